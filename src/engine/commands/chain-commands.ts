@@ -17,7 +17,7 @@ export interface ChainCommandsParts {
   onChange: () => Promise<void>
 }
 
-/** Orders about chains: what runs after what. Its spiders need not be deployed yet; a chain that finds none says so when it has to. */
+/** Orders about chains: what runs after what. Spiders may be deployed later; a chain that finds none reports it. */
 export class ChainCommands {
   readonly #parts: ChainCommandsParts
 

@@ -7,8 +7,8 @@ import type { Fleet } from '../nodes/fleet.ts'
 import { checkNode } from './prepare-jobs.ts'
 
 /**
- * What is wrong with a template whatever is deployed at the moment: throws BAD_INPUT, ARGUMENT_RESERVED or NODE_NOT_FOUND. Its project
- * and spiders may come later: a fleet file is applied before the first egg is there.
+ * What is wrong with a template whatever is deployed now: throws BAD_INPUT, ARGUMENT_RESERVED or NODE_NOT_FOUND. Its
+ * project and spiders may come later: a fleet file is applied before the first egg is deployed.
  */
 export function checkTemplate(template: RunTemplate, place: 'schedule' | 'chain', fleet: Pick<Fleet, 'get'>): void {
   const { settings, args, argSets, matrix, secretNames, limits, nodeId } = template

@@ -34,8 +34,8 @@ interface Work {
 const FIRST_RUN_AFTER_MS = 1_000
 
 /**
- * Orders in the words of `POST /api/v1/crawl`: now, later, or again and again. The same order of the same user is answered with what
- * was made for it, by the dedupe key of its job (the store sees to it that there is one, however many ask at once) or the name of its schedule.
+ * Orders in the words of `POST /api/v1/crawl`: now, later, or repeatedly. The same order of the same user returns what
+ * was created for it, found by the dedupe key of its job (unique in the store) or the name of its schedule.
  */
 export class CrawlCommands {
   readonly #parts: CrawlCommandsParts
@@ -148,7 +148,7 @@ export class CrawlCommands {
   }
 }
 
-/** The same for the same order of the same user, in whatever order its parts are written; for how long it is remembered is no part of it. */
+/** The same for the same order of the same user, in any order of its parts and however long it is remembered. */
 function keyOf(order: CrawlInput, { project, spider, args, settings }: Work): string {
   const sorted = Object.entries(args).sort(([one], [other]) => (one < other ? -1 : 1))
   const what = [

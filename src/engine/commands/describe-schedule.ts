@@ -8,7 +8,7 @@ export interface ScheduleOutlook {
   backfill: Backfill | null
 }
 
-/** A schedule as clients see it: without its secrets, with its next moment and its newest firings, newest first. Pure. */
+/** A schedule as clients see it: without secrets, with its next moment and its newest firings, newest first. Pure. */
 export function describeSchedule(
   { settings, doneUntilMs: _doneUntilMs, ...stored }: StoredSchedule,
   recent: readonly StoredFiring[],

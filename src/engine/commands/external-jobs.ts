@@ -23,8 +23,8 @@ export interface RunOnNode {
 }
 
 /**
- * Sends one signal to a job that somebody else started, or takes it out of the node's queue. A run of ours that was given up and is still
- * there is somebody else's by now. Rejects with JOB_IS_OURS or NODE_….
+ * Sends one signal to an external job, or removes it from the node's queue. A run of ours that was given up and is
+ * still there counts as external. Rejects with JOB_IS_OURS or NODE_….
  */
 export async function cancelExternal(
   node: FleetNode,
@@ -46,9 +46,9 @@ export async function cancelExternal(
 }
 
 /**
- * Takes a job that somebody else started into our history, in the state that its node showed last; from then on it is followed,
- * judged and archived like one of ours. Its version is not known to anybody: Scrapyd does not tell. Rejects with JOB_IS_OURS,
- * EXTERNAL_JOB_GONE or BAD_INPUT.
+ * Adopts an external job in the state that its node showed last; from then on it is followed, judged and archived like
+ * ours. Its version stays unknown: Scrapyd does not report it. Rejects with JOB_IS_OURS, EXTERNAL_JOB_GONE or
+ * BAD_INPUT.
  */
 export async function adoptExternal(node: FleetNode, run: RunOnNode, parts: ExternalJobsParts): Promise<StoredJob> {
   const { store, live, clock, newJobId } = parts

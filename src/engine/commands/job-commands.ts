@@ -23,14 +23,14 @@ export class JobCommands {
   }
 
   /**
-   * Queues one job per spider, all or none; one that was asked for already (its dedupe key) is the earlier job. Rejects as
+   * Queues one job per spider, all or none; an order repeated with its dedupe key returns the earlier job. Rejects as
    * `prepareJobs`, and with JOB_NOT_FOUND where a job to wait for does not exist.
    */
   async run(input: RunInput, origin: Origin): Promise<Job[]> {
     return this.#completed((await this.queue(input, origin)).map(({ id }) => id))
   }
 
-  /** As `run`, without reading back what became of the jobs: a client that schedules thousands waits for nothing but the disk. */
+  /** As `run`, without reading the jobs back: a client that schedules thousands waits only for the disk. */
   async queue(input: RunInput, origin: Origin): Promise<{ id: string; jobid: string }[]> {
     const { spiders, ...rest } = input
     if (rest.dedupe != null && spiders.length > 1) {
@@ -71,9 +71,7 @@ export class JobCommands {
     return { asked: [...done], alreadyEnded: ids.filter((id) => !done.has(id)) }
   }
 
-  /**
-   * One signal to jobs that run. `isCancel`: it is meant to end them, so their outcome is cancelled, whatever else happens.
-   */
+  /** One signal to running jobs. `isCancel`: it is meant to end them, so their outcome is cancelled in any case. */
   async signal(ids: JobId[], signal: NodeSignal, options: { isCancel: boolean }): Promise<void> {
     const { store, dispatch } = this.#parts
     if (options.isCancel) await store.askCancel(ids, this.#entry(`Asked to cancel with ${signal}`, { signal }))
@@ -89,7 +87,7 @@ export class JobCommands {
     return restored
   }
 
-  /** The same jobs again, as new ones: with their retry policy and overlap rule, at once and waiting for no other job. */
+  /** The same jobs again, as new ones: with their retry policy and overlap rule, at once and without dependencies. */
   async retry(ids: JobId[]): Promise<Job[]> {
     const { store, projects, newJobId, dispatch } = this.#parts
     const jobs = await this.#require(ids)

@@ -44,8 +44,8 @@ const CONNECTION_FIELDS = [
 ] as const
 
 /**
- * Orders about nodes. They are carried out one after another: each writes the whole row, so two at once would undo one another, and
- * one address given twice at once would become two nodes that share their slots.
+ * Orders about nodes, carried out one after another: each writes the whole row, so two at once would undo each other,
+ * and one address added twice at once would become two nodes that share their slots.
  */
 export class NodeCommands {
   readonly #parts: NodeCommandsParts
@@ -55,7 +55,7 @@ export class NodeCommands {
     this.#parts = parts
   }
 
-  /** Rejects with NODE_URL_INVALID, NODE_CONNECTION_INVALID or NODE_DUPLICATE. The node need not answer: it is watched from now on. */
+  /** Rejects with NODE_URL_INVALID, NODE_CONNECTION_INVALID or NODE_DUPLICATE. The node need not respond yet. */
   add(input: NewNode): Promise<FleetNode> {
     return this.#exclusively(() => this.#add(input))
   }
@@ -65,7 +65,7 @@ export class NodeCommands {
     return this.#exclusively(() => this.#addMany(inputs))
   }
 
-  /** Nodes of discovery sources that are not among these belong to nobody from now on, as if they had been added by hand. */
+  /** Nodes of other discovery sources belong to no source from now on, as if they had been added by hand. */
   releaseAllBut(sourceIds: readonly string[]): Promise<void> {
     return this.#exclusively(async () => {
       const { store, fleet } = this.#parts
@@ -251,7 +251,7 @@ export class NodeCommands {
     return this.require(id)
   }
 
-  /** At another address nobody could see whether they arrived: they would be taken for absent, and run twice without a flag. */
+  /** At another address nobody could see whether they arrived: they would count as absent, and run twice unflagged. */
   #refuseUnresolved({ stored }: FleetNode): void {
     const unresolved = this.#parts.live
       .ofNode(stored.id)

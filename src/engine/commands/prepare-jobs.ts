@@ -29,9 +29,9 @@ export interface PrepareJobsParts {
 }
 
 /**
- * Checks what was asked for, whole, and makes the jobs of it; nothing is written. What many items share (a spider, a secret value)
- * is looked up, or sealed, once. Rejects with PROJECT_, VERSION_, SPIDER_, NODE_NOT_FOUND, ARGUMENT_RESERVED or BAD_INPUT
- * (secrets, limits, times, dependencies); of several items the message tells which one.
+ * Checks an order as a whole and makes its jobs; nothing is written. What many items share (a spider, a secret value)
+ * is looked up, or sealed, once. Rejects with PROJECT_, VERSION_, SPIDER_, NODE_NOT_FOUND, ARGUMENT_RESERVED or
+ * BAD_INPUT (secrets, limits, times, dependencies); of several items the message names the one.
  */
 export async function prepareJobs(
   items: readonly RunItem[],

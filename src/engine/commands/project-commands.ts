@@ -53,8 +53,8 @@ export class ProjectCommands {
   }
 
   /**
-   * Replaces what is set for a project, which may be one that is not deployed yet, and begins to make the Python it needs. Throws
-   * BAD_INPUT with what was found where it could not run with that Python.
+   * Replaces the settings of a project, deployed or not, and begins to build the Python it needs. Throws BAD_INPUT with
+   * the reason where it could not run with that Python.
    */
   async configure(project: ProjectName, settings: ProjectSettings): Promise<Project> {
     const { projects, environments, logger } = this.#parts
@@ -117,7 +117,7 @@ export class ProjectCommands {
     this.#parts.wakeDispatcher()
   }
 
-  /** Deletes here and on every node that has it; nodes that could not be asked are named. VERSION_IN_USE while jobs need it. */
+  /** Deletes here and on every node that has it; returns the nodes that failed. VERSION_IN_USE while jobs need it. */
   async deleteVersion(project: ProjectName, version: VersionName, options: InUse = {}): Promise<Deployment[]> {
     const { projects } = this.#parts
     const stored = projects.catalog.requireVersion(project, version)

@@ -14,7 +14,7 @@ export interface KeyedRequest {
   scope: string
   key: string
   fingerprint: string
-  /** For so long after it was begun, doing it twice is doing it once: it may be done again where nobody knows whether it was. 0: never. */
+  /** For so long after it began it may be repeated where its end is unknown: twice equals once. 0: never. */
   repeatableForMs: number
 }
 
@@ -46,9 +46,9 @@ export class RememberedAnswers {
   }
 
   /**
-   * Does it once for each key: whoever asks again gets the answer of the first (`isReplayed`), also while the first is still at work, and
-   * after a restart. Rejects with IDEMPOTENCY_KEY_REUSED for another request under the same key, and with IDEMPOTENCY_CUT_OFF where
-   * Scrapdeck ended in the middle and what it asks for may not be done twice.
+   * Performs a request once per key: repeated requests get the first answer (`isReplayed`), also while the first is in
+   * progress, and after a restart. Rejects with IDEMPOTENCY_KEY_REUSED for another request under the same key, and with
+   * IDEMPOTENCY_CUT_OFF where Scrapdeck stopped in the middle and it may not be done twice.
    */
   async once(
     request: KeyedRequest,
@@ -117,7 +117,7 @@ export class RememberedAnswers {
     return answer
   }
 
-  /** null: there is none, and the key is free. What was asked for is done: it does not fail because its answer cannot be written down. */
+  /** null: there is none, and the key is free. What is done does not fail because its answer cannot be stored. */
   async #write(name: string, { scope, key }: KeyedRequest, text: string | null): Promise<void> {
     const { store, secretBox, logger } = this.#parts
     try {

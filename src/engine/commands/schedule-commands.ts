@@ -84,8 +84,8 @@ export class ScheduleCommands {
   }
 
   /**
-   * Its settings whole; secret values that come back masked stay as they were. Rejects as create, and with SCHEDULE_NOT_FOUND, or
-   * CHANGED_MEANWHILE where it is no longer of this revision.
+   * Replaces all settings; secret values that come back masked stay as they were. Rejects as create, and with
+   * SCHEDULE_NOT_FOUND, or CHANGED_MEANWHILE where it is no longer of this revision.
    */
   async update(id: string, settings: ScheduleSettings, revision?: number): Promise<Schedule> {
     this.#check(settings)
@@ -113,8 +113,8 @@ export class ScheduleCommands {
   }
 
   /**
-   * Moments that come while it is paused are skipped, each with its row. Rejects with SCHEDULE_NOT_FOUND before anything is done, and
-   * with BAD_INPUT where one is to go on that is over.
+   * Moments during the pause are skipped, each with its row. Rejects with SCHEDULE_NOT_FOUND before anything is done,
+   * and with BAD_INPUT where a schedule to resume is over.
    */
   async setPaused(ids: string[], paused: boolean, note: string | null): Promise<Schedule[]> {
     const wanted = [...new Set(ids)]
@@ -168,8 +168,8 @@ export class ScheduleCommands {
   }
 
   /**
-   * Other rules begin now: what they mean before is nobody's loss. A moment whose time has come, but not yet its jitter, still fires
-   * where the new rules mean it too.
+   * New rules count from now. A moment whose time has come, but not yet its jitter, still fires where the new rules
+   * mean it too.
    */
   #doneUntil(id: string, timing: ScheduleTiming): number {
     const nowMs = this.#parts.clock.nowMs()
@@ -201,7 +201,7 @@ export class ScheduleCommands {
     for (let tries = 1; ; tries += 1) {
       let before = await this.#reads.require(id)
       if (before.paused) {
-        // Moments of a pause are written by the hour. They are before it may end: an engine that died right after would not know of it.
+        // Moments of a pause are written hourly; write them before it may end, or a crash right after would lose them.
         await scheduler.writePaused(id)
         before = await this.#reads.require(id)
       }
@@ -230,7 +230,7 @@ export class ScheduleCommands {
   }
 }
 
-/** The template whose secrets this one may keep: the one for the same spiders, wherever it stood; else the one in its place. */
+/** The template whose secrets this one may keep: the one for the same spiders, else the one in the same place. */
 function templateBefore(template: RunTemplate, index: number, before: ScheduleSettings | null): RunTemplate | null {
   const isSame = (other: RunTemplate) =>
     other.project === template.project && JSON.stringify(other.spiders) === JSON.stringify(template.spiders)

@@ -28,8 +28,8 @@ interface Bounds {
 }
 
 /**
- * The moments of many schedules from `fromMs` on and before `untilMs`, in order, at most `limit`: as one stream that is merged from the
- * schedules' own, so that one which fires each second hides no other. Thousands of schedules take a while: it lets others in between.
+ * The moments of many schedules from `fromMs` and before `untilMs`, in order, at most `limit`; merged, so that one
+ * which fires each second hides no other. Thousands of schedules take a while: it yields to the event loop.
  */
 export async function upcomingMoments(
   schedules: readonly Upcoming[],
@@ -83,8 +83,8 @@ export interface Loading extends Upcoming {
 }
 
 /**
- * How many firings and jobs each minute brings, jitter included; minutes with none are left out. Rejects with BAD_INPUT where that are more than
- * `limit` firings.
+ * Firings and jobs of each minute, jitter included; empty minutes are left out. Rejects with BAD_INPUT beyond `limit`
+ * firings.
  */
 export async function loadByMinute(
   schedules: readonly Loading[],

@@ -53,7 +53,7 @@ const DESCRIBED_AT_ONCE = 25
 const SPAN_MAX_MS = 45 * 86_400_000
 /** Some two seconds of computing. */
 const LOAD_MOMENTS_MAX = 1_000_000
-/** Schedules that are read at once where all are looked at: what comes over from the store is taken in without a pause. */
+/** Schedules read at once where all are read: a page arrives from the store's thread without a pause. */
 const READ_AT_ONCE = 500
 
 /** What is told of schedules: lists, what comes, what became of moments. */
@@ -65,8 +65,8 @@ export class ScheduleReads {
   }
 
   /**
-   * By name, at most `limit`; `after` is what `nextAfter` of the page before said. Rejects with BAD_INPUT where it is something else.
-   * `recent`: so many of their newest firings.
+   * By name, at most `limit`; `after` is the `nextAfter` of the previous page, else BAD_INPUT. `recent`: how many of
+   * their newest firings.
    */
   async list(filter: { text?: string; project?: ProjectName; after?: string; limit: number; recent?: number }) {
     const { after, recent = RECENT_FIRINGS, ...wanted } = filter

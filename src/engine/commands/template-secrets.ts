@@ -5,7 +5,7 @@ import { asSealedText, type SecretBox } from '../runtime/secret-box.ts'
 /** Where values of a template stand, whatever else it says. */
 type TemplateValues = Pick<RunTemplate, 'settings' | 'args' | 'argSets' | 'matrix' | 'secretNames'>
 
-/** What stands for the value of a secret name; `where` is the same for the same place of two versions of one template. */
+/** What replaces the value of a secret name; `where` is the same for the same place in two versions of a template. */
 type Replace = (value: string, where: string) => string
 
 /** The same with SECRET_MASK in the place of every secret value: for answers. */
@@ -21,8 +21,8 @@ export function fillMasked<T extends TemplateValues>(template: T, before: Templa
 }
 
 /**
- * For the store: every secret value sealed. Where the mask came back, as from a form or a file that was shown it, the sealed value
- * of the same place `before` stays. Rejects with BAD_INPUT where there is none, or where a secret name stands for nothing.
+ * For the store: every secret value sealed. Where the mask came back, from a form or a file, the sealed value of the
+ * same place in `before` stays. Rejects with BAD_INPUT where there is none, or a secret name has no value.
  */
 export async function sealTemplate(
   template: RunTemplate,

@@ -22,7 +22,7 @@ import { refuse } from './yaml.ts'
 const ANY_NODE = { get: () => ({}) as never }
 
 /**
- * Addresses as they are kept, and templates with nodes by their names, so that what is the same is written the same. Throws
+ * Addresses in stored form, and templates with nodes by name, so that equal things are written alike. Throws
  * FLEET_FILE_INVALID where a node is named that neither the file nor the fleet has, or two have one address.
  */
 export function normalise(form: FleetForm, current: CurrentFleet): FleetForm {

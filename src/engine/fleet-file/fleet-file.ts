@@ -34,7 +34,7 @@ export class FleetFiles {
     return (await this.#plan(yaml, prune)).map(({ change }) => change)
   }
 
-  /** Does it; an error in the middle tells what was done. What is as it should be is not touched, so it may be repeated. */
+  /** An error in the middle says what was done. What is already as wanted is not touched, so it may be repeated. */
   apply(yaml: string, prune: boolean): Promise<FleetFileChange[]> {
     return this.#oneAtATime(() => this.#apply(yaml, prune))
   }

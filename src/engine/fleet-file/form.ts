@@ -16,8 +16,8 @@ import {
 } from '../../shared/contract/index.ts'
 
 /**
- * What a fleet file says, as people write it: nodes by their names, moments as texts with an offset, and nothing that only an engine
- * knows (ids, counts). Names that do not exist are refused: a misspelt one would otherwise be an order that is never carried out.
+ * What a fleet file says, as people write it: nodes by name, moments with an offset, and nothing that only an engine
+ * knows (ids, counts). Unknown fields are refused: a misspelt one would never be applied.
  */
 const OFFSET_TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d{1,3})?)?(Z|[+-]\d\d:\d\d)$/
 
@@ -101,7 +101,7 @@ const FileSchedule = ScheduleSettings.omit({ rules: true, startMs: true, endMs: 
     start: Moment.nullable().default(null),
     end: Moment.nullable().default(null),
     jobs: z.array(FileTemplate).min(1).max(50),
-    /** Absent: as it is. A schedule that was paused by its failures, or has ended, is not started again by every file. */
+    /** Absent: as it is. A schedule that failures paused, or that has ended, is not resumed by every file. */
     paused: z.boolean().optional(),
     pauseNote: z.string().max(1_000).nullable().optional()
   })
@@ -114,7 +114,7 @@ export type FileChain = z.infer<typeof FileChain>
 const FileWebhook = WebhookSettings.strict()
 export type FileWebhook = z.infer<typeof FileWebhook>
 
-/** A part that is absent is nobody's affair; one that is there and empty says that there is to be none, where pruning is asked for. */
+/** An absent part is left alone; one that is present and empty removes everything in it, where pruning is asked for. */
 export const FleetForm = z.strictObject({
   version: z.literal(1, { error: 'must be 1: the version of this form' }),
   nodes: z.array(FileNode).max(10_000).optional(),

@@ -15,8 +15,8 @@ import {
 import { compactItem, textOfValue } from './yaml.ts'
 
 /**
- * One thing that there is, as a file would say it, its secret values opened. What somebody else looks after (a discovery source, the
- * configuration) is not written into files and never removed for want of a line.
+ * An existing thing as a file would say it, secret values opened. What a discovery source or the configuration manages
+ * is not written into files and never pruned.
  */
 export interface CurrentItem<P extends Part> {
   id: string
@@ -49,8 +49,8 @@ export const NOUNS: Record<Part, FleetFileChange['noun']> = {
 const SECRET_FIELDS = new Set(['password', 'clientKey'])
 
 /**
- * What must be done so that the fleet is as the file says, in an order in which it can be: additions and changes from nodes to webhooks,
- * then removals the other way round. Pure. Without `prune` nothing is removed; with it only of parts that the file has.
+ * The steps that make the fleet match the file, in a workable order: additions and changes from nodes to webhooks, then
+ * removals in reverse. Pure. Only `prune` removes anything, and only of parts that the file has.
  */
 export function planFleetFile(current: CurrentFleet, wanted: FleetForm, prune: boolean): Step[] {
   const made = PART_NAMES.flatMap((part) => planPart(part, current, wanted, prune))

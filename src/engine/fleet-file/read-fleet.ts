@@ -18,7 +18,7 @@ export interface FleetReads {
   secretBox: Pick<SecretBox, 'open'>
 }
 
-/** Everything that a fleet file may speak of, as one would say it; secret values opened, so never to be shown as it is. */
+/** Everything that a fleet file may contain; secret values are opened, so never show it as it is. */
 export async function readFleet(parts: FleetReads): Promise<CurrentFleet> {
   const { store, hasLocalNode, secretBox } = parts
   const nodes = (await store.listNodes()).filter(({ kind }) => kind === 'scrapyd' || hasLocalNode)

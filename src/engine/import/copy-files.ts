@@ -24,8 +24,8 @@ export async function listFiles(directory: string): Promise<FoundFile[]> {
 }
 
 /**
- * Copies a file, whole or not at all, with its time, which is what pruning goes by. Not a link: a job that runs again under
- * its old id would write into the original. False where a file of that name is there already.
+ * Copies a file, whole or not at all, with its time, which pruning goes by. Not a link: a job that runs again under its
+ * old id would write into the original. False where a file of that name exists.
  */
 export async function copyOnce(from: string, to: string): Promise<boolean> {
   if ((await lstat(to).catch(() => null)) !== null) return false

@@ -32,7 +32,7 @@ const PLACES: Record<ImportSource, string[]> = {
 }
 
 /**
- * The schedules of another program as a fleet file, and what became of each of its tasks or lines. Changes nothing there. Throws
+ * The schedules of another program as a fleet file, and the result for each of its tasks or lines. Read-only. Throws
  * BAD_INPUT where there is nothing to read.
  */
 export function importSchedules(options: ImportSchedulesOptions): { yaml: string; imported: Imported[] } {

@@ -64,9 +64,9 @@ const LARGEST_EGG_BYTES = 200 * 1024 * 1024
 const REPORT_EVERY_MS = 2_000
 
 /**
- * Takes over what a stopped Scrapyd left: eggs, pending jobs, finished jobs, logs, items. It can be repeated and interrupted:
- * each thing is written whole, and known again by its content. Nothing of the source is changed. Needs the data directory for
- * itself: rejects with DATA_DIRECTORY_IN_USE while an engine uses it.
+ * Takes over what a stopped Scrapyd left: eggs, pending jobs, finished jobs, logs, items. It can be repeated and
+ * interrupted: each thing is written whole, and recognised by its content. The source is only read. Rejects with
+ * DATA_DIRECTORY_IN_USE while an engine uses the data directory.
  */
 export async function importScrapyd(options: ImportOptions): Promise<ImportCounts> {
   const { dataDirectory, dryRun } = options
@@ -118,7 +118,7 @@ async function importInto(
   const databases = readDatabases()
   const logs = await importFiles('logs', source.logs, directories.logs)
   const items = await importFiles('items', source.items, directories.items)
-  // History before the queue: both are told apart from what is there by their own marks, so the order is for people only.
+  // History before the queue: each is recognised by its own marks, so the order is only for readers.
   const finished = await importFinished()
   const pending = await importPending()
   return { eggs, pending, finished, logs, items }

@@ -6,8 +6,8 @@ import type { ScrapydDatabase } from '../store/scrapyd-databases.ts'
 type PendingJob = Pick<NewJob, 'spider' | 'jobid' | 'version' | 'settings' | 'args' | 'priority'>
 
 /**
- * Reads one row of `spider_queue` (scrapyd-protocol.md, 6.1); a text says why it cannot be taken over. Old Scrapyds and programs
- * that write the queue themselves left lists and numbers where Scrapyd has text.
+ * Reads one row of `spider_queue` (scrapyd-protocol.md, 6.1); a text says why it cannot be imported. Old Scrapyds and
+ * programs that write the queue themselves left lists and numbers where Scrapyd has text.
  */
 export function readPendingJob(row: ScrapydDatabase['pending'][number]): PendingJob | string {
   let message: unknown

@@ -293,8 +293,8 @@ test.each(['cold', 'warm'])(
       expect((await untilFinished(node, jobid)).exit).toMatchObject({ code: 0, signal: null })
     }
     expect(await t.touched()).toEqual(acknowledged)
-    // What was started warm has no launch.json: nothing of it had to be on the disk. One whose request the kill took along
-    // was started by the next engine, whichever way.
+    // What was started warm has no launch.json. One whose request the kill took along was started by the next engine,
+    // either way.
     const files = await Promise.all(begun.map((jobid) => readdir(join(t.directory, 'local/runs', jobid))))
     if (mode === 'warm') expect(files.flat()).not.toContain('launch.json')
     // Its parent of warm spiders has gone with it; the new engine has one of its own.

@@ -179,7 +179,7 @@ export class LocalNode implements NodeClient {
     return found.path === null ? found.waiting : null
   }
 
-  /** The spiders of an egg, by importing it with its project's Python in a process of its own. Throws EGG_IMPORT_FAILED with the traceback's end, PYTHON_MISSING. */
+  /** The spiders of an egg: imports it in a process of its own. Throws EGG_IMPORT_FAILED, PYTHON_MISSING. */
   listSpidersOfEgg(egg: string, project: ProjectName, signal?: AbortSignal): Promise<string[]> {
     return this.#listSpidersIn(project, { egg }, signal)
   }

@@ -57,7 +57,7 @@ describe('the slots of a node', () => {
   })
 })
 
-/** A Scrapyd with so many slots, whose slots we never set, and always enough jobs of ours, which run long; looked at each second. */
+/** A Scrapyd with so many slots, which we never set, and always enough long jobs of ours; polled each second. */
 function fill(capacity: number, forMs: number, before: { belief: SlotsBelief; ours: number; atMs: number }) {
   let { belief, ours, atMs } = before
   let mostWaiting = 0

@@ -40,14 +40,14 @@ const FIRST_DOUBT_MS = 15 * 60_000
 const LONGEST_DOUBT_MS = 24 * 60 * 60_000
 
 /**
- * What one more look tells. Scrapyd never says how many jobs it runs at once, so it is tried, one job at a time:
+ * What one more poll shows. Scrapyd never reports how many jobs it runs at once, so it is tried, one job at a time:
  *
- *   as many run as we believe it can, none waits, for more than 10 s  ->  one more is offered (planCapacity)
- *   it runs                                                           ->  at least so many: and again from above
- *   it waits, and nothing starts or ends for more than 10 s           ->  that is the limit; after a quarter of an hour, then half of one,
- *                                                                         … a day, one more is offered again: limits are raised, too
+ *   all believed slots run, none waits, for more than 10 s  ->  one more is offered (planCapacity)
+ *   it runs                                                 ->  at least so many: again from above
+ *   it waits, and nothing changes for more than 10 s        ->  that is the limit; after 15 min, then 30, … a day,
+ *                                                               one more is offered: limits are raised, too
  *
- * So a number that is too low always grows, and what it costs is one job at a time that waits in the node's own queue.
+ * So a number that is too low always grows, at the cost of one job that waits in the node's own queue.
  */
 export function learnFromCounters(before: SlotsBelief, seen: CountersSeen): SlotsBelief {
   const { atMs, running, pending, finished } = seen
@@ -81,7 +81,7 @@ export function learnFromCounters(before: SlotsBelief, seen: CountersSeen): Slot
   return { mostRan: running, limit: running, proof: found, still: next }
 }
 
-/** How many jobs a node runs at once: set by the operator, else learned, else Scrapyd's four; one more where that is to be tried. */
+/** How many jobs a node runs at once: set, else learned, else Scrapyd's four; plus one where that is to be tried. */
 export function planCapacity(evidence: { setSlots: number | null; belief: SlotsBelief; nowMs: number }): Capacity {
   const { setSlots, belief, nowMs } = evidence
   if (setSlots !== null) return { slots: setSlots, source: 'set', text: 'set by you' }

@@ -1,7 +1,7 @@
 /**
- * What the clock of a node says, in terms of ours, which stands for true time. Two things are learned, both by intersection:
- * the offset of its clock from HTTP's Date, and its time zone from jobs whose start lies between two looks of ours, because
- * Scrapyd writes naive local times. Pure.
+ * The clock of a node relative to ours, which stands for true time. Both values are learned by intersection: the offset
+ * from HTTP's Date, and the time zone from jobs that started between two polls, because Scrapyd writes naive local
+ * times. Pure.
  */
 export interface ClockEstimate {
   /** The node's clock minus ours, between these; null: it sent no Date. */
@@ -16,7 +16,7 @@ export const UNKNOWN_CLOCK: ClockEstimate = { offset: null, shownMs: null, zoneM
 
 // Date is cut to whole seconds, and servers keep it for some milliseconds more than its second.
 const DATE_RESOLUTION_MS = 1_020
-// Twice what a bad quartz does: what was narrow is widened by it, so that a drifting clock is followed, not contradicted.
+// Twice the drift of a bad quartz: the known range is widened by it, so that a drifting clock is followed.
 const DRIFT_PER_MS = 0.000_2
 const SHOWN_STEP_MS = 50
 // Every zone there ever was since 1972 is a multiple of it.
@@ -26,8 +26,8 @@ const ZONE_MAX_MINUTES = 14 * 60
 const ZONE_SLACK_MS = 60_000
 
 /**
- * One answer's Date, asked for and arrived by our clock. Evidence that contradicts what was believed means that one of the two clocks
- * was set: the newest answer alone counts from then on.
+ * One response's Date, with when it was requested and received by our clock. Contradicting evidence means that one of
+ * the clocks was set: from then on only the newest response counts.
  */
 export function refineByDate(
   before: ClockEstimate,
@@ -73,8 +73,8 @@ export function trueTime(nodeText: string | null, estimate: ClockEstimate): numb
 }
 
 /**
- * The true time of something that happened, as we know, between two moments of our clock: the node's own where it fits them, or else the
- * later one, when we saw it.
+ * The true time of an event between two moments of our clock: the node's own time where it fits, else the later moment,
+ * when we saw it.
  */
 export function trueTimeBetween(
   nodeText: string | null,
@@ -97,7 +97,7 @@ function middle({ lowMs, highMs }: { lowMs: number; highMs: number }): number {
   return (lowMs + highMs) / 2
 }
 
-/** `2026-01-31 23:59:59.123456`, as Python writes a datetime; the fraction is absent where it is zero. As if it were UTC. */
+/** `2026-01-31 23:59:59.123456`, as Python writes a datetime (without a zero fraction), read as if it were UTC. */
 function parseLocalTime(text: string | null): number | null {
   const parts = /^(\d{4}-\d\d-\d\d)[ T](\d\d:\d\d:\d\d)(?:\.(\d{1,6}))?$/.exec(text ?? '')
   if (parts === null) return null

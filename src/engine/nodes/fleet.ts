@@ -26,8 +26,8 @@ export interface NodeStatus {
   latencyMs: number | null
   lastSeenAtMs: number | null
   /**
-   * Wall clock: the first of the failed looks since its last good answer; null while it answers (401 is an answer too: it runs), or
-   * nobody has asked yet.
+   * Wall clock of the first failed poll since the last good one; null while it responds (401 counts: it runs), or
+   * before the first.
    */
   unreachableSinceMs: number | null
   clockOffsetMs: number | null
@@ -185,8 +185,8 @@ export class Fleet {
   }
 
   /**
-   * Thousands of times a second in a large fleet: clients are told, and anything is made, only where something that they are shown has
-   * changed. How long an answer took and when it came are told along with other news, or after a while.
+   * Runs thousands of times a second in a large fleet: clients are told only what they are shown has changed. Latency
+   * and time of the response go along with other news, or after a while.
    */
   #recordAnswer(node: FleetNode, { status: seen, latencyMs }: Observation): void {
     const { clock } = this.#options

@@ -20,11 +20,11 @@ const READ_AT_ONCE = 32
 
 /** What nodes say they have: read when a node comes back, and when somebody asks. */
 export class Inventories {
-  /** `recorded`: the projects room knows what a node has now. `available`: a node may take eggs that took none before. */
+  /** `recorded`: the projects room knows what a node has now. `available`: a node may newly take eggs. */
   readonly events = new EventEmitter<{ recorded: []; available: [] }>()
   readonly #parts: InventoriesParts
   readonly #modes = new Map<string, NodeMode>()
-  /** How many finished jobs each node told of: fewer than before means that it was restarted, and may be another installation. */
+  /** Finished jobs that each node reported: fewer than before means a restart, perhaps of another installation. */
   readonly #finished = new Map<string, number>()
   // All nodes come up at once when an engine starts: their answers would fill the memory, and keep jobs waiting.
   readonly #inTurn = pLimit(READ_AT_ONCE)
@@ -34,7 +34,7 @@ export class Inventories {
     this.#parts = parts
   }
 
-  /** Something of the node has changed: what it has is read where it has come back, with whatever is installed there now. */
+  /** Something of the node changed: its inventory is read where it came back, whatever is installed there now. */
   followNode(node: FleetNode, healthWas?: NodeHealth): void {
     const { id, mode } = node.stored
     const isOtherMode = this.#modes.get(id) !== mode
@@ -73,7 +73,7 @@ export class Inventories {
     }
   }
 
-  /** Its projects, their versions, and the spiders of each newest version: a blocking call of Scrapyd, which caches the answer. */
+  /** Projects, versions, and the spiders of each newest version, which blocks Scrapyd until it has cached them. */
   async #readFrom({ stored, client, observer }: FleetNode, eggTarget: EggTarget): Promise<void> {
     const { projects, recordScrapydVersion, clock, logger } = this.#parts
     const askedAtMs = clock.nowMs()

@@ -10,7 +10,7 @@ export interface NodeClient {
   readonly traits: NodeTraits
   /** Where eggs are deployed on it, and what it has; null: it runs the eggs that are here. */
   readonly eggTarget: EggTarget | null
-  /** Why a run of this project cannot start there now, in words that follow the node's name; null: it can. Absent: it always can. */
+  /** Why a run of this project cannot start there now, following the node's name; null or absent: it can. */
   whyNotReady?(project: ProjectName): string | null
   /** Counters; cheap enough for once a second. */
   daemonStatus(signal?: AbortSignal): Promise<DaemonStatus>
@@ -48,8 +48,8 @@ export interface EggTarget extends Pick<NodeClient, 'listSpiders'> {
   /** As the node spells them (sanitised), latest last. */
   listVersions(project: ProjectName, signal?: AbortSignal): Promise<string[]>
   /**
-   * Stores an egg; returns the spider count. What a node refuses is taken back (delversion) before the error is thrown, unless there was
-   * a version of that name before; the error says what became of it.
+   * Stores an egg; returns the spider count. A refused egg is removed again (delversion) before the error is thrown,
+   * unless a version of that name was there before; the error says what happened.
    */
   addVersion(
     project: ProjectName,
@@ -83,7 +83,7 @@ export interface DaemonStatus {
   nodeName: string | null
   /** The node's clock minus ours, from the Date header; null when it sent none. Half a second of error is normal. */
   clockOffsetMs: number | null
-  /** The Date that came with the answer, and when the answer was asked for and had arrived; all wall clock. Absent, null: none came. */
+  /** The response's Date, and when it was requested and received; all wall clock. Absent, null: there was none. */
   dateSeen?: { dateMs: number; askedAtMs: number; arrivedAtMs: number } | null
 }
 

@@ -1,6 +1,6 @@
 /** What follows from where a node is, by effect: whoever works with nodes asks this, not which kind they are. */
 export interface NodeTraits {
-  /** No request of ours is on its way for longer than the engine lives, and as many as wanted may be: what it lists is of this moment. */
+  /** Requests end with the engine and are not limited in number: what it lists is of this moment. */
   answersAtOnce: boolean
   /** It does not go away, nor get stuck, without the engine: what runs there is never given up or taken back. */
   isNeverAway: boolean

@@ -45,8 +45,8 @@ const SNAPSHOT_MAX_AGE_IDLE_MS = 60_000
 const TIMER_STEP_MS = 20
 
 /**
- * Watches one node: `daemonstatus.json` each interval, the job lists only when its counters changed, something is
- * unresolved or the last lists are old. Its intervals vary by a tenth, so that a thousand observers do not look at once.
+ * Polls one node: `daemonstatus.json` each interval, the job lists only when its counters changed, something is
+ * unresolved or the last lists are old. Intervals vary by a tenth, so that a thousand observers do not poll at once.
  */
 export function startObserver(options: ObserverOptions): Observer {
   const { client, clock, random } = options
@@ -75,7 +75,7 @@ export function startObserver(options: ObserverOptions): Observer {
     failures = 0
   }
 
-  /** What we cannot do with its answer (a full disk) is not the node's fault: it must not be held for away, and be given up for it. */
+  /** Our own failure with its answer (a full disk) is not the node's: it must not count as down for it. */
   async function isApplied(snapshot: Snapshot): Promise<boolean> {
     try {
       await options.onSnapshot(snapshot)

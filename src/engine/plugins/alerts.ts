@@ -16,8 +16,8 @@ export interface AlertsParts {
 }
 
 /**
- * Tells the outbox which problems have come and which are gone, each once, for plugins that are alert channels. What was told
- * is remembered over restarts: a problem that is still there is no news, one that went meanwhile is.
+ * Writes to the outbox which problems have come and gone, each once, for plugins that are alert channels. It is
+ * remembered over restarts: a problem that persists is no news, one that went meanwhile is.
  */
 export class Alerts {
   /** `recorded`: events are in the outbox. */

@@ -34,12 +34,13 @@ interface Pending {
 }
 
 /**
- * One plugin in a thread of its own, so that nothing it does holds up the engine: a loop without end, memory without end, an exit.
+ * One plugin in a thread of its own, so that nothing it does blocks the engine: an endless loop, a memory leak, an
+ * exit.
  *
- *   starting --ready--> running --time limit, crash--> ended --next call, after a wait that grows--> starting
+ *   starting --ready--> running --time limit, crash--> ended --next call, after a back-off--> starting
  *
- * A call that takes too long ends the thread, as nothing else can end a loop; the calls beside it fail with it. What a plugin had in
- * memory is gone then: it begins anew.
+ * A call that takes too long ends the thread, as nothing else can end a loop; concurrent calls fail with it, and what
+ * the plugin had in memory is lost.
  */
 export class PluginThread {
   readonly settings: PluginSettings

@@ -1,13 +1,13 @@
 import type { Problem } from '../../shared/contract/index.ts'
 import type { StoredJob } from '../store/records.ts'
 
-// What a plugin is: a module whose default export makes one. docs/plugins.md tells it to those who write them; resources/plugins/
-// has two. Types only: a plugin runs in a thread of its own and gets copies.
+// What a plugin is: a module whose default export makes one (docs/plugins.md; two examples in resources/plugins/).
+// Types only: a plugin runs in a thread of its own and gets copies.
 
 /** A job as the API has it; values that are secret are masked. */
 export type PluginJob = Omit<StoredJob, 'lane'>
 
-/** `id` is the same however often an event is told: it is told again where the hook failed, or the engine died meanwhile. */
+/** `id` is the same for every delivery of an event: it is repeated where the hook failed, or the engine died. */
 export interface PluginEvent<Type extends string, Data> {
   id: string
   type: Type
@@ -89,7 +89,7 @@ export interface Plugin {
 
 /** Names are ours: `eggs/<sha256>`, `logs/<job id>-<attempt>.gz`. No time limit holds here: they may be large. */
 export interface PluginBlobs {
-  /** Whole or absent: it must not be there under its name before the last byte is safe; a stream that breaks off leaves nothing. */
+  /** Atomic: the name must not exist before the last byte is safe; a stream that breaks off leaves nothing. */
   write(name: string, content: ReadableStream<Uint8Array>): Promise<{ sizeBytes: number }>
   /** null: there is none. */
   read(name: string): Promise<ReadableStream<Uint8Array> | null>

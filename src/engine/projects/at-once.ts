@@ -26,7 +26,7 @@ interface Target {
   version: VersionName
 }
 
-/** Sends the latest version of projects with `distribution: at_once` to every node that may run it, before any job needs it. */
+/** Sends the latest version of projects with `distribution: at_once` to every node that may run it. */
 export class AtOnce {
   readonly #options: AtOnceOptions
   readonly #sending = pLimit(SENT_AT_ONCE)

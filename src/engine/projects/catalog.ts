@@ -5,20 +5,20 @@ import { suggestNear } from '../../shared/near-matches.ts'
 import type { StoredVersion } from '../store/records.ts'
 import { versionOrder } from './version-order.ts'
 
-/** What stands for the version of a project that runs without an egg: its code has no versions. Scrapyd's clients never see it. */
+/** The version of a project that runs without an egg. Scrapyd's clients never see it. */
 export const WITHOUT_EGG = '(settings)'
 
 /**
- * All projects and versions, in memory: questions are answered at once. Whoever changes the store remembers or forgets here, in that
- * order. Versions are found under either spelling, as uploaded or as Scrapyd stores them (`1.0` and `1_0`).
+ * All projects and versions, in memory: questions are answered at once. Changes are written to the store first, then
+ * here. Versions are found under either spelling, as uploaded or as Scrapyd stores them (`1.0` and `1_0`).
  */
 export class Catalog {
   readonly #known = new Map<string, Map<string, StoredVersion>>()
-  /** By project and spelling, the name of the version that is meant: a node may list names by the ten thousand, and each is looked up. */
+  /** By project and spelling, the version's name: a node may list ten thousand names, and each is looked up. */
   readonly #spellings = new Map<string, Map<string, string>>()
   /** Of projects that run without an egg, by project. */
   readonly #withoutEgg = new Map<string, StoredVersion>()
-  /** Placement asks for the latest version, and where it is, for each of its lanes: both are looked up, not searched. */
+  /** Placement asks for the latest version and where it is for each of its lanes: both are looked up, not searched. */
   readonly #ascending = new Map<string, readonly StoredVersion[]>()
   readonly #deployments = new WeakMap<readonly Deployment[], Map<string, Deployment>>()
 
@@ -106,7 +106,7 @@ export class Catalog {
     return this.ascending(project).flatMap(({ version }) => (version === WITHOUT_EGG ? [] : [version]))
   }
 
-  /** What a job without a version gets: our highest (version-order.ts; newest where names tell no order), else a node's latest. */
+  /** For jobs without one: our highest (version-order.ts; newest where names have no order), else a node's latest. */
   latestVersion(project: ProjectName): string | null {
     return this.ascending(project).at(-1)?.version ?? null
   }

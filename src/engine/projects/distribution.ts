@@ -44,8 +44,8 @@ interface Failure {
  *   absent ──ensure──> sending ──accepted──> present ──the node lists it no longer──> missing ──ensure──> sending
  *                         └──refused or no answer──> failed ──after a while──> absent
  *
- * `absent` to whoever asks is all that is not the egg of today: missing, foreign (seen-on-nodes.ts), or an egg that was replaced
- * here since it was sent.
+ * `absent` to callers is all that is not the current egg: missing, foreign (seen-on-nodes.ts), or replaced since it was
+ * sent.
  */
 export class Distribution {
   readonly #options: DistributionOptions
@@ -94,7 +94,7 @@ export class Distribution {
     return this.#send(nodeId, project, stored.version)
   }
 
-  /** Sends to these nodes now, failures of the past or not. Each node's steps, then the end; a failed node is a step, not an error. */
+  /** Sends to these nodes now, whatever failed before. Yields each step; a failed node is a step, not an error. */
   async *deployToAll(project: ProjectName, version: VersionName, nodeIds: NodeId[]): AsyncGenerator<Deployment, void> {
     const stored = this.#projects.catalog.requireEgg(project, version)
     const current = (nodeId: NodeId): Deployment => {

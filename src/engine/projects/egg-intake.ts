@@ -154,7 +154,7 @@ export class EggIntake {
   }
 }
 
-/** What nodes have under the name of a new egg: eggs that we sent before, or what they list by themselves. It is not the new one. */
+/** What nodes have under the name of a new egg, sent by us before or their own. It is not the new one. */
 function stillThere(before: StoredVersion | null): Deployment[] {
   return (before?.deployments ?? []).flatMap((deployment) => {
     if (deployment.nodeId === LOCAL_NODE_ID || deployment.state === 'failed') return []

@@ -21,7 +21,7 @@ export class EggKeeping {
     this.#parts = parts
   }
 
-  /** Two versions may be the same egg, and a running spider imports from it until its end: then a later call removes it. */
+  /** Two versions may be the same egg, and a running spider needs it until its end: then a later call removes it. */
   async removeUnused(sha256: string, was: Pick<StoredVersion, 'project' | 'version'>): Promise<void> {
     this.#retired.set(sha256, was)
     const live = await this.#parts.store.listLiveAttempts()

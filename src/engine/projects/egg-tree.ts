@@ -12,10 +12,9 @@ export interface EggName {
 }
 
 /**
- * Our eggs once more, laid out as Scrapyd does (scrapyd-protocol.md, 4.1): `PROJECT/VERSION.egg`. So a Scrapyd that is started on
- * this directory has the same projects. The store is the truth; the tree follows it: an egg is in the store before it is
- * here, and gone from here before it is gone from the store. Copies, not links: whoever writes into the tree by hand must
- * not write into the eggs that spiders run from.
+ * Our eggs once more, laid out as Scrapyd does (scrapyd-protocol.md, 4.1): `PROJECT/VERSION.egg`. So a Scrapyd that is
+ * started on this directory has the same projects. The tree follows the store: an egg is added to the store first, and
+ * removed here first. Copies, not links: a manual change in the tree must not reach the eggs that spiders run from.
  */
 export class EggTree {
   readonly #directory: string
@@ -60,8 +59,8 @@ export class EggTree {
   }
 
   /**
-   * Makes the tree follow the store again: puts what is missing, and sets aside what is another egg than ours. Returns what is
-   * there besides: eggs that an operator copied here, as one does with Scrapyd. Ascending as Scrapyd lists them.
+   * Makes the tree follow the store again: adds what is missing, and sets aside other eggs under our names. Returns the
+   * rest: eggs that an operator copied here, as with Scrapyd. Ascending as Scrapyd lists them.
    */
   async repair(eggs: (EggName & { file(): Promise<string | null> })[]): Promise<(EggName & { path: string })[]> {
     const ours = new Set(eggs.map((egg) => this.#pathOf(egg)))

@@ -16,7 +16,7 @@ export function problemOfPathPart(name: string): string | null {
   return null
 }
 
-/** What Windows would take for something else: a stream, a device (also with an extension), or the name without its end. */
+/** What Windows would read differently: a stream, a device (also with an extension), or a name whose end it drops. */
 export function problemOfWindowsName(name: string): string | null {
   if (/[<>:"|?*]/.test(name)) return 'contains a character that Windows forbids in names'
   if (/[. ]$/.test(name)) return 'ends in a dot or a space, which Windows drops'

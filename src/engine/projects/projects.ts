@@ -27,8 +27,8 @@ import { SettingsProjects, type SettingsSource } from './settings-projects.ts'
 import { orderWarnings } from './version-order-warnings.ts'
 
 /**
- * What becomes of a version that jobs which have not ended need. `refuse` (the default): VERSION_IN_USE. `allow`, as Scrapyd
- * does: running jobs keep the egg they started with, queued ones run with the new egg, or wait while there is none.
+ * Whether to replace a version that unfinished jobs need. `refuse` (the default): VERSION_IN_USE. `allow`, as Scrapyd
+ * does: running jobs keep the egg they started with, queued ones run with the new one, or wait while there is none.
  */
 export interface InUse {
   inUse?: 'refuse' | 'allow'
@@ -48,7 +48,7 @@ export interface ProjectsOptions {
   settingsProjects?: Record<string, SettingsSource>
   /** As listSpidersOfEgg, for a project without one. */
   listSpidersOfSettings?: ((project: ProjectName) => Promise<string[]>) | null
-  /** Imports the egg in a process of its own; throws EGG_IMPORT_FAILED, PYTHON_MISSING. Null: there is no local node. */
+  /** Imports the egg in a process of its own; throws EGG_IMPORT_FAILED, PYTHON_MISSING. Null: no local node. */
   listSpidersOfEgg: ((eggPath: string, project: ProjectName) => Promise<string[]>) | null
   clock: Clock
   logger: Logger
@@ -86,7 +86,7 @@ export class Projects {
     this.#withoutEgg = new SettingsProjects(parts)
   }
 
-  /** Reads the store, and removes eggs that nothing needs any more. Throws BAD_INPUT for `settingsProjects` that cannot be. */
+  /** Reads the store, and removes eggs that nothing needs. Throws BAD_INPUT for invalid `settingsProjects`. */
   static async open(options: ProjectsOptions): Promise<Projects> {
     const { store } = options
     const projects = new Projects(options, await readSettings(store))
@@ -133,7 +133,9 @@ export class Projects {
     return this.#settings.get(project) ?? DEFAULT_PROJECT_SETTINGS
   }
 
-  /** Also for a project that is not known yet: what it needs can be there before its first egg. Throws BAD_INPUT for a name that none can have. */
+  /**
+   * Also for a project that is not known yet, so that its Python can be ready. Throws BAD_INPUT for an invalid name.
+   */
   async configure(project: ProjectName, next: ProjectSettings): Promise<void> {
     if (!this.catalog.isKnown(project)) checkProjectName(project)
     await this.#options.store.putProjectSettings(project, next)
@@ -188,8 +190,8 @@ export class Projects {
   }
 
   /**
-   * What a node has of a project, as it spells and orders versions; `spiders` are the newest version's. What its word proves of
-   * versions that we have an egg of: seen-on-nodes.ts. `askedAtMs`: when it was asked, where that is not now.
+   * What a node has of a project, as it spells and orders versions; `spiders` are the newest version's. What that
+   * proves of versions with an egg of ours: seen-on-nodes.ts. `askedAtMs`: when it was asked; default now.
    */
   async recordSeenOnNode(
     nodeId: NodeId,

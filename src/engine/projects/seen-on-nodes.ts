@@ -14,7 +14,7 @@ export interface SeenOnNodesParts {
   clock: Clock
 }
 
-/** What a node listed of a project. `askedAtMs`: what reached the node later may be missing from its answer, and is not doubted. */
+/** What a node listed of a project. What it got after `askedAtMs` may be missing there, and is not doubted. */
 interface Seen {
   nodeId: NodeId
   project: ProjectName
@@ -27,8 +27,8 @@ interface Seen {
 const VERSIONS_MAX = 10_000
 
 /**
- * Records what nodes have. Calls must come one after another: each writes whole versions. Of a version that we keep an egg of,
- * what a node lists is a name, which proves no more than this:
+ * Records what nodes have. Calls must come one after another: each writes whole versions. Where we keep an egg, what a
+ * node lists is only a name, which proves no more than this:
  *
  *   present ──not listed──> missing ──listed again, not by us──> foreign ──not listed──> (nothing)
  *   (nothing) ──listed──> foreign

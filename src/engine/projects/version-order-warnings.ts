@@ -3,11 +3,11 @@ import { sanitiseVersion } from '../../shared/ids.ts'
 import { versionOrder } from './version-order.ts'
 
 /**
- * Why nodes may not agree on which version of a project is the latest, by the names of the versions that some of them would take; empty
- * where all agree. Scrapyd 1.2 and 1.3 compare the runs of digits and letters of a stored name (distutils' LooseVersion) and fail
- * where a number meets letters; 1.4 and later compare by PEP 440 where every stored name is one, else letter by letter
- * (scrapyd-protocol.md, 4.2). Stored names have no dots: `1.10` is `1_10`. Scrapdeck always names the version, so this
- * matters to clients that leave it out at a node.
+ * Why nodes may disagree on the latest version of a project, by the versions that some of them would choose; empty
+ * where all agree. Scrapyd 1.2 and 1.3 compare the runs of digits and letters of a stored name (distutils'
+ * LooseVersion) and fail where a number meets letters; 1.4 and later compare by PEP 440 where every stored name is one,
+ * else letter by letter (scrapyd-protocol.md, 4.2). Stored names have no dots: `1.10` is `1_10`. Scrapdeck always names
+ * the version, so this only matters to clients that call a node themselves.
  */
 export function orderWarnings(versions: VersionName[], latest: string | null): Map<string, string> {
   const warnings = new Map<string, string>()
@@ -64,7 +64,7 @@ function looseOrder(): Order {
   }
 }
 
-/** As distutils' LooseVersion: runs of digits are numbers, runs of lower-case letters and what is between them are text, dots separate. */
+/** As LooseVersion: runs of digits are numbers, runs of lower-case letters and the rest are text, dots separate. */
 function looseParts(stem: string): (bigint | string)[] {
   return stem
     .split(/(\d+|[a-z]+|\.)/)

@@ -8,9 +8,9 @@ const RELEASE_NUMBERS_MAX = 20
 const PRE_RELEASES: Record<string, number> = { alpha: 0, a: 0, beta: 1, b: 1, preview: 2, pre: 2, c: 2, rc: 2 }
 
 /**
- * How the versions of a project compare by name, if all of them are versions of PEP 440 (timestamps, `1.9`, `1.10rc1`, also as
- * Scrapyd spells them, `1_10`); null where one is not (a git hash): then only the time of the upload tells the latest. Scrapyd
- * 1.6 orders the same where every version is one number, and by letters wherever it cannot (scrapyd-protocol.md, 4.2).
+ * How the versions of a project compare by name, if all are versions of PEP 440 (timestamps, `1.9`, `1.10rc1`, also as
+ * Scrapyd spells them, `1_10`); null where one is not (a git hash): then only the upload time counts. Scrapyd 1.6
+ * agrees where every version is one number, and else falls back to letters (scrapyd-protocol.md, 4.2).
  */
 export function versionOrder(versions: VersionName[]): ((one: string, other: string) => number) | null {
   const keys = new Map<string, bigint[]>()

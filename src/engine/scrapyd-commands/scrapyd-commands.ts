@@ -56,7 +56,7 @@ export class ScrapydCommands {
     return this.#lists.count(finishedToKeep)
   }
 
-  /** Validates, stores, lists: the spider count. Replaces a version, also one in use. A version that fails is not kept. */
+  /** Validates, stores, lists: the spider count. Replaces a version, also one in use. A failing version is not kept. */
   async addVersion(project: ProjectName, version: VersionName, egg: Uint8Array): Promise<{ spiders: number }> {
     const stored = await this.#parts.projectCommands.upload(egg, { project, version }, { inUse: 'allow' })
     return { spiders: stored.spiders?.length ?? 0 }
@@ -67,7 +67,7 @@ export class ScrapydCommands {
     this.#parts.projects.catalog.resolve(project, version, spider)
   }
 
-  /** Returns the jobid the client will know it by: its own (any text; one that cannot name a file names no run), or the job's id. */
+  /** The jobid the client will know it by: its own, which may be any text, or the job's id. */
   async schedule(request: ScrapydScheduleRequest): Promise<{ jobid: string }> {
     const { project, version, spider, settings, args, priority, jobid } = request
     const [job] = await this.#parts.jobCommands.queue(
@@ -78,8 +78,9 @@ export class ScrapydCommands {
   }
 
   /**
-   * Removes what is pending and signals what runs. `signal` null: one step of the ladder a call, as Scrapy takes INT: the
-   * first asks, a second forces. `refuse`: the message (BAD_INPUT) for what is no signal, once a running job matches.
+   * Removes pending jobs and signals running ones. `signal` null: one step of the ladder a call, as Scrapy takes INT:
+   * the first asks, a second forces. `refuse`: the message (BAD_INPUT) for an invalid signal, once a running job
+   * matches.
    */
   async cancel(request: {
     project: ProjectName
@@ -134,7 +135,7 @@ export class ScrapydCommands {
     return projects.catalog.spidersOf(project, version)
   }
 
-  /** Finished: of the newest `finishedToKeep` of all projects, newest end first, the ones of `project`. Secrets masked. */
+  /** Of the newest `finishedToKeep` ended runs of all projects, newest first, those of `project`. Secrets masked. */
   async listJobs(project: ProjectName | null, finishedToKeep: number): Promise<ScrapydJobs> {
     if (project !== null) this.#requireProject(project)
     return this.#lists.list(project, finishedToKeep)
@@ -150,8 +151,8 @@ export class ScrapydCommands {
   }
 
   /**
-   * What stands at a path under /logs/ or /items/: a file of this machine, the log or the items of a run on another node, or
-   * a directory; null: nothing. Segments are decoded and hold no slash. Nothing outside the two directories is ever found.
+   * What is at a path under /logs/ or /items/: a file of this machine, the log or items of a run on another node, a
+   * directory, or null. Segments are decoded and hold no slash. Nothing outside the two directories is ever found.
    */
   openFile(tree: FileTree, segments: string[]): Promise<ScrapydFile | ScrapydDirectory | null> {
     return this.#files.open(tree, segments)

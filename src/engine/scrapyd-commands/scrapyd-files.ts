@@ -32,7 +32,7 @@ const LISTED_OF_OTHER_NODES = 1000
 /** What the system says of a path that leads nowhere. */
 const NOWHERE = new Set(['ENOENT', 'ENOTDIR', 'ENAMETOOLONG', 'ELOOP', 'EACCES', 'ERR_INVALID_ARG_VALUE'])
 
-/** The logs and items of the whole fleet as two trees PROJECT/SPIDER/JOBID.log and .jl: this machine's directories first. */
+/** The logs and items of the fleet as two trees PROJECT/SPIDER/JOBID.log and .jl: this machine's directories first. */
 export class ScrapydFiles {
   readonly #parts: ScrapydFilesParts
 

@@ -8,7 +8,7 @@ import type { ScrapydJobs, ScrapydRun } from './scrapyd-shapes.ts'
 import type { ScrapydFiles } from './scrapyd-files.ts'
 
 const LIVE_LISTED_MAX = 1_000_000
-/** Files of finished runs come and go seldom (an operator, jobs_to_keep), and a client may ask a thousand times a second. */
+/** Files of finished runs rarely change (an operator, jobs_to_keep), and a client may ask a thousand times a second. */
 const FILES_SEEN_FOR_MS = 1_000
 
 type Run = FinishedRun['run']
@@ -23,8 +23,8 @@ interface Finished {
 }
 
 /**
- * The jobs of the fleet as a Scrapyd lists them. What is read of the store is kept until it changes, so a client that asks
- * all the time costs no query.
+ * The jobs of the fleet as a Scrapyd lists them. Reads of the store are cached until it changes, so that polling costs
+ * no query.
  */
 export class ScrapydJobLists {
   readonly #store: JobReader & AttemptReader & ChangeNotifier
@@ -185,7 +185,7 @@ export class ScrapydJobLists {
   }
 }
 
-/** Project by project; in each what its node has taken, then the queue: priority first, then the order that jobs were put in. */
+/** By project; in each what its node has taken, then the queue: by priority, then in queue order. */
 function inQueueOrder(one: StoredJob, other: StoredJob): number {
   if (one.project !== other.project) return one.project < other.project ? -1 : 1
   if (one.state !== other.state) return one.state === 'starting' ? -1 : 1

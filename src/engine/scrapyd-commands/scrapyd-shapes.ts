@@ -17,7 +17,7 @@ export interface ScrapydScheduleRequest {
   args: Record<string, string>
 }
 
-/** The same object, or at least the same arrays, come again while nothing has changed: what was made of them can be kept. */
+/** The same object, or the same arrays, as long as nothing has changed: callers can cache by identity. */
 export interface ScrapydJobs {
   pending: {
     jobid: string
@@ -47,7 +47,7 @@ export interface ScrapydFile {
   sizeBytes: number
   /** null: not known. */
   modifiedAtMs: number | null
-  /** The bytes from `start` up to, not including, `stop`; breaks off with an error where the file has become shorter. */
+  /** The bytes from `start` up to, not including, `stop`; fails where the file has become shorter. */
   read(start: number, stop: number): Readable
 }
 

@@ -2,13 +2,13 @@ import { BlockList, isIP } from 'node:net'
 import { ScrapdeckError } from '../../shared/errors.ts'
 
 /**
- * Where webhooks may go. Whoever may set one up could else have this machine ask what only it can reach: its own services, those of
- * its network, the credentials that a cloud hands out. So only addresses that the whole internet can reach are allowed, and networks
- * that the configuration names; of those never where clouds keep credentials. It holds for what an address is written as, and
- * for what its name resolves to at the moment of connecting.
+ * Where webhooks may go. Else whoever may add one could have this machine request what only it can reach: its own
+ * services, those of its network, cloud credentials. So only public addresses are allowed, and the networks that the
+ * configuration names, but never where clouds keep credentials. It holds for the address as written, and for what its
+ * name resolves to when connecting.
  */
 export interface AddressGuard {
-  /** Throws WEBHOOK_URL_FORBIDDEN. A name is only looked at as it is written: what it means is asked with each delivery. */
+  /** Throws WEBHOOK_URL_FORBIDDEN. Checks a name only as it is written; it is resolved with each delivery. */
   checkUrl(text: string): URL
   isAllowed(address: string): boolean
 }
@@ -30,7 +30,7 @@ const NOT_PUBLIC_V4 = [
   '203.0.113.0/24',
   '224.0.0.0/3'
 ]
-/** Of IPv6 only 2000::/3 is given out; in it these are special, or stand for an IPv4 address that is not looked at (6to4, Teredo). */
+/** Only 2000::/3 is allocated; in it these are special, or embed an unchecked IPv4 address (6to4, Teredo). */
 const NOT_PUBLIC_V6 = ['2001::/23', '2001:db8::/32', '2002::/16', '3fff::/20']
 /** Cloud metadata, also through NAT64: never, whatever the configuration says. */
 const NEVER = ['169.254.0.0/16', '100.100.100.200/32', 'fe80::/10', 'fd00:ec2::254/128', '64:ff9b::a9fe:0/112']

@@ -34,10 +34,10 @@ interface Pace {
 }
 
 /**
- * Works off the outbox: what is due is told, what came of it is written down, and what failed is due again later. At least once: a
- * delivery whose end was not yet on the disk when the engine died is told again, under the same id. One webhook never waits for
- * another. While one fails, its deliveries are not all tried one by one: it is asked again after a pause that grows, and what
- * waits behind loses none of its own tries meanwhile.
+ * Delivers the outbox: what is due is sent, the result recorded, and a failure scheduled again. At least once: a
+ * delivery whose result was not on the disk when the engine died is repeated, under the same id. One webhook never
+ * waits for another. While one fails, it is tried after a growing pause, and the deliveries behind lose none of their
+ * tries.
  */
 export class Deliverer {
   /** `changed`: what the list of webhooks shows is another now. */

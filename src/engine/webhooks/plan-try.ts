@@ -15,7 +15,7 @@ export interface SendResult {
 const SECOND_MS = 1_000
 const MINUTE_MS = 60 * SECOND_MS
 const HOUR_MS = 60 * MINUTE_MS
-/** After the first try, the second, …: three days and a few hours in all. A receiver that was down over a weekend misses nothing. */
+/** After the first try, the second, …: three days and a few hours in all, so an outage over a weekend loses nothing. */
 export const BACK_OFF_MS: readonly number[] = [
   5 * SECOND_MS,
   30 * SECOND_MS,

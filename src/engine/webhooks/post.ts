@@ -20,9 +20,9 @@ const CONNECT_TIMEOUT_MS = 5_000
 const BODY_MAX_BYTES = 65_536
 
 /**
- * One POST, on a connection of its own: events are few, and a connection that is kept would still go where a name pointed before. The
- * addresses that a name resolves to are looked at by the look-up that the connection is made with: there is no moment between the
- * two at which a name could come to mean another (DNS rebinding). Redirects are not followed, proxies not asked.
+ * One POST, on a connection of its own: events are few, and a kept connection would still go where a name pointed
+ * before. Addresses are checked in the look-up of the connection itself, so that a name cannot change between check and
+ * use (DNS rebinding). Redirects are not followed, proxies not used.
  */
 export function createPost(parts: { guard: AddressGuard; clock: Clock; resolve?: typeof lookup }): Post {
   const { guard, clock, resolve = lookup } = parts

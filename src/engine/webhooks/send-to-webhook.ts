@@ -7,7 +7,7 @@ import { signedHeaders } from './signature.ts'
 
 const GONE = 410
 
-/** Signs a message with the webhook's secret, as long as it holds with the one before as well, and posts it. Never rejects. */
+/** Signs a message with the webhook's secret, and with the previous one while it is valid. Never rejects. */
 export async function sendToWebhook(
   parts: { clock: Clock; secretBox: SecretBox; post: Post },
   webhook: StoredWebhook,

@@ -1,7 +1,7 @@
 import { createHmac } from 'node:crypto'
 import type { Random } from '../runtime/random.ts'
 
-// Standard Webhooks (standardwebhooks.com): https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md
+// Standard Webhooks (standardwebhooks.com)
 
 const SECRET_PREFIX = 'whsec_'
 /** The form asks for 24 to 64. */
@@ -13,8 +13,8 @@ export function makeSecret(random: Random): string {
 }
 
 /**
- * The headers of one try. `id` stays the same for every try of a delivery, the time is that of the try. While a secret is being
- * changed there is a signature by each: a receiver takes the message where one of them is right.
+ * The headers of one try. `id` is the same for every try of a delivery, the time is the try's. While a secret is being
+ * rotated there is a signature by each: a receiver accepts the message where one of them is right.
  */
 export function signedHeaders(message: {
   id: string

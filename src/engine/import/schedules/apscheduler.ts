@@ -1,6 +1,6 @@
 /**
- * Triggers of APScheduler 3, which ScrapydWeb and Gerapy keep theirs in, as rules of ours. They differ from cron: Monday is 0, a day of the
- * month and a weekday must both match, the list of days knows `last` and `2nd fri`, and there are years and ISO weeks.
+ * Triggers of APScheduler 3, which ScrapydWeb and Gerapy use, as rules of ours. Unlike cron, Monday is 0, a day of the
+ * month and a weekday must both match, days may be `last` or `2nd fri`, and there are years and ISO weeks.
  */
 
 export const CRON_FIELDS = ['year', 'month', 'day', 'week', 'day_of_week', 'hour', 'minute', 'second'] as const
@@ -33,7 +33,7 @@ const POSITIONS = ['1st', '2nd', '3rd', '4th', '5th', 'last']
 /** What a trigger has that no rule of ours can say, in words. */
 export class TriggerProblem extends Error {}
 
-/** The expressions that together fire when it does (several where days are of several kinds), and the years it is limited to. */
+/** The expressions that together fire when it does (several where days are of several kinds), and its years. */
 export interface CronTrigger {
   expressions: string[]
   years: { from: number; to: number } | null
@@ -57,7 +57,7 @@ export function readCronTrigger(given: Partial<CronTexts>): CronTrigger {
   }
 }
 
-/** Days of the month by number, the last one, and the nth weekdays are three kinds that cron keeps in different fields. */
+/** Numbered days of the month, the last one, and nth weekdays are three kinds that cron keeps in different fields. */
 function readDays(dayText: string, weekdayText: string): { day: string; weekday: string }[] {
   const weekday = weekdayText === '*' ? '*' : cronField('day_of_week', weekdayText)
   if (dayText === '*') return [{ day: '*', weekday }]

@@ -53,7 +53,7 @@ export function zoneOr(text: unknown, standard: string): string | null {
   return isZone(text.trim()) ? text.trim() : null
 }
 
-/** `2026-11-21 10:00:00` (or with T, or the day alone) as clocks of a zone show it; an offset of its own comes first. null: it is no time. */
+/** `2026-11-21 10:00:00` (or the day alone) as clocks of the zone show it, unless it has an offset. null: no time. */
 export function readLocalTime(text: string, zone: string): number | null {
   const [, date, time = '00:00:00', offset] =
     /^(\d{4}-\d\d-\d\d)(?:[T ](\d\d:\d\d(?::\d\d(?:\.\d{1,6})?)?))?(Z|[+-]\d\d:?\d\d)?$/.exec(text.trim()) ?? []

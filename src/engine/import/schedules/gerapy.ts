@@ -21,9 +21,9 @@ const UNIT_SECONDS = { weeks: 604_800, days: 86_400, hours: 3_600, minutes: 60, 
 const GERAPY_ZONE = 'Asia/Shanghai'
 
 /**
- * Gerapy's tasks as schedules that do the same: a job on each client that was chosen, started also while the one before runs. Gerapy
- * gives spiders no arguments. `zone`: of tasks that name none. It keeps one job for each client, project and spider, so that of several
- * tasks for the same only the last is run there.
+ * Gerapy's tasks as equivalent schedules: a job on each chosen client, started also while the previous one runs. Gerapy
+ * gives spiders no arguments. `zone`: of tasks that name none. It keeps one job for each client, project and spider, so
+ * that of several such tasks only the last runs there.
  */
 export function importGerapy(database: GerapyDatabase, zone: string | null, anyNode: boolean): Imported[] {
   const clients = new Map(database.clients.map((client) => [String(client['id']), clientOf(client)]))

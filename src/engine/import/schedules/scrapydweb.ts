@@ -19,8 +19,8 @@ const LATEST = 'default: the latest version'
 const WINDOW_MAX_SECONDS = 31_622_400
 
 /**
- * The timer tasks of ScrapydWeb as schedules that do the same: a job for each node that was chosen, started also while the one before
- * runs (ScrapydWeb never looked), missed ones within the grace time. `zone`: of tasks that name none.
+ * The timer tasks of ScrapydWeb as equivalent schedules: a job for each chosen node, started also while the previous
+ * one runs, missed ones within the grace time. `zone`: of tasks that name none.
  */
 export function importScrapydWeb(databases: ScrapydWebDatabases, zone: string, anyNode: boolean): Imported[] {
   return importTasks(databases.tasks, (origin, task) => importTask(origin, task, databases, zone, anyNode))

@@ -1,7 +1,9 @@
 import { execFile } from 'node:child_process'
 import { readFile } from 'node:fs/promises'
 
-/** A process that cannot be mistaken for a later one with the same pid. `startTime` as resources/python/supervisor.py writes it; empty where the platform tells none. */
+/**
+ * A process, even when its pid is reused. `startTime` as supervisor.py writes it; empty where the platform has none.
+ */
 export interface ProcessIdentity {
   pid: number
   startTime: string

@@ -18,8 +18,8 @@ export interface ProcessRow {
 
 export interface ProcessTable {
   /**
-   * One pass, however many are wanted. It may leave out processes that were there at an earlier pass and were not wanted;
-   * `mayBeNew`: not those that came lately, for what is wanted was only now learned.
+   * One pass, however many are wanted. It may leave out unwanted processes of an earlier pass; with `mayBeNew` not the
+   * recent ones, because what is wanted was only now learned.
    */
   read(isWanted: (pid: number) => boolean, mayBeNew: boolean): Promise<ProcessRow[]>
 }

@@ -32,7 +32,7 @@ except Exception as error:
 print(json.dumps(found))
 `
 
-/** Asks the program which Python it is and whether Scrapy imports. Never rejects. `directory`: one of ours, where nobody else leaves modules. */
+/** Asks the program which Python it is and whether Scrapy imports. Never rejects. `directory`: without modules. */
 export async function checkPython(
   command: string,
   options: { directory: string; clock: Clock; signal?: AbortSignal }

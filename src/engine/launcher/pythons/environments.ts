@@ -20,7 +20,7 @@ export interface Environments {
   remove(id: string): Promise<void>
   /** Throws BAD_INPUT with what was found, where a project could not run with this. */
   verify(python: ProjectPython): Promise<void>
-  /** Projects came or went, or were given another Python: begins to make what they lack, also for one that is not deployed yet. */
+  /** Projects or their Pythons changed: begins to build what they lack, also for one that is not deployed yet. */
   refresh(project?: string): void
 }
 

@@ -170,7 +170,7 @@ export class MadeEnvironment {
       .filter((build) => !this.#current?.path.startsWith(build + sep))
   }
 
-  /** Deletes left-overs, unless `isInUse`. Not soon after another came to count: somebody may just be starting with it. */
+  /** Deletes left-overs, unless `isInUse`; not soon after a build was replaced: something may be starting with it. */
   async tidy(isInUse: (build: string) => boolean): Promise<void> {
     if (this.#clock.monotonicMs() < this.#keptUntilMs) return
     for (const build of await this.leftOvers()) if (!isInUse(build)) await remove(build)

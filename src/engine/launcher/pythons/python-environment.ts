@@ -25,7 +25,7 @@ export interface PythonEnvironmentOptions {
 
 const UNKNOWN = { path: null, version: null, scrapyVersion: null, start: COLD }
 
-/** The main Python: found, or built by us in the data directory. Spiders start with it where their project names no other. */
+/** The main Python: found, or built by us in the data directory. The default of every project. */
 export class PythonEnvironment {
   /** The one that `create` builds. */
   readonly own: MadeEnvironment
@@ -60,7 +60,7 @@ export class PythonEnvironment {
     return this.#search
   }
 
-  /** What environments are built from: the first Python of the last search that is new enough, with Scrapy or without. */
+  /** What environments are built from: the first Python found that is new enough, with Scrapy or without. */
   base(): { path: string; version: string } | null {
     return this.#findings.find(isNewEnough) ?? null
   }

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 
-/** Requirements as far as they matter: no comments, no blank lines, one kind of line end. Order stays: indexes have one. */
+/** Requirements without comments, blank lines and differing line ends. Their order stays: it matters to indexes. */
 export function normaliseRequirements(text: string): string {
   return text
     .replace(/^\uFEFF/, '')
@@ -10,7 +10,7 @@ export function normaliseRequirements(text: string): string {
     .join('\n')
 }
 
-/** Names an environment by its content: the same requirements for the same Python are one. Patch releases are the same Python. */
+/** An environment's id by its content: requirements and the Python's minor version. */
 export function environmentId(requirements: string, pythonVersion: string): string {
   const minor = pythonVersion.split('.').slice(0, 2).join('.')
   return createHash('sha256')
@@ -20,7 +20,7 @@ export function environmentId(requirements: string, pythonVersion: string): stri
 }
 
 /**
- * What the runner needs beside them, and they do not name. Without a version where any will do, so that it cannot clash with theirs;
+ * What the runner needs and the requirements do not name. Scrapy without a version, so that it cannot conflict;
  * setuptools below 81: later ones have no pkg_resources, which many projects still import.
  */
 export function addedRequirements(requirements: string): string[] {

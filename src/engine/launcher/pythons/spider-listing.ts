@@ -127,7 +127,7 @@ async function listWarm(options: ListingOptions, workingDirectory: string): Prom
   }
 }
 
-/** The first bytes of a file, or the last ones where the count is negative; the project's code may have put anything there. */
+/** The first bytes of a file, or the last where the count is negative. The project's code may have written it. */
 async function readPart(path: string, count: number): Promise<string> {
   const range = { offset: Math.min(0, count), limitBytes: Math.abs(count) }
   const part = await readLogRange(path, range).catch(() => null)

@@ -57,7 +57,7 @@ export function planLaunch(
   }
   const version: [string, string][] = spec.isVersionAsked ? [['_version', spec.version]] : []
   const args = [['_job', spec.jobid], ...Object.entries(spec.args), ...version]
-  // Relative paths in a project mean the same folder in every run, as with Scrapyd, but not one that holds our own data.
+  // Relative paths mean the same folder in every run of a project, as with Scrapyd, but not one with our own data.
   const workingDirectory = join(directories.workDirectory, spec.project)
   return {
     id: spec.jobid,

@@ -23,8 +23,8 @@ export interface LimitHit {
 
 const MEGABYTE = 1024 * 1024
 /**
- * How much CPU time the kernel gives beyond the limit. Ours comes first and lets the spider close its files; the kernel's
- * ends the process at once, and is for when nobody watches.
+ * CPU time beyond the limit until the kernel acts. Ours comes first and lets the spider close its files; the kernel's
+ * ends the process at once, for when nobody watches.
  */
 const KERNEL_CPU_MARGIN_SECONDS = 60
 

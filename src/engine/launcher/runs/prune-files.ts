@@ -11,9 +11,9 @@ interface PrunerOptions {
 }
 
 /**
- * `jobs_to_keep`: of the files of each spider, in each of these directories, the newest by their time of change stay. As in Scrapyd
- * (scrapyd-protocol.md, 6.4) whatever their names, but never a file of a job that `isNeeded`: one that runs, or whose log is
- * still being read. Those are not counted either.
+ * `jobs_to_keep`: of each spider's files in each directory, the newest by modification time stay. As in Scrapyd
+ * (scrapyd-protocol.md, 6.4) names do not matter, but a file of a job that `isNeeded` (running, or its log being read)
+ * is neither deleted nor counted.
  */
 export class Pruner {
   readonly #options: PrunerOptions

@@ -75,7 +75,7 @@ export function runCommand(options: {
       drain?.cancel()
       options.signal?.removeEventListener('abort', onAbort)
     }
-    // A process that left the group may keep our ends of its output open for ever: what is there by then is what it said.
+    // A process that left the group may keep our ends of its output open for ever: what has arrived by then is all.
     child.once('exit', () => {
       drain = options.clock.setTimer(DRAIN_MS, () => {
         child.stdout.destroy()

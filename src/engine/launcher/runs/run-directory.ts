@@ -157,7 +157,7 @@ export async function writeWhole(directory: string, name: string, content: objec
   await syncDirectory(directory)
 }
 
-/** A file that is absent, cut short by power loss, or overwritten by a spider (with whatever it is) is no evidence: null. */
+/** A file that is absent, cut short by power loss, or overwritten by a spider is no evidence: null. */
 async function readJson<T>(path: string, schema: z.ZodType<T>, maxBytes = LARGEST_FACTS_BYTES): Promise<T | null> {
   try {
     await using file = await openRegularFile(path)

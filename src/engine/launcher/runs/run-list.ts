@@ -32,7 +32,7 @@ export interface Run {
   /** The Python it was started with; null: not started, or by an earlier engine. */
   python: string | null
   exit: RunExit | null
-  /** Its supervisor tells us what happens, and it is polled slowly in case an event was lost; else it is polled fast. */
+  /** Its supervisor reports events, so it is polled slowly, in case one was lost; else it is polled fast. */
   supervised: boolean
   /** Why no process could be started for it. */
   problem: string | null
@@ -147,7 +147,7 @@ export class RunList {
     return 'running'
   }
 
-  /** Pending in the order of starting, those whose process is not seen yet included; running oldest first, finished newest first. */
+  /** Pending in starting order, including those without a process yet; running oldest first, finished newest first. */
   list(): { pending: Run[]; running: Run[]; finished: Run[] } {
     const inState = (state: Run['state']) => [...this.#runs.values()].filter((run) => run.state === state)
     return {
@@ -294,7 +294,7 @@ export class RunList {
     await this.#endWith(run, { code: null, signal: null, atMs: this.#clock.nowMs() })
   }
 
-  /** It has ended, whether that can be written down or not: a spider can have removed the directory, and nobody gives back its slot. */
+  /** It has ended, recorded or not: a spider can have removed the directory, and the slot must be freed. */
   async #endWith(run: Run, exit: RunExit): Promise<void> {
     await writeExit(run.directory, exit).catch((error: unknown) => {
       this.#logger.error({ jobid: run.spec.jobid, error: String(error) }, 'the end of a run could not be recorded')
@@ -368,7 +368,7 @@ function newRun(directory: string, spec: RunSpec): Run {
   return { spec, directory, state: 'pending', ...empty, checking: null, timer: null }
 }
 
-/** An exit is written after the process is gone: one beside a live process was written by the spider, to be forgotten with its slot. */
+/** An exit is written after the process is gone: one beside a live process was written by the spider. */
 async function isSurelyAlive(child: ProcessIdentity | null): Promise<boolean> {
   return child !== null && child.startTime !== '' && (await isAlive(child))
 }

@@ -26,7 +26,7 @@ export interface RunWatchOptions {
   onSample: () => void
 }
 
-/** What the wall clock goes beyond or behind the monotonic one between two samples, where somebody set it or the machine slept. */
+/** How far the wall clock may move against the monotonic one before it was set, or the machine slept. */
 const JUMP_MS = 1_000
 /** A limit can be noticed this much late. */
 export const SAMPLE_INTERVAL_MS = 2_000
@@ -51,12 +51,12 @@ interface Watched extends RunProcesses {
 }
 
 /**
- * Watches what runs: samples the memory and CPU time of all of them in one pass, and ends those that hit a limit.
+ * Watches what runs: samples memory and CPU time of all runs in one pass, and ends those that hit a limit.
  *
  *   running --limit hit--> limit.json written --> the stop ladder (shared/stop-ladder.ts) ... until it has ended
  *
- * One timer for all runs, and none while nothing runs. limit.json comes before the first signal, so the next engine knows
- * why a run ends that this one began to stop, and goes on with the signals where time has got to.
+ * One timer for all runs, and none while nothing runs. limit.json comes before the first signal, so the next engine
+ * knows why a run is being stopped, and continues the ladder by the time passed.
  */
 export class RunWatch {
   readonly #options: RunWatchOptions

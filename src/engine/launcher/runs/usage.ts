@@ -19,9 +19,8 @@ export interface RunUsage {
 }
 
 /**
- * What each run uses: the sum over its child, everybody in the child's session or group, all their descendants, the
- * orphans that its supervisor inherited, and whoever was one of these at the last pass. Brings `members` up to date. Pure
- * but for that.
+ * What each run uses: the sum over its child, the child's session and group, all their descendants, the orphans that
+ * its supervisor inherited, and the members of the last pass. Pure, but for updating `members`.
  */
 export function sumUsage<T extends RunProcesses>(rows: readonly ProcessRow[], runs: readonly T[]): Map<T, RunUsage> {
   const byPid = new Map(rows.map((row) => [row.pid, row]))
@@ -81,8 +80,8 @@ function isSame(row: ProcessRow, identity: ProcessIdentity): boolean {
 export const SAMPLES_KEPT = 1800
 
 /**
- * What a run used over its life, in bounded room: when it is full, two neighbours become one (the larger memory, the mean
- * of the CPU shares), so a longer run is told in larger steps, and from its start.
+ * What a run used over its life, in bounded space: when full, neighbours are merged (the larger memory, the mean CPU
+ * share), so a longer run has larger steps.
  */
 export class UsageHistory {
   #samples: UsageSample[] = []

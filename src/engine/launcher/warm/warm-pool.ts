@@ -123,7 +123,7 @@ export class WarmPool {
     return { mode: 'cold', text: 'Each spider starts a Python of its own, until the first has started.' }
   }
 
-  /** Resolves true once the supervisor has claimed the run; false: start it cold (it may have been claimed all the same). */
+  /** True once the supervisor has claimed the run; false: start it cold (it may have been claimed all the same). */
   async start(request: WarmRequest, events: RunEvents): Promise<boolean> {
     const { python } = request.launch
     this.prepare(python)

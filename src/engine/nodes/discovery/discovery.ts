@@ -69,9 +69,9 @@ interface Source {
 }
 
 /**
- * Keeps the fleet in step with what sources name. Each is asked again after its interval; a file also when it changes. After each answer
- * what all of them say together is planned (plan-discovery.ts) and carried out, one plan after another. A source that fails keeps
- * its last answer: nothing of its nodes changes but its problem.
+ * Keeps the fleet in step with its sources. Each is read at its interval, a file also when it changes. After each
+ * answer the answers of all are planned (plan-discovery.ts) and carried out, one plan after another. A source that
+ * fails keeps its last answer: only its problem changes.
  */
 export class Discovery {
   /** `changed`: the state of a source is another now. */
@@ -360,7 +360,7 @@ export class Discovery {
   }
 }
 
-/** What stops the start: lists of the configuration with lines that mean nothing. Throws BAD_INPUT, with all of them. */
+/** Stops the start: lists of the configuration with unreadable lines. Throws BAD_INPUT, naming all of them. */
 export function checkConfiguredSources(sources: readonly ConfiguredSource[]): void {
   const problems = sources.flatMap(({ source }) =>
     source.kind === 'list' ? readNodeLines(source.nodes, { passwords: false }).problems : []

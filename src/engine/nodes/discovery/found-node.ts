@@ -15,7 +15,7 @@ export interface FoundNode {
   password?: string
 }
 
-/** What a source answered. `problems`: parts of it that mean nothing, in words; what they would have named is not known. */
+/** What a source answered. `problems`: unreadable parts, in words; which nodes they would name is unknown. */
 export interface Answer {
   nodes: FoundNode[]
   problems: string[]
@@ -31,9 +31,9 @@ const LABEL = '[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?'
 const HOST = new RegExp(`^(\\[[0-9a-f:.]+\\]|${LABEL}(\\.${LABEL})*\\.?)$`)
 
 /**
- * Reads one address a line: `URL [name=…] [slots=…] [tags=a,b] [group=…] [queue_ahead=…]`, comments behind `#`. A line that cannot be
- * read is named by its number and never quoted: the file may be another one than was meant. An address that stands twice
- * is one node, as its first line says.
+ * Reads one address a line: `URL [name=…] [slots=…] [tags=a,b] [group=…] [queue_ahead=…]`, comments behind `#`. An
+ * unreadable line is named by its number and never quoted: it may be the wrong file. Of an address that stands twice,
+ * the first line counts.
  */
 export function readNodeLines(text: string, options: { passwords?: boolean } = {}): Answer {
   const nodes = new Map<string, FoundNode>()

@@ -6,7 +6,7 @@ export interface ServiceRecord {
   port: number
 }
 
-/** Asks the domain name system. Every method rejects when there is no answer, with the code of node:dns (`ENOTFOUND`, `ETIMEOUT`, …). */
+/** Asks DNS. Every method rejects when there is no answer, with the code of node:dns (`ENOTFOUND`, `ETIMEOUT`, …). */
 export interface NameResolver {
   addresses(hostname: string, record: 'A' | 'AAAA'): Promise<string[]>
   services(hostname: string): Promise<ServiceRecord[]>

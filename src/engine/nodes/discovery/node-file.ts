@@ -16,8 +16,8 @@ const FAILURES: Record<string, string> = {
 }
 
 /**
- * The text of a file of nodes, once nobody has written to it for a second: half a file would name half the nodes, and the last of them
- * wrongly. Rejects with BAD_INPUT, in words, where it cannot be read or does not come to rest.
+ * The text of a file of nodes, once nobody has written to it for a second: half a file would name half the nodes.
+ * Rejects with BAD_INPUT, in words, where it cannot be read or is written all the time.
  */
 export async function readNodeFile(path: string, clock: Clock): Promise<string> {
   for (let look = 0; look < LOOKS_MAX; look++) {
@@ -50,8 +50,8 @@ async function readAtRest(path: string, clock: Clock): Promise<string | null> {
 }
 
 /**
- * Calls `onChange` when something in the file's directory changes: what replaces a file, or the link that leads to it (Kubernetes'
- * ConfigMaps), is seen only there. A hint; null where this cannot be watched: then its interval finds the change.
+ * Calls `onChange` when the file's directory changes: only there a replaced file or link (Kubernetes' ConfigMaps) is
+ * seen. A hint; null where it cannot be watched: then the interval finds the change.
  */
 export function watchNodeFile(path: string, onChange: () => void): { close(): void } | null {
   try {

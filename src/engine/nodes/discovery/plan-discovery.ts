@@ -19,8 +19,8 @@ export interface KnownNode {
 }
 
 /**
- * A node that its source names no longer. `cordoning`: decided, perhaps not done; `cordoned`: by us, for this; `left`: it took no jobs
- * already, for a reason of the operator's.
+ * A node that its source no longer lists. `cordoning`: decided, perhaps not done; `cordoned`: by us, for this; `left`:
+ * the operator had cordoned it already.
  */
 export type Vanished = Omit<VanishedNode, 'nodeId'>
 
@@ -34,8 +34,8 @@ export interface DiscoveryPlan {
 }
 
 /**
- * What the answers of all sources ask for. Pure. A node belongs to the source that found it first: nobody takes over a node of another
- * source or one that was added by hand, and none vanishes while any source names it, or while its own has no whole answer.
+ * What the answers of all sources ask for. Pure. A node belongs to the source that found it first, or to none if it was
+ * added by hand; it vanishes only when no source names it and its own has answered completely.
  */
 export function planDiscovery(input: {
   answers: readonly SourceAnswer[]

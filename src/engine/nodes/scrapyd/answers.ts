@@ -45,8 +45,8 @@ export type ListedJob = z.infer<typeof ListedJob>
 export const ListJobsAnswer = listsOf(ListedJob)
 export type ListJobsAnswer = z.infer<typeof ListJobsAnswer>
 /**
- * As the schema above, by hand, for a busy node lists its last hundreds of jobs each second; a job may have fields besides. null: not of
- * this form, be it one job.
+ * As the schema above, by hand, because a busy node lists hundreds of jobs each second; extra fields are allowed. null:
+ * not of this form, be it one job.
  */
 export function readListJobs(answer: Record<string, unknown>): ListJobsAnswer | null {
   const { pending, running, finished } = answer

@@ -73,7 +73,7 @@ export function createConnection(options: {
     return one
   }
 
-  /** One listener for each signal: an observer's lives through thousands of requests, and listeners of signals are dear. */
+  /** One listener per signal: an observer's signal lives through thousands of requests, and each would cost. */
   function onceAborted(signal: AbortSignal, listener: () => void): () => void {
     let listeners = aborts.get(signal)
     if (listeners === undefined) aborts.set(signal, (listeners = listenersOf(signal)))
@@ -205,7 +205,7 @@ export function createConnection(options: {
   }
 }
 
-/** What the environment says wrongly is the node's problem, told with each request: it must not keep the engine from starting. */
+/** A wrong environment variable is a problem of the node, reported with each request: the engine starts. */
 function proxyOf(address: NodeAddressParts, environment: Environment) {
   try {
     return { proxyUrl: chooseProxy(address.proxyUrl ?? null, address.url, environment), proxyProblem: null }

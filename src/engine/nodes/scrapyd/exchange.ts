@@ -22,8 +22,8 @@ interface JsonRequest<T> extends Limit {
 }
 
 /**
- * One exchange with a JSON endpoint. Judged in this order: status code, JSON, `status`, shape (scrapyd-protocol.md, 2.1).
- * `delivered` is `no` only where the node itself said no: 401, 404 and its own errors.
+ * One exchange with a JSON endpoint, checked in this order: status code, JSON, `status`, shape (scrapyd-protocol.md,
+ * 2.1). `delivered` is `no` only where the node itself said no: 401, 404 and its own errors.
  */
 export async function askJson<T>(
   connection: Connection,

@@ -8,9 +8,9 @@ const PROBE_MAX_BYTES = 65_536
 export type AskLog = (rangeHeader: string, receive: NodeRequest['receive']) => Promise<AnswerHead>
 
 /**
- * Reads one range of a static file over HTTP: 206 from Scrapyd, 416 past its end, and 200 from proxies that ignore Range,
- * where what was not asked for is skipped without being kept. Resolves null for 404; throws what `unexpected` makes of
- * an answer that is none of these.
+ * Reads one range of a static file over HTTP: 206 from Scrapyd, 416 past its end, and 200 from proxies that ignore
+ * Range, where the rest is skipped without being kept. Null for 404; throws the error of `unexpected` for anything
+ * else.
  */
 export async function readLogRange(
   ask: AskLog,
@@ -18,8 +18,8 @@ export async function readLogRange(
   unexpected: (head: AnswerHead) => Error
 ): Promise<LogRange | null> {
   if (wanted.offset >= 0) return readFrom(wanted.offset)
-  // Twisted answers `bytes=-N` with status 500 when the file has fewer than N bytes: the size must be known first. Most logs are
-  // shorter than what is asked of their ends: the beginning, which tells the size, is the whole then.
+  // Twisted answers `bytes=-N` with status 500 when the file has fewer than N bytes: the size must be known first. Most
+  // logs are shorter than the tail asked for: then the beginning, which shows the size, is all of it.
   const probeBytes = Math.min(-wanted.offset, wanted.limitBytes, PROBE_MAX_BYTES)
   const tail = createByteWindow(wanted)
   const head = await ask(`bytes=0-${probeBytes - 1}`, (answer) => (piece) => {
@@ -67,7 +67,7 @@ export async function readLogRange(
   }
 }
 
-/** Scrapyd serves logs and items as text: a web page is a login or an error of something before it, and says nothing of the run. */
+/** Scrapyd serves logs and items as text: a web page is a login or an error of a proxy, and says nothing of the run. */
 function isPage({ status, headers }: AnswerHead): boolean {
   return (
     (status === 200 || status === 206) && headers['content-type']?.trim().toLowerCase().startsWith('text/html') === true

@@ -22,9 +22,8 @@ LOOPBACK_ADDRESSES.addSubnet('127.0.0.0', 8, 'ipv4')
 LOOPBACK_ADDRESSES.addAddress('::1', 'ipv6')
 
 /**
- * Reads an address as operators paste it: `10.0.0.5`, `eu-1:6801`, `http://user:secret@eu-1:6800/base`. Without a scheme
- * it is http; http without a port is 6800, Scrapyd's own. Gives its own `url` back unchanged.
- * Throws NODE_URL_INVALID, in words.
+ * Reads an address as operators paste it: `10.0.0.5`, `eu-1:6801`, `http://user:secret@eu-1:6800/base`. Default scheme
+ * http, default port 6800, Scrapyd's own. Its own `url` comes back unchanged. Throws NODE_URL_INVALID, in words.
  */
 export function parseNodeUrl(text: string): NodeUrl {
   const trimmed = text.trim()

@@ -9,7 +9,7 @@ export const DIRECT = 'direct'
 export type Environment = Readonly<Record<string, string | undefined>>
 
 /**
- * Reads a node's proxy as operators write it; a host without a scheme is http. Gives its own text back unchanged. Throws
+ * Reads a node's proxy as operators write it (default scheme http); its own text comes back unchanged. Throws
  * NODE_CONNECTION_INVALID, in words.
  */
 export function parseProxyUrl(text: string): string {
@@ -45,9 +45,9 @@ export function withoutCredentials(proxyUrl: string): string {
 }
 
 /**
- * The proxy to a node: its own setting, else HTTP_PROXY, HTTPS_PROXY and NO_PROXY as curl reads them (lower case first; a host in
- * NO_PROXY stands for its subdomains too, `*` for all; networks as 10.0.0.0/8). null: none. From the environment this
- * machine itself is never behind a proxy: there, its name would be the proxy's own machine.
+ * The proxy to a node: its own setting, else HTTP_PROXY, HTTPS_PROXY and NO_PROXY as curl reads them (lower case first;
+ * a host in NO_PROXY covers its subdomains, `*` all; networks as 10.0.0.0/8). null: none. The environment never applies
+ * to this machine itself: at the proxy, its name would mean the proxy's own machine.
  */
 export function chooseProxy(setting: string | null, nodeUrl: string, environment: Environment): string | null {
   if (setting === DIRECT) return null

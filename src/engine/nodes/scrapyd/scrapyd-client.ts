@@ -31,7 +31,7 @@ import { needsProject } from './refusals.ts'
 import { createRequestChecks } from './request-checks.ts'
 import { sendEgg } from './send-egg.ts'
 
-/** Time limits cover a whole exchange. The long ones are calls during which Scrapyd imports a project and answers nobody. */
+/** For a whole exchange. The long ones are calls during which Scrapyd imports a project and answers nobody. */
 export interface ClientLimits {
   daemonStatusMs: number
   listJobsMs: number

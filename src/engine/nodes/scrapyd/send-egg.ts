@@ -58,8 +58,8 @@ async function hasVersion(
 }
 
 /**
- * Scrapyd keeps an egg that it refused, and it would be the newest version (scrapyd-protocol.md, 3.4). Never deletes what was there
- * before under this name. Returns what became of it, in words.
+ * Scrapyd keeps an egg that it refused, as its newest version (scrapyd-protocol.md, 3.4). Never deletes an older
+ * version of this name. Returns what happened, in words.
  */
 async function removeRefused(
   { client, logger, name }: EggUploadParts,

@@ -101,7 +101,7 @@ async function startTlsNode(options: { asksForCertificate?: boolean } = {}) {
   return { url: `https://localhost:${port}/`, requestCount: () => requests }
 }
 
-/** An HTTP proxy that forwards and tunnels, and writes down what it was asked. `names` are the hosts that only it knows. */
+/** An HTTP proxy that forwards and tunnels, and records its requests. `names` are the hosts that only it knows. */
 async function startProxy(options: { names?: Record<string, number>; password?: string } = {}) {
   const asked: string[] = []
   const isAllowed = (given: string | undefined) =>

@@ -33,7 +33,7 @@ export interface Transport {
 }
 
 const CONNECT_TIMEOUT_MS = 5000
-// Scrapyd (Twisted) closes an idle connection after 60 s, nginx after 75: ours is closed first, so that no request meets a closing one.
+// Scrapyd (Twisted) closes an idle connection after 60 s, nginx after 75: no request may meet a closing one.
 const IDLE_CONNECTION_MS = 30_000
 // What the node's name means here is only a hint where a proxy will look it up.
 const HINT_MS = 1_000
@@ -169,8 +169,8 @@ function lookupAllowed(...[host, options, callback]: Parameters<LookupFunction>)
 }
 
 /**
- * The proxy looks the name up, and its answer may be another than ours: what is forbidden here is not asked for there. A name that
- * only the proxy knows, or that takes long to look up here, goes through.
+ * The proxy resolves the name itself, perhaps differently: what is forbidden here is not requested there. A name that
+ * only the proxy knows, or that takes long to resolve here, goes through.
  */
 function refuseForbidden(hostname: string, clock: Clock): Promise<void> {
   return new Promise((resolve, reject) => {
