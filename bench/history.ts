@@ -5,6 +5,7 @@ import { systemClock } from '../src/engine/runtime/clock.ts'
 import { silentLogger } from '../src/engine/runtime/logger.ts'
 import { openSqliteStore } from '../src/engine/store/sqlite/sqlite-store.ts'
 import type { JobFilter } from '../src/shared/contract/index.ts'
+import { aNodeId } from '../src/shared/testing/ids.ts'
 import type { Figure } from './figure.ts'
 import { machine, percentile } from './support/bench-engine.ts'
 import { seedDatabase } from './support/seed-database.ts'
@@ -25,8 +26,8 @@ const filtersAt = (nowMs: number): JobFilter[] => [
   { project: 'p*' },
   { spider: 's3' },
   { project: 'p1*', spider: '*3' },
-  { nodeId: NODE },
-  { nodeId: NODE, status: ['failed'], project: 'p7' },
+  { nodeId: aNodeId(NODE) },
+  { nodeId: aNodeId(NODE), status: ['failed'], project: 'p7' },
   { text: 'p1' },
   { text: 's3', status: ['failed'] },
   { text: 'nothing is called so' },
@@ -35,7 +36,7 @@ const filtersAt = (nowMs: number): JobFilter[] => [
   { sinceMs: nowMs - 7 * 86_400_000, status: ['failed'], project: 'p7', spider: 's*' },
   // The middle of all there is: nothing is further from both ends.
   { sinceMs: nowMs - 15 * 86_400_000 },
-  { sinceMs: nowMs - 20 * 86_400_000, text: 's4', nodeId: NODE }
+  { sinceMs: nowMs - 20 * 86_400_000, text: 's4', nodeId: aNodeId(NODE) }
 ]
 
 export const run = (): AsyncIterable<Figure> => measure({ sizes: [1_000, 100_000, 1_000_000], rounds: 20 })

@@ -1,3 +1,4 @@
+import { aScheduleId } from '../src/shared/testing/ids.ts'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -83,7 +84,7 @@ function stored(index: number, settings: ScheduleSettings) {
   const nowMs = Date.now()
   const times = { createdAtMs: nowMs, changedAtMs: nowMs, doneUntilMs: nowMs }
   const state = { paused: false, pauseNote: null, pausedBy: null, runCount: 0, failuresInARow: 0 }
-  return { id: index.toString(16).padStart(32, '0'), revision: 1, settings, ...times, ...state }
+  return { id: aScheduleId(index.toString(16).padStart(32, '0')), revision: 1, settings, ...times, ...state }
 }
 
 function next10(settings: ScheduleSettings[]): number {

@@ -1,3 +1,4 @@
+import { aNodeId } from '../src/shared/testing/ids.ts'
 import type { JobCommandsParts } from '../src/engine/commands/job-commands.ts'
 import type { QueueHead } from '../src/engine/store/records.ts'
 import type { Store } from '../src/engine/store/store.ts'
@@ -123,7 +124,10 @@ export const MUTANTS: Mutant[] = [
         LiveAttempts: (Original) =>
           class extends Original {
             override slotsUsedOn(nodeId: string) {
-              return super.slotsUsedOn(nodeId) - this.ofNode(nodeId).filter(({ state }) => state === 'sending').length
+              return (
+                super.slotsUsedOn(aNodeId(nodeId)) -
+                this.ofNode(aNodeId(nodeId)).filter(({ state }) => state === 'sending').length
+              )
             }
           }
       })

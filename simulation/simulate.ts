@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { silentLogger } from '../src/engine/runtime/logger.ts'
 import type { Attempt } from '../src/shared/contract/index.ts'
+import { aNodeId, aProjectName, aVersionName } from '../src/shared/testing/ids.ts'
 import { systemClock } from '../src/engine/runtime/clock.ts'
 import { openSqliteStoreHere } from '../src/engine/store/sqlite/sqlite-store.ts'
 import type { AttemptChange } from '../src/engine/job-rules/attempt-change.ts'
@@ -258,7 +259,7 @@ async function furnish(machine: Machine, scenario: Scenario, witness: (...call: 
   const written: Promise<void>[] = []
   for (const [index, node] of scenario.nodes.entries()) {
     const stored: StoredNode = {
-      id: node.name,
+      id: aNodeId(node.name),
       name: node.name,
       kind: 'scrapyd',
       url: `http://${node.name}:6800/`,
@@ -287,8 +288,8 @@ async function furnish(machine: Machine, scenario: Scenario, witness: (...call: 
       const sha256 = createHash('sha256').update(egg).digest('hex')
       machine.disk.putBlob(`eggs/${sha256}`, egg)
       const stored: StoredVersion = {
-        project,
-        version,
+        project: aProjectName(project),
+        version: aVersionName(version),
         sha256,
         sizeBytes: egg.length,
         spiders,

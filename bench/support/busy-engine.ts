@@ -2,6 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createRouterClient } from '@orpc/server'
+import { aProjectName, aVersionName } from '../../src/shared/testing/ids.ts'
 import { createEngine } from '../../src/engine/index.ts'
 import { systemClock } from '../../src/engine/runtime/clock.ts'
 import { silentLogger } from '../../src/engine/runtime/logger.ts'
@@ -40,7 +41,15 @@ export async function startBusyEngine(options: {
       return { nodeId: id, state: 'present' as const, sha256, error: null, changedAtMs: Date.now() }
     })
     const spiders = Array.from({ length: lanes / PROJECTS.length }, (_, index) => `s${index}`)
-    const version = { project, version: '1', sha256, sizeBytes: 1_000, spiders, createdAtMs: Date.now(), deployments }
+    const version = {
+      project: aProjectName(project),
+      version: aVersionName('1'),
+      sha256,
+      sizeBytes: 1_000,
+      spiders,
+      createdAtMs: Date.now(),
+      deployments
+    }
     await store.putVersion(version)
   }
   for (let first = 0; first < queued; first += BATCH) {

@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
+import { aScheduleId } from '../../src/shared/testing/ids.ts'
 import { ScheduleReads, type SchedulerOutlook } from '../../src/engine/commands/schedule-reads.ts'
 import { systemClock } from '../../src/engine/runtime/clock.ts'
 import { createJobIds } from '../../src/engine/runtime/ids.ts'
@@ -72,7 +73,16 @@ function firingOf(scheduleId: string, round: number): NewFiring {
   const nominalMs = Date.now() - round * DAY_MS
   const told = { origin: 'tick', state: 'fired', reason: 'on_time', text: 'on time' } as const
   const jobs = [aNewJob({ id: newJobId(), scheduleId, nominalMs })]
-  return { scheduleId, nominalMs, backfillId: null, atMs: nominalMs, ...told, count: 1, jobs, doneUntilMs: null }
+  return {
+    scheduleId: aScheduleId(scheduleId),
+    nominalMs,
+    backfillId: null,
+    atMs: nominalMs,
+    ...told,
+    count: 1,
+    jobs,
+    doneUntilMs: null
+  }
 }
 
 function rounded(value: number): number {

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import { aJobId, aNodeId } from '../../src/shared/testing/ids.ts'
 import { complaintsOf, judge, type NodeDeath, type Told, type ToldAttempt } from './judge.ts'
 import { parseTruth, type Run } from './truth.ts'
 
@@ -13,7 +14,7 @@ const aRun = (over: Partial<Run> = {}): Run => ({
 })
 const anAttempt = (over: Partial<ToldAttempt> = {}): ToldAttempt => ({
   jobid: 'a',
-  nodeId: 'n1',
+  nodeId: aNodeId('n1'),
   result: 'succeeded',
   sentAtMs: 500,
   endedAtMs: 3_000,
@@ -21,7 +22,7 @@ const anAttempt = (over: Partial<ToldAttempt> = {}): ToldAttempt => ({
 })
 const aTelling = (over: Partial<Told['job']> = {}, attempts: ToldAttempt[] = [anAttempt()]): Told => ({
   number: 1,
-  job: { id: 'a', state: 'ended', status: 'succeeded', mayHaveRunTwice: false, ...over },
+  job: { id: aJobId('a'), state: 'ended', status: 'succeeded', mayHaveRunTwice: false, ...over },
   attempts
 })
 const aDeath = (over: Partial<NodeDeath> = {}): NodeDeath => ({
@@ -116,7 +117,7 @@ describe('the judge of a chaos', () => {
   })
 
   it('complains of a dedupe key with two jobs, and of a job without an end', () => {
-    expect(complaintsOn({ told: [aTelling(), aTelling({ id: 'b' })] })).toEqual([
+    expect(complaintsOn({ told: [aTelling(), aTelling({ id: aJobId('b') })] })).toEqual([
       '1 dedupe keys have more than one job: 1'
     ])
     expect(complaintsOn({ told: [aTelling({ state: 'running', status: 'running' })] })).toEqual([

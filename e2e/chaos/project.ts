@@ -1,3 +1,4 @@
+import { aProjectName } from '../../src/shared/testing/ids.ts'
 import { buildEgg } from '../../src/engine/projects/egg-builder.ts'
 
 export const PROJECT = 'chaos'
@@ -24,6 +25,6 @@ class Real(scrapy.Spider):
 /** The project whose spiders the chaos asks for. */
 export async function chaosEgg(): Promise<File> {
   const files = Object.entries(FILES).map(([path, text]) => ({ path, bytes: Buffer.from(text) }))
-  const egg = await buildEgg(files, { project: PROJECT })
+  const egg = await buildEgg(files, { project: aProjectName(PROJECT) })
   return new File([egg as Uint8Array<ArrayBuffer>], 'chaos.egg')
 }

@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { ZipFile } from 'yazl'
+import { aProjectName } from '../../src/shared/testing/ids.ts'
 import { buildEgg } from '../../src/engine/projects/egg-builder.ts'
 
 /** What the spiders of these eggs are told through their servers' environment. */
@@ -33,7 +34,7 @@ async function egg(files: Record<string, string>): Promise<Buffer> {
   const configuration = '[settings]\ndefault = reporter.settings\n'
   const all = { 'scrapy.cfg': configuration, ...files }
   const list = Object.entries(all).map(([path, text]) => ({ path, bytes: Buffer.from(text) }))
-  return Buffer.from(await buildEgg(list, { project: 'reporter' }))
+  return Buffer.from(await buildEgg(list, { project: aProjectName('reporter') }))
 }
 
 /** Any archive, for eggs that are none. */

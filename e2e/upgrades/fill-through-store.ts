@@ -1,6 +1,7 @@
 import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
 import type { AttemptResult, Outcome } from '../../src/shared/contract/index.ts'
+import { aVersionName, anAttemptNumber } from '../../src/shared/testing/ids.ts'
 import { openFilesystemBlobStore } from '../../src/engine/blobs/filesystem/filesystem-blob-store.ts'
 import { archiveLog, archiveName } from '../../src/engine/output/log-archive.ts'
 import { Alerts } from '../../src/engine/plugins/alerts.ts'
@@ -50,7 +51,11 @@ export async function fillThroughStore(dataDirectory: string, clock: FakeClock):
 
   // --- queued, and held ---------------------------------------------------------------------------------------------
   await queue({ priority: 3, args: { colour: 'red' }, placement: { nodeId, tags: [] } })
-  await queue({ placement: { nodeId: null, tags: ['eu', '!slow'] }, limits: { wallSeconds: 60 }, version: '1' })
+  await queue({
+    placement: { nodeId: null, tags: ['eu', '!slow'] },
+    limits: { wallSeconds: 60 },
+    version: aVersionName('1')
+  })
   await queue({ dedupe: { key: 'once', expiresAtMs: nowMs + DAY_MS }, expiresAtMs: nowMs + DAY_MS })
   const parent = await queue()
   await queue({ after: [{ jobId: parent.id, on: 'succeeded' }] })
@@ -97,19 +102,23 @@ export async function fillThroughStore(dataDirectory: string, clock: FakeClock):
   }
   const withSmallLog = await begin()
   await end(withSmallLog, 'succeeded')
-  await store.markLogArchived(withSmallLog.id, 1, gzipSync('Spider opened\nSpider closed (finished)\n'))
+  await store.markLogArchived(
+    withSmallLog.id,
+    anAttemptNumber(1),
+    gzipSync('Spider opened\nSpider closed (finished)\n')
+  )
   const withLargeLog = await begin()
   await end(withLargeLog, 'succeeded')
   const bytes = Buffer.from(Array.from({ length: 5_000 }, (_, line) => `line ${line} of a long log\n`).join(''))
   await archiveLog({
     blobs,
-    name: archiveName(withLargeLog.id, 1),
+    name: archiveName(withLargeLog.id, anAttemptNumber(1)),
     read: async ({ offset, limitBytes }) => ({
       ...{ offset, sizeBytes: bytes.length },
       bytes: bytes.subarray(offset, offset + limitBytes)
     })
   })
-  await store.markLogArchived(withLargeLog.id, 1, null)
+  await store.markLogArchived(withLargeLog.id, anAttemptNumber(1), null)
   const external = aNewJob({
     id: '0'.repeat(31) + '7',
     jobid: 'brought',

@@ -1,4 +1,5 @@
 import { type Attempt, ATTEMPT_REASONS, type Transition, type TransitionKind } from '../../src/shared/contract/index.ts'
+import { aJobId } from '../../src/shared/testing/ids.ts'
 import type { StoredJob } from '../../src/engine/store/records.ts'
 import type { Run } from '../scrapyd/run.ts'
 import type { History, Violation } from '../work/history.ts'
@@ -28,7 +29,7 @@ export function checkJobs(history: History): Violation[] {
   }
 
   for (const id of acknowledgedIds(history)) {
-    if (!jobs.has(id))
+    if (!jobs.has(aJobId(id)))
       violations.push({ rule: 'acknowledged', jobId: id, text: 'acknowledged, and nobody knows it any more' })
   }
   for (const job of history.jobs) {

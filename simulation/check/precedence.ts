@@ -1,4 +1,5 @@
 import type { Attempt } from '../../src/shared/contract/index.ts'
+import { aJobId } from '../../src/shared/testing/ids.ts'
 import type { StoredJob } from '../../src/engine/store/records.ts'
 import type { Belief, History, Violation } from '../work/history.ts'
 import { orderedJobs } from './orders.ts'
@@ -47,7 +48,7 @@ export function checkPrecedence(history: History): Violation[] {
       live.delete(`${belief.jobId}/${belief.number}`)
     if (belief.kind === 'changed' && belief.to === 'accepted') {
       const taken = live.get(`${belief.jobId}/${belief.number}`)
-      const lane = jobs.get(belief.jobId)?.lane
+      const lane = jobs.get(aJobId(belief.jobId))?.lane
       if (taken !== undefined && lane !== undefined) usable.add(`${taken.nodeId} ${lane}`)
     }
     if (belief.kind === 'begun') for (const attempt of belief.attempts) begin(attempt, belief.atMs)

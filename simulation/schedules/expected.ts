@@ -1,3 +1,4 @@
+import { aScheduleId } from '../../src/shared/testing/ids.ts'
 import { jitterOf } from '../../src/engine/schedules/moments.ts'
 import { type Meant, meantBy } from './calendar.ts'
 import type { JobOutcome } from './jobs.ts'
@@ -42,7 +43,7 @@ const LOOKED_AHEAD_MS = 3 * 86_400_000
  * nothing with the ticker but the offset of its jitter, which is any number.
  */
 export function expect(schedule: PlannedSchedule, plan: Plan, journal: Journal): Expectation {
-  const offsetMs = jitterOf(schedule.id, schedule.jitterSeconds)
+  const offsetMs = jitterOf(aScheduleId(schedule.id), schedule.jitterSeconds)
   const problems = new Set<string>()
   const groups = groupBySight(
     meantBy(schedule.timing, plan.beginsAtMs, plan.beginsAtMs + plan.durationMs + LOOKED_AHEAD_MS)

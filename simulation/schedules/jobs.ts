@@ -1,3 +1,4 @@
+import { aJobId, anAttemptNumber, aScheduleId } from '../../src/shared/testing/ids.ts'
 import type { NewJob } from '../../src/engine/store/records.ts'
 import type { Store } from '../../src/engine/store/store.ts'
 import { anAttemptStart, entry } from '../../src/engine/testing/builders.ts'
@@ -82,11 +83,11 @@ export class Jobs {
     this.#timers.delete(id)
     this.#heldOf(job).delete(id)
     job.ended = { atMs: time.nowMs, outcome }
-    if (outcome === 'cancelled') await store.cancelQueued([id], told)
+    if (outcome === 'cancelled') await store.cancelQueued([aJobId(id)], told)
     else {
       const change = {
-        jobId: id,
-        attemptNumber: 1,
+        jobId: aJobId(id),
+        attemptNumber: anAttemptNumber(1),
         from: ['sending' as const],
         to: 'ended' as const,
         kind: 'ended' as const
@@ -100,7 +101,7 @@ export class Jobs {
   async #startReleased(scheduleId: string): Promise<void> {
     const held = this.#held.get(scheduleId)
     if (held === undefined || held.size === 0) return
-    for (const { id, hold } of await this.#parts.store.listLiveJobsOf(scheduleId)) {
+    for (const { id, hold } of await this.#parts.store.listLiveJobsOf(aScheduleId(scheduleId))) {
       if (hold === null && held.delete(id)) this.#start(id)
     }
   }

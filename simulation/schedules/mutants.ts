@@ -1,3 +1,4 @@
+import { aScheduleId } from '../../src/shared/testing/ids.ts'
 import type { SchedulerParts } from '../../src/engine/schedules/scheduler.ts'
 import type { StoredSchedule } from '../../src/engine/store/records.ts'
 import { type Mutation, mutation, overridden } from '../world/mutations.ts'
@@ -96,7 +97,7 @@ function withoutPausedRowsEver({ isFromThenOn }: { isFromThenOn: boolean }): Mut
 
           override async refresh(scheduleId: string) {
             changing.add(scheduleId)
-            await super.refresh(scheduleId)
+            await super.refresh(aScheduleId(scheduleId))
             changing.delete(scheduleId)
           }
         }

@@ -1,5 +1,6 @@
 import { type RunItem, RunTemplate, ScheduleSettings } from '../../src/shared/contract/index.ts'
 import { ScrapdeckError } from '../../src/shared/errors.ts'
+import { aChainId, aProjectName, aScheduleId } from '../../src/shared/testing/ids.ts'
 import type { Clock } from '../../src/engine/runtime/clock.ts'
 import { createJobIds } from '../../src/engine/runtime/ids.ts'
 import { silentLogger } from '../../src/engine/runtime/logger.ts'
@@ -200,9 +201,9 @@ export async function runStory(plan: Plan, onDay: (day: number) => void = nothin
 
   /** What an operator ordered is written; some engines die before their ticker hears of it. */
   async function refresh(mine: Life, id: string): Promise<void> {
-    const [stored] = await store.getSchedules([id])
+    const [stored] = await store.getSchedules([aScheduleId(id)])
     if (!mine.isDead && stored?.paused === false && fatalResumes.delete(id)) die(chance.between(1_000, 60_000), 0)
-    await (mine.isDead ? new Promise<never>(() => undefined) : mine.scheduler.refresh(id))
+    await (mine.isDead ? new Promise<never>(() => undefined) : mine.scheduler.refresh(aScheduleId(id)))
   }
 
   function die(downMs: number, jumpMs: number, landed: Set<string> | null = null): void {
@@ -347,7 +348,7 @@ export async function runStory(plan: Plan, onDay: (day: number) => void = nothin
   /** What is over, or was paused by its failures, is not for whoever planned this pause. */
   async function order(id: string, paused: boolean): Promise<'down' | 'refused' | 'done' | 'nothing to do'> {
     const mine = life
-    const [stored] = await store.getSchedules([id])
+    const [stored] = await store.getSchedules([aScheduleId(id)])
     if (mine === null || mine.isDead) return 'down'
     const isTheirs = stored!.paused && stored!.pausedBy !== 'operator'
     if (stored!.paused === paused || isTheirs || (!paused && isOver(stored!))) return 'nothing to do'
@@ -356,7 +357,7 @@ export async function runStory(plan: Plan, onDay: (day: number) => void = nothin
 
   /** False: the disk is full. */
   function setPaused(mine: Life, id: string, paused: boolean): Promise<boolean> {
-    const orders = mine.commands.setPaused([id], paused, null)
+    const orders = mine.commands.setPaused([aScheduleId(id)], paused, null)
     return orders.then(
       () => true,
       (error: unknown) => {
@@ -394,7 +395,7 @@ function toStored(schedule: PlannedSchedule, beginsAtMs: number) {
   })
   const times = { createdAtMs: beginsAtMs, changedAtMs: beginsAtMs, doneUntilMs: beginsAtMs }
   return {
-    id,
+    id: aScheduleId(id),
     revision: 1,
     settings,
     paused: false,
@@ -407,14 +408,21 @@ function toStored(schedule: PlannedSchedule, beginsAtMs: number) {
 }
 
 function toStoredChain({ id, project, spider, on, runs }: PlannedChain) {
-  const settings = { name: `chain ${id}`, enabled: true, project, spider, on, run: RunTemplate.parse(runs) }
-  return { id, settings, createdAtMs: 0 }
+  const settings = {
+    name: `chain ${id}`,
+    enabled: true,
+    project: aProjectName(project),
+    spider,
+    on,
+    run: RunTemplate.parse(runs)
+  }
+  return { id: aChainId(id), settings, createdAtMs: 0 }
 }
 
 async function allRows(store: Store, scheduleId: string): Promise<StoredFiring[]> {
   const rows: StoredFiring[] = []
   for (let before: number | null = null; ; before = rows.at(-1)!.id) {
-    const page = await store.listFirings({ scheduleId }, { before, limit: 1_000 })
+    const page = await store.listFirings({ scheduleId: aScheduleId(scheduleId) }, { before, limit: 1_000 })
     rows.push(...page)
     if (page.length < 1_000) return rows.reverse()
   }

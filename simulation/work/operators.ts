@@ -1,4 +1,5 @@
 import type { LimitRule, RunItem } from '../../src/shared/contract/index.ts'
+import { aJobId, aNodeId, aProjectName, aVersionName } from '../../src/shared/testing/ids.ts'
 import type { Chance } from '../world/chance.ts'
 import type { Client, Machine } from '../world/machine.ts'
 import type { VirtualTime } from '../world/time.ts'
@@ -149,12 +150,12 @@ export class Operators {
     if (end !== 'finished') args['end'] = end
     if (chance.happens(0.1)) args['stubborn'] = 'yes'
     if (chance.happens(0.1)) args['quiet'] = 'yes'
-    const item: RunItem = { project, spider: chance.pick(SPIDERS[project]!), args }
+    const item: RunItem = { project: aProjectName(project), spider: chance.pick(SPIDERS[project]!), args }
     if (!this.#scenario.isRich) return item
     if (chance.happens(0.2)) item.priority = chance.between(-2, 5)
-    if (chance.happens(0.2)) item.version = chance.pick(['1', '2'])
+    if (chance.happens(0.2)) item.version = aVersionName(chance.pick(['1', '2']))
     if (chance.happens(0.1)) item.tags = [chance.pick(['eu', '!eu', 'eu|us', 'fast'])]
-    if (chance.happens(0.05)) item.nodeId = chance.pick(this.#scenario.nodes).name
+    if (chance.happens(0.05)) item.nodeId = aNodeId(chance.pick(this.#scenario.nodes).name)
     if (chance.happens(0.3)) {
       item.retry = {
         attempts: chance.between(1, 4),
@@ -176,7 +177,7 @@ export class Operators {
     if (chance.happens(0.15) && this.#jobIds.length > 0) {
       item.after = [
         {
-          jobId: chance.pick(this.#jobIds.slice(-6)),
+          jobId: aJobId(chance.pick(this.#jobIds.slice(-6))),
           on: chance.pick(['succeeded', 'failed', 'ended', 'ended'] as const)
         }
       ]
@@ -294,7 +295,7 @@ export class Operators {
     const chance = this.#chance
     const limits: LimitRule[] = Array.from({ length: chance.between(0, 2) }, () => ({
       id: chance.hex(4),
-      project: chance.pick([null, ...PROJECTS]),
+      project: chance.pick([null, ...PROJECTS.map(aProjectName)]),
       spider: chance.pick([null, 'p*', 'stock']),
       tag: chance.pick([null, null, 'eu']),
       perNode: chance.happens(0.5),

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Command } from 'commander'
 import { afterEach, beforeEach, expect, test } from 'vitest'
+import { aNodeId } from '../shared/testing/ids.ts'
 import { silentLogger } from '../engine/runtime/logger.ts'
 import { makeGerapyDatabase } from '../engine/store/testing/timer-databases.ts'
 import { type EngineWithFakeNode, openEngineWithFakeNode } from '../engine/testing/engine-with-fake-node.ts'
@@ -169,8 +170,8 @@ test('what ScrapydWeb itself wrote is first only shown, then made: nodes by thei
   const { nodes } = await engine.client.nodes.list()
   const nameOf = new Map(nodes.map(({ id, name }) => [id, name]))
   const made = new Map(schedules.map((one) => [one.name, one]))
-  expect(made.get('both nodes')?.jobs.map(({ nodeId }) => nameOf.get(nodeId ?? ''))).toEqual(['n0', 'n2'])
-  expect(made.get('unreachable node')?.jobs.map(({ nodeId }) => nameOf.get(nodeId ?? ''))).toEqual(['n1'])
+  expect(made.get('both nodes')?.jobs.map(({ nodeId }) => nameOf.get(aNodeId(nodeId ?? '')))).toEqual(['n0', 'n2'])
+  expect(made.get('unreachable node')?.jobs.map(({ nodeId }) => nameOf.get(aNodeId(nodeId ?? '')))).toEqual(['n1'])
   expect(made.get('paused later')).toMatchObject({ paused: true, pauseNote: 'Paused in ScrapydWeb' })
   expect(made.get('nightly on weekdays')).toMatchObject({ paused: false, zone: 'Europe/Berlin' })
   expect((await call([...words, '--yes'])).out).toContain('No changes: everything matches the file.')

@@ -66,8 +66,8 @@ function targetOf(
       url: get('url'),
       username: get('username'),
       password: get('password'),
-      project: get('project'),
-      version: get('version')
+      project: get('project') as ProjectName | null,
+      version: get('version') as VersionName | null
     }
   ]
 }

@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { type ChainSettings, RunTemplate, SECRET_MASK } from '../shared/contract/index.ts'
+import { aProjectName } from '../shared/testing/ids.ts'
 import { type EngineWithFakeNode, openEngineWithFakeNode } from './testing/engine-with-fake-node.ts'
 
 let engine: EngineWithFakeNode
@@ -14,7 +15,15 @@ afterEach(() => engine.remove())
 
 function aChain(run: object, over: Partial<ChainSettings> = {}): ChainSettings {
   const template = RunTemplate.parse({ project: 'shop', spiders: ['prices'], ...run })
-  return { name: 'again', enabled: true, project: 'shop', spider: 'prices', on: 'succeeded', run: template, ...over }
+  return {
+    name: 'again',
+    enabled: true,
+    project: aProjectName('shop'),
+    spider: 'prices',
+    on: 'succeeded',
+    run: template,
+    ...over
+  }
 }
 
 async function runAndEnd(): Promise<string> {

@@ -1,3 +1,4 @@
+import { aProjectName } from '../shared/testing/ids.ts'
 import { readFileSync } from 'node:fs'
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -14,6 +15,8 @@ import { createFakeClock, type FakeClock } from './testing/fake-clock.ts'
 import { FakeNode } from './testing/fake-node.ts'
 import { makeTemporaryDirectory } from './testing/temporary-directory.ts'
 import { advanceUntil } from './testing/until.ts'
+
+const SHOP = aProjectName('shop')
 
 const RESOURCES = join(import.meta.dirname, '..', '..', 'resources')
 let directory: Awaited<ReturnType<typeof makeTemporaryDirectory>>
@@ -375,7 +378,7 @@ describe('as one Scrapyd', () => {
   it('a client’s own jobid is what it sees for ever, and a second cancel forces', async () => {
     await prepare()
     const request = {
-      project: 'shop',
+      project: SHOP,
       spider: 'prices',
       version: null,
       jobid: 'mine/1',
@@ -388,13 +391,13 @@ describe('as one Scrapyd', () => {
     expect(node.running[0]!.jobid).toMatch(/^[0-9a-f]{32}$/)
     expect(node.running[0]!.args).toEqual({})
     await until(async () => (await engine.scrapyd.status({ jobid: 'mine/1', project: null })).currstate === 'running')
-    expect(await engine.scrapyd.cancel({ project: 'shop', jobid: 'mine/1', signal: null })).toEqual({
+    expect(await engine.scrapyd.cancel({ project: SHOP, jobid: 'mine/1', signal: null })).toEqual({
       prevstate: 'running'
     })
-    await engine.scrapyd.cancel({ project: 'shop', jobid: 'mine/1', signal: null })
+    await engine.scrapyd.cancel({ project: SHOP, jobid: 'mine/1', signal: null })
     await until(async () => node.running[0]?.signals.length === 2)
     node.end(node.running[0]!.jobid, 'shutdown')
-    await until(async () => (await engine.scrapyd.listJobs('shop', 100)).finished.length === 1)
+    await until(async () => (await engine.scrapyd.listJobs(SHOP, 100)).finished.length === 1)
     expect((await engine.scrapyd.listJobs(null, 100)).finished[0]).toMatchObject({ jobid: 'mine/1', itemsFile: null })
     expect(await engine.scrapyd.daemonStatus(100)).toEqual({ pending: 0, running: 0, finished: 1 })
     const { logFile } = (await engine.scrapyd.listJobs(null, 100)).finished[0]!
@@ -408,7 +411,7 @@ describe('as one Scrapyd', () => {
 
   const scheduled = (jobid: string) =>
     engine.scrapyd.schedule({
-      project: 'shop',
+      project: SHOP,
       spider: 'prices',
       version: null,
       jobid,
@@ -424,11 +427,11 @@ describe('as one Scrapyd', () => {
     const [first, second] = node.running.map(({ jobid }) => jobid)
     expect(first).toBe('nightly 2026:01')
     expect(second).toMatch(/^[0-9a-f]{32}$/)
-    const { running, pending } = await engine.scrapyd.listJobs('shop', 100)
+    const { running, pending } = await engine.scrapyd.listJobs(SHOP, 100)
     expect([...running, ...pending].map(({ jobid }) => jobid)).toEqual(Array(3).fill('nightly 2026:01'))
     expect(running.map(({ logFile }) => logFile)).toEqual(['nightly 2026:01.log', `${second}.log`])
 
-    const cancel = { project: 'shop', jobid: 'nightly 2026:01', signal: { send: 'TERM' as const } }
+    const cancel = { project: SHOP, jobid: 'nightly 2026:01', signal: { send: 'TERM' as const } }
     expect(await engine.scrapyd.cancel(cancel)).toEqual({ prevstate: 'running' })
     await until(async () => node.running.every(({ signals }) => signals.length === 1))
     await clock.advanceBy(120_000)
@@ -437,7 +440,7 @@ describe('as one Scrapyd', () => {
     for (const { jobid } of [...node.running]) node.end(jobid, 'shutdown')
     await until(async () => (await engine.scrapyd.daemonStatus(100)).finished === 2)
     // The one that waited is gone as if it had never been, as in Scrapyd.
-    expect((await engine.scrapyd.listJobs('shop', 100)).finished).toHaveLength(2)
+    expect((await engine.scrapyd.listJobs(SHOP, 100)).finished).toHaveLength(2)
     expect(await engine.scrapyd.daemonStatus(1)).toEqual({ pending: 0, running: 0, finished: 1 })
     expect((await client.jobs.list({})).jobs.map(({ outcome }) => outcome)).toEqual(Array(3).fill('cancelled'))
   })
@@ -446,9 +449,9 @@ describe('as one Scrapyd', () => {
     await prepare()
     await scheduled('a')
     await until(async () => node.running.length === 1)
-    await until(async () => (await engine.scrapyd.status({ jobid: 'a', project: 'shop' })).currstate === 'running')
+    await until(async () => (await engine.scrapyd.status({ jobid: 'a', project: SHOP })).currstate === 'running')
     const cancel = (signal: { send: NodeSignal } | { refuse: string }) =>
-      engine.scrapyd.cancel({ project: 'shop', jobid: 'a', signal })
+      engine.scrapyd.cancel({ project: SHOP, jobid: 'a', signal })
     await expect(cancel({ refuse: 'TypeError: …' })).rejects.toThrow('TypeError: …')
     expect(await cancel({ send: 0 })).toEqual({ prevstate: 'running' })
     await until(async () => node.running[0]!.signals.length === 1)
@@ -461,9 +464,9 @@ describe('as one Scrapyd', () => {
     await prepare()
     for (const jobid of ['a', 'b', 'c']) await scheduled(jobid)
     await until(async () => (await engine.scrapyd.daemonStatus(100)).running === 2)
-    await engine.scrapyd.deleteProject('shop')
+    await engine.scrapyd.deleteProject(SHOP)
     expect(await engine.scrapyd.listProjects()).toEqual([])
-    expect(await codeOf(engine.scrapyd.listJobs('shop', 100))).toBe('PROJECT_NOT_FOUND')
+    expect(await codeOf(engine.scrapyd.listJobs(SHOP, 100))).toBe('PROJECT_NOT_FOUND')
     expect((await engine.scrapyd.listJobs(null, 100)).pending.map(({ jobid }) => jobid)).toEqual(['c'])
     node.endAll()
     await until(async () => (await engine.scrapyd.daemonStatus(100)).finished === 2)
@@ -473,9 +476,11 @@ describe('as one Scrapyd', () => {
 
   it('unknown names are told apart', async () => {
     await prepare()
-    expect(await codeOf(engine.scrapyd.listJobs('nope', 100))).toBe('PROJECT_NOT_FOUND')
-    expect(await codeOf(engine.scrapyd.cancel({ project: 'nope', jobid: 'x', signal: null }))).toBe('PROJECT_NOT_FOUND')
-    expect(await engine.scrapyd.cancel({ project: 'shop', jobid: 'x', signal: null })).toEqual({ prevstate: null })
-    expect(await engine.scrapyd.listVersions('nope')).toEqual([])
+    expect(await codeOf(engine.scrapyd.listJobs(aProjectName('nope'), 100))).toBe('PROJECT_NOT_FOUND')
+    expect(await codeOf(engine.scrapyd.cancel({ project: aProjectName('nope'), jobid: 'x', signal: null }))).toBe(
+      'PROJECT_NOT_FOUND'
+    )
+    expect(await engine.scrapyd.cancel({ project: SHOP, jobid: 'x', signal: null })).toEqual({ prevstate: null })
+    expect(await engine.scrapyd.listVersions(aProjectName('nope'))).toEqual([])
   })
 })

@@ -1,11 +1,11 @@
-import { JOB_ID_PATTERN } from '../shared/ids.ts'
+import { JobId } from '../shared/contract/index.ts'
 
 export const DEEP_LINK_SCHEME = 'scrapdeck'
 
 /** The job that a `scrapdeck://job/ID` link points at, or null for anything else. A link shows; it never acts. */
-export function jobIdOfDeepLink(link: string): string | null {
+export function jobIdOfDeepLink(link: string): JobId | null {
   const match = /^scrapdeck:\/\/job\/([^/?#]+)\/?$/.exec(link)
-  return match?.[1] && JOB_ID_PATTERN.test(match[1]) ? match[1] : null
+  return JobId.safeParse(match?.[1]).data ?? null
 }
 
 /** The first deep link among a process's arguments: how Windows and Linux hand one over. */

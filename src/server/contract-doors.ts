@@ -8,7 +8,7 @@ import type { Engine } from '../engine/index.ts'
 import type { RouterContext } from '../engine/router/router.ts'
 import type { Clock } from '../engine/runtime/clock.ts'
 import type { Logger } from '../engine/runtime/logger.ts'
-import type { OperationMeta } from '../shared/contract/index.ts'
+import type { JobId, OperationMeta } from '../shared/contract/index.ts'
 import { ScrapdeckError } from '../shared/errors.ts'
 import { createWireErrorInterceptor } from '../shared/wire-errors.ts'
 import { checkFields, noFields, parseFields, pickFields, type Wanted } from './api/fields.ts'
@@ -97,7 +97,7 @@ export async function contractDoors(app: FastifyInstance, options: DoorsOptions)
   })
   app.get('/api/v1/jobs/:id/logs', async (request, reply) => {
     const lastEventId = request.headers['last-event-id']
-    const jobId = (request.params as { id: string }).id
+    const jobId = (request.params as { id: JobId }).id
     if (Object.hasOwn(request.query as object, 'fields')) throw noFields()
     checkQuery(queryOf(request), [], 'jobs.logs')
     if (lastEventId === END_ID) return reply.code(204).send()

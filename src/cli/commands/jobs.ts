@@ -1,5 +1,4 @@
-import type { ProjectName } from '../../shared/contract/index.ts'
-import { JOB_ID_PATTERN } from '../../shared/ids.ts'
+import { JobId, type NodeId, type ProjectName } from '../../shared/contract/index.ts'
 import type { Job, JobDetail, JobStatus } from '../../shared/contract/jobs.ts'
 import { JobStatus as STATUSES } from '../../shared/contract/jobs.ts'
 import { formatAge, formatDuration } from '../../shared/time.ts'
@@ -139,8 +138,9 @@ function describeJob({ job, attempts, timeline }: JobDetail, nodes: Map<string, 
 }
 
 /** The whole id, or its beginning as long as it is one job's. */
-export async function findJobId(client: Client, text: string): Promise<string> {
-  if (JOB_ID_PATTERN.test(text)) return text
+export async function findJobId(client: Client, text: string): Promise<JobId> {
+  const whole = JobId.safeParse(text)
+  if (whole.success) return whole.data
   if (!/^[0-9a-f]{10,31}$/.test(text)) {
     throw new CommandEnd(
       EXIT_CODES.usage,
@@ -148,7 +148,7 @@ export async function findJobId(client: Client, text: string): Promise<string> {
     )
   }
   const { jobs } = await client.jobs.list({ text, limit: 2 })
-  if (jobs.length === 1) return jobs[0]?.id as string
+  if (jobs.length === 1) return jobs[0]!.id
   const what =
     jobs.length === 0
       ? `No job id starts with ${text}; "scrapdeck jobs" lists the newest jobs.`
@@ -156,7 +156,7 @@ export async function findJobId(client: Client, text: string): Promise<string> {
   throw new CommandEnd(EXIT_CODES.notFound, what)
 }
 
-export async function findNodeId(client: Client, text: string): Promise<string> {
+export async function findNodeId(client: Client, text: string): Promise<NodeId> {
   const { nodes } = await client.nodes.list()
   const node = nodes.find(({ id }) => id === text) ?? nodes.find(({ name }) => name === text)
   if (node !== undefined) return node.id

@@ -66,7 +66,7 @@ export function addRunCommand({ add }: ClientCommands): void {
         jobs.map((job) => `${job.id}  ${job.status}${job.waiting === null ? '' : `: ${job.waiting.text}`}`).join('\n')
       )
     }
-    if (options.follow) await followLog(session, ids[0] as string, {})
+    if (options.follow) await followLog(session, ids[0]!, {})
     if (isWaiting) {
       if (!options.follow && !flags.json)
         terminal.error(`Waiting for ${plural(ids.length, 'job')}. The jobs continue if you interrupt this command.\n`)

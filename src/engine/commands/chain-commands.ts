@@ -1,4 +1,4 @@
-import type { Chain, ChainSettings } from '../../shared/contract/index.ts'
+import type { Chain, ChainId, ChainSettings } from '../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
 import type { Clock } from '../runtime/clock.ts'
 import type { Random } from '../runtime/random.ts'
@@ -31,11 +31,11 @@ export class ChainCommands {
 
   async create(settings: ChainSettings): Promise<Chain> {
     const { random, clock } = this.#parts
-    return this.#put(random.hex(16), settings, null, clock.nowMs())
+    return this.#put(random.hex(16) as ChainId, settings, null, clock.nowMs())
   }
 
   /** Rejects with CHAIN_NOT_FOUND. Secret values that come back masked stay as they were. */
-  async update(id: string, settings: ChainSettings): Promise<Chain> {
+  async update(id: ChainId, settings: ChainSettings): Promise<Chain> {
     const before = await this.#find(id)
     if (before === undefined) {
       throw new ScrapdeckError('CHAIN_NOT_FOUND', `There is no chain ${id}; it may have been removed. Reload the list`)
@@ -43,13 +43,13 @@ export class ChainCommands {
     return this.#put(id, settings, before, before.createdAtMs)
   }
 
-  async remove(id: string): Promise<boolean> {
+  async remove(id: ChainId): Promise<boolean> {
     const removed = await this.#parts.store.deleteChain(id)
     if (removed) await this.#parts.onChange()
     return removed
   }
 
-  async #put(id: string, settings: ChainSettings, before: StoredChain | null, createdAtMs: number): Promise<Chain> {
+  async #put(id: ChainId, settings: ChainSettings, before: StoredChain | null, createdAtMs: number): Promise<Chain> {
     const { store, secretBox, checkTemplate, onChange } = this.#parts
     const { name, enabled, project, spider, on } = settings
     checkTemplate(settings.run)
@@ -61,7 +61,7 @@ export class ChainCommands {
     return describeChain(stored)
   }
 
-  async #find(id: string): Promise<StoredChain | undefined> {
+  async #find(id: ChainId): Promise<StoredChain | undefined> {
     return (await this.#parts.store.listChains()).find((chain) => chain.id === id)
   }
 }

@@ -6,6 +6,7 @@ import {
   type Schedule,
   type ScheduleSettings
 } from '../../shared/contract/index.ts'
+import { aProjectName, branded } from '../../shared/testing/ids.ts'
 import type { Dispatch } from '../dispatch/dispatch.ts'
 import { WaitingReasons } from '../queue/waiting-reasons.ts'
 import { createJobIds } from '../runtime/ids.ts'
@@ -46,7 +47,10 @@ beforeEach(async () => {
     }) as Schedule
   commands = new CrawlCommands({
     jobCommands,
-    catalog: { names: () => Object.keys(spiders), spidersOf: (project) => spiders[project] ?? [] },
+    catalog: {
+      names: () => branded(Object.keys(spiders).map(aProjectName)),
+      spidersOf: (project) => spiders[project] ?? []
+    },
     clock,
     async findSchedule(name) {
       const found = schedules.findLast((one) => one.name === name)

@@ -130,7 +130,7 @@ export class CrawlCommands {
     return { project: order.project ?? this.#projectWith(spider), spider, args, settings }
   }
 
-  #projectWith(spider: string): string {
+  #projectWith(spider: string): ProjectName {
     const { catalog } = this.#parts
     const having = catalog.names().filter((name) => catalog.spidersOf(name, null).includes(spider))
     if (having.length === 1) return having[0]!

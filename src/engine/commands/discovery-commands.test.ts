@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest'
 import type { SourceSettings, SourceState } from '../../shared/contract/index.ts'
+import { aSourceId } from '../../shared/testing/ids.ts'
 import type { Discovery } from '../nodes/discovery/discovery.ts'
 import { DiscoveryCommands } from './discovery-commands.ts'
 
@@ -23,7 +24,7 @@ const dns = (values: object): SourceSettings['source'] => ({
   ...values
 })
 const settings = (source: SourceSettings['source']): SourceSettings => ({
-  id: 'a',
+  id: aSourceId('a'),
   source,
   refreshSeconds: 30,
   node: {}

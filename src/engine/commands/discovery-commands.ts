@@ -1,5 +1,5 @@
 import { isAbsolute } from 'node:path'
-import type { SourceSettings, SourceState } from '../../shared/contract/index.ts'
+import type { SourceId, SourceSettings, SourceState } from '../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
 import type { Discovery } from '../nodes/discovery/discovery.ts'
 import { readNodeLines } from '../nodes/discovery/found-node.ts'
@@ -31,11 +31,11 @@ export class DiscoveryCommands {
     return this.#discovery.put(settings, password)
   }
 
-  async remove(id: string): Promise<void> {
+  async remove(id: SourceId): Promise<void> {
     await this.#discovery.remove(id)
   }
 
-  refresh(id: string): Promise<SourceState> {
+  refresh(id: SourceId): Promise<SourceState> {
     return this.#discovery.refresh(id)
   }
 }

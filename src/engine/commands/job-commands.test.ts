@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { DEFAULT_PROJECT_SETTINGS, type RunItem } from '../../shared/contract/index.ts'
+import { DEFAULT_PROJECT_SETTINGS, type JobId, type RunItem } from '../../shared/contract/index.ts'
+import { aJobId, aNodeId, aProjectName } from '../../shared/testing/ids.ts'
 import type { Dispatch } from '../dispatch/dispatch.ts'
 import type { FleetNode } from '../nodes/fleet.ts'
 import { WaitingReasons } from '../queue/waiting-reasons.ts'
@@ -39,8 +40,9 @@ beforeEach(async () => {
 
 afterEach(() => temporary.remove())
 
-const item = (over: Partial<RunItem> = {}): RunItem => ({ project: 'shop', spider: 'prices', ...over })
-const kindsOf = async (id: string) => (await temporary.store.listTimeline(id)).map(({ kind, text }) => [kind, text])
+const item = (over: Partial<RunItem> = {}): RunItem => ({ project: aProjectName('shop'), spider: 'prices', ...over })
+const kindsOf = async (id: string) =>
+  (await temporary.store.listTimeline(aJobId(id))).map(({ kind, text }) => [kind, text])
 
 describe('many jobs at once', () => {
   it('have their ids in the order asked; those asked for before under their key are the earlier jobs', async () => {
@@ -53,14 +55,17 @@ describe('many jobs at once', () => {
   })
 
   it('are all refused where one of them cannot be: nothing is queued', async () => {
-    await expect(commands.runMany([item(), item({ nodeId: 'n-9' })], ORIGIN)).rejects.toThrow('Job 2 of 2')
-    const after = [{ jobId: 'f'.repeat(32), on: 'ended' as const }]
+    await expect(commands.runMany([item(), item({ nodeId: aNodeId('n-9') })], ORIGIN)).rejects.toThrow('Job 2 of 2')
+    const after = [{ jobId: aJobId('f'.repeat(32)), on: 'ended' as const }]
     await expect(commands.runMany([item(), item({ after })], ORIGIN)).rejects.toMatchObject({ code: 'JOB_NOT_FOUND' })
     expect(await temporary.store.countByState()).toMatchObject({ queued: 0 })
   })
 
   it('of several spiders under one dedupe key, none is run: which one would it be?', async () => {
-    const run = commands.run({ project: 'shop', spiders: ['a', 'b'], dedupe: { key: 'k', ttlSeconds: 9 } }, ORIGIN)
+    const run = commands.run(
+      { project: aProjectName('shop'), spiders: ['a', 'b'], dedupe: { key: 'k', ttlSeconds: 9 } },
+      ORIGIN
+    )
     await expect(run).rejects.toMatchObject({ code: 'BAD_INPUT' })
   })
 
@@ -83,7 +88,7 @@ describe('many jobs at once', () => {
   it('an unknown one among those to be cancelled is named, and the others are left as they are', async () => {
     const { ids } = await commands.runMany([item()], ORIGIN)
     const unknown = 'f'.repeat(32)
-    await expect(commands.cancel([...ids, ...ids, unknown], { force: false })).rejects.toThrow(unknown)
+    await expect(commands.cancel([...ids, ...ids, aJobId(unknown)], { force: false })).rejects.toThrow(unknown)
     expect(await temporary.store.countByState()).toMatchObject({ queued: 1 })
   })
 })
@@ -91,21 +96,23 @@ describe('many jobs at once', () => {
 describe('queued jobs', () => {
   it('change their priority, order and place; what changed is in their timelines', async () => {
     const { ids } = await commands.runMany([item(), item(), item()], ORIGIN)
-    const [first, second, third] = ids as [string, string, string]
+    const [first, second, third] = ids as [JobId, JobId, JobId]
     expect(await commands.setPriority([third], 5)).toEqual([third])
     expect(await commands.reorder([second, first], { before: first })).toEqual([second])
-    expect(await commands.place([first], { nodeId: 'n-1', tags: ['eu'] })).toEqual([first])
+    expect(await commands.place([first], { nodeId: aNodeId('n-1'), tags: ['eu'] })).toEqual([first])
     expect(await kindsOf(third)).toContainEqual(['changed', 'Priority set to 5'])
     expect(await kindsOf(second)).toContainEqual(['changed', `Moved before ${first}`])
     expect(await kindsOf(first)).toContainEqual(['changed', 'May run only on eu-1, eu now'])
-    await expect(commands.place([first], { nodeId: 'n-9', tags: [] })).rejects.toMatchObject({ code: 'NODE_NOT_FOUND' })
+    await expect(commands.place([first], { nodeId: aNodeId('n-9'), tags: [] })).rejects.toMatchObject({
+      code: 'NODE_NOT_FOUND'
+    })
   })
 
   it('those that are live or unknown are left alone', async () => {
     const { ids } = await commands.runMany([item()], ORIGIN)
     await temporary.store.beginAttempts([anAttemptStart({ id: ids[0]! })])
     told = []
-    expect(await commands.setPriority([...ids, 'f'.repeat(32)], 5)).toEqual([])
+    expect(await commands.setPriority([...ids, aJobId('f'.repeat(32))], 5)).toEqual([])
     expect(told).toEqual([])
   })
 })

@@ -31,7 +31,7 @@ export class JobCommands {
   }
 
   /** As `run`, without reading the jobs back: a client that schedules thousands waits only for the disk. */
-  async queue(input: RunInput, origin: Origin): Promise<{ id: string; jobid: string }[]> {
+  async queue(input: RunInput, origin: Origin): Promise<{ id: JobId; jobid: string }[]> {
     const { spiders, ...rest } = input
     if (rest.dedupe != null && spiders.length > 1) {
       throw new ScrapdeckError(
@@ -53,10 +53,10 @@ export class JobCommands {
   }
 
   /** Queued jobs end at once; live ones are asked to, and end when their node shows it. */
-  async cancel(ids: JobId[], options: { force: boolean }): Promise<{ asked: string[]; alreadyEnded: string[] }> {
+  async cancel(ids: JobId[], options: { force: boolean }): Promise<{ asked: JobId[]; alreadyEnded: JobId[] }> {
     const { store, dispatch } = this.#parts
     await this.#requireAll(ids)
-    const done = new Set<string>()
+    const done = new Set<JobId>()
     // A job can go back to the queue (refused by its node) between the two questions: ask until each is answered.
     for (let rest = ids; rest.length > 0; rest = await this.#notEnded(ids.filter((id) => !done.has(id)))) {
       for (const id of await store.cancelQueued(rest, this.#entry('Cancelled while queued'))) done.add(id)
@@ -154,7 +154,7 @@ export class JobCommands {
     return { atMs: this.#parts.clock.nowMs(), text, evidence }
   }
 
-  async #notEnded(ids: JobId[]): Promise<string[]> {
+  async #notEnded(ids: JobId[]): Promise<JobId[]> {
     if (ids.length === 0) return []
     return (await this.#parts.store.getJobs(ids)).filter(({ state }) => state !== 'ended').map(({ id }) => id)
   }

@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { aProjectName, aSourceId, aVersionName } from '../../shared/testing/ids.ts'
 import { LiveAttempts } from '../dispatch/live-attempts.ts'
 import { Fleet } from '../nodes/fleet.ts'
 import { createJobIds } from '../runtime/ids.ts'
@@ -10,6 +11,8 @@ import { createSeededRandom } from '../testing/seeded-random.ts'
 import { openTemporaryStore, type TemporaryStore } from '../testing/temporary-store.ts'
 import { NodeCommands } from './node-commands.ts'
 import { asSealedText } from '../runtime/secret-box.ts'
+
+const SHOP = aProjectName('shop')
 
 const clock = createFakeClock()
 let temporary: TemporaryStore
@@ -165,7 +168,15 @@ describe('the settings of a node', () => {
 
 describe('a job that somebody else started', () => {
   const start = (node: FakeNode, jobid: string) =>
-    node.schedule({ project: 'shop', version: '1', spider: 'prices', jobid, settings: {}, args: {}, priority: 0 })
+    node.schedule({
+      project: SHOP,
+      version: aVersionName('1'),
+      spider: 'prices',
+      jobid,
+      settings: {},
+      args: {},
+      priority: 0
+    })
 
   async function withTheirJobs() {
     const { id } = (await add('http://eu-1:6800/')).stored
@@ -178,8 +189,8 @@ describe('a job that somebody else started', () => {
 
   it('is adopted as it is: running or waiting, and followed from then on', async () => {
     const { id } = await withTheirJobs()
-    const running = await commands.adoptExternal(id, { project: 'shop', jobid: 'a' })
-    const waiting = await commands.adoptExternal(id, { project: 'shop', jobid: 'c' })
+    const running = await commands.adoptExternal(id, { project: SHOP, jobid: 'a' })
+    const waiting = await commands.adoptExternal(id, { project: SHOP, jobid: 'c' })
     expect(running).toMatchObject({ jobid: 'a', source: 'adopted', state: 'running', nodeId: id, version: null })
     expect(waiting).toMatchObject({ jobid: 'c', source: 'adopted', state: 'starting' })
     expect(live.ofNode(id).map(({ jobid, state }) => [jobid, state])).toEqual([
@@ -194,7 +205,7 @@ describe('a job that somebody else started', () => {
     const { listAttempts, getJob } = temporary.store
     const fails = async () => Promise.reject(new Error('disk'))
     Object.assign(temporary.store, { listAttempts: fails, getJob: fails })
-    await expect(commands.adoptExternal(id, { project: 'shop', jobid: 'a' })).rejects.toThrow('disk')
+    await expect(commands.adoptExternal(id, { project: SHOP, jobid: 'a' })).rejects.toThrow('disk')
     Object.assign(temporary.store, { listAttempts, getJob })
     const [followed] = live.ofNode(id)
     const [written] = await temporary.store.listAttempts(followed!.jobId)
@@ -205,19 +216,19 @@ describe('a job that somebody else started', () => {
 
   it('is adopted once, and not at all when it is gone', async () => {
     const { id } = await withTheirJobs()
-    const twice = [1, 2].map(() => commands.adoptExternal(id, { project: 'shop', jobid: 'a' }))
+    const twice = [1, 2].map(() => commands.adoptExternal(id, { project: SHOP, jobid: 'a' }))
     const [first, second] = await Promise.allSettled(twice)
     expect(first!.status).toBe('fulfilled')
     expect(second).toMatchObject({ reason: { code: 'JOB_IS_OURS', data: { jobId: live.ofNode(id)[0]!.jobId } } })
-    await expect(commands.adoptExternal(id, { project: 'shop', jobid: 'x' })).rejects.toMatchObject({
+    await expect(commands.adoptExternal(id, { project: SHOP, jobid: 'x' })).rejects.toMatchObject({
       code: 'EXTERNAL_JOB_GONE'
     })
   })
 
   it.each([
-    [{ project: '../../eggs', spider: 'prices', jobid: 'a' }, 'its project contains a slash'],
-    [{ project: 'shop', spider: 'pri\0ces', jobid: 'a' }, 'its spider contains a control character'],
-    [{ project: 'shop', spider: 'prices', jobid: 'x'.repeat(201) }, 'its jobid is longer than 200 bytes']
+    [{ project: aProjectName('../../eggs'), spider: 'prices', jobid: 'a' }, 'its project contains a slash'],
+    [{ project: SHOP, spider: 'pri\0ces', jobid: 'a' }, 'its spider contains a control character'],
+    [{ project: SHOP, spider: 'prices', jobid: 'x'.repeat(201) }, 'its jobid is longer than 200 bytes']
   ])('is not adopted where its names could name no file: %j', async (names, problem) => {
     const { id } = (await add('http://eu-1:6800/')).stored
     const job = { ...names, pid: null, startTime: null, endTime: null, exit: null }
@@ -231,19 +242,24 @@ describe('a job that somebody else started', () => {
 
   it('gets one signal, or leaves the queue of its node; one of ours does not', async () => {
     const { id, node } = await withTheirJobs()
-    expect(await commands.cancelExternal(id, { project: 'shop', jobid: 'b' })).toBe('running')
+    expect(await commands.cancelExternal(id, { project: SHOP, jobid: 'b' })).toBe('running')
     expect(node.running.find(({ jobid }) => jobid === 'b')!.signals).toEqual(['INT'])
-    expect(await commands.cancelExternal(id, { project: 'shop', jobid: 'c' })).toBe('pending')
-    expect(await commands.cancelExternal(id, { project: 'shop', jobid: 'x' })).toBe(null)
-    await commands.adoptExternal(id, { project: 'shop', jobid: 'a' })
-    await expect(commands.cancelExternal(id, { project: 'shop', jobid: 'a' })).rejects.toMatchObject({
+    expect(await commands.cancelExternal(id, { project: SHOP, jobid: 'c' })).toBe('pending')
+    expect(await commands.cancelExternal(id, { project: SHOP, jobid: 'x' })).toBe(null)
+    await commands.adoptExternal(id, { project: SHOP, jobid: 'a' })
+    await expect(commands.cancelExternal(id, { project: SHOP, jobid: 'a' })).rejects.toMatchObject({
       code: 'JOB_IS_OURS'
     })
   })
 })
 
 describe('nodes that discovery finds', () => {
-  const found = (url: string, sourceId = 'k8s') => ({ url, name: 'scrapyd', sourceId, scrapydVersion: null })
+  const found = (url: string, sourceId = 'k8s') => ({
+    url,
+    name: 'scrapyd',
+    sourceId: aSourceId(sourceId),
+    scrapydVersion: null
+  })
   const rows = () => fleet.list().map(({ stored }) => [stored.name, stored.url, stored.sourceId])
 
   it('are added together, each address once, with names of their own, and are there after a restart', async () => {

@@ -1,5 +1,5 @@
 import pLimit from 'p-limit'
-import type { JobId, NodeAddress, NodeId, NodeMode, NodeSettings } from '../../shared/contract/index.ts'
+import type { JobId, NodeAddress, NodeId, NodeMode, NodeSettings, SourceId } from '../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
 import type { Dispatch } from '../dispatch/dispatch.ts'
 import type { LiveAttempts } from '../dispatch/live-attempts.ts'
@@ -28,7 +28,7 @@ export interface NodeCommandsParts {
 }
 
 /** What a discovery source says besides, and the version that the probe found. */
-type NewNode = NodeAddress & NodeSettings & { scrapydVersion: string | null; sourceId?: string | null }
+type NewNode = NodeAddress & NodeSettings & { scrapydVersion: string | null; sourceId?: SourceId | null }
 
 /** Of many: one commit, and room for others between. */
 const ADDED_AT_ONCE = 200
@@ -182,7 +182,7 @@ export class NodeCommands {
     checkCertificates(certificates)
     const { clientKey } = certificates
     return {
-      id: `n-${random.hex(6)}`,
+      id: `n-${random.hex(6)}` as NodeId,
       name: freeName(input.name ?? new URL(address.url).host, takenNames),
       kind: 'scrapyd',
       url: address.url,

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { DEFAULT_PROJECT_SETTINGS, type ProjectSettings, type RunItem } from '../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
+import { aJobId, aNodeId, aProjectName } from '../../shared/testing/ids.ts'
 import type { FleetNode } from '../nodes/fleet.ts'
 import { createJobIds } from '../runtime/ids.ts'
 import { aVersion } from '../testing/builders.ts'
@@ -39,7 +40,7 @@ function createParts(settings: Partial<ProjectSettings> = {}) {
   }
 }
 
-const item = (over: Partial<RunItem> = {}): RunItem => ({ project: 'shop', spider: 'prices', ...over })
+const item = (over: Partial<RunItem> = {}): RunItem => ({ project: aProjectName('shop'), spider: 'prices', ...over })
 const prepare = (items: RunItem[], parts = createParts()) => prepareJobs(items, { source: 'api' }, parts)
 
 describe('jobs that are asked for', () => {
@@ -67,14 +68,14 @@ describe('jobs that are asked for', () => {
   })
 
   it('keep what was asked of times, order and place', async () => {
-    const after = [{ jobId: 'a'.repeat(32), on: 'succeeded' as const }]
+    const after = [{ jobId: aJobId('a'.repeat(32)), on: 'succeeded' as const }]
     const [job] = await prepare([
       item({
         notBeforeMs: NOW_MS + 1_000,
         expiresAtMs: NOW_MS + 2_000,
         after,
         dedupe: { key: 'nightly', ttlSeconds: 60 },
-        nodeId: 'n-1',
+        nodeId: aNodeId('n-1'),
         tags: ['eu', '!slow', 'eu'],
         priority: 4
       })
@@ -89,12 +90,12 @@ describe('jobs that are asked for', () => {
     })
   })
 
-  const one = { jobId: 'a'.repeat(32), on: 'ended' as const }
+  const one = { jobId: aJobId('a'.repeat(32)), on: 'ended' as const }
   it.each([
     ['an expiry in the past', { expiresAtMs: NOW_MS - 1 }, 'BAD_INPUT', /in the past/],
     ['an expiry before the start', { notBeforeMs: NOW_MS + 9, expiresAtMs: NOW_MS + 8 }, 'BAD_INPUT', /earlier start/],
     ['one job to wait for, twice', { after: [one, { ...one, on: 'failed' as const }] }, 'BAD_INPUT', /named twice/],
-    ['a node that is not there', { nodeId: 'n-9' }, 'NODE_NOT_FOUND', /n-9/],
+    ['a node that is not there', { nodeId: aNodeId('n-9') }, 'NODE_NOT_FOUND', /n-9/],
     ['an argument that Scrapyd takes', { args: { _job: '1' } }, 'ARGUMENT_RESERVED', /"_job"/],
     ['limits nothing can run under', { limits: { openFiles: 3 } }, 'BAD_INPUT', /open files/],
     ['a secret without a value', { secretNames: ['token'] }, 'BAD_INPUT', /"token"/],

@@ -1,4 +1,11 @@
-import { SECRET_MASK, type Job, type RunItem, type JobId, type NodeId } from '../../shared/contract/index.ts'
+import {
+  type Job,
+  type JobId,
+  type NodeId,
+  type RunItem,
+  type ScheduleId,
+  SECRET_MASK
+} from '../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
 import { LOST_ARGUMENTS, RESERVED_ARGUMENTS } from '../../shared/reserved-arguments.ts'
 import { problemOfLimits } from '../../shared/run-limits.ts'
@@ -17,7 +24,7 @@ export interface Origin {
   /** The client's own name for this order: the jobs of an order that is given again are those of the first. */
   onceKey?: string | undefined
   /** The schedule, and the moment of it, that the jobs are for. */
-  scheduled?: { scheduleId: string; nominalMs: number } | undefined
+  scheduled?: { scheduleId: ScheduleId; nominalMs: number } | undefined
 }
 
 export interface PrepareJobsParts {

@@ -1,5 +1,6 @@
 import { expect, it, vi } from 'vitest'
 import type { LimitRule } from '../../shared/contract/index.ts'
+import { aProjectName } from '../../shared/testing/ids.ts'
 import { LiveAttempts } from '../dispatch/live-attempts.ts'
 import type { StoredLimits } from '../store/records.ts'
 import { WaitingReasons } from '../queue/waiting-reasons.ts'
@@ -7,7 +8,7 @@ import { createFakeClock } from '../testing/fake-clock.ts'
 import { QueueCommands } from './queue-commands.ts'
 
 const RULES: LimitRule[] = [
-  { id: 'a1', project: 'shop', spider: null, tag: null, perNode: false, max: 2 },
+  { id: 'a1', project: aProjectName('shop'), spider: null, tag: null, perNode: false, max: 2 },
   { id: 'a2', project: null, spider: 'price*', tag: null, perNode: true, max: 1 }
 ]
 

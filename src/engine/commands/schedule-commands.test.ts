@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { type Backfill, SECRET_MASK, ScheduleSettings } from '../../shared/contract/index.ts'
+import { anAttemptNumber, aScheduleId } from '../../shared/testing/ids.ts'
 import type { FleetNode } from '../nodes/fleet.ts'
 import { aNewFiring, aNewJob, aStoredNode, anAttemptStart, entry } from '../testing/builders.ts'
 import { createFakeClock, type FakeClock } from '../testing/fake-clock.ts'
@@ -61,7 +62,7 @@ const settings = (over: Partial<ScheduleSettings> = {}): ScheduleSettings =>
     ...over
   })
 const template = (over: object) => ({ ...settings().jobs[0]!, ...over })
-const stored = async (id: string) => (await temporary.store.getSchedules([id]))[0]!
+const stored = async (id: string) => (await temporary.store.getSchedules([aScheduleId(id)]))[0]!
 
 describe('a schedule', () => {
   it('is made, told to the ticker, and described with its next moment and its newest firings', async () => {
@@ -119,7 +120,9 @@ describe('a schedule', () => {
     expect(changed).toMatchObject({ name: 'daily', revision: 2 })
     await expect(commands.update(id, settings(), revision)).rejects.toMatchObject({ code: 'CHANGED_MEANWHILE' })
     expect((await commands.update(id, settings({ name: 'weekly' }))).revision).toBe(3)
-    await expect(commands.update('f'.repeat(32), settings())).rejects.toMatchObject({ code: 'SCHEDULE_NOT_FOUND' })
+    await expect(commands.update(aScheduleId('f'.repeat(32)), settings())).rejects.toMatchObject({
+      code: 'SCHEDULE_NOT_FOUND'
+    })
   })
 
   it('that gets other rules begins with them now; one that gets another name goes on where it was', async () => {
@@ -149,7 +152,7 @@ describe('a schedule', () => {
       [true, 'the shop moves', 'operator', null],
       [true, 'the shop moves', 'operator', null]
     ])
-    await expect(commands.setPaused([one.id, 'f'.repeat(32)], false, null)).rejects.toMatchObject({
+    await expect(commands.setPaused([one.id, aScheduleId('f'.repeat(32))], false, null)).rejects.toMatchObject({
       code: 'SCHEDULE_NOT_FOUND'
     })
     expect((await stored(one.id)).paused).toBe(true)
@@ -171,7 +174,7 @@ describe('a schedule', () => {
 
   it('is removed with its history, its jobs stay', async () => {
     const { id } = await commands.create(settings())
-    expect(await commands.remove([id, 'f'.repeat(32)])).toEqual([id])
+    expect(await commands.remove([id, aScheduleId('f'.repeat(32))])).toEqual([id])
     expect(told).toEqual([`changed ${id}`, `changed ${id}`])
     await expect(reads.get(id)).rejects.toMatchObject({ code: 'SCHEDULE_NOT_FOUND' })
   })
@@ -205,7 +208,11 @@ describe('what became of moments', () => {
     expect(await outcome()).toMatchObject({ outcome: 'live', durationMs: null })
     for (const [index, job] of jobs.entries()) {
       await temporary.store.beginAttempts([anAttemptStart(job)])
-      const of = { jobId: job.id, attemptNumber: 1, from: ['sending', 'running'] as ('sending' | 'running')[] }
+      const of = {
+        jobId: job.id,
+        attemptNumber: anAttemptNumber(1),
+        from: ['sending', 'running'] as ('sending' | 'running')[]
+      }
       const startedAtMs = 1_000 + index * 500
       const started = { ...of, to: 'running', kind: 'running', details: { startedAtMs }, entry: entry() } as const
       const at = entry('over', { atMs: startedAtMs + 2_000 })
@@ -264,7 +271,7 @@ describe('a look ahead', () => {
     })
     const untilMs = fromMs + 46 * 24 * HOUR_MS
     await expect(reads.load({ fromMs, untilMs })).rejects.toMatchObject({ code: 'BAD_INPUT' })
-    await expect(reads.planBackfill('f'.repeat(32), { fromMs, untilMs })).rejects.toMatchObject({
+    await expect(reads.planBackfill(aScheduleId('f'.repeat(32)), { fromMs, untilMs })).rejects.toMatchObject({
       code: 'SCHEDULE_NOT_FOUND'
     })
   })

@@ -4,6 +4,7 @@ import type {
   Firing,
   RunTemplate,
   Schedule,
+  ScheduleId,
   ScheduleSettings,
   ScheduleTiming
 } from '../../shared/contract/index.ts'
@@ -22,14 +23,17 @@ import { sealTemplate } from './template-secrets.ts'
 /** The ticker, as far as orders need it. */
 export interface SchedulerDoor {
   /** It was added, changed or removed. */
-  refresh(scheduleId: string): void | Promise<void>
+  refresh(scheduleId: ScheduleId): void | Promise<void>
   /** Of one that is paused: what passed meanwhile gets its rows. Rejects where they cannot be written. */
-  writePaused(scheduleId: string): Promise<void>
+  writePaused(scheduleId: ScheduleId): Promise<void>
   /** null: it will not fire again, or is paused. */
-  nextOf(scheduleId: string): ScheduleOutlook['next']
-  runNow(scheduleId: string): Promise<StoredFiring>
-  backfill(scheduleId: string, range: Pick<Backfill, 'fromMs' | 'untilMs' | 'order' | 'concurrency'>): Promise<Backfill>
-  cancelBackfill(scheduleId: string, cancelJobs: boolean): Promise<Backfill>
+  nextOf(scheduleId: ScheduleId): ScheduleOutlook['next']
+  runNow(scheduleId: ScheduleId): Promise<StoredFiring>
+  backfill(
+    scheduleId: ScheduleId,
+    range: Pick<Backfill, 'fromMs' | 'untilMs' | 'order' | 'concurrency'>
+  ): Promise<Backfill>
+  cancelBackfill(scheduleId: ScheduleId, cancelJobs: boolean): Promise<Backfill>
 }
 
 export interface ScheduleCommandsParts {
@@ -65,7 +69,7 @@ export class ScheduleCommands {
     this.#check(settings)
     const nowMs = clock.nowMs()
     const schedule: StoredSchedule = {
-      id: random.hex(16),
+      id: random.hex(16) as ScheduleId,
       revision: 1,
       settings: await this.#seal(settings, null),
       paused: false,
@@ -87,7 +91,7 @@ export class ScheduleCommands {
    * Replaces all settings; secret values that come back masked stay as they were. Rejects as create, and with
    * SCHEDULE_NOT_FOUND, or CHANGED_MEANWHILE where it is no longer of this revision.
    */
-  async update(id: string, settings: ScheduleSettings, revision?: number): Promise<Schedule> {
+  async update(id: ScheduleId, settings: ScheduleSettings, revision?: number): Promise<Schedule> {
     this.#check(settings)
     await this.#change(id, revision, async (before) => {
       const isOtherTiming = JSON.stringify(timingOf(before.settings)) !== JSON.stringify(timingOf(settings))
@@ -102,7 +106,7 @@ export class ScheduleCommands {
   }
 
   /** Their history goes with them, their jobs stay. Returns those that were there. */
-  async remove(ids: string[]): Promise<string[]> {
+  async remove(ids: ScheduleId[]): Promise<string[]> {
     const removed: string[] = []
     for (let index = 0; index < ids.length; index += DELETED_AT_ONCE) {
       const some = await this.#parts.store.deleteSchedules(ids.slice(index, index + DELETED_AT_ONCE))
@@ -116,7 +120,7 @@ export class ScheduleCommands {
    * Moments during the pause are skipped, each with its row. Rejects with SCHEDULE_NOT_FOUND before anything is done,
    * and with BAD_INPUT where a schedule to resume is over.
    */
-  async setPaused(ids: string[], paused: boolean, note: string | null): Promise<Schedule[]> {
+  async setPaused(ids: ScheduleId[], paused: boolean, note: string | null): Promise<Schedule[]> {
     const wanted = [...new Set(ids)]
     const there = await this.#parts.store.getSchedules(wanted)
     const missing = wanted.find((id) => !there.some((schedule) => schedule.id === id))
@@ -135,19 +139,22 @@ export class ScheduleCommands {
   }
 
   /** Rejects with SCHEDULE_NOT_FOUND, and as prepareJobs where what it asks for is not there. */
-  async runNow(id: string): Promise<Firing> {
+  async runNow(id: ScheduleId): Promise<Firing> {
     await this.#reads.require(id)
     return describeFiring(await this.#parts.scheduler.runNow(id))
   }
 
   /** Rejects with BACKFILL_RUNNING. */
-  async backfill(id: string, range: Pick<Backfill, 'fromMs' | 'untilMs' | 'order' | 'concurrency'>): Promise<Backfill> {
+  async backfill(
+    id: ScheduleId,
+    range: Pick<Backfill, 'fromMs' | 'untilMs' | 'order' | 'concurrency'>
+  ): Promise<Backfill> {
     await this.#reads.require(id)
     checkRange(range)
     return this.#parts.scheduler.backfill(id, range)
   }
 
-  async cancelBackfill(id: string, options: { cancelJobs: boolean }): Promise<Backfill> {
+  async cancelBackfill(id: ScheduleId, options: { cancelJobs: boolean }): Promise<Backfill> {
     await this.#reads.require(id)
     return this.#parts.scheduler.cancelBackfill(id, options.cancelJobs)
   }
@@ -171,7 +178,7 @@ export class ScheduleCommands {
    * New rules count from now. A moment whose time has come, but not yet its jitter, still fires where the new rules
    * mean it too.
    */
-  #doneUntil(id: string, timing: ScheduleTiming): number {
+  #doneUntil(id: ScheduleId, timing: ScheduleTiming): number {
     const nowMs = this.#parts.clock.nowMs()
     const pendingMs = this.#parts.scheduler.nextOf(id)?.nextNominalMs
     if (pendingMs === undefined || pendingMs > nowMs) return nowMs
@@ -193,7 +200,7 @@ export class ScheduleCommands {
   }
 
   async #change(
-    id: string,
+    id: ScheduleId,
     revision: number | undefined,
     change: (before: StoredSchedule) => Promise<StoredSchedule>
   ): Promise<void> {
@@ -224,7 +231,7 @@ export class ScheduleCommands {
     await this.#told([id])
   }
 
-  async #told(ids: string[]): Promise<void> {
+  async #told(ids: ScheduleId[]): Promise<void> {
     for (const id of ids) await this.#parts.scheduler.refresh(id)
     this.#parts.onChange()
   }

@@ -1,3 +1,4 @@
+import { aScheduleId } from '../../shared/testing/ids.ts'
 import { describe, expect, it } from 'vitest'
 import { ScheduleTiming } from '../../shared/contract/index.ts'
 import { loadByMinute, upcomingMoments } from './schedule-outlook.ts'
@@ -8,7 +9,12 @@ const DAY = { fromMs: FROM_MS, untilMs: FROM_MS + DAY_MS }
 
 const everySeconds = (seconds: number) =>
   ScheduleTiming.parse({ zone: 'UTC', rules: [{ kind: 'interval', everySeconds: seconds, anchorMs: FROM_MS }] })
-const loading = (id: string, seconds: number) => ({ id, timing: everySeconds(seconds), offsetMs: 0, jobs: 2 })
+const loading = (id: string, seconds: number) => ({
+  id: aScheduleId(id),
+  timing: everySeconds(seconds),
+  offsetMs: 0,
+  jobs: 2
+})
 
 /** A clock on which each look takes longer than a turn may; and how often others have had theirs. */
 function slowWorld() {
@@ -56,7 +62,7 @@ describe('the load of schedules', () => {
 it('a calendar lets others in between schedules', async () => {
   const world = slowWorld()
   const schedules = Array.from({ length: 100 }, (_, index) => ({
-    id: String(index),
+    id: aScheduleId(String(index)),
     timing: everySeconds(DAY_MS / 1_000)
   }))
   const { moments } = await upcomingMoments(schedules, DAY, { ...world, limit: 5_000 })

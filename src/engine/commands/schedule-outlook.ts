@@ -1,5 +1,5 @@
 import { occurrencesOf } from '../../shared/calendar/index.ts'
-import type { ScheduleTiming } from '../../shared/contract/index.ts'
+import type { ScheduleId, ScheduleTiming } from '../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
 import { Heap } from '../queue/heap.ts'
 import type { Clock } from '../runtime/clock.ts'
@@ -12,7 +12,7 @@ const READ_AHEAD_MAX = 64
 const COUNTED_AT_ONCE = 1_000
 
 interface Upcoming {
-  id: string
+  id: ScheduleId
   timing: ScheduleTiming
 }
 
@@ -35,7 +35,7 @@ export async function upcomingMoments(
   schedules: readonly Upcoming[],
   { fromMs, untilMs }: Span,
   { limit, clock }: Bounds
-): Promise<{ moments: { scheduleId: string; atMs: number }[]; more: boolean }> {
+): Promise<{ moments: { scheduleId: ScheduleId; atMs: number }[]; more: boolean }> {
   const breathe = breather(clock)
   const streams: Stream[] = []
   for (const { id, timing } of schedules) {
@@ -44,7 +44,7 @@ export async function upcomingMoments(
     await breathe()
   }
   const heap = new Heap<Stream>(streams, (one, other) => momentOf(one) < momentOf(other))
-  const moments: { scheduleId: string; atMs: number }[] = []
+  const moments: { scheduleId: ScheduleId; atMs: number }[] = []
   for (let stream = heap.first(); stream !== undefined; stream = heap.first()) {
     if (moments.length === limit) return { moments, more: true }
     const atMs = momentOf(stream)

@@ -21,9 +21,9 @@ import { loadByMinute, upcomingMoments } from './schedule-outlook.ts'
 /** The ticker, as far as it tells what comes. */
 export interface SchedulerOutlook {
   /** null: it will not fire again, or is paused. */
-  nextOf(scheduleId: string): ScheduleOutlook['next']
-  backfillOf(scheduleId: string): Backfill | null
-  planBackfill(scheduleId: string, range: { fromMs: number; untilMs: number }): Promise<BackfillPlan>
+  nextOf(scheduleId: ScheduleId): ScheduleOutlook['next']
+  backfillOf(scheduleId: ScheduleId): Backfill | null
+  planBackfill(scheduleId: ScheduleId, range: { fromMs: number; untilMs: number }): Promise<BackfillPlan>
 }
 
 interface BackfillPlan {
@@ -81,12 +81,12 @@ export class ScheduleReads {
   }
 
   /** Those of these that there are. */
-  async describeMany(ids: string[]): Promise<Schedule[]> {
+  async describeMany(ids: ScheduleId[]): Promise<Schedule[]> {
     return this.#describe(await this.#parts.store.getSchedules(ids))
   }
 
   /** Rejects with SCHEDULE_NOT_FOUND. */
-  async get(id: string): Promise<Schedule> {
+  async get(id: ScheduleId): Promise<Schedule> {
     return this.#describeOne(await this.require(id))
   }
 
@@ -124,7 +124,7 @@ export class ScheduleReads {
   }
 
   /** Newest first; of one schedule, or of all. */
-  async firings(filter: { scheduleId?: string; state?: Firing['state'][]; before?: number; limit: number }) {
+  async firings(filter: { scheduleId?: ScheduleId; state?: Firing['state'][]; before?: number; limit: number }) {
     const { scheduleId, state, before, limit } = filter
     const rows = await this.#parts.store.listFirings(
       { ...(scheduleId === undefined ? {} : { scheduleId }), ...(state === undefined ? {} : { states: state }) },
@@ -134,14 +134,14 @@ export class ScheduleReads {
     return { firings: page.map(describeFiring), nextBefore: rows.length > limit ? page.at(-1)!.id : null }
   }
 
-  async planBackfill(id: string, range: { fromMs: number; untilMs: number }) {
+  async planBackfill(id: ScheduleId, range: { fromMs: number; untilMs: number }) {
     await this.require(id)
     checkRange(range)
     return this.#parts.scheduler.planBackfill(id, range)
   }
 
   /** Rejects with SCHEDULE_NOT_FOUND. */
-  async require(id: string): Promise<StoredSchedule> {
+  async require(id: ScheduleId): Promise<StoredSchedule> {
     const [schedule] = await this.#parts.store.getSchedules([id])
     if (schedule === undefined) throw notFound(id)
     return schedule
@@ -181,7 +181,7 @@ export class ScheduleReads {
   }
 }
 
-export function notFound(id: string): ScrapdeckError {
+export function notFound(id: ScheduleId): ScrapdeckError {
   return new ScrapdeckError(
     'SCHEDULE_NOT_FOUND',
     `There is no schedule ${id}; it may have been removed. Reload the list`
@@ -189,15 +189,15 @@ export function notFound(id: string): ScrapdeckError {
 }
 
 /** Where a schedule stands in the list: by its name, whatever becomes of it meanwhile. */
-function placeOf({ id, settings }: StoredSchedule): { name: string; id: string } {
+function placeOf({ id, settings }: StoredSchedule): { name: string; id: ScheduleId } {
   return { name: settings.name, id }
 }
 
-function writeCursor({ name, id }: { name: string; id: string }): string {
+function writeCursor({ name, id }: { name: string; id: ScheduleId }): string {
   return Buffer.from(JSON.stringify([name, id])).toString('base64url')
 }
 
-function readCursor(text: string): { name: string; id: string } {
+function readCursor(text: string): { name: string; id: ScheduleId } {
   try {
     const [name, id] = Cursor.parse(JSON.parse(Buffer.from(text, 'base64url').toString()))
     return { name, id }

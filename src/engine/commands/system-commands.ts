@@ -1,4 +1,4 @@
-import type { Credentials, Job, Progress } from '../../shared/contract/index.ts'
+import { type Credentials, type Job, type Progress, ProjectName, VersionName } from '../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
 import type { Dispatch } from '../dispatch/dispatch.ts'
 import type { LocalNode } from '../launcher/local-node.ts'
@@ -8,7 +8,7 @@ import type { SettingStore } from '../store/store.ts'
 import type { JobCommands } from './job-commands.ts'
 import type { ProjectCommands } from './project-commands.ts'
 
-const DEMO = { project: 'demo', version: '1', spider: 'quotes' }
+const DEMO = { project: ProjectName.parse('demo'), version: VersionName.parse('1'), spider: 'quotes' }
 
 export interface SystemCommandsParts {
   store: SettingStore

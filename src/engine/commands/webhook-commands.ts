@@ -1,4 +1,4 @@
-import type { Delivery, Webhook, WebhookEvent, WebhookSettings } from '../../shared/contract/index.ts'
+import type { Delivery, Webhook, WebhookEvent, WebhookId, WebhookSettings } from '../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
 import type { Clock } from '../runtime/clock.ts'
 import type { Random } from '../runtime/random.ts'
@@ -48,7 +48,7 @@ export class WebhookCommands {
     const secret = makeSecret(random)
     const webhook = await this.#put({
       ...this.#checked(settings),
-      id: random.hex(16),
+      id: random.hex(16) as WebhookId,
       kind: 'webhook',
       createdAtMs: clock.nowMs(),
       sealedSecret: await secretBox.seal(secret),
@@ -58,20 +58,20 @@ export class WebhookCommands {
     return { secret, webhook }
   }
 
-  async update({ id, ...settings }: WebhookSettings & { id: string }): Promise<Webhook> {
+  async update({ id, ...settings }: WebhookSettings & { id: WebhookId }): Promise<Webhook> {
     const webhook = await this.#put({ ...(await this.#require(id)), ...this.#checked(settings) })
     this.#parts.deliverer.forgetFailures(id)
     return webhook
   }
 
-  async remove(id: string): Promise<boolean> {
+  async remove(id: WebhookId): Promise<boolean> {
     await this.#require(id)
     const isRemoved = await this.#parts.store.deleteWebhook(id)
     await this.#publishChange()
     return isRemoved
   }
 
-  async rotate(id: string): Promise<{ secret: string; webhook: Webhook }> {
+  async rotate(id: WebhookId): Promise<{ secret: string; webhook: Webhook }> {
     const { clock, random, secretBox } = this.#parts
     const before = await this.#require(id)
     const secret = makeSecret(random)
@@ -84,7 +84,7 @@ export class WebhookCommands {
     return { secret, webhook }
   }
 
-  async test(id: string): Promise<{ ok: boolean; answer: string }> {
+  async test(id: WebhookId): Promise<{ ok: boolean; answer: string }> {
     const { clock, random } = this.#parts
     const webhook = await this.#require(id)
     const data = { webhook: { id, name: webhook.name } }
@@ -96,7 +96,7 @@ export class WebhookCommands {
   }
 
   async deliveries(input: {
-    id: string
+    id: WebhookId
     state?: Delivery['state'] | undefined
     before?: string | undefined
     limit: number
@@ -109,7 +109,7 @@ export class WebhookCommands {
     return { deliveries, nextBefore: rows.length > limit ? page.at(-1)!.id : null }
   }
 
-  async replay(id: string, deliveryIds: string[]): Promise<number> {
+  async replay(id: WebhookId, deliveryIds: string[]): Promise<number> {
     const { store, clock, deliverer, onChange } = this.#parts
     await this.#require(id)
     const replayed = await store.replayDeliveries(id, deliveryIds, clock.nowMs())
@@ -139,7 +139,7 @@ export class WebhookCommands {
     return (await this.#parts.store.listWebhooks()).filter(({ kind }) => kind === 'webhook')
   }
 
-  async #require(id: string): Promise<StoredWebhook> {
+  async #require(id: WebhookId): Promise<StoredWebhook> {
     const webhook = (await this.#all()).find((candidate) => candidate.id === id)
     if (webhook === undefined) {
       throw new ScrapdeckError('WEBHOOK_NOT_FOUND', `There is no webhook ${id}; it may have been removed`)

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { aJobId } from '../../shared/testing/ids.ts'
 import { isLong } from '../../../scripts/test-length.mjs'
 import { openFilesystemBlobStore } from '../blobs/filesystem/filesystem-blob-store.ts'
 import type { BlobStore } from '../blobs/blob-store.ts'
@@ -192,13 +193,13 @@ async function follow(story: Story, engine: DispatchHarness, store: Store, clock
   async function cancel(job: number, force: boolean) {
     const id = told.ids[job]
     if (id === undefined) return
-    const removed = await store.cancelQueued([id], {
+    const removed = await store.cancelQueued([aJobId(id)], {
       atMs: clock.nowMs(),
       text: 'Cancelled while queued',
       evidence: {}
     })
     if (removed.length > 0) return void told.cancelled.add(id)
-    const asked = await store.askCancel([id], { atMs: clock.nowMs(), text: 'Asked to cancel', evidence: {} })
+    const asked = await store.askCancel([aJobId(id)], { atMs: clock.nowMs(), text: 'Asked to cancel', evidence: {} })
     engine.dispatch.cancel(asked, { force })
     if (asked.length > 0) told.cancelled.add(id)
   }

@@ -1,4 +1,5 @@
 import { describe, expect } from 'vitest'
+import { aNodeId } from '../../shared/testing/ids.ts'
 import { aNewJob } from '../testing/builders.ts'
 import { it } from '../testing/dispatch-fixtures.ts'
 import type { ScheduleBehaviour } from '../testing/fake-node.ts'
@@ -52,8 +53,8 @@ describe('a node that is removed', () => {
     const jobs = [aNewJob({ version: '1' }), aNewJob({ version: '1' })]
     await store.enqueueJobs(jobs)
     engine.dispatch.wake()
-    const seen = engine.dispatch.applySnapshot(engine.fleet.get('n1')!, await node.listJobs())
-    const removed = engine.fleet.remove('n1').then(() => engine.dispatch.abandonNode('n1'))
+    const seen = engine.dispatch.applySnapshot(engine.fleet.get(aNodeId('n1'))!, await node.listJobs())
+    const removed = engine.fleet.remove(aNodeId('n1')).then(() => engine.dispatch.abandonNode(aNodeId('n1')))
     await clock.advanceBy(5_000)
     await Promise.all([seen, removed])
     expect(engine.live.all()).toEqual([])

@@ -1,4 +1,5 @@
 import { describe, expect } from 'vitest'
+import { aJobId } from '../../shared/testing/ids.ts'
 import { type DispatchFixtures, it } from '../testing/dispatch-fixtures.ts'
 
 /** To its end. */
@@ -46,7 +47,7 @@ describe('a job that is in no list and has no log, after a request without an an
     await clock.advanceBy(15_000)
     expect(node.executed.filter((jobid) => jobid.startsWith(id))).toEqual([`${id}-2`])
     expect(await engine.job(id)).toMatchObject({ mayHaveRunTwice: false })
-    const absent = (await store.listTimeline(id)).find(({ kind }) => kind === 'absent')
+    const absent = (await store.listTimeline(aJobId(id))).find(({ kind }) => kind === 'absent')
     expect(absent?.text).toContain('never reached')
   })
 
@@ -62,7 +63,7 @@ describe('a job that is in no list and has no log, after a request without an an
     await clock.advanceBy(15_000)
     expect(node.executed.filter((jobid) => jobid.startsWith(id))).toEqual([`${id}-2`])
     expect(await engine.job(id)).toMatchObject({ mayHaveRunTwice: true })
-    const absent = (await store.listTimeline(id)).find(({ kind }) => kind === 'absent')
+    const absent = (await store.listTimeline(aJobId(id))).find(({ kind }) => kind === 'absent')
     expect(absent?.evidence).toMatchObject({ remembers: false })
   })
 })
@@ -73,7 +74,7 @@ describe('a node that restarts and forgets', () => {
     node.restart({ loseLogs: true })
     await clock.advanceBy(15_000)
     expect(await engine.job(id)).toMatchObject({ status: 'lost', reason: 'node forgot' })
-    const last = (await store.listTimeline(id)).at(-1)!
+    const last = (await store.listTimeline(aJobId(id))).at(-1)!
     expect(last).toMatchObject({ kind: 'ended', evidence: { log: 'not there' } })
   })
 

@@ -1,8 +1,9 @@
 import { describe, expect } from 'vitest'
+import { aJobId, aNodeId } from '../../shared/testing/ids.ts'
 import { it, MINUTE_MS, onlyOn, type TestedEngine } from '../testing/dispatch-fixtures.ts'
 
 function giveUpAfter(engine: TestedEngine, giveUpAfterSeconds: number | null): void {
-  const { stored } = engine.fleet.get('n1')!
+  const { stored } = engine.fleet.get(aNodeId('n1'))!
   engine.fleet.update({ ...stored, giveUpAfterSeconds })
 }
 
@@ -50,7 +51,7 @@ describe('a node that does not answer', () => {
     giveUpAfter(engine, null)
     node.isDown = true
     await clock.advanceBy(120 * MINUTE_MS)
-    expect((await store.listAttempts(id)).map(({ state }) => state)).toEqual(['running'])
+    expect((await store.listAttempts(aJobId(id))).map(({ state }) => state)).toEqual(['running'])
   })
 
   it('is given up by hand only while it does not answer', async ({ clock, node, other, engine }) => {
@@ -59,7 +60,7 @@ describe('a node that does not answer', () => {
     await clock.advanceBy(2_000)
     node.isDown = true
     await clock.advanceBy(5_000)
-    expect(await engine.dispatch.runElsewhere([away, here])).toEqual([away])
+    expect(await engine.dispatch.runElsewhere([aJobId(away), aJobId(here)])).toEqual([away])
     expect(await engine.job(away)).toMatchObject({ state: 'queued', mayHaveRunTwice: true })
     expect(await engine.job(here)).toMatchObject({ state: 'running', mayHaveRunTwice: false })
   })
@@ -69,7 +70,7 @@ describe('a node that does not answer', () => {
     node.isDown = true
     await clock.advanceBy(5_000)
     await engine.cancel([id])
-    expect(await engine.dispatch.runElsewhere([id])).toEqual([id])
+    expect(await engine.dispatch.runElsewhere([aJobId(id)])).toEqual([id])
     expect(await engine.job(id)).toMatchObject({ status: 'cancelled' })
     node.isDown = false
     await clock.advanceBy(MINUTE_MS)

@@ -1,3 +1,4 @@
+import { nextAttempt } from '../../shared/ids.ts'
 import { EventEmitter } from 'node:events'
 import type {
   Attempt,
@@ -96,7 +97,7 @@ export interface AttemptEnd extends Omit<Change, 'to'> {
 /** A run that somebody else started, as its node showed it; `running`: null while it waits in the node's queue. */
 export interface AdoptedRun {
   job: NewJob
-  nodeId: string
+  nodeId: NodeId
   accepted: TimelineEntry
   running: { entry: TimelineEntry; startedAtMs: number; pid: number | null } | null
 }
@@ -205,8 +206,8 @@ export class LiveAttempts {
   /** Writes a job with its attempt, and believes what it wrote without reading it: a read could fail. */
   async adopt({ job, nodeId, accepted, running }: AdoptedRun): Promise<LiveAttempt> {
     const { id: jobId, jobid, project, spider, entry } = job
-    const start = { jobId, number: 1, jobid, nodeId, version: '', entry }
-    const change = { jobId, attemptNumber: 1 }
+    const start = { jobId, number: nextAttempt(0), jobid, nodeId, version: '' as VersionName, entry }
+    const change = { jobId, attemptNumber: start.number }
     const changes: AttemptChange[] = [
       { ...change, from: ['sending'], to: 'accepted', kind: 'accepted', entry: accepted }
     ]

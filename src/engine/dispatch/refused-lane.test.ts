@@ -1,4 +1,5 @@
 import { expect } from 'vitest'
+import { aProjectName } from '../../shared/testing/ids.ts'
 import { NodeError } from '../nodes/node-client.ts'
 import { aNewJob } from '../testing/builders.ts'
 import { it } from '../testing/dispatch-fixtures.ts'
@@ -17,7 +18,7 @@ it.for([0, 5])(
     await store.enqueueJobs(Array.from({ length: 1_000 }, () => aNewJob({ version: '1', priority })))
     engine.dispatch.wake()
     await clock.advanceBy(4_000)
-    const good = await engine.enqueue({ project: 'other' })
+    const good = await engine.enqueue({ project: aProjectName('other') })
     await clock.advanceBy(1_000)
     expect(node.executed).toEqual([good])
   }

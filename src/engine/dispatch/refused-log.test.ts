@@ -1,4 +1,5 @@
 import { describe, expect } from 'vitest'
+import { aJobId } from '../../shared/testing/ids.ts'
 import { NodeError } from '../nodes/node-client.ts'
 import { it } from '../testing/dispatch-fixtures.ts'
 import { type FakeNode } from '../testing/fake-node.ts'
@@ -59,7 +60,7 @@ it('a run whose log a node never gives out ends without it, and says why', async
   expect((await engine.job(id!)).state).toBe('running')
   await clock.advanceBy(60_000)
   expect(await engine.job(id!)).toMatchObject({ state: 'ended', reason: 'no log' })
-  const last = (await store.listTimeline(id!)).at(-1)!
+  const last = (await store.listTimeline(aJobId(id!))).at(-1)!
   expect(last.evidence).toMatchObject({ logProblem: 'n1 answered the log with status 403' })
 })
 

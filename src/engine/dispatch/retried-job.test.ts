@@ -1,4 +1,5 @@
 import { describe, expect } from 'vitest'
+import { aNodeId } from '../../shared/testing/ids.ts'
 import type { NewJob } from '../store/records.ts'
 import { it, onlyOn } from '../testing/dispatch-fixtures.ts'
 
@@ -52,7 +53,7 @@ describe('a job that ended badly', () => {
     await engine.start({ n1: node, n2: other })
     const id = await engine.enqueue({ retry: retry(2), ...onlyOn('n1') })
     await clock.advanceBy(2_000)
-    await engine.dispatch.abandonNode('n1')
+    await engine.dispatch.abandonNode(aNodeId('n1'))
     expect(await engine.textOf(id, 'ended')).toBe(
       'Lost: its node was removed from the fleet; retrying in 30 s (run 2 of 2)'
     )

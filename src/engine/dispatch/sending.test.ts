@@ -1,11 +1,19 @@
 import { describe, expect } from 'vitest'
 import { SECRET_MASK } from '../../shared/contract/index.ts'
+import { aJobId, aProjectName, aVersionName, branded } from '../../shared/testing/ids.ts'
 import { aNewJob } from '../testing/builders.ts'
 import { type DispatchFixtures, it } from '../testing/dispatch-fixtures.ts'
 import { FakeNode } from '../testing/fake-node.ts'
 import { LOCAL_TRAITS } from '../nodes/node-traits.ts'
 
-const STRANGER = { project: 'shop', version: '1', spider: 's', settings: {}, args: {}, priority: 0 }
+const STRANGER = {
+  project: aProjectName('shop'),
+  version: aVersionName('1'),
+  spider: 's',
+  settings: {},
+  args: {},
+  priority: 0
+}
 const EGGS = ['shop@1']
 
 describe('sending', () => {
@@ -36,7 +44,7 @@ describe('sending', () => {
     await clock.advanceBy(5_000)
     expect([...node.executed, ...other.executed].sort()).toEqual([...ids].sort())
     expect([node.mostRunningAtOnce, other.mostRunningAtOnce]).toEqual([2, 2])
-    const jobs = await store.getJobs(ids)
+    const jobs = await store.getJobs(branded(ids))
     expect(new Set(jobs.map(({ status }) => status))).toEqual(new Set(['succeeded']))
     expect(engine.live.all()).toEqual([])
   })
@@ -269,7 +277,7 @@ it('to a node that does not hold them no limits are sent, and the timeline says 
   await engine.start({ n1: node })
   const id = await engine.enqueue({ limits: { wallSeconds: 60, memoryMegabytes: 200 } })
   expect(node.running.map(({ limits }) => limits)).toEqual([null])
-  const accepted = (await store.listTimeline(id)).find(({ kind }) => kind === 'accepted')
+  const accepted = (await store.listTimeline(aJobId(id))).find(({ kind }) => kind === 'accepted')
   expect(accepted?.evidence).toMatchObject({ limits: 'on a remote node only the time limit is held' })
 })
 

@@ -1,4 +1,5 @@
 import { describe, expect } from 'vitest'
+import { aProjectName, aVersionName } from '../../shared/testing/ids.ts'
 import { type DispatchFixtures, it } from '../testing/dispatch-fixtures.ts'
 import { NodeError } from '../nodes/node-client.ts'
 import { FakeNode } from '../testing/fake-node.ts'
@@ -11,7 +12,14 @@ async function startBoth({ clock, engine }: Pick<DispatchFixtures, 'clock' | 'en
   return { node, other }
 }
 
-const REQUEST = { project: 'shop', version: '1', spider: 'prices', settings: {}, args: {}, priority: 0 }
+const REQUEST = {
+  project: aProjectName('shop'),
+  version: aVersionName('1'),
+  spider: 'prices',
+  settings: {},
+  args: {},
+  priority: 0
+}
 
 describe('of two nodes that share one queue, the one that a job was not sent to', () => {
   it('has it when the answer of the other was lost: the job is not run a second time', async ({ clock, engine }) => {

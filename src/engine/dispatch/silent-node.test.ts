@@ -1,4 +1,5 @@
 import { expect } from 'vitest'
+import { aNodeId, branded } from '../../shared/testing/ids.ts'
 import { NodeError } from '../nodes/node-client.ts'
 import { it, MINUTE_MS } from '../testing/dispatch-fixtures.ts'
 import type { FakeClock } from '../testing/fake-clock.ts'
@@ -23,12 +24,12 @@ it('a node that falls silent gets the jobs of its first requests, and no more: i
   const node = new FakeNode(clock, { slots: 16, eggs: ['shop@1'] })
   await engine.start({ n1: node })
   // Only to a Scrapyd are a few requests sent at a time.
-  engine.fleet.update({ ...engine.fleet.get('n1')!.stored, kind: 'scrapyd' })
+  engine.fleet.update({ ...engine.fleet.get(aNodeId('n1'))!.stored, kind: 'scrapyd' })
   fallSilent(node, clock)
   const ids = await engine.enqueueMany(40)
   await clock.advanceBy(10 * MINUTE_MS)
-  const jobs = await store.getJobs(ids)
+  const jobs = await store.getJobs(branded(ids))
   const there = jobs.filter(({ state }) => state !== 'queued')
   expect(there.length).toBeLessThanOrEqual(4)
-  expect(engine.fleet.get('n1')!.status.health).toBe('down')
+  expect(engine.fleet.get(aNodeId('n1'))!.status.health).toBe('down')
 })

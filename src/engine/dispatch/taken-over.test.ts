@@ -1,11 +1,16 @@
 import { describe, expect } from 'vitest'
+import { aJobId, aProjectName, aVersionName } from '../../shared/testing/ids.ts'
 import { NodeError } from '../nodes/node-client.ts'
 import { it, MINUTE_MS, onlyOn } from '../testing/dispatch-fixtures.ts'
 
 describe('what an engine takes over', () => {
   it('a cancel that was to hurry goes on at its second step', async ({ clock, store, node, engine }) => {
     const id = await engine.startRunning({ n1: node })
-    await store.askCancel([id], { atMs: clock.nowMs(), text: 'Immediate stop requested', evidence: { force: true } })
+    await store.askCancel([aJobId(id)], {
+      atMs: clock.nowMs(),
+      text: 'Immediate stop requested',
+      evidence: { force: true }
+    })
     await engine.restart({ n1: node })
     await clock.advanceBy(16_000)
     expect(node.running[0]!.signals).toEqual(['INT', 'KILL'])
@@ -25,8 +30,8 @@ describe('what an engine takes over', () => {
     await engine.restart({ n1: node })
     await clock.advanceBy(25_000)
     await node.schedule({
-      project: 'shop',
-      version: '1',
+      project: aProjectName('shop'),
+      version: aVersionName('1'),
       spider: 'prices',
       jobid: id,
       settings: {},

@@ -1,4 +1,5 @@
 import { describe, expect, vi } from 'vitest'
+import { aNodeId } from '../../shared/testing/ids.ts'
 import { it } from '../testing/dispatch-fixtures.ts'
 import type { ScheduleBehaviour } from '../testing/fake-node.ts'
 
@@ -42,7 +43,7 @@ describe('a POST without an answer', () => {
     await engine.enqueueMany(3)
     await clock.advanceBy(4_000)
     expect(node.executed).toEqual([])
-    expect(engine.live.slotsUsedOn('n1')).toBe(2)
+    expect(engine.live.slotsUsedOn(aNodeId('n1'))).toBe(2)
   })
 
   it('waits for a node that is down: nothing is proved about what cannot be seen', async ({

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, expect, it } from 'vitest'
 import type { Change, ChangeBatch } from '../../shared/contract/index.ts'
+import { aJobId, aProjectName } from '../../shared/testing/ids.ts'
 import { aNewJob, aRetention, aStoredSchedule } from '../testing/builders.ts'
 import { createFakeClock, type FakeClock } from '../testing/fake-clock.ts'
 import { openTemporaryStore, type TemporaryStore } from '../testing/temporary-store.ts'
@@ -14,8 +15,9 @@ const makeFeed = (runId: string) =>
     store: temporary.store,
     clock,
     runId,
-    describeStored: async (things) => things.map(({ id }): Change => ({ kind: 'job_removed', id })),
-    describeTouched: async (things) => things.map((thing): Change => ({ kind: 'project_removed', name: thing }))
+    describeStored: async (things) => things.map(({ id }): Change => ({ kind: 'job_removed', id: aJobId(id) })),
+    describeTouched: async (things) =>
+      things.map((thing): Change => ({ kind: 'project_removed', name: aProjectName(thing) }))
   })
 
 beforeEach(async () => {

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { NodeHealth } from '../../shared/contract/index.ts'
+import { aNodeId } from '../../shared/testing/ids.ts'
 import { silentLogger } from '../runtime/logger.ts'
 import type { NewEvent } from '../store/records.ts'
 import { createFakeClock, settle } from '../testing/fake-clock.ts'
@@ -24,7 +25,7 @@ function setUp(recordEvents: (events: NewEvent[]) => Promise<void> = async () =>
   })
   const goes = (from: NodeHealth, to: NodeHealth) =>
     news.recordHealth(
-      { stored: { id: 'n1', name: 'one', url: 'http://one:6800/' }, status: { health: to, problem: null } },
+      { stored: { id: aNodeId('n1'), name: 'one', url: 'http://one:6800/' }, status: { health: to, problem: null } },
       from
     )
   return { news, goes, noted, errors, told: () => told }

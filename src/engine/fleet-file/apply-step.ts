@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
-import { DEFAULT_PROJECT_SETTINGS } from '../../shared/contract/index.ts'
+import { DEFAULT_PROJECT_SETTINGS, type NodeId } from '../../shared/contract/index.ts'
 import type { ChainCommands } from '../commands/chain-commands.ts'
 import type { DiscoveryCommands } from '../commands/discovery-commands.ts'
 import type { NodeCommands } from '../commands/node-commands.ts'
@@ -9,7 +9,7 @@ import type { ScheduleCommands } from '../commands/schedule-commands.ts'
 import type { WebhookCommands } from '../commands/webhook-commands.ts'
 import type { Catalog } from '../projects/catalog.ts'
 import type { Random } from '../runtime/random.ts'
-import { type ItemOf, type Part, settingsFromFile, templateFromFile } from './form.ts'
+import { type Part, settingsFromFile, templateFromFile } from './form.ts'
 import type { Step } from './plan.ts'
 import type { FleetReads } from './read-fleet.ts'
 
@@ -26,11 +26,11 @@ export interface FleetFileParts extends FleetReads {
   random: Random
 }
 
-type Do<T> = (step: { id: string | null; item: T | null; before: T | null }, parts: FleetFileParts) => Promise<unknown>
+type Do<P extends Part> = (step: Pick<Step<P>, 'id' | 'item' | 'before'>, parts: FleetFileParts) => Promise<unknown>
 
 /** One change by the command that anybody else would give. */
 export async function applyStep({ part, id, item, before }: Step, parts: FleetFileParts): Promise<void> {
-  await (DOERS[part] as Do<unknown>)({ id, item, before }, parts)
+  await (DOERS[part] as Do<Part>)({ id, item, before }, parts)
 }
 
 const DOERS = {
@@ -97,10 +97,10 @@ const DOERS = {
     if (item === null) return webhooks.remove(id!)
     return id === null ? webhooks.create(item) : webhooks.update({ ...item, id })
   }
-} satisfies { [P in Part]: Do<ItemOf<P>> }
+} satisfies { [P in Part]: Do<P> }
 
 /** By name, as they are now: the file may have added them a moment ago. That they exist was checked with the file. */
-async function idsOfNodes({ store }: FleetFileParts): Promise<(name: string) => string> {
+async function idsOfNodes({ store }: FleetFileParts): Promise<(name: string) => NodeId> {
   const ids = new Map((await store.listNodes()).map(({ id, name }) => [name, id]))
-  return (name) => ids.get(name) ?? name
+  return (name) => ids.get(name) ?? (name as NodeId)
 }

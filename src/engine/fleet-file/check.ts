@@ -1,5 +1,5 @@
 import { problemOfTiming } from '../../shared/calendar/index.ts'
-import { SECRET_MASK } from '../../shared/contract/index.ts'
+import { type NodeId, SECRET_MASK, type SourceId } from '../../shared/contract/index.ts'
 import { checkTemplate } from '../commands/check-template.ts'
 import { checkCertificates } from '../nodes/scrapyd/certificates.ts'
 import { parseNodeUrl } from '../nodes/scrapyd/node-url.ts'
@@ -20,6 +20,7 @@ import { refuse } from './yaml.ts'
 
 /** Nodes are named in the checks of templates before there are any ids of them. */
 const ANY_NODE = { get: () => ({}) as never }
+const asId = (name: string) => name as NodeId
 
 /**
  * Addresses in stored form, and templates with nodes by name, so that equal things are written alike. Throws
@@ -82,11 +83,11 @@ export async function checkSteps(steps: readonly Step[], current: CurrentFleet, 
   const problems = danglingNodes(steps, current)
   for (const step of steps) {
     try {
-      if (step.part === 'discovery' && fromConfiguration.has(step.id!)) {
+      if (step.part === 'discovery' && fromConfiguration.has(step.id as SourceId)) {
         throw new Error('this source is in the configuration file. Change it there, or leave it out of this file')
       }
       if (step.item !== null) await checkItem(step, checks)
-      else if (step.part === 'nodes') checks.nodes.checkRemoval(step.id!, { force: false })
+      else if (step.part === 'nodes') checks.nodes.checkRemoval(step.id as NodeId, { force: false })
     } catch (error) {
       problems.push(`${step.change.noun} ${step.change.name}: ${(error as Error).message}`)
     }
@@ -145,15 +146,11 @@ async function checkItem(step: Step, checks: FleetChecks): Promise<void> {
       clientKey: clientKey === undefined && clientCertificate !== null ? keptKey : (clientKey ?? null)
     })
   } else if ('jobs' in item) {
-    const settings = settingsFromFile(item, (name) => name)
+    const settings = settingsFromFile(item, asId)
     const problem = problemOfTiming(settings)
     if (problem !== null) throw new Error(problem)
     for (const template of settings.jobs) checkOne(template, 'schedule')
-  } else if ('run' in item)
-    checkOne(
-      templateFromFile(item.run, (name) => name),
-      'chain'
-    )
+  } else if ('run' in item) checkOne(templateFromFile(item.run, asId), 'chain')
 }
 
 function checkOne(template: Parameters<typeof checkTemplate>[0], place: 'schedule' | 'chain'): void {

@@ -3,16 +3,17 @@ import {
   ChainSettings,
   LimitRule,
   NodeAddress,
+  type NodeId,
   NodeMode,
   NodeSettings,
+  ProjectName,
   ProjectPython,
   ProjectSettings,
   RunTemplate,
   type ScheduleRule,
   ScheduleSettings,
   SourceSettings,
-  WebhookSettings,
-  type NodeId
+  WebhookSettings
 } from '../../shared/contract/index.ts'
 
 /**
@@ -80,7 +81,7 @@ const FileSource = SourceSettings.extend({ password: NodeAddress.shape.password 
 export type FileSource = z.infer<typeof FileSource>
 
 const FileProject = ProjectSettings.extend({
-  name: z.string().min(1).max(200),
+  name: ProjectName,
   python: ProjectPython.default({ kind: 'default' }),
   limits: ProjectSettings.shape.limits.default(null)
 }).strict()
@@ -147,7 +148,7 @@ export function templateOfFile({ nodeId, ...template }: RunTemplate, nameOf: (no
   return { ...template, node: nodeId === null ? null : nameOf(nodeId) }
 }
 
-export function templateFromFile({ node, ...template }: FileTemplate, idOf: (name: string) => string): RunTemplate {
+export function templateFromFile({ node, ...template }: FileTemplate, idOf: (name: string) => NodeId): RunTemplate {
   return { ...template, nodeId: node === null ? null : idOf(node) }
 }
 
@@ -163,7 +164,7 @@ function ruleFromFile(rule: FileRule): ScheduleRule {
   return { kind: 'interval', everySeconds: rule.every, anchorMs: Date.parse(rule.from) }
 }
 
-export function settingsFromFile(schedule: FileSchedule, idOf: (name: string) => string): ScheduleSettings {
+export function settingsFromFile(schedule: FileSchedule, idOf: (name: string) => NodeId): ScheduleSettings {
   const { rules, start, end, jobs, paused: _paused, pauseNote: _pauseNote, ...rest } = schedule
   return {
     ...rest,

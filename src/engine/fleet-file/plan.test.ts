@@ -1,3 +1,4 @@
+import { aProjectName, type Plain } from '../../shared/testing/ids.ts'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { SECRET_MASK, type WebhookEvent } from '../../shared/contract/index.ts'
@@ -18,7 +19,7 @@ const NOTHING: CurrentFleet = {
 const read = (text: string) => readFleetFile(`version: 1\n${text}`)
 
 /** A fleet that is as the form says. */
-function fleetOf(form: FleetForm): CurrentFleet {
+function fleetOf(form: Plain<FleetForm>): CurrentFleet {
   const fleet = structuredClone(NOTHING)
   for (const part of Object.keys(fleet) as Part[]) {
     const items = (form[part] ?? []) as ItemOf<Part>[]
@@ -136,7 +137,7 @@ chains:
   test('carried out, there is nothing left to do', () => {
     const name = fc.constantFrom('a', 'b', 'c')
     const limit = fc.record({
-      project: fc.option(name, { nil: null }),
+      project: fc.option(name.map(aProjectName), { nil: null }),
       spider: fc.constant(null),
       tag: fc.option(name, { nil: null }),
       perNode: fc.boolean(),

@@ -1,5 +1,14 @@
 import { isDeepStrictEqual } from 'node:util'
-import { type FleetFileChange, SECRET_MASK } from '../../shared/contract/index.ts'
+import {
+  type ChainId,
+  type FleetFileChange,
+  type NodeId,
+  type ProjectName,
+  type ScheduleId,
+  SECRET_MASK,
+  type SourceId,
+  type WebhookId
+} from '../../shared/contract/index.ts'
 import { fillMasked, maskTemplate } from '../commands/template-secrets.ts'
 import { withoutCredentials } from '../nodes/scrapyd/proxy.ts'
 import { describeLimit } from '../queue/limits.ts'
@@ -14,12 +23,22 @@ import {
 } from './form.ts'
 import { compactItem, textOfValue } from './yaml.ts'
 
+interface IdOf {
+  nodes: NodeId
+  discovery: SourceId
+  projects: ProjectName
+  limits: string
+  schedules: ScheduleId
+  chains: ChainId
+  webhooks: WebhookId
+}
+
 /**
  * An existing thing as a file would say it, secret values opened. What a discovery source or the configuration manages
  * is not written into files and never pruned.
  */
 export interface CurrentItem<P extends Part> {
-  id: string
+  id: IdOf[P]
   item: ItemOf<P>
   isOurs: boolean
   /** A schedule that an operator paused; others paused themselves. */
@@ -31,7 +50,7 @@ export type CurrentFleet = { [P in Part]: CurrentItem<P>[] }
 export interface Step<P extends Part = Part> {
   part: P
   change: FleetFileChange
-  id: string | null
+  id: IdOf[P] | null
   item: ItemOf<P> | null
   before: ItemOf<P> | null
 }

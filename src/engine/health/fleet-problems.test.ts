@@ -1,9 +1,10 @@
 import { expect, it } from 'vitest'
 import type { SourceState } from '../../shared/contract/index.ts'
+import { aNodeId, aProjectName, aSourceId } from '../../shared/testing/ids.ts'
 import { discoveryProblems, versionOrderProblems } from './fleet-problems.ts'
 
 const source: SourceState = {
-  id: 'k8s',
+  id: aSourceId('k8s'),
   source: { kind: 'file', path: '/n.txt' },
   refreshSeconds: 30,
   node: {},
@@ -22,9 +23,9 @@ it('a source without trouble is no problem', () => {
 
 it('a source that fails, and what it names no longer, lead to the sources', () => {
   const vanishedNodes = [
-    { nodeId: 'n1', sinceMs: 20, isCordonedForIt: true },
-    { nodeId: 'n2', sinceMs: 10, isCordonedForIt: true },
-    { nodeId: 'n3', sinceMs: 5, isCordonedForIt: false }
+    { nodeId: aNodeId('n1'), sinceMs: 20, isCordonedForIt: true },
+    { nodeId: aNodeId('n2'), sinceMs: 10, isCordonedForIt: true },
+    { nodeId: aNodeId('n3'), sinceMs: 5, isCordonedForIt: false }
   ]
   expect(discoveryProblems([{ ...source, problem: '/n.txt: there is no such file.', vanishedNodes }])).toMatchObject([
     { id: 'discovery:k8s', text: '/n.txt: there is no such file.', mend: 'open_discovery' },
@@ -33,7 +34,7 @@ it('a source that fails, and what it names no longer, lead to the sources', () =
 })
 
 it('versions that nodes order differently lead to their project', () => {
-  expect(versionOrderProblems([{ project: 'shop', text: 'why' }])).toMatchObject([
+  expect(versionOrderProblems([{ project: aProjectName('shop'), text: 'why' }])).toMatchObject([
     { id: 'version-order:shop', severity: 'warning', text: 'why', project: 'shop', mend: 'open_project' }
   ])
 })

@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest'
 import type { Environment } from '../../shared/contract/index.ts'
 import type { LiveAttempt } from '../dispatch/live-attempts.ts'
 import { LOCAL_NODE_ID } from '../../shared/ids.ts'
+import { aNodeId, aProjectName } from '../../shared/testing/ids.ts'
 import type { FleetNode, NodeStatus } from '../nodes/fleet.ts'
 import { LOCAL_TRAITS, SCRAPYD_TRAITS } from '../nodes/node-traits.ts'
 import type { StoredJob } from '../store/records.ts'
@@ -47,7 +48,7 @@ const problemsOf = (input: Partial<ProblemsInput>) =>
 const accepted = { nodeId: 'n1', state: 'accepted', sentAtMs: NOW_MS - 20_000 } as LiveAttempt
 const failed = {
   outcome: 'failed',
-  project: 'shop',
+  project: aProjectName('shop'),
   spider: 'prices',
   killingLine: "KeyError: 'price'",
   endedAtMs: NOW_MS - 5_000
@@ -71,7 +72,7 @@ describe('what an operator should act on', () => {
 
   it('jobs on a node that does not answer can be run elsewhere; on one that wants a password they go on', () => {
     const mendOf = (status: Partial<NodeStatus>, id = 'n1') =>
-      problemsOf({ nodes: [aFleetNode(status, { id })], live: [{ ...accepted, nodeId: id }] })[0]?.mend
+      problemsOf({ nodes: [aFleetNode(status, { id })], live: [{ ...accepted, nodeId: aNodeId(id) }] })[0]?.mend
     expect([mendOf({ health: 'down' }), mendOf({ health: 'invalid' })]).toEqual(['run_elsewhere', 'run_elsewhere'])
     expect([mendOf({ health: 'unauthorized' }), mendOf({ health: 'down' }, LOCAL_NODE_ID)]).toEqual([
       'edit_node',
@@ -124,16 +125,18 @@ describe('what an operator should act on', () => {
       problem: 'No lxml'
     } as Environment
     const environments = [
-      { ...failed, projects: ['shop', 'news'] },
+      { ...failed, projects: [aProjectName('shop'), aProjectName('news')] },
       { ...failed, id: 'unused', projects: [] },
-      { ...failed, kind: 'main' as const, projects: ['other'] },
-      { ...failed, state: 'ready' as const, projects: ['fine'] }
+      { ...failed, kind: 'main' as const, projects: [aProjectName('other')] },
+      { ...failed, state: 'ready' as const, projects: [aProjectName('fine')] }
     ]
     expect(problemsOf({ environments })).toMatchObject([
       { severity: 'error', title: 'shop has no Python on this computer', text: 'No lxml', project: 'shop' },
       { severity: 'error', project: 'news' }
     ])
-    expect(problemsOf({ environments: [{ ...failed, path: '/python', projects: ['shop'] }] })).toMatchObject([
+    expect(
+      problemsOf({ environments: [{ ...failed, path: '/python', projects: [aProjectName('shop')] }] })
+    ).toMatchObject([
       { severity: 'warning', title: 'The Python environment of shop could not be rebuilt', project: 'shop' }
     ])
   })

@@ -1,9 +1,10 @@
+import type { JobId, ProjectName, VersionName } from '../../shared/contract/index.ts'
 import { createHash } from 'node:crypto'
 import { existsSync, readdirSync, statSync } from 'node:fs'
 import { mkdir, mkdtemp, readdir, rm, stat } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
-import { LOCAL_NODE_ID } from '../../shared/ids.ts'
+import { LOCAL_NODE_ID, nextAttempt } from '../../shared/ids.ts'
 import { openFilesystemBlobStore } from '../blobs/filesystem/filesystem-blob-store.ts'
 import { readLogRange } from '../launcher/runs/log-range.ts'
 import { CLOSING_TAIL_BYTES } from '../output/log-stats.ts'
@@ -125,13 +126,13 @@ async function importInto(
 
   async function importEggs(): Promise<Count> {
     const count = newCount()
-    for (const project of await directoriesIn(source.eggs)) {
+    for (const project of (await directoriesIn(source.eggs)) as ProjectName[]) {
       const names = (await readdir(join(source.eggs, project))).filter((name) => /^[^.].*\.egg$/.test(name)).sort()
       // Where names tell no order, the newest upload is the latest: they come in the order in which Scrapyd lists them.
       let lastMs = 0
       for (const name of names) {
         const path = join(source.eggs, project, name)
-        const version = name.slice(0, -'.egg'.length)
+        const version = name.slice(0, -'.egg'.length) as VersionName
         const writtenMs = Math.floor((await stat(path).catch(() => null))?.mtimeMs ?? 0)
         eggTimeMs = lastMs = Math.max(writtenMs, lastMs + 1)
         await importEgg(count, { project, version, path })
@@ -141,7 +142,10 @@ async function importInto(
     return count
   }
 
-  async function importEgg(count: Count, egg: { project: string; version: string; path: string }): Promise<void> {
+  async function importEgg(
+    count: Count,
+    egg: { project: ProjectName; version: VersionName; path: string }
+  ): Promise<void> {
     const { project, version, path } = egg
     const skip = (why: string) => {
       count.skipped++
@@ -169,11 +173,11 @@ async function importInto(
   }
 
   function readDatabases() {
-    const read: { project: string; database: ReturnType<typeof readScrapydDatabase> }[] = []
+    const read: { project: ProjectName; database: ReturnType<typeof readScrapydDatabase> }[] = []
     for (const name of source.databases === null ? [] : listDatabases(source.databases)) {
       try {
         const database = readScrapydDatabase(join(source.databases!, name))
-        read.push({ project: name.slice(0, -'.db'.length), database })
+        read.push({ project: name.slice(0, -'.db'.length) as ProjectName, database })
       } catch (error) {
         report(`skipped ${join(source.databases!, name)}: it cannot be read (${(error as Error).message})`)
       }
@@ -259,8 +263,8 @@ async function importInto(
   }
 
   async function endedRun(
-    id: string,
-    row: { project: string; spider: string; job: string },
+    id: JobId,
+    row: { project: ProjectName; spider: string; job: string },
     times: { startedAtMs: number; endedAtMs: number }
   ): Promise<{ job: NewJob; start: AttemptStart; changes: AttemptChange[] }> {
     const { project, spider, job: jobid } = row
@@ -276,16 +280,16 @@ async function importInto(
       job: { ...PLAIN_JOB, id, jobid, project, spider, source: 'scrapyd', entry: begun },
       start: {
         jobId: id,
-        number: 1,
+        number: nextAttempt(0),
         jobid,
         nodeId: LOCAL_NODE_ID,
-        version: '',
+        version: '' as VersionName,
         entry: { ...begun, text: 'Ran there' }
       },
       changes: [
         {
           jobId: id,
-          attemptNumber: 1,
+          attemptNumber: nextAttempt(0),
           from: ['sending'],
           to: 'ended',
           kind: 'ended',
@@ -338,7 +342,7 @@ async function importInto(
   }
 
   /** In a dry run its eggs are not taken over yet. */
-  function hasProject(project: string): boolean {
+  function hasProject(project: ProjectName): boolean {
     return (
       hasEggs(projects, project) ||
       source.settingsProjects.includes(project) ||
@@ -347,17 +351,17 @@ async function importInto(
   }
 }
 
-/** A job id (src/shared/ids.ts) whose end is made of what the job is. */
-function importedId(atMs: number, parts: string[]): string {
+/** A job id (src/shared/contract/ids.ts) whose end is made of what the job is. */
+function importedId(atMs: number, parts: string[]): JobId {
   const mark = createHash('sha256').update(JSON.stringify(parts)).digest('hex').slice(0, 20)
-  return Math.max(0, atMs).toString(16).padStart(12, '0') + mark
+  return (Math.max(0, atMs).toString(16).padStart(12, '0') + mark) as JobId
 }
 
-function markOf(id: string): string {
+function markOf(id: JobId): string {
   return id.slice(12)
 }
 
-function hasEggs(projects: Projects, project: string): boolean {
+function hasEggs(projects: Projects, project: ProjectName): boolean {
   return (projects.catalog.versionNames(project) ?? []).length > 0
 }
 

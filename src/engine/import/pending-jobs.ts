@@ -1,3 +1,4 @@
+import type { VersionName } from '../../shared/contract/index.ts'
 import { problemOfPathPart } from '../projects/names.ts'
 import type { NewJob } from '../store/records.ts'
 import type { ScrapydDatabase } from '../store/scrapyd-databases.ts'
@@ -35,7 +36,7 @@ export function readPendingJob(row: ScrapydDatabase['pending'][number]): Pending
     spider: name,
     jobid: _job,
     // Scrapyd takes "" and then looks for an egg of that name; nobody ever meant that.
-    version: _version === '' ? null : _version,
+    version: _version === '' ? null : (_version as VersionName | null),
     settings: settingTexts,
     args: argTexts,
     priority: finite(row.priority)

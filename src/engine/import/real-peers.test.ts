@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { occurrencesOf } from '../../shared/calendar/index.ts'
 import { ScheduleTiming } from '../../shared/contract/index.ts'
+import { aNodeId } from '../../shared/testing/ids.ts'
 import { type FileSchedule, settingsFromFile } from '../fleet-file/form.ts'
 import { makeTemporaryDirectory } from '../testing/temporary-directory.ts'
 import { importSchedules, type ImportSource } from './import-schedules.ts'
@@ -36,7 +37,7 @@ function firesOf(folder: string): { id: string; times: number[] }[] {
 }
 
 function ourTimes(schedule: FileSchedule, limit: number): number[] {
-  const timing = ScheduleTiming.parse(settingsFromFile(schedule, (name) => name))
+  const timing = ScheduleTiming.parse(settingsFromFile(schedule, (name) => aNodeId(name)))
   return occurrencesOf(timing, { afterMs: ASKED_FROM_MS - 1, limit }).map(({ nominalMs }) => nominalMs)
 }
 

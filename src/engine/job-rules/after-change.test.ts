@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { type Attempt, AttemptResult, AttemptState, type Job, Outcome } from '../../shared/contract/index.ts'
+import { aJobId, anAttemptNumber, aNodeId, aProjectName, aVersionName } from '../../shared/testing/ids.ts'
 import { afterChange, type JobFacts, mayGoOn } from './after-change.ts'
 import type { AttemptChange } from './attempt-change.ts'
 import { ATTEMPT_TRANSITIONS, type AttemptEvent, attemptStatesAfter, jobStatesAfter } from './transitions.ts'
@@ -34,7 +35,11 @@ const anyCase: fc.Arbitrary<Case> = fc
     job: fc.record({
       ...{ outcome: fc.constant(null), hold: fc.constant(null), endedAtMs: fc.constant(null) },
       ...{ notBeforeMs: nullable(time), startedAtMs: nullable(time), cancelAskedAtMs: nullable(time) },
-      ...{ reason: nullable(fc.constant('why')), nodeId: fc.constant('node-1'), killingLine: nullable(fc.string()) },
+      ...{
+        reason: nullable(fc.constant('why')),
+        nodeId: fc.constant(aNodeId('node-1')),
+        killingLine: nullable(fc.string())
+      },
       ...{ pages: nullable(fc.nat()), items: nullable(fc.nat()), errors: nullable(fc.nat()) },
       mayHaveRunTwice: fc.boolean()
     }),
@@ -72,12 +77,20 @@ const anyCase: fc.Arbitrary<Case> = fc
         ...(state === 'ended' ? { outcome: 'failed' as const, endedAtMs: NOW_MS - 5 } : {})
       },
       attempt: anAttempt({
-        number,
+        number: anAttemptNumber(number),
         state: from,
         ...(from === 'ended' ? { result: 'lost', endedAtMs: NOW_MS - 5 } : {})
       }),
       change: {
-        ...{ jobId: 'job', attemptNumber: number, from: [from], kind, ...to, ...result, ...change },
+        ...{
+          jobId: aJobId('job'),
+          attemptNumber: anAttemptNumber(number),
+          from: [from],
+          kind,
+          ...to,
+          ...result,
+          ...change
+        },
         entry: { atMs: NOW_MS, text: 'It changed', evidence: {} }
       }
     }
@@ -184,12 +197,20 @@ test.each([
   ['does not go on while another run of its overlap key is live', {}, true, false]
 ])('a run that is found again %s', (_case, over, isOverlapLive, expected) => {
   const job = { state: 'queued' as const, attemptCount: 1, cancelAskedAtMs: null, ...over }
-  expect(mayGoOn(job, { attemptNumber: 1, isOverlapLive })).toBe(expected)
+  expect(mayGoOn(job, { attemptNumber: anAttemptNumber(1), isOverlapLive })).toBe(expected)
 })
 
 function anAttempt(over: Partial<Attempt>): Attempt {
   return {
-    ...{ jobId: 'job', number: 1, jobid: 'job', nodeId: 'node-1', project: 'shop', version: '1', spider: 'list' },
+    ...{
+      jobId: aJobId('job'),
+      number: anAttemptNumber(1),
+      jobid: 'job',
+      nodeId: aNodeId('node-1'),
+      project: aProjectName('shop'),
+      version: aVersionName('1'),
+      spider: 'list'
+    },
     ...{ state: 'sending', result: null, reason: null, sentAtMs: NOW_MS - 10, acceptedAtMs: NOW_MS - 9 },
     ...{ startedAtMs: null, endedAtMs: null, pid: 7, exitCode: null, signal: null, stats: null, limitHit: null },
     ...{ peakMemoryBytes: null, cpuSeconds: null, logArchived: false },

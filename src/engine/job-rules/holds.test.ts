@@ -1,13 +1,14 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { Dependency, Outcome } from '../../shared/contract/index.ts'
+import { aJobId, aProjectName } from '../../shared/testing/ids.ts'
 import { chainConditionMetBy } from './chain-answers.ts'
 import { type DependencyOutcome, judgeDependencies } from './dependencies.ts'
 import { holdOf, nextOfEachLane, overlapKey } from './holds.ts'
 import { mayBeRestored } from './restore.ts'
 
 const anyDependency: fc.Arbitrary<DependencyOutcome> = fc.record({
-  jobId: fc.constantFrom('a', 'b', 'c'),
+  jobId: fc.constantFrom(...['a', 'b', 'c'].map(aJobId)),
   on: fc.constantFrom(...Dependency.shape.on.options),
   outcome: fc.option(fc.constantFrom(...Outcome.options), { nil: null })
 })
@@ -37,7 +38,7 @@ describe('what a job waits for', () => {
   test('is broken by an end that is not the wanted one, whatever else is still open', () => {
     fc.assert(
       fc.property(fc.array(anyDependency), (all) => {
-        const verdict = judgeDependencies([...all, { jobId: 'z', on: 'succeeded', outcome: 'failed' }])
+        const verdict = judgeDependencies([...all, { jobId: aJobId('z'), on: 'succeeded', outcome: 'failed' }])
         expect(verdict.kind).toBe('broken')
       })
     )
@@ -81,7 +82,7 @@ describe('the hold of a queued job', () => {
 test('an overlap key is the same for the same arguments in any order, and does not tell secret values', () => {
   fc.assert(
     fc.property(fc.dictionary(fc.string(), fc.string()), (args) => {
-      const job = { project: 'shop', spider: 'list', secretNames: [] }
+      const job = { project: aProjectName('shop'), spider: 'list', secretNames: [] }
       const reversed = Object.fromEntries(Object.entries(args).reverse())
       expect(overlapKey({ ...job, args })).toBe(overlapKey({ ...job, args: reversed }))
       expect(overlapKey({ ...job, args })).not.toBe(overlapKey({ ...job, args: { ...args, another: '1', more: '2' } }))

@@ -1,3 +1,4 @@
+import { aProjectName, aVersionName } from '../../shared/testing/ids.ts'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
@@ -12,6 +13,8 @@ import { makeTemporaryDirectory } from '../testing/temporary-directory.ts'
 import { findTestPython } from '../testing/test-python.ts'
 import { LocalNode } from './local-node.ts'
 import { readRunFiles } from './runs/run-directory.ts'
+
+const DEMO = aProjectName('demo')
 
 const resourcesDirectory = resolve('resources')
 const pythonPath = findTestPython()
@@ -54,8 +57,8 @@ async function aPlace(after = closings) {
   }
   const touched = async () => (await readFile(touchFile, 'utf8').catch(() => '')).split('\n').filter(Boolean).sort()
   const aRequest = (spider: string, over: Partial<ScheduleRequest> = {}): ScheduleRequest => ({
-    project: 'demo',
-    version: '1',
+    project: DEMO,
+    version: aVersionName('1'),
     spider,
     jobid: spider,
     settings: { TOUCH_FILE: touchFile },
@@ -84,14 +87,17 @@ async function countParents(dataDirectory: string): Promise<number> {
 }
 
 async function readWhole(node: LocalNode, spider: string, jobid = spider): Promise<string> {
-  const run = { project: 'demo', spider, jobid }
+  const run = { project: aProjectName('demo'), spider, jobid }
   const range = await node.readLog(run, { offset: -1_000_000, limitBytes: 1_000_000 })
   return Buffer.from(range!.bytes).toString()
 }
 
 async function untilLogged(node: LocalNode, spider: string, words: string, jobid = spider) {
   await vi.waitFor(async () => {
-    const range = await node.readLog({ project: 'demo', spider, jobid }, { offset: 0, limitBytes: 1_000_000 })
+    const range = await node.readLog(
+      { project: aProjectName('demo'), spider, jobid },
+      { offset: 0, limitBytes: 1_000_000 }
+    )
     expect(Buffer.from(range?.bytes ?? []).toString()).toContain(words)
   }, WAIT)
 }
@@ -109,7 +115,12 @@ describe('one node', () => {
   afterAll(() => closeAll(after))
 
   test('the demo spiders run: items, stats and exit codes are what they should be', async () => {
-    expect(await node.listSpidersOfEgg(t.eggs['1']!, 'demo')).toEqual(['broken', 'prices', 'quotes', 'slow'])
+    expect(await node.listSpidersOfEgg(t.eggs['1']!, aProjectName('demo'))).toEqual([
+      'broken',
+      'prices',
+      'quotes',
+      'slow'
+    ])
     await node.schedule(t.aRequest('quotes', { args: { pages: '3', delay: '0.05' } }))
     await node.schedule(t.aRequest('prices', { args: { delay: '0.05' } }))
     await node.schedule(t.aRequest('broken'))
@@ -142,7 +153,9 @@ describe('one node', () => {
     expect(running.pid).toBeGreaterThan(1)
     expect(running.startTime).toMatch(/^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{6}$/)
     const before = changes
-    expect(await node.cancel({ project: 'demo', jobid: 'slow', signal: 'INT' })).toEqual({ wasState: 'running' })
+    expect(await node.cancel({ project: aProjectName('demo'), jobid: 'slow', signal: 'INT' })).toEqual({
+      wasState: 'running'
+    })
     expect((await untilFinished(node, 'slow')).exit).toMatchObject({ code: 0, signal: null })
     expect(await readWhole(node, 'slow')).toContain("'finish_reason': 'shutdown'")
     expect(changes).toBe(before + 1)
@@ -155,22 +168,22 @@ describe('one node', () => {
       nodeMessage: expect.stringContaining(nodeMessage)
     })
     const runsBefore = await readdir(join(t.directory, 'local', 'runs'))
-    await expect(node.schedule(t.aRequest('quotes', { version: '9' }))).rejects.toMatchObject(
+    await expect(node.schedule(t.aRequest('quotes', { version: aVersionName('9') }))).rejects.toMatchObject(
       refused("version '9' not found")
     )
     for (const over of [
-      { project: '..' },
+      { project: aProjectName('..') },
       { spider: 'a/../../b' },
       { jobid: '../x' },
       { jobid: '' },
-      { project: '' }
+      { project: aProjectName('') }
     ]) {
       await expect(node.schedule(t.aRequest('quotes', over))).rejects.toMatchObject(refused(Object.keys(over)[0]!))
-      const run = { project: 'demo', spider: 'quotes', jobid: 'x', ...over }
+      const run = { project: aProjectName('demo'), spider: 'quotes', jobid: 'x', ...over }
       await expect(node.readLog(run, { offset: 0, limitBytes: 10 })).rejects.toMatchObject({ kind: 'refused' })
     }
     expect(
-      await node.readLog({ project: 'demo', spider: 'quotes', jobid: 'x' }, { offset: 0, limitBytes: 10 })
+      await node.readLog({ project: aProjectName('demo'), spider: 'quotes', jobid: 'x' }, { offset: 0, limitBytes: 10 })
     ).toBeNull()
     await node.schedule(t.aRequest('nothing'))
     expect((await untilFinished(node, 'nothing')).exit).toMatchObject({ code: 1 })
@@ -191,15 +204,19 @@ describe('one node', () => {
         await buildEgg(Object.entries(files).map(([path, text]) => ({ path, bytes: Buffer.from(text) })))
       )
     }
-    await expect(node.listSpidersOfEgg(await eggWith('2', 'import no_such_module\n'), 'demo')).rejects.toMatchObject({
+    await expect(
+      node.listSpidersOfEgg(await eggWith('2', 'import no_such_module\n'), aProjectName('demo'))
+    ).rejects.toMatchObject({
       code: 'EGG_IMPORT_FAILED',
       message: expect.stringMatching(/does not import[^]*ModuleNotFoundError: No module named 'no_such_module'$/)
     })
     const noisy = await eggWith('3', 'import os\nprint("noise")\nos.write(1, b"more noise")\n')
-    expect(await node.listSpidersOfEgg(noisy, 'demo')).toEqual([])
+    expect(await node.listSpidersOfEgg(noisy, aProjectName('demo'))).toEqual([])
     const endless = await eggWith('4', 'import time\ntime.sleep(60)\n')
     const abort = AbortSignal.timeout(1500)
-    await expect(node.listSpidersOfEgg(endless, 'demo', abort)).rejects.toMatchObject({ name: 'TimeoutError' })
+    await expect(node.listSpidersOfEgg(endless, aProjectName('demo'), abort)).rejects.toMatchObject({
+      name: 'TimeoutError'
+    })
   })
 
   test('data files and metadata of an egg are found as in an installed package', async () => {
@@ -226,8 +243,8 @@ class Look(scrapy.Spider):
       'looks/spiders.py': spider
     }
     const parts = Object.entries(files).map(([path, text]) => ({ path, bytes: Buffer.from(text) }))
-    await t.addEgg('5', await buildEgg(parts, { project: 'demo', version: '5' }))
-    await node.schedule(t.aRequest('look', { version: '5' }))
+    await t.addEgg('5', await buildEgg(parts, { project: aProjectName('demo'), version: aVersionName('5') }))
+    await node.schedule(t.aRequest('look', { version: aVersionName('5') }))
     await untilFinished(node, 'look')
     expect(await readWhole(node, 'look')).toContain('found data data data 5 5 demo 5')
   })

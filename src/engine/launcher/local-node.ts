@@ -40,7 +40,7 @@ export interface LocalNodeOptions {
   slots: () => number
   pythonPath?: string
   /** Projects that can be run, and the Python that each is set to run with; default: the main one for all. */
-  projectPythons?: { names: () => string[]; of: (project: ProjectName) => ProjectPython }
+  projectPythons?: { names: () => ProjectName[]; of: (project: ProjectName) => ProjectPython }
   /** Where the code of a project is; null when we have none. Eggs live in the projects room, not here. */
   source: (project: ProjectName, version: VersionName) => Promise<RunSource | null>
   /** Where runs leave what they make; what is not given is in the data directory, and there is no JOBDIR. */

@@ -4,6 +4,7 @@ import { join, resolve } from 'node:path'
 import { promisify } from 'node:util'
 import { gunzipSync } from 'node:zlib'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { aProjectName, aVersionName } from '../../shared/testing/ids.ts'
 import { systemClock } from '../runtime/clock.ts'
 import { silentLogger } from '../runtime/logger.ts'
 import { makeTemporaryDirectory, type TemporaryDirectory } from '../testing/temporary-directory.ts'
@@ -79,7 +80,14 @@ async function run(
   await mkdir(runsDirectory, { recursive: true })
   const report = join(home, 'report.json')
   const spec: RunSpec = {
-    ...{ project: 'shop', version: '1', isVersionAsked: true, spider: 'report', jobid: 'job', settings: {} },
+    ...{
+      project: aProjectName('shop'),
+      version: aVersionName('1'),
+      isVersionAsked: true,
+      spider: 'report',
+      jobid: 'job',
+      settings: {}
+    },
     ...{ secretNames: [], limits: null, priority: 0, acceptedAtMs: 0, ...over },
     args: { report, ...over.args }
   }
@@ -332,7 +340,7 @@ const NO_EVENTS = { child() {}, exit() {}, gone() {} }
 
 function aRequest(directory: string): WarmRequest {
   const launch = {
-    ...{ id: 'x', python, project: 'p', spider: 's', arguments: [], source: { egg }, environment: {} },
+    ...{ id: 'x', python, project: aProjectName('p'), spider: 's', arguments: [], source: { egg }, environment: {} },
     ...{ workingDirectory: directory, logFile: '', directories: [], secrets: [], resourceLimits: null }
   }
   return { do: 'start', directory, launch }

@@ -1,3 +1,4 @@
+import { anAttemptNumber } from '../../shared/testing/ids.ts'
 import { expect, onTestFinished, test } from 'vitest'
 import type { Attempt, JobId, LogChunk } from '../../shared/contract/index.ts'
 import { aJob } from '../../shared/testing/builders.ts'
@@ -28,11 +29,12 @@ function aWorld() {
   const end = (number: number) => {
     attempts[number - 1]!.state = 'ended'
   }
-  const follow = (attemptNumber?: number) => {
+  const follow = (attempt?: number) => {
     const aborting = new AbortController()
     onTestFinished(() => aborting.abort())
     const chunks: LogChunk[] = []
     const told = { text: () => chunks.map(({ text }) => text).join(''), isComplete: () => chunks.at(-1)?.complete }
+    const attemptNumber = attempt === undefined ? undefined : anAttemptNumber(attempt)
     const options = { attemptNumber, offset: undefined, tailBytes: 1000, signal: aborting.signal }
     const ended = (async () => {
       for await (const chunk of logs.tail(ID as JobId, options)) chunks.push(chunk)
@@ -51,8 +53,10 @@ test('the log of a run is complete when that run has ended, though its job is tr
   begin(2, 'second\n')
   await clock.advanceBy(10_000)
   expect([first.text(), first.isComplete()]).toEqual(['first\n', true])
-  expect(await logs.readChunk(ID, 1, { offset: 0, limitBytes: 100 })).toMatchObject({ complete: true })
-  expect(await logs.readChunk(ID, 2, { offset: 0, limitBytes: 100 })).toMatchObject({ complete: false })
+  expect(await logs.readChunk(ID, anAttemptNumber(1), { offset: 0, limitBytes: 100 })).toMatchObject({ complete: true })
+  expect(await logs.readChunk(ID, anAttemptNumber(2), { offset: 0, limitBytes: 100 })).toMatchObject({
+    complete: false
+  })
 })
 
 test('a log without a number is that of one run to its end: the next run writes another', async () => {

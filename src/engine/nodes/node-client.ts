@@ -44,9 +44,9 @@ export interface NodeClient {
 export interface EggTarget extends Pick<NodeClient, 'listSpiders'> {
   /** `1.5+`, `1.3 or 1.4`…, as far as its behaviour shows. */
   probeVersion?(signal?: AbortSignal): Promise<string>
-  listProjects(signal?: AbortSignal): Promise<string[]>
+  listProjects(signal?: AbortSignal): Promise<ProjectName[]>
   /** As the node spells them (sanitised), latest last. */
-  listVersions(project: ProjectName, signal?: AbortSignal): Promise<string[]>
+  listVersions(project: ProjectName, signal?: AbortSignal): Promise<VersionName[]>
   /**
    * Stores an egg; returns the spider count. A refused egg is removed again (delversion) before the error is thrown,
    * unless a version of that name was there before; the error says what happened.

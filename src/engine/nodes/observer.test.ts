@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { aProjectName, aVersionName } from '../../shared/testing/ids.ts'
 import { silentLogger } from '../runtime/logger.ts'
 import { createFakeClock, type FakeClock } from '../testing/fake-clock.ts'
 import { FakeNode } from '../testing/fake-node.ts'
@@ -44,7 +45,15 @@ afterEach(async () => {
 })
 
 const startJob = (jobid: string) =>
-  node.schedule({ project: 'shop', version: '1', spider: 's', jobid, settings: {}, args: {}, priority: 0 })
+  node.schedule({
+    project: aProjectName('shop'),
+    version: aVersionName('1'),
+    spider: 's',
+    jobid,
+    settings: {},
+    args: {},
+    priority: 0
+  })
 
 describe('watching a node', () => {
   it('looks every five seconds while idle and every second while busy', async () => {

@@ -1,13 +1,14 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { Readable } from 'node:stream'
 import { gunzipSync } from 'node:zlib'
+import { aJobId, anAttemptNumber } from '../../shared/testing/ids.ts'
 import { openFilesystemBlobStore } from '../blobs/filesystem/filesystem-blob-store.ts'
 import type { BlobStore } from '../blobs/blob-store.ts'
 import { makeTemporaryDirectory, type TemporaryDirectory } from '../testing/temporary-directory.ts'
 import type { WantedBytes } from './byte-window.ts'
 import { archiveLog, archiveName, packSmallLog, readArchivedLog, readPackedLog } from './log-archive.ts'
 
-const NAME = archiveName('018f'.padEnd(32, '0'), 2)
+const NAME = archiveName(aJobId('018f'.padEnd(32, '0')), anAttemptNumber(2))
 let directory: TemporaryDirectory
 let blobs: BlobStore
 

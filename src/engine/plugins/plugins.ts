@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { SECRET_MASK } from '../../shared/contract/index.ts'
+import { SECRET_MASK, type WebhookId } from '../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
 import { LOST_ARGUMENTS, RESERVED_ARGUMENTS } from '../../shared/reserved-arguments.ts'
 import type { BlobStore } from '../blobs/blob-store.ts'
@@ -159,8 +159,8 @@ export function patched(values: Record<string, string>, patch: Patch): Record<st
   return Object.fromEntries(Object.entries(all).filter((entry): entry is [string, string] => entry[1] !== null))
 }
 
-function idOf({ name }: PluginSettings): string {
-  return `plugin:${name}`
+function idOf({ name }: PluginSettings): WebhookId {
+  return `plugin:${name}` as WebhookId
 }
 
 function wordsOf(error: unknown): string {

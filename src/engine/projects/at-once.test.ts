@@ -1,6 +1,7 @@
 import { join } from 'node:path'
 import { expect, test, vi } from 'vitest'
 import { DEFAULT_PROJECT_SETTINGS } from '../../shared/contract/index.ts'
+import { aNodeId, aProjectName, aVersionName, branded } from '../../shared/testing/ids.ts'
 import { openFilesystemBlobStore } from '../blobs/filesystem/filesystem-blob-store.ts'
 import { silentLogger } from '../runtime/logger.ts'
 import { anEgg } from '../testing/archives.ts'
@@ -9,6 +10,8 @@ import { openTemporaryStore } from '../testing/temporary-store.ts'
 import { AtOnce } from './at-once.ts'
 import { Distribution } from './distribution.ts'
 import { Projects } from './projects.ts'
+
+const V1 = aVersionName('1')
 
 /** A fleet of names: `up` are those that answer and take jobs, `refusing` those that take no egg. */
 async function openRoom() {
@@ -32,7 +35,7 @@ async function openRoom() {
     most: 0,
     written: 0,
     gate: Promise.resolve(),
-    setAtOnce: () => projects.configure('shop', { ...DEFAULT_PROJECT_SETTINGS, distribution: 'at_once' }),
+    setAtOnce: () => projects.configure(aProjectName('shop'), { ...DEFAULT_PROJECT_SETTINGS, distribution: 'at_once' }),
     [Symbol.asyncDispose]: temporary.remove
   }
   const distribution = new Distribution({
@@ -54,7 +57,7 @@ async function openRoom() {
       spread.scanSoon()
     }
   })
-  const spread = new AtOnce({ projects, distribution, nodeIds: () => room.up, clock, logger: silentLogger })
+  const spread = new AtOnce({ projects, distribution, nodeIds: () => branded(room.up), clock, logger: silentLogger })
   /** Looks, and waits until so many have been sent and written down: the disk has its own time. */
   async function untilSent(count: number) {
     spread.scanSoon()
@@ -66,7 +69,7 @@ async function openRoom() {
 
 test('on demand, nothing is sent before a job needs it', async () => {
   await using t = await openRoom()
-  await t.projects.upload(await anEgg(), { version: '1' })
+  await t.projects.upload(await anEgg(), { version: V1 })
   t.spread.scanSoon()
   await t.clock.advanceBy(60_000)
   expect(t.sent).toEqual([])
@@ -76,8 +79,8 @@ test('on demand, nothing is sent before a job needs it', async () => {
 test('at once, the latest version goes to all nodes that are up, and to others when they come back', async () => {
   await using t = await openRoom()
   await t.setAtOnce()
-  await t.projects.upload(await anEgg(), { version: '1' })
-  await t.projects.upload(await anEgg([{ name: 'shop/new.py' }]), { version: '2' })
+  await t.projects.upload(await anEgg(), { version: V1 })
+  await t.projects.upload(await anEgg([{ name: 'shop/new.py' }]), { version: aVersionName('2') })
   t.spread.scanSoon()
   await t.untilSent(2)
   expect(t.sent).toEqual(['2 to n1', '2 to n2'])
@@ -89,13 +92,13 @@ test('at once, the latest version goes to all nodes that are up, and to others w
 test('what a node lost, or has by the name of an egg that was replaced, is mended by itself', async () => {
   await using t = await openRoom()
   await t.setAtOnce()
-  await t.projects.upload(await anEgg(), { version: '1' })
+  await t.projects.upload(await anEgg(), { version: V1 })
   await t.untilSent(2)
   await t.clock.advanceBy(1_000)
-  await t.projects.recordProjectsOnNode('n1', [])
+  await t.projects.recordProjectsOnNode(aNodeId('n1'), [])
   await t.untilSent(3)
   expect(t.sent).toEqual(['1 to n1', '1 to n2', '1 to n1'])
-  await t.projects.upload(await anEgg([{ name: 'shop/new.py' }]), { version: '1' })
+  await t.projects.upload(await anEgg([{ name: 'shop/new.py' }]), { version: V1 })
   await t.untilSent(5)
   expect(t.sent.slice(3).sort()).toEqual(['1 to n1', '1 to n2'])
 })
@@ -104,7 +107,7 @@ test('a node that takes no egg is tried again after its back-off, and the others
   await using t = await openRoom()
   await t.setAtOnce()
   t.refusing.add('n1')
-  await t.projects.upload(await anEgg(), { version: '1' })
+  await t.projects.upload(await anEgg(), { version: V1 })
   await t.untilSent(2)
   await t.clock.advanceBy(27_000)
   expect(t.sent).toEqual(['1 to n1', '1 to n2'])
@@ -112,14 +115,14 @@ test('a node that takes no egg is tried again after its back-off, and the others
   await t.clock.advanceBy(2_500)
   await t.untilSent(3)
   expect(t.sent.slice(2)).toEqual(['1 to n1'])
-  expect(t.distribution.isPresent('n1', 'shop', '1')).toBe(true)
+  expect(t.distribution.isPresent(aNodeId('n1'), aProjectName('shop'), V1)).toBe(true)
 })
 
 test('never more than eight uploads at a time, however many nodes want one', async () => {
   await using t = await openRoom()
   t.up = Array.from({ length: 40 }, (_, index) => `n${index}`)
   await t.setAtOnce()
-  await t.projects.upload(await anEgg(), { version: '1' })
+  await t.projects.upload(await anEgg(), { version: V1 })
   let open = () => {}
   t.gate = new Promise((resolve) => (open = resolve))
   t.spread.scanSoon()
@@ -134,7 +137,7 @@ test('never more than eight uploads at a time, however many nodes want one', asy
 test('after its stop nothing is sent, and no timer is left', async () => {
   await using t = await openRoom()
   await t.setAtOnce()
-  await t.projects.upload(await anEgg(), { version: '1' })
+  await t.projects.upload(await anEgg(), { version: V1 })
   t.spread.scanSoon()
   t.spread.stop()
   t.spread.scanSoon()

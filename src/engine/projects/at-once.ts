@@ -9,7 +9,7 @@ export interface AtOnceOptions {
   projects: Pick<Projects, 'catalog' | 'settingsOf'>
   distribution: Pick<Distribution, 'stateOf' | 'ensure'>
   /** Nodes that are up and take jobs. */
-  nodeIds: () => string[]
+  nodeIds: () => NodeId[]
   clock: Clock
   logger: Logger
 }
@@ -53,7 +53,7 @@ export class AtOnce {
     this.#sending.clearQueue()
   }
 
-  #projects(): string[] {
+  #projects(): ProjectName[] {
     const { projects } = this.#options
     return projects.catalog.names().filter((project) => projects.settingsOf(project).distribution === 'at_once')
   }

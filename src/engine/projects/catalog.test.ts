@@ -1,10 +1,13 @@
 import { expect, test } from 'vitest'
+import { aProjectName, aVersionName } from '../../shared/testing/ids.ts'
 import type { StoredVersion } from '../store/records.ts'
 import { Catalog } from './catalog.ts'
 
+const SHOP = aProjectName('shop')
+
 const seen = (version: string): StoredVersion => ({
-  project: 'shop',
-  version,
+  project: SHOP,
+  version: aVersionName(version),
   sha256: null,
   sizeBytes: null,
   spiders: null,
@@ -15,25 +18,25 @@ const seen = (version: string): StoredVersion => ({
 test('a version is found by its name before its spelling, and its namesake by the spelling once it is gone', () => {
   const catalog = new Catalog()
   for (const version of ['1.0', '1_0']) catalog.remember(seen(version))
-  expect(['1.0', '1_0', '1-0', '1:0'].map((name) => catalog.find('shop', name)?.version)).toEqual([
+  expect(['1.0', '1_0', '1-0', '1:0'].map((name) => catalog.find(SHOP, aVersionName(name))?.version)).toEqual([
     '1.0',
     '1_0',
     undefined,
     '1.0'
   ])
   catalog.forget(seen('1.0'))
-  expect(catalog.find('shop', '1.0')?.version).toBe('1_0')
+  expect(catalog.find(SHOP, aVersionName('1.0'))?.version).toBe('1_0')
   catalog.forget(seen('1_0'))
-  expect(catalog.find('shop', '1.0')).toBe(null)
+  expect(catalog.find(SHOP, aVersionName('1.0'))).toBe(null)
   catalog.remember(seen('1.0'))
-  expect(catalog.find('shop', '1_0')?.version).toBe('1.0')
+  expect(catalog.find(SHOP, aVersionName('1_0'))?.version).toBe('1.0')
 })
 
 test('looking up what is not there costs no walk through all that a node lists', () => {
   const catalog = new Catalog()
   const begun = process.cpuUsage()
   for (let index = 0; index < 10_000; index += 1) {
-    expect(catalog.find('shop', `v.${index}`)).toBe(null)
+    expect(catalog.find(SHOP, aVersionName(`v.${index}`))).toBe(null)
     catalog.remember(seen(`v.${index}`))
   }
   // Some 20 ms by look-ups, over 3 s by walks.

@@ -6,23 +6,23 @@ import type { StoredVersion } from '../store/records.ts'
 import { versionOrder } from './version-order.ts'
 
 /** The version of a project that runs without an egg. Scrapyd's clients never see it. */
-export const WITHOUT_EGG = '(settings)'
+export const WITHOUT_EGG = '(settings)' as VersionName
 
 /**
  * All projects and versions, in memory: questions are answered at once. Changes are written to the store first, then
  * here. Versions are found under either spelling, as uploaded or as Scrapyd stores them (`1.0` and `1_0`).
  */
 export class Catalog {
-  readonly #known = new Map<string, Map<string, StoredVersion>>()
+  readonly #known = new Map<ProjectName, Map<VersionName, StoredVersion>>()
   /** By project and spelling, the version's name: a node may list ten thousand names, and each is looked up. */
-  readonly #spellings = new Map<string, Map<string, string>>()
+  readonly #spellings = new Map<ProjectName, Map<string, VersionName>>()
   /** Of projects that run without an egg, by project. */
-  readonly #withoutEgg = new Map<string, StoredVersion>()
+  readonly #withoutEgg = new Map<ProjectName, StoredVersion>()
   /** Placement asks for the latest version and where it is for each of its lanes: both are looked up, not searched. */
-  readonly #ascending = new Map<string, readonly StoredVersion[]>()
+  readonly #ascending = new Map<ProjectName, readonly StoredVersion[]>()
   readonly #deployments = new WeakMap<readonly Deployment[], Map<string, Deployment>>()
 
-  names(): string[] {
+  names(): ProjectName[] {
     return [...new Set([...this.#known.keys(), ...this.#withoutEgg.keys()])].sort()
   }
 
@@ -36,7 +36,7 @@ export class Catalog {
   }
 
   /** Projects with versions in the store. */
-  stored(): string[] {
+  stored(): ProjectName[] {
     return [...this.#known.keys()]
   }
 
@@ -46,9 +46,9 @@ export class Catalog {
 
   remember(stored: StoredVersion): void {
     this.#ascending.delete(stored.project)
-    const versions = this.#known.get(stored.project) ?? new Map<string, StoredVersion>()
+    const versions = this.#known.get(stored.project) ?? new Map<VersionName, StoredVersion>()
     this.#known.set(stored.project, versions.set(stored.version, stored))
-    const spellings = this.#spellings.get(stored.project) ?? new Map<string, string>()
+    const spellings = this.#spellings.get(stored.project) ?? new Map<string, VersionName>()
     const spelling = sanitiseVersion(stored.version)
     if (!spellings.has(spelling)) this.#spellings.set(stored.project, spellings.set(spelling, stored.version))
   }
@@ -107,12 +107,12 @@ export class Catalog {
   }
 
   /** For jobs without one: our highest (version-order.ts; newest where names have no order), else a node's latest. */
-  latestVersion(project: ProjectName): string | null {
+  latestVersion(project: ProjectName): VersionName | null {
     return this.ascending(project).at(-1)?.version ?? null
   }
 
   /** The version a job gets when sent now, in our spelling; null when there is none. */
-  versionToRun(project: ProjectName, version: VersionName | null): string | null {
+  versionToRun(project: ProjectName, version: VersionName | null): VersionName | null {
     return version === null ? this.latestVersion(project) : (this.find(project, version)?.version ?? null)
   }
 

@@ -1,6 +1,7 @@
 import { join } from 'node:path'
 import { expect, test, vi } from 'vitest'
 import type { Deployment } from '../../shared/contract/index.ts'
+import { aNodeId, aProjectName, aVersionName } from '../../shared/testing/ids.ts'
 import { openFilesystemBlobStore } from '../blobs/filesystem/filesystem-blob-store.ts'
 import { silentLogger } from '../runtime/logger.ts'
 import { anEgg } from '../testing/archives.ts'
@@ -8,6 +9,13 @@ import { createFakeClock } from '../testing/fake-clock.ts'
 import { openTemporaryStore } from '../testing/temporary-store.ts'
 import { Distribution } from './distribution.ts'
 import { Projects } from './projects.ts'
+
+const N1 = aNodeId('n1')
+const N2 = aNodeId('n2')
+const OLD = aProjectName('old')
+const SHOP = aProjectName('shop')
+const V1 = aVersionName('1')
+const V3 = aVersionName('3')
 
 /** Two nodes; what arrives is noted, and `answer` decides what becomes of it. */
 async function openRoom({ hasPython = true } = {}) {
@@ -46,7 +54,7 @@ async function openRoom({ hasPython = true } = {}) {
           },
     onChange: () => void room.changes++
   })
-  await projects.upload(await anEgg(), { version: '1' })
+  await projects.upload(await anEgg(), { version: V1 })
   return Object.assign(room, { distribution })
 }
 
@@ -54,24 +62,24 @@ test('an egg is sent once, however many ask for it, and is present then', async 
   await using t = await openRoom()
   let accept = () => {}
   t.answer = () => new Promise((resolve) => (accept = resolve))
-  const asked = [t.distribution.ensure('n1', 'shop', '1'), t.distribution.ensure('n1', 'shop', '1')]
+  const asked = [t.distribution.ensure(N1, SHOP, V1), t.distribution.ensure(N1, SHOP, V1)]
   await vi.waitFor(() => expect(t.sent).toHaveLength(1))
-  expect(t.distribution.stateOf('n1', 'shop', '1')).toBe('sending')
+  expect(t.distribution.stateOf(N1, SHOP, V1)).toBe('sending')
   accept()
   await Promise.all(asked)
   expect(t.sent).toEqual(['n1 shop 1 true'])
-  expect(t.distribution.stateOf('n1', 'shop', '1')).toBe('present')
+  expect(t.distribution.stateOf(N1, SHOP, V1)).toBe('present')
   expect(t.changes).toBe(1)
-  await t.distribution.ensure('n1', 'shop', '1')
+  await t.distribution.ensure(N1, SHOP, V1)
   expect(t.sent).toHaveLength(1)
 })
 
 test('where there is no Python, the first node that gets an egg tells its spiders', async () => {
   await using t = await openRoom({ hasPython: false })
-  expect(t.projects.catalog.find('shop', '1')?.spiders).toBeNull()
-  await t.distribution.ensure('n1', 'shop', '1')
-  await t.distribution.ensure('n2', 'shop', '1')
-  expect(t.projects.catalog.spidersOf('shop', '1')).toEqual(['prices', 'only on n1'])
+  expect(t.projects.catalog.find(aProjectName('shop'), aVersionName('1'))?.spiders).toBeNull()
+  await t.distribution.ensure(aNodeId('n1'), aProjectName('shop'), aVersionName('1'))
+  await t.distribution.ensure(aNodeId('n2'), aProjectName('shop'), aVersionName('1'))
+  expect(t.projects.catalog.spidersOf(aProjectName('shop'), aVersionName('1'))).toEqual(['prices', 'only on n1'])
 })
 
 test('after a failure a node is left alone for 30 s, then twice as long each time, up to 10 min', async () => {
@@ -80,29 +88,31 @@ test('after a failure a node is left alone for 30 s, then twice as long each tim
     throw new Error('n1 is full')
   }
   for (const waitMs of [30_000, 60_000, 120_000, 240_000, 480_000, 600_000, 600_000]) {
-    await expect(t.distribution.ensure('n1', 'shop', '1')).rejects.toThrow('n1 is full')
+    await expect(t.distribution.ensure(N1, SHOP, V1)).rejects.toThrow('n1 is full')
     const sentBefore = t.sent.length
     await t.clock.advanceBy(waitMs - 1)
-    expect(t.distribution.stateOf('n1', 'shop', '1')).toBe('never')
-    await expect(t.distribution.ensure('n1', 'shop', '1')).rejects.toThrow('n1 is full')
+    expect(t.distribution.stateOf(N1, SHOP, V1)).toBe('never')
+    await expect(t.distribution.ensure(N1, SHOP, V1)).rejects.toThrow('n1 is full')
     expect(t.sent).toHaveLength(sentBefore)
     const changesBefore = t.changes
     await t.clock.advanceBy(1)
-    expect(t.distribution.stateOf('n1', 'shop', '1')).toBe('absent')
+    expect(t.distribution.stateOf(N1, SHOP, V1)).toBe('absent')
     expect(t.changes).toBe(changesBefore + 1)
   }
-  const failed = t.projects.catalog.find('shop', '1')!.deployments.find(({ nodeId }) => nodeId === 'n1')
+  const failed = t.projects.catalog
+    .find(aProjectName('shop'), aVersionName('1'))!
+    .deployments.find(({ nodeId }) => nodeId === 'n1')
   expect(failed).toMatchObject({ state: 'failed', error: 'n1 is full' })
 })
 
 test('every egg of ours is on the local node at once; a version that was only seen on nodes can be sent to none', async () => {
   await using t = await openRoom()
-  expect(t.distribution.isPresent('local', 'shop', '1')).toBe(true)
-  await t.projects.recordSeenOnNode('n1', 'old', ['3'])
-  expect(t.distribution.stateOf('n1', 'old', '3')).toBe('present')
-  expect(t.distribution.stateOf('n2', 'old', '3')).toBe('never')
-  expect(t.distribution.stateOf('local', 'old', '3')).toBe('never')
-  await expect(t.distribution.ensure('n2', 'old', '3')).rejects.toMatchObject({ code: 'VERSION_NOT_FOUND' })
+  expect(t.distribution.isPresent(aNodeId('local'), SHOP, V1)).toBe(true)
+  await t.projects.recordSeenOnNode(N1, OLD, [V3])
+  expect(t.distribution.stateOf(N1, OLD, V3)).toBe('present')
+  expect(t.distribution.stateOf(N2, OLD, V3)).toBe('never')
+  expect(t.distribution.stateOf(aNodeId('local'), OLD, V3)).toBe('never')
+  await expect(t.distribution.ensure(N2, OLD, V3)).rejects.toMatchObject({ code: 'VERSION_NOT_FOUND' })
 })
 
 test('a deployment to many nodes tells each step, tries failed nodes again, and ends whatever fails', async () => {
@@ -110,12 +120,13 @@ test('a deployment to many nodes tells each step, tries failed nodes again, and 
   t.answer = async () => {
     throw new Error('no')
   }
-  await expect(t.distribution.ensure('n1', 'shop', '1')).rejects.toThrow()
+  await expect(t.distribution.ensure(N1, SHOP, V1)).rejects.toThrow()
   t.answer = async (nodeId) => {
     if (nodeId === 'n2') throw new Error('n2 is full')
   }
   const steps: Deployment[] = []
-  for await (const step of t.distribution.deployToAll('shop', '1', ['local', 'n1', 'n2', 'gone'])) steps.push(step)
+  for await (const step of t.distribution.deployToAll(SHOP, V1, [aNodeId('local'), N1, N2, aNodeId('gone')]))
+    steps.push(step)
   const of = (nodeId: string) => steps.filter((step) => step.nodeId === nodeId).map(({ state }) => state)
   expect(of('local')).toEqual(['present'])
   expect(of('n1')).toEqual(['sending', 'present'])
@@ -127,26 +138,26 @@ test('an egg that was replaced on its way is not present', async () => {
   await using t = await openRoom()
   let accept = () => {}
   t.answer = () => new Promise((resolve) => (accept = resolve))
-  const asked = t.distribution.ensure('n1', 'shop', '1')
+  const asked = t.distribution.ensure(N1, SHOP, V1)
   await vi.waitFor(() => expect(t.sent).toHaveLength(1))
-  await t.projects.upload(await anEgg([{ name: 'shop/new.py' }]), { version: '1' })
+  await t.projects.upload(await anEgg([{ name: 'shop/new.py' }]), { version: V1 })
   accept()
   await asked
-  expect(t.distribution.stateOf('n1', 'shop', '1')).toBe('absent')
+  expect(t.distribution.stateOf(N1, SHOP, V1)).toBe('absent')
 })
 
 test('a version that a node does not know after all is absent there', async () => {
   await using t = await openRoom()
-  await t.distribution.ensure('n1', 'shop', '1')
-  await t.distribution.forget('n1', 'shop', '1')
-  expect(t.distribution.stateOf('n1', 'shop', '1')).toBe('absent')
+  await t.distribution.ensure(N1, SHOP, V1)
+  await t.distribution.forget(N1, SHOP, V1)
+  expect(t.distribution.stateOf(N1, SHOP, V1)).toBe('absent')
 })
 
 test('a disk that is full is a failure too, which has its back-off', async () => {
   await using t = await openRoom()
   t.projects.recordDeployment = () => Promise.reject(new Error('the disk is full'))
-  await expect(t.distribution.ensure('n1', 'shop', '1')).rejects.toThrow('the disk is full')
-  expect(t.distribution.stateOf('n1', 'shop', '1')).toBe('never')
+  await expect(t.distribution.ensure(N1, SHOP, V1)).rejects.toThrow('the disk is full')
+  expect(t.distribution.stateOf(N1, SHOP, V1)).toBe('never')
 })
 
 test('a new egg under the name of one that failed does not wait for its back-off', async () => {
@@ -154,10 +165,10 @@ test('a new egg under the name of one that failed does not wait for its back-off
   t.answer = async () => {
     throw new Error('does not import')
   }
-  await expect(t.distribution.ensure('n1', 'shop', '1')).rejects.toThrow('does not import')
-  expect(t.distribution.stateOf('n1', 'shop', '1')).toBe('never')
-  await t.projects.upload(await anEgg([{ name: 'shop/mended.py' }]), { version: '1' })
-  expect(t.distribution.stateOf('n1', 'shop', '1')).toBe('absent')
+  await expect(t.distribution.ensure(N1, SHOP, V1)).rejects.toThrow('does not import')
+  expect(t.distribution.stateOf(N1, SHOP, V1)).toBe('never')
+  await t.projects.upload(await anEgg([{ name: 'shop/mended.py' }]), { version: V1 })
+  expect(t.distribution.stateOf(N1, SHOP, V1)).toBe('absent')
 })
 
 test('an egg that goes to many nodes at once is in memory once', async () => {
@@ -165,7 +176,7 @@ test('an egg that goes to many nodes at once is in memory once', async () => {
   let accept = () => {}
   const accepted = new Promise<void>((resolve) => (accept = resolve))
   t.answer = () => accepted
-  const asked = ['n1', 'n2', 'n3'].map((nodeId) => t.distribution.ensure(nodeId, 'shop', '1'))
+  const asked = ['n1', 'n2', 'n3'].map((nodeId) => t.distribution.ensure(aNodeId(nodeId), SHOP, V1))
   await vi.waitFor(() => expect(t.sent).toHaveLength(3))
   accept()
   await Promise.all(asked)

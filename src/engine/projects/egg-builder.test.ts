@@ -1,6 +1,7 @@
 import { mkdir, symlink, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { expect, test } from 'vitest'
+import { aProjectName } from '../../shared/testing/ids.ts'
 import { anArchive } from '../testing/archives.ts'
 import { makeTemporaryDirectory } from '../testing/temporary-directory.ts'
 import { buildEgg, buildEggFromFolder, buildEggFromZip } from './egg-builder.ts'
@@ -82,5 +83,5 @@ test('settings that are named but not there are told with the file that is missi
 })
 
 test('a project name that is no name is refused', async () => {
-  await expect(buildEgg(filesOf(FILES), { project: '../up' })).rejects.toThrow('contains a slash')
+  await expect(buildEgg(filesOf(FILES), { project: aProjectName('../up') })).rejects.toThrow('contains a slash')
 })

@@ -42,7 +42,7 @@ export async function inspectArchive(archive: ZipArchive): Promise<EggFacts> {
     )
   }
   const header = (name: string) => headerOf(packageInfo.toString('utf8'), name)
-  return { name: header('Name'), version: header('Version'), settingsModule }
+  return { name: header('Name'), version: header('Version') as VersionName | null, settingsModule }
 }
 
 /** `demo.settings`: names that Python could import, joined by dots. */

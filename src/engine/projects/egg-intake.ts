@@ -146,9 +146,9 @@ export class EggIntake {
     )
   }
 
-  #nextDefaultVersion(project: ProjectName): string {
+  #nextDefaultVersion(project: ProjectName): VersionName {
     for (let atMs = this.#parts.clock.nowMs(); ; atMs += 1000) {
-      const version = new Date(atMs).toISOString().replace(/[-:]/g, '').slice(0, 15)
+      const version = new Date(atMs).toISOString().replace(/[-:]/g, '').slice(0, 15) as VersionName
       if (!this.#parts.catalog.find(project, version)) return version
     }
   }
@@ -172,7 +172,7 @@ async function openEgg(archive: Uint8Array, names: VersionNames): Promise<{ egg:
   return { egg: archive, facts: await inspectArchive(opened) }
 }
 
-function projectNameFor(asked: string | undefined, facts: EggFacts): string {
+function projectNameFor(asked: string | undefined, facts: EggFacts): ProjectName {
   const name = asked ?? facts.name ?? ''
   if (asked === undefined && (name === '' || GENERIC_NAMES.has(name.toLowerCase()))) {
     const suggestion = facts.settingsModule.split('.')[0]!
@@ -183,7 +183,7 @@ function projectNameFor(asked: string | undefined, facts: EggFacts): string {
     )
   }
   checkProjectName(name)
-  return name
+  return name as ProjectName
 }
 
 /** Throws BAD_INPUT for a name that no project can have. */
@@ -192,7 +192,7 @@ export function checkProjectName(name: string): void {
   if (problem) throw new ScrapdeckError('BAD_INPUT', `The project name ${JSON.stringify(name)} ${problem}.`)
 }
 
-function checkVersion(version: VersionName): string {
+function checkVersion(version: VersionName): VersionName {
   if (version === '' || version.length > 200 || hasControlCharacters(version)) {
     throw new ScrapdeckError('BAD_INPUT', `${JSON.stringify(version)} is not a valid name for a version.`)
   }

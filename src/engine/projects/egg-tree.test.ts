@@ -2,6 +2,7 @@ import { execFileSync } from 'node:child_process'
 import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
+import { aProjectName, aVersionName } from '../../shared/testing/ids.ts'
 import { openFilesystemBlobStore } from '../blobs/filesystem/filesystem-blob-store.ts'
 import { silentLogger } from '../runtime/logger.ts'
 import { anEgg } from '../testing/archives.ts'
@@ -9,6 +10,8 @@ import { createFakeClock } from '../testing/fake-clock.ts'
 import { openTemporaryStore } from '../testing/temporary-store.ts'
 import { EggTree } from './egg-tree.ts'
 import { Projects } from './projects.ts'
+
+const SHOP = aProjectName('shop')
 
 async function openRoom() {
   const temporary = await openTemporaryStore()
@@ -31,25 +34,28 @@ async function openRoom() {
 test('each egg stands where Scrapyd would look for it, and goes with its version', async () => {
   await using t = await openRoom()
   const egg = await anEgg()
-  await t.projects.upload(egg, { project: 'my shop', version: '1.0' })
-  await t.projects.upload(await anEgg([{ name: 'a.py' }]), { project: 'my shop', version: '2' })
+  await t.projects.upload(egg, { project: aProjectName('my shop'), version: aVersionName('1.0') })
+  await t.projects.upload(await anEgg([{ name: 'a.py' }]), {
+    project: aProjectName('my shop'),
+    version: aVersionName('2')
+  })
   expect(await t.list()).toEqual(['my shop', 'my shop/1_0.egg', 'my shop/2.egg'])
   expect(await readFile(join(t.directory, 'my shop', '1_0.egg'))).toEqual(Buffer.from(egg))
   const other = await anEgg([{ name: 'b.py' }])
-  await t.projects.upload(other, { project: 'my shop', version: '1.0' })
+  await t.projects.upload(other, { project: aProjectName('my shop'), version: aVersionName('1.0') })
   expect(await readFile(join(t.directory, 'my shop', '1_0.egg'))).toEqual(Buffer.from(other))
-  await t.projects.deleteVersion('my shop', '2')
+  await t.projects.deleteVersion(aProjectName('my shop'), aVersionName('2'))
   expect(await t.list()).toEqual(['my shop', 'my shop/1_0.egg'])
-  await t.projects.deleteProject('my shop')
+  await t.projects.deleteProject(aProjectName('my shop'))
   expect(await t.list()).toEqual([])
 })
 
 test('what is missing or changed by hand is put back, what was changed is kept aside', async () => {
   await using t = await openRoom()
   const egg = await anEgg()
-  await t.projects.upload(egg, { project: 'shop', version: '1' })
-  await t.projects.upload(egg, { project: 'shop', version: '2' })
-  await t.projects.upload(egg, { project: 'other', version: '1' })
+  await t.projects.upload(egg, { project: SHOP, version: aVersionName('1') })
+  await t.projects.upload(egg, { project: SHOP, version: aVersionName('2') })
+  await t.projects.upload(egg, { project: aProjectName('other'), version: aVersionName('1') })
   const path = (name: string) => join(t.directory, name)
   await writeFile(path('shop/1.egg'), 'changed')
   await writeFile(path('shop/.2.egg.part'), 'cut short')
@@ -71,7 +77,7 @@ test('eggs that were copied in by hand are taken up in Scrapyd’s order; what i
   await writeFile(join(t.directory, 'f'.repeat(64), 'shop-1.egg'), await anEgg())
   const before = await t.list()
   await t.projects.followTree()
-  expect(t.projects.catalog.versionNames('shop')).toEqual(['a-hash', 'r10', 'r9'])
+  expect(t.projects.catalog.versionNames(aProjectName('shop'))).toEqual(['a-hash', 'r10', 'r9'])
   expect(t.projects.catalog.names()).toEqual(['shop'])
   expect(await t.list()).toEqual(before)
 })
@@ -87,5 +93,5 @@ test.skipIf(process.platform === 'win32')('a pipe among the eggs holds up no sta
   await mkdir(join(t.directory, 'shop'), { recursive: true })
   execFileSync('mkfifo', [join(t.directory, 'shop', '1.egg')])
   await t.projects.followTree()
-  expect(t.projects.catalog.find('shop', '1')).toBeNull()
+  expect(t.projects.catalog.find(aProjectName('shop'), aVersionName('1'))).toBeNull()
 })

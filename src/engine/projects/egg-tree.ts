@@ -78,12 +78,12 @@ export class EggTree {
       await this.put(egg, file)
     }
     const found: (EggName & { path: string })[] = []
-    for (const project of await listDirectories(this.#directory)) {
+    for (const project of (await listDirectories(this.#directory)) as ProjectName[]) {
       for (const name of await readdir(join(this.#directory, project))) {
         const path = join(this.#directory, project, name)
         if (name.startsWith('.') && name.endsWith('.egg.part')) await rm(path, { force: true })
         else if (!name.startsWith('.') && name.endsWith('.egg') && !ours.has(path) && (await isFile(path))) {
-          found.push({ project, version: name.slice(0, -'.egg'.length), path })
+          found.push({ project, version: name.slice(0, -'.egg'.length) as VersionName, path })
         }
       }
     }

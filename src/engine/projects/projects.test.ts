@@ -2,6 +2,7 @@ import { readFile } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import { expect, test } from 'vitest'
 import { ScrapdeckError } from '../../shared/errors.ts'
+import { anAttemptNumber, aNodeId, aProjectName, aVersionName } from '../../shared/testing/ids.ts'
 import { openFilesystemBlobStore } from '../blobs/filesystem/filesystem-blob-store.ts'
 import { silentLogger } from '../runtime/logger.ts'
 import { anArchive, anEgg } from '../testing/archives.ts'
@@ -9,6 +10,12 @@ import { aNewJob } from '../testing/builders.ts'
 import { createFakeClock } from '../testing/fake-clock.ts'
 import { openTemporaryStore } from '../testing/temporary-store.ts'
 import { Projects } from './projects.ts'
+
+const N1 = aNodeId('n1')
+const SHOP = aProjectName('shop')
+const V1 = aVersionName('1')
+const V1_0 = aVersionName('1.0')
+const V2 = aVersionName('2')
 
 async function openRoom(over: { listSpiders?: ((path: string) => Promise<string[]>) | null } = {}) {
   const temporary = await openTemporaryStore()
@@ -47,13 +54,13 @@ test('an upload is named by the egg and the time, listed, kept, and known again 
   expect(stored.deployments).toEqual([expect.objectContaining({ nodeId: 'local', state: 'present' })])
   const again = await t.room.open()
   expect(again.describe()).toMatchObject([{ name: 'shop', latestVersion: '20260131T120000', versions: [stored] }])
-  expect(await again.eggBytes('shop', stored.version)).toEqual(Buffer.from(egg))
+  expect(await again.eggBytes(SHOP, stored.version)).toEqual(Buffer.from(egg))
 })
 
 test('the file that Python imports is named as an egg of the project, and is made again from the blob', async () => {
   await using t = await openRoom()
   const egg = await anEgg()
-  await t.projects.upload(egg, { project: 'my shop', version: '1.0-a' })
+  await t.projects.upload(egg, { project: aProjectName('my shop'), version: aVersionName('1.0-a') })
   expect(basename(t.listed[0]!)).toBe('my_shop-1.0_a.egg')
   const other = await Projects.open({
     store: t.store,
@@ -63,8 +70,10 @@ test('the file that Python imports is named as an egg of the project, and is mad
     clock: t.clock,
     logger: silentLogger
   })
-  expect(await readFile((await other.eggFile('my shop', '1.0-a'))!)).toEqual(Buffer.from(egg))
-  expect(await other.eggFile('my shop', '2')).toBeNull()
+  expect(await readFile((await other.eggFile(aProjectName('my shop'), aVersionName('1.0-a')))!)).toEqual(
+    Buffer.from(egg)
+  )
+  expect(await other.eggFile(aProjectName('my shop'), V2)).toBeNull()
 })
 
 test('a zip of a project folder is taken as an egg', async () => {
@@ -80,14 +89,16 @@ test('an egg with a name that tools give, or none, asks for the project and prop
   await using t = await openRoom()
   const failure = { code: 'BAD_INPUT', data: { field: 'project', suggestion: 'shop' } }
   await expect(t.projects.upload(await anEgg([], { name: 'project' }), {})).rejects.toMatchObject(failure)
-  expect(await t.projects.upload(await anEgg([], { name: 'project' }), { project: 'shop' })).toMatchObject({
+  expect(await t.projects.upload(await anEgg([], { name: 'project' }), { project: SHOP })).toMatchObject({
     project: 'shop'
   })
 })
 
 test.each(['../up', 'a/b', '..', ''])('the project name %j is refused', async (project) => {
   await using t = await openRoom()
-  await expect(t.projects.upload(await anEgg(), { project })).rejects.toMatchObject({ code: 'BAD_INPUT' })
+  await expect(t.projects.upload(await anEgg(), { project: aProjectName(project) })).rejects.toMatchObject({
+    code: 'BAD_INPUT'
+  })
   expect(t.listed).toEqual([])
 })
 
@@ -108,22 +119,24 @@ test('without Python an egg is kept, any spider is right, and it is listed once 
       throw new ScrapdeckError('PYTHON_MISSING', 'none')
     }
   })
-  await t.projects.upload(await anEgg(), { version: '1' })
-  expect(t.projects.catalog.resolve('shop', '1', 'anything')).toMatchObject({ spiders: null })
+  await t.projects.upload(await anEgg(), { version: aVersionName('1') })
+  expect(t.projects.catalog.resolve(aProjectName('shop'), aVersionName('1'), 'anything')).toMatchObject({
+    spiders: null
+  })
   t.room.listSpiders = async () => ['late']
   await t.projects.listMissingSpiders()
-  expect(t.projects.catalog.spidersOf('shop', null)).toEqual(['late'])
-  expect(t.projects.catalog.find('shop', '1')!.deployments).toHaveLength(1)
+  expect(t.projects.catalog.spidersOf(aProjectName('shop'), null)).toEqual(['late'])
+  expect(t.projects.catalog.find(aProjectName('shop'), aVersionName('1'))!.deployments).toHaveLength(1)
 })
 
 test('a replaced version is on nodes as the egg it was, and the old egg is gone here', async () => {
   await using t = await openRoom()
-  const first = await t.projects.upload(await anEgg(), { version: '1.0' })
-  const sent = { nodeId: 'n1', state: 'present', sha256: first.sha256, error: null, changedAtMs: 1 } as const
-  await t.projects.recordDeployment('shop', '1.0', sent)
-  const same = await t.projects.upload(await anEgg(), { version: '1.0' })
+  const first = await t.projects.upload(await anEgg(), { version: V1_0 })
+  const sent = { nodeId: N1, state: 'present', sha256: first.sha256, error: null, changedAtMs: 1 } as const
+  await t.projects.recordDeployment(SHOP, V1_0, sent)
+  const same = await t.projects.upload(await anEgg(), { version: V1_0 })
   expect(same.deployments.map(({ nodeId }) => nodeId)).toEqual(['local', 'n1'])
-  const second = await t.projects.upload(await anEgg([{ name: 'shop/new.py' }]), { version: '1_0' })
+  const second = await t.projects.upload(await anEgg([{ name: 'shop/new.py' }]), { version: aVersionName('1_0') })
   expect(second.sha256).not.toBe(first.sha256)
   expect(second).toMatchObject({ version: '1.0', deployments: [sent, { nodeId: 'local', sha256: second.sha256 }] })
   expect((await t.blobs.list('eggs/')).map(({ name }) => name)).toEqual([`eggs/${second.sha256}`])
@@ -131,31 +144,46 @@ test('a replaced version is on nodes as the egg it was, and the old egg is gone 
 
 test('a version that jobs need is not replaced', async () => {
   await using t = await openRoom()
-  await t.projects.upload(await anEgg(), { version: '1' })
+  await t.projects.upload(await anEgg(), { version: V1 })
   await t.store.enqueueJobs([aNewJob({ project: 'shop', version: '1' })])
   const other = await anEgg([{ name: 'shop/new.py' }])
-  await expect(t.projects.upload(other, { version: '1' })).rejects.toMatchObject({ code: 'VERSION_IN_USE' })
-  expect(await t.projects.upload(other, { version: '2' })).toMatchObject({ version: '2' })
+  await expect(t.projects.upload(other, { version: aVersionName('1') })).rejects.toMatchObject({
+    code: 'VERSION_IN_USE'
+  })
+  expect(await t.projects.upload(other, { version: aVersionName('2') })).toMatchObject({ version: '2' })
 })
 
 test('as Scrapyd does, a version in use is replaced and deleted where that is allowed; a running spider keeps its egg', async () => {
   await using t = await openRoom()
-  const first = await t.projects.upload(await anEgg(), { version: '1' })
+  const first = await t.projects.upload(await anEgg(), { version: V1 })
   const job = aNewJob({ project: 'shop', version: '1' })
   await t.store.enqueueJobs([job])
   const entry = { atMs: 1, text: '', evidence: {} }
-  const start = { jobId: job.id, number: 1, jobid: job.id, nodeId: 'local', version: '1', entry }
+  const start = {
+    jobId: job.id,
+    number: anAttemptNumber(1),
+    jobid: job.id,
+    nodeId: aNodeId('local'),
+    version: V1,
+    entry
+  }
   await t.store.beginAttempts([start])
-  const second = await t.projects.upload(await anEgg([{ name: 'shop/new.py' }]), { version: '1' }, { inUse: 'allow' })
+  const second = await t.projects.upload(await anEgg([{ name: 'shop/new.py' }]), { version: V1 }, { inUse: 'allow' })
   const eggs = async () => (await t.blobs.list('eggs/')).map(({ name }) => name.slice(5)).sort()
   expect(await eggs()).toEqual([first.sha256!, second.sha256!].sort())
-  await t.projects.deleteVersion('shop', '1')
+  await t.projects.deleteVersion(aProjectName('shop'), aVersionName('1'))
   expect(t.projects.catalog.names()).toEqual([])
   expect(await eggs()).toHaveLength(2)
   // A restart while it runs, its end, and the next start.
   await t.room.open()
   expect(await eggs()).toHaveLength(2)
-  const change = { jobId: job.id, attemptNumber: 1, from: ['sending' as const], to: 'ended' as const, entry }
+  const change = {
+    jobId: job.id,
+    attemptNumber: anAttemptNumber(1),
+    from: ['sending' as const],
+    to: 'ended' as const,
+    entry
+  }
   await t.store.applyChanges([{ ...change, kind: 'ended', result: 'succeeded', jobOutcome: 'succeeded' }])
   await t.room.open()
   expect(await eggs()).toEqual([])
@@ -164,11 +192,11 @@ test('as Scrapyd does, a version in use is replaced and deleted where that is al
 test('two versions can be one egg: it goes with the last of them', async () => {
   await using t = await openRoom()
   const egg = await anEgg()
-  await t.projects.upload(egg, { version: '1' })
-  await t.projects.upload(egg, { version: '2' })
-  await t.projects.deleteVersion('shop', '1')
-  expect(await t.projects.eggBytes('shop', '2')).toEqual(Buffer.from(egg))
-  await t.projects.deleteProject('shop')
+  await t.projects.upload(egg, { version: aVersionName('1') })
+  await t.projects.upload(egg, { version: aVersionName('2') })
+  await t.projects.deleteVersion(aProjectName('shop'), aVersionName('1'))
+  expect(await t.projects.eggBytes(aProjectName('shop'), aVersionName('2'))).toEqual(Buffer.from(egg))
+  await t.projects.deleteProject(aProjectName('shop'))
   expect(t.projects.catalog.names()).toEqual([])
   expect(await t.blobs.list('eggs/')).toEqual([])
 })
@@ -177,61 +205,82 @@ test('the latest is the newest upload; two uploads in one second get two version
   await using t = await openRoom()
   await t.projects.upload(await anEgg(), {})
   await t.projects.upload(await anEgg([{ name: 'shop/new.py' }]), {})
-  expect(t.projects.catalog.versionNames('shop')).toEqual(['20260131T120000', '20260131T120001'])
-  expect(t.projects.catalog.versionToRun('shop', null)).toBe('20260131T120001')
-  expect(t.projects.catalog.versionToRun('shop', '20260131T120000')).toBe('20260131T120000')
-  expect(t.projects.catalog.versionToRun('shop', '9')).toBeNull()
+  expect(t.projects.catalog.versionNames(aProjectName('shop'))).toEqual(['20260131T120000', '20260131T120001'])
+  expect(t.projects.catalog.versionToRun(aProjectName('shop'), null)).toBe('20260131T120001')
+  expect(t.projects.catalog.versionToRun(aProjectName('shop'), aVersionName('20260131T120000'))).toBe('20260131T120000')
+  expect(t.projects.catalog.versionToRun(aProjectName('shop'), aVersionName('9'))).toBeNull()
 })
 
 test('what is not there is told with what is near', async () => {
   await using t = await openRoom()
-  await t.projects.upload(await anEgg(), { version: '1.0' })
-  expect(() => t.projects.catalog.resolve('shpo', null, 'prices')).toThrow(
+  await t.projects.upload(await anEgg(), { version: aVersionName('1.0') })
+  expect(() => t.projects.catalog.resolve(aProjectName('shpo'), null, 'prices')).toThrow(
     'No node and no upload has a project "shpo". Deploy it first.'
   )
-  expect(() => t.projects.catalog.resolve('shop', '9', 'prices')).toThrow('no version "9". It has "1.0".')
-  expect(() => t.projects.catalog.resolve('shop', null, 'x')).toThrow('no spider "x". It has "prices"')
-  expect(() => t.projects.catalog.resolve('shops', null, 'prices')).toThrow('Did you mean "shop"?')
-  expect(() => t.projects.catalog.resolve('shop', '1.1', 'prices')).toThrow('no version "1.1". Did you mean "1.0"?')
-  expect(() => t.projects.catalog.resolve('shop', null, 'price')).toThrow('no spider "price". Did you mean "prices"?')
-  expect(t.projects.catalog.resolve('shop', '1_0', 'prices').version).toBe('1.0')
+  expect(() => t.projects.catalog.resolve(aProjectName('shop'), aVersionName('9'), 'prices')).toThrow(
+    'no version "9". It has "1.0".'
+  )
+  expect(() => t.projects.catalog.resolve(aProjectName('shop'), null, 'x')).toThrow('no spider "x". It has "prices"')
+  expect(() => t.projects.catalog.resolve(aProjectName('shops'), null, 'prices')).toThrow('Did you mean "shop"?')
+  expect(() => t.projects.catalog.resolve(aProjectName('shop'), aVersionName('1.1'), 'prices')).toThrow(
+    'no version "1.1". Did you mean "1.0"?'
+  )
+  expect(() => t.projects.catalog.resolve(aProjectName('shop'), null, 'price')).toThrow(
+    'no spider "price". Did you mean "prices"?'
+  )
+  expect(t.projects.catalog.resolve(aProjectName('shop'), aVersionName('1_0'), 'prices').version).toBe('1.0')
 })
 
 test("versions seen on nodes are known in the node's order, run as its latest, and vanish with the last node", async () => {
   await using t = await openRoom()
-  await t.projects.recordSeenOnNode('n1', 'old', ['1_10', '1_9'], ['a', 'b'])
-  await t.projects.recordSeenOnNode('n2', 'old', ['1_9'])
-  expect(t.projects.catalog.versionNames('old')).toEqual(['1_10', '1_9'])
-  expect(t.projects.catalog.latestVersion('old')).toBe('1_9')
-  expect(t.projects.catalog.spidersOf('old', null)).toEqual(['a', 'b'])
-  expect(t.projects.catalog.resolve('old', '1.9', 'a')).toMatchObject({ sha256: null, version: '1_9' })
-  expect(() => t.projects.catalog.requireEgg('old', '1_9')).toThrow('only seen on nodes')
+  await t.projects.recordSeenOnNode(
+    aNodeId('n1'),
+    aProjectName('old'),
+    [aVersionName('1_10'), aVersionName('1_9')],
+    ['a', 'b']
+  )
+  await t.projects.recordSeenOnNode(aNodeId('n2'), aProjectName('old'), [aVersionName('1_9')])
+  expect(t.projects.catalog.versionNames(aProjectName('old'))).toEqual(['1_10', '1_9'])
+  expect(t.projects.catalog.latestVersion(aProjectName('old'))).toBe('1_9')
+  expect(t.projects.catalog.spidersOf(aProjectName('old'), null)).toEqual(['a', 'b'])
+  expect(t.projects.catalog.resolve(aProjectName('old'), aVersionName('1.9'), 'a')).toMatchObject({
+    sha256: null,
+    version: '1_9'
+  })
+  expect(() => t.projects.catalog.requireEgg(aProjectName('old'), aVersionName('1_9'))).toThrow('only seen on nodes')
   await t.clock.advanceBy(61_000)
-  await t.projects.recordProjectsOnNode('n1', ['other'])
-  expect(t.projects.catalog.versionNames('old')).toEqual(['1_9'])
-  await t.projects.forgetNode('n2')
+  await t.projects.recordProjectsOnNode(aNodeId('n1'), ['other'])
+  expect(t.projects.catalog.versionNames(aProjectName('old'))).toEqual(['1_9'])
+  await t.projects.forgetNode(aNodeId('n2'))
   expect(t.projects.catalog.names()).toEqual([])
   expect(await t.store.listVersions()).toEqual([])
 })
 
 test('names from a hostile node are not taken', async () => {
   await using t = await openRoom()
-  await t.projects.recordSeenOnNode('n1', '../..', ['1'])
-  await t.projects.recordSeenOnNode('n1', 'fine', ['', 'a\nb', 'x'.repeat(201), '1'])
+  await t.projects.recordSeenOnNode(aNodeId('n1'), aProjectName('../..'), [aVersionName('1')])
+  await t.projects.recordSeenOnNode(aNodeId('n1'), aProjectName('fine'), [
+    aVersionName(''),
+    aVersionName('a\nb'),
+    aVersionName('x'.repeat(201)),
+    aVersionName('1')
+  ])
   expect(t.projects.catalog.names()).toEqual(['fine'])
-  expect(t.projects.catalog.versionNames('fine')).toEqual(['1'])
+  expect(t.projects.catalog.versionNames(aProjectName('fine'))).toEqual(['1'])
 })
 
 test('a sending that a killed engine left behind is absent after the next start', async () => {
   await using t = await openRoom()
-  await t.projects.upload(await anEgg(), { version: '1' })
-  await t.projects.recordDeployment('shop', '1', {
-    nodeId: 'n1',
+  await t.projects.upload(await anEgg(), { version: V1 })
+  await t.projects.recordDeployment(SHOP, V1, {
+    nodeId: N1,
     state: 'sending',
     sha256: null,
     error: null,
     changedAtMs: 1
   })
-  expect((await t.room.open()).catalog.find('shop', '1')!.deployments.map(({ nodeId }) => nodeId)).toEqual(['local'])
+  expect(
+    (await t.room.open()).catalog.find(aProjectName('shop'), aVersionName('1'))!.deployments.map(({ nodeId }) => nodeId)
+  ).toEqual(['local'])
   expect((await t.store.listVersions())[0]!.deployments).toHaveLength(1)
 })

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { aNodeId, aProjectName, branded } from '../../shared/testing/ids.ts'
 import { createFakeClock } from '../testing/fake-clock.ts'
 import { Catalog } from './catalog.ts'
 import { SeenOnNodes } from './seen-on-nodes.ts'
@@ -17,7 +18,13 @@ test('of a node that lists versions without end, the newest are taken in, and no
     clock: createFakeClock()
   })
   const look = (versions: string[], askedAtMs: number) =>
-    seenOnNodes.recordSeen({ nodeId: 'n1', project: 'shop', versions, spiders: null, askedAtMs })
+    seenOnNodes.recordSeen({
+      nodeId: aNodeId('n1'),
+      project: aProjectName('shop'),
+      versions: branded(versions),
+      spiders: null,
+      askedAtMs
+    })
   const versions = Array.from({ length: 10_002 }, (_, index) => `v${index}`)
   await look(['v0', 'v1'], 1)
   await look(versions, Number.MAX_SAFE_INTEGER)

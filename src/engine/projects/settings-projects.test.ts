@@ -1,5 +1,6 @@
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
+import { aNodeId, aProjectName, aVersionName } from '../../shared/testing/ids.ts'
 import { openFilesystemBlobStore } from '../blobs/filesystem/filesystem-blob-store.ts'
 import { silentLogger } from '../runtime/logger.ts'
 import { anEgg } from '../testing/archives.ts'
@@ -9,6 +10,8 @@ import { Distribution } from './distribution.ts'
 import { WITHOUT_EGG } from './catalog.ts'
 import { Projects } from './projects.ts'
 import type { SettingsSource } from './settings-projects.ts'
+
+const PROJECT_SHOP = aProjectName('shop')
 
 const SHOP: SettingsSource = { settingsModule: 'shop.settings', path: ['/srv/shop'] }
 
@@ -41,36 +44,43 @@ test('a project of [settings] is listed without versions, and its spiders run he
   await t.projects.listMissingSpiders()
   expect(t.asked).toEqual(['shop'])
   expect(t.projects.catalog.names()).toEqual(['shop'])
-  expect(t.projects.catalog.versionNames('shop')).toEqual([])
-  expect(t.projects.catalog.spidersOf('shop', null)).toEqual(['prices'])
-  expect(t.projects.catalog.versionToRun('shop', null)).toBe(WITHOUT_EGG)
-  expect(t.projects.catalog.resolve('shop', null, 'prices').version).toBe(WITHOUT_EGG)
-  expect(() => t.projects.catalog.resolve('shop', null, 'nothing')).toThrow('no spider "nothing"')
-  expect(await t.projects.source('shop', WITHOUT_EGG)).toEqual(SHOP)
-  expect(t.distribution.stateOf('local', 'shop', WITHOUT_EGG)).toBe('present')
-  expect(t.distribution.stateOf('another', 'shop', WITHOUT_EGG)).toBe('never')
+  expect(t.projects.catalog.versionNames(aProjectName('shop'))).toEqual([])
+  expect(t.projects.catalog.spidersOf(aProjectName('shop'), null)).toEqual(['prices'])
+  expect(t.projects.catalog.versionToRun(aProjectName('shop'), null)).toBe(WITHOUT_EGG)
+  expect(t.projects.catalog.resolve(aProjectName('shop'), null, 'prices').version).toBe(WITHOUT_EGG)
+  expect(() => t.projects.catalog.resolve(aProjectName('shop'), null, 'nothing')).toThrow('no spider "nothing"')
+  expect(await t.projects.source(aProjectName('shop'), WITHOUT_EGG)).toEqual(SHOP)
+  expect(t.distribution.stateOf(aNodeId('local'), aProjectName('shop'), WITHOUT_EGG)).toBe('present')
+  expect(t.distribution.stateOf(aNodeId('another'), aProjectName('shop'), WITHOUT_EGG)).toBe('never')
 })
 
 test('any version asked of it is not found, and there is nothing to delete', async () => {
   await using t = await openRoom()
-  expect(() => t.projects.catalog.resolve('shop', '1', 'prices')).toThrow('no version "1"')
-  await expect(t.projects.deleteVersion('shop', '1')).rejects.toMatchObject({ code: 'VERSION_NOT_FOUND' })
-  await expect(t.projects.deleteVersion('shop', WITHOUT_EGG)).rejects.toMatchObject({ code: 'VERSION_NOT_FOUND' })
-  await expect(t.projects.deleteProject('shop')).rejects.toMatchObject({ code: 'PROJECT_NOT_FOUND' })
+  expect(() => t.projects.catalog.resolve(aProjectName('shop'), aVersionName('1'), 'prices')).toThrow('no version "1"')
+  await expect(t.projects.deleteVersion(aProjectName('shop'), aVersionName('1'))).rejects.toMatchObject({
+    code: 'VERSION_NOT_FOUND'
+  })
+  await expect(t.projects.deleteVersion(aProjectName('shop'), WITHOUT_EGG)).rejects.toMatchObject({
+    code: 'VERSION_NOT_FOUND'
+  })
+  await expect(t.projects.deleteProject(aProjectName('shop'))).rejects.toMatchObject({ code: 'PROJECT_NOT_FOUND' })
 })
 
 test('with an egg, the egg is on the path and the configured settings hold, until it is deleted', async () => {
   await using t = await openRoom()
-  const { version } = await t.projects.upload(await anEgg(), { project: 'shop', version: '1' })
-  expect(t.projects.catalog.versionToRun('shop', null)).toBe('1')
+  const { version } = await t.projects.upload(await anEgg(), {
+    project: aProjectName('shop'),
+    version: aVersionName('1')
+  })
+  expect(t.projects.catalog.versionToRun(aProjectName('shop'), null)).toBe('1')
   expect(t.projects.describe()[0]?.versions.map((one) => one.version)).toEqual(['1'])
-  const egg = await t.projects.eggFile('shop', version)
-  expect(await t.projects.source('shop', version)).toEqual({
+  const egg = await t.projects.eggFile(PROJECT_SHOP, version)
+  expect(await t.projects.source(PROJECT_SHOP, version)).toEqual({
     settingsModule: 'shop.settings',
     path: [egg, '/srv/shop']
   })
-  await t.projects.deleteProject('shop')
-  expect(t.projects.catalog.versionToRun('shop', null)).toBe(WITHOUT_EGG)
+  await t.projects.deleteProject(aProjectName('shop'))
+  expect(t.projects.catalog.versionToRun(aProjectName('shop'), null)).toBe(WITHOUT_EGG)
 })
 
 test('a name or module that cannot be is refused at the start', async () => {

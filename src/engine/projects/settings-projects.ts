@@ -24,12 +24,12 @@ export interface SettingsProjectsParts {
 /** Projects that run without an egg, as `[settings]` of scrapyd.conf names them: in the catalog, never in the store. */
 export class SettingsProjects {
   readonly #parts: SettingsProjectsParts
-  readonly #sources: Map<string, SettingsSource>
+  readonly #sources: Map<ProjectName, SettingsSource>
 
   /** Throws BAD_INPUT for names that no project or no module can have. */
   constructor(parts: SettingsProjectsParts) {
     this.#parts = parts
-    this.#sources = new Map(Object.entries(parts.settingsProjects ?? {}))
+    this.#sources = new Map(Object.entries(parts.settingsProjects ?? {}) as [ProjectName, SettingsSource][])
     for (const [project, { settingsModule }] of this.#sources) {
       checkSettingsProject(project, settingsModule)
       const nowMs = parts.clock.nowMs()

@@ -1,4 +1,3 @@
-import type { VersionName } from '../../shared/contract/index.ts'
 import { sanitiseVersion } from '../../shared/ids.ts'
 import { versionOrder } from './version-order.ts'
 
@@ -9,7 +8,7 @@ import { versionOrder } from './version-order.ts'
  * else letter by letter (scrapyd-protocol.md, 4.2). Stored names have no dots: `1.10` is `1_10`. Scrapdeck always names
  * the version, so this only matters to clients that call a node themselves.
  */
-export function orderWarnings(versions: VersionName[], latest: string | null): Map<string, string> {
+export function orderWarnings(versions: string[], latest: string | null): Map<string, string> {
   const warnings = new Map<string, string>()
   if (versions.length < 2 || latest === null) return warnings
   const older = latestOf(versions, looseOrder)
@@ -29,7 +28,7 @@ export function orderWarnings(versions: VersionName[], latest: string | null): M
 type Order = (one: string, other: string) => number
 
 /** null: such a Scrapyd fails on these names. */
-function latestOf(versions: VersionName[], orderOf: (stems: string[]) => Order): string | null {
+function latestOf(versions: string[], orderOf: (stems: string[]) => Order): string | null {
   const stems = versions.map((version) => ({ version, stem: sanitiseVersion(version) }))
   const order = orderOf(stems.map(({ stem }) => stem))
   try {

@@ -1,4 +1,3 @@
-import type { VersionName } from '../../shared/contract/index.ts'
 const PEP_440 = new RegExp(
   String.raw`^\s*v?(?:(\d+)!)?(\d+(?:[._]\d+)*)(?:[-_.]?(alpha|a|beta|b|preview|pre|c|rc)[-_.]?(\d*))?` +
     String.raw`(?:-(\d+)|[-_.]?(?:post|rev|r)[-_.]?(\d*))?(?:[-_.]?dev[-_.]?(\d*))?\s*$`,
@@ -12,7 +11,7 @@ const PRE_RELEASES: Record<string, number> = { alpha: 0, a: 0, beta: 1, b: 1, pr
  * Scrapyd spells them, `1_10`); null where one is not (a git hash): then only the upload time counts. Scrapyd 1.6
  * agrees where every version is one number, and else falls back to letters (scrapyd-protocol.md, 4.2).
  */
-export function versionOrder(versions: VersionName[]): ((one: string, other: string) => number) | null {
+export function versionOrder(versions: string[]): ((one: string, other: string) => number) | null {
   const keys = new Map<string, bigint[]>()
   for (const version of versions) {
     const key = sortKey(version)
@@ -23,7 +22,7 @@ export function versionOrder(versions: VersionName[]): ((one: string, other: str
 }
 
 /** Epoch, release (missing numbers are 0), pre-release, post-release, development release; null: not of PEP 440. */
-function sortKey(version: VersionName): bigint[] | null {
+function sortKey(version: string): bigint[] | null {
   const match = PEP_440.exec(version)
   if (match === null) return null
   const [, epoch, release, preName, preNumber, implicitPost, postNumber, devNumber] = match

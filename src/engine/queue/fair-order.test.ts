@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { aJobId, aProjectName } from '../../shared/testing/ids.ts'
 import { aQueueLine } from '../testing/queue-builders.ts'
 import { FairOrder, type ProjectShare, type QueueLine } from './fair-order.ts'
 import { FairShares } from './fair-shares.ts'
@@ -98,7 +99,7 @@ describe('the order of the queue', () => {
         const ids = idsOf(lines)
         const priorityOf = new Map(jobsOf(lines).map(({ id, priority }) => [id, priority]))
         expect([...ids].sort()).toEqual([...priorityOf.keys()].sort())
-        const priorities = ids.map((id) => priorityOf.get(id)!)
+        const priorities = ids.map((id) => priorityOf.get(aJobId(id))!)
         expect(priorities).toEqual([...priorities].sort((left, right) => right - left))
       })
     )
@@ -169,9 +170,9 @@ describe('weighted fairness over time', () => {
   it('a project that was idle gets its share from now on, and nothing for the time before', () => {
     const shares = new FairShares()
     for (let count = 0; count < 1000; count += 1) {
-      shares.raiseFloor(shares.passOf('busy'))
-      shares.advance('busy', 1)
+      shares.raiseFloor(shares.passOf(aProjectName('busy')))
+      shares.advance(aProjectName('busy'), 1)
     }
-    expect(shares.passOf('busy') - shares.passOf('idle')).toBe(1)
+    expect(shares.passOf(aProjectName('busy')) - shares.passOf(aProjectName('idle'))).toBe(1)
   })
 })

@@ -63,7 +63,7 @@ export class FairOrder {
   endedAt: QueueLane | null = null
 
   constructor(lines: Iterable<QueueLine>, shareOf: (project: ProjectName) => ProjectShare) {
-    const linesOf = new Map<string, LineTurn[]>()
+    const linesOf = new Map<ProjectName, LineTurn[]>()
     for (const line of lines) {
       const lanes: LaneTurn[] = []
       for (const lane of line.lanes.values()) if (lane.jobs.length > 0) lanes.push({ lane, index: 0 })

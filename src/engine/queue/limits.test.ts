@@ -2,10 +2,11 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { LimitRule } from '../../shared/contract/index.ts'
 import { matchesGlob } from '../../shared/glob.ts'
+import { aNodeId, aProjectName, branded, type Plain } from '../../shared/testing/ids.ts'
 import { describeLimit, describeReached, LimitBook, liveOf } from './limits.ts'
 
-function aRule(values: Partial<LimitRule> = {}): LimitRule {
-  return { id: '1', project: null, spider: null, tag: null, perNode: false, max: 1, ...values }
+function aRule(values: Plain<Partial<LimitRule>> = {}): LimitRule {
+  return branded({ id: '1', project: null, spider: null, tag: null, perNode: false, max: 1, ...values })
 }
 
 describe('limits on what is live', () => {
@@ -64,13 +65,18 @@ describe('limits on what is live', () => {
   it('counts are the same whether they were kept in step or made anew', () => {
     const attempts = fc.array(
       fc.record({
-        project: fc.constantFrom('shop', 'news'),
+        project: fc.constantFrom(...['shop', 'news'].map(aProjectName)),
         spider: fc.constantFrom('prices', 'stock'),
-        nodeId: fc.constantFrom('n1', 'n2')
+        nodeId: fc.constantFrom(...['n1', 'n2'].map(aNodeId))
       }),
       { maxLength: 20 }
     )
-    const rules = [aRule(), aRule({ project: 'shop' }), aRule({ spider: 'p*', perNode: true }), aRule({ tag: 'eu' })]
+    const rules = [
+      aRule(),
+      aRule({ project: aProjectName('shop') }),
+      aRule({ spider: 'p*', perNode: true }),
+      aRule({ tag: 'eu' })
+    ]
     fc.assert(
       fc.property(attempts, fc.nat(20), (all, endedCount) => {
         const kept = new LimitBook()

@@ -8,7 +8,7 @@ const REMEMBERED_MAX = 20_000
 export interface CountedRule {
   rule: LimitRule
   total: number
-  byNode: Map<string, number>
+  byNode: Map<NodeId, number>
 }
 
 /** What counts: an attempt that has not ended and whose node has not finished it either. */

@@ -1,4 +1,5 @@
 import { describe, expect, it, vi } from 'vitest'
+import { aJobId, aProjectName } from '../../shared/testing/ids.ts'
 import { laneText } from '../store/lane.ts'
 import type { QueueHead } from '../store/records.ts'
 import { QueueView } from './queue-view.ts'
@@ -6,7 +7,7 @@ import { QueueView } from './queue-view.ts'
 /** A queue of lanes by spider that counts how much is read of it. */
 function aQueue(lanes: Record<string, string[]>) {
   const textOf = (spider: string) =>
-    laneText({ project: 'shop', version: null, spider, placement: { nodeId: null, tags: [] } })
+    laneText({ project: aProjectName('shop'), version: null, spider, placement: { nodeId: null, tags: [] } })
   const queued = new Map(Object.entries(lanes).map(([spider, ids]) => [textOf(spider), ids]))
   let tell = (_lanes: string[]) => {}
   const onChange = vi.fn()
@@ -49,7 +50,7 @@ function aQueue(lanes: Record<string, string[]>) {
 }
 
 function aHead(id: string): QueueHead {
-  return { id, jobid: id, priority: 0, rank: 0, attemptCount: 0 }
+  return { id: aJobId(id), jobid: id, priority: 0, rank: 0, attemptCount: 0 }
 }
 
 describe('the queue in memory', () => {
@@ -78,12 +79,12 @@ describe('the queue in memory', () => {
     const queue = aQueue({ prices: ids })
     const lane = queue.textOf('prices')
     await queue.view.refresh()
-    queue.view.remove(lane, 'j00')
+    queue.view.remove(lane, aJobId('j00'))
     await queue.view.refresh()
     expect(queue.readHeads).toHaveBeenCalledTimes(1)
     expect(queue.heads()).toEqual({ prices: ['j01', 'j02', 'j03'] })
     queue.drop('prices', 2)
-    queue.view.remove(lane, 'j01')
+    queue.view.remove(lane, aJobId('j01'))
     await vi.waitFor(() => expect(queue.heads()['prices']).toEqual(ids.slice(2, 10)))
     expect(queue.readHeads).toHaveBeenLastCalledWith([{ lane, limit: 8 }])
   })
@@ -94,11 +95,11 @@ describe('the queue in memory', () => {
     await queue.view.refresh()
     const { promise: answer, resolve } = Promise.withResolvers<QueueHead[][]>()
     queue.readHeads.mockReturnValueOnce(answer)
-    for (const id of ['a', 'b']) queue.view.remove(lane, id)
+    for (const id of ['a', 'b']) queue.view.remove(lane, aJobId(id))
     await vi.waitFor(() => expect(queue.readHeads).toHaveBeenCalledTimes(2))
     await queue.view.refresh()
     expect(queue.heads()).toEqual({ prices: ['c', 'd'] })
-    queue.view.remove(lane, 'c')
+    queue.view.remove(lane, aJobId('c'))
     resolve([['c', 'd', 'e', 'f'].map(aHead)])
     await vi.waitFor(() => expect(queue.heads()).toEqual({ prices: ['d', 'e', 'f'] }))
   })
@@ -108,7 +109,7 @@ describe('the queue in memory', () => {
     await queue.view.refresh()
     const { promise: answer, resolve } = Promise.withResolvers<QueueHead[][]>()
     queue.readHeads.mockReturnValueOnce(answer)
-    for (const id of ['a', 'b']) queue.view.remove(queue.textOf('prices'), id)
+    for (const id of ['a', 'b']) queue.view.remove(queue.textOf('prices'), aJobId(id))
     await vi.waitFor(() => expect(queue.readHeads).toHaveBeenCalledTimes(2))
     queue.change('prices', ['urgent', 'c', 'd', 'e'])
     await queue.view.refresh()
@@ -120,7 +121,7 @@ describe('the queue in memory', () => {
   it('forgets a lane whose last job was claimed, or that is empty when it is read', async () => {
     const queue = aQueue({ prices: ['a'], stock: ['x'] })
     await queue.view.refresh()
-    queue.view.remove(queue.textOf('prices'), 'a')
+    queue.view.remove(queue.textOf('prices'), aJobId('a'))
     queue.change('stock', [])
     await queue.view.refresh()
     expect(queue.view.lines().size).toBe(0)
@@ -151,7 +152,7 @@ describe('the queue in memory', () => {
     }
     for (let index = 0; index < 1_000; index += 1) queue.change(`spider${index}`, ['x'])
     await queue.view.refresh()
-    for (const id of ids.slice(0, 256)) queue.view.remove(lane, id)
+    for (const id of ids.slice(0, 256)) queue.view.remove(lane, aJobId(id))
     const [line] = queue.view.lines().values()
     expect(line!.lanes.get(lane)).toMatchObject({ isStuck: false })
   })

@@ -1,9 +1,9 @@
-import type { Change, Figures, Node, Problem, Project, PythonState } from '../../shared/contract/index.ts'
+import type { Change, Figures, Node, NodeId, Problem, Project, PythonState } from '../../shared/contract/index.ts'
 import type { ScheduleReads } from '../commands/schedule-reads.ts'
 import type { TouchedThing } from '../events/change-feed.ts'
 import type { Environments } from '../launcher/pythons/environments.ts'
 import type { WaitingReasons } from '../queue/waiting-reasons.ts'
-import type { ChangedThing } from '../store/records.ts'
+import type { ChangedIds, ChangedThing } from '../store/records.ts'
 import type { JobReader } from '../store/store.ts'
 
 interface StoredReads {
@@ -15,21 +15,18 @@ interface StoredReads {
 }
 
 /** Stored things that changed, as clients get them; and schedules whose jobs changed: they show their last runs. */
-export async function describeStored(
-  things: Pick<ChangedThing, 'noun' | 'id'>[],
-  parts: StoredReads
-): Promise<Change[]> {
-  const jobIds = things.filter(({ noun }) => noun === 'job').map(({ id }) => id)
+export async function describeStored(things: ChangedThing[], parts: StoredReads): Promise<Change[]> {
+  const jobIds = things.flatMap((thing) => (thing.noun === 'job' ? [thing.id] : []))
   const jobs = new Map((jobIds.length === 0 ? [] : await parts.store.getJobs(jobIds)).map((job) => [job.id, job]))
   const has = (noun: ChangedThing['noun']) => things.some((thing) => thing.noun === noun)
   const nodes = new Map((has('node') ? parts.listNodes() : []).map((node) => [node.id, node]))
   const projects = new Map((has('project') ? parts.listProjects() : []).map((project) => [project.name, project]))
-  const changedSchedules = new Set(things.filter(({ noun }) => noun === 'schedule').map(({ id }) => id))
+  const changedSchedules = new Set(things.flatMap((thing) => (thing.noun === 'schedule' ? [thing.id] : [])))
   const touchedSchedules = new Set([...jobs.values()].map((job) => job.scheduleId).filter((id) => id !== null))
   const scheduleIds = [...new Set([...changedSchedules, ...touchedSchedules])]
   const described = scheduleIds.length === 0 ? [] : await parts.scheduleReads.describeMany(scheduleIds)
   const schedules = new Map(described.map((schedule) => [schedule.id, schedule]))
-  const describe: { [Noun in ChangedThing['noun']]: (id: string) => Change } = {
+  const describe: { [Noun in keyof ChangedIds]: (id: ChangedIds[Noun]) => Change } = {
     job: (id) => {
       const job = jobs.get(id)
       return job === undefined ? { kind: 'job_removed', id } : { kind: 'job', job: parts.waiting.describeJob(job) }
@@ -48,7 +45,8 @@ export async function describeStored(
       return project === undefined ? { kind: 'project_removed', name } : { kind: 'project', project }
     }
   }
-  const changes = things.map(({ noun, id }) => describe[noun](id))
+  const describeOne = <Noun extends keyof ChangedIds>({ noun, id }: ChangedThing<Noun>) => describe[noun](id)
+  const changes = things.map((thing) => describeOne(thing))
   const others = described.filter(({ id }) => !changedSchedules.has(id))
   return [...changes, ...others.map((schedule): Change => ({ kind: 'schedule', schedule }))]
 }
@@ -62,7 +60,7 @@ export function describeTouched(
     python: () => PythonState
     environments: Environments
     waiting: WaitingReasons
-    findNode: (id: string) => Node | null
+    findNode: (id: NodeId) => Node | null
   }
 ): Change[] {
   return things.flatMap((thing): Change[] => {
@@ -71,7 +69,7 @@ export function describeTouched(
       return [{ kind: 'waiting', lane, waiting: reads.waiting.of(lane) }]
     }
     if (isAbout(thing, 'node')) {
-      const node = reads.findNode(thing.slice('node:'.length))
+      const node = reads.findNode(thing.slice('node:'.length) as NodeId)
       return node === null ? [] : [{ kind: 'node', node }]
     }
     switch (thing) {

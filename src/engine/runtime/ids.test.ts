@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { JOB_ID_PATTERN, timeOfJobId } from '../../shared/ids.ts'
+import { JOB_ID_PATTERN } from '../../shared/id-patterns.ts'
+import { timeOfJobId } from '../../shared/ids.ts'
 import { createFakeClock } from '../testing/fake-clock.ts'
 import { createSeededRandom } from '../testing/seeded-random.ts'
 import { createJobIds } from './ids.ts'

@@ -1,5 +1,6 @@
 import { describe, expect } from 'vitest'
 import { ScrapdeckError } from '../../shared/errors.ts'
+import { aScheduleId } from '../../shared/testing/ids.ts'
 import { every, it, START_MS } from './testing/schedule-fixtures.ts'
 
 const HOUR_MS = 3_600_000
@@ -37,18 +38,18 @@ describe('a firing that is made ahead of its time', () => {
     const removed = await world.add({ rules: every(3_600) })
     await world.clock.advanceBy(HOUR_MS - SHORTLY_MS)
     await world.change(paused, (before) => ({ ...before, paused: true, pausedBy: 'operator' }))
-    await world.store.deleteSchedules([removed])
-    await world.scheduler.refresh(removed)
+    await world.store.deleteSchedules([aScheduleId(removed)])
+    await world.scheduler.refresh(aScheduleId(removed))
     await world.clock.advanceBy(2 * HOUR_MS)
     expect(await world.told(paused)).toEqual(['14:00 skipped paused ×2'])
     expect(await world.rows(removed)).toEqual([])
-    expect(await world.store.listLiveJobsOf(removed)).toEqual([])
+    expect(await world.store.listLiveJobsOf(aScheduleId(removed))).toEqual([])
   })
 
   it('heeds a run that began meanwhile', async ({ world }) => {
     const id = await world.add({ rules: every(3_600), overlap: 'skip' })
     await world.clock.advanceBy(HOUR_MS - SHORTLY_MS)
-    await world.scheduler.runNow(id)
+    await world.scheduler.runNow(aScheduleId(id))
     await world.clock.advanceBy(SHORTLY_MS)
     expect((await world.told(id)).at(-1)).toBe('13:00 skipped overlap')
   })

@@ -1,5 +1,6 @@
 import { describe, expect, vi } from 'vitest'
 import { ScrapdeckError } from '../../shared/errors.ts'
+import { aScheduleId } from '../../shared/testing/ids.ts'
 import { aRetention } from '../testing/builders.ts'
 import { listBackfilled } from './backfills.ts'
 import { it, START_MS, type ScheduleWorld } from './testing/schedule-fixtures.ts'
@@ -12,32 +13,40 @@ const ORDER = { ...DAY, order: 'oldest_first' as const, concurrency: 2 }
 const addHourly = (world: ScheduleWorld) =>
   world.add({ rules: [{ kind: 'interval', everySeconds: 3_600, anchorMs: 0 }], overlap: 'skip' })
 const liveTimes = async (world: ScheduleWorld, id: string) =>
-  (await world.store.listLiveJobsOf(id)).map(({ nominalMs }) => new Date(nominalMs!).toISOString().slice(11, 16))
+  (await world.store.listLiveJobsOf(aScheduleId(id))).map(({ nominalMs }) =>
+    new Date(nominalMs!).toISOString().slice(11, 16)
+  )
 
 describe('a backfill', () => {
   it('is planned without anything being made', async ({ world }) => {
     const id = await addHourly(world)
-    const plan = await world.scheduler.planBackfill(id, DAY)
+    const plan = await world.scheduler.planBackfill(aScheduleId(id), DAY)
     expect(plan).toMatchObject({ count: 6, jobs: 6, alreadyRun: 0 })
     expect(plan.first[0]!.nominalMs).toBe(DAY.fromMs)
     expect(plan.last.at(-1)!.nominalMs).toBe(DAY.untilMs)
     expect(await world.rows(id)).toEqual([])
-    expect(world.scheduler.backfillOf(id)).toBe(null)
+    expect(world.scheduler.backfillOf(aScheduleId(id))).toBe(null)
   })
 
   it('fires so many at a time, in its order, and tells how far it is', async ({ world }) => {
     const id = await addHourly(world)
-    const begun = await world.scheduler.backfill(id, ORDER)
+    const begun = await world.scheduler.backfill(aScheduleId(id), ORDER)
     expect(begun).toMatchObject({ state: 'running', total: 6, fired: 2, ended: 0, failed: 0 })
     expect(await liveTimes(world, id)).toEqual(['12:00', '13:00'])
-    await expect(world.scheduler.backfill(id, ORDER)).rejects.toMatchObject({ code: 'BACKFILL_RUNNING' })
-    const [first] = await world.store.listLiveJobsOf(id)
+    await expect(world.scheduler.backfill(aScheduleId(id), ORDER)).rejects.toMatchObject({ code: 'BACKFILL_RUNNING' })
+    const [first] = await world.store.listLiveJobsOf(aScheduleId(id))
     await world.endJob(first!.id, 'failed')
     await world.clock.advanceBy(1_000)
     expect(await liveTimes(world, id)).toEqual(['13:00', '14:00'])
     await world.clock.advanceBy(6_000)
     for (let round = 0; round < 3; round += 1) await world.endAll(id)
-    expect(world.scheduler.backfillOf(id)).toMatchObject({ state: 'done', total: 6, fired: 6, ended: 6, failed: 1 })
+    expect(world.scheduler.backfillOf(aScheduleId(id))).toMatchObject({
+      state: 'done',
+      total: 6,
+      fired: 6,
+      ended: 6,
+      failed: 1
+    })
     expect((await world.rows(id)).map(({ origin, reason }) => `${origin} ${reason}`)).toEqual(
       Array.from({ length: 6 }, () => 'backfill backfill')
     )
@@ -45,11 +54,11 @@ describe('a backfill', () => {
 
   it('is told of when it is done: its last end was told before it was counted', async ({ world }) => {
     const id = await addHourly(world)
-    await world.scheduler.backfill(id, { ...ORDER, concurrency: 6 })
+    await world.scheduler.backfill(aScheduleId(id), { ...ORDER, concurrency: 6 })
     const told: unknown[] = []
     const { setFailuresInARow } = world.store
     vi.spyOn(world.store, 'setFailuresInARow').mockImplementation(async (...change) => {
-      told.push(world.scheduler.backfillOf(id)?.state)
+      told.push(world.scheduler.backfillOf(aScheduleId(id))?.state)
       await setFailuresInARow.apply(world.store, change)
     })
     await world.endAll(id)
@@ -58,29 +67,32 @@ describe('a backfill', () => {
 
   it('goes from the newest on where that is asked', async ({ world }) => {
     const id = await addHourly(world)
-    await world.scheduler.backfill(id, { ...ORDER, order: 'newest_first' })
+    await world.scheduler.backfill(aScheduleId(id), { ...ORDER, order: 'newest_first' })
     expect(await liveTimes(world, id)).toEqual(['17:00', '16:00'])
   })
 
   it('goes on after a crash where it was, and repeats nothing', async ({ world }) => {
     const id = await addHourly(world)
-    await world.scheduler.backfill(id, ORDER)
+    await world.scheduler.backfill(aScheduleId(id), ORDER)
     await world.restartAfter(60_000)
-    expect(world.scheduler.backfillOf(id)).toMatchObject({ state: 'running', total: 6, fired: 2 })
+    expect(world.scheduler.backfillOf(aScheduleId(id))).toMatchObject({ state: 'running', total: 6, fired: 2 })
     for (let round = 0; round < 3; round += 1) await world.endAll(id)
-    expect(world.scheduler.backfillOf(id)).toMatchObject({ state: 'done', fired: 6, ended: 6 })
+    expect(world.scheduler.backfillOf(aScheduleId(id))).toMatchObject({ state: 'done', fired: 6, ended: 6 })
     const times = (await world.rows(id)).map(({ nominalMs }) => nominalMs)
     expect(new Set(times).size).toBe(6)
-    const plan = await world.scheduler.planBackfill(id, DAY)
+    const plan = await world.scheduler.planBackfill(aScheduleId(id), DAY)
     expect(plan).toMatchObject({ count: 0, alreadyRun: 6, first: [] })
-    await expect(world.scheduler.backfill(id, ORDER)).rejects.toMatchObject({ code: 'BAD_INPUT' })
+    await expect(world.scheduler.backfill(aScheduleId(id), ORDER)).rejects.toMatchObject({ code: 'BAD_INPUT' })
   })
 
   it('leaves out what has run by the clock, and what is still to come', async ({ world }) => {
     const id = await addHourly(world)
     await world.clock.advanceBy(2 * HOUR_MS)
     await world.endAll(id)
-    const plan = await world.scheduler.planBackfill(id, { fromMs: START_MS - HOUR_MS, untilMs: START_MS + 9 * HOUR_MS })
+    const plan = await world.scheduler.planBackfill(aScheduleId(id), {
+      fromMs: START_MS - HOUR_MS,
+      untilMs: START_MS + 9 * HOUR_MS
+    })
     // 11:00, 12:00 and 14:00, which was skipped; 13:00 ran.
     expect(plan).toMatchObject({ count: 3, alreadyRun: 1 })
   })
@@ -95,11 +107,14 @@ describe('a backfill', () => {
     const { firings } = aRetention()
     await world.store.prune(aRetention({ firings: { ...firings, newest: 2 } }), 100)
     expect(await world.told(id)).toHaveLength(2)
-    const plan = await world.scheduler.planBackfill(id, { fromMs: START_MS - HOUR_MS, untilMs: START_MS + 9 * HOUR_MS })
+    const plan = await world.scheduler.planBackfill(aScheduleId(id), {
+      fromMs: START_MS - HOUR_MS,
+      untilMs: START_MS + 9 * HOUR_MS
+    })
     // 11:00 and 12:00 were before it was made; 13:00 to 16:00 ran and were forgotten, 17:00 and 18:00 ran.
     expect(plan).toMatchObject({ count: 2, forgotten: 4, alreadyRun: 2 })
     const forgotten = { ...ORDER, fromMs: START_MS + HOUR_MS, untilMs: START_MS + 4 * HOUR_MS }
-    await expect(world.scheduler.backfill(id, forgotten)).rejects.toMatchObject({
+    await expect(world.scheduler.backfill(aScheduleId(id), forgotten)).rejects.toMatchObject({
       code: 'BAD_INPUT',
       message: expect.stringContaining('the history of 4 was pruned')
     })
@@ -107,7 +122,7 @@ describe('a backfill', () => {
 
   it('tells how far it came after its rows were pruned, and an engine started anew', async ({ world }) => {
     const id = await addHourly(world)
-    const begun = await world.scheduler.backfill(id, { ...ORDER, concurrency: 6 })
+    const begun = await world.scheduler.backfill(aScheduleId(id), { ...ORDER, concurrency: 6 })
     expect(await listBackfilled(world.store)).toEqual([id])
     await world.endAll(id, 'failed')
     await world.clock.advanceBy(6_000)
@@ -115,29 +130,40 @@ describe('a backfill', () => {
     const { firings } = aRetention()
     await world.store.prune(aRetention({ firings: { ...firings, newest: 1 } }), 100)
     await world.restartAfter(60_000)
-    expect(world.scheduler.backfillOf(id)).toEqual({ ...begun, state: 'done', fired: 6, ended: 6, failed: 6 })
+    expect(world.scheduler.backfillOf(aScheduleId(id))).toEqual({
+      ...begun,
+      state: 'done',
+      fired: 6,
+      ended: 6,
+      failed: 6
+    })
   })
 
   it('is cancelled, with its jobs where that is asked', async ({ world }) => {
     const id = await addHourly(world)
-    await world.scheduler.backfill(id, ORDER)
-    const live = (await world.store.listLiveJobsOf(id)).map((job) => job.id)
-    expect(await world.scheduler.cancelBackfill(id, true)).toMatchObject({ state: 'cancelled', fired: 2 })
+    await world.scheduler.backfill(aScheduleId(id), ORDER)
+    const live = (await world.store.listLiveJobsOf(aScheduleId(id))).map((job) => job.id)
+    expect(await world.scheduler.cancelBackfill(aScheduleId(id), true)).toMatchObject({ state: 'cancelled', fired: 2 })
     expect(world.cancelled).toEqual(live)
     await world.clock.advanceBy(60_000)
     await world.restartAfter(60_000)
-    expect(world.scheduler.backfillOf(id)).toMatchObject({ state: 'cancelled', fired: 2, ended: 2 })
-    expect(await world.store.listLiveJobsOf(id)).toEqual([])
-    await expect(world.scheduler.cancelBackfill(id, false)).rejects.toMatchObject({ code: 'BAD_INPUT' })
+    expect(world.scheduler.backfillOf(aScheduleId(id))).toMatchObject({ state: 'cancelled', fired: 2, ended: 2 })
+    expect(await world.store.listLiveJobsOf(aScheduleId(id))).toEqual([])
+    await expect(world.scheduler.cancelBackfill(aScheduleId(id), false)).rejects.toMatchObject({ code: 'BAD_INPUT' })
   })
 
   it('has a row for each moment that can make no job, and comes to its end', async ({ world }) => {
     const id = await addHourly(world)
     world.refusal = new ScrapdeckError('SPIDER_NOT_FOUND', 'There is no spider prices')
-    await world.scheduler.backfill(id, { ...ORDER, fromMs: START_MS - 200 * HOUR_MS, concurrency: 1 })
+    await world.scheduler.backfill(aScheduleId(id), { ...ORDER, fromMs: START_MS - 200 * HOUR_MS, concurrency: 1 })
     await vi.waitFor(async () => {
       await world.clock.advanceBy(1)
-      expect(world.scheduler.backfillOf(id)).toMatchObject({ state: 'done', total: 182, fired: 182, failed: 182 })
+      expect(world.scheduler.backfillOf(aScheduleId(id))).toMatchObject({
+        state: 'done',
+        total: 182,
+        fired: 182,
+        failed: 182
+      })
     }, 10_000)
   })
 
@@ -155,7 +181,7 @@ describe('a backfill', () => {
       })
     })
     await world.scheduler.start()
-    await world.scheduler.backfill(id, ORDER)
+    await world.scheduler.backfill(aScheduleId(id), ORDER)
     expect(await liveTimes(world, id)).toEqual([])
     isBroken = false
     await world.clock.advanceBy(1_000)

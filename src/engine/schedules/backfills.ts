@@ -1,5 +1,5 @@
 import { occurrencesOf } from '../../shared/calendar/index.ts'
-import type { Backfill, Occurrence } from '../../shared/contract/index.ts'
+import type { Backfill, JobId, Occurrence, ScheduleId } from '../../shared/contract/index.ts'
 import { isScrapdeckError, ScrapdeckError } from '../../shared/errors.ts'
 import type { Clock } from '../runtime/clock.ts'
 import type { Random } from '../runtime/random.ts'
@@ -60,8 +60,8 @@ export class Backfills {
   }
 
   /** Goes on with those of an earlier engine. Returns which jobs backfills made, as far as they may be live. */
-  async load(scheduleIds: ReadonlySet<string>): Promise<Map<string, string>> {
-    const backfillOf = new Map<string, string>()
+  async load(scheduleIds: ReadonlySet<ScheduleId>): Promise<Map<JobId, string>> {
+    const backfillOf = new Map<JobId, string>()
     const all = await this.#parts.store.listBackfills()
     for (const kept of all.filter(({ scheduleId }) => scheduleIds.has(scheduleId))) {
       this.#held.set(kept.scheduleId, { kept, left: [], countedAtMs: 0, isOver: kept.state === 'done' })
@@ -75,11 +75,11 @@ export class Backfills {
     return backfillOf
   }
 
-  running(): string[] {
+  running(): ScheduleId[] {
     return [...this.#held.values()].filter(({ kept }) => kept.state === 'running').map(({ kept }) => kept.scheduleId)
   }
 
-  of(scheduleId: string): Backfill | null {
+  of(scheduleId: ScheduleId): Backfill | null {
     const held = this.#held.get(scheduleId)
     if (held === undefined) return null
     const { revision: _, ...kept } = held.kept
@@ -170,7 +170,7 @@ export class Backfills {
   }
 
   /** Returns its live jobs. Rejects with BAD_INPUT where none is under way. */
-  async cancel(scheduleId: string): Promise<string[]> {
+  async cancel(scheduleId: ScheduleId): Promise<JobId[]> {
     const held = this.#held.get(scheduleId)
     if (held?.kept.state !== 'running') {
       throw new ScrapdeckError('BAD_INPUT', 'No backfill of this schedule is under way, so there is nothing to cancel')
@@ -182,7 +182,7 @@ export class Backfills {
   }
 
   /** Its schedule is gone, and its row with that. */
-  forget(scheduleId: string): void {
+  forget(scheduleId: ScheduleId): void {
     this.#held.delete(scheduleId)
   }
 

@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { type ChainSettings, type RunItem, RunTemplate } from '../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
+import { aChainId, anAttemptNumber, aProjectName } from '../../shared/testing/ids.ts'
 import { silentLogger } from '../runtime/logger.ts'
 import type { NewJob } from '../store/records.ts'
 import type { Store } from '../store/store.ts'
@@ -57,8 +58,15 @@ async function startRunner(over: Partial<ChainRunnerParts> = {}): Promise<ChainR
 
 function putChain(over: Partial<ChainSettings> = {}): Promise<void> {
   const run = RunTemplate.parse({ project: 'shop', spiders: ['details', 'images'] })
-  const settings = { name: 'after', enabled: true, project: 'shop', spider: 'list', on: 'succeeded' as const, run }
-  return store.putChain({ id: CHAIN, settings: { ...settings, ...over }, createdAtMs: 0 })
+  const settings = {
+    name: 'after',
+    enabled: true,
+    project: aProjectName('shop'),
+    spider: 'list',
+    on: 'succeeded' as const,
+    run
+  }
+  return store.putChain({ id: aChainId(CHAIN), settings: { ...settings, ...over }, createdAtMs: 0 })
 }
 
 async function endJob(stats: Record<string, string | number> = {}): Promise<NewJob> {
@@ -66,7 +74,9 @@ async function endJob(stats: Record<string, string | number> = {}): Promise<NewJ
   await store.enqueueJobs([job])
   await store.beginAttempts([anAttemptStart(job)])
   const how = { to: 'ended' as const, result: 'succeeded' as const, details: { stats }, entry: entry() }
-  await store.applyChanges([{ jobId: job.id, attemptNumber: 1, from: ['sending'], kind: 'ended', ...how }])
+  await store.applyChanges([
+    { jobId: job.id, attemptNumber: anAttemptNumber(1), from: ['sending'], kind: 'ended', ...how }
+  ])
   return job
 }
 

@@ -1,4 +1,5 @@
 import { describe, expect, vi } from 'vitest'
+import { aScheduleId } from '../../shared/testing/ids.ts'
 import { ScheduleCommands, type SchedulerDoor } from '../commands/schedule-commands.ts'
 import { ScheduleReads } from '../commands/schedule-reads.ts'
 import { createSeededRandom } from '../testing/seeded-random.ts'
@@ -31,14 +32,14 @@ describe('a disk that is full', () => {
   it('leaves a schedule paused whose pause cannot be told yet, and none of it is lost', async ({ world }) => {
     const id = await world.add({ rules: every(600), overlap: 'allow', catchUp: 'all', catchUpWindowSeconds: 86_400 })
     const commands = commandsOf(world)
-    await commands.setPaused([id], true, null)
+    await commands.setPaused([aScheduleId(id)], true, null)
     await world.clock.advanceBy(45 * MINUTE_MS)
     const full = new Error('The disk is full')
     vi.spyOn(world.store, 'fire').mockRejectedValueOnce(full).mockRejectedValueOnce(full)
-    await expect(commands.setPaused([id], false, null)).rejects.toThrow('The disk is full')
-    await expect(commands.setPaused([id], false, null)).rejects.toThrow('The disk is full')
-    expect((await world.store.getSchedules([id]))[0]).toMatchObject({ paused: true })
-    await commands.setPaused([id], false, null)
+    await expect(commands.setPaused([aScheduleId(id)], false, null)).rejects.toThrow('The disk is full')
+    await expect(commands.setPaused([aScheduleId(id)], false, null)).rejects.toThrow('The disk is full')
+    expect((await world.store.getSchedules([aScheduleId(id)]))[0]).toMatchObject({ paused: true })
+    await commands.setPaused([aScheduleId(id)], false, null)
     await world.clock.advanceBy(5 * MINUTE_MS)
     expect(await world.told(id)).toEqual(['12:40 skipped paused ×4', '12:50 fired on_time'])
   })
@@ -56,9 +57,9 @@ describe('an engine that dies', () => {
         await world.scheduler.refresh(changedId)
       }
     })
-    await dying.setPaused([id], true, null)
+    await dying.setPaused([aScheduleId(id)], true, null)
     await world.clock.advanceBy(45 * MINUTE_MS)
-    await expect(dying.setPaused([id], false, null)).rejects.toThrow('killed')
+    await expect(dying.setPaused([aScheduleId(id)], false, null)).rejects.toThrow('killed')
     await world.restartAfter(0)
     expect(await world.told(id)).toEqual(['12:40 skipped paused ×4'])
     await world.clock.advanceBy(5 * MINUTE_MS)
@@ -69,7 +70,7 @@ describe('an engine that dies', () => {
     world
   }) => {
     const id = await world.add({ rules: every(600) })
-    await commandsOf(world).setPaused([id], true, null)
+    await commandsOf(world).setPaused([aScheduleId(id)], true, null)
     await world.clock.advanceBy(45 * MINUTE_MS)
     const dying = commandsOf(world, {
       async refresh(changedId) {
@@ -78,9 +79,9 @@ describe('an engine that dies', () => {
         await world.scheduler.refresh(changedId)
       }
     })
-    const [{ settings } = { settings: null }] = await world.store.getSchedules([id])
+    const [{ settings } = { settings: null }] = await world.store.getSchedules([aScheduleId(id)])
     const daily = [{ kind: 'interval' as const, everySeconds: 86_400, anchorMs: START_MS }]
-    await expect(dying.update(id, { ...settings!, name: 'daily', rules: daily })).rejects.toThrow('killed')
+    await expect(dying.update(aScheduleId(id), { ...settings!, name: 'daily', rules: daily })).rejects.toThrow('killed')
     await world.restartAfter(0)
     expect(await world.told(id)).toEqual(['12:40 skipped paused ×4'])
   })

@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { RunTemplate } from '../../shared/contract/index.ts'
+import { aJobId, aScheduleId } from '../../shared/testing/ids.ts'
 import { decideOverlap, judgeMoments, LATE_AFTER_MS, pausedFates } from './fates.ts'
 import { jitterOf } from './moments.ts'
 import { countJobs, expandTemplates } from './template.ts'
@@ -54,8 +55,8 @@ describe('the fates of moments', () => {
 describe('overlap', () => {
   it('never lets two moments of a schedule run at once, but where it is allowed', () => {
     const live = [
-      { nominalMs: NOW_MS - 2_000, jobIds: ['a'] },
-      { nominalMs: NOW_MS - 1_000, jobIds: ['b', 'c'] }
+      { nominalMs: NOW_MS - 2_000, jobIds: [aJobId('a')] },
+      { nominalMs: NOW_MS - 1_000, jobIds: [aJobId('b'), aJobId('c')] }
     ]
     const decide = (policy: Parameters<typeof decideOverlap>[0], count: number) => {
       const decision = decideOverlap(policy, live.slice(0, count))
@@ -105,8 +106,8 @@ describe('a template', () => {
 
 it('jitter is the same for ever and spread over the whole of its span', () => {
   const ids = Array.from({ length: 1_000 }, (_, number) => number.toString(16).padStart(32, '0'))
-  const offsets = ids.map((id) => jitterOf(id, 100))
-  expect(offsets).toEqual(ids.map((id) => jitterOf(id, 100)))
+  const offsets = ids.map((id) => jitterOf(aScheduleId(id), 100))
+  expect(offsets).toEqual(ids.map((id) => jitterOf(aScheduleId(id), 100)))
   for (let tenth = 0; tenth < 10; tenth += 1) {
     const inTenth = offsets.filter((offsetMs) => Math.floor(offsetMs / 10_001) === tenth)
     expect(inTenth.length).toBeGreaterThan(50)

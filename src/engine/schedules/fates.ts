@@ -116,7 +116,7 @@ export interface LiveFiring {
 export type OverlapDecision =
   | { kind: 'skip'; text: string }
   /** The new jobs wait until those of `after` have ended; those of `cancel` are cancelled once these are written. */
-  | { kind: 'fire'; after: string[]; cancel: string[] }
+  | { kind: 'fire'; after: JobId[]; cancel: JobId[] }
 
 /**
  * Whether a moment fires although runs of earlier ones are live, oldest first. What is to wait is made at once, held by

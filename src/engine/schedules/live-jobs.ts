@@ -1,4 +1,4 @@
-import type { JobId } from '../../shared/contract/index.ts'
+import type { JobId, ScheduleId } from '../../shared/contract/index.ts'
 import type { Clock, Timer } from '../runtime/clock.ts'
 import type { Logger } from '../runtime/logger.ts'
 import type { ChangeLog, JobReader, ScheduleStore } from '../store/store.ts'
@@ -13,7 +13,7 @@ const JOBS_AT_ONCE = 500
 interface Tracked {
   nominalMs: number
   backfillId: string | null
-  jobIds: Set<string>
+  jobIds: Set<JobId>
 }
 
 export interface LiveJobsParts {
@@ -21,16 +21,16 @@ export interface LiveJobsParts {
   clock: Clock
   logger: Logger
   /** Jobs of these schedules have ended. */
-  onEnded(scheduleIds: Set<string>): void
+  onEnded(scheduleIds: Set<ScheduleId>): void
 }
 
 /** Which jobs of schedules have not ended, in memory; follows the change log to learn of ends. */
 export class LiveJobs {
   readonly #parts: LiveJobsParts
-  readonly #bySchedule = new Map<string, Tracked[]>()
-  readonly #scheduleOf = new Map<string, string>()
+  readonly #bySchedule = new Map<ScheduleId, Tracked[]>()
+  readonly #scheduleOf = new Map<JobId, ScheduleId>()
   /** They were written before they were tracked: what the change log told of them meanwhile was not heard. */
-  #fresh: string[] = []
+  #fresh: JobId[] = []
   /** null: nothing was tracked for a while, and where the log stands by now is to be asked first. */
   #cursor: number | null = null
   #timer: Timer | null = null
@@ -43,7 +43,7 @@ export class LiveJobs {
   }
 
   /** `backfillOf` tells which jobs a backfill made. */
-  async load(scheduleIds: string[], backfillOf: ReadonlyMap<string, string>): Promise<void> {
+  async load(scheduleIds: ScheduleId[], backfillOf: ReadonlyMap<JobId, string>): Promise<void> {
     const cursor = await this.#parts.store.changeCursor()
     for (let index = 0; index < scheduleIds.length; index += JOBS_AT_ONCE) {
       const some = scheduleIds.slice(index, index + JOBS_AT_ONCE)
@@ -59,7 +59,7 @@ export class LiveJobs {
     this.#unsubscribe()
   }
 
-  add(scheduleId: string, { nominalMs, backfillId, jobIds }: Omit<Tracked, 'jobIds'> & { jobIds: JobId[] }): void {
+  add(scheduleId: ScheduleId, { nominalMs, backfillId, jobIds }: Omit<Tracked, 'jobIds'> & { jobIds: JobId[] }): void {
     if (jobIds.length === 0) return
     if (this.#scheduleOf.size === 0) this.#cursor = null
     const tracked = this.#bySchedule.get(scheduleId) ?? []
@@ -71,31 +71,31 @@ export class LiveJobs {
   }
 
   /** As far as is known: those that ended a moment ago may still be told. */
-  hasAny(scheduleId: string): boolean {
+  hasAny(scheduleId: ScheduleId): boolean {
     return this.#bySchedule.has(scheduleId)
   }
 
   /** By the clock or by hand (null), or of one backfill; oldest first. */
-  firingsOf(scheduleId: string, backfillId: string | null = null): LiveFiring[] {
+  firingsOf(scheduleId: ScheduleId, backfillId: string | null = null): LiveFiring[] {
     return (this.#bySchedule.get(scheduleId) ?? [])
       .filter((tracked) => tracked.backfillId === backfillId)
       .map(({ nominalMs, jobIds }) => ({ nominalMs, jobIds: [...jobIds] }))
   }
 
   /** As firingsOf, but as the store has it at this moment. */
-  async readFirings(scheduleId: string): Promise<LiveFiring[]> {
+  async readFirings(scheduleId: ScheduleId): Promise<LiveFiring[]> {
     if (this.firingsOf(scheduleId).length === 0) return []
     await this.#read(scheduleId, new Map())
     return this.firingsOf(scheduleId)
   }
 
-  forget(scheduleId: string): void {
+  forget(scheduleId: ScheduleId): void {
     for (const { jobIds } of this.#bySchedule.get(scheduleId) ?? [])
       for (const id of jobIds) this.#scheduleOf.delete(id)
     this.#bySchedule.delete(scheduleId)
   }
 
-  async #read(scheduleId: string, backfillOf: ReadonlyMap<string, string>): Promise<void> {
+  async #read(scheduleId: ScheduleId, backfillOf: ReadonlyMap<JobId, string>): Promise<void> {
     const jobs = await this.#parts.store.listLiveJobsOf(scheduleId)
     const known = new Map(
       (this.#bySchedule.get(scheduleId) ?? []).flatMap((one) => [...one.jobIds].map((id) => [id, one]))
@@ -139,7 +139,7 @@ export class LiveJobs {
     if (hasMissed || this.#fresh.length > 0) this.#scanSoon()
   }
 
-  async #findEnded(): Promise<Set<string>> {
+  async #findEnded(): Promise<Set<ScheduleId>> {
     const { store } = this.#parts
     const fresh = this.#fresh
     this.#fresh = []
@@ -149,11 +149,12 @@ export class LiveJobs {
       const { changes, cursor, reset } = await store.listChanges(from, CHANGES_AT_ONCE)
       this.#cursor = from = cursor
       const areAll = reset || changes.some(({ noun }) => noun === 'jobs')
-      for (const id of areAll ? this.#scheduleOf.keys() : changes.map((change) => change.id)) wanted.add(id)
+      const told = changes.flatMap((change) => (change.noun === 'job' ? [change.id] : []))
+      for (const id of areAll ? this.#scheduleOf.keys() : told) wanted.add(id)
       if (changes.length < CHANGES_AT_ONCE) break
     }
     const ids = [...wanted].filter((id) => this.#scheduleOf.has(id))
-    const schedules = new Set<string>()
+    const schedules = new Set<ScheduleId>()
     for (let index = 0; index < ids.length; index += JOBS_AT_ONCE) {
       for (const { id, status } of await store.getJobs(ids.slice(index, index + JOBS_AT_ONCE))) {
         const scheduleId = this.#scheduleOf.get(id)
@@ -165,7 +166,7 @@ export class LiveJobs {
     return schedules
   }
 
-  #drop(scheduleId: string, jobId: JobId): void {
+  #drop(scheduleId: ScheduleId, jobId: JobId): void {
     this.#scheduleOf.delete(jobId)
     const tracked = this.#bySchedule.get(scheduleId) ?? []
     for (const one of tracked) one.jobIds.delete(jobId)

@@ -1,4 +1,4 @@
-import type { Firing, RunItem, RunTemplate } from '../../shared/contract/index.ts'
+import type { Firing, JobId, RunItem, RunTemplate, ScheduleId } from '../../shared/contract/index.ts'
 import type { NewFiring, NewJob, StoredSchedule } from '../store/records.ts'
 import type { Moments } from './moments.ts'
 import { expandTemplates, needsPrevious } from './template.ts'
@@ -7,7 +7,7 @@ import { expandTemplates, needsPrevious } from './template.ts'
 export interface JobMaker {
   prepare(
     items: RunItem[],
-    origin: { source: 'schedule'; scheduled: { scheduleId: string; nominalMs: number } }
+    origin: { source: 'schedule'; scheduled: { scheduleId: ScheduleId; nominalMs: number } }
   ): Promise<NewJob[]>
   /** Its sealed values as they were given. */
   openTemplate(template: RunTemplate): Promise<RunTemplate>
@@ -16,7 +16,7 @@ export interface JobMaker {
 export type AskedFiring = Pick<Firing, 'nominalMs' | 'origin' | 'reason' | 'text'> & {
   backfillId: string | null
   /** Jobs that its own wait for. */
-  after: string[]
+  after: JobId[]
   doneUntilMs: number | null
 }
 

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { nextOccurrence, occurrencesOf } from '../../shared/calendar/index.ts'
-import type { ScheduleTiming } from '../../shared/contract/index.ts'
+import type { ScheduleId, ScheduleTiming } from '../../shared/contract/index.ts'
 
 /** One moment of a schedule as the ticker sees it. */
 export interface Moment {
@@ -66,7 +66,7 @@ export class Moments {
 }
 
 /** By how much a schedule fires later than its rule says: 0 up to its jitter, constant, spread evenly. */
-export function jitterOf(scheduleId: string, jitterSeconds: number): number {
+export function jitterOf(scheduleId: ScheduleId, jitterSeconds: number): number {
   if (jitterSeconds === 0) return 0
   const share = createHash('sha256').update(scheduleId).digest().readUInt32BE() / 2 ** 32
   return Math.floor(share * (jitterSeconds * 1_000 + 1))

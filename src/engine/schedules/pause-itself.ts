@@ -1,3 +1,4 @@
+import type { ScheduleId } from '../../shared/contract/index.ts'
 import { isScrapdeckError } from '../../shared/errors.ts'
 import type { Clock } from '../runtime/clock.ts'
 import type { StoredSchedule } from '../store/records.ts'
@@ -17,7 +18,7 @@ interface PausingParts {
 /** Pauses a schedule that is over, or failed too often. Returns it as stored then; null: gone, or ever changing. */
 export async function pauseItself(
   { store, clock, onPaused }: PausingParts,
-  scheduleId: string,
+  scheduleId: ScheduleId,
   why: { pausedBy: PausedBy; pauseNote: string }
 ): Promise<StoredSchedule | null> {
   for (let tries = 0; tries < PAUSE_TRIES; tries += 1) {

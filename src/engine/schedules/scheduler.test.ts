@@ -1,5 +1,6 @@
 import { describe, expect } from 'vitest'
 import { ScrapdeckError } from '../../shared/errors.ts'
+import { aProjectName, aScheduleId } from '../../shared/testing/ids.ts'
 import { every, it, START_MS } from './testing/schedule-fixtures.ts'
 
 const MINUTE_MS = 60_000
@@ -8,7 +9,7 @@ const HOUR_MS = 3_600_000
 describe('a schedule whose time comes', () => {
   it('fires at its moment, with the nominal time in its job, and again at the next', async ({ world }) => {
     const id = await world.add({ rules: [{ kind: 'cron', expression: '5 * * * *' }], overlap: 'allow' })
-    expect(world.scheduler.nextOf(id)).toEqual({
+    expect(world.scheduler.nextOf(aScheduleId(id))).toEqual({
       nextAtMs: START_MS + 5 * MINUTE_MS,
       nextNominalMs: START_MS + 5 * MINUTE_MS
     })
@@ -48,7 +49,7 @@ describe('a schedule whose time comes', () => {
       jobs: [
         {
           ...{
-            project: 'shop',
+            project: aProjectName('shop'),
             version: null,
             secretNames: ['token'],
             limits: null,
@@ -132,11 +133,11 @@ describe('a schedule whose time comes', () => {
     const second = world.another()
     await second.start()
     const id = await world.add({ rules: every(60), overlap: 'allow' })
-    await second.refresh(id)
+    await second.refresh(aScheduleId(id))
     await world.clock.advanceBy(10 * MINUTE_MS)
     expect(await world.told(id)).toHaveLength(10)
-    expect(await world.store.listLiveJobsOf(id)).toHaveLength(10)
-    expect((await world.store.getSchedules([id]))[0]!.runCount).toBe(10)
+    expect(await world.store.listLiveJobsOf(aScheduleId(id))).toHaveLength(10)
+    expect((await world.store.getSchedules([aScheduleId(id)]))[0]!.runCount).toBe(10)
   })
 })
 
@@ -222,7 +223,7 @@ describe('a moment that comes while an earlier run is live', () => {
     const id = await world.add({ rules: every(3_600), overlap: 'queue_one' })
     await world.clock.advanceBy(3 * HOUR_MS)
     expect(await world.told(id)).toEqual(['13:00 fired on_time', '14:00 fired buffered', '15:00 skipped overlap'])
-    const [first, second] = await world.store.listLiveJobsOf(id)
+    const [first, second] = await world.store.listLiveJobsOf(aScheduleId(id))
     expect([first!.hold, second!.hold]).toEqual([null, 'dependency'])
     await world.endJob(first!.id)
     expect((await world.store.getJob(second!.id))!.hold).toBe(null)
@@ -235,9 +236,9 @@ describe('a moment that comes while an earlier run is live', () => {
     await world.clock.advanceBy(2 * HOUR_MS)
     await world.restartAfter(0)
     await world.clock.advanceBy(HOUR_MS)
-    const holds = async () => (await world.store.listLiveJobsOf(id)).map(({ hold }) => hold)
+    const holds = async () => (await world.store.listLiveJobsOf(aScheduleId(id))).map(({ hold }) => hold)
     expect(await holds()).toEqual([null, 'dependency', 'dependency'])
-    const [first] = await world.store.listLiveJobsOf(id)
+    const [first] = await world.store.listLiveJobsOf(aScheduleId(id))
     await world.endJob(first!.id, 'failed')
     expect(await holds()).toEqual([null, 'dependency'])
   })
@@ -245,20 +246,20 @@ describe('a moment that comes while an earlier run is live', () => {
   it('cancels it and starts when it is over', async ({ world }) => {
     const id = await world.add({ rules: every(3_600), overlap: 'cancel_running' })
     await world.clock.advanceBy(HOUR_MS)
-    const [first] = await world.store.listLiveJobsOf(id)
+    const [first] = await world.store.listLiveJobsOf(aScheduleId(id))
     await world.clock.advanceBy(HOUR_MS)
     expect(world.cancelled).toEqual([first!.id])
     expect(await world.told(id)).toEqual(['13:00 fired on_time', '14:00 fired on_time'])
-    const live = await world.store.listLiveJobsOf(id)
+    const live = await world.store.listLiveJobsOf(aScheduleId(id))
     expect(live.map(({ nominalMs, hold }) => [nominalMs, hold])).toEqual([[START_MS + 2 * HOUR_MS, null]])
   })
 
   it('counts no run of a backfill', async ({ world }) => {
     const id = await world.add({ rules: every(3_600), overlap: 'skip' })
-    await world.scheduler.backfill(id, {
+    await world.scheduler.backfill(aScheduleId(id), {
       ...{ fromMs: START_MS, untilMs: START_MS, order: 'oldest_first', concurrency: 1 }
     })
-    expect(await world.store.listLiveJobsOf(id)).toHaveLength(1)
+    expect(await world.store.listLiveJobsOf(aScheduleId(id))).toHaveLength(1)
     await world.restartAfter(0)
     await world.clock.advanceBy(HOUR_MS)
     expect((await world.told(id)).at(-1)).toBe('13:00 fired on_time')
@@ -270,9 +271,9 @@ describe('a schedule that ends', () => {
     const id = await world.add({ rules: every(60), maxRuns: 2, overlap: 'allow' })
     await world.clock.advanceBy(10 * MINUTE_MS)
     expect(await world.told(id)).toEqual(['12:01 fired on_time', '12:02 fired on_time'])
-    const [stored] = await world.store.getSchedules([id])
+    const [stored] = await world.store.getSchedules([aScheduleId(id)])
     expect(stored).toMatchObject({ paused: true, pausedBy: 'max_runs', runCount: 2, revision: 2 })
-    expect(world.scheduler.nextOf(id)).toBe(null)
+    expect(world.scheduler.nextOf(aScheduleId(id))).toBe(null)
   })
 
   it('catches up no more than the runs it has left', async ({ world }) => {
@@ -286,7 +287,7 @@ describe('a schedule that ends', () => {
     const id = await world.add({ rules: [{ kind: 'once', atMs: START_MS + MINUTE_MS }] })
     await world.clock.advanceBy(2 * MINUTE_MS)
     expect(await world.told(id)).toEqual(['12:01 fired on_time'])
-    expect((await world.store.getSchedules([id]))[0]).toMatchObject({ paused: true, pausedBy: 'end' })
+    expect((await world.store.getSchedules([aScheduleId(id)]))[0]).toMatchObject({ paused: true, pausedBy: 'end' })
   })
 
   it('is paused when it failed so often in a row, and begins anew when it is resumed', async ({ world }) => {
@@ -297,7 +298,7 @@ describe('a schedule that ends', () => {
         await world.endAll(id, result)
       }
     }
-    const stored = async () => (await world.store.getSchedules([id]))[0]!
+    const stored = async () => (await world.store.getSchedules([aScheduleId(id)]))[0]!
     await world.clock.advanceBy(1_000)
     await runs('failed', 'succeeded', 'failed')
     expect(await stored()).toMatchObject({ paused: false, failuresInARow: 1, revision: 1 })
@@ -317,14 +318,14 @@ describe('a schedule that ends', () => {
       await world.clock.advanceBy(HOUR_MS)
       await world.endAll(id, 'failed')
     }
-    const stored = async () => (await world.store.getSchedules([id]))[0]!
+    const stored = async () => (await world.store.getSchedules([aScheduleId(id)]))[0]!
     expect(await stored()).toMatchObject({ paused: true, pausedBy: 'failures', failuresInARow: 2 })
     world.clock.jumpWallBy(-3 * HOUR_MS)
     await world.change(id, (before) => ({ ...before, paused: false, pausedBy: null, failuresInARow: 0 }))
-    await world.scheduler.runNow(id)
+    await world.scheduler.runNow(aScheduleId(id))
     await world.endAll(id, 'failed')
     expect(await stored()).toMatchObject({ paused: false, failuresInARow: 1 })
-    await world.scheduler.runNow(id)
+    await world.scheduler.runNow(aScheduleId(id))
     await world.endAll(id, 'failed')
     expect(await stored()).toMatchObject({ paused: true, pausedBy: 'failures', failuresInARow: 2 })
   })
@@ -333,11 +334,11 @@ describe('a schedule that ends', () => {
     const id = await world.add({ rules: every(3_600), pauseAfterFailures: 1 })
     await world.clock.advanceBy(HOUR_MS)
     await world.endAll(id, 'failed')
-    const stored = async () => (await world.store.getSchedules([id]))[0]!
+    const stored = async () => (await world.store.getSchedules([aScheduleId(id)]))[0]!
     expect(await stored()).toMatchObject({ paused: true, failuresInARow: 1 })
     await world.restartAfter(0)
     expect(await stored()).toMatchObject({ paused: true, failuresInARow: 1 })
-    await world.scheduler.runNow(id)
+    await world.scheduler.runNow(aScheduleId(id))
     await world.endAll(id, 'succeeded')
     expect(await stored()).toMatchObject({ paused: true, failuresInARow: 1 })
   })
@@ -348,7 +349,7 @@ describe('a schedule that ends', () => {
     await world.scheduler.stop()
     await world.endAll(id, 'failed')
     await world.restartAfter(0)
-    expect((await world.store.getSchedules([id]))[0]).toMatchObject({ paused: true, pausedBy: 'failures' })
+    expect((await world.store.getSchedules([aScheduleId(id)]))[0]).toMatchObject({ paused: true, pausedBy: 'failures' })
   })
 
   it('counts a moment that could make no job as failed', async ({ world }) => {
@@ -358,7 +359,7 @@ describe('a schedule that ends', () => {
     expect(await world.told(id)).toEqual([
       ...['13:00 failed refused', '14:00 failed refused', '16:00 skipped paused ×2']
     ])
-    expect((await world.store.getSchedules([id]))[0]).toMatchObject({ paused: true, pausedBy: 'failures' })
+    expect((await world.store.getSchedules([aScheduleId(id)]))[0]).toMatchObject({ paused: true, pausedBy: 'failures' })
   })
 })
 
@@ -385,21 +386,21 @@ describe('a schedule that somebody touches', () => {
 
   it('and removed fires no more', async ({ world }) => {
     const id = await world.add({ rules: every(3_600) })
-    await world.store.deleteSchedules([id])
-    await world.scheduler.refresh(id)
+    await world.store.deleteSchedules([aScheduleId(id)])
+    await world.scheduler.refresh(aScheduleId(id))
     await world.clock.advanceBy(2 * HOUR_MS)
-    expect(await world.store.listLiveJobsOf(id)).toEqual([])
-    await expect(world.scheduler.runNow(id)).rejects.toMatchObject({ code: 'SCHEDULE_NOT_FOUND' })
+    expect(await world.store.listLiveJobsOf(aScheduleId(id))).toEqual([])
+    await expect(world.scheduler.runNow(aScheduleId(id))).rejects.toMatchObject({ code: 'SCHEDULE_NOT_FOUND' })
   })
 
   it('runs now, also while it is paused or running, and keeps its times', async ({ world }) => {
     const id = await world.add({ rules: every(3_600) }, { paused: true, pausedBy: 'operator' })
-    const firing = await world.scheduler.runNow(id)
+    const firing = await world.scheduler.runNow(aScheduleId(id))
     expect(firing).toMatchObject({ origin: 'manual', state: 'fired', reason: 'run_now', nominalMs: START_MS })
-    await world.scheduler.runNow(id)
-    expect(await world.store.listLiveJobsOf(id)).toHaveLength(2)
+    await world.scheduler.runNow(aScheduleId(id))
+    expect(await world.store.listLiveJobsOf(aScheduleId(id))).toHaveLength(2)
     world.refusal = new ScrapdeckError('SPIDER_NOT_FOUND', 'There is no spider prices')
-    await expect(world.scheduler.runNow(id)).rejects.toMatchObject({ code: 'SPIDER_NOT_FOUND' })
+    await expect(world.scheduler.runNow(aScheduleId(id))).rejects.toMatchObject({ code: 'SPIDER_NOT_FOUND' })
   })
 
   it('leaves no timer behind when it stops', async ({ world }) => {
@@ -415,7 +416,7 @@ describe('a schedule that somebody touches', () => {
     await world.clock.advanceBy(MINUTE_MS)
     const rules = [{ kind: 'cron' as const, expression: '30 2 * * *' }]
     const id = await world.add({ zone: 'Europe/Berlin', rules, gap: 'skip', overlap: 'allow' })
-    expect(world.scheduler.nextOf(id)!.nextNominalMs).toBe(Date.parse('2027-03-29T00:30:00Z'))
+    expect(world.scheduler.nextOf(aScheduleId(id))!.nextNominalMs).toBe(Date.parse('2027-03-29T00:30:00Z'))
     await world.clock.advanceBy(48 * HOUR_MS)
     expect(await world.told(id)).toEqual(['01:00 skipped gap', '00:30 fired on_time'])
   })

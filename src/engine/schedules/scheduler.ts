@@ -1,5 +1,5 @@
 import pLimit from 'p-limit'
-import type { JobId } from '../../shared/contract/index.ts'
+import type { JobId, ScheduleId } from '../../shared/contract/index.ts'
 import { problemOfTiming } from '../../shared/calendar/index.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
 import { type Clock, type Timer, Timers } from '../runtime/clock.ts'
@@ -89,7 +89,7 @@ export class Scheduler {
     this.#timers = new Timers(clock)
     this.#watch = new ClockWatch(clock, logger)
     this.#giveWay = parts.giveWay ?? (() => new Promise((resolve) => setImmediate(resolve)))
-    const onEnded = (scheduleIds: Set<string>) =>
+    const onEnded = (scheduleIds: Set<ScheduleId>) =>
       void this.#inLine(() => this.#applyEnds(scheduleIds)).catch((error: unknown) =>
         this.#report({ error }, 'applying ended jobs to their schedules failed')
       )
@@ -129,7 +129,7 @@ export class Scheduler {
    * paused now, as paused. Resumed it counts from then on; where new timing counts from, the change has set as
    * `doneUntilMs`.
    */
-  refresh(scheduleId: string): Promise<void> {
+  refresh(scheduleId: ScheduleId): Promise<void> {
     return this.#inLine(async () => {
       const [stored] = await this.#parts.store.getSchedules([scheduleId])
       const before = this.#states.get(scheduleId)
@@ -152,7 +152,7 @@ export class Scheduler {
   }
 
   /** Writes the rows of what passed while it was paused, so that the pause may end. Rejects where that fails. */
-  writePaused(scheduleId: string): Promise<void> {
+  writePaused(scheduleId: ScheduleId): Promise<void> {
     return this.#inLine(async () => {
       const state = this.#states.get(scheduleId)
       if (state === undefined) return
@@ -169,7 +169,7 @@ export class Scheduler {
   }
 
   /** Whether it is paused or runs: somebody wants it now. Rejects as prepareJobs does. */
-  runNow(scheduleId: string): Promise<StoredFiring> {
+  runNow(scheduleId: ScheduleId): Promise<StoredFiring> {
     return this.#inLine(async () => {
       const state = this.#stateOf(scheduleId)
       const nowMs = this.#parts.clock.nowMs()
@@ -185,11 +185,11 @@ export class Scheduler {
   }
 
   /** What a backfill would do; `moments` are those without a job. */
-  planBackfill(scheduleId: string, span: { fromMs: number; untilMs: number }) {
+  planBackfill(scheduleId: ScheduleId, span: { fromMs: number; untilMs: number }) {
     return this.#inLine(() => this.#backfills.plan(this.#stateOf(scheduleId), span))
   }
 
-  backfill(scheduleId: string, order: BackfillOrder) {
+  backfill(scheduleId: ScheduleId, order: BackfillOrder) {
     return this.#inLine(async () => {
       const state = this.#stateOf(scheduleId)
       await this.#backfills.begin(state, order)
@@ -198,7 +198,7 @@ export class Scheduler {
     })
   }
 
-  cancelBackfill(scheduleId: string, cancelJobs: boolean) {
+  cancelBackfill(scheduleId: ScheduleId, cancelJobs: boolean) {
     return this.#inLine(async () => {
       this.#stateOf(scheduleId)
       const jobIds = await this.#backfills.cancel(scheduleId)
@@ -208,19 +208,19 @@ export class Scheduler {
   }
 
   /** The newest backfill of a schedule, with its progress; null: it never had one. */
-  backfillOf(scheduleId: string) {
+  backfillOf(scheduleId: ScheduleId) {
     return this.#backfills.of(scheduleId)
   }
 
   /** When it fires next, with its jitter and without; null: it will not, as things are. */
-  nextOf(scheduleId: string): { nextAtMs: number; nextNominalMs: number } | null {
+  nextOf(scheduleId: ScheduleId): { nextAtMs: number; nextNominalMs: number } | null {
     const state = this.#states.get(scheduleId)
     if (state === undefined || state.stored.paused || state.next === null) return null
     const nextNominalMs = state.next.isLeftOut ? state.moments.nextRun(state.doneUntilMs) : state.next.nominalMs
     return nextNominalMs === null ? null : { nextAtMs: nextNominalMs + state.offsetMs, nextNominalMs }
   }
 
-  #stateOf(scheduleId: string): ScheduleState {
+  #stateOf(scheduleId: ScheduleId): ScheduleState {
     const state = this.#states.get(scheduleId)
     if (state === undefined) throw notFound(scheduleId)
     return state
@@ -269,7 +269,7 @@ export class Scheduler {
     this.#places.put(state)
   }
 
-  #forget(scheduleId: string): void {
+  #forget(scheduleId: ScheduleId): void {
     const state = this.#states.get(scheduleId)
     if (state !== undefined) this.#places.leave(state)
     this.#states.delete(scheduleId)
@@ -413,12 +413,12 @@ export class Scheduler {
     await this.#placeOrEnd(state)
   }
 
-  async #pause(scheduleId: string, pausedBy: PausedBy, pauseNote: string): Promise<void> {
+  async #pause(scheduleId: ScheduleId, pausedBy: PausedBy, pauseNote: string): Promise<void> {
     const stored = await pauseItself(this.#parts, scheduleId, { pausedBy, pauseNote })
     if (stored !== null) await this.#adopt(stored)
   }
 
-  async #applyEnds(scheduleIds: Set<string>): Promise<void> {
+  async #applyEnds(scheduleIds: Set<ScheduleId>): Promise<void> {
     for (const id of scheduleIds) {
       const state = this.#states.get(id)
       if (state === undefined) continue
@@ -427,7 +427,7 @@ export class Scheduler {
     }
   }
 
-  async #countFailuresOf(scheduleId: string): Promise<void> {
+  async #countFailuresOf(scheduleId: ScheduleId): Promise<void> {
     const { store } = this.#parts
     const state = this.#states.get(scheduleId)
     // A pause keeps the count that led to it; whoever ends it begins anew.
@@ -444,7 +444,7 @@ export class Scheduler {
     this.#plan()
   }
 
-  async #stepBackfill(scheduleId: string): Promise<void> {
+  async #stepBackfill(scheduleId: ScheduleId): Promise<void> {
     const state = this.#states.get(scheduleId)
     if (state === undefined) return
     let againInMs = 0
@@ -478,6 +478,6 @@ export class Scheduler {
   }
 }
 
-function notFound(scheduleId: string): ScrapdeckError {
+function notFound(scheduleId: ScheduleId): ScrapdeckError {
   return new ScrapdeckError('SCHEDULE_NOT_FOUND', `There is no schedule ${scheduleId}. Reload the list`)
 }

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { aProjectName } from '../../shared/testing/ids.ts'
 import type { Fleet } from '../nodes/fleet.ts'
 import type { JobLogs } from '../nodes/job-logs.ts'
 import type { Store } from '../store/store.ts'
@@ -38,9 +39,9 @@ describe('the files of this machine', () => {
     if (file?.kind !== 'file') throw new Error('no file')
     expect(file).toMatchObject({ sizeBytes: 10, modifiedAtMs: 1_700_000_000_000 })
     expect(await text(file.read(2, 5))).toBe('234')
-    expect(await files.hasLocal('logs', { project: 'shop', spider: 'quotes', jobid: 'a b' })).toBe(true)
-    expect(await files.hasLocal('logs', { project: 'shop', spider: 'quotes', jobid: 'c' })).toBe(false)
-    expect(await files.hasLocal('items', { project: 'shop', spider: 'quotes', jobid: 'a b' })).toBe(false)
+    expect(await files.hasLocal('logs', { project: aProjectName('shop'), spider: 'quotes', jobid: 'a b' })).toBe(true)
+    expect(await files.hasLocal('logs', { project: aProjectName('shop'), spider: 'quotes', jobid: 'c' })).toBe(false)
+    expect(await files.hasLocal('items', { project: aProjectName('shop'), spider: 'quotes', jobid: 'a b' })).toBe(false)
   })
 
   it('are listed by name, whoever put them there', async () => {

@@ -1,7 +1,7 @@
 import { lstat, readdir, realpath, stat } from 'node:fs/promises'
 import { join, sep } from 'node:path'
 import { Readable } from 'node:stream'
-import type { ProjectName } from '../../shared/contract/index.ts'
+import type { JobId, ProjectName } from '../../shared/contract/index.ts'
 import { LOCAL_NODE_ID } from '../../shared/ids.ts'
 import type { Fleet } from '../nodes/fleet.ts'
 import type { JobLogs } from '../nodes/job-logs.ts'
@@ -46,8 +46,9 @@ export class ScrapydFiles {
     const local = root === null ? null : await openLocal(root, segments)
     if (local?.kind === 'file') return local
     if (!this.#parts.fleet.list().some(({ stored }) => stored.kind === 'scrapyd')) return local
-    if (local === null && segments.length === 3) return this.#openOnNode(tree, segments as [string, string, string])
-    const remote = tree === 'logs' ? await this.#listOnNodes(segments) : []
+    if (local === null && segments.length === 3)
+      return this.#openOnNode(tree, segments as [ProjectName, string, string])
+    const remote = tree === 'logs' ? await this.#listOnNodes(segments as [] | [ProjectName, ...string[]]) : []
     if (local === null && remote.length === 0 && segments.length > 0) return null
     const known = new Set(local?.entries.map(({ name }) => name))
     const entries = [...(local?.entries ?? []), ...remote.filter(({ name }) => !known.has(name))]
@@ -67,7 +68,10 @@ export class ScrapydFiles {
     }
   }
 
-  async #openOnNode(tree: FileTree, [project, spider, file]: [string, string, string]): Promise<ScrapydFile | null> {
+  async #openOnNode(
+    tree: FileTree,
+    [project, spider, file]: [ProjectName, string, string]
+  ): Promise<ScrapydFile | null> {
     if (!file.endsWith(EXTENSIONS[tree])) return null
     const job = await this.#findJob(file.slice(0, -EXTENSIONS[tree].length), project, spider)
     if (job === null) return null
@@ -85,7 +89,7 @@ export class ScrapydFiles {
 
   async #findJob(name: string, project: ProjectName, spider: string): Promise<StoredJob | null> {
     const named = (await this.#parts.store.findJobsByJobid(project, name)).find((job) => job.spider === spider)
-    const job = named ?? (await this.#parts.store.getJob(name))
+    const job = named ?? (await this.#parts.store.getJob(name as JobId))
     return job?.project === project && job.spider === spider ? job : null
   }
 
@@ -103,7 +107,7 @@ export class ScrapydFiles {
   }
 
   /** Projects, then spiders, then logs of runs on other nodes. */
-  async #listOnNodes([project, spider, ...deeper]: string[]): Promise<Entry[]> {
+  async #listOnNodes([project, spider, ...deeper]: [] | [ProjectName, ...string[]]): Promise<Entry[]> {
     const unknown = { sizeBytes: null, modifiedAtMs: null }
     const { catalog, store } = this.#parts
     if (project === undefined) return catalog.names().map((name) => ({ name, isDirectory: true, ...unknown }))

@@ -1,9 +1,12 @@
 import { expect, test } from 'vitest'
+import { aProjectName } from '../../shared/testing/ids.ts'
 import type { Store } from '../store/store.ts'
 import { aNewJob } from '../testing/builders.ts'
 import { createFakeClock } from '../testing/fake-clock.ts'
 import { openTemporaryStore } from '../testing/temporary-store.ts'
 import { ScrapydJobLists } from './scrapyd-jobs.ts'
+
+const SHOP = aProjectName('shop')
 
 /** The store, telling the names of what was read of it. */
 function watched(store: Store): { store: Store; read: string[] } {
@@ -28,20 +31,20 @@ test('while nothing changes the same lists come again, and the store is not aske
   await using opened = await openLists()
   await opened.store.enqueueJobs([aNewJob({ project: 'shop' })])
   const all = await opened.lists.list(null, 100)
-  const ofShop = await opened.lists.list('shop', 100)
+  const ofShop = await opened.lists.list(SHOP, 100)
   opened.read.length = 0
   expect(await opened.lists.list(null, 100)).toBe(all)
-  expect(await opened.lists.list('shop', 100)).toBe(ofShop)
+  expect(await opened.lists.list(SHOP, 100)).toBe(ofShop)
   expect(opened.read).toEqual([])
 })
 
 test('a change is seen by the next question, in the lists and in the counts', async () => {
   await using opened = await openLists()
   await opened.store.enqueueJobs([aNewJob({ id: 'a'.repeat(32) })])
-  await opened.lists.list('shop', 100)
+  await opened.lists.list(SHOP, 100)
   expect(await opened.lists.count(100)).toEqual({ pending: 1, running: 0, finished: 0 })
   await opened.store.enqueueJobs([aNewJob({ id: 'b'.repeat(32) })])
-  const { pending } = await opened.lists.list('shop', 100)
+  const { pending } = await opened.lists.list(SHOP, 100)
   expect(pending.map(({ jobid }) => jobid)).toEqual(['a'.repeat(32), 'b'.repeat(32)])
   expect(await opened.lists.count(100)).toEqual({ pending: 2, running: 0, finished: 0 })
 })

@@ -1,12 +1,13 @@
+import { aNodeId, aProjectName, aVersionName } from '../../shared/testing/ids.ts'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { laneText, parseLane } from './lane.ts'
 
 const lane = fc.record({
-  project: fc.string(),
+  project: fc.string().map(aProjectName),
   spider: fc.string(),
-  version: fc.option(fc.string()),
-  placement: fc.record({ nodeId: fc.option(fc.string()), tags: fc.array(fc.string(), { maxLength: 4 }) })
+  version: fc.option(fc.string().map(aVersionName)),
+  placement: fc.record({ nodeId: fc.option(fc.string().map(aNodeId)), tags: fc.array(fc.string(), { maxLength: 4 }) })
 })
 
 test('the text of a lane tells all of it, whatever characters its names have', () => {

@@ -1,4 +1,4 @@
-import type { Placement, ProjectName, VersionName } from '../../shared/contract/index.ts'
+import type { NodeId, Placement, ProjectName, VersionName } from '../../shared/contract/index.ts'
 
 /** What placement looks at: jobs that are equal in it can stand in one line. */
 export interface Lane {
@@ -15,9 +15,9 @@ export function laneText({ project, spider, version, placement }: Lane): string 
 
 export function parseLane(text: string): Lane {
   const [project, version, nodeId, tags, spider] = JSON.parse(text) as [
-    string,
-    string | null,
-    string | null,
+    ProjectName,
+    VersionName | null,
+    NodeId | null,
     string[],
     string
   ]

@@ -3,6 +3,7 @@ import type {
   Attempt,
   AttemptNumber,
   Backfill,
+  ChainId,
   ChainSettings,
   Delivery,
   Dependency,
@@ -20,10 +21,13 @@ import type {
   RetryPolicy,
   RunLimits,
   Schedule,
+  ScheduleId,
   ScheduleSettings,
   SealedText,
+  SourceId,
   SourceSettings,
-  VersionName
+  VersionName,
+  WebhookId
 } from '../../shared/contract/index.ts'
 
 /** What the Store is given and gives (store.ts): plain data, the same for every implementation. */
@@ -49,7 +53,7 @@ export interface NewJob {
   priority: number
   placement: Placement
   source: Job['source']
-  scheduleId: string | null
+  scheduleId: ScheduleId | null
   nominalMs: number | null
   entry: TimelineEntry
 }
@@ -141,11 +145,11 @@ export interface StoredNode {
   /** It may hold a password. `direct` is not sealed. */
   sealedProxyUrl: SealedText | 'direct' | null
   /** The discovery source that found it; null: added by hand. */
-  sourceId: string | null
+  sourceId: SourceId | null
 }
 
 export interface StoredSchedule {
-  id: string
+  id: ScheduleId
   revision: number
   /** Secret values of its templates are sealed. */
   settings: ScheduleSettings
@@ -220,7 +224,7 @@ export interface StoredLimits {
 export type ToldProblem = Pick<Problem, 'id' | 'title' | 'severity'>
 
 export interface StoredChain {
-  id: string
+  id: ChainId
   /** Secret values of its template are sealed. */
   settings: ChainSettings
   createdAtMs: number
@@ -230,7 +234,7 @@ export interface StoredChain {
 }
 
 export interface DueChain {
-  chainId: string
+  chainId: ChainId
   jobId: JobId
 }
 
@@ -243,7 +247,7 @@ export interface ChainAnswer extends DueChain {
 
 /** Somebody who is told of events: `kind` says by whom, a webhook or a plugin's hooks. */
 export interface NewWebhook {
-  id: string
+  id: WebhookId
   kind: 'webhook' | 'plugin'
   name: string
   url: string
@@ -316,5 +320,15 @@ export interface StoredVersion {
   deployments: Deployment[]
 }
 
-/** `jobs`: more jobs at once than anybody wants to be told of one by one (a bulk); its id says nothing. */
-export type ChangedThing = { noun: 'job' | 'jobs' | 'node' | 'project' | 'schedule'; id: string; cursor: number }
+/** What a change names, by noun. `jobs`: more than anybody wants to be told of one by one (a bulk); its id says nothing. */
+export interface ChangedIds {
+  job: JobId
+  jobs: string
+  node: NodeId
+  project: ProjectName
+  schedule: ScheduleId
+}
+
+export type ChangedThing<Noun extends keyof ChangedIds = keyof ChangedIds> = {
+  [One in Noun]: { noun: One; id: ChangedIds[One]; cursor: number }
+}[Noun]

@@ -1,3 +1,4 @@
+import type { ProjectName } from '../../shared/contract/index.ts'
 import { copyFileSync, existsSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
@@ -8,7 +9,7 @@ export interface ScrapydDatabase {
   /** `spider_queue`, in the order in which Scrapyd would start them. */
   pending: { id: number; priority: number | null; message: string }[]
   /** `finished_jobs`, oldest first. Times are naive local text. */
-  finished: { project: string; spider: string; job: string; startTime: string; endTime: string }[]
+  finished: { project: ProjectName; spider: string; job: string; startTime: string; endTime: string }[]
 }
 
 /** Reads a database of Scrapyd. Throws where the file is not a database. */

@@ -1,6 +1,7 @@
 import type {
   Attempt,
   AttemptNumber,
+  ChainId,
   Deployment,
   Firing,
   JobFacets,
@@ -14,9 +15,12 @@ import type {
   ProjectSettings,
   QueuePlace,
   Schedule,
+  ScheduleId,
   SealedText,
+  SourceId,
   Transition,
-  VersionName
+  VersionName,
+  WebhookId
 } from '../../shared/contract/index.ts'
 import type { TimelineEntry, AttemptChange } from '../job-rules/attempt-change.ts'
 import type {
@@ -208,7 +212,7 @@ export interface VersionStore {
 /** What operators set for projects. */
 export interface ProjectSettingsStore {
   /** What operators set for projects, by name. */
-  listProjectSettings(): Promise<Map<string, ProjectSettings>>
+  listProjectSettings(): Promise<Map<ProjectName, ProjectSettings>>
   putProjectSettings(project: ProjectName, settings: ProjectSettings): Promise<void>
 }
 
@@ -233,7 +237,7 @@ export interface ChangeLog extends ChangeNotifier {
 export interface ScheduleReader {
   /** By name. */
   listSchedules(): Promise<StoredSchedule[]>
-  getSchedules(ids: string[]): Promise<StoredSchedule[]>
+  getSchedules(ids: ScheduleId[]): Promise<StoredSchedule[]>
   /**
    * By name, those after this name and id, whether that schedule still exists or not; `total` counts all that the
    * filter leaves. `text` is a part of the name, or of a project or spider that it runs; `project` and `name` are
@@ -254,11 +258,11 @@ export interface ScheduleStore extends ScheduleReader {
    */
   putSchedule(schedule: StoredSchedule): Promise<void>
   /** With their firings; their jobs stay. Returns those that were there. */
-  deleteSchedules(ids: string[]): Promise<string[]>
+  deleteSchedules(ids: ScheduleId[]): Promise<ScheduleId[]>
   /** What its ended jobs came to. No new revision: it disturbs nobody who edits it. */
-  setFailuresInARow(scheduleId: string, failuresInARow: number): Promise<void>
+  setFailuresInARow(scheduleId: ScheduleId, failuresInARow: number): Promise<void>
   /** Jobs of a schedule that have not ended, oldest first. */
-  listLiveJobsOf(scheduleId: string): Promise<StoredJob[]>
+  listLiveJobsOf(scheduleId: ScheduleId): Promise<StoredJob[]>
 }
 
 /** What became of the moments of schedules. */
@@ -268,16 +272,16 @@ export interface FiringReader {
    * written after its last `putSchedule`, whatever clocks said.
    */
   listFirings(
-    filter: { scheduleId?: string; backfillId?: string; states?: Firing['state'][]; sinceChange?: boolean },
+    filter: { scheduleId?: ScheduleId; backfillId?: string; states?: Firing['state'][]; sinceChange?: boolean },
     page: { before: number | null; limit: number }
   ): Promise<StoredFiring[]>
   /** The newest `limit` of each of these schedules, in the order of the ids, newest first. */
-  listRecentFirings(scheduleIds: string[], limit: number): Promise<StoredFiring[]>
+  listRecentFirings(scheduleIds: ScheduleId[], limit: number): Promise<StoredFiring[]>
   /**
    * Which of these moments have fired already, by the clock or a backfill, and of which that is no longer known: they
    * lie among moments whose rows were pruned. Both ascend.
    */
-  findFired(scheduleId: string, nominalMs: number[]): Promise<{ fired: number[]; forgotten: number[] }>
+  findFired(scheduleId: ScheduleId, nominalMs: number[]): Promise<{ fired: number[]; forgotten: number[] }>
 }
 
 /** Moments of schedules become jobs. */
@@ -307,7 +311,7 @@ export interface ChainStore {
   listChains(): Promise<StoredChain[]>
   /** Adds it or changes what is set; its counts stay. */
   putChain(chain: Pick<StoredChain, 'id' | 'settings' | 'createdAtMs'>): Promise<void>
-  deleteChain(id: string): Promise<boolean>
+  deleteChain(id: ChainId): Promise<boolean>
 }
 
 /** Ends of jobs that chains are to answer. */
@@ -331,7 +335,7 @@ export interface WebhookStore extends WebhookReader {
    */
   putWebhook(webhook: NewWebhook): Promise<void>
   /** Its deliveries go with it. False: there was none. */
-  deleteWebhook(id: string): Promise<boolean>
+  deleteWebhook(id: WebhookId): Promise<boolean>
 }
 
 /** Events that the store does not see by itself. */
@@ -354,11 +358,11 @@ export interface DueDeliveryStore {
 export interface DeliveryStore extends DueDeliveryStore {
   /** Newest first, those before the one with the id `before`. */
   listDeliveries(
-    webhookId: string,
+    webhookId: WebhookId,
     page: { state?: StoredDelivery['state'] | undefined; before: string | null; limit: number }
   ): Promise<StoredDelivery[]>
   /** Ended ones are due again, as if they had never been tried; of no ids all dead ones. Returns how many. */
-  replayDeliveries(webhookId: string, ids: string[], nowMs: number): Promise<number>
+  replayDeliveries(webhookId: WebhookId, ids: string[], nowMs: number): Promise<number>
 }
 
 /** Answers to requests with a key. */
@@ -376,7 +380,7 @@ export interface DiscoveryStore {
   /** Adds or changes it. Its revision must be one above the present one (or 1): CHANGED_MEANWHILE. */
   putSource(source: StoredSource): Promise<void>
   /** False: there was none. */
-  deleteSource(id: string): Promise<boolean>
+  deleteSource(id: SourceId): Promise<boolean>
   listVanishedNodes(): Promise<VanishedNode[]>
   putVanishedNodes(nodes: VanishedNode[]): Promise<void>
   deleteVanishedNodes(nodeIds: NodeId[]): Promise<void>

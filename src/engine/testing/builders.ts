@@ -1,3 +1,4 @@
+import { branded, type Plain } from '../../shared/testing/ids.ts'
 import { ScheduleSettings } from '../../shared/contract/index.ts'
 import type { TimelineEntry } from '../job-rules/attempt-change.ts'
 import {
@@ -22,15 +23,15 @@ function nextMs(): number {
   return START_MS + built
 }
 
-export function entry(text = 'it happened', over: Partial<TimelineEntry> = {}): TimelineEntry {
+export function entry(text = 'it happened', over: Plain<Partial<TimelineEntry>> = {}): TimelineEntry {
   return { atMs: nextMs(), text, evidence: {}, ...over }
 }
 
 /** Ids ascend from one job built to the next. `jobid` follows `id` unless it is given. */
-export function aNewJob(over: Partial<NewJob> = {}): NewJob {
+export function aNewJob(over: Plain<Partial<NewJob>> = {}): NewJob {
   const atMs = nextMs()
   const id = over.id ?? atMs.toString(16).padStart(12, '0').padEnd(32, '0')
-  return {
+  return branded({
     ...PLAIN_JOB,
     id,
     jobid: id,
@@ -39,13 +40,13 @@ export function aNewJob(over: Partial<NewJob> = {}): NewJob {
     source: 'api',
     entry: { atMs, text: 'asked for', evidence: {} },
     ...over
-  }
+  })
 }
 
 /** The start of a job's attempt, the first unless `number` says otherwise, with the jobid that dispatch would choose. */
-export function anAttemptStart(job: { id: string }, over: Partial<AttemptStart> = {}): AttemptStart {
+export function anAttemptStart(job: { id: string }, over: Plain<Partial<AttemptStart>> = {}): AttemptStart {
   const number = over.number ?? 1
-  return {
+  return branded({
     jobId: job.id,
     number,
     jobid: number === 1 ? job.id : `${job.id}-${number}`,
@@ -53,13 +54,13 @@ export function anAttemptStart(job: { id: string }, over: Partial<AttemptStart> 
     version: '1',
     entry: entry('sent'),
     ...over
-  }
+  })
 }
 
-export function aStoredNode(over: Partial<StoredNode> = {}): StoredNode {
+export function aStoredNode(over: Plain<Partial<StoredNode>> = {}): StoredNode {
   const addedAtMs = nextMs()
   const id = over.id ?? `node-${built}`
-  return {
+  return branded({
     id,
     name: id,
     kind: 'scrapyd',
@@ -80,11 +81,11 @@ export function aStoredNode(over: Partial<StoredNode> = {}): StoredNode {
     sealedProxyUrl: null,
     sourceId: null,
     ...over
-  }
+  })
 }
 
-export function aVersion(over: Partial<StoredVersion> = {}): StoredVersion {
-  return {
+export function aVersion(over: Plain<Partial<StoredVersion>> = {}): StoredVersion {
+  return branded({
     project: 'shop',
     version: '1',
     sha256: 'a'.repeat(64),
@@ -93,15 +94,15 @@ export function aVersion(over: Partial<StoredVersion> = {}): StoredVersion {
     createdAtMs: nextMs(),
     deployments: [],
     ...over
-  }
+  })
 }
 
 /** Daily at three in the morning of Berlin, one job; `settings` replaces single ones of them. */
 export function aStoredSchedule(
-  over: Partial<Omit<StoredSchedule, 'settings'>> & { settings?: Partial<ScheduleSettings> } = {}
+  over: Plain<Partial<Omit<StoredSchedule, 'settings'>> & { settings?: Partial<ScheduleSettings> }> = {}
 ): StoredSchedule {
   const atMs = nextMs()
-  return {
+  return branded({
     id: atMs.toString(16).padStart(12, '0').padEnd(32, '5'),
     revision: 1,
     paused: false,
@@ -120,34 +121,34 @@ export function aStoredSchedule(
       jobs: [{ project: 'shop', spiders: ['prices'] }],
       ...over.settings
     })
-  }
+  })
 }
 
 /** Under way. */
-export function aStoredBackfill(over: Partial<StoredBackfill> = {}): StoredBackfill {
-  return {
+export function aStoredBackfill(over: Plain<Partial<StoredBackfill>> = {}): StoredBackfill {
+  return branded({
     ...{ id: 'b'.repeat(32), scheduleId: '5'.repeat(32), revision: 1, state: 'running', total: 5, fired: 0, failed: 0 },
     ...{ fromMs: START_MS - 36_000_000, untilMs: START_MS, order: 'oldest_first', concurrency: 2 },
     ...over
-  }
+  })
 }
 
 /** All is kept but answers whose time is over, as of a time that is later than all others. */
-export function aRetention(over: Partial<Retention> = {}): Retention {
-  return {
+export function aRetention(over: Plain<Partial<Retention>> = {}): Retention {
+  return branded({
     nowMs: 1e15,
     changes: Number.MAX_SAFE_INTEGER,
     deliveries: { deliveredSinceMs: 0, deadSinceMs: 0, newest: Number.MAX_SAFE_INTEGER },
     firings: { newest: Number.MAX_SAFE_INTEGER, sinceMs: 0, except: [] },
     chains: { cancelledSinceMs: 0 },
     ...over
-  }
+  })
 }
 
 /** By the clock and on time, of a moment that no other has. */
-export function aNewFiring(over: Partial<NewFiring> = {}): NewFiring {
+export function aNewFiring(over: Plain<Partial<NewFiring>> = {}): NewFiring {
   const atMs = nextMs()
-  return {
+  return branded({
     scheduleId: '5'.repeat(32),
     nominalMs: atMs,
     origin: 'tick',
@@ -160,5 +161,5 @@ export function aNewFiring(over: Partial<NewFiring> = {}): NewFiring {
     jobs: [],
     doneUntilMs: null,
     ...over
-  }
+  })
 }

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { aJobId, aNodeId, branded } from '../../shared/testing/ids.ts'
 import type { BlobStore } from '../blobs/blob-store.ts'
 import { openFilesystemBlobStore } from '../blobs/filesystem/filesystem-blob-store.ts'
 import type { NewJob } from '../store/records.ts'
@@ -12,7 +13,9 @@ import { openTemporaryStore } from './temporary-store.ts'
 
 export const MINUTE_MS = 60_000
 /** A job that only this node may run. */
-export const onlyOn = (nodeId: string): Pick<NewJob, 'placement'> => ({ placement: { nodeId, tags: [] } })
+export const onlyOn = (nodeId: string): Pick<NewJob, 'placement'> => ({
+  placement: { nodeId: aNodeId(nodeId), tags: [] }
+})
 const NODE = { slots: 2, eggs: ['shop@1'] }
 
 /**
@@ -126,8 +129,8 @@ export class TestedEngine {
   /** A cancel as JobCommands asks for it. */
   async cancel(ids: string[], options: { force: boolean } = { force: false }): Promise<void> {
     const evidence = options.force ? { force: true } : {}
-    await this.#store.askCancel(ids, { atMs: this.#clock.nowMs(), text: 'asked', evidence })
-    this.dispatch.cancel(ids, options)
+    await this.#store.askCancel(branded(ids), { atMs: this.#clock.nowMs(), text: 'asked', evidence })
+    this.dispatch.cancel(branded(ids), options)
   }
 
   job(id: string) {
@@ -140,11 +143,11 @@ export class TestedEngine {
 
   /** What the newest transition of that kind says. */
   async textOf(id: string, kind: string): Promise<string | undefined> {
-    return (await this.#store.listTimeline(id)).findLast((entry) => entry.kind === kind)?.text
+    return (await this.#store.listTimeline(aJobId(id))).findLast((entry) => entry.kind === kind)?.text
   }
 
   /** Result and reason of each attempt. */
   async resultsOf(id: string): Promise<[string | null, string | null][]> {
-    return (await this.#store.listAttempts(id)).map(({ result, reason }) => [result, reason])
+    return (await this.#store.listAttempts(aJobId(id))).map(({ result, reason }) => [result, reason])
   }
 }

@@ -1,5 +1,6 @@
 import type { RunLimits } from '../../shared/contract/index.ts'
 import { CANCEL_WAITS_MS, type CancelWaitsMs } from '../../shared/run-limits.ts'
+import { aJobId, aVersionName } from '../../shared/testing/ids.ts'
 import { Dispatch } from '../dispatch/dispatch.ts'
 import { LiveAttempts } from '../dispatch/live-attempts.ts'
 import type { EggState } from '../dispatch/decide/place.ts'
@@ -54,7 +55,7 @@ export async function startDispatch(parts: {
     clock,
     // What our own code does wrong must not hide in a log that nobody reads.
     logger: { ...silentLogger, error: (facts, text) => console.error(text, facts) },
-    catalog: { versionToRun: (_project, version) => version ?? '1' },
+    catalog: { versionToRun: (_project, version) => aVersionName(version ?? '1') },
     projects: {
       settingsOf: () => ({ limits: parts.projectLimits ?? null })
     },
@@ -91,10 +92,10 @@ export async function startDispatch(parts: {
       return jobs.map(({ id }) => id)
     },
     async job(id) {
-      return (await store.getJob(id))!
+      return (await store.getJob(aJobId(id)))!
     },
     async kinds(id) {
-      return (await store.listTimeline(id)).map(({ kind }) => kind)
+      return (await store.listTimeline(aJobId(id))).map(({ kind }) => kind)
     },
     async crash() {
       await dispatch.stop()

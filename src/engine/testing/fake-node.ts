@@ -1,3 +1,4 @@
+import type { ProjectName, VersionName } from '../../shared/contract/index.ts'
 import {
   NodeError,
   type EggTarget,
@@ -138,14 +139,16 @@ export class FakeNode implements NodeClient, EggTarget {
     return { wasState: run !== undefined ? ('running' as const) : wasPending ? ('pending' as const) : null }
   }
 
-  async listProjects() {
+  async listProjects(): Promise<ProjectName[]> {
     this.#answer()
-    return [...new Set([...this.eggs].map((egg) => egg.split('@')[0]!))]
+    return [...new Set([...this.eggs].map((egg) => egg.split('@')[0] as ProjectName))]
   }
 
-  async listVersions(project: string) {
+  async listVersions(project: string): Promise<VersionName[]> {
     this.#answer()
-    return [...this.eggs].filter((egg) => egg.startsWith(`${project}@`)).map((egg) => egg.slice(project.length + 1))
+    return [...this.eggs]
+      .filter((egg) => egg.startsWith(`${project}@`))
+      .map((egg) => egg.slice(project.length + 1) as VersionName)
   }
 
   async listSpiders() {

@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { aWebhookId } from '../../shared/testing/ids.ts'
 import { silentLogger } from '../runtime/logger.ts'
 import type { NewWebhook, StoredDelivery } from '../store/records.ts'
 import { aNewJob } from '../testing/builders.ts'
@@ -33,7 +34,14 @@ function open(store: DelivererParts['store'] = temporary.store): Deliverer {
 
 async function putWebhook(id = OURS, over: Partial<NewWebhook> = {}): Promise<void> {
   await temporary.store.putWebhook({
-    ...{ id, kind: 'webhook', name: id, url: 'https://example.org/', events: ['job.queued'], project: null },
+    ...{
+      id: aWebhookId(id),
+      kind: 'webhook',
+      name: id,
+      url: 'https://example.org/',
+      events: ['job.queued'],
+      project: null
+    },
     ...{ enabled: true, createdAtMs: 1, sealedSecret: null, sealedOldSecret: null, oldSecretUntilMs: null },
     ...over
   })
@@ -137,8 +145,8 @@ describe('the deliverer', () => {
     expect(told.length).toBe(11)
     expect(await webhook()).toMatchObject({ waiting: 0, dead: 1, problem: '500' })
     answer = () => GOOD
-    await temporary.store.replayDeliveries(OURS, [], clock.nowMs())
-    deliverer.forgetFailures(OURS)
+    await temporary.store.replayDeliveries(aWebhookId(OURS), [], clock.nowMs())
+    deliverer.forgetFailures(aWebhookId(OURS))
     await clock.advanceBy(1_000)
     expect(await webhook()).toMatchObject({ waiting: 0, dead: 0, problem: null })
     expect(told.at(-1)!.id).toBe(told[0]!.id)
@@ -179,7 +187,9 @@ describe('the deliverer', () => {
     await enqueue(10)
     for (let turn = 0; turn < 100 && told.length < 10; turn += 1) await clock.advanceBy(50)
     expect([most, told.length]).toEqual([1, 10])
-    const order = (await temporary.store.listDeliveries(plugin, { before: null, limit: 20 })).map(({ id }) => id)
+    const order = (await temporary.store.listDeliveries(aWebhookId(plugin), { before: null, limit: 20 })).map(
+      ({ id }) => id
+    )
     expect(told.map(({ id }) => id)).toEqual(order.reverse())
   })
 

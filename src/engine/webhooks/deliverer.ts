@@ -1,3 +1,4 @@
+import type { WebhookId } from '../../shared/contract/index.ts'
 import { EventEmitter } from 'node:events'
 import type { Clock, Timer } from '../runtime/clock.ts'
 import type { Logger } from '../runtime/logger.ts'
@@ -74,7 +75,7 @@ export class Deliverer {
   }
 
   /** It may have been mended: it is asked at once. */
-  forgetFailures(id: string): void {
+  forgetFailures(id: WebhookId): void {
     const pace = this.#paces.get(id)
     if (pace !== undefined) Object.assign(pace, { failuresInARow: 0, pausedUntilMs: 0 })
     this.wake()
@@ -191,7 +192,7 @@ export class Deliverer {
     pace.pausedUntilMs = this.#parts.clock.monotonicMs() + pauseMs
   }
 
-  #paceOf(id: string): Pace {
+  #paceOf(id: WebhookId): Pace {
     const known = this.#paces.get(id)
     if (known !== undefined) return known
     const fresh: Pace = { inFlight: new Set(), failuresInARow: 0, pausedUntilMs: 0 }

@@ -1,3 +1,4 @@
+import type { NodeId } from '../../shared/contract/index.ts'
 import { join } from 'node:path'
 import { CANCEL_WAITS_MS, type CancelWaitsMs } from '../../shared/run-limits.ts'
 import { DiscoveryCommands } from '../commands/discovery-commands.ts'
@@ -269,7 +270,7 @@ function openDoors(options: EngineOptions, below: WithHealth, opened: AsyncDispo
     python: () => local.python(),
     environments,
     waiting,
-    findNode(id: string) {
+    findNode(id: NodeId) {
       const node = fleet.get(id)
       return node === undefined ? null : describe(node)
     }

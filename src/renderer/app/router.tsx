@@ -1,3 +1,4 @@
+import type { JobId } from '../../shared/contract/index.ts'
 import {
   createRootRoute,
   createRoute,
@@ -43,7 +44,7 @@ const job = createRoute({
   getParentRoute: () => root,
   path: '/job/$id',
   beforeLoad: ({ params }) => {
-    throw redirect({ to: '/jobs', search: { job: params.id } })
+    throw redirect({ to: '/jobs', search: { job: params.id as JobId } })
   }
 })
 

@@ -2,8 +2,16 @@
  * What each screen keeps in its address. Anything may stand in an address, so every value is
  * checked and what does not fit is left out. Features read it with `getRouteApi('/jobs').useSearch()`.
  */
-import { JOB_ID_PATTERN, NODE_ID_PATTERN } from '../../shared/ids.ts'
-import type { JobStatus } from '../../shared/contract/index.ts'
+import { JOB_ID_PATTERN, NODE_ID_PATTERN, RANDOM_ID_PATTERN } from '../../shared/id-patterns.ts'
+import type {
+  ChainId,
+  JobId,
+  JobStatus,
+  NodeId,
+  ProjectName,
+  ScheduleId,
+  VersionName
+} from '../../shared/contract/index.ts'
 
 export const JOB_STATUSES: readonly JobStatus[] = [
   'queued',
@@ -19,7 +27,6 @@ export const JOB_STATUSES: readonly JobStatus[] = [
 export const LOAD_HOURS = [6, 24, 72, 168] as const
 
 const DAY_PATTERN = /^\d{4}-\d\d-\d\d$/
-const SCHEDULE_ID_PATTERN = /^[0-9a-f]{32}$/
 const ENVIRONMENT_ID_PATTERN = /^[a-z0-9-]{1,64}$/
 
 type Raw = Record<string, unknown>
@@ -27,40 +34,40 @@ type Raw = Record<string, unknown>
 export type JobsSearch = Partial<ReturnType<typeof parseJobsSearch>>
 export const parseJobsSearch = (raw: Raw) => ({
   status: listOf(raw['status'], (value): value is JobStatus => JOB_STATUSES.includes(value as JobStatus)),
-  project: textOf(raw['project']),
+  project: textOf<ProjectName>(raw['project']),
   spider: textOf(raw['spider']),
-  node: textOf(raw['node'], NODE_ID_PATTERN),
+  node: textOf<NodeId>(raw['node'], NODE_ID_PATTERN),
   text: textOf(raw['text']),
   /** Hours back from now. */
   sinceHours: Number(raw['sinceHours']) > 0 ? Number(raw['sinceHours']) : undefined,
   /** The job whose detail is open. */
-  job: textOf(raw['job'], JOB_ID_PATTERN),
+  job: textOf<JobId>(raw['job'], JOB_ID_PATTERN),
   /** The tab of the detail. */
   tab: textOf(raw['tab']),
   /** Only what this schedule made. */
-  schedule: textOf(raw['schedule'], SCHEDULE_ID_PATTERN)
+  schedule: textOf<ScheduleId>(raw['schedule'], RANDOM_ID_PATTERN)
 })
 
 export const parseSchedulesSearch = (raw: Raw) => ({
   /** The schedule whose detail is open. */
-  schedule: textOf(raw['schedule'], SCHEDULE_ID_PATTERN),
+  schedule: textOf<ScheduleId>(raw['schedule'], RANDOM_ID_PATTERN),
   /** The editor is open: with this schedule, or with a new one (`new`). */
   edit: textOf(raw['edit'], /^([0-9a-f]{32}|new)$/),
   /** The filter of the table. */
   text: textOf(raw['text']),
-  project: textOf(raw['project'])
+  project: textOf<ProjectName>(raw['project'])
 })
 
 export const parseProjectsSearch = (raw: Raw) => ({
-  project: textOf(raw['project']),
-  version: textOf(raw['version']),
+  project: textOf<ProjectName>(raw['project']),
+  version: textOf<VersionName>(raw['version']),
   /** The log of its environment is open. */
   log: flagOf(raw['log'])
 })
 
 export const parseNodesSearch = (raw: Raw) => ({
   /** The node whose detail is open. */
-  node: textOf(raw['node'], NODE_ID_PATTERN),
+  node: textOf<NodeId>(raw['node'], NODE_ID_PATTERN),
   /** The Add dialog is open. */
   add: flagOf(raw['add']),
   /** The environment whose log is open. */
@@ -72,9 +79,9 @@ export const parseNodesSearch = (raw: Raw) => ({
 export type LogsSearch = Partial<ReturnType<typeof parseLogsSearch>>
 export const parseLogsSearch = (raw: Raw) => ({
   /** Open tabs, by job id. */
-  jobs: listOf(raw['jobs'], (value): value is string => typeof value === 'string' && JOB_ID_PATTERN.test(value)),
+  jobs: listOf(raw['jobs'], (value): value is JobId => textOf(value, JOB_ID_PATTERN) !== undefined),
   /** The tab in front. */
-  job: textOf(raw['job'], JOB_ID_PATTERN)
+  job: textOf<JobId>(raw['job'], JOB_ID_PATTERN)
 })
 
 export type CalendarSearch = Partial<ReturnType<typeof parseCalendarSearch>>
@@ -98,7 +105,7 @@ export const parseLoadSearch = (raw: Raw) => ({
 export type ChainsSearch = Partial<ReturnType<typeof parseChainsSearch>>
 export const parseChainsSearch = (raw: Raw) => ({
   /** The chain that is edited. */
-  chain: textOf(raw['chain'], JOB_ID_PATTERN),
+  chain: textOf<ChainId>(raw['chain'], RANDOM_ID_PATTERN),
   /** A new one is made. */
   add: flagOf(raw['add'])
 })
@@ -109,9 +116,10 @@ const flagOf = (value: unknown): true | undefined => (String(value) === 'true' ?
 const instantOf = (value: unknown): number | undefined =>
   Number.isInteger(Number(value)) && Number(value) > 9e11 && Number(value) < 7e12 ? Number(value) : undefined
 
-function textOf(value: unknown, pattern?: RegExp): string | undefined {
+/** Branded where the pattern is that of an id; a project or a version is any text. */
+function textOf<Text extends string = string>(value: unknown, pattern?: RegExp): Text | undefined {
   if (typeof value !== 'string' || value === '' || value.length > 200) return undefined
-  return pattern === undefined || pattern.test(value) ? value : undefined
+  return pattern === undefined || pattern.test(value) ? (value as Text) : undefined
 }
 
 function listOf<T extends string>(value: unknown, isOne: (value: unknown) => value is T): T[] | undefined {

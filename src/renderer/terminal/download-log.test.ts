@@ -1,4 +1,5 @@
 import { expect, it } from 'vitest'
+import { aJobId } from '../../shared/testing/ids.ts'
 import { readWholeLog } from './download-log.ts'
 import type { LogsClient } from './follow-log.ts'
 
@@ -18,7 +19,11 @@ function growingLog() {
 
 it('reads a log that grows as fast as it is read up to the size it had at the beginning', async () => {
   const shares: number[] = []
-  const parts = await readWholeLog({ logs: growingLog(), jobId, onProgress: (share) => shares.push(share) })
+  const parts = await readWholeLog({
+    logs: growingLog(),
+    jobId: aJobId(jobId),
+    onProgress: (share) => shares.push(share)
+  })
   expect(parts.join('')).toBe('abcdefghij++')
   expect(shares).toEqual([0.4, 0.8, 1])
 })
@@ -32,6 +37,10 @@ it('stops at the end of a log that became shorter', async () => {
     complete: true
   })
   expect(
-    await readWholeLog({ logs: { read } as unknown as Pick<LogsClient, 'read'>, jobId, onProgress: () => {} })
+    await readWholeLog({
+      logs: { read } as unknown as Pick<LogsClient, 'read'>,
+      jobId: aJobId(jobId),
+      onProgress: () => {}
+    })
   ).toEqual([])
 })

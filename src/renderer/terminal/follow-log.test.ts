@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { LogChunk } from '../../shared/contract/index.ts'
+import { aJobId, anAttemptNumber } from '../../shared/testing/ids.ts'
 import { type FollowState, followLog, type LogsClient } from './follow-log.ts'
 
 const chunk = (offset: number, text: string, complete = false): LogChunk => ({
@@ -38,7 +39,7 @@ describe('followLog', () => {
     const states: FollowState[] = []
     await followLog({
       logs,
-      jobId,
+      jobId: aJobId(jobId),
       tailBytes: 64,
       onChunk: ({ text }) => void texts.push(text),
       onState: (state) => states.push(state),
@@ -55,8 +56,8 @@ describe('followLog', () => {
     const kinds: string[] = []
     await followLog({
       logs,
-      jobId,
-      attemptNumber: 2,
+      jobId: aJobId(jobId),
+      attemptNumber: anAttemptNumber(2),
       tailBytes: 64,
       onChunk: ({ text }) => void texts.push(text),
       onState: ({ kind }) => kinds.push(kind),
@@ -85,7 +86,7 @@ describe('followLog', () => {
     const gates: Array<() => void> = []
     const following = followLog({
       logs,
-      jobId,
+      jobId: aJobId(jobId),
       tailBytes: 1,
       onChunk: () => new Promise<void>((resolve) => gates.push(resolve)),
       onState: () => {},
@@ -106,7 +107,7 @@ describe('followLog', () => {
     const kinds: string[] = []
     await followLog({
       logs,
-      jobId,
+      jobId: aJobId(jobId),
       tailBytes: 1,
       onChunk: () => {},
       onState: ({ kind }) => kinds.push(kind),
@@ -120,7 +121,7 @@ describe('followLog', () => {
     const abort = new AbortController()
     const following = followLog({
       logs,
-      jobId,
+      jobId: aJobId(jobId),
       tailBytes: 1,
       onChunk: () => {},
       onState: () => abort.abort(),

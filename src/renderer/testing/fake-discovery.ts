@@ -1,6 +1,7 @@
 import { implement } from '@orpc/server'
 import { type Change, contract, type SourceState } from '../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
+import { aNodeId, aSourceId } from '../../shared/testing/ids.ts'
 
 /** Sources of nodes in memory: refreshing one finds what it found before. */
 export function createFakeDiscovery(sources: Map<string, SourceState>, emit: (...changes: Change[]) => void) {
@@ -45,17 +46,17 @@ export function fakeSources(nowMs: number): SourceState[] {
   return [
     {
       ...common,
-      id: 'kubernetes',
+      id: aSourceId('kubernetes'),
       source: { kind: 'dns', hostname: 'scrapyd.crawl.svc', record: 'A', scheme: 'http', port: 6800, basePath: '/' },
       refreshedAtMs: nowMs - 9_000,
       problem: null,
       found: 4,
       vanished: 1,
-      vanishedNodes: [{ nodeId: 'us-2', sinceMs: nowMs - 3_600_000, isCordonedForIt: true }]
+      vanishedNodes: [{ nodeId: aNodeId('us-2'), sinceMs: nowMs - 3_600_000, isCordonedForIt: true }]
     },
     {
       ...common,
-      id: 'inventory',
+      id: aSourceId('inventory'),
       source: { kind: 'file', path: '/etc/scrapdeck/nodes.txt' },
       refreshedAtMs: nowMs - 14_000,
       problem:

@@ -15,6 +15,7 @@ import {
   type Schedule,
   type SourceState
 } from '../../shared/contract/index.ts'
+import { aProjectName } from '../../shared/testing/ids.ts'
 import type { Client } from '../api/wire.ts'
 import { createFakeChains } from './fake-chains.ts'
 import { createFakeChanges } from './fake-changes.ts'
@@ -84,7 +85,11 @@ export function createFakeEngine(options: FakeEngineOptions = {}): FakeEngine {
   const router = os.router({
     jobs: { ...createFakeJobs(world), ...queue.jobs },
     crawl: os.crawl.handler(({ input }) => {
-      const { id } = world.queueJob({ project: input.project ?? 'prices', spider: input.spider, source: 'crawl' })
+      const { id } = world.queueJob({
+        project: aProjectName(input.project ?? 'prices'),
+        spider: input.spider,
+        source: 'crawl'
+      })
       return { status: 200, body: { job_id: id, cached: false, cached_at: null } }
     }),
     nodes: createFakeNodes(world),

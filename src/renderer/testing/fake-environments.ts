@@ -1,5 +1,5 @@
 import { implement } from '@orpc/server'
-import { contract, type Environment, type ProjectSettings } from '../../shared/contract/index.ts'
+import { contract, type Environment, type ProjectName, type ProjectSettings } from '../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
 import { BUILD_LOG, COLD, WARM } from './fake-local-node.ts'
 import { fail, type FakeWorld, wait } from './fake-world.ts'
@@ -38,7 +38,7 @@ export function createFakeEnvironments({ environments, emit, stepMs }: FakeWorld
   }
 
   /** The environment that a project's Python asks for, made when there is none. */
-  function environmentFor(project: string, { python: wanted }: ProjectSettings): void {
+  function environmentFor(project: ProjectName, { python: wanted }: ProjectSettings): void {
     for (const environment of environments.values()) {
       const projectsThere = environment.projects.filter((name) => name !== project)
       environments.set(environment.id, { ...environment, projects: projectsThere })

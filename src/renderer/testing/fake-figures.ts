@@ -1,4 +1,5 @@
 import type { Figures, Job, Node, Problem, PythonState } from '../../shared/contract/index.ts'
+import { aProjectName } from '../../shared/testing/ids.ts'
 
 /** What of the fake world they are taken from. */
 interface Seen {
@@ -58,7 +59,7 @@ export function fakeProblems(world: Seen): Problem[] {
       severity: 'error',
       title: 'prices/amazon_de fails',
       text: "KeyError: 'offerPrice' – 14 of the last 14 runs, since version 20261119T181000",
-      project: 'prices',
+      project: aProjectName('prices'),
       spider: 'amazon_de',
       mend: 'open_jobs'
     })

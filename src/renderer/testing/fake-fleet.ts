@@ -10,6 +10,7 @@ import {
   type Transition
 } from '../../shared/contract/index.ts'
 import { aJob, aNode, jobIdAt } from '../../shared/testing/builders.ts'
+import { anAttemptNumber, aProjectName, aVersionName, branded } from '../../shared/testing/ids.ts'
 import { fakeUsage, WARM } from './fake-local-node.ts'
 
 /** A row of numbers in [0, 1) that is the same for the same seed. */
@@ -98,12 +99,12 @@ const GROUPS: Record<string, string> = { eu: 'Europe', us: 'America', ap: 'Asia'
 
 export function fakeProjects(nodes: readonly Node[], nowMs: number): Project[] {
   return Object.entries(SPIDERS).map(([name, spiders], index) => ({
-    name,
-    latestVersion: VERSIONS[0] as string,
+    name: aProjectName(name),
+    latestVersion: aVersionName(VERSIONS[0] as string),
     settings: DEFAULT_PROJECT_SETTINGS,
     versions: VERSIONS.map((version, age) => ({
-      project: name,
-      version,
+      project: aProjectName(name),
+      version: aVersionName(version),
       sha256: `${index}${age}`.repeat(32),
       sizeBytes: 48_211 + index * 9071 - age * 1200,
       spiders: age === 0 ? spiders : spiders.slice(0, -1),
@@ -125,9 +126,9 @@ export function fakeProjects(nodes: readonly Node[], nowMs: number): Project[] {
 export function fakeLimits(): LimitRule[] {
   const anything = { project: null, spider: null, tag: null, perNode: false }
   return [
-    { ...anything, id: '1', project: 'news', max: 40 },
+    { ...anything, id: '1', project: aProjectName('news'), max: 40 },
     { ...anything, id: '2', spider: 'amazon*', perNode: true, max: 1 },
-    { ...anything, id: '3', project: 'maps', tag: 'proxy', max: 4 }
+    { ...anything, id: '3', project: aProjectName('maps'), tag: 'proxy', max: 4 }
   ]
 }
 
@@ -205,7 +206,7 @@ export function fakeJobs(count: number, nodes: Node[], nowMs: number, random: ()
         node.runs.push({
           jobId: base.id,
           jobid: base.id,
-          project,
+          project: aProjectName(project),
           spider: base.spider,
           state: status as 'running',
           sinceMs: startedAtMs,
@@ -247,7 +248,7 @@ export function fakeJobs(count: number, nodes: Node[], nowMs: number, random: ()
         node.runs.push({
           jobId: null,
           jobid: `nightly-${index}`,
-          project: 'legacy',
+          project: aProjectName('legacy'),
           spider: 'catalogue',
           state: 'running',
           sinceMs: nowMs - 7_200_000,
@@ -282,7 +283,7 @@ export function fakeDetail(job: Job): JobDetail {
     timeline.push({
       sequence: timeline.length + 1,
       jobId: job.id,
-      attemptNumber: kind === 'queued' ? null : 1,
+      attemptNumber: kind === 'queued' ? null : branded(anAttemptNumber(1)),
       atMs,
       kind,
       text,
@@ -304,11 +305,11 @@ export function fakeDetail(job: Job): JobDetail {
         : []
     attempts.push({
       jobId: job.id,
-      number: 1,
+      number: anAttemptNumber(1),
       jobid: job.id,
       nodeId: job.nodeId,
       project: job.project,
-      version: job.version ?? '',
+      version: aVersionName(job.version ?? ''),
       spider: job.spider,
       state: job.state === 'ended' ? 'ended' : job.state === 'running' ? 'running' : 'accepted',
       result: job.outcome,

@@ -1,4 +1,5 @@
 import type { Environment, StartMode, UsageSample } from '../../shared/contract/index.ts'
+import { aProjectName } from '../../shared/testing/ids.ts'
 
 export const WARM: StartMode = { mode: 'warm', text: 'Spiders are forked from a Python that has Scrapy imported.' }
 export const COLD: StartMode = { mode: 'cold', text: 'There is no Python with Scrapy to start spiders from.' }
@@ -35,7 +36,7 @@ export function fakeEnvironments(nowMs: number): Environment[] {
       path: '.venv/bin/python',
       version: '3.13.2',
       scrapyVersion: '2.13.3',
-      projects: ['prices', 'jobs'],
+      projects: [aProjectName('prices'), aProjectName('jobs')],
       start: WARM,
       madeAtMs: nowMs - 12 * 86_400_000
     },
@@ -46,7 +47,7 @@ export function fakeEnvironments(nowMs: number): Environment[] {
       path: 'environments/7be1f0c2a94d/bin/python',
       version: '3.13.2',
       scrapyVersion: '2.13.3',
-      projects: ['news'],
+      projects: [aProjectName('news')],
       start: { mode: 'warming', text: 'Importing Scrapy and what a crawl of news needs.' },
       madeAtMs: nowMs - 3 * 86_400_000
     },
@@ -57,7 +58,7 @@ export function fakeEnvironments(nowMs: number): Environment[] {
       path: null,
       version: null,
       scrapyVersion: null,
-      projects: ['maps'],
+      projects: [aProjectName('maps')],
       start: { mode: 'cold', text: 'The environment could not be made.' },
       problem: 'pip found no version of shapely==2.9 for Python 3.13. Correct the requirements of maps and save them.',
       progress: null,

@@ -1,6 +1,7 @@
 import { implement } from '@orpc/server'
 import { contract, type ProjectSettings } from '../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
+import { aProjectName } from '../../shared/testing/ids.ts'
 import { type FakeWorld, wait } from './fake-world.ts'
 
 export function createFakeProjects(
@@ -12,7 +13,7 @@ export function createFakeProjects(
 ) {
   const os = implement(contract)
   const removeProject = (name: string) => {
-    projects.delete(name)
+    projects.delete(aProjectName(name))
     emit({ kind: 'project_removed', name })
   }
   return {

@@ -1,3 +1,4 @@
+import { aJobId } from '../../shared/testing/ids.ts'
 import { implement } from '@orpc/server'
 import {
   contract,
@@ -17,7 +18,7 @@ export function createFakeQueue(world: FakeWorld) {
   const os = implement(contract)
 
   function changeQueued(ids: readonly string[], change: (job: Job, index: number) => Partial<Job>): string[] {
-    const queued = ids.map((id) => jobs.get(id)).filter((job) => job?.state === 'queued')
+    const queued = ids.map((id) => jobs.get(aJobId(id))).filter((job) => job?.state === 'queued')
     return saveAll(queued.map((job, index) => ({ ...job!, ...change(job!, index) })))
   }
   const liveOf = (rule: LimitRule) => {

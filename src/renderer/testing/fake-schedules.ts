@@ -1,3 +1,4 @@
+import { aScheduleId } from '../../shared/testing/ids.ts'
 import { implement } from '@orpc/server'
 import { nextOccurrence, occurrencesOf, problemOfTiming } from '../../shared/calendar/index.ts'
 import { contract, type Firing, RunTemplate, type Schedule, ScheduleSettings } from '../../shared/contract/index.ts'
@@ -43,7 +44,13 @@ export function createFakeSchedules(world: FakeWorld) {
     return recorded
   }
   const add = (settings: ScheduleSettings, over: Partial<Schedule> = {}): Schedule =>
-    aSchedule({ ...settings, id: idOf(world.nextNumber()), createdAtMs: Date.now(), changedAtMs: Date.now(), ...over })
+    aSchedule({
+      ...settings,
+      id: aScheduleId(idOf(world.nextNumber())),
+      createdAtMs: Date.now(),
+      changedAtMs: Date.now(),
+      ...over
+    })
   const checked = (input: ScheduleSettings) => {
     const problem = problemOfTiming(input)
     if (problem !== null) throw new ScrapdeckError('BAD_INPUT', problem)

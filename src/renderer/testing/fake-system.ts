@@ -1,5 +1,6 @@
 import { implement } from '@orpc/server'
 import { contract, type SystemStatus } from '../../shared/contract/index.ts'
+import { aNodeId, aProjectName } from '../../shared/testing/ids.ts'
 import { seededRandom } from './fake-fleet.ts'
 import { WARM } from './fake-local-node.ts'
 import { type FakeWorld, wait } from './fake-world.ts'
@@ -51,14 +52,14 @@ export function createFakeSystem(world: FakeWorld) {
     }),
     runDemo: os.system.runDemo.handler(() => {
       addVersion('demo', '20261121T010000', 4211)
-      const job = queueJob({ project: 'demo', spider: 'quotes', source: 'demo' })
+      const job = queueJob({ project: aProjectName('demo'), spider: 'quotes', source: 'demo' })
       return {
         job: save({
           ...job,
           state: 'running',
           status: 'running',
           waiting: null,
-          nodeId: 'local',
+          nodeId: aNodeId('local'),
           attemptCount: 1,
           startedAtMs: Date.now()
         })

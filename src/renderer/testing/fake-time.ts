@@ -1,4 +1,5 @@
 import type { Change, Node } from '../../shared/contract/index.ts'
+import { aProjectName } from '../../shared/testing/ids.ts'
 import { SPIDERS } from './fake-fleet.ts'
 import { fakeUsage } from './fake-local-node.ts'
 import type { FakeWorld } from './fake-world.ts'
@@ -49,7 +50,7 @@ export function letTimePass({ jobs, nodes, random, emit, figures, save, saveNode
     ]
     saveNode({ ...node, runs, running: runs.length, lastSeenAtMs: Date.now() })
     const project = Object.keys(SPIDERS)[Math.floor(random() * 4)] as string
-    queueJob({ project, spider: (SPIDERS[project] as string[])[0] as string })
+    queueJob({ project: aProjectName(project), spider: (SPIDERS[project] as string[])[0] as string })
   }
   for (const node of nodes.values()) {
     if (node.health === 'up') nodes.set(node.id, { ...node, runs: withUsage(node), lastSeenAtMs: Date.now() })

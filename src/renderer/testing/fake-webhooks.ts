@@ -1,6 +1,7 @@
 import { implement } from '@orpc/server'
 import { contract, type Delivery, type Webhook } from '../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
+import { aProjectName, aWebhookId } from '../../shared/testing/ids.ts'
 import type { FakeWorld } from './fake-world.ts'
 
 /** Webhooks in memory; nothing is sent. A test of an address that holds "dead" is refused. */
@@ -10,7 +11,7 @@ export function createFakeWebhooks({ firstRun, emit, nextNumber }: FakeWorld) {
   const webhooks = new Map((firstRun ? [] : fakeWebhooks(nowMs)).map((webhook) => [webhook.id, webhook]))
   const deliveries = [...webhooks.values()].flatMap((webhook) => fakeDeliveries(webhook, nowMs))
   const webhookOf = (id: string): Webhook => {
-    const webhook = webhooks.get(id)
+    const webhook = webhooks.get(aWebhookId(id))
     if (webhook === undefined) throw new ScrapdeckError('WEBHOOK_NOT_FOUND', `There is no webhook ${id}.`)
     return webhook
   }
@@ -29,7 +30,7 @@ export function createFakeWebhooks({ firstRun, emit, nextNumber }: FakeWorld) {
           `${input.url} is inside this network. Allow the network in the configuration (webhook_networks), or use another address.`
         )
       const fresh = { createdAtMs: Date.now(), lastDeliveredAtMs: null, waiting: 0, dead: 0, problem: null }
-      return { ...save({ ...input, ...fresh, id: idOf(nextNumber()) }), secret: newSecret() }
+      return { ...save({ ...input, ...fresh, id: aWebhookId(idOf(nextNumber())) }), secret: newSecret() }
     }),
     update: os.webhooks.update.handler(({ input }) => save({ ...webhookOf(input.id), ...input })),
     remove: os.webhooks.remove.handler(({ input }) => {
@@ -77,7 +78,7 @@ function fakeWebhooks(nowMs: number): Webhook[] {
   return [
     {
       ...common,
-      id: idOf(1),
+      id: aWebhookId(idOf(1)),
       name: 'on-call',
       url: 'https://hooks.example.net/scrapdeck/on-call',
       events: ['job.ended', 'schedule.missed', 'node.down', 'node.up'],
@@ -88,11 +89,11 @@ function fakeWebhooks(nowMs: number): Webhook[] {
     },
     {
       ...common,
-      id: idOf(2),
+      id: aWebhookId(idOf(2)),
       name: 'price warehouse',
       url: 'https://warehouse.example.net/ingest',
       events: ['job.ended'],
-      project: 'prices',
+      project: aProjectName('prices'),
       lastDeliveredAtMs: nowMs - 7_200_000,
       waiting: 2,
       dead: 14,
@@ -100,7 +101,7 @@ function fakeWebhooks(nowMs: number): Webhook[] {
     },
     {
       ...common,
-      id: idOf(3),
+      id: aWebhookId(idOf(3)),
       name: 'old dashboard',
       url: 'https://dash.example.net/in?team=crawl',
       events: ['job.queued', 'job.started', 'job.ended'],

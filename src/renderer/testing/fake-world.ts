@@ -9,6 +9,7 @@ import {
 } from '../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
 import { aJob, jobIdAt } from '../../shared/testing/builders.ts'
+import { aJobId, aNodeId, aProjectName, aVersionName } from '../../shared/testing/ids.ts'
 import { fakeSources } from './fake-discovery.ts'
 import { fakeFigures, fakeProblems } from './fake-figures.ts'
 import { fakeJobs, fakeLimits, fakeNodes, fakeProjects, seededRandom, SPIDERS } from './fake-fleet.ts'
@@ -71,12 +72,14 @@ export function createFakeWorld(options: FakeWorldOptions, emit: (...changes: Ch
   const problems = () => fakeProblems(state)
 
   const jobOf = (id: string): Job =>
-    jobs.get(id) ??
+    jobs.get(aJobId(id)) ??
     fail(new ScrapdeckError('JOB_NOT_FOUND', `There is no job ${id}. It may have been removed with its history.`))
   const nodeOf = (id: string): Node =>
-    nodes.get(id) ?? fail(new ScrapdeckError('NODE_NOT_FOUND', `There is no node ${id}. It may have been removed.`))
+    nodes.get(aNodeId(id)) ??
+    fail(new ScrapdeckError('NODE_NOT_FOUND', `There is no node ${id}. It may have been removed.`))
   const projectOf = (name: string): Project =>
-    projects.get(name) ?? fail(new ScrapdeckError('PROJECT_NOT_FOUND', `There is no project ${name}. Deploy it first.`))
+    projects.get(aProjectName(name)) ??
+    fail(new ScrapdeckError('PROJECT_NOT_FOUND', `There is no project ${name}. Deploy it first.`))
   const save = (job: Job): Job => {
     jobs.set(job.id, job)
     emit({ kind: 'job', job })
@@ -106,8 +109,8 @@ export function createFakeWorld(options: FakeWorldOptions, emit: (...changes: Ch
   }
   function addVersion(name: string, version: string, sizeBytes: number | null) {
     const added = {
-      project: name,
-      version,
+      project: aProjectName(name),
+      version: aVersionName(version),
       sha256: 'ab'.repeat(32),
       sizeBytes,
       spiders: SPIDERS[name] ?? ['demo'],
@@ -115,10 +118,10 @@ export function createFakeWorld(options: FakeWorldOptions, emit: (...changes: Ch
       orderWarning: null,
       deployments: []
     }
-    const before = projects.get(name)
+    const before = projects.get(aProjectName(name))
     saveProject({
-      name,
-      latestVersion: version,
+      name: aProjectName(name),
+      latestVersion: aVersionName(version),
       settings: before?.settings ?? DEFAULT_PROJECT_SETTINGS,
       versions: [added, ...(before?.versions ?? [])]
     })

@@ -5,6 +5,7 @@ import { silentLogger } from '../../engine/runtime/logger.ts'
 import { createFakeClock } from '../../engine/testing/fake-clock.ts'
 import { contract, type Attempt, type JobProgress, type LogChunk } from '../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
+import { aJobId } from '../../shared/testing/ids.ts'
 import { exampleOf } from '../openapi/examples.ts'
 import { listen } from '../listen.ts'
 import { createFakeEngine } from '../testing/fake-engine.ts'
@@ -111,7 +112,7 @@ function parse(text: string): Sent[] {
 async function follow(job: ReturnType<typeof aJobThatRuns>, lastEventId?: string) {
   const clock = createFakeClock()
   const from = lastEventId === undefined ? { attemptNumber: null, offset: 0 } : parsePlace(lastEventId)
-  const stream = await openJobLog({ router: job.router, jobId: JOB, from, clock, logger: silentLogger })
+  const stream = await openJobLog({ router: job.router, jobId: aJobId(JOB), from, clock, logger: silentLogger })
   let text = ''
   stream.on('data', (piece: Buffer) => {
     text += piece.toString()

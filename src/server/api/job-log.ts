@@ -1,9 +1,10 @@
+import { nextAttempt } from '../../shared/ids.ts'
 import { PassThrough, type Readable } from 'node:stream'
 import { createRouterClient } from '@orpc/server'
 import type { EngineRouter } from '../../engine/router/router.ts'
 import type { Clock } from '../../engine/runtime/clock.ts'
 import type { Logger } from '../../engine/runtime/logger.ts'
-import type { AttemptNumber, JobId, LogChunk } from '../../shared/contract/index.ts'
+import { AttemptNumber, type JobId, type LogChunk } from '../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
 import { toWireError } from '../../shared/wire-errors.ts'
 import { createLineReader, type LogLine } from './log-lines.ts'
@@ -30,7 +31,7 @@ export function parsePlace(lastEventId: string): Place {
       'Last-Event-ID is not an event of this log. Leave it out to start from the beginning'
     )
   }
-  return { attemptNumber: Number(match[1]), offset: Number(match[2]) }
+  return { attemptNumber: AttemptNumber.parse(Number(match[1])), offset: Number(match[2]) }
 }
 
 interface Options {
@@ -81,7 +82,7 @@ async function follow({ router, jobId, from, clock }: Options, stream: PassThrou
       heart.stop()
     }
     if (gone.aborted) return
-    const newest = (await newestAttempt()) ?? 1
+    const newest = (await newestAttempt()) ?? nextAttempt(0)
     if (isOver && newest <= (attemptNumber ?? newest)) break
     isOver = false
     if (newest <= (attemptNumber ?? newest)) continue
@@ -94,7 +95,7 @@ async function follow({ router, jobId, from, clock }: Options, stream: PassThrou
       if (chunk !== null) await send(left, chunk)
       more = chunk !== null && chunk.nextOffset > chunk.offset && chunk.nextOffset < chunk.sizeBytes
     }
-    attemptNumber = Math.min(left + 1, newest)
+    attemptNumber = left < newest ? nextAttempt(left) : newest
     offset = 0
     await write(eventText('attempt', `${attemptNumber}:0`, { attempt: attemptNumber }))
   }
@@ -118,7 +119,7 @@ async function follow({ router, jobId, from, clock }: Options, stream: PassThrou
     if (lines.length > 0) await write(lines.map((line) => logEvent(number, line)).join(''))
   }
 
-  async function newestAttempt(): Promise<number | undefined> {
+  async function newestAttempt(): Promise<AttemptNumber | undefined> {
     const { attempts } = await client.jobs.get({ id: jobId })
     return attempts.at(-1)?.number
   }

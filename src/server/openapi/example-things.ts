@@ -1,21 +1,30 @@
-import type {
-  Attempt,
-  Backfill,
-  Chain,
-  Deployment,
-  Environment,
-  Figures,
-  Firing,
-  Job,
-  LaneSummary,
-  Node,
-  Project,
-  Schedule,
-  SourceState,
-  Transition,
-  UsageSample,
-  Version,
-  Webhook
+import {
+  type Attempt,
+  AttemptNumber,
+  type Backfill,
+  type Chain,
+  ChainId,
+  type Deployment,
+  type Environment,
+  type Figures,
+  type Firing,
+  type Job,
+  JobId,
+  type LaneSummary,
+  type Node,
+  NodeId,
+  type Project,
+  ProjectName,
+  type Schedule,
+  ScheduleId,
+  SourceId,
+  type SourceState,
+  type Transition,
+  type UsageSample,
+  type Version,
+  VersionName,
+  type Webhook,
+  WebhookId
 } from '../../shared/contract/index.ts'
 
 /**
@@ -23,17 +32,20 @@ import type {
  * (examples.ts).
  */
 export const NOON_MS = Date.UTC(2026, 10, 2, 12)
-export const JOB_ID = '019b3f5e7c0070008000000000000001'
-export const LATER_JOB_ID = '019b3f5e7c0070008000000000000002'
-export const SCHEDULE_ID = '5d1e3a7c9b2f4d608a1b2c3d4e5f6071'
-export const CHAIN_ID = '7a0c1e2d3b4f5a69788796a5b4c3d2e1'
-export const WEBHOOK_ID = '2f4d608a1b2c3d4e5f60715d1e3a7c9b'
-export const NODE_ID = 'n-4f2a90c17b'
+export const JOB_ID = JobId.parse('019b3f5e7c0070008000000000000001')
+export const LATER_JOB_ID = JobId.parse('019b3f5e7c0070008000000000000002')
+export const SCHEDULE_ID = ScheduleId.parse('5d1e3a7c9b2f4d608a1b2c3d4e5f6071')
+export const CHAIN_ID = ChainId.parse('7a0c1e2d3b4f5a69788796a5b4c3d2e1')
+export const WEBHOOK_ID = WebhookId.parse('2f4d608a1b2c3d4e5f60715d1e3a7c9b')
+export const NODE_ID = NodeId.parse('n-4f2a90c17b')
+export const SOURCE_ID = SourceId.parse('pods')
+export const SHOP = ProjectName.parse('shop')
+export const SHOP_VERSION = VersionName.parse('1.4.0')
 
 export const job: Job = {
   id: JOB_ID,
   jobid: JOB_ID,
-  project: 'shop',
+  project: SHOP,
   version: null,
   spider: 'prices',
   settings: { DOWNLOAD_DELAY: '0.5' },
@@ -88,11 +100,11 @@ export const runningJob: Job = {
 
 export const attempt: Attempt = {
   jobId: JOB_ID,
-  number: 1,
+  number: AttemptNumber.parse(1),
   jobid: JOB_ID,
   nodeId: NODE_ID,
-  project: 'shop',
-  version: '1.4.0',
+  project: SHOP,
+  version: SHOP_VERSION,
   spider: 'prices',
   state: 'running',
   result: null,
@@ -145,7 +157,7 @@ export const node: Node = {
   nodeName: 'eu-1',
   runs: [
     {
-      ...{ jobId: JOB_ID, jobid: JOB_ID, project: 'shop', spider: 'prices', state: 'running' },
+      ...{ jobId: JOB_ID, jobid: JOB_ID, project: SHOP, spider: 'prices', state: 'running' },
       sinceMs: NOON_MS + 2_000,
       usage: null
     }
@@ -174,8 +186,8 @@ export const deployment: Deployment = {
 }
 
 export const version: Version = {
-  project: 'shop',
-  version: '1.4.0',
+  project: SHOP,
+  version: SHOP_VERSION,
   sha256: deployment.sha256,
   sizeBytes: 48_211,
   spiders: ['prices', 'stock'],
@@ -185,8 +197,8 @@ export const version: Version = {
 }
 
 export const project: Project = {
-  name: 'shop',
-  latestVersion: '1.4.0',
+  name: SHOP,
+  latestVersion: SHOP_VERSION,
   settings: {
     python: { kind: 'default' },
     limits: { memoryMegabytes: 512 },
@@ -251,7 +263,7 @@ export const schedule: Schedule = {
   endMs: null,
   jobs: [
     {
-      project: 'shop',
+      project: SHOP,
       version: null,
       spiders: ['prices'],
       settings: {},
@@ -289,7 +301,7 @@ export const chain: Chain = {
   id: CHAIN_ID,
   name: 'Stock after prices',
   enabled: true,
-  project: 'shop',
+  project: SHOP,
   spider: 'prices',
   on: 'succeeded',
   run: {
@@ -331,14 +343,14 @@ export const figures: Figures = {
 
 export const lane: LaneSummary = {
   lane: job.lane,
-  project: 'shop',
+  project: SHOP,
   spider: 'prices',
   depth: 12,
   waiting: { code: 'all_slots_busy', text: 'All 4 slots of the nodes that match are busy' }
 }
 
 export const source: SourceState = {
-  id: 'pods',
+  id: SOURCE_ID,
   source: { kind: 'dns', hostname: 'scrapyd.crawl.svc', record: 'SRV', scheme: 'http', port: 6800, basePath: '/' },
   refreshSeconds: 30,
   node: { tags: ['eu'] },
@@ -359,7 +371,7 @@ export const environment: Environment = {
   path: '/opt/scrapdeck/.venv/bin/python',
   version: '3.12.4',
   scrapyVersion: '2.13.3',
-  projects: ['shop'],
+  projects: [SHOP],
   start: { mode: 'warm', text: 'Forked from a Python that has Scrapy imported' },
   problem: null,
   progress: null,

@@ -1,5 +1,5 @@
 import type { InferContractRouterInputs, InferContractRouterOutputs } from '@orpc/contract'
-import type { Contract } from '../../shared/contract/index.ts'
+import { type Contract, ProjectName } from '../../shared/contract/index.ts'
 import {
   attempt,
   backfill,
@@ -22,6 +22,7 @@ import {
   schedule,
   SCHEDULE_ID,
   source,
+  SOURCE_ID,
   transition,
   usage,
   version,
@@ -238,7 +239,7 @@ export const EXAMPLES: ExamplesOf<InferContractRouterInputs<Contract>, InferCont
     remove: {
       summary: 'Remove a discovery source; its nodes stay',
       input: { id: 'pods' },
-      output: { removed: 'pods' }
+      output: { removed: SOURCE_ID }
     },
     refresh: { summary: 'Refresh a discovery source now', input: { id: 'pods' }, output: source }
   },
@@ -450,7 +451,7 @@ export const EXAMPLES: ExamplesOf<InferContractRouterInputs<Contract>, InferCont
     setPaused: { summary: 'Pause or resume the whole queue', input: { paused: true }, output: { paused: true } },
     runDemo: {
       summary: 'Queue a run of the bundled demo',
-      output: { job: { ...job, project: 'demo', source: 'demo' } }
+      output: { job: { ...job, project: ProjectName.parse('demo'), source: 'demo' } }
     },
     createEnvironment: {
       summary: 'Make a Python with Scrapy for the local node; progress as events',

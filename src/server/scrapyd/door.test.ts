@@ -2,9 +2,12 @@ import { createHash, randomBytes } from 'node:crypto'
 import type { InjectOptions } from 'fastify'
 import { describe, expect, it } from 'vitest'
 import { ScrapdeckError } from '../../shared/errors.ts'
+import { aProjectName } from '../../shared/testing/ids.ts'
 import { openTestApp } from '../testing/test-app.ts'
 import { formatLocalTime } from './describe-jobs.ts'
 import type { ScrapydDoorSettings } from './settings.ts'
+
+const SHOP = aProjectName('shop')
 
 const EGG = Buffer.concat([Buffer.from('PK'), randomBytes(1000)])
 const FORM = 'application/x-www-form-urlencoded'
@@ -106,7 +109,7 @@ describe('answers, byte for byte', () => {
   it('listjobs.json', async () => {
     const { get, engine } = openShop()
     const at = new Date(2026, 10, 19, 18, 10, 0, 123).getTime()
-    const job = { project: 'shop', spider: 'quotes' }
+    const job = { project: SHOP, spider: 'quotes' }
     engine.jobs.pending.push({ ...job, jobid: 'p', version: null, settings: { A: '1' }, args: { tag: 'x' } })
     engine.jobs.running.push({ ...job, jobid: 'r', pid: 42, startedAtMs: at, logFile: 'r.log', itemsFile: 'r.jl' })
     engine.jobs.finished.push({
@@ -493,7 +496,7 @@ describe('pages', () => {
 
   function openJobs(settings: Parameters<typeof openShop>[0] = {}) {
     const shop = openShop(settings)
-    const job = { project: 'shop', spider: 'quotes' }
+    const job = { project: SHOP, spider: 'quotes' }
     const files = { logFile: 'r.log', itemsFile: null }
     shop.engine.jobs.pending.push({ ...job, jobid: '<p>', version: null, settings: {}, args: {} })
     shop.engine.jobs.running.push({ ...job, jobid: 'r', pid: 42, startedAtMs: at, ...files })
@@ -591,7 +594,7 @@ describe('signals', () => {
   ] as const)('a cancel with %o sends %o', async (extra, sent) => {
     const { post, engine } = openShop()
     const files = { logFile: null, itemsFile: null }
-    engine.jobs.running.push({ project: 'shop', spider: 'slow', jobid: 'r', pid: 1, startedAtMs: 1, ...files })
+    engine.jobs.running.push({ project: SHOP, spider: 'slow', jobid: 'r', pid: 1, startedAtMs: 1, ...files })
     expect((await post('cancel.json', `project=shop&job=r${extra}`)).json().prevstate).toBe('running')
     expect(engine.signals).toEqual([sent])
   })
@@ -607,7 +610,7 @@ describe('signals', () => {
     const { post, engine } = openShop()
     expect((await post('cancel.json', `project=shop&job=r&signal=${signal}`)).json().prevstate).toBeNull()
     const files = { logFile: null, itemsFile: null }
-    engine.jobs.running.push({ project: 'shop', spider: 'slow', jobid: 'r', pid: 1, startedAtMs: 1, ...files })
+    engine.jobs.running.push({ project: SHOP, spider: 'slow', jobid: 'r', pid: 1, startedAtMs: 1, ...files })
     expect((await post('cancel.json', `project=shop&job=r&signal=${signal}`)).json().message).toBe(message)
   })
 })

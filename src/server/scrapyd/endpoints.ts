@@ -1,5 +1,5 @@
 import { posix } from 'node:path'
-import type { ProjectName } from '../../shared/contract/index.ts'
+import type { ProjectName, VersionName } from '../../shared/contract/index.ts'
 import type { FleetAsScrapyd } from '../../engine/scrapyd-commands/scrapyd-commands.ts'
 import { describeJobs } from './describe-jobs.ts'
 import type { FormValues } from './form-values.ts'
@@ -42,8 +42,8 @@ export const ENDPOINTS: Readonly<Record<string, Endpoint>> = {
     method: 'POST',
     resource: 'AddVersion',
     async answer(fleet, args) {
-      const project = popRequired(args, 'project')
-      const version = popRequired(args, 'version')
+      const project = popProject(args)
+      const version = popRequired(args, 'version') as VersionName
       const egg = popBytes(args, 'egg')
       const name = directoryOf(project)
       refuseEveryProject(name, project)
@@ -56,9 +56,9 @@ export const ENDPOINTS: Readonly<Record<string, Endpoint>> = {
     method: 'POST',
     resource: 'Schedule',
     async answer(fleet, args) {
-      const project = popRequired(args, 'project')
+      const project = popProject(args)
       const spider = popRequired(args, 'spider')
-      const version = popOptional(args, '_version') || null
+      const version = (popOptional(args, '_version') || null) as VersionName | null
       const jobid = popOptional(args, 'jobid')
       const priority = popConverted(args, 'priority', parsePythonFloat) ?? 0
       const pairs = popAll(args, 'setting', decodeUtf8)
@@ -83,7 +83,7 @@ export const ENDPOINTS: Readonly<Record<string, Endpoint>> = {
     method: 'POST',
     resource: 'Cancel',
     async answer(fleet, args) {
-      const project = popRequired(args, 'project')
+      const project = popProject(args)
       const jobid = popRequired(args, 'job')
       const signal = readSignal(popOptional(args, 'signal'))
       return { prevstate: (await fleet.cancel({ project, jobid, signal })).prevstate }
@@ -93,7 +93,7 @@ export const ENDPOINTS: Readonly<Record<string, Endpoint>> = {
     method: 'GET',
     async answer(fleet, args) {
       const jobid = popRequired(args, 'job')
-      const project = popOptional(args, 'project')
+      const project = popOptional(args, 'project') as ProjectName | null
       return { currstate: (await fleet.status({ jobid, project })).currstate }
     }
   },
@@ -106,15 +106,15 @@ export const ENDPOINTS: Readonly<Record<string, Endpoint>> = {
   'listversions.json': {
     method: 'GET',
     async answer(fleet, args) {
-      const project = directoryOf(popRequired(args, 'project'))
+      const project = directoryOf(popProject(args))
       return { versions: await fleet.listVersions(project) }
     }
   },
   'listspiders.json': {
     method: 'GET',
     async answer(fleet, args) {
-      const project = popRequired(args, 'project')
-      const version = popOptional(args, '_version') || null
+      const project = popProject(args)
+      const version = (popOptional(args, '_version') || null) as VersionName | null
       return { spiders: await fleet.listSpiders(project, version) }
     }
   },
@@ -122,7 +122,7 @@ export const ENDPOINTS: Readonly<Record<string, Endpoint>> = {
     method: 'GET',
     isKept: true,
     async answer(fleet, args, settings) {
-      const project = popOptional(args, 'project')
+      const project = popOptional(args, 'project') as ProjectName | null
       return describeJobs(await fleet.listJobs(project, settings.finishedToKeep), settings)
     }
   },
@@ -130,8 +130,8 @@ export const ENDPOINTS: Readonly<Record<string, Endpoint>> = {
     method: 'POST',
     resource: 'DeleteVersion',
     async answer(fleet, args) {
-      const project = popRequired(args, 'project')
-      const version = popRequired(args, 'version')
+      const project = popProject(args)
+      const version = popRequired(args, 'version') as VersionName
       const name = directoryOf(project)
       if ((await fleet.listVersions(name)).length === 0) throw new ScrapydAnswerError(`version '${version}' not found`)
       await fleet.deleteVersion(name, version)
@@ -142,7 +142,7 @@ export const ENDPOINTS: Readonly<Record<string, Endpoint>> = {
     method: 'POST',
     resource: 'DeleteProject',
     async answer(fleet, args) {
-      const project = popRequired(args, 'project')
+      const project = popProject(args)
       const name = directoryOf(project)
       refuseEveryProject(name, project)
       await fleet.deleteProject(name)
@@ -151,15 +151,20 @@ export const ENDPOINTS: Readonly<Record<string, Endpoint>> = {
   }
 }
 
+/** As Scrapyd takes it: any text. */
+function popProject(args: FormValues): ProjectName {
+  return popRequired(args, 'project') as ProjectName
+}
+
 /**
  * The directory that a project's name means to Scrapyd 1.6, which refuses those that are not one below its eggs
  * directory.
  */
-function directoryOf(project: ProjectName): string {
+function directoryOf(project: ProjectName): ProjectName {
   if (project.includes('\0')) throw new ScrapydAnswerError('ValueError: embedded null byte')
   const name = posix.normalize(project).replace(/(?<=.)\/$/, '')
   if (name === '..' || name.includes('/')) throw new ScrapydAnswerError(`DirectoryTraversalError: ${project}`)
-  return name === '.' ? '' : name
+  return (name === '.' ? '' : name) as ProjectName
 }
 
 /**

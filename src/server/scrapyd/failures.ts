@@ -1,12 +1,11 @@
-import type { ProjectName, VersionName } from '../../shared/contract/index.ts'
 import { isScrapdeckError } from '../../shared/errors.ts'
 import type { FormValues } from './form-values.ts'
 import { ScrapydAnswerError } from './parameters.ts'
 
 /** What a request names; Scrapyd names it again in its error. */
 export interface Asked {
-  project: ProjectName
-  version: VersionName
+  project: string
+  version: string
   spider: string
 }
 

@@ -13,6 +13,7 @@ import {
 } from '../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
 import { aJob } from '../../shared/testing/builders.ts'
+import { aProjectName, aVersionName } from '../../shared/testing/ids.ts'
 import { createFakeScrapyd, sha256 } from './fake-scrapyd.ts'
 
 /** An engine in memory for tests of the doors: every shape of call and of failure can be made. */
@@ -27,7 +28,7 @@ export function createFakeEngine() {
   const own = {
     jobs: {
       list: server.jobs.list.handler(({ input }) => ({
-        jobs: [aShopJob({ project: input.project ?? 'shop', priority: input.limit })],
+        jobs: [aShopJob({ project: aProjectName(input.project ?? 'shop'), priority: input.limit })],
         nextBefore: null
       })),
       get: server.jobs.get.handler(({ input }) => {
@@ -72,8 +73,8 @@ export function createFakeEngine() {
       upload: server.projects.upload.handler(async ({ input }): Promise<Version> => {
         const bytes = new Uint8Array(await input.file.arrayBuffer())
         return {
-          project: input.project ?? 'unnamed',
-          version: input.version ?? input.file.name,
+          project: aProjectName(input.project ?? 'unnamed'),
+          version: aVersionName(input.version ?? input.file.name),
           sha256: sha256(bytes),
           sizeBytes: bytes.length,
           spiders: null,

@@ -1,52 +1,51 @@
 import { z } from 'zod'
-import { JOB_ID_PATTERN, NODE_ID_PATTERN } from '../ids.ts'
+import { JOB_ID_PATTERN, NODE_ID_PATTERN, RANDOM_ID_PATTERN } from '../id-patterns.ts'
 
 /**
- * Ids and names of things, each a type of its own: none can stand where another is meant. A plain text may stand for any of them, as
- * a form or a command line gives it; what must not be (a secret that is not sealed) has the stricter `z.core.$brand`.
+ * Ids and names of things, each a type of its own: neither another id nor a plain text can stand where one is meant. They are made
+ * where data enters: these schemas parse it, the store declares its rows, and each kind of id has one place that makes new ones.
  */
-type Branded<Base, Name extends string> = Base & { readonly __brand?: Name }
-/** What the schema infers; at run time, and in the JSON schema, it is the schema that it was. */
-type SchemaOf<Schema extends z.ZodType, Id> = Schema & Record<'_zod', Record<'output', Id>>
+export const JobId = z.string().regex(JOB_ID_PATTERN, 'A job id has 32 hexadecimal digits').brand<'JobId'>()
+export type JobId = z.infer<typeof JobId>
 
-export type JobId = Branded<string, 'JobId'>
-export const JobId = z.string().regex(JOB_ID_PATTERN, 'A job id has 32 hexadecimal digits') as SchemaOf<
-  z.ZodString,
-  JobId
->
+export const NodeId = z.string().regex(NODE_ID_PATTERN).brand<'NodeId'>()
+export type NodeId = z.infer<typeof NodeId>
 
-export type NodeId = Branded<string, 'NodeId'>
-export const NodeId = z.string().regex(NODE_ID_PATTERN) as SchemaOf<z.ZodString, NodeId>
+export const ProjectName = z.string().min(1).max(200).brand<'ProjectName'>()
+export type ProjectName = z.infer<typeof ProjectName>
 
-export type ProjectName = Branded<string, 'ProjectName'>
-export const ProjectName = z.string().min(1).max(200) as SchemaOf<z.ZodString, ProjectName>
-
-export type VersionName = Branded<string, 'VersionName'>
-export const VersionName = z.string().min(1).max(200) as SchemaOf<z.ZodString, VersionName>
+export const VersionName = z.string().min(1).max(200).brand<'VersionName'>()
+export type VersionName = z.infer<typeof VersionName>
 
 /** As answers tell them: nodes have projects and versions that no operation of ours would take. */
-export const ToldProject = z.string() as SchemaOf<z.ZodString, ProjectName>
-export const ToldVersion = z.string() as SchemaOf<z.ZodString, VersionName>
+export const ToldProject = z.string().brand<'ProjectName'>()
+export const ToldVersion = z.string().brand<'VersionName'>()
 
 /** Counts the attempts of one job from 1; with the job's id it names an attempt. */
-export type AttemptNumber = Branded<number, 'AttemptNumber'>
-export const AttemptNumber = z.number().int().positive() as SchemaOf<z.ZodNumber, AttemptNumber>
+export const AttemptNumber = z.number().int().positive().brand<'AttemptNumber'>()
+export type AttemptNumber = z.infer<typeof AttemptNumber>
 
-export type ScheduleId = Branded<string, 'ScheduleId'>
-export const ScheduleId = z.string().regex(/^[0-9a-f]{32}$/, 'A schedule id has 32 hexadecimal digits') as SchemaOf<
-  z.ZodString,
-  ScheduleId
->
+export const ScheduleId = z
+  .string()
+  .regex(RANDOM_ID_PATTERN, 'A schedule id has 32 hexadecimal digits')
+  .brand<'ScheduleId'>()
+export type ScheduleId = z.infer<typeof ScheduleId>
 
-export type WebhookId = Branded<string, 'WebhookId'>
-export const WebhookId = z.string().regex(/^[0-9a-f]{32}$/, 'A webhook id has 32 hexadecimal digits') as SchemaOf<
-  z.ZodString,
-  WebhookId
->
+export const ChainId = z.string().regex(RANDOM_ID_PATTERN, 'A chain id has 32 hexadecimal digits').brand<'ChainId'>()
+export type ChainId = z.infer<typeof ChainId>
+
+export const WebhookId = z
+  .string()
+  .regex(RANDOM_ID_PATTERN, 'A webhook id has 32 hexadecimal digits')
+  .brand<'WebhookId'>()
+export type WebhookId = z.infer<typeof WebhookId>
 
 /** Of a discovery source; an operator chooses it. */
-export type SourceId = Branded<string, 'SourceId'>
-export const SourceId = z.string().regex(/^[a-z0-9][a-z0-9-]{0,39}$/) as SchemaOf<z.ZodString, SourceId>
+export const SourceId = z
+  .string()
+  .regex(/^[a-z0-9][a-z0-9-]{0,39}$/)
+  .brand<'SourceId'>()
+export type SourceId = z.infer<typeof SourceId>
 
 /** What the SecretBox makes of a secret: the only form in which the store may hold one. */
 export type SealedText = string & z.core.$brand<'SealedText'>

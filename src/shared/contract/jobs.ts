@@ -145,7 +145,7 @@ export const Job = z.object({
   placement: Placement,
   source: z.enum(['ui', 'api', 'scrapyd', 'demo', 'retry', 'adopted', 'schedule', 'chain', 'crawl']),
   /** The schedule that made it, and the moment that it stands for (schedules.ts). */
-  scheduleId: z.string().nullable(),
+  scheduleId: z.string().brand<'ScheduleId'>().nullable(),
   nominalMs: z.number().nullable(),
   state: JobState,
   outcome: Outcome.nullable(),
@@ -225,7 +225,7 @@ export type Attempt = z.infer<typeof Attempt>
 export const Transition = z.object({
   sequence: z.number().int(),
   jobId: JobId,
-  attemptNumber: z.number().int().nullable(),
+  attemptNumber: AttemptNumber.nullable(),
   atMs: z.number(),
   kind: z.enum([
     'queued',
@@ -291,7 +291,7 @@ export const JobFilter = z.object({
   project: z.string().max(200).optional(),
   spider: z.string().max(200).optional(),
   nodeId: NodeId.optional(),
-  scheduleId: z.string().max(32).optional(),
+  scheduleId: z.string().max(32).brand<'ScheduleId'>().optional(),
   text: z.string().max(200).optional(),
   sinceMs: z.number().optional()
 })

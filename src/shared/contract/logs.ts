@@ -15,7 +15,10 @@ export const LogChunk = z.object({
 })
 export type LogChunk = z.infer<typeof LogChunk>
 
-const OfJob = z.object({ jobId: JobId, attemptNumber: z.coerce.number().int().positive().optional() })
+const OfJob = z.object({
+  jobId: JobId,
+  attemptNumber: z.coerce.number().int().positive().brand<'AttemptNumber'>().optional()
+})
 
 export const logsContract = {
   /** A range of the log. Negative `offset`: that many bytes before the end. */

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { JobId, NodeId, ProjectName, ScheduleId, VersionName } from './ids.ts'
+import { ChainId, JobId, NodeId, ProjectName, ScheduleId, ToldProject, VersionName } from './ids.ts'
 import { ask, read, write } from './operation.ts'
 import { Dependency, RetryPolicy, RunLimits, TagTerm } from './jobs.ts'
 import { MomentMs, MomentOfQueryMs } from './moment.ts'
@@ -181,7 +181,7 @@ export const ChainSettings = z.object({
 export type ChainSettings = z.infer<typeof ChainSettings>
 
 export const Chain = ChainSettings.extend({
-  id: ScheduleId,
+  id: ChainId,
   firedCount: z.number().int(),
   lastFiredAtMs: z.number().nullable(),
   /** Why it made no job the last time it should have; null: it did, or has not had to yet. */
@@ -218,7 +218,7 @@ export const schedulesContract = {
     .input(
       z.object({
         text: z.string().max(200).optional(),
-        project: z.string().max(200).optional(),
+        project: ToldProject.max(200).optional(),
         after: z.string().max(2_000).optional(),
         limit: z.coerce.number().int().min(1).max(500).default(100),
         /** So many of the newest firings of each. */
@@ -342,10 +342,10 @@ export const chainsContract = {
     .output(z.object({ chain: Chain })),
   update: write('operator')
     .route({ method: 'PUT', path: '/chains/{id}' })
-    .input(ChainSettings.extend({ id: ScheduleId }))
+    .input(ChainSettings.extend({ id: ChainId }))
     .output(z.object({ chain: Chain })),
   remove: write('operator')
     .route({ method: 'DELETE', path: '/chains/{id}' })
-    .input(z.object({ id: ScheduleId }))
+    .input(z.object({ id: ChainId }))
     .output(z.object({ removed: z.boolean() }))
 }

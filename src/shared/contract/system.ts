@@ -1,6 +1,6 @@
 import { eventIterator } from '@orpc/contract'
 import { z } from 'zod'
-import { NodeId } from './ids.ts'
+import { NodeId, ToldProject } from './ids.ts'
 import { read, write } from './operation.ts'
 import { Job } from './jobs.ts'
 import { StartMode } from './nodes.ts'
@@ -34,9 +34,9 @@ export const Problem = z.object({
   text: z.string(),
   sinceMs: z.number().nullable(),
   nodeId: NodeId.nullable(),
-  project: z.string().nullable(),
+  project: ToldProject.nullable(),
   spider: z.string().nullable(),
-  scheduleId: z.string().optional(),
+  scheduleId: z.string().brand<'ScheduleId'>().optional(),
   mend: z
     .enum([
       'edit_node',

@@ -1,8 +1,17 @@
-import { type Job, type JobStatus, type Node, RunTemplate, type Schedule, ScheduleSettings } from '../contract/index.ts'
+import {
+  type Job,
+  type JobId,
+  type JobStatus,
+  type Node,
+  RunTemplate,
+  type Schedule,
+  ScheduleSettings
+} from '../contract/index.ts'
+import { aJobId, branded, type Plain } from './ids.ts'
 
 /** A Scrapyd that is up and has nothing to do. */
-export function aNode(over: Partial<Node> = {}): Node {
-  return {
+export function aNode(over: Plain<Partial<Node>> = {}): Node {
+  return branded({
     id: 'eu-1',
     name: 'eu-1',
     kind: 'scrapyd',
@@ -37,15 +46,15 @@ export function aNode(over: Partial<Node> = {}): Node {
     sourceId: null,
     python: null,
     ...over
-  }
+  })
 }
 
 /** A job that waits; of another status it has the state and outcome of that status. */
-export function aJob(over: Partial<Job> = {}): Job {
+export function aJob(over: Plain<Partial<Job>> = {}): Job {
   const id = over.id ?? jobIdAt(Date.now(), 1)
   const status: JobStatus = over.status ?? 'queued'
   const ended = !['queued', 'starting', 'running'].includes(status)
-  return {
+  return branded({
     id,
     jobid: id,
     project: 'prices',
@@ -87,22 +96,22 @@ export function aJob(over: Partial<Job> = {}): Job {
     items: null,
     errors: null,
     ...over
-  }
+  })
 }
 
 /** Ids sort by their time, then by the number. */
-export const jobIdAt = (atMs: number, number: number): string =>
-  Math.floor(atMs).toString(16).padStart(12, '0') + number.toString(16).padStart(20, '0')
+export const jobIdAt = (atMs: number, number: number): JobId =>
+  aJobId(Math.floor(atMs).toString(16).padStart(12, '0') + number.toString(16).padStart(20, '0'))
 
 /** Daily at three in the morning, UTC, one job; it has never fired. */
-export function aSchedule(over: Partial<Schedule> = {}): Schedule {
+export function aSchedule(over: Plain<Partial<Schedule>> = {}): Schedule {
   const settings = ScheduleSettings.parse({
     name: 'nightly',
     zone: 'UTC',
     rules: [{ kind: 'cron', expression: '0 3 * * *' }],
     jobs: [RunTemplate.parse({ project: 'prices', spiders: ['otto'] })]
   })
-  return {
+  return branded({
     ...settings,
     id: '5ced'.padEnd(32, '0'),
     revision: 0,
@@ -118,5 +127,5 @@ export function aSchedule(over: Partial<Schedule> = {}): Schedule {
     recent: [],
     backfill: null,
     ...over
-  }
+  })
 }

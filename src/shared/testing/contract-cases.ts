@@ -4,7 +4,8 @@
  */
 import { type ContractRouterClient, isContractProcedure } from '@orpc/contract'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { type Contract, contract, type RunItem, ScheduleSettings } from '../contract/index.ts'
+import { aProjectName } from './ids.ts'
+import { type Contract, contract, type JobId, type RunItem, ScheduleSettings } from '../contract/index.ts'
 
 type Client = ContractRouterClient<Contract>
 
@@ -36,7 +37,7 @@ const NOBODY = 'f'.repeat(32)
 const FileOf = (globalThis as unknown as { File: new (parts: string[], name: string) => UploadedFile }).File
 const DAY_MS = 86_400_000
 const START_MS = Date.UTC(2030, 0, 15, 3)
-const shop: Omit<RunItem, 'spider'> = { project: 'shop' }
+const shop: Omit<RunItem, 'spider'> = { project: aProjectName('shop') }
 const template = { project: 'shop', spiders: ['prices'] }
 
 /** `open` gives an engine with the one node `berlin` (2 slots) and version 1 of the project `shop`; nothing else. */
@@ -55,7 +56,7 @@ export function describeContract(name: string, open: () => Promise<OpenedEngine>
     const { ids } = await client.jobs.runMany({
       jobs: ['prices', 'stock', 'news'].map((spider) => ({ ...shop, spider, args: { of: spider } }))
     })
-    return ids as [string, string, string]
+    return ids as [JobId, JobId, JobId]
   }
 
   describe(`the contract, as ${name} fulfils it`, () => {
@@ -227,7 +228,9 @@ export function describeContract(name: string, open: () => Promise<OpenedEngine>
       const create = (name: string, over: Partial<ScheduleSettings> = {}) =>
         client.schedules.create(settingsOf(name, over))
       const { schedule } = await create('b nightly')
-      await create('a weekly', { jobs: [{ ...ScheduleSettings.shape.jobs.element.parse(template), project: 'other' }] })
+      await create('a weekly', {
+        jobs: [{ ...ScheduleSettings.shape.jobs.element.parse(template), project: aProjectName('other') }]
+      })
       expect(schedule).toMatchObject({ name: 'b nightly', paused: false, runCount: 0, backfill: null, recent: [] })
       const page = await client.schedules.list({ limit: 1 })
       expect([page.schedules.map(({ name }) => name), page.total]).toEqual([['a weekly'], 2])

@@ -6,7 +6,7 @@ import type { EggState, NodeIndex, PlacementSummary, WhyNotReady } from './node-
 interface Asked {
   nodes: NodeIndex
   whyNotReady: WhyNotReady
-  versionOf: (line: QueueLine) => string | null
+  versionOf: (line: QueueLine) => VersionName | null
   eggState: (nodeId: NodeId, project: ProjectName, version: VersionName) => EggState
 }
 

@@ -30,7 +30,7 @@ export interface PlaceableNode {
 export interface PlacementSummary {
   matching: number
   /** Those that could take a job if they had room. */
-  able: ReadonlySet<string>
+  able: ReadonlySet<NodeId>
   /** Of those. */
   slots: number
   /** Those of them that are to be asked about each project. */
@@ -104,7 +104,7 @@ export class NodeIndex {
   }
 
   #summarize(placement: Placement): PlacementSummary {
-    const able = new Set<string>()
+    const able = new Set<NodeId>()
     const choosy: PlaceableNode[] = []
     const summary = { matching: 0, able, slots: 0, unavailable: 0, choosy }
     let first: PlaceableNode | null = null

@@ -2,14 +2,18 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { LimitRule } from '../../../shared/contract/index.ts'
 import { meetsTags } from '../../../shared/tag-terms.ts'
+import { aNodeId, aProjectName, branded, type Plain } from '../../../shared/testing/ids.ts'
 import { LimitBook } from '../../queue/limits.ts'
 import type { QueueLine } from '../../queue/fair-order.ts'
 import { aQueueLine } from '../../testing/queue-builders.ts'
 import { NodeIndex, type PlaceableNode } from './node-index.ts'
 import { place, type EggState, type PlaceInput } from './place.ts'
 
-function aNode(values: Partial<PlaceableNode> = {}): PlaceableNode {
-  return {
+const N2 = aNodeId('n2')
+const SHOP = aProjectName('shop')
+
+function aNode(values: Plain<Partial<PlaceableNode>> = {}): PlaceableNode {
+  return branded({
     id: 'n1',
     name: 'eu-1',
     slots: 2,
@@ -21,16 +25,16 @@ function aNode(values: Partial<PlaceableNode> = {}): PlaceableNode {
     unavailable: null,
     isChoosy: true,
     ...values
-  }
+  })
 }
 
 /** Jobs of one spider. */
-function aLine(ids: string[], values: Partial<Parameters<typeof aQueueLine>[0]> = {}): QueueLine {
-  return aQueueLine({ lanes: { prices: ids }, ...values })
+function aLine(ids: string[], values: Plain<Partial<Parameters<typeof aQueueLine>[0]>> = {}): QueueLine {
+  return aQueueLine(branded({ lanes: { prices: ids }, ...values }))
 }
 
-function aRule(values: Partial<LimitRule> = {}): LimitRule {
-  return { id: '1', project: null, spider: null, tag: null, perNode: false, max: 1, ...values }
+function aRule(values: Plain<Partial<LimitRule>> = {}): LimitRule {
+  return branded({ id: '1', project: null, spider: null, tag: null, perNode: false, max: 1, ...values })
 }
 
 function withLimits(...rules: LimitRule[]): LimitBook {
@@ -82,7 +86,7 @@ describe('placing jobs on nodes', () => {
   it.each([
     [
       'some nodes are down and the others cordoned',
-      [aNode({ unavailable: 'does not answer' }), aNode({ id: 'n2', mode: 'cordoned' })],
+      [aNode({ unavailable: 'does not answer' }), aNode({ id: N2, mode: 'cordoned' })],
       {},
       'eu-1 does not answer, and the other nodes are down or cordoned as well'
     ],
@@ -101,10 +105,10 @@ describe('placing jobs on nodes', () => {
       nodeId === 'n1' && project === 'slow' ? 'is building the Python environment of slow (Collecting lxml)' : null
     const lanes = [
       aLine(['a', 'b'], { project: 'slow' }),
-      aLine(['c'], { project: 'slow', placement: { nodeId: 'n1', tags: [] } }),
+      aLine(['c'], { project: 'slow', placement: { nodeId: aNodeId('n1'), tags: [] } }),
       aLine(['d', 'e'])
     ]
-    const plan = planFor(lanes, [aNode(), aNode({ id: 'n2', name: 'eu-2', slots: 1 })], { whyNotReady })
+    const plan = planFor(lanes, [aNode(), aNode({ id: N2, name: 'eu-2', slots: 1 })], { whyNotReady })
     expect(placed(plan)).toEqual([
       ['a', 'n2'],
       ['d', 'n1'],
@@ -118,7 +122,7 @@ describe('placing jobs on nodes', () => {
   })
 
   it('fills the least loaded node first, by its share of slots', () => {
-    const plan = planFor([aLine(['a', 'b', 'c'])], [aNode({ slots: 4, used: 2 }), aNode({ id: 'n2', slots: 2 })])
+    const plan = planFor([aLine(['a', 'b', 'c'])], [aNode({ slots: 4, used: 2 }), aNode({ id: N2, slots: 2 })])
     expect(placed(plan)).toEqual([
       ['a', 'n2'],
       ['b', 'n1'],
@@ -128,21 +132,21 @@ describe('placing jobs on nodes', () => {
   })
 
   it('prefers a node that has the egg to an emptier one that lacks it', () => {
-    const nodes = [aNode({ used: 1 }), aNode({ id: 'n2' })]
+    const nodes = [aNode({ used: 1 }), aNode({ id: N2 })]
     const plan = planFor([aLine(['a'])], nodes, { eggState: (nodeId) => (nodeId === 'n1' ? 'present' : 'absent') })
     expect(placed(plan)).toEqual([['a', 'n1']])
     expect(plan.uploads).toEqual([])
   })
 
   it('sends the egg to as many nodes as jobs would use, and says so', () => {
-    const nodes = [aNode(), aNode({ id: 'n2' }), aNode({ id: 'n3' })]
+    const nodes = [aNode(), aNode({ id: N2 }), aNode({ id: aNodeId('n3') })]
     const plan = planFor([aLine(['a', 'b'])], nodes, { eggState: () => 'absent' })
     expect(plan.uploads.map(({ nodeId }) => nodeId)).toEqual(['n1', 'n2'])
     expect(waits(plan)).toEqual([{ code: 'egg_on_its_way', text: 'version 1 is being sent to eu-1' }])
   })
 
   it('sends no second egg for a job that waits for the first', () => {
-    const nodes = [aNode(), aNode({ id: 'n2' })]
+    const nodes = [aNode(), aNode({ id: N2 })]
     const plan = planFor([aLine(['a'])], nodes, {
       eggState: (nodeId): EggState => (nodeId === 'n1' ? 'sending' : 'absent')
     })
@@ -167,9 +171,9 @@ describe('placing jobs on nodes', () => {
   })
 
   it('keeps to the node and the tags that a job asks for', () => {
-    const nodes = [aNode({ tags: ['eu'] }), aNode({ id: 'n2', tags: ['eu', 'big'] })]
+    const nodes = [aNode({ tags: ['eu'] }), aNode({ id: N2, tags: ['eu', 'big'] })]
     const tagged = aLine(['a'], { placement: { nodeId: null, tags: ['eu', 'big'] } })
-    const pinned = aLine(['b'], { placement: { nodeId: 'n1', tags: [] } })
+    const pinned = aLine(['b'], { placement: { nodeId: aNodeId('n1'), tags: [] } })
     const nowhere = aLine(['c'], { placement: { nodeId: null, tags: ['us'] } })
     const plan = planFor([tagged, pinned, nowhere], nodes)
     expect(placed(plan)).toEqual([
@@ -188,14 +192,14 @@ describe('placing jobs on nodes', () => {
   })
 
   it('understands conditions on tags, and names them', () => {
-    const nodes = [aNode({ tags: ['eu', 'slow'] }), aNode({ id: 'n2', tags: ['us'], slots: 1 })]
+    const nodes = [aNode({ tags: ['eu', 'slow'] }), aNode({ id: N2, tags: ['us'], slots: 1 })]
     const plan = planFor([aLine(['a', 'b'], { placement: { nodeId: null, tags: ['!slow', 'eu|us'] } })], nodes)
     expect(placed(plan)).toEqual([['a', 'n2']])
     expect(waits(plan).map(({ text }) => text)).toEqual(['the slot tagged eu or us, not slow is busy'])
   })
 
   it('fills the queue ahead of a node only when no slot is free anywhere', () => {
-    const nodes = [aNode({ slots: 1, queueAhead: 2 }), aNode({ id: 'n2', slots: 2 })]
+    const nodes = [aNode({ slots: 1, queueAhead: 2 }), aNode({ id: N2, slots: 2 })]
     const plan = planFor([aLine(['a', 'b', 'c', 'd', 'e', 'f'])], nodes)
     expect(placed(plan).map(([, nodeId]) => nodeId)).toEqual(['n1', 'n2', 'n2', 'n1', 'n1'])
     expect(plan.assignments.at(-1)?.because).toBe('place 2 of 2 ahead in its queue, has the egg')
@@ -224,12 +228,7 @@ describe('placing jobs on nodes', () => {
 
   describe('limits', () => {
     it.each([
-      [
-        'a project',
-        aRule({ project: 'shop', max: 2 }),
-        ['a', 'b', 'x'],
-        '2 of at most 2 runs of project shop are live'
-      ],
+      ['a project', aRule({ project: SHOP, max: 2 }), ['a', 'b', 'x'], '2 of at most 2 runs of project shop are live'],
       ['a spider', aRule({ spider: 'price*' }), ['a', 'x'], '1 of at most 1 run of price* is live'],
       [
         'each node',
@@ -237,11 +236,11 @@ describe('placing jobs on nodes', () => {
         ['a', 'b', 'x'],
         '1 of at most 1 run of prices is live on each node with a free slot'
       ],
-      ['a tag', aRule({ tag: 'eu', project: 'shop' }), ['a', 'b', 'c', 'x'], null],
-      ['a tag, each node', aRule({ tag: 'eu', project: 'shop', perNode: true }), ['a', 'b', 'c', 'x'], null],
-      ['nothing at all', aRule({ project: 'shop', max: 0 }), ['x'], 'no run of project shop may start: the limit is 0']
+      ['a tag', aRule({ tag: 'eu', project: SHOP }), ['a', 'b', 'c', 'x'], null],
+      ['a tag, each node', aRule({ tag: 'eu', project: SHOP, perNode: true }), ['a', 'b', 'c', 'x'], null],
+      ['nothing at all', aRule({ project: SHOP, max: 0 }), ['x'], 'no run of project shop may start: the limit is 0']
     ])('of %s hold, and are named where they bind', (_of, rule, ids, text) => {
-      const nodes = [aNode({ tags: ['eu'], slots: 2 }), aNode({ id: 'n2', slots: 3 })]
+      const nodes = [aNode({ tags: ['eu'], slots: 2 }), aNode({ id: N2, slots: 3 })]
       const lines = [aLine(['a', 'b', 'c']), aQueueLine({ project: 'news', lanes: { stock: ['x'] } })]
       const plan = planFor(lines, nodes, { limits: withLimits(rule) })
       expect(
@@ -254,7 +253,7 @@ describe('placing jobs on nodes', () => {
 
     it('a spider that a limit keeps from every node without the egg does not keep others from getting it there', () => {
       const limits = withLimits(aRule({ spider: 'price*', perNode: true }))
-      limits.count({ project: 'news', spider: 'prices', nodeId: 'n1' }, 1)
+      limits.count({ project: aProjectName('news'), spider: 'prices', nodeId: aNodeId('n1') }, 1)
       const line = aQueueLine({ lanes: { prices: ['a'], stock: ['b'] } })
       const plan = planFor([line], [aNode({ used: 1 })], { limits, eggState: () => 'absent' })
       expect(plan.uploads).toEqual([{ nodeId: 'n1', project: 'shop', version: '1' }])
@@ -263,8 +262,8 @@ describe('placing jobs on nodes', () => {
 
     it('a limit that is reached on every node is found once, not for each line that it holds for', () => {
       const limits = withLimits(aRule({ spider: 'price*', perNode: true }))
-      const nodes = Array.from({ length: 20 }, (_, index) => aNode({ id: `n${index}`, used: 1 }))
-      for (const { id } of nodes) limits.count({ project: 'news', spider: 'prices', nodeId: id }, 1)
+      const nodes = Array.from({ length: 20 }, (_, index) => aNode({ id: aNodeId(`n${index}`), used: 1 }))
+      for (const { id } of nodes) limits.count({ project: aProjectName('news'), spider: 'prices', nodeId: id }, 1)
       const lines = Array.from({ length: 20 }, (_, index) => aLine([`j${index}`], { project: `shop${index}` }))
       let asked = 0
       const plan = planFor(lines, nodes, {
@@ -281,7 +280,7 @@ describe('placing jobs on nodes', () => {
 
     it('what is live counts, and a limit that is reached is named although all slots are busy, too', () => {
       const limits = withLimits(aRule({ spider: 'prices', max: 2 }))
-      for (const nodeId of ['n1', 'n9']) limits.count({ project: 'shop', spider: 'prices', nodeId }, 1)
+      for (const nodeId of ['n1', 'n9']) limits.count({ project: SHOP, spider: 'prices', nodeId: aNodeId(nodeId) }, 1)
       expect(waits(planFor([aLine(['a'])], [aNode()], { limits }))[0]?.text).toBe(
         '2 of at most 2 runs of prices are live'
       )
@@ -342,8 +341,8 @@ describe('properties of place', () => {
     }),
     { maxLength: 3 }
   )
-  const bookOf = (list: Omit<LimitRule, 'id'>[]) =>
-    withLimits(...list.map((rule, index) => ({ ...rule, id: String(index) })))
+  const bookOf = (list: Plain<Omit<LimitRule, 'id'>>[]) =>
+    withLimits(...list.map((rule, index) => aRule({ ...rule, id: String(index) })))
   const jobsOf = (line: QueueLine) => [...line.lanes.values()].flatMap(({ jobs }) => jobs)
   const eggs = fc.dictionary(
     fc.constantFrom('n1', 'n2', 'n3', 'n4'),

@@ -16,7 +16,7 @@ export interface PlaceInput {
   isPaused: boolean
   isProjectPaused: (project: ProjectName) => boolean
   /** The version that a line's jobs run with when sent now; null: there is none. */
-  versionOf: (line: QueueLine) => string | null
+  versionOf: (line: QueueLine) => VersionName | null
   eggState: (nodeId: NodeId, project: ProjectName, version: VersionName) => EggState
   whyNotReady: WhyNotReady
   /** The node refused this job lately and gets it again only after a while. */

@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { aProjectName } from '../../../shared/testing/ids.ts'
 import type { SeenJob, Snapshot } from '../../nodes/node-client.ts'
 import { type Absence, reconcile, type BelievedAttempt } from './reconcile.ts'
 
@@ -9,7 +10,7 @@ const OPTIONS = { absentSoFar: new Map<string, Absence>(), nodePollIntervalMs: P
 function anAttempt(values: Partial<BelievedAttempt> = {}): BelievedAttempt {
   return {
     key: 'job/1',
-    project: 'shop',
+    project: aProjectName('shop'),
     jobid: 'job',
     state: 'accepted',
     sendEndedAtMs: 0,
@@ -19,7 +20,15 @@ function anAttempt(values: Partial<BelievedAttempt> = {}): BelievedAttempt {
 }
 
 function aSeenJob(jobid = 'job'): SeenJob {
-  return { project: 'shop', spider: 'prices', jobid, pid: null, startTime: null, endTime: null, exit: null }
+  return {
+    project: aProjectName('shop'),
+    spider: 'prices',
+    jobid,
+    pid: null,
+    startTime: null,
+    endTime: null,
+    exit: null
+  }
 }
 
 function aSnapshot(values: Partial<Snapshot> = {}): Snapshot {
@@ -47,7 +56,7 @@ describe('what a snapshot says of an attempt', () => {
   })
 
   it('the same jobid in another project is another job', () => {
-    const stranger = { ...aSeenJob(), project: 'news' }
+    const stranger = { ...aSeenJob(), project: aProjectName('news') }
     const result = reconcile([anAttempt()], aSnapshot({ running: [stranger] }), OPTIONS)
     expect(result.verdicts).toEqual([])
     expect(result.external.running).toEqual([stranger])
@@ -73,7 +82,7 @@ describe('an attempt that its node took twice', () => {
   })
 
   it('is not told of one that is there once, nor of the same jobid in another project, nor of strangers', () => {
-    expect(twiceIn({ running: [aSeenJob(), { ...aSeenJob(), project: 'news' }] })).toEqual([])
+    expect(twiceIn({ running: [aSeenJob(), { ...aSeenJob(), project: aProjectName('news') }] })).toEqual([])
     expect(twiceIn({ running: [aSeenJob('a'), aSeenJob('a'), aSeenJob()] })).toEqual([])
   })
 })

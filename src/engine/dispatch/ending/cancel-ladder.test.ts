@@ -1,4 +1,5 @@
 import { describe, expect } from 'vitest'
+import { branded } from '../../../shared/testing/ids.ts'
 import { NodeError } from '../../nodes/node-client.ts'
 import { it, MINUTE_MS } from '../../testing/dispatch-fixtures.ts'
 import { FakeNode } from '../../testing/fake-node.ts'
@@ -25,7 +26,7 @@ describe('a cancel of many jobs', () => {
     await engine.cancel(ids)
     // Once more, in a hurry, while most wait for their turn: still one request for each.
     await clock.advanceBy(5_000)
-    engine.dispatch.cancel(ids.slice(6), { force: true })
+    engine.dispatch.cancel(branded(ids.slice(6)), { force: true })
     await clock.advanceBy(40_000)
     expect(mostInFlight).toBe(3)
     expect([...sentAtMs.keys()].sort()).toEqual([...ids].sort())

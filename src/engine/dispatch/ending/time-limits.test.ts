@@ -1,4 +1,5 @@
 import { describe, expect } from 'vitest'
+import { aJobId } from '../../../shared/testing/ids.ts'
 import { it } from '../../testing/dispatch-fixtures.ts'
 
 describe('the time limit of a run on a remote node', () => {
@@ -16,7 +17,9 @@ describe('the time limit of a run on a remote node', () => {
       reason: 'wall time limit of 2 min',
       cancelAskedAtMs: null
     })
-    expect((await store.listAttempts(id))[0]).toMatchObject({ limitHit: 'wall time limit of 2 min (ran 2 min)' })
+    expect((await store.listAttempts(aJobId(id)))[0]).toMatchObject({
+      limitHit: 'wall time limit of 2 min (ran 2 min)'
+    })
     expect(await engine.textOf(id, 'limit_hit')).toBe('Exceeded its wall time limit of 2 min; stopping it')
     expect(await engine.kinds(id)).not.toContain('cancel_asked')
   })
@@ -29,7 +32,9 @@ describe('the time limit of a run on a remote node', () => {
     await clock.advanceBy(20_000)
     expect(await engine.kinds(id)).toContain('vanished')
     expect((await engine.kinds(id)).filter((kind) => kind === 'limit_hit')).toHaveLength(1)
-    expect((await store.listAttempts(id))[0]).toMatchObject({ limitHit: 'wall time limit of 1 min (ran 1 min)' })
+    expect((await store.listAttempts(aJobId(id)))[0]).toMatchObject({
+      limitHit: 'wall time limit of 1 min (ran 1 min)'
+    })
   })
 
   it('counts on when another engine takes over, and goes on with the ladder where it was', async ({
@@ -69,6 +74,9 @@ describe('the time limit of a run on a remote node', () => {
     await clock.advanceBy(20_000)
     node.end(cancelled, 'shutdown')
     await clock.advanceBy(6_000)
-    expect((await store.getJobs([cancelled, done])).map(({ status }) => status)).toEqual(['cancelled', 'succeeded'])
+    expect((await store.getJobs([aJobId(cancelled), aJobId(done)])).map(({ status }) => status)).toEqual([
+      'cancelled',
+      'succeeded'
+    ])
   })
 })

@@ -262,7 +262,7 @@ export class Follower {
   }
 
   /** The other node that lists it, or that listed it while nobody knew where it was (returned-runs.ts). */
-  async #listedElsewhere(node: FleetNode, one: LiveAttempt): Promise<string | null> {
+  async #listedElsewhere(node: FleetNode, one: LiveAttempt): Promise<NodeId | null> {
     const { fleet, store } = this.#context
     const holder = fleet.list().find((other) => other !== node && this.isListed(other, one.project, one.jobid))
     if (holder !== undefined) return holder.stored.id
@@ -270,7 +270,7 @@ export class Follower {
       ({ kind, attemptNumber, evidence }) =>
         kind === 'seen_again' && attemptNumber === one.number && typeof evidence['listedBy'] === 'string'
     )
-    return (seen?.evidence['listedBy'] as string | undefined) ?? null
+    return (seen?.evidence['listedBy'] as NodeId | undefined) ?? null
   }
 
   /**

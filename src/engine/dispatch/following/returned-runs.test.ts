@@ -1,4 +1,5 @@
 import { describe, expect } from 'vitest'
+import { aJobId, aNodeId, aProjectName, aVersionName, branded } from '../../../shared/testing/ids.ts'
 import { NodeError } from '../../nodes/node-client.ts'
 import { type DispatchFixtures, it, MINUTE_MS, onlyOn } from '../../testing/dispatch-fixtures.ts'
 
@@ -9,7 +10,7 @@ describe('a run that was given up and comes back', () => {
     await clock.advanceBy(2_000)
     node.isDown = true
     await clock.advanceBy(5_000)
-    await engine.dispatch.runElsewhere([id])
+    await engine.dispatch.runElsewhere([aJobId(id)])
     await clock.advanceBy(2_000)
     return id
   }
@@ -25,7 +26,7 @@ describe('a run that was given up and comes back', () => {
     await clock.advanceBy(2_000)
     node.isDown = true
     await clock.advanceBy(5_000)
-    await engine.dispatch.runElsewhere([id])
+    await engine.dispatch.runElsewhere([aJobId(id)])
     await clock.advanceBy(2_000)
     expect(other.executed).toEqual([`${id}-2`])
     node.isDown = false
@@ -47,8 +48,8 @@ describe('a run that was given up and comes back', () => {
     node.isDown = true
     await clock.advanceBy(5_000)
     await store.placeQueued(
-      await engine.dispatch.runElsewhere([id]),
-      { nodeId: 'n2', tags: [] },
+      branded(await engine.dispatch.runElsewhere([aJobId(id)])),
+      { nodeId: aNodeId('n2'), tags: [] },
       { atMs: clock.nowMs(), text: 'moved', evidence: {} }
     )
     engine.dispatch.wake()
@@ -102,7 +103,7 @@ describe('a run that was given up and comes back', () => {
     await clock.advanceBy(3_000)
     node.isDown = true
     await clock.advanceBy(5_000)
-    expect(await engine.dispatch.runElsewhere([id])).toEqual([id])
+    expect(await engine.dispatch.runElsewhere([aJobId(id)])).toEqual([id])
     node.readLog = readLog
     node.isDown = false
     await clock.advanceBy(MINUTE_MS)
@@ -145,7 +146,7 @@ describe('a run that was given up and comes back', () => {
     await clock.advanceBy(58_000)
     node.isDown = true
     await clock.advanceBy(10_000)
-    await engine.dispatch.runElsewhere([id])
+    await engine.dispatch.runElsewhere([aJobId(id)])
     node.isDown = false
     await clock.advanceBy(MINUTE_MS)
     expect(await engine.kinds(id)).toContain('found_again')
@@ -156,8 +157,12 @@ describe('a run that was given up and comes back', () => {
     const id = await engine.startRunning({ n1: node, n2: other }, { jobid: 'nightly', ...onlyOn('n1') })
     node.isDown = true
     await clock.advanceBy(5_000)
-    await engine.dispatch.runElsewhere([id])
-    await store.placeQueued([id], { nodeId: 'n2', tags: [] }, { atMs: clock.nowMs(), text: 'moved', evidence: {} })
+    await engine.dispatch.runElsewhere([aJobId(id)])
+    await store.placeQueued(
+      [aJobId(id)],
+      { nodeId: aNodeId('n2'), tags: [] },
+      { atMs: clock.nowMs(), text: 'moved', evidence: {} }
+    )
     engine.dispatch.wake()
     await clock.advanceBy(2_000)
     expect(other.executed).toEqual(['nightly-2'])
@@ -168,7 +173,14 @@ describe('a run that was given up and comes back', () => {
   })
 
   it('strangers are neither asked about twice nor touched', async ({ clock, store, node, engine }) => {
-    const stranger = { project: 'shop', version: '1', spider: 's', jobid: 'f'.repeat(32), settings: {}, args: {} }
+    const stranger = {
+      project: aProjectName('shop'),
+      version: aVersionName('1'),
+      spider: 's',
+      jobid: 'f'.repeat(32),
+      settings: {},
+      args: {}
+    }
     await node.schedule({ ...stranger, priority: 0 })
     const asked: unknown[] = []
     const ask = store.findAttemptsOnNode.bind(store)

@@ -1,4 +1,4 @@
-import { type Attempt, ATTEMPT_REASONS, type NodeId } from '../../../shared/contract/index.ts'
+import { type Attempt, ATTEMPT_REASONS, type JobId, type NodeId } from '../../../shared/contract/index.ts'
 import { signalOfStep, waitAfterStep } from '../../../shared/stop-ladder.ts'
 import type { FleetNode } from '../../nodes/fleet.ts'
 import { NodeError, type SeenJob, type Snapshot } from '../../nodes/node-client.ts'
@@ -152,7 +152,7 @@ export class ReturnedRuns {
   /** A run of ours on a node it was never sent to: the two share a queue. It is left alone: it may be either's. */
   async #recordTaken(node: FleetNode, { job: seen, list }: Listed): Promise<void> {
     const { store, fleet } = this.#context
-    const jobId = OUR_JOBID.exec(seen.jobid)?.[1]
+    const jobId = OUR_JOBID.exec(seen.jobid)?.[1] as JobId | undefined
     if (jobId === undefined) return
     const attempts = await store.listAttempts(jobId)
     const attempt = attempts.find(({ jobid, project }) => jobid === seen.jobid && project === seen.project)

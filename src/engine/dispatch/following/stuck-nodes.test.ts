@@ -1,6 +1,9 @@
 import { describe, expect } from 'vitest'
+import { aNodeId, branded } from '../../../shared/testing/ids.ts'
 import { NodeError } from '../../nodes/node-client.ts'
 import { it as dispatchTest, MINUTE_MS } from '../../testing/dispatch-fixtures.ts'
+
+const N1 = aNodeId('n1')
 
 /** `engine` has one node, `n1`, which takes jobs into its queue and starts none. */
 const it = dispatchTest.extend('engine', async ({ node, engine }) => {
@@ -13,9 +16,9 @@ describe('a node that accepts jobs but starts none', () => {
   it('has its jobs taken back and gets no more; they run elsewhere, each once', async ({ clock, node, engine }) => {
     const ids = [await engine.enqueue(), await engine.enqueue()]
     await clock.advanceBy(10_000)
-    expect(engine.dispatch.stuckSinceMs('n1')).toBeNull()
+    expect(engine.dispatch.stuckSinceMs(N1)).toBeNull()
     await clock.advanceBy(12_000)
-    expect(engine.dispatch.stuckSinceMs('n1')).not.toBeNull()
+    expect(engine.dispatch.stuckSinceMs(N1)).not.toBeNull()
     expect(node.pending).toEqual([])
     for (const id of ids) {
       expect(await engine.job(id)).toMatchObject({ state: 'queued', mayHaveRunTwice: false })
@@ -33,13 +36,17 @@ describe('a node that accepts jobs but starts none', () => {
     expect(node.pending).toHaveLength(1)
     node.unwedge()
     await clock.advanceBy(8_000)
-    expect(engine.dispatch.stuckSinceMs('n1')).toBeNull()
+    expect(engine.dispatch.stuckSinceMs(N1)).toBeNull()
     expect(node.running).toHaveLength(2)
     for (let round = 0; round < 3; round += 1) {
       node.endAll()
       await clock.advanceBy(6_000)
     }
-    expect((await store.getJobs(ids)).map(({ status }) => status)).toEqual(['succeeded', 'succeeded', 'succeeded'])
+    expect((await store.getJobs(branded(ids))).map(({ status }) => status)).toEqual([
+      'succeeded',
+      'succeeded',
+      'succeeded'
+    ])
   })
 
   it('is tried ever more seldom while it starts nothing', async ({ clock, node, engine }) => {
@@ -56,12 +63,12 @@ describe('a node that accepts jobs but starts none', () => {
   }) => {
     await engine.enqueue()
     await clock.advanceBy(25_000)
-    const left = engine.fleet.get('n1')!
-    await engine.fleet.remove('n1')
-    await engine.dispatch.abandonNode('n1')
-    expect(engine.dispatch.stuckSinceMs('n1')).toBeNull()
+    const left = engine.fleet.get(N1)!
+    await engine.fleet.remove(N1)
+    await engine.dispatch.abandonNode(N1)
+    expect(engine.dispatch.stuckSinceMs(N1)).toBeNull()
     await engine.dispatch.applySnapshot(left, await node.listJobs())
-    expect(engine.dispatch.stuckSinceMs('n1')).toBeNull()
+    expect(engine.dispatch.stuckSinceMs(N1)).toBeNull()
   })
 
   it('a job that it starts at the last moment is not stopped by the taking back', async ({ clock, node, engine }) => {

@@ -1,5 +1,6 @@
+import { nextAttempt } from '../../../shared/ids.ts'
 import { EventEmitter } from 'node:events'
-import type { NodeId, ProjectName, VersionName } from '../../../shared/contract/index.ts'
+import type { JobId, NodeId, ProjectName, VersionName } from '../../../shared/contract/index.ts'
 import type { FleetNode } from '../../nodes/fleet.ts'
 import { problemOfPathPart } from '../../projects/names.ts'
 import type { QueueLine } from '../../queue/fair-order.ts'
@@ -222,7 +223,7 @@ export class Dispatcher {
   }
 
   #startOf({ job, line, nodeId, version, because }: Assignment): AttemptStart | Promise<AttemptStart> {
-    const number = job.attemptCount + 1
+    const number = nextAttempt(job.attemptCount)
     const name = this.#context.fleet.get(nodeId)?.stored.name ?? nodeId
     const entry = { atMs: this.#context.clock.nowMs(), text: `Sent to ${name}`, evidence: { because, version } }
     const startAs = (jobid: string): AttemptStart => ({ jobId: job.id, number, jobid, nodeId, version, entry })
@@ -235,7 +236,7 @@ export class Dispatcher {
    * jobs with the same jobid the oldest has it.
    */
   async #jobidForNode(
-    job: { id: string; jobid: string },
+    job: { id: JobId; jobid: string },
     { project }: QueueLine,
     number: number,
     nodeId: NodeId

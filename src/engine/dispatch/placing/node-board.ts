@@ -31,7 +31,7 @@ export class NodeBoard {
   readonly index = new NodeIndex()
   readonly #context: Pick<DispatchContext, 'fleet' | 'live'>
   readonly #parts: NodeBoardParts
-  readonly #stale = new Set<string>()
+  readonly #stale = new Set<NodeId>()
 
   constructor(context: Pick<DispatchContext, 'fleet' | 'live'>, parts: NodeBoardParts) {
     this.#context = context

@@ -1,3 +1,4 @@
+import type { NodeId } from '../../../shared/contract/index.ts'
 import { isZone, problemOfTiming } from '../../../shared/calendar/index.ts'
 import { type FileSchedule, FleetForm, settingsFromFile, textOfMoment } from '../../fleet-file/form.ts'
 import { stretchAt } from '../../../shared/calendar/zones.ts'
@@ -39,7 +40,7 @@ export function finish(origin: string, draft: Draft, notes: string[]): Imported 
     return refused(origin, `${issue!.path.slice(2).join('.')} ${issue!.message}`, notes)
   }
   const schedule = form.data.schedules![0]!
-  const problem = problemOfTiming(settingsFromFile(schedule, (name) => name))
+  const problem = problemOfTiming(settingsFromFile(schedule, (name) => name as NodeId))
   return problem === null ? { origin, schedule, notes } : refused(origin, problem, notes)
 }
 

@@ -1,11 +1,11 @@
-import type { Environment, StartMode } from '../../../shared/contract/index.ts'
+import type { Environment, ProjectName, StartMode } from '../../../shared/contract/index.ts'
 import type { Made } from './made-environments.ts'
 import { type Interpreter, problemOfInterpreter } from './named-interpreters.ts'
 import { COLD, type PythonEnvironment } from './python-environment.ts'
 
 type StartOf = (path: string) => StartMode
 
-export function describeMain(main: PythonEnvironment, projects: string[]): Environment {
+export function describeMain(main: PythonEnvironment, projects: ProjectName[]): Environment {
   const { state, path, version, scrapyVersion, start, problem } = main.state()
   const progress = main.own.progress()
   const isOwn = path !== null && path === main.own.current()?.path
@@ -27,7 +27,7 @@ export function describeMain(main: PythonEnvironment, projects: string[]): Envir
 
 export function describeInterpreter(
   { id, command, finding }: Interpreter,
-  projects: string[],
+  projects: ProjectName[],
   startOf: StartOf
 ): Environment {
   const problem = finding === null ? null : problemOfInterpreter(command, finding)
@@ -47,7 +47,7 @@ export function describeInterpreter(
   }
 }
 
-export function describeMade(one: Made, projects: string[], startOf: StartOf): Environment {
+export function describeMade(one: Made, projects: ProjectName[], startOf: StartOf): Environment {
   const current = one.environment.current()
   const failure = one.environment.failure()
   const isMaking = one.work !== null

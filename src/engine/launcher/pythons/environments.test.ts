@@ -3,6 +3,7 @@ import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { dirname, join, relative } from 'node:path'
 import { expect, test, vi } from 'vitest'
 import type { Environment, ProjectPython } from '../../../shared/contract/index.ts'
+import { aProjectName } from '../../../shared/testing/ids.ts'
 import { systemClock } from '../../runtime/clock.ts'
 import { silentLogger } from '../../runtime/logger.ts'
 import { createFakeClock } from '../../testing/fake-clock.ts'
@@ -11,6 +12,8 @@ import { makeTemporaryDirectory } from '../../testing/temporary-directory.ts'
 import { LocalEnvironments } from './environments.ts'
 import { MadeEnvironment } from './made-environment.ts'
 import { PythonEnvironment } from './python-environment.ts'
+
+const SHOP = aProjectName('shop')
 
 const WAIT = { timeout: 20_000, interval: 5 }
 
@@ -41,7 +44,7 @@ async function aRoom(over: { pip?: string; scrapy?: string | null } = {}) {
     environments = await LocalEnvironments.open({
       ...paths,
       main,
-      projects: () => [...settings.keys()],
+      projects: () => [...settings.keys()].map(aProjectName),
       settingOf: (project) => settings.get(project) ?? { kind: 'default' },
       pythonsInUse: () => state.inUse,
       clock: systemClock,
@@ -85,10 +88,10 @@ test('a project that names no Python runs with the main one, and waits while the
   await using t = await aRoom({ scrapy: null })
   const environments = await t.open()
   const missing = { path: null, waiting: 'has no Python with Scrapy yet', problem: expect.stringContaining('3.12') }
-  expect(environments.pythonOf('shop')).toEqual(missing)
+  expect(environments.pythonOf(SHOP)).toEqual(missing)
   await writeFakePython(t.at('main'), '3.12.1', '2.19.0')
   const next = await t.open()
-  expect(await next.checkedPythonOf('shop')).toEqual({ path: t.at('main') })
+  expect(await next.checkedPythonOf(SHOP)).toEqual({ path: t.at('main') })
   t.settings.set('shop', { kind: 'default' })
   expect(next.list()).toMatchObject([{ id: 'main', state: 'ready', projects: ['shop'], problem: null, hasLog: false }])
 })
@@ -100,7 +103,7 @@ test('a project may name its Python, by a relative path too; its versions are sh
   t.settings.set('shop', python)
   const environments = await t.open()
   await environments.verify(python)
-  expect(await environments.checkedPythonOf('shop')).toEqual({ path: own })
+  expect(await environments.checkedPythonOf(SHOP)).toEqual({ path: own })
   expect(environments.list()).toMatchObject([
     { id: 'main', projects: [] },
     { kind: 'interpreter', state: 'ready', path: own, version: '3.11.2', scrapyVersion: '2.11.0', projects: ['shop'] }
@@ -127,7 +130,7 @@ test.each([
   })
   expect(environments.list()).toHaveLength(1)
   t.settings.set('shop', python)
-  expect(await environments.checkedPythonOf('shop')).toMatchObject({
+  expect(await environments.checkedPythonOf(SHOP)).toMatchObject({
     path: null,
     problem: expect.stringMatching(words)
   })
@@ -135,7 +138,7 @@ test.each([
   if (!facts) return
   await writeFakePython(t.at(name), '3.12.1', '2.19.0')
   await environments.rebuild(environments.list()[1]!.id)
-  expect(await environments.checkedPythonOf('shop')).toEqual({ path: t.at(name) })
+  expect(await environments.checkedPythonOf(SHOP)).toEqual({ path: t.at(name) })
 })
 
 test('a program that is no Python is told as such', async () => {
@@ -155,7 +158,7 @@ test('requirements make one environment for all projects with the same content, 
   t.set('else', 'requests')
   const environments = await t.open()
   await vi.waitFor(() => expect(made(environments).map(({ state }) => state)).toEqual(['ready', 'ready']), WAIT)
-  const one = made(environments).find(({ projects }) => projects.includes('shop'))!
+  const one = made(environments).find(({ projects }) => projects.includes(SHOP))!
   expect(one).toMatchObject({
     projects: ['shop', 'news'],
     version: '3.12.1',
@@ -163,9 +166,9 @@ test('requirements make one environment for all projects with the same content, 
     progress: null,
     hasLog: true
   })
-  expect(environments.pythonOf('shop')).toEqual({ path: one.path })
-  expect(environments.pythonOf('news')).toEqual({ path: one.path })
-  expect(environments.pythonOf('else')).not.toEqual({ path: one.path })
+  expect(environments.pythonOf(SHOP)).toEqual({ path: one.path })
+  expect(environments.pythonOf(aProjectName('news'))).toEqual({ path: one.path })
+  expect(environments.pythonOf(aProjectName('else'))).not.toEqual({ path: one.path })
   const installs = (await t.installs()).map((line) => line.replace(/.*requirements\.txt ?/, ''))
   expect(installs.sort()).toEqual(['Scrapy setuptools<81', 'setuptools<81'])
   expect((await t.installs())[0]).toContain('--no-input --disable-pip-version-check')
@@ -174,7 +177,7 @@ test('requirements make one environment for all projects with the same content, 
   )
   await environments.close()
   const next = await t.open()
-  expect(next.pythonOf('shop')).toEqual({ path: one.path })
+  expect(next.pythonOf(SHOP)).toEqual({ path: one.path })
   expect(await t.installs()).toHaveLength(2)
 })
 
@@ -199,8 +202,8 @@ test('while it is made its step is told, its log is read as it grows, and other 
     return one!.id
   }, WAIT)
   const words = 'is building the Python environment of shop (Collecting lxml)'
-  expect(environments.pythonOf('shop')).toMatchObject({ path: null, waiting: words })
-  expect(environments.pythonOf('news')).toEqual({ path: t.at('main') })
+  expect(environments.pythonOf(SHOP)).toMatchObject({ path: null, waiting: words })
+  expect(environments.pythonOf(aProjectName('news'))).toEqual({ path: t.at('main') })
   await vi.waitFor(() => expect(t.steps).toContain('Collecting lxml'), WAIT)
   let text = ''
   for await (const piece of environments.log(id)) {
@@ -238,7 +241,7 @@ test('one that fails says why and what to do, keeps its log without credentials,
   expect(problem).toBe(
     'The packages could not be installed: nothing at https://***@index.example/simple. Fix the requirements, or try again.'
   )
-  expect(environments.pythonOf('shop')).toMatchObject({
+  expect(environments.pythonOf(SHOP)).toMatchObject({
     path: null,
     waiting: expect.stringMatching(/^could not build the Python environment of shop \(The packages could not/)
   })
@@ -276,7 +279,7 @@ test('it is made anew beside the one that serves, which serves on when that fail
   await environments.rebuild(id)
   await vi.waitFor(async () => expect(await t.installs()).toHaveLength(2), WAIT)
   expect(made(environments)).toMatchObject([{ state: 'building', path }])
-  expect(environments.pythonOf('shop')).toEqual({ path })
+  expect(environments.pythonOf(SHOP)).toEqual({ path })
   await writeFile(t.at('go'), '')
   const again = await untilState(environments, 'ready')
   expect(again.path).not.toBe(path)
@@ -288,7 +291,7 @@ test('it is made anew beside the one that serves, which serves on when that fail
     path: again.path,
     problem: expect.stringContaining('still in use')
   })
-  expect(environments.pythonOf('shop')).toEqual({ path: again.path })
+  expect(environments.pythonOf(SHOP)).toEqual({ path: again.path })
 })
 
 test('left-overs are deleted once nobody can be starting with them, and never while they are in use', async () => {

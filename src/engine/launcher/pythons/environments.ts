@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import type { Environment, ProjectPython, StartMode } from '../../../shared/contract/index.ts'
+import type { Environment, ProjectName, ProjectPython, StartMode } from '../../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../../shared/errors.ts'
 import type { Clock } from '../../runtime/clock.ts'
 import type { Logger } from '../../runtime/logger.ts'
@@ -21,7 +21,7 @@ export interface Environments {
   /** Throws BAD_INPUT with what was found, where a project could not run with this. */
   verify(python: ProjectPython): Promise<void>
   /** Projects or their Pythons changed: begins to build what they lack, also for one that is not deployed yet. */
-  refresh(project?: string): void
+  refresh(project?: ProjectName): void
 }
 
 /** The Python that a project's spiders start with now; `waiting` in words that follow a node's name (`is making …`). */
@@ -31,8 +31,8 @@ export interface EnvironmentsOptions {
   dataDirectory: string
   main: PythonEnvironment
   /** Projects that can be run. */
-  projects: () => string[]
-  settingOf: (project: string) => ProjectPython
+  projects: () => ProjectName[]
+  settingOf: (project: ProjectName) => ProjectPython
   /** The interpreters of live runs; null where one is not known: then nothing that may be theirs is deleted. */
   pythonsInUse: () => string[] | null
   startOf?: (path: string) => StartMode
@@ -126,14 +126,14 @@ export class LocalEnvironments implements Environments {
     throw new ScrapdeckError('BAD_INPUT', problem, { data: { field: 'python' } })
   }
 
-  refresh(project?: string): void {
+  refresh(project?: ProjectName): void {
     if (this.#made.isClosed) return
     for (const name of project === undefined ? this.#options.projects() : [project]) this.pythonOf(name)
     this.#options.onChange()
   }
 
   /** Begins to make it where it is not there. Cheap: asked for every job that could be placed. */
-  pythonOf(project: string): PythonOfProject {
+  pythonOf(project: ProjectName): PythonOfProject {
     const { main, settingOf } = this.#options
     const setting = settingOf(project)
     const { state, path, problem } = main.state()
@@ -148,7 +148,7 @@ export class LocalEnvironments implements Environments {
   }
 
   /** The same once no look at a Python is under way. Makings are not waited for. */
-  async checkedPythonOf(project: string): Promise<PythonOfProject> {
+  async checkedPythonOf(project: ProjectName): Promise<PythonOfProject> {
     await this.#options.main.settled()
     const setting = this.#options.settingOf(project)
     if (setting.kind === 'interpreter') await this.#interpreters.of(setting.path).check
@@ -166,14 +166,14 @@ export class LocalEnvironments implements Environments {
     return this.#made.close()
   }
 
-  #pythonOfInterpreter(project: string, command: string): PythonOfProject {
+  #pythonOfInterpreter(project: ProjectName, command: string): PythonOfProject {
     const { finding } = this.#interpreters.of(command)
     if (finding === null) return missing(`${command} is being checked.`, `is checking ${command}`)
     const problem = problemOfInterpreter(command, finding)
     return problem === null ? { path: finding.path } : missing(problem, `cannot run ${project}: ${problem}`)
   }
 
-  #pythonOfMade(project: string, one: Made, requirements: string): PythonOfProject {
+  #pythonOfMade(project: ProjectName, one: Made, requirements: string): PythonOfProject {
     const { environment } = one
     const current = environment.current()
     if (current !== null) return { path: current.path }
@@ -217,10 +217,10 @@ export class LocalEnvironments implements Environments {
     return setting.kind === 'interpreter' ? interpreterId(setting.path) : this.#idOf(setting.text)
   }
 
-  #projectsById(): Map<string, string[]> {
+  #projectsById(): Map<string, ProjectName[]> {
     const { projects, settingOf } = this.#options
     const withId = projects().map((project) => ({ project, id: this.#idOfSetting(settingOf(project)) }))
-    const byId = new Map<string, string[]>()
+    const byId = new Map<string, ProjectName[]>()
     for (const { id, project } of withId) {
       if (id === null) continue
       const names = byId.get(id)

@@ -1,3 +1,4 @@
+import type { ProjectName } from '../../../shared/contract/index.ts'
 import { mkdir, mkdtemp, readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { z } from 'zod'
@@ -85,7 +86,16 @@ async function listWarm(options: ListingOptions, workingDirectory: string): Prom
   }
   const directory = await mkdtemp(join(options.dataDirectory, FOLDER_PREFIX))
   const launch: LaunchPlan = {
-    ...{ id: directory, python, project: 'list', spider: '', arguments: [], source, environment: {}, workingDirectory },
+    ...{
+      id: directory,
+      python,
+      project: 'list' as ProjectName,
+      spider: '',
+      arguments: [],
+      source,
+      environment: {},
+      workingDirectory
+    },
     ...{ logFile: '', directories: [], secrets: [], resourceLimits: null }
   }
   let stoppedFor: Listing['stoppedFor'] = null

@@ -1,10 +1,11 @@
 import { expect, test } from 'vitest'
+import { aProjectName, aVersionName } from '../../../shared/testing/ids.ts'
 import { itemsFileOf, planLaunch, type RunDirectories } from './launch-plan.ts'
 import type { RunSpec } from './run-directory.ts'
 
 const SPEC: RunSpec = {
-  project: 'my shop',
-  version: '1.0',
+  project: aProjectName('my shop'),
+  version: aVersionName('1.0'),
   spider: 'prices',
   jobid: 'j-1',
   settings: { LOG_LEVEL: 'INFO', LOG_FILE: 'mine', API_KEY: 'hush' },
@@ -73,7 +74,7 @@ test.each([
   ['file:///var/items?x=1#y', 'file:///var/items/p/s/j.jl', '/var/items/p/s/j.jl'],
   ["/var/it(e)ms' ü:&", 'file:///var/it%28e%29ms%27%20%C3%BC%3A%26/p/s/j.jl', "/var/it(e)ms' ü:&/p/s/j.jl"]
 ])('items of %s go to %s', (itemsDirectory, url, file) => {
-  const run = { project: 'p', spider: 's', jobid: 'j' }
+  const run = { project: aProjectName('p'), spider: 's', jobid: 'j' }
   const feeds = aPlan(run, { itemsDirectory }).arguments.find((word) => word.startsWith('FEEDS='))
   expect(feeds).toBe(`FEEDS={"${url}": {"format": "jsonlines"}}`)
   expect(itemsFileOf(itemsDirectory, run)).toBe(file)

@@ -2,6 +2,7 @@ import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
 import type { RunLimits } from '../../../shared/contract/index.ts'
+import { aProjectName, aVersionName } from '../../../shared/testing/ids.ts'
 import type { ScheduleRequest, SeenJob } from '../../nodes/node-client.ts'
 import { judgeOutcome } from '../../output/outcome.ts'
 import { buildEgg } from '../../projects/egg-builder.ts'
@@ -103,7 +104,7 @@ async function aNode(after = closings) {
   const parts = Object.entries(files).map(([path, text]) => ({ path, bytes: Buffer.from(text) }))
   await mkdir(join(directory.path, 'eggs'))
   const egg = join(directory.path, 'eggs', 'limited.egg')
-  await writeFile(egg, await buildEgg(parts, { project: 'limited', version: '1' }))
+  await writeFile(egg, await buildEgg(parts, { project: aProjectName('limited'), version: aVersionName('1') }))
   const open = async () => {
     const node = await LocalNode.open({
       directory: join(directory.path, 'local'),
@@ -135,7 +136,13 @@ async function aNode(after = closings) {
 }
 
 function aRequest(spider: string, limits: RunLimits | null): ScheduleRequest {
-  const names = { project: 'limited', version: '1', spider, jobid: spider, isVersionAsked: true }
+  const names = {
+    project: aProjectName('limited'),
+    version: aVersionName('1'),
+    spider,
+    jobid: spider,
+    isVersionAsked: true
+  }
   return { ...names, settings: {}, args: {}, priority: 0, secretNames: [], limits }
 }
 
@@ -241,7 +248,8 @@ describe('one node', () => {
         return found!.slice(1).map(Number) as [number, number]
       }, WAIT)
       const { pid } = (await node.listJobs()).running.find(({ jobid }) => jobid === 'stubborn')!
-      const cancel = (signal: 'INT' | 'KILL') => node.cancel({ project: 'limited', jobid: 'stubborn', signal })
+      const cancel = (signal: 'INT' | 'KILL') =>
+        node.cancel({ project: aProjectName('limited'), jobid: 'stubborn', signal })
       await cancel('INT')
       await cancel('INT')
       expect([pid!, child, orphan].map(isThere)).toEqual([true, true, true])

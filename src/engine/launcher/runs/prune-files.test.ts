@@ -1,6 +1,7 @@
 import { mkdir, readdir, utimes, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
+import { aProjectName } from '../../../shared/testing/ids.ts'
 import { silentLogger } from '../../runtime/logger.ts'
 import { makeTemporaryDirectory } from '../../testing/temporary-directory.ts'
 import { Pruner } from './prune-files.ts'
@@ -20,7 +21,7 @@ async function openRoom(keep: number, needed: string[]) {
   return {
     write,
     async prune() {
-      pruner.prune('shop', 'prices')
+      pruner.prune(aProjectName('shop'), 'prices')
       await pruner.settled()
       return (await readdir(folder)).sort()
     },

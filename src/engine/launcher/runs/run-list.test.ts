@@ -4,6 +4,7 @@ import { existsSync } from 'node:fs'
 import { copyFile, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { afterEach, expect, test, vi } from 'vitest'
+import { aProjectName, aVersionName } from '../../../shared/testing/ids.ts'
 import { systemClock } from '../../runtime/clock.ts'
 import { silentLogger } from '../../runtime/logger.ts'
 import { makeTemporaryDirectory, type TemporaryDirectory } from '../../testing/temporary-directory.ts'
@@ -11,6 +12,8 @@ import { signalGroup } from '../processes/process-group.ts'
 import { isAlive } from '../processes/process-identity.ts'
 import { acceptRun, readRunFiles, type RunSpec, writeWhole } from './run-directory.ts'
 import { RunList, type RunListOptions } from './run-list.ts'
+
+const SHOP = aProjectName('shop')
 
 /** Stands in for the runner, so that these tests need Python but no Scrapy. It does what its spider's name says. */
 const FAKE_RUNNER = `
@@ -121,7 +124,7 @@ let accepted = 0
 function aSpec(jobid: string, spider: string, over: Partial<RunSpec> = {}): RunSpec {
   const acceptedAtMs = Date.now() + ++accepted
   const none = { settings: {}, args: {}, secretNames: [], limits: null, isVersionAsked: true }
-  return { project: 'shop', version: '1', spider, jobid, ...none, priority: 0, acceptedAtMs, ...over }
+  return { project: SHOP, version: aVersionName('1'), spider, jobid, ...none, priority: 0, acceptedAtMs, ...over }
 }
 
 function idsIn(list: RunList) {
@@ -179,7 +182,7 @@ test('no more run than there are slots; the rest follow by priority, then age', 
   await list.accept(aSpec('urgent', 'waits', { priority: 5 }))
   await untilRunning(list, 'first')
   expect(idsIn(list)).toEqual({ pending: ['urgent', 'old', 'young'], running: ['first'], finished: [] })
-  await list.cancel('shop', 'first', 'KILL')
+  await list.cancel(SHOP, 'first', 'KILL')
   await untilRunning(list, 'urgent')
   expect(idsIn(list)).toEqual({ pending: ['old', 'young'], running: ['urgent'], finished: ['first'] })
 })
@@ -211,7 +214,7 @@ test.skipIf(process.platform === 'win32')('a spider that writes its own end keep
   await list.close()
   const next = await open()
   expect(idsIn(next)).toEqual({ pending: [], running: ['a'], finished: [] })
-  await next.cancel('shop', 'a', 'KILL')
+  await next.cancel(SHOP, 'a', 'KILL')
   expect(await untilEnded(next, 'a')).toEqual({ code: null, signal: 'SIGKILL' })
 })
 
@@ -235,7 +238,7 @@ test('a run whose egg has gone, or whose Python cannot be started, ends with a l
     python: () => '/no/python'
   })
   await list.accept(aSpec('a', 'quick'))
-  await list.accept(aSpec('b', 'quick', { version: '2' }))
+  await list.accept(aSpec('b', 'quick', { version: aVersionName('2') }))
   expect([await untilEnded(list, 'a'), await untilEnded(list, 'b')]).toEqual(Array(2).fill({ code: 1, signal: null }))
   const log = (jobid: string) => readFile(join(directory.path, `data/logs/shop/quick/${jobid}.log`), 'utf8')
   expect(await log('a')).toContain('could not be started: spawn /no/python ENOENT')
@@ -247,7 +250,7 @@ test('a run that could not be started gives back its slot, also where its log ca
   const list = await open({ slots: () => 1, python: ({ spider }) => (spider === 'quick' ? 'python3' : '/no/python') })
   await mkdir(join(directory.path, 'data/logs'), { recursive: true })
   await writeFile(join(directory.path, 'data/logs/other'), 'a file where a folder should be')
-  await list.accept(aSpec('a', 'fails', { project: 'other' }))
+  await list.accept(aSpec('a', 'fails', { project: aProjectName('other') }))
   await list.accept(aSpec('b', 'quick'))
   expect(await untilEnded(list, 'a')).toEqual({ code: 1, signal: null })
   expect(await untilEnded(list, 'b')).toEqual({ code: 0, signal: null })
@@ -265,22 +268,22 @@ test('an interrupted spider ends by the signal; a killed one takes its children 
   }, WAIT)
   // A Python that is interrupted before it runs our code ends with exit status 1 instead of by the signal.
   await vi.waitFor(async () => expect(await touched()).toHaveLength(3), WAIT)
-  expect(await list.cancel('other project', 'waits', 'INT')).toBeNull()
-  expect(await list.cancel('shop', 'waits', 'INT')).toBe('running')
+  expect(await list.cancel(aProjectName('other project'), 'waits', 'INT')).toBeNull()
+  expect(await list.cancel(SHOP, 'waits', 'INT')).toBe('running')
   expect(await untilEnded(list, 'waits')).toEqual({ code: null, signal: 'SIGINT' })
-  expect(await list.cancel('shop', 'stubborn', 'KILL')).toBe('running')
-  expect(await list.cancel('shop', 'parent', 'KILL')).toBe('running')
+  expect(await list.cancel(SHOP, 'stubborn', 'KILL')).toBe('running')
+  expect(await list.cancel(SHOP, 'parent', 'KILL')).toBe('running')
   expect(await untilEnded(list, 'stubborn')).toEqual({ code: null, signal: 'SIGKILL' })
   expect(await untilEnded(list, 'parent')).toEqual({ code: null, signal: 'SIGKILL' })
   await expect.poll(() => isAlive({ pid: grandchild, startTime: '' }), WAIT).toBe(false)
-  expect(await list.cancel('shop', 'parent', 'KILL')).toBeNull()
+  expect(await list.cancel(SHOP, 'parent', 'KILL')).toBeNull()
 })
 
 test('a cancel that meets a run before it has a process reaches it all the same', async () => {
   const { open } = await aWorkplace()
   const list = await open()
   await list.accept(aSpec('a', 'waits'))
-  expect(await list.cancel('shop', 'a', 'KILL')).toBe('running')
+  expect(await list.cancel(SHOP, 'a', 'KILL')).toBe('running')
   expect(await untilEnded(list, 'a')).toEqual({ code: null, signal: 'SIGKILL' })
 })
 
@@ -288,7 +291,7 @@ test('a pending run that is cancelled never starts, in this engine or the next',
   const { open, touched } = await aWorkplace()
   const list = await open({ python: () => null })
   await list.accept(aSpec('a', 'quick'))
-  expect(await list.cancel('shop', 'a', 'INT')).toBe('pending')
+  expect(await list.cancel(SHOP, 'a', 'INT')).toBe('pending')
   await list.close()
   const next = await open()
   expect(idsIn(next)).toEqual({ pending: [], running: [], finished: [] })
@@ -310,7 +313,7 @@ test('a run whose project has no Python holds up nobody behind it', async () => 
   const { open } = await aWorkplace()
   const ready = new Set(['shop'])
   const list = await open({ slots: () => 1, python: ({ project }) => (ready.has(project) ? 'python3' : null) })
-  await list.accept(aSpec('waits', 'quick', { project: 'slow', priority: 9 }))
+  await list.accept(aSpec('waits', 'quick', { project: aProjectName('slow'), priority: 9 }))
   await list.accept(aSpec('goes', 'quick'))
   await untilEnded(list, 'goes')
   expect(list.list().pending).toMatchObject([{ spec: { jobid: 'waits' }, python: null }])
@@ -347,7 +350,7 @@ test('the next engine adopts what runs, starts what was accepted, knows what end
   expect(await untilEnded(second, 'dies')).toEqual({ code: null, signal: 'SIGKILL' })
   expect(idsIn(second).finished).toEqual(['dies', 'ended'])
   expect(await readdir(runs)).not.toContain('half-written')
-  await second.cancel('shop', 'lives', 'INT')
+  await second.cancel(SHOP, 'lives', 'INT')
   expect(await untilEnded(second, 'lives')).toEqual({ code: null, signal: 'SIGINT' })
   await vi.waitFor(async () => expect((await touched()).sort()).toEqual(['accepted', 'dies', 'ended', 'lives']), WAIT)
 })

@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { type RunLimits, SECRET_MASK } from '../../../shared/contract/index.ts'
 import { CANCEL_WAITS_MS } from '../../../shared/run-limits.ts'
+import { aProjectName, aVersionName } from '../../../shared/testing/ids.ts'
 import { silentLogger } from '../../runtime/logger.ts'
 import { createFakeClock, type FakeClock } from '../../testing/fake-clock.ts'
 import { makeTemporaryDirectory, type TemporaryDirectory } from '../../testing/temporary-directory.ts'
@@ -63,8 +64,8 @@ async function aRun(jobid: string, pid: number, limits: RunLimits | null = null)
   await mkdir(runDirectory, { recursive: true })
   const run: Run = {
     spec: {
-      project: 'shop',
-      version: '1',
+      project: aProjectName('shop'),
+      version: aVersionName('1'),
       spider: 'prices',
       jobid,
       settings: { TOKEN: 'open sesame' },

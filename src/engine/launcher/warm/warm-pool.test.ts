@@ -3,6 +3,7 @@ import { chmod, readFile, utimes, writeFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { promisify } from 'node:util'
 import { afterEach, expect, test, vi } from 'vitest'
+import { aProjectName } from '../../../shared/testing/ids.ts'
 import { silentLogger } from '../../runtime/logger.ts'
 import { createFakeClock, type FakeClock } from '../../testing/fake-clock.ts'
 import { makeTemporaryDirectory } from '../../testing/temporary-directory.ts'
@@ -45,7 +46,15 @@ async function aWorkplace(): Promise<Workplace> {
     until: (python, mode) => vi.waitFor(() => expect(pool.mode(python).mode).toBe(mode), WAIT),
     start(python) {
       const launch = {
-        ...{ id: 'job', python, project: 'p', spider: 's', arguments: [], source: { egg: '' }, environment: {} },
+        ...{
+          id: 'job',
+          python,
+          project: aProjectName('p'),
+          spider: 's',
+          arguments: [],
+          source: { egg: '' },
+          environment: {}
+        },
         ...{ workingDirectory: '', logFile: '', directories: [], secrets: [], resourceLimits: null }
       }
       const note = (name: string) => () => void events.push(name)

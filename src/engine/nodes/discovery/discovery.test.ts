@@ -1,7 +1,8 @@
 import { rename, rm, utimes, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test, vi } from 'vitest'
-import type { NodeMode, SourceSettings } from '../../../shared/contract/index.ts'
+import type { NodeId, NodeMode, SourceId, SourceSettings } from '../../../shared/contract/index.ts'
+import { aNodeId, aSourceId } from '../../../shared/testing/ids.ts'
 import { openFileSecretBox } from '../../runtime/file-secret-box.ts'
 import { silentLogger } from '../../runtime/logger.ts'
 import { createFakeClock } from '../../testing/fake-clock.ts'
@@ -10,7 +11,11 @@ import { openTemporaryStore } from '../../testing/temporary-store.ts'
 import { type ConfiguredSource, Discovery } from './discovery.ts'
 import type { FoundNode } from './found-node.ts'
 
-type FleetRow = { id: string; url: string; mode: NodeMode; sourceId: string | null; found: FoundNode | null }
+const FIXED = aSourceId('fixed')
+const INVENTORY = aSourceId('inventory')
+const K8S = aSourceId('k8s')
+
+type FleetRow = { id: NodeId; url: string; mode: NodeMode; sourceId: SourceId | null; found: FoundNode | null }
 
 /** A fleet of rows, a file of nodes, and a name server that answers what a test says. */
 async function openRoom(configured: ConfiguredSource[] = []) {
@@ -42,7 +47,7 @@ async function openRoom(configured: ConfiguredSource[] = []) {
           list: () => fleet,
           async add(nodes) {
             for (const { sourceId, ...found } of nodes) {
-              fleet.push({ id: `n-${fleet.length}`, url: found.url, mode: 'active', sourceId, found })
+              fleet.push({ id: aNodeId(`n-${fleet.length}`), url: found.url, mode: 'active', sourceId, found })
             }
           },
           async setMode(nodeId, mode) {
@@ -74,14 +79,14 @@ async function openRoom(configured: ConfiguredSource[] = []) {
 }
 
 const dns = (values: Partial<SourceSettings> = {}): SourceSettings => ({
-  id: 'k8s',
+  id: K8S,
   source: { kind: 'dns', hostname: 'scrapyd.svc', record: 'A', scheme: 'http', port: 6800, basePath: '/' },
   refreshSeconds: 30,
   node: {},
   ...values
 })
 const file = (path: string): SourceSettings => ({
-  id: 'inventory',
+  id: INVENTORY,
   source: { kind: 'file', path },
   refreshSeconds: 30,
   node: {}
@@ -96,13 +101,13 @@ test('what a name stands for is added, cordoned when it does no longer, and acti
   t.addresses = async () => ['10.0.0.2']
   await t.clock.advanceBy(34_000)
   await vi.waitFor(() => expect(t.nodes()).toEqual(['10.0.0.1 cordoned k8s', '10.0.0.2 active k8s']))
-  expect(discovery.get('k8s')).toMatchObject({
+  expect(discovery.get(K8S)).toMatchObject({
     found: 1,
     vanished: 1,
     vanishedNodes: [{ nodeId: 'n-0', isCordonedForIt: true }]
   })
   t.addresses = async () => ['10.0.0.1', '10.0.0.2']
-  expect(await discovery.refresh('k8s')).toMatchObject({ found: 2, vanished: 0, vanishedNodes: [] })
+  expect(await discovery.refresh(K8S)).toMatchObject({ found: 2, vanished: 0, vanishedNodes: [] })
   expect(t.nodes()).toEqual(['10.0.0.1 active k8s', '10.0.0.2 active k8s'])
 })
 
@@ -117,12 +122,12 @@ test.each([
   t.addresses = async () => ['10.0.0.1']
   await discovery.put(dns(), undefined)
   t.addresses = answer
-  const state = await discovery.refresh('k8s')
+  const state = await discovery.refresh(K8S)
   expect(state.problem).toContain(words)
   expect(state).toMatchObject({ found: 1, vanished: 0, refreshedAtMs: t.clock.nowMs() })
   expect(t.nodes()).toEqual(['10.0.0.1 active k8s'])
   t.addresses = async () => ['10.0.0.1']
-  expect(await discovery.refresh('k8s')).toMatchObject({ problem: null })
+  expect(await discovery.refresh(K8S)).toMatchObject({ problem: null })
 })
 
 test('why a node is cordoned outlives the engine; what the operator cordoned stays cordoned', async () => {
@@ -132,13 +137,13 @@ test('why a node is cordoned outlives the engine; what the operator cordoned sta
   await first.put(dns(), undefined)
   t.fleet[1]!.mode = 'cordoned'
   t.addresses = async () => ['10.0.0.3']
-  await first.refresh('k8s')
+  await first.refresh(K8S)
   await first.stop()
   const second = await t.start()
-  await vi.waitFor(() => expect(second.get('k8s').refreshedAtMs).not.toBeNull())
-  expect(second.get('k8s').vanishedNodes.map(({ isCordonedForIt }) => isCordonedForIt)).toEqual([true, false])
+  await vi.waitFor(() => expect(second.get(K8S).refreshedAtMs).not.toBeNull())
+  expect(second.get(K8S).vanishedNodes.map(({ isCordonedForIt }) => isCordonedForIt)).toEqual([true, false])
   t.addresses = async () => ['10.0.0.1', '10.0.0.2', '10.0.0.3']
-  await second.refresh('k8s')
+  await second.refresh(K8S)
   expect(t.nodes()).toEqual(['10.0.0.1 active k8s', '10.0.0.2 cordoned k8s', '10.0.0.3 active k8s'])
 })
 
@@ -161,13 +166,13 @@ test('a file is read when it changes, replaced or written on, and does no harm w
   })
   const before = t.nodes()
   await rm(t.path)
-  expect((await discovery.refresh('inventory')).problem).toContain('there is no such file')
+  expect((await discovery.refresh(INVENTORY)).problem).toContain('there is no such file')
   await t.write('%%%\n\u0001\n')
-  expect((await discovery.refresh('inventory')).problem).toMatch(/line 1: .*; line 2: .*Nothing of it could be used/)
+  expect((await discovery.refresh(INVENTORY)).problem).toMatch(/line 1: .*; line 2: .*Nothing of it could be used/)
   await t.write('')
-  expect((await discovery.refresh('inventory')).problem).toContain('It names no node')
+  expect((await discovery.refresh(INVENTORY)).problem).toContain('It names no node')
   await t.write('eu-4\n%%%\n')
-  expect((await discovery.refresh('inventory')).problem).toContain('no node is cordoned until this is mended')
+  expect((await discovery.refresh(INVENTORY)).problem).toContain('no node is cordoned until this is mended')
   expect(t.nodes()).toEqual([...before, 'eu-4 active inventory'])
 })
 
@@ -184,12 +189,12 @@ test('a source is asked again after its interval, give or take a tenth, and neve
   expect(asked).toBe(1)
   await t.clock.advanceBy(6_200)
   expect(asked).toBe(2)
-  await discovery.remove('k8s')
+  await discovery.remove(K8S)
   await t.clock.advanceBy(120_000)
   expect(asked).toBe(2)
   expect(t.clock.timerCount()).toBe(0)
   expect(t.nodes()).toEqual(['10.0.0.1 active by hand'])
-  await expect(discovery.refresh('k8s')).rejects.toMatchObject({ code: 'NOT_FOUND' })
+  await expect(discovery.refresh(K8S)).rejects.toMatchObject({ code: 'NOT_FOUND' })
 })
 
 test('a password is sealed, kept as long as the source is the same, and goes to the nodes with the user name', async () => {
@@ -208,12 +213,12 @@ test('a password is sealed, kept as long as the source is the same, and goes to 
 })
 
 test('sources of the configuration are used, and changed only there; what it names no longer belongs to nobody', async () => {
-  await using t = await openRoom([{ ...dns({ id: 'fixed' }), source: { kind: 'list', nodes: 'eu-1\neu-2 slots=3' } }])
+  await using t = await openRoom([{ ...dns({ id: FIXED }), source: { kind: 'list', nodes: 'eu-1\neu-2 slots=3' } }])
   const discovery = await t.start()
   await vi.waitFor(() => expect(t.nodes()).toEqual(['eu-1 active fixed', 'eu-2 active fixed']))
-  expect(discovery.get('fixed')).toMatchObject({ isFromConfiguration: true, found: 2 })
-  await expect(discovery.put(dns({ id: 'fixed' }), undefined)).rejects.toThrow('is in the configuration file')
-  await expect(discovery.remove('fixed')).rejects.toThrow('is in the configuration file')
+  expect(discovery.get(FIXED)).toMatchObject({ isFromConfiguration: true, found: 2 })
+  await expect(discovery.put(dns({ id: FIXED }), undefined)).rejects.toThrow('is in the configuration file')
+  await expect(discovery.remove(FIXED)).rejects.toThrow('is in the configuration file')
   await discovery.stop()
   t.configured = []
   expect((await t.start()).list()).toEqual([])

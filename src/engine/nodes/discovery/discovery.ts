@@ -1,10 +1,11 @@
 import { EventEmitter } from 'node:events'
 import {
-  type SealedText,
+  type NodeId,
   type NodeMode,
+  type SealedText,
+  type SourceId,
   SourceSettings,
-  type SourceState,
-  type NodeId
+  type SourceState
 } from '../../../shared/contract/index.ts'
 import { isScrapdeckError, ScrapdeckError } from '../../../shared/errors.ts'
 import type { Clock, Timer } from '../../runtime/clock.ts'
@@ -26,7 +27,7 @@ export type ConfiguredSource = SourceSettings & { password?: string | null }
 export interface DiscoveredFleet {
   list(): KnownNode[]
   /** Those that are in the fleet already are passed over. */
-  add(nodes: (FoundNode & { sourceId: string })[]): Promise<void>
+  add(nodes: (FoundNode & { sourceId: SourceId })[]): Promise<void>
   setMode(nodeId: NodeId, mode: NodeMode): Promise<void>
   /** Nodes of sources that are not among these belong to nobody from now on. */
   releaseAllBut(sourceIds: readonly string[]): Promise<void>
@@ -77,8 +78,8 @@ export class Discovery {
   /** `changed`: the state of a source is another now. */
   readonly events = new EventEmitter<{ changed: [] }>()
   readonly #options: DiscoveryOptions
-  readonly #sources = new Map<string, Source>()
-  #vanished = new Map<string, Vanished>()
+  readonly #sources = new Map<SourceId, Source>()
+  #vanished = new Map<NodeId, Vanished>()
   #lastPlan: Promise<unknown> = Promise.resolve()
   #isStopped = false
 
@@ -113,7 +114,7 @@ export class Discovery {
     return [...this.#sources.values()].map((source) => this.#describe(source))
   }
 
-  get(id: string): SourceState {
+  get(id: SourceId): SourceState {
     return this.#describe(this.#require(id))
   }
 
@@ -135,7 +136,7 @@ export class Discovery {
     return this.#describe(source)
   }
 
-  async remove(id: string): Promise<void> {
+  async remove(id: SourceId): Promise<void> {
     const source = this.#require(id)
     if (source.isFromConfiguration) throw inConfiguration(id)
     await this.#options.store.deleteSource(id)
@@ -148,7 +149,7 @@ export class Discovery {
     this.events.emit('changed')
   }
 
-  async refresh(id: string): Promise<SourceState> {
+  async refresh(id: SourceId): Promise<SourceState> {
     const source = this.#require(id)
     // One on its way may have read before what the asker changed.
     await source.refreshing
@@ -278,7 +279,7 @@ export class Discovery {
   }
 
   /** With what the source says of all its nodes. */
-  async #completed(sourceId: string, node: FoundNode): Promise<FoundNode & { sourceId: string }> {
+  async #completed(sourceId: SourceId, node: FoundNode): Promise<FoundNode & { sourceId: SourceId }> {
     const source = this.#sources.get(sourceId)!
     const { node: common, username } = source.settings
     const password = node.password ?? source.password ?? (await this.#openPassword(source))
@@ -333,7 +334,7 @@ export class Discovery {
     }
   }
 
-  #require(id: string): Source {
+  #require(id: SourceId): Source {
     const source = this.#sources.get(id)
     if (source === undefined) {
       throw new ScrapdeckError('NOT_FOUND', `There is no source ${id} of nodes; it may have been removed`)
@@ -382,7 +383,7 @@ function problemOf(nodes: number, problems: readonly string[]): string | null {
   return `${told}${rest}. ${others}`
 }
 
-function inConfiguration(id: string): ScrapdeckError {
+function inConfiguration(id: SourceId): ScrapdeckError {
   return new ScrapdeckError(
     'BAD_INPUT',
     `The source ${id} is in the configuration file. Change it there, and start Scrapdeck again.`

@@ -1,21 +1,22 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { NodeMode } from '../../../shared/contract/index.ts'
+import { aNodeId, aSourceId, branded } from '../../../shared/testing/ids.ts'
 import { type KnownNode, planDiscovery, type SourceAnswer, type Vanished } from './plan-discovery.ts'
 
 const answer = (sourceId: string, urls: string[] | null, isPartial = false): SourceAnswer => ({
-  sourceId,
+  sourceId: aSourceId(sourceId),
   nodes: urls?.map((url) => ({ url })) ?? null,
   isPartial
 })
 const known = (id: string, url: string, sourceId: string | null = 'a', mode: NodeMode = 'active'): KnownNode => ({
-  id,
+  id: aNodeId(id),
   url,
   mode,
-  sourceId
+  sourceId: branded(sourceId)
 })
 const plan = (answers: SourceAnswer[], nodes: KnownNode[], vanished: [string, Vanished][] = []) =>
-  planDiscovery({ answers, known: nodes, vanished: new Map(vanished) })
+  planDiscovery({ answers, known: nodes, vanished: new Map(vanished.map(([id, one]) => [aNodeId(id), one])) })
 const nothing = { add: [], vanish: [], comeBack: [] }
 
 describe('a source', () => {
@@ -76,7 +77,7 @@ describe('a source', () => {
 
 it('whatever sources say: no address twice, no node by hand touched, none that is named vanishes', () => {
   const url = fc.constantFrom('u1', 'u2', 'u3', 'u4')
-  const source = fc.constantFrom('a', 'b', 'c')
+  const source = fc.constantFrom(...['a', 'b', 'c'].map(aSourceId))
   const answers = fc.uniqueArray(
     fc.record({ sourceId: source, urls: fc.option(fc.array(url)), isPartial: fc.boolean() }),
     { selector: ({ sourceId }) => sourceId }
@@ -87,7 +88,7 @@ it('whatever sources say: no address twice, no node by hand touched, none that i
   )
   fc.assert(
     fc.property(answers, nodes, (said, list) => {
-      const fleet = list.map((node) => ({ ...node, id: `n-${node.url}` }))
+      const fleet = list.map((node) => ({ ...node, id: aNodeId(`n-${node.url}`) }))
       const asked = planDiscovery({
         answers: said.map(({ sourceId, urls, isPartial }) => answer(sourceId, urls, isPartial)),
         known: fleet,

@@ -1,10 +1,10 @@
-import type { NodeId, NodeMode } from '../../../shared/contract/index.ts'
+import type { NodeId, NodeMode, SourceId } from '../../../shared/contract/index.ts'
 import type { VanishedNode } from '../../store/records.ts'
 import type { FoundNode } from './found-node.ts'
 
 /** The last good answer of a source. */
 export interface SourceAnswer {
-  sourceId: string
+  sourceId: SourceId
   /** null: it has not answered yet. */
   nodes: readonly FoundNode[] | null
   /** Whether it may have named nodes that were not understood: then nobody vanishes from it. */
@@ -12,10 +12,10 @@ export interface SourceAnswer {
 }
 
 export interface KnownNode {
-  id: string
+  id: NodeId
   url: string
   mode: NodeMode
-  sourceId: string | null
+  sourceId: SourceId | null
 }
 
 /**
@@ -26,7 +26,7 @@ export type Vanished = Omit<VanishedNode, 'nodeId'>
 
 export interface DiscoveryPlan {
   /** With the source that is theirs from now on. */
-  add: { sourceId: string; node: FoundNode }[]
+  add: { sourceId: SourceId; node: FoundNode }[]
   /** Named no longer; `cordon`: take no new jobs from now on. */
   vanish: { nodeId: NodeId; cordon: boolean }[]
   /** Named again; `activate`: they were cordoned for that alone. */
@@ -40,7 +40,7 @@ export interface DiscoveryPlan {
 export function planDiscovery(input: {
   answers: readonly SourceAnswer[]
   known: readonly KnownNode[]
-  vanished: ReadonlyMap<string, Vanished>
+  vanished: ReadonlyMap<NodeId, Vanished>
 }): DiscoveryPlan {
   const { answers, known, vanished } = input
   const plan: DiscoveryPlan = { add: [], vanish: [], comeBack: [] }

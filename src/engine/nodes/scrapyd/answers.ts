@@ -1,3 +1,4 @@
+import { ToldProject, ToldVersion } from '../../../shared/contract/index.ts'
 import { z } from 'zod'
 
 // What our own contract promises of them: a number it does not hold would fail every list that this node is in.
@@ -24,8 +25,8 @@ function isCount(value: unknown): value is number {
   return Number.isSafeInteger(value) && (value as number) >= 0
 }
 
-export const ProjectsAnswer = z.object({ projects: z.array(z.string()) })
-export const VersionsAnswer = z.object({ versions: z.array(z.string()) })
+export const ProjectsAnswer = z.object({ projects: z.array(ToldProject) })
+export const VersionsAnswer = z.object({ versions: z.array(ToldVersion) })
 export const SpidersAnswer = z.object({ spiders: z.array(z.string()) })
 export const AddVersionAnswer = z.object({ spiders: Count })
 export const ScheduleAnswer = z.object({ jobid: z.string() })

@@ -1,3 +1,5 @@
+import { aProjectName, aVersionName } from '../../../shared/testing/ids.ts'
+import type { ProjectName } from '../../../shared/contract/index.ts'
 import { once } from 'node:events'
 import { readdirSync, readFileSync } from 'node:fs'
 import { join, relative, resolve } from 'node:path'
@@ -20,6 +22,9 @@ import { probeNode } from './probe.ts'
 import { classifyRefusal } from './refusals.ts'
 import { createScrapydClient, type ScrapydClient } from './scrapyd-client.ts'
 
+const DEMO = aProjectName('demo')
+const V1_0 = aVersionName('1.0')
+
 /**
  * Between the oldest and the newest, with the words of one of them (refusals.test.ts): `npm test` sees that they take, run
  * and show a job; the rest is for `npm run test:long`. Each spider, and each list of spiders, is a Python that imports Scrapy.
@@ -35,8 +40,8 @@ const VERSIONS: { version: ScrapydVersion; probedAs: string; password: string | 
 ]
 const UNLIMITED = { isVersionAsked: true, secretNames: [], limits: null }
 const JOB = {
-  project: 'demo',
-  version: '1_0',
+  project: DEMO,
+  version: aVersionName('1_0'),
   spider: 'quotes',
   jobid: 'job-1',
   priority: 0,
@@ -70,10 +75,10 @@ for (const { version, probedAs, password } of VERSIONS) {
 
     test('takes an egg, lists it, runs a spider with every kind of argument, and its log tells the outcome', async () => {
       expect(await client.daemonStatus()).toMatchObject({ pending: 0, running: 0, finished: 0 })
-      expect(await client.addVersion('demo', '1.0', egg)).toEqual({ spiders: 4 })
+      expect(await client.addVersion(DEMO, V1_0, egg)).toEqual({ spiders: 4 })
       expect(await client.listProjects()).toEqual(['demo'])
-      expect(await client.listVersions('demo')).toEqual(['1_0'])
-      expect(await client.listSpiders('demo', '1_0')).toEqual(['broken', 'prices', 'quotes', 'slow'])
+      expect(await client.listVersions(DEMO)).toEqual(['1_0'])
+      expect(await client.listSpiders(DEMO, aVersionName('1_0'))).toEqual(['broken', 'prices', 'quotes', 'slow'])
 
       const args = { pages: '2', delay: '0.01', note: 'a;b&c=d é "q"' }
       const settings = { LOG_LEVEL: 'DEBUG', USER_AGENT: 'x; y=z & ü' }
@@ -96,7 +101,7 @@ for (const { version, probedAs, password } of VERSIONS) {
     }, 60_000)
 
     test('gives any range of a log with the size of the whole', async () => {
-      const run = { project: 'demo', spider: 'quotes', jobid: 'job-1' }
+      const run = { project: DEMO, spider: 'quotes', jobid: 'job-1' }
       const whole = await client.readLog(run, { offset: 0, limitBytes: 1_000_000 })
       const size = whole?.sizeBytes ?? 0
       expect(whole).toMatchObject({ offset: 0, bytes: { length: size } })
@@ -124,12 +129,12 @@ for (const { version, probedAs, password } of VERSIONS) {
         const running = await untilSeen('running', 'job-slow')
         expect(running.pid).toBeGreaterThan(0)
         // Up to 1.4 the next pending job sits in the poller, where cancel and listjobs do not look.
-        const withdrawn = await client.cancel({ project: 'demo', jobid: 'job-c', signal: 'INT' })
+        const withdrawn = await client.cancel({ project: DEMO, jobid: 'job-c', signal: 'INT' })
         expect(withdrawn).toEqual({ wasState: 'pending' })
         expect((await client.listJobs()).pending.map((job) => job.jobid)).not.toContain('job-c')
         // Scrapy takes the signal only once its reactor runs.
         await until('the first tick', async () => (await logOf(slow)).includes('Tick 1'))
-        const cancel = { project: 'demo', jobid: 'job-slow', signal: 'INT' } as const
+        const cancel = { project: DEMO, jobid: 'job-slow', signal: 'INT' } as const
         expect(await client.cancel(cancel)).toEqual({ wasState: 'running' })
         await untilFinished('job-slow')
         expect(judgeOutcome({ tail: await logOf(slow), exit: null, cancelAsked: true })).toMatchObject({
@@ -138,7 +143,7 @@ for (const { version, probedAs, password } of VERSIONS) {
         })
         expect(await client.cancel(cancel)).toEqual({ wasState: null })
         await until('the last to be killed', async () => {
-          await client.cancel({ project: 'demo', jobid: 'job-b', signal: 'KILL' })
+          await client.cancel({ project: DEMO, jobid: 'job-b', signal: 'KILL' })
           const { pending, running } = await client.listJobs()
           return pending.length === 0 && running.length === 0
         })
@@ -158,28 +163,34 @@ for (const { version, probedAs, password } of VERSIONS) {
           return classifyRefusal(error.nodeMessage)
         }
         expect(await kindOf(client.schedule({ ...JOB, jobid: 'x', spider: 'nobody' }))).toBe('unknown_spider')
-        expect(await kindOf(client.schedule({ ...JOB, jobid: 'x', version: 'none' }))).toBe('unknown_version')
-        expect(await kindOf(client.listSpiders('demo', 'none'))).toBe('unknown_version')
-        expect(['unknown_project', 'unknown_version']).toContain(await kindOf(client.listSpiders('nothing', '1')))
-        expect(['unknown_project', 'unknown_version']).toContain(
-          await kindOf(client.schedule({ ...JOB, jobid: 'x', project: 'nothing' }))
+        expect(await kindOf(client.schedule({ ...JOB, jobid: 'x', version: aVersionName('none') }))).toBe(
+          'unknown_version'
         )
-        expect(await kindOf(client.cancel({ project: 'nothing', jobid: 'x', signal: 'INT' }))).toBe('unknown_project')
-        expect(await kindOf(client.deleteVersion('demo', 'none'))).toBe('unknown_version')
-        expect(await kindOf(client.addVersion('demo', '2', Buffer.from('not a zip')))).toBe('bad_egg')
-        expect(await kindOf(client.addVersion('demo', '3', await zip({ 'a.py': '' })))).toBe('bad_egg')
+        expect(await kindOf(client.listSpiders(DEMO, aVersionName('none')))).toBe('unknown_version')
+        expect(['unknown_project', 'unknown_version']).toContain(
+          await kindOf(client.listSpiders(aProjectName('nothing'), aVersionName('1')))
+        )
+        expect(['unknown_project', 'unknown_version']).toContain(
+          await kindOf(client.schedule({ ...JOB, jobid: 'x', project: aProjectName('nothing') }))
+        )
+        expect(await kindOf(client.cancel({ project: aProjectName('nothing'), jobid: 'x', signal: 'INT' }))).toBe(
+          'unknown_project'
+        )
+        expect(await kindOf(client.deleteVersion(DEMO, aVersionName('none')))).toBe('unknown_version')
+        expect(await kindOf(client.addVersion(DEMO, aVersionName('2'), Buffer.from('not a zip')))).toBe('bad_egg')
+        expect(await kindOf(client.addVersion(DEMO, aVersionName('3'), await zip({ 'a.py': '' })))).toBe('bad_egg')
         const withoutSettings = await zip({ 'EGG-INFO/PKG-INFO': '' })
-        expect(await kindOf(client.addVersion('demo', '4', withoutSettings))).toBe('bad_egg')
+        expect(await kindOf(client.addVersion(DEMO, aVersionName('4'), withoutSettings))).toBe('bad_egg')
         const broken = await zip({
           'EGG-INFO/PKG-INFO': '',
           'EGG-INFO/entry_points.txt': '[scrapy]\nsettings = gone.settings\n'
         })
-        expect(await kindOf(client.addVersion('demo', '5', broken))).toBe('other')
+        expect(await kindOf(client.addVersion(DEMO, aVersionName('5'), broken))).toBe('other')
         // Scrapyd itself keeps what it refuses, and runs it as the latest version; ours was taken back. What was there before stays.
-        expect(await client.listVersions('demo')).toEqual(['1_0'])
-        expect(await kindOf(client.addVersion('demo', '1.0', broken))).toBe('other')
-        expect(await client.listVersions('demo')).toEqual(['1_0'])
-        expect(await client.addVersion('demo', '1.0', egg)).toEqual({ spiders: 4 })
+        expect(await client.listVersions(DEMO)).toEqual(['1_0'])
+        expect(await kindOf(client.addVersion(DEMO, V1_0, broken))).toBe('other')
+        expect(await client.listVersions(DEMO)).toEqual(['1_0'])
+        expect(await client.addVersion(DEMO, V1_0, egg)).toEqual({ spiders: 4 })
       },
       60_000
     )
@@ -211,10 +222,10 @@ for (const { version, probedAs, password } of VERSIONS) {
     test.runIf(isWhole)(
       'forgets a version, and with its last a project',
       async () => {
-        await client.addVersion('other', '1', egg)
-        await client.deleteVersion('demo', '1.0')
+        await client.addVersion(aProjectName('other'), aVersionName('1'), egg)
+        await client.deleteVersion(DEMO, V1_0)
         expect(await client.listProjects()).toEqual(['other'])
-        await client.deleteVersion('other', '1')
+        await client.deleteVersion(aProjectName('other'), aVersionName('1'))
         expect(await client.listProjects()).toEqual([])
       },
       30_000
@@ -229,7 +240,7 @@ for (const { version, probedAs, password } of VERSIONS) {
       return untilSeen('finished', jobid)
     }
 
-    async function logOf(run: { project: string; spider: string; jobid: string }): Promise<string> {
+    async function logOf(run: { project: ProjectName; spider: string; jobid: string }): Promise<string> {
       const range = await client.readLog(run, { offset: -CLOSING_TAIL_BYTES, limitBytes: CLOSING_TAIL_BYTES })
       return new TextDecoder().decode(range?.bytes)
     }

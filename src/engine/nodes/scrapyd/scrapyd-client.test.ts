@@ -1,16 +1,19 @@
 import { once } from 'node:events'
 import { type AddressInfo, createServer, type Socket } from 'node:net'
 import { describe, expect, test } from 'vitest'
+import { aProjectName, aVersionName } from '../../../shared/testing/ids.ts'
 import { systemClock } from '../../runtime/clock.ts'
 import { answerJson, type Script, startScriptedHttpNode } from '../../testing/scripted-http-node.ts'
 import { until } from '../../testing/until.ts'
 import type { ClientLimits } from './scrapyd-client.ts'
 import { closers, connect, failureOf, RUN, scripted } from './testing/scripted-client.ts'
 
+const V1 = aVersionName('1')
+
 const UNLIMITED = { isVersionAsked: true, secretNames: [], limits: null }
 const JOB = {
-  project: 'shop',
-  version: '1',
+  project: aProjectName('shop'),
+  version: V1,
   spider: 'prices',
   jobid: 'a1',
   settings: {},
@@ -247,7 +250,7 @@ describe('what is sent', () => {
       client.schedule({ ...JOB, jobid: '../x' }),
       client.schedule({ ...JOB, jobid: '' }),
       client.schedule({ ...JOB, spider: 'a/b' }),
-      client.schedule({ ...JOB, version: '' }),
+      client.schedule({ ...JOB, version: aVersionName('') }),
       client.schedule({ ...JOB, args: { _job: 'x' } }),
       client.schedule({ ...JOB, args: { name: 'x' } }),
       client.schedule({ ...JOB, args: { 'a=b': 'x' } }),
@@ -255,10 +258,10 @@ describe('what is sent', () => {
       client.schedule({ ...JOB, args: { a: '\ud800' } }),
       client.schedule({ ...JOB, args: { a: 'x'.repeat(140_000) } }),
       client.schedule({ ...JOB, settings: { '': 'x' } }),
-      client.deleteVersion('', '1'),
-      client.deleteVersion('.', '1'),
-      client.deleteVersion('..', '1'),
-      client.addVersion('a/b', '1', new Uint8Array(1)),
+      client.deleteVersion(aProjectName(''), V1),
+      client.deleteVersion(aProjectName('.'), V1),
+      client.deleteVersion(aProjectName('..'), V1),
+      client.addVersion(aProjectName('a/b'), V1, new Uint8Array(1)),
       client.readLog({ ...RUN, jobid: '../../x' }, { offset: 0, limitBytes: 1 })
     ]
     for (const request of refused) expect(await failureOf(request)).toMatchObject({ kind: 'refused', delivered: 'no' })
@@ -284,7 +287,7 @@ describe('what is sent', () => {
 
   test('a log is asked for with each part of its path encoded', async () => {
     const { node, client } = await scripted((_request, response) => void response.writeHead(404).end())
-    const run = { project: 'a b', spider: 'ü%?', jobid: 'x#1' }
+    const run = { project: aProjectName('a b'), spider: 'ü%?', jobid: 'x#1' }
     expect(await client.readLog(run, { offset: 0, limitBytes: 10 })).toBeNull()
     expect(node.requests[0]).toMatchObject({
       path: '/logs/a%20b/%C3%BC%25%3F/x%231.log',
@@ -412,7 +415,9 @@ describe('daemonstatus', () => {
 describe('cancel', () => {
   test.each(['pending', 'running', null])('names the signal and tells that the job was %s', async (prevstate) => {
     const { node, client } = await scripted(answerJson({ prevstate }))
-    expect(await client.cancel({ project: 'shop', jobid: 'a;1', signal: 'KILL' })).toEqual({ wasState: prevstate })
+    expect(await client.cancel({ project: aProjectName('shop'), jobid: 'a;1', signal: 'KILL' })).toEqual({
+      wasState: prevstate
+    })
     expect(node.requests[0]?.body.toString()).toBe('project=shop&job=a%3B1&signal=KILL')
   })
 })

@@ -1,3 +1,4 @@
+import type { ProjectName } from '../../../shared/contract/index.ts'
 import type { Clock } from '../../runtime/clock.ts'
 import type { Logger } from '../../runtime/logger.ts'
 import {
@@ -254,7 +255,7 @@ function byHand<T>(read: (answer: Record<string, unknown>) => T | null): AnswerS
 
 function seenJob(job: ListedJob): SeenJob {
   return {
-    project: job.project,
+    project: job.project as ProjectName,
     spider: job.spider,
     jobid: job.id,
     pid: job.pid ?? null,

@@ -50,7 +50,7 @@ async function hasVersion(
   signal?: AbortSignal
 ): Promise<boolean | null> {
   try {
-    return (await client.listVersions(project, signal)).includes(sanitiseVersion(version))
+    return (await client.listVersions(project, signal)).some((name) => name === sanitiseVersion(version))
   } catch (error) {
     if (error instanceof NodeError) return null
     throw error

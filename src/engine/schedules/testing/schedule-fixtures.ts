@@ -1,5 +1,6 @@
 import { test as base } from 'vitest'
 import type { AttemptResult, ScheduleSettings } from '../../../shared/contract/index.ts'
+import { aJobId, aScheduleId, anAttemptNumber } from '../../../shared/testing/ids.ts'
 import { createJobIds } from '../../runtime/ids.ts'
 import { silentLogger } from '../../runtime/logger.ts'
 import type { NewJob, StoredFiring, StoredSchedule } from '../../store/records.ts'
@@ -94,12 +95,12 @@ export const it = base.extend<{ world: ScheduleWorld }>({
         return stored.id
       },
       async change(id, change) {
-        const [before] = await store.getSchedules([id])
+        const [before] = await store.getSchedules([aScheduleId(id)])
         await store.putSchedule({ ...change(before!), revision: before!.revision + 1, changedAtMs: clock.nowMs() })
-        await world.scheduler.refresh(id)
+        await world.scheduler.refresh(aScheduleId(id))
       },
       async rows(id) {
-        return (await store.listFirings({ scheduleId: id }, { before: null, limit: 10_000 })).reverse()
+        return (await store.listFirings({ scheduleId: aScheduleId(id) }, { before: null, limit: 10_000 })).reverse()
       },
       async told(id) {
         return (await world.rows(id)).map(({ nominalMs, state, reason, count }) => {
@@ -111,11 +112,19 @@ export const it = base.extend<{ world: ScheduleWorld }>({
         await store.beginAttempts([anAttemptStart({ id })])
         const from = ['sending'] as const
         await store.applyChanges([
-          { jobId: id, attemptNumber: 1, from: [...from], to: 'ended', result, kind: 'ended', entry: entry() }
+          {
+            jobId: aJobId(id),
+            attemptNumber: anAttemptNumber(1),
+            from: [...from],
+            to: 'ended',
+            result,
+            kind: 'ended',
+            entry: entry()
+          }
         ])
       },
       async endAll(id, result) {
-        for (const job of await store.listLiveJobsOf(id)) await world.endJob(job.id, result)
+        for (const job of await store.listLiveJobsOf(aScheduleId(id))) await world.endJob(job.id, result)
         await clock.advanceBy(1_000)
       }
     }

@@ -1,5 +1,5 @@
 import type { Database } from 'better-sqlite3'
-import type { JobId, Outcome, ProjectName } from '../../../shared/contract/index.ts'
+import type { ChainId, JobId, Outcome, ProjectName } from '../../../shared/contract/index.ts'
 import { chainConditionMetBy } from '../../job-rules/chain-answers.ts'
 import type { Retention } from '../records.ts'
 
@@ -53,14 +53,14 @@ export function createChainEnds(database: Database) {
     CHAIN_ENDS_SQL.due
   )
   const withdraw = database.prepare<[string]>(CHAIN_ENDS_SQL.withdraw)
-  const inherit = database.prepare<{ jobId: JobId; chainId: string; afterJobId: JobId }>(CHAIN_ENDS_SQL.inherit)
+  const inherit = database.prepare<{ jobId: JobId; chainId: ChainId; afterJobId: JobId }>(CHAIN_ENDS_SQL.inherit)
   const isKnown = database.prepare<{ jobId: JobId }>(CHAIN_ENDS_SQL.isKnown)
   const mayEnd = database.prepare<[string], number>(CHAIN_ENDS_SQL.mayEnd).pluck()
   const forgetAnswered = database.prepare<[string]>(CHAIN_ENDS_SQL.forgetAnswered)
   const forgetLine = database.prepare<{ jobId: JobId }>(CHAIN_ENDS_SQL.forgetLine)
   type Old = { beforeId: string; sinceMs: number; limit: number }
-  const oldEnds = database.prepare<Old, string>(CHAIN_ENDS_SQL.oldEnds).pluck()
-  const oldLines = database.prepare<Old, string>(CHAIN_ENDS_SQL.oldLines).pluck()
+  const oldEnds = database.prepare<Old, JobId>(CHAIN_ENDS_SQL.oldEnds).pluck()
+  const oldLines = database.prepare<Old, JobId>(CHAIN_ENDS_SQL.oldLines).pluck()
   const stayCancelled = database.prepare<[string]>(CHAIN_ENDS_SQL.stayCancelled)
 
   /** Forgets what is not needed any more of a job, after whatever may have been the last need. */
@@ -72,7 +72,7 @@ export function createChainEnds(database: Database) {
   }
 
   return {
-    recordEnd(job: { id: string; project: ProjectName; spider: string; outcome: Outcome; atMs: number }): void {
+    recordEnd(job: { id: JobId; project: ProjectName; spider: string; outcome: Outcome; atMs: number }): void {
       const { id, project, spider, atMs } = job
       due.run({ jobId: id, project, spider, atMs, outcome: chainConditionMetBy(job.outcome) })
       forgetUnneeded(id)
@@ -84,7 +84,7 @@ export function createChainEnds(database: Database) {
     },
 
     /** A chain makes this job in answer to the end of that one. Before the job is there: it may end at once. */
-    inherit(jobId: JobId, chainId: string, afterJobId: JobId): void {
+    inherit(jobId: JobId, chainId: ChainId, afterJobId: JobId): void {
       inherit.run({ jobId, chainId, afterJobId })
     },
 

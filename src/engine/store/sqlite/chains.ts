@@ -1,3 +1,4 @@
+import type { ChainId, JobId } from '../../../shared/contract/index.ts'
 import type { Database } from 'better-sqlite3'
 import type { ChainAnswer, DueChain, StoredChain } from '../records.ts'
 import { CHAIN_ENDS_SQL, type ChainEnds } from './chain-ends.ts'
@@ -25,12 +26,12 @@ export function createChains({
        spider = excluded.spider, condition = excluded.condition, problem = NULL`
   )
   const remove = database.prepare<[string]>('DELETE FROM chains WHERE id = ?')
-  const dueOfChain = database.prepare<[string], string>(CHAIN_ENDS_SQL.dueOfChain).pluck()
+  const dueOfChain = database.prepare<[string], JobId>(CHAIN_ENDS_SQL.dueOfChain).pluck()
   const listDue = database.prepare<[number], DueChain>(CHAIN_ENDS_SQL.listDue)
   const answer = database.prepare<[number, string, string]>(
     'UPDATE chain_ends SET answered_at_ms = ? WHERE chain_id = ? AND job_id = ? AND answered_at_ms IS NULL'
   )
-  const fired = database.prepare<{ id: string; atMs: number }>(
+  const fired = database.prepare<{ id: ChainId; atMs: number }>(
     'UPDATE chains SET fired_count = fired_count + 1, last_fired_at_ms = :atMs, problem = NULL WHERE id = :id'
   )
   const failed = database.prepare<[string, string]>('UPDATE chains SET problem = ? WHERE id = ?')
@@ -44,7 +45,7 @@ export function createChains({
       put.run({ id, settings: JSON.stringify(settings), ...columns })
     },
 
-    remove(id: string): boolean {
+    remove(id: ChainId): boolean {
       const jobIds = dueOfChain.all(id)
       const isThere = remove.run(id).changes > 0
       for (const jobId of jobIds) chainEnds.forgetUnneeded(jobId)

@@ -14,8 +14,8 @@ export function createChangeLog(database: Database) {
   const insert = database.prepare<[string, string]>('INSERT INTO changes (noun, id) VALUES (?, ?)')
   const newest = database.prepare<[], number>("SELECT seq FROM sqlite_sequence WHERE name = 'changes'").pluck()
   const oldest = database.prepare<[], number | null>('SELECT min(position) FROM changes').pluck()
-  const after = database.prepare<[number], { position: number; noun: ChangedThing['noun']; id: string }>(
-    'SELECT position, noun, id FROM changes WHERE position > ? ORDER BY position'
+  const after = database.prepare<[number], ChangedThing>(
+    'SELECT position AS cursor, noun, id FROM changes WHERE position > ? ORDER BY position'
   )
   const prune = database.prepare<[number, number]>(
     'DELETE FROM changes WHERE position IN (SELECT position FROM changes WHERE position <= ? ORDER BY position LIMIT ?)'
@@ -77,13 +77,13 @@ export function createChangeLog(database: Database) {
       if (position > end || position < firstKept - 1) return { changes: [], cursor: end, reset: true }
       const newestOf = new Map<string, ChangedThing>()
       let reached = position
-      for (const { position: cursor, noun, id } of after.iterate(position)) {
-        const key = `${noun} ${id}`
+      for (const change of after.iterate(position)) {
+        const key = `${change.noun} ${change.id}`
         if (!newestOf.has(key) && newestOf.size === limit) break
         // Taken out and put in again, so that the map stays in the order of positions.
         newestOf.delete(key)
-        newestOf.set(key, { noun, id, cursor })
-        reached = cursor
+        newestOf.set(key, change)
+        reached = change.cursor
       }
       return { changes: [...newestOf.values()], cursor: reached, reset: false }
     },

@@ -42,7 +42,7 @@ export function createEnqueue({ database, changes, counters, holds, order, outbo
     'INSERT OR IGNORE INTO job_dependencies (job_id, on_job_id, condition) VALUES (?, ?, ?)'
   )
   const jobWithKey = database
-    .prepare<[string, number], string>('SELECT job_id FROM dedupe_keys WHERE key = ? AND expires_at_ms > ?')
+    .prepare<[string, number], JobId>('SELECT job_id FROM dedupe_keys WHERE key = ? AND expires_at_ms > ?')
     .pluck()
   const putKey = database.prepare<[string, string, number]>('INSERT OR REPLACE INTO dedupe_keys VALUES (?, ?, ?)')
   const forgetKeys = database.prepare<[number, number]>(
@@ -119,7 +119,7 @@ export function createEnqueue({ database, changes, counters, holds, order, outbo
   }
 
   return {
-    enqueue(jobs: NewJob[]): string[] {
+    enqueue(jobs: NewJob[]): JobId[] {
       let rank = order.ranksAtBack(jobs.length)
       let keys = 0
       const ids = jobs.map((job) => {

@@ -1,3 +1,4 @@
+import type { ScheduleId } from '../../../shared/contract/index.ts'
 import { join } from 'node:path'
 import DatabaseConstructor, { type Database } from 'better-sqlite3'
 import fc from 'fast-check'
@@ -42,7 +43,7 @@ const fire = (nominalMs: number) =>
 
 async function views() {
   const page = { before: null, limit: 5 }
-  const [scheduleId] = IDS as [string]
+  const [scheduleId] = IDS as [ScheduleId]
   return {
     ids: (await store.listFirings({ scheduleId }, { before: null, limit: 100 })).map(({ id }) => id),
     page: await store.listFirings({ scheduleId }, page),

@@ -106,7 +106,7 @@ export function createFleet({ database, changes }: { database: Database; changes
       if (deleteDeployment.run(project, version, nodeId).changes > 0) changes.add('project', project)
     },
 
-    listProjectSettings(): Map<string, ProjectSettings> {
+    listProjectSettings(): Map<ProjectName, ProjectSettings> {
       return new Map(projectSettings.all().map(({ project, settings }) => [project, JSON.parse(settings)]))
     },
 

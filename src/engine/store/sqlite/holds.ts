@@ -74,10 +74,10 @@ interface Dependencies {
  */
 export function createHolds({ database, changes, timeline, counters, chainEnds, outbox }: Dependencies) {
   const due = database.prepare<[number, number], HeldRow & Holdable>(HOLDS_SQL.due)
-  const expired = database.prepare<[number, number], { id: string; expires_at_ms: number }>(HOLDS_SQL.expired)
+  const expired = database.prepare<[number, number], { id: JobId; expires_at_ms: number }>(HOLDS_SQL.expired)
   const nextDue = database.prepare<[], number | null>(HOLDS_SQL.nextDue).pluck()
   const nextExpiry = database.prepare<[], number | null>(HOLDS_SQL.nextExpiry).pluck()
-  const dependents = database.prepare<[string], string>(HOLDS_SQL.dependents).pluck()
+  const dependents = database.prepare<[string], JobId>(HOLDS_SQL.dependents).pluck()
   const dependencies = database.prepare<[string], DependencyOutcome>(HOLDS_SQL.dependencies)
   const overlapLive = database.prepare<[string]>(HOLDS_SQL.overlapLive)
   const overlapNext = database.prepare<[string], HeldRow>(HOLDS_SQL.overlapNext)
@@ -88,7 +88,7 @@ export function createHolds({ database, changes, timeline, counters, chainEnds, 
     `SELECT overlap_key, ${COUNTED} FROM jobs WHERE id = ? AND state = 'queued'`
   )
   const setHold = database.prepare<[Hold | null, string]>('UPDATE jobs SET hold = ? WHERE id = ?')
-  const end = database.prepare<{ id: string; reason: string; atMs: number; asked: number | null; restorable: number }>(
+  const end = database.prepare<{ id: JobId; reason: string; atMs: number; asked: number | null; restorable: number }>(
     `UPDATE jobs SET state = 'ended', outcome = 'cancelled', hold = NULL, reason = :reason,
        cancelled_while_queued = :restorable, cancel_asked_at_ms = :asked, ended_at_ms = :atMs
      WHERE id = :id`
@@ -110,7 +110,7 @@ export function createHolds({ database, changes, timeline, counters, chainEnds, 
 
   /** Ends a job that is queued; undefined where it is not. The caller releases those waiting for it: `releaseAfter`. */
   function endQueued(
-    id: string,
+    id: JobId,
     { reason, entry }: EndInQueue,
     { isAsked = false, restorable }: { isAsked?: boolean; restorable: Restorable }
   ): JobThatEnded | undefined {
@@ -138,7 +138,7 @@ export function createHolds({ database, changes, timeline, counters, chainEnds, 
 
   /** Jobs have ended: what waits for them goes on, or ends as skipped, which may be what others wait for, and so on. */
   function releaseAfter(ended: JobThatEnded[], atMs: number): void {
-    const keys = new Map<string, string>()
+    const keys = new Map<string, JobId>()
     // It grows while it is walked: chains of any length need no recursion.
     for (const job of ended) {
       if (job.overlapKey !== null) keys.set(job.overlapKey, job.id)

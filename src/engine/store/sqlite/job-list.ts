@@ -4,7 +4,8 @@ import {
   type JobFilter,
   JobStatus,
   type NodeId,
-  type ProjectName
+  type ProjectName,
+  type ScheduleId
 } from '../../../shared/contract/index.ts'
 import { matchesGlob } from '../../../shared/glob.ts'
 import { LIVE_JOB_STATES } from './counters.ts'
@@ -133,7 +134,7 @@ export function createJobList(database: Database) {
   }
 
   /** Walks down the jobs of a schedule of these statuses. */
-  function walksOfSchedule(scheduleId: string, statuses: readonly JobStatus[], from: string) {
+  function walksOfSchedule(scheduleId: ScheduleId, statuses: readonly JobStatus[], from: string) {
     const [live, ended] = [true, false].map((isLive) => statuses.filter((one) => LIVE_JOB_STATES.has(one) === isLive))
     const walk = (sql: typeof liveOfSchedule) => (status: JobStatus | null) => (before: string) =>
       sql.iterate({ scheduleId, status, before, from })
@@ -142,7 +143,7 @@ export function createJobList(database: Database) {
   }
 
   /** Of one schedule: a walk per status, of which the rest of the filter leaves what fits it. */
-  function pageIdsOfSchedule(scheduleId: string, filter: JobFilter, below: string, from: string, limit: number) {
+  function pageIdsOfSchedule(scheduleId: ScheduleId, filter: JobFilter, below: string, from: string, limit: number) {
     const { status = [], text } = filter
     const isLeft = fits(filter, conditionsOfName(text))
     const statuses = status.length === 0 ? JobStatus.options : [...new Set(status)]

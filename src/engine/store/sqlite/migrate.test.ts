@@ -1,6 +1,7 @@
 import { join } from 'node:path'
 import DatabaseConstructor, { type Database } from 'better-sqlite3'
 import { afterEach, beforeEach, expect, test } from 'vitest'
+import { aJobId } from '../../../shared/testing/ids.ts'
 import { systemClock } from '../../runtime/clock.ts'
 import { silentLogger } from '../../runtime/logger.ts'
 import { makeTemporaryDirectory } from '../../testing/temporary-directory.ts'
@@ -96,7 +97,9 @@ test('jobs queued before lanes of spiders, ranks and counters keep their order, 
     ['s', 2, [ids[0], ids[2]]]
   ])
   expect((await store.countFacets({ project: 'p' })).status).toEqual([{ value: 'queued', count: 3 }])
-  expect((await store.listTimeline(ids[0]!)).map(({ kind, text }) => [kind, text])).toEqual([['queued', 'asked']])
+  expect((await store.listTimeline(aJobId(ids[0]!))).map(({ kind, text }) => [kind, text])).toEqual([
+    ['queued', 'asked']
+  ])
   await store.close()
 })
 

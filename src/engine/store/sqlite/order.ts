@@ -80,7 +80,7 @@ export function createOrder({ database, changes, timeline, counters, holds }: De
     return (moveBack.get(count) as number) - count
   }
 
-  function moveBefore(rows: QueuedRow[], beforeId: string): boolean {
+  function moveBefore(rows: QueuedRow[], beforeId: JobId): boolean {
     const before = queued.get(beforeId)
     if (before === undefined) return false
     // Out of the way first: none of those that move is its own neighbour.
@@ -115,7 +115,7 @@ export function createOrder({ database, changes, timeline, counters, holds }: De
   return {
     ranksAtBack,
 
-    setPriority(ids: JobId[], priority: number, entry: TimelineEntry): string[] {
+    setPriority(ids: JobId[], priority: number, entry: TimelineEntry): JobId[] {
       const rows = queuedRows(ids)
       for (const row of rows) {
         if (row.priority === priority) continue
@@ -125,7 +125,7 @@ export function createOrder({ database, changes, timeline, counters, holds }: De
       return rows.map(({ id }) => id)
     },
 
-    reorder(ids: JobId[], to: QueuePlace, entry: TimelineEntry): string[] {
+    reorder(ids: JobId[], to: QueuePlace, entry: TimelineEntry): JobId[] {
       const rows = queuedRows(ids)
       const moved = typeof to === 'object' ? rows.filter(({ id }) => id !== to.before) : rows
       if (typeof to === 'object') {
@@ -141,7 +141,7 @@ export function createOrder({ database, changes, timeline, counters, holds }: De
       return rows.map(({ id }) => id)
     },
 
-    placeQueued(ids: JobId[], placement: Placement, entry: TimelineEntry): string[] {
+    placeQueued(ids: JobId[], placement: Placement, entry: TimelineEntry): JobId[] {
       const rows = queuedRows(ids)
       for (const row of rows) {
         const lane = laneText({ ...row, placement })

@@ -2,7 +2,7 @@ import type { Database } from 'better-sqlite3'
 import { eventBody, isAbout, type JobEvent, jobEventData } from '../../job-rules/events.ts'
 import type { DeliveryTry, NewWebhook, Retention, StoredDelivery, StoredWebhook } from '../records.ts'
 import { type JobRow, type NamedRow, toJob } from './rows.ts'
-import type { ProjectName } from '../../../shared/contract/index.ts'
+import type { ProjectName, WebhookId } from '../../../shared/contract/index.ts'
 
 /** Of one webhook. What comes on top is not kept, and counted: a receiver that is gone must not fill the disk. */
 export const WAITING_MAX = 100_000
@@ -214,7 +214,7 @@ export function createOutbox(database: Database) {
     conclude: (tries: DeliveryTry[]): void => tries.forEach(recordTry),
 
     deliveries(
-      webhookId: string,
+      webhookId: WebhookId,
       { state, before, limit }: { state?: StoredDelivery['state'] | undefined; before: string | null; limit: number }
     ): StoredDelivery[] {
       const below = before === null ? Number.MAX_SAFE_INTEGER : (sequenceOf(before) ?? 0)
@@ -223,7 +223,7 @@ export function createOutbox(database: Database) {
       return rows.map(toDelivery)
     },
 
-    replay(webhookId: string, ids: string[], nowMs: number): number {
+    replay(webhookId: WebhookId, ids: string[], nowMs: number): number {
       const sequences = ids.length === 0 ? allDead.all(webhookId) : ids.map((id) => sequenceOf(id) ?? -1)
       const counted = countFor(webhookId)
       let replayed = 0

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { aJobId } from '../../../shared/testing/ids.ts'
 import { aNewFiring, aNewJob } from '../../testing/builders.ts'
 import type { NewFiring, StoredFiring } from '../records.ts'
 import { createPreparedFirings, createPreparedFiringsOfThread } from './prepared-firings.ts'
@@ -32,7 +33,10 @@ test('what the caller knows is not told back: it hears the same', () => {
     stored(firings[0]!),
     null,
     // An earlier job did for one of its jobs, and has ended since.
-    stored(firings[2]!, { jobIds: ['f'.repeat(32), firings[2]!.jobs[1]!.id], statuses: ['succeeded', 'queued'] }),
+    stored(firings[2]!, {
+      jobIds: [aJobId('f'.repeat(32)), firings[2]!.jobs[1]!.id],
+      statuses: ['succeeded', 'queued']
+    }),
     stored(firings[3]!, { id: 9 })
   ]
   const sent = theirs.send(firings, fired)

@@ -1,5 +1,5 @@
 import type { Database } from 'better-sqlite3'
-import type { JobId } from '../../../shared/contract/index.ts'
+import type { JobId, NodeId } from '../../../shared/contract/index.ts'
 import { type Holdable, holdOf } from '../../job-rules/holds.ts'
 import { mayBeRestored } from '../../job-rules/restore.ts'
 import { cancelledInQueue } from '../../job-rules/timeline.ts'
@@ -54,7 +54,7 @@ export function createQueue({ database, changes, timeline, counters, holds, chai
   const heads = database.prepare<[string, number], QueueHead>(QUEUE_SQL.heads)
   const claim = database.prepare<Claim, JobRow>(QUEUE_SQL.claim)
   const holdOverlapping = database.prepare<Claim, CountedRow>(QUEUE_SQL.holdOverlapping)
-  const nodeOf = database.prepare<[string], string | null>(QUEUE_SQL.nodeOf).pluck()
+  const nodeOf = database.prepare<[string], NodeId | null>(QUEUE_SQL.nodeOf).pluck()
   const insertAttempt = database.prepare<[string, number, string, string, string, string, string, number]>(
     QUEUE_SQL.insertAttempt
   )
@@ -66,10 +66,10 @@ export function createQueue({ database, changes, timeline, counters, holds, chai
        cancel_asked_at_ms = NULL, started_at_ms = NULL, ended_at_ms = NULL WHERE id = ?`
   )
   const waitingFor = database
-    .prepare<[string], string>('SELECT DISTINCT job_id FROM job_dependencies WHERE on_job_id = ?')
+    .prepare<[string], JobId>('SELECT DISTINCT job_id FROM job_dependencies WHERE on_job_id = ?')
     .pluck()
   const isLive = database.prepare<[string]>("SELECT 1 FROM jobs WHERE id = ? AND state IN ('starting', 'running')")
-  const askCancel = database.prepare<{ id: string; atMs: number }>(
+  const askCancel = database.prepare<{ id: JobId; atMs: number }>(
     'UPDATE jobs SET cancel_asked_at_ms = :atMs WHERE id = :id AND cancel_asked_at_ms IS NULL'
   )
 
@@ -80,7 +80,7 @@ export function createQueue({ database, changes, timeline, counters, holds, chai
       insertAttempt.run(jobId, number, free, nodeId, project, version, spider, entry.atMs).changes > 0
     // A jobid of a client's own making may be one that the node had before: then the job's id, which is nobody else's.
     let free = jobid
-    for (let copy = number; !write(free); copy += 1) free = `${jobId}-${copy}`
+    for (let copy: number = number; !write(free); copy += 1) free = `${jobId}-${copy}`
     return free
   }
 
@@ -132,7 +132,7 @@ export function createQueue({ database, changes, timeline, counters, holds, chai
       return begun
     },
 
-    cancelQueued(ids: JobId[], entry: TimelineEntry): string[] {
+    cancelQueued(ids: JobId[], entry: TimelineEntry): JobId[] {
       const ended: JobThatEnded[] = []
       for (const id of ids) {
         const job = holds.endQueued(id, cancelledInQueue(entry), { isAsked: true, restorable: 'by_itself' })
@@ -144,9 +144,9 @@ export function createQueue({ database, changes, timeline, counters, holds, chai
     },
 
     /** Jobs that were skipped because one of these was cancelled come back with it. */
-    restoreCancelled(ids: JobId[], entry: TimelineEntry): string[] {
+    restoreCancelled(ids: JobId[], entry: TimelineEntry): JobId[] {
       const asked = new Set(ids)
-      const restored: string[] = []
+      const restored: JobId[] = []
       const candidates = [...asked]
       // It grows while it is walked: chains of any length need no recursion.
       for (const id of candidates) {
@@ -159,7 +159,7 @@ export function createQueue({ database, changes, timeline, counters, holds, chai
       return restored
     },
 
-    askCancel(ids: JobId[], entry: TimelineEntry): string[] {
+    askCancel(ids: JobId[], entry: TimelineEntry): JobId[] {
       return ids.filter((id) => {
         if (isLive.get(id) === undefined) return false
         // Asking again changes nothing, and what changes nothing is no transition.

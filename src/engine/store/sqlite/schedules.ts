@@ -1,5 +1,5 @@
 import type { Database } from 'better-sqlite3'
-import type { Firing, JobId } from '../../../shared/contract/index.ts'
+import type { Firing, JobId, ScheduleId } from '../../../shared/contract/index.ts'
 import { firingEvent, firingEventData, pausedEventData } from '../../job-rules/events.ts'
 import { ScrapdeckError } from '../../../shared/errors.ts'
 import type { NewFiring, NewJob, StoredFiring, StoredJob, StoredSchedule } from '../records.ts'
@@ -94,13 +94,13 @@ export function createSchedules({ database, changes, enqueue, outbox }: Dependen
      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
   )
   const pruned = database.prepare<[string], { fromMs: number | null; untilMs: number | null }>(SCHEDULES_SQL.pruned)
-  const findFired = database.prepare<{ id: string; wanted: string }, number>(SCHEDULES_SQL.findFired).pluck()
+  const findFired = database.prepare<{ id: ScheduleId; wanted: string }, number>(SCHEDULES_SQL.findFired).pluck()
   const newest = database.prepare<[number, number], FiringRow>(SCHEDULES_SQL.newest)
   const newestIn = database.prepare<[string, number, number], FiringRow>(SCHEDULES_SQL.newestIn)
-  const ofSchedule = database.prepare<{ id: string; before: number; limit: number }, FiringRow>(
+  const ofSchedule = database.prepare<{ id: ScheduleId; before: number; limit: number }, FiringRow>(
     SCHEDULES_SQL.ofSchedule
   )
-  const ofScheduleIn = database.prepare<{ id: string; state: string; before: number; limit: number }, FiringRow>(
+  const ofScheduleIn = database.prepare<{ id: ScheduleId; state: string; before: number; limit: number }, FiringRow>(
     SCHEDULES_SQL.ofScheduleIn
   )
   const changedAfter = database.prepare<[string], number>(SCHEDULES_SQL.changedAfter).pluck()
@@ -109,7 +109,7 @@ export function createSchedules({ database, changes, enqueue, outbox }: Dependen
   const liveJobs = database.prepare<[string], JobRow>(SCHEDULES_SQL.liveJobs)
 
   const isPaused = database.prepare<[string], number>(SCHEDULES_SQL.isPaused).pluck()
-  const namedBy = (id: string) => toSchedule(many.get(JSON.stringify([id]))!).settings
+  const namedBy = (id: ScheduleId) => toSchedule(many.get(JSON.stringify([id]))!).settings
   const projectsOf = ({ jobs }: StoredSchedule['settings']) => jobs.map(({ project }) => project)
 
   function recordFiring(firing: Omit<StoredFiring, 'statuses' | 'startedAtMs' | 'endedAtMs'>): void {
@@ -125,7 +125,7 @@ export function createSchedules({ database, changes, enqueue, outbox }: Dependen
   }
 
   /** Whether it lies among moments whose rows were pruned. */
-  function askForgotten(scheduleId: string): (nominalMs: number) => boolean {
+  function askForgotten(scheduleId: ScheduleId): (nominalMs: number) => boolean {
     const { fromMs = null, untilMs = null } = pruned.get(scheduleId) ?? {}
     return (nominalMs) => fromMs !== null && untilMs !== null && nominalMs >= fromMs && nominalMs <= untilMs
   }
@@ -162,7 +162,7 @@ export function createSchedules({ database, changes, enqueue, outbox }: Dependen
   return {
     list: (): StoredSchedule[] => all.all().map(toSchedule),
 
-    getMany(ids: string[]): StoredSchedule[] {
+    getMany(ids: ScheduleId[]): StoredSchedule[] {
       const rows = new Map(many.all(JSON.stringify(ids)).map((row) => [row.id, row]))
       return ids.flatMap((id) => rows.get(id) ?? []).map(toSchedule)
     },
@@ -198,7 +198,7 @@ export function createSchedules({ database, changes, enqueue, outbox }: Dependen
       if (isNewlyPaused) recordPaused(schedule)
     },
 
-    remove(ids: string[]): string[] {
+    remove(ids: ScheduleId[]): ScheduleId[] {
       const removed = [...new Set(ids)].filter((id) => remove.run(id).changes > 0)
       for (const id of removed) {
         removeNew.run(id)
@@ -208,7 +208,7 @@ export function createSchedules({ database, changes, enqueue, outbox }: Dependen
       return removed
     },
 
-    setFailures(id: string, failuresInARow: number): void {
+    setFailures(id: ScheduleId, failuresInARow: number): void {
       if (setFailures.run(failuresInARow, id).changes > 0) changes.add('schedule', id)
     },
 
@@ -255,7 +255,7 @@ export function createSchedules({ database, changes, enqueue, outbox }: Dependen
 
     listFirings(
       filter: {
-        scheduleId?: string | undefined
+        scheduleId?: ScheduleId | undefined
         backfillId?: string | undefined
         states?: Firing['state'][] | undefined
         sinceChange?: boolean
@@ -291,17 +291,17 @@ export function createSchedules({ database, changes, enqueue, outbox }: Dependen
       return told(rows.sort((one, other) => other.id - one.id).slice(0, limit))
     },
 
-    listRecent: (scheduleIds: string[], limit: number): StoredFiring[] =>
+    listRecent: (scheduleIds: ScheduleId[], limit: number): StoredFiring[] =>
       scheduleIds.flatMap((id) => ofSchedule.all({ id, before: AFTER_EVERY_FIRING, limit }).map(complete)),
 
-    findFired(id: string, nominalMs: number[]): { fired: number[]; forgotten: number[] } {
+    findFired(id: ScheduleId, nominalMs: number[]): { fired: number[]; forgotten: number[] } {
       const fired = new Set(findFired.all({ id, wanted: JSON.stringify(nominalMs) }))
       const isForgotten = askForgotten(id)
       const forgotten = nominalMs.filter((time) => isForgotten(time) && !fired.has(time))
       return { fired: [...fired].sort(ascending), forgotten: forgotten.sort(ascending) }
     },
 
-    listLiveJobs: (scheduleId: string): StoredJob[] =>
+    listLiveJobs: (scheduleId: ScheduleId): StoredJob[] =>
       liveJobs
         .all(scheduleId)
         .map(toJob)

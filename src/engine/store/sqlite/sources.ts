@@ -1,5 +1,5 @@
 import type { Database } from 'better-sqlite3'
-import { SourceSettings, type NodeId } from '../../../shared/contract/index.ts'
+import { type NodeId, type SourceId, SourceSettings } from '../../../shared/contract/index.ts'
 import type { StoredSource, VanishedNode } from '../records.ts'
 import { requireNextRevision } from './revisions.ts'
 
@@ -13,7 +13,7 @@ export function createSources(database: Database) {
     'SELECT revision, settings, sealed_password AS sealedPassword FROM discovery_sources ORDER BY position'
   )
   const revision = database.prepare<[string], number>('SELECT revision FROM discovery_sources WHERE id = ?').pluck()
-  const put = database.prepare<SourceRow & { id: string }>(
+  const put = database.prepare<SourceRow & { id: SourceId }>(
     `INSERT INTO discovery_sources (id, revision, settings, sealed_password) VALUES (:id, :revision, :settings, :sealedPassword)
      ON CONFLICT (id) DO UPDATE SET revision = :revision, settings = :settings, sealed_password = :sealedPassword`
   )
@@ -36,7 +36,7 @@ export function createSources(database: Database) {
       put.run({ ...source, id, settings: JSON.stringify(source.settings) })
     },
 
-    remove: (id: string): boolean => remove.run(id).changes > 0,
+    remove: (id: SourceId): boolean => remove.run(id).changes > 0,
 
     listVanished: (): VanishedNode[] => vanished.all(),
 

@@ -7,6 +7,7 @@ import DatabaseConstructor from 'better-sqlite3'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { isLong, pickLength } from '../../../../scripts/test-length.mjs'
 import { ScrapdeckError } from '../../../shared/errors.ts'
+import { branded } from '../../../shared/testing/ids.ts'
 import { systemClock } from '../../runtime/clock.ts'
 import { silentLogger } from '../../runtime/logger.ts'
 import { aNewJob } from '../../testing/builders.ts'
@@ -133,7 +134,7 @@ describe('a store whose process is killed', () => {
     }
     // Opening at once also shows that the lock of a killed engine is gone with it.
     const store = await open(directory)
-    const jobs = await store.getJobs(acknowledged)
+    const jobs = await store.getJobs(branded(acknowledged))
     expect(jobs.map(({ id }) => id)).toEqual(acknowledged)
     // What was being written when the kill came is there whole or not at all: counters, lane and timeline agree.
     const { queued } = await store.countByState()
@@ -236,7 +237,7 @@ describe('opening', () => {
       const acknowledged = said.slice(0, -1)
       expect(acknowledged.length).toBeGreaterThan(0)
       const store = await open(directory)
-      expect((await store.getJobs(acknowledged)).length).toBe(acknowledged.length)
+      expect((await store.getJobs(branded(acknowledged))).length).toBe(acknowledged.length)
       await store.enqueueJobs([aNewJob()])
       await store.close()
     }

@@ -1,5 +1,6 @@
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { aJobId } from '../../../shared/testing/ids.ts'
 import { type Clock, systemClock } from '../../runtime/clock.ts'
 import { type Logger, silentLogger } from '../../runtime/logger.ts'
 import { aNewJob } from '../../testing/builders.ts'
@@ -40,7 +41,7 @@ describe('a store in a thread of its own', () => {
   test('says of every call that its thread is gone, once it is, and closes all the same', async () => {
     store = await open(DYING)
     const gone = { code: 'DATA_DIRECTORY_UNUSABLE', message: expect.stringContaining('the thread') }
-    const calls = await Promise.allSettled([store.getJob('a'), store.enqueueJobs([aNewJob()])])
+    const calls = await Promise.allSettled([store.getJob(aJobId('a')), store.enqueueJobs([aNewJob()])])
     expect(calls).toMatchObject([{ reason: gone }, { reason: gone }])
     await expect(store.countByState()).rejects.toMatchObject(gone)
     expect(logged).toEqual(['The database thread has exited'])

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import { anAttemptNumber, aNodeId, aProjectName, aVersionName } from '../../../shared/testing/ids.ts'
 import { entry } from '../../testing/builders.ts'
 import type { NewJob } from '../records.ts'
 import type { Story } from './story.ts'
@@ -8,7 +9,7 @@ export function describeAttempts(story: Story): void {
   describe('attempts', () => {
     test('a job follows its attempt from sending to the end', async () => {
       const job = await enqueue()
-      const attempt = await begin(job, { nodeId: 'node-4', version: '7' })
+      const attempt = await begin(job, { nodeId: aNodeId('node-4'), version: aVersionName('7') })
       const steps = [
         change(job, { from: ['sending'], to: 'accepted', kind: 'accepted' }),
         change(job, { from: ['accepted'], to: 'running', kind: 'running', details: { pid: 77 } }),
@@ -70,11 +71,9 @@ export function describeAttempts(story: Story): void {
       const job = await enqueue()
       await begin(job)
       const accept = change(job, { from: ['sending'], to: 'accepted', kind: 'accepted' })
-      expect(await story.store.applyChanges([accept, accept, { ...accept, attemptNumber: 2 }])).toEqual([
-        true,
-        false,
-        false
-      ])
+      expect(
+        await story.store.applyChanges([accept, accept, { ...accept, attemptNumber: anAttemptNumber(2) }])
+      ).toEqual([true, false, false])
       expect(await story.store.applyChanges([change({ id: 'f'.repeat(32) }, { to: 'accepted' })])).toEqual([false])
       expect(await kindsOf(job)).toEqual(['queued', 'sending', 'accepted'])
     })
@@ -103,7 +102,7 @@ export function describeAttempts(story: Story): void {
         })
         expect((await story.heads(2))[0]?.jobs.map(({ id }) => id)).toEqual([job.id, younger.id])
         expect(await story.store.listAttempts(job.id)).toMatchObject([{ state: 'ended', result, reason: 'no room' }])
-        await begin(job, { number: 2, nodeId: 'node-2' })
+        await begin(job, { number: anAttemptNumber(2), nodeId: aNodeId('node-2') })
         expect(await story.store.getJob(job.id)).toMatchObject({ state: 'starting', attemptCount: 2, nodeId: 'node-2' })
       }
     )
@@ -152,7 +151,7 @@ export function describeAttempts(story: Story): void {
 
     test('an attempt that is found again takes its waiting job out of the queue, and ends anew', async () => {
       const job = await enqueue()
-      await begin(job, { nodeId: 'node-4' })
+      await begin(job, { nodeId: aNodeId('node-4') })
       const retryAtMs = entry().atMs + 60_000
       await end(job, { result: 'lost', reason: 'given up', jobOutcome: null, retryAtMs, mayHaveRunTwice: true })
       expect((await story.store.getJob(job.id))?.mayHaveRunTwice).toBe(true)
@@ -179,15 +178,20 @@ export function describeAttempts(story: Story): void {
       const job = await enqueue()
       await begin(job)
       await end(job, { result: 'lost', jobOutcome: null, mayHaveRunTwice: true })
-      await begin(job, { number: 2 })
-      await end(job, { attemptNumber: 2, result: 'lost', jobOutcome: null, mayHaveRunTwice: true })
-      const found = change(job, { attemptNumber: 2, from: ['ended'], to: 'running', kind: 'found_again' })
+      await begin(job, { number: anAttemptNumber(2) })
+      await end(job, { attemptNumber: anAttemptNumber(2), result: 'lost', jobOutcome: null, mayHaveRunTwice: true })
+      const found = change(job, {
+        attemptNumber: anAttemptNumber(2),
+        from: ['ended'],
+        to: 'running',
+        kind: 'found_again'
+      })
       expect(await story.store.applyChanges([found])).toEqual([true])
       expect(await story.store.getJob(job.id)).toMatchObject({ state: 'running', mayHaveRunTwice: true })
     })
 
     test.each([
-      ['has begun anew', async (job: NewJob) => void (await begin(job, { number: 2 }))],
+      ['has begun anew', async (job: NewJob) => void (await begin(job, { number: anAttemptNumber(2) }))],
       ['was cancelled in the queue', async (job: NewJob) => void (await story.store.cancelQueued([job.id], entry()))]
     ])('an attempt is not found again when its job %s', async (_case, prepare) => {
       const job = await enqueue()
@@ -213,7 +217,7 @@ export function describeAttempts(story: Story): void {
       const job = await enqueue()
       await begin(job)
       await end(job, { result: 'absent' })
-      await begin(job, { number: 2 })
+      await begin(job, { number: anAttemptNumber(2) })
       const late = change(job, { from: ['ended'], counts: { pages: 9, items: 9, errors: 9 }, killingLine: 'x' })
       expect(await story.store.applyChanges([late])).toEqual([true])
       expect(await story.store.getJob(job.id)).toMatchObject({ state: 'starting', pages: null, killingLine: null })
@@ -230,27 +234,27 @@ export function describeAttempts(story: Story): void {
     })
 
     test('attempts are found by where they ran and under which jobid', async () => {
-      const [first, second] = [await enqueue(), await enqueue({ project: 'other', jobid: 'mine' })]
+      const [first, second] = [await enqueue(), await enqueue({ project: aProjectName('other'), jobid: 'mine' })]
       await begin(first)
       await end(first)
       await begin(second, { jobid: 'mine' })
       const runs = [
-        { project: 'other', jobid: 'mine' },
-        { project: 'shop', jobid: first.id },
-        { project: 'shop', jobid: 'mine' }
+        { project: aProjectName('other'), jobid: 'mine' },
+        { project: aProjectName('shop'), jobid: first.id },
+        { project: aProjectName('shop'), jobid: 'mine' }
       ]
-      expect((await story.store.findAttemptsOnNode('node-1', runs)).map(({ jobId }) => jobId)).toEqual([
+      expect((await story.store.findAttemptsOnNode(aNodeId('node-1'), runs)).map(({ jobId }) => jobId)).toEqual([
         second.id,
         first.id
       ])
-      expect(await story.store.findAttemptsOnNode('node-2', runs)).toEqual([])
+      expect(await story.store.findAttemptsOnNode(aNodeId('node-2'), runs)).toEqual([])
     })
 
     test('whether a run of ours there ended before an attempt was begun is told by what was written first, not by clocks', async () => {
       const [before, later, asked] = [await enqueue(), await enqueue(), await enqueue()]
-      const runOf = ({ id }: NewJob) => [{ project: 'shop', jobid: id }]
+      const runOf = ({ id }: NewJob) => [{ project: aProjectName('shop'), jobid: id }]
       const hasEndedBefore = (job: NewJob, nodeId = 'node-1') =>
-        story.store.hasEndedBefore(nodeId, runOf(job), { jobId: asked.id, number: 1 })
+        story.store.hasEndedBefore(aNodeId(nodeId), runOf(job), { jobId: asked.id, number: anAttemptNumber(1) })
       await begin(before)
       await end(before)
       await begin(later)
@@ -266,19 +270,19 @@ export function describeAttempts(story: Story): void {
     test('an archived log is noted', async () => {
       const job = await enqueue()
       await begin(job)
-      await story.store.markLogArchived(job.id, 1, null)
+      await story.store.markLogArchived(job.id, anAttemptNumber(1), null)
       expect((await story.store.listAttempts(job.id))[0]?.logArchived).toBe(true)
-      expect(await story.store.readArchivedLog(job.id, 1)).toBeNull()
+      expect(await story.store.readArchivedLog(job.id, anAttemptNumber(1))).toBeNull()
     })
 
     test('a small archived log is kept with its attempt as it was first given', async () => {
       const job = await enqueue()
       await begin(job)
       const gzip = Uint8Array.from([31, 139, 8, 0, 255])
-      await story.store.markLogArchived(job.id, 1, gzip)
-      await story.store.markLogArchived(job.id, 1, Uint8Array.from([1]))
-      expect([...(await story.store.readArchivedLog(job.id, 1))!]).toEqual([...gzip])
-      expect(await story.store.readArchivedLog(job.id, 2)).toBeNull()
+      await story.store.markLogArchived(job.id, anAttemptNumber(1), gzip)
+      await story.store.markLogArchived(job.id, anAttemptNumber(1), Uint8Array.from([1]))
+      expect([...(await story.store.readArchivedLog(job.id, anAttemptNumber(1)))!]).toEqual([...gzip])
+      expect(await story.store.readArchivedLog(job.id, anAttemptNumber(2))).toBeNull()
     })
   })
 }

@@ -1,8 +1,11 @@
 import { describe, expect, test } from 'vitest'
 import { type ChainSettings, RunTemplate } from '../../../shared/contract/index.ts'
+import { aChainId, aJobId, aProjectName } from '../../../shared/testing/ids.ts'
 import { aNewJob, entry } from '../../testing/builders.ts'
 import type { StoredChain } from '../records.ts'
 import type { Story } from './story.ts'
+
+const SHOP = aProjectName('shop')
 
 const MADE_AT_MS = entry().atMs
 
@@ -14,13 +17,13 @@ export function describeChains(story: Story): void {
     chainCount += 1
     const id = chainCount.toString(16).padStart(32, 'c')
     const run = RunTemplate.parse({ project: 'shop', spiders: ['details'] })
-    const settings = { name: id, enabled: true, project: 'shop', spider: 'list', on: 'ended' as const, run, ...over }
-    await story.store.putChain({ id, settings, createdAtMs })
-    return id
+    const settings = { name: id, enabled: true, project: SHOP, spider: 'list', on: 'ended' as const, run, ...over }
+    await story.store.putChain({ id: aChainId(id), settings, createdAtMs })
+    return aChainId(id)
   }
 
   async function ended(over: Parameters<typeof aNewJob>[0], how: Parameters<typeof end>[1] = {}) {
-    const job = await enqueue({ project: 'shop', spider: 'list', ...over })
+    const job = await enqueue({ project: SHOP, spider: 'list', ...over })
     await begin(job)
     await end(job, how)
     return job
@@ -34,7 +37,7 @@ export function describeChains(story: Story): void {
       const [ok, bad, any] = [
         await putChain({ on: 'succeeded' }),
         await putChain({ on: 'failed', spider: '*' }),
-        await putChain({ project: '*' })
+        await putChain({ project: aProjectName('*') })
       ]
       await putChain({ enabled: false })
       await putChain({ spider: 'other' })
@@ -51,7 +54,7 @@ export function describeChains(story: Story): void {
 
     test('a try that is repeated is no end, a job that is dropped from the queue is', async () => {
       const chain = await putChain()
-      const tried = await enqueue({ project: 'shop', spider: 'list' })
+      const tried = await enqueue({ project: SHOP, spider: 'list' })
       await begin(tried)
       await end(tried, { result: 'failed', jobOutcome: null })
       expect(await due()).toEqual([])
@@ -62,7 +65,7 @@ export function describeChains(story: Story): void {
     test('an end that is undone is due no more, and again when it comes', async () => {
       const chain = await putChain({ on: 'succeeded' })
       const always = await putChain()
-      const job = await enqueue({ project: 'shop', spider: 'list' })
+      const job = await enqueue({ project: SHOP, spider: 'list' })
       await story.store.cancelQueued([job.id], entry())
       expect(await due()).toEqual([{ chainId: always, jobId: job.id }])
       await story.store.restoreCancelled([job.id], entry())
@@ -78,9 +81,9 @@ export function describeChains(story: Story): void {
     test('a cancel that was answered is not answered again when it is undone and the job ends', async () => {
       const always = await putChain()
       const success = await putChain({ on: 'succeeded' })
-      const job = await enqueue({ project: 'shop', spider: 'list' })
+      const job = await enqueue({ project: SHOP, spider: 'list' })
       await story.store.cancelQueued([job.id], entry())
-      const answer = { chainId: always, jobId: job.id, atMs: MADE_AT_MS, jobs: [], problem: null }
+      const answer = { chainId: aChainId(always), jobId: job.id, atMs: MADE_AT_MS, jobs: [], problem: null }
       expect(await story.store.answerChains([answer])).toEqual([true])
       await story.store.restoreCancelled([job.id], entry())
       await story.store.cancelQueued([job.id], entry())
@@ -90,7 +93,7 @@ export function describeChains(story: Story): void {
       await begin(job)
       await end(job)
       expect(await due()).toEqual([{ chainId: success, jobId: job.id }])
-      expect(await story.store.answerChains([answer, { ...answer, chainId: success }])).toEqual([false, true])
+      expect(await story.store.answerChains([answer, { ...answer, chainId: aChainId(success) }])).toEqual([false, true])
       expect(await due()).toEqual([])
     })
 
@@ -98,7 +101,7 @@ export function describeChains(story: Story): void {
       const chainId = await putChain()
       const { id: jobId } = await ended({})
       const answer = () => ({
-        chainId,
+        chainId: aChainId(chainId),
         jobId,
         atMs: MADE_AT_MS + 5,
         jobs: [aNewJob({ source: 'chain' })],
@@ -118,7 +121,9 @@ export function describeChains(story: Story): void {
       const chainId = await putChain()
       const answer = async (over: object) => {
         const { id: jobId } = await ended({})
-        return story.store.answerChains([{ chainId, jobId, atMs: MADE_AT_MS, jobs: [], problem: null, ...over }])
+        return story.store.answerChains([
+          { chainId: aChainId(chainId), jobId, atMs: MADE_AT_MS, jobs: [], problem: null, ...over }
+        ])
       }
       await answer({ problem: 'no such spider' })
       expect(await chainOf(chainId)).toMatchObject({ firedCount: 0, problem: 'no such spider' })
@@ -126,7 +131,7 @@ export function describeChains(story: Story): void {
       expect(await chainOf(chainId)).toMatchObject({ firedCount: 1, problem: null })
       await answer({ problem: 'no such spider' })
       const { settings, createdAtMs } = await chainOf(chainId)
-      await story.store.putChain({ id: chainId, settings, createdAtMs })
+      await story.store.putChain({ id: aChainId(chainId), settings, createdAtMs })
       expect(await chainOf(chainId)).toMatchObject({ firedCount: 1, problem: null })
     })
 
@@ -155,7 +160,9 @@ export function describeChains(story: Story): void {
       const [first, second] = [await ended({}), await ended({})]
       const make = async (chainId: string, jobId: string, spider: string) => {
         const next = aNewJob({ project: 'shop', spider })
-        await story.store.answerChains([{ chainId, jobId, atMs: MADE_AT_MS, jobs: [next], problem: null }])
+        await story.store.answerChains([
+          { chainId: aChainId(chainId), jobId: aJobId(jobId), atMs: MADE_AT_MS, jobs: [next], problem: null }
+        ])
         return next
       }
       const [one, other] = [await make(there, first.id, 'details'), await make(there, second.id, 'details')]
@@ -178,7 +185,7 @@ export function describeChains(story: Story): void {
       const chainId = await putChain({ spider: '*' })
       const { id: jobId } = await ended({})
       const jobs = [aNewJob({ project: 'shop' }), aNewJob({ project: 'shop' })]
-      await story.store.answerChains([{ chainId, jobId, atMs: MADE_AT_MS, jobs, problem: null }])
+      await story.store.answerChains([{ chainId: aChainId(chainId), jobId, atMs: MADE_AT_MS, jobs, problem: null }])
       for (const job of jobs) {
         await begin(job)
         await end(job)
@@ -189,12 +196,12 @@ export function describeChains(story: Story): void {
     test('an answer that was asked for already is the earlier job', async () => {
       const chainId = await putChain()
       const dedupe = { key: 'details', expiresAtMs: MADE_AT_MS + 1e9 }
-      const earlier = await enqueue({ project: 'shop', dedupe })
+      const earlier = await enqueue({ project: SHOP, dedupe })
       const { id: jobId } = await ended({})
       const jobs = [aNewJob({ project: 'shop', dedupe })]
-      expect(await story.store.answerChains([{ chainId, jobId, atMs: MADE_AT_MS, jobs, problem: null }])).toEqual([
-        true
-      ])
+      expect(
+        await story.store.answerChains([{ chainId: aChainId(chainId), jobId, atMs: MADE_AT_MS, jobs, problem: null }])
+      ).toEqual([true])
       expect(await story.store.getJob(jobs[0]!.id)).toBeNull()
       expect(await story.store.getJob(earlier.id)).toMatchObject({ status: 'queued' })
     })
@@ -204,12 +211,14 @@ export function describeChains(story: Story): void {
       const before = await putChain({ spider: 'first' })
       const { id: jobId } = await ended({ spider: 'first' })
       const made = aNewJob({ project: 'shop', spider: 'list' })
-      await story.store.answerChains([{ chainId: before, jobId, atMs: MADE_AT_MS, jobs: [made], problem: null }])
+      await story.store.answerChains([
+        { chainId: aChainId(before), jobId, atMs: MADE_AT_MS, jobs: [made], problem: null }
+      ])
       await begin(made)
       await end(made)
-      await story.store.deleteChain(gone)
+      await story.store.deleteChain(aChainId(gone))
       expect(await due()).toEqual([{ chainId: stays, jobId: made.id }])
-      await story.store.deleteChain(stays)
+      await story.store.deleteChain(aChainId(stays))
       expect(await due()).toEqual([])
     })
 
@@ -217,10 +226,12 @@ export function describeChains(story: Story): void {
       const chainId = await putChain()
       const { id: jobId } = await ended({})
       const made = aNewJob()
-      await story.store.answerChains([{ chainId, jobId, atMs: MADE_AT_MS, jobs: [made], problem: null }])
+      await story.store.answerChains([
+        { chainId: aChainId(chainId), jobId, atMs: MADE_AT_MS, jobs: [made], problem: null }
+      ])
       await ended({})
-      expect(await story.store.deleteChain(chainId)).toBe(true)
-      expect(await story.store.deleteChain(chainId)).toBe(false)
+      expect(await story.store.deleteChain(aChainId(chainId))).toBe(true)
+      expect(await story.store.deleteChain(aChainId(chainId))).toBe(false)
       expect([await due(), await story.store.listChains()]).toEqual([[], []])
       expect(await story.store.getJob(made.id)).not.toBeNull()
     })

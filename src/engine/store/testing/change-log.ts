@@ -1,4 +1,5 @@
 import { describe, expect, test, vi } from 'vitest'
+import { aJobId } from '../../../shared/testing/ids.ts'
 import { aNewJob, aRetention, aStoredNode, entry } from '../../testing/builders.ts'
 import type { Story } from './story.ts'
 
@@ -80,7 +81,7 @@ export function describeChangeLog(story: Story): void {
       })
       await enqueue()
       await story.store.putSetting('paused', true)
-      await story.store.cancelQueued(['f'.repeat(32)], entry())
+      await story.store.cancelQueued([aJobId('f'.repeat(32))], entry())
       await vi.waitFor(() => expect(heard).toEqual([{ cursor: expect.any(Number), readable: 1 }]))
       stop()
       await enqueue()

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import { aJobId } from '../../../shared/testing/ids.ts'
 import { aNewJob } from '../../testing/builders.ts'
 import type { Story } from './story.ts'
 
@@ -15,7 +16,7 @@ export function describeEnd(story: Story): void {
     test('a closed store refuses', async () => {
       await story.store.close()
       await expect(story.store.enqueueJobs([aNewJob()])).rejects.toMatchObject({ code: 'STOPPING' })
-      await expect(story.store.getJob('a')).rejects.toMatchObject({ code: 'STOPPING' })
+      await expect(story.store.getJob(aJobId('a'))).rejects.toMatchObject({ code: 'STOPPING' })
     })
   })
 }

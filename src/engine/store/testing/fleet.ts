@@ -1,7 +1,11 @@
 import { describe, expect, test } from 'vitest'
+import { aNodeId, aProjectName, aVersionName } from '../../../shared/testing/ids.ts'
 import { aStoredNode, aVersion } from '../../testing/builders.ts'
 import type { Story } from './story.ts'
 import { asSealedText } from '../../runtime/secret-box.ts'
+
+const SHOP = aProjectName('shop')
+const V1 = aVersionName('1')
 
 export function describeFleet(story: Story): void {
   describe('the fleet', () => {
@@ -18,13 +22,13 @@ export function describeFleet(story: Story): void {
       await story.store.putNode({ ...first, mode: 'cordoned' })
       expect(await story.store.listNodes()).toEqual([{ ...first, mode: 'cordoned' }, second])
       await story.store.deleteNode(first.id)
-      await story.store.deleteNode('not-there')
+      await story.store.deleteNode(aNodeId('not-there'))
       expect(await story.store.listNodes()).toEqual([second])
     })
 
     test('versions come back by project, newest first, with their deployments', async () => {
       const deployment = {
-        nodeId: 'node-1',
+        nodeId: aNodeId('node-1'),
         state: 'present' as const,
         sha256: 'a'.repeat(64),
         error: null,
@@ -41,15 +45,15 @@ export function describeFleet(story: Story): void {
       const other = aVersion({ project: 'books' })
       for (const version of [old, fresh, other]) await story.store.putVersion(version)
       expect(await story.store.listVersions()).toEqual([other, fresh, old])
-      await story.store.deleteVersion('shop', 'b')
+      await story.store.deleteVersion(SHOP, aVersionName('b'))
       expect(await story.store.listVersions()).toEqual([other, fresh])
     })
 
     test('an upload under an old name is on no node yet', async () => {
       const version = aVersion()
       await story.store.putVersion(version)
-      await story.store.putDeployment('shop', '1', {
-        nodeId: 'node-1',
+      await story.store.putDeployment(SHOP, V1, {
+        nodeId: aNodeId('node-1'),
         state: 'present',
         sha256: 'a'.repeat(64),
         error: null,
@@ -61,11 +65,17 @@ export function describeFleet(story: Story): void {
 
     test('a deployment is replaced, deleted, and forgotten with its node', async () => {
       await story.store.putVersion(aVersion())
-      const on = (nodeId: string) => ({ nodeId, state: 'sending' as const, sha256: null, error: null, changedAtMs: 5 })
-      for (const nodeId of ['n1', 'n2', 'n3']) await story.store.putDeployment('shop', '1', on(nodeId))
-      await story.store.putDeployment('shop', '1', { ...on('n1'), state: 'failed', sha256: null, error: 'no room' })
-      await story.store.deleteDeployment('n2', 'shop', '1')
-      await story.store.deleteNode('n3')
+      const on = (nodeId: string) => ({
+        nodeId: aNodeId(nodeId),
+        state: 'sending' as const,
+        sha256: null,
+        error: null,
+        changedAtMs: 5
+      })
+      for (const nodeId of ['n1', 'n2', 'n3']) await story.store.putDeployment(SHOP, V1, on(nodeId))
+      await story.store.putDeployment(SHOP, V1, { ...on('n1'), state: 'failed', sha256: null, error: 'no room' })
+      await story.store.deleteDeployment(aNodeId('n2'), SHOP, V1)
+      await story.store.deleteNode(aNodeId('n3'))
       expect((await story.store.listVersions())[0]?.deployments).toEqual([
         { ...on('n1'), state: 'failed', sha256: null, error: 'no room' }
       ])
@@ -73,13 +83,13 @@ export function describeFleet(story: Story): void {
 
     test('a version that is gone cannot be deployed', async () => {
       const deployment = {
-        nodeId: 'n1',
+        nodeId: aNodeId('n1'),
         state: 'present' as const,
         sha256: 'a'.repeat(64),
         error: null,
         changedAtMs: 5
       }
-      await expect(story.store.putDeployment('shop', '1', deployment)).rejects.toMatchObject({
+      await expect(story.store.putDeployment(SHOP, V1, deployment)).rejects.toMatchObject({
         code: 'VERSION_NOT_FOUND'
       })
     })

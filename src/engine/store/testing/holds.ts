@@ -1,11 +1,12 @@
 import { describe, expect, test } from 'vitest'
+import { aJobId, anAttemptNumber, aNodeId } from '../../../shared/testing/ids.ts'
 import { aNewJob, entry } from '../../testing/builders.ts'
 import type { NewJob } from '../records.ts'
 import type { Story } from './story.ts'
 
 export function describeHolds(story: Story): void {
   const { enqueue, begin, end, kindsOf } = story
-  const get = (job: { id: string }) => story.store.getJob(job.id)
+  const get = (job: { id: string }) => story.store.getJob(aJobId(job.id))
 
   describe('holds', () => {
     test('a job waits for its time, and is sent by its time or dropped', async () => {
@@ -14,7 +15,7 @@ export function describeHolds(story: Story): void {
       expect((await get(later))?.hold).toBe('not_before')
       expect(await story.store.releaseDue(now + 499, 10)).toEqual({ released: 0, expired: 0, nextDueMs: now + 500 })
       expect(await story.store.releaseDue(now + 500, 10)).toEqual({ released: 1, expired: 0, nextDueMs: now + 900 })
-      const late = { number: 1, entry: entry('sent', { atMs: now + 900 }) }
+      const late = { number: anAttemptNumber(1), entry: entry('sent', { atMs: now + 900 }) }
       await expect(begin(brief, late)).rejects.toThrow('not claimed')
       expect(await story.store.releaseDue(now + 900, 10)).toEqual({ released: 0, expired: 1, nextDueMs: null })
       expect(await get(brief)).toMatchObject({ status: 'cancelled', reason: 'expired', cancelAskedAtMs: null })
@@ -44,8 +45,8 @@ export function describeHolds(story: Story): void {
       // It is tried again: that is no end.
       await end(second, { result: 'failed', jobOutcome: null })
       expect((await get(last))?.hold).toBe('dependency')
-      await begin(second, { number: 2 })
-      await end(second, { attemptNumber: 2, result: 'failed' })
+      await begin(second, { number: anAttemptNumber(2) })
+      await end(second, { attemptNumber: anAttemptNumber(2), result: 'failed' })
       expect((await get(last))?.hold).toBeNull()
       const [, released] = await story.store.listTimeline(last.id)
       expect(released).toMatchObject({ kind: 'released', evidence: { jobId: second.id, outcome: 'failed' } })
@@ -103,7 +104,7 @@ export function describeHolds(story: Story): void {
       const same = { noOverlap: true }
       const [first, elsewhere] = [
         await enqueue(same),
-        await enqueue({ ...same, priority: 1, placement: { nodeId: 'gone', tags: [] } })
+        await enqueue({ ...same, priority: 1, placement: { nodeId: aNodeId('gone'), tags: [] } })
       ]
       const [second, third] = [await enqueue(same), await enqueue(same)]
       await begin(first)
@@ -116,7 +117,7 @@ export function describeHolds(story: Story): void {
     })
 
     test('one that is placed elsewhere keeps back none of those behind it, and is kept back by none that does not run', async () => {
-      const gone = { nodeId: 'gone', tags: [] }
+      const gone = { nodeId: aNodeId('gone'), tags: [] }
       const same = { noOverlap: true }
       const first = await enqueue(same)
       const [second, third, fourth] = [await enqueue(same), await enqueue(same), await enqueue(same)]
@@ -131,7 +132,7 @@ export function describeHolds(story: Story): void {
       expect(await holds()).toEqual([null, 'overlap'])
       await story.store.placeQueued([second.id], gone, entry())
       expect(await holds()).toEqual([null, null])
-      await story.store.placeQueued([fourth.id], { nodeId: 'other', tags: [] }, entry())
+      await story.store.placeQueued([fourth.id], { nodeId: aNodeId('other'), tags: [] }, entry())
       expect((await get(fourth))?.hold).toBeNull()
       await begin(fourth)
       await expect(begin(third)).rejects.toThrow('not claimed')

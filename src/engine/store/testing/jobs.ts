@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import { aJobId, aNodeId, aProjectName, aScheduleId, aVersionName, branded } from '../../../shared/testing/ids.ts'
 import { aNewJob, anAttemptStart, entry } from '../../testing/builders.ts'
 import type { NewJob } from '../records.ts'
 import type { Story } from './story.ts'
@@ -53,8 +54,15 @@ export function describeJobs(story: Story): void {
     test('what is out of the ordinary in a job is kept, where it is the only such thing too', async () => {
       const expiresAtMs = 9_000_000_000_000
       const odd: Partial<NewJob>[] = [
-        { version: '7', settings: { LOG_LEVEL: 'INFO' }, args: { ä: '1' }, priority: 2.5, source: 'ui', jobid: 'mine' },
-        { scheduleId: '5'.repeat(32), nominalMs: 7, source: 'schedule' },
+        {
+          version: aVersionName('7'),
+          settings: { LOG_LEVEL: 'INFO' },
+          args: { ä: '1' },
+          priority: 2.5,
+          source: 'ui',
+          jobid: 'mine'
+        },
+        { scheduleId: aScheduleId('5'.repeat(32)), nominalMs: 7, source: 'schedule' },
         { args: { key: 'sealed' }, secretNames: ['key'] },
         { limits: { wallSeconds: 5 } },
         { retry: { attempts: 3, backoffSeconds: 1, backoffFactor: 2, backoffMaxSeconds: 60, on: ['lost'] } },
@@ -62,7 +70,7 @@ export function describeJobs(story: Story): void {
         { expiresAtMs },
         { noOverlap: true },
         { dedupe: { key: 'nightly', expiresAtMs } },
-        { placement: { nodeId: 'node-9', tags: [] } },
+        { placement: { nodeId: aNodeId('node-9'), tags: [] } },
         { placement: { nodeId: null, tags: ['eu'] } },
         { entry: { atMs: 1_800_000_000_000, text: 'asked', evidence: { by: 'test' } } }
       ]
@@ -106,8 +114,8 @@ export function describeJobs(story: Story): void {
 
     test('a job that is not there is null, and is left out of many', async () => {
       const [first, second] = [await enqueue(), await enqueue()]
-      expect(await story.store.getJob('f'.repeat(32))).toBeNull()
-      const found = await story.store.getJobs([second.id, 'f'.repeat(32), first.id])
+      expect(await story.store.getJob(aJobId('f'.repeat(32)))).toBeNull()
+      const found = await story.store.getJobs([second.id, aJobId('f'.repeat(32)), first.id])
       expect(found.map(({ id }) => id)).toEqual([second.id, first.id])
     })
 
@@ -115,7 +123,7 @@ export function describeJobs(story: Story): void {
       const [first, second] = [await enqueue(), await enqueue()]
       await begin(second)
       const ids = [first.id, second.id, first.id, 'f'.repeat(32)]
-      expect(await story.store.countStatuses(ids)).toEqual({ queued: 1, starting: 1 })
+      expect(await story.store.countStatuses(branded(ids))).toEqual({ queued: 1, starting: 1 })
     })
 
     test('jobs are written all or none', async () => {
@@ -170,8 +178,8 @@ export function describeJobs(story: Story): void {
     })
 
     test('the star of a filter stands for anything, every other character for itself', async () => {
-      const odd = await enqueue({ project: 'a[b]?_%', spider: 'x' })
-      const plain = await enqueue({ project: 'ab', spider: 'xy' })
+      const odd = await enqueue({ project: aProjectName('a[b]?_%'), spider: 'x' })
+      const plain = await enqueue({ project: aProjectName('ab'), spider: 'xy' })
       expect(await pageIds({ project: 'a*' })).toEqual([plain.id, odd.id])
       expect(await pageIds({ project: 'a[b]?*' })).toEqual([odd.id])
       expect(await pageIds({ project: 'a[b]*' })).toEqual([odd.id])
@@ -182,8 +190,8 @@ export function describeJobs(story: Story): void {
     })
 
     test('text is looked for in project and spider and at the beginning of id and jobid, and its characters stand for themselves', async () => {
-      const odd = await enqueue({ project: '100%_sure', spider: 'one' })
-      const plain = await enqueue({ project: 'shop', spider: 'Prices', jobid: 'mine\\1' })
+      const odd = await enqueue({ project: aProjectName('100%_sure'), spider: 'one' })
+      const plain = await enqueue({ project: aProjectName('shop'), spider: 'Prices', jobid: 'mine\\1' })
       expect(await pageIds({ text: '%' })).toEqual([odd.id])
       expect(await pageIds({ text: '_' })).toEqual([odd.id])
       expect(await pageIds({ text: 'price' })).toEqual([plain.id])
@@ -195,10 +203,10 @@ export function describeJobs(story: Story): void {
 
     test('filters narrow by node and by the time of the order', async () => {
       const [old, recent, waiting] = [await enqueue(), await enqueue(), await enqueue()]
-      await begin(old, { nodeId: 'node-a' })
-      await begin(recent, { nodeId: 'node-b' })
+      await begin(old, { nodeId: aNodeId('node-a') })
+      await begin(recent, { nodeId: aNodeId('node-b') })
       await end(recent)
-      expect(await pageIds({ nodeId: 'node-a' })).toEqual([old.id])
+      expect(await pageIds({ nodeId: aNodeId('node-a') })).toEqual([old.id])
       const sinceMs = recent.entry.atMs
       expect(await pageIds({ sinceMs })).toEqual([waiting.id, recent.id])
       expect(await pageIds({ sinceMs: sinceMs + 0.5 })).toEqual([waiting.id])
@@ -213,8 +221,8 @@ export function describeJobs(story: Story): void {
 
     test('a facet counts what the other filters leave', async () => {
       await story.store.enqueueJobs([aNewJob({ project: 'a' }), aNewJob({ project: 'a' }), aNewJob({ project: 'b' })])
-      const sent = await enqueue({ project: 'b', spider: 'other' })
-      await begin(sent, { nodeId: 'node-1' })
+      const sent = await enqueue({ project: aProjectName('b'), spider: 'other' })
+      await begin(sent, { nodeId: aNodeId('node-1') })
       const all = {
         status: [
           { value: 'queued', count: 3 },
@@ -245,7 +253,7 @@ export function describeJobs(story: Story): void {
     })
 
     test('a pattern of many parts costs no more than a look at each name', async () => {
-      await enqueue({ project: 'a'.repeat(150) })
+      await enqueue({ project: aProjectName('a'.repeat(150)) })
       const facets = await story.store.countFacets({ project: `${'*a'.repeat(50)}*b` })
       expect(facets.status).toEqual([])
     })
@@ -277,12 +285,12 @@ export function describeJobs(story: Story): void {
     })
 
     test('a jobid finds its jobs, newest first, in one project or in all', async () => {
-      const first = await enqueue({ jobid: 'nightly', project: 'a' })
-      const second = await enqueue({ jobid: 'nightly', project: 'b' })
-      const third = await enqueue({ jobid: 'nightly', project: 'a' })
-      const own = await enqueue({ project: 'a' })
+      const first = await enqueue({ jobid: 'nightly', project: aProjectName('a') })
+      const second = await enqueue({ jobid: 'nightly', project: aProjectName('b') })
+      const third = await enqueue({ jobid: 'nightly', project: aProjectName('a') })
+      const own = await enqueue({ project: aProjectName('a') })
       const find = async (jobid: string, project: string | null) =>
-        (await story.store.findJobsByJobid(project, jobid)).map(({ id }) => id)
+        (await story.store.findJobsByJobid(branded(project), jobid)).map(({ id }) => id)
       expect(await find('nightly', null)).toEqual([third.id, second.id, first.id])
       expect(await find('nightly', 'a')).toEqual([third.id, first.id])
       expect(await find(own.id, 'a')).toEqual([own.id])

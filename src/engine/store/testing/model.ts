@@ -1,3 +1,4 @@
+import { nextAttempt } from '../../../shared/ids.ts'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import type {
@@ -7,6 +8,7 @@ import type {
   Outcome,
   TransitionKind
 } from '../../../shared/contract/index.ts'
+import { anAttemptNumber, aNodeId, aVersionName, branded } from '../../../shared/testing/ids.ts'
 import { attemptStatesAfter } from '../../job-rules/transitions.ts'
 import { aNewJob, entry } from '../../testing/builders.ts'
 import type { NewJob } from '../records.ts'
@@ -181,7 +183,14 @@ async function tell(
 
   if (next.do === 'begin') {
     const jobid = `${known.job.id}-${number + 1}`
-    const start = { jobId: known.job.id, number: number + 1, jobid, nodeId: 'n1', version: '1', entry: now }
+    const start = {
+      jobId: known.job.id,
+      number: nextAttempt(number),
+      jobid,
+      nodeId: aNodeId('n1'),
+      version: aVersionName('1'),
+      entry: now
+    }
     const begun = await store.beginAttempts([start])
     expect(begun.length).toBe(model.claim(known, now.atMs) ? 1 : 0)
   } else if (next.do === 'askCancel') {
@@ -219,10 +228,15 @@ async function tell(
     expect(moved).toEqual(model.reorder(list, to).map(({ job }) => job.id))
   } else if (next.do === 'place') {
     const nodeId = next.node === 0 ? null : `n${next.node}`
-    expect(await store.placeQueued(ids, { nodeId, tags: [] }, now)).toEqual(idsIf(isQueued))
+    expect(await store.placeQueued(ids, { nodeId: branded(nodeId), tags: [] }, now)).toEqual(idsIf(isQueued))
     if (isQueued) model.place(known, nodeId)
   } else {
-    const change = { jobId: known.job.id, attemptNumber: Math.max(1, number), from: next.from, entry: now }
+    const change = {
+      jobId: known.job.id,
+      attemptNumber: anAttemptNumber(Math.max(1, number)),
+      from: next.from,
+      entry: now
+    }
     const applies = attempt !== undefined && next.from.includes(attempt.state)
     const retryAtMs = next.do === 'end' && next.retry !== null ? now.atMs + next.retry : undefined
     const kind = next.do === 'move' ? kindOfMove(attempt?.state, next.to) : kindOfEnd(next.result)

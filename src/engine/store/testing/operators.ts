@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import type { LimitRule, SourceSettings } from '../../../shared/contract/index.ts'
+import { aNodeId, aProjectName, aSourceId, aWebhookId } from '../../../shared/testing/ids.ts'
 import { aStoredBackfill, aStoredSchedule } from '../../testing/builders.ts'
 import type { StoredSource, VanishedNode } from '../records.ts'
 import type { Story } from './story.ts'
@@ -12,7 +13,12 @@ const rule = (id: string, over: Partial<LimitRule> = {}): LimitRule => ({
 })
 const aSource = (id: string, over: Partial<StoredSource> = {}): StoredSource => ({
   revision: 1,
-  settings: { id, source: { kind: 'file', path: '/nodes' }, refreshSeconds: 30, node: {} } satisfies SourceSettings,
+  settings: {
+    id: aSourceId(id),
+    source: { kind: 'file', path: '/nodes' },
+    refreshSeconds: 30,
+    node: {}
+  } satisfies SourceSettings,
   sealedPassword: null,
   ...over
 })
@@ -47,20 +53,20 @@ export function describeOperators(story: Story): void {
       const changed = { ...second, revision: 2, sealedPassword: null }
       await story.store.putSource(changed)
       expect(await story.store.listSources()).toEqual([changed, first])
-      expect(await story.store.deleteSource('b')).toBe(true)
-      expect(await story.store.deleteSource('b')).toBe(false)
+      expect(await story.store.deleteSource(aSourceId('b'))).toBe(true)
+      expect(await story.store.deleteSource(aSourceId('b'))).toBe(false)
       expect(await story.store.listSources()).toEqual([first])
     })
 
     test('nodes that they name no longer are kept until they are named again', async () => {
       const vanished: VanishedNode[] = [
-        { nodeId: 'n-1', sinceMs: 5, state: 'cordoning' },
-        { nodeId: 'n-2', sinceMs: 6, state: 'left' }
+        { nodeId: aNodeId('n-1'), sinceMs: 5, state: 'cordoning' },
+        { nodeId: aNodeId('n-2'), sinceMs: 6, state: 'left' }
       ]
       await story.store.putVanishedNodes(vanished)
       await story.store.putVanishedNodes([{ ...vanished[0]!, state: 'cordoned' }])
       expect(await story.store.listVanishedNodes()).toEqual([{ ...vanished[0], state: 'cordoned' }, vanished[1]])
-      await story.store.deleteVanishedNodes(['n-1', 'unknown'])
+      await story.store.deleteVanishedNodes([aNodeId('n-1'), aNodeId('unknown')])
       expect(await story.store.listVanishedNodes()).toEqual([vanished[1]])
     })
   })
@@ -68,7 +74,10 @@ export function describeOperators(story: Story): void {
   describe('limits', () => {
     test('are replaced as a whole, in their order, revision by revision', async () => {
       expect(await story.store.getLimits()).toEqual({ revision: 0, rules: [] })
-      const first = { revision: 1, rules: [rule('b', { project: 'shop', perNode: true }), rule('a', { tag: 'eu' })] }
+      const first = {
+        revision: 1,
+        rules: [rule('b', { project: aProjectName('shop'), perNode: true }), rule('a', { tag: 'eu' })]
+      }
       await story.store.putLimits(first)
       await expect(story.store.putLimits({ revision: 1, rules: [] })).rejects.toMatchObject(changedMeanwhile)
       expect(await story.store.getLimits()).toEqual(first)
@@ -81,7 +90,7 @@ export function describeOperators(story: Story): void {
   describe('problems that were told', () => {
     test('are written together with the events that tell them', async () => {
       const webhook = {
-        id: '1'.repeat(32),
+        id: aWebhookId('1'.repeat(32)),
         kind: 'plugin' as const,
         name: 'ours',
         url: '',

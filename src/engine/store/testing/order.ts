@@ -1,4 +1,6 @@
+import type { JobId } from '../../../shared/contract/index.ts'
 import { describe, expect, test } from 'vitest'
+import { aJobId, aNodeId, aProjectName } from '../../../shared/testing/ids.ts'
 import { aNewJob, entry } from '../../testing/builders.ts'
 import type { Story } from './story.ts'
 
@@ -9,7 +11,7 @@ export function describeOrder(story: Story): void {
   describe('order', () => {
     test('queued jobs go to the front, to the back, or right before another', async () => {
       const jobs = Array.from({ length: 5 }, () => aNewJob())
-      const [a, b, c, d, e] = jobs.map(({ id }) => id) as [string, string, string, string, string]
+      const [a, b, c, d, e] = jobs.map(({ id }) => id) as [JobId, JobId, JobId, JobId, JobId]
       await story.store.enqueueJobs(jobs)
       expect(await story.store.reorder([e, d], 'front', entry())).toEqual([e, d])
       expect(await order()).toEqual([e, d, a, b, c])
@@ -27,7 +29,9 @@ export function describeOrder(story: Story): void {
       const [first, second] = [await enqueue(), await enqueue()]
       await begin(second)
       expect(await story.store.reorder([first.id], { before: second.id }, entry())).toEqual([])
-      expect(await story.store.setPriority([first.id, second.id, 'f'.repeat(32)], 0, entry())).toEqual([first.id])
+      expect(await story.store.setPriority([first.id, second.id, aJobId('f'.repeat(32))], 0, entry())).toEqual([
+        first.id
+      ])
       expect(await story.store.placeQueued([second.id], { nodeId: null, tags: [] }, entry())).toEqual([])
       // What changes nothing is no transition.
       expect([await kindsOf(first), await kindsOf(second)]).toEqual([['queued'], ['queued', 'sending']])
@@ -36,7 +40,7 @@ export function describeOrder(story: Story): void {
     test('there is always room before a job, however often others were put there', async () => {
       const jobs = Array.from({ length: 200 }, () => aNewJob())
       await story.store.enqueueJobs(jobs)
-      const [first, second, ...others] = jobs.map(({ id }) => id) as [string, string, ...string[]]
+      const [first, second, ...others] = jobs.map(({ id }) => id) as [JobId, JobId, ...JobId[]]
       for (const id of others) await story.store.reorder([id], { before: second }, entry())
       expect(await order()).toEqual([first, ...others, second])
     })
@@ -50,7 +54,7 @@ export function describeOrder(story: Story): void {
       const rank = await rankOf()
       const heard = new Set<string>()
       const stop = story.store.onQueueChange((lanes) => lanes.forEach((one) => heard.add(one)))
-      const [, second, ...others] = jobs.map(({ id }) => id) as [string, string, ...string[]]
+      const [, second, ...others] = jobs.map(({ id }) => id) as [JobId, JobId, ...JobId[]]
       for (const id of others) await story.store.reorder([id], { before: second }, entry())
       stop()
       expect(await rankOf()).not.toBe(rank)
@@ -59,15 +63,15 @@ export function describeOrder(story: Story): void {
 
     test('a queued job is placed anew and stands in another lane', async () => {
       const job = await enqueue()
-      const placement = { nodeId: 'node-7', tags: ['eu|us'] }
+      const placement = { nodeId: aNodeId('node-7'), tags: ['eu|us'] }
       expect(await story.store.placeQueued([job.id], placement, entry())).toEqual([job.id])
       expect(await story.heads(1)).toMatchObject([{ depth: 1, placement, jobs: [{ id: job.id }] }])
       expect((await story.store.getJob(job.id))?.placement).toEqual(placement)
     })
 
     test('listeners hear which lanes changed, and nothing of what failed or changed none', async () => {
-      const job = await enqueue({ project: 'a' })
-      const held = await enqueue({ project: 'b', notBeforeMs: 9_000_000_000_000 })
+      const job = await enqueue({ project: aProjectName('a') })
+      const held = await enqueue({ project: aProjectName('b'), notBeforeMs: 9_000_000_000_000 })
       const heard: string[][] = []
       const stop = story.store.onQueueChange((lanes) => heard.push(lanes))
       const lane = (await story.store.getJob(job.id))!.lane
@@ -79,7 +83,7 @@ export function describeOrder(story: Story): void {
       // Who begins it knows: only the change of its priority is told.
       expect(heard).toEqual([[lane]])
       stop()
-      await enqueue({ project: 'a' })
+      await enqueue({ project: aProjectName('a') })
       expect(heard.length).toBe(1)
     })
   })

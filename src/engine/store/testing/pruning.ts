@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { RunTemplate } from '../../../shared/contract/index.ts'
+import { aChainId, aProjectName, aScheduleId, branded } from '../../../shared/testing/ids.ts'
 import { aNewFiring, aNewJob, aRetention, aStoredSchedule, entry } from '../../testing/builders.ts'
 import type { NewFiring, Retention } from '../records.ts'
 import type { Story } from './story.ts'
@@ -20,28 +21,39 @@ export function describePruning(story: Story): void {
   const firingsKept = (over: Partial<Retention['firings']>) =>
     aRetention({ firings: { ...aRetention().firings, ...over } })
   const left = async (scheduleId: string) =>
-    (await story.store.listFirings({ scheduleId }, ALL)).map(({ nominalMs }) => nominalMs).reverse()
+    (await story.store.listFirings({ scheduleId: aScheduleId(scheduleId) }, ALL))
+      .map(({ nominalMs }) => nominalMs)
+      .reverse()
 
   test('a cancel that chains know of can be undone until it is too long ago, and then they forget the job', async () => {
     const { store, enqueue } = story
     const chainId = 'c'.repeat(32)
     const run = RunTemplate.parse({ project: 'shop', spiders: ['details'] })
-    const settings = { name: 'after', enabled: true, project: 'shop', spider: 'list', on: 'ended' as const, run }
-    await store.putChain({ id: chainId, settings, createdAtMs: 0 })
+    const settings = {
+      name: 'after',
+      enabled: true,
+      project: aProjectName('shop'),
+      spider: 'list',
+      on: 'ended' as const,
+      run
+    }
+    await store.putChain({ id: aChainId(chainId), settings, createdAtMs: 0 })
     const cancel = async (...jobs: { id: string }[]) => {
       const ids = jobs.map(({ id }) => id)
-      expect(await store.cancelQueued(ids, entry())).toEqual(ids)
+      expect(await store.cancelQueued(branded(ids), entry())).toEqual(ids)
     }
-    const list = { project: 'shop', spider: 'list' }
+    const list = { project: aProjectName('shop'), spider: 'list' }
     const [first, second, waits] = [await enqueue(list), await enqueue(list), await enqueue(list)]
-    const unknown = await enqueue({ project: 'shop', spider: 'other' })
+    const unknown = await enqueue({ project: aProjectName('shop'), spider: 'other' })
     await cancel(first, unknown)
     const jobs = [aNewJob({ project: 'shop', spider: 'details' })]
-    await store.answerChains([{ chainId, jobId: first.id, atMs: entry().atMs, jobs, problem: null }])
+    await store.answerChains([{ chainId: aChainId(chainId), jobId: first.id, atMs: entry().atMs, jobs, problem: null }])
     await cancel(...jobs, waits)
     const { atMs: cancelledSinceMs } = entry()
     await cancel(second)
-    await store.answerChains([{ chainId, jobId: second.id, atMs: entry().atMs, jobs: [], problem: null }])
+    await store.answerChains([
+      { chainId: aChainId(chainId), jobId: second.id, atMs: entry().atMs, jobs: [], problem: null }
+    ])
 
     const retention = aRetention({ chains: { cancelledSinceMs } })
     expect([await store.prune(retention, 1), await store.prune(retention, 1), await store.prune(retention, 1)]).toEqual(

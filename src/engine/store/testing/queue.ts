@@ -1,7 +1,10 @@
 import { describe, expect, test } from 'vitest'
+import { aJobId, anAttemptNumber, aNodeId, aProjectName, aVersionName } from '../../../shared/testing/ids.ts'
 import { aNewJob, anAttemptStart, entry } from '../../testing/builders.ts'
 import type { NewJob } from '../records.ts'
 import type { Story } from './story.ts'
+
+const V3 = aVersionName('3')
 
 export function describeQueue(story: Story): void {
   const { enqueue, begin, end, kindsOf } = story
@@ -83,7 +86,7 @@ export function describeQueue(story: Story): void {
       await begin(job)
       await end(job, { result: 'absent' })
       expect(await story.store.beginAttempts([anAttemptStart(job, { number: 1 })])).toEqual([])
-      expect((await begin(job, { number: 2 })).number).toBe(2)
+      expect((await begin(job, { number: anAttemptNumber(2) })).number).toBe(2)
     })
 
     test('a node is never asked twice for the same jobid of a project, whatever jobids clients bring', async () => {
@@ -95,14 +98,14 @@ export function describeQueue(story: Story): void {
       await begin(second, { jobid: `${third.id}-1` })
       const [again] = await story.store.beginAttempts([anAttemptStart(third, { jobid: 'mine' })])
       expect(again?.jobid).toBe(`${third.id}-2`)
-      expect((await begin(fourth, { jobid: 'mine', nodeId: 'node-2' })).jobid).toBe('mine')
+      expect((await begin(fourth, { jobid: 'mine', nodeId: aNodeId('node-2') })).jobid).toBe('mine')
     })
 
     test('a cancel ends what is queued and leaves the rest alone', async () => {
       const [queued, sent] = [await enqueue(), await enqueue()]
       await begin(sent)
       const asked = entry('not needed')
-      expect(await story.store.cancelQueued([queued.id, sent.id, 'f'.repeat(32), queued.id], asked)).toEqual([
+      expect(await story.store.cancelQueued([queued.id, sent.id, aJobId('f'.repeat(32)), queued.id], asked)).toEqual([
         queued.id
       ])
       expect(await story.store.getJob(queued.id)).toMatchObject({
@@ -164,17 +167,17 @@ export function describeQueue(story: Story): void {
 
     test('jobs that still need a version are counted, with the live ones that asked for the latest', async () => {
       const [exact, latest, sentLatest, done] = [
-        await enqueue({ version: '3' }),
+        await enqueue({ version: V3 }),
         await enqueue({ version: null }),
         await enqueue({ version: null }),
-        await enqueue({ version: '3' })
+        await enqueue({ version: V3 })
       ]
-      await begin(sentLatest, { version: '3' })
-      await begin(done, { version: '3' })
+      await begin(sentLatest, { version: V3 })
+      await begin(done, { version: V3 })
       await end(done)
-      await enqueue({ project: 'other', version: '3' })
-      expect(await story.store.countJobsNeeding('shop', '3')).toBe(2)
-      expect(await story.store.countJobsNeeding('shop', null)).toBe(3)
+      await enqueue({ project: aProjectName('other'), version: V3 })
+      expect(await story.store.countJobsNeeding(aProjectName('shop'), V3)).toBe(2)
+      expect(await story.store.countJobsNeeding(aProjectName('shop'), null)).toBe(3)
       expect([exact.version, latest.version]).toEqual(['3', null])
     })
   })

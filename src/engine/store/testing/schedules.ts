@@ -1,4 +1,6 @@
+import type { ProjectName } from '../../../shared/contract/index.ts'
 import { describe, expect, test } from 'vitest'
+import { aProjectName, aScheduleId } from '../../../shared/testing/ids.ts'
 import { aNewFiring, aNewJob, aStoredSchedule } from '../../testing/builders.ts'
 import type { NewFiring, StoredSchedule } from '../records.ts'
 import type { Story } from './story.ts'
@@ -10,7 +12,7 @@ export function describeSchedules(story: Story): void {
     await story.store.putSchedule(schedule)
     return schedule
   }
-  const get = async ({ id }: { id: string }) => (await story.store.getSchedules([id]))[0]
+  const get = async ({ id }: { id: string }) => (await story.store.getSchedules([aScheduleId(id)]))[0]
   /** One that makes one job, and that job. */
   const aFiringOf = ({ id: scheduleId }: { id: string }, over: Partial<NewFiring> = {}) => {
     const firing = aNewFiring({ scheduleId, ...over })
@@ -33,26 +35,26 @@ export function describeSchedules(story: Story): void {
       }
       await story.store.putSchedule(changed)
       expect(await story.store.listSchedules()).toEqual([first, changed])
-      expect(await story.store.getSchedules([last.id, 'f'.repeat(32), first.id])).toEqual([changed, first])
+      expect(await story.store.getSchedules([last.id, aScheduleId('f'.repeat(32)), first.id])).toEqual([changed, first])
       const { firing, job } = aFiringOf(last)
       await story.store.fire([firing])
-      expect(await story.store.deleteSchedules([last.id, 'f'.repeat(32)])).toEqual([last.id])
+      expect(await story.store.deleteSchedules([last.id, aScheduleId('f'.repeat(32))])).toEqual([last.id])
       expect(await story.store.listSchedules()).toEqual([first])
       expect(await story.store.listFirings({ scheduleId: last.id }, { before: null, limit: 9 })).toEqual([])
       expect((await story.store.getJob(job.id))?.scheduleId).toBe(last.id)
     })
 
     test('schedules are paged by name whatever its case, and found by their words', async () => {
-      const named = (name: string, jobs?: { project: string; spiders: string[] }[]) => {
+      const named = (name: string, jobs?: { project: ProjectName; spiders: string[] }[]) => {
         const { settings } = aStoredSchedule()
         const templates = jobs?.map((job) => ({ ...settings.jobs[0]!, ...job }))
         return put({ settings: { ...settings, name, jobs: templates ?? settings.jobs } })
       }
       await named('b 100%')
-      await named('A', [{ project: 'books', spiders: ['covers'] }])
+      await named('A', [{ project: aProjectName('books'), spiders: ['covers'] }])
       await named('B 100%', [
-        { project: 'shop', spiders: ['prices', 'stock'] },
-        { project: 'books', spiders: ['list'] }
+        { project: aProjectName('shop'), spiders: ['prices', 'stock'] },
+        { project: aProjectName('books'), spiders: ['list'] }
       ])
       await named('c')
       const names = async (...asked: Parameters<typeof story.store.pageSchedules>) => {
@@ -70,8 +72,8 @@ export function describeSchedules(story: Story): void {
       const whole = { after: null, limit: 9 }
       expect(await names({ text: '0%' }, whole)).toEqual([2, 'b 100%', 'B 100%'])
       expect(await names({ text: 'COVER' }, whole)).toEqual([1, 'A'])
-      expect(await names({ text: 'stock', project: 'books' }, whole)).toEqual([1, 'B 100%'])
-      expect(await names({ project: 'book' }, whole)).toEqual([0])
+      expect(await names({ text: 'stock', project: aProjectName('books') }, whole)).toEqual([1, 'B 100%'])
+      expect(await names({ project: aProjectName('book') }, whole)).toEqual([0])
       expect(await names({ name: 'B 100%' }, whole)).toEqual([1, 'B 100%'])
       await story.store.putSchedule({ ...all[3]!, revision: 2, paused: true, pausedBy: 'failures' })
       expect(await names({ pausedBy: ['invalid', 'failures'] }, whole)).toEqual([1, 'c'])
@@ -344,7 +346,7 @@ export function describeSchedules(story: Story): void {
       expect(await pageIds({ scheduleId, status: ['starting'] })).toEqual([made[2]!.id])
       expect(await pageIds({ scheduleId, text: 'own-2' })).toEqual([made[3]!.id])
       expect(await pageIds({ scheduleId, sinceMs: made[4]!.entry.atMs })).toEqual([made[5]!.id, made[4]!.id])
-      expect(await pageIds({ scheduleId: 'f'.repeat(32) })).toEqual([])
+      expect(await pageIds({ scheduleId: aScheduleId('f'.repeat(32)) })).toEqual([])
       const { status, project } = await story.store.countFacets({ scheduleId })
       expect(status).toEqual([
         { value: 'queued', count: 5 },

@@ -1,5 +1,6 @@
 import { expect } from 'vitest'
 import type { Attempt, JobFilter } from '../../../shared/contract/index.ts'
+import { aJobId, anAttemptNumber, branded, type Plain } from '../../../shared/testing/ids.ts'
 import { aNewJob, anAttemptStart, entry } from '../../testing/builders.ts'
 import { parseLane } from '../lane.ts'
 import type { AttemptChange } from '../../job-rules/attempt-change.ts'
@@ -27,8 +28,8 @@ export function createStory(openStore: () => Promise<StoreUnderTest>) {
 
   function change(job: { id: string }, over: Partial<AttemptChange>): AttemptChange {
     return {
-      jobId: job.id,
-      attemptNumber: 1,
+      jobId: aJobId(job.id),
+      attemptNumber: anAttemptNumber(1),
       from: ['sending', 'uncertain', 'accepted', 'running', 'finishing'],
       kind: over.to === undefined ? 'seen_again' : over.result === 'absent' ? 'absent' : 'ended',
       entry: entry(),
@@ -56,7 +57,7 @@ export function createStory(openStore: () => Promise<StoreUnderTest>) {
 
     change,
 
-    async enqueue(over: Partial<NewJob> = {}): Promise<NewJob> {
+    async enqueue(over: Plain<Partial<NewJob>> = {}): Promise<NewJob> {
       const job = aNewJob(over)
       await opened().enqueueJobs([job])
       return job
@@ -75,10 +76,10 @@ export function createStory(openStore: () => Promise<StoreUnderTest>) {
 
     heads: (limit: number) => readAllHeads(opened(), limit),
 
-    kindsOf: async (job: { id: string }) => (await opened().listTimeline(job.id)).map(({ kind }) => kind),
+    kindsOf: async (job: { id: string }) => (await opened().listTimeline(aJobId(job.id))).map(({ kind }) => kind),
 
     pageIds: async (filter: JobFilter, before: string | null = null, limit = 100) =>
-      (await opened().listJobs(filter, { before, limit })).map(({ id }) => id)
+      (await opened().listJobs(filter, { before: branded(before), limit })).map(({ id }) => id)
   }
 }
 

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { RunTemplate, ScheduleSettings, SECRET_MASK } from '../../../shared/contract/index.ts'
+import { aProjectName, aScheduleId, aWebhookId } from '../../../shared/testing/ids.ts'
 import { aNewJob, anAttemptStart, aRetention, entry } from '../../testing/builders.ts'
 import type { NewFiring, NewWebhook, StoredDelivery } from '../records.ts'
 import type { Story } from './story.ts'
@@ -13,7 +14,7 @@ export function describeWebhooks(story: Story): void {
   async function putWebhook(over: Partial<NewWebhook> = {}): Promise<string> {
     const id = over.id ?? 'a'.repeat(32)
     await story.store.putWebhook({
-      id,
+      id: aWebhookId(id),
       kind: 'webhook',
       name: 'ours',
       url: 'https://example.org/hook',
@@ -95,10 +96,10 @@ export function describeWebhooks(story: Story): void {
     })
 
     test('only those are told who asked: by event, by project, and turned on', async () => {
-      await putWebhook({ id: '1'.repeat(32), events: ['job.ended'] })
-      await putWebhook({ id: '2'.repeat(32), project: 'books' })
-      await putWebhook({ id: '3'.repeat(32), enabled: false })
-      await putWebhook({ id: '4'.repeat(32), project: 'shop' })
+      await putWebhook({ id: aWebhookId('1'.repeat(32)), events: ['job.ended'] })
+      await putWebhook({ id: aWebhookId('2'.repeat(32)), project: aProjectName('books') })
+      await putWebhook({ id: aWebhookId('3'.repeat(32)), enabled: false })
+      await putWebhook({ id: aWebhookId('4'.repeat(32)), project: aProjectName('shop') })
       await enqueue()
       expect((await due()).map(({ webhookId }) => webhookId)).toEqual(['4'.repeat(32)])
     })
@@ -119,14 +120,17 @@ export function describeWebhooks(story: Story): void {
     })
 
     test('firings and pauses of schedules are told, those that a policy skips are not', async () => {
-      await putWebhook({ events: ['schedule.fired', 'schedule.missed', 'schedule.paused'], project: 'shop' })
+      await putWebhook({
+        events: ['schedule.fired', 'schedule.missed', 'schedule.paused'],
+        project: aProjectName('shop')
+      })
       const settings = ScheduleSettings.parse({
         name: 'daily',
         zone: 'UTC',
         rules: [{ kind: 'cron', expression: '0 3 * * *' }],
         jobs: [RunTemplate.parse({ project: 'books', spiders: ['a'] }), { project: 'shop', spiders: ['b'] }]
       })
-      const id = '5'.repeat(32)
+      const id = aScheduleId('5'.repeat(32))
       const schedule = {
         ...{ id, settings, paused: false, pauseNote: null, pausedBy: null, createdAtMs: 1, changedAtMs: 1 },
         ...{ doneUntilMs: 1, runCount: 0, failuresInARow: 0 }
@@ -183,23 +187,25 @@ export function describeWebhooks(story: Story): void {
       for (const delivery of [one, two, three]) await tried(delivery!, 'dead')
       expect(await webhook()).toMatchObject({ waiting: 1, dead: 3, problem: '500' })
       const list = async (before: string | null, limit: number) =>
-        (await story.store.listDeliveries(id, { state: 'dead', before, limit })).map((delivery) => delivery.id)
+        (await story.store.listDeliveries(aWebhookId(id), { state: 'dead', before, limit })).map(
+          (delivery) => delivery.id
+        )
       expect(await list(null, 2)).toEqual([three!.id, two!.id])
       expect(await list(two!.id, 2)).toEqual([one!.id])
-      expect((await story.store.listDeliveries(id, { before: null, limit: 9 })).length).toBe(4)
-      expect(await story.store.replayDeliveries(id, [one!.id, one!.id, 'nonsense'], 70)).toBe(1)
-      expect(await story.store.replayDeliveries(id, [], 70)).toBe(2)
+      expect((await story.store.listDeliveries(aWebhookId(id), { before: null, limit: 9 })).length).toBe(4)
+      expect(await story.store.replayDeliveries(aWebhookId(id), [one!.id, one!.id, 'nonsense'], 70)).toBe(1)
+      expect(await story.store.replayDeliveries(aWebhookId(id), [], 70)).toBe(2)
       expect(await webhook()).toMatchObject({ waiting: 4, dead: 0 })
       expect((await due())[0]).toMatchObject({ id: one!.id, tries: 0, state: 'waiting', endedAtMs: null })
     })
 
     test("another webhook's deliveries cannot be replayed", async () => {
       const id = await putWebhook({ events: ['job.queued'] })
-      const other = await putWebhook({ id: 'b'.repeat(32), events: ['job.ended'] })
+      const other = await putWebhook({ id: aWebhookId('b'.repeat(32)), events: ['job.ended'] })
       await enqueue()
       const [delivery] = await due()
       await tried(delivery!, 'dead')
-      expect(await story.store.replayDeliveries(other, [delivery!.id], 70)).toBe(0)
+      expect(await story.store.replayDeliveries(aWebhookId(other), [delivery!.id], 70)).toBe(0)
       expect(await webhook(id)).toMatchObject({ dead: 1 })
     })
 
@@ -217,7 +223,10 @@ export function describeWebhooks(story: Story): void {
       expect([await webhook(), await due()]).toMatchObject([{ name: 'renamed', waiting: 1 }, []])
       await putWebhook({ name: 'renamed' })
       const [delivery] = await due()
-      expect([await story.store.deleteWebhook(id), await story.store.deleteWebhook(id)]).toEqual([true, false])
+      expect([
+        await story.store.deleteWebhook(aWebhookId(id)),
+        await story.store.deleteWebhook(aWebhookId(id))
+      ]).toEqual([true, false])
       await tried(delivery!, 'delivered')
       expect([await story.store.listWebhooks(), await due()]).toEqual([[], []])
     })
@@ -233,7 +242,7 @@ export function describeWebhooks(story: Story): void {
       const { deliveries } = aRetention()
       const retention = aRetention({ deliveries: { ...deliveries, deliveredSinceMs: 100, deadSinceMs: 100 } })
       expect([await story.store.prune(retention, 1), await story.store.prune(retention, 9)]).toEqual([1, 1])
-      const left = await story.store.listDeliveries(id, { before: null, limit: 9 })
+      const left = await story.store.listDeliveries(aWebhookId(id), { before: null, limit: 9 })
       expect(left.map(({ state }) => state)).toEqual(['waiting', 'dead', 'delivered'])
       expect(await webhook()).toMatchObject({ waiting: 1, dead: 1 })
     })
@@ -241,7 +250,7 @@ export function describeWebhooks(story: Story): void {
     test('of what ended each webhook keeps so many, the newest, and of what is replayed meanwhile none too few', async () => {
       const [id, other] = [
         await putWebhook({ events: ['job.queued'] }),
-        await putWebhook({ id: 'other', name: 'other' })
+        await putWebhook({ id: aWebhookId('other'), name: 'other' })
       ]
       for (let count = 0; count < 7; count += 1) await enqueue()
       const mine = (await due()).filter(({ webhookId }) => webhookId === id)
@@ -251,9 +260,10 @@ export function describeWebhooks(story: Story): void {
       const { deliveries } = aRetention()
       const retention = aRetention({ deliveries: { ...deliveries, newest: 2 } })
       expect([await story.store.prune(retention, 1), await story.store.prune(retention, 9)]).toEqual([1, 1])
-      const left = async () => (await story.store.listDeliveries(id, { before: null, limit: 9 })).map((one) => one.id)
+      const left = async () =>
+        (await story.store.listDeliveries(aWebhookId(id), { before: null, limit: 9 })).map((one) => one.id)
       expect(await left()).toEqual([6, 5, 4, 3, 2].map((index) => mine[index]!.id))
-      await story.store.replayDeliveries(id, [mine[2]!.id, mine[3]!.id], 0)
+      await story.store.replayDeliveries(aWebhookId(id), [mine[2]!.id, mine[3]!.id], 0)
       expect(await story.store.prune(retention, 9)).toBe(0)
       const webhooks = await story.store.listWebhooks()
       expect(webhooks.map(({ waiting, dead }) => [waiting, dead])).toEqual(

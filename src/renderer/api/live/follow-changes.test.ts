@@ -1,6 +1,7 @@
 import { QueryClient, QueryObserver } from '@tanstack/react-query'
 import { afterEach, beforeEach, expect, it, vi } from 'vitest'
 import { aJob, aNode, jobIdAt } from '../../../shared/testing/builders.ts'
+import { aNodeId } from '../../../shared/testing/ids.ts'
 import type { Connection } from '../../state/connection.ts'
 import { createFakeEngine, type FakeEngine } from '../../testing/fake-engine.ts'
 import { type Api, createApi } from '../api.tsx'
@@ -205,7 +206,7 @@ it('keeps nodes, the state of the engine and the sparklines true', async () => {
   engine.emit(
     { kind: 'node', node: aNode({ id: 'eu-1', name: 'renamed' }) },
     { kind: 'node', node: aNode({ id: 'fresh', name: 'fresh' }) },
-    { kind: 'node_removed', id: 'eu-2' }
+    { kind: 'node_removed', id: aNodeId('eu-2') }
   )
   engine.emit({ kind: 'figures', figures }, { kind: 'problems', problems: [] })
   await vi.waitFor(async () => {

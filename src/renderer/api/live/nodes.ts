@@ -1,3 +1,4 @@
+import type { NodeId } from '../../../shared/contract/index.ts'
 import { mergeList, type NounUpdates, patch } from './query-updates.ts'
 
 export const nodes: NounUpdates<'nodes'> = {
@@ -8,7 +9,7 @@ export const nodes: NounUpdates<'nodes'> = {
     )
     return [
       patch(query.nodes.list, (data) => ({ ...data, nodes: mergeList(data.nodes, byId, ({ id }) => id) })),
-      patch(query.nodes.get, (data, { id }) => byId.get(id) ?? data)
+      patch(query.nodes.get, (data, { id }) => byId.get(id as NodeId) ?? data)
     ]
   }
 }

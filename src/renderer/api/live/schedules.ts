@@ -1,4 +1,4 @@
-import type { Schedule } from '../../../shared/contract/index.ts'
+import type { Schedule, ScheduleId } from '../../../shared/contract/index.ts'
 import type { Api } from '../api.tsx'
 import { type DataOf, type NounUpdates, type Pages, patch, patchPages, refetch } from './query-updates.ts'
 
@@ -17,7 +17,7 @@ export const schedules: NounUpdates<'schedules'> = {
         (data) => updateRows(data, byId),
         (_data, _input, before) => hasNewPlaces(before, byId)
       ),
-      patch(query.schedules.get, (data, { id }) => byId.get(id) ?? data),
+      patch(query.schedules.get, (data, { id }) => byId.get(id as ScheduleId) ?? data),
       // Its moments may be others, and it may have a new row of history.
       ...refetch(query.schedules.firings, query.schedules.calendar, query.schedules.load)
     ]

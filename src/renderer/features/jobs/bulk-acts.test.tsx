@@ -1,3 +1,4 @@
+import { aJobId } from '../../../shared/testing/ids.ts'
 import { configure, fireEvent, screen, waitFor, within } from '@testing-library/react'
 import { afterAll, afterEach, beforeEach, expect, it } from 'vitest'
 import type { Job } from '../../../shared/contract/index.ts'
@@ -118,7 +119,7 @@ it('says at once that 10,000 marked jobs are being cancelled: before any of it i
   const [like] = those('queued')
   for (let number = 0; number < 10_000; number += 1) {
     const id = number.toString(16).padStart(32, '0')
-    engine.jobs.set(id, { ...like!, id, jobid: id, queuedAtMs: number })
+    engine.jobs.set(id, { ...like!, id: aJobId(id), jobid: id, queuedAtMs: number })
   }
   const waiting = those('queued').length
   engine.emit({ kind: 'jobs' })

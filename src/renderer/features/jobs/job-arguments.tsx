@@ -1,6 +1,6 @@
 import { IconLock } from '@tabler/icons-react'
 import { useQuery } from '@tanstack/react-query'
-import { type Dependency, type Job, SECRET_MASK } from '../../../shared/contract/index.ts'
+import { type Dependency, type Job, type JobId, SECRET_MASK } from '../../../shared/contract/index.ts'
 import { useApi } from '../../api/api.tsx'
 import { CopyText } from '../../ui/copy-button.tsx'
 import { describeLimits } from '../../ui/fields/limits.ts'
@@ -31,7 +31,7 @@ export function JobArguments({
 }: {
   job: Job
   nodeName: (id: string) => string
-  onOpen: (id: string) => void
+  onOpen: (id: JobId) => void
 }) {
   const { nodeId, tags } = job.placement
   const where =
@@ -101,7 +101,7 @@ const ON_WORDS: Record<Dependency['on'], string> = {
 }
 
 /** The jobs that must end first, by their spiders' names, how, and how they stand now. */
-export function Dependencies({ after, onOpen }: { after: readonly Dependency[]; onOpen: (id: string) => void }) {
+export function Dependencies({ after, onOpen }: { after: readonly Dependency[]; onOpen: (id: JobId) => void }) {
   return after.map((dependency) => <DependencyLink key={dependency.jobId} dependency={dependency} onOpen={onOpen} />)
 }
 
@@ -110,7 +110,7 @@ function DependencyLink({
   onOpen
 }: {
   dependency: Dependency
-  onOpen: (id: string) => void
+  onOpen: (id: JobId) => void
 }) {
   const { query } = useApi()
   const { data } = useQuery(query.jobs.get.queryOptions({ input: { id: jobId }, retry: false }))

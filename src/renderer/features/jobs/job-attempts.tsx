@@ -1,5 +1,5 @@
 import { Button } from '@mantine/core'
-import { type Attempt, ATTEMPT_REASONS } from '../../../shared/contract/index.ts'
+import { type Attempt, ATTEMPT_REASONS, type AttemptNumber } from '../../../shared/contract/index.ts'
 import { formatRuntime } from '../../../shared/time.ts'
 import { CopyButton } from '../../ui/copy-button.tsx'
 import { formatMemory, formatSeconds } from '../../ui/numbers.ts'
@@ -16,7 +16,7 @@ export function JobAttempts({
 }: {
   attempts: readonly Attempt[]
   nodeName: (id: string) => string
-  onLog: (number: number) => void
+  onLog: (number: AttemptNumber) => void
 }) {
   if (attempts.length === 0)
     return <EmptyState title="No attempts yet">The job has not been sent to a node.</EmptyState>

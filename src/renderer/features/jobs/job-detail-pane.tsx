@@ -3,7 +3,7 @@ import { IconArrowsDiagonal, IconArrowsDiagonalMinimize2, IconHandStop, IconX } 
 import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { useState } from 'react'
-import type { Attempt, Job, JobDetail, JobId, WaitingCode } from '../../../shared/contract/index.ts'
+import type { Attempt, AttemptNumber, Job, JobDetail, JobId, WaitingCode } from '../../../shared/contract/index.ts'
 import { useApi } from '../../api/api.tsx'
 import { useKeys } from '../../state/keys.ts'
 import { openRunDialog } from '../../state/run-dialog.ts'
@@ -31,7 +31,7 @@ interface JobDetailPaneProps {
   awayOf: AwayOf
   actions: JobActions
   onTab: (tab: string) => void
-  onOpen: (id: string) => void
+  onOpen: (id: JobId) => void
   onClose: () => void
 }
 
@@ -47,7 +47,7 @@ export function JobDetailPane({ jobId, tab, nodeName, awayOf, actions, onTab, on
   const api = useApi()
   const detail = useQuery(api.query.jobs.get.queryOptions({ input: { id: jobId } }))
   const [isWide, setWide] = useWide()
-  const [attemptNumber, setAttemptNumber] = useState<number>()
+  const [attemptNumber, setAttemptNumber] = useState<AttemptNumber>()
   const shown = tab !== undefined && tab in TABS ? tab : 'timeline'
   useKeys('Job', [
     { key: 'z', label: isWide ? 'Make the job pane narrower' : 'Make the job pane wider', run: () => setWide(!isWide) }
@@ -145,7 +145,7 @@ function JobHead({
   nodeName: (id: string) => string
   away: Away | null
   onElsewhere: () => void
-  onOpen: (id: string) => void
+  onOpen: (id: JobId) => void
 }) {
   const unknownSinceMs = away?.unknownSinceMs ?? null
   // A job that asked for the latest was sent with one.
@@ -280,7 +280,7 @@ function Expiry({ atMs }: { atMs: number }) {
 }
 
 /** The acts that make sense now; asked and confirmed are told apart. */
-function JobButtons({ job, actions, onOpen }: { job: Job; actions: JobActions; onOpen: (id: string) => void }) {
+function JobButtons({ job, actions, onOpen }: { job: Job; actions: JobActions; onOpen: (id: JobId) => void }) {
   const [isBusy, setBusy] = useState(false)
   const act = (work: Promise<unknown>) => {
     setBusy(true)

@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { JobStatus } from '../../../shared/contract/index.ts'
+import { aNodeId, aProjectName } from '../../../shared/testing/ids.ts'
 import {
   type FilterSearch,
   filterOfSearch,
@@ -15,8 +16,8 @@ import {
 
 const nowMs = new Date(2026, 10, 20, 12).getTime()
 const nodes = [
-  { id: 'n1', name: 'eu-1' },
-  { id: 'local', name: 'This computer' }
+  { id: aNodeId('n1'), name: 'eu-1' },
+  { id: aNodeId('local'), name: 'This computer' }
 ]
 const parse = (text: string) => parseFilterText(text, { nowMs, nodes })
 
@@ -87,9 +88,9 @@ describe('parseFilterText', () => {
     const anySearch: fc.Arbitrary<FilterSearch> = fc.record(
       {
         status: fc.uniqueArray(fc.constantFrom(...JobStatus.options), { minLength: 1 }),
-        project: value,
+        project: value.map(aProjectName),
         spider: value,
-        node: fc.constantFrom('n1', 'local'),
+        node: fc.constantFrom(...['n1', 'local'].map(aNodeId)),
         sinceHours: fc
           .integer({ min: 1, max: 99_999 })
           .map((minutes) => (minutes < 60 ? minutes / 60 : Math.floor(minutes / 60)))
@@ -120,7 +121,7 @@ describe('splitTyped', () => {
 
 describe('filterOfSearch', () => {
   it('asks the engine for what the address says', () => {
-    expect(filterOfSearch({ status: ['failed'], node: 'n1', sinceHours: 1, text: 'x' }, 7_200_000)).toEqual({
+    expect(filterOfSearch({ status: ['failed'], node: aNodeId('n1'), sinceHours: 1, text: 'x' }, 7_200_000)).toEqual({
       status: ['failed'],
       nodeId: 'n1',
       sinceMs: 3_600_000,
@@ -139,7 +140,7 @@ describe('toggleFacet', () => {
   })
 
   it('replaces the one value of a project, and clears it the second time', () => {
-    const shop = toggleFacet({ project: 'news' }, 'project', 'shop')
+    const shop = toggleFacet({ project: aProjectName('news') }, 'project', 'shop')
     expect(shop.project).toBe('shop')
     expect(toggleFacet(shop, 'project', 'shop').project).toBeUndefined()
   })

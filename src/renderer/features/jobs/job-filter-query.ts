@@ -1,4 +1,11 @@
-import { type JobFilter, JobStatus } from '../../../shared/contract/index.ts'
+import { RANDOM_ID_PATTERN } from '../../../shared/id-patterns.ts'
+import {
+  type JobFilter,
+  JobStatus,
+  type NodeId,
+  type ProjectName,
+  type ScheduleId
+} from '../../../shared/contract/index.ts'
 import type { JobsSearch } from '../../state/search.ts'
 
 /** The part of the address that narrows the list. */
@@ -19,9 +26,9 @@ export interface FilterTerm {
 
 export interface FilterContext {
   /** Nodes by id and name, for `node:`. */
-  readonly nodes: ReadonlyArray<{ id: string; name: string }>
+  readonly nodes: ReadonlyArray<{ id: NodeId; name: string }>
   /** The same of schedules, for `schedule:`; absent: by id only. */
-  readonly schedules?: ReadonlyArray<{ id: string; name: string }>
+  readonly schedules?: ReadonlyArray<{ id: ScheduleId; name: string }>
   readonly nowMs: number
 }
 
@@ -50,7 +57,7 @@ export function parseFilterText(text: string, context: FilterContext): ParsedFil
     else if (key === 'node') addNode(search, value, context, problems)
     else if (key === 'schedule') addSchedule(search, value, context, problems)
     else if (key === 'since') addSince(search, value, context.nowMs, problems)
-    else search[key] = value.slice(0, MAX_VALUE_CHARS)
+    else search[key] = value.slice(0, MAX_VALUE_CHARS) as ProjectName
   }
   if (words.length > 0) search.text = words.join(' ').slice(0, MAX_VALUE_CHARS)
   return { search, problems }
@@ -75,7 +82,7 @@ export function termsOfSearch(
   nodes: FilterContext['nodes'],
   schedules: FilterContext['schedules'] = []
 ): FilterTerm[] {
-  const nameOf = (known: FilterContext['nodes'], id: string | undefined) =>
+  const nameOf = (known: ReadonlyArray<{ id: string; name: string }>, id: string | undefined) =>
     known.find((each) => each.id === id)?.name ?? id
   const values: Record<FilterKey, string | undefined> = {
     status: search.status?.join(',') || undefined,
@@ -163,7 +170,7 @@ function addNode(search: FilterSearch, value: string, { nodes }: FilterContext, 
 function addSchedule(search: FilterSearch, value: string, context: FilterContext, problems: string[]): void {
   const known = context.schedules?.find(({ name }) => name.toLowerCase() === value.toLowerCase())
   if (known !== undefined) search.schedule = known.id
-  else if (/^[0-9a-f]{32}$/.test(value)) search.schedule = value
+  else if (RANDOM_ID_PATTERN.test(value)) search.schedule = value as ScheduleId
   else problems.push(`Unknown schedule “${value}”.`)
 }
 

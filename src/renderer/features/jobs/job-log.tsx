@@ -8,7 +8,7 @@ import { LogTerminal } from '../../terminal/log-terminal.tsx'
 interface JobLogProps {
   detail: JobDetail
   attemptNumber: AttemptNumber | undefined
-  onAttempt: (number: number) => void
+  onAttempt: (number: AttemptNumber) => void
   nodeName: (id: string) => string
 }
 
@@ -29,7 +29,7 @@ export function JobLog({ detail: { job, attempts }, attemptNumber, onAttempt, no
             value: String(each.number),
             label: `Attempt ${each.number} on ${nodeName(each.nodeId)}`
           }))}
-          onChange={(value) => value !== null && onAttempt(Number(value))}
+          onChange={(value) => value !== null && onAttempt(Number(value) as AttemptNumber)}
         />
       )}
       <LogTerminal

@@ -10,7 +10,7 @@ import {
 } from '@tabler/icons-react'
 import { memo, type ReactNode, useMemo, useState } from 'react'
 import { ConfirmDialog } from '../../ui/confirm-dialog.tsx'
-import type { Job, Placement } from '../../../shared/contract/index.ts'
+import type { Job, NodeId, Placement } from '../../../shared/contract/index.ts'
 import { formatCount, plural } from '../../ui/numbers.ts'
 import classes from './jobs-screen.module.css'
 import type { JobActions } from './use-job-actions.ts'
@@ -25,7 +25,7 @@ interface JobMarksBarProps {
   marked: readonly Job[]
   /** Live on a node that does not answer. */
   isUnknown: (job: Job) => boolean
-  nodes: ReadonlyArray<{ id: string; name: string; tags: readonly string[] }>
+  nodes: ReadonlyArray<{ id: NodeId; name: string; tags: readonly string[] }>
   actions: JobActions
   onClear: () => void
   /** Marks all that match the filter; absent when they are marked. */

@@ -3,6 +3,7 @@ import { afterEach, expect, it } from 'vitest'
 import { type Job, SECRET_MASK } from '../../../shared/contract/index.ts'
 import { createFakeEngine, type FakeEngine } from '../../testing/fake-engine.ts'
 import { aJob, jobIdAt } from '../../../shared/testing/builders.ts'
+import { aNodeId } from '../../../shared/testing/ids.ts'
 import { renderApp } from '../../testing/render-app.tsx'
 
 // The first screen of a file is imported only now, which may take a while on a busy machine.
@@ -53,7 +54,7 @@ it('says which limit ended a job before anything else, and what it came to', asy
 })
 
 it('shows no figures of a run on another node, which does not tell them', async () => {
-  const pane = await openLocalJob({ nodeId: 'eu-1' })
+  const pane = await openLocalJob({ nodeId: aNodeId('eu-1') })
   expect(await pane.findByText('Runtime')).toBeTruthy()
   expect(pane.queryByRole('region', { name: 'Memory and CPU' })).toBeNull()
 })

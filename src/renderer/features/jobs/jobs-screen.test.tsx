@@ -1,6 +1,7 @@
 import { act, configure, fireEvent, screen, waitFor, within } from '@testing-library/react'
 import { afterEach, expect, it } from 'vitest'
 import type { JobStatus } from '../../../shared/contract/index.ts'
+import { aNodeId } from '../../../shared/testing/ids.ts'
 import { useRunDialog } from '../../state/run-dialog.ts'
 import { createFakeEngine, type FakeEngine } from '../../testing/fake-engine.ts'
 import { renderApp } from '../../testing/render-app.tsx'
@@ -89,7 +90,7 @@ it('shows new jobs and changes without being asked', async () => {
   if (queued === undefined) throw new Error('the fake fleet has no queued job')
   engine.emit({
     kind: 'job',
-    job: { ...queued, status: 'running', state: 'running', nodeId: 'eu-1', startedAtMs: Date.now() }
+    job: { ...queued, status: 'running', state: 'running', nodeId: aNodeId('eu-1'), startedAtMs: Date.now() }
   })
   await waitFor(async () => expect(await rows()).toHaveLength(before + 1))
 })

@@ -3,7 +3,7 @@ import { IconAdjustmentsHorizontal, IconListSearch, IconStack2 } from '@tabler/i
 import { keepPreviousData, useInfiniteQuery, useQuery } from '@tanstack/react-query'
 import { getRouteApi, Link } from '@tanstack/react-router'
 import { useCallback, useMemo, useRef } from 'react'
-import type { Job } from '../../../shared/contract/index.ts'
+import type { Job, NodeId } from '../../../shared/contract/index.ts'
 import { useApi } from '../../api/api.tsx'
 import { useKeys } from '../../state/keys.ts'
 import { openRunDialog } from '../../state/run-dialog.ts'
@@ -198,7 +198,7 @@ function NoJobs({
   onClear
 }: {
   search: FilterSearch
-  nodes: ReadonlyArray<{ id: string; name: string }>
+  nodes: ReadonlyArray<{ id: NodeId; name: string }>
   onClear: () => void
 }) {
   if (!isFiltering(search)) {

@@ -1,6 +1,6 @@
 import { Button, CloseButton, Progress } from '@mantine/core'
 import { notifications } from '@mantine/notifications'
-import type { JobStatus } from '../../../shared/contract/index.ts'
+import type { JobId, JobStatus } from '../../../shared/contract/index.ts'
 import { BULK_MAX } from '../../api/read-jobs.ts'
 import type { Client } from '../../api/wire.ts'
 import { notifyError, showNotice } from '../../ui/notify.tsx'
@@ -20,11 +20,11 @@ export interface BulkActPlan {
   done: string
   /** `asked…` unless told otherwise. */
   rowWord?: string
-  ids: readonly string[]
+  ids: readonly JobId[]
   /** Asks for up to 10,000 of them; answers with those that it applies to, at once or soon. */
-  ask: (ids: string[]) => Promise<readonly string[]>
+  ask: (ids: JobId[]) => Promise<readonly JobId[]>
   /** Takes it back for those that were changed. */
-  undo?: ((changed: readonly string[]) => Promise<unknown>) | undefined
+  undo?: ((changed: readonly JobId[]) => Promise<unknown>) | undefined
   /** The act is over for jobs with one of these statuses; absent: it is over with the answer. */
   until?: readonly JobStatus[]
   /** What the act means for those that are not there yet: `still stopping`. */
@@ -48,7 +48,7 @@ export async function runBulkAct(client: Client, plan: BulkActPlan): Promise<voi
   putBulkAct({ rowWord: 'asked…', ...plan, id, state: 'asked', count: 0, note: null, undo: null })
   showNotice({ id, autoClose: false, withCloseButton: false, message: <BulkActNotice id={id} /> })
   try {
-    const changed: string[] = []
+    const changed: JobId[] = []
     for (let from = 0; from < plan.ids.length; from += BULK_MAX) {
       changed.push(...(await plan.ask(plan.ids.slice(from, from + BULK_MAX))))
       changeBulkAct(id, { count: plan.until ? 0 : changed.length })
@@ -69,7 +69,7 @@ export async function runBulkAct(client: Client, plan: BulkActPlan): Promise<voi
   }
 }
 
-async function follow(client: Client, id: string, ids: readonly string[], plan: BulkActPlan): Promise<void> {
+async function follow(client: Client, id: string, ids: readonly JobId[], plan: BulkActPlan): Promise<void> {
   let withoutNews = 0
   let before = -1
   while (withoutNews < POLLS_WITHOUT_NEWS_MAX && useBulkActs.getState().acts.has(id)) {
@@ -84,7 +84,7 @@ async function follow(client: Client, id: string, ids: readonly string[], plan: 
   }
 }
 
-async function countThere(client: Client, ids: readonly string[], until: readonly JobStatus[]): Promise<number> {
+async function countThere(client: Client, ids: readonly JobId[], until: readonly JobStatus[]): Promise<number> {
   let there = 0
   for (let from = 0; from < ids.length; from += BULK_MAX) {
     const { status } = await client.jobs.count({ ids: ids.slice(from, from + BULK_MAX) })

@@ -1,5 +1,5 @@
 import { useMemo } from 'react'
-import type { Job, Placement, QueuePlace } from '../../../shared/contract/index.ts'
+import type { Job, JobId, Placement, QueuePlace } from '../../../shared/contract/index.ts'
 import { useApi } from '../../api/api.tsx'
 import { BULK_MAX } from '../../api/read-jobs.ts'
 import type { Client } from '../../api/wire.ts'
@@ -66,7 +66,7 @@ function jobActions(client: Client) {
       })
     },
     retry(jobs: readonly Job[]): Promise<void> {
-      const made: string[] = []
+      const made: JobId[] = []
       return runBulkAct(client, {
         doing: 'Running again',
         done: 'Queued again',
@@ -146,7 +146,7 @@ function jobActions(client: Client) {
   }
 }
 
-async function inCalls(ids: readonly string[], call: (ids: string[]) => Promise<unknown>): Promise<void> {
+async function inCalls(ids: readonly JobId[], call: (ids: JobId[]) => Promise<unknown>): Promise<void> {
   for (let from = 0; from < ids.length; from += BULK_MAX) await call(ids.slice(from, from + BULK_MAX))
 }
 
@@ -155,7 +155,7 @@ async function forEachBefore(
   jobs: readonly Job[],
   changed: readonly string[],
   keyOf: (job: Job) => string,
-  call: (before: Job, ids: string[]) => Promise<unknown>
+  call: (before: Job, ids: JobId[]) => Promise<unknown>
 ): Promise<void> {
   const isChanged = new Set(changed)
   const groups = Map.groupBy(

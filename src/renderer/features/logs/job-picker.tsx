@@ -2,7 +2,7 @@ import { Button, Loader, Popover, TextInput } from '@mantine/core'
 import { IconPlus } from '@tabler/icons-react'
 import { keepPreviousData, useQuery } from '@tanstack/react-query'
 import { type KeyboardEvent, useState } from 'react'
-import type { Job } from '../../../shared/contract/index.ts'
+import type { Job, JobId } from '../../../shared/contract/index.ts'
 import { useApi } from '../../api/api.tsx'
 import { explainError } from '../../api/explain-error.ts'
 import { StatusIcon } from '../../ui/status.tsx'
@@ -12,9 +12,9 @@ import classes from './logs-screen.module.css'
 interface JobPickerProps {
   isOpen: boolean
   onOpenChange: (isOpen: boolean) => void
-  onPick: (id: string) => void
+  onPick: (id: JobId) => void
   /** Logs that are open already. */
-  open: readonly string[]
+  open: readonly JobId[]
 }
 
 /** Jobs that have a log, running ones first, then the newest; typing looks in project, spider and id. */
@@ -54,7 +54,7 @@ export function JobPicker({ isOpen, onOpenChange, onPick, open }: JobPickerProps
   )
 }
 
-function Choices({ open, onPick }: { open: readonly string[]; onPick: (id: string) => void }) {
+function Choices({ open, onPick }: { open: readonly JobId[]; onPick: (id: JobId) => void }) {
   const api = useApi()
   const [text, setText] = useState('')
   const [at, setAt] = useState(0)

@@ -1,9 +1,10 @@
+import type { JobId } from '../../../shared/contract/index.ts'
 import type { LogsSearch } from '../../state/search.ts'
 
 /** The open logs, and the one in front: always one of them, or null when none is open. */
 export interface LogTabs {
-  readonly open: string[]
-  readonly front: string | null
+  readonly open: JobId[]
+  readonly front: JobId | null
 }
 
 /** What the address says, mended: a log in front is open, and one of the open ones is in front. */
@@ -12,12 +13,12 @@ export function tabsOf({ jobs, job }: LogsSearch): LogTabs {
   return { open, front: job ?? open[0] ?? null }
 }
 
-export function openTab(tabs: LogTabs, id: string): LogTabs {
+export function openTab(tabs: LogTabs, id: JobId): LogTabs {
   return { open: tabs.open.includes(id) ? tabs.open : [...tabs.open, id], front: id }
 }
 
 /** The neighbour at the right comes to the front, else the one at the left. */
-export function closeTab(tabs: LogTabs, id: string): LogTabs {
+export function closeTab(tabs: LogTabs, id: JobId): LogTabs {
   const at = tabs.open.indexOf(id)
   const open = tabs.open.filter((each) => each !== id)
   if (id !== tabs.front) return { open, front: tabs.front }

@@ -3,7 +3,7 @@ import { IconListDetails, IconTerminal2, IconX } from '@tabler/icons-react'
 import { useQueries } from '@tanstack/react-query'
 import { getRouteApi, Link } from '@tanstack/react-router'
 import { useEffect, useState } from 'react'
-import type { Job, JobDetail } from '../../../shared/contract/index.ts'
+import type { Job, JobDetail, JobId } from '../../../shared/contract/index.ts'
 import { useApi } from '../../api/api.tsx'
 import { useKeys } from '../../state/keys.ts'
 import { LogTerminal } from '../../terminal/log-terminal.tsx'
@@ -33,11 +33,11 @@ export function LogsScreen() {
     if (job === undefined) return '…'
     return joinFacts(`${job.project}/${job.spider}`, job.nodeId !== null && nodeName(job.nodeId))
   }
-  const detailOf = (id: string) => details[tabs.open.indexOf(id)]?.data
+  const detailOf = (id: JobId) => details[tabs.open.indexOf(id)]?.data
   const go = (next: typeof tabs) =>
     void navigate({ search: { jobs: next.open, job: next.front ?? undefined }, replace: true })
   const step = (by: number) => {
-    const at = tabs.open.indexOf(tabs.front ?? '')
+    const at = tabs.front === null ? -1 : tabs.open.indexOf(tabs.front)
     const next = tabs.open[(at + by + tabs.open.length) % tabs.open.length]
     if (next !== undefined) go({ ...tabs, front: next })
   }
@@ -129,7 +129,7 @@ function LogOfJob({
   name,
   isFront
 }: {
-  id: string
+  id: JobId
   detail: JobDetail | undefined
   name: string
   isFront: boolean

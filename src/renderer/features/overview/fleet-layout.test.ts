@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
 import { aNode } from '../../../shared/testing/builders.ts'
+import { aJobId, aProjectName } from '../../../shared/testing/ids.ts'
 import { looksAlike } from './draw-fleet.ts'
 import { cellCount, cellPitch, cornerOf, layoutFleet, ROW_PX, spotAt } from './fleet-layout.ts'
 
@@ -40,7 +41,7 @@ it('shows a cell for each external run beyond the slots', () => {
   const run = {
     jobId: null,
     jobid: 'x',
-    project: 'p',
+    project: aProjectName('p'),
     spider: 's',
     state: 'running' as const,
     sinceMs: null,
@@ -50,10 +51,18 @@ it('shows a cell for each external run beyond the slots', () => {
 })
 
 it('draws a node again only when its picture changes', () => {
-  const run = { jobId: 'a', jobid: 'a', project: 'p', spider: 's', state: 'running' as const, sinceMs: 1, usage: null }
+  const run = {
+    jobId: aJobId('a'),
+    jobid: 'a',
+    project: aProjectName('p'),
+    spider: 's',
+    state: 'running' as const,
+    sinceMs: 1,
+    usage: null
+  }
   const node = aNode({ runs: [run], latencyMs: 12.1 })
   expect(
-    looksAlike(node, { ...node, lastSeenAtMs: 9, latencyMs: 12.3, runs: [{ ...run, jobId: 'b', sinceMs: 2 }] })
+    looksAlike(node, { ...node, lastSeenAtMs: 9, latencyMs: 12.3, runs: [{ ...run, jobId: aJobId('b'), sinceMs: 2 }] })
   ).toBe(true)
   expect(looksAlike(node, { ...node, runs: [{ ...run, state: 'starting' }] })).toBe(false)
   expect(looksAlike(node, { ...node, runs: [{ ...run, jobId: null }] })).toBe(false)

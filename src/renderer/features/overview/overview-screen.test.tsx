@@ -1,5 +1,6 @@
 import { fireEvent, screen, waitFor, within } from '@testing-library/react'
 import { afterEach, expect, it } from 'vitest'
+import { aNodeId } from '../../../shared/testing/ids.ts'
 import { createFakeEngine, type FakeEngine } from '../../testing/fake-engine.ts'
 import { renderApp } from '../../testing/render-app.tsx'
 
@@ -52,7 +53,7 @@ it('follows the figures live, and says so when it cannot', async () => {
   open()
   const bar = within(await screen.findByRole('contentinfo', { name: 'Status' }))
   await bar.findByText('Live')
-  engine.nodes.set('extra', { ...engine.nodes.get('eu-1')!, id: 'extra', slots: 1000, runs: [] })
+  engine.nodes.set('extra', { ...engine.nodes.get('eu-1')!, id: aNodeId('extra'), slots: 1000, runs: [] })
   engine.step()
   await bar.findByText(/1,112/)
   engine.failures.set('events.subscribe', new TypeError('network error'))

@@ -1,11 +1,12 @@
 import { expect, it } from 'vitest'
 import type { Deployment, Version } from '../../../shared/contract/index.ts'
 import { aNode } from '../../../shared/testing/builders.ts'
+import { aNodeId, aProjectName, aVersionName } from '../../../shared/testing/ids.ts'
 import { compareSpiders, placeOf, spreadOf } from './compare-versions.ts'
 
 const aVersion = (over: Partial<Version>): Version => ({
-  project: 'shop',
-  version: 'v',
+  project: aProjectName('shop'),
+  version: aVersionName('v'),
   sha256: null,
   sizeBytes: null,
   spiders: null,
@@ -26,7 +27,7 @@ it('tells which spiders came and went', () => {
 
 it('counts only nodes that are still in the fleet', () => {
   const on = (nodeId: string, state: Deployment['state'], sha256: string | null = null): Deployment => ({
-    nodeId,
+    nodeId: aNodeId(nodeId),
     state,
     sha256,
     error: null,

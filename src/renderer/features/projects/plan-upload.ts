@@ -1,5 +1,4 @@
 import { type AsyncZippable, zip } from 'fflate'
-import type { ProjectName, VersionName } from '../../../shared/contract/index.ts'
 
 /** A file that came with its place in a dropped folder, if it came in one. */
 export interface DroppedFile {
@@ -16,7 +15,7 @@ export interface UploadPlan {
   /** null for an egg or a zip; else how many files of the folder go into the zip. */
   readonly fileCount: number | null
   /** What it seems to be, from its name or its scrapy.cfg; the engine looks inside and knows better. */
-  readonly guess: { readonly project: ProjectName | null; readonly version: VersionName | null }
+  readonly guess: { readonly project: string | null; readonly version: string | null }
   /** What is sent; a folder is zipped only now. */
   readonly open: () => Promise<File>
 }

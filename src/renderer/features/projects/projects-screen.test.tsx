@@ -2,6 +2,7 @@ import { act, configure, fireEvent, screen, waitFor, within } from '@testing-lib
 import { afterEach, expect, it } from 'vitest'
 import { DEFAULT_PROJECT_SETTINGS, type Version } from '../../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../../shared/errors.ts'
+import { aProjectName } from '../../../shared/testing/ids.ts'
 import { offerFiles, useDroppedFiles } from '../../state/dropped-files.ts'
 import { useRunDialog } from '../../state/run-dialog.ts'
 import { createFakeEngine, type FakeEngine } from '../../testing/fake-engine.ts'
@@ -162,7 +163,7 @@ it('says why an environment could not be built, beside the project', async () =>
     settings: { python: { kind: 'interpreter', path: '/opt/py' }, limits: null }
   })
   const environment = await waitFor(() => {
-    const found = [...engine.environments.values()].find(({ projects }) => projects.includes('maps'))
+    const found = [...engine.environments.values()].find(({ projects }) => projects.includes(aProjectName('maps')))
     if (found === undefined) throw new Error('none yet')
     return found
   })

@@ -1,4 +1,5 @@
 import { expect, it } from 'vitest'
+import { aProjectName } from '../../../shared/testing/ids.ts'
 import { problemsOf } from '../../ui/fields/form-of-schema.ts'
 import { liveWords, newRule, RuleForm, ruleSentence, textsOfRule } from './limit-rules.ts'
 
@@ -7,9 +8,9 @@ const anything = { id: '1', project: null, spider: null, tag: null, perNode: fal
 it('says each limit as a sentence', () => {
   const sentences = [
     { ...anything, spider: 'price*', perNode: true },
-    { ...anything, project: 'news', max: 40 },
-    { ...anything, project: 'maps', tag: 'proxy', max: 4 },
-    { ...anything, project: 'maps', spider: 'osm', tag: 'proxy', perNode: true, max: 2 },
+    { ...anything, project: aProjectName('news'), max: 40 },
+    { ...anything, project: aProjectName('maps'), tag: 'proxy', max: 4 },
+    { ...anything, project: aProjectName('maps'), spider: 'osm', tag: 'proxy', perNode: true, max: 2 },
     { ...anything, spider: '*', max: 0 }
   ].map(ruleSentence)
   expect(sentences).toEqual([
@@ -22,7 +23,7 @@ it('says each limit as a sentence', () => {
 })
 
 it('reads back what it shows', () => {
-  const rule = { ...anything, project: 'shop', tag: 'eu', max: 3 }
+  const rule = { ...anything, project: aProjectName('shop'), tag: 'eu', max: 3 }
   expect(RuleForm.parse(textsOfRule(rule))).toEqual(rule)
 })
 

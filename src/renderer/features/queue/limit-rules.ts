@@ -1,12 +1,12 @@
 import { z } from 'zod'
-import { LimitRule, type ProjectName } from '../../../shared/contract/index.ts'
+import { LimitRule } from '../../../shared/contract/index.ts'
 import { numberText, textOrNull } from '../../ui/fields/texts.ts'
 import { plural } from '../../ui/numbers.ts'
 
 /** A rule while somebody edits it. */
 export interface RuleTexts {
   id: string
-  project: ProjectName
+  project: string
   spider: string
   tag: string
   perNode: boolean

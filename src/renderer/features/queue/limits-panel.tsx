@@ -159,7 +159,7 @@ function RuleRow({ fields, number, live, names, onRemove }: RuleRowProps) {
             {...fields.input('spider')}
             aria-label={`Spiders of limit ${number}`}
             placeholder="all, or price*"
-            data={names.spiders(values.project)}
+            data={names.spiders(values.project as ProjectName)}
             limit={50}
             openOnFocus={false}
           />

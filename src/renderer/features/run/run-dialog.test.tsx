@@ -2,10 +2,14 @@ import { act, configure, fireEvent, screen, waitFor, within } from '@testing-lib
 import { afterAll, afterEach, beforeEach, expect, it } from 'vitest'
 import { SECRET_MASK } from '../../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../../shared/errors.ts'
+import { aProjectName } from '../../../shared/testing/ids.ts'
 import { openRunDialog, type RunPrefill, useRunDialog } from '../../state/run-dialog.ts'
 import { createFakeEngine, type FakeEngine } from '../../testing/fake-engine.ts'
 import { outliveTerminals, stubCanvas } from '../../testing/stub-canvas.ts'
 import { renderApp } from '../../testing/render-app.tsx'
+
+const NEWS = aProjectName('news')
+const PRICES = aProjectName('prices')
 
 // The first screen of a file is imported only now, which may take a while on a busy machine.
 configure({ asyncUtilTimeout: 8000 })
@@ -49,7 +53,7 @@ it('says at the field what is missing, once Run was tried, and takes one there',
 })
 
 it('runs several spiders at once with arguments and settings', async () => {
-  const dialog = await open({ project: 'prices', spiders: ['otto', 'zalando', 'bol_nl'] })
+  const dialog = await open({ project: PRICES, spiders: ['otto', 'zalando', 'bol_nl'] })
   fireEvent.click(await dialog.findByRole('button', { name: 'Add argument' }))
   fireEvent.change(dialog.getByLabelText('Name of argument 1', { selector: 'input' }), {
     target: { value: 'category' }
@@ -76,14 +80,14 @@ it('runs several spiders at once with arguments and settings', async () => {
 })
 
 it('opens the job when it was one, and Ctrl-Enter runs', async () => {
-  const dialog = await open({ project: 'news', spiders: ['reuters'] })
+  const dialog = await open({ project: NEWS, spiders: ['reuters'] })
   fireEvent.keyDown(await dialog.findByRole('button', { name: 'Add argument' }), { key: 'Enter', ctrlKey: true })
   await waitFor(() => expect(app.router.state.location.pathname).toBe('/jobs'))
   expect(app.router.state.location.search).toMatchObject({ job: newest(1)[0]?.id })
 })
 
 it('refuses a reserved argument beside the field and does not ask the engine', async () => {
-  const dialog = await open({ project: 'prices', spiders: ['otto'], args: { jobid: '7' } })
+  const dialog = await open({ project: PRICES, spiders: ['otto'], args: { jobid: '7' } })
   expect(await dialog.findByText(/Scrapyd reserves jobid/)).toBeTruthy()
   const before = engine.jobs.size
   fireEvent.click(runButton(dialog))
@@ -92,14 +96,14 @@ it('refuses a reserved argument beside the field and does not ask the engine', a
 })
 
 it('shows the same as curl', async () => {
-  const dialog = await open({ project: 'prices', spiders: ['otto'], args: { page: '2' } })
+  const dialog = await open({ project: PRICES, spiders: ['otto'], args: { page: '2' } })
   fireEvent.click(await dialog.findByRole('button', { name: 'Show curl' }))
   expect(await dialog.findByText(/http:\/\/127\.0\.0\.1:6800\/schedule\.json/)).toBeTruthy()
   expect(dialog.getByText(/--data-urlencode page=2/)).toBeTruthy()
 })
 
 it('stays open with the reason at its field when the engine refuses, until the field is changed', async () => {
-  const dialog = await open({ project: 'prices', spiders: ['otto'] })
+  const dialog = await open({ project: PRICES, spiders: ['otto'] })
   engine.failures.set(
     'jobs.run',
     new ScrapdeckError('SPIDER_NOT_FOUND', 'Version 2 of prices has no spider otto. Choose another.')
@@ -113,7 +117,7 @@ it('stays open with the reason at its field when the engine refuses, until the f
 })
 
 it('says above the buttons what is about no field, and keeps what was typed', async () => {
-  const dialog = await open({ project: 'prices', spiders: ['otto'], args: { page: '2' } })
+  const dialog = await open({ project: PRICES, spiders: ['otto'], args: { page: '2' } })
   engine.failures.set('jobs.run', new ScrapdeckError('STOPPING', 'Scrapdeck is stopping. Start it again.'))
   fireEvent.click(await dialog.findByRole('button', { name: /^Run/ }))
   expect((await dialog.findByRole('alert')).textContent).toContain('Start it again')
@@ -121,7 +125,7 @@ it('says above the buttons what is about no field, and keeps what was typed', as
 })
 
 it('remembers what was run last', async () => {
-  const dialog = await open({ project: 'prices', spiders: ['otto'], args: { page: '2' }, priority: 5 })
+  const dialog = await open({ project: PRICES, spiders: ['otto'], args: { page: '2' }, priority: 5 })
   fireEvent.click(await dialog.findByRole('button', { name: /^Run/ }))
   await waitFor(() => expect(useRunDialog.getState().prefill).toBeNull())
   act(() => openRunDialog())
@@ -137,7 +141,7 @@ it('says how to begin when there is no project', async () => {
 })
 
 it('takes a secret as dots, sends which one it is, and keeps its value nowhere', async () => {
-  const dialog = await open({ project: 'prices', spiders: ['otto'], args: { token: 'hush' } })
+  const dialog = await open({ project: PRICES, spiders: ['otto'], args: { token: 'hush' } })
   const value = async () => (await dialog.findByLabelText('Value of argument 1')) as HTMLInputElement
   expect((await value()).type).toBe('text')
   fireEvent.click(dialog.getByRole('button', { name: 'Secret value of argument token' }))
@@ -150,7 +154,7 @@ it('takes a secret as dots, sends which one it is, and keeps its value nowhere',
 
 it('asks for the secrets of a job that is run again', async () => {
   const dialog = await open({
-    project: 'prices',
+    project: PRICES,
     spiders: ['otto'],
     args: { token: SECRET_MASK },
     secretNames: ['token']
@@ -161,7 +165,7 @@ it('asks for the secrets of a job that is run again', async () => {
 })
 
 it('shows the limits in force, takes others for this job, and says what is wrong with one', async () => {
-  const dialog = await open({ project: 'prices', spiders: ['otto'] })
+  const dialog = await open({ project: PRICES, spiders: ['otto'] })
   const limits = { wallSeconds: 1800, memoryMegabytes: 512 }
   await engine.client.projects.configure({ project: 'prices', settings: { python: { kind: 'default' }, limits } })
   fireEvent.click(await dialog.findByRole('button', { name: /Limits 30 min wall time, 512 MB memory/ }))
@@ -178,7 +182,7 @@ it('shows the limits in force, takes others for this job, and says what is wrong
 })
 
 it('waits for several jobs, each with the ending that it must have', async () => {
-  const dialog = await open({ project: 'news', spiders: ['reuters'] })
+  const dialog = await open({ project: NEWS, spiders: ['reuters'] })
   const [first, second] = newest(2)
   fireEvent.click(await dialog.findByRole('button', { name: /^More/ }))
   const field = dialog.getByRole('combobox', { name: 'After other jobs' })
@@ -210,7 +214,7 @@ it('waits for several jobs, each with the ending that it must have', async () =>
 })
 
 it('runs at a time: the job waits for it in the queue', async () => {
-  const dialog = await open({ project: 'news', spiders: ['reuters'] })
+  const dialog = await open({ project: NEWS, spiders: ['reuters'] })
   fireEvent.click(await dialog.findByRole('radio', { name: 'At a time' }))
   fireEvent.click(runButton(dialog))
   expect(await dialog.findByText('Enter a date and time')).toBeTruthy()
@@ -220,7 +224,7 @@ it('runs at a time: the job waits for it in the queue', async () => {
 })
 
 it('runs on a schedule: it says when, makes the schedule and no job', async () => {
-  const dialog = await open({ project: 'news', spiders: ['reuters'], args: { page: '2' } })
+  const dialog = await open({ project: NEWS, spiders: ['reuters'], args: { page: '2' } })
   fireEvent.click(await dialog.findByRole('radio', { name: 'On a schedule' }))
   const expression = dialog.getByLabelText('Cron expression')
   fireEvent.change(expression, { target: { value: '61 3 * * *' } })

@@ -1,12 +1,15 @@
 import { describe, expect, it } from 'vitest'
 import { SECRET_MASK } from '../../../shared/contract/index.ts'
+import { aJobId, aNodeId, aProjectName, aVersionName } from '../../../shared/testing/ids.ts'
 import { problemsOf } from '../../ui/fields/form-of-schema.ts'
 import { newRow, problemOfRow } from '../../ui/fields/value-rows.ts'
 import { maskSecrets } from './mask-secrets.ts'
 import { RunForm, type RunTexts, startForm } from './run-form.ts'
 import { describeMore } from './run-more.tsx'
 
-const last = { project: 'shop', spiders: ['a'], args: { page: '2' }, settings: { LOG_LEVEL: 'INFO' }, priority: 5 }
+const SHOP = aProjectName('shop')
+
+const last = { project: SHOP, spiders: ['a'], args: { page: '2' }, settings: { LOG_LEVEL: 'INFO' }, priority: 5 }
 const runOf = (form: RunTexts) => RunForm.parse(form).run
 const problem = (form: RunTexts) => [...problemsOf(RunForm.safeParse(form))]
 
@@ -19,8 +22,13 @@ describe('startForm', () => {
   })
 
   it('does not carry arguments over to another project or spider', () => {
-    expect(startForm({ project: 'news' }, last)).toMatchObject({ project: 'news', spiders: [], args: [], priority: 0 })
-    expect(startForm({ project: 'shop', spiders: ['b'] }, last)).toMatchObject({
+    expect(startForm({ project: aProjectName('news') }, last)).toMatchObject({
+      project: 'news',
+      spiders: [],
+      args: [],
+      priority: 0
+    })
+    expect(startForm({ project: SHOP, spiders: ['b'] }, last)).toMatchObject({
       spiders: ['b'],
       args: [],
       settings: []
@@ -29,15 +37,15 @@ describe('startForm', () => {
 
   it('takes over everything of a job that is run again', () => {
     const again = {
-      project: 'shop',
-      version: 'v1',
+      project: SHOP,
+      version: aVersionName('v1'),
       spiders: ['b'],
       args: { x: '1' },
       settings: {},
       secretNames: [],
       limits: { wallSeconds: 1800 },
       priority: 2,
-      nodeId: 'n1',
+      nodeId: aNodeId('n1'),
       tags: []
     }
     expect(runOf(startForm(again, last))).toEqual(again)
@@ -45,7 +53,7 @@ describe('startForm', () => {
 
   it('takes times and dependencies from what it was opened with only, never from the last run', () => {
     const atMs = new Date(2099, 0, 2, 9, 0).getTime()
-    const before = { noOverlap: true, notBeforeMs: atMs, after: [{ jobId: 'b', on: 'ended' as const }] }
+    const before = { noOverlap: true, notBeforeMs: atMs, after: [{ jobId: aJobId('b'), on: 'ended' as const }] }
     expect(startForm({}, before)).toMatchObject({ when: { kind: 'now' }, notBeforeMs: '', after: [], noOverlap: true })
     expect(startForm({ notBeforeMs: atMs }, null)).toMatchObject({
       when: { kind: 'at' },
@@ -94,7 +102,7 @@ describe('RunForm', () => {
   })
 
   it('asks with a node or with tags, never with both', () => {
-    expect(runOf({ ...form, where: 'tags', nodeId: 'n1', tags: 'eu|us !slow' })).toMatchObject({
+    expect(runOf({ ...form, where: 'tags', nodeId: aNodeId('n1'), tags: 'eu|us !slow' })).toMatchObject({
       nodeId: null,
       tags: ['eu|us', '!slow']
     })
@@ -109,8 +117,8 @@ describe('RunForm', () => {
       retry: { ...form.retry, attempts: '3' },
       noOverlap: true,
       after: [
-        { jobId: 'a'.repeat(32), on: 'succeeded' },
-        { jobId: 'b'.repeat(32), on: 'ended' }
+        { jobId: aJobId('a'.repeat(32)), on: 'succeeded' },
+        { jobId: aJobId('b'.repeat(32)), on: 'ended' }
       ],
       dedupe: { key: ' nightly ', ttlSeconds: '2 h' }
     })
@@ -149,7 +157,7 @@ describe('RunForm', () => {
 
 describe('secrets', () => {
   const job = {
-    project: 'shop',
+    project: SHOP,
     spiders: ['a'],
     args: { token: SECRET_MASK, page: '2' },
     settings: { PROXY: SECRET_MASK },
@@ -175,7 +183,12 @@ describe('secrets', () => {
   })
 
   it('are left out of what is kept for the next time, and their names stay', () => {
-    const run = { project: 'shop', spiders: ['a'], args: { token: 'abc', page: '2' }, secretNames: ['token'] }
+    const run = {
+      project: aProjectName('shop'),
+      spiders: ['a'],
+      args: { token: 'abc', page: '2' },
+      secretNames: ['token']
+    }
     expect(JSON.stringify(maskSecrets(run, ''))).not.toContain('abc')
     expect(startForm({}, maskSecrets(run, '')).args).toMatchObject([
       { name: 'token', value: '', isSecret: true },
@@ -186,7 +199,7 @@ describe('secrets', () => {
 
 describe('limits', () => {
   it('are read in their units', () => {
-    const form = startForm({ project: 'shop', spiders: ['a'], limits: { wallSeconds: 1800 } }, null)
+    const form = startForm({ project: SHOP, spiders: ['a'], limits: { wallSeconds: 1800 } }, null)
     expect(form.limits.wallSeconds).toBe('30 min')
     expect(runOf({ ...form, limits: { ...form.limits, memoryMegabytes: '2 GB' } })).toMatchObject({
       limits: { wallSeconds: 1800, memoryMegabytes: 2048 }
@@ -194,7 +207,7 @@ describe('limits', () => {
   })
 
   it('belong to a spider, as its arguments do', () => {
-    const before = { project: 'shop', spiders: ['a'], limits: { wallSeconds: 60 } }
-    expect(runOf(startForm({ project: 'shop', spiders: ['b'] }, before))).toMatchObject({ limits: null })
+    const before = { project: SHOP, spiders: ['a'], limits: { wallSeconds: 60 } }
+    expect(runOf(startForm({ project: SHOP, spiders: ['b'] }, before))).toMatchObject({ limits: null })
   })
 })

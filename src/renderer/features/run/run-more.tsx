@@ -110,7 +110,7 @@ function AfterField({ after, onChange }: { after: readonly Dependency[]; onChang
     }))
   })
   const nowMs = Date.now()
-  const jobs = new Map<string, Job>(chosen.flatMap(({ data }) => (data ? [[data.job.id, data.job]] : [])))
+  const jobs = new Map<JobId, Job>(chosen.flatMap(({ data }) => (data ? [[data.job.id, data.job]] : [])))
   for (const job of found.data?.jobs ?? []) jobs.set(job.id, job)
   const nameOf = (jobId: JobId) => {
     const job = jobs.get(jobId)
@@ -137,7 +137,9 @@ function AfterField({ after, onChange }: { after: readonly Dependency[]; onChang
         nothingFoundMessage="No matching job"
         value={after.map(({ jobId }) => jobId)}
         onChange={(ids) =>
-          onChange(ids.map((jobId) => after.find((each) => each.jobId === jobId) ?? { jobId, on: 'succeeded' }))
+          onChange(
+            ids.map((jobId) => after.find((each) => each.jobId === jobId) ?? { jobId: jobId as JobId, on: 'succeeded' })
+          )
         }
         data={choices.map((jobId) => ({ value: jobId, label: nameOf(jobId) }))}
       />

@@ -1,13 +1,16 @@
+import { aJobId, aProjectName, aVersionName } from '../../../shared/testing/ids.ts'
 import { execFileSync } from 'node:child_process'
 import { expect, it } from 'vitest'
 import { beyondSchedule, runCommand } from './schedule-command.ts'
+
+const SHOP = aProjectName('shop')
 
 const door = { address: 'http://127.0.0.1:6800/', username: 'scrapdeck' }
 
 it('writes everything that schedule.json takes', () => {
   const run = {
-    project: 'shop',
-    version: 'v1',
+    project: SHOP,
+    version: aVersionName('v1'),
     spiders: ['a'],
     priority: 5,
     settings: { LOG_LEVEL: 'INFO' },
@@ -27,31 +30,38 @@ it('writes everything that schedule.json takes', () => {
 })
 
 it('is one call for each spider', () => {
-  expect(runCommand({ project: 'shop', spiders: ['a', 'b'] }, door).command.match(/^curl /gm)).toHaveLength(2)
+  expect(
+    runCommand({ project: aProjectName('shop'), spiders: ['a', 'b'] }, door).command.match(/^curl /gm)
+  ).toHaveLength(2)
 })
 
 it('quotes what a shell would read as its own', () => {
   const value = `it's $(id) \`id\` "x" & ; é`
-  const { command } = runCommand({ project: 'shop', spiders: ['a'], args: { q: value } }, door)
+  const { command } = runCommand({ project: aProjectName('shop'), spiders: ['a'], args: { q: value } }, door)
   const printed = execFileSync('sh', ['-c', command.replace(/^curl/, `printf '%s\\n'`)], { encoding: 'utf8' })
   expect(printed.trimEnd().split('\n').at(-1)).toBe(`q=${value}`)
 })
 
 it('leaves secrets out', () => {
-  const run = { project: 'shop', spiders: ['a'], args: { token: 'hush', page: '2' }, secretNames: ['token'] }
+  const run = {
+    project: aProjectName('shop'),
+    spiders: ['a'],
+    args: { token: 'hush', page: '2' },
+    secretNames: ['token']
+  }
   expect(runCommand(run, door).command).toContain('"token": "SECRET"')
   expect(runCommand(run, door).command).not.toContain('hush')
 })
 
 it('is a call of our own API where schedule.json cannot say it, with all that was asked for and no secret', () => {
   const run = {
-    project: 'shop',
+    project: SHOP,
     spiders: ['a', 'b'],
     args: { token: 'hush' },
     secretNames: ['token'],
     tags: ['eu|us', '!slow'],
     notBeforeMs: 1_795_000_000_000,
-    after: [{ jobId: 'f'.repeat(32), on: 'succeeded' as const }],
+    after: [{ jobId: aJobId('f'.repeat(32)), on: 'succeeded' as const }],
     priority: 0,
     nodeId: null
   }
@@ -65,7 +75,7 @@ it('is a call of our own API where schedule.json cannot say it, with all that wa
 })
 
 it('stays a call of schedule.json while that can say all of it', () => {
-  expect(runCommand({ project: 'shop', spiders: ['a'], nodeId: null, tags: [], limits: null }, door).isSchedule).toBe(
+  expect(runCommand({ project: SHOP, spiders: ['a'], nodeId: null, tags: [], limits: null }, door).isSchedule).toBe(
     true
   )
 })

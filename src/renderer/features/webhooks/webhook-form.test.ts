@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest'
 import { WebhookEvent } from '../../../shared/contract/index.ts'
+import { aProjectName } from '../../../shared/testing/ids.ts'
 import { problemsOf } from '../../ui/fields/form-of-schema.ts'
 import { EVENT_GROUPS, eventWords, problemWords, startWebhook, WebhookForm } from './webhook-form.ts'
 
@@ -26,7 +27,7 @@ it('says at the field what is wrong', () => {
 })
 
 it('tells in a line what it is told of', () => {
-  expect(eventWords({ events: ['job.ended', 'schedule.missed', 'job.queued'], project: 'prices' })).toBe(
+  expect(eventWords({ events: ['job.ended', 'schedule.missed', 'job.queued'], project: aProjectName('prices') })).toBe(
     'jobs queued, ended · schedules missed run · project prices'
   )
 })

@@ -42,7 +42,7 @@ export const WebhookForm = z
       )
       .pipe(WebhookSettings.shape.url),
     events: z.array(WebhookEvent).min(1, 'Choose at least one event'),
-    project: z.string().nullable(),
+    project: WebhookSettings.shape.project,
     enabled: z.boolean()
   })
   .transform((form): WebhookSettings => ({ ...form, name: form.name || new URL(form.url).hostname }))

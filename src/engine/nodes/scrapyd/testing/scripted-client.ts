@@ -1,3 +1,4 @@
+import { aProjectName } from '../../../../shared/testing/ids.ts'
 import { afterEach } from 'vitest'
 import { systemClock } from '../../../runtime/clock.ts'
 import { silentLogger } from '../../../runtime/logger.ts'
@@ -16,7 +17,7 @@ afterEach(async () => {
   for (const close of closers.splice(0).reverse()) await close()
 })
 
-export const RUN = { project: 'shop', spider: 'prices', jobid: 'a1' }
+export const RUN = { project: aProjectName('shop'), spider: 'prices', jobid: 'a1' }
 
 export function connect(options: Partial<ScrapydClientOptions> & { url: string }): ScrapydClient {
   const none = { username: null, password: null, caCertificate: null, name: 'eu-1' }

@@ -1,10 +1,11 @@
 import { expect, it } from 'vitest'
 import type { SourceState } from '../../../../shared/contract/index.ts'
+import { aSourceId } from '../../../../shared/testing/ids.ts'
 import { problemsOf } from '../../../ui/fields/form-of-schema.ts'
 import { SourceForm, sourceWords, startSource } from './source-form.ts'
 
 const dns: SourceState = {
-  id: 'k8s',
+  id: aSourceId('k8s'),
   source: { kind: 'dns', hostname: 'scrapyd.svc', record: 'SRV', scheme: 'https', port: 6800, basePath: '/x' },
   refreshSeconds: 10,
   node: { slots: 4, tags: ['eu'], group: 'europe', queueAhead: 1 },

@@ -58,7 +58,10 @@ const port = z.int().min(1).max(65_535)
 
 export const SourceForm = z
   .object({
-    id: z.string().regex(/^[a-z0-9][a-z0-9-]{0,39}$/, 'Use lowercase letters, digits and dashes, up to 40 characters'),
+    id: z
+      .string()
+      .regex(/^[a-z0-9][a-z0-9-]{0,39}$/, 'Use lowercase letters, digits and dashes, up to 40 characters')
+      .brand<'SourceId'>(),
     source: z.discriminatedUnion('kind', [
       z.object({ kind: z.literal('file'), path: absolutePath }),
       z.object({

@@ -1,3 +1,4 @@
+import type { ScheduleId } from '../../../../shared/contract/index.ts'
 import { Link } from '@tanstack/react-router'
 import { useState } from 'react'
 import { plural } from '../../../ui/numbers.ts'
@@ -11,7 +12,7 @@ export interface WeekViewProps {
   week: Week
   utc: boolean
   nowMs: number
-  nameOf: (scheduleId: string) => string | null
+  nameOf: (scheduleId: ScheduleId) => string | null
   /** Runs are still on their way. */
   isReading: boolean
   openHourMs: number | null
@@ -125,7 +126,7 @@ interface HourButtonProps {
   label: string
   runs: readonly Run[]
   utc: boolean
-  nameOf: (scheduleId: string) => string | null
+  nameOf: (scheduleId: ScheduleId) => string | null
   isOpen: boolean
   onOpen: () => void
 }
@@ -155,7 +156,7 @@ function HourButton({ label, runs, utc, nameOf, isOpen, onOpen }: HourButtonProp
   )
 }
 
-export const byName = (rows: readonly OftenRow[], nameOf: (id: string) => string | null): OftenRow[] =>
+export const byName = (rows: readonly OftenRow[], nameOf: (id: ScheduleId) => string | null): OftenRow[] =>
   [...rows].sort((left, right) =>
     (nameOf(left.scheduleId) ?? '\uffff').localeCompare(nameOf(right.scheduleId) ?? '\uffff')
   )

@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
 import type { Firing } from '../../../../shared/contract/index.ts'
+import { aScheduleId } from '../../../../shared/testing/ids.ts'
 import { dateOf, daysOfWeek, layOutWeek, mergeRuns, OFTEN_FROM, type Run, weeksOn } from './week.ts'
 
 const NOW = Date.parse('2026-11-25T10:30:00Z')
@@ -8,7 +9,14 @@ const A = 'a'.repeat(32)
 const B = 'b'.repeat(32)
 
 const aFiring = (over: Partial<Firing>): Firing => ({
-  ...{ id: 1, scheduleId: A, nominalMs: NOW - 3_600_000, origin: 'tick', atMs: NOW - 3_600_000, state: 'fired' },
+  ...{
+    id: 1,
+    scheduleId: aScheduleId(A),
+    nominalMs: NOW - 3_600_000,
+    origin: 'tick',
+    atMs: NOW - 3_600_000,
+    state: 'fired'
+  },
   ...{ reason: 'on_time', text: '', count: 1, jobIds: [], outcome: 'succeeded', durationMs: 1000 },
   ...over
 })
@@ -37,7 +45,7 @@ it('every run is somewhere once: in its hour, or in the row of a schedule that r
   const days = daysOfWeek(undefined, NOW, true)
   const [fromMs, untilMs] = [days[0]!.startMs, days[6]!.endMs]
   const run = fc.record({
-    scheduleId: fc.constantFrom(A, B, 'c'.repeat(32)),
+    scheduleId: fc.constantFrom(...[A, B, 'c'.repeat(32)].map(aScheduleId)),
     atMs: fc.integer({ min: fromMs, max: untilMs - 1 })
   })
   fc.assert(
@@ -64,7 +72,7 @@ it('a schedule that runs often has a row, in which the worst of an hour is seen'
   const runs = Array.from(
     { length: OFTEN_FROM },
     (_, index): Run => ({
-      ...{ scheduleId: A, atMs: start + index * 60_000, count: 1, firing: null },
+      ...{ scheduleId: aScheduleId(A), atMs: start + index * 60_000, count: 1, firing: null },
       look: index === 3 ? 'missed' : 'succeeded'
     })
   )
@@ -76,10 +84,10 @@ it('a schedule that runs often has a row, in which the worst of an hour is seen'
 
 it('a moment that was decided is not shown as one to come; one that is late by its jitter still is', () => {
   const moments = [
-    { scheduleId: A, atMs: NOW - 30_000 },
-    { scheduleId: B, atMs: NOW - 600_000 },
-    { scheduleId: 'c'.repeat(32), atMs: NOW - 600_000 },
-    { scheduleId: A, atMs: NOW + 600_000 }
+    { scheduleId: aScheduleId(A), atMs: NOW - 30_000 },
+    { scheduleId: aScheduleId(B), atMs: NOW - 600_000 },
+    { scheduleId: aScheduleId('c'.repeat(32)), atMs: NOW - 600_000 },
+    { scheduleId: aScheduleId(A), atMs: NOW + 600_000 }
   ]
   const schedules = new Map([[B, { name: 'nightly', jitterSeconds: 900 }]])
   const runs = mergeRuns([aFiring({ nominalMs: NOW - 30_000 })], moments, schedules, NOW)
@@ -92,7 +100,7 @@ it('a moment that was decided is not shown as one to come; one that is late by i
 
 it('a run by hand stands where it was made, and hides no moment', () => {
   const manual = aFiring({ origin: 'manual', nominalMs: NOW + 600_000, atMs: NOW - 5_000, outcome: null })
-  const runs = mergeRuns([manual], [{ scheduleId: A, atMs: NOW + 600_000 }], new Map(), NOW)
+  const runs = mergeRuns([manual], [{ scheduleId: aScheduleId(A), atMs: NOW + 600_000 }], new Map(), NOW)
   expect(runs.map(({ atMs, look }) => [atMs - NOW, look])).toEqual([
     [-5_000, 'live'],
     [600_000, 'ahead']

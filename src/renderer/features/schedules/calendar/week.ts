@@ -1,9 +1,9 @@
-import type { Firing, Schedule } from '../../../../shared/contract/index.ts'
+import type { Firing, Schedule, ScheduleId } from '../../../../shared/contract/index.ts'
 import { lookOf, type RunLook } from '../run-outcome.ts'
 
 /** One run of a schedule in the week that is shown: one that has been decided, or one to come. */
 export interface Run {
-  readonly scheduleId: string
+  readonly scheduleId: ScheduleId
   readonly atMs: number
   readonly look: RunLook
   /** Missed moments in a row are one row of the history. */
@@ -29,7 +29,7 @@ export interface Week {
   readonly runCount: number
 }
 export interface OftenRow {
-  readonly scheduleId: string
+  readonly scheduleId: ScheduleId
   readonly count: number
   readonly days: readonly OftenDay[]
 }
@@ -72,7 +72,7 @@ export function dateOf(atMs: number, utc: boolean): string {
 /** What happened, and after it what is to come: a moment whose row has been written is not shown a second time. */
 export function mergeRuns(
   firings: readonly Firing[],
-  moments: readonly { scheduleId: string; atMs: number }[],
+  moments: readonly { scheduleId: ScheduleId; atMs: number }[],
   schedules: ReadonlyMap<string, Pick<Schedule, 'jitterSeconds' | 'name'>>,
   nowMs: number
 ): Run[] {
@@ -95,7 +95,7 @@ export function mergeRuns(
 /** Puts runs into days and hours; those of schedules that run often into rows of their own. */
 export function layOutWeek(runs: readonly Run[], days: readonly Day[], utc: boolean): Week {
   const hours = days.map(() => Array.from({ length: 24 }, (): Run[] => []))
-  const bySchedule = new Map<string, Run[][]>()
+  const bySchedule = new Map<ScheduleId, Run[][]>()
   const dayOf = (run: Run) => days.findIndex(({ startMs, endMs }) => run.atMs >= startMs && run.atMs < endMs)
   for (const run of runs) {
     const day = dayOf(run)

@@ -1,10 +1,11 @@
 import { expect, it } from 'vitest'
 import { type Chain, RunTemplate, SECRET_MASK } from '../../../../shared/contract/index.ts'
+import { aChainId, aProjectName } from '../../../../shared/testing/ids.ts'
 import { problemsOf } from '../../../ui/fields/form-of-schema.ts'
 import { newTemplate } from '../editor/schedule-form.ts'
 import { ChainForm, type ChainTexts, startChain } from './chain-form.ts'
 
-const template = { project: 'prices', spiders: ['otto'] }
+const template = { project: aProjectName('prices'), spiders: ['otto'] }
 const form = (over: object) => ({
   ...startChain(null),
   project: 'news',
@@ -38,7 +39,15 @@ it('takes what the previous job left, and no placeholder that does not exist', (
 it('gives back what it was opened with, its secrets untouched', () => {
   const run = RunTemplate.parse({ ...template, args: { token: SECRET_MASK }, secretNames: ['token'] })
   const chain: Chain = {
-    ...{ id: 'c'.repeat(32), name: 'a', enabled: false, project: 'news', spider: '*', on: 'ended', run },
+    ...{
+      id: aChainId('c'.repeat(32)),
+      name: 'a',
+      enabled: false,
+      project: aProjectName('news'),
+      spider: '*',
+      on: 'ended',
+      run
+    },
     ...{ firedCount: 3, lastFiredAtMs: 1, problem: null }
   }
   const { name, project, spider, on } = chain

@@ -1,11 +1,11 @@
 import { z } from 'zod'
-import type { Chain, ProjectName } from '../../../../shared/contract/index.ts'
+import type { Chain } from '../../../../shared/contract/index.ts'
 import { ChainSettings } from '../../../../shared/contract/index.ts'
 import { newTemplate, templateForm, templateOf, type TemplateTexts } from '../editor/schedule-form.ts'
 
 export interface ChainTexts {
   name: string
-  project: ProjectName
+  project: string
   /** `*` stands for all of the project. */
   spider: string
   on: Chain['on']
@@ -21,7 +21,7 @@ export function startChain(chain: Chain | null): ChainTexts {
 export const ChainForm: z.ZodType<Omit<ChainSettings, 'enabled'>, ChainTexts> = z
   .object({
     name: z.string().trim(),
-    project: z.string().trim().min(1, 'Enter a project, or * for any'),
+    project: z.string().trim().min(1, 'Enter a project, or * for any').pipe(ChainSettings.shape.project),
     spider: z.string().trim().min(1, 'Enter a spider, or * for any'),
     on: ChainSettings.shape.on,
     run: templateForm('chain')

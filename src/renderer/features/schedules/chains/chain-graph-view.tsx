@@ -1,3 +1,4 @@
+import type { ChainId } from '../../../../shared/contract/index.ts'
 import { IconAlertTriangleFilled } from '@tabler/icons-react'
 import {
   CHAIN_HEIGHT,
@@ -14,7 +15,7 @@ import classes from './chains.module.css'
 const MARGIN = 16
 
 /** Spiders as boxes, chains as buttons on the lines between them. Wide ones scroll. */
-export function ChainGraph({ graph, onOpen }: { graph: Graph; onOpen: (chainId: string) => void }) {
+export function ChainGraph({ graph, onOpen }: { graph: Graph; onOpen: (chainId: ChainId) => void }) {
   const spiders = new Map(graph.spiders.map((each) => [each.key, each]))
   const spiderOf = (key: string) => spiders.get(key) as GraphSpider
   const width = graph.width + 2 * MARGIN

@@ -1,13 +1,21 @@
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
 import { type Chain, RunTemplate } from '../../../../shared/contract/index.ts'
+import { aChainId, aProjectName } from '../../../../shared/testing/ids.ts'
 import { CHAIN_HEIGHT, layOutChains, SPIDER_HEIGHT, SPIDER_WIDTH } from './chain-graph.ts'
 
 let number = 1
 function aChain(from: string, to: string[], over: Partial<Chain> = {}): Chain {
   const [project, spider] = from.split('/') as [string, string]
   return {
-    ...{ id: String(number++).padStart(32, '0'), name: from, enabled: true, project, spider, on: 'succeeded' },
+    ...{
+      id: aChainId(String(number++).padStart(32, '0')),
+      name: from,
+      enabled: true,
+      project: aProjectName(project),
+      spider,
+      on: 'succeeded'
+    },
     run: RunTemplate.parse({ project: to[0]?.split('/')[0], spiders: to.map((each) => each.split('/')[1]) }),
     ...{ firedCount: 0, lastFiredAtMs: null, problem: null },
     ...over

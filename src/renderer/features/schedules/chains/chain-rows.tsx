@@ -2,7 +2,7 @@ import { ActionIcon, Button, Switch, Tooltip } from '@mantine/core'
 import { IconAlertTriangle, IconTrash } from '@tabler/icons-react'
 import { useMutation } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
-import { type Chain, ChainSettings } from '../../../../shared/contract/index.ts'
+import { type Chain, type ChainId, ChainSettings } from '../../../../shared/contract/index.ts'
 import { useApi } from '../../../api/api.tsx'
 import { notifyError, notifyUndo } from '../../../ui/notify.tsx'
 import { formatCount } from '../../../ui/numbers.ts'
@@ -11,7 +11,7 @@ import { whatWords } from '../schedule-words.ts'
 import { ENDINGS, spiderWords } from './chain-words.tsx'
 import classes from './chains.module.css'
 
-export function ChainRows({ chains, onEdit }: { chains: readonly Chain[]; onEdit: (id: string) => void }) {
+export function ChainRows({ chains, onEdit }: { chains: readonly Chain[]; onEdit: (id: ChainId) => void }) {
   return (
     <ul className={classes.rows}>
       {chains.map((chain) => (

@@ -2,7 +2,7 @@ import { Button, SegmentedControl } from '@mantine/core'
 import { keepPreviousData, useInfiniteQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { useState } from 'react'
-import type { Firing } from '../../../../shared/contract/index.ts'
+import type { Firing, ScheduleId } from '../../../../shared/contract/index.ts'
 import { formatRuntime } from '../../../../shared/time.ts'
 import { useApi } from '../../../api/api.tsx'
 import { optionsOf } from '../../../ui/fields/options.ts'
@@ -26,7 +26,7 @@ const REASON_WORDS: Partial<Record<Firing['reason'], string>> = {
 }
 
 /** Every moment of a schedule, newest first, with what became of it; what was not run says why. */
-export function FiringList({ scheduleId, zone }: { scheduleId: string; zone: string }) {
+export function FiringList({ scheduleId, zone }: { scheduleId: ScheduleId; zone: string }) {
   const { query } = useApi()
   const [shown, setShown] = useState<keyof typeof SHOWN>('all')
   const firings = useInfiniteQuery(

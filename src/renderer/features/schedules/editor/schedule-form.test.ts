@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { RunTemplate, ScheduleSettings, SECRET_MASK } from '../../../../shared/contract/index.ts'
+import { aProjectName } from '../../../../shared/testing/ids.ts'
 import { newRow } from '../../../ui/fields/value-rows.ts'
 import { problemsOf } from '../../../ui/fields/form-of-schema.ts'
 import {
@@ -72,7 +73,7 @@ describe('the form of a schedule', () => {
       ['jobs.0.project', 'Choose a project'],
       ['jobs.0.spiders', 'Choose at least one spider']
     ])
-    const whole = { ...form, name: 'n', jobs: [newTemplate({ project: 'shop', spiders: ['prices'] })] }
+    const whole = { ...form, name: 'n', jobs: [newTemplate({ project: aProjectName('shop'), spiders: ['prices'] })] }
     const [rule] = form.rules
     expect(problem(whole)).toEqual([])
     expect(problem({ ...whole, jitterSeconds: 'soon' })).toEqual([['jitterSeconds', 'Not understood. Example: 30 min']])
@@ -93,7 +94,7 @@ describe('the form of a schedule', () => {
   })
 
   it('refuses a placeholder that does not exist, in arguments, sets and matrix alike', () => {
-    const texts = newTemplate({ project: 'shop', spiders: ['prices'] })
+    const texts = newTemplate({ project: aProjectName('shop'), spiders: ['prices'] })
     const wrong = (patch: Partial<TemplateTexts>) => [
       ...problemsOf(templateForm('schedule').safeParse({ ...texts, ...patch }))
     ]
@@ -111,7 +112,7 @@ describe('the form of a schedule', () => {
   })
 
   it('has a template that the contract takes', () => {
-    const read = templateForm('schedule').parse(newTemplate({ project: 'shop', spiders: ['prices'] }))
+    const read = templateForm('schedule').parse(newTemplate({ project: aProjectName('shop'), spiders: ['prices'] }))
     expect(RunTemplate.parse(read)).toEqual(read)
   })
 })

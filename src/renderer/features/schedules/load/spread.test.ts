@@ -1,3 +1,4 @@
+import { aScheduleId } from '../../../../shared/testing/ids.ts'
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
 import { occurrencesOf } from '../../../../shared/calendar/index.ts'
@@ -10,7 +11,7 @@ const AT = Date.parse('2026-11-24T03:00:00Z')
 const DAY_MS = 86_400_000
 
 function scheduleAt(name: string, expression: string, over: Partial<ScheduleSettings> = {}): Schedule {
-  return aSchedule({ name, id: name.padEnd(32, '0'), rules: [{ kind: 'cron', expression }], ...over })
+  return aSchedule({ name, id: aScheduleId(name.padEnd(32, '0')), rules: [{ kind: 'cron', expression }], ...over })
 }
 
 const cron = (expression: string) => ({ kind: 'cron' as const, expression })
