@@ -1,6 +1,7 @@
 import { expectTypeOf, test } from 'vitest'
 import type {
   Attempt,
+  AttemptNumber,
   Job,
   JobId,
   NodeId,
@@ -12,9 +13,14 @@ import type {
 import type { StoredNode } from './records.ts'
 import type { Store } from './store.ts'
 
-test('no id or name can stand where another is meant, and no plain text where a sealed one is', () => {
+test('no id or name can stand where another is meant, and no plain text where one of them or a sealed one is', () => {
   expectTypeOf<JobId>().not.toExtend<NodeId>()
   expectTypeOf<ProjectName>().not.toExtend<VersionName>()
+  expectTypeOf<string>().not.toExtend<JobId>()
+  expectTypeOf<string>().not.toExtend<NodeId>()
+  expectTypeOf<string>().not.toExtend<ProjectName>()
+  expectTypeOf<string>().not.toExtend<VersionName>()
+  expectTypeOf<number>().not.toExtend<AttemptNumber>()
   expectTypeOf<string>().not.toExtend<SealedText>()
   expectTypeOf<Parameters<Store['deleteVersion']>>().toEqualTypeOf<[ProjectName, VersionName]>()
 })
