@@ -25,7 +25,7 @@ interface ConfirmDialogProps {
   onClose: () => void
 }
 
-/** Asks before what cannot be undone (ux.md, principle 4). */
+/** Asks before what cannot be undone. */
 export function ConfirmDialog(props: ConfirmDialogProps) {
   const { title, children, act, onAct, isActing, error = null, keep = 'Cancel', instead, onClose } = props
   return (
