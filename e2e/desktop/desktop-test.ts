@@ -73,6 +73,8 @@ export const sharedTest = test.extend({
   },
   window: async ({ desktop }, use) => {
     const window = await desktop.window()
+    // An earlier test may have ended in a dialog.
+    if ((await window.getByRole('dialog').count()) > 0) await window.reload()
     await openScreen(window, 'Overview')
     await use(window)
   }

@@ -5,11 +5,13 @@ import classes from './form-failure.module.css'
 export function FormFailure({ error }: { error: unknown }) {
   if (error === null) return null
   const { code, title, text } = explainError(error)
+  // "Not of the form that it takes" tells nothing to who filled in a form: the text names the field.
+  const isOfField = code === 'BAD_INPUT'
   return (
     <div className={classes.failure} role="alert" ref={bringIntoSight}>
-      {/* "Not of the form that it takes" tells nothing to who filled in a form: the text names the field. */}
-      {code !== 'BAD_INPUT' && <strong>{title}</strong>}
+      {!isOfField && <strong>{title}</strong>}
       <p>{text}</p>
+      {!isOfField && code !== null && <span className="faint mono">{code}</span>}
     </div>
   )
 }
