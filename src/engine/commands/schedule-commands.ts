@@ -215,7 +215,7 @@ export class ScheduleCommands {
       if (revision !== undefined && revision !== before.revision) {
         throw new ScrapdeckError(
           'CHANGED_MEANWHILE',
-          `The schedule ${before.settings.name} was changed since you read it, and nothing was written. Look at it as it is now, and make your change anew`
+          `The schedule ${before.settings.name} was changed since you read it, and nothing was written. Look at it as it is now, and make your change again`
         )
       }
       const changed = { ...(await change(before)), revision: before.revision + 1, changedAtMs: clock.nowMs() }

@@ -184,7 +184,7 @@ export class LiveAttempts {
     return begun
   }
 
-  /** An ended attempt goes on: its node has it after all. null: its job has begun anew meanwhile, or ended. */
+  /** An ended attempt goes on: its node has it after all. null: its job has started again meanwhile, or ended. */
   async revive(
     attempt: Attempt,
     job: OfJob,

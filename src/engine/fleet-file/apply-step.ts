@@ -44,7 +44,7 @@ const DOERS = {
       return mode === 'active' ? added : nodes.setMode(added.stored.id, mode)
     }
     const { kind: _kind, mode: modeBefore, ...was } = before!
-    // Only what differs: a connection that is named anew is made anew.
+    // Only what differs: a connection that is renamed is created again.
     const changed = Object.fromEntries(
       Object.entries(wanted).filter(
         ([name, value]) => value !== undefined && !isDeepStrictEqual(value, was[name as keyof typeof was] ?? null)

@@ -191,7 +191,7 @@ describe('a change of an attempt', () => {
 
 test.each([
   ['goes on', {}, false, true],
-  ['does not go on once its job has begun anew', { attemptCount: 2 }, false, false],
+  ['does not go on once its job has started again', { attemptCount: 2 }, false, false],
   ['does not go on once its job has ended', { state: 'ended' as const }, false, false],
   ['does not go on when its job is to be cancelled', { cancelAskedAtMs: 5 }, false, false],
   ['does not go on while another run of its overlap key is live', {}, true, false]

@@ -42,7 +42,7 @@ const ENDS_OR_GOES_BACK: JobRule = { from: ['starting', 'running'], to: ['ended'
  *   sending, uncertain  --absent-->            ended
  *   uncertain           --taken_back-->        ended
  *   any live state      --ended, given_up-->   ended
- *   ended               --found_again-->       accepted, running, finishing: while its job waits, not begun anew
+ *   ended               --found_again-->       accepted, running, finishing: while its job waits, not started again
  *
  * The state stays with `cancel_asked`, `cancel_sent`, `limit_hit` and `seen_again`.
  */

@@ -111,7 +111,7 @@ describe('plugins', () => {
       'died: late'
     ],
     ['memory without end', 'const all = []; for (;;) all.push(new Array(1e5).fill({}).map(() => ({})))', 'plugin p0']
-  ])('%s ends its thread and nothing else; it begins anew', async (_what, body, words) => {
+  ])('%s ends its thread and nothing else; it starts again', async (_what, body, words) => {
     const timeoutMs = words === 'plugin p0' ? 20_000 : words.startsWith('took') ? 300 : 5_000
     const [bad, good] = [
       await write('bad', `export default () => ({ jobEnded() { ${body} }, jobStarted() {}, beforeDispatch() {} })`),

@@ -271,7 +271,7 @@ export class Projects {
     for (const { version } of versions) await this.deleteVersion(project, version)
   }
 
-  /** By version. Asked for with every change of a problem: made anew only when the versions are others. */
+  /** By version. Asked for with every change of a problem: made again only when the versions are others. */
   #warningsOf(project: ProjectName): ReadonlyMap<string, string> {
     const versions = this.catalog.ascending(project)
     const known = this.#warnings.get(versions)

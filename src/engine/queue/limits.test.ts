@@ -62,7 +62,7 @@ describe('limits on what is live', () => {
     )
   })
 
-  it('counts are the same whether they were kept in step or made anew', () => {
+  it('counts are the same whether they were kept in step or made again', () => {
     const attempts = fc.array(
       fc.record({
         project: fc.constantFrom(...['shop', 'news'].map(aProjectName)),

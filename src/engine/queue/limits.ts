@@ -1,7 +1,7 @@
 import type { LimitRule, NodeId, ProjectName } from '../../shared/contract/index.ts'
 import { matchesGlob } from '../../shared/glob.ts'
 
-/** Of each spider that was asked about, which rules hold for it; begun anew when it has grown so large. */
+/** Of each spider that was asked about, which rules hold for it; started again when it has grown so large. */
 const REMEMBERED_MAX = 20_000
 
 /** A rule and the live attempts that count against it, by node. */

@@ -21,7 +21,7 @@ describe('a firing that is made ahead of its time', () => {
     expect(job).toMatchObject({ nominalMs: START_MS + HOUR_MS, queuedAtMs: START_MS + HOUR_MS })
   })
 
-  it('is made anew where the schedule was changed meanwhile', async ({ world }) => {
+  it('is made again where the schedule was changed meanwhile', async ({ world }) => {
     const id = await world.add({ rules: every(3_600) })
     await world.clock.advanceBy(HOUR_MS - SHORTLY_MS)
     await world.change(id, (before) => {

@@ -4,7 +4,7 @@ import { dueAt, type DecidedFirings, type ScheduleState } from './schedule-state
 
 /** So long before their time firings are made, so that a thousand of one second only have to be written then. */
 export const AHEAD_MS = 250
-/** A firing that was made ahead is on time, and says so; what is noticed later than this is gone over anew. */
+/** A firing that was made ahead is on time, and says so; what is noticed later than this is gone over again. */
 const TAKEN_LATE_MAX_MS = 1_000
 
 type Live = Pick<LiveJobs, 'hasAny'>

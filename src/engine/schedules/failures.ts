@@ -10,7 +10,7 @@ const LIVE_PASSED_OVER = 50
 /** How many of its firings failed in a row. Mostly the newest one tells it: more are read only where they failed. */
 export async function readFailures(store: FiringReader, stored: StoredSchedule): Promise<number> {
   const wanted = stored.settings.pauseAfterFailures ?? FAILURES_SHOWN
-  // Whoever changes or resumes a schedule begins anew.
+  // Whoever changes or resumes a schedule starts again.
   const filter = { scheduleId: stored.id, states: ['fired' as const, 'failed' as const], sinceChange: true }
   const firings: StoredFiring[] = []
   for (let limit = FIRINGS_READ_FIRST; ; limit *= 4) {

@@ -290,7 +290,7 @@ describe('a schedule that ends', () => {
     expect((await world.store.getSchedules([aScheduleId(id)]))[0]).toMatchObject({ paused: true, pausedBy: 'end' })
   })
 
-  it('is paused when it failed so often in a row, and begins anew when it is resumed', async ({ world }) => {
+  it('is paused when it failed so often in a row, and starts again when it is resumed', async ({ world }) => {
     const id = await world.add({ rules: every(3_600), pauseAfterFailures: 2 })
     const runs = async (...results: ('succeeded' | 'failed')[]) => {
       for (const result of results) {

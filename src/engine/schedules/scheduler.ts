@@ -430,7 +430,7 @@ export class Scheduler {
   async #countFailuresOf(scheduleId: ScheduleId): Promise<void> {
     const { store } = this.#parts
     const state = this.#states.get(scheduleId)
-    // A pause keeps the count that led to it; whoever ends it begins anew.
+    // A pause keeps the count that led to it; whoever ends it starts again.
     if (state === undefined || state.stored.paused) return
     const { pauseAfterFailures } = state.stored.settings
     const failures = await readFailures(store, state.stored)

@@ -147,7 +147,7 @@ export class ScrapydJobLists {
     const { described } = this.#finished
     return described.then((finished) => {
       if (this.#clock.monotonicMs() - finished.seenAtMs < FILES_SEEN_FOR_MS) return finished
-      // Of many that find it old at once, the first looks anew for all.
+      // Of many that find it old at once, the first looks again for all.
       if (this.#finished?.described === described) this.#finished = null
       return this.#describeFinished(runs)
     })

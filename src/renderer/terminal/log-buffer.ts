@@ -49,7 +49,7 @@ export class LogBuffer {
     return this.#nextOffset
   }
 
-  /** The last few lines of room are not worth writing the whole terminal anew. */
+  /** The last few lines of room are not worth writing the whole terminal again. */
   get isFull(): boolean {
     return this.lineRoom < this.#maxLines / 50 || this.lineRoom === 0
   }

@@ -24,7 +24,7 @@ import classes from './log-terminal.module.css'
 import { EMPTY_LOG, type LogSnapshot, LogView } from './log-view.ts'
 
 export interface LogTerminalProps {
-  /** The whole client: its parts are proxies, made anew at each look, and nothing to hold on to. */
+  /** The whole client: its parts are proxies, made again at each look, and nothing to hold on to. */
   client: { readonly logs: LogsClient }
   jobId: JobId
   /** The newest attempt when left out. */

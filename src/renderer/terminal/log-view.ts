@@ -284,7 +284,7 @@ export class LogView {
     const newLineCount = this.#now.newLineCount + (this.#now.isFollowing ? 0 : added.length)
     this.#change({ sizeBytes: chunk.sizeBytes, newLineCount })
     if (startsOver) return this.#rewrite()
-    // While the lines are written anew, these are among them.
+    // While the lines are written again, these are among them.
     if (added.length > 0 && !this.#isRewriting) await this.#writeLines(added)
   }
 
@@ -317,7 +317,7 @@ export class LogView {
     }
     this.#isRewriting = false
     if (this.#now.isFollowing) this.#terminal.scrollToBottom()
-    // Written anew, the terminal stands at its end, wherever the reader was.
+    // Written again, the terminal stands at its end, wherever the reader was.
     this.#onScroll()
     this.#change({})
   }

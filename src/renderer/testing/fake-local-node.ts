@@ -59,7 +59,7 @@ export function fakeEnvironments(nowMs: number): Environment[] {
       version: null,
       scrapyVersion: null,
       projects: [aProjectName('maps')],
-      start: { mode: 'cold', text: 'The environment could not be made.' },
+      start: { mode: 'cold', text: 'The environment could not be created.' },
       problem: 'pip found no version of shapely==2.9 for Python 3.13. Correct the requirements of maps and save them.',
       progress: null,
       hasLog: true,

@@ -82,7 +82,7 @@ function BuildLog({ environment }: { environment: Environment }) {
 
 const TEXT_MAX = 2_000_000
 
-/** The log from its start as it grows; begun anew when the environment is built again. */
+/** The log from its start as it grows; started again when the environment is built again. */
 function useBuildLog({ id, state }: Environment) {
   const { client } = useApi()
   const [round, setRound] = useState(0)

@@ -63,7 +63,7 @@ describe('lines of a log', () => {
     )
   })
 
-  it('begin anew where the log did, end without a line end, and do not grow without bounds', () => {
+  it('start again where the log did, end without a line end, and do not grow without bounds', () => {
     const read = createLineReader()
     const piece = (offset: number, text: string, complete = false) => ({
       ...{ offset, text, complete, sizeBytes: 9e6, nextOffset: offset + text.length }

@@ -23,7 +23,7 @@ export function createLineReader(): (chunk: LogChunk) => LogLine[] {
   let head: Pick<LogLine, 'time' | 'level' | 'logger'> = { time: null, level: null, logger: null }
 
   return (chunk) => {
-    // The log began anew, or a piece is missing: what was begun is no part of this.
+    // The log began again, or a piece is missing: what was begun is no part of this.
     if (expected !== null && chunk.offset !== expected) pending = ''
     expected = chunk.nextOffset
     // Bytes that are no UTF-8 were replaced, so that the text does not tell its length: then lines begin again at the

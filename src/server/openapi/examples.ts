@@ -412,7 +412,7 @@ export const EXAMPLES: ExamplesOf<InferContractRouterInputs<Contract>, InferCont
       input: { id: 'main' },
       output: { text: 'Collecting scrapy\n' }
     },
-    rebuild: { summary: 'Make it anew', input: { id: 'main' }, output: environment },
+    rebuild: { summary: 'Rebuild it', input: { id: 'main' }, output: environment },
     remove: {
       summary: 'Delete one that no project uses',
       input: { id: 'r-2f4d608a' },

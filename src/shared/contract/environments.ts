@@ -38,7 +38,7 @@ export const environmentsContract = {
     .route({ method: 'GET', path: '/environments/{id}/log' })
     .input(ById)
     .output(eventIterator(z.object({ text: z.string() }))),
-  /** Makes it anew from the same requirements. Runs that use it go on. */
+  /** Rebuilds it from the same requirements. Runs that use it continue. */
   rebuild: write('deployer')
     .route({ method: 'POST', path: '/environments/{id}/rebuild' })
     .input(ById)

@@ -40,7 +40,7 @@ export interface PlacementSummary {
   firstUnavailable: PlaceableNode | null
 }
 
-/** Of placements that are asked about; begun anew when there are so many. */
+/** Of placements that are asked about; started again when there are so many. */
 const SUMMARIES_MAX = 20_000
 
 /** How many jobs a node may be given now (I3). */

@@ -127,7 +127,7 @@ describe('absence', () => {
     expect(follow({ ...takenOver, state: 'running' }, [1_000, 6_001])).toEqual([null, 'missing'])
   })
 
-  it('begins anew when the job was seen again', () => {
+  it('starts again when the job was seen again', () => {
     const absentSoFar = reconcile([anAttempt()], aSnapshot({ begunAtMs: 1_000 }), OPTIONS).absences
     expect(absentSoFar.has('job/1')).toBe(true)
     const lists = aSnapshot({ begunAtMs: 5_000, pending: [aSeenJob()] })

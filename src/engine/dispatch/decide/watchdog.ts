@@ -3,7 +3,7 @@ const PATIENCE_MS = 15_000
 const PATIENCE_MAX_MS = 300_000
 const PROBATION_FIRST_MS = 30_000
 const PROBATION_MAX_MS = 600_000
-/** Between two looks further apart than this, anything may have happened: patience begins anew. */
+/** Between two looks further apart than this, anything may have happened: patience starts again. */
 const LISTS_GAP_MAX_MS = 30_000
 
 /** What one look at a node's lists showed. */

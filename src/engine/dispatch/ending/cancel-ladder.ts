@@ -118,7 +118,7 @@ export class CancelLadder {
     }
   }
 
-  /** It has ended: an attempt of the same name that is found again climbs anew. */
+  /** It has ended: an attempt of the same name that is found again climbs again. */
   forget(one: LiveAttempt): void {
     this.#climbing.get(one.key)?.timer?.cancel()
     this.#climbing.delete(one.key)

@@ -34,7 +34,7 @@ export class TimeLimits {
     // A last snapshot may still come in when all else has stopped.
     if (this.#stopped || one.startedAtMs === null || this.#timers.has(one.key)) return
     if (this.#context.fleet.get(one.nodeId)?.client.traits.holdsLimits) return
-    // A node that forgets what it runs makes it run anew to us: its limit was hit all the same, and the ladder climbs.
+    // A node that forgets what it runs makes it run again to us: its limit was hit all the same, and the ladder climbs.
     if (one.limitHit !== null) return
     const limits = effectiveLimits(projects.settingsOf(one.project).limits, one.limits)
     const seconds = limits?.wallSeconds

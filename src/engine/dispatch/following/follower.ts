@@ -67,7 +67,7 @@ export class Follower {
     this.#context = context
     this.#parts = parts
     context.live.events.on('moved', ({ one, to }) => {
-      // What is being taken back is looked for anew, and what has ended is looked for no more.
+      // What is being taken back is looked for again, and what has ended is looked for no more.
       if (to === 'uncertain' || to === 'finishing') this.#absences.delete(one.key)
     })
     context.live.events.on('ended', ({ one }) => this.#absences.delete(one.key))
@@ -302,7 +302,7 @@ export class Follower {
     if (orphan === undefined || sizeBytes !== orphan.sizeBytes) {
       this.#orphans.set(one, { sizeBytes, silentSinceMs: nowMs })
       if (orphan !== undefined) return
-      // An earlier engine may have recorded it already (I4): only how long the log stands still begins anew.
+      // An earlier engine may have recorded it already (I4): only how long the log stands still starts again.
       const timeline = await store.listTimeline(one.jobId)
       if (timeline.some(({ kind, attemptNumber }) => kind === 'vanished' && attemptNumber === one.number)) return
       await live.move(one, {

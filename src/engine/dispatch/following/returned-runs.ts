@@ -136,7 +136,7 @@ export class ReturnedRuns {
     this.#stopping.set(id, ofNode.set(`${attempt.jobId}/${attempt.number}`, { attempt, step: 0, dueAtMs: 0 }))
   }
 
-  /** The job has not begun anew: the run that was given up is its run again. False: it has, or has ended. */
+  /** The job has not started again: the run that was given up is its run again. False: it has, or has ended. */
   async #goOn(node: FleetNode, { attempt, job: seen, list }: Seen, job: StoredJob): Promise<boolean> {
     if (job.state !== 'queued' || job.attemptCount !== attempt.number || job.cancelAskedAtMs !== null) return false
     const one = await this.#context.live.revive(attempt, job, {

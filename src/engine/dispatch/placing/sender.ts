@@ -285,7 +285,7 @@ class UnreadableSecret extends Error {
 
   constructor(names: string[], options: { cause: unknown }) {
     super(
-      `a secret value (${names.join(', ')}) cannot be read with the key that this Scrapdeck has now, so nothing was sent. Run the job again and enter its secret values anew`,
+      `a secret value (${names.join(', ')}) cannot be read with the key that this Scrapdeck has now, so nothing was sent. Run the job again and enter its secret values again`,
       options
     )
     this.names = names

@@ -268,7 +268,7 @@ test('a venv module that is missing is told with the way to get it', async () =>
   expect((await untilState(environments, 'failed')).problem).toContain('apt install python3-venv')
 })
 
-test('it is made anew beside the one that serves, which serves on when that fails', async () => {
+test('it is made again beside the one that serves, which serves on when that fails', async () => {
   await using t = await aRoom({
     pip: '[ ! -e AT/wait ] || until [ -e AT/go ]; do sleep 0.01; done; [ ! -e AT/broken ]'
   })

@@ -56,7 +56,7 @@ const PIP_WORDS =
   /^\s*((?:Collecting|Downloading|Using cached|Building|Preparing|Installing|Successfully).*?)(?: \(from .*)?$/
 
 /**
- * A virtual environment that we build, and may build anew while spiders run in the one before. Its directory:
+ * A virtual environment that we build, and may build again while spiders run in the one before. Its directory:
  *
  *   requirements.txt   what is installed
  *   build.log          what the last build said

@@ -27,7 +27,7 @@ export class NamedInterpreters {
     return this.#byId.get(interpreterId(command)) ?? this.check(command)
   }
 
-  /** Checks it anew, whatever was found before. */
+  /** Checks it again, whatever was found before. */
   check(command: string): Interpreter {
     const { directory, clock, onChange } = this.#options
     const check = checkPython(absoluteUnlessBare(command), { directory, clock })

@@ -141,7 +141,7 @@ test('an environment that fails or is given up leaves nothing behind but its log
   expect((await readdir(t.at('data/environments/main'))).sort()).toEqual(left)
 })
 
-test('a Python that is ready goes on serving while its environment is made anew, and when that fails', async () => {
+test('a Python that is ready goes on serving while its environment is made again, and when that fails', async () => {
   await using t = await aRoom()
   const pip = `echo Collecting Scrapy; [ ! -e ${t.at('broken')} ]`
   const environment = t.open([await writeFakePython(t.at('bare'), '3.11.4', null, { pip })])

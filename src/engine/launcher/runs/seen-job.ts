@@ -15,7 +15,7 @@ export function toSeenJob(run: Run, watch: Pick<RunWatch, 'endOf'>): SeenJob {
 }
 
 type Times = Pick<SeenJob, 'startTime' | 'endTime'>
-/** Up to a thousand ended runs are in each snapshot: formatting their times anew took 9 ms each time. */
+/** Up to a thousand ended runs are in each snapshot: formatting their times again took 9 ms each time. */
 const timesOfEnded = new WeakMap<Run, Times>()
 
 function timesOf(run: Run): Times {

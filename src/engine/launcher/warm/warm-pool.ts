@@ -270,7 +270,7 @@ export class WarmPool {
   #replace(parent: Parent, reason: string): void {
     const place = this.#placeOf(parent.python)
     if (place.parent !== parent) return
-    this.#logger.info({ python: parent.python, reason }, 'Scrapy is loaded anew')
+    this.#logger.info({ python: parent.python, reason }, 'Scrapy is loaded again')
     place.parent = null
     this.#end(parent, reason)
     this.prepare(parent.python)

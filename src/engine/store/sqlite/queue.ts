@@ -84,7 +84,7 @@ export function createQueue({ database, changes, timeline, counters, holds, chai
     return free
   }
 
-  /** The job is queued again, with its hold found anew; false where it must stay cancelled. */
+  /** The job is queued again, with its hold found again; false where it must stay cancelled. */
   function restoreOne(id: JobId, isAsked: boolean, nowMs: number): boolean {
     const row = cancelled.get(id)
     if (row === undefined || row.state !== 'ended') return false

@@ -175,13 +175,13 @@ export function createSchedules({ database, changes, enqueue, outbox }: Dependen
       if (there === undefined && schedule.revision !== 1) {
         throw new ScrapdeckError(
           'SCHEDULE_NOT_FOUND',
-          `The schedule ${settings.name} was removed meanwhile. Create it anew`
+          `The schedule ${settings.name} was removed meanwhile. Create it again`
         )
       }
       if (schedule.revision !== (there ?? 0) + 1) {
         throw new ScrapdeckError(
           'CHANGED_MEANWHILE',
-          `The schedule ${settings.name} was changed meanwhile, and nothing was written. Look at it as it is now, and change it anew`
+          `The schedule ${settings.name} was changed meanwhile, and nothing was written. Look at it as it is now, and change it again`
         )
       }
       const row = {

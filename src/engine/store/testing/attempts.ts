@@ -191,7 +191,7 @@ export function describeAttempts(story: Story): void {
     })
 
     test.each([
-      ['has begun anew', async (job: NewJob) => void (await begin(job, { number: anAttemptNumber(2) }))],
+      ['has started again', async (job: NewJob) => void (await begin(job, { number: anAttemptNumber(2) }))],
       ['was cancelled in the queue', async (job: NewJob) => void (await story.store.cancelQueued([job.id], entry()))]
     ])('an attempt is not found again when its job %s', async (_case, prepare) => {
       const job = await enqueue()

@@ -45,7 +45,7 @@ export function describeOrder(story: Story): void {
       expect(await order()).toEqual([first, ...others, second])
     })
 
-    test('where ranks had to be given out anew, listeners hear of every lane of that priority', async () => {
+    test('where ranks had to be given out again, listeners hear of every lane of that priority', async () => {
       const jobs = Array.from({ length: 60 }, () => aNewJob())
       const other = aNewJob({ project: 'other' })
       await story.store.enqueueJobs([...jobs, other])
@@ -61,7 +61,7 @@ export function describeOrder(story: Story): void {
       expect([...heard]).toContain(lane)
     })
 
-    test('a queued job is placed anew and stands in another lane', async () => {
+    test('a queued job is placed again and stands in another lane', async () => {
       const job = await enqueue()
       const placement = { nodeId: aNodeId('node-7'), tags: ['eu|us'] }
       expect(await story.store.placeQueued([job.id], placement, entry())).toEqual([job.id])

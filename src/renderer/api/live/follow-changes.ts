@@ -4,7 +4,7 @@
  *   connecting ──first batch──▶ live ──stream ends or breaks──▶ reconnecting ──first batch──▶ live
  *
  * What must stay true: after a drop the stream goes on at the cursor of the last batch received, so nothing is lost
- * and nothing is sent whole again; a fresh or expired cursor makes everything cached be fetched anew; a fetch that was
+ * and nothing is sent whole again; a fresh or expired cursor makes everything cached be fetched again; a fetch that was
  * under way while changes came in does not undo them.
  */
 import { matchQuery, type Query, type QueryClient } from '@tanstack/react-query'

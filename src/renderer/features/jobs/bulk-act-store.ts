@@ -52,7 +52,7 @@ export function dropBulkAct(id: string): void {
 
 let last: { key: string; asked: ReadonlyMap<string, string> } = { key: '', asked: new Map() }
 
-/** The rows are told anew only when an act begins or is answered, not with each count. */
+/** The rows are told again only when an act begins or is answered, not with each count. */
 function withAsked(acts: ReadonlyMap<string, BulkAct>): BulkActs {
   const unanswered = [...acts.values()].filter(({ state }) => state === 'asked')
   const key = unanswered.map(({ id }) => id).join()

@@ -116,7 +116,7 @@ export function toggleFacet(search: FilterSearch, key: 'status' | 'project' | 'n
   return { ...search, status: next.length > 0 ? next : undefined }
 }
 
-/** What the engine is asked for. `nowMs` should change seldom: the list is fetched anew when it does. */
+/** What the engine is asked for. `nowMs` should change seldom: the list is fetched again when it does. */
 export function filterOfSearch(
   { status, project, spider, node, schedule, text, sinceHours }: FilterSearch,
   nowMs: number

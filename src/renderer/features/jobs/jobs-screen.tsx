@@ -62,7 +62,7 @@ export function JobsScreen() {
     ...api.query.schedules.list.queryOptions({ input: { limit: 500 } }),
     enabled: search.schedule !== undefined
   })
-  // Nodes change every second, their names hardly ever: only those may draw every row anew.
+  // Nodes change every second, their names hardly ever: only those may draw every row again.
   const namesText = JSON.stringify(nodes?.map(({ id, name }) => [id, name]) ?? [])
   const nodeNames = useMemo(() => new Map<string, string>(JSON.parse(namesText) as [string, string][]), [namesText])
   const nodeName = useCallback((id: string) => nodeNames.get(id) ?? id, [nodeNames])

@@ -8,7 +8,7 @@ import type { Away, AwayOf } from './job-columns.tsx'
  * says so before its jobs do; else from the job.
  */
 export function useAway(nodes: readonly Node[] | undefined): AwayOf {
-  // Nodes change every second, who is away hardly ever: only that may draw every row anew.
+  // Nodes change every second, who is away hardly ever: only that may draw every row again.
   const awayText = JSON.stringify(nodes?.filter(isAway).map(awayEntry) ?? [])
   const hasNodes = nodes !== undefined
   return useMemo(() => {

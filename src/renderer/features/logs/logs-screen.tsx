@@ -17,7 +17,7 @@ import { closeTab, openTab, tabsOf } from './log-tabs.ts'
 
 const route = getRouteApi('/logs')
 
-/** Logs that were in front lately stay alive behind it, with their place; older ones are opened anew. */
+/** Logs that were in front lately stay alive behind it, with their place; older ones are opened again. */
 const MOST_ALIVE = 4
 
 /** Live logs in tabs; which are open stands in the address. */

@@ -8,7 +8,7 @@ interface Picture {
   widthPx: number
   heightPx: number
   scrollPx: number
-  /** Light or dark: the colours are read anew when it changes. */
+  /** Light or dark: the colours are read again when it changes. */
   scheme: string
 }
 

@@ -36,7 +36,7 @@ export interface FormState {
 export interface FormOf<Values, Output> extends Fields<Values>, FormState {
   /** What would be saved now; null while something is wrong. */
   readonly output: Output | null
-  /** Begins anew from here: what was typed is given up, or was saved. */
+  /** Begins again from here: what was typed is given up, or was saved. */
   restart(values: Values): void
 }
 

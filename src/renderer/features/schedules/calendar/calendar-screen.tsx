@@ -29,7 +29,7 @@ export function CalendarScreen() {
   const navigate = useNavigate({ from: '/schedules/calendar' })
   const isNarrow = useMediaQuery('(max-width: 760px)', window.innerWidth <= 760, { getInitialValueInEffect: false })
   const utc = search.utc === true
-  // Minutes are enough for the line of the present; each second would lay out the week anew.
+  // Minutes are enough for the line of the present; each second would lay out the week again.
   const nowMs = Math.floor(useNow() / MINUTE_MS) * MINUTE_MS
   const days = daysOfWeek(search.week, nowMs, utc)
   const { list, schedules, runs, isCut, isReading } = useWeekRuns(days, nowMs)

@@ -31,7 +31,7 @@ function ChainRow({ chain, onEdit }: { chain: Chain; onEdit: () => void }) {
   const remove = useMutation(
     query.chains.remove.mutationOptions({
       onSuccess: () => {
-        // Secrets are known to the engine alone: made anew, the chain would lack them.
+        // Secrets are known to the engine alone: made again, the chain would lack them.
         const note = run.secretNames.length > 0 ? '. If you undo this, enter its secrets again' : ''
         notifyUndo(`The chain ${name} was removed${note}.`, () => client.chains.create(ChainSettings.parse(chain)))
       },
