@@ -20,7 +20,7 @@ export default defineConfig({
           exclude: [...IGNORED, INTEGRATION, 'src/renderer/**'],
           environment: 'node',
           globalSetup: 'scripts/no-leftovers.mjs',
-          // Property tests and real processes take their time where the machine is shared; none waits for it on purpose.
+          // Property tests and real processes take their time on a shared machine; none waits for it on purpose.
           testTimeout: 30_000,
           hookTimeout: 30_000
         }

@@ -20,10 +20,10 @@ const FINISHED = 100
 const CONNECTIONS = 32
 
 /**
- * The same requests from the same generator (its own process, kept-alive connections, a password on both), turn by turn;
- * each figure is the median of the rounds' ratios. The lists have the 100 newest finished jobs, which really ran. While
- * jobs are scheduled the one slot of either side is taken by an idle spider: only taking the job is measured. Ours is on the
- * disk when it is answered.
+ * The same requests from the same generator (its own process, kept-alive connections, a password on both), turn by
+ * turn; each figure is the median of the rounds' ratios. The lists have the 100 newest finished jobs, which really ran.
+ * While jobs are scheduled the one slot of either side is taken by an idle spider: only taking the job is measured.
+ * Ours is on the disk when it is answered.
  */
 export const run = () => measure({ finished: FINISHED, rounds: 7, durationMs: 2_000 })
 

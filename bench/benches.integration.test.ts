@@ -16,7 +16,9 @@ import * as makespan from './makespan.ts'
 import * as recover from './recover.ts'
 import * as schedules from './schedules.ts'
 
-/** The benches with so little to do that they tell nothing but whether they work: their figures are for a quiet machine. */
+/**
+ * The benches with so little to do that they tell nothing but whether they work: their figures are for a quiet machine.
+ */
 const SHORT: [name: string, measure: () => Promise<Figure[]>, figures: string[]][] = [
   [
     'api',

@@ -17,9 +17,9 @@ const root = resolve(import.meta.dirname, '..')
 const LIMIT_MS = 20_000
 
 /**
- * What `npm run serve` starts when everything is installed and built (out/service), on a data directory that exists, with
- * the local node on: from spawn until /health is answered, asked again every millisecond. Scrapyd's start is measured
- * the same way beside it, for comparison.
+ * What `npm run serve` starts when everything is installed and built (out/service), on a data directory that exists,
+ * with the local node on: from spawn until /health is answered, asked again every millisecond. Scrapyd's start is
+ * measured the same way beside it, for comparison.
  */
 export const run = () => measure({ rounds: 9 })
 

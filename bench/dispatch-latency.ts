@@ -35,9 +35,10 @@ export function run(): Promise<Figure[]> {
 }
 
 /**
- * All slots are busy, so each POST goes to a slot that was freed before. Measured from the moment at which the lists that show the end
- * of a run were compared with what we believed (before that is written down) until the next job's request is given to the
- * connection of the same node: the change of state, the plan, the claim and their two commits are in it.
+ * All slots are busy, so each POST goes to a slot that was freed before. Measured from the moment at which the lists
+ * that show the end of a run were compared with what we believed (before that is written down) until the next job's
+ * request is given to the connection of the same node: the change of state, the plan, the claim and their two commits
+ * are in it.
  */
 export async function measure(size: Size): Promise<Figure[]> {
   const freedAtMs = new Map<string, number[]>()

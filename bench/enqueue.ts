@@ -20,8 +20,8 @@ export const run = (): AsyncIterable<Figure> =>
   measure({ queued: [0, 1_000, 100_000, 1_000_000], calls: 20, inFlight: 2, jobsPerCall: 10_000 })
 
 /**
- * Calls through the contract within the process, and of a client over HTTP, so many at a time as clients over several connections
- * make them, on a queue that is so long already.
+ * Calls through the contract within the process, and of a client over HTTP, so many at a time as clients over several
+ * connections make them, on a queue that is so long already.
  */
 export async function* measure(options: {
   queued: number[]

@@ -7,12 +7,16 @@ import { startSimulatedFleet } from './support/start-simulated-fleet.ts'
 export const about = 'how soon the end of a run is seen on a busy fleet, and what that costs'
 
 const SLOTS = 8
-// Runs that last evenly up to this, all begun together and followed by others: over the measured half minute 200 in 1,000 nodes end a second.
+// Runs that last evenly up to this, all begun together and followed by others: over the measured half minute 200 in
+// 1,000 nodes end a second.
 const LONGEST_RUN_MS = 61_000
 const ENDS_PER_SECOND_AND_NODE = 0.2
 const LANES = 40
 
-/** 1,000 nodes with eight running jobs each, of which 200 end a second and others take their place: all nodes are asked each second. */
+/**
+ * 1,000 nodes with eight running jobs each, of which 200 end a second and others take their place: all nodes are asked
+ * each second.
+ */
 export function run(): Promise<Figure[]> {
   return measure({ nodes: 1_000, measureMs: 30_000 })
 }

@@ -14,7 +14,8 @@ export const about = 'what watching an idle fleet costs: processor, memory, and 
 const SIZES = [10, 100, 1_000, 5_000]
 const MEASURE_MS = 30_000
 const SETTLE_MS = 30_000
-// As `npm start`, `npm run serve` and the systemd unit start it: by default V8 gives the young half of the heap 128 MB on a large machine.
+// As `npm start`, `npm run serve` and the systemd unit start it: by default V8 gives the young half of the heap 128 MB
+// on a large machine.
 const SERVICE_FLAGS = ['--max-semi-space-size=16']
 const SLOTS = 4
 const INTERVAL_S = 5

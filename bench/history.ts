@@ -41,7 +41,10 @@ const filtersAt = (nowMs: number): JobFilter[] => [
 
 export const run = (): AsyncIterable<Figure> => measure({ sizes: [1_000, 100_000, 1_000_000], rounds: 20 })
 
-/** Each filter is asked for as often as `rounds` says; the figures are over all of them, and the slowest filter is named. */
+/**
+ * Each filter is asked for as often as `rounds` says; the figures are over all of them, and the slowest filter is
+ * named.
+ */
 export async function* measure({ sizes, rounds }: { sizes: number[]; rounds: number }): AsyncGenerator<Figure> {
   for (const finished of sizes) {
     const directory = mkdtempSync(join(tmpdir(), 'scrapdeck-bench-history-'))

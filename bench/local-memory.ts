@@ -11,10 +11,10 @@ const SPIDERS = 8
 const SETTLE_MS = 1_000
 
 /**
- * So many idle spiders at once on either side. Counted is everything the side started for them: on ours each spider, its
- * supervisor and the warm parent, so that the parent is shared out over the spiders; on Scrapyd the spiders. Not counted on
- * either: the server itself. Private: Private_Clean + Private_Dirty of smaps_rollup. `proportional_ratio` also counts what
- * processes have in common, each its share (Pss).
+ * So many idle spiders at once on either side. Counted is everything the side started for them: on ours each spider,
+ * its supervisor and the warm parent, so that the parent is shared out over the spiders; on Scrapyd the spiders. Not
+ * counted on either: the server itself. Private: Private_Clean + Private_Dirty of smaps_rollup. `proportional_ratio`
+ * also counts what processes have in common, each its share (Pss).
  */
 export const run = () => measure({ spiders: SPIDERS, rounds: 3 })
 

@@ -20,9 +20,9 @@ const FAST_POLL_SECONDS = 0.1
 
 /**
  * One job at a time on an idle node; the time runs from before the POST until the instant that Scrapy gave its line
- * "Spider opened" (LOG_FORMAT with `created`, on all sides alike). Turn by turn: ours, Scrapyd that looks every 0.1 s, and
- * now and then Scrapyd with its defaults. All are asked at moments spread evenly over the interval in which a Scrapyd looks
- * once: left to chance, twelve waits of 0 to 5 s have a median anywhere between 1.5 and 3.5.
+ * "Spider opened" (LOG_FORMAT with `created`, on all sides alike). Turn by turn: ours, Scrapyd that looks every 0.1 s,
+ * and now and then Scrapyd with its defaults. All are asked at moments spread evenly over the interval in which a
+ * Scrapyd looks once: left to chance, twelve waits of 0 to 5 s have a median anywhere between 1.5 and 3.5.
  */
 export const run = () => measure({ ours: 60, fastPoll: 20, byDefault: 12 })
 

@@ -8,8 +8,9 @@ const SLOTS = 4
 const ASKED_AT_ONCE = 8
 
 /**
- * The jobs are asked for as fast as they are taken; the time runs from the first request until every job has ended. Turn
- * by turn; a Scrapyd gets fewer jobs (its rate does not depend on how many wait), or the bench would take many minutes.
+ * The jobs are asked for as fast as they are taken; the time runs from the first request until every job has ended.
+ * Turn by turn; a Scrapyd gets fewer jobs (its rate does not depend on how many wait), or the bench would take many
+ * minutes.
  */
 export const run = () => measure({ jobs: 200, fastPollJobs: 24, defaultJobs: 20, rounds: 3 })
 

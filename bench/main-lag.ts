@@ -13,7 +13,8 @@ const MEASURE_MS = 30_000
 
 /**
  * The engine as the desktop hosts it, in this process, with 100 nodes whose slots are all busy: jobs of two seconds, so
- * about a hundred a second start, end, have their logs judged and archived. Decides whether the engine must leave the main process.
+ * about a hundred a second start, end, have their logs judged and archived. Decides whether the engine must leave the
+ * main process.
  */
 export async function run(): Promise<Figure[]> {
   const fleet = await startSimulatedFleet({ nodes: NODES, slots: SLOTS, jobMs: JOB_MS })

@@ -21,7 +21,10 @@ interface Load {
 /** Scrapyd's default. */
 const TRUE_POLL_MS = 5_000
 
-/** A fifth of the true times, so that it is over in minutes: short runs of 25 s, long ones of 200 s. Our own looks are not hurried. */
+/**
+ * A fifth of the true times, so that it is over in minutes: short runs of 25 s, long ones of 200 s. Our own looks are
+ * not hurried.
+ */
 const FULL: Load = {
   slots: [4, 4, 4, 8, 8, 16],
   jobs: 450,

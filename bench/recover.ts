@@ -27,7 +27,9 @@ interface Size {
   live: number
 }
 
-/** The attempts are as a kill left them: sent, and nobody knows whether they arrived. Every round starts on fresh data. */
+/**
+ * The attempts are as a kill left them: sent, and nobody knows whether they arrived. Every round starts on fresh data.
+ */
 export async function* measure({ sizes, rounds }: { sizes: Size[]; rounds: number }): AsyncGenerator<Figure> {
   for (const { queued, live } of sizes) {
     const tookS: number[] = []

@@ -1,6 +1,6 @@
 /**
- * `npm run bench -- NAME`: runs bench/NAME.ts and prints one line of JSON for each of its figures; without a name, lists the
- * benches. Everything else goes to standard error, so that the figures can be piped on.
+ * `npm run bench -- NAME`: runs bench/NAME.ts and prints one line of JSON for each of its figures; without a name,
+ * lists the benches. Everything else goes to standard error, so that the figures can be piped on.
  */
 import fs from 'node:fs'
 import { pathToFileURL } from 'node:url'

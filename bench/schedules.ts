@@ -108,8 +108,8 @@ async function idleShare(store: Store, { idleMs }: Load): Promise<number> {
 }
 
 /**
- * From the moment that the rule means until its job is on the disk. The first round is not counted: an engine with so many schedules fires
- * one or another all the time, and its code is warm.
+ * From the moment that the rule means until its job is on the disk. The first round is not counted: an engine with so
+ * many schedules fires one or another all the time, and its code is warm.
  */
 async function lateness(store: Store, { atOnce, rounds }: Load, settings: ScheduleSettings[]) {
   const warmMs = Math.ceil(Date.now() / 1_000) * 1_000 + 10_000

@@ -1,6 +1,6 @@
 /**
- * The main job to look at: three real Scrapyd 1.6 servers with two slots each, Scrapdeck with them as its nodes, the demo
- * project on all of them, and 60 jobs.
+ * The main job to look at: three real Scrapyd 1.6 servers with two slots each, Scrapdeck with them as its nodes, the
+ * demo project on all of them, and 60 jobs.
  *
  *   npm run demo                     goes on until Ctrl-C, to look at it in the browser
  *   npm run demo -- --exit           ends when the jobs have ended; 1 unless each ended as it should

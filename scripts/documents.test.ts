@@ -19,3 +19,16 @@ test('a document that the code sends its reader to is there', () => {
   expect(named.length).toBeGreaterThan(40)
   expect(named.filter(({ file, document }) => !isThere(file, document as string))).toEqual([])
 })
+
+test('comments fit into 120 columns, like the code that the formatter breaks', () => {
+  const long = files
+    .filter((file) => /^(?:src|e2e|bench|simulation|scripts)\/.*\.(?:ts|tsx|mjs)$/.test(file))
+    .flatMap((file) =>
+      readFileSync(join(rootDirectory, file), 'utf8')
+        .split('\n')
+        .flatMap((line, at) =>
+          line.length > 120 && /^\s*(?:\/\/|\/?\*)(?!.*\* \*)/.test(line) ? [`${file}:${at + 1}`] : []
+        )
+    )
+  expect(long).toEqual([])
+})

@@ -1,6 +1,9 @@
 import { BaseSequencer, type TestSpecification } from 'vitest/node'
 
-/** Begun last they would run alone at the end. Elsewhere nobody remembers how long files took, and these are short to read. */
+/**
+ * Begun last they would run alone at the end. Elsewhere nobody remembers how long files took, and these are short to
+ * read.
+ */
 const LONGEST = [
   'e2e/differential/differential.integration.test.ts',
   'e2e/fleet/kill-nine.integration.test.ts',

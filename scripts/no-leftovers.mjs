@@ -5,8 +5,9 @@ import path from 'node:path'
 const MEMORY = '/dev/shm'
 
 /**
- * For Vitest: the temporary files of one run lie in directories of its own, and a run whose tests leave some fails. A test that forgets
- * to remove its directory leaves it for ever, on every machine, and in memory where it asked for that.
+ * For Vitest: the temporary files of one run lie in directories of its own, and a run whose tests leave some fails. A
+ * test that forgets to remove its directory leaves it for ever, on every machine, and in memory where it asked for
+ * that.
  */
 export default function watchLeftovers() {
   const before = { ...process.env }

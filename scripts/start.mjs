@@ -1,7 +1,7 @@
 /**
- * `npm start`: installs what is missing, builds if needed, opens the app; without Electron or a display, the same engine
- * as a service with the UI in the browser. `npm run serve` is `--service`: the service alone, with exactly the given port.
- * What follows `--` goes to the app or the service. Runs on Node 20, before anything is installed.
+ * `npm start`: installs what is missing, builds if needed, opens the app; without Electron or a display, the same
+ * engine as a service with the UI in the browser. `npm run serve` is `--service`: the service alone, with exactly the
+ * given port. What follows `--` goes to the app or the service. Runs on Node 20, before anything is installed.
  */
 import net from 'node:net'
 import { ensureBuilt } from './setup/build.mjs'

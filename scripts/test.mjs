@@ -1,6 +1,6 @@
 /**
- * `npm test`: its own set-up, then every check, two at a time; the first that fails ends it with its output. A table tells
- * where the time went. The last line says `N passed, N failed`, summed over all tests.
+ * `npm test`: its own set-up, then every check, two at a time; the first that fails ends it with its output. A table
+ * tells where the time went. The last line says `N passed, N failed`, summed over all tests.
  *
  *   npm test                    everything
  *   npm run check               the same without the set-up

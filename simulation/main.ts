@@ -1,11 +1,11 @@
 /**
- * The whole engine under a virtual clock, on simulated Scrapyds, with everything going wrong that can; what it did is held against what
- * it promises (docs/promises.md). One seed is one story, the same in every run and on every machine.
+ * The whole engine under a virtual clock, on simulated Scrapyds, with everything going wrong that can; what it did is
+ * held against what it promises (docs/promises.md). One seed is one story, the same in every run and on every machine.
  *
  *   npm run simulate -- --seeds 500             stories 1 to 500
  *   npm run simulate -- --seeds 1 --from 4711   one story again, told to the end where it goes wrong
  *   npm run simulate -- --sweep 7               story 7 once for each call that its engine makes, dying there
- *   npm run simulate -- --mutants               plants bugs in the engine: each must be found (--quick: the three that are found at once)
+ *   npm run simulate -- --mutants               plants bugs: each must be found (--quick: three of them)
  */
 import { fork } from 'node:child_process'
 import { availableParallelism } from 'node:os'

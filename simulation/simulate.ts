@@ -303,7 +303,10 @@ async function furnish(machine: Machine, scenario: Scenario, witness: (...call: 
   await store.close()
 }
 
-/** Queued jobs may be left; whether they had to be is for the checker to say. Nothing changes any more without being asked. */
+/**
+ * Queued jobs may be left; whether they had to be is for the checker to say. Nothing changes any more without being
+ * asked.
+ */
 async function nothingCanRun(store: Store, beliefs: Belief[], nowMs: number): Promise<boolean> {
   const { queued, starting, running } = await store.countByState()
   if (starting + running > 0) return false
@@ -341,7 +344,10 @@ function beliefsIn(method: string, parameters: unknown[], answer: unknown): (Unt
   }
 }
 
-/** What the engine has got of the lists of nodes. One that must be asked project by project has listed its jobs with the last of them. */
+/**
+ * What the engine has got of the lists of nodes. One that must be asked project by project has listed its jobs with the
+ * last of them.
+ */
 class ListsSeen {
   readonly #isAskedByProject: (host: string) => boolean
   readonly #begun = new Map<string, { left: number; jobids: string[]; finished: string[] }>()

@@ -1,4 +1,6 @@
-/** One process of the simulation: tells the stories that it is sent, one after another, and answers what came of each. */
+/**
+ * One process of the simulation: tells the stories that it is sent, one after another, and answers what came of each.
+ */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { existsSync } from 'node:fs'
 import { tmpdir } from 'node:os'

@@ -18,8 +18,8 @@ const BATCH = 5_000
 export const PROJECTS = ['shop', 'news', 'maps', 'jobs']
 
 /**
- * An engine that begins, paused, with nodes that have all eggs and a long queue in many lanes, all put straight into its store:
- * asking for a million jobs is a bench of its own. `watch` may stand between the engine and its store.
+ * An engine that begins, paused, with nodes that have all eggs and a long queue in many lanes, all put straight into
+ * its store: asking for a million jobs is a bench of its own. `watch` may stand between the engine and its store.
  */
 export async function startBusyEngine(options: {
   fleet: SimulatedFleet

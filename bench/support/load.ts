@@ -1,6 +1,7 @@
 /**
  * A load generator in a process of its own: so many kept-alive connections, one request on each at a time, for a while.
- * Started with `fork`; takes one message, answers with one. A wrong answer ends it: speed of wrong answers is no figure.
+ * Started with `fork`; takes one message, answers with one. A wrong answer ends it: speed of wrong answers is no
+ * figure.
  */
 import { Client } from 'undici'
 

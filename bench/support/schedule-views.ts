@@ -21,8 +21,9 @@ const PAGE = 100
 const FIRINGS_EACH = 30
 
 /**
- * What is asked about all schedules at once: the week's calendar, the load of a day, a page of the list. The engine's own orders on a store in a thread
- * of its own, without the doors before them; how late the event loop is meanwhile is what everything else notices of it.
+ * What is asked about all schedules at once: the week's calendar, the load of a day, a page of the list. The engine's
+ * own orders on a store in a thread of its own, without the doors before them; how late the event loop is meanwhile is
+ * what everything else notices of it.
  */
 export async function* scheduleViews(
   schedules: StoredSchedule[],

@@ -20,9 +20,10 @@ const SLOTS_OF_NODE = 400
 const SHA256 = '0'.repeat(64)
 
 /**
- * Writes jobs straight into an engine's database: what a million jobs took days to leave. They are spread over 30 days, 20 projects
- * of 10 spiders each, 50 nodes and all outcomes; the counters are counted from them. The nodes of live jobs are in the fleet, with
- * their eggs, at an address where nobody answers. Resolves when all of it is on the disk: what is measured next does not wait for that.
+ * Writes jobs straight into an engine's database: what a million jobs took days to leave. They are spread over 30 days,
+ * 20 projects of 10 spiders each, 50 nodes and all outcomes; the counters are counted from them. The nodes of live jobs
+ * are in the fleet, with their eggs, at an address where nobody answers. Resolves when all of it is on the disk: what
+ * is measured next does not wait for that.
  */
 export async function seedDatabase(dataDirectory: string, seed: Seed): Promise<void> {
   const path = join(dataDirectory, FILE)

@@ -5,7 +5,10 @@ import { silentLogger } from '../../src/engine/runtime/logger.ts'
 import { openSqliteStore } from '../../src/engine/store/sqlite/sqlite-store.ts'
 import { aStoredNode } from '../../src/engine/testing/builders.ts'
 
-/** Puts nodes into the data of an engine that has not been started yet: adding thousands one by one would be a bench of its own. */
+/**
+ * Puts nodes into the data of an engine that has not been started yet: adding thousands one by one would be a bench of
+ * its own.
+ */
 export async function seedNodes(dataDirectory: string, urls: string[], options: { slots: number }): Promise<void> {
   await mkdir(dataDirectory, { recursive: true })
   const store = await openSqliteStore({

@@ -10,7 +10,9 @@ import { until } from '../../src/engine/testing/until.ts'
 import type { LoadOrder, LoadResult } from './load.ts'
 import { endMarked, MARK } from './marked-processes.ts'
 
-/** One of the two that a bench compares. Both speak Scrapyd's API, both ask for a password, so both are driven alike. */
+/**
+ * One of the two that a bench compares. Both speak Scrapyd's API, both ask for a password, so both are driven alike.
+ */
 export interface Side {
   name: string
   /** With a slash at its end. */
@@ -25,8 +27,8 @@ const AUTHORIZATION = `Basic ${Buffer.from(`${TEST_CREDENTIALS.username}:${TEST_
 export const PROJECT = 'bench'
 
 /**
- * Two spiders that do nothing: `noop` ends at once, `idle` stays until it is told to stop. Its logs have the time to the
- * microsecond: `created` is time.time() of the line itself, on both sides alike.
+ * Two spiders that do nothing: `noop` ends at once, `idle` stays until it is told to stop. Its logs have the time to
+ * the microsecond: `created` is time.time() of the line itself, on both sides alike.
  */
 const PROJECT_FILES = {
   'scrapy.cfg': '[settings]\ndefault = bench.settings\n',

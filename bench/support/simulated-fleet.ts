@@ -1,13 +1,14 @@
 /**
- * Many Scrapyds (1.6) in one process, over real HTTP on one port: node `n7` is at `/n7/`. Run as a process of its own by the
- * benches, so that its work is not counted as the engine's. Prints its port, then one line `POST <epoch ms, fractional> <jobid>`
- * for each schedule.json (`--report`), and `ENDED <epoch ms> <jobid>` for each end of a run (`--report-ends`).
+ * Many Scrapyds (1.6) in one process, over real HTTP on one port: node `n7` is at `/n7/`. Run as a process of its own
+ * by the benches, so that its work is not counted as the engine's. Prints its port, then one line `POST <epoch ms,
+ * fractional> <jobid>` for each schedule.json (`--report`), and `ENDED <epoch ms> <jobid>` for each end of a run
+ * (`--report-ends`).
  *
  *   node simulated-fleet.ts --nodes 100 --slots 4,4,8 --job-ms 1000-5000 --poll-ms 5000 --projects shop,news
  *
- * `--slots` are given to the nodes in turn. A run takes `--job-ms` (evenly between two numbers), or as long as its argument `ms`
- * says, and leaves a log with closing stats. `--poll-ms`: a free slot is filled when the node's poller comes by, as
- * Scrapyd does; 0, the default: at once. `--projects`: each node has version 1 of them from the start.
+ * `--slots` are given to the nodes in turn. A run takes `--job-ms` (evenly between two numbers), or as long as its
+ * argument `ms` says, and leaves a log with closing stats. `--poll-ms`: a free slot is filled when the node's poller
+ * comes by, as Scrapyd does; 0, the default: at once. `--projects`: each node has version 1 of them from the start.
  */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'

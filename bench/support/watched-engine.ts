@@ -1,6 +1,6 @@
 /**
- * An engine in a process of its own, with nothing else in it, so that what is measured of the process is the engine's. Sends a message
- * with its figures for each message it gets (a wait in ms to measure over, after which it answers).
+ * An engine in a process of its own, with nothing else in it, so that what is measured of the process is the engine's.
+ * Sends a message with its figures for each message it gets (a wait in ms to measure over, after which it answers).
  *
  *   fork('watched-engine.ts', [dataDirectory])
  */

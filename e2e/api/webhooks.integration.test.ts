@@ -82,7 +82,8 @@ test('what webhooks were to be told outlives kill -9: all of it comes, under the
     ([came, delivered]) => came! > 5 && delivered === 5
   )
   const known = new Set((await deliveries()).filter(({ state }) => state === 'delivered').map(({ id }) => id))
-  // Those were answered to their client, and nobody was told yet: the receiver leaves all that it is asked without an answer.
+  // Those were answered to their client, and nobody was told yet: the receiver leaves all that it is asked without an
+  // answer.
   asked.push(...(await queue()))
   await service.kill()
   const before = posted.splice(0)

@@ -59,7 +59,10 @@ export class Asker {
     for (const [index, { number }] of jobs.entries()) this.asked.push({ number, id: answer?.ids[index] ?? null })
   }
 
-  /** Scrapyd's own API has no key to ask again with: what is not answered may have been taken or not, and is left at that. */
+  /**
+   * Scrapyd's own API has no key to ask again with: what is not answered may have been taken or not, and is left at
+   * that.
+   */
   async #askAsScrapyd(job: PlannedJob): Promise<void> {
     const { args } = itemOf(job)
     const body = new URLSearchParams({ project: PROJECT, spider: job.spider, ...args })

@@ -19,7 +19,9 @@ export type Fault =
   | { kind: 'half_reply' }
   /** A few bytes at a time. */
   | { kind: 'slicer'; direction: Direction; sliceBytes: number; delayMs: number }
-  /** A POST arrives only when it is over, though its sender may have given up or died long ago; everything else passes. */
+  /**
+   * A POST arrives only when it is over, though its sender may have given up or died long ago; everything else passes.
+   */
   | { kind: 'late' }
   /** Nobody listens; open connections are reset. */
   | { kind: 'down' }

@@ -31,7 +31,10 @@ export interface Verdict {
   forgotten: number[]
   /** Acknowledged, never ran, and no death of its node explains it. */
   lost: number[]
-  /** Never ran, said to be lost, and its node died meanwhile: a node forgets what it took from its queue and had not started. */
+  /**
+   * Never ran, said to be lost, and its node died meanwhile: a node forgets what it took from its queue and had not
+   * started.
+   */
   neverRanButExplained: number[]
   /** Not at an end when time was up. */
   unfinished: number[]

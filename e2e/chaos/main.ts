@@ -1,6 +1,6 @@
 /**
- * `npm run chaos`: the service, killed again and again, on real Scrapyds that are killed as well, behind proxies that harm
- * their connections; then everything that really ran is compared with what the service tells. Ends with 1 when an
+ * `npm run chaos`: the service, killed again and again, on real Scrapyds that are killed as well, behind proxies that
+ * harm their connections; then everything that really ran is compared with what the service tells. Ends with 1 when an
  * acknowledged job was lost or one ran twice without being flagged. The last line is the result as JSON.
  *
  *   npm run chaos                                        2,000 jobs, 30 kills of the engine, 6 of nodes

@@ -30,7 +30,8 @@ export async function startNodes(options: ChaosOptions, truthFile: string, rando
   const scrapyds = await startScrapydFleet(
     options.versions.map((version, index) => ({
       version,
-      // More than the slots that Scrapdeck is told of: if it ever sent too much, a node would run it, and the truth would show it.
+      // More than the slots that Scrapdeck is told of: if it ever sent too much, a node would run it, and the truth
+      // would show it.
       maxProc: options.slotsPerNode * 2,
       pollIntervalSeconds: options.pollIntervalSeconds,
       // Scrapyd's own 5 would take the logs of running jobs away, at ten jobs a second.
@@ -93,7 +94,9 @@ export async function makeWeather(
   await proxy.clear()
 }
 
-/** kill -9, some time away, and a start with the same folder. Resolves with when it answered again (performance.now). */
+/**
+ * kill -9, some time away, and a start with the same folder. Resolves with when it answered again (performance.now).
+ */
 export async function killNode(node: ChaosNode, kill: PlannedNodeKill, deaths: NodeDeath[]): Promise<number> {
   deaths.push({ node: node.name, atMs: Date.now(), withSpiders: kill.withSpiders })
   await node.proxy.setNodeAway(true)

@@ -16,7 +16,10 @@ export interface ChaosOptions {
   realEvery: number
   /** Jobs that may be asked for before the runs catch up. */
   backlogMax: number
-  /** Machines die with their spiders; else only Scrapyds do. Scrapdeck gives up a silent orphan after a minute: too long for a short run. */
+  /**
+   * Machines die with their spiders; else only Scrapyds do. Scrapdeck gives up a silent orphan after a minute: too long
+   * for a short run.
+   */
   machinesDie: boolean
   /** How long weather and calm last, in seconds: fewer where the whole run is short. */
   weatherSeconds: number
@@ -52,7 +55,9 @@ export const SHORT_RUN: Omit<ChaosOptions, 'seed'> = {
   limitMinutes: 3
 }
 
-/** Which door a job is asked for at. The first two carry a dedupe key and are asked again until they are acknowledged. */
+/**
+ * Which door a job is asked for at. The first two carry a dedupe key and are asked again until they are acknowledged.
+ */
 export type Door = 'run' | 'bulk' | 'scrapyd'
 
 export interface PlannedJob {
@@ -70,7 +75,10 @@ export interface PlannedKill {
 }
 
 export interface PlannedEngineKill extends PlannedKill {
-  /** It dies while a POST of it is held back by the network, which delivers it later: the moment that is hardest to get right. */
+  /**
+   * It dies while a POST of it is held back by the network, which delivers it later: the moment that is hardest to get
+   * right.
+   */
   whileHeld: boolean
 }
 

@@ -17,7 +17,9 @@ function row(words: string): string[] {
     .map((cell) => cell.trim())
 }
 
-/** `src/engine/FILE NAME`: the number that NAME stands for there. Most are nobody else's business, and so not exported. */
+/**
+ * `src/engine/FILE NAME`: the number that NAME stands for there. Most are nobody else's business, and so not exported.
+ */
 function constantOf(where: string): number {
   const [file, name] = where.split(' ')
   const found = new RegExp(`\\b${name}(?: =|:) ([\\d_ *]+)`).exec(read(`src/engine/${file}`))?.[1]

@@ -32,7 +32,10 @@ export interface ChaosResult {
   verdict: Verdict
   /** Empty: nothing was lost, nothing ran twice unflagged. */
   complaints: string[]
-  /** After each kill of the engine: until /health says ready, and until the first job was sent; null: none was due before the next kill. */
+  /**
+   * After each kill of the engine: until /health says ready, and until the first job was sent; null: none was due
+   * before the next kill.
+   */
   engineRecoveries: { readyMs: number; firstSentMs: number | null }[]
   /** After each kill of a node: from when it answered again until the first job was sent there. */
   nodeRecoveries: { withSpiders: boolean; firstSentMs: number | null }[]

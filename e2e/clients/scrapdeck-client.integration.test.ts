@@ -7,7 +7,10 @@ import { afterAll, beforeAll, expect, it } from 'vitest'
 import { SERVICE_ENTRY, type Service, startService, TEST_CREDENTIALS } from '../support/service.ts'
 import { until } from '../../src/engine/testing/until.ts'
 
-/** The command of the shell against a real service in another process, with real spiders: as if it were on another machine. */
+/**
+ * The command of the shell against a real service in another process, with real spiders: as if it were on another
+ * machine.
+ */
 
 const command = resolve(import.meta.dirname, '../..', SERVICE_ENTRY)
 let service: Service

@@ -65,7 +65,8 @@ describe('the real clients of Scrapyd against the fleet', () => {
   })
 
   it('scrapyd-client lists and schedules; the job runs and leaves its log', async () => {
-    // scrapyd-client puts a slash between the address and the name: doubled here, as with its own default configuration.
+    // scrapyd-client puts a slash between the address and the name: doubled here, as with its own default
+    // configuration.
     expect((await run('scrapyd-client', 'projects')).stdout).toBe('demo\n')
     expect((await run('scrapyd-client', 'spiders', '-p', 'demo')).stdout).toContain('quotes')
     const scheduled = await run(

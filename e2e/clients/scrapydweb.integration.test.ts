@@ -5,8 +5,8 @@ import { until } from '../../src/engine/testing/until.ts'
 
 /**
  * What ScrapydWeb and Gerapy rely on (scrapyd-protocol.md, 7.4; my8100/scrapydweb, views/dashboard/jobs.py,
- * views/files/logs.py and log.py; Gerapy/Gerapy, server/core/views.py). Both pin Flask and Django of 2021, so their rules stand here; what they
- * keep of their schedules was written by themselves (src/engine/import/schedules/testing).
+ * views/files/logs.py and log.py; Gerapy/Gerapy, server/core/views.py). Both pin Flask and Django of 2021, so their
+ * rules stand here; what they keep of their schedules was written by themselves (src/engine/import/schedules/testing).
  */
 
 const authorization = `Basic ${Buffer.from('tester:a password for tests').toString('base64')}`

@@ -59,8 +59,9 @@ export const test = base.extend<DesktopFixtures, SharedFixtures>({
 })
 
 /**
- * Tests whose `desktop`, `window` and `userData` are those of one app, which earlier tests may have used: it shows Overview,
- * nothing runs and nothing is paused, but there may be projects and jobs. A test that fails ends it; the next has another.
+ * Tests whose `desktop`, `window` and `userData` are those of one app, which earlier tests may have used: it shows
+ * Overview, nothing runs and nothing is paused, but there may be projects and jobs. A test that fails ends it; the next
+ * has another.
  */
 export const sharedTest = test.extend({
   userData: async ({ shared }, use) => use(shared.userData),

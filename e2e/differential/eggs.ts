@@ -7,7 +7,9 @@ import { buildEgg } from '../../src/engine/projects/egg-builder.ts'
 /** What the spiders of these eggs are told through their servers' environment. */
 export const REPORTS_VARIABLE = 'DIFFERENTIAL_REPORTS'
 
-/** `report` tells all that it sees of its process; `hold` stays until it is released. `more` are spiders by name only. */
+/**
+ * `report` tells all that it sees of its process; `hold` stays until it is released. `more` are spiders by name only.
+ */
 export async function reporterEgg(more: string[] = [], settings = ''): Promise<Buffer> {
   const spiders = await readFile(join(import.meta.dirname, 'reporter.py'), 'utf8')
   const added = more.map((name) => `\n\nclass ${name}_(Report):\n    name = ${JSON.stringify(name)}\n`).join('')

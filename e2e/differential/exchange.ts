@@ -14,7 +14,9 @@ export interface Exchange {
   ours: Seen
 }
 
-/** One way in which we differ from Scrapyd 1.6 on purpose. docs/scrapyd-compatibility.md explains each at its anchor. */
+/**
+ * One way in which we differ from Scrapyd 1.6 on purpose. docs/scrapyd-compatibility.md explains each at its anchor.
+ */
 export interface AllowedDifference {
   id: string
   reason: string

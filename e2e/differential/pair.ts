@@ -126,7 +126,9 @@ export class Pair {
     )
   }
 
-  /** As `ask`, with a request that takes something from the side it is sent to. The report shows what was sent to us. */
+  /**
+   * As `ask`, with a request that takes something from the side it is sent to. The report shows what was sent to us.
+   */
   async askEach(requestOf: (side: Side) => Request, adapt: (seen: Seen) => Seen = (seen) => seen): Promise<Both> {
     const request = requestOf(this.ours)
     const [theirs, ours] = await Promise.all(this.sides.map((side) => this.#send(side, requestOf(side))))

@@ -170,7 +170,8 @@ class WebContents extends EventEmitter {
       this.#frames.get(executionContextId)?.receive(JSON.parse(payload) as FromPage)
     })
     session.on('Page.windowOpen', ({ url }) => {
-      // The popup itself is closed below; `window.open` gives the page a window that is closed, where Electron gives null.
+      // The popup itself is closed below; `window.open` gives the page a window that is closed, where Electron gives
+      // null.
       const { action } = this.#openHandler({ url: toAppUrl(url) })
       if (action !== 'deny') throw new Error('The stand-in has no windows opened by pages')
     })

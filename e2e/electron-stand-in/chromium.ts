@@ -9,7 +9,10 @@ let opening: Promise<BrowserContext> | null = null
 /** From now on a page that fails to open is no failure: it was closed while it opened. */
 export let isClosing = false
 
-/** The browser behind all windows, started for the first one. Its debugging address goes to the test over the process channel. */
+/**
+ * The browser behind all windows, started for the first one. Its debugging address goes to the test over the process
+ * channel.
+ */
 export function openChromium(profileDirectory: string): Promise<BrowserContext> {
   opening ??= launch(profileDirectory)
   return opening

@@ -44,7 +44,9 @@ export async function answerFromApp(method: string, browserUrl: string): Promise
   return handler ? handler(new Request(toAppUrl(browserUrl), { method })) : null
 }
 
-/** Electron asks both handlers: the check for `navigator.permissions.query`, the request when a page wants to use it. */
+/**
+ * Electron asks both handlers: the check for `navigator.permissions.query`, the request when a page wants to use it.
+ */
 export async function isPermissionGranted(permission: string, appUrl: string): Promise<boolean> {
   const details = { requestingUrl: appUrl }
   const origin = appUrl.split('/').slice(0, 3).join('/')

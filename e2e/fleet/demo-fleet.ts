@@ -8,10 +8,14 @@ import { type Scrapyd, startScrapydFleet } from '../support/scrapyd-fleet.ts'
 import { type Service, startService } from '../support/service.ts'
 
 export const SLOTS_PER_NODE = 2
-// More than the slots that Scrapdeck is told of: if it ever sent too much, a node would run it, and the test would see it.
+// More than the slots that Scrapdeck is told of: if it ever sent too much, a node would run it, and the test would see
+// it.
 const MAX_PROC = SLOTS_PER_NODE * 2
 
-/** What one round of the demo asks for, and how each spider must end. Each is a Python that imports Scrapy: seconds of CPU. */
+/**
+ * What one round of the demo asks for, and how each spider must end. Each is a Python that imports Scrapy: seconds of
+ * CPU.
+ */
 const SPIDERS = [
   { spider: 'quotes', count: pickLength(9, 36), args: { pages: '3', delay: '0.1' }, outcome: 'succeeded' },
   { spider: 'prices', count: pickLength(4, 16), args: { pages: '4', delay: '0.1' }, outcome: 'succeeded' },
@@ -30,7 +34,10 @@ export interface DemoFleet {
   stop(): Promise<void>
 }
 
-/** Three real Scrapyds with two slots each as nodes of a real service, and the demo project uploaded but not sent anywhere. */
+/**
+ * Three real Scrapyds with two slots each as nodes of a real service, and the demo project uploaded but not sent
+ * anywhere.
+ */
 export async function startDemoFleet(): Promise<DemoFleet> {
   const directory = mkdtempSync(join(tmpdir(), 'scrapdeck-fleet-'))
   const touchFile = join(directory, 'touched')

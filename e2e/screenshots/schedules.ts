@@ -11,7 +11,10 @@ const QUICK = { pages: '1', delay: '0' }
 /** The services' configuration: the receiver of the pictures is on this machine. */
 export const PICTURE_CONFIGURATION = '[scrapdeck]\nwebhook_networks = 127.0.0.1\n'
 
-/** A week of schedules with a past: runs, failures, missed ones, a pause, a crowded minute, chains of which one has trouble, webhooks. */
+/**
+ * A week of schedules with a past: runs, failures, missed ones, a pause, a crowded minute, chains of which one has
+ * trouble, webhooks.
+ */
 export async function fillSchedules(service: Service): Promise<void> {
   const { client } = service
   const cron = (expression: string) => [{ kind: 'cron' as const, expression }]

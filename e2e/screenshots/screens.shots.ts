@@ -60,7 +60,10 @@ async function deploy(): Promise<void> {
   await client.projects.upload({ file, project: 'news', version: '2026-11-18' })
 }
 
-/** A fleet in the middle of its work: ended, failed, running and waiting jobs, a node that is away, one that is cordoned. */
+/**
+ * A fleet in the middle of its work: ended, failed, running and waiting jobs, a node that is away, one that is
+ * cordoned.
+ */
 async function fillFleet(): Promise<void> {
   const { client } = service
   const run = (project: string, spider: string, count: number, args: Record<string, string> = {}) =>
@@ -117,7 +120,10 @@ async function fillQueue(): Promise<void> {
   })
 }
 
-/** On this computer: limits of a project, a run that one of them ended, one that goes on with a secret, and an environment with problems. */
+/**
+ * On this computer: limits of a project, a run that one of them ended, one that goes on with a secret, and an
+ * environment with problems.
+ */
 async function runOnLocalNode(): Promise<void> {
   const { client } = service
   await client.projects.configure({

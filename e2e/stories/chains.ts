@@ -6,7 +6,10 @@ import { QUOTES } from './schedules.ts'
 
 const chainRow = (page: Page, name: string) => page.getByRole('listitem', { name: `Chain ${name}` })
 
-/** Made in the dialog it stands in the graph and as a sentence, and runs; one that can make no job says why; removed they are gone, and can come back. */
+/**
+ * Made in the dialog it stands in the graph and as a sentence, and runs; one that can make no job says why; removed
+ * they are gone, and can come back.
+ */
 export async function chainSpiders(page: Page, client: Client): Promise<void> {
   await openView(page, 'Chains')
   await page.getByRole('button', { name: 'Add chain' }).first().click()

@@ -5,7 +5,9 @@ import { openScreen } from './first-run.ts'
 
 const SECRET = 'correct-horse-battery'
 
-/** Limits of a project, a run with a secret, its memory and CPU as it goes, and the limit that ends it as its reason. */
+/**
+ * Limits of a project, a run with a secret, its memory and CPU as it goes, and the limit that ends it as its reason.
+ */
 export async function runUnderLimits(page: Page, client: Client): Promise<void> {
   await openProjectSettings(page, 'demo')
   const settings = page.getByRole('dialog', { name: 'Settings of demo' })
@@ -69,7 +71,10 @@ export async function giveAProjectItsOwnPython(page: Page, interpreter: string):
   await page.keyboard.press('Escape')
 }
 
-/** What the local node says of itself: its Python, how it starts spiders, and its environments, the one with problems first. */
+/**
+ * What the local node says of itself: its Python, how it starts spiders, and its environments, the one with problems
+ * first.
+ */
 export async function lookAtTheLocalNode(page: Page): Promise<void> {
   await openScreen(page, 'Nodes')
   await page.getByRole('grid', { name: 'Nodes' }).getByText('inside Scrapdeck').click()

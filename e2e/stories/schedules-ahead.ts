@@ -19,7 +19,10 @@ export async function openView(page: Page, name: 'Missed' | 'Calendar' | 'Load' 
 const dateWords = (atMs: number) =>
   new Date(atMs).toLocaleDateString('en-GB', { day: 'numeric', month: 'short', timeZone: 'UTC' })
 
-/** The next week has each run at its time, by the browser's clock (Kolkata: UTC and a half past five) or by UTC's; each leads to its schedule. */
+/**
+ * The next week has each run at its time, by the browser's clock (Kolkata: UTC and a half past five) or by UTC's; each
+ * leads to its schedule.
+ */
 export async function readTheWeek(page: Page, client: Client): Promise<void> {
   const todayMs = Math.floor((Date.now() + AHEAD_MS) / DAY_MS) * DAY_MS
   const wednesdayMs = todayMs + (7 - ((new Date(todayMs).getUTCDay() + 6) % 7) + 2) * DAY_MS
@@ -65,7 +68,10 @@ export async function readTheWeek(page: Page, client: Client): Promise<void> {
   await expect(page.getByRole('complementary', { name: 'Schedule late news' })).toContainText('at 22:00')
 }
 
-/** Eight meet in one minute for two slots: spread they do not, in words before it is done and in the engine after it; and back. */
+/**
+ * Eight meet in one minute for two slots: spread they do not, in words before it is done and in the engine after it;
+ * and back.
+ */
 export async function spreadTheLoad(page: Page, client: Client): Promise<void> {
   // An hour that is still to come, whenever this runs.
   const hour = (new Date().getUTCHours() + 2) % 24

@@ -165,7 +165,10 @@ export async function backfillTheWeek(page: Page, client: Client): Promise<void>
   await dialog.getByRole('button', { name: 'Cancel' }).click()
 }
 
-/** What falls into a time in which the engine was off and is not caught up is told: in the table, the detail and the missed list. */
+/**
+ * What falls into a time in which the engine was off and is not caught up is told: in the table, the detail and the
+ * missed list.
+ */
 export async function findWhatWasMissed(page: Page, service: Service): Promise<void> {
   const { schedule } = await service.client.schedules.create(
     ScheduleSettings.parse({
@@ -195,7 +198,9 @@ export async function findWhatWasMissed(page: Page, service: Service): Promise<v
   await expect(page.getByRole('status', { name: 'Preview' })).toContainText(/\d runs, \d jobs\./)
 }
 
-/** In the smallest desktop a long expression and a long zone stand whole in the table: when something runs is never cut. */
+/**
+ * In the smallest desktop a long expression and a long zone stand whole in the table: when something runs is never cut.
+ */
 export async function readLongTimesInTheTable(page: Page, client: Client): Promise<void> {
   await client.schedules.create(
     ScheduleSettings.parse({

@@ -46,7 +46,10 @@ export async function startReceiver(): Promise<Receiver> {
   }
 }
 
-/** Added it shows its secret once and answers a test; what a receiver gave up on for good is listed as given up, and is sent again. */
+/**
+ * Added it shows its secret once and answers a test; what a receiver gave up on for good is listed as given up, and is
+ * sent again.
+ */
 export async function tellAReceiver(page: Page, client: Client, receiver: Receiver): Promise<void> {
   await page.getByRole('link', { name: 'Settings' }).click()
   await page.getByRole('button', { name: 'Add webhook' }).click()

@@ -4,7 +4,9 @@ interface TestEnvironment {
   chromium?: string | null
 }
 
-/** How the tests start a browser: the one that the set-up found, quiet, and without a sandbox only where root has none. */
+/**
+ * How the tests start a browser: the one that the set-up found, quiet, and without a sandbox only where root has none.
+ */
 export function chromiumLaunchOptions(): { executablePath: string | undefined; headless: true; args: string[] } {
   const isRoot = process.getuid?.() === 0
   return {

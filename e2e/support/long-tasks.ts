@@ -116,7 +116,9 @@ export async function cancelAllAndUndo(page: Page): Promise<void> {
   await page.getByText('Cancelled 10,000 jobs').waitFor({ state: 'detached', timeout: 30_000 })
 }
 
-/** Records a trace of the page while something is done (or for so long) and reads the tasks of its main thread from it. */
+/**
+ * Records a trace of the page while something is done (or for so long) and reads the tasks of its main thread from it.
+ */
 export async function recordLongTasks(page: Page, work: number | (() => Promise<void>)): Promise<LongTasks> {
   const session = await page.context().newCDPSession(page)
   const events: TraceEvent[] = []

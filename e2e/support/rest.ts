@@ -9,7 +9,10 @@ export interface RestAnswer {
   body: any
 }
 
-/** One request to `/api/v1` as any HTTP client sends it. Rejects where no whole answer came: the service may have done it or not. */
+/**
+ * One request to `/api/v1` as any HTTP client sends it. Rejects where no whole answer came: the service may have done
+ * it or not.
+ */
 export async function askRest(
   address: string,
   request: { method?: string; path: string; body?: unknown; headers?: Record<string, string> }
@@ -32,8 +35,8 @@ export interface SentEvent {
 }
 
 /**
- * Server-sent events as a browser's EventSource reads them, without its coming again by itself. Ends where the stream ends or breaks;
- * leaving the loop closes the connection.
+ * Server-sent events as a browser's EventSource reads them, without its coming again by itself. Ends where the stream
+ * ends or breaks; leaving the loop closes the connection.
  */
 export async function* readEvents(
   address: string,

@@ -45,8 +45,8 @@ export interface Service {
 }
 
 /**
- * What Node runs as the command line, from the root. `npm test` builds the service and tests that, as it is shipped, for it
- * starts in a third of the time; one file run alone takes the sources and needs no build.
+ * What Node runs as the command line, from the root. `npm test` builds the service and tests that, as it is shipped,
+ * for it starts in a third of the time; one file run alone takes the sources and needs no build.
  */
 export const SERVICE_ENTRY = process.env['SERVICE_ENTRY'] ?? 'src/cli/bin.ts'
 

@@ -12,9 +12,9 @@ const shop = { project: 'shop', spiders: ['prices'] }
 const LONG_SECONDS = 30 * 86_400
 
 /**
- * What operators and clients set up and run, through the contract: nodes (added and discovered), projects with eggs, limits, webhooks
- * with deliveries, chains, schedules with firings of each state, a backfill that is done and one under way, secrets, remembered answers.
- * The engine ends paused.
+ * What operators and clients set up and run, through the contract: nodes (added and discovered), projects with eggs,
+ * limits, webhooks with deliveries, chains, schedules with firings of each state, a backfill that is done and one under
+ * way, secrets, remembered answers. The engine ends paused.
  */
 export async function fillThroughEngine(dataDirectory: string, clock: FakeClock): Promise<void> {
   const nodes = new Map<string, FakeNode>()

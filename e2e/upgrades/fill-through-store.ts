@@ -14,7 +14,10 @@ import type { FakeClock } from '../../src/engine/testing/fake-clock.ts'
 
 const DAY_MS = 86_400_000
 
-/** The states that an engine passes through too fast to be stopped in: of jobs and their attempts, chain ends, deliveries, alerts. */
+/**
+ * The states that an engine passes through too fast to be stopped in: of jobs and their attempts, chain ends,
+ * deliveries, alerts.
+ */
 export async function fillThroughStore(dataDirectory: string, clock: FakeClock): Promise<void> {
   const nowMs = clock.nowMs()
   const path = join(dataDirectory, 'scrapdeck.sqlite')
@@ -144,7 +147,8 @@ export async function fillThroughStore(dataDirectory: string, clock: FakeClock):
   const claim = { scope: 'key of a client', key: 'order-2', fingerprint: 'f2', begunBy: 'an engine', nowMs }
   await store.claimAnswer({ ...claim, expiresAtMs: nowMs + DAY_MS })
 
-  // --- deliveries: one delivered, one given up, the rest wait ---------------------------------------------------------
+  // --- deliveries: one delivered, one given up, the rest wait
+  // ---------------------------------------------------------
   for (const { id, name } of await store.listWebhooks()) {
     const waiting = await store.listDeliveries(id, { state: 'waiting', before: null, limit: 2 })
     const state = name === 'down' ? ('dead' as const) : ('delivered' as const)

@@ -15,7 +15,10 @@ export type Everything = Awaited<ReturnType<typeof readEverything>>
 
 const ALL = { before: null, limit: 10_000 }
 
-/** All that a data directory holds, as the store's verbs, the blobs and the key file give it: JSON, in an order that stays the same. */
+/**
+ * All that a data directory holds, as the store's verbs, the blobs and the key file give it: JSON, in an order that
+ * stays the same.
+ */
 export async function readEverything(dataDirectory: string, clock: Clock) {
   const path = join(dataDirectory, 'scrapdeck.sqlite')
   const store = await openSqliteStoreHere({ path, clock, logger: silentLogger })
@@ -85,7 +88,10 @@ async function rememberedAnswer(store: Store, key: string, clock: Clock) {
   return store.claimAnswer({ ...claim, expiresAtMs: clock.nowMs() })
 }
 
-/** In the form in which the first of them was written: what were JSON texts among the settings then are rows with revisions now. */
+/**
+ * In the form in which the first of them was written: what were JSON texts among the settings then are rows with
+ * revisions now.
+ */
 async function readSettings(store: Store) {
   return {
     backfills: (await store.listBackfills()).sort((one, other) => one.fromMs - other.fromMs).reverse(),

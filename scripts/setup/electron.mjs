@@ -10,7 +10,10 @@ const DOWNLOAD_LIMIT_MS = 120_000
 const TRY_AGAIN_AFTER_MS = 24 * 3_600_000
 const FAILED = 'electron-download-failed'
 
-/** @returns {Promise<{ binary: string, reason: null } | { binary: null, reason: string }>} the program, or why there is none */
+/**
+ * @returns {Promise<{ binary: string, reason: null } | { binary: null, reason: string }>} the program, or why there is
+ * none
+ */
 export async function findElectron() {
   if (!hasDisplay()) return { binary: null, reason: 'there is no display' }
   const present = electronBinary()

@@ -18,11 +18,12 @@ interface LiveBelief {
 }
 
 /**
- * Goes through what the engine wrote down, in order, and asks at each send whether it could have known better (I2, I3, limits, pauses of
- * nodes, overlap): at that moment, with what nodes had told it.
+ * Goes through what the engine wrote down, in order, and asks at each send whether it could have known better (I2, I3,
+ * limits, pauses of nodes, overlap): at that moment, with what nodes had told it.
  *
- * I3 exactly: when an attempt begins on a node whose slots an operator set, then all live attempts of ours there (this one too, those that the
- * node has finished not) and all others in its newest lists are together at most slots + queueAhead.
+ * I3 exactly: when an attempt begins on a node whose slots an operator set, then all live attempts of ours there (this
+ * one too, those that the node has finished not) and all others in its newest lists are together at most slots +
+ * queueAhead.
  */
 export function checkSends(history: History): Violation[] {
   const violations: Violation[] = []

@@ -46,8 +46,8 @@ export function checkJobs(history: History): Violation[] {
   return violations
 
   /**
-   * On another node than it was sent to, since both have one queue, and in none of that node's lists that we got: nobody promises anything
-   * of that (docs/promises.md, 7).
+   * On another node than it was sent to, since both have one queue, and in none of that node's lists that we got:
+   * nobody promises anything of that (docs/promises.md, 7).
    */
   function ranUnseenElsewhere(attempt: Attempt, run: Run): boolean {
     return (

@@ -1,13 +1,16 @@
 import type { Operation, History, Violation } from '../work/history.ts'
 
-/** Orders that were made one after another are carried out in their order; of those that overlap in time nobody can say. */
+/**
+ * Orders that were made one after another are carried out in their order; of those that overlap in time nobody can say.
+ */
 export function checkOrders(history: History): Violation[] {
   return [...checkDedupe(history), ...checkPauses(history)]
 }
 
 /**
- * Two acknowledged orders with one key, the second asked for after the first was answered: within the time to live of the first they
- * are one job, after it two. Time is our wall clock: where it jumped, the checker does not know what it was.
+ * Two acknowledged orders with one key, the second asked for after the first was answered: within the time to live of
+ * the first they are one job, after it two. Time is our wall clock: where it jumped, the checker does not know what it
+ * was.
  */
 function checkDedupe(history: History): Violation[] {
   const violations: Violation[] = []

@@ -6,7 +6,10 @@ import { orderedJobs } from './orders.ts'
 
 /** What was acknowledged is part of every plan that is made so much later. */
 const GRACE_MS = 100
-/** So often another project may go first before we say that this one starves: shares and eggs change while a plan is carried out. */
+/**
+ * So often another project may go first before we say that this one starves: shares and eggs change while a plan is
+ * carried out.
+ */
 const PASSED_OVER_MAX = 3
 
 /** A job that certainly waited, free to go, from here until its first attempt or until an order may have touched it. */
@@ -21,13 +24,15 @@ interface Waiting {
 }
 
 /**
- * Who goes first (docs/promises.md, 3), where the checker can be sure. `first` waits surely: its order is acknowledged, nothing holds it (no time,
- * dependency, overlap or expiry), no order but one that gave it its priority or its place has touched it, and nothing of it was sent yet.
+ * Who goes first (docs/promises.md, 3), where the checker can be sure. `first` waits surely: its order is acknowledged,
+ * nothing holds it (no time, dependency, overlap or expiry), no order but one that gave it its priority or its place
+ * has touched it, and nothing of it was sent yet.
  *
- * - Then no job of its own lane (project, version, spider, placement) begins that has a lower priority, nor one of the same priority that was
- *   asked for after it, or over which it was put to the front.
- * - Then no other project with a live job, while its own has none, begins more than a few jobs of no higher priority on nodes that
- *   took its own jobs of the same lane before: the project with no slots goes first, whatever the weights. Limits and pauses make this undecided.
+ * - Then no job of its own lane (project, version, spider, placement) begins that has a lower priority, nor one of the
+ *   same priority that was asked for after it, or over which it was put to the front.
+ * - Then no other project with a live job, while its own has none, begins more than a few jobs of no higher priority on
+ *   nodes that took its own jobs of the same lane before: the project with no slots goes first, whatever the weights.
+ *   Limits and pauses make this undecided.
  */
 export function checkPrecedence(history: History): Violation[] {
   const violations: Violation[] = []
@@ -89,7 +94,10 @@ export function checkPrecedence(history: History): Violation[] {
   }
 }
 
-/** The stretches in which it is sure what a job's priority and place are, before its first attempt; those of free jobs are where it surely waits. */
+/**
+ * The stretches in which it is sure what a job's priority and place are, before its first attempt; those of free jobs
+ * are where it surely waits.
+ */
 function whoWaits(
   history: History,
   jobs: Map<string, StoredJob>

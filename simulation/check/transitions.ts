@@ -1,12 +1,16 @@
 import type { Attempt, AttemptState, Job, Transition, TransitionKind } from '../../src/shared/contract/index.ts'
 import { attemptStatesAfter, jobStatesAfter } from '../../src/engine/job-rules/transitions.ts'
 
-/** What may stand in the timeline of one attempt only once in each of its lives (one that is found again begins another). */
+/**
+ * What may stand in the timeline of one attempt only once in each of its lives (one that is found again begins
+ * another).
+ */
 const ONCE_A_LIFE: TransitionKind[] = ['vanished', 'limit_hit']
 
 /**
- * What a timeline tells that the table of transitions does not have (I4), in words. An entry may lead to more than one state (an end sends the
- * job back, or ends it), so all that are possible are carried on, and what is stored must be one of them in the end.
+ * What a timeline tells that the table of transitions does not have (I4), in words. An entry may lead to more than one
+ * state (an end sends the job back, or ends it), so all that are possible are carried on, and what is stored must be
+ * one of them in the end.
  */
 export function findIllegalTransitions(
   job: Pick<Job, 'state'>,

@@ -1,6 +1,6 @@
 /**
- * When schedules fire, once more and by other means than src/shared/calendar: every minute of the story is looked at, with the offset that
- * Intl tells for it. Only for what the story's schedules use.
+ * When schedules fire, once more and by other means than src/shared/calendar: every minute of the story is looked at,
+ * with the offset that Intl tells for it. Only for what the story's schedules use.
  */
 const MINUTE_MS = 60_000
 const QUARTER_MS = 15 * MINUTE_MS

@@ -24,7 +24,10 @@ export interface Told {
 /** So soon an end is answered by its chains. */
 const ANSWERED_WITHIN_MS = 1_000
 
-/** Runs one story and holds every row of every schedule, the end of every job and every answer of a chain against the calculation. */
+/**
+ * Runs one story and holds every row of every schedule, the end of every job and every answer of a chain against the
+ * calculation.
+ */
 export async function tellStory(
   seed: number,
   size: { schedules: number; days: number },
@@ -120,7 +123,10 @@ function compareEnds(
   return null
 }
 
-/** Every end that a chain waits for made its jobs once, at once or as soon as an engine was there; no other end made any. */
+/**
+ * Every end that a chain waits for made its jobs once, at once or as soon as an engine was there; no other end made
+ * any.
+ */
 function compareAnswers(plan: Plan, { journal, jobs, answers, firedCounts }: Story): string[] {
   const problems: string[] = []
   const answered = new Map<string, number>()

@@ -39,8 +39,8 @@ const NOTICE_MAX_MS = 30_000
 const LOOKED_AHEAD_MS = 3 * 86_400_000
 
 /**
- * What should have become of every moment of a schedule: by the documents of the policies, from what happened around the engine. Shares
- * nothing with the ticker but the offset of its jitter, which is any number.
+ * What should have become of every moment of a schedule: by the documents of the policies, from what happened around
+ * the engine. Shares nothing with the ticker but the offset of its jitter, which is any number.
  */
 export function expect(schedule: PlannedSchedule, plan: Plan, journal: Journal): Expectation {
   const offsetMs = jitterOf(aScheduleId(schedule.id), schedule.jitterSeconds)

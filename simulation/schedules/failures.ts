@@ -6,8 +6,8 @@ import type { PlannedSchedule } from './plan.ts'
 const PAUSED_WITHIN_MS = 1_000
 
 /**
- * When a schedule is paused by its failures is read from what was written; that each of those pauses had its cause, and each cause its
- * pause, is what this calculates. `failuresInARow`: as the store has it at the end.
+ * When a schedule is paused by its failures is read from what was written; that each of those pauses had its cause, and
+ * each cause its pause, is what this calculates. `failuresInARow`: as the store has it at the end.
  */
 export function problemsOfFailures(
   schedule: PlannedSchedule,

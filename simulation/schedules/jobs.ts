@@ -25,7 +25,9 @@ export interface RanJob extends JobPlan {
   ended: { atMs: number; outcome: JobOutcome } | null
 }
 
-/** The jobs of the story: they run, end and are cancelled whatever becomes of the engine, as those on other machines do. */
+/**
+ * The jobs of the story: they run, end and are cancelled whatever becomes of the engine, as those on other machines do.
+ */
 export class Jobs {
   readonly all = new Map<string, RanJob>()
   readonly #parts: { time: VirtualTime; store: Store; nowMs: () => number }

@@ -8,7 +8,10 @@ export interface Journal {
   notices: Map<number, number>
   /** Cancels that were asked for in the moment of a death. */
   lastCancels: Set<string>
-  /** `id monotonic time`: rows of this schedule alone could not be written. (Rows of several are tried at once by themselves.) */
+  /**
+   * `id monotonic time`: rows of this schedule alone could not be written. (Rows of several are tried at once by
+   * themselves.)
+   */
   refused: Set<string>
   failedWrites: number
   /** By schedule, as they were written. */

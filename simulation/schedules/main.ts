@@ -1,11 +1,11 @@
 /**
- * The real ticker, chains, orders and store under a virtual clock: schedules of all kinds, jobs that fail, a machine whose clock jumps and
- * whose disk is full now and then, an engine that is killed, also while it writes. Every row, the end of every job and every answer of a
- * chain is held against a calculation that shares no code with them.
+ * The real ticker, chains, orders and store under a virtual clock: schedules of all kinds, jobs that fail, a machine
+ * whose clock jumps and whose disk is full now and then, an engine that is killed, also while it writes. Every row, the
+ * end of every job and every answer of a chain is held against a calculation that shares no code with them.
  *
  *   npm run simulate:schedules                        a week with 1,000 schedules
  *   npm run simulate:schedules -- --seed 7 --schedules 100 --days 1 --stories 20
- *   npm run simulate:schedules -- --mutants           plants bugs: each must be found (--only WORDS: those with them in their name)
+ *   npm run simulate:schedules -- --mutants           plants bugs: each must be found (--only WORDS: of that name)
  */
 import { fork } from 'node:child_process'
 import { availableParallelism } from 'node:os'

@@ -47,7 +47,10 @@ function tickerStore(change: (store: TickerStore, parts: SchedulerParts) => Part
   return ticker((parts) => ({ store: overridden(parts.store, change(parts.store, parts)) }))
 }
 
-/** Of each schedule that it reads, the ticker believes another number of runs. What it writes back is never less than what is stored. */
+/**
+ * Of each schedule that it reads, the ticker believes another number of runs. What it writes back is never less than
+ * what is stored.
+ */
 function runsBelieved(runsOf: (runCount: number) => number): Mutation {
   const believed = (stored: StoredSchedule) => ({ ...stored, runCount: runsOf(stored.runCount) })
   return tickerStore((store) => ({
@@ -76,7 +79,9 @@ function withoutPausedRows(): Mutation {
   })
 }
 
-/** As withoutPausedRows, and not after it either; `isFromThenOn: false`: nor does it count from the end of the pause. */
+/**
+ * As withoutPausedRows, and not after it either; `isFromThenOn: false`: nor does it count from the end of the pause.
+ */
 function withoutPausedRowsEver({ isFromThenOn }: { isFromThenOn: boolean }): Mutation[] {
   const changing = new Set<string>()
   return [

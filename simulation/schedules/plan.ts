@@ -5,7 +5,10 @@ import type { Rule, Timing } from './calendar.ts'
 const MINUTE_MS = 60_000
 const HOUR_MS = 60 * MINUTE_MS
 
-/** Weeks in which clocks change somewhere, on which day of them, and where: back and ahead, on Lord Howe by half an hour. */
+/**
+ * Weeks in which clocks change somewhere, on which day of them, and where: back and ahead, on Lord Howe by half an
+ * hour.
+ */
 const WEEKS = [
   { begins: '2026-10-22', changeDay: 3, zones: ['Europe/Berlin', 'Europe/London'] },
   { begins: '2027-03-25', changeDay: 3, zones: ['Europe/Berlin', 'Europe/London'] },
@@ -96,7 +99,9 @@ export function planStory(seed: number, { schedules, days }: { schedules: number
   }
 }
 
-/** Some on what schedules make, some on what those make; and two that follow each other in a circle, which turns once. */
+/**
+ * Some on what schedules make, some on what those make; and two that follow each other in a circle, which turns once.
+ */
 function planChains(chance: Chance, schedules: PlannedSchedule[]): PlannedChain[] {
   const chains: PlannedChain[] = []
   const add = (project: string, spider: string, on = chance.pick(['succeeded', 'failed', 'ended'] as const)) => {

@@ -65,7 +65,9 @@ const VISITS_EVERY_MS = 4 * HOUR_MS + 413
 const CHAINED_LIFE_MAX_MS = 600_000
 const DISK_FULL = new Error('The disk is full')
 
-/** The real ticker on the real store; jobs, deaths and the clock are the story's. `onDay`: so many days of it are over. */
+/**
+ * The real ticker on the real store; jobs, deaths and the clock are the story's. `onDay`: so many days of it are over.
+ */
 export async function runStory(plan: Plan, onDay: (day: number) => void = nothing): Promise<Story> {
   const time = new VirtualTime()
   const journal: Journal = {

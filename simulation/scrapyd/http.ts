@@ -10,7 +10,10 @@ export interface HttpRequest {
   body: string | Uint8Array
 }
 
-/** What the request means is done when `done` runs; `answer` gets the bytes that Scrapyd would send (scrapyd-protocol.md, 2 and 3). */
+/**
+ * What the request means is done when `done` runs; `answer` gets the bytes that Scrapyd would send
+ * (scrapyd-protocol.md, 2 and 3).
+ */
 export function serve(
   node: SimulatedScrapyd,
   request: HttpRequest,

@@ -27,8 +27,8 @@ export interface ScrapydOptions {
 const POLL_INTERVAL_MS = 5_000
 
 /**
- * One Scrapyd as its clients see it (scrapyd-protocol.md): queue, poller, processes, finished list, eggs, logs. Time is the
- * simulation's; what its processes really did is kept for the checker. `http.ts` gives it a voice.
+ * One Scrapyd as its clients see it (scrapyd-protocol.md): queue, poller, processes, finished list, eggs, logs. Time is
+ * the simulation's; what its processes really did is kept for the checker. `http.ts` gives it a voice.
  *
  *   POST -> queue --poll--> process --ends--> finished list (pruned)
  *             restart: the queue stays, processes and lists are forgotten, logs and eggs stay
@@ -161,7 +161,10 @@ export class SimulatedScrapyd {
     })
   }
 
-  /** 1.5 and later: until no slot is free; before, one job a poll. Highest priority first within a project, projects in their order. */
+  /**
+   * 1.5 and later: until no slot is free; before, one job a poll. Highest priority first within a project, projects in
+   * their order.
+   */
   #startJobs(): void {
     for (const project of this.eggs.keys()) {
       while (this.running.length < this.options.maxProc) {

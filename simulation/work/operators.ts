@@ -12,8 +12,8 @@ type Act = (client: Client) => Promise<unknown>
 const PROJECTS = Object.keys(SPIDERS)
 
 /**
- * The people and programs that use the engine, through its contract and nothing else. Each order is recorded as it was asked and as it
- * was answered; an order whose engine died is `unknown`: it may have been carried out or not.
+ * The people and programs that use the engine, through its contract and nothing else. Each order is recorded as it was
+ * asked and as it was answered; an order whose engine died is `unknown`: it may have been carried out or not.
  */
 export class Operators {
   readonly operations: Operation[] = []

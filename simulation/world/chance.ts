@@ -1,6 +1,8 @@
 import { createSeededRandom } from '../../src/engine/testing/seeded-random.ts'
 
-/** Chance for one part of the world: each has its own stream, so that a change in one leaves the others' choices alone. */
+/**
+ * Chance for one part of the world: each has its own stream, so that a change in one leaves the others' choices alone.
+ */
 export interface Chance {
   next(): number
   /** True in `probability` of the cases. */

@@ -15,7 +15,10 @@ export type StoreWitness = (method: string, parameters: unknown[], answer: unkno
 
 const READS = /^(get|list|count|find|read|changeCursor)/
 
-/** The disk of the machine that the engine runs on. It outlives every life: the database is real SQLite, blobs are in memory. */
+/**
+ * The disk of the machine that the engine runs on. It outlives every life: the database is real SQLite, blobs are in
+ * memory.
+ */
 export class Disk {
   isFull = false
   readonly #directory: string
@@ -43,8 +46,9 @@ export class Disk {
   }
 
   /**
-   * The store as one life has it. Its writes go to the database at the next turn of the event loop, all that were asked in one turn or,
-   * where the life ends before, none: so a kill leaves what a real one leaves. `close` abandons it after a kill.
+   * The store as one life has it. Its writes go to the database at the next turn of the event loop, all that were asked
+   * in one turn or, where the life ends before, none: so a kill leaves what a real one leaves. `close` abandons it
+   * after a kill.
    */
   openStore(life: Life, real: Store, witness: StoreWitness): Store {
     const time = this.#time

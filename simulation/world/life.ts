@@ -1,15 +1,18 @@
 import type { Clock } from '../../src/engine/runtime/clock.ts'
 import type { VirtualTime } from './time.ts'
 
-/** At which of its calls to the outside a life ends. `after`: the call has its effect, but the engine never hears of it. */
+/**
+ * At which of its calls to the outside a life ends. `after`: the call has its effect, but the engine never hears of it.
+ */
 export interface Death {
   call: number
   when: 'before' | 'after'
 }
 
 /**
- * One life of the engine, from its start to its stop or to a kill -9. Everything that the engine was lent asks here before it has
- * an effect: once the life is over nothing that it still does counts, none of its timers run, and none of its calls are answered.
+ * One life of the engine, from its start to its stop or to a kill -9. Everything that the engine was lent asks here
+ * before it has an effect: once the life is over nothing that it still does counts, none of its timers run, and none of
+ * its calls are answered.
  */
 export class Life {
   /** What was called, in order: `store.applyChanges`, `n1 schedule.json`. */

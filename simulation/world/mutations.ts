@@ -1,6 +1,9 @@
 import { registerHooks } from 'node:module'
 
-/** Changes what a module of the engine exports, as the modules see it that import it: calls within its own file stay as they are. */
+/**
+ * Changes what a module of the engine exports, as the modules see it that import it: calls within its own file stay as
+ * they are.
+ */
 export interface Mutation {
   load: () => Promise<object>
   changes: Changes
@@ -10,7 +13,9 @@ type Changes = Partial<Record<string, (original: never) => unknown>>
 /** A constant may become any other of its kind. */
 type Changed<Value> = Value extends number ? number : Value
 
-/** Checked against what the module exports: a refactoring either keeps a planted bug working, or it does not compile. */
+/**
+ * Checked against what the module exports: a refactoring either keeps a planted bug working, or it does not compile.
+ */
 export function mutation<Module extends object>(
   load: () => Promise<Module>,
   changes: { [Name in keyof NoInfer<Module>]?: (original: NoInfer<Module>[Name]) => Changed<NoInfer<Module>[Name]> }

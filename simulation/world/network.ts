@@ -22,14 +22,15 @@ export interface Link {
 
 const CONNECTIONS = 4
 /**
- * A request that we gave up still arrives at most this long after; then our look at the node's lists 5 s later sees it. Without
- * such a bound no client of Scrapyd could ever prove that a job did not arrive.
+ * A request that we gave up still arrives at most this long after; then our look at the node's lists 5 s later sees it.
+ * Without such a bound no client of Scrapyd could ever prove that a job did not arrive.
  */
 const LATEST_ARRIVAL_MS = 3_000
 
 /**
- * Between the engine and the simulated nodes: the transport under the real Scrapyd client (connection.ts), with time limits of the
- * engine's own clock, delays, and everything that goes wrong on the way. What is on its way when the engine dies arrives all the same.
+ * Between the engine and the simulated nodes: the transport under the real Scrapyd client (connection.ts), with time
+ * limits of the engine's own clock, delays, and everything that goes wrong on the way. What is on its way when the
+ * engine dies arrives all the same.
  */
 export class Network {
   readonly links = new Map<string, Link>()

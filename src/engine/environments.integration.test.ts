@@ -29,8 +29,8 @@ class Reads(scrapy.Spider):
 `
 
 /**
- * A wheel that calls itself Scrapy and leads to the Scrapy of the tests' Python: pip installs it as any other, in a tenth of
- * the time that Scrapy itself takes with the thirty packages that it needs.
+ * A wheel that calls itself Scrapy and leads to the Scrapy of the tests' Python: pip installs it as any other, in a
+ * tenth of the time that Scrapy itself takes with the thirty packages that it needs.
  */
 async function aWheelOfScrapy(): Promise<string> {
   const script = `

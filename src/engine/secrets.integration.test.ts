@@ -16,7 +16,7 @@ const ARGUMENT = 'an argument, näher betrachtet'
 /** Parts that no way of quoting changes. */
 const TRACES = ['the setting nobody sees', 'näher betrachtet']
 
-/** Writes what it got where the test, but no log, can see it: a digest; and tries to give its secrets away in its log. */
+/** Writes a digest of what it got for the test to see, and tries to give its secrets away in its log. */
 const SPIDER = `
 import asyncio, hashlib, os
 import scrapy

@@ -10,7 +10,7 @@ export function isAppUrl(url: string): boolean {
   return url.startsWith(APP_URL)
 }
 
-/** The file that a URL of ours names, or null where it would leave the directory. A path without extension is a view. */
+/** The file that a URL of ours names; null where it would leave the directory. A path without extension is a view. */
 export function findAppFile(rendererDirectory: string, url: string): string | null {
   if (!isAppUrl(url)) return null
   const path = decodePath(new URL(url).pathname)

@@ -81,7 +81,7 @@ export async function startEngineHost(options: EngineHostOptions): Promise<Engin
   }
 }
 
-/** The usual port may belong to a Scrapyd of the user's own: then one of the next, so that the address stays easy to guess. */
+/** Where the usual port belongs to a Scrapyd of the user's, one of the next: the address stays easy to guess. */
 async function listenOnFreePort(options: Omit<ListenOptions, 'port'>): Promise<Service> {
   for (let port = USUAL_PORT; port <= OTHER_PORTS.to; port = Math.max(port + 1, OTHER_PORTS.from)) {
     try {

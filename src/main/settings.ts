@@ -5,9 +5,9 @@ import { resolveServeOptions } from '../config/resolve.ts'
 import type { ResolvedOptions } from '../config/serve-options.ts'
 
 /**
- * What can be set of the service can be set here, in the same words: in `scrapdeck.conf` of the app's own directory and in SCRAPDECK_
- * variables. Scrapyd's own files and variables are those of a Scrapyd beside us, and an app is started in no directory that would tell
- * which one. Throws BAD_INPUT, as the service does.
+ * What can be set of the service can be set here, in the same words: in `scrapdeck.conf` of the app's own directory and
+ * in SCRAPDECK_ variables. Scrapyd's own files and variables are those of a Scrapyd beside us, and an app is started in
+ * no directory that would tell which one. Throws BAD_INPUT, as the service does.
  */
 export function readDesktopSettings(
   userData: string,

@@ -12,7 +12,7 @@ export interface FleetTray {
   close(): void
 }
 
-/** The fleet at a glance while the window is closed: running, free, failed; and the three things worth doing from there. */
+/** The fleet at a glance while the window is closed (running, free, failed), with three actions. */
 export function openTray(iconPath: string, actions: TrayActions): FleetTray {
   const tray = new Tray(nativeImage.createFromPath(iconPath))
   tray.on('click', actions.open)

@@ -3,10 +3,10 @@ import type { CancelWaitsMs } from './run-limits.ts'
 /**
  * How a run is stopped, wherever it runs and whoever stops it:
  *
- *   INT --first wait--> INT --second--> KILL --last--> KILL --twice the last--> KILL --twice the last--> ... until it has ended
+ *   INT --first wait--> INT --second--> KILL --last--> KILL --twice the last--> KILL --> ... until it has ended
  *
- * Scrapy ends gracefully on the first INT (finishing requests under way) and at once on the second. KILL is repeated: a remote Scrapyd
- * signals only the Python process, and sees it dead at its next poll.
+ * Scrapy ends gracefully on the first INT (finishing requests under way) and at once on the second. KILL is repeated: a
+ * remote Scrapyd signals only the Python process, and sees it dead at its next poll.
  */
 const SIGNALS = ['INT', 'INT', 'KILL'] as const
 /** All steps after it are like it. */

@@ -20,8 +20,8 @@ interface Waiting {
  * Requests at random over so few names that they meet: what one adds, another asks for and a third deletes. The one
  * slot is held, so that scheduled jobs wait; at the end some of them run.
  *
- * What is remembered of the requests only keeps them away from what is settled elsewhere: a project is not deleted while
- * its jobs wait, and no job starts whose version is gone.
+ * What is remembered of the requests only keeps them away from what is settled elsewhere: a project is not deleted
+ * while its jobs wait, and no job starts whose version is gone.
  */
 export function generatedScenario(seed: number): Scenario {
   return {

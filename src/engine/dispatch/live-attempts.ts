@@ -41,7 +41,7 @@ export interface LiveAttempt {
   readonly version: VersionName
   readonly spider: string
   readonly state: LiveState
-  /** Monotonic; null while its POST is out. Only snapshots begun after it show that the job is not there (reconcile.ts). */
+  /** Monotonic; null while its POST is out. Only later snapshots prove that the job is not there (reconcile.ts). */
   readonly sendEndedAtMs: number | null
   /** An earlier engine sent it, and nobody waited for the end of its POST. */
   readonly isTakenOverUnresolved: boolean

@@ -3,7 +3,7 @@ import { type Clock, sleep } from '../runtime/clock.ts'
 import type { ChangedThing } from '../store/records.ts'
 import type { ChangeLog } from '../store/store.ts'
 
-/** What the change log does not tell of: things in memory, and stored ones that are few; whoever changes one touches it. */
+/** What the change log leaves out: things in memory, and stored ones that are few. Whoever changes one touches it. */
 export type TouchedThing =
   | `node:${string}`
   | `waiting:${string}`

@@ -84,8 +84,8 @@ export function afterChange<Facts extends JobFacts>(
 }
 
 /**
- * Whether an ended attempt that its node shows again may go on (`found_again`): while its job waits, has not started again
- * and is not to be cancelled, and no other run of its overlap key is live. With it the job leaves the queue.
+ * Whether an ended attempt that its node shows again may go on (`found_again`): while its job waits, has not started
+ * again and is not to be cancelled, and no other run of its overlap key is live. With it the job leaves the queue.
  */
 export function mayGoOn(
   job: Pick<JobFacts, 'state' | 'attemptCount' | 'cancelAskedAtMs'>,

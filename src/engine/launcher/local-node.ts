@@ -52,7 +52,7 @@ export interface LocalNodeOptions {
 }
 
 const FINISHED_KEPT = 1000
-/** How long stopAll waits for spiders to end by themselves before it kills them: who quits does not wait for a second INT. */
+/** How long stopAll lets spiders end by themselves before it kills them: no second INT while the user quits. */
 const QUIT_WAITS_MS: CancelWaitsMs = [10_000, 0, 0]
 
 type RunNames = Pick<ScheduleRequest, 'project' | 'spider' | 'jobid'>

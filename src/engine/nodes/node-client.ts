@@ -63,7 +63,7 @@ export interface EggTarget extends Pick<NodeClient, 'listSpiders'> {
 /** What a Scrapyd takes as a signal: these names, and from 1.6 on a number. */
 export type NodeSignal = 'HUP' | 'INT' | 'KILL' | 'STOP' | 'TERM' | number
 
-/** The signals that end a spider, gracefully or not: HUP, INT, QUIT, KILL, TERM. Others do what they do, and it goes on. */
+/** The signals that end a spider, gracefully or not: HUP, INT, QUIT, KILL, TERM. After others it continues. */
 export const ENDING_SIGNALS: ReadonlySet<NodeSignal> = new Set<NodeSignal>([
   'HUP',
   'INT',

@@ -320,7 +320,7 @@ export interface StoredVersion {
   deployments: Deployment[]
 }
 
-/** What a change names, by noun. `jobs`: more than anybody wants to be told of one by one (a bulk); its id says nothing. */
+/** What a change names, by noun. `jobs`: too many to be told one by one (a bulk); its id says nothing. */
 export interface ChangedIds {
   job: JobId
   jobs: string

@@ -43,7 +43,7 @@ export function aNewJob(over: Plain<Partial<NewJob>> = {}): NewJob {
   })
 }
 
-/** The start of a job's attempt, the first unless `number` says otherwise, with the jobid that dispatch would choose. */
+/** The start of a job's attempt (the first, unless `number` is given), with the jobid that dispatch would choose. */
 export function anAttemptStart(job: { id: string }, over: Plain<Partial<AttemptStart>> = {}): AttemptStart {
   const number = over.number ?? 1
   return branded({

@@ -19,8 +19,8 @@ export const onlyOn = (nodeId: string): Pick<NewJob, 'placement'> => ({
 const NODE = { slots: 2, eggs: ['shop@1'] }
 
 /**
- * `it` for tests of the dispatch, which take what they need: `async ({ clock, store, node, other, engine }) => …`. Everything is the
- * test's own and goes away with it, the files on disk included; an engine must leave no timer behind.
+ * `it` for tests of the dispatch, which take what they need: `async ({ clock, store, node, other, engine }) => …`.
+ * Everything is the test's own and goes away with it, the files on disk included; an engine must leave no timer behind.
  */
 export const it = test
   .extend('clock', () => createFakeClock())

@@ -15,7 +15,7 @@ import type { Clock } from '../runtime/clock.ts'
 /** What only the local node minds may be left out. */
 type FakeRequest = Omit<ScheduleRequest, 'isVersionAsked' | 'secretNames' | 'limits'> & Partial<ScheduleRequest>
 
-/** How the fake treats the next `schedule`: `drop_reply` runs it and answers nothing, `refuse` and `unreachable` do not. */
+/** How the fake treats the next `schedule`: `drop_reply` runs it without an answer; the last two do not. */
 export type ScheduleBehaviour = 'ok' | 'drop_reply' | 'lose_request' | 'refuse' | 'unreachable'
 
 interface FakeRun extends FakeRequest {

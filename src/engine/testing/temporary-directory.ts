@@ -13,8 +13,8 @@ export interface TemporaryDirectory {
 const MEMORY = process.env['TEST_MEMORY'] ?? '/dev/shm'
 
 /**
- * A directory of a test's own: `await using directory = await makeTemporaryDirectory()`, or `remove()` it. `inMemory`: where the
- * system has such a place, for tests that write much and care nothing for the disk.
+ * A directory of a test's own: `await using directory = await makeTemporaryDirectory()`, or `remove()` it. `inMemory`:
+ * where the system has such a place, for tests that write much and care nothing for the disk.
  */
 export async function makeTemporaryDirectory(options: { inMemory?: boolean } = {}): Promise<TemporaryDirectory> {
   const parent = options.inMemory === true && existsSync(MEMORY) ? MEMORY : tmpdir()

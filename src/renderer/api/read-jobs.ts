@@ -5,7 +5,7 @@ const PAGE_ROWS = 500
 /** What one call of a bulk takes. */
 export const BULK_MAX = 10_000
 
-/** The jobs that match, newest first, up to what a bulk takes; `onPage` hears how many there are and may break it off. */
+/** The jobs that match, newest first, up to the size of a bulk; `onPage` hears how many there are and may stop it. */
 export async function readJobs(client: Client, filter: JobFilter, onPage?: (count: number) => boolean): Promise<Job[]> {
   const jobs: Job[] = []
   let before: string | undefined

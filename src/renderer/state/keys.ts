@@ -3,7 +3,7 @@ import { create } from 'zustand'
 
 /** One key of the keyboard with what it does, in words: the `?` overlay lists all that are in force. */
 export interface KeyBinding {
-  /** As `KeyboardEvent.key`: `j`, `X` (with Shift), `/`, `Enter`, `Escape`; with `mod+` for Ctrl or Cmd, `Alt+` for Alt. */
+  /** As `KeyboardEvent.key`: `j`, `X` (with Shift), `/`, `Escape`; with `mod+` for Ctrl or Cmd, `Alt+` for Alt. */
   key: string
   /** What it does, for the overlay: `Open the job`. */
   label: string
@@ -43,7 +43,7 @@ export function useKeys(title: string, bindings: readonly KeyBinding[], enabled 
 /** Dialogs and what a button drops down: each has keys of its own, and Esc closes it alone. */
 const OVER_THE_SCREEN = '[role="dialog"], [role="menu"]'
 
-/** The one listener; the frame starts it. Keys of words do nothing while somebody types, or a dialog or menu is open. */
+/** The one listener; the frame starts it. Letters do nothing while somebody types, or a dialog or menu is open. */
 export function listenForKeys(): () => void {
   // Asked before anybody hears the key: the Esc that closes a dialog or a menu must not close what is under it, too.
   let isDialogOpen = false

@@ -27,8 +27,8 @@ export interface FollowLogOptions {
 }
 
 /**
- * Follows a log until its run has ended or `signal` aborts. After a dropped connection it continues at the byte where it
- * broke, as often as needed: the window may be older than the engine's restart. Resolves; never rejects.
+ * Follows a log until its run has ended or `signal` aborts. After a dropped connection it continues at the byte where
+ * it broke, as often as needed: the window may be older than the engine's restart. Resolves; never rejects.
  */
 export async function followLog(options: FollowLogOptions): Promise<void> {
   const { logs, jobId, attemptNumber, tailBytes, onChunk, onState, signal } = options

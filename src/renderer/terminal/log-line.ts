@@ -16,8 +16,8 @@ export interface LogLine {
 export const MAX_LINE_CHARS = 16_384
 
 /**
- * Reads one line (shared/log-record.ts). CRITICAL counts as ERROR. `above` is the level of the line before: tracebacks and wrapped messages
- * belong to it.
+ * Reads one line (shared/log-record.ts). CRITICAL counts as ERROR. `above` is the level of the line before: tracebacks
+ * and wrapped messages belong to it.
  */
 export function parseLogLine(raw: string, above: LogLevel): LogLine {
   const cut =

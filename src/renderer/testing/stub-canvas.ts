@@ -15,7 +15,7 @@ export function stubCanvas(): void {
   } as unknown as typeof IntersectionObserver
 }
 
-/** For `afterAll`: a terminal lets go of the window a moment after it was closed (log-view.ts), so jsdom must last as long. */
+/** For `afterAll`: a terminal lets go of the window a moment after it closed (log-view.ts); jsdom must last as long. */
 export function outliveTerminals(): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, 150))
 }

@@ -59,7 +59,7 @@ export function ScreenHead({ title, views, note, children }: ScreenHeadProps) {
   )
 }
 
-/** The panel at the right of a list that shows one of its rows; over the list on narrow screens. Esc is up to the list. */
+/** The panel beside a list that shows one of its rows; over the list on narrow screens. Esc is up to the list. */
 export function DetailPane({ label, children }: { label: string; children: ReactNode }) {
   return (
     <aside className={classes.detail} aria-label={label}>

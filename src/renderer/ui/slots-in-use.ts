@@ -15,8 +15,8 @@ export function countSlots(nodes: ReadonlyArray<Pick<Node, 'health' | 'mode' | '
 }
 
 /**
- * `10/10`, and `+4` when the nodes hold more jobs than they have slots: sent before a node was known to have fewer, they
- * wait there. `14/10` would claim that they run.
+ * `10/10`, and `+4` when the nodes hold more jobs than they have slots: sent before a node was known to have fewer,
+ * they wait there. `14/10` would claim that they run.
  */
 export function splitSlots(
   used: number,

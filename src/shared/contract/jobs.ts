@@ -60,9 +60,9 @@ const StringMap = z.record(z.string(), z.string())
 const Limit = z.number().int().min(1).max(1_000_000_000).nullable().optional()
 
 /**
- * What ends a run before its own end: `wallSeconds` on every node, the others on the local node. Each absent or null: no
- * limit; a field that a job leaves open is its project's. Memory is the resident memory of all its processes, sampled; `addressSpaceMegabytes`, `cpuSeconds`
- * and `openFiles` are set in the kernel for each process as well.
+ * What ends a run before its own end: `wallSeconds` on every node, the others on the local node. Each absent or null:
+ * no limit; a field that a job leaves open is its project's. Memory is the resident memory of all its processes,
+ * sampled; `addressSpaceMegabytes`, `cpuSeconds` and `openFiles` are set in the kernel for each process as well.
  */
 export const RunLimits = z.object({
   wallSeconds: Limit,

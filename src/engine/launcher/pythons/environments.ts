@@ -14,7 +14,7 @@ export interface Environments {
   list(): Environment[]
   /** The log of an environment's making, from its start, as it grows. Throws NOT_FOUND. */
   log(id: string, signal?: AbortSignal): AsyncGenerator<{ text: string }, void, void>
-  /** Begins to make it again and resolves at once. Throws NOT_FOUND, BAD_INPUT for a Python that is not ours to make. */
+  /** Starts a rebuild and resolves at once. Throws NOT_FOUND, BAD_INPUT for a Python that is not ours to build. */
   rebuild(id: string): Promise<Environment>
   /** Throws NOT_FOUND, BAD_INPUT where projects or running spiders use it. */
   remove(id: string): Promise<void>

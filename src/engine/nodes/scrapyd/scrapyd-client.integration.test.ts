@@ -26,8 +26,9 @@ const DEMO = aProjectName('demo')
 const V1_0 = aVersionName('1.0')
 
 /**
- * Between the oldest and the newest, with the words of one of them (refusals.test.ts): `npm test` sees that they take, run
- * and show a job; the rest is for `npm run test:long`. Each spider, and each list of spiders, is a Python that imports Scrapy.
+ * Between the oldest and the newest, with the words of one of them (refusals.test.ts): `npm test` sees that they take,
+ * run and show a job; the rest is for `npm run test:long`. Each spider, and each list of spiders, is a Python that
+ * imports Scrapy.
  */
 const BETWEEN: ScrapydVersion[] = ['1.3.0', '1.4.3', '1.5.0']
 
@@ -186,7 +187,7 @@ for (const { version, probedAs, password } of VERSIONS) {
           'EGG-INFO/entry_points.txt': '[scrapy]\nsettings = gone.settings\n'
         })
         expect(await kindOf(client.addVersion(DEMO, aVersionName('5'), broken))).toBe('other')
-        // Scrapyd itself keeps what it refuses, and runs it as the latest version; ours was taken back. What was there before stays.
+        // Scrapyd keeps what it refuses, and runs it as the latest version; ours was taken back. Earlier ones stay.
         expect(await client.listVersions(DEMO)).toEqual(['1_0'])
         expect(await kindOf(client.addVersion(DEMO, V1_0, broken))).toBe('other')
         expect(await client.listVersions(DEMO)).toEqual(['1_0'])

@@ -1,8 +1,8 @@
 import { create } from 'zustand'
 
 /**
- * Acts on marked jobs that are under way. An act is *asked* the moment somebody clicks, *confirmed* when the engine has answered, and
- * over when all its jobs are where it should bring them (a running spider takes its time to stop).
+ * Acts on marked jobs that are under way. An act is *asked* the moment somebody clicks, *confirmed* when the engine has
+ * answered, and over when all its jobs are where it should bring them (a running spider takes its time to stop).
  *
  *   asked ──answer──▶ confirmed ──all there──▶ over
  *     └────refused──▶ failed

@@ -8,12 +8,12 @@ import { WaitingText } from '../../ui/waiting.tsx'
 import { useBulkActs } from './bulk-act-store.ts'
 import classes from './jobs-screen.module.css'
 
-/** What ails the node of a job that has not ended, in a word (`down`), and until when it was heard; null: it answers. */
+/** What ails the node of a live job, in a word (`down`), and when it was last heard; null: it answers. */
 export type AwayOf = (job: Job) => Away | null
 export interface Away {
   word: string
   lastSeenAtMs: number | null
-  /** It does not answer at all since then, so what became of its jobs is unknown; null: it answers, if only to refuse. */
+  /** It has not answered since then, so the state of its jobs is unknown; null: it answers, if only to refuse. */
   unknownSinceMs: number | null
 }
 

@@ -4,8 +4,8 @@ import { isAway, nodeWord } from '../../ui/status.tsx'
 import type { Away, AwayOf } from './job-columns.tsx'
 
 /**
- * What is known of the nodes of live jobs: from the nodes themselves, where they are known here, since a node that answers again
- * says so before its jobs do; else from the job.
+ * What is known of the nodes of live jobs: from the nodes themselves, where they are known here, since a node that
+ * answers again says so before its jobs do; else from the job.
  */
 export function useAway(nodes: readonly Node[] | undefined): AwayOf {
   // Nodes change every second, who is away hardly ever: only that may draw every row again.

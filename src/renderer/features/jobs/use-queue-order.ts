@@ -11,8 +11,8 @@ interface Place {
 }
 
 /**
- * The queued jobs in the order in which the queue takes them, when the list holds nothing else. The order is known only when all of
- * them are here, so the other pages are read too, up to a bound.
+ * The queued jobs in the order in which the queue takes them, when the list holds nothing else. The order is known only
+ * when all of them are here, so the other pages are read too, up to a bound.
  */
 export function useQueueOrder({
   isQueue,

@@ -59,7 +59,7 @@ export function AddNodesDialog({ onClose }: { onClose: () => void }) {
     probe: probes.get(address.key),
     verdict: verdictOf(address, probes.get(address.key))
   }))
-  // A thousand rows of fields would hold the page up: those that somebody must look at come first, the others are counted.
+  // A thousand rows of fields would hold the page up: those that need attention come first, the rest are counted.
   const shown =
     rows.length <= ROWS_SHOWN
       ? rows

@@ -18,7 +18,7 @@ const WORDS: Record<Exclude<Place, 'present'>, string> = {
   replaced: 'has an older egg of this version'
 }
 
-/** Where a version is, node by node: what is well in one line, what is not with its reason and the button that mends it. */
+/** Where a version is: nodes that have it in one line, the others with the reason and the button that mends it. */
 export function VersionPlaces({ version, nodes }: { version: Version; nodes: readonly Node[] }) {
   const deploy = useDeploy(version.project, version.version)
   const known = new Map(nodes.map((node) => [node.id, node]))

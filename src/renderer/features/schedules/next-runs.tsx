@@ -11,7 +11,7 @@ const BADGES: Record<Exclude<Occurrence['kind'], 'normal'>, { word: string; text
   second_of_two: { word: 'second of two', text: 'A clock change repeats this time. This is the second occurrence.' }
 }
 
-/** Moments in the time of the schedule's zone, of this machine, and from now; those that a clock change touches say so. */
+/** Moments in the schedule's zone, in this machine's, and from now; those that a clock change touches say so. */
 export function NextRuns({
   occurrences,
   zone,

@@ -90,7 +90,7 @@ export function missedSinceMs({ recent, createdAtMs }: Pick<Schedule, 'recent' |
   const index = recent.slice(0, lastRun < 0 ? recent.length : lastRun).findLastIndex(({ state }) => state === 'missed')
   if (index === -1) return null
   const oldest = recent[index]!
-  // A row may stand for several moments, by the newest of them: the others lie behind the row before. What ran then is left out.
+  // A row may stand for several moments, by the newest of them. What ran then is left out.
   const before = oldest.count > 1 ? (recent[index + 1]?.nominalMs ?? createdAtMs) : Infinity
   return Math.min(before, oldest.nominalMs - 60_000)
 }

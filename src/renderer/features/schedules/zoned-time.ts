@@ -1,6 +1,6 @@
 /**
- * Times of day of any zone, as the browser's own calendar tells them. Formatters are kept: making one costs more than a hundred
- * uses.
+ * Times of day of any zone, as the browser's own calendar tells them. Formatters are kept: making one costs more than a
+ * hundred uses.
  */
 const formats = new Map<string, Intl.DateTimeFormat>()
 
@@ -58,7 +58,7 @@ export function toLocalInput(atMs: number, zone: string): string {
   return `${of['year']}-${of['month']}-${of['day']}T${of['hour']}:${of['minute']}${seconds}`
 }
 
-/** The moment at which clocks of a zone show this; of a time that they leave out, the one as much later. null: no time. */
+/** When clocks of a zone show this; a time that they leave out is as much later. null: no time. */
 export function fromLocalInput(text: string, zone: string): number | null {
   const wallMs = Date.parse(`${text.length === 10 ? `${text}T00:00` : text}Z`)
   if (Number.isNaN(wallMs)) return null

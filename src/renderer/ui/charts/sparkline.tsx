@@ -1,7 +1,7 @@
 import { useId } from 'react'
 import type { Tone } from '../status.tsx'
 
-/** A small line over its area, oldest left; grey while there is nothing to see. Figures stand beside it, so it is hidden from screen readers. */
+/** A small area chart, oldest left; grey without data. Hidden from screen readers: the figures stand beside it. */
 export function Sparkline({
   values,
   tone,

@@ -58,7 +58,7 @@ const FIELD_OF_CODE: Partial<Record<ErrorCode, string>> = {
   SPIDER_NOT_FOUND: 'spiders'
 }
 
-/** The one way from a form to the contract: Mantine holds the values, the schema judges them, errors stand at their fields. */
+/** The one way from a form to the contract: Mantine holds the values, the schema judges them, field by field. */
 export function useFormOf<Values extends object, Output>(options: FormOptions<Values, Output>): FormOf<Values, Output> {
   const { schema, save } = options
   const [start] = useState(options.start)

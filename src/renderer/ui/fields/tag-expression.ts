@@ -3,7 +3,7 @@ import { meetsTags } from '../../../shared/tag-terms.ts'
 const TERM = /^!?[^\s|!]+(\|!?[^\s|!]+)*$/
 const TERMS_MAX = 20
 
-/** `eu|us !slow` as terms: all of them must hold, and one holds by any of its parts. Blanks around `|` and after `!` do no harm. */
+/** `eu|us !slow` as terms: all must hold, one holds by any of its parts. Blanks around `|` and after `!` are fine. */
 export function parseTagExpression(text: string): { terms: string[] } | { problem: string } {
   const tidy = text
     .replace(/[,&]/g, ' ')

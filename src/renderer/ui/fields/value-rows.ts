@@ -30,7 +30,7 @@ export function problemOfRow(kind: 'args' | 'settings', row: FormRow, rows: read
   return null
 }
 
-/** Rows as a schema: each says at its name or its value what is wrong with it. `problemOfValue` knows what a value may hold. */
+/** Rows as a schema: each says what is wrong at its name or its value. `problemOfValue` judges a value. */
 export const rowsForm = (kind: 'args' | 'settings', problemOfValue: (value: string) => string | null = () => null) =>
   z.custom<readonly FormRow[]>().check(({ value: rows, issues }) => {
     const add = (path: (string | number)[], message: string | null) =>

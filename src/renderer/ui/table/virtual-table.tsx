@@ -36,7 +36,7 @@ interface VirtualTableProps<Row> {
   isStale?: (row: Row) => boolean
   /** j, k, Enter and x work without a click into the table first. One table of a screen may say so. */
   primary?: boolean
-  /** Rows have an order that can be changed, by dragging or with Alt and the arrows: these go right before that row, or to the end. */
+  /** Rows can be reordered, by dragging or with Alt and the arrows: these go right before that row, or to the end. */
   onReorder?: (ids: readonly string[], before: string | null) => void
   empty?: ReactNode
   /** Of every row; 32 unless told otherwise. */

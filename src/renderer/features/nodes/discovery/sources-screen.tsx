@@ -18,7 +18,7 @@ import classes from './discovery.module.css'
 import { SourceDialog } from './source-dialog.tsx'
 import { sourceWords } from './source-form.ts'
 
-/** Where nodes come from besides being added by hand: each source with its state and the nodes that it no longer lists. */
+/** Where nodes come from besides being added by hand: each source, its state and the nodes it no longer lists. */
 export function SourcesScreen() {
   const { query } = useApi()
   const sources = useQuery(query.discovery.list.queryOptions())

@@ -108,7 +108,7 @@ function rankOf(after: ReadonlyMap<string, ReadonlySet<string>>): Map<string, nu
   return ranks
 }
 
-/** Rows so that lines are short: each column is ordered by where those before and after it stand, and nothing overlaps. */
+/** Rows that keep lines short: each column is ordered by its neighbours, and nothing overlaps. */
 function placeRows(ranks: ReadonlyMap<string, number>, after: ReadonlyMap<string, ReadonlySet<string>>) {
   const neighbours = new Map([...ranks.keys()].map((key) => [key, [...(after.get(key) ?? [])]]))
   for (const [key, nexts] of after) for (const next of nexts) neighbours.get(next)?.push(key)
@@ -175,7 +175,7 @@ function spacedOut<T extends { key: string; y: number }>(wanted: readonly T[], a
 const mean = (values: readonly number[] | undefined, otherwise: number) =>
   values === undefined || values.length === 0 ? otherwise : values.reduce((sum, each) => sum + each, 0) / values.length
 
-/** Ways back to where one began, at least one where there is any, by chains that are on: patterns stand for the spiders that they fit. */
+/** Cycles of chains that are on, at least one where there is any; a pattern stands for the spiders that it fits. */
 function findCircles(chains: readonly Chain[]): string[][] {
   const circles: string[][] = []
   const done = new Set<string>()

@@ -22,7 +22,7 @@ const CONCURRENCY_MAX = 1_000
 /** Of the first moments, and of the last; what lies between is counted. */
 const MOMENTS_SHOWN = 3
 
-/** Runs the moments of a time that is past, each as if it were then. What it would do is counted before anything is made. */
+/** Runs the moments of a past period, each as if it were then. The runs are counted before any is created. */
 export function BackfillDialog({ schedule, onClose }: { schedule: Schedule; onClose: () => void }) {
   const { client, query } = useApi()
   const [nowMs] = useState(() => Date.now())

@@ -1,9 +1,9 @@
 import { problemOfCron } from '../../../../shared/calendar/index.ts'
 
 /**
- * Words as people say them, read as a cron expression: `every weekday at 3:00`, `every 15 minutes between 8 and 18`, `first Monday
- * of the month at noon`. Every word must have been understood: what is left over makes the whole not understood, so the
- * expression never says less than the words did. Pure.
+ * Words as people say them, read as a cron expression: `every weekday at 3:00`, `every 15 minutes between 8 and 18`,
+ * `first Monday of the month at noon`. Every word must have been understood: what is left over makes the whole not
+ * understood, so the expression never says less than the words did. Pure.
  */
 export function readWords(text: string): { expression: string } | { problem: string } {
   const plain = text.trim()

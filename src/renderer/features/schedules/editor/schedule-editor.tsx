@@ -46,7 +46,7 @@ interface ScheduleEditorProps {
   onDone: (saved: Schedule | null) => void
 }
 
-/** A schedule as a whole screen: when, what and by which rules at the left; what comes of it at the right, at each key. */
+/** A schedule as a whole screen: when, what and by which rules on the left; the resulting runs on the right. */
 export function ScheduleEditor({ id, onDone }: ScheduleEditorProps) {
   const { query } = useApi()
   const { schedule: likeId, project } = route.useSearch()

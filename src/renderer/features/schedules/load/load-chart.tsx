@@ -26,7 +26,7 @@ interface LoadChartProps {
   onOpen: (atMs: number) => void
 }
 
-/** A bar for each stretch of time, as high as its fullest minute; what is above the slots waits. Arrow keys go from bar to bar. */
+/** A bar for each period, as high as its fullest minute; what is above the slots waits. Arrows move between bars. */
 export function LoadChart({ minutes, slots, fromMs, untilMs, atMs, onOpen }: LoadChartProps) {
   const { ref, width: measured } = useElementSize()
   const [looked, setLooked] = useState<number | null>(null)

@@ -67,9 +67,9 @@ export function shiftSchedule(
 }
 
 /**
- * Moves as few schedules as it takes for no minute to have more than `mostJobs`, each to the nearest minute with room; where none
- * has, to the one with the least. Placed first, and so most likely to stay, are those that run often, as more would be moved than this
- * minute; then those with the most jobs, as they fit worst.
+ * Moves as few schedules as it takes for no minute to have more than `mostJobs`, each to the nearest minute with room;
+ * where none has, to the one with the least. Placed first, and so most likely to stay, are those that run often, as
+ * more would be moved than this minute; then those with the most jobs, as they fit worst.
  */
 export function planSpread(
   crowd: readonly Schedule[],
