@@ -46,6 +46,8 @@ def main():
     crawl.forget_our_modules()
     modules_file = os.path.abspath(sys.argv[1])
     control, events = take_channels()
+    if changes_locale_for_children():
+        restart(control, events)
     # How the interpreter was found, before any import had its way with it: what each spider begins with.
     fresh = {"environ": dict(os.environ), "path": list(sys.path), "streams": (sys.stdin, sys.stdout, sys.stderr)}
     watched = read_watched()
@@ -121,6 +123,17 @@ def take_channels():
     os.dup2(nothing, 1)
     os.close(nothing)
     return control, events
+
+
+def changes_locale_for_children():
+    """In the C locale a Python gives its children LC_CTYPE=C.UTF-8, and is itself in UTF-8 mode, which they then are not
+    (PEP 538, 540). A spider that is started cold is such a child: so must we be."""
+    import _locale
+
+    current = _locale.setlocale(_locale.LC_CTYPE)
+    is_asked = "PYTHONUTF8" in os.environ or "utf8" in sys._xoptions
+    is_coerced = current not in ("C", "POSIX") and os.environ.get("LC_CTYPE") == current
+    return sys.flags.utf8_mode == 1 and not is_asked and is_coerced
 
 
 def restart(control, events):

@@ -44,13 +44,7 @@ beforeAll(async () => {
   vi.stubEnv('TZ', 'Asia/Tokyo')
   // Containers mostly set it, other machines do not: the harder case, with output that is written at the very end.
   vi.stubEnv('PYTHONUNBUFFERED', undefined)
-  pool = new WarmPool({
-    dataDirectory: place.path,
-    resourcesDirectory,
-    clock: systemClock,
-    logger: silentLogger,
-    onChange() {}
-  })
+  pool = new WarmPool(poolOptions(place.path))
   pool.prepare(python)
   await untilWarm(pool)
 }, 120_000)
@@ -59,6 +53,11 @@ afterAll(async () => {
   await pool.close()
   await place.remove()
   vi.unstubAllEnvs()
+})
+
+const poolOptions = (dataDirectory: string) => ({
+  ...{ dataDirectory, resourcesDirectory, clock: systemClock, logger: silentLogger },
+  onChange() {}
 })
 
 /** Also when somebody installed a package in the meantime. */
@@ -156,6 +155,23 @@ test.each([
   const early = new Set<string>(warm.report['modules at import'])
   expect(cold.report['modules at import'].filter((name: string) => !early.has(name))).toEqual([])
   for (const name of ['crawl', 'warm', 'supervisor', 'hidden_values']) expect(early).not.toContain(name)
+})
+
+test('nor in the C locale, in which systemd and cron start services', async () => {
+  const names = ['LANG', 'LC_ALL', 'LC_CTYPE'] as const
+  const before = names.map((name) => process.env[name])
+  for (const name of names) vi.stubEnv(name, undefined)
+  const dataDirectory = join(place.path, 'c-locale')
+  await mkdir(dataDirectory)
+  const own = new WarmPool(poolOptions(dataDirectory))
+  try {
+    own.prepare(python)
+    const cold = await run(null)
+    expect((await run(own)).report.facts).toEqual(cold.report.facts)
+  } finally {
+    await own.close()
+    for (const [at, name] of names.entries()) vi.stubEnv(name, before[at])
+  }
 })
 
 test('each fork has its own chance', async () => {
