@@ -5,8 +5,11 @@ const CORES = 2
 
 /**
  * Begins tasks in their order, as soon as there is room and what each comes after has ended; none overtakes another.
- * The first that fails is thrown at once. @template {{ name: string, title: string, cores: number, after: string[] }}
- * Task @param {Task[]} tasks @param {(task: Task) => Promise<unknown>} run @param {() => number} now milliseconds
+ * The first that fails is thrown at once.
+ * @template {{ name: string, title: string, cores: number, after: string[] }} Task
+ * @param {Task[]} tasks
+ * @param {(task: Task) => Promise<unknown>} run
+ * @param {() => number} now milliseconds
  * @returns {Promise<{ name: string, title: string, beganMs: number, tookMs: number }[]>} in the order given
  */
 export async function runSideBySide(tasks, run, now = () => performance.now()) {
