@@ -3,8 +3,9 @@
  * PYTHONPATH, so that one Python environment serves all.
  *
  * Scrapyd up to 1.3 hands the log file to Scrapy in the environment (SCRAPY_LOG_FILE), which Scrapy 2.8 stopped
- * reading, and does not know Scrapy's asyncio reactor: it gets the Scrapy of its time, with the w3lib, parsel and Twisted
- * that one needs. Probed with CPython 3.11; whether a version starts with this Python is tried after its installation.
+ * reading, and does not know Scrapy's asyncio reactor: it gets the Scrapy of its time, with the w3lib, parsel and
+ * Twisted that one needs. Probed with CPython 3.11; whether a version starts with this Python is tried after its
+ * installation.
  */
 import { spawnSync } from 'node:child_process'
 import fs from 'node:fs'
