@@ -29,10 +29,10 @@ test('the API is read and tried in the browser, from files of the built service 
   expect(refused).toEqual([])
 
   // Light or dark as the system is, at once.
-  const background = () => page.evaluate(() => getComputedStyle(document.body).backgroundColor)
-  expect(await background()).toBe('rgb(250, 250, 250)')
+  const body = page.locator('body')
+  await expect(body).toHaveCSS('background-color', 'rgb(250, 250, 250)')
   await page.emulateMedia({ colorScheme: 'dark' })
-  expect(await background()).toBe('rgb(14, 17, 21)')
+  await expect(body).toHaveCSS('background-color', 'rgb(14, 17, 21)')
 
   await page.getByRole('link', { name: 'Guide' }).first().click()
   await expect(page.getByRole('heading', { name: 'The API', exact: true })).toBeVisible()
