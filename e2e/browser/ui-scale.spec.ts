@@ -49,12 +49,14 @@ test('marking 10,000 waiting jobs, cancelling them and taking that back holds th
 })
 
 /**
- * It is CPU time of the page's thread, but a busy machine makes that longer too (its caches are others'), and never shorter:
- * one round within the bound shows that the work itself is.
+ * It is CPU time of the page's thread, but a busy machine makes that longer too (its caches are others'), and never
+ * shorter: the shortest of at most three rounds is the work's own.
  */
 async function expectShortTasks(page: Page, work: Parameters<typeof recordLongTasks>[1]): Promise<void> {
-  await expect(async () => {
-    const tasks = await recordLongTasks(page, work)
-    expect(tasks.longestMs, JSON.stringify(tasks.longest)).toBeLessThan(50)
-  }).toPass({ timeout: 40_000, intervals: [0] })
+  const rounds: Awaited<ReturnType<typeof recordLongTasks>>[] = []
+  while (rounds.length < 3 && rounds.every(({ longestMs }) => longestMs >= 50)) {
+    rounds.push(await recordLongTasks(page, work))
+  }
+  const longest = rounds.map((round) => round.longest)
+  expect(Math.min(...rounds.map(({ longestMs }) => longestMs)), JSON.stringify(longest)).toBeLessThan(50)
 }
