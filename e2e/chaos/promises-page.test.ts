@@ -65,7 +65,7 @@ describe('docs/promises.md', () => {
 
   it.each([
     [
-      'A look at a node',
+      'Poll interval of a node',
       [
         'nodes/observer.ts BUSY_INTERVAL_MS',
         'nodes/observer.ts IDLE_INTERVAL_MS',
@@ -82,7 +82,7 @@ describe('docs/promises.md', () => {
       'An uncertain job is proved absent',
       ['dispatch/following/follower.ts NODE_POLL_INTERVAL_MS', 'dispatch/following/follower.ts TAKEN_OVER_APART_MS']
     ],
-    ['An orphan without a sign', ['dispatch/following/follower.ts ORPHAN_SILENCE_MS']],
+    ['An orphan whose log does not grow', ['dispatch/following/follower.ts ORPHAN_SILENCE_MS']],
     [
       'A node is stuck',
       [
