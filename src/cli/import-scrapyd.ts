@@ -26,10 +26,7 @@ interface StoppedScrapyd {
   address: string | null
 }
 
-/**
- * `scrapdeck import-scrapyd`: `print` gets lines for people. Throws BAD_INPUT where there is nothing, or where that
- * Scrapyd runs.
- */
+/** `scrapdeck import-scrapyd`: `print` gets lines for people. Throws BAD_INPUT: nothing found, or that Scrapyd runs. */
 export async function runImport(
   directory: string,
   flags: ImportFlags,

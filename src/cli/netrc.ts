@@ -51,10 +51,7 @@ function refuseIfShared(path: string): void {
   }
 }
 
-/**
- * By host; the entry of `default` by ''. The rules are those of Python's netrc: quotes, `\`, comments, macros are
- * passed over.
- */
+/** By host; the `default` entry under ''. Python's rules: quotes, `\` and comments count, macros are skipped. */
 export function parseNetrc(text: string, path = '.netrc'): Map<string, NetrcEntry> {
   // A macro goes on until an empty line.
   const withoutMacros = `${text}\n\n`.replaceAll(/(^|\s)macdef[ \t]+\S+[^\n]*\n(?:[^\n]+\n)*\n/g, '$1')

@@ -2,10 +2,7 @@ import { readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
-/**
- * The one place that knows where the package's own files stand, seen from this file; out/service/ is as deep as
- * src/cli/.
- */
+/** The only place that knows where the package's files are, from here; out/service/ is as deep as src/cli/. */
 const root = join(dirname(fileURLToPath(import.meta.url)), '..', '..')
 
 export const packagePaths = {

@@ -55,8 +55,7 @@ function targetOf(
   const name = /^deploy(?::(.+))?$/.exec(section)
   if (name === null) return []
   const get = (key: string) => {
-    // As scrapyd-deploy: what [deploy] says holds for every target that does not say otherwise; an empty user name does
-    // (~/.netrc).
+    // As scrapyd-deploy: [deploy] holds for every target without its own value; an empty user name is one (~/.netrc).
     const value = valueOf(sections, section, key) ?? valueOf(sections, 'deploy', key)
     return value === null || value === '' ? null : expandVariables(value, environment)
   }

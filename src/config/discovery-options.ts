@@ -21,10 +21,7 @@ export function nodesSource(text: string): ConfiguredSource {
   return SourceSettings.parse({ id: NODES_SOURCE, source: { kind: 'list', nodes: text } })
 }
 
-/**
- * `discover`: a source a line, `file PATH …` or `dns NAME …`, then words such as `refresh=30`. Comments are lines of
- * their own, as everywhere in these files.
- */
+/** `discover`: a source a line, `file PATH …` or `dns NAME …`, then words such as `refresh=30`. */
 export function readSources(
   text: string,
   workingDirectory: string

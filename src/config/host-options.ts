@@ -2,10 +2,7 @@ import type { EngineOptions } from '../engine/index.ts'
 import type { ListenOptions } from '../server/listen.ts'
 import type { ServeOptions } from './serve-options.ts'
 
-/**
- * What the engine is given of the configuration, whichever host it runs in. Paths of projects without an egg begin at
- * `workingDirectory`.
- */
+/** The engine's part of the configuration, for every host. Projects without an egg are below `workingDirectory`. */
 export function engineOptionsOf(options: ServeOptions, workingDirectory: string) {
   return {
     dataDirectory: options.dataDirectory,

@@ -7,10 +7,7 @@ export type PluginSettings = NonNullable<EngineOptions['plugins']>[number]
 const TIMEOUT_DEFAULT_SECONDS = 5
 const MEMORY_DEFAULT_MB = 256
 
-/**
- * `plugins`: a module a line, and words behind it: ours (name, timeout, memory, on_failure), and the plugin's own
- * options.
- */
+/** `plugins`: a module a line, then our words (name, timeout, memory, on_failure) and the plugin's own options. */
 export function readPluginLines(
   text: string,
   workingDirectory: string

@@ -4,10 +4,7 @@ import { readOwnOptions } from './read-own-options.ts'
 import { readScrapydOptions } from './read-scrapyd-options.ts'
 import type { ResolvedOptions, ServeOptions } from './serve-options.ts'
 
-/**
- * Throws BAD_INPUT, with every option that is refused by name, the reason and what to do: nothing in a file is passed
- * over in silence.
- */
+/** Throws BAD_INPUT with every refused option by name, the reason and what to do: nothing in a file is ignored. */
 export function resolveServeOptions(context: OptionContext): ResolvedOptions {
   const reader = new OptionReader(context)
   const options: ServeOptions = { ...readScrapydOptions(reader), ...readOwnOptions(reader) }

@@ -1,7 +1,4 @@
-/**
- * What becomes of an option of `[scrapyd]` that has no value of its own here. docs/configuration.md says the same for
- * users.
- */
+/** How an option of `[scrapyd]` is treated that has no counterpart here; docs/configuration.md tells users the same. */
 export type Treatment =
   | { kind: 'honoured' }
   /** Any value is taken; it has nothing to do here, and `scrapdeck config` says why. */
@@ -12,10 +9,7 @@ export type Treatment =
 const NO_CLASSES =
   'Scrapdeck has no Python in the service that could load it. Remove the line, or keep Scrapyd for this and add it to Scrapdeck as a node.'
 
-/**
- * Every option of Scrapyd 1.6 (scrapyd-protocol.md, 8). What is not in this table is not Scrapyd's, and is warned
- * about.
- */
+/** Every option of Scrapyd 1.6 (scrapyd-protocol.md, 8). A name that is not in this table causes a warning. */
 export const SCRAPYD_OPTIONS: Readonly<Record<string, Treatment>> = {
   bind_address: { kind: 'honoured' },
   http_port: { kind: 'honoured' },

@@ -74,10 +74,7 @@ export function createMainWindow({ preloadPath, statePath, iconPath }: MainWindo
   return { open, flush: () => writer.flush() }
 }
 
-/**
- * No page, whoever made it, may open windows, leave our origin, embed another or get a permission. Links to the web
- * go to the system's browser.
- */
+/** No page may open windows, leave our origin, embed another or get a permission. The browser opens web links. */
 export function lockDownPages(): void {
   app.on('web-contents-created', (_event, contents) => {
     contents.setWindowOpenHandler(({ url }) => {

@@ -53,10 +53,7 @@ declare module 'fastify' {
   }
 }
 
-/**
- * For a whole request to arrive: an egg of 200 MB over 2 Mbit/s. Without a limit, anybody could hold connections open
- * for ever.
- */
+/** For a whole request: an egg of 200 MB over 2 Mbit/s. Without a limit, anybody could hold connections for ever. */
 const REQUEST_LIMIT_MS = 15 * 60_000
 
 const SAFE_HEADERS = {
@@ -129,10 +126,7 @@ function answerUnreadable(path: string, reply: FastifyReply): void {
   reply.code(404).headers(SAFE_HEADERS).type('text/html; charset=utf-8').send(page)
 }
 
-/**
- * Only the way in, and what a load balancer asks. Compared with the route, not with the raw path, which has many
- * spellings.
- */
+/** Only logins and what a load balancer asks. Compared with the route: a raw path has many spellings. */
 function isOpenToAll(request: FastifyRequest): boolean {
   const { url } = request.routeOptions
   return url === '/ui/login' || url === '/health' || url === '/health/live' || url === '/health/ready'

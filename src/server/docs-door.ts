@@ -9,10 +9,7 @@ import { PAGE_STYLE, sendHtml } from './page.ts'
 const PAGE_NAME = /^[a-z0-9-]{1,100}$/
 const IMAGE_NAME = /^[a-z0-9-]{1,100}\.png$/
 
-/**
- * `/docs`: the documentation of docs/, rendered. Raw HTML in it is shown as text; links lead to its own pages or to the
- * web.
- */
+/** `/docs`: docs/ rendered. Raw HTML is shown as text; links lead to pages here or to the web. */
 export async function docsDoor(app: FastifyInstance, options: { docsDirectory: string }): Promise<void> {
   const { docsDirectory } = options
   app.get('/docs/style.css', (_request, reply) => reply.type('text/css; charset=utf-8').send(PAGE_STYLE))

@@ -4,8 +4,5 @@ export const MAX_UPLOAD_BYTES = 210 * 1024 * 1024
 /** A JSON request: ten thousand job ids fit many times over. */
 export const MAX_JSON_BYTES = 4 * 1024 * 1024
 
-/**
- * Of each credential to the API: far more than people and their programs need, far less than a loop without a wait
- * makes.
- */
+/** For each credential of the API: far more than people and programs need, far less than a loop without waits makes. */
 export const API_REQUESTS_PER_SECOND = 500

@@ -14,10 +14,7 @@ export interface Service {
   address: string
   /** A link that logs one browser in, once, for ten minutes. */
   createLoginLink(): string
-  /**
-   * Refuses new requests, waits for those under way (not for event streams). The engine is not stopped. May be called
-   * twice.
-   */
+  /** Refuses new requests and waits for open ones (not for event streams); the engine goes on. May be called twice. */
   stop(): Promise<void>
 }
 

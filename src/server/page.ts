@@ -29,10 +29,7 @@ img { max-width: 100%; border: 1px solid var(--line); border-radius: 6px }
 :focus-visible { outline: 2px solid var(--accent); outline-offset: 2px }
 `
 
-/**
- * A page of our own. `policy`: what it may load, besides nothing; `body` and the addresses are ours, `title` is
- * escaped.
- */
+/** A page of our own. `policy`: what it may load. `title` is escaped; `body` and the addresses are ours. */
 export function sendHtml(
   reply: FastifyReply,
   page: { title: string; styles: string[]; scripts?: string[]; body: string; policy: string }

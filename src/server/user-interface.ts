@@ -61,8 +61,7 @@ export async function userInterfaceDoor(
       reply.header('cache-control', isHashed ? `public, max-age=${YEAR_SECONDS}, immutable` : 'no-cache')
     }
   })
-  // The UI keeps its routes behind `#`: a path without a file is a mistyped one. A missing asset is a fault, and a page
-  // in its place would hide it.
+  // Routes are behind `#`: a path without a file is mistyped. A page in place of a missing asset would hide a fault.
   app.setNotFoundHandler((request, reply) => {
     const isPage = request.method === 'GET' && !/\.[a-z0-9]+$/i.test(request.url.split('?', 1)[0] ?? '')
     if (isPage) return reply.redirect('/ui/')

@@ -1,9 +1,6 @@
 import type { AttemptNumber, NodeId } from './contract/ids.ts'
 
-/**
- * Jobids that are safe everywhere: in paths of every system, in addresses, in shells. Others are taken too
- * (docs/scrapyd-compatibility.md).
- */
+/** Jobids that are safe in paths, addresses and shells. Others are accepted too (docs/scrapyd-compatibility.md). */
 export const SAFE_JOBID_PATTERN = /^[A-Za-z0-9_-]{1,128}$/
 
 /** The id of the node inside the engine. */
@@ -19,10 +16,7 @@ export function timeOfJobId(jobId: string): number {
   return Number.parseInt(jobId.slice(0, 12), 16)
 }
 
-/**
- * The version name as Scrapyd stores and lists it: everything outside `A-Za-z0-9_-` becomes `_` (scrapyd-protocol.md,
- * 4.1).
- */
+/** The version name as Scrapyd stores and lists it: `_` for all but `A-Za-z0-9_-` (scrapyd-protocol.md, 4.1). */
 export function sanitiseVersion(version: string): string {
   return version.replace(/[^A-Za-z0-9_-]/g, '_')
 }

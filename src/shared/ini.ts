@@ -1,7 +1,4 @@
-/**
- * Values by key (lower-case), by section; as written, before `%` is resolved. The section DEFAULT is in every other
- * one.
- */
+/** Values by key (lower-case), by section, before `%` is resolved. The section DEFAULT applies to every other one. */
 export type IniSections = Map<string, Map<string, IniValue>>
 
 export interface IniValue {

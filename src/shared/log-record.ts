@@ -3,10 +3,7 @@ export type RecordLevel = (typeof RECORD_LEVELS)[number]
 
 /** What the first line of a record of Python's logging says before its message. */
 export interface RecordHead {
-  /**
-   * As the spider's clock showed it: `2026-11-02`, `12:00:02`, and digits of the second's fraction, empty where there
-   * are none.
-   */
+  /** As the spider's clock showed it: `2026-11-02`, `12:00:02`, and the fraction's digits (empty: none). */
   date: string
   time: string
   fraction: string
@@ -16,10 +13,7 @@ export interface RecordHead {
   messageAt: number
 }
 
-/**
- * Scrapy's default form: `2026-11-02 12:00:02,250 [scrapy.core.engine] INFO: Spider opened`; a date format may add a
- * `T` and a zone.
- */
+/** Scrapy's default: `2026-11-02 12:00:02,250 [scrapy.core.engine] INFO: Spider opened`, with or without a zone. */
 const HEAD =
   /^(\d{4}-\d\d-\d\d)[ T](\d\d:\d\d:\d\d)(?:[.,](\d{1,9}))?(?:Z| ?[+-]\d\d:?\d\d)? \[([^\]]{0,200})\] (DEBUG|INFO|WARN(?:ING)?|ERROR|CRITICAL): ?/
 

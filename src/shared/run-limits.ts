@@ -24,10 +24,7 @@ export function formatMegabytes(megabytes: number): string {
   return unit === undefined ? `${megabytes} MB` : `${megabytes / unit[1]} ${unit[0]}`
 }
 
-/**
- * A job's limits laid over its project's, field by field; a field that the job leaves open is the project's. null: none
- * at all.
- */
+/** A job's limits over its project's, field by field; what the job leaves open is the project's. null: no limits. */
 export function effectiveLimits(ofProject: RunLimits | null, ofJob: RunLimits | null): RunLimits | null {
   const limits: RunLimits = {}
   for (const layer of [ofProject, ofJob]) {

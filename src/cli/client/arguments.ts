@@ -24,10 +24,7 @@ export function moment(text: string): number {
   return atMs
 }
 
-/**
- * Of a command that first shows what it would do. `--dry-run` is what happens without `--yes` as well: scripts may say
- * it.
- */
+/** Of a command that first shows what it would do. `--dry-run` is the same as no `--yes`, for scripts. */
 export function withConsent(command: Command): Command {
   return command
     .option('--yes', 'do it')

@@ -107,10 +107,7 @@ function isLoopback(hostname: string): boolean {
 const REDOES = 2
 const REDO_AFTER_MS = 1_000
 
-/**
- * A typed client of the REST door. A write carries a key of its own, so that it is sent again after a dropped
- * connection without being done twice.
- */
+/** A typed client of the REST door. Every write has its own key, so it can be sent again after a dropped connection. */
 export function connect(address: Address, terminal: Terminal): Client {
   const credentials = Buffer.from(`${address.username}:${address.password}`).toString('base64')
   const link = new OpenAPILink(contract, {

@@ -15,10 +15,7 @@ export function printLine(terminal: Terminal, text: string): void {
   if (text !== '') terminal.out(`${withoutSteering(text)}\n`)
 }
 
-/**
- * Columns as wide as their widest cell, headers in capitals; the last is not padded. `empty`: said when there are no
- * rows.
- */
+/** Columns as wide as their widest cell, headers in capitals, the last not padded. `empty`: for no rows. */
 export function table(headers: string[], rows: (string | number | null)[][], empty: string): string {
   if (rows.length === 0) return empty
   const cells = [headers.map((header) => header.toUpperCase()), ...rows.map((row) => row.map(textOf))]

@@ -1,9 +1,6 @@
 import type { Command } from 'commander'
 
-/**
- * What commander has against a command line is said as all other errors are: for programs as an object, for people with
- * where to look.
- */
+/** Prints commander's usage errors as all others: an object for programs, a sentence with a hint for people. */
 export function sayUsageErrors(program: Command, isJson: boolean): Command {
   return program.configureOutput({
     outputError(text, write) {

@@ -15,10 +15,7 @@ export interface LogLine {
 /** Longer lines are cut: a spider that prints a whole page must not take the window down. */
 export const MAX_LINE_CHARS = 16_384
 
-/**
- * Reads one line (shared/log-record.ts). CRITICAL counts as ERROR. `above` is the level of the line before: tracebacks
- * and wrapped messages belong to it.
- */
+/** Reads one line; CRITICAL counts as ERROR. `above`: the level of the line before, which tracebacks continue. */
 export function parseLogLine(raw: string, above: LogLevel): LogLine {
   const cut =
     raw.length > MAX_LINE_CHARS
@@ -30,10 +27,7 @@ export function parseLogLine(raw: string, above: LogLevel): LogLine {
   return { text, level: head.level === 'CRITICAL' ? 'ERROR' : head.level, continues: false }
 }
 
-/**
- * The line as the terminal shows it: time, level and logger in their columns and colours, then the message. A narrow
- * terminal leaves the logger out.
- */
+/** The line as the terminal shows it, in columns and colours. A narrow terminal leaves the logger out. */
 export function paintLogLine(line: LogLine, isNarrow = false): string {
   if (line.continues) return paintContinuation(line, isNarrow)
   const { time, logger, level, messageAt } = parseRecordHead(line.text) as RecordHead

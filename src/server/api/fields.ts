@@ -9,10 +9,7 @@ export type Wanted = Map<string, Wanted | null>
 const MAX_TEXT = 2_000
 const PATH = /^[A-Za-z0-9_]{1,100}(\.[A-Za-z0-9_]{1,100}){0,9}$/
 
-/**
- * `fields=jobs.id,jobs.status,nextBefore`: only these parts of an answer. Names go through lists; which there are
- * `checkFields` knows. Throws BAD_INPUT.
- */
+/** `fields=jobs.id,nextBefore`: only these parts of an answer, through lists, unchecked. Throws BAD_INPUT. */
 export function parseFields(text: string): Wanted {
   const wanted: Wanted = new Map()
   const paths = text.split(',').map((path) => path.trim())
@@ -36,10 +33,7 @@ function add(wanted: Wanted, [first, ...rest]: string[]): void {
   add(deeper, rest)
 }
 
-/**
- * Throws BAD_INPUT for a name that no answer of the operation can have: before the operation is done, so that a mistake
- * is not one.
- */
+/** Throws BAD_INPUT for a name that no answer of the operation can have, before the operation is performed. */
 export function checkFields(wanted: Wanted, procedure: AnyProcedure): void {
   const { outputSchema, route } = procedure['~orpc']
   if (outputSchema === undefined || getEventIteratorSchemaDetails(outputSchema) !== undefined) {
@@ -71,10 +65,7 @@ function check(wanted: Wanted, schemas: Shape[], path: string[], root: Shape): v
   }
 }
 
-/**
- * The names that any of these schemas has, through lists; `others`: what is under names that nobody knows before, null:
- * there are none.
- */
+/** The names that any of these schemas has, through lists; `others`: what unknown names hold, null: there are none. */
 function partsOf(schemas: Shape[], root: Shape): { names: Map<string, Shape[]>; others: Shape[] | null } {
   const names = new Map<string, Shape[]>()
   let others: Shape[] | null = null

@@ -51,8 +51,7 @@ export async function openJobLog(options: Options): Promise<Readable> {
   const { router, jobId } = options
   await createRouterClient(router, { context: { source: 'api' } }).jobs.status({ id: jobId })
   const stream = new PassThrough()
-  // Before the first line comes: nobody sees an answer begin that has no byte yet. Whoever loses it comes again after
-  // so long.
+  // An answer without a byte is not seen to begin. Clients that lose it reconnect after so long.
   stream.write('retry: 2000\n\n')
   const gone = new AbortController()
   stream.on('close', () => gone.abort())

@@ -26,8 +26,7 @@ export function createLineReader(): (chunk: LogChunk) => LogLine[] {
     // The log began again, or a piece is missing: what was begun is no part of this.
     if (expected !== null && chunk.offset !== expected) pending = ''
     expected = chunk.nextOffset
-    // Bytes that are no UTF-8 were replaced, so that the text does not tell its length: then lines begin again at the
-    // piece's start.
+    // Replaced bytes (no UTF-8) hide the true length: lines then begin again at the start of the piece.
     const isExact = Buffer.byteLength(chunk.text) === chunk.nextOffset - chunk.offset
     const lines: LogLine[] = []
     let at = 0

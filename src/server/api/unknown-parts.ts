@@ -38,10 +38,7 @@ export function checkParts({ procedure, operation, input }: Asked): void {
   throw refuse(operation, path, known, takes(above === '' ? 'It' : `"${above}"`, known))
 }
 
-/**
- * The same for REST, where a part may also stand in the wrong place: what is no part of the address, the query or the
- * body is refused.
- */
+/** The same for REST, where a part may also be in the wrong place: it belongs to the path, the query or the body. */
 export async function checkRestParts(request: RestRequest, asked: Asked): Promise<void> {
   const { procedure, operation } = asked
   const input = (asked.input ?? {}) as Record<string, unknown>
@@ -70,10 +67,7 @@ export async function checkRestParts(request: RestRequest, asked: Asked): Promis
   checkParts(asked)
 }
 
-/**
- * Of an operation that the door has besides the contract, or of any: throws for a name in the query that is not known
- * there.
- */
+/** Throws BAD_INPUT for a name in the query that is not known there; also for operations outside the contract. */
 export function checkQuery(
   query: URLSearchParams,
   known: string[],

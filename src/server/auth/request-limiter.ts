@@ -2,10 +2,7 @@ import type { Clock } from '../../engine/runtime/clock.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
 
 export interface RequestLimiter {
-  /**
-   * Returns how many requests the credential may still make at once. Throws TOO_MANY_REQUESTS, with
-   * `retryAfterSeconds`, if not these.
-   */
+  /** Returns how many more requests the credential may make now. Throws TOO_MANY_REQUESTS with `retryAfterSeconds`. */
   charge(credential: string, cost?: number): number
   /** So many at once, after a while without any. */
   readonly burst: number

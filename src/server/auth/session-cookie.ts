@@ -1,10 +1,7 @@
 import type { CookieSerializeOptions } from '@fastify/cookie'
 import { SESSION_MS } from './sessions.ts'
 
-/**
- * Browsers send a host's cookies to all of its ports: with the port in the name, two Scrapdecks on one machine do not
- * log each other out.
- */
+/** Browsers send cookies to all ports of a host: with the port in it, two Scrapdecks do not log each other out. */
 export function cookieName(host: string): string {
   const port = /:(\d+)$/.exec(host)?.[1]
   return port === undefined ? 'scrapdeck_session' : `scrapdeck_session_${port}`

@@ -45,10 +45,7 @@ Use Basic authentication (\`npm run scrapdeck -- credentials\`), or be logged in
 explained. Lists go by keyset: give back what \`nextBefore\` or \`nextAfter\` said. \`fields\` takes parts of an answer. An \`Idempotency-Key\` makes
 a write safe to repeat. Names that an operation does not know, in its query or its body, are refused. The same operations are [JSON-RPC 2.0](/docs/api#json-rpc) at \`/api/v1/jsonrpc\`. More: [the guide](/docs/api).`
 
-/**
- * The contract as an OpenAPI 3.1 document, with an example for every operation, and what the door has besides the
- * contract.
- */
+/** The contract as an OpenAPI 3.1 document with an example for every operation, and the API's own paths besides it. */
 export async function describeApi(): Promise<OpenAPI.Document> {
   const generator = new OpenAPIGenerator({ schemaConverters: [new ZodToJsonSchemaConverter()] })
   const document = await generator.generate(contract, {
@@ -86,10 +83,7 @@ interface Closable {
   additionalProperties?: Closable | boolean
 }
 
-/**
- * The door refuses what an operation does not know (api/unknown-parts.ts), while the schemas themselves, which stored
- * data is read with, do not.
- */
+/** The API refuses unknown parts (api/unknown-parts.ts); the schemas do not, because stored data is read with them. */
 function close(schema: Closable, named: Record<string, Closable>): void {
   const { $ref, anyOf = [], oneOf = [], items, properties, additionalProperties: more } = schema
   if (properties !== undefined && more === undefined) schema.additionalProperties = false

@@ -27,10 +27,7 @@ import {
   WebhookId
 } from '../../shared/contract/index.ts'
 
-/**
- * The things of one imagined fleet on 2 November 2026: a shop whose prices are watched. Examples show them
- * (examples.ts).
- */
+/** The things of one imagined fleet on 2 November 2026, a shop whose prices are watched: examples.ts shows them. */
 export const NOON_MS = Date.UTC(2026, 10, 2, 12)
 export const JOB_ID = JobId.parse('019b3f5e7c0070008000000000000001')
 export const LATER_JOB_ID = JobId.parse('019b3f5e7c0070008000000000000002')

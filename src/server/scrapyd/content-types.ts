@@ -1,7 +1,4 @@
-/**
- * Types by extension as Twisted tells them on a Debian; what is not here is text/plain, which Scrapyd sets as its
- * default.
- */
+/** Types by extension as Twisted on Debian tells them; all others are text/plain, Scrapyd's default. */
 const TYPES: Record<string, string> = {
   '.7z': 'application/x-7z-compressed',
   '.css': 'text/css',

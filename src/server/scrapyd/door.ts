@@ -31,10 +31,7 @@ export interface ScrapydDoorOptions {
 const CONFIRM_SHA256 = createHash('sha256').update("return confirm('Are you sure?');").digest('base64')
 const PAGE_POLICY = `default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-hashes' 'sha256-${CONFIRM_SHA256}'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'`
 
-/**
- * The fleet as one Scrapyd 1.6 (scrapyd-protocol.md, 1 to 3 and 7). Where we differ, and why:
- * docs/scrapyd-compatibility.md.
- */
+/** The fleet as one Scrapyd 1.6 (scrapyd-protocol.md, 1 to 3, 7). Differences: docs/scrapyd-compatibility.md. */
 export async function scrapydDoor(app: FastifyInstance, options: ScrapydDoorOptions): Promise<void> {
   const { fleet } = options
   const settings = { ...DEFAULT_DOOR_SETTINGS, ...options.settings }
@@ -71,8 +68,7 @@ export async function scrapydDoor(app: FastifyInstance, options: ScrapydDoorOpti
       hasCancel: isOn('cancel.json'),
       nowMs: options.nowMs()
     })
-    // Under `no-referrer` browsers would send `Origin: null` with the Cancel buttons, which the rule of origins
-    // refuses.
+    // Under `no-referrer` the Cancel buttons would send `Origin: null`, which the rule of origins refuses.
     reply.headers({ 'content-security-policy': PAGE_POLICY, 'referrer-policy': 'same-origin' })
     return sendPage(request, reply, html)
   })

@@ -156,10 +156,7 @@ function popProject(args: FormValues): ProjectName {
   return popRequired(args, 'project') as ProjectName
 }
 
-/**
- * The directory that a project's name means to Scrapyd 1.6, which refuses those that are not one below its eggs
- * directory.
- */
+/** The directory that a project's name means to Scrapyd 1.6; refused where it is not one below its eggs directory. */
 function directoryOf(project: ProjectName): ProjectName {
   if (project.includes('\0')) throw new ScrapydAnswerError('ValueError: embedded null byte')
   const name = posix.normalize(project).replace(/(?<=.)\/$/, '')

@@ -1,7 +1,4 @@
-/**
- * What an operator may set of the Scrapyd door: the options of `scrapyd.conf` that clients can see
- * (scrapyd-protocol.md, 8).
- */
+/** The operator's settings of the Scrapyd API: what clients see of `scrapyd.conf` (scrapyd-protocol.md, 8). */
 export interface ScrapydDoorSettings {
   /** `node_name`; null: the name of this host. */
   nodeName: string | null

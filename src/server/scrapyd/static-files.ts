@@ -6,10 +6,7 @@ import { directoryPage } from './directory-page.ts'
 import { parseRange } from './range.ts'
 import { NO_SUCH_FILE, redirectTo, refuseMethod, sendPage } from './twisted-pages.ts'
 
-/**
- * `/logs/…` and `/items/…` as Scrapyd's static files: listings, and files with ranges and dates (scrapyd-protocol.md,
- * 7.1).
- */
+/** `/logs/…` and `/items/…` as in Scrapyd: listings, and files with ranges and dates (scrapyd-protocol.md, 7.1). */
 export async function answerFile(
   fleet: FleetAsScrapyd,
   tree: FileTree,
@@ -34,18 +31,14 @@ export async function answerFile(
   return sendFile(found, segments?.at(-1) ?? '', request, reply)
 }
 
-/**
- * Spiders wrote it, and it has the origin of our UI: whatever it is, it runs nothing, sends no form, and is a stranger
- * to us.
- */
+/** Spiders wrote it, and it has the origin of our UI: it may run nothing and send no form, as a foreign page. */
 const FILE_POLICY = "default-src 'none'; sandbox; form-action 'none'; base-uri 'none'; frame-ancestors 'none'"
 
 function sendFile(file: ScrapydFile, name: string, request: FastifyRequest, reply: FastifyReply): FastifyReply {
   const { sizeBytes } = file
   reply.headers({ 'accept-ranges': 'bytes', 'content-security-policy': FILE_POLICY })
   if (file.modifiedAtMs !== null) {
-    // Headers know whole seconds: rounded up, as Twisted does, for what was changed later in that second must not be
-    // missed.
+    // Headers know whole seconds. Rounded up, as in Twisted: a change later in that second must not be missed.
     const modifiedAtMs = Math.ceil(file.modifiedAtMs / 1000) * 1000
     reply.header('last-modified', new Date(modifiedAtMs).toUTCString())
     const since = Date.parse(request.headers['if-modified-since'] ?? '')
@@ -66,10 +59,7 @@ function sendFile(file: ScrapydFile, name: string, request: FastifyRequest, repl
   return start === stop ? reply.send() : reply.send(file.read(start, stop))
 }
 
-/**
- * Segments of the path, decoded one by one, without `.`; null for what never names a file: `..`, an encoded slash, NUL,
- * bad encoding.
- */
+/** The decoded segments without `.`; null for what never names a file: `..`, an encoded slash, NUL, bad encoding. */
 function decodeSegments(path: string): string[] | null {
   try {
     const segments = path.split('/').map((segment) => decodeURIComponent(segment))

@@ -1,10 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { escapeHtml } from './escape-html.ts'
 
-/**
- * The pages that Twisted, Scrapyd's web server, makes itself, byte for byte: tools look for their words
- * (scrapyd-protocol.md, 7).
- */
+/** Pages of Twisted, Scrapyd's web server, byte for byte: tools look for their words (scrapyd-protocol.md, 7). */
 function page(title: string, heading: string, text: string): string {
   return `
 <html>

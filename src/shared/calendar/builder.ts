@@ -1,7 +1,4 @@
-/**
- * The editor's builder: the shapes of expressions that most people mean, to and from text. `writeBuilder` undoes
- * `readBuilder`.
- */
+/** The editor's builder: the most common expressions, to and from text. `writeBuilder` undoes `readBuilder`. */
 import { readCron } from './cron-fields.ts'
 import { problemOfCron } from './problems.ts'
 

@@ -1,7 +1,4 @@
-/**
- * Reading cron expressions: five fields, or six with seconds first; names, ranges, steps, lists, L, W, #, `@daily`.
- * Pure.
- */
+/** Reads cron expressions: five fields, or six with seconds first; names, ranges, steps, lists, L, W, #, `@daily`. */
 
 export interface CronFields {
   /** Ascending. */
@@ -9,10 +6,7 @@ export interface CronFields {
   minutes: number[]
   hours: number[]
   hasSeconds: boolean
-  /**
-   * Minutes or hours are `*` or stepped: it recurs, rather than naming times of day, and follows elapsed time over
-   * clock changes.
-   */
+  /** Minutes or hours are `*` or stepped: it recurs by elapsed time over clock changes, and names no times of day. */
   isOpen: boolean
   days: DayFields
 }
@@ -147,10 +141,7 @@ function problemOf(field: Field, part: string, what: string): CronProblem {
   return new CronProblem(part === '' ? `${where} has an empty part.` : `${where} (“${part}”) ${what}.`)
 }
 
-/**
- * Where both kinds of days are restricted, either suffices; unless one of them begins with `*` (a step), or weekdays
- * with `+`: crontab(5).
- */
+/** Either kind of days suffices if both are restricted, unless one begins with `*` or weekdays with `+`: crontab(5). */
 function readDays(day: string, month: string, weekday: string): DayFields {
   const isStar = (text: string) => text === '*' || text === '?'
   const weekdayText = weekday.startsWith('+') ? weekday.slice(1) : weekday

@@ -18,10 +18,7 @@ type Moment = Pick<Occurrence, 'nominalMs' | 'kind'>
 const DAY_MS = 86_400_000
 /** Beyond it nothing is looked for, nor before 1970. */
 const LAST_MS = Date.UTC(2300, 0, 1)
-/**
- * Excluded moments in a row that are passed over in one search. A timing that has more is refused as one that never
- * fires.
- */
+/** Excluded moments in a row that one search passes over. A timing with more is refused as one that never fires. */
 const MOST_EXCLUDED = 20_000
 
 export interface OccurrenceRange {
@@ -30,10 +27,7 @@ export interface OccurrenceRange {
   limit: number
 }
 
-/**
- * Ascending; after `afterMs`, up to and including `untilMs`; several rules on one moment are one. The timing must have
- * no problem.
- */
+/** Ascending, after `afterMs`, up to and including `untilMs`; rules that coincide fire once. Needs a valid timing. */
 export function occurrencesOf(timing: ScheduleTiming, range: OccurrenceRange): Occurrence[] {
   const untilMs = Math.min(range.untilMs ?? LAST_MS, timing.endMs ?? LAST_MS)
   const found: Occurrence[] = []
@@ -124,8 +118,7 @@ function cronMoment(
       if (resumeWallMs === null) return { nominalMs: wallMs - stretch.offsetMs, kind: kindOf(stretch, wallMs) }
       fromMs = Math.min(resumeWallMs - stretch.offsetMs, stretch.endMs)
     } else {
-      // No wall is meant before this one: what lies two days before it has nothing, save a doubled hour where this
-      // stretch ends.
+      // Nothing is meant earlier than two days before this wall, save a doubled hour where this stretch ends.
       const isDoubledNext = stretch.nextOffsetMs < stretch.offsetMs
       fromMs = isDoubledNext ? stretch.endMs : Math.max(stretch.endMs, wallMs - 2 * DAY_MS)
     }

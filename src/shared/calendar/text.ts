@@ -1,7 +1,4 @@
-/**
- * Placeholders in the texts of a RunTemplate: `{nominal}`, `{previous:yyyy-MM-dd}`, `{schedule}`; `{{` is a brace.
- * Pure.
- */
+/** Placeholders of a RunTemplate: `{nominal}`, `{previous:yyyy-MM-dd}`, `{schedule}`; `{{` is a brace. Pure. */
 import { formatLocal, formatOffset, stretchAt } from './zones.ts'
 
 export interface TextValues {

@@ -10,10 +10,7 @@ export interface Stretch {
   startMs: number
   endMs: number
   offsetMs: number
-  /**
-   * Of the moment before `startMs` and of the moment `endMs`: as `offsetMs`, where that is only where we stopped
-   * looking.
-   */
+  /** Just before `startMs`, and at `endMs`; the same as `offsetMs` where we only stopped looking there. */
   previousOffsetMs: number
   nextOffsetMs: number
 }

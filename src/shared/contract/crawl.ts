@@ -83,7 +83,7 @@ function repeatableForMs(body: unknown): number {
 }
 
 /** 200: a job for now; 202: one for later, or a schedule. */
-export const crawlContract = write('operator', { repeatableForMs })
-  .route({ method: 'POST', path: '/crawl', outputStructure: 'detailed' })
+export const crawlContract = write('operator', 'POST /crawl', { repeatableForMs })
+  .route({ outputStructure: 'detailed' })
   .input(CrawlInput)
   .output(CrawlOutput)

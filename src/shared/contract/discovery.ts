@@ -49,21 +49,16 @@ export const SourceState = SourceSettings.extend({
 export type SourceState = z.infer<typeof SourceState>
 
 export const discoveryContract = {
-  list: read('viewer')
-    .route({ method: 'GET', path: '/discovery' })
-    .output(z.object({ sources: z.array(SourceState) })),
+  list: read('viewer', 'GET /discovery').output(z.object({ sources: z.array(SourceState) })),
   /** Makes or replaces one, and refreshes it. `password` absent: as it was. */
-  put: write('admin')
-    .route({ method: 'PUT', path: '/discovery/{id}' })
+  put: write('admin', 'PUT /discovery/{id}')
     .input(SourceSettings.extend({ password: NodeAddress.shape.password }))
     .output(SourceState),
   /** Its nodes stay, as if they had been added by hand. */
-  remove: write('admin')
-    .route({ method: 'DELETE', path: '/discovery/{id}' })
+  remove: write('admin', 'DELETE /discovery/{id}')
     .input(z.object({ id: SourceId }))
     .output(z.object({ removed: SourceId })),
-  refresh: write('admin')
-    .route({ method: 'POST', path: '/discovery/{id}/refresh' })
+  refresh: write('admin', 'POST /discovery/{id}/refresh')
     .input(z.object({ id: SourceId }))
     .output(SourceState)
 }

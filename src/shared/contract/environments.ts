@@ -30,22 +30,15 @@ export type Environment = z.infer<typeof Environment>
 const ById = z.object({ id: Environment.shape.id })
 
 export const environmentsContract = {
-  list: read('viewer')
-    .route({ method: 'GET', path: '/environments' })
-    .output(z.object({ environments: z.array(Environment) })),
+  list: read('viewer', 'GET /environments').output(z.object({ environments: z.array(Environment) })),
   /** The log of its making as it grows: pieces in order, from the start; ends when the making has ended. */
-  log: read('viewer')
-    .route({ method: 'GET', path: '/environments/{id}/log' })
+  log: read('viewer', 'GET /environments/{id}/log')
     .input(ById)
     .output(eventIterator(z.object({ text: z.string() }))),
   /** Rebuilds it from the same requirements. Runs that use it continue. */
-  rebuild: write('deployer')
-    .route({ method: 'POST', path: '/environments/{id}/rebuild' })
-    .input(ById)
-    .output(Environment),
+  rebuild: write('deployer', 'POST /environments/{id}/rebuild').input(ById).output(Environment),
   /** Deletes one that no project uses. */
-  remove: write('deployer')
-    .route({ method: 'DELETE', path: '/environments/{id}' })
+  remove: write('deployer', 'DELETE /environments/{id}')
     .input(ById)
     .output(z.object({ removed: z.string() }))
 }

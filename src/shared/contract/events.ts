@@ -45,8 +45,7 @@ export type ChangeBatch = z.infer<typeof ChangeBatch>
 
 export const eventsContract = {
   /** Without `after`: from now on (the first batch comes at once and only carries the cursor). */
-  subscribe: read('viewer')
-    .route({ method: 'GET', path: '/events' })
+  subscribe: read('viewer', 'GET /events')
     .input(z.object({ after: z.string().max(100).optional() }))
     .output(eventIterator(ChangeBatch))
 }

@@ -21,16 +21,12 @@ const FleetFile = z.object({
 
 /** Fleet as code: nodes, sources, projects' settings, limits, schedules, chains and webhooks as one YAML file. */
 export const fleetFileContract = {
-  export: read('admin')
-    .route({ method: 'GET', path: '/fleet-file' })
-    .output(z.object({ yaml: z.string() })),
-  plan: ask('admin')
-    .route({ method: 'POST', path: '/fleet-file/plan' })
+  export: read('admin', 'GET /fleet-file').output(z.object({ yaml: z.string() })),
+  plan: ask('admin', 'POST /fleet-file/plan')
     .input(FleetFile)
     .output(z.object({ changes: z.array(FleetFileChange) })),
   /** Checked whole before the first change; what fails in spite of that is told with what was done. */
-  apply: write('admin')
-    .route({ method: 'POST', path: '/fleet-file/apply' })
+  apply: write('admin', 'POST /fleet-file/apply')
     .input(FleetFile)
     .output(z.object({ changes: z.array(FleetFileChange) }))
 }

@@ -155,10 +155,7 @@ export const Job = z.object({
   /** The line of the log that killed it, when one was found. */
   killingLine: z.string().nullable(),
   waiting: Waiting.nullable(),
-  /**
-   * Jobs of one lane are alike to placement (project, spider, version, node, tags): while queued and not held they wait
-   * for the same thing.
-   */
+  /** Jobs of one lane are alike to placement (project, spider, version, node, tags): unless held, they wait alike. */
   lane: z.string(),
   /** The node of the newest attempt. */
   nodeId: NodeId.nullable(),
@@ -281,10 +278,7 @@ export const JobProgress = Job.pick({
 })
 export type JobProgress = z.infer<typeof JobProgress>
 
-/**
- * What a list can be narrowed by. `spider` and `project` take `*`; `text` looks in project and spider, and at the
- * beginning of job ids (from 10 digits on).
- */
+/** What narrows a list. `spider` and `project` take `*`; `text`: in either, or the start of an id (from 10 digits). */
 export const JobFilter = z.object({
   /** One may stand alone: `?status=queued`. */
   status: z.union([z.array(JobStatus).max(7), JobStatus.transform((one) => [one])]).optional(),
@@ -363,76 +357,58 @@ function allRepeatableForMs(body: unknown): number {
 
 export const jobsContract = {
   /** Newest first, by keyset: `before` is the id of the last row of the page above. */
-  list: read('viewer')
-    .route({ method: 'GET', path: '/jobs' })
+  list: read('viewer', 'GET /jobs')
     .input(JobFilter.extend({ before: JobId.optional(), limit: z.coerce.number().int().min(1).max(500).default(100) }))
     .output(z.object({ jobs: z.array(Job), nextBefore: JobId.nullable() })),
-  facets: read('viewer').route({ method: 'GET', path: '/jobs/facets' }).input(JobFilter).output(JobFacets),
-  get: read('viewer')
-    .route({ method: 'GET', path: '/jobs/{id}' })
+  facets: read('viewer', 'GET /jobs/facets').input(JobFilter).output(JobFacets),
+  get: read('viewer', 'GET /jobs/{id}')
     .input(z.object({ id: JobId }))
     .output(JobDetail),
-  status: read('viewer')
-    .route({ method: 'GET', path: '/jobs/{id}/status' })
+  status: read('viewer', 'GET /jobs/{id}/status')
     .input(z.object({ id: JobId }))
     .output(JobProgress),
   /** Memory and CPU of the newest run on the local node, oldest sample first; empty for runs elsewhere. */
-  usage: read('viewer')
-    .route({ method: 'GET', path: '/jobs/{id}/usage' })
+  usage: read('viewer', 'GET /jobs/{id}/usage')
     .input(z.object({ id: JobId }))
     .output(z.object({ samples: z.array(UsageSample) })),
-  run: write('operator', { repeatableForMs })
-    .route({ method: 'POST', path: '/jobs' })
+  run: write('operator', 'POST /jobs', { repeatableForMs })
     .input(RunInput)
     .output(z.object({ jobs: z.array(Job) })),
-  /**
-   * Many jobs in one transaction: all or none. `ids` are in the order of the items; a deduplicated one is the earlier
-   * job's.
-   */
-  runMany: write('operator', { repeatableForMs: allRepeatableForMs })
-    .route({ method: 'POST', path: '/jobs/bulk' })
+  /** Many jobs in one transaction, all or none. `ids`: in the order of items; a deduplicated one is the earlier job. */
+  runMany: write('operator', 'POST /jobs/bulk', { repeatableForMs: allRepeatableForMs })
     .input(z.object({ jobs: z.array(RunItem).min(1).max(10_000) }))
     .output(z.object({ ids: z.array(JobId), deduplicated: z.number().int() })),
   /** How many of these jobs have which status now: progress of a bulk act. Unknown ids are not counted. */
-  count: ask('viewer')
-    .route({ method: 'POST', path: '/jobs/count' })
+  count: ask('viewer', 'POST /jobs/count')
     .input(Ids)
     .output(z.object({ status: z.array(FacetCount) })),
   /** Queued jobs only; others are left as they are. */
-  setPriority: write('operator')
-    .route({ method: 'POST', path: '/jobs/priority' })
+  setPriority: write('operator', 'POST /jobs/priority')
     .input(Ids.extend({ priority: z.number().finite() }))
     .output(Changed),
   /** Queued jobs only. `before` gives them the priority of the job that they are put before. */
-  reorder: write('operator')
-    .route({ method: 'POST', path: '/jobs/reorder' })
+  reorder: write('operator', 'POST /jobs/reorder')
     .input(Ids.extend({ to: QueuePlace }))
     .output(Changed),
   /** Queued jobs only: where they may run from now on. */
-  place: write('operator')
-    .route({ method: 'POST', path: '/jobs/place' })
-    .input(Ids.extend(Placement.shape))
-    .output(Changed),
+  place: write('operator', 'POST /jobs/place').input(Ids.extend(Placement.shape)).output(Changed),
   /**
    * Gives up the live attempts of jobs whose node does not answer, and queues them for other nodes: they may run twice,
    * and are flagged so. Jobs whose node answers are left alone and not in `changed`.
    */
-  runElsewhere: write('operator').route({ method: 'POST', path: '/jobs/elsewhere' }).input(Ids).output(Changed),
+  runElsewhere: write('operator', 'POST /jobs/elsewhere').input(Ids).output(Changed),
   /**
    * Ask for an end: queued jobs end at once, live ones by the ladder INT, INT, KILL; `force` starts at the second step.
    */
-  cancel: write('operator')
-    .route({ method: 'POST', path: '/jobs/cancel' })
+  cancel: write('operator', 'POST /jobs/cancel')
     .input(Ids.extend({ force: z.boolean().default(false) }))
     .output(z.object({ asked: z.array(JobId), alreadyEnded: z.array(JobId) })),
   /** Undo of a cancel: jobs that were cancelled while still queued go back to their place. */
-  restore: write('operator')
-    .route({ method: 'POST', path: '/jobs/restore' })
+  restore: write('operator', 'POST /jobs/restore')
     .input(Ids)
     .output(z.object({ restored: z.array(JobId) })),
   /** The same again as new jobs. */
-  retry: write('operator')
-    .route({ method: 'POST', path: '/jobs/retry' })
+  retry: write('operator', 'POST /jobs/retry')
     .input(Ids)
     .output(z.object({ jobs: z.array(Job) }))
 }

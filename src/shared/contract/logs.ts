@@ -22,8 +22,7 @@ const OfJob = z.object({
 
 export const logsContract = {
   /** A range of the log. Negative `offset`: that many bytes before the end. */
-  read: read('viewer')
-    .route({ method: 'GET', path: '/jobs/{jobId}/log' })
+  read: read('viewer', 'GET /jobs/{jobId}/log')
     .input(
       OfJob.extend({
         offset: z.coerce.number().int(),
@@ -35,8 +34,7 @@ export const logsContract = {
    * The log as it grows. Starts `tailBytes` before its end, or at `offset` after a dropped connection. A job that has
    * not started yet waits with an open stream; the stream ends after the chunk with `complete: true`.
    */
-  tail: read('viewer')
-    .route({ method: 'GET', path: '/jobs/{jobId}/log/tail' })
+  tail: read('viewer', 'GET /jobs/{jobId}/log/tail')
     .input(
       OfJob.extend({
         offset: z.coerce.number().int().min(0).optional(),

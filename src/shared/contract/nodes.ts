@@ -88,10 +88,7 @@ export const NodeAddress = z.object({
   /** PEM, both or none: for nodes that ask who we are (mutual TLS). */
   clientCertificate: z.string().max(100_000).nullable().optional(),
   clientKey: z.string().max(100_000).nullable().optional(),
-  /**
-   * `http://user:password@proxy:3128`; `direct`: none, whatever HTTP_PROXY says; null: as HTTP_PROXY, HTTPS_PROXY and
-   * NO_PROXY say.
-   */
+  /** `http://user:password@proxy:3128`; `direct`: none; null: as HTTP_PROXY, HTTPS_PROXY and NO_PROXY say. */
   proxyUrl: z.string().max(2000).nullable().optional()
 })
 export type NodeAddress = z.infer<typeof NodeAddress>
@@ -131,36 +128,24 @@ const ById = z.object({ id: NodeId })
 const ExternalJob = ById.extend({ project: ProjectName, jobid: z.string().min(1).max(500) })
 
 export const nodesContract = {
-  list: read('viewer')
-    .route({ method: 'GET', path: '/nodes' })
-    .output(z.object({ nodes: z.array(Node) })),
-  get: read('viewer').route({ method: 'GET', path: '/nodes/{id}' }).input(ById).output(Node),
-  probe: ask('admin').route({ method: 'POST', path: '/nodes/probe' }).input(NodeAddress).output(ProbeResult),
-  add: write('admin')
-    .route({ method: 'POST', path: '/nodes' })
-    .input(NodeAddress.extend(NodeSettings.shape))
-    .output(Node),
-  update: write('admin')
-    .route({ method: 'PATCH', path: '/nodes/{id}' })
+  list: read('viewer', 'GET /nodes').output(z.object({ nodes: z.array(Node) })),
+  get: read('viewer', 'GET /nodes/{id}').input(ById).output(Node),
+  probe: ask('admin', 'POST /nodes/probe').input(NodeAddress).output(ProbeResult),
+  add: write('admin', 'POST /nodes').input(NodeAddress.extend(NodeSettings.shape)).output(Node),
+  update: write('admin', 'PATCH /nodes/{id}')
     .input(ById.extend(NodeSettings.shape).extend(NodeAddress.partial().shape))
     .output(Node),
-  setMode: write('admin')
-    .route({ method: 'POST', path: '/nodes/{id}/mode' })
+  setMode: write('admin', 'POST /nodes/{id}/mode')
     .input(ById.extend({ mode: NodeMode }))
     .output(Node),
   /** Refused with NODE_BUSY while jobs of ours are live there, unless `force`: they are then marked lost. */
-  remove: write('admin')
-    .route({ method: 'DELETE', path: '/nodes/{id}' })
+  remove: write('admin', 'DELETE /nodes/{id}')
     .input(ById.extend({ force: z.coerce.boolean().default(false) }))
     .output(z.object({ removed: NodeId })),
   /** Sends one signal to a job that somebody else started there, or takes it out of the node's queue. */
-  cancelExternal: write('operator')
-    .route({ method: 'POST', path: '/nodes/{id}/external/cancel' })
+  cancelExternal: write('operator', 'POST /nodes/{id}/external/cancel')
     .input(ExternalJob)
     .output(z.object({ wasState: z.enum(['pending', 'running']).nullable() })),
   /** Takes a job that somebody else started there into our history: followed, judged and archived like one of ours. */
-  adoptExternal: write('operator')
-    .route({ method: 'POST', path: '/nodes/{id}/external/adopt' })
-    .input(ExternalJob)
-    .output(Job)
+  adoptExternal: write('operator', 'POST /nodes/{id}/external/adopt').input(ExternalJob).output(Job)
 }

@@ -1,4 +1,4 @@
-import { isContractProcedure, oc, type AnyContractProcedure } from '@orpc/contract'
+import { type AnyContractProcedure, type HTTPMethod, type HTTPPath, isContractProcedure, oc } from '@orpc/contract'
 
 /**
  * Who may do it, each with all rights of those before: viewer reads; operator runs, cancels, pauses, retries and
@@ -25,16 +25,23 @@ export interface OperationMeta {
   repeatableForMs?: (body: unknown) => number
 }
 
+/** Where REST has it: `POST /jobs/{id}/retry`. */
+type Address = `${HTTPMethod} ${HTTPPath}`
+
 /** Begins an operation that changes nothing. */
-export const read = (role: Role, meta: Partial<OperationMeta> = {}) =>
-  oc.$meta<OperationMeta>({ writes: false, takesKey: false, cost: 1, role, ...meta })
+export const read = (role: Role, address: Address) => begin(role, address, { writes: false, takesKey: false })
 
 /** The same with an input that is too large for an address: sent with POST, which takes a key like every POST. */
-export const ask = (role: Role) => read(role, { takesKey: true })
+export const ask = (role: Role, address: Address) => begin(role, address, { writes: false, takesKey: true })
 
 /** Begins an operation that changes something. */
-export const write = (role: Role, meta: Partial<OperationMeta> = {}) =>
-  oc.$meta<OperationMeta>({ writes: true, takesKey: true, cost: 1, role, ...meta })
+export const write = (role: Role, address: Address, meta: Pick<OperationMeta, 'repeatableForMs'> = {}) =>
+  begin(role, address, { writes: true, takesKey: true, ...meta })
+
+function begin(role: Role, address: Address, meta: Omit<OperationMeta, 'role' | 'cost'>) {
+  const [method, path] = address.split(' ') as [HTTPMethod, HTTPPath]
+  return oc.$meta<OperationMeta>({ cost: 1, role, ...meta }).route({ method, path })
+}
 
 /** A key that is checked now must still be known when it is used. */
 const MARGIN_MS = 10_000
@@ -45,10 +52,7 @@ export const knownForMs = (seconds: unknown): number => Number(seconds) * 1_000 
 export const isSet = (flag: unknown): boolean => flag !== undefined && flag !== false
 
 export type Operation = AnyContractProcedure & { '~orpc': { meta: OperationMeta } }
-/**
- * What a contract is made of: an operation that was not begun with `read`, `ask` or `write` has no metadata and does
- * not compile.
- */
+/** What a contract is made of: an operation not begun with `read`, `ask` or `write` does not compile. */
 export interface Operations {
   [name: string]: Operation | Operations
 }

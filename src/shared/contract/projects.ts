@@ -53,10 +53,7 @@ export const ProjectSettings = z.object({
   /** For jobs that say nothing of their own. */
   retry: RetryPolicy.nullable().default(null),
   noOverlap: z.boolean().default(false),
-  /**
-   * `on_demand`: a node gets an egg before the first job that needs it. `at_once`: all nodes that may run it get the
-   * latest.
-   */
+  /** `on_demand`: a node gets an egg before its first job; `at_once`: all nodes that may run it get the latest. */
   distribution: z.enum(['on_demand', 'at_once']).default('on_demand')
 })
 export type ProjectSettings = z.infer<typeof ProjectSettings>
@@ -79,41 +76,32 @@ export type Project = z.infer<typeof Project>
 const ByVersion = z.object({ project: ProjectName, version: VersionName })
 
 export const projectsContract = {
-  list: read('viewer')
-    .route({ method: 'GET', path: '/projects' })
-    .output(z.object({ projects: z.array(Project) })),
-  get: read('viewer')
-    .route({ method: 'GET', path: '/projects/{project}' })
+  list: read('viewer', 'GET /projects').output(z.object({ projects: z.array(Project) })),
+  get: read('viewer', 'GET /projects/{project}')
     .input(z.object({ project: ProjectName }))
     .output(Project),
   /**
    * An egg, or a zip of a folder with scrapy.cfg (the egg is then built). `project` and `version` default to what
    * the archive says of itself and to the present time (`20261119T181000`).
    */
-  upload: write('deployer')
-    .route({ method: 'POST', path: '/projects' })
+  upload: write('deployer', 'POST /projects')
     .input(z.object({ file: z.file(), project: ProjectName.optional(), version: VersionName.optional() }))
     .output(Version),
   /** Send a version to nodes now, instead of before the first job that needs it. Progress per node, then the end. */
-  deploy: write('deployer')
-    .route({ method: 'POST', path: '/projects/{project}/versions/{version}/deploy' })
+  deploy: write('deployer', 'POST /projects/{project}/versions/{version}/deploy')
     .input(ByVersion.extend({ nodeIds: z.array(NodeId).max(10_000).optional() }))
     .output(eventIterator(Deployment)),
   /** Replaces what is set for a project; runs that started keep what they started with. */
-  configure: write('deployer')
-    .route({ method: 'PUT', path: '/projects/{project}/settings' })
+  configure: write('deployer', 'PUT /projects/{project}/settings')
     .input(z.object({ project: ProjectName, settings: ProjectSettings }))
     .output(Project),
-  setPaused: write('operator')
-    .route({ method: 'POST', path: '/projects/{project}/paused' })
+  setPaused: write('operator', 'POST /projects/{project}/paused')
     .input(z.object({ project: ProjectName, paused: z.boolean() }))
     .output(Project),
-  deleteVersion: write('deployer')
-    .route({ method: 'DELETE', path: '/projects/{project}/versions/{version}' })
+  deleteVersion: write('deployer', 'DELETE /projects/{project}/versions/{version}')
     .input(ByVersion)
     .output(z.object({ failedNodes: z.array(Deployment) })),
-  deleteProject: write('deployer')
-    .route({ method: 'DELETE', path: '/projects/{project}' })
+  deleteProject: write('deployer', 'DELETE /projects/{project}')
     .input(z.object({ project: ProjectName }))
     .output(z.object({ failedNodes: z.array(Deployment) }))
 }

@@ -30,17 +30,15 @@ export type LaneSummary = z.infer<typeof LaneSummary>
 
 export const queueContract = {
   /** `live`: how many runs count against the limit now; for one per node, those on the node that has most. */
-  limits: read('viewer')
-    .route({ method: 'GET', path: '/queue/limits' })
-    .output(z.object({ limits: z.array(LimitRule.extend({ live: z.number().int() })) })),
+  limits: read('viewer', 'GET /queue/limits').output(
+    z.object({ limits: z.array(LimitRule.extend({ live: z.number().int() })) })
+  ),
   /** Replaces all limits. Runs that are over a new limit go on; nothing is added until they are under it. */
-  setLimits: write('admin')
-    .route({ method: 'PUT', path: '/queue/limits' })
+  setLimits: write('admin', 'PUT /queue/limits')
     .input(z.object({ limits: z.array(LimitRule).max(1_000) }))
     .output(z.object({ limits: z.array(LimitRule.extend({ live: z.number().int() })) })),
   /** The lanes with most jobs first; held jobs are in none. */
-  lanes: read('viewer')
-    .route({ method: 'GET', path: '/queue/lanes' })
+  lanes: read('viewer', 'GET /queue/lanes')
     .input(z.object({ limit: z.coerce.number().int().min(1).max(1_000).default(100) }))
     .output(z.object({ lanes: z.array(LaneSummary), total: z.number().int() }))
 }

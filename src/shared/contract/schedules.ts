@@ -4,10 +4,7 @@ import { ask, read, write } from './operation.ts'
 import { Dependency, RetryPolicy, RunLimits, TagTerm } from './jobs.ts'
 import { MomentMs, MomentOfQueryMs } from './moment.ts'
 
-/**
- * What a schedule (or a chain) asks for each time: one job for each spider, set of arguments and combination of the
- * matrix.
- */
+/** What a schedule or chain runs each time: one job per spider, set of arguments and combination of the matrix. */
 export const RunTemplate = z.object({
   project: ProjectName,
   version: VersionName.nullable().default(null),
@@ -194,10 +191,7 @@ export const Occurrence = z.object({
   nominalMs: z.number(),
   /** As clocks of the zone show it, with its offset: `2026-03-29T03:00:00+02:00`. */
   local: z.string(),
-  /**
-   * `gap`: clocks leave this time of day out, it is run at the change; `doubled`: it is there twice, this is the first
-   * or second.
-   */
+  /** `gap`: clocks skip this time of day, it runs at the change. The last two: of a time that clocks show twice. */
   kind: z.enum(['normal', 'gap', 'first_of_two', 'second_of_two'])
 })
 export type Occurrence = z.infer<typeof Occurrence>
@@ -213,8 +207,7 @@ export const schedulesContract = {
    * there. A page is shorter than `limit` where more than 3,000 firings would come with it: with `recent` 6 there are
    * 500 schedules on a page.
    */
-  list: read('viewer')
-    .route({ method: 'GET', path: '/schedules' })
+  list: read('viewer', 'GET /schedules')
     .input(
       z.object({
         text: z.string().max(200).optional(),
@@ -226,35 +219,26 @@ export const schedulesContract = {
       })
     )
     .output(z.object({ schedules: z.array(Schedule), nextAfter: z.string().nullable(), total: z.number().int() })),
-  get: read('viewer')
-    .route({ method: 'GET', path: '/schedules/{id}' })
+  get: read('viewer', 'GET /schedules/{id}')
     .input(z.object({ id: ScheduleId }))
     .output(Schedule),
-  create: write('operator').route({ method: 'POST', path: '/schedules' }).input(ScheduleSettings).output(Changed),
-  /**
-   * `revision`: of what was edited; refused with CONFLICT where somebody has changed it since. Absent: whatever it is
-   * now.
-   */
-  update: write('operator')
-    .route({ method: 'PUT', path: '/schedules/{id}' })
+  create: write('operator', 'POST /schedules').input(ScheduleSettings).output(Changed),
+  /** `revision`: of what was edited; refused with CHANGED_MEANWHILE if it has changed since. Absent: no such check. */
+  update: write('operator', 'PUT /schedules/{id}')
     .input(ScheduleSettings.extend({ id: ScheduleId, revision: z.number().int().optional() }))
     .output(Changed),
   /** Its history goes with it; its jobs stay. */
-  remove: write('operator')
-    .route({ method: 'POST', path: '/schedules/remove' })
+  remove: write('operator', 'POST /schedules/remove')
     .input(Ids)
     .output(z.object({ removed: z.array(ScheduleId) })),
-  setPaused: write('operator')
-    .route({ method: 'POST', path: '/schedules/paused' })
+  setPaused: write('operator', 'POST /schedules/paused')
     .input(Ids.extend({ paused: z.boolean(), note: z.string().max(1_000).nullable().default(null) }))
     .output(z.object({ schedules: z.array(Schedule) })),
-  runNow: write('operator')
-    .route({ method: 'POST', path: '/schedules/{id}/run' })
+  runNow: write('operator', 'POST /schedules/{id}/run')
     .input(z.object({ id: ScheduleId }))
     .output(z.object({ firing: Firing })),
   /** The next moments of a timing that need not be saved, with its words. BAD_INPUT says what is wrong with it. */
-  preview: ask('viewer')
-    .route({ method: 'POST', path: '/schedules/preview' })
+  preview: ask('viewer', 'POST /schedules/preview')
     .input(
       z.object({
         timing: ScheduleTiming,
@@ -263,20 +247,12 @@ export const schedulesContract = {
       })
     )
     .output(z.object({ words: z.string(), occurrences: z.array(Occurrence) })),
-  /**
-   * Moments of all schedules in a span (a week's calendar) as their rules mean them, without jitter; at most `limit`,
-   * and `more` says that there are others.
-   */
-  calendar: read('viewer')
-    .route({ method: 'GET', path: '/schedules/calendar' })
+  /** Moments of all schedules in a span, without jitter; at most `limit`, and `more` says that there are others. */
+  calendar: read('viewer', 'GET /schedules/calendar')
     .input(Span.extend({ limit: z.coerce.number().int().min(1).max(20_000).default(5_000) }))
     .output(z.object({ moments: z.array(z.object({ scheduleId: ScheduleId, atMs: z.number() })), more: z.boolean() })),
-  /**
-   * How many schedules fire, minute by minute, jitter included, beside the slots of the fleet: where it would be better
-   * to spread.
-   */
-  load: read('viewer')
-    .route({ method: 'GET', path: '/schedules/load' })
+  /** How many schedules fire in each minute, jitter included, beside the slots of the fleet: where to spread them. */
+  load: read('viewer', 'GET /schedules/load')
     .input(Span)
     .output(
       z.object({
@@ -285,8 +261,7 @@ export const schedulesContract = {
       })
     ),
   /** Newest first. Without `scheduleId` of all schedules: the missed-run list. */
-  firings: read('viewer')
-    .route({ method: 'GET', path: '/schedules/firings' })
+  firings: read('viewer', 'GET /schedules/firings')
     .input(
       z.object({
         scheduleId: ScheduleId.optional(),
@@ -300,8 +275,7 @@ export const schedulesContract = {
    * What a backfill would do; nothing is made. Moments that have a job already are left out, and those (`forgotten`) of
    * which that is not known any more, because the history there was pruned.
    */
-  planBackfill: ask('viewer')
-    .route({ method: 'POST', path: '/schedules/{id}/backfill/plan' })
+  planBackfill: ask('viewer', 'POST /schedules/{id}/backfill/plan')
     .input(z.object({ id: ScheduleId, fromMs: MomentMs, untilMs: MomentMs }))
     .output(
       z.object({
@@ -313,8 +287,7 @@ export const schedulesContract = {
         last: z.array(Occurrence)
       })
     ),
-  backfill: write('operator')
-    .route({ method: 'POST', path: '/schedules/{id}/backfill' })
+  backfill: write('operator', 'POST /schedules/{id}/backfill')
     .input(
       z.object({
         id: ScheduleId,
@@ -326,26 +299,20 @@ export const schedulesContract = {
       })
     )
     .output(z.object({ backfill: Backfill })),
-  cancelBackfill: write('operator')
-    .route({ method: 'POST', path: '/schedules/{id}/backfill/cancel' })
+  cancelBackfill: write('operator', 'POST /schedules/{id}/backfill/cancel')
     .input(z.object({ id: ScheduleId, cancelJobs: z.boolean().default(false) }))
     .output(z.object({ backfill: Backfill }))
 }
 
 export const chainsContract = {
-  list: read('viewer')
-    .route({ method: 'GET', path: '/chains' })
-    .output(z.object({ chains: z.array(Chain) })),
-  create: write('operator')
-    .route({ method: 'POST', path: '/chains' })
+  list: read('viewer', 'GET /chains').output(z.object({ chains: z.array(Chain) })),
+  create: write('operator', 'POST /chains')
     .input(ChainSettings)
     .output(z.object({ chain: Chain })),
-  update: write('operator')
-    .route({ method: 'PUT', path: '/chains/{id}' })
+  update: write('operator', 'PUT /chains/{id}')
     .input(ChainSettings.extend({ id: ChainId }))
     .output(z.object({ chain: Chain })),
-  remove: write('operator')
-    .route({ method: 'DELETE', path: '/chains/{id}' })
+  remove: write('operator', 'DELETE /chains/{id}')
     .input(z.object({ id: ChainId }))
     .output(z.object({ removed: z.boolean() }))
 }

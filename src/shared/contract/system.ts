@@ -88,22 +88,15 @@ export const Progress = z.object({ text: z.string(), done: z.boolean(), share: z
 export type Progress = z.infer<typeof Progress>
 
 export const systemContract = {
-  status: read('viewer').route({ method: 'GET', path: '/system' }).output(SystemStatus),
+  status: read('viewer', 'GET /system').output(SystemStatus),
   /** Samples of the figures, oldest first, one each 10 s for the last hour: the sparklines. */
-  history: read('viewer')
-    .route({ method: 'GET', path: '/system/history' })
-    .output(z.object({ samples: z.array(Figures) })),
-  credentials: read('owner').route({ method: 'GET', path: '/system/credentials' }).output(Credentials),
-  setPaused: write('operator')
-    .route({ method: 'POST', path: '/system/paused' })
+  history: read('viewer', 'GET /system/history').output(z.object({ samples: z.array(Figures) })),
+  credentials: read('owner', 'GET /system/credentials').output(Credentials),
+  setPaused: write('operator', 'POST /system/paused')
     .input(z.object({ paused: z.boolean() }))
     .output(z.object({ paused: z.boolean() })),
   /** Deploys the bundled demo project if it is not there and queues one run of its spider. */
-  runDemo: write('deployer')
-    .route({ method: 'POST', path: '/system/demo' })
-    .output(z.object({ job: Job })),
+  runDemo: write('deployer', 'POST /system/demo').output(z.object({ job: Job })),
   /** Makes a Python environment with Scrapy for the local node. */
-  createEnvironment: write('deployer')
-    .route({ method: 'POST', path: '/system/environment' })
-    .output(eventIterator(Progress))
+  createEnvironment: write('deployer', 'POST /system/environment').output(eventIterator(Progress))
 }

@@ -56,34 +56,26 @@ const Secret = z.object({
 })
 
 export const webhooksContract = {
-  list: read('admin')
-    .route({ method: 'GET', path: '/webhooks' })
-    .output(z.object({ webhooks: z.array(Webhook) })),
-  create: write('admin')
-    .route({ method: 'POST', path: '/webhooks' })
+  list: read('admin', 'GET /webhooks').output(z.object({ webhooks: z.array(Webhook) })),
+  create: write('admin', 'POST /webhooks')
     .input(WebhookSettings)
     .output(Secret.extend({ webhook: Webhook })),
-  update: write('admin')
-    .route({ method: 'PUT', path: '/webhooks/{id}' })
+  update: write('admin', 'PUT /webhooks/{id}')
     .input(WebhookSettings.extend({ id: WebhookId }))
     .output(z.object({ webhook: Webhook })),
-  remove: write('admin')
-    .route({ method: 'DELETE', path: '/webhooks/{id}' })
+  remove: write('admin', 'DELETE /webhooks/{id}')
     .input(z.object({ id: WebhookId }))
     .output(z.object({ removed: z.boolean() })),
   /** A new secret; the old one signs as well for a day. */
-  rotate: write('admin')
-    .route({ method: 'POST', path: '/webhooks/{id}/rotate' })
+  rotate: write('admin', 'POST /webhooks/{id}/rotate')
     .input(z.object({ id: WebhookId }))
     .output(Secret.extend({ webhook: Webhook })),
   /** Sends a test event now and tells what was answered; it is not tried again. */
-  test: write('admin')
-    .route({ method: 'POST', path: '/webhooks/{id}/test' })
+  test: write('admin', 'POST /webhooks/{id}/test')
     .input(z.object({ id: WebhookId }))
     .output(z.object({ ok: z.boolean(), answer: z.string() })),
   /** Newest first. */
-  deliveries: read('admin')
-    .route({ method: 'GET', path: '/webhooks/{id}/deliveries' })
+  deliveries: read('admin', 'GET /webhooks/{id}/deliveries')
     .input(
       z.object({
         id: WebhookId,
@@ -94,8 +86,7 @@ export const webhooksContract = {
     )
     .output(z.object({ deliveries: z.array(Delivery), nextBefore: z.string().nullable() })),
   /** Again, from the first try on. Empty `deliveryIds`: all dead ones. */
-  replay: write('admin')
-    .route({ method: 'POST', path: '/webhooks/{id}/replay' })
+  replay: write('admin', 'POST /webhooks/{id}/replay')
     .input(z.object({ id: WebhookId, deliveryIds: z.array(z.string().max(100)).max(10_000).default([]) }))
     .output(z.object({ replayed: z.number().int() }))
 }

@@ -1,9 +1,6 @@
 import type { Change, Contract } from '../../../shared/contract/index.ts'
 
-/**
- * The noun of the contract that each kind of change is about. A kind without a noun does not compile, nor does a noun
- * without its entry in live-updates.ts.
- */
+/** The noun that each kind of change is about. A kind without a noun, or a noun without updates, does not compile. */
 export const NOUN_OF = {
   job: 'jobs',
   job_removed: 'jobs',

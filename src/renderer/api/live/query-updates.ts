@@ -5,10 +5,7 @@ import type { ChangeOf, Noun } from './change-nouns.ts'
 
 /** What the changes of one noun do to what is cached. */
 export interface NounUpdates<N extends Noun> {
-  /**
-   * Of several changes of one thing within one frame only the newest is drawn: a noun whose changes carry single things
-   * must tell them apart here.
-   */
+  /** Of several changes of one thing within a frame only the newest is drawn: the key tells single things apart. */
   thingOf(change: ChangeOf<N>): string
   updates(changes: readonly ChangeOf<N>[], query: Api['query']): readonly QueryUpdate[]
 }

@@ -63,10 +63,7 @@ export function parseFilterText(text: string, context: FilterContext): ParsedFil
   return { search, problems }
 }
 
-/**
- * While somebody types: the terms that are whole (a blank follows them), and what is left in the box. Words stay in
- * the box; they are looked for as they stand.
- */
+/** While typing: the complete terms (a blank follows them), and the rest, which stays in the box as text to search. */
 export function splitTyped(text: string): { whole: string; rest: string } {
   const whole: string[] = []
   const rest = text.replace(/(^|\s)([A-Za-z]+:(?:"[^"]+"|[^\s"]+))\s/g, (_match, before: string, term: string) => {

@@ -1,7 +1,4 @@
-/**
- * Times of day of any zone, as the browser's own calendar tells them. Formatters are kept: making one costs more than a
- * hundred uses.
- */
+/** Times of day in any zone, by the browser's calendar. Formatters are kept: making one costs over a hundred uses. */
 const formats = new Map<string, Intl.DateTimeFormat>()
 
 function format(kind: string, options: Intl.DateTimeFormatOptions): Intl.DateTimeFormat {
