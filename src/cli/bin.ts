@@ -33,8 +33,8 @@ const ownDataDirectory = defaultDataDirectory({
 
 const PORT_HELP = 'port to listen on (default 6800; 0: any free port)'
 const DATA_HELP = `data directory (default ${ownDataDirectory})`
+const SERVICE_DATA_HELP = `where the service keeps its data (default ${ownDataDirectory})`
 const CONFIG_HELP = 'the one configuration file to read (default: those that Scrapyd reads, see docs/configuration.md)'
-
 const JSON_HELP = 'print it as JSON'
 
 interface Flags extends ServeFlags {
@@ -96,7 +96,7 @@ program
   .option('--dry-run', 'show what would be imported, write nothing')
   .option('--config <file>', "the Scrapyd's configuration file (default: those it reads when started there)")
   .option('--even-if-running', 'continue even if a Scrapyd seems to be running')
-  .option('--data <directory>', `where the service keeps its data (default ${ownDataDirectory})`)
+  .option('--data <directory>', SERVICE_DATA_HELP)
   .option('--service-config <file>', CONFIG_HELP)
   .option('--json', JSON_HELP)
   .action(async (directory: string, flags: Flags & ImportFlags) => {
@@ -111,32 +111,31 @@ program
     if (flags.json === true) writeAnswer(flags, { dryRun: isDryRun, counts, report }, '')
   })
 
-program
-  .command('credentials')
-  .description('Show the user name and the password, with a ready snippet for scrapy.cfg.')
-  .option('--data <directory>', `where the service keeps its data (default ${ownDataDirectory})`)
-  .option('--port <number>', 'port of the service (default 6800)')
-  .option('--config <file>', CONFIG_HELP)
-  .option('--json', JSON_HELP)
-  .action(async (flags: Flags) => {
+/** For the service that runs, or would run, on this machine. */
+function localCommand(name: string, description: string): Command {
+  return program
+    .command(name)
+    .description(description)
+    .option('--data <directory>', SERVICE_DATA_HELP)
+    .option('--port <number>', 'port of the service (default 6800)')
+    .option('--config <file>', CONFIG_HELP)
+    .option('--json', JSON_HELP)
+}
+
+localCommand('credentials', 'Show the user name and the password, with a ready snippet for scrapy.cfg.').action(
+  async (flags: Flags) => {
     const { describeCredentials, requireCredentials } = await import('./credentials.ts')
     const { dataDirectory, port } = resolve(flags).options
     writeAnswer(flags, { ...requireCredentials(dataDirectory), port }, describeCredentials(dataDirectory, port ?? 0))
-  })
+  }
+)
 
-program
-  .command('link')
-  .description('Create a one-time login link for a browser.')
-  .option('--data <directory>', `where the service keeps its data (default ${ownDataDirectory})`)
-  .option('--port <number>', 'port of the service (default 6800)')
-  .option('--config <file>', CONFIG_HELP)
-  .option('--json', JSON_HELP)
-  .action(async (flags: Flags) => {
-    const { requestLoginLink } = await import('./login-link.ts')
-    const { dataDirectory, port } = resolve(flags).options
-    const url = await requestLoginLink(dataDirectory, port ?? 0)
-    writeAnswer(flags, { url }, `${url}\n`)
-  })
+localCommand('link', 'Create a one-time login link for a browser.').action(async (flags: Flags) => {
+  const { requestLoginLink } = await import('./login-link.ts')
+  const { dataDirectory, port } = resolve(flags).options
+  const url = await requestLoginLink(dataDirectory, port ?? 0)
+  writeAnswer(flags, { url }, `${url}\n`)
+})
 
 const interruption = new AbortController()
 const terminal: Terminal = {
@@ -181,19 +180,15 @@ function report(error: unknown): number {
   if (interruption.signal.aborted) return EXIT_CODES.interrupted
   const message = error instanceof Error ? error.message : String(error)
   if (message !== '' && process.argv.includes('--json')) {
-    process.stderr.write(`${JSON.stringify({ error: { message, ...describeError(error) } })}\n`)
+    // The code of docs/errors.md, where it is one of ours, and what came with it.
+    const details = isScrapdeckError(error) ? { code: error.code, data: error.data } : {}
+    process.stderr.write(`${JSON.stringify({ error: { message, ...details } })}\n`)
     return exitCodeOf(error)
   }
   // Several, as of a configuration file, below each other.
   const text = message.includes('\n') ? `\n${message.replaceAll(/^/gm, '- ')}` : ` ${message}`
   if (message !== '') process.stderr.write(`scrapdeck:${text}\n`)
   return exitCodeOf(error)
-}
-
-/** For programs: the code of docs/errors.md, where it is one of ours, and what came with it. */
-function describeError(error: unknown): object {
-  const ours = isScrapdeckError(error) ? error : null
-  return ours === null ? {} : { code: ours.code, data: ours.data }
 }
 
 function writeAnswer(flags: Flags, answer: object, text: string): void {

@@ -35,10 +35,9 @@ function openSession(flags: ConnectionFlags, terminal: Terminal): Session {
 
 /** Adds every command that talks to a local or remote engine over /api/v1 (docs/cli.md). */
 export function addClientCommands(program: Command, terminal: Terminal): void {
-  const commands: ClientCommands = {
-    terminal,
-    group: (name, description) => program.command(name).description(description),
-    add: (usage, description, configure = (command) => command, parent = program) => {
+  const addTo =
+    (parent: Command): ClientCommands['add'] =>
+    (usage, description, configure = (command) => command) => {
       const command = configure(parent.command(usage).description(description))
       addConnectionOptions(command)
       return (act) =>
@@ -53,6 +52,10 @@ export function addClientCommands(program: Command, terminal: Terminal): void {
           })
         })
     }
+  const commands: ClientCommands = {
+    terminal,
+    add: addTo(program),
+    group: (name, description) => addTo(program.command(name).description(description))
   }
   addDeployCommand(commands)
   addRunCommand(commands)

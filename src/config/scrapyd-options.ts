@@ -9,24 +9,23 @@ export type Treatment =
 const NO_CLASSES =
   'Scrapdeck has no Python in the service that could load it. Remove the line, or keep Scrapyd for this and add it to Scrapdeck as a node.'
 
+const HONOURED = [
+  ...['bind_address', 'http_port', 'unix_socket_path', 'username', 'password', 'prefix_header', 'node_name', 'debug'],
+  ...[
+    'max_proc',
+    'max_proc_per_cpu',
+    'logs_dir',
+    'items_dir',
+    'jobs_dir',
+    'eggs_dir',
+    'jobs_to_keep',
+    'finished_to_keep'
+  ]
+]
+
 /** Every option of Scrapyd 1.6 (scrapyd-protocol.md, 8). A name that is not in this table causes a warning. */
 export const SCRAPYD_OPTIONS: Readonly<Record<string, Treatment>> = {
-  bind_address: { kind: 'honoured' },
-  http_port: { kind: 'honoured' },
-  unix_socket_path: { kind: 'honoured' },
-  username: { kind: 'honoured' },
-  password: { kind: 'honoured' },
-  max_proc: { kind: 'honoured' },
-  max_proc_per_cpu: { kind: 'honoured' },
-  logs_dir: { kind: 'honoured' },
-  items_dir: { kind: 'honoured' },
-  jobs_dir: { kind: 'honoured' },
-  eggs_dir: { kind: 'honoured' },
-  jobs_to_keep: { kind: 'honoured' },
-  finished_to_keep: { kind: 'honoured' },
-  prefix_header: { kind: 'honoured' },
-  node_name: { kind: 'honoured' },
-  debug: { kind: 'honoured' },
+  ...Object.fromEntries(HONOURED.map((name) => [name, { kind: 'honoured' as const }])),
   jobstorage: {
     kind: 'fixed',
     values: ['scrapyd.jobstorage.MemoryJobStorage', 'scrapyd.jobstorage.SqliteJobStorage'],

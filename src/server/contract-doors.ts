@@ -108,7 +108,8 @@ export async function contractDoors(app: FastifyInstance, options: DoorsOptions)
     return reply.type('text/event-stream; charset=utf-8').send(stream)
   })
   app.all('/api/v1/*', (request, reply) => serve(rest, '/api/v1', 'api', request, reply))
-  await apiPageDoor(app, { describe: once(describeApi) })
+  let description: ReturnType<typeof describeApi> | null = null
+  await apiPageDoor(app, { describe: () => (description ??= describeApi()) })
 }
 
 /**
@@ -248,12 +249,4 @@ async function serveJsonRpc(
   const given =
     key === undefined ? (await perform(null)).response : await answerOnce(engine.answers, { ...asked, key }, perform)
   return reply.code(given.status).headers(given.headers).header('cache-control', 'no-store').send(given.body)
-}
-
-function once<Value>(make: () => Value): () => Value {
-  let made: { value: Value } | null = null
-  return () => {
-    made ??= { value: make() }
-    return made.value
-  }
 }

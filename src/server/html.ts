@@ -1,4 +1,6 @@
-/** Text as HTML content or as a quoted attribute's value. */
+const ESCAPES: Record<string, string> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;', "'": '&#x27;' }
+
+/** Text as HTML content or a quoted attribute, spelt as by Python's `html.escape`, which parsers of our pages expect. */
 export function escapeHtml(text: string): string {
-  return text.replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`)
+  return text.replace(/[&<>"']/g, (character) => ESCAPES[character] as string)
 }

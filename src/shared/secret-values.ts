@@ -1,26 +1,26 @@
 import { SECRET_MASK } from './contract/index.ts'
 
 interface Values {
-  settings: Record<string, string>
-  args: Record<string, string>
-  secretNames: readonly string[]
+  settings?: Record<string, string> | undefined
+  args?: Record<string, string> | undefined
+  secretNames?: readonly string[] | undefined
 }
 
-/** The same with SECRET_MASK in the place of every secret value. */
-export function maskSecrets<T extends Values>(run: T): T {
-  return run.secretNames.length === 0 ? run : withSecrets(run, () => SECRET_MASK)
+/** The same with a mask in the place of every secret value. */
+export function maskSecrets<T extends Values>(run: T, mask = SECRET_MASK): T {
+  return run.secretNames?.length ? withSecrets(run, () => mask) : run
 }
 
 /** The same with every secret value replaced. */
 export function withSecrets<T extends Values>(run: T, replace: (value: string) => string): T {
   const names = new Set(run.secretNames)
-  const replaced = (values: Record<string, string>) =>
+  const replaced = (values: Record<string, string> = {}) =>
     Object.fromEntries(Object.entries(values).map(([name, value]) => [name, names.has(name) ? replace(value) : value]))
   return { ...run, settings: replaced(run.settings), args: replaced(run.args) }
 }
 
 /** The values themselves, each once. */
-export function secretValues({ settings, args, secretNames }: Values): string[] {
+export function secretValues({ settings = {}, args = {}, secretNames = [] }: Values): string[] {
   const values = secretNames.flatMap((name) =>
     [settings, args].filter((one) => Object.hasOwn(one, name)).map((one) => one[name]!)
   )

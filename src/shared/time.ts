@@ -10,10 +10,8 @@ const DURATION_UNITS = [
 /** `5 s`, `3 min`, `2 h`, `4 d`: one unit, rounded down, for ages and waits. */
 export function formatAge(durationMs: number): string {
   const seconds = Math.max(0, Math.floor(durationMs / 1000))
-  if (seconds < 60) return `${seconds} s`
-  if (seconds < 3600) return `${Math.floor(seconds / 60)} min`
-  if (seconds < 86_400) return `${Math.floor(seconds / 3600)} h`
-  return `${Math.floor(seconds / 86_400)} d`
+  const [word, size] = DURATION_UNITS.find((unit) => seconds >= unit[1]) ?? ['s', 1]
+  return `${Math.floor(seconds / size)} ${word}`
 }
 
 /** `1 h 30 min`, `45 s`: whole seconds, exactly, in the largest units; for limits. */
@@ -30,8 +28,10 @@ export function formatDuration(seconds: number): string {
 /** `0:05`, `12:08`, `1:02:03`: a running time, with seconds. */
 export function formatRuntime(durationMs: number): string {
   const seconds = Math.max(0, Math.floor(durationMs / 1000))
-  const two = (value: number) => String(value).padStart(2, '0')
   const hours = Math.floor(seconds / 3600)
   const minutes = Math.floor((seconds % 3600) / 60)
-  return hours > 0 ? `${hours}:${two(minutes)}:${two(seconds % 60)}` : `${minutes}:${two(seconds % 60)}`
+  return `${hours > 0 ? `${hours}:${twoDigits(minutes)}` : minutes}:${twoDigits(seconds % 60)}`
 }
+
+/** `05`, `12`. */
+export const twoDigits = (value: number): string => String(value).padStart(2, '0')

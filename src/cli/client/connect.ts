@@ -6,6 +6,7 @@ import type { ContractRouterClient } from '@orpc/contract'
 import type { JsonifiedClient } from '@orpc/openapi-client'
 import { OpenAPILink } from '@orpc/openapi-client/fetch'
 import type { Command } from 'commander'
+import { isLoopback } from '../../server/auth/host-rule.ts'
 import { type Contract, contract } from '../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
 import { fromWireError } from '../../shared/wire-errors.ts'
@@ -69,7 +70,7 @@ export function findAddress(
   if (password !== '') return { url: address, username: username === '' ? 'scrapdeck' : username, password }
   const known = isLocal ? null : findInNetrc(url.hostname, terminal)
   if (known !== null && (username === '' || username === known.username)) return { url: address, ...known }
-  if (username !== '' || (!isLocal && !isLoopback(url.hostname))) {
+  if (username !== '' || (!isLocal && !isLoopback(url.hostname.replace(/^\[|\]$/g, '')))) {
     throw new CommandEnd(
       EXIT_CODES.unauthorized,
       `No password for ${address}. Set SCRAPDECK_USERNAME and SCRAPDECK_PASSWORD, use --username and --password-file, or name it in ~/.netrc.`
@@ -98,10 +99,6 @@ export function readUrl(text: string): URL {
   const url = URL.canParse(text) ? new URL(text) : null
   if (url !== null && /^https?:$/.test(url.protocol)) return url
   throw new CommandEnd(EXIT_CODES.usage, `${text} is not an address. Write http://HOST:PORT or https://HOST.`)
-}
-
-function isLoopback(hostname: string): boolean {
-  return hostname === 'localhost' || hostname === '[::1]' || /^127(\.\d+){3}$/.test(hostname)
 }
 
 const REDOES = 2

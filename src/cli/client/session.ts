@@ -16,10 +16,9 @@ export interface ClientCommands {
   add(
     usage: string,
     description: string,
-    configure?: (command: Command) => Command,
-    parent?: Command
+    configure?: (command: Command) => Command
   ): <Options>(act: Act<Options & ConnectionFlags>) => Command
-  /** A command of which others are parts. */
-  group(name: string, description: string): Command
+  /** Adds a command of which others are parts; they are added with what it returns. */
+  group(name: string, description: string): ClientCommands['add']
   terminal: Terminal
 }

@@ -67,11 +67,7 @@ async function deploy(session: Session, path: string | undefined, flags: DeployF
     : await buildEggFromFolder(folder as string, project === undefined ? {} : { project })
   const client = target?.url == null ? session.client : connectToTarget(target, flags, terminal)
   const file = new File([bytes as Uint8Array<ArrayBuffer>], isEgg ? basename(place) : 'project.egg')
-  const answer = await client.projects.upload({
-    file,
-    ...(project === undefined ? {} : { project }),
-    ...(version === undefined ? {} : { version })
-  })
+  const answer = await client.projects.upload({ file, project, version })
   print(terminal, flags, answer, describeVersion)
   if (flags.send) await sendToNodes(client, answer, session)
 }

@@ -62,7 +62,7 @@ async function listJobs({ client, terminal, flags }: Session, options: ListFlags
   do {
     const limit = Math.min(500, options.limit - jobs.length)
     if (limit < 1) break
-    const page = await client.jobs.list({ ...filter, limit, ...(before === undefined ? {} : { before }) })
+    const page = await client.jobs.list({ ...filter, limit, before })
     jobs.push(...page.jobs)
     before = page.nextBefore ?? undefined
   } while (before !== undefined)

@@ -31,7 +31,7 @@ export function addLogsCommand({ add }: ClientCommands): void {
 }
 
 async function printLog(session: Session, jobId: JobId, { attempt, lines }: LogFlags): Promise<void> {
-  const of = { jobId, ...(attempt === undefined ? {} : { attemptNumber: attempt }) }
+  const of = { jobId, attemptNumber: attempt }
   const write = writerOf(session)
   if (lines !== undefined) {
     const piece = await session.client.logs.read({ ...of, offset: -MOST_TAIL_BYTES, limitBytes: MOST_TAIL_BYTES })
@@ -51,7 +51,7 @@ async function printLog(session: Session, jobId: JobId, { attempt, lines }: LogF
  */
 export async function followLog(session: Session, jobId: JobId, { attempt, lines }: LogFlags): Promise<void> {
   const { client, terminal } = session
-  const of = { jobId, ...(attempt === undefined ? {} : { attemptNumber: attempt }) }
+  const of = { jobId, attemptNumber: attempt }
   const write = writerOf(session)
   let offset: number | undefined
   let wasThere = false

@@ -12,13 +12,11 @@ interface AddFlags {
   nodeUsername?: string
 }
 
-export function addNodeCommands({ add, group, terminal }: ClientCommands): void {
-  const nodes = group('nodes', 'Nodes: list, add, cordon, drain, remove.')
+export function addNodeCommands({ group, terminal }: ClientCommands): void {
+  const add = group('nodes', 'Nodes: list, add, cordon, drain, remove.')
   add(
     'list',
-    'List the nodes and their status.',
-    undefined,
-    nodes
+    'List the nodes and their status.'
   )(async ({ client, flags }) => {
     print(terminal, flags, await client.nodes.list(), (answer) =>
       table(
@@ -37,23 +35,19 @@ export function addNodeCommands({ add, group, terminal }: ClientCommands): void 
       )
     )
   })
-  add(
-    'add <address>',
-    'Add a Scrapyd node. Its password is read from SCRAPDECK_NODE_PASSWORD.',
-    (command) =>
-      command
-        .option('--name <name>', 'what it is called (default: as it calls itself)')
-        .option('--slots <number>', 'how many spiders run at once there (default: learned by watching)', wholeNumber)
-        .option('--tag <tag>', 'a tag (can be repeated)', collect)
-        .option('--node-username <name>', 'user name of that Scrapyd'),
-    nodes
+  add('add <address>', 'Add a Scrapyd node. Its password is read from SCRAPDECK_NODE_PASSWORD.', (command) =>
+    command
+      .option('--name <name>', 'what it is called (default: as it calls itself)')
+      .option('--slots <number>', 'how many spiders run at once there (default: learned by watching)', wholeNumber)
+      .option('--tag <tag>', 'a tag (can be repeated)', collect)
+      .option('--node-username <name>', 'user name of that Scrapyd')
   )(async ({ client, flags }, [url = ''], options: AddFlags) => {
     const password = terminal.environment.SCRAPDECK_NODE_PASSWORD
     const node = await client.nodes.add({
       url,
-      ...(options.name === undefined ? {} : { name: options.name }),
-      ...(options.slots === undefined ? {} : { slots: options.slots }),
-      ...(options.tag === undefined ? {} : { tags: options.tag }),
+      name: options.name,
+      slots: options.slots,
+      tags: options.tag,
       ...(options.nodeUsername === undefined ? {} : { username: options.nodeUsername, password: password ?? '' })
     })
     print(terminal, flags, node, ({ name, id, health }) => `Added ${name} (${id}): ${health}.`)
@@ -66,19 +60,14 @@ export function addNodeCommands({ add, group, terminal }: ClientCommands): void 
     }
     add(
       `${verb} <node>`,
-      what[verb as keyof typeof MODES],
-      undefined,
-      nodes
+      what[verb as keyof typeof MODES]
     )(async ({ client, flags }, [name = '']) => {
       const node = await client.nodes.setMode({ id: await findNodeId(client, name), mode })
       print(terminal, flags, node, (changed) => `${changed.name} is ${changed.mode}.`)
     })
   }
-  add(
-    'remove <node>',
-    'Remove a node from the fleet.',
-    (command) => command.option('--force', 'although jobs are live there: they are marked lost'),
-    nodes
+  add('remove <node>', 'Remove a node from the fleet.', (command) =>
+    command.option('--force', 'although jobs are live there: they are marked lost')
   )(async ({ client, flags }, [name = ''], { force }: { force?: boolean }) => {
     const answer = await client.nodes.remove({ id: await findNodeId(client, name), force: force ?? false })
     print(terminal, flags, answer, () => `${name} is no longer a node.`)

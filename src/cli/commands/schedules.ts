@@ -27,31 +27,21 @@ interface TimingFlags {
   zone?: string
 }
 
-export function addScheduleCommands({ add, group, terminal }: ClientCommands): void {
-  const schedules = group('schedules', 'Schedules: list, create, pause, run now, backfill.')
+export function addScheduleCommands({ group, terminal }: ClientCommands): void {
+  const add = group('schedules', 'Schedules: list, create, pause, run now, backfill.')
 
-  add(
-    'list',
-    'List the schedules by name.',
-    (command) =>
-      command
-        .option('--project <name>', 'only those with jobs of this project')
-        .option('--text <words>', 'only those with this in their name'),
-    schedules
+  add('list', 'List the schedules by name.', (command) =>
+    command
+      .option('--project <name>', 'only those with jobs of this project')
+      .option('--text <words>', 'only those with this in their name')
   )(async ({ client, flags }, _words, { project, text }: { project?: ProjectName; text?: string }) => {
-    const filter = { ...(project === undefined ? {} : { project }), ...(text === undefined ? {} : { text }) }
     const all: Schedule[] = []
-    let after: string | null = null
+    let after: string | undefined
     do {
-      const page = await client.schedules.list({
-        ...filter,
-        limit: 500,
-        recent: 1,
-        ...(after === null ? {} : { after })
-      })
+      const page = await client.schedules.list({ project, text, limit: 500, recent: 1, after })
       all.push(...page.schedules)
-      after = page.nextAfter
-    } while (after !== null)
+      after = page.nextAfter ?? undefined
+    } while (after !== undefined)
     print(terminal, flags, { schedules: all }, (answer) =>
       table(
         ['name', 'state', 'next', 'last', 'when', 'id'],
@@ -70,9 +60,7 @@ export function addScheduleCommands({ add, group, terminal }: ClientCommands): v
 
   add(
     'show <name>',
-    'Show a schedule: its next times and its last firings.',
-    undefined,
-    schedules
+    'Show a schedule: its next times and its last firings.'
   )(async (session, [name = '']) => {
     const { id } = await findSchedule(session.client, name)
     const schedule = await session.client.schedules.get({ id })
@@ -90,22 +78,18 @@ export function addScheduleCommands({ add, group, terminal }: ClientCommands): v
     )
   })
 
-  add(
-    'create <name>',
-    'Create a schedule. For all options, use a fleet file (scrapdeck apply).',
-    (command) =>
-      withTiming(command)
-        .requiredOption('--project <name>', 'the project')
-        .requiredOption('--spider <name>', 'a spider (can be repeated)', collect)
-        .option('--version <version>', 'the version of the project (default: the latest when it runs)')
-        .option(
-          '-a, --argument <name=value>',
-          'an argument; {nominal} is the time that the run stands for (can be repeated)',
-          collectPair
-        )
-        .option('-s, --setting <NAME=value>', 'a setting of Scrapy (can be repeated)', collectPair)
-        .option('--overlap <policy>', `while a run is live: ${OverlapPolicy.options.join(', ')} (default skip)`),
-    schedules
+  add('create <name>', 'Create a schedule. For all options, use a fleet file (scrapdeck apply).', (command) =>
+    withTiming(command)
+      .requiredOption('--project <name>', 'the project')
+      .requiredOption('--spider <name>', 'a spider (can be repeated)', collect)
+      .option('--version <version>', 'the version of the project (default: the latest when it runs)')
+      .option(
+        '-a, --argument <name=value>',
+        'an argument; {nominal} is the time that the run stands for (can be repeated)',
+        collectPair
+      )
+      .option('-s, --setting <NAME=value>', 'a setting of Scrapy (can be repeated)', collectPair)
+      .option('--overlap <policy>', `while a run is live: ${OverlapPolicy.options.join(', ')} (default skip)`)
   )(async ({ client, flags }, [name = ''], options: CreateFlags) => {
     const overlap = OverlapPolicy.safeParse(options.overlap ?? 'skip')
     if (!overlap.success) {
@@ -140,8 +124,7 @@ export function addScheduleCommands({ add, group, terminal }: ClientCommands): v
   add(
     'preview',
     'Show when a schedule would fire, without creating it.',
-    withTiming,
-    schedules
+    withTiming
   )(async ({ client, flags }, _words, options: TimingFlags) => {
     const answer = await client.schedules.preview({ timing: readTiming(options, terminal.nowMs()) })
     print(terminal, flags, answer, ({ words, occurrences }) =>
@@ -149,40 +132,26 @@ export function addScheduleCommands({ add, group, terminal }: ClientCommands): v
     )
   })
 
-  add(
-    'pause <name...>',
-    'Pause schedules.',
-    (command) => command.option('--note <words>', 'why'),
-    schedules
-  )((session, names, { note }: { note?: string }) => setPaused(session, names, true, note ?? null))
-  add(
-    'resume <name...>',
-    'Resume paused schedules.',
-    undefined,
-    schedules
-  )((session, names) => setPaused(session, names, false, null))
+  add('pause <name...>', 'Pause schedules.', (command) => command.option('--note <words>', 'why'))(
+    (session, names, { note }: { note?: string }) => setPaused(session, names, true, note ?? null)
+  )
+  add('resume <name...>', 'Resume paused schedules.')((session, names) => setPaused(session, names, false, null))
 
   add(
     'run <name>',
-    'Run a schedule now, in addition to its times.',
-    undefined,
-    schedules
+    'Run a schedule now, in addition to its times.'
   )(async ({ client, flags }, [name = '']) => {
     const answer = await client.schedules.runNow({ id: (await findSchedule(client, name)).id })
     print(terminal, flags, answer, ({ firing }) => `${firing.state}: ${firing.jobIds.join(' ') || firing.text}`)
   })
 
-  add(
-    'history [name]',
-    'List firings, newest first: which ran, and which were missed or skipped and why.',
-    (command) =>
-      command.option('--missed', 'only what did not run').option('--limit <number>', 'so many', wholeNumber, 50),
-    schedules
+  add('history [name]', 'List firings, newest first: which ran, and which were missed or skipped and why.', (command) =>
+    command.option('--missed', 'only what did not run').option('--limit <number>', 'so many', wholeNumber, 50)
   )(async ({ client, flags }, [name], { missed, limit }: { missed?: boolean; limit: number }) => {
     const answer = await client.schedules.firings({
       limit: Math.min(500, Math.max(1, limit)),
-      ...(name === undefined ? {} : { scheduleId: (await findSchedule(client, name)).id }),
-      ...(missed ? { state: ['missed', 'skipped', 'failed'] } : {})
+      scheduleId: name === undefined ? undefined : (await findSchedule(client, name)).id,
+      state: missed ? ['missed', 'skipped', 'failed'] : undefined
     })
     print(terminal, flags, answer, ({ firings }) =>
       table(
@@ -200,16 +169,12 @@ export function addScheduleCommands({ add, group, terminal }: ClientCommands): v
     )
   })
 
-  add(
-    'backfill <name>',
-    'Run a schedule for a period in the past. Shows the plan; --yes starts it.',
-    (command) =>
-      withConsent(command)
-        .requiredOption('--from <time>', 'from this time on', moment)
-        .requiredOption('--until <time>', 'up to this time', moment)
-        .option('--newest-first', 'begin with the newest')
-        .option('--concurrency <number>', 'so many live at a time', wholeNumber, 1),
-    schedules
+  add('backfill <name>', 'Run a schedule for a period in the past. Shows the plan; --yes starts it.', (command) =>
+    withConsent(command)
+      .requiredOption('--from <time>', 'from this time on', moment)
+      .requiredOption('--until <time>', 'up to this time', moment)
+      .option('--newest-first', 'begin with the newest')
+      .option('--concurrency <number>', 'so many live at a time', wholeNumber, 1)
   )(async ({ client, flags }, [name = ''], options: BackfillFlags) => {
     const { id } = await findSchedule(client, name)
     const span = { id, fromMs: options.from, untilMs: options.until }
@@ -232,9 +197,7 @@ export function addScheduleCommands({ add, group, terminal }: ClientCommands): v
 
   add(
     'remove <name...>',
-    'Remove schedules and their history; their jobs stay.',
-    undefined,
-    schedules
+    'Remove schedules and their history; their jobs stay.'
   )(async ({ client, flags }, names) => {
     const ids = await idsOf(client, names)
     print(

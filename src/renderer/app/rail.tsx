@@ -64,17 +64,14 @@ export function Rail() {
   )
 }
 
-function RailLink({
-  to,
-  word,
-  icon,
-  children
-}: {
+interface RailLinkProps {
   to: (typeof SCREENS)[number]['to'] | '/settings'
   word: string
   icon: ReactNode
   children?: ReactNode
-}) {
+}
+
+function RailLink({ to, word, icon, children }: RailLinkProps) {
   return (
     <Tooltip label={word} position="right" openDelay={400} classNames={{ tooltip: classes.railTip }}>
       <Link

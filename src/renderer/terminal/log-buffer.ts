@@ -1,11 +1,8 @@
+import type { LogChunk } from '../../shared/contract/index.ts'
 import { type LogLevel, type LogLine, MAX_LINE_CHARS, parseLogLine } from './log-line.ts'
 
-/** A piece of the log in the order of the file; the contract's LogChunk, less what the buffer does not need. */
-export interface LogPiece {
-  readonly offset: number
-  readonly nextOffset: number
-  readonly text: string
-}
+/** A piece of the log in the order of the file. */
+export type LogPiece = Readonly<Pick<LogChunk, 'offset' | 'nextOffset' | 'text'>>
 
 export interface Appended {
   /** Whole lines that became known with this piece. */
@@ -64,7 +61,7 @@ export class LogBuffer {
   }
 
   /** Adds the next piece. A piece that was seen already (a resumed stream that overlaps) adds nothing. */
-  append(piece: LogPiece & { readonly sizeBytes: number }): Appended {
+  append(piece: LogPiece & Pick<LogChunk, 'sizeBytes'>): Appended {
     const startsOver = piece.sizeBytes < (this.#nextOffset ?? 0)
     if (startsOver) this.#clear()
     if (piece.offset < (this.#nextOffset ?? 0)) return NOTHING_ADDED

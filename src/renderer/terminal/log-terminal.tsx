@@ -254,15 +254,13 @@ function DownloadButton({ client, jobId, attemptNumber, fileName }: LogTerminalP
   )
 }
 
-function Waiting({
-  snapshot: { state },
-  waitingText,
-  onRetry
-}: {
+interface WaitingProps {
   snapshot: LogSnapshot
   waitingText: string
   onRetry: () => void
-}) {
+}
+
+function Waiting({ snapshot: { state }, waitingText, onRetry }: WaitingProps) {
   if (state.kind === 'unavailable' || state.kind === 'interrupted') {
     const { title, text } = explainError(state.error)
     return (

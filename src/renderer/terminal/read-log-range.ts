@@ -1,5 +1,6 @@
 import type { JobId, AttemptNumber } from '../../shared/contract/index.ts'
 import type { LogsClient } from './follow-log.ts'
+import type { LogPiece } from './log-buffer.ts'
 
 export interface LogRange {
   readonly jobId: JobId
@@ -13,7 +14,7 @@ export async function readLogRange(
   logs: LogsClient,
   { jobId, attemptNumber, start, end }: LogRange,
   signal: AbortSignal
-): Promise<{ offset: number; nextOffset: number; text: string }> {
+): Promise<LogPiece> {
   let text = ''
   let offset = start
   let first = start

@@ -5,18 +5,15 @@ import type { ReactNode } from 'react'
 import { explainError } from '../api/explain-error.ts'
 import classes from './states.module.css'
 
-/** Nothing here, why, and what to do: for first use and for lists emptied by a filter. */
-export function EmptyState({
-  icon,
-  title,
-  children,
-  action
-}: {
+interface EmptyStateProps {
   icon?: ReactNode
   title: string
   children?: ReactNode
   action?: ReactNode
-}) {
+}
+
+/** Nothing here, why, and what to do: for first use and for lists emptied by a filter. */
+export function EmptyState({ icon, title, children, action }: EmptyStateProps) {
   return (
     <div className={classes.empty}>
       {icon !== undefined && <span className={classes.icon}>{icon}</span>}
@@ -57,18 +54,15 @@ export function RowsSkeleton({ rows = 8 }: { rows?: number }) {
   )
 }
 
-/** Skeleton, error or content of one query. Data once shown stays while it is fetched again. */
-export function QueryState<T>({
-  query,
-  what,
-  rows,
-  children
-}: {
+interface QueryStateProps<T> {
   query: UseQueryResult<T>
   what: string
   rows?: number
   children: (data: T) => ReactNode
-}) {
+}
+
+/** Skeleton, error or content of one query. Data once shown stays while it is fetched again. */
+export function QueryState<T>({ query, what, rows, children }: QueryStateProps<T>) {
   if (query.data !== undefined) return children(query.data)
   if (query.isError) return <ErrorState what={what} error={query.error} onRetry={() => void query.refetch()} />
   return <RowsSkeleton rows={rows} />

@@ -1,5 +1,5 @@
 import type { InferContractRouterInputs, InferContractRouterOutputs } from '@orpc/contract'
-import { type Contract, ProjectName } from '../../shared/contract/index.ts'
+import { ChainSettings, type Contract, ProjectName, ScheduleSettings } from '../../shared/contract/index.ts'
 import {
   attempt,
   backfill,
@@ -45,19 +45,7 @@ type ExamplesOf<Inputs, Outputs> = {
     : { [Verb in keyof Inputs[Noun] & keyof Outputs[Noun]]: Example<Inputs[Noun][Verb], Event<Outputs[Noun][Verb]>> }
 }
 
-const { id: _schedule, revision, paused: _p, pauseNote: _n, pausedBy: _b, ...ofSchedule } = schedule
-const {
-  createdAtMs: _made,
-  changedAtMs: _changed,
-  nextAtMs: _next,
-  nextNominalMs: _nominal,
-  runCount: _runs,
-  failuresInARow: _failures,
-  recent: _recent,
-  backfill: _backfill,
-  ...settings
-} = ofSchedule
-const { id: _chain, firedCount: _fired, lastFiredAtMs: _last, problem: _problem, ...chainSettings } = chain
+const chainSettings = ChainSettings.parse(chain)
 const { name, url, events } = webhook
 const limit = { id: '1', project: null, spider: 'price*', tag: null, perNode: true, max: 1 }
 const span = { fromMs: NOON_MS - 7 * 86_400_000, untilMs: NOON_MS }
@@ -70,10 +58,8 @@ const fleetChange = {
 }
 const chunk = { offset: 0, nextOffset: 75, sizeBytes: 75, complete: false }
 const logLine = '2026-11-02 12:00:02 [scrapy.core.engine] INFO: Spider opened\n'
-const python = {
-  ...{ state: 'ready' as const, path: '/opt/scrapdeck/.venv/bin/python', version: '3.12.4', scrapyVersion: '2.13.3' },
-  ...{ start: { mode: 'warm' as const, text: 'Forked from a Python that has Scrapy imported' }, problem: null }
-}
+const { path, version: pythonVersion, scrapyVersion, start, problem } = environment
+const python = { state: 'ready' as const, path, version: pythonVersion, scrapyVersion, start, problem }
 
 export const EXAMPLES: ExamplesOf<InferContractRouterInputs<Contract>, InferContractRouterOutputs<Contract>> = {
   crawl: {
@@ -292,7 +278,7 @@ export const EXAMPLES: ExamplesOf<InferContractRouterInputs<Contract>, InferCont
     },
     update: {
       summary: 'Replace the settings of a schedule',
-      input: { ...settings, id: SCHEDULE_ID, revision },
+      input: { ...ScheduleSettings.parse(schedule), id: SCHEDULE_ID, revision: schedule.revision },
       output: { schedule }
     },
     remove: {

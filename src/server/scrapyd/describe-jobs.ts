@@ -1,4 +1,5 @@
 import type { ProjectName } from '../../shared/contract/index.ts'
+import { twoDigits } from '../../shared/time.ts'
 import type { FileTree, ScrapydJobs, ScrapydRun } from '../../engine/scrapyd-commands/scrapyd-shapes.ts'
 import { keepText, type PythonJsonValue } from './python-json.ts'
 
@@ -65,9 +66,8 @@ export function fileUrl(
 export function formatLocalTime(atMs: number | null): string | null {
   if (atMs === null) return null
   const time = new Date(atMs)
-  const two = (value: number) => String(value).padStart(2, '0')
-  const date = `${String(time.getFullYear()).padStart(4, '0')}-${two(time.getMonth() + 1)}-${two(time.getDate())}`
-  const clock = `${two(time.getHours())}:${two(time.getMinutes())}:${two(time.getSeconds())}`
+  const date = `${String(time.getFullYear()).padStart(4, '0')}-${twoDigits(time.getMonth() + 1)}-${twoDigits(time.getDate())}`
+  const clock = `${twoDigits(time.getHours())}:${twoDigits(time.getMinutes())}:${twoDigits(time.getSeconds())}`
   const fraction = time.getMilliseconds()
   return fraction === 0 ? `${date} ${clock}` : `${date} ${clock}.${String(fraction).padStart(3, '0')}000`
 }

@@ -1,7 +1,7 @@
 import type { ScrapydDirectory } from '../../engine/scrapyd-commands/scrapyd-shapes.ts'
 import { contentTypeOf } from './content-types.ts'
 import { formatLocalTime } from './describe-jobs.ts'
-import { escapeHtml } from './escape-html.ts'
+import { escapeHtml } from '../html.ts'
 
 /** Scrapyd's listing of a directory, byte for byte: ScrapydWeb reads its rows (scrapyd-protocol.md, 7.1 and 7.4). */
 export function directoryPage(path: string, entries: ScrapydDirectory['entries']): string {

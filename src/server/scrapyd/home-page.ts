@@ -1,4 +1,4 @@
-import { escapeHtml } from './escape-html.ts'
+import { escapeHtml } from '../html.ts'
 
 /** Scrapyd's home page (scrapyd-protocol.md, 7.1), for tools that look for it and for people without a session. */
 export function homePage(projects: string[], options: { base: string; hasItems: boolean }): string {

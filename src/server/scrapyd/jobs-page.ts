@@ -1,7 +1,8 @@
 import type { ProjectName } from '../../shared/contract/index.ts'
+import { twoDigits } from '../../shared/time.ts'
 import type { ScrapydJobs, ScrapydRun } from '../../engine/scrapyd-commands/scrapyd-shapes.ts'
 import { fileUrl, formatLocalTime } from './describe-jobs.ts'
-import { escapeHtml } from './escape-html.ts'
+import { escapeHtml } from '../html.ts'
 
 const COLUMNS = ['Project', 'Spider', 'Job', 'PID', 'Start', 'Runtime', 'Finish', 'Log', 'Items', 'Cancel'] as const
 type Row = Partial<Record<(typeof COLUMNS)[number], string>>
@@ -114,7 +115,6 @@ function formatSeconds(atMs: number | null): string {
 function formatRuntime(durationMs: number): string {
   const seconds = Math.max(0, Math.floor(durationMs / 1000))
   const days = Math.floor(seconds / 86_400)
-  const two = (value: number) => String(value).padStart(2, '0')
-  const clock = `${Math.floor(seconds / 3600) % 24}:${two(Math.floor(seconds / 60) % 60)}:${two(seconds % 60)}`
+  const clock = `${Math.floor(seconds / 3600) % 24}:${twoDigits(Math.floor(seconds / 60) % 60)}:${twoDigits(seconds % 60)}`
   return days === 0 ? clock : `${days} ${days === 1 ? 'day' : 'days'}, ${clock}`
 }

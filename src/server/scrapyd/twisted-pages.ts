@@ -1,5 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { escapeHtml } from './escape-html.ts'
+import { escapeHtml } from '../html.ts'
 
 /** Pages of Twisted, Scrapyd's web server, byte for byte: tools look for their words (scrapyd-protocol.md, 7). */
 function page(title: string, heading: string, text: string): string {

@@ -25,7 +25,8 @@ export interface DayFields {
 /** What is wrong with an expression, in words that name the field. */
 export class CronProblem extends Error {}
 
-const NICKNAMES: Record<string, string> = {
+/** The expressions that nicknames stand for. */
+export const NICKNAMES: Record<string, string> = {
   '@yearly': '0 0 1 1 *',
   '@annually': '0 0 1 1 *',
   '@monthly': '0 0 1 * *',

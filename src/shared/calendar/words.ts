@@ -3,7 +3,7 @@
  * left out, so that two rules with the same words have the same runs (a test holds it). Pure.
  */
 import type { ScheduleRule, ScheduleTiming } from '../contract/schedules.ts'
-import { formatDuration } from '../time.ts'
+import { formatDuration, twoDigits } from '../time.ts'
 import { type CronFields, type DayFields, readCron } from './cron-fields.ts'
 import { problemOfCron } from './problems.ts'
 import { formatLocal, isZone, stretchAt } from './zones.ts'
@@ -58,14 +58,13 @@ function describeTime({ seconds, minutes, hours }: CronFields): string {
     )
     return `at ${listOf(times)}`
   }
-  const span = hours.length === 24 ? '' : spanOf(hours)
   if (!isOnMinute) {
     const isAlways = minutes.length === 60 && hours.length === 24
     return `${describeSeconds(seconds)}${isAlways ? '' : `${describeMinutes(minutes)}${describeHours(hours)}`}`
   }
   const every = evenStep(minutes, 60)
-  if (every !== null && minutes[0] === 0 && span !== null) {
-    const edges = span === '' ? '' : ` from ${clock(hours[0], 0)} to ${clock(hours.at(-1), minutes.at(-1))}`
+  if (every !== null && minutes[0] === 0 && (hours.length === 1 || progressionOf(hours) === 1)) {
+    const edges = hours.length === 24 ? '' : ` from ${clock(hours[0], 0)} to ${clock(hours.at(-1), minutes.at(-1))}`
     return `every ${every === 1 ? 'minute' : `${every} minutes`}${edges}`
   }
   if (minutes.length > 1) return `at ${valuesOf('minute', minutes)}${describeHours(hours)}`
@@ -90,17 +89,10 @@ function describeHours(hours: number[]): string {
   return hours.length === 24 ? ' of every hour' : ` of ${valuesOf('hour', hours)}`
 }
 
-/** Not null where the hours are one stretch of the day. */
-function spanOf(hours: number[]): string | null {
-  return progressionOf(hours) === 1 || hours.length === 1 ? 'span' : null
-}
-
 /** The step of values that go round evenly: 0, 15, 30, 45 of 60. */
 function evenStep(values: number[], size: number): number | null {
-  const step = size / values.length
-  return values.length > 1 && values.every((value, index) => value === (values[0] as number) + index * step)
-    ? step
-    : null
+  const step = progressionOf(values)
+  return step === size / values.length ? step : null
 }
 
 /** The step between values that all have the same. */
@@ -185,6 +177,5 @@ function listOf(parts: string[]): string {
 }
 
 function clock(hour = 0, minute = 0, second = 0, isOnMinute = true): string {
-  const two = (value: number) => String(value).padStart(2, '0')
-  return `${two(hour)}:${two(minute)}${isOnMinute ? '' : `:${two(second)}`}`
+  return `${twoDigits(hour)}:${twoDigits(minute)}${isOnMinute ? '' : `:${twoDigits(second)}`}`
 }

@@ -2,6 +2,7 @@
  * Time zones as stretches of one offset, read from `Intl` and kept: what the calendar computes with, since a zone's
  * clock is plain arithmetic within one stretch. Pure but for its caches.
  */
+import { twoDigits } from '../time.ts'
 
 /**
  * A stretch of time in which a zone's clocks show UTC plus `offsetMs`. Walls are what clocks show, as if that were UTC.
@@ -69,8 +70,7 @@ export function formatLocal(atMs: number, offsetMs: number): string {
 /** `+02:00` */
 export function formatOffset(offsetMs: number): string {
   const minutes = Math.round(Math.abs(offsetMs) / 60_000)
-  const two = (value: number) => String(value).padStart(2, '0')
-  return `${offsetMs < 0 ? '-' : '+'}${two(Math.floor(minutes / 60))}:${two(minutes % 60)}`
+  return `${offsetMs < 0 ? '-' : '+'}${twoDigits(Math.floor(minutes / 60))}:${twoDigits(minutes % 60)}`
 }
 
 function zoneOf(name: string): Zone | null {

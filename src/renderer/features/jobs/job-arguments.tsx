@@ -23,16 +23,14 @@ const SOURCE_WORDS: Record<Job['source'], string> = {
   crawl: 'via crawl API'
 }
 
-/** What was asked for, exactly. */
-export function JobArguments({
-  job,
-  nodeName,
-  onOpen
-}: {
+interface JobArgumentsProps {
   job: Job
   nodeName: (id: string) => string
   onOpen: (id: JobId) => void
-}) {
+}
+
+/** What was asked for, exactly. */
+export function JobArguments({ job, nodeName, onOpen }: JobArgumentsProps) {
   const { nodeId, tags } = job.placement
   const where =
     nodeId !== null
@@ -105,13 +103,12 @@ export function Dependencies({ after, onOpen }: { after: readonly Dependency[]; 
   return after.map((dependency) => <DependencyLink key={dependency.jobId} dependency={dependency} onOpen={onOpen} />)
 }
 
-function DependencyLink({
-  dependency: { jobId, on },
-  onOpen
-}: {
+interface DependencyLinkProps {
   dependency: Dependency
   onOpen: (id: JobId) => void
-}) {
+}
+
+function DependencyLink({ dependency: { jobId, on }, onOpen }: DependencyLinkProps) {
   const { query } = useApi()
   const { data } = useQuery(query.jobs.get.queryOptions({ input: { id: jobId }, retry: false }))
   return (
@@ -130,17 +127,14 @@ function DependencyLink({
   )
 }
 
-function Values({
-  title,
-  values,
-  secretNames,
-  none
-}: {
+interface ValuesProps {
   title: string
   values: Record<string, string>
   secretNames: readonly string[]
   none: string
-}) {
+}
+
+function Values({ title, values, secretNames, none }: ValuesProps) {
   const entries = Object.entries(values)
   return (
     <section>

@@ -8,16 +8,14 @@ import { EmptyState } from '../../ui/states.tsx'
 import { formatInstant } from '../../ui/time.tsx'
 import classes from './job-detail-pane.module.css'
 
-/** Every try to run the job on a node, newest first. */
-export function JobAttempts({
-  attempts,
-  nodeName,
-  onLog
-}: {
+interface JobAttemptsProps {
   attempts: readonly Attempt[]
   nodeName: (id: string) => string
   onLog: (number: AttemptNumber) => void
-}) {
+}
+
+/** Every try to run the job on a node, newest first. */
+export function JobAttempts({ attempts, nodeName, onLog }: JobAttemptsProps) {
   if (attempts.length === 0)
     return <EmptyState title="No attempts yet">The job has not been sent to a node.</EmptyState>
   return attempts.toReversed().map((attempt) => (

@@ -131,14 +131,7 @@ export function JobDetailPane({ jobId, tab, nodeName, awayOf, actions, onTab, on
   )
 }
 
-function JobHead({
-  job,
-  attempt,
-  nodeName,
-  away,
-  onElsewhere,
-  onOpen
-}: {
+interface JobHeadProps {
   job: Job
   /** The newest. */
   attempt: Attempt | undefined
@@ -146,7 +139,9 @@ function JobHead({
   away: Away | null
   onElsewhere: () => void
   onOpen: (id: JobId) => void
-}) {
+}
+
+function JobHead({ job, attempt, nodeName, away, onElsewhere, onOpen }: JobHeadProps) {
   const unknownSinceMs = away?.unknownSinceMs ?? null
   // A job that asked for the latest was sent with one.
   const version = job.version ?? attempt?.version ?? null

@@ -54,17 +54,14 @@ export function JobStats({ detail }: { detail: JobDetail }) {
   )
 }
 
-function Figure({
-  name,
-  value,
-  rate = null,
-  tone
-}: {
+interface FigureProps {
   name: string
   value: number | null
   rate?: number | null
   tone?: string
-}) {
+}
+
+function Figure({ name, value, rate = null, tone }: FigureProps) {
   return (
     <div>
       <dt>{name}</dt>

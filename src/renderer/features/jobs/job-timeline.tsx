@@ -7,17 +7,15 @@ import { formatInstant } from '../../ui/time.tsx'
 import { WaitingText } from '../../ui/waiting.tsx'
 import classes from './job-timeline.module.css'
 
-/** Every transition with its time and what showed it; what it waits for now, or that nobody knows, stands last. */
-export function JobTimeline({
-  detail: { job, timeline },
-  nodeName,
-  unknown
-}: {
+interface JobTimelineProps {
   detail: JobDetail
   nodeName: (id: string) => string
   /** Its node does not answer; null: what the steps say holds. */
   unknown: { sinceMs: number; lastSeenAtMs: number | null } | null
-}) {
+}
+
+/** Every transition with its time and what showed it; what it waits for now, or that nobody knows, stands last. */
+export function JobTimeline({ detail: { job, timeline }, nodeName, unknown }: JobTimelineProps) {
   const steps = timeline.filter((step, index) => !isSaidAgain(step, timeline[index + 1]))
   return (
     <ol className={classes.steps}>
@@ -63,15 +61,13 @@ export function JobTimeline({
 const isSaidAgain = (step: Transition, next: Transition | undefined) =>
   next !== undefined && next.text === step.text && next.atMs === step.atMs
 
-function Step({
-  step,
-  before,
-  nodeName
-}: {
+interface StepProps {
   step: Transition
   before: Transition | undefined
   nodeName: (id: string) => string
-}) {
+}
+
+function Step({ step, before, nodeName }: StepProps) {
   const evidence = Object.entries(step.evidence)
   const head = (
     <>

@@ -192,15 +192,13 @@ function matchingCount(
     .reduce((sum, { count }) => sum + count, 0)
 }
 
-function NoJobs({
-  search,
-  nodes,
-  onClear
-}: {
+interface NoJobsProps {
   search: FilterSearch
   nodes: ReadonlyArray<{ id: NodeId; name: string }>
   onClear: () => void
-}) {
+}
+
+function NoJobs({ search, nodes, onClear }: NoJobsProps) {
   if (!isFiltering(search)) {
     return (
       <EmptyState

@@ -2,7 +2,7 @@ import { Button, Loader, Popover, TextInput } from '@mantine/core'
 import { IconPlus } from '@tabler/icons-react'
 import { keepPreviousData, useQuery } from '@tanstack/react-query'
 import { type KeyboardEvent, useState } from 'react'
-import type { Job, JobId } from '../../../shared/contract/index.ts'
+import type { Job, JobId, JobStatus } from '../../../shared/contract/index.ts'
 import { useApi } from '../../api/api.tsx'
 import { explainError } from '../../api/explain-error.ts'
 import { StatusIcon } from '../../ui/status.tsx'
@@ -59,18 +59,10 @@ function Choices({ open, onPick }: { open: readonly JobId[]; onPick: (id: JobId)
   const [text, setText] = useState('')
   const [at, setAt] = useState(0)
   const filter = text.trim() === '' ? {} : { text: text.trim().slice(0, 200) }
-  const running = useQuery(
-    api.query.jobs.list.queryOptions({
-      input: { ...filter, status: ['running'], limit: 40 },
-      placeholderData: keepPreviousData
-    })
-  )
-  const ended = useQuery(
-    api.query.jobs.list.queryOptions({
-      input: { ...filter, status: ['succeeded', 'failed', 'cancelled', 'lost'], limit: 40 },
-      placeholderData: keepPreviousData
-    })
-  )
+  const listed = (status: JobStatus[]) =>
+    api.query.jobs.list.queryOptions({ input: { ...filter, status, limit: 40 }, placeholderData: keepPreviousData })
+  const running = useQuery(listed(['running']))
+  const ended = useQuery(listed(['succeeded', 'failed', 'cancelled', 'lost']))
   const jobs = [...(running.data?.jobs ?? []), ...(ended.data?.jobs ?? [])].filter(
     ({ id, nodeId }) => nodeId !== null && !open.includes(id)
   )

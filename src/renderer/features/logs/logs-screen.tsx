@@ -93,19 +93,15 @@ export function LogsScreen() {
   )
 }
 
-function Tab({
-  job,
-  name,
-  isFront,
-  onShow,
-  onClose
-}: {
+interface TabProps {
   job: Job | undefined
   name: string
   isFront: boolean
   onShow: () => void
   onClose: () => void
-}) {
+}
+
+function Tab({ job, name, isFront, onShow, onClose }: TabProps) {
   return (
     <span
       className={classes.tab}
@@ -123,17 +119,14 @@ function Tab({
   )
 }
 
-function LogOfJob({
-  id,
-  detail,
-  name,
-  isFront
-}: {
+interface LogOfJobProps {
   id: JobId
   detail: JobDetail | undefined
   name: string
   isFront: boolean
-}) {
+}
+
+function LogOfJob({ id, detail, name, isFront }: LogOfJobProps) {
   const api = useApi()
   const job = detail?.job
   const attemptNumber = detail?.attempts.at(-1)?.number

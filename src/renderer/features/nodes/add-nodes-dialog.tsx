@@ -191,17 +191,14 @@ function VerdictIcon({ verdict }: { verdict: Verdict }) {
   return <IconX size={16} className="tone-bad" role="img" aria-label="Cannot be added" />
 }
 
-function Finding({
-  address,
-  probe,
-  failure,
-  hasUsername
-}: {
+interface FindingProps {
   address: PastedAddress
   probe: Probe | undefined
   hasUsername: boolean
   failure: string | undefined
-}) {
+}
+
+function Finding({ address, probe, failure, hasUsername }: FindingProps) {
   const problem = failure ?? address.problem ?? probe?.error
   if (problem) return <span className="tone-bad">{problem}</span>
   const result = probe?.result
@@ -238,17 +235,14 @@ function facts({ scrapydVersion, latencyMs, running, projects }: ProbeResult): s
   )
 }
 
-function CredentialsButton({
-  address,
-  credentials,
-  urgent,
-  onChange
-}: {
+interface CredentialsButtonProps {
   address: PastedAddress
   credentials: Credentials
   urgent: boolean
   onChange: (credentials: Credentials) => void
-}) {
+}
+
+function CredentialsButton({ address, credentials, urgent, onChange }: CredentialsButtonProps) {
   const [opened, setOpened] = useState(false)
   const [draft, setDraft] = useState(credentials)
   const open = () => {

@@ -1,5 +1,5 @@
-import { ActionIcon, Button, Group, Menu } from '@mantine/core'
-import { IconDots, IconFileText, IconRefresh, IconTrash } from '@tabler/icons-react'
+import { Button, Group, Menu } from '@mantine/core'
+import { IconFileText, IconRefresh, IconTrash } from '@tabler/icons-react'
 import { useMutation, useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { useState } from 'react'
@@ -14,6 +14,7 @@ import {
   StartModeText
 } from '../../ui/environment.tsx'
 import { ConfirmDialog } from '../../ui/confirm-dialog.tsx'
+import { MoreMenu } from '../../ui/more-menu.tsx'
 import { notifyDone } from '../../ui/notify.tsx'
 import { plural } from '../../ui/numbers.ts'
 import { RebuildButton, useRebuild } from '../../ui/rebuild-button.tsx'
@@ -75,41 +76,34 @@ function EnvironmentItem({ environment, onLog }: { environment: Environment; onL
           {kind === 'interpreter' ? <span className="mono">{path}</span> : name}
         </strong>
         <EnvironmentStateText environment={environment} />
-        <Menu>
-          <Menu.Target>
-            <ActionIcon size={22} aria-label={`More for ${name}`}>
-              <IconDots size={16} />
-            </ActionIcon>
-          </Menu.Target>
-          <Menu.Dropdown>
-            <Menu.Item leftSection={<IconFileText size={14} />} disabled={!hasLog} onClick={onLog}>
-              Build log
-            </Menu.Item>
-            <Menu.Item
-              leftSection={<IconRefresh size={14} />}
-              disabled={kind === 'interpreter' || state === 'building'}
-              title={kind === 'interpreter' ? 'This environment was not built by Scrapdeck' : undefined}
-              onClick={rebuild}
-            >
-              Rebuild
-            </Menu.Item>
-            <Menu.Item
-              leftSection={<IconTrash size={14} />}
-              color="red"
-              disabled={isUsed || kind === 'main' || state === 'building'}
-              title={
-                kind === 'main'
-                  ? 'Used by projects without their own Python'
-                  : isUsed
-                    ? `Used by ${projects.join(', ')}`
-                    : undefined
-              }
-              onClick={() => setRemoving(true)}
-            >
-              Remove…
-            </Menu.Item>
-          </Menu.Dropdown>
-        </Menu>
+        <MoreMenu label={`More for ${name}`} size={22}>
+          <Menu.Item leftSection={<IconFileText size={14} />} disabled={!hasLog} onClick={onLog}>
+            Build log
+          </Menu.Item>
+          <Menu.Item
+            leftSection={<IconRefresh size={14} />}
+            disabled={kind === 'interpreter' || state === 'building'}
+            title={kind === 'interpreter' ? 'This environment was not built by Scrapdeck' : undefined}
+            onClick={rebuild}
+          >
+            Rebuild
+          </Menu.Item>
+          <Menu.Item
+            leftSection={<IconTrash size={14} />}
+            color="red"
+            disabled={isUsed || kind === 'main' || state === 'building'}
+            title={
+              kind === 'main'
+                ? 'Used by projects without their own Python'
+                : isUsed
+                  ? `Used by ${projects.join(', ')}`
+                  : undefined
+            }
+            onClick={() => setRemoving(true)}
+          >
+            Remove…
+          </Menu.Item>
+        </MoreMenu>
       </header>
       {/* What was built before serves on while it is built again, and when that fails. */}
       {version !== null && (

@@ -1,9 +1,10 @@
-import { ActionIcon, Menu } from '@mantine/core'
-import { IconDots, IconDownload, IconPlayerStop } from '@tabler/icons-react'
+import { Menu } from '@mantine/core'
+import { IconDownload, IconPlayerStop } from '@tabler/icons-react'
 import { useMutation } from '@tanstack/react-query'
 import { useNavigate } from '@tanstack/react-router'
 import type { Node, NodeRun } from '../../../shared/contract/index.ts'
 import { useApi } from '../../api/api.tsx'
+import { MoreMenu } from '../../ui/more-menu.tsx'
 import { notifyDone, notifyError } from '../../ui/notify.tsx'
 
 /** A job that somebody else started there, and what can be done about it. */
@@ -39,21 +40,14 @@ export function ExternalRun({ node, run }: { node: Node; run: NodeRun }) {
       <span className="ellipsis" title={`Job ID ${run.jobid}, not started by Scrapdeck`}>
         {name} <span className="faint">external</span>
       </span>
-      <Menu position="bottom-end">
-        <Menu.Target>
-          <ActionIcon size={20} aria-label={`More for ${name}, external`}>
-            <IconDots size={14} />
-          </ActionIcon>
-        </Menu.Target>
-        <Menu.Dropdown>
-          <Menu.Item leftSection={<IconDownload size={14} />} onClick={() => adopt.mutate(where)}>
-            Adopt job
-          </Menu.Item>
-          <Menu.Item leftSection={<IconPlayerStop size={14} />} color="red" onClick={() => cancel.mutate(where)}>
-            Cancel
-          </Menu.Item>
-        </Menu.Dropdown>
-      </Menu>
+      <MoreMenu label={`More for ${name}, external`} size={20}>
+        <Menu.Item leftSection={<IconDownload size={14} />} onClick={() => adopt.mutate(where)}>
+          Adopt job
+        </Menu.Item>
+        <Menu.Item leftSection={<IconPlayerStop size={14} />} color="red" onClick={() => cancel.mutate(where)}>
+          Cancel
+        </Menu.Item>
+      </MoreMenu>
     </>
   )
 }

@@ -1,5 +1,5 @@
-import { ActionIcon, Badge, Button, Group, Menu } from '@mantine/core'
-import { IconDotsVertical, IconPencil, IconTrash } from '@tabler/icons-react'
+import { Badge, Button, Group, Menu } from '@mantine/core'
+import { IconPencil, IconTrash } from '@tabler/icons-react'
 import { useMutation, useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { useState } from 'react'
@@ -7,6 +7,7 @@ import type { Node, NodeMode } from '../../../shared/contract/index.ts'
 import { formatDuration } from '../../../shared/time.ts'
 import { useApi } from '../../api/api.tsx'
 import { CopyText } from '../../ui/copy-button.tsx'
+import { MoreMenu } from '../../ui/more-menu.tsx'
 import { notifyError } from '../../ui/notify.tsx'
 import { formatCpuShare, formatMemory, plural } from '../../ui/numbers.ts'
 import { pythonWords, StartModeText } from '../../ui/environment.tsx'
@@ -42,27 +43,20 @@ export function NodeDetail({ node, openLog, onLog, onClose }: NodeDetailProps) {
         what="node"
         onClose={onClose}
         menu={
-          <Menu>
-            <Menu.Target>
-              <ActionIcon aria-label="More actions">
-                <IconDotsVertical size={16} />
-              </ActionIcon>
-            </Menu.Target>
-            <Menu.Dropdown>
-              <Menu.Item leftSection={<IconPencil size={14} />} onClick={() => setEditing(true)}>
-                Edit
-              </Menu.Item>
-              <Menu.Item
-                leftSection={<IconTrash size={14} />}
-                color="red"
-                disabled={node.kind === 'local'}
-                onClick={remove}
-                title={node.kind === 'local' ? 'The local node is part of Scrapdeck' : undefined}
-              >
-                Remove node
-              </Menu.Item>
-            </Menu.Dropdown>
-          </Menu>
+          <MoreMenu label="More actions" isVertical>
+            <Menu.Item leftSection={<IconPencil size={14} />} onClick={() => setEditing(true)}>
+              Edit
+            </Menu.Item>
+            <Menu.Item
+              leftSection={<IconTrash size={14} />}
+              color="red"
+              disabled={node.kind === 'local'}
+              onClick={remove}
+              title={node.kind === 'local' ? 'The local node is part of Scrapdeck' : undefined}
+            >
+              Remove node
+            </Menu.Item>
+          </MoreMenu>
         }
       >
         <NodeHealthDot node={node} />

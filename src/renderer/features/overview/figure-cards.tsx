@@ -56,15 +56,7 @@ export function FigureCards({ figures }: { figures: Figures }) {
   )
 }
 
-function Card({
-  title,
-  value,
-  unit,
-  hint,
-  tone,
-  line,
-  search
-}: {
+interface CardProps {
   title: string
   value: number
   unit: ReactNode
@@ -72,7 +64,9 @@ function Card({
   tone: Tone
   line: number[]
   search: JobsSearch
-}) {
+}
+
+function Card({ title, value, unit, hint, tone, line, search }: CardProps) {
   return (
     <Link to="/jobs" search={search} className={classes.card} title={hint}>
       <h2>{title}</h2>

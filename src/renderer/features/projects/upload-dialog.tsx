@@ -14,16 +14,14 @@ import type { UploadPlan, UploadPlans } from './plan-upload.ts'
 import classes from './projects.module.css'
 import { useDeploy } from './use-deploy.ts'
 
-/** Shows what was dropped, uploads it, and offers what comes next. */
-export function UploadDialog({
-  uploads,
-  onClose,
-  onUploaded
-}: {
+interface UploadDialogProps {
   uploads: UploadPlans
   onClose: () => void
   onUploaded: (version: Version) => void
-}) {
+}
+
+/** Shows what was dropped, uploads it, and offers what comes next. */
+export function UploadDialog({ uploads, onClose, onUploaded }: UploadDialogProps) {
   return (
     <Modal
       opened
@@ -59,18 +57,16 @@ type Step =
   | { kind: 'failed'; error: unknown }
   | { kind: 'done'; version: Version }
 
-// ready ──Upload──▶ preparing (a folder is zipped) ──▶ sending ──▶ done
-//   ▲                                                    │
-//   └──────────── Upload again ◀──── failed ◀────────────┘
-function UploadCard({
-  plan,
-  onUploaded,
-  onClose
-}: {
+interface UploadCardProps {
   plan: UploadPlan
   onUploaded: (version: Version) => void
   onClose: () => void
-}) {
+}
+
+// ready ──Upload──▶ preparing (a folder is zipped) ──▶ sending ──▶ done
+//   ▲                                                    │
+//   └──────────── Upload again ◀──── failed ◀────────────┘
+function UploadCard({ plan, onUploaded, onClose }: UploadCardProps) {
   const { client } = useApi()
   const [project, setProject] = useState(plan.guess.project ?? '')
   const [version, setVersion] = useState('')

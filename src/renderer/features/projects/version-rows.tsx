@@ -1,11 +1,12 @@
-import { ActionIcon, Badge, Menu } from '@mantine/core'
-import { IconAlertTriangle, IconChevronRight, IconDots, IconPlayerPlay, IconSend, IconTrash } from '@tabler/icons-react'
+import { Badge, Menu } from '@mantine/core'
+import { IconAlertTriangle, IconChevronRight, IconPlayerPlay, IconSend, IconTrash } from '@tabler/icons-react'
 import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import type { Node, Project, Version } from '../../../shared/contract/index.ts'
 import { useApi } from '../../api/api.tsx'
 import { openRunDialog } from '../../state/run-dialog.ts'
 import { CopyButton } from '../../ui/copy-button.tsx'
+import { MoreMenu } from '../../ui/more-menu.tsx'
 import { formatBytes, plural } from '../../ui/numbers.ts'
 import { FieldRow } from '../../ui/panel.tsx'
 import { RelativeTime } from '../../ui/time.tsx'
@@ -63,33 +64,26 @@ export function VersionRows({ project, onDeploy, onDelete }: VersionRowsProps) {
               <span className={classes.age}>
                 <RelativeTime atMs={version.createdAtMs} />
               </span>
-              <Menu>
-                <Menu.Target>
-                  <ActionIcon aria-label={`More for ${version.version}`}>
-                    <IconDots size={16} />
-                  </ActionIcon>
-                </Menu.Target>
-                <Menu.Dropdown>
-                  <Menu.Item
-                    leftSection={<IconPlayerPlay size={14} />}
-                    onClick={() => openRunDialog({ project: project.name, version: version.version })}
-                  >
-                    Run this version…
-                  </Menu.Item>
-                  <Menu.Item
-                    leftSection={<IconSend size={14} />}
-                    onClick={() => onDeploy(version)}
-                    disabled={version.sha256 === null}
-                    title={version.sha256 === null ? 'Scrapdeck does not have this egg. Upload it first.' : undefined}
-                  >
-                    Deploy to nodes…
-                  </Menu.Item>
-                  <Menu.Divider />
-                  <Menu.Item color="red" leftSection={<IconTrash size={14} />} onClick={() => onDelete(version)}>
-                    Delete…
-                  </Menu.Item>
-                </Menu.Dropdown>
-              </Menu>
+              <MoreMenu label={`More for ${version.version}`}>
+                <Menu.Item
+                  leftSection={<IconPlayerPlay size={14} />}
+                  onClick={() => openRunDialog({ project: project.name, version: version.version })}
+                >
+                  Run this version…
+                </Menu.Item>
+                <Menu.Item
+                  leftSection={<IconSend size={14} />}
+                  onClick={() => onDeploy(version)}
+                  disabled={version.sha256 === null}
+                  title={version.sha256 === null ? 'Scrapdeck does not have this egg. Upload it first.' : undefined}
+                >
+                  Deploy to nodes…
+                </Menu.Item>
+                <Menu.Divider />
+                <Menu.Item color="red" leftSection={<IconTrash size={14} />} onClick={() => onDelete(version)}>
+                  Delete…
+                </Menu.Item>
+              </MoreMenu>
             </div>
             {isOpen && <VersionFacts version={version} before={project.versions[index + 1]} nodes={nodes} />}
           </li>
@@ -118,15 +112,13 @@ function SpiderChange({ version, before }: { version: Version; before: Version |
   )
 }
 
-function VersionFacts({
-  version,
-  before,
-  nodes
-}: {
+interface VersionFactsProps {
   version: Version
   before: Version | undefined
   nodes: readonly Node[]
-}) {
+}
+
+function VersionFacts({ version, before, nodes }: VersionFactsProps) {
   const change = compareSpiders(version, before)
   return (
     <div className={classes.facts}>

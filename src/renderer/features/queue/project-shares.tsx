@@ -78,17 +78,14 @@ export function shareOf(
   return settings.weight / total
 }
 
-function ShareRow({
-  project,
-  waiting,
-  live,
-  share
-}: {
+interface ShareRowProps {
   project: Project
   waiting: number
   live: number
   share: number | null
-}) {
+}
+
+function ShareRow({ project, waiting, live, share }: ShareRowProps) {
   const { client, query } = useApi()
   const { name, settings } = project
   const [weight, setWeight] = useState<number | ''>(settings.weight)

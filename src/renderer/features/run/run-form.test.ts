@@ -3,7 +3,7 @@ import { SECRET_MASK } from '../../../shared/contract/index.ts'
 import { aJobId, aNodeId, aProjectName, aVersionName } from '../../../shared/testing/ids.ts'
 import { problemsOf } from '../../ui/fields/form-of-schema.ts'
 import { newRow, problemOfRow } from '../../ui/fields/value-rows.ts'
-import { maskSecrets } from './mask-secrets.ts'
+import { maskSecrets } from '../../../shared/secret-values.ts'
 import { RunForm, type RunTexts, startForm } from './run-form.ts'
 import { describeMore } from './run-more.tsx'
 

@@ -1,5 +1,5 @@
 import type { RunInput, ScheduleSettings } from '../../../shared/contract/index.ts'
-import { maskSecrets } from './mask-secrets.ts'
+import { maskSecrets } from '../../../shared/secret-values.ts'
 
 interface Door {
   address: string

@@ -1,4 +1,5 @@
 import { occurrencesOf } from '../../../shared/calendar/index.ts'
+import { readCron } from '../../../shared/calendar/cron-fields.ts'
 import { stretchAt } from '../../../shared/calendar/zones.ts'
 import type { ScheduleTiming } from '../../../shared/contract/index.ts'
 import { formatDuration } from '../../../shared/time.ts'
@@ -98,12 +99,7 @@ function untouched(timing: ScheduleTiming, atMs: number, byMs: number): string {
 
 /** Rules that recur within the hour follow elapsed time (contract/schedules.ts). */
 function isOpenOnly({ rules }: ScheduleTiming): boolean {
-  return rules.every((rule) => {
-    if (rule.kind !== 'cron') return true
-    const fields = rule.expression.trim().split(/\s+/)
-    const [minute = '', hour = ''] = fields.length === 6 ? fields.slice(1) : fields
-    return /^@hourly$/i.test(rule.expression.trim()) || /[*?/]/.test(`${minute}${fields.length > 1 ? hour : ''}`)
-  })
+  return rules.every((rule) => rule.kind !== 'cron' || readCron(rule.expression).isOpen)
 }
 
 const clock = (wallMs: number) => new Date(wallMs).toISOString().slice(11, 16)

@@ -11,16 +11,14 @@ const BADGES: Record<Exclude<Occurrence['kind'], 'normal'>, { word: string; text
   second_of_two: { word: 'second of two', text: 'A clock change repeats this time. This is the second occurrence.' }
 }
 
-/** Moments in the schedule's zone, in this machine's, and from now; those that a clock change touches say so. */
-export function NextRuns({
-  occurrences,
-  zone,
-  changes
-}: {
+interface NextRunsProps {
   occurrences: readonly Occurrence[]
   zone: string
   changes: readonly ClockChange[]
-}) {
+}
+
+/** Moments in the schedule's zone, in this machine's, and from now; those that a clock change touches say so. */
+export function NextRuns({ occurrences, zone, changes }: NextRunsProps) {
   const nowMs = useNow()
   const here = localZone()
   const isElsewhere = !sameClock(zone, here, nowMs)

@@ -1,19 +1,11 @@
-import { ActionIcon, Button, Menu, Switch } from '@mantine/core'
-import {
-  IconAlertTriangle,
-  IconCheck,
-  IconDots,
-  IconKey,
-  IconPencil,
-  IconSend,
-  IconTrash,
-  IconX
-} from '@tabler/icons-react'
+import { Button, Menu, Switch } from '@mantine/core'
+import { IconAlertTriangle, IconCheck, IconKey, IconPencil, IconSend, IconTrash, IconX } from '@tabler/icons-react'
 import { useMutation } from '@tanstack/react-query'
 import { useState } from 'react'
 import type { Webhook } from '../../../shared/contract/index.ts'
 import { useApi } from '../../api/api.tsx'
 import { ConfirmDialog } from '../../ui/confirm-dialog.tsx'
+import { MoreMenu } from '../../ui/more-menu.tsx'
 import { notifyError } from '../../ui/notify.tsx'
 import { formatCount } from '../../ui/numbers.ts'
 import { RelativeTime } from '../../ui/time.tsx'
@@ -64,24 +56,17 @@ export function WebhookRow({ webhook, onEdit, onDeliveries, onSecret }: WebhookR
           <Button size="compact-xs" onClick={onDeliveries}>
             Deliveries
           </Button>
-          <Menu>
-            <Menu.Target>
-              <ActionIcon size={22} aria-label={`More actions for ${name}`}>
-                <IconDots size={15} />
-              </ActionIcon>
-            </Menu.Target>
-            <Menu.Dropdown>
-              <Menu.Item leftSection={<IconPencil size={14} />} onClick={onEdit}>
-                Edit…
-              </Menu.Item>
-              <Menu.Item leftSection={<IconKey size={14} />} onClick={() => setAsking('rotate')}>
-                New secret…
-              </Menu.Item>
-              <Menu.Item color="red" leftSection={<IconTrash size={14} />} onClick={() => setAsking('remove')}>
-                Remove…
-              </Menu.Item>
-            </Menu.Dropdown>
-          </Menu>
+          <MoreMenu label={`More actions for ${name}`} size={22}>
+            <Menu.Item leftSection={<IconPencil size={14} />} onClick={onEdit}>
+              Edit…
+            </Menu.Item>
+            <Menu.Item leftSection={<IconKey size={14} />} onClick={() => setAsking('rotate')}>
+              New secret…
+            </Menu.Item>
+            <Menu.Item color="red" leftSection={<IconTrash size={14} />} onClick={() => setAsking('remove')}>
+              Remove…
+            </Menu.Item>
+          </MoreMenu>
         </span>
       </div>
       <div className={classes.rowFacts}>
@@ -156,15 +141,13 @@ function RemoveDialog({ webhook, onClose }: { webhook: Webhook; onClose: () => v
   )
 }
 
-function RotateDialog({
-  webhook,
-  onClose,
-  onRotated
-}: {
+interface RotateDialogProps {
   webhook: Webhook
   onClose: () => void
   onRotated: (rotated: { webhook: Webhook; secret: string }) => void
-}) {
+}
+
+function RotateDialog({ webhook, onClose, onRotated }: RotateDialogProps) {
   const { query } = useApi()
   const { mutate, isPending, error } = useMutation(query.webhooks.rotate.mutationOptions({ onSuccess: onRotated }))
   return (

@@ -1,20 +1,16 @@
 import { useId } from 'react'
 import type { Tone } from '../status.tsx'
 
-/** A small area chart, oldest left; grey without data. Hidden from screen readers: the figures stand beside it. */
-export function Sparkline({
-  values,
-  tone,
-  width = 92,
-  height = 28,
-  floor = 0
-}: {
+interface SparklineProps {
   values: readonly number[]
   tone: Tone
   width?: number
   height?: number
   floor?: number
-}) {
+}
+
+/** A small area chart, oldest left; grey without data. Hidden from screen readers: the figures stand beside it. */
+export function Sparkline({ values, tone, width = 92, height = 28, floor = 0 }: SparklineProps) {
   const id = useId()
   if (values.length < 2) return <svg width={width} height={height} aria-hidden />
   const top = Math.max(floor + 1, ...values)

@@ -5,21 +5,17 @@ import classes from './tag-check.module.css'
 
 const TAGS_SHOWN = 16
 
-/** Which nodes the expression matches, and the known tags, added with a click. */
-export function TagCheck({
-  id,
-  text,
-  problem,
-  nodes,
-  onChange
-}: {
+interface TagCheckProps {
   id: string
   text: string
   /** What is wrong with it, once there is reason to say so. */
   problem: string | undefined
   nodes: readonly Node[]
   onChange: (text: string) => void
-}) {
+}
+
+/** Which nodes the expression matches, and the known tags, added with a click. */
+export function TagCheck({ id, text, problem, nodes, onChange }: TagCheckProps) {
   const read = parseTagExpression(text)
   const known = [...new Set(nodes.flatMap(({ tags }) => tags))].sort().slice(0, TAGS_SHOWN)
   const match = 'terms' in read && read.terms.length > 0 ? matchWords(read.terms, nodes) : null

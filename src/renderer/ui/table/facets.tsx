@@ -9,18 +9,15 @@ export interface FacetOption {
   count: number | null
 }
 
-/** One group of a list's filters, with counts. A click adds or takes away the value. */
-export function FacetGroup({
-  title,
-  options,
-  selected,
-  onToggle
-}: {
+interface FacetGroupProps {
   title: string
   options: readonly FacetOption[]
   selected: readonly string[]
   onToggle: (value: string) => void
-}) {
+}
+
+/** One group of a list's filters, with counts. A click adds or takes away the value. */
+export function FacetGroup({ title, options, selected, onToggle }: FacetGroupProps) {
   if (options.length === 0) return null
   return (
     <fieldset className={classes.group}>

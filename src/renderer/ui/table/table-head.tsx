@@ -1,16 +1,14 @@
 import type { Column, Sort } from './column.ts'
 import classes from './virtual-table.module.css'
 
-/** A column's head; a click sorts up, then down, then not. */
-export function HeadCell<Row>({
-  column,
-  sort,
-  onSort
-}: {
+interface HeadCellProps<Row> {
   column: Column<Row>
   sort: Sort
   onSort: (sort: Sort) => void
-}) {
+}
+
+/** A column's head; a click sorts up, then down, then not. */
+export function HeadCell<Row>({ column, sort, onSort }: HeadCellProps<Row>) {
   const mine = sort?.id === column.id ? sort : null
   if (!column.sortBy) {
     return (

@@ -1,11 +1,12 @@
-import { ActionIcon, Button, Group, Menu, Switch } from '@mantine/core'
-import { IconCopy, IconDotsVertical, IconTrash } from '@tabler/icons-react'
+import { Button, Group, Menu, Switch } from '@mantine/core'
+import { IconCopy, IconTrash } from '@tabler/icons-react'
 import { Link, useNavigate } from '@tanstack/react-router'
 import { useMemo, useState } from 'react'
 import { occurrencesOf } from '../../../../shared/calendar/index.ts'
 import type { Schedule } from '../../../../shared/contract/index.ts'
 import { describeTags } from '../../../../shared/tag-terms.ts'
 import { formatDuration } from '../../../../shared/time.ts'
+import { MoreMenu } from '../../../ui/more-menu.tsx'
 import { plural } from '../../../ui/numbers.ts'
 import { PaneHead } from '../../../ui/pane-head.tsx'
 import { DetailPane, FieldRow } from '../../../ui/panel.tsx'
@@ -52,24 +53,17 @@ export function ScheduleDetail({ schedule, actions, onEdit, onClose }: ScheduleD
         what="schedule"
         onClose={onClose}
         menu={
-          <Menu>
-            <Menu.Target>
-              <ActionIcon aria-label="More actions">
-                <IconDotsVertical size={16} />
-              </ActionIcon>
-            </Menu.Target>
-            <Menu.Dropdown>
-              <Menu.Item
-                leftSection={<IconCopy size={14} />}
-                onClick={() => void navigate({ to: '/schedules', search: { edit: 'new', schedule: schedule.id } })}
-              >
-                Duplicate…
-              </Menu.Item>
-              <Menu.Item leftSection={<IconTrash size={14} />} color="red" onClick={() => setDialog('remove')}>
-                Remove…
-              </Menu.Item>
-            </Menu.Dropdown>
-          </Menu>
+          <MoreMenu label="More actions" isVertical>
+            <Menu.Item
+              leftSection={<IconCopy size={14} />}
+              onClick={() => void navigate({ to: '/schedules', search: { edit: 'new', schedule: schedule.id } })}
+            >
+              Duplicate…
+            </Menu.Item>
+            <Menu.Item leftSection={<IconTrash size={14} />} color="red" onClick={() => setDialog('remove')}>
+              Remove…
+            </Menu.Item>
+          </MoreMenu>
         }
       >
         <Switch

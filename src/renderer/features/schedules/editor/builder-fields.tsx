@@ -11,16 +11,14 @@ const WEEK = [1, 2, 3, 4, 5, 6, 0]
 const HOURS = Array.from({ length: 24 }, (_, hour) => hour)
 const MONTH_DAYS = [...Array.from({ length: 31 }, (_, day) => day + 1), 'L' as const]
 
-/** The expression as choices; what they have no shape for is edited field by field. */
-export function BuilderFields({
-  expression,
-  of,
-  onChange
-}: {
+interface BuilderFieldsProps {
   expression: string
   of: string
   onChange: (expression: string) => void
-}) {
+}
+
+/** The expression as choices; what they have no shape for is edited field by field. */
+export function BuilderFields({ expression, of, onChange }: BuilderFieldsProps) {
   const builder = readBuilder(expression)
   // Custom can be asked for, so that a plain expression can be edited by its fields too.
   const [isCustom, setCustom] = useState(false)
@@ -115,21 +113,16 @@ function Minute({ minute, of, onChange }: { minute: number; of: string; onChange
   )
 }
 
-function Choices<Value extends string | number>({
-  label,
-  of,
-  nameOf,
-  chosen,
-  onToggle,
-  columns
-}: {
+interface ChoicesProps<Value extends string | number> {
   label: string
   of: readonly Value[]
   nameOf: (value: Value) => string
   chosen: readonly Value[]
   onToggle: (value: Value) => void
   columns: number
-}) {
+}
+
+function Choices<Value extends string | number>({ label, of, nameOf, chosen, onToggle, columns }: ChoicesProps<Value>) {
   return (
     <fieldset className={classes.choices} style={{ ['--columns' as string]: columns }}>
       <legend className="visually-hidden">{label}</legend>
@@ -149,15 +142,7 @@ function Choices<Value extends string | number>({
 }
 
 /** One box for each field, as it is written. */
-function CronFieldBoxes({
-  expression,
-  of,
-  onChange
-}: {
-  expression: string
-  of: string
-  onChange: (expression: string) => void
-}) {
+function CronFieldBoxes({ expression, of, onChange }: BuilderFieldsProps) {
   const fields = fieldsOf(expression)
   if (fields === null)
     return (

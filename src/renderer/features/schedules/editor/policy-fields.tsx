@@ -75,19 +75,15 @@ const DOUBLED_WORDS: Record<ScheduleTexts['doubled'], { word: string; text: stri
   run_twice: { word: 'run twice', text: 'Both occurrences run.' }
 }
 
-function Choice<Value extends string>({
-  label,
-  choices,
-  value,
-  onChange,
-  children
-}: {
+interface ChoiceProps<Value extends string> {
   label: string
   choices: Record<Value, { word: string; text: string }>
   value: Value
   onChange: (value: Value) => void
   children?: React.ReactNode
-}) {
+}
+
+function Choice<Value extends string>({ label, choices, value, onChange, children }: ChoiceProps<Value>) {
   return (
     <fieldset className={classes.choice}>
       <legend>{label}</legend>

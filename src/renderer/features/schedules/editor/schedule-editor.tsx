@@ -76,15 +76,13 @@ export function ScheduleEditor({ id, onDone }: ScheduleEditorProps) {
   )
 }
 
-function EditorForm({
-  start,
-  saved,
-  onDone
-}: {
+interface EditorFormProps {
   start: () => ScheduleTexts
   saved: Schedule | null
   onDone: (saved: Schedule | null) => void
-}) {
+}
+
+function EditorForm({ start, saved, onDone }: EditorFormProps) {
   const { client } = useApi()
   const [revision, setRevision] = useState(saved?.revision)
   const isLeaving = useRef(false)
@@ -197,18 +195,15 @@ function EditorForm({
   )
 }
 
-/** What comes of it: words, the next runs, clock changes, neighbours. */
-function Outcome({
-  form,
-  timing: read,
-  saved,
-  onSpread
-}: {
+interface OutcomeProps {
   form: ScheduleTexts
   timing: ReturnType<typeof TimingForm.safeParse>
   saved: Schedule | null
   onSpread: (timing: ScheduleTiming) => void
-}) {
+}
+
+/** What comes of it: words, the next runs, clock changes, neighbours. */
+function Outcome({ form, timing: read, saved, onSpread }: OutcomeProps) {
   const timing = read.success ? read.data : null
   const lists = useMemo(() => {
     if (timing === null) return null

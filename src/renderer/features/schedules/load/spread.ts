@@ -1,4 +1,5 @@
 /** How a crowded minute is thinned out: some of its schedules are moved by some minutes. Pure. */
+import { NICKNAMES, readCron } from '../../../../shared/calendar/cron-fields.ts'
 import { occurrencesOf, problemOfTiming } from '../../../../shared/calendar/index.ts'
 import { type Schedule, type ScheduleRule, ScheduleSettings } from '../../../../shared/contract/index.ts'
 import { jobsOf } from '../schedule-words.ts'
@@ -25,14 +26,11 @@ export function shiftRule(rule: ScheduleRule, minutes: number): { rule: Schedule
   if (rule.kind === 'once') return { rule: { ...rule, atMs: rule.atMs + minutes * MINUTE_MS } }
   if (rule.kind === 'interval') return { rule: { ...rule, anchorMs: rule.anchorMs + minutes * MINUTE_MS } }
   const fields = (NICKNAMES[rule.expression.trim().toLowerCase()] ?? rule.expression).trim().split(/\s+/)
-  const at = fields.length - 5
-  if (at < 0 || at > 1) return { why: 'is not a plain cron expression' }
-  const values = readMinutes(fields[at] as string)
-  if (values === null) return { why: 'does not name its minutes' }
+  const values = readCron(rule.expression).minutes
   if (values.length === 60) return { why: 'runs every minute' }
   const moved = values.map((value) => value + minutes)
   if (moved.some((value) => value < 0 || value > 59)) return { why: 'would leave its hour' }
-  fields[at] = writeMinutes(moved)
+  fields[fields.length - 5] = writeMinutes(moved)
   return { rule: { ...rule, expression: fields.join(' ') } }
 }
 
@@ -123,31 +121,6 @@ export function crowdedMinutes(load: readonly LoadMinute[], limit: number): Load
     .filter(({ firings }) => firings > 1)
     .sort((left, right) => right.jobs - left.jobs || right.firings - left.firings || left.atMs - right.atMs)
     .slice(0, limit)
-}
-
-const NICKNAMES: Record<string, string> = {
-  '@yearly': '0 0 1 1 *',
-  '@annually': '0 0 1 1 *',
-  '@monthly': '0 0 1 * *',
-  '@weekly': '0 0 * * 0',
-  '@daily': '0 0 * * *',
-  '@midnight': '0 0 * * *',
-  '@hourly': '0 * * * *'
-}
-
-// `5`, `0,30`, `10-20`, `3-59/10`, or a star with a step; null for anything else.
-function readMinutes(field: string): number[] | null {
-  const values = new Set<number>()
-  for (const part of field.split(',')) {
-    const match = /^(?:(\*)|(\d{1,2})(?:-(\d{1,2}))?)(?:\/(\d{1,2}))?$/.exec(part)
-    if (match === null) return null
-    const [, star, first, last, step] = match
-    const from = star === undefined ? Number(first) : 0
-    const until = star !== undefined || (last === undefined && step !== undefined) ? 59 : Number(last ?? first)
-    if (from > until || until > 59 || Number(step ?? 1) < 1) return null
-    for (let value = from; value <= until; value += Number(step ?? 1)) values.add(value)
-  }
-  return [...values].sort((left, right) => left - right)
 }
 
 /** As short as it can be read: `7-59/15` for what recurs to the hour's end, else the minutes. */
