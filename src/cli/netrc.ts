@@ -14,9 +14,8 @@ export interface NetrcPlace {
 }
 
 /**
- * What `~/.netrc` has for a host, as scrapyd-deploy reads it: the port does not count, `default` stands for every other
- * host. null: no such file, or nothing in it. Rejects a file that others may read or that cannot be understood, with
- * what to do: it would otherwise only be missed.
+ * What `~/.netrc` has for a host, as scrapyd-deploy reads it: the port does not count, `default` stands for other
+ * hosts. null: nothing. Throws for a file that others may read or that cannot be understood, rather than ignore it.
  */
 export function findInNetrc(hostname: string, { homeDirectory, environment }: NetrcPlace): NetrcEntry | null {
   const path = environment['NETRC'] || join(homeDirectory, '.netrc')

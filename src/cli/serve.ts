@@ -9,8 +9,7 @@ import { packagePaths, readPackageVersion } from './package-paths.ts'
 
 /**
  * Runs until a signal. Standard output carries two lines, for people and start scripts: that it is ready, and the link
- * into the UI. The log goes to standard error. `asJson`: the two as one object, and the log as JSON lines on a terminal
- * too.
+ * into the UI. The log goes to standard error. `asJson`: the two as one object, and the log as JSON lines.
  */
 export async function serve(options: ServeOptions, warnings: string[], asJson: boolean): Promise<void> {
   const logger = createLogger(asJson)

@@ -22,8 +22,7 @@ export interface ConfiguredValue {
 
 /**
  * The files that Scrapyd 1.6 reads, in its order (scrapyd-protocol.md, 8). Of scrapy.cfg only one with a [scrapyd]
- * section counts: Scrapyd takes the `[settings] default = …` of whatever project it is started in for a project called
- * "default".
+ * section: Scrapyd takes the `[settings] default = …` of the project it is started in for a project "default".
  */
 export function listScrapydFiles(place: { directory: string; homeDirectory: string }): string[] {
   return [

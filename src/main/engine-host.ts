@@ -21,10 +21,7 @@ interface EngineHostOptions {
   secretBox: SecretBox
 }
 
-/**
- * The engine as the shell sees it. Only this file knows that it runs in the main process: everything here could be
- * answered by a utilityProcess as well, so moving it there changes nothing else.
- */
+/** The engine as the shell sees it. Only this file knows that it runs in the main process, not in a utilityProcess. */
 export interface EngineHost {
   /** The contract in this process: for the tray. */
   client: RouterClient<Engine['router']>

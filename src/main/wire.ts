@@ -3,10 +3,7 @@ import { WIRE_CHANNEL } from '../shared/wire.ts'
 import { isAppUrl } from './app-url.ts'
 import type { EngineHost } from './engine-host.ts'
 
-/**
- * Gives a MessagePort to each document of ours that asks for one, and the other end to the engine. Any other sender
- * (another origin, a frame inside a page) is refused without an answer.
- */
+/** Gives a MessagePort to each document of ours that asks, and its other end to the engine; refuses other senders. */
 export function openWires(host: Promise<EngineHost>): void {
   ipcMain.on(WIRE_CHANNEL, (event: IpcMainEvent) => {
     const frame = event.senderFrame

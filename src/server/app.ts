@@ -65,10 +65,7 @@ const SAFE_HEADERS = {
   'cross-origin-resource-policy': 'same-origin'
 }
 
-/**
- * The HTTP shell over an engine (ARCHITECTURE.md, chapter 6), without a socket. Every request, to any path, goes the
- * same way: the rule of origins, then who asks, then its door.
- */
+/** The HTTP shell without a socket. Every request goes one way: the rule of origins, then who asks, then its door. */
 export function createApp(options: AppOptions): App {
   const { engine, clock, logger } = options
   const authenticator = createAuthenticator({

@@ -2,9 +2,8 @@ import type { FastifyInstance, FastifyReply } from 'fastify'
 import type { Engine } from '../engine/index.ts'
 
 /**
- * For load balancers, container platforms and start scripts: no credentials needed, and nothing told that would need
- * them. Not live: it must be restarted. Live but not ready: it stops, or its disk takes nothing, and should get no
- * requests meanwhile.
+ * For load balancers, containers and start scripts, without credentials or secrets. Not live: it must be restarted.
+ * Live but not ready: it stops, or its disk takes nothing, and should get no requests meanwhile.
  */
 export async function healthDoor(app: FastifyInstance, options: { engine: Pick<Engine, 'health'> }): Promise<void> {
   const { health } = options.engine

@@ -2,9 +2,8 @@ import type { ServerResponse } from 'node:http'
 import type { FastifyInstance } from 'fastify'
 
 /**
- * Makes a close short without cutting answers off. Event streams never end by themselves: they are cut at once (clients
- * resume by cursor). Answers under way are waited for, and take their connection with them: kept alive, it would hold
- * up the close.
+ * Makes a close short without cutting answers off. Event streams never end by themselves: they are cut at once, clients
+ * resume by cursor. Answers under way are waited for and close their connection, which would hold up the close.
  */
 export function closeInOrder(fastify: FastifyInstance): void {
   const streams = new Set<ServerResponse>()

@@ -55,10 +55,7 @@ export const ERROR_CODES = {
 
 export type ErrorCode = keyof typeof ERROR_CODES
 
-/**
- * The only error class that crosses a wire. `message` says what happened, to what, and what to do next;
- * `data` holds machine-readable details and must survive structured clone.
- */
+/** The only error class on a wire. `message`: what happened, to what, what next. `data` survives structured clone. */
 export class ScrapdeckError extends Error {
   override readonly name = 'ScrapdeckError'
   readonly code: ErrorCode

@@ -1,7 +1,6 @@
 /**
- * Spider argument names that never reach a spider: parameters of schedule.json, and names that Scrapyd's own code takes
- * for itself, where they raise, are overwritten or are lost, depending on the version (scrapyd-protocol.md, 3.1 and
- * 3.3).
+ * Spider argument names that never reach a spider: parameters of schedule.json, and names that Scrapyd's own code
+ * takes, which raise, are overwritten or get lost, depending on the version (scrapyd-protocol.md, 3.1 and 3.3).
  */
 export const RESERVED_ARGUMENTS: ReadonlySet<string> = new Set([
   // Parameters of schedule.json.

@@ -1,7 +1,6 @@
 /**
- * Conditions on a node's tags, as placements hold them: a node must meet every term, and meets a term by any of its
- * parts. `eu` asks for the tag, `!slow` for its absence, `eu|us` for one of several. Any boolean expression can be
- * written so (its conjunctive normal form). Pure.
+ * Conditions on a node's tags (conjunctive normal form): a node must meet every term, by any of its parts. `eu` asks
+ * for the tag, `!slow` for its absence, `eu|us` for one of several. Pure.
  */
 export function meetsTags(terms: readonly string[], tags: readonly string[]): boolean {
   return terms.every((term) => meetsTerm(term, tags))

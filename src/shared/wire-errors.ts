@@ -5,8 +5,7 @@ import { ERROR_CODES, type ErrorCode, ScrapdeckError } from './errors.ts'
 export type WireError = ORPCError<ErrorCode, Record<string, unknown>>
 
 /**
- * The error a door sends. What we do not know as ours becomes INTERNAL without a word of its content, which could hold
- * paths or secrets: the door logs it instead.
+ * The error a door sends. An unknown one becomes INTERNAL without its content (paths, secrets), which the door logs.
  */
 export function toWireError(error: unknown): WireError {
   if (error instanceof ScrapdeckError) return wireError(error.code, error.message, error.data, error)

@@ -5,8 +5,7 @@ import type { Client } from '../api/wire.ts'
 export type LogsClient = Client['logs']
 
 /**
- * What the follower tells: `live` while the stream is open, `interrupted` while it tries again, `complete` at the end,
- * `unavailable` when there is no log to be had.
+ * `live`: the stream is open; `interrupted`: it is tried again; `complete`: the end; `unavailable`: there is no log.
  */
 export type FollowState =
   | { readonly kind: 'live' | 'complete' }

@@ -333,10 +333,7 @@ export class LogView {
     return Math.min(widest, MAX_UNWRAPPED_COLUMNS)
   }
 
-  /**
-   * After a click, xterm's hidden text field has the focus (it is needed to copy a selection). It takes no input, so
-   * its keys go on to the window as if nothing had the focus.
-   */
+  /** After a click xterm's hidden text field has the focus, to copy selections: its keys go on to the window. */
   #passOn(event: KeyboardEvent): boolean {
     const { key, shiftKey } = event
     if (event.type === 'keydown' && !event.ctrlKey && !event.metaKey && !event.altKey) {

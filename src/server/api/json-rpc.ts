@@ -48,9 +48,8 @@ export function costOfCalls(body: unknown): number {
 }
 
 /**
- * JSON-RPC 2.0 over the operations of the contract: `{"method": "jobs.list", "params": {"limit": 5}}`. Parameters go by
- * name. The calls of a batch are begun in their order and answered together. null: there is nothing to answer
- * (notifications).
+ * JSON-RPC 2.0 over the contract: `{"method": "jobs.list", "params": {"limit": 5}}`. Parameters go by name. The calls
+ * of a batch begin in their order and are answered together. null: only notifications, no answer.
  */
 export async function answerJsonRpc(
   body: unknown,

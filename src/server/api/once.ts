@@ -24,8 +24,7 @@ const KEY = /^[\x21-\x7e]{1,255}$/
 
 /**
  * Performs a request once for its Idempotency-Key. What `perform` is given names the order to the engine
- * (RouterContext.onceKey). Answers that cannot be repeated (streams, failures) are not remembered: their key is free
- * again.
+ * (RouterContext.onceKey). Answers that cannot be repeated (streams, failures) are not kept: their key is free again.
  */
 export async function answerOnce(
   answers: Engine['answers'],

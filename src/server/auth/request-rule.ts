@@ -2,9 +2,8 @@ import type { IncomingHttpHeaders } from 'node:http'
 import { ScrapdeckError } from '../../shared/errors.ts'
 
 /**
- * Refuses what a web page of another origin makes a browser send, whatever cookie or password the browser adds to it:
- * a foreign Host (rebinding), a foreign Origin, or a fetch that the browser itself calls foreign. Programs send none of
- * the last two. Throws FORBIDDEN_ORIGIN.
+ * Refuses what a web page of another origin makes a browser send, whatever cookie or password it adds: a foreign Host
+ * (rebinding), a foreign Origin, or a fetch that the browser itself calls foreign. Throws FORBIDDEN_ORIGIN.
  */
 export function checkRequestOrigin(
   headers: IncomingHttpHeaders,

@@ -16,10 +16,7 @@ export interface Sessions {
 
 const SessionsFile = z.record(z.string().regex(/^[0-9a-f]{64}$/), z.number())
 
-/**
- * The browsers that are logged in. Kept in a file, so that a restart logs nobody out; only hashes of the tokens are
- * written, so that who reads the file cannot become one of them.
- */
+/** The browsers that are logged in, in a file over restarts: hashes of their tokens, with which nobody can log in. */
 export function openSessions(options: { file: string; clock: Clock; logger: Logger }): Sessions {
   const { file, clock, logger } = options
   const expiryByHash = new Map(Object.entries(readSessions(file, logger)))

@@ -27,8 +27,7 @@ export interface Endpoint {
 }
 
 /**
- * The endpoints of Scrapyd 1.6 over the fleet (scrapyd-protocol.md, 3). Parameters are taken in Scrapyd's own order,
- * because the first bad one is the one it names.
+ * Scrapyd 1.6 over the fleet (scrapyd-protocol.md, 3), parameters in its order: the first bad one is the one it names.
  */
 export const ENDPOINTS: Readonly<Record<string, Endpoint>> = {
   'daemonstatus.json': {

@@ -1,7 +1,4 @@
-/**
- * Time zones as stretches of one offset, read from `Intl` and kept: what the calendar computes with, since a zone's
- * clock is plain arithmetic within one stretch. Pure but for its caches.
- */
+/** Time zones as stretches of one offset, read from `Intl` and kept: within one, a clock is plain arithmetic. */
 import { twoDigits } from '../time.ts'
 
 /**

@@ -29,9 +29,8 @@ const Moment = z.union([
 ])
 
 /**
- * One order in the words of people who want pages, not jobs. The names are the issue's, hence with underscores.
- * `start_urls` reach the spider as one argument, a JSON list; `depth` is the setting DEPTH_LIMIT; `params` are
- * arguments.
+ * One order in the words of people who want pages, not jobs, hence with underscores. `start_urls` reach the spider as
+ * one argument, a JSON list; `depth` is the setting DEPTH_LIMIT; `params` are arguments.
  */
 export const CrawlInput = z.object({
   /** Whose order it is: what others ordered is no answer to it. */

@@ -2,9 +2,8 @@ import { z } from 'zod'
 import { JOB_ID_PATTERN, NODE_ID_PATTERN, RANDOM_ID_PATTERN } from '../id-patterns.ts'
 
 /**
- * Ids and names of things, each a type of its own: neither another id nor a plain text can stand where one is meant.
- * They are made where data enters: these schemas parse it, the store declares its rows, and each kind of id has one
- * place that makes new ones.
+ * Ids and names, each a type of its own: neither another id nor plain text can stand for one. They are made where data
+ * enters: these schemas parse it, the store declares its rows, and one place makes the new ids of each kind.
  */
 export const JobId = z.string().regex(JOB_ID_PATTERN, 'A job id has 32 hexadecimal digits').brand<'JobId'>()
 export type JobId = z.infer<typeof JobId>

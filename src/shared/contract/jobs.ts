@@ -77,9 +77,8 @@ export const RunLimits = z.object({
 export type RunLimits = z.infer<typeof RunLimits>
 
 /**
- * When a job that ended badly is tried again: at most `attempts` runs in all, those that never reached a node not
- * counted. The wait before run n+1 is `backoffSeconds * backoffFactor^(n-1)`, at most `backoffMaxSeconds`. A cancelled
- * job is never retried.
+ * When a job that ended badly is tried again: at most `attempts` runs that reached a node. The wait before run n+1 is
+ * `backoffSeconds * backoffFactor^(n-1)`, at most `backoffMaxSeconds`. A cancelled job is never retried.
  */
 export const RetryPolicy = z.object({
   attempts: z.number().int().min(1).max(100),

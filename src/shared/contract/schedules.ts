@@ -12,8 +12,7 @@ export const RunTemplate = z.object({
   settings: z.record(z.string(), z.string()).default({}),
   /**
    * Of all jobs. Values may hold `{nominal}`, `{previous}`, `{now}` and `{schedule}`, with a date format behind a colon
-   * (`{nominal:yyyy-MM-dd}`); in chains also `{stats.NAME}`, `{job}` and `{outcome}` of the job before. `{{` is a
-   * brace.
+   * (`{nominal:yyyy-MM-dd}`); in chains also `{stats.NAME}`, `{job}`, `{outcome}` of the job before. `{{`: a brace.
    */
   args: z.record(z.string(), z.string()).default({}),
   /** Besides `args`: one job each. Empty: one job. */
@@ -60,9 +59,8 @@ export const ScheduleTiming = z.object({
   excludedDates: z.array(CalendarDate).max(1_000).default([]),
   excludedCrons: z.array(z.string().min(1).max(200)).max(20).default([]),
   /**
-   * A time of day that a clock change leaves out: run at the moment of the change, or not at all. Only for rules that
-   * name times of day; those that recur within the hour (minutes or hours open: `*`, a step) follow elapsed time, as
-   * vixie-cron has it.
+   * A time of day that a clock change leaves out: run at the change, or not at all. Only for rules that name times of
+   * day; those that recur within the hour (minutes or hours open: `*`, a step) follow elapsed time, as in vixie-cron.
    */
   gap: z.enum(['run_at_shift', 'skip']).default('run_at_shift'),
   /** A time of day that there is twice: run at the first, or at both. */
@@ -162,8 +160,7 @@ export type Schedule = z.infer<typeof Schedule>
 
 /**
  * A rule that makes jobs when a job of another spider has ended: run B after A. Once for each job that ends after the
- * chain was made; not for jobs that it led to itself, however far down, so that a circle of chains ends after one
- * round.
+ * chain was made; not for jobs that it led to itself, so that a circle of chains ends after one round.
  */
 export const ChainSettings = z.object({
   name: z.string().min(1).max(200),
@@ -203,9 +200,8 @@ const Ids = z.object({ ids: z.array(ScheduleId).min(1).max(10_000) })
 
 export const schedulesContract = {
   /**
-   * By name, by keyset: `after` is what `nextAfter` of the page above said; it holds whatever became of the schedules
-   * there. A page is shorter than `limit` where more than 3,000 firings would come with it: with `recent` 6 there are
-   * 500 schedules on a page.
+   * By name, by keyset: `after` is what `nextAfter` of the page above said, and holds whatever became of its schedules.
+   * A page is shorter than `limit` where more than 3,000 firings would come with it.
    */
   list: read('viewer', 'GET /schedules')
     .input(
