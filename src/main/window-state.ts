@@ -11,12 +11,7 @@ const WindowState = z.object({
 })
 export type WindowState = z.infer<typeof WindowState>
 
-interface Rectangle {
-  x: number
-  y: number
-  width: number
-  height: number
-}
+type Rectangle = Omit<WindowState, 'maximized'>
 
 // 1280 × 720 is the smallest desktop that the UI is made for.
 export const MINIMUM_SIZE = { width: 960, height: 600 }

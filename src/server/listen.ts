@@ -3,9 +3,7 @@ import { createServer, type Server } from 'node:http'
 import { type AddressInfo, connect } from 'node:net'
 import type { Engine } from '../engine/index.ts'
 import { type Clock, systemClock } from '../engine/runtime/clock.ts'
-import type { Logger } from '../engine/runtime/logger.ts'
-import { createApp } from './app.ts'
-import type { ScrapydDoorSettings } from './scrapyd/settings.ts'
+import { type AppOptions, createApp } from './app.ts'
 
 export interface Service {
   /**
@@ -18,20 +16,12 @@ export interface Service {
   stop(): Promise<void>
 }
 
-export interface ListenOptions {
-  engine: Pick<Engine, 'router' | 'scrapyd' | 'credentials' | 'health' | 'metrics' | 'answers' | 'setAddress'>
-  dataDirectory: string
-  uiDirectory: string
-  docsDirectory: string
-  apiRequestsPerSecond?: number | undefined
-  bindAddress: string
+export interface ListenOptions extends Omit<AppOptions, 'engine' | 'port' | 'clock'> {
+  engine: AppOptions['engine'] & Pick<Engine, 'setAddress'>
   /** 0: any free port; null: no TCP, only the socket. */
   port: number | null
   /** A Unix socket besides, for its user and group. */
   unixSocketPath?: string | null
-  allowedHosts: string[]
-  scrapyd?: Partial<ScrapydDoorSettings> | undefined
-  logger: Logger
   clock?: Clock
 }
 

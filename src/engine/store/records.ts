@@ -29,6 +29,7 @@ import type {
   VersionName,
   WebhookId
 } from '../../shared/contract/index.ts'
+import { PLAIN_ORDER } from '../../shared/plain-job.ts'
 
 /** What the Store is given and gives (store.ts): plain data, the same for every implementation. */
 
@@ -60,21 +61,8 @@ export interface NewJob {
 
 /** What a new job has where nobody asked for more: it runs at once, on any node, without limits. */
 export const PLAIN_JOB: Omit<NewJob, 'id' | 'jobid' | 'project' | 'spider' | 'source' | 'entry'> = {
-  version: null,
-  settings: {},
-  args: {},
-  secretNames: [],
-  limits: null,
-  retry: null,
-  notBeforeMs: null,
-  expiresAtMs: null,
-  noOverlap: false,
-  after: [],
-  dedupe: null,
-  priority: 0,
-  placement: { nodeId: null, tags: [] },
-  scheduleId: null,
-  nominalMs: null
+  ...PLAIN_ORDER,
+  dedupe: null
 }
 
 /** A job as the store knows it: all of the contract's Job but what only the live engine can tell. */

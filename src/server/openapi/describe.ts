@@ -1,26 +1,7 @@
 import type { OpenAPI } from '@orpc/contract'
 import { OpenAPIGenerator } from '@orpc/openapi'
 import { ZodToJsonSchemaConverter } from '@orpc/zod/zod4'
-import {
-  Attempt,
-  Backfill,
-  Chain,
-  contract,
-  Delivery,
-  Environment,
-  Figures,
-  Firing,
-  Job,
-  listOperations,
-  Node,
-  Problem,
-  Project,
-  RunTemplate,
-  Schedule,
-  SourceState,
-  Version,
-  Webhook
-} from '../../shared/contract/index.ts'
+import * as shapes from '../../shared/contract/index.ts'
 import { ERROR_CODES } from '../../shared/errors.ts'
 import { JOB_ID, NOON_MS } from './example-things.ts'
 import { type Example, exampleOf } from './examples.ts'
@@ -31,13 +12,14 @@ type Content = Record<string, OpenAPI.MediaTypeObject>
 const JSON_TYPE = 'application/json'
 const STREAM_TYPE = 'text/event-stream'
 
-const OPERATIONS = listOperations(contract)
+const { contract } = shapes
+const OPERATIONS = shapes.listOperations(contract)
 
 /** What answers are made of, named once. Inputs with defaults are other schemas and stay where they are used. */
-const COMMON = {
-  ...{ Attempt, Backfill, Chain, Delivery, Environment, Figures, Firing, Job, Node, Problem, Project, RunTemplate },
-  ...{ Schedule, SourceState, Version, Webhook }
-}
+const COMMON = [
+  ...(['Attempt', 'Backfill', 'Chain', 'Delivery', 'Environment', 'Figures', 'Firing', 'Job', 'Node'] as const),
+  ...(['Problem', 'Project', 'RunTemplate', 'Schedule', 'SourceState', 'Version', 'Webhook'] as const)
+]
 
 const ABOUT = `Everything that Scrapdeck's own interface does, for programs.
 
@@ -54,7 +36,7 @@ export async function describeApi(): Promise<OpenAPI.Document> {
     security: [{ basic: [] }],
     tags: Object.keys(contract).map((name) => ({ name })),
     commonSchemas: Object.fromEntries(
-      Object.entries(COMMON).map(([name, schema]) => [name, { schema, strategy: 'output' as const }])
+      COMMON.map((name) => [name, { schema: shapes[name], strategy: 'output' as const }])
     )
   })
   const components = (document.components ??= {})

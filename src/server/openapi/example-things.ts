@@ -26,6 +26,7 @@ import {
   type Webhook,
   WebhookId
 } from '../../shared/contract/index.ts'
+import { QUEUED_JOB } from '../../shared/plain-job.ts'
 
 /** The things of one imagined fleet on 2 November 2026, a shop whose prices are watched: examples.ts shows them. */
 export const NOON_MS = Date.UTC(2026, 10, 2, 12)
@@ -40,46 +41,14 @@ export const SHOP = ProjectName.parse('shop')
 export const SHOP_VERSION = VersionName.parse('1.4.0')
 
 export const job: Job = {
-  id: JOB_ID,
-  jobid: JOB_ID,
-  project: SHOP,
-  version: null,
-  spider: 'prices',
+  ...{ id: JOB_ID, jobid: JOB_ID, project: SHOP, spider: 'prices', source: 'api', queuedAtMs: NOON_MS },
+  ...QUEUED_JOB,
   settings: { DOWNLOAD_DELAY: '0.5' },
   args: { category: 'shoes' },
-  secretNames: [],
-  limits: null,
-  retry: null,
-  notBeforeMs: null,
-  expiresAtMs: null,
-  noOverlap: false,
-  after: [],
-  dedupeKey: null,
-  hold: null,
-  priority: 0,
   rank: 1024,
   placement: { nodeId: null, tags: ['eu'] },
-  source: 'api',
-  scheduleId: null,
-  nominalMs: null,
-  state: 'queued',
-  outcome: null,
-  status: 'queued',
-  reason: null,
-  killingLine: null,
   waiting: { code: 'all_slots_busy', text: 'All 4 slots of the nodes that match are busy' },
-  lane: '["shop","prices",null,null,["eu"]]',
-  nodeId: null,
-  attemptCount: 0,
-  mayHaveRunTwice: false,
-  unknownSinceMs: null,
-  cancelAskedAtMs: null,
-  queuedAtMs: NOON_MS,
-  startedAtMs: null,
-  endedAtMs: null,
-  pages: null,
-  items: null,
-  errors: null
+  lane: '["shop","prices",null,null,["eu"]]'
 }
 
 export const runningJob: Job = {
@@ -343,7 +312,7 @@ export const lane: LaneSummary = {
   project: SHOP,
   spider: 'prices',
   depth: 12,
-  waiting: { code: 'all_slots_busy', text: 'All 4 slots of the nodes that match are busy' }
+  waiting: job.waiting!
 }
 
 export const source: SourceState = {

@@ -7,6 +7,7 @@ import {
   type Schedule,
   ScheduleSettings
 } from '../contract/index.ts'
+import { QUEUED_JOB } from '../plain-job.ts'
 import { aJobId, branded, type Plain } from './ids.ts'
 
 /** A Scrapyd that is up and has nothing to do. */
@@ -55,46 +56,18 @@ export function aJob(over: Plain<Partial<Job>> = {}): Job {
   const status: JobStatus = over.status ?? 'queued'
   const ended = !['queued', 'starting', 'running'].includes(status)
   return branded({
+    ...QUEUED_JOB,
     id,
     jobid: id,
     project: 'prices',
     version: '20261119T181000',
     spider: 'otto',
-    settings: {},
-    args: {},
-    secretNames: [],
-    limits: null,
-    retry: null,
-    notBeforeMs: null,
-    expiresAtMs: null,
-    noOverlap: false,
-    after: [],
-    dedupeKey: null,
-    hold: null,
-    priority: 0,
-    rank: 0,
-    placement: { nodeId: null, tags: [] },
     source: 'ui',
-    scheduleId: null,
-    nominalMs: null,
     state: ended ? 'ended' : (status as Job['state']),
     outcome: ended ? (status as Job['outcome']) : null,
     status,
-    reason: null,
-    killingLine: null,
-    waiting: null,
     lane: '',
-    nodeId: null,
-    attemptCount: 0,
-    mayHaveRunTwice: false,
-    unknownSinceMs: null,
-    cancelAskedAtMs: null,
     queuedAtMs: Date.now(),
-    startedAtMs: null,
-    endedAtMs: null,
-    pages: null,
-    items: null,
-    errors: null,
     ...over
   })
 }

@@ -1,0 +1,43 @@
+import type { Job } from './contract/index.ts'
+
+/** What a job has of an order that names only its spider. */
+export const PLAIN_ORDER = {
+  version: null,
+  settings: {},
+  args: {},
+  secretNames: [],
+  limits: null,
+  retry: null,
+  notBeforeMs: null,
+  expiresAtMs: null,
+  noOverlap: false,
+  after: [],
+  priority: 0,
+  placement: { nodeId: null, tags: [] },
+  scheduleId: null,
+  nominalMs: null
+} satisfies Partial<Job>
+
+/** The same as it has just been queued. */
+export const QUEUED_JOB: Omit<Job, 'id' | 'jobid' | 'project' | 'spider' | 'source' | 'lane' | 'queuedAtMs'> = {
+  ...PLAIN_ORDER,
+  dedupeKey: null,
+  hold: null,
+  rank: 0,
+  state: 'queued',
+  outcome: null,
+  status: 'queued',
+  reason: null,
+  killingLine: null,
+  waiting: null,
+  nodeId: null,
+  attemptCount: 0,
+  mayHaveRunTwice: false,
+  unknownSinceMs: null,
+  cancelAskedAtMs: null,
+  startedAtMs: null,
+  endedAtMs: null,
+  pages: null,
+  items: null,
+  errors: null
+}
