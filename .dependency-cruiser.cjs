@@ -37,7 +37,7 @@ const ALLOWED_UPWARDS = { dispatch: ['queue'] }
 const ALLOWED_FILES = { launcher: 'nodes/node-(client|traits)\\.ts$' }
 
 /** Tests, and what only tests load. */
-const TESTS = '\\.test\\.tsx?$|/testing/|/store/conformance[^/]*\\.ts$|/write-until-killed\\.ts$'
+const TESTS = '\\.test\\.tsx?$|/testing/'
 
 const roomRules = ROOMS.slice(1).map((room, index) => {
   const earlier = ROOMS.slice(0, index + 1).filter((other) => !ALLOWED_UPWARDS[room]?.includes(other))

@@ -12,7 +12,7 @@ import { systemClock } from '../../runtime/clock.ts'
 import { silentLogger } from '../../runtime/logger.ts'
 import { aNewJob } from '../../testing/builders.ts'
 import { makeTemporaryDirectory } from '../../testing/temporary-directory.ts'
-import { describeStore } from '../conformance.ts'
+import { describeStore } from '../testing/conformance.ts'
 import { testAgainstModel } from '../testing/model.ts'
 import { openSqliteStore, openSqliteStoreHere } from './sqlite-store.ts'
 
