@@ -1,25 +1,21 @@
-import type { AttemptNumber, JobId, ProjectName } from '../../shared/contract/index.ts'
+import type { AttemptNumber, JobId } from '../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
 import type { LiveAttempts } from '../dispatch/live-attempts.ts'
 import { trueTime } from '../nodes/clock-offset.ts'
-import type { FleetNode } from '../nodes/fleet.ts'
+import type { Fleet, FleetNode } from '../nodes/fleet.ts'
 import { toClientError } from '../nodes/node-failure.ts'
 import type { SeenJob } from '../nodes/node-client.ts'
 import { problemOfPathPart } from '../projects/names.ts'
 import type { Clock } from '../runtime/clock.ts'
-import { type NewJob, PLAIN_JOB, type StoredJob } from '../store/records.ts'
+import { type NewJob, PLAIN_JOB, type RunOnNode, type StoredJob } from '../store/records.ts'
 import type { AttemptReader, JobStore } from '../store/store.ts'
 
 export interface ExternalJobsParts {
   store: JobStore & AttemptReader
+  fleet: Pick<Fleet, 'setExternal'>
   live: LiveAttempts
   clock: Clock
   newJobId: () => JobId
-}
-
-export interface RunOnNode {
-  project: ProjectName
-  jobid: string
 }
 
 /**
@@ -51,7 +47,7 @@ export async function cancelExternal(
  * BAD_INPUT.
  */
 export async function adoptExternal(node: FleetNode, run: RunOnNode, parts: ExternalJobsParts): Promise<StoredJob> {
-  const { store, live, clock, newJobId } = parts
+  const { store, fleet, live, clock, newJobId } = parts
   await refuseOurs(node, run, parts)
   const seen = findExternal(node, run)
   if (seen === null) {
@@ -88,10 +84,7 @@ export async function adoptExternal(node: FleetNode, run: RunOnNode, parts: Exte
   })
   const isOther = (other: SeenJob) => other.project !== project || other.jobid !== jobid
   const { external } = node.status
-  node.status = {
-    ...node.status,
-    external: { pending: external.pending.filter(isOther), running: external.running.filter(isOther) }
-  }
+  fleet.setExternal(node, { pending: external.pending.filter(isOther), running: external.running.filter(isOther) })
   node.observer.poke()
   return (await store.getJob(id))!
 }

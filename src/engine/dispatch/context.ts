@@ -1,20 +1,21 @@
-import type { NodeId, ProjectName, ProjectSettings, VersionName } from '../../shared/contract/index.ts'
+import type { ProjectName, ProjectSettings } from '../../shared/contract/index.ts'
 import type { CancelWaitsMs } from '../../shared/run-limits.ts'
 import type { BlobStore } from '../blobs/blob-store.ts'
 import type { Fleet } from '../nodes/fleet.ts'
 import type { WaitingReasons } from '../queue/waiting-reasons.ts'
 import type { Catalog } from '../projects/catalog.ts'
+import type { Distribution } from '../projects/distribution.ts'
 import type { Plugins } from '../plugins/plugins.ts'
 import type { Clock } from '../runtime/clock.ts'
 import type { Logger } from '../runtime/logger.ts'
 import type { SecretBox } from '../runtime/secret-box.ts'
-import type { AttemptStore, JobReader, QueueStore } from '../store/store.ts'
+import type { AttemptReader, AttemptStore, HoldStore, JobReader, LaneReader } from '../store/store.ts'
 import type { LiveAttempts } from './live-attempts.ts'
-import type { EggState } from './decide/place.ts'
 
 /** What dispatching needs of the other rooms; wired once in wiring/rooms.ts. */
 export interface DispatchContext {
-  store: JobReader & QueueStore & AttemptStore
+  /** Attempts are changed through `live` alone. */
+  store: JobReader & LaneReader & HoldStore & AttemptReader & Pick<AttemptStore, 'markLogArchived'>
   blobs: BlobStore
   fleet: Fleet
   live: LiveAttempts
@@ -30,11 +31,7 @@ export interface DispatchContext {
       project: ProjectName
     ): Pick<ProjectSettings, 'limits'> & Partial<Pick<ProjectSettings, 'weight' | 'paused'>>
   }
-  distribution: {
-    stateOf(nodeId: NodeId, project: ProjectName, version: VersionName): EggState
-    ensure(nodeId: NodeId, project: ProjectName, version: VersionName): Promise<unknown>
-    forget(nodeId: NodeId, project: ProjectName, version: VersionName): Promise<void>
-  }
+  distribution: Pick<Distribution, 'stateOf' | 'ensure' | 'forget'>
   /** Asks plugins about a job that is about to be sent; null: none wants to be asked. Never rejects. */
   beforeDispatch?: Plugins['beforeDispatch']
 }

@@ -4,6 +4,7 @@ import type {
   Attempt,
   AttemptNumber,
   AttemptResult,
+  AttemptState,
   JobId,
   LimitRule,
   NodeId,
@@ -58,7 +59,7 @@ export interface LiveAttempt {
   readonly exit: SeenExit | null
 }
 
-/** Of its job. */
+type AttemptName = Pick<Attempt, 'jobId' | 'number'>
 type OfJob = Pick<StoredJob, 'cancelAskedAtMs' | 'retry' | 'limits'>
 
 interface Belief extends Mutable<LiveAttempt> {
@@ -71,17 +72,17 @@ type Mutable<T> = { -readonly [K in keyof T]: T[K] }
 interface Change
   extends Omit<AttemptChange, 'jobId' | 'attemptNumber' | 'from' | 'entry'>,
     Omit<TimelineEntry, 'atMs'> {
-  from: readonly LiveState[]
+  from: readonly AttemptState[]
   /** Absent: now. */
   atMs?: number
 }
-/** Only this is written; its state stays. */
+/** Only this is written; its state stays. It may have ended. */
 export interface AttemptEntry
   extends Pick<Change, 'from' | 'text' | 'evidence' | 'atMs' | 'details' | 'mayHaveRunTwice'> {
   kind: StayingEvent
 }
-/** It goes on in another state. */
 export interface AttemptMove extends Omit<AttemptEntry, 'kind'> {
+  from: readonly LiveState[]
   kind: MovingEvent
   to: LiveState
   /** How its process ended, where the node tells. */
@@ -89,6 +90,7 @@ export interface AttemptMove extends Omit<AttemptEntry, 'kind'> {
 }
 /** It ends; with `jobOutcome: null` its job goes back to the queue, or ends where a cancel was asked. */
 export interface AttemptEnd extends Omit<Change, 'to'> {
+  from: readonly LiveState[]
   kind: EndingEvent
   result: AttemptResult
   jobOutcome: Outcome | null
@@ -140,22 +142,13 @@ export class LiveAttempts {
   /** What an earlier engine left live. What was `sending` then is uncertain: nobody knows whether the POST went out. */
   async takeOver(): Promise<LiveAttempt[]> {
     const attempts = await this.#store.listLiveAttempts()
-    await this.#store.applyChanges(
-      attempts
-        .filter((attempt) => attempt.state === 'sending')
-        .map((attempt) => ({
-          jobId: attempt.jobId,
-          attemptNumber: attempt.number,
-          from: ['sending' as const],
-          to: 'uncertain' as const,
-          kind: 'uncertain' as const,
-          entry: {
-            atMs: this.#clock.nowMs(),
-            text: 'Scrapdeck stopped while sending the job; checking whether it reached the node',
-            evidence: { found: 'sending at start' }
-          }
-        }))
-    )
+    const sending = attempts.filter(({ state }) => state === 'sending')
+    const change: Change = {
+      ...{ from: ['sending'], to: 'uncertain', kind: 'uncertain', evidence: { found: 'sending at start' } },
+      text: 'Scrapdeck stopped while sending the job; checking whether it reached the node'
+    }
+    const changes = sending.map((one) => ({ one, change }))
+    await this.#write(changes, this.#clock.nowMs())
     const jobs = new Map(
       (await this.#store.getJobs(attempts.map((attempt) => attempt.jobId))).map((job) => [job.id, job])
     )
@@ -190,12 +183,10 @@ export class LiveAttempts {
     job: OfJob,
     move: Pick<AttemptMove, 'text' | 'evidence'> & { to: 'accepted' | 'running' | 'finishing'; exit: SeenExit | null }
   ): Promise<LiveAttempt | null> {
-    const { text, evidence, to, exit } = move
-    const entry = { atMs: this.#clock.nowMs(), text, evidence }
-    const { jobId, number: attemptNumber } = attempt
-    const [isApplied] = await this.#store.applyChanges([
-      { jobId, attemptNumber, from: ['ended'], to, kind: 'found_again', entry }
-    ])
+    const { exit, ...told } = move
+    const { to } = told
+    const change: Change = { ...told, from: ['ended'], kind: 'found_again' }
+    const [isApplied] = await this.#write([{ one: attempt, change }], this.#clock.nowMs())
     if (isApplied !== true) return null
     // At once, and with nothing between that may fail: a cancel that is asked from now on finds it live.
     const startedAtMs = attempt.startedAtMs ?? (to === 'accepted' ? null : this.#clock.nowMs())
@@ -262,11 +253,12 @@ export class LiveAttempts {
     return applied
   }
 
-  /** Writes an entry of its timeline, with the facts that come with it. */
-  async record(one: LiveAttempt, entry: AttemptEntry): Promise<boolean> {
-    const [isApplied] = await this.#write([{ one, change: entry }], this.#clock.nowMs())
-    if (isApplied === true && entry.details?.limitHit) (one as Belief).limitHit = entry.details.limitHit
-    return isApplied === true
+  /** Writes an entry of its timeline, with the facts that come with it; of an ended one, too. */
+  async record(one: AttemptName, entry: AttemptEntry): Promise<boolean> {
+    const [isApplied = false] = await this.#write([{ one, change: entry }], this.#clock.nowMs())
+    const live = this.#byKey.get(attemptKey(one.jobId, one.number))
+    if (isApplied && live !== undefined && entry.details?.limitHit) live.limitHit = entry.details.limitHit
+    return isApplied
   }
 
   /** A cancel of its job was asked; the job's row says so already. */
@@ -306,7 +298,6 @@ export class LiveAttempts {
     return this.#jobids.has(jobid)
   }
 
-  /** Other limits from now on. */
   replaceLimits(rules: readonly LimitRule[]): void {
     this.limits.replace(rules, this.#holding)
   }
@@ -338,7 +329,7 @@ export class LiveAttempts {
     return one
   }
 
-  async #write(changes: { one: LiveAttempt; change: Change }[], nowMs: number): Promise<boolean[]> {
+  async #write(changes: { one: AttemptName; change: Change }[], nowMs: number): Promise<boolean[]> {
     for (const { change } of changes) for (const from of change.from) assertTransition(from, change)
     return this.#store.applyChanges(
       changes.map(({ one, change: { text, evidence, atMs = nowMs, from, ...change } }) => ({

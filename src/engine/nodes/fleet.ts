@@ -8,7 +8,7 @@ import type { StoredNode } from '../store/records.ts'
 import { type Capacity, NOTHING_LEARNED, learnFromCounters, planCapacity, type SlotsBelief } from './capacity.ts'
 import { type ClockEstimate, refineByDate, refineByStart, UNKNOWN_CLOCK } from './clock-offset.ts'
 import type { NodeClient, NodeError, SeenJob, Snapshot } from './node-client.ts'
-import { startObserver, type Observation, type Observer } from './observer.ts'
+import { type Observation, Observer } from './observer.ts'
 import { healthOf } from './scrapyd/probe.ts'
 import { withoutCredentials } from './scrapyd/proxy.ts'
 
@@ -113,6 +113,12 @@ export class Fleet {
     return this.#nodes.get(id)
   }
 
+  /** Those that answer and take jobs. */
+  activeIds(): NodeId[] {
+    const active = this.list().filter(({ stored, status }) => stored.mode === 'active' && status.health === 'up')
+    return active.map(({ stored }) => stored.id)
+  }
+
   /** Adds a node and begins to watch it; a node with the same id is let go of first (its settings changed). */
   async add(stored: StoredNode): Promise<FleetNode> {
     const { clock, random, logger } = this.#options
@@ -132,7 +138,7 @@ export class Fleet {
       snapshotAtMs: null,
       runsSeen: new Set(),
       status: before ?? unknownStatus(capacityOf({ stored, client }, slotsBelief, clock.monotonicMs())),
-      observer: startObserver({
+      observer: new Observer({
         client,
         clock,
         random,
@@ -169,6 +175,11 @@ export class Fleet {
     this.#list = null
     await node.observer.stop()
     await node.client.close()
+  }
+
+  /** What its newest lists show that is not ours. */
+  setExternal(node: FleetNode, external: NodeStatus['external']): void {
+    node.status = { ...node.status, external }
   }
 
   /** A request of the dispatcher found the node away: no more jobs for it until it answers the next look. */

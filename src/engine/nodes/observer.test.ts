@@ -5,7 +5,7 @@ import { createFakeClock, type FakeClock } from '../testing/fake-clock.ts'
 import { FakeNode } from '../testing/fake-node.ts'
 import { createSeededRandom } from '../testing/seeded-random.ts'
 import { NodeError } from './node-client.ts'
-import { type Observer, startObserver } from './observer.ts'
+import { Observer } from './observer.ts'
 
 let clock: FakeClock
 let node: FakeNode
@@ -22,7 +22,7 @@ beforeEach(async () => {
   isDiskFull = false
   wantsSnapshot = false
   Object.assign(seen, { statuses: 0, snapshots: 0, failures: [] })
-  observer = startObserver({
+  observer = new Observer({
     client: node,
     clock,
     random: createSeededRandom(7),

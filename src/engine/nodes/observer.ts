@@ -8,14 +8,6 @@ export interface Observation {
   latencyMs: number
 }
 
-export interface Observer {
-  /** Look now instead of at the next interval; several pokes before it looks are one. */
-  poke(): void
-  /** While a long-blocking call runs on the node, a time-out of ours says nothing about its health. */
-  duringLongCall<T>(call: Promise<T>): Promise<T>
-  stop(): Promise<void>
-}
-
 export interface ObserverOptions {
   client: NodeClient
   clock: Clock
@@ -48,101 +40,114 @@ const TIMER_STEP_MS = 20
  * Polls one node: `daemonstatus.json` each interval, the job lists only when its counters changed, something is
  * unresolved or the last lists are old. Intervals vary by a tenth, so that a thousand observers do not poll at once.
  */
-export function startObserver(options: ObserverOptions): Observer {
-  const { client, clock, random } = options
-  const stopping = new AbortController()
-  let wakeUp: (() => void) | null = null
-  let poked = false
-  let failures = 0
-  let longCalls = 0
-  let lastCounters = ''
-  let lastSnapshotAtMs = Number.NEGATIVE_INFINITY
+export class Observer {
+  readonly #options: ObserverOptions
+  readonly #stopping = new AbortController()
+  readonly #finished: Promise<void>
+  #wakeUp: (() => void) | null = null
+  #poked = false
+  #failures = 0
+  #longCalls = 0
+  #lastCounters = ''
+  #lastSnapshotAtMs = Number.NEGATIVE_INFINITY
 
-  async function observe(): Promise<void> {
-    const askedAtMs = clock.monotonicMs()
-    const status = await client.daemonStatus(stopping.signal)
-    options.onStatus({ status, latencyMs: clock.monotonicMs() - askedAtMs })
-    const counters = `${status.pending} ${status.running} ${status.finished}`
-    const maxAgeMs = options.isBusy() ? SNAPSHOT_MAX_AGE_BUSY_MS : SNAPSHOT_MAX_AGE_IDLE_MS
-    const isOld = clock.monotonicMs() - lastSnapshotAtMs >= maxAgeMs
-    if (counters !== lastCounters || isOld || options.wantsSnapshot()) {
-      const snapshot = await client.listJobs(stopping.signal)
-      failures = 0
-      if (!(await isApplied(snapshot))) return
-      lastCounters = counters
-      lastSnapshotAtMs = snapshot.begunAtMs
+  /** Begins at once. */
+  constructor(options: ObserverOptions) {
+    this.#options = options
+    this.#finished = this.#run()
+  }
+
+  /** Look now instead of at the next interval; several pokes before it looks are one. */
+  poke(): void {
+    this.#poked = true
+    this.#wakeUp?.()
+  }
+
+  /** While a long-blocking call runs on the node, a time-out of ours says nothing about its health. */
+  async duringLongCall<T>(call: Promise<T>): Promise<T> {
+    this.#longCalls += 1
+    try {
+      return await call
+    } finally {
+      this.#longCalls -= 1
     }
-    failures = 0
+  }
+
+  async stop(): Promise<void> {
+    this.#stopping.abort()
+    this.#wakeUp?.()
+    await this.#finished
+  }
+
+  async #run(): Promise<void> {
+    const { firstLookAfterMs = 0, logger, onFailure } = this.#options
+    const { signal } = this.#stopping
+    if (firstLookAfterMs > 0) await this.#waitForNext(firstLookAfterMs)
+    while (!signal.aborted) {
+      this.#poked = false
+      try {
+        await this.#observe()
+      } catch (error) {
+        if (signal.aborted) return
+        const failure = asNodeError(error)
+        if (!(failure.kind === 'timeout' && this.#longCalls > 0)) this.#failures += 1
+        if (!(error instanceof NodeError)) logger.error({ error }, 'polling a node failed unexpectedly')
+        if (this.#failures > 0) onFailure(failure, this.#failures)
+      }
+      // A stop that came during the look has woken nobody: it must not wait for the interval.
+      if (!this.#poked && !signal.aborted) await this.#waitForNext(this.#intervalMs())
+    }
+  }
+
+  async #observe(): Promise<void> {
+    const { client, clock, isBusy, wantsSnapshot, onStatus } = this.#options
+    const { signal } = this.#stopping
+    const askedAtMs = clock.monotonicMs()
+    const status = await client.daemonStatus(signal)
+    onStatus({ status, latencyMs: clock.monotonicMs() - askedAtMs })
+    const counters = `${status.pending} ${status.running} ${status.finished}`
+    const maxAgeMs = isBusy() ? SNAPSHOT_MAX_AGE_BUSY_MS : SNAPSHOT_MAX_AGE_IDLE_MS
+    const isOld = clock.monotonicMs() - this.#lastSnapshotAtMs >= maxAgeMs
+    if (counters !== this.#lastCounters || isOld || wantsSnapshot()) {
+      const snapshot = await client.listJobs(signal)
+      this.#failures = 0
+      if (!(await this.#isApplied(snapshot))) return
+      this.#lastCounters = counters
+      this.#lastSnapshotAtMs = snapshot.begunAtMs
+    }
+    this.#failures = 0
   }
 
   /** Our own failure with its answer (a full disk) is not the node's: it must not count as down for it. */
-  async function isApplied(snapshot: Snapshot): Promise<boolean> {
+  async #isApplied(snapshot: Snapshot): Promise<boolean> {
+    const { onSnapshot, logger } = this.#options
     try {
-      await options.onSnapshot(snapshot)
+      await onSnapshot(snapshot)
       return true
     } catch (error) {
-      if (!stopping.signal.aborted) options.logger.error({ error }, 'applying the lists of a node failed; retrying')
+      if (!this.#stopping.signal.aborted) logger.error({ error }, 'applying the lists of a node failed; retrying')
       return false
     }
   }
 
-  async function run(): Promise<void> {
-    const { firstLookAfterMs = 0 } = options
-    if (firstLookAfterMs > 0) await waitForNext(firstLookAfterMs)
-    while (!stopping.signal.aborted) {
-      poked = false
-      try {
-        await observe()
-      } catch (error) {
-        if (stopping.signal.aborted) return
-        const failure = asNodeError(error)
-        if (!(failure.kind === 'timeout' && longCalls > 0)) failures += 1
-        if (!(error instanceof NodeError)) options.logger.error({ error }, 'polling a node failed unexpectedly')
-        if (failures > 0) options.onFailure(failure, failures)
-      }
-      // A stop that came during the look has woken nobody: it must not wait for the interval.
-      if (!poked && !stopping.signal.aborted) await waitForNext(intervalMs())
-    }
-  }
-
-  function intervalMs(): number {
-    const usualMs = options.isBusy() || failures > 0 ? BUSY_INTERVAL_MS : IDLE_INTERVAL_MS
-    const backedOffMs = Math.min(DOWN_INTERVAL_MAX_MS, BUSY_INTERVAL_MS * 2 ** Math.min(failures - 1, 10))
+  #intervalMs(): number {
+    const { isBusy, random } = this.#options
+    const usualMs = isBusy() || this.#failures > 0 ? BUSY_INTERVAL_MS : IDLE_INTERVAL_MS
+    const backedOffMs = Math.min(DOWN_INTERVAL_MAX_MS, BUSY_INTERVAL_MS * 2 ** Math.min(this.#failures - 1, 10))
     const jitter = 0.9 + random.next() * 0.2
-    return Math.round(((failures > 1 ? backedOffMs : usualMs) * jitter) / TIMER_STEP_MS) * TIMER_STEP_MS
+    return Math.round(((this.#failures > 1 ? backedOffMs : usualMs) * jitter) / TIMER_STEP_MS) * TIMER_STEP_MS
   }
 
-  function waitForNext(delayMs: number): Promise<void> {
+  #waitForNext(delayMs: number): Promise<void> {
     return new Promise((resolve) => {
       const wake = () => {
-        wakeUp = null
+        this.#wakeUp = null
         timer.cancel()
         resolve()
       }
-      const timer = clock.setTimer(delayMs, wake)
-      wakeUp = wake
+      const timer = this.#options.clock.setTimer(delayMs, wake)
+      this.#wakeUp = wake
     })
-  }
-
-  const finished = run()
-  return {
-    poke() {
-      poked = true
-      wakeUp?.()
-    },
-    async duringLongCall(call) {
-      longCalls += 1
-      try {
-        return await call
-      } finally {
-        longCalls -= 1
-      }
-    },
-    async stop() {
-      stopping.abort()
-      wakeUp?.()
-      await finished
-    }
   }
 }
 

@@ -64,7 +64,7 @@ export async function startDispatch(parts: {
     distribution: {
       stateOf: (nodeId, project, version): EggState =>
         nodes[nodeId]!.eggs.has(`${project}@${version}`) ? 'present' : 'absent',
-      ensure: async (nodeId, project, version) => nodes[nodeId]!.addVersion(project, version),
+      ensure: async (nodeId, project, version) => void (await nodes[nodeId]!.addVersion(project, version)),
       forget: async (nodeId, project, version) => nodes[nodeId]!.deleteVersion(project, version)
     }
   })

@@ -45,11 +45,8 @@ const SUMMARIES_MAX = 20_000
 
 /** How many jobs a node may be given now (I3). */
 export function roomOn(node: PlaceableNode): number {
+  if (node.unavailable !== null || node.mode !== 'active') return 0
   return Math.max(0, Math.min(node.slots + node.queueAhead - node.used, node.roomMax))
-}
-
-export function isAble(node: PlaceableNode): boolean {
-  return node.unavailable === null && node.mode === 'active'
 }
 
 /**
@@ -85,7 +82,7 @@ export class NodeIndex {
   put(node: PlaceableNode): void {
     const before = this.#nodes.get(node.id)
     this.#nodes.set(node.id, node)
-    if (isAble(node) && roomOn(node) > 0) this.#open.set(node.id, node)
+    if (roomOn(node) > 0) this.#open.set(node.id, node)
     else this.#open.delete(node.id)
     if (before === undefined || differs(before, node)) this.#summaries.clear()
   }

@@ -24,7 +24,6 @@ export interface PlaceInput {
   hasLimits: boolean
   /** The limits that hold for a spider, with what is live now; none are changed. */
   rulesFor: (project: ProjectName, spider: string) => readonly CountedRule[]
-  /** No more than so many jobs at once. */
   assignmentsMax: number
 }
 

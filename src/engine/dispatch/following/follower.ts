@@ -95,7 +95,7 @@ export class Follower {
   }
 
   async applySnapshot(node: FleetNode, snapshot: Snapshot): Promise<void> {
-    const { live, clock } = this.#context
+    const { fleet, live, clock } = this.#context
     const nodeId = node.stored.id
     this.#newest.set(node, snapshot)
     const { answersAtOnce } = node.client.traits
@@ -110,7 +110,7 @@ export class Follower {
       if (absence !== undefined) this.#absences.set(one.key, absence)
       else if (this.#absences.delete(one.key)) this.#orphans.delete(one)
     }
-    node.status = { ...node.status, external: result.external }
+    fleet.setExternal(node, result.external)
     const twice = result.twice.map((key) => live.get(key)!)
     const seen = result.verdicts
       .filter((verdict) => verdict.kind !== 'missing')
@@ -137,26 +137,19 @@ export class Follower {
    */
   async #flagTwice(node: FleetNode, one: LiveAttempt): Promise<void> {
     if (this.#knownTwice.has(one)) return
-    const { store, clock } = this.#context
+    const { store, live } = this.#context
     const timeline = await store.listTimeline(one.jobId)
     const isOfThis = ({ attemptNumber, kind }: (typeof timeline)[number]) =>
       attemptNumber === one.number && (kind === 'seen_again' || kind === 'found_again')
     // What was found again has lost its flag (an earlier engine may have set it).
     if (timeline.findLast(isOfThis)?.kind !== 'seen_again') {
-      await store.applyChanges([
-        {
-          jobId: one.jobId,
-          attemptNumber: one.number,
-          from: [...LIVE_STATES, 'ended'],
-          kind: 'seen_again',
-          mayHaveRunTwice: true,
-          entry: {
-            atMs: clock.nowMs(),
-            text: `${node.stored.name} lists the job twice because the request arrived twice (does a proxy repeat requests?)`,
-            evidence: { jobid: one.jobid }
-          }
-        }
-      ])
+      await live.record(one, {
+        from: [...LIVE_STATES, 'ended'],
+        kind: 'seen_again',
+        mayHaveRunTwice: true,
+        text: `${node.stored.name} lists the job twice because the request arrived twice (does a proxy repeat requests?)`,
+        evidence: { jobid: one.jobid }
+      })
     }
     this.#knownTwice.add(one)
   }

@@ -2,7 +2,6 @@ import { type Attempt, ATTEMPT_REASONS, type JobId, type NodeId } from '../../..
 import { signalOfStep, waitAfterStep } from '../../../shared/stop-ladder.ts'
 import type { FleetNode } from '../../nodes/fleet.ts'
 import { NodeError, type SeenJob, type Snapshot } from '../../nodes/node-client.ts'
-import type { AttemptChange, TimelineEntry } from '../../job-rules/attempt-change.ts'
 import type { StoredJob } from '../../store/records.ts'
 import type { DispatchContext } from '../context.ts'
 import { textOfStep } from '../ending/cancel-ladder.ts'
@@ -151,7 +150,7 @@ export class ReturnedRuns {
 
   /** A run of ours on a node it was never sent to: the two share a queue. It is left alone: it may be either's. */
   async #recordTaken(node: FleetNode, { job: seen, list }: Listed): Promise<void> {
-    const { store, fleet } = this.#context
+    const { store, fleet, live } = this.#context
     const jobId = OUR_JOBID.exec(seen.jobid)?.[1] as JobId | undefined
     if (jobId === undefined) return
     const attempts = await store.listAttempts(jobId)
@@ -163,8 +162,8 @@ export class ReturnedRuns {
     const sentTo = fleet.get(attempt.nodeId)?.stored.name ?? attempt.nodeId
     const { id, name } = node.stored
     const { result, reason, jobid } = attempt
-    await this.#write(attempt, {
-      ...(isUnresolved ? { from: ['sending', 'uncertain'] } : { mayHaveRunTwice: true }),
+    await live.record(attempt, {
+      ...(isUnresolved ? { from: ['sending', 'uncertain'] } : { from: ['ended'], mayHaveRunTwice: true }),
       kind: 'seen_again',
       text: `Seen on ${name} (${list}), though it was sent to ${sentTo}. Do these two nodes share a queue?`,
       evidence: { list, listedBy: id, result, reason, jobid }
@@ -179,7 +178,8 @@ export class ReturnedRuns {
         : isUnwanted
           ? `it is stopped there because ${whyUnwanted(job)}`
           : 'it is left alone there'
-    await this.#write(attempt, {
+    await this.#context.live.record(attempt, {
+      from: ['ended'],
       kind: 'seen_again',
       mayHaveRunTwice: true,
       text: `Seen again on ${node.stored.name} (${list}), where ${wasWhat(attempt)}: ${rest}`,
@@ -190,7 +190,7 @@ export class ReturnedRuns {
   async #stop(node: FleetNode, snapshot: Snapshot): Promise<void> {
     const ofNode = this.#stopping.get(node.stored.id)
     if (ofNode === undefined) return
-    const { clock, cancelWaitsMs, logger } = this.#context
+    const { live, clock, cancelWaitsMs, logger } = this.#context
     const listed = new Set([...snapshot.pending, ...snapshot.running].map((job) => `${job.project}\n${job.jobid}`))
     for (const [key, stopping] of ofNode) {
       const { project, jobid } = stopping.attempt
@@ -205,7 +205,8 @@ export class ReturnedRuns {
         const { wasState } = await node.client.cancel({ project, jobid, signal: signalOfStep(step) })
         stopping.step += 1
         const removed = 'Removed the returned run from the node’s queue'
-        await this.#write(stopping.attempt, {
+        await live.record(stopping.attempt, {
+          from: ['ended'],
           kind: 'cancel_sent',
           text: wasState === 'pending' ? removed : textOfStep(step, 'the returned run'),
           evidence: { signal: signalOfStep(step), nodeSaid: wasState }
@@ -222,21 +223,6 @@ export class ReturnedRuns {
   async #isRecorded({ jobId, number }: Attempt): Promise<boolean> {
     const timeline = await this.#context.store.listTimeline(jobId)
     return timeline.some(({ kind, attemptNumber }) => kind === 'seen_again' && attemptNumber === number)
-  }
-
-  async #write(
-    { jobId, number }: Attempt,
-    {
-      text,
-      evidence,
-      ...change
-    }: Pick<AttemptChange, 'kind' | 'mayHaveRunTwice'> &
-      Partial<Pick<AttemptChange, 'from'>> &
-      Omit<TimelineEntry, 'atMs'>
-  ): Promise<void> {
-    const { store, clock } = this.#context
-    const entry = { atMs: clock.nowMs(), text, evidence }
-    await store.applyChanges([{ from: ['ended'], ...change, jobId, attemptNumber: number, entry }])
   }
 }
 

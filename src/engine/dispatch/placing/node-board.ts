@@ -4,7 +4,7 @@ import type { DispatchContext } from '../context.ts'
 import type { Follower } from '../following/follower.ts'
 import type { StuckNodes } from '../following/stuck-nodes.ts'
 import type { Sender } from './sender.ts'
-import { NodeIndex, type PlaceableNode, roomOn } from '../decide/node-index.ts'
+import { NodeIndex, roomOn } from '../decide/node-index.ts'
 
 /** Requests under way to one Scrapyd, which answers one at a time: more jobs would only wait there. */
 const REQUESTS_TO_ONE_MAX = 4
@@ -97,7 +97,7 @@ export class NodeBoard {
       isChoosy: client.whyNotReady !== undefined
     }
     this.index.put(after)
-    return roomThat(after) > (before === undefined ? 0 : roomThat(before))
+    return roomOn(after) > (before === undefined ? 0 : roomOn(before))
   }
 
   #whyUnavailable(node: FleetNode): string | null {
@@ -105,10 +105,6 @@ export class NodeBoard {
     if (!this.#parts.lists.knowsLists(node)) return 'has not listed its jobs yet'
     return this.#parts.stuck.whyStuck(node.stored.id)
   }
-}
-
-function roomThat(node: PlaceableNode): number {
-  return node.unavailable === null && node.mode === 'active' ? roomOn(node) : 0
 }
 
 /**
