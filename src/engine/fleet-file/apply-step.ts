@@ -1,12 +1,12 @@
 import { isDeepStrictEqual } from 'node:util'
 import { DEFAULT_PROJECT_SETTINGS, type NodeId } from '../../shared/contract/index.ts'
 import type { ChainCommands } from '../commands/chain-commands.ts'
-import type { DiscoveryCommands } from '../commands/discovery-commands.ts'
 import type { NodeCommands } from '../commands/node-commands.ts'
 import type { ProjectCommands } from '../commands/project-commands.ts'
 import type { QueueCommands } from '../commands/queue-commands.ts'
 import type { ScheduleCommands } from '../commands/schedule-commands.ts'
 import type { WebhookCommands } from '../commands/webhook-commands.ts'
+import type { Discovery } from '../nodes/discovery/discovery.ts'
 import type { Catalog } from '../projects/catalog.ts'
 import type { Random } from '../runtime/random.ts'
 import { type Part, settingsFromFile, templateFromFile } from './form.ts'
@@ -16,7 +16,7 @@ import type { FleetReads } from './read-fleet.ts'
 /** What a file is read against, and the commands that carry it out. */
 export interface FleetFileParts extends FleetReads {
   nodes: Pick<NodeCommands, 'add' | 'update' | 'setMode' | 'remove' | 'checkRemoval'>
-  discovery: Pick<DiscoveryCommands, 'list' | 'put' | 'remove' | 'check'>
+  discovery: Pick<Discovery, 'list' | 'put' | 'remove'>
   projects: Pick<ProjectCommands, 'configure' | 'check'>
   queue: Pick<QueueCommands, 'limits' | 'setLimits'>
   schedules: Pick<ScheduleCommands, 'create' | 'update' | 'remove' | 'setPaused'>
@@ -56,7 +56,9 @@ const DOERS = {
   },
 
   async discovery({ id, item }, { discovery }) {
-    return item === null ? discovery.remove(id!) : discovery.put(item)
+    if (item === null) return discovery.remove(id!)
+    const { password, ...settings } = item
+    return discovery.put(settings, password)
   },
 
   async projects({ id, item }, { projects }) {

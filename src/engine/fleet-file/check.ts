@@ -1,6 +1,8 @@
 import { problemOfTiming } from '../../shared/calendar/index.ts'
 import { type NodeId, SECRET_MASK, type SourceId } from '../../shared/contract/index.ts'
 import { checkTemplate } from '../commands/check-template.ts'
+import { checkSecretNames } from '../commands/template-secrets.ts'
+import { checkSource } from '../nodes/discovery/check-source.ts'
 import { checkCertificates } from '../nodes/scrapyd/certificates.ts'
 import { parseNodeUrl } from '../nodes/scrapyd/node-url.ts'
 import { parseProxyUrl } from '../nodes/scrapyd/proxy.ts'
@@ -75,7 +77,7 @@ export function normalise(form: FleetForm, current: CurrentFleet): FleetForm {
 }
 
 /** What the rooms refuse, asked without changing anything. */
-export type FleetChecks = Pick<FleetFileParts, 'nodes' | 'discovery' | 'projects' | 'webhooks' | 'deployed'>
+export type FleetChecks = Pick<FleetFileParts, 'nodes' | 'projects' | 'webhooks' | 'deployed'>
 
 /** What the commands would refuse, before the first of them is given: rejects with FLEET_FILE_INVALID and all of it. */
 export async function checkSteps(steps: readonly Step[], current: CurrentFleet, checks: FleetChecks): Promise<void> {
@@ -134,7 +136,7 @@ export function withNotes(step: Step, { deployed }: Pick<FleetChecks, 'deployed'
 async function checkItem(step: Step, checks: FleetChecks): Promise<void> {
   const item = step.item!
   if (step.part === 'webhooks') checks.webhooks.check(item as FileWebhook)
-  else if (step.part === 'discovery') checks.discovery.check(item as FileSource)
+  else if (step.part === 'discovery') checkSource(item as FileSource)
   else if (step.part === 'projects') await checks.projects.check(item as FileProject)
   else if (step.part === 'nodes') {
     const { caCertificate, clientCertificate, clientKey, proxyUrl } = item as FileNode
@@ -156,9 +158,10 @@ async function checkItem(step: Step, checks: FleetChecks): Promise<void> {
 function checkOne(template: Parameters<typeof checkTemplate>[0], place: 'schedule' | 'chain'): void {
   checkTemplate(template, place, ANY_NODE)
   const { settings, args, argSets, matrix, secretNames } = template
+  const valuesOf = (name: string) => [settings, args, ...argSets, matrix].flatMap((one) => one[name] ?? [])
+  checkSecretNames(secretNames, (name) => valuesOf(name).length > 0)
   for (const name of secretNames) {
-    const values = [settings, args, ...argSets, matrix].flatMap((one) => one[name] ?? [])
-    if (values.length === 0) throw new Error(`"${name}" is to be secret, but no setting or argument has this name`)
+    const values = valuesOf(name)
     if (values.includes(SECRET_MASK)) throw new Error(`the secret value of "${name}" is only dots: write the true one`)
   }
 }

@@ -36,7 +36,19 @@ export class FleetFiles {
 
   /** An error in the middle says what was done. What is already as wanted is not touched, so it may be repeated. */
   apply(yaml: string, prune: boolean): Promise<FleetFileChange[]> {
-    return this.#oneAtATime(() => this.#apply(yaml, prune))
+    return this.#oneAtATime(async () => {
+      const steps = await this.#plan(yaml, prune)
+      const done: FleetFileChange[] = []
+      for (const step of steps) {
+        try {
+          await applyStep(step, this.#parts)
+        } catch (error) {
+          throw done.length > 0 ? inTheMiddle(error, step, done, steps.length) : error
+        }
+        done.push(step.change)
+      }
+      return done
+    })
   }
 
   async #plan(yaml: string, prune: boolean): Promise<Step[]> {
@@ -45,20 +57,6 @@ export class FleetFiles {
     const steps = planFleetFile(current, normalise(form, current), prune)
     await checkSteps(steps, current, this.#parts)
     return steps.map((step) => withNotes(step, this.#parts))
-  }
-
-  async #apply(yaml: string, prune: boolean): Promise<FleetFileChange[]> {
-    const steps = await this.#plan(yaml, prune)
-    const done: FleetFileChange[] = []
-    for (const step of steps) {
-      try {
-        await applyStep(step, this.#parts)
-      } catch (error) {
-        throw done.length > 0 ? inTheMiddle(error, step, done, steps.length) : error
-      }
-      done.push(step.change)
-    }
-    return done
   }
 }
 

@@ -1,7 +1,7 @@
 import type { SealedText, Webhook } from '../../shared/contract/index.ts'
-import type { DiscoveryCommands } from '../commands/discovery-commands.ts'
 import type { QueueCommands } from '../commands/queue-commands.ts'
 import { openTemplate } from '../commands/template-secrets.ts'
+import type { Discovery } from '../nodes/discovery/discovery.ts'
 import { DIRECT } from '../nodes/scrapyd/proxy.ts'
 import type { SecretBox } from '../runtime/secret-box.ts'
 import type { StoredNode, StoredSchedule } from '../store/records.ts'
@@ -12,7 +12,7 @@ import type { CurrentFleet, CurrentItem } from './plan.ts'
 export interface FleetReads {
   store: NodeStore & ProjectSettingsStore & ScheduleReader & ChainStore
   hasLocalNode: boolean
-  discovery: Pick<DiscoveryCommands, 'list'>
+  discovery: Pick<Discovery, 'list'>
   queue: Pick<QueueCommands, 'limits'>
   webhooks: { list(): Promise<Webhook[]> }
   secretBox: Pick<SecretBox, 'open'>

@@ -22,10 +22,11 @@ import { problemOfPathPart } from '../projects/names.ts'
 import { type Clock, sleep } from '../runtime/clock.ts'
 import type { Logger } from '../runtime/logger.ts'
 import { LocalEnvironments } from './pythons/environments.ts'
-import { itemsFileOf, logFileOf, type RunDirectories, type RunSource } from './runs/launch-plan.ts'
+import { itemsFileOf, logFileOf, type RunDirectories, type RunNames, type RunSource } from './runs/launch-plan.ts'
 import { readLogRange } from './runs/log-range.ts'
 import { openProcessTable } from './processes/process-table.ts'
 import { findPythons, PythonEnvironment } from './pythons/python-environment.ts'
+import type { Pruner } from './runs/prune-files.ts'
 import { type Run, RunList } from './runs/run-list.ts'
 import { RunWatch } from './runs/run-watch.ts'
 import { toSeenJob } from './runs/seen-job.ts'
@@ -45,6 +46,8 @@ export interface LocalNodeOptions {
   source: (project: ProjectName, version: VersionName) => Promise<RunSource | null>
   /** Where runs leave what they make; what is not given is in the data directory, and there is no JOBDIR. */
   directories?: Partial<RunDirectories>
+  /** Each start is a time to remove what is too old; null: nothing ever is. */
+  oldFiles?: Pick<Pruner, 'prune'> | null
   /** Between INT, the second INT, KILL, and KILL again, for a run that hit a limit. */
   cancelWaitsMs?: CancelWaitsMs
   clock: Clock
@@ -55,8 +58,6 @@ const FINISHED_KEPT = 1000
 /** How long stopAll lets spiders end by themselves before it kills them: no second INT while the user quits. */
 const QUIT_WAITS_MS: CancelWaitsMs = [10_000, 0, 0]
 
-type RunNames = Pick<ScheduleRequest, 'project' | 'spider' | 'jobid'>
-
 interface LocalNodeEvents {
   /** A job started or ended: no poll needed. */
   runs: []
@@ -66,7 +67,8 @@ interface LocalNodeEvents {
   usage: []
 }
 
-interface LocalNodeParts extends Pick<LocalNodeOptions, 'resourcesDirectory' | 'source' | 'clock' | 'logger'> {
+interface LocalNodeParts
+  extends Pick<LocalNodeOptions, 'resourcesDirectory' | 'source' | 'oldFiles' | 'clock' | 'logger'> {
   dataDirectory: string
   directories: RunDirectories
   pool: WarmPool
@@ -91,7 +93,6 @@ export class LocalNode implements NodeClient {
   readonly events: EventEmitter<LocalNodeEvents>
   readonly python: PythonEnvironment
   readonly environments: LocalEnvironments
-  /** What runs used. */
   readonly usage: Pick<RunWatch, 'usageOf' | 'newestUsage'>
   readonly #parts: LocalNodeParts
   readonly #closing = new AbortController()
@@ -106,7 +107,7 @@ export class LocalNode implements NodeClient {
 
   /** Opens the local node of a data directory that no other engine uses. Goes on with the runs of earlier engines. */
   static async open(options: LocalNodeOptions): Promise<LocalNode> {
-    const { directory, resourcesDirectory, slots, source, projectPythons, clock, logger } = options
+    const { directory, resourcesDirectory, slots, source, projectPythons, oldFiles, clock, logger } = options
     // Logs and items are for this user only, also in a data directory that others may read.
     await mkdir(directory, { recursive: true, mode: 0o700 })
     await clearListings(directory)
@@ -171,7 +172,8 @@ export class LocalNode implements NodeClient {
     // What the parts told before now.
     watch.wake()
     list.fillSlots()
-    return new LocalNode({ ...shared, source, directories, pool, python, environments, runs: list, watch, events })
+    const parts = { ...shared, source, oldFiles, directories, pool, python, environments, watch, events }
+    return new LocalNode({ ...parts, runs: list })
   }
 
   whyNotReady(project: ProjectName): string | null {
@@ -216,6 +218,7 @@ export class LocalNode implements NodeClient {
   }
 
   async schedule(request: ScheduleRequest): Promise<{ jobid: string }> {
+    this.#parts.oldFiles?.prune(request.project, request.spider)
     this.#refuseWhenClosed()
     refuseBadNames(request)
     const found = await this.environments.checkedPythonOf(request.project)

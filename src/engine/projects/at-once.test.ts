@@ -51,11 +51,11 @@ async function openRoom() {
         if (room.refusing.has(nodeId)) throw new Error(`${nodeId} is full`)
       },
       listSpiders: async () => ['prices']
-    }),
-    onChange() {
-      room.written = room.sent.length - room.atOnce
-      spread.scanSoon()
-    }
+    })
+  })
+  distribution.events.on('changed', () => {
+    room.written = room.sent.length - room.atOnce
+    spread.scanSoon()
   })
   const spread = new AtOnce({ projects, distribution, nodeIds: () => branded(room.up), clock, logger: silentLogger })
   /** Looks, and waits until so many have been sent and written down: the disk has its own time. */

@@ -51,9 +51,9 @@ async function openRoom({ hasPython = true } = {}) {
               return room.answer(nodeId)
             },
             listSpiders: async () => ['prices', `only on ${nodeId}`]
-          },
-    onChange: () => void room.changes++
+          }
   })
+  distribution.events.on('changed', () => void room.changes++)
   await projects.upload(await anEgg(), { version: V1 })
   return Object.assign(room, { distribution })
 }

@@ -1,3 +1,4 @@
+import { EventEmitter } from 'node:events'
 import pLimit from 'p-limit'
 import type { Deployment, NodeId, ProjectName, VersionName } from '../../shared/contract/index.ts'
 import { LOCAL_NODE_ID } from '../../shared/ids.ts'
@@ -19,8 +20,6 @@ export interface DistributionOptions {
   /** Null: there is no such node any more. */
   clientOf: (nodeId: NodeId) => EggReceiver | null
   clock: Clock
-  /** Something became possible: an egg arrived, or a failed one may be tried again. */
-  onChange: () => void
 }
 
 const FIRST_BACKOFF_MS = 30_000
@@ -48,6 +47,8 @@ interface Failure {
  * sent.
  */
 export class Distribution {
+  /** `changed`: an egg arrived, or one that failed may be tried again. */
+  readonly events = new EventEmitter<{ changed: [] }>()
   readonly #options: DistributionOptions
   readonly #projects: Projects
   readonly #clock: Clock
@@ -121,7 +122,7 @@ export class Distribution {
   /** The node says it does not know the version: it must be sent again. */
   async forget(nodeId: NodeId, project: ProjectName, version: VersionName): Promise<void> {
     await this.#projects.recordMissing(nodeId, project, version)
-    this.#options.onChange()
+    this.events.emit('changed')
   }
 
   /** Nothing is tried again any more. */
@@ -144,7 +145,7 @@ export class Distribution {
 
   #finish(key: string): void {
     this.#sending.delete(key)
-    this.#options.onChange()
+    this.events.emit('changed')
   }
 
   async #sendOnce(
@@ -179,7 +180,7 @@ export class Distribution {
       const count = before?.sha256 === sha256 ? before.count + 1 : 1
       const delayMs = Math.min(LONGEST_BACKOFF_MS, FIRST_BACKOFF_MS * 2 ** (count - 1))
       this.#failures.set(key, { sha256, error, count, untilMs: this.#clock.monotonicMs() + delayMs })
-      this.#timers.set(delayMs, this.#options.onChange)
+      this.#timers.set(delayMs, () => this.events.emit('changed'))
       await record('failed', wordsOf(error))
       throw error
     }

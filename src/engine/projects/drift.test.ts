@@ -35,7 +35,7 @@ async function openRoom() {
     },
     listSpiders: async () => []
   }
-  const distribution = new Distribution({ projects, clientOf: () => receiver, clock, onChange() {} })
+  const distribution = new Distribution({ projects, clientOf: () => receiver, clock })
   const states = (version = '1.0') =>
     projects.catalog
       .find(aProjectName('shop'), aVersionName(version))!

@@ -4,7 +4,7 @@ import { expect, test } from 'vitest'
 import { aProjectName } from '../../shared/testing/ids.ts'
 import { anArchive } from '../testing/archives.ts'
 import { makeTemporaryDirectory } from '../testing/temporary-directory.ts'
-import { buildEgg, buildEggFromFolder, buildEggFromZip } from './egg-builder.ts'
+import { buildEgg, buildEggFromArchive, buildEggFromFolder } from './egg-builder.ts'
 import { inspectEgg } from './egg-inspection.ts'
 import { openZipArchive } from './zip-archive.ts'
 
@@ -69,11 +69,12 @@ test.each(['', 'my-project/'])('a zip with scrapy.cfg under %j becomes an egg', 
     ...Object.entries(all).map(([path, content]) => ({ name: top + path, content })),
     { name: `__MACOSX/${top}scrapy.cfg`, content: 'junk' }
   ])
-  expect(await namesIn((await buildEggFromZip(zip))!)).toEqual(PACKED)
+  expect(await namesIn((await buildEggFromArchive(await openZipArchive(zip)))!)).toEqual(PACKED)
 })
 
 test('a zip without scrapy.cfg, or with it two folders deep, is no project', async () => {
-  expect(await buildEggFromZip(await anArchive([{ name: 'a/b/scrapy.cfg', content: CONFIGURATION }]))).toBeNull()
+  const zip = await anArchive([{ name: 'a/b/scrapy.cfg', content: CONFIGURATION }])
+  expect(await buildEggFromArchive(await openZipArchive(zip))).toBeNull()
 })
 
 test('settings that are named but not there are told with the file that is missing', async () => {

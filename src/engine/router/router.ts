@@ -16,7 +16,6 @@ import {
 import { ScrapdeckError } from '../../shared/errors.ts'
 import type { CrawlCommands } from '../commands/crawl-commands.ts'
 import type { ChainCommands } from '../commands/chain-commands.ts'
-import type { DiscoveryCommands } from '../commands/discovery-commands.ts'
 import type { JobCommands } from '../commands/job-commands.ts'
 import type { NodeCommands } from '../commands/node-commands.ts'
 import type { Origin } from '../commands/prepare-jobs.ts'
@@ -29,10 +28,11 @@ import type { WebhookCommands } from '../commands/webhook-commands.ts'
 import type { ChangeFeed } from '../events/change-feed.ts'
 import type { FleetFiles } from '../fleet-file/fleet-file.ts'
 import type { Environments } from '../launcher/pythons/environments.ts'
+import type { Discovery } from '../nodes/discovery/discovery.ts'
 import type { FleetNode } from '../nodes/fleet.ts'
 import type { JobLogs } from '../nodes/job-logs.ts'
 import type { WaitingReasons } from '../queue/waiting-reasons.ts'
-import type { StoredJob } from '../store/records.ts'
+import { requireJob } from '../store/require-job.ts'
 import type { AttemptReader, JobReader } from '../store/store.ts'
 import type { FiguresSampler } from '../health/figures.ts'
 
@@ -54,7 +54,7 @@ export interface RouterParts {
   nodeCommands: NodeCommands
   projectCommands: ProjectCommands
   systemCommands: SystemCommands
-  discoveryCommands: DiscoveryCommands
+  discovery: Discovery
   queueCommands: QueueCommands
   scheduleCommands: ScheduleCommands
   scheduleReads: ScheduleReads
@@ -76,31 +76,9 @@ export interface RouterParts {
 
 /** The contract's operations over the engine's rooms: each a line or two, the work is done in the rooms. */
 export function createRouter(parts: RouterParts): EngineRouter {
-  const {
-    store,
-    waiting,
-    jobCommands,
-    nodeCommands,
-    projectCommands,
-    systemCommands,
-    discoveryCommands,
-    queueCommands,
-    scheduleCommands,
-    scheduleReads,
-    chainCommands,
-    fleetFiles,
-    webhookCommands,
-    jobLogs,
-    feed,
-    figures
-  } = parts
+  const { store, waiting, jobCommands, nodeCommands, projectCommands, systemCommands, discovery, queueCommands } = parts
+  const { scheduleCommands, scheduleReads, chainCommands, fleetFiles, webhookCommands, jobLogs, feed, figures } = parts
   const os = implement(contract).$context<RouterContext>()
-
-  async function requireJob(id: JobId): Promise<StoredJob> {
-    const job = await store.getJob(id)
-    if (job === null) throw new ScrapdeckError('JOB_NOT_FOUND', `There is no job ${id}; it may have been deleted`)
-    return job
-  }
 
   function requireProject(name: string): Project {
     const project = parts.listProjects().find((candidate) => candidate.name === name)
@@ -129,11 +107,11 @@ export function createRouter(parts: RouterParts): EngineRouter {
       }),
       facets: os.jobs.facets.handler(({ input }) => store.countFacets(input)),
       get: os.jobs.get.handler(async ({ input }) => {
-        const job = await requireJob(input.id)
+        const job = await requireJob(store, input.id)
         const [attempts, timeline] = await Promise.all([store.listAttempts(input.id), store.listTimeline(input.id)])
         return { job: waiting.describeJob(job), attempts, timeline }
       }),
-      status: os.jobs.status.handler(async ({ input }) => waiting.describeJob(await requireJob(input.id))),
+      status: os.jobs.status.handler(async ({ input }) => waiting.describeJob(await requireJob(store, input.id))),
       run: os.jobs.run.handler(async ({ input, context }) => ({
         jobs: await jobCommands.run(input, originOf(context))
       })),
@@ -238,13 +216,13 @@ export function createRouter(parts: RouterParts): EngineRouter {
       }))
     },
     discovery: {
-      list: os.discovery.list.handler(() => ({ sources: discoveryCommands.list() })),
-      put: os.discovery.put.handler(({ input }) => discoveryCommands.put(input)),
+      list: os.discovery.list.handler(() => ({ sources: discovery.list() })),
+      put: os.discovery.put.handler(({ input: { password, ...settings } }) => discovery.put(settings, password)),
       remove: os.discovery.remove.handler(async ({ input }) => {
-        await discoveryCommands.remove(input.id)
+        await discovery.remove(input.id)
         return { removed: input.id }
       }),
-      refresh: os.discovery.refresh.handler(({ input }) => discoveryCommands.refresh(input.id))
+      refresh: os.discovery.refresh.handler(({ input }) => discovery.refresh(input.id))
     },
     projects: {
       list: os.projects.list.handler(() => ({ projects: parts.listProjects() })),

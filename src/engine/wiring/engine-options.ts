@@ -78,7 +78,6 @@ export interface Engine {
   credentials: { username: string; password: string }
   /** The HTTP door's address, told to clients. */
   setAddress(address: string): void
-  /** For /health. */
   health: Pick<HealthWatch, 'now' | 'check'>
   /** For Prometheus, in its text format. */
   metrics(): Promise<string>

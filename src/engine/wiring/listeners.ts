@@ -8,12 +8,24 @@ import type { Rooms } from './rooms.ts'
  * of another is in rooms.ts, where it is built. Nothing is told before the engine starts.
  */
 export function connectListeners(rooms: Rooms): void {
-  const { base, stopping, projects, local, live, fleet, eggs, dispatch, metrics, deliverer, news, nodeCommands } = rooms
-  const { inventories, discovery, queueCommands, figures, chains, schedules, problems, alerts, feed } = rooms
+  const { base, stopping, projects, local, live, fleet, dispatch, metrics, deliverer, news, nodeCommands } = rooms
+  const {
+    distribution,
+    atOnce,
+    inventories,
+    discovery,
+    queueCommands,
+    figures,
+    chains,
+    schedules,
+    problems,
+    alerts,
+    feed
+  } = rooms
 
   const wake = () => dispatch.wake()
   const deliver = () => deliverer.wake()
-  const spread = () => eggs.atOnce.scanSoon()
+  const spread = () => atOnce.scanSoon()
   const checkProblems = () => problems.scheduleCheck()
   const touch = (thing: TouchedThing) => () => feed.touch(thing)
   const cordonDrained = ({ stored: { id, name, mode } }: FleetNode) => {
@@ -37,7 +49,7 @@ export function connectListeners(rooms: Rooms): void {
     // Up or down: what jobs wait for is another thing now.
     .on('changed', (_node, healthWas) => void (healthWas !== undefined && wake()))
   inventories.events.on('recorded', wake).on('recorded', spread).on('available', spread)
-  eggs.events.on('changed', wake).on('changed', spread)
+  distribution.events.on('changed', wake).on('changed', spread)
 
   local.events
     .on('changed', () => fleet.get(LOCAL_NODE_ID)?.observer.poke())

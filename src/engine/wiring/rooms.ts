@@ -1,7 +1,6 @@
 import type { NodeId } from '../../shared/contract/index.ts'
 import { join } from 'node:path'
 import { CANCEL_WAITS_MS, type CancelWaitsMs } from '../../shared/run-limits.ts'
-import { DiscoveryCommands } from '../commands/discovery-commands.ts'
 import { JobCommands } from '../commands/job-commands.ts'
 import { NodeCommands } from '../commands/node-commands.ts'
 import { ProjectCommands } from '../commands/project-commands.ts'
@@ -26,7 +25,9 @@ import { JobLogs } from '../nodes/job-logs.ts'
 import { probeNode } from '../nodes/scrapyd/probe.ts'
 import { Alerts } from '../plugins/alerts.ts'
 import { Plugins } from '../plugins/plugins.ts'
+import { AtOnce } from '../projects/at-once.ts'
 import { WITHOUT_EGG } from '../projects/catalog.ts'
+import { Distribution } from '../projects/distribution.ts'
 import { buildEggFromFolder } from '../projects/egg-builder.ts'
 import { EggTree } from '../projects/egg-tree.ts'
 import { Projects } from '../projects/projects.ts'
@@ -45,7 +46,6 @@ import { Housekeeping } from './housekeeping.ts'
 import { openData } from './open-data.ts'
 import { wireChains } from './wire-chains.ts'
 import { wireDiscovery } from './wire-discovery.ts'
-import { wireEggs } from './wire-eggs.ts'
 import { hasLocalNode, layOutLocalNode, LocalNodeRoom } from './wire-local-node.ts'
 import { wireNodeClients } from './wire-node-clients.ts'
 import { wireRouter } from './wire-router.ts'
@@ -110,20 +110,12 @@ async function openFleet(options: EngineOptions, below: Ground, opened: AsyncDis
       : null,
     listSpidersOfSettings: async (project) => (await localNode.promise).listSpiders(project, WITHOUT_EGG)
   })
-  const local = await LocalNodeRoom.open(options, { ...base, layout, projects, cancelWaitsMs })
+  const live = new LiveAttempts(base)
+  const isNeeded = (jobid: string) => live.hasJobid(jobid)
+  const local = await LocalNodeRoom.open(options, { ...base, layout, projects, cancelWaitsMs, isNeeded })
   opened.adopt(local, stop)
   if (local.node !== null) localNode.resolve(local.node)
-  const live = new LiveAttempts(base)
-  const clients = wireNodeClients({
-    ...base,
-    localNode: local.node,
-    pruned: {
-      directories: [layout.writtenLogs, ...(layout.itemFiles === null ? [] : [layout.itemFiles])],
-      keep: options.jobsToKeep ?? null,
-      isNeeded: (jobid) => live.hasJobid(jobid)
-    },
-    seams
-  })
+  const clients = wireNodeClients({ ...base, localNode: local.node, seams })
   const fleet = opened.adopt(new Fleet({ ...base, ...clients }), stop)
   return { layout, cancelWaitsMs, projects, local, live, fleet }
 }
@@ -131,9 +123,10 @@ async function openFleet(options: EngineOptions, below: Ground, opened: AsyncDis
 /** What makes jobs run: eggs on their way to nodes, and dispatch over one belief. */
 function openWork(options: EngineOptions, below: WithFleet, opened: AsyncDisposableStack) {
   const { base, blobs, plugins, cancelWaitsMs, projects, local, live, fleet } = below
-  const eggs = opened.adopt(wireEggs(base, projects, fleet), stop)
+  const clientOf = (nodeId: NodeId) => fleet.get(nodeId)?.client.eggTarget ?? null
+  const distribution = opened.adopt(new Distribution({ ...base, projects, clientOf }), stop)
+  const atOnce = opened.adopt(new AtOnce({ ...base, projects, distribution, nodeIds: () => fleet.activeIds() }), stop)
   const waiting = new WaitingReasons((nodeId) => fleet.get(nodeId)?.status.unreachableSinceMs ?? null)
-  const { distribution } = eggs
   const { beforeDispatch } = plugins
   const dispatch = new Dispatch({
     ...base,
@@ -149,15 +142,15 @@ function openWork(options: EngineOptions, below: WithFleet, opened: AsyncDisposa
     host: options.host,
     nodeName: (nodeId) => fleet.get(nodeId)?.stored.name
   })
-  return { eggs, waiting, dispatch, metrics, describe, wakeDispatcher: () => dispatch.wake() }
+  return { distribution, atOnce, waiting, dispatch, metrics, describe, wakeDispatcher: () => dispatch.wake() }
 }
 
 /** Orders by people and programs, by sources of nodes, by time and by ends of jobs; and who is told of events. */
 function openOrders(options: EngineOptions, below: WithWork, opened: AsyncDisposableStack) {
-  const { base, credentials, plugins, webhookNetworks, projects, local, live, fleet, eggs, waiting, dispatch } = below
+  const { base, credentials, plugins, webhookNetworks, projects, local, live, fleet, waiting, dispatch } = below
   const { store, clock, random, secretBox } = base
   const { seams = {} } = options
-  const { wakeDispatcher } = below
+  const { distribution, atOnce, wakeDispatcher } = below
   const sending = { networks: webhookNetworks, post: seams.post }
   const { deliverer, webhookCommands } = wireWebhooks({
     ...base,
@@ -188,10 +181,10 @@ function openOrders(options: EngineOptions, below: WithWork, opened: AsyncDispos
     ...base,
     fleet,
     projects,
-    distribution: eggs.distribution,
+    distribution,
     environments: local.environments,
     wakeDispatcher,
-    spreadAtOnce: () => eggs.atOnce.scanSoon(),
+    spreadAtOnce: () => atOnce.scanSoon(),
     onUploaded: (version) => news.recordUpload(version)
   })
   const systemCommands = new SystemCommands({
@@ -287,7 +280,6 @@ function openDoors(options: EngineOptions, below: WithHealth, opened: AsyncDispo
     ...reads,
     ...below,
     hasLocalNode: local.node !== null,
-    discoveryCommands: new DiscoveryCommands(below),
     chainCommands: below.chains.commands,
     jobLogs,
     feed,

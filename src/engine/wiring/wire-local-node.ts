@@ -2,16 +2,17 @@ import { EventEmitter } from 'node:events'
 import { availableParallelism } from 'node:os'
 import { isAbsolute, join } from 'node:path'
 import type { JobId, PythonState, UsageSample } from '../../shared/contract/index.ts'
-import { ScrapdeckError } from '../../shared/errors.ts'
 import { LOCAL_NODE_ID } from '../../shared/ids.ts'
 import type { CancelWaitsMs } from '../../shared/run-limits.ts'
 import type { Base } from './base.ts'
 import type { EngineOptions } from './engine-options.ts'
 import { type Environments, NO_ENVIRONMENTS } from '../launcher/pythons/environments.ts'
 import { LocalNode } from '../launcher/local-node.ts'
+import { Pruner } from '../launcher/runs/prune-files.ts'
 import { applyConfiguredSlots, localNodeRow } from './local-node-row.ts'
 import type { Projects } from '../projects/projects.ts'
 import type { StoredNode } from '../store/records.ts'
+import { requireJob } from '../store/require-job.ts'
 
 /** Where the local node's files are, in Scrapyd's layout. */
 export interface LocalLayout {
@@ -61,6 +62,8 @@ interface LocalNodeParts extends Base {
   layout: LocalLayout
   projects: Projects
   cancelWaitsMs: CancelWaitsMs
+  /** The files of this job stay, however many there are. */
+  isNeeded: (jobid: string) => boolean
 }
 
 /** The node inside the engine, or the answers of an engine that has none. */
@@ -84,12 +87,14 @@ export class LocalNodeRoom {
 
   /** Goes on with the runs of an earlier engine. */
   static async open(options: EngineOptions, parts: LocalNodeParts): Promise<LocalNodeRoom> {
-    const { layout, store, projects, cancelWaitsMs, clock, logger } = parts
+    const { layout, store, projects, cancelWaitsMs, isNeeded, clock, logger } = parts
     const stored = (await store.listNodes()).find(({ id }) => id === LOCAL_NODE_ID)
     const slots =
       options.localSlots ?? (await applyConfiguredSlots(store, options.configuredSlots)) ?? stored?.slots ?? null
     const room = new LocalNodeRoom(parts, stored, slots)
     if (!hasLocalNode(options)) return room
+    const { jobsToKeep: keep = null } = options
+    const pruned = [layout.writtenLogs, layout.itemFiles].filter((directory) => directory !== null)
     room.#node =
       options.seams?.localNode ??
       (await LocalNode.open({
@@ -100,6 +105,7 @@ export class LocalNodeRoom {
         projectPythons: { names: () => projects.catalog.names(), of: (project) => projects.settingsOf(project).python },
         source: (project, version) => projects.source(project, version),
         directories: { logsDirectory: layout.writtenLogs, itemsDirectory: layout.items, jobsDirectory: layout.jobs },
+        oldFiles: keep === null ? null : new Pruner({ directories: pruned, keep, isNeeded, logger }),
         cancelWaitsMs,
         clock,
         logger
@@ -119,7 +125,6 @@ export class LocalNodeRoom {
     return this.#node?.python.state() ?? NO_PYTHON
   }
 
-  /** What an operator has set now. */
   setSlots(slots: number): void {
     this.#slots = slots
   }
@@ -127,9 +132,7 @@ export class LocalNodeRoom {
   /** Of the job's newest run on the local node. Throws JOB_NOT_FOUND. */
   async usageOf(jobId: JobId): Promise<UsageSample[]> {
     const { store } = this.#parts
-    if ((await store.getJob(jobId)) === null) {
-      throw new ScrapdeckError('JOB_NOT_FOUND', `There is no job ${jobId}; it may have been deleted`)
-    }
+    await requireJob(store, jobId)
     const attempt = (await store.listAttempts(jobId)).findLast(({ nodeId }) => nodeId === LOCAL_NODE_ID)
     return attempt === undefined ? [] : (this.#node?.usage.usageOf(attempt.jobid) ?? [])
   }

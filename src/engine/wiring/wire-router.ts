@@ -20,7 +20,6 @@ export function wireRouter(
     fleetFiles: new FleetFiles({
       ...parts,
       nodes: parts.nodeCommands,
-      discovery: parts.discoveryCommands,
       projects: parts.projectCommands,
       deployed: parts.projects.catalog,
       queue: parts.queueCommands,

@@ -1,7 +1,6 @@
 import { execFile } from 'node:child_process'
 import { readdir, readFile } from 'node:fs/promises'
 
-/** One process at one moment. */
 export interface ProcessRow {
   pid: number
   parentPid: number

@@ -217,17 +217,10 @@ export class LocalEnvironments implements Environments {
     return setting.kind === 'interpreter' ? interpreterId(setting.path) : this.#idOf(setting.text)
   }
 
-  #projectsById(): Map<string, ProjectName[]> {
+  /** null: there is no Python yet to make theirs from. */
+  #projectsById(): Map<string | null, ProjectName[]> {
     const { projects, settingOf } = this.#options
-    const withId = projects().map((project) => ({ project, id: this.#idOfSetting(settingOf(project)) }))
-    const byId = new Map<string, ProjectName[]>()
-    for (const { id, project } of withId) {
-      if (id === null) continue
-      const names = byId.get(id)
-      if (names === undefined) byId.set(id, [project])
-      else names.push(project)
-    }
-    return byId
+    return Map.groupBy(projects(), (project) => this.#idOfSetting(settingOf(project)))
   }
 
   async #rebuildMade(id: string): Promise<void> {

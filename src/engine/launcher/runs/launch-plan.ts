@@ -83,7 +83,10 @@ export function planLaunch(
   }
 }
 
-export function logFileOf(logsDirectory: string, run: { project: ProjectName; spider: string; jobid: string }): string {
+/** What a run's files are named by. */
+export type RunNames = Pick<RunSpec, 'project' | 'spider' | 'jobid'>
+
+export function logFileOf(logsDirectory: string, run: RunNames): string {
   return join(logsDirectory, run.project, run.spider, `${run.jobid}.log`)
 }
 
@@ -91,17 +94,14 @@ const FILE_URL = /^file:(?:\/\/[^/?#]*)?([^?#]*)/i
 const URL_PARTS = /^([a-z][a-z0-9+.-]+:)(\/\/[^/?#]*)?([^?#]*)(.*)$/is
 
 /** Null where items do not go to files. */
-export function itemsFileOf(
-  itemsDirectory: string | null,
-  run: { project: ProjectName; spider: string; jobid: string }
-): string | null {
+export function itemsFileOf(itemsDirectory: string | null, run: RunNames): string | null {
   return feedOf(itemsDirectory, run)?.file ?? null
 }
 
 /** Where the items of a run go, as Scrapyd names it: below a folder (`file` says which), or below a URL's path. */
 function feedOf(
   itemsDirectory: string | null,
-  { project, spider, jobid }: { project: ProjectName; spider: string; jobid: string }
+  { project, spider, jobid }: RunNames
 ): { url: string; file: string | null } | null {
   if (itemsDirectory === null) return null
   const folder = FILE_URL.exec(itemsDirectory)?.[1] ?? itemsDirectory

@@ -39,6 +39,15 @@ test.each<[RunLimits, Partial<RunFacts>, number, string | null]>([
   expect(findLimitHit(limits, { ...NOTHING, ...facts }, START_MS + elapsedMs)?.text ?? null).toBe(text)
 })
 
+/** By the words of a hit. */
+const NAMES = {
+  'wall time': 'wallSeconds',
+  silence: 'silentSeconds',
+  memory: 'memoryMegabytes',
+  'CPU time': 'cpuSeconds',
+  'log size': 'logMegabytes'
+} as const
+
 test('a limit is hit exactly when what it limits is beyond it, and the one that came due first is told', () => {
   const limit = fc.option(fc.integer({ min: 1, max: 1000 }))
   const fact = fc.option(fc.integer({ min: 0, max: 2000 }))
@@ -72,7 +81,8 @@ test('a limit is hit exactly when what it limits is beyond it, and the one that 
       const hit = findLimitHit(limits, facts, nowMs)
       expect(hit !== null).toBe(Object.values(isHit).includes(true))
       if (hit === null) return
-      expect(isHit[hit.name as keyof typeof isHit]).toBe(true)
+      const [, kind] = /^(.+) limit of /.exec(hit.text)!
+      expect(isHit[NAMES[kind as keyof typeof NAMES]]).toBe(true)
       expect(hit.atMs).toBeLessThanOrEqual(nowMs)
       if (isHit.wallSeconds) expect(hit.atMs).toBeLessThanOrEqual(START_MS + limits.wallSeconds! * 1000)
       expect(hit.text).toMatch(/^.* limit of \d.* (s|min|h|d|MB|GB|TB) \(.+\)$/)

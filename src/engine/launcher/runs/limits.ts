@@ -14,8 +14,7 @@ export interface RunFacts {
   loggedAtMs: number | null
 }
 
-export interface LimitHit {
-  name: keyof RunLimits
+interface LimitHit {
   /** `memory limit of 512 MB (used 530 MB)`: what the limit is, and in brackets what went beyond it. */
   text: string
   atMs: number
@@ -30,46 +29,31 @@ const KERNEL_CPU_MARGIN_SECONDS = 60
 
 /** The limit that was hit first; null: none. Pure. `addressSpaceMegabytes` and `openFiles` are the kernel's alone. */
 export function findLimitHit(limits: RunLimits, facts: RunFacts, nowMs: number): LimitHit | null {
-  const { startedAtMs, memoryBytes, cpuSeconds, logBytes } = facts
+  const { wallSeconds, silentSeconds, memoryMegabytes, cpuSeconds, logMegabytes } = limits
+  const { startedAtMs, memoryBytes, logBytes } = facts
   const silentFromMs = Math.max(startedAtMs, facts.loggedAtMs ?? startedAtMs)
   const formatSince = (atMs: number) => formatDuration(Math.floor((nowMs - atMs) / 1000))
   const hits: LimitHit[] = []
-  const check = (
-    name: keyof RunLimits,
-    isHit: (limit: number) => boolean,
-    words: (limit: number) => string,
-    atMs: (limit: number) => number = () => nowMs
-  ) => {
-    const limit = limits[name]
-    if (limit != null && isHit(limit)) hits.push({ name, text: words(limit), atMs: atMs(limit) })
+  if (wallSeconds != null && nowMs - startedAtMs >= wallSeconds * 1000) {
+    const text = `wall time limit of ${formatDuration(wallSeconds)} (ran ${formatSince(startedAtMs)})`
+    hits.push({ text, atMs: startedAtMs + wallSeconds * 1000 })
   }
-  check(
-    'wallSeconds',
-    (limit) => nowMs - startedAtMs >= limit * 1000,
-    (limit) => `wall time limit of ${formatDuration(limit)} (ran ${formatSince(startedAtMs)})`,
-    (limit) => startedAtMs + limit * 1000
-  )
-  check(
-    'silentSeconds',
-    (limit) => nowMs - silentFromMs >= limit * 1000,
-    (limit) => `silence limit of ${formatDuration(limit)} (no new log line for ${formatSince(silentFromMs)})`,
-    (limit) => silentFromMs + limit * 1000
-  )
-  check(
-    'memoryMegabytes',
-    (limit) => memoryBytes !== null && memoryBytes > limit * MEGABYTE,
-    (limit) => `memory limit of ${formatMegabytes(limit)} (used ${formatBytes(memoryBytes!)})`
-  )
-  check(
-    'cpuSeconds',
-    (limit) => cpuSeconds !== null && cpuSeconds >= limit,
-    (limit) => `CPU time limit of ${formatDuration(limit)} (used ${formatDuration(Math.floor(cpuSeconds!))})`
-  )
-  check(
-    'logMegabytes',
-    (limit) => logBytes !== null && logBytes > limit * MEGABYTE,
-    (limit) => `log size limit of ${formatMegabytes(limit)} (grew to ${formatBytes(logBytes!)})`
-  )
+  if (silentSeconds != null && nowMs - silentFromMs >= silentSeconds * 1000) {
+    const text = `silence limit of ${formatDuration(silentSeconds)} (no new log line for ${formatSince(silentFromMs)})`
+    hits.push({ text, atMs: silentFromMs + silentSeconds * 1000 })
+  }
+  if (memoryMegabytes != null && memoryBytes !== null && memoryBytes > memoryMegabytes * MEGABYTE) {
+    const text = `memory limit of ${formatMegabytes(memoryMegabytes)} (used ${formatBytes(memoryBytes)})`
+    hits.push({ text, atMs: nowMs })
+  }
+  if (cpuSeconds != null && facts.cpuSeconds !== null && facts.cpuSeconds >= cpuSeconds) {
+    const used = formatDuration(Math.floor(facts.cpuSeconds))
+    hits.push({ text: `CPU time limit of ${formatDuration(cpuSeconds)} (used ${used})`, atMs: nowMs })
+  }
+  if (logMegabytes != null && logBytes !== null && logBytes > logMegabytes * MEGABYTE) {
+    const text = `log size limit of ${formatMegabytes(logMegabytes)} (grew to ${formatBytes(logBytes)})`
+    hits.push({ text, atMs: nowMs })
+  }
   // The one that came due longest ago; of several noticed only now, the first in the order above.
   return hits.sort((one, other) => one.atMs - other.atMs)[0] ?? null
 }

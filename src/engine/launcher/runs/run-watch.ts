@@ -22,7 +22,6 @@ export interface RunWatchOptions {
   cancelWaitsMs: CancelWaitsMs
   clock: Clock
   logger: Logger
-  /** New samples are there. */
   onSample: () => void
 }
 

@@ -1,4 +1,5 @@
 import { EventEmitter } from 'node:events'
+import pLimit from 'p-limit'
 import {
   type NodeId,
   type NodeMode,
@@ -14,6 +15,7 @@ import type { Random } from '../../runtime/random.ts'
 import type { SecretBox } from '../../runtime/secret-box.ts'
 import type { VanishedNode } from '../../store/records.ts'
 import type { DiscoveryStore } from '../../store/store.ts'
+import { checkSource } from './check-source.ts'
 import { type Answer, type FoundNode, readNodeLines } from './found-node.ts'
 import type { NameResolver } from './name-resolver.ts'
 import { readNodeFile, watchNodeFile } from './node-file.ts'
@@ -80,7 +82,8 @@ export class Discovery {
   readonly #options: DiscoveryOptions
   readonly #sources = new Map<SourceId, Source>()
   #vanished = new Map<NodeId, Vanished>()
-  #lastPlan: Promise<unknown> = Promise.resolve()
+  /** One plan after another. */
+  readonly #inTurn = pLimit(1)
   #isStopped = false
 
   constructor(options: DiscoveryOptions) {
@@ -107,7 +110,7 @@ export class Discovery {
   async stop(): Promise<void> {
     this.#isStopped = true
     for (const source of this.#sources.values()) this.#end(source)
-    await this.#lastPlan
+    await this.#inTurn(() => {})
   }
 
   list(): SourceState[] {
@@ -118,8 +121,9 @@ export class Discovery {
     return this.#describe(this.#require(id))
   }
 
-  /** `password` undefined: as it was, as long as the source is the same. */
+  /** `password` undefined: as it was, as long as the source is the same. Rejects with BAD_INPUT (checkSource). */
   async put(settings: SourceSettings, password: string | null | undefined): Promise<SourceState> {
+    checkSource(settings)
     const before = this.#sources.get(settings.id)
     if (before?.isFromConfiguration) throw inConfiguration(settings.id)
     const isSame = before !== undefined && JSON.stringify(before.settings.source) === JSON.stringify(settings.source)
@@ -350,14 +354,6 @@ export class Discovery {
   async #forgetVanished(nodeIds: NodeId[]): Promise<void> {
     if (nodeIds.length > 0) await this.#options.store.deleteVanishedNodes(nodeIds)
     for (const nodeId of nodeIds) this.#vanished.delete(nodeId)
-  }
-
-  #inTurn<T>(act: () => Promise<T>): Promise<T> {
-    const done = this.#lastPlan.then(act)
-    this.#lastPlan = done.catch(() => {
-      // Its own caller hears of it; the next plan must go on.
-    })
-    return done
   }
 }
 
