@@ -1,10 +1,9 @@
 import { problemOfText } from '../../shared/calendar/index.ts'
 import type { RunTemplate } from '../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
-import { RESERVED_ARGUMENTS } from '../../shared/reserved-arguments.ts'
 import { problemOfLimits } from '../../shared/run-limits.ts'
 import type { Fleet } from '../nodes/fleet.ts'
-import { checkNode } from './prepare-jobs.ts'
+import { checkArguments, checkNode } from './prepare-jobs.ts'
 
 /**
  * What is wrong with a template whatever is deployed now: throws BAD_INPUT, ARGUMENT_RESERVED or NODE_NOT_FOUND. Its
@@ -13,14 +12,7 @@ import { checkNode } from './prepare-jobs.ts'
 export function checkTemplate(template: RunTemplate, place: 'schedule' | 'chain', fleet: Pick<Fleet, 'get'>): void {
   const { settings, args, argSets, matrix, secretNames, limits, nodeId } = template
   const lists = [args, ...argSets, matrix]
-  const reserved = lists.flatMap((values) => Object.keys(values)).find((name) => RESERVED_ARGUMENTS.has(name))
-  if (reserved !== undefined) {
-    throw new ScrapdeckError(
-      'ARGUMENT_RESERVED',
-      `A spider argument cannot be called "${reserved}": Scrapyd or Scrapy uses that name itself. Rename it in the spider`,
-      { data: { name: reserved } }
-    )
-  }
+  for (const values of lists) checkArguments(values)
   for (const [name, value] of [settings, ...lists].flatMap((values) => Object.entries(values))) {
     // Secret values are handed on as they are.
     if (secretNames.includes(name)) continue

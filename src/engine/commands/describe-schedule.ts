@@ -1,4 +1,5 @@
 import type { Backfill, Firing, Schedule } from '../../shared/contract/index.ts'
+import { isLive } from '../schedules/failures.ts'
 import type { StoredFiring, StoredSchedule } from '../store/records.ts'
 import { maskTemplate } from './template-secrets.ts'
 
@@ -35,7 +36,7 @@ export function describeFiring(stored: StoredFiring): Firing {
 
 function outcomeOf(statuses: StoredFiring['statuses']): Firing['outcome'] {
   if (statuses.length === 0) return null
-  if (statuses.some((status) => status === 'queued' || status === 'starting' || status === 'running')) return 'live'
+  if (statuses.some(isLive)) return 'live'
   return WORST_FIRST.find((outcome) => statuses.includes(outcome)) ?? 'succeeded'
 }
 

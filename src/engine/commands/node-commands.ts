@@ -11,9 +11,9 @@ import type { Projects } from '../projects/projects.ts'
 import type { Clock } from '../runtime/clock.ts'
 import type { Random } from '../runtime/random.ts'
 import type { SecretBox } from '../runtime/secret-box.ts'
-import type { StoredJob, StoredNode } from '../store/records.ts'
+import type { RunOnNode, StoredJob, StoredNode } from '../store/records.ts'
 import type { AttemptReader, JobStore, NodeStore } from '../store/store.ts'
-import { adoptExternal, cancelExternal, type RunOnNode } from './external-jobs.ts'
+import { adoptExternal, cancelExternal } from './external-jobs.ts'
 
 export interface NodeCommandsParts {
   store: NodeStore & JobStore & AttemptReader
@@ -57,22 +57,46 @@ export class NodeCommands {
 
   /** Rejects with NODE_URL_INVALID, NODE_CONNECTION_INVALID or NODE_DUPLICATE. The node need not respond yet. */
   add(input: NewNode): Promise<FleetNode> {
-    return this.#exclusively(() => this.#add(input))
+    return this.#exclusively(async () => {
+      const { store, fleet, dispatch } = this.#parts
+      this.#refuseDuplicate(parseNodeUrl(input.url).url)
+      const stored = await this.#toStored(input, new Set(fleet.list().map((node) => node.stored.name)))
+      await store.putNode(stored)
+      const node = await fleet.add(stored)
+      dispatch.wake()
+      return node
+    })
   }
 
   /** As discovery finds them: those whose address is in the fleet already are passed over. */
   addMany(inputs: readonly NewNode[]): Promise<void> {
-    return this.#exclusively(() => this.#addMany(inputs))
+    return this.#exclusively(async () => {
+      const { store, fleet, dispatch } = this.#parts
+      const names = new Set(fleet.list().map(({ stored }) => stored.name))
+      const urls = new Set(fleet.list().map(({ stored }) => stored.url))
+      for (let from = 0; from < inputs.length; from += ADDED_AT_ONCE) {
+        const batch: StoredNode[] = []
+        for (const input of inputs.slice(from, from + ADDED_AT_ONCE)) {
+          const { url } = parseNodeUrl(input.url)
+          if (urls.has(url)) continue
+          const stored = await this.#toStored(input, names)
+          urls.add(url)
+          names.add(stored.name)
+          batch.push(stored)
+        }
+        await Promise.all(batch.map((stored) => store.putNode(stored)))
+        await Promise.all(batch.map((stored) => fleet.add(stored)))
+        dispatch.wake()
+      }
+    })
   }
 
   /** Nodes of other discovery sources belong to no source from now on, as if they had been added by hand. */
   releaseAllBut(sourceIds: readonly string[]): Promise<void> {
     return this.#exclusively(async () => {
-      const { store, fleet } = this.#parts
-      for (const { stored } of fleet.list()) {
-        if (stored.sourceId === null || sourceIds.includes(stored.sourceId)) continue
-        await store.putNode({ ...stored, sourceId: null })
-        fleet.update({ ...stored, sourceId: null })
+      for (const { stored } of this.#parts.fleet.list()) {
+        if (stored.sourceId !== null && !sourceIds.includes(stored.sourceId))
+          await this.#put({ ...stored, sourceId: null })
       }
     })
   }
@@ -84,13 +108,9 @@ export class NodeCommands {
   /** What a probe of its address found out: of nodes that nobody probed before they were added. */
   async recordScrapydVersion(id: NodeId, url: string, scrapydVersion: string): Promise<void> {
     await this.#exclusively(async () => {
-      const { store, fleet } = this.#parts
-      const node = fleet.get(id)
+      const stored = this.#parts.fleet.get(id)?.stored
       // Removed or moved meanwhile: it was another installation that answered.
-      if (node === undefined || node.stored.url !== url || node.stored.scrapydVersion !== null) return
-      const stored = { ...node.stored, scrapydVersion }
-      await store.putNode(stored)
-      fleet.update(stored)
+      if (stored?.url === url && stored.scrapydVersion === null) await this.#put({ ...stored, scrapydVersion })
     })
   }
 
@@ -100,7 +120,17 @@ export class NodeCommands {
 
   /** Rejects with NODE_IS_LOCAL, or with NODE_BUSY while jobs of ours are live there and `force` is not set. */
   remove(id: NodeId, options: { force: boolean }): Promise<void> {
-    return this.#exclusively(() => this.#remove(id, options))
+    return this.#exclusively(async () => {
+      const { store, fleet, dispatch, projects } = this.#parts
+      const { stored } = this.require(id)
+      this.checkRemoval(id, options)
+      await this.#put({ ...stored, mode: 'cordoned' })
+      // Out of the fleet first: what the dispatcher has placed there and not yet sent goes back to the queue by itself.
+      await fleet.remove(id)
+      await dispatch.abandonNode(id)
+      await store.deleteNode(id)
+      await projects.forgetNode(id)
+    })
   }
 
   /** What remove would refuse at this moment, with its codes. */
@@ -130,57 +160,22 @@ export class NodeCommands {
     })
   }
 
-  async #add(input: NewNode): Promise<FleetNode> {
-    const { store, fleet, dispatch } = this.#parts
-    const address = parseNodeUrl(input.url)
-    const duplicate = this.findByUrl(address.url)
-    if (duplicate !== undefined) {
-      throw new ScrapdeckError(
-        'NODE_DUPLICATE',
-        `${address.url} is in the fleet already, as ${duplicate.stored.name}; edit that one`,
-        {
-          data: { nodeId: duplicate.stored.id }
-        }
-      )
-    }
-    const stored = await this.#toStored(input, new Set(fleet.list().map((node) => node.stored.name)))
-    await store.putNode(stored)
-    const node = await fleet.add(stored)
-    dispatch.wake()
-    return node
-  }
-
-  async #addMany(inputs: readonly NewNode[]): Promise<void> {
-    const { store, fleet, dispatch } = this.#parts
-    const names = new Set(fleet.list().map(({ stored }) => stored.name))
-    const urls = new Set(fleet.list().map(({ stored }) => stored.url))
-    for (let from = 0; from < inputs.length; from += ADDED_AT_ONCE) {
-      const batch: StoredNode[] = []
-      for (const input of inputs.slice(from, from + ADDED_AT_ONCE)) {
-        const { url } = parseNodeUrl(input.url)
-        if (urls.has(url)) continue
-        const stored = await this.#toStored(input, names)
-        urls.add(url)
-        names.add(stored.name)
-        batch.push(stored)
-      }
-      await Promise.all(batch.map((stored) => store.putNode(stored)))
-      await Promise.all(batch.map((stored) => fleet.add(stored)))
-      dispatch.wake()
-    }
+  /** `of`: the node that has the address, or is to get it. */
+  #refuseDuplicate(url: string, of?: NodeId): void {
+    const duplicate = this.findByUrl(url)?.stored
+    if (duplicate === undefined || duplicate.id === of) return
+    throw new ScrapdeckError('NODE_DUPLICATE', `${url} is in the fleet already, as ${duplicate.name}; edit that one`, {
+      data: { nodeId: duplicate.id }
+    })
   }
 
   async #toStored(input: NewNode, takenNames: ReadonlySet<string>): Promise<StoredNode> {
     const { secretBox, clock, random } = this.#parts
     const address = parseNodeUrl(input.url)
     const password = input.password ?? address.password
-    const certificates = {
-      caCertificate: input.caCertificate || null,
-      clientCertificate: input.clientCertificate || null,
-      clientKey: input.clientKey || null
-    }
-    checkCertificates(certificates)
-    const { clientKey } = certificates
+    const [caCertificate, clientCertificate] = [input.caCertificate || null, input.clientCertificate || null]
+    const clientKey = input.clientKey || null
+    checkCertificates({ caCertificate, clientCertificate, clientKey })
     return {
       id: `n-${random.hex(6)}` as NodeId,
       name: freeName(input.name ?? new URL(address.url).host, takenNames),
@@ -188,7 +183,7 @@ export class NodeCommands {
       url: address.url,
       username: (input.username ?? address.username) || null,
       sealedPassword: password ? await secretBox.seal(password) : null,
-      caCertificate: certificates.caCertificate,
+      caCertificate,
       slots: input.slots ?? null,
       tags: input.tags ?? [],
       mode: 'active',
@@ -197,7 +192,7 @@ export class NodeCommands {
       queueAhead: input.queueAhead ?? 0,
       giveUpAfterSeconds: input.giveUpAfterSeconds ?? null,
       group: input.group ?? null,
-      clientCertificate: certificates.clientCertificate,
+      clientCertificate,
       sealedClientKey: clientKey === null ? null : await secretBox.seal(clientKey),
       sealedProxyUrl: await this.#sealProxy(input.proxyUrl || null),
       sourceId: input.sourceId ?? null
@@ -208,15 +203,7 @@ export class NodeCommands {
     const { store, fleet, secretBox, dispatch } = this.#parts
     const node = this.require(id)
     const address = input.url === undefined || node.stored.kind === 'local' ? null : parseNodeUrl(input.url)
-    if (address !== null) {
-      const duplicate = this.findByUrl(address.url)
-      if (duplicate !== undefined && duplicate.stored.id !== id) {
-        throw new ScrapdeckError(
-          'NODE_DUPLICATE',
-          `${address.url} is in the fleet already, as ${duplicate.stored.name}`
-        )
-      }
-    }
+    if (address !== null) this.#refuseDuplicate(address.url, id)
     // A password, or a key, belongs to the machine it was entered for: it never travels to another address by itself.
     const movesAway = address !== null && new URL(address.url).origin !== new URL(node.stored.url).origin
     const password =
@@ -307,28 +294,19 @@ export class NodeCommands {
   }
 
   async #setMode(id: NodeId, mode: NodeMode): Promise<FleetNode> {
-    const { store, fleet, dispatch, live } = this.#parts
-    const node = this.require(id)
+    const { dispatch, live } = this.#parts
+    const { stored } = this.require(id)
     // A drain with nothing left to wait for is done.
     const reached = mode === 'draining' && live.ofNode(id).length === 0 ? 'cordoned' : mode
-    const stored = { ...node.stored, mode: reached }
-    await store.putNode(stored)
-    fleet.update(stored)
+    await this.#put({ ...stored, mode: reached })
     dispatch.wake()
     return this.require(id)
   }
 
-  async #remove(id: NodeId, options: { force: boolean }): Promise<void> {
-    const { store, fleet, dispatch } = this.#parts
-    const node = this.require(id)
-    this.checkRemoval(id, options)
-    await store.putNode({ ...node.stored, mode: 'cordoned' })
-    fleet.update({ ...node.stored, mode: 'cordoned' })
-    // Out of the fleet first: what the dispatcher has placed there and not yet sent goes back to the queue by itself.
-    await fleet.remove(id)
-    await dispatch.abandonNode(id)
-    await store.deleteNode(id)
-    await this.#parts.projects.forgetNode(id)
+  /** For what needs no new connection. */
+  async #put(stored: StoredNode): Promise<void> {
+    await this.#parts.store.putNode(stored)
+    this.#parts.fleet.update(stored)
   }
 
   #isDrained(id: NodeId): boolean {

@@ -16,6 +16,7 @@ import type { Projects } from '../projects/projects.ts'
 import type { Clock } from '../runtime/clock.ts'
 import type { SecretBox } from '../runtime/secret-box.ts'
 import type { NewJob } from '../store/records.ts'
+import { checkSecretNames } from './template-secrets.ts'
 
 /** Who asked for jobs, and the id that a Scrapyd client brought. */
 export interface Origin {
@@ -62,7 +63,7 @@ export async function prepareJobs(
 
   function checkItem(item: RunItem): void {
     const { project, version = null, spider, nodeId = null } = item
-    checkArguments(item.args, origin)
+    checkArguments(item.args, origin.source)
     if (nodeId !== null) checkNode(nodeId, parts.fleet)
     const problem = item.limits == null ? null : problemOfLimits(item.limits)
     if (problem !== null) throw new ScrapdeckError('BAD_INPUT', problem)
@@ -125,7 +126,8 @@ function named(error: ScrapdeckError, index: number, count: number): ScrapdeckEr
   return new ScrapdeckError(error.code, message, { cause: error, data: { ...error.data, index } })
 }
 
-function checkArguments(args: RunItem['args'], { source }: Origin): void {
+/** Throws ARGUMENT_RESERVED; a Scrapyd client's names that Scrapyd itself drops are let through. */
+export function checkArguments(args: object | undefined, source?: Job['source']): void {
   for (const name in args) {
     if (!RESERVED_ARGUMENTS.has(name) || (source === 'scrapyd' && LOST_ARGUMENTS.has(name))) continue
     throw new ScrapdeckError(
@@ -167,13 +169,7 @@ function checkDependencies(after: RunItem['after']): void {
 
 function secretsOf(item: RunItem): string[] {
   const { settings = {}, args = {}, secretNames = [] } = item
-  const stranger = secretNames.find((name) => !Object.hasOwn(settings, name) && !Object.hasOwn(args, name))
-  if (stranger !== undefined) {
-    throw new ScrapdeckError(
-      'BAD_INPUT',
-      `"${stranger}" is to be secret, but no setting or argument has this name. Correct it, or leave it out of secretNames`
-    )
-  }
+  checkSecretNames(secretNames, (name) => Object.hasOwn(settings, name) || Object.hasOwn(args, name))
   const values = secretValues({ settings, args, secretNames })
   if (values.includes(SECRET_MASK)) {
     throw new ScrapdeckError(

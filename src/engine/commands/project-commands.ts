@@ -12,6 +12,7 @@ import { type EggTarget, NodeError } from '../nodes/node-client.ts'
 import type { Environments } from '../launcher/pythons/environments.ts'
 import type { Fleet } from '../nodes/fleet.ts'
 import type { Distribution } from '../projects/distribution.ts'
+import { refuseInUse } from '../projects/in-use.ts'
 import type { InUse, Projects } from '../projects/projects.ts'
 import type { Clock } from '../runtime/clock.ts'
 import type { Logger } from '../runtime/logger.ts'
@@ -31,6 +32,8 @@ export interface ProjectCommandsParts {
   onUploaded: (version: StoredVersion) => void
   logger: Logger
 }
+
+const DELETE = 'delete it'
 
 /** Orders about projects and their versions. */
 export class ProjectCommands {
@@ -104,12 +107,7 @@ export class ProjectCommands {
   ): AsyncGenerator<Deployment, void> {
     const { projects, distribution, fleet } = this.#parts
     await projects.catalog.requireEgg(project, version)
-    const targets =
-      nodeIds ??
-      fleet
-        .list()
-        .filter(({ stored, status }) => stored.mode === 'active' && status.health === 'up')
-        .map(({ stored }) => stored.id)
+    const targets = nodeIds ?? fleet.activeIds()
     const unknown = targets.find((id) => fleet.get(id) === undefined)
     if (unknown !== undefined)
       throw new ScrapdeckError('NODE_NOT_FOUND', `There is no node ${unknown}; nothing was sent`)
@@ -119,11 +117,11 @@ export class ProjectCommands {
 
   /** Deletes here and on every node that has it; returns the nodes that failed. VERSION_IN_USE while jobs need it. */
   async deleteVersion(project: ProjectName, version: VersionName, options: InUse = {}): Promise<Deployment[]> {
-    const { projects } = this.#parts
+    const { store, projects } = this.#parts
     const stored = projects.catalog.requireVersion(project, version)
     // Jobs without a version need whichever is left: the last one is the project.
     const isLast = projects.catalog.requireProject(project).length === 1
-    if (options.inUse !== 'allow') await this.#refuseInUse(project, isLast ? null : stored.version)
+    if (options.inUse !== 'allow') await refuseInUse(store, project, isLast ? null : stored.version, DELETE)
     const failed = await this.#deleteOnNodes(stored)
     await projects.deleteVersion(project, stored.version)
     this.#parts.environments.refresh()
@@ -131,24 +129,13 @@ export class ProjectCommands {
   }
 
   async deleteProject(project: ProjectName, options: InUse = {}): Promise<Deployment[]> {
-    const { projects } = this.#parts
+    const { store, projects } = this.#parts
     const versions = projects.catalog.requireProject(project)
-    if (options.inUse !== 'allow') await this.#refuseInUse(project, null)
+    if (options.inUse !== 'allow') await refuseInUse(store, project, null, DELETE)
     const failed = (await Promise.all(versions.map((stored) => this.#deleteOnNodes(stored)))).flat()
     await projects.deleteProject(project)
     this.#parts.environments.refresh()
     return failed
-  }
-
-  async #refuseInUse(project: ProjectName, version: VersionName | null): Promise<void> {
-    const count = await this.#parts.store.countJobsNeeding(project, version)
-    if (count === 0) return
-    const what = version === null ? project : `version ${version} of ${project}`
-    throw new ScrapdeckError(
-      'VERSION_IN_USE',
-      `${count === 1 ? '1 job that has not ended needs' : `${count} jobs that have not ended need`} ${what}. Cancel or wait, then delete it.`,
-      { data: { count } }
-    )
   }
 
   async #deleteOnNodes(stored: StoredVersion): Promise<Deployment[]> {

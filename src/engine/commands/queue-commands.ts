@@ -46,7 +46,26 @@ export class QueueCommands {
 
   /** Replaces all limits; what runs goes on. Rejects with BAD_INPUT, having changed nothing, where two have one id. */
   setLimits(rules: LimitRule[]): Promise<CountedLimit[]> {
-    return this.#exclusively(() => this.#setLimits(rules))
+    return this.#exclusively(async () => {
+      const { store, live, wakeDispatcher } = this.#parts
+      const seen = new Map<string, LimitRule>()
+      for (const rule of rules) {
+        const earlier = seen.get(rule.id)
+        if (earlier !== undefined) {
+          throw new ScrapdeckError(
+            'BAD_INPUT',
+            `"${describeLimit(earlier)}" and "${describeLimit(rule)}" have the same id ${rule.id}; give each its own. Nothing was changed`
+          )
+        }
+        seen.set(rule.id, rule)
+      }
+      await store.putLimits({ revision: this.#revision + 1, rules })
+      this.#revision += 1
+      live.replaceLimits(rules)
+      this.events.emit('limitsChanged')
+      wakeDispatcher()
+      return this.limits()
+    })
   }
 
   /** The lanes with most jobs first. */
@@ -60,26 +79,5 @@ export class QueueCommands {
       return { lane, project, spider, depth, waiting: this.#parts.waiting.of(lane) }
     })
     return { lanes, total: all.length }
-  }
-
-  async #setLimits(rules: LimitRule[]): Promise<CountedLimit[]> {
-    const { store, live, wakeDispatcher } = this.#parts
-    const seen = new Map<string, LimitRule>()
-    for (const rule of rules) {
-      const earlier = seen.get(rule.id)
-      if (earlier !== undefined) {
-        throw new ScrapdeckError(
-          'BAD_INPUT',
-          `"${describeLimit(earlier)}" and "${describeLimit(rule)}" have the same id ${rule.id}; give each its own. Nothing was changed`
-        )
-      }
-      seen.set(rule.id, rule)
-    }
-    await store.putLimits({ revision: this.#revision + 1, rules })
-    this.#revision += 1
-    live.replaceLimits(rules)
-    this.events.emit('limitsChanged')
-    wakeDispatcher()
-    return this.limits()
   }
 }

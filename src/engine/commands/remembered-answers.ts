@@ -63,12 +63,11 @@ export class RememberedAnswers {
       if (answer?.isFinal === true) return { text: answer.text, isReplayed: true }
       // The first did not come through: one of those who waited is the first now.
     }
-    const replay: { text: string | null } = { text: null }
-    const answer = this.#performOnce(name, request, perform, replay)
+    const answer = this.#performOnce(name, request, perform)
     this.#underWay.set(name, { fingerprint: request.fingerprint, answer })
     try {
-      const { text } = await answer
-      return { text, isReplayed: replay.text !== null }
+      const { text, isReplayed } = await answer
+      return { text, isReplayed }
     } finally {
       this.#underWay.delete(name)
     }
@@ -77,9 +76,8 @@ export class RememberedAnswers {
   async #performOnce(
     name: string,
     request: KeyedRequest,
-    perform: () => Promise<KeyedAnswer>,
-    replay: { text: string | null }
-  ): Promise<KeyedAnswer> {
+    perform: () => Promise<KeyedAnswer>
+  ): Promise<KeyedAnswer & { isReplayed: boolean }> {
     const { store, secretBox, clock } = this.#parts
     const { scope, key, fingerprint } = request
     this.#runId ??= this.#parts.newRunId()
@@ -88,15 +86,10 @@ export class RememberedAnswers {
     const earlier = await store.claimAnswer(claim)
     if (earlier !== null) {
       refuseOther(request, earlier.fingerprint)
-      if (earlier.answer !== null) {
-        replay.text = await secretBox.open(earlier.answer)
-        return { text: replay.text, isFinal: true }
-      }
-      replay.text = this.#unwritten.get(name) ?? null
-      if (replay.text !== null) {
-        await this.#write(name, request, replay.text)
-        return { text: replay.text, isFinal: true }
-      }
+      const unwritten = this.#unwritten.get(name)
+      const text = earlier.answer === null ? unwritten : await secretBox.open(earlier.answer)
+      if (earlier.answer === null && unwritten !== undefined) await this.#write(name, request, unwritten)
+      if (text !== undefined) return { text, isFinal: true, isReplayed: true }
       // Nobody of this run is at work on it; one of this run without an answer is known to have come to nothing.
       const begunMs = earlier.expiresAtMs - REMEMBERED_MS
       if (earlier.begunBy !== this.#runId && !(nowMs - begunMs < request.repeatableForMs)) {
@@ -114,7 +107,7 @@ export class RememberedAnswers {
       throw error
     }
     await this.#write(name, request, answer.isFinal ? answer.text : null)
-    return answer
+    return { ...answer, isReplayed: false }
   }
 
   /** null: there is none, and the key is free. What is done does not fail because its answer cannot be stored. */

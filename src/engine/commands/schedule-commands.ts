@@ -13,28 +13,20 @@ import type { Fleet } from '../nodes/fleet.ts'
 import type { Clock } from '../runtime/clock.ts'
 import type { Random } from '../runtime/random.ts'
 import type { SecretBox } from '../runtime/secret-box.ts'
-import type { StoredFiring, StoredSchedule } from '../store/records.ts'
+import type { BackfillOrder } from '../schedules/backfills.ts'
+import type { Scheduler } from '../schedules/scheduler.ts'
+import type { StoredSchedule } from '../store/records.ts'
 import type { FiringReader, ScheduleStore } from '../store/store.ts'
 import { checkTemplate } from './check-template.ts'
-import { describeFiring, type ScheduleOutlook } from './describe-schedule.ts'
+import { describeFiring } from './describe-schedule.ts'
 import { checkRange, checkTiming, notFound, type ScheduleReads } from './schedule-reads.ts'
 import { sealTemplate } from './template-secrets.ts'
 
 /** The ticker, as far as orders need it. */
-export interface SchedulerDoor {
-  /** It was added, changed or removed. */
-  refresh(scheduleId: ScheduleId): void | Promise<void>
-  /** Of one that is paused: what passed meanwhile gets its rows. Rejects where they cannot be written. */
-  writePaused(scheduleId: ScheduleId): Promise<void>
-  /** null: it will not fire again, or is paused. */
-  nextOf(scheduleId: ScheduleId): ScheduleOutlook['next']
-  runNow(scheduleId: ScheduleId): Promise<StoredFiring>
-  backfill(
-    scheduleId: ScheduleId,
-    range: Pick<Backfill, 'fromMs' | 'untilMs' | 'order' | 'concurrency'>
-  ): Promise<Backfill>
-  cancelBackfill(scheduleId: ScheduleId, cancelJobs: boolean): Promise<Backfill>
-}
+export type SchedulerDoor = Pick<
+  Scheduler,
+  'refresh' | 'writePaused' | 'nextOf' | 'runNow' | 'backfill' | 'cancelBackfill'
+>
 
 export interface ScheduleCommandsParts {
   store: ScheduleStore & FiringReader
@@ -145,21 +137,16 @@ export class ScheduleCommands {
   }
 
   /** Rejects with BACKFILL_RUNNING. */
-  async backfill(
-    id: ScheduleId,
-    range: Pick<Backfill, 'fromMs' | 'untilMs' | 'order' | 'concurrency'>
-  ): Promise<Backfill> {
+  async backfill(id: ScheduleId, order: BackfillOrder): Promise<Backfill> {
     await this.#reads.require(id)
-    checkRange(range)
-    return this.#parts.scheduler.backfill(id, range)
+    checkRange(order)
+    return this.#parts.scheduler.backfill(id, order)
   }
 
   async cancelBackfill(id: ScheduleId, options: { cancelJobs: boolean }): Promise<Backfill> {
     await this.#reads.require(id)
     return this.#parts.scheduler.cancelBackfill(id, options.cancelJobs)
   }
-
-  // --- what the above is made of -----------------------------------------------------------------------------------
 
   #check(settings: ScheduleSettings): void {
     checkTiming(settings)

@@ -1,39 +1,24 @@
 import { z } from 'zod'
 import { describeTiming, occurrencesOf, problemOfTiming } from '../../shared/calendar/index.ts'
 import {
-  type Backfill,
   type Firing,
-  type Occurrence,
+  type ProjectName,
   type Schedule,
   ScheduleId,
-  type ScheduleTiming,
-  type ProjectName
+  type ScheduleTiming
 } from '../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
 import type { Clock } from '../runtime/clock.ts'
 import { jitterOf } from '../schedules/moments.ts'
+import type { Scheduler } from '../schedules/scheduler.ts'
 import { countJobs } from '../schedules/template.ts'
 import type { StoredSchedule } from '../store/records.ts'
 import type { FiringReader, ScheduleReader } from '../store/store.ts'
-import { describeFiring, describeSchedule, type ScheduleOutlook } from './describe-schedule.ts'
+import { describeFiring, describeSchedule } from './describe-schedule.ts'
 import { loadByMinute, upcomingMoments } from './schedule-outlook.ts'
 
 /** The ticker, as far as it tells what comes. */
-export interface SchedulerOutlook {
-  /** null: it will not fire again, or is paused. */
-  nextOf(scheduleId: ScheduleId): ScheduleOutlook['next']
-  backfillOf(scheduleId: ScheduleId): Backfill | null
-  planBackfill(scheduleId: ScheduleId, range: { fromMs: number; untilMs: number }): Promise<BackfillPlan>
-}
-
-interface BackfillPlan {
-  count: number
-  jobs: number
-  alreadyRun: number
-  forgotten: number
-  first: Occurrence[]
-  last: Occurrence[]
-}
+export type SchedulerOutlook = Pick<Scheduler, 'nextOf' | 'backfillOf' | 'planBackfill'>
 
 export interface ScheduleReadsParts {
   store: ScheduleReader & FiringReader

@@ -15,8 +15,7 @@ export function maskTemplate<T extends TemplateValues>(template: T): T {
 
 /** The same with the values of `before` where the mask came back; where there is none the mask stays. */
 export function fillMasked<T extends TemplateValues>(template: T, before: TemplateValues | undefined): T {
-  const known = new Map<string, string>()
-  if (before !== undefined) visit(before, (value, where) => known.set(where, value))
+  const known = valuesByPlace(before)
   return withValues(template, (value, where) => (value === SECRET_MASK ? (known.get(where) ?? value) : value))
 }
 
@@ -29,8 +28,7 @@ export async function sealTemplate(
   before: RunTemplate | null,
   secretBox: Pick<SecretBox, 'seal'>
 ): Promise<RunTemplate> {
-  const sealedBefore = new Map<string, string>()
-  if (before !== null) visit(before, (value, where) => sealedBefore.set(where, value))
+  const sealedBefore = valuesByPlace(before)
   const known = new Set<string>()
   const values = new Map<string, string>()
   visit(template, (value, where) => {
@@ -43,15 +41,19 @@ export async function sealTemplate(
       )
     }
   })
-  const stranger = template.secretNames.find((name) => !known.has(name))
-  if (stranger !== undefined) {
-    throw new ScrapdeckError(
-      'BAD_INPUT',
-      `"${stranger}" is to be secret, but no setting or argument has this name. Correct it, or leave it out of secretNames`
-    )
-  }
+  checkSecretNames(template.secretNames, (name) => known.has(name))
   for (const value of values.keys()) values.set(value, await secretBox.seal(value))
   return withValues(template, (value, where) => (value === SECRET_MASK ? sealedBefore.get(where)! : values.get(value)!))
+}
+
+/** Each secret name is that of a setting or an argument. Throws BAD_INPUT. */
+export function checkSecretNames(names: readonly string[], isGiven: (name: string) => boolean): void {
+  const stranger = names.find((name) => !isGiven(name))
+  if (stranger === undefined) return
+  throw new ScrapdeckError(
+    'BAD_INPUT',
+    `"${stranger}" is to be secret, but no setting or argument has this name. Correct it, or leave it out of secretNames`
+  )
 }
 
 /** As it was given, for the making of jobs. Rejects where the secrets were sealed elsewhere. */
@@ -61,6 +63,12 @@ export async function openTemplate(template: RunTemplate, secretBox: Pick<Secret
   visit(template, (value) => opened.set(value, ''))
   for (const value of opened.keys()) opened.set(value, await secretBox.open(asSealedText(value)))
   return withValues(template, (value) => opened.get(value)!)
+}
+
+function valuesByPlace(template: TemplateValues | null | undefined): ReadonlyMap<string, string> {
+  const values = new Map<string, string>()
+  if (template != null) visit(template, (value, where) => values.set(where, value))
+  return values
 }
 
 function visit(template: TemplateValues, see: (value: string, where: string) => void): void {

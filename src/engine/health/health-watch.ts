@@ -82,13 +82,9 @@ export class HealthWatch {
 /** A file of its own each time: one that is written again needs no space that is not there already. */
 async function writeProbe(path: string): Promise<void> {
   try {
-    const file = await open(path, 'w', 0o600)
-    try {
-      await file.write(Buffer.alloc(PROBE_BYTES))
-    } finally {
-      // Some file systems say only here that there is no space.
-      await file.close()
-    }
+    // Some file systems say only when it is closed that there is no space.
+    await using file = await open(path, 'w', 0o600)
+    await file.write(Buffer.alloc(PROBE_BYTES))
   } finally {
     await rm(path, { force: true })
   }

@@ -1,5 +1,5 @@
 import { EventEmitter } from 'node:events'
-import type { Problem, Waiting } from '../../shared/contract/index.ts'
+import type { JobFilter, Problem, Waiting } from '../../shared/contract/index.ts'
 import type { Clock, Timer } from '../runtime/clock.ts'
 import type { Logger } from '../runtime/logger.ts'
 import type { StoredJob } from '../store/records.ts'
@@ -76,51 +76,45 @@ export class ProblemWatch {
   }
 
   async #check(): Promise<void> {
+    const { store, clock, waitingOf } = this.#parts
     this.#timer = null
-    if (this.#failuresAreOld) await this.#readRecentFailures()
-    if (this.#parts.clock.monotonicMs() - this.#longWaitsReadAtMs >= LONG_WAITS_EVERY_MS) {
-      await this.#readLongWaits()
+    if (this.#failuresAreOld) {
+      this.#failuresAreOld = false
+      const asked: JobFilter = { status: ['failed', 'lost'], sinceMs: clock.nowMs() - DAY_MS }
+      const isRead = await this.#tryTo('read the recent failures', async () => {
+        this.#recentFailures = await store.listJobs(asked, { before: null, limit: FAILURES_READ })
+      })
+      if (!isRead) this.#failuresAreOld = true
+    }
+    if (clock.monotonicMs() - this.#longWaitsReadAtMs >= LONG_WAITS_EVERY_MS) {
+      this.#longWaitsReadAtMs = clock.monotonicMs()
+      await this.#tryTo('read which jobs wait too long', async () => {
+        this.#longWaits = await findLongWaits(store, waitingOf, clock.nowMs())
+      })
       // What was missed a day ago is no news.
       this.#schedulesAreOld = true
     }
-    if (this.#schedulesAreOld) await this.#readSchedules()
+    if (this.#schedulesAreOld) {
+      this.#schedulesAreOld = false
+      const isRead = await this.#tryTo('read the problems of schedules', async () => {
+        this.#schedules = await readScheduleTroubles(store, clock.nowMs())
+      })
+      if (!isRead) this.#schedulesAreOld = true
+    }
     if (this.#stopped) return
     const now = JSON.stringify(this.current().map(({ id, title }) => [id, title]))
     if (now !== this.#told) this.events.emit('changed')
     this.#told = now
   }
 
-  async #readSchedules(): Promise<void> {
-    const { store, clock, logger } = this.#parts
-    this.#schedulesAreOld = false
+  /** Whether it could; what could not be read is read with the next check. */
+  async #tryTo(words: string, read: () => Promise<void>): Promise<boolean> {
     try {
-      this.#schedules = await readScheduleTroubles(store, clock.nowMs())
+      await read()
+      return true
     } catch (error) {
-      this.#schedulesAreOld = true
-      if (!this.#stopped) logger.error({ error }, 'reading the problems of schedules failed')
-    }
-  }
-
-  async #readLongWaits(): Promise<void> {
-    const { store, clock, logger, waitingOf } = this.#parts
-    this.#longWaitsReadAtMs = clock.monotonicMs()
-    try {
-      this.#longWaits = await findLongWaits(store, waitingOf, clock.nowMs())
-    } catch (error) {
-      if (!this.#stopped) logger.error({ error }, 'reading which jobs wait too long failed')
-    }
-  }
-
-  async #readRecentFailures(): Promise<void> {
-    this.#failuresAreOld = false
-    try {
-      this.#recentFailures = await this.#parts.store.listJobs(
-        { status: ['failed', 'lost'], sinceMs: this.#parts.clock.nowMs() - DAY_MS },
-        { before: null, limit: FAILURES_READ }
-      )
-    } catch (error) {
-      this.#failuresAreOld = true
-      if (!this.#stopped) this.#parts.logger.error({ error }, 'reading the recent failures failed')
+      if (!this.#stopped) this.#parts.logger.error({ error }, `failed to ${words}`)
+      return false
     }
   }
 }

@@ -152,11 +152,7 @@ function pausedQueue({ isPaused, queued }: ProblemsInput): Problem[] {
 }
 
 function failingSpiders({ recentFailures }: ProblemsInput): Problem[] {
-  const bySpider = new Map<string, StoredJob[]>()
-  for (const job of recentFailures) {
-    const key = `${job.outcome}:${job.project}/${job.spider}`
-    bySpider.set(key, [...(bySpider.get(key) ?? []), job])
-  }
+  const bySpider = Map.groupBy(recentFailures, ({ outcome, project, spider }) => `${outcome}:${project}/${spider}`)
   return [...bySpider].slice(0, FAILING_SPIDERS_SHOWN).map(([key, jobs]) => {
     const newest = jobs[0]!
     const times = jobs.length === 1 ? 'once' : `${jobs.length} times`

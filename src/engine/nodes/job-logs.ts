@@ -2,19 +2,15 @@ import { Readable } from 'node:stream'
 import type { Attempt, AttemptNumber, JobId, LogChunk } from '../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
 import type { BlobStore } from '../blobs/blob-store.ts'
+import type { WantedBytes } from '../output/byte-window.ts'
 import { archiveName, readArchivedLog, readPackedLog } from '../output/log-archive.ts'
 import { tailLog } from '../output/log-tail.ts'
 import type { Clock } from '../runtime/clock.ts'
-import type { StoredJob } from '../store/records.ts'
+import { requireJob } from '../store/require-job.ts'
 import type { AttemptReader, JobReader } from '../store/store.ts'
 import type { Fleet } from './fleet.ts'
 import type { LogRange } from './node-client.ts'
 import { toClientError } from './node-failure.ts'
-
-interface Range {
-  offset: number
-  limitBytes: number
-}
 
 /** The log of a job wherever it is now: in the archive once it was copied there, else on its node. */
 export class JobLogs {
@@ -25,27 +21,22 @@ export class JobLogs {
   }
 
   /**
-   * Of attempt `number`, or of the last one. null: the job has no attempt yet, or its run has left no log (so far).
-   * Rejects with LOG_NOT_FOUND for an attempt that never was, with a NODE_ code when its node fails.
+   * Of the last attempt. null: the job has none yet, or its run has left no log (so far). Rejects with a NODE_ code when
+   * its node fails.
    */
-  async read(
-    jobId: JobId,
-    number: AttemptNumber | undefined,
-    range: Range,
-    signal?: AbortSignal
-  ): Promise<LogRange | null> {
-    const attempt = await this.#attemptOf(jobId, number)
-    return attempt === null ? null : this.#readOf(attempt, range, signal)
+  async read(jobId: JobId, range: WantedBytes): Promise<LogRange | null> {
+    const attempt = await this.#attemptOf(jobId, undefined)
+    return attempt === null ? null : this.#readOf(attempt, range)
   }
 
-  /** As `read`, for a window: rejects with LOG_NOT_FOUND where there is no log, or none yet. */
+  /** Of attempt `number`, or of the last one. Rejects with LOG_NOT_FOUND where there is no log, or none yet. */
   async readChunk(
     jobId: JobId,
     number: AttemptNumber | undefined,
-    wanted: Range,
+    wanted: WantedBytes,
     signal?: AbortSignal
   ): Promise<LogChunk> {
-    await this.#jobOf(jobId)
+    await requireJob(this.#parts.store, jobId)
     const attempt = await this.#attemptOf(jobId, number)
     const range = attempt === null ? null : await this.#readOf(attempt, wanted, signal)
     const mayComeYet = attempt?.state !== 'ended'
@@ -73,7 +64,7 @@ export class JobLogs {
       signal: AbortSignal | undefined
     }
   ): AsyncGenerator<LogChunk, void> {
-    await this.#jobOf(jobId)
+    await requireJob(this.#parts.store, jobId)
     let number = options.attemptNumber
     let attempt = number === undefined ? null : await this.#attemptOf(jobId, number)
     yield* tailLog({
@@ -84,7 +75,8 @@ export class JobLogs {
         return log
       },
       mayGrow: async () => {
-        const { state } = number === undefined ? await this.#jobOf(jobId) : (await this.#attemptOf(jobId, number))!
+        const { state } =
+          number === undefined ? await requireJob(this.#parts.store, jobId) : (await this.#attemptOf(jobId, number))!
         return state !== 'ended'
       },
       answersAtOnce: () =>
@@ -93,12 +85,6 @@ export class JobLogs {
       clock: this.#parts.clock,
       signal: options.signal
     })
-  }
-
-  async #jobOf(jobId: JobId): Promise<StoredJob> {
-    const job = await this.#parts.store.getJob(jobId)
-    if (job === null) throw new ScrapdeckError('JOB_NOT_FOUND', `There is no job ${jobId}; it may have been deleted`)
-    return job
   }
 
   /** The last attempt without a number; null while there is none. */
@@ -113,7 +99,7 @@ export class JobLogs {
     )
   }
 
-  async #readOf(attempt: Attempt, range: Range, signal?: AbortSignal): Promise<LogRange | null> {
+  async #readOf(attempt: Attempt, range: WantedBytes, signal?: AbortSignal): Promise<LogRange | null> {
     const { store, blobs, fleet } = this.#parts
     if (attempt.logArchived) {
       const packed = await store.readArchivedLog(attempt.jobId, attempt.number)

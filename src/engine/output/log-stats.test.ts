@@ -16,11 +16,11 @@ describe('closing stats', () => {
       pages: 2,
       items: 10,
       errors: 0,
-      startTime: expect.stringMatching(/^2026-11-21T01:25:25\.\d{3}Z$/),
-      finishTime: expect.stringMatching(/^2026-11-21T01:25:2\d\.\d{3}Z$/),
       killingLine: null
     })
     expect(closing.stats).toMatchObject({
+      start_time: expect.stringMatching(/^2026-11-21T01:25:25\.\d{3}Z$/),
+      finish_time: expect.stringMatching(/^2026-11-21T01:25:2\d\.\d{3}Z$/),
       'downloader/response_status_count/200': 2,
       items_per_minute: expect.anything(),
       elapsed_time_seconds: expect.any(Number)
@@ -32,7 +32,7 @@ describe('closing stats', () => {
       finishReason: 'finished',
       pages: 2,
       items: 20,
-      startTime: '2026-11-21T01:25:37.864Z'
+      stats: { start_time: '2026-11-21T01:25:37.864Z' }
     })
   })
 

@@ -11,8 +11,6 @@ export interface ClosingStats {
   pages: number | null
   items: number | null
   errors: number | null
-  startTime: string | null
-  finishTime: string | null
   /** The log has lines of level INFO or DEBUG: closing lines would be there as well, had the spider closed. */
   showsInfo: boolean
   /** The last error in the text, with the last line of its traceback. */
@@ -44,8 +42,6 @@ export function parseClosingStats(tailText: string): ClosingStats {
     pages: count('response_received_count'),
     items: count('item_scraped_count'),
     errors: count('log_count/ERROR', 'log_count/CRITICAL'),
-    startTime: textOf(stats?.start_time),
-    finishTime: textOf(stats?.finish_time),
     showsInfo: showsInfo(text),
     killingLine: readKillingLine(text)
   }

@@ -121,7 +121,6 @@ export class Catalog {
     return this.requireVersion(project, version).spiders ?? []
   }
 
-  /** Of all its versions. */
   allSpidersOf(project: ProjectName): string[] {
     return [...new Set(this.ascending(project).flatMap(({ spiders }) => spiders ?? []))].sort()
   }

@@ -7,7 +7,7 @@ import { ScrapdeckError } from '../../shared/errors.ts'
 import { isModuleName } from './egg-inspection.ts'
 import { readIniValue } from '../../shared/ini.ts'
 import { problemOfEntryName, problemOfPathPart } from './names.ts'
-import { EGG_LIMITS, openZipArchive, type ZipArchive, type ZipLimits } from './zip-archive.ts'
+import { EGG_LIMITS, type ZipArchive } from './zip-archive.ts'
 
 /** A file of a Scrapy project: its path from the folder of scrapy.cfg, with slashes. */
 export interface ProjectFile {
@@ -73,22 +73,9 @@ export async function buildEggFromFolder(directory: string, naming: EggNaming = 
 
 /**
  * The egg of a zip of a project's folder, where scrapy.cfg stands at the top or inside one folder at the top; null when
- * it stands in neither. Throws as openZipArchive and buildEgg do.
+ * it stands in neither. Throws as buildEgg does, and EGG_TOO_LARGE.
  */
-export async function buildEggFromZip(
-  bytes: Uint8Array,
-  naming: EggNaming = {},
-  limits: ZipLimits = EGG_LIMITS
-): Promise<Uint8Array | null> {
-  return buildEggFromArchive(await openZipArchive(bytes, limits), naming, limits)
-}
-
-/** As buildEggFromZip, for an archive that was opened already. */
-export async function buildEggFromArchive(
-  archive: ZipArchive,
-  naming: EggNaming = {},
-  limits: ZipLimits = EGG_LIMITS
-): Promise<Uint8Array | null> {
+export async function buildEggFromArchive(archive: ZipArchive, naming: EggNaming = {}): Promise<Uint8Array | null> {
   const configuration = archive.names
     .filter((name) => /^([^/]+\/)?scrapy\.cfg$/.test(name) && !name.startsWith('__MACOSX/'))
     .sort((one, other) => one.length - other.length)[0]
@@ -99,7 +86,7 @@ export async function buildEggFromArchive(
   const files: ProjectFile[] = []
   for (const path of inTop) {
     if (path !== 'scrapy.cfg' && (isLeftOut(path) || environments.some((folder) => path.startsWith(folder)))) continue
-    const content = await archive.read(top + path, limits.archiveBytes)
+    const content = await archive.read(top + path, EGG_LIMITS.archiveBytes)
     if (content !== null) files.push({ path, bytes: content })
   }
   return buildEgg(files, naming)

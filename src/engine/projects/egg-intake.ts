@@ -14,6 +14,7 @@ import type { EggFiles } from './egg-files.ts'
 import { type EggFacts, inspectArchive, inspectEgg } from './egg-inspection.ts'
 import type { EggKeeping } from './egg-keeping.ts'
 import type { EggTree } from './egg-tree.ts'
+import { refuseInUse } from './in-use.ts'
 import { hasControlCharacters, problemOfPathPart } from './names.ts'
 import { openZipArchive } from './zip-archive.ts'
 
@@ -60,7 +61,10 @@ export class EggIntake {
     const before = names.version === undefined ? null : catalog.find(project, checkVersion(names.version))
     const version = before?.version ?? names.version ?? this.#nextDefaultVersion(project)
     if (before?.sha256 === sha256) return before.spiders === null ? this.listAgain(before) : before
-    if (before && !mayReplaceInUse) await this.#refuseInUse(before)
+    if (before && !mayReplaceInUse) {
+      const advice = 'replace it, or upload under another version'
+      await refuseInUse(this.#parts.store, project, before.version, advice)
+    }
 
     const path = await files.write({ sha256, project, version }, egg)
     try {
@@ -133,17 +137,6 @@ export class EggIntake {
         'eggs_dir cannot be written'
       )
     }
-  }
-
-  async #refuseInUse(stored: StoredVersion): Promise<void> {
-    const count = await this.#parts.store.countJobsNeeding(stored.project, stored.version)
-    if (count === 0) return
-    const jobs = count === 1 ? '1 job that has not ended needs' : `${count} jobs that have not ended need`
-    throw new ScrapdeckError(
-      'VERSION_IN_USE',
-      `${jobs} version ${stored.version} of ${stored.project}. Cancel or wait, then replace it, or upload under another version.`,
-      { data: { count } }
-    )
   }
 
   #nextDefaultVersion(project: ProjectName): VersionName {

@@ -95,12 +95,10 @@ async function makeKey(path: string): Promise<Buffer> {
   const draft = `${path}.${randomBytes(6).toString('hex')}`
   await mkdir(dirname(path), { recursive: true, mode: 0o700 })
   try {
-    const file = await open(draft, 'wx', 0o600)
-    try {
+    {
+      await using file = await open(draft, 'wx', 0o600)
       await file.writeFile(`${key.toString('hex')}\n`)
       await file.sync()
-    } finally {
-      await file.close()
     }
     await link(draft, path)
     return key

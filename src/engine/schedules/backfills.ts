@@ -5,7 +5,7 @@ import type { Clock } from '../runtime/clock.ts'
 import type { Random } from '../runtime/random.ts'
 import type { NewFiring, StoredBackfill, StoredFiring } from '../store/records.ts'
 import type { FiringReader, ScheduleStore, BackfillStore } from '../store/store.ts'
-import { isLive } from './failures.ts'
+import { hasFailed, isLive } from './failures.ts'
 import type { LiveJobs } from './live-jobs.ts'
 import { type AskedFiring, type JobMaker, makeFiring } from './make-firing.ts'
 import type { ScheduleState } from './schedule-state.ts'
@@ -261,9 +261,7 @@ export async function listBackfilled(store: BackfillStore): Promise<string[]> {
 
 /** What was counted before is not taken back by rows that are no longer there. */
 function countRows(kept: StoredBackfill, rows: readonly StoredFiring[]): void {
-  const isFailed = ({ state, statuses }: StoredFiring) =>
-    state === 'failed' || statuses.some((status) => status === 'failed' || status === 'lost')
-  const failed = rows.filter(isFailed).length
+  const failed = rows.filter(hasFailed).length
   kept.failed = rows.length < kept.fired ? Math.max(kept.failed, failed) : failed
   kept.fired = Math.max(kept.fired, rows.length)
 }

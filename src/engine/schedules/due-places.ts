@@ -19,7 +19,6 @@ export class DuePlaces {
     if (dueMs !== null) this.#places.push({ dueMs, state, place: state.place })
   }
 
-  /** It has no place any more. */
   leave(state: ScheduleState): void {
     state.place = -1
   }

@@ -24,19 +24,23 @@ export async function readFailures(store: FiringReader, stored: StoredSchedule):
 }
 
 /**
- * How many firings failed in a row, up to the newest that succeeded; `firings` are newest first. One failed if a job of
- * it failed or was lost, or if it could make no job; one that still runs, or was cancelled, says nothing.
- * `hasFoundEnd`: older firings change nothing.
+ * How many firings failed in a row, up to the newest that succeeded; `firings` are newest first. One that still runs,
+ * or was cancelled, says nothing. `hasFoundEnd`: older firings change nothing.
  */
 function countFailures(firings: readonly StoredFiring[]): { count: number; hasFoundEnd: boolean } {
   let count = 0
   for (const { state, statuses } of firings) {
-    if (state === 'failed' || statuses.some((status) => status === 'failed' || status === 'lost')) count += 1
+    if (hasFailed({ state, statuses })) count += 1
     else if (statuses.some((status) => status === 'succeeded') && !statuses.some(isLive)) {
       return { count, hasFoundEnd: true }
     }
   }
   return { count, hasFoundEnd: false }
+}
+
+/** A job of it failed or was lost, or it could make no job. */
+export function hasFailed({ state, statuses }: Pick<StoredFiring, 'state' | 'statuses'>): boolean {
+  return state === 'failed' || statuses.some((status) => status === 'failed' || status === 'lost')
 }
 
 export function isLive(status: string): boolean {

@@ -6,7 +6,6 @@ import type { ScheduleStore } from '../store/store.ts'
 
 const PAUSE_TRIES = 5
 
-/** Who paused it. */
 export type PausedBy = NonNullable<StoredSchedule['pausedBy']>
 
 interface PausingParts {

@@ -89,7 +89,7 @@ export class ScrapydCommands {
   }): Promise<{ prevstate: ScrapydState | null }> {
     const { project, jobid, signal } = request
     const { store, jobCommands } = this.#parts
-    this.#requireProject(project)
+    this.#parts.projects.catalog.requireProject(project)
     const live = (await store.findJobsByJobid(project, jobid)).filter((job) => job.state !== 'ended')
     const running = live.filter((job) => job.state === 'running')
     const pending = live.filter((job) => job.state !== 'running').map(({ id }) => id)
@@ -111,7 +111,7 @@ export class ScrapydCommands {
   async status({ jobid, project }: { jobid: string; project: ProjectName | null }): Promise<{
     currstate: ScrapydState | 'finished' | null
   }> {
-    if (project !== null) this.#requireProject(project)
+    if (project !== null) this.#parts.projects.catalog.requireProject(project)
     const jobs = await this.#parts.store.findJobsByJobid(project, jobid)
     if (jobs.some(hasFinished)) return { currstate: 'finished' }
     const states = jobs.map(scrapydStateOf)
@@ -137,7 +137,7 @@ export class ScrapydCommands {
 
   /** Of the newest `finishedToKeep` ended runs of all projects, newest first, those of `project`. Secrets masked. */
   async listJobs(project: ProjectName | null, finishedToKeep: number): Promise<ScrapydJobs> {
-    if (project !== null) this.#requireProject(project)
+    if (project !== null) this.#parts.projects.catalog.requireProject(project)
     return this.#lists.list(project, finishedToKeep)
   }
 
@@ -156,12 +156,6 @@ export class ScrapydCommands {
    */
   openFile(tree: FileTree, segments: string[]): Promise<ScrapydFile | ScrapydDirectory | null> {
     return this.#files.open(tree, segments)
-  }
-
-  #requireProject(project: ProjectName): void {
-    if (this.#parts.projects.catalog.versionNames(project) === null) {
-      throw new ScrapdeckError('PROJECT_NOT_FOUND', `No node and no upload has a project "${project}"`)
-    }
   }
 
   /** Of a version that nobody has listed yet: a node that has it is asked. */

@@ -76,7 +76,7 @@ export class ScrapydFiles {
     const job = await this.#findJob(file.slice(0, -EXTENSIONS[tree].length), project, spider)
     if (job === null) return null
     const read: Read = (range) =>
-      tree === 'logs' ? this.#parts.jobLogs.read(job.id, undefined, range) : this.#readItems(job, range)
+      tree === 'logs' ? this.#parts.jobLogs.read(job.id, range) : this.#readItems(job, range)
     const start = await read({ offset: 0, limitBytes: 1 })
     if (start === null) return null
     return {

@@ -97,6 +97,12 @@ export interface QueueHead {
   attemptCount: number
 }
 
+/** A run as its node names it. */
+export interface RunOnNode {
+  project: ProjectName
+  jobid: string
+}
+
 export interface AttemptStart {
   jobId: JobId
   number: AttemptNumber

@@ -29,6 +29,7 @@ import type {
   FinishedRun,
   LaneDepth,
   QueueHead,
+  RunOnNode,
   AttemptStart,
   BegunAttempt,
   StoredNode,
@@ -155,13 +156,9 @@ export interface AttemptReader {
   listLiveAttempts(): Promise<Attempt[]>
   listAttempts(jobId: JobId): Promise<Attempt[]>
   /** Attempts, ended ones too, that ran on a node under these jobids. */
-  findAttemptsOnNode(nodeId: NodeId, runs: { project: ProjectName; jobid: string }[]): Promise<Attempt[]>
+  findAttemptsOnNode(nodeId: NodeId, runs: RunOnNode[]): Promise<Attempt[]>
   /** Whether one of these runs is ours and had been recorded as succeeded or failed when that attempt was begun. */
-  hasEndedBefore(
-    nodeId: NodeId,
-    runs: { project: ProjectName; jobid: string }[],
-    attempt: { jobId: JobId; number: AttemptNumber }
-  ): Promise<boolean>
+  hasEndedBefore(nodeId: NodeId, runs: RunOnNode[], attempt: Pick<Attempt, 'jobId' | 'number'>): Promise<boolean>
   /** What was given as `gzip`. */
   readArchivedLog(jobId: JobId, attemptNumber: AttemptNumber): Promise<Uint8Array | null>
 }
@@ -422,7 +419,7 @@ export interface SettingStore {
  * What the engine asks of its database: verbs of the domain, never tables. Each call that writes is one transaction:
  * when its promise resolves, it is on the disk (invariant I1), together with its timeline entries and its entries in
  * the change log. Implementations group calls that come at the same time into one commit; a call that fails takes
- * none of the others with it. conformance.ts holds every implementation to this.
+ * none of the others with it. testing/conformance.ts holds every implementation to this.
  */
 export interface Store
   extends JobStore,

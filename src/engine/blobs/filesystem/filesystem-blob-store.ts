@@ -147,12 +147,8 @@ function shareSyncs(syncNow: (path: string) => Promise<void>): (path: string) =>
 async function syncFolderNow(path: string): Promise<void> {
   // Windows cannot open a folder for this; its file system keeps renames in order by itself.
   if (process.platform === 'win32') return
-  const folder = await open(path)
-  try {
-    await folder.sync()
-  } finally {
-    await folder.close()
-  }
+  await using folder = await open(path)
+  await folder.sync()
 }
 
 async function sweepDrafts(root: string): Promise<void> {

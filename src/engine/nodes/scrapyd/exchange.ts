@@ -56,41 +56,25 @@ export async function askJson<T>(
   return { answer: parsed.data, head }
 }
 
-export function statusError(connection: Connection, head: AnswerHead, what: string): NodeError {
+export function statusError({ fail }: Connection, head: AnswerHead, what: string): NodeError {
   const { status } = head
   if (status === 401) {
-    return connection.fail(
-      'unauthorized',
-      'refused the user name or password. Correct them in the settings of the node.',
-      'no'
-    )
+    return fail('unauthorized', 'refused the user name or password. Correct them in the settings of the node.', 'no')
   }
   if (status === 407) {
-    return connection.fail(
-      'unreachable',
-      'cannot be reached: its proxy refuses its user name or password (407). Correct them in the proxy of the node.',
-      'no'
-    )
+    const problem = 'cannot be reached: its proxy refuses its user name or password (407)'
+    return fail('unreachable', `${problem}. Correct them in the proxy of the node.`, 'no')
   }
-  if (status === 404) {
-    return connection.fail('http', `has no ${what} (404). Check the address and its base path.`, 'no')
-  }
+  if (status === 404) return fail('http', `has no ${what} (404). Check the address and its base path.`, 'no')
   if (status === 200) {
-    return connection.fail(
-      'not_scrapyd',
-      `answered ${what} with a web page. Is there a login page before it?`,
-      'unknown'
-    )
+    return fail('not_scrapyd', `answered ${what} with a web page. Is there a login page before it?`, 'unknown')
   }
   if (status >= 300 && status < 400) {
     const target = excerpt(String(head.headers.location ?? 'nowhere'))
-    return connection.fail('http', `redirects ${what} to ${target}. Give the address it redirects to.`, 'unknown')
+    return fail('http', `redirects ${what} to ${target}. Give the address it redirects to.`, 'unknown')
   }
-  return connection.fail(
-    'http',
-    `answered ${what} with status ${status}. See the log of the node or its proxy.${status === 400 ? ' nginx says so where it wants a client certificate.' : ''}`,
-    'unknown'
-  )
+  const hint = status === 400 ? ' nginx says so where it wants a client certificate.' : ''
+  return fail('http', `answered ${what} with status ${status}. See the log of the node or its proxy.${hint}`, 'unknown')
 }
 
 function refusal(connection: Connection, endpoint: string, message: unknown): NodeError {

@@ -58,7 +58,6 @@ const DEFAULT_LIMITS: ClientLimits = {
 }
 
 export interface ScrapydClientOptions extends NodeAddressParts {
-  /** What operators call the node. */
   name: string
   clock: Clock
   logger: Logger
@@ -90,13 +89,8 @@ export function createScrapydClient(options: ScrapydClientOptions): ScrapydClien
     signal?: AbortSignal
   ) {
     const search = String(new URLSearchParams(query))
-    return (
-      await askJson(
-        connection,
-        { method: 'GET', path: search === '' ? path : `${path}?${search}`, schema, ...limit },
-        signal
-      )
-    ).answer
+    const request = { method: 'GET', path: search === '' ? path : `${path}?${search}`, schema, ...limit } as const
+    return (await askJson(connection, request, signal)).answer
   }
 
   async function post<T>(
@@ -132,11 +126,8 @@ export function createScrapydClient(options: ScrapydClientOptions): ScrapydClien
       checkName(name, value)
     }
     const path = [tree, run.project, run.spider, `${run.jobid}.${extension}`].map(encodeURIComponent).join('/')
-    const ask: AskLog = (rangeHeader, receive) =>
-      connection.send(
-        { method: 'GET', path, headers: { range: rangeHeader }, timeoutMs: limits.logMs, receive },
-        signal
-      )
+    const request = { method: 'GET', path, timeoutMs: limits.logMs } as const
+    const ask: AskLog = (range, receive) => connection.send({ ...request, headers: { range }, receive }, signal)
     return readLogRange(ask, range, (head) => statusError(connection, head, noun))
   }
 
@@ -148,12 +139,8 @@ export function createScrapydClient(options: ScrapydClientOptions): ScrapydClien
     async daemonStatus(signal) {
       const askedAtMs = clock.nowMs()
       const limit = { timeoutMs: limits.daemonStatusMs, limitBytes: limits.daemonStatusBytes }
-      const path = 'daemonstatus.json'
-      const { answer, head } = await askJson(
-        connection,
-        { method: 'GET', path, schema: DAEMON_STATUS, ...limit },
-        signal
-      )
+      const request = { method: 'GET', path: 'daemonstatus.json', schema: DAEMON_STATUS, ...limit } as const
+      const { answer, head } = await askJson(connection, request, signal)
       return {
         pending: answer.pending,
         running: answer.running,

@@ -11,7 +11,6 @@ import { storedNothing } from './refusals.ts'
 export interface EggUploadParts {
   connection: Connection
   client: Pick<EggTarget, 'listVersions' | 'deleteVersion'>
-  /** What operators call the node. */
   name: string
   logger: Logger
   limit: Limit

@@ -128,12 +128,12 @@ function openTunnel(proxy: URL, base: URL, authorization: Record<string, string>
     socket.setTimeout(0)
     if (answer.statusCode === 200) return resolve(socket)
     socket.destroy()
-    reject(Object.assign(new Error(`the proxy answered ${answer.statusCode}`), { code: proxyCode(answer.statusCode) }))
+    reject(proxyError(answer.statusCode))
   })
   // An answer without a tunnel: some proxies refuse with a page.
   asked.once('response', (answer) => {
     answer.destroy()
-    reject(Object.assign(new Error(`the proxy answered ${answer.statusCode}`), { code: proxyCode(answer.statusCode) }))
+    reject(proxyError(answer.statusCode))
   })
   asked.once('timeout', () => asked.destroy(Object.assign(new Error('no answer in time'), { code: 'ETIMEDOUT' })))
   asked.on('error', reject)
@@ -141,8 +141,9 @@ function openTunnel(proxy: URL, base: URL, authorization: Record<string, string>
   return promise
 }
 
-function proxyCode(status: number | undefined): string {
-  return status === 407 ? 'PROXY_UNAUTHORIZED' : 'PROXY_REFUSED'
+function proxyError(status: number | undefined): Error {
+  const code = status === 407 ? 'PROXY_UNAUTHORIZED' : 'PROXY_REFUSED'
+  return Object.assign(new Error(`the proxy answered ${status}`), { code })
 }
 
 function proxyAuthorization(proxy: URL): Record<string, string> {

@@ -1,8 +1,9 @@
 import type { Database } from 'better-sqlite3'
-import type { Attempt, AttemptNumber, JobId, NodeId, ProjectName } from '../../../shared/contract/index.ts'
+import type { Attempt, AttemptNumber, JobId, NodeId } from '../../../shared/contract/index.ts'
 import { type AfterChange, afterChange, type JobFacts, mayGoOn } from '../../job-rules/after-change.ts'
 import type { AttemptChange } from '../../job-rules/attempt-change.ts'
 import { overlapEnded } from '../../job-rules/timeline.ts'
+import type { RunOnNode } from '../records.ts'
 import type { ChainEnds } from './chain-ends.ts'
 import type { ChangeLog } from './change-log.ts'
 import type { CountedRow, Counters } from './counters.ts'
@@ -133,12 +134,12 @@ export function createAttempts({ database, changes, timeline, counters, holds, c
   return {
     listLive: (): Attempt[] => live.all().map(toAttempt),
     list: (jobId: JobId): Attempt[] => ofJob.all(jobId).map(toAttempt),
-    findOnNode: (nodeId: NodeId, runs: { project: ProjectName; jobid: string }[]): Attempt[] =>
+    findOnNode: (nodeId: NodeId, runs: RunOnNode[]): Attempt[] =>
       onNode.all({ nodeId, runs: JSON.stringify(runs) }).map(toAttempt),
     hasEndedBefore: (
       nodeId: NodeId,
-      runs: { project: ProjectName; jobid: string }[],
-      { jobId, number }: { jobId: JobId; number: AttemptNumber }
+      runs: RunOnNode[],
+      { jobId, number }: Pick<Attempt, 'jobId' | 'number'>
     ): boolean => endedBefore.get({ nodeId, runs: JSON.stringify(runs), jobId, number }) === 1,
     applyChanges: (list: AttemptChange[]): boolean[] => list.map(apply),
 

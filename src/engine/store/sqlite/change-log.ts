@@ -45,7 +45,6 @@ export function createChangeLog(database: Database) {
       lanes.add(lane)
     },
 
-    /** All jobs may have changed. */
     allJobs(): void {
       insert.run('jobs', '')
     },

@@ -8,7 +8,6 @@ export const COUNTERS_SQL = {
   lane: 'INSERT INTO queue_lanes VALUES (?, ?) ON CONFLICT DO UPDATE SET depth = depth + excluded.depth'
 }
 
-/** What a job is counted by. */
 export interface CountedRow {
   project: ProjectName
   spider: string

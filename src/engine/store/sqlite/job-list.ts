@@ -348,7 +348,6 @@ function fits(filter: JobFilter, more: (row: NamedRow) => boolean = () => true):
     more(row)
 }
 
-/** When a job got its id. */
 const timeOf = (id: string) => Number.parseInt(id.slice(0, 12), 16)
 
 /** The lowest id of a job that got it at this time or later. */

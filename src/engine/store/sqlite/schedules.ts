@@ -7,6 +7,7 @@ import type { ChangeLog } from './change-log.ts'
 import type { createEnqueue } from './enqueue.ts'
 import { firingsOf } from './filing.ts'
 import type { Outbox } from './outbox.ts'
+import { requireNextRevision } from './revisions.ts'
 import { createScheduleList } from './schedule-list.ts'
 import { type JobRow, type NamedRow, SCHEDULE, type ScheduleRow, toJob, toSchedule } from './rows.ts'
 
@@ -178,12 +179,7 @@ export function createSchedules({ database, changes, enqueue, outbox }: Dependen
           `The schedule ${settings.name} was removed meanwhile. Create it again`
         )
       }
-      if (schedule.revision !== (there ?? 0) + 1) {
-        throw new ScrapdeckError(
-          'CHANGED_MEANWHILE',
-          `The schedule ${settings.name} was changed meanwhile, and nothing was written. Look at it as it is now, and change it again`
-        )
-      }
+      requireNextRevision(schedule.revision, there, `schedule ${settings.name}`)
       const row = {
         ...schedule,
         name: settings.name,

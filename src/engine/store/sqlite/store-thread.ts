@@ -88,9 +88,7 @@ export async function openStoreInWorker(options: {
   }
 
   async function ask(verb: Verb, args: unknown[]): Promise<unknown> {
-    if (closing !== null) {
-      throw new ScrapdeckError('STOPPING', 'Scrapdeck is stopping and takes no more requests.')
-    }
+    if (closing !== null) throw new ScrapdeckError('STOPPING', 'Scrapdeck is stopping and takes no more requests.')
     return call(verb, args)
   }
 

@@ -1,0 +1,11 @@
+import type { JobId } from '../../shared/contract/index.ts'
+import { ScrapdeckError } from '../../shared/errors.ts'
+import type { StoredJob } from './records.ts'
+import type { JobReader } from './store.ts'
+
+/** Rejects with JOB_NOT_FOUND. */
+export async function requireJob(store: Pick<JobReader, 'getJob'>, id: JobId): Promise<StoredJob> {
+  const job = await store.getJob(id)
+  if (job === null) throw new ScrapdeckError('JOB_NOT_FOUND', `There is no job ${id}; it may have been deleted`)
+  return job
+}
