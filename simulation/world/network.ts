@@ -92,7 +92,7 @@ export class Network {
           }
           const giveUp = (error: NodeError) => settle(() => reject(error))
           const delivered = () => (begun ? 'unknown' : 'no')
-          const onAbort = () => giveUp(fail('aborted', 'was not waited for any longer.', delivered(), signal?.reason))
+          const onAbort = () => giveUp(fail('aborted', 'timed out.', delivered(), signal?.reason))
           const timer = clock.setTimer(request.timeoutMs, () =>
             giveUp(fail('timeout', `did not answer ${endpoint} within ${request.timeoutMs / 1000} s.`, delivered()))
           )
@@ -119,7 +119,7 @@ export class Network {
                   giveUp(fail('too_large', `sent more than ${endpoint} may hold.`, 'unknown'))
                 else settle(() => resolve(head))
               },
-              broken: () => giveUp(fail('reset', 'broke the connection before its answer was complete.', 'unknown'))
+              broken: () => giveUp(fail('reset', 'closed the connection before its response was complete.', 'unknown'))
             })
           }
           if (open < CONNECTIONS) begin()

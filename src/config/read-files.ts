@@ -116,7 +116,7 @@ function readIfThere(path: string): string | null {
     if (code === 'ENOENT' || code === 'ENOTDIR' || code === 'EISDIR') return null
     throw new ScrapdeckError(
       'BAD_INPUT',
-      `${path} cannot be read (${code}). Mend its rights, or name another file with --config.`
+      `${path} cannot be read (${code}). Correct its permissions, or specify another file with --config.`
     )
   }
 }

@@ -65,7 +65,7 @@ function readApiRequests(options: OptionReader): number | null {
   options.list('scrapdeck', 'api_requests_per_second', picked?.text ?? String(API_REQUESTS_PER_SECOND), picked)
   if (picked === null) return null
   if (/^\d{1,6}$/.test(picked.text.trim())) return Number(picked.text)
-  options.refuse(picked, `api_requests_per_second must be a whole number, 0 for no limit, not "${picked.text}".`)
+  options.refuse(picked, `api_requests_per_second must be a whole number (0: no limit), not "${picked.text}".`)
   return null
 }
 

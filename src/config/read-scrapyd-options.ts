@@ -103,7 +103,7 @@ function readDirectories(options: OptionReader): ServeOptions['directories'] {
     if (kind === 'eggs' && picked.text === '') {
       options.refuse(
         picked,
-        'eggs_dir is empty. Name a directory, or remove the line: eggs are then kept in the data directory.'
+        'eggs_dir is empty. Set a directory, or remove the line: eggs are then kept in the data directory.'
       )
       continue
     }

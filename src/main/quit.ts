@@ -67,8 +67,8 @@ async function askAboutSpiders(count: number): Promise<number> {
     title: 'Quit Scrapdeck?',
     message: count === 1 ? '1 spider is running on this computer' : `${spiders} are running on this computer`,
     detail:
-      'They can go on without Scrapdeck: it finds them again at its next start, with their logs and outcomes. ' +
-      'Queued jobs wait until then either way.',
+      'They can continue without Scrapdeck, which finds them again at its next start with their logs and outcomes. ' +
+      'Either way, queued jobs wait until then.',
     buttons: [`Quit, keep ${spiders} running`, `Stop ${spiders} and quit`, 'Cancel'],
     defaultId: KEEP_RUNNING,
     cancelId: CANCEL,

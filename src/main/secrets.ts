@@ -16,7 +16,7 @@ export async function openSecretBox(fallback: () => Promise<SecretBox>): Promise
   const box = await fallback()
   return {
     ...box,
-    description: `This desktop session offers no keychain (${backend}), so passwords are kept differently: ${box.description}`,
+    description: `This desktop session has no keychain (${backend}), so passwords are stored differently: ${box.description}`,
     seal: (plainText) => box.seal(plainText),
     open: (sealed) => box.open(sealed)
   }
@@ -33,7 +33,7 @@ function createKeychainSecretBox(backend: string): SecretBox {
     },
     async open(sealed) {
       if (!sealed.startsWith(PREFIX)) {
-        throw new Error('This secret was not sealed by this keychain: enter it again')
+        throw new Error('This secret was not encrypted with this keychain: enter it again')
       }
       const { result } = await safeStorage.decryptStringAsync(Buffer.from(sealed.slice(PREFIX.length), 'base64'))
       return result

@@ -83,7 +83,7 @@ async function writeState(path: string, state: WindowState): Promise<void> {
     await rename(`${path}.new`, path)
   } catch (error) {
     // Losing the window's place is no reason to trouble anybody, but a developer should see why.
-    console.warn('The place of the window could not be kept:', error)
+    console.warn('The window position could not be saved:', error)
   }
 }
 

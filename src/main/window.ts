@@ -115,5 +115,7 @@ function openInBrowser(link: string): void {
   const url = URL.canParse(link) ? new URL(link) : null
   const isWebAddress = url !== null && (url.protocol === 'https:' || url.protocol === 'http:')
   if (!isWebAddress || url.username || url.password) return
-  shell.openExternal(url.href).catch((error: unknown) => console.warn('No browser took the link:', error))
+  shell
+    .openExternal(url.href)
+    .catch((error: unknown) => console.warn('The link could not be opened in a browser:', error))
 }

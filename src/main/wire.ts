@@ -8,7 +8,7 @@ export function openWires(host: Promise<EngineHost>): void {
   ipcMain.on(WIRE_CHANNEL, (event: IpcMainEvent) => {
     const frame = event.senderFrame
     if (!frame || frame.parent !== null || !isAppUrl(frame.url)) {
-      console.warn(`A wire was refused to ${frame?.url ?? 'a frame that is gone'}`)
+      console.warn(`A connection was refused for ${frame?.url ?? 'a closed frame'}`)
       return
     }
     const { port1, port2 } = new MessageChannelMain()

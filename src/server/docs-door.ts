@@ -23,7 +23,7 @@ export async function docsDoor(app: FastifyInstance, options: { docsDirectory: s
         return `<li><a href="/docs/${name}">${escapeHtml(title)}</a><p>${escapeHtml(parts.join(' · '))}</p></li>`
       })
     )
-    const api = '<li><a href="/api">The API, operation by operation</a><p>Read and tried in the browser</p></li>'
+    const api = '<li><a href="/api">The API, operation by operation</a><p>Read and try it in the browser</p></li>'
     return send(
       reply,
       'Documentation',

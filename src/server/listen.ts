@@ -127,9 +127,12 @@ function describeListenError(error: unknown, { bindAddress, port }: { bindAddres
     )
   }
   if (code === 'EACCES') {
-    return new Error(`Port ${port} of ${bindAddress} is not allowed to this user. Choose one above 1023 with --port.`, {
-      cause: error
-    })
+    return new Error(
+      `Port ${port} of ${bindAddress} is not allowed to this user. Choose a port above 1023 with --port.`,
+      {
+        cause: error
+      }
+    )
   }
   if (code === 'EADDRNOTAVAIL' || code === 'ENOTFOUND') {
     return new Error(`${bindAddress} is not an address of this machine. Correct --bind.`, { cause: error })

@@ -14,13 +14,13 @@ export function countRequests(fastify: FastifyInstance): Registry {
   const registers = [registry]
   const count = new Counter({
     name: 'scrapdeck_http_requests_total',
-    help: 'Requests that were answered, by route.',
+    help: 'Requests answered, by route.',
     labelNames,
     registers
   })
   const duration = new Histogram({
     name: 'scrapdeck_http_request_duration_seconds',
-    help: 'How long answers took; streams are left out.',
+    help: 'Response time, without streams.',
     labelNames: ['method', 'route'],
     buckets: BUCKETS,
     registers

@@ -35,7 +35,7 @@ describe('as ConfigParser', () => {
 
   it('what it refuses is told with its line', () => {
     expect(parseIni('x = 1\n[a]\nnonsense\ny = 1\ny = 2\n[a]\n').problems).toEqual([
-      { line: 1, text: 'it stands before the first [section]' },
+      { line: 1, text: 'it comes before the first [section]' },
       { line: 3, text: 'it is neither "name = value" nor a [section]' },
       { line: 5, text: 'y stands twice in [a]' },
       { line: 6, text: '[a] stands twice' }

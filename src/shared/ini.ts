@@ -56,7 +56,7 @@ export function parseIni(text: string): ParsedIni {
     if (header) {
       closeValue()
       sectionName = header[1]!
-      if (sectionName !== DEFAULT_SECTION && seenHere.has(`[${sectionName}]`)) problem(`[${sectionName}] stands twice`)
+      if (sectionName !== DEFAULT_SECTION && seenHere.has(`[${sectionName}]`)) problem(`[${sectionName}] appears twice`)
       seenHere.add(`[${sectionName}]`)
       section = sections.get(sectionName) ?? new Map()
       sections.set(sectionName, section)
@@ -64,12 +64,12 @@ export function parseIni(text: string): ParsedIni {
     }
     // Without a pattern that looks for white space from each place: eggs of others are read, too.
     const delimiter = content.search(/[=:]/)
-    if (section === null) problem('it stands before the first [section]')
+    if (section === null) problem('it comes before the first [section]')
     else if (delimiter < 1) problem('it is neither "name = value" nor a [section]')
     else {
       closeValue()
       const key = content.slice(0, delimiter).trimEnd().toLowerCase()
-      if (seenHere.has(`${sectionName}\n${key}`)) problem(`${key} stands twice in [${sectionName}]`)
+      if (seenHere.has(`${sectionName}\n${key}`)) problem(`${key} appears twice in [${sectionName}]`)
       seenHere.add(`${sectionName}\n${key}`)
       open = { key, line: index + 1, lines: [content.slice(delimiter + 1).trimStart()] }
     }
@@ -85,12 +85,12 @@ export function parseIni(text: string): ParsedIni {
 export function resolveIniValue(sections: IniSections, section: string, key: string): string | null {
   const find = (name: string) => sections.get(section)?.get(name) ?? sections.get(DEFAULT_SECTION)?.get(name) ?? null
   const resolve = (text: string, depth: number): string => {
-    if (depth > REFERENCES_DEPTH) throw new Error('its %(name)s lead in a circle')
+    if (depth > REFERENCES_DEPTH) throw new Error('its %(name)s references form a cycle')
     return text.replace(/%(%|\(([^)]+)\)s|)/g, (_all, reference: string, name: string | undefined) => {
       if (reference === '%') return '%'
       if (name === undefined) throw new Error('a "%" is followed by neither "%" nor "(name)s"; write "%%" for one "%"')
       const value = find(name.toLowerCase())
-      if (value === null) throw new Error(`%(${name})s names nothing that is set`)
+      if (value === null) throw new Error(`%(${name})s refers to an option that is not set`)
       return resolve(value.text, depth + 1)
     })
   }

@@ -43,7 +43,7 @@ export function problemOfLimits(limits: RunLimits | null | undefined): string | 
   for (const [name, least] of Object.entries(LEAST)) {
     const value = limits?.[name as LimitName]
     if (value != null && value < least.value) {
-      return `Scrapy cannot start under ${least.text}; give at least ${least.value}, or leave it open`
+      return `Scrapy cannot start under ${least.text}; set at least ${least.value}, or leave it empty`
     }
   }
   return null

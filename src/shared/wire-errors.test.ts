@@ -12,7 +12,7 @@ function refusalOf(schema: z.ZodType, input: unknown): string {
 
 it('where several forms are taken, the one that was meant says what is wrong with it', () => {
   expect(refusalOf(CrawlInput, { spider: 'a', interval: '12 parsecs' })).toContain(
-    'interval: Write seconds, or a number with s, m, h or d behind it: 30m'
+    'interval: Write seconds, or a number followed by s, m, h or d: 30m'
   )
   expect(refusalOf(CrawlInput, { spider: 'a', interval: 0 })).toContain('interval: Too small')
   expect(refusalOf(CrawlInput, { spider: 'a', schedule_at: '2026-12-24T18:00:00' })).toContain(

@@ -137,7 +137,7 @@ async function checkAnswer(response: Response, { url }: Address): Promise<Respon
   if (typeof body === 'object' && body !== null && 'code' in body) return response
   const what = response.status === 401 ? 'refused the user name and password' : `answered with ${response.status}`
   const code = response.status === 401 ? EXIT_CODES.unauthorized : EXIT_CODES.unreachable
-  throw new CommandEnd(code, `${url} ${what}, and not as a Scrapdeck does. Is it the right address?`)
+  throw new CommandEnd(code, `${url} ${what}, which is not a Scrapdeck response. Is the address right?`)
 }
 
 function unreachable({ url }: Address, error: unknown): CommandEnd {

@@ -8,7 +8,7 @@ export function sayUsageErrors(program: Command, isJson: boolean): Command {
       if (isJson) write(`${JSON.stringify({ error: { message } })}\n`)
       else
         write(
-          `scrapdeck: ${message}${/[.?)]$/.test(message) ? '' : '.'} With --help behind it, a command says what it takes.\n`
+          `scrapdeck: ${message}${/[.?)]$/.test(message) ? '' : '.'} Add --help to a command to see what it takes.\n`
         )
     }
   })

@@ -30,8 +30,8 @@ export function addDeployCommand({ add }: ClientCommands): void {
     (command) =>
       command
         .option('-t, --target <name>', 'a [deploy:NAME] of scrapy.cfg: its url, user, project and version')
-        .option('-p, --project <name>', 'name of the project (default: as scrapy.cfg or the egg says)')
-        .option('-v, --version <version>', 'its version; GIT or HG: from the repository (default: by the present time)')
+        .option('-p, --project <name>', 'name of the project (default: from scrapy.cfg or the egg)')
+        .option('-v, --version <version>', 'its version; GIT or HG: from the repository (default: the current time)')
         .option('-l, --list-targets', 'list the targets of scrapy.cfg')
         .option('--send', 'send it to all nodes now, rather than before the first job there')
   )((session, [path], options: DeployFlags) => deploy(session, path, options))
@@ -58,7 +58,7 @@ async function deploy(session: Session, path: string | undefined, flags: DeployF
   if (!isEgg && (folder === null || !existsSync(join(folder, 'scrapy.cfg')))) {
     throw new CommandEnd(
       EXIT_CODES.usage,
-      `There is no scrapy.cfg in ${place}. Name the folder of a Scrapy project, or an egg.`
+      `There is no scrapy.cfg in ${place}. Specify the folder of a Scrapy project, or an egg.`
     )
   }
   const version = wanted === undefined ? undefined : await resolveVersion(wanted, folder ?? directory)
@@ -129,7 +129,7 @@ async function resolveVersion(wanted: string, directory: string): Promise<string
 function describeVersion({ project, version, spiders }: Version): string {
   const found =
     spiders === null ? 'its spiders are not listed yet' : `${plural(spiders.length, 'spider')}: ${spiders.join(', ')}`
-  return `${project} ${version} is there (${found}).`
+  return `${project} ${version} was uploaded (${found}).`
 }
 
 async function sendToNodes(client: Client, { project, version }: Version, { terminal, flags }: Session): Promise<void> {
@@ -144,7 +144,7 @@ async function sendToNodes(client: Client, { project, version }: Version, { term
         `${names.get(deployment.nodeId) ?? deployment.nodeId}  ${deployment.state}${deployment.error === null ? '' : `: ${deployment.error}`}`
       )
   }
-  if (failed > 0) throw new CommandEnd(EXIT_CODES.failed, `${plural(failed, 'node')} did not take it.`)
+  if (failed > 0) throw new CommandEnd(EXIT_CODES.failed, `${plural(failed, 'node')} did not accept it.`)
 }
 
 function withoutPassword({ password: _password, ...target }: DeployTarget): Omit<DeployTarget, 'password'> {

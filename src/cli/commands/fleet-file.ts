@@ -47,9 +47,9 @@ export function addFleetFileCommands({ add, terminal }: ClientCommands): void {
     'apply <file>',
     'Show what a fleet file (- for standard input) would change; --yes applies it. A value of ${NAME} is replaced by that environment variable.',
     (command) =>
-      withConsent(command.option('--prune', 'remove what the file does not name, in the parts that it has')).option(
+      withConsent(command.option('--prune', 'remove what the file does not list, in the sections that it has')).option(
         '--check',
-        'end with 1 where there is anything to change'
+        'exit with 1 if there is anything to change'
       )
   )(async (session, [file = ''], { prune = false, yes, check }: ApplyFlags) => {
     const yaml = await withVariables(read(terminal, file), terminal.environment)
@@ -63,11 +63,11 @@ export function addFleetFileCommands({ add, terminal }: ClientCommands): void {
     `Import schedules from ${IMPORT_SOURCES.join(', ')}: the database, its folder, or a crontab (default: standard input). Shows the result; --yes imports it.`,
     (command) =>
       withConsent(command)
-        .option('--zone <name>', "time zone of what names none (default: this machine's; Gerapy has its own)")
+        .option('--zone <name>', "time zone for schedules without one (default: this machine's; Gerapy has its own)")
         .option('--project <name>', 'project of "scrapy crawl" in crontabs')
-        .option('--any-node', 'take no nodes over: the queue chooses')
-        .option('--system', 'a crontab of the system: a user stands before the command')
-        .option('-o, --output <file>', 'only write them as a fleet file, to be looked at and applied later')
+        .option('--any-node', 'do not import nodes: the queue chooses')
+        .option('--system', 'a system crontab: a user name comes before the command')
+        .option('-o, --output <file>', 'only write them as a fleet file, to be checked and applied later')
   )(async (session, [source = '', path], flags: ImportFlags) => {
     const from = IMPORT_SOURCES.find((one) => one === source)
     if (from === undefined) {
@@ -77,7 +77,7 @@ export function addFleetFileCommands({ add, terminal }: ClientCommands): void {
       )
     }
     if (path === undefined && from !== 'crontab') {
-      throw new CommandEnd(EXIT_CODES.usage, `Name the database of ${from}, or the folder that holds it.`)
+      throw new CommandEnd(EXIT_CODES.usage, `Specify the database of ${from}, or the folder that contains it.`)
     }
     await runImport(session, from, path, flags)
   })

@@ -22,15 +22,15 @@ export function addJobCommands({ add }: ClientCommands): void {
   add('jobs [id]', 'List jobs, newest first, or show one with its attempts and its timeline.', (command) =>
     command
       .option('--status <status>', `only these: ${STATUSES.options.join(', ')} (can be repeated)`, collect)
-      .option('--project <name>', 'only of this project (* stands for anything)')
-      .option('--spider <name>', 'only of this spider (* stands for anything)')
+      .option('--project <name>', 'only of this project (* matches anything)')
+      .option('--spider <name>', 'only of this spider (* matches anything)')
       .option('--node <name>', 'only on this node')
       .option('--schedule <name>', 'only of this schedule')
       .option('--limit <number>', 'so many', wholeNumber, 50)
   )((session, [id], flags: ListFlags) => (id === undefined ? listJobs(session, flags) : showJob(session, id)))
 
   add('cancel <id...>', 'Cancel jobs: queued ones immediately, running ones by asking them to stop.', (command) =>
-    command.option('--force', 'begin with the second, forced stop')
+    command.option('--force', 'skip the graceful stop and force it')
   )(async ({ client, terminal, flags }, [...ids], { force }: { force?: boolean }) => {
     const full = await Promise.all(ids.map((id) => findJobId(client, id)))
     const answer = await client.jobs.cancel({ ids: full, force: force ?? false })
@@ -48,7 +48,7 @@ export function addJobCommands({ add }: ClientCommands): void {
 async function listJobs({ client, terminal, flags }: Session, options: ListFlags): Promise<void> {
   const wrong = options.status?.find((status) => !STATUSES.options.includes(status))
   if (wrong !== undefined) {
-    throw new CommandEnd(EXIT_CODES.usage, `${wrong} is no status. There are ${STATUSES.options.join(', ')}.`)
+    throw new CommandEnd(EXIT_CODES.usage, `${wrong} is not a status. Known statuses: ${STATUSES.options.join(', ')}.`)
   }
   const filter = {
     status: options.status,
@@ -142,10 +142,7 @@ export async function findJobId(client: Client, text: string): Promise<JobId> {
   const whole = JobId.safeParse(text)
   if (whole.success) return whole.data
   if (!/^[0-9a-f]{10,31}$/.test(text)) {
-    throw new CommandEnd(
-      EXIT_CODES.usage,
-      `${text} is not the id of a job: 32 hexadecimal digits, or at least the first 10.`
-    )
+    throw new CommandEnd(EXIT_CODES.usage, `${text} is not a job id: 32 hexadecimal digits, or at least the first 10.`)
   }
   const { jobs } = await client.jobs.list({ text, limit: 2 })
   if (jobs.length === 1) return jobs[0]!.id

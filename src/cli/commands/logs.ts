@@ -20,8 +20,8 @@ interface LogFlags {
 export function addLogsCommand({ add }: ClientCommands): void {
   add('logs <id>', 'Print the log of a job; -f follows it until the job ends.', (command) =>
     command
-      .option('-f, --follow', 'go on as the log grows')
-      .option('-n, --lines <number>', 'only so many lines at its end (default: all; with -f 10)', wholeNumber)
+      .option('-f, --follow', 'follow the log as it grows')
+      .option('-n, --lines <number>', 'only the last lines (default: all; with -f 10)', wholeNumber)
       .option('--attempt <number>', 'of this run of the job (default: the newest)', wholeNumber)
   )(async (session, [id = ''], options: LogFlags) => {
     const jobId = await findJobId(session.client, id)

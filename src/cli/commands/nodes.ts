@@ -37,8 +37,8 @@ export function addNodeCommands({ group, terminal }: ClientCommands): void {
   })
   add('add <address>', 'Add a Scrapyd node. Its password is read from SCRAPDECK_NODE_PASSWORD.', (command) =>
     command
-      .option('--name <name>', 'what it is called (default: as it calls itself)')
-      .option('--slots <number>', 'how many spiders run at once there (default: learned by watching)', wholeNumber)
+      .option('--name <name>', 'its name (default: as it reports)')
+      .option('--slots <number>', 'how many spiders it runs at once (default: learned)', wholeNumber)
       .option('--tag <tag>', 'a tag (can be repeated)', collect)
       .option('--node-username <name>', 'user name of that Scrapyd')
   )(async ({ client, flags }, [url = ''], options: AddFlags) => {
@@ -67,7 +67,7 @@ export function addNodeCommands({ group, terminal }: ClientCommands): void {
     })
   }
   add('remove <node>', 'Remove a node from the fleet.', (command) =>
-    command.option('--force', 'although jobs are live there: they are marked lost')
+    command.option('--force', 'even if jobs are live there: they are marked lost')
   )(async ({ client, flags }, [name = ''], { force }: { force?: boolean }) => {
     const answer = await client.nodes.remove({ id: await findNodeId(client, name), force: force ?? false })
     print(terminal, flags, answer, () => `${name} is no longer a node.`)

@@ -31,7 +31,7 @@ export function addRunCommand({ add }: ClientCommands): void {
       .option('--version <version>', 'the version of the project (default: the latest when it starts)')
       .option('--node <name>', 'run it on this node')
       .option('--tag <term>', 'only on nodes with this tag (can be repeated)', collect)
-      .option('--priority <number>', 'higher goes first (default 0)')
+      .option('--priority <number>', 'higher runs first (default 0)')
       .option('--at <time>', 'not before this time', moment)
       .option('--after <id>', 'wait until this job has succeeded (can be repeated)', collect)
       .option('--no-overlap', 'do not start while the same spider with the same arguments is running')

@@ -33,7 +33,7 @@ export function addScheduleCommands({ group, terminal }: ClientCommands): void {
   add('list', 'List the schedules by name.', (command) =>
     command
       .option('--project <name>', 'only those with jobs of this project')
-      .option('--text <words>', 'only those with this in their name')
+      .option('--text <words>', 'only those whose name contains this')
   )(async ({ client, flags }, _words, { project, text }: { project?: ProjectName; text?: string }) => {
     const all: Schedule[] = []
     let after: string | undefined
@@ -85,7 +85,7 @@ export function addScheduleCommands({ group, terminal }: ClientCommands): void {
       .option('--version <version>', 'the version of the project (default: the latest when it runs)')
       .option(
         '-a, --argument <name=value>',
-        'an argument; {nominal} is the time that the run stands for (can be repeated)',
+        'an argument; {nominal} is the nominal time of the run (can be repeated)',
         collectPair
       )
       .option('-s, --setting <NAME=value>', 'a setting of Scrapy (can be repeated)', collectPair)
@@ -173,8 +173,8 @@ export function addScheduleCommands({ group, terminal }: ClientCommands): void {
     withConsent(command)
       .requiredOption('--from <time>', 'from this time on', moment)
       .requiredOption('--until <time>', 'up to this time', moment)
-      .option('--newest-first', 'begin with the newest')
-      .option('--concurrency <number>', 'so many live at a time', wholeNumber, 1)
+      .option('--newest-first', 'start with the newest')
+      .option('--concurrency <number>', 'how many may be live at once', wholeNumber, 1)
   )(async ({ client, flags }, [name = ''], options: BackfillFlags) => {
     const { id } = await findSchedule(client, name)
     const span = { id, fromMs: options.from, untilMs: options.until }

@@ -57,7 +57,7 @@ export class ChainCommands {
     await store.putChain({ id, settings: { name, enabled, project, spider, on, run }, createdAtMs })
     await onChange()
     const stored = await this.#find(id)
-    if (stored === undefined) throw new ScrapdeckError('CHAIN_NOT_FOUND', `Chain ${id} was removed at once by another`)
+    if (stored === undefined) throw new ScrapdeckError('CHAIN_NOT_FOUND', `Chain ${id} was removed by another request`)
     return describeChain(stored)
   }
 

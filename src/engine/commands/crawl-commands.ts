@@ -137,13 +137,13 @@ export class CrawlCommands {
     if (having.length === 0) {
       throw new ScrapdeckError(
         'SPIDER_NOT_FOUND',
-        `No project has a spider "${spider}". Deploy it, or name its project`
+        `No project has a spider "${spider}". Deploy it, or specify its project`
       )
     }
     const some = having.slice(0, 10).join(', ')
     throw new ScrapdeckError(
       'BAD_INPUT',
-      `${having.length} projects have a spider "${spider}" (${some}). Name the project`
+      `${having.length} projects have a spider "${spider}" (${some}). Specify the project`
     )
   }
 }

@@ -109,7 +109,7 @@ function refuseUnusable({ project, spider, jobid }: SeenJob): void {
     if (problem === null) continue
     throw new ScrapdeckError(
       'BAD_INPUT',
-      `This job cannot be adopted: its ${noun} ${problem}, so it could have no log here. Cancel it, or leave it as it is`
+      `This job cannot be adopted: its ${noun} ${problem}, so Scrapdeck could not keep a log of it. Cancel it, or leave it as it is`
     )
   }
 }
@@ -117,7 +117,7 @@ function refuseUnusable({ project, spider, jobid }: SeenJob): void {
 function jobIsOurs(node: FleetNode, run: RunOnNode, ours: { jobId: JobId; number: AttemptNumber }): ScrapdeckError {
   return new ScrapdeckError(
     'JOB_IS_OURS',
-    `${run.jobid} on ${node.stored.name} is attempt ${ours.number} of our job ${ours.jobId}; act on that job`,
+    `${run.jobid} on ${node.stored.name} is attempt ${ours.number} of the Scrapdeck job ${ours.jobId}; use that job`,
     { data: { jobId: ours.jobId } }
   )
 }

@@ -36,7 +36,7 @@ export class JobCommands {
     if (rest.dedupe != null && spiders.length > 1) {
       throw new ScrapdeckError(
         'BAD_INPUT',
-        'A dedupe key stands for one job: ask for one spider, or for each with a key of its own'
+        'A dedupe key identifies one job: run one spider per request, each with its own key'
       )
     }
     const { jobs, ids } = await this.#enqueue(
@@ -74,7 +74,7 @@ export class JobCommands {
   /** One signal to running jobs. `isCancel`: it is meant to end them, so their outcome is cancelled in any case. */
   async signal(ids: JobId[], signal: NodeSignal, options: { isCancel: boolean }): Promise<void> {
     const { store, dispatch } = this.#parts
-    if (options.isCancel) await store.askCancel(ids, this.#entry(`Asked to cancel with ${signal}`, { signal }))
+    if (options.isCancel) await store.askCancel(ids, this.#entry(`Cancel requested (${signal})`, { signal }))
     dispatch.signal(ids, signal, options)
   }
 
@@ -82,7 +82,7 @@ export class JobCommands {
   async restore(ids: JobId[]): Promise<string[]> {
     const { store, dispatch } = this.#parts
     await this.#requireAll(ids)
-    const restored = await store.restoreCancelled(ids, this.#entry('Put back into the queue'))
+    const restored = await store.restoreCancelled(ids, this.#entry('Restored to the queue'))
     dispatch.wake()
     return restored
   }
@@ -129,7 +129,7 @@ export class JobCommands {
     if (nodeId !== null) checkNode(nodeId, fleet)
     const tags = [...new Set(placement.tags)].sort()
     const where = [...(nodeId === null ? [] : [fleet.get(nodeId)!.stored.name]), ...tags]
-    const words = where.length === 0 ? 'May run on any node now' : `May run only on ${where.join(', ')} now`
+    const words = where.length === 0 ? 'May now run on any node' : `May now run only on ${where.join(', ')}`
     return this.#changed(await store.placeQueued(ids, { nodeId, tags }, this.#entry(words)))
   }
 

@@ -139,14 +139,14 @@ export class NodeCommands {
     if (stored.kind === 'local') {
       throw new ScrapdeckError(
         'NODE_IS_LOCAL',
-        'The local node is part of Scrapdeck and cannot be removed; cordon it to take no jobs'
+        'The local node is part of Scrapdeck and cannot be removed; cordon it so that it gets no jobs'
       )
     }
     const count = this.#parts.live.ofNode(id).length
     if (count === 0 || options.force) return
     throw new ScrapdeckError(
       'NODE_BUSY',
-      `${count} ${count === 1 ? 'job' : 'jobs'} of ours are live on ${stored.name}. Drain it first, or remove it by force: they are then marked lost`,
+      `${count} ${count === 1 ? 'job' : 'jobs'} of Scrapdeck are still live on ${stored.name}. Drain the node first, or force the removal: the jobs are then marked lost`,
       { data: { count } }
     )
   }
@@ -164,7 +164,7 @@ export class NodeCommands {
   #refuseDuplicate(url: string, of?: NodeId): void {
     const duplicate = this.findByUrl(url)?.stored
     if (duplicate === undefined || duplicate.id === of) return
-    throw new ScrapdeckError('NODE_DUPLICATE', `${url} is in the fleet already, as ${duplicate.name}; edit that one`, {
+    throw new ScrapdeckError('NODE_DUPLICATE', `${url} is already in the fleet as ${duplicate.name}; edit that one`, {
       data: { nodeId: duplicate.id }
     })
   }

@@ -146,12 +146,12 @@ export function checkNode(nodeId: NodeId, fleet: Pick<Fleet, 'get'>): void {
 function checkTimes({ notBeforeMs, expiresAtMs }: RunItem, nowMs: number): void {
   if (expiresAtMs == null) return
   if (expiresAtMs <= nowMs) {
-    throw new ScrapdeckError('BAD_INPUT', 'It would expire in the past, before it could be sent. Choose a later time')
+    throw new ScrapdeckError('BAD_INPUT', 'Its expiry is in the past. Choose a later time')
   }
   if (notBeforeMs != null && expiresAtMs <= notBeforeMs) {
     throw new ScrapdeckError(
       'BAD_INPUT',
-      'It would expire before the time from which it may be sent. Choose a later expiry, or an earlier start'
+      'It would expire before it may be sent. Choose a later expiry or an earlier start'
     )
   }
 }
@@ -163,7 +163,7 @@ function checkDependencies(after: RunItem['after']): void {
   if (ids.size === after.length) return
   throw new ScrapdeckError(
     'BAD_INPUT',
-    'A job to wait for is named twice in "after". Name each once, with one condition'
+    'A job appears twice in "after". List each job once, with one condition'
   )
 }
 
@@ -174,7 +174,7 @@ function secretsOf(item: RunItem): string[] {
   if (values.includes(SECRET_MASK)) {
     throw new ScrapdeckError(
       'BAD_INPUT',
-      'A secret value is only the dots that are shown in its place. Enter the true value again, or retry the old job'
+      'A secret value consists only of the dots that are shown in its place. Enter the real value, or retry the old job'
     )
   }
   return values

@@ -158,7 +158,7 @@ export class ProjectCommands {
   /** null: it runs the eggs that are here. */
   #eggTarget(nodeId: NodeId): EggTarget | null {
     const node = this.#parts.fleet.get(nodeId)
-    if (node === undefined) throw new ScrapdeckError('NODE_NOT_FOUND', `Node ${nodeId} is gone`)
+    if (node === undefined) throw new ScrapdeckError('NODE_NOT_FOUND', `Node ${nodeId} no longer exists`)
     return node.client.eggTarget
   }
 }

@@ -54,7 +54,7 @@ export class QueueCommands {
         if (earlier !== undefined) {
           throw new ScrapdeckError(
             'BAD_INPUT',
-            `"${describeLimit(earlier)}" and "${describeLimit(rule)}" have the same id ${rule.id}; give each its own. Nothing was changed`
+            `"${describeLimit(earlier)}" and "${describeLimit(rule)}" have the same id ${rule.id}; give each its own id. Nothing was changed`
           )
         }
         seen.set(rule.id, rule)

@@ -95,7 +95,7 @@ export class RememberedAnswers {
       if (earlier.begunBy !== this.#runId && !(nowMs - begunMs < request.repeatableForMs)) {
         throw new ScrapdeckError(
           'IDEMPOTENCY_CUT_OFF',
-          'Scrapdeck was stopped while it did this for the first time, so it may have been done or not. Look, and ask with a new key if it was not.'
+          'Scrapdeck stopped while it processed the first request, which may or may not have taken effect. Check, and send it with a new key if it did not.'
         )
       }
     }
@@ -127,6 +127,6 @@ function refuseOther(request: KeyedRequest, fingerprint: string): void {
   if (fingerprint === request.fingerprint) return
   throw new ScrapdeckError(
     'IDEMPOTENCY_KEY_REUSED',
-    'This Idempotency-Key came with another request before; nothing was done. Use a new key for each new request.'
+    'This Idempotency-Key was already used for a different request; nothing was done. Use a new key for each new request.'
   )
 }

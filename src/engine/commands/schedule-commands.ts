@@ -178,11 +178,14 @@ export class ScheduleCommands {
     if (maxRuns !== null && runCount >= maxRuns) {
       throw new ScrapdeckError(
         'BAD_INPUT',
-        `${name} has made all of its ${maxRuns} runs. Allow it more runs, then resume it`
+        `${name} has reached its limit of ${maxRuns} runs. Raise the limit, then resume it`
       )
     }
     if (endMs !== null && endMs < this.#parts.clock.nowMs()) {
-      throw new ScrapdeckError('BAD_INPUT', `${name} is over: its end has passed. Give it a later end, then resume it`)
+      throw new ScrapdeckError(
+        'BAD_INPUT',
+        `${name} has ended: its end date has passed. Set a later end date, then resume it`
+      )
     }
   }
 
@@ -202,7 +205,7 @@ export class ScheduleCommands {
       if (revision !== undefined && revision !== before.revision) {
         throw new ScrapdeckError(
           'CHANGED_MEANWHILE',
-          `The schedule ${before.settings.name} was changed since you read it, and nothing was written. Look at it as it is now, and make your change again`
+          `The schedule ${before.settings.name} has changed since you read it; nothing was written. Reload it and make your change again`
         )
       }
       const changed = { ...(await change(before)), revision: before.revision + 1, changedAtMs: clock.nowMs() }

@@ -117,7 +117,7 @@ export async function loadByMinute(
 
 function tooMany(limit: number): ScrapdeckError {
   const count = limit.toLocaleString('en')
-  return new ScrapdeckError('BAD_INPUT', `Schedules fire more than ${count} times in this time. Ask for a shorter time`)
+  return new ScrapdeckError('BAD_INPUT', `Schedules fire more than ${count} times in this range. Request a shorter one`)
 }
 
 function breather(clock: Pick<Clock, 'monotonicMs'>): () => Promise<void> {

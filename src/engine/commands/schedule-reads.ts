@@ -187,7 +187,7 @@ function readCursor(text: string): { name: string; id: ScheduleId } {
     const [name, id] = Cursor.parse(JSON.parse(Buffer.from(text, 'base64url').toString()))
     return { name, id }
   } catch {
-    const message = '"after" is not what a page of schedules gave as "nextAfter". Give that back, or begin without it'
+    const message = '"after" is not a "nextAfter" of a page of schedules. Send that value, or start without it'
     throw new ScrapdeckError('BAD_INPUT', message)
   }
 }
@@ -200,11 +200,11 @@ export function checkTiming(timing: ScheduleTiming): void {
 
 export function checkRange({ fromMs, untilMs }: { fromMs: number; untilMs: number }): void {
   if (untilMs <= fromMs)
-    throw new ScrapdeckError('BAD_INPUT', 'The end ("untilMs") must be later than the beginning ("fromMs")')
+    throw new ScrapdeckError('BAD_INPUT', 'The end ("untilMs") must be later than the start ("fromMs")')
 }
 
 function checkSpan(span: { fromMs: number; untilMs: number }): void {
   checkRange(span)
   if (span.untilMs - span.fromMs <= SPAN_MAX_MS) return
-  throw new ScrapdeckError('BAD_INPUT', 'That is more than 45 days at once. Ask for a shorter time, several times')
+  throw new ScrapdeckError('BAD_INPUT', 'The range is longer than 45 days. Request shorter ranges, one after another')
 }

@@ -79,7 +79,7 @@ export class SystemCommands {
     if (localNode === null) {
       throw new ScrapdeckError(
         'BAD_INPUT',
-        'The local node is turned off (--local-slots 0), so there is nothing to make an environment for'
+        'The local node is turned off (--local-slots 0), so it needs no Python environment'
       )
     }
     yield* reportsOf<Progress>((report) =>

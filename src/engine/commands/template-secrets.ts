@@ -37,7 +37,7 @@ export async function sealTemplate(
     else if (!sealedBefore.has(where)) {
       throw new ScrapdeckError(
         'BAD_INPUT',
-        `The secret value of "${nameOf(where)}" is only the dots that are shown in its place. Enter the true value`
+        `The secret value of "${nameOf(where)}" consists only of the dots that are shown in its place. Enter the real value`
       )
     }
   })
@@ -52,7 +52,7 @@ export function checkSecretNames(names: readonly string[], isGiven: (name: strin
   if (stranger === undefined) return
   throw new ScrapdeckError(
     'BAD_INPUT',
-    `"${stranger}" is to be secret, but no setting or argument has this name. Correct it, or leave it out of secretNames`
+    `"${stranger}" is marked secret, but no setting or argument has this name. Correct it, or remove it from secretNames`
   )
 }
 

@@ -150,7 +150,7 @@ export class WebhookCommands {
 
 function describe(stored: StoredWebhook): Webhook {
   const { id, name, url, project, enabled, createdAtMs, lastDeliveredAtMs, waiting, dead, dropped } = stored
-  const lost = dropped === 0 ? null : `${dropped} events were not kept, because too many deliveries waited already`
+  const lost = dropped === 0 ? null : `${dropped} events were dropped because too many deliveries were already waiting`
   const problems = [stored.problem, lost].filter((problem) => problem !== null)
   return {
     ...{ id, name, url, project, enabled, createdAtMs, lastDeliveredAtMs, waiting, dead },

@@ -7,7 +7,7 @@ import { CancelLadder } from './ending/cancel-ladder.ts'
 import { endRun } from './ending/end-run.ts'
 import type { DispatchContext } from './context.ts'
 import { Dispatcher } from './placing/dispatcher.ts'
-import { HoldBacks } from './placing/hold-backs.ts'
+import { RefusalBackoff } from './placing/refusal-backoff.ts'
 import { Sender } from './placing/sender.ts'
 import { Finisher } from './ending/finisher.ts'
 import { Follower } from './following/follower.ts'
@@ -42,15 +42,15 @@ export class Dispatch implements FleetFollower {
     this.#giveUp = new GiveUp(context)
     this.#stuck = new StuckNodes(context)
     this.#returned = new ReturnedRuns(context, (one) => this.#goOn(one))
-    const holdBacks = new HoldBacks(context.clock)
-    const sender = new Sender(context, holdBacks)
+    const refusalBackoff = new RefusalBackoff(context.clock)
+    const sender = new Sender(context, refusalBackoff)
     this.#follower = new Follower(context, {
       finisher: this.#finisher,
       returned: this.#returned,
       stuck: this.#stuck,
       sender
     })
-    this.#dispatcher = new Dispatcher(context, { lists: this.#follower, stuck: this.#stuck, sender, holdBacks })
+    this.#dispatcher = new Dispatcher(context, { lists: this.#follower, stuck: this.#stuck, sender, refusalBackoff })
     this.#listen()
   }
 
@@ -164,7 +164,7 @@ export class Dispatch implements FleetFollower {
       missing.map((one) =>
         one.nodeId === LOCAL_NODE_ID
           ? this.#abandon(one, 'node turned off', 'the node on this computer is turned off')
-          : this.#abandon(one, ATTEMPT_REASONS.nodeRemoved, 'its node is not in the fleet any more')
+          : this.#abandon(one, ATTEMPT_REASONS.nodeRemoved, 'its node is no longer in the fleet')
       )
     )
   }

@@ -41,7 +41,7 @@ export function normalise(form: FleetForm, current: CurrentFleet): FleetForm {
     problems.push(`the nodes ${other.name} and ${node.name} ${what}`)
   }
   if (nodes?.some(({ kind }) => kind === 'local') && !current.nodes.some(({ item }) => item.kind === 'local')) {
-    problems.push('it has a local node, and this service runs without one: take it out of the file')
+    problems.push('it has a local node, but this service runs without one: remove it from the file')
   }
   const known = [...current.nodes.map(({ item }) => item), ...(nodes ?? [])]
   const names = new Set(known.map(({ name }) => name))
@@ -125,10 +125,10 @@ export function withNotes(step: Step, { deployed }: Pick<FleetChecks, 'deployed'
   const templates = item === null ? [] : 'jobs' in item ? item.jobs : 'run' in item ? [item.run] : []
   const known = new Set(deployed.names())
   const notes = templates.flatMap(({ project, spiders }) => {
-    if (!known.has(project)) return [`the project ${project} is not deployed here: no job can be made until it is`]
+    if (!known.has(project)) return [`the project ${project} is not deployed here: no job can be created until it is`]
     const listed = deployed.allSpidersOf(project)
     const missing = listed.length === 0 ? [] : spiders.filter((spider) => !listed.includes(spider))
-    return missing.map((spider) => `no version of ${project} that is here has a spider ${spider}`)
+    return missing.map((spider) => `no version of ${project} here has a spider ${spider}`)
   })
   return notes.length === 0 ? step : { ...step, change: { ...step.change, notes: [...new Set(notes)] } }
 }
@@ -162,7 +162,7 @@ function checkOne(template: Parameters<typeof checkTemplate>[0], place: 'schedul
   checkSecretNames(secretNames, (name) => valuesOf(name).length > 0)
   for (const name of secretNames) {
     const values = valuesOf(name)
-    if (values.includes(SECRET_MASK)) throw new Error(`the secret value of "${name}" is only dots: write the true one`)
+    if (values.includes(SECRET_MASK)) throw new Error(`the secret value of "${name}" is only dots: enter the real one`)
   }
 }
 

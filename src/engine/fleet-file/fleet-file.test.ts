@@ -41,7 +41,7 @@ function openFiles(failure: { next: Error | null }) {
 
 test.each([
   [new ScrapdeckError('BAD_INPUT', 'The disk is full'), 'BAD_INPUT', 'The disk is full.'],
-  [new TypeError('x is undefined'), 'INTERNAL', 'This failed, and the log says why.']
+  [new TypeError('x is undefined'), 'INTERNAL', 'This failed; see the log.']
 ])(
   'what nobody could see beforehand is told with what was done, and the file can be applied again: %o',
   async (error, code, words) => {

@@ -65,7 +65,7 @@ function inTheMiddle(error: unknown, step: Step, done: FleetFileChange[], count:
   const { noun, name } = step.change
   const { code, message, data } = isScrapdeckError(error)
     ? error
-    : { code: 'INTERNAL' as const, message: 'This failed, and the log says why', data: undefined }
+    : { code: 'INTERNAL' as const, message: 'This failed; see the log', data: undefined }
   const made = done.slice(0, MADE_TOLD).map(({ act, noun: what, name: which }) => `${act} ${what} ${which}`)
   const more = done.length > made.length ? ` and ${done.length - made.length} more` : ''
   return new ScrapdeckError(

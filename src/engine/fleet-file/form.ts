@@ -26,7 +26,7 @@ const OFFSET_TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d{1,3})?)?(Z|[+-]\d\d:\
 const Moment = z
   .string()
   .refine((text) => OFFSET_TIME.test(text) && !Number.isNaN(Date.parse(text)), {
-    error: 'is no time with an offset, as 2026-11-21T10:00:00+01:00 or 2026-11-21T09:00:00Z'
+    error: 'is not a time with an offset, such as 2026-11-21T10:00:00+01:00 or 2026-11-21T09:00:00Z'
   })
   .transform((text) => textOfMoment(Date.parse(text)))
 
@@ -50,7 +50,7 @@ const FileRule = z.union(
     }),
     z.strictObject({ once: Moment })
   ],
-  { error: 'is none of { cron: EXPRESSION }, { every: SECONDS, from: TIME } and { once: TIME }' }
+  { error: 'is not one of { cron: EXPRESSION }, { every: SECONDS, from: TIME } and { once: TIME }' }
 )
 
 type FileRule = z.infer<typeof FileRule>

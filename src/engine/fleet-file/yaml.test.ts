@@ -29,7 +29,7 @@ describe('reading a fleet file', () => {
       problemOf(
         'version: 1\nschedules:\n  - name: x\n    zone: UTC\n    jobs: [{ project: p, spiders: [s] }]\n    rules:\n      - cron: 5\n'
       )
-    ).toContain('line 7: schedules[0].rules[0] is none of { cron: EXPRESSION }')
+    ).toContain('line 7: schedules[0].rules[0] is not one of { cron: EXPRESSION }')
     expect(problemOf('version: 1\nnodes: [\n')).toContain('line 3')
     expect(problemOf('version: 1\nversion: 1\n')).toContain('line 2: Map keys must be unique')
     expect(problemOf('')).toContain('the file')

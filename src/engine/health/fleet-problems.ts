@@ -24,7 +24,7 @@ export function discoveryProblems(sources: readonly SourceState[]): Problem[] {
     const common = { severity: 'warning', nodeId: null, project: null, spider: null, mend: 'open_discovery' } as const
     const problems: Problem[] = []
     if (problem !== null) {
-      const title = `The source ${id} of nodes has a problem`
+      const title = `The node source ${id} has a problem`
       problems.push({ ...common, id: `discovery:${id}`, title, text: problem, sinceMs: null })
     }
     if (cordoned.length > 0) {

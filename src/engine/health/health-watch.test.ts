@@ -65,7 +65,7 @@ describe('health', () => {
   it('a data directory that is gone is noticed', async () => {
     const health = open()
     await rm(directory.path, { recursive: true })
-    expect((await health.check()).reasons).toEqual(['The data directory is not there any more'])
+    expect((await health.check()).reasons).toEqual(['The data directory no longer exists'])
   })
 
   it('looks at the disk once in five seconds, whoever many ask', async () => {
@@ -93,7 +93,7 @@ describe('health', () => {
       const check = health.check()
       expect(health.now().live).toBe(true)
       await clock.advanceBy(2_000)
-      expect((await check).reasons).toEqual(['The disk of the data directory does not answer'])
+      expect((await check).reasons).toEqual(['The disk of the data directory does not respond'])
       await clock.advanceBy(5_000)
     }
     expect(writes).toBe(1)

@@ -68,7 +68,7 @@ export class HealthWatch {
         this.#writing = null
       })
     const { promise: isLate, resolve } = Promise.withResolvers<string>()
-    const timer = clock.setTimer(CHECK_LIMIT_MS, () => resolve('The disk of the data directory does not answer'))
+    const timer = clock.setTimer(CHECK_LIMIT_MS, () => resolve('The disk of the data directory does not respond'))
     const found = await Promise.race([this.#writing, isLate])
     timer.cancel()
     if (found !== this.#problem)
@@ -94,8 +94,8 @@ function describeProblem(error: unknown): string {
   const code = String((error as NodeJS.ErrnoException).code ?? 'unknown')
   if (code === 'ENOSPC' || code === 'EDQUOT') return 'The disk of the data directory is full: free some space'
   if (code === 'EROFS' || code === 'EACCES' || code === 'EPERM') {
-    return 'The data directory cannot be written: give the user who runs Scrapdeck the right to, or mount it for writing'
+    return 'The data directory cannot be written: give the user that runs Scrapdeck write permission, or mount it for writing'
   }
-  if (code === 'ENOENT' || code === 'ENOTDIR') return 'The data directory is not there any more'
-  return `The data directory cannot be written (${code}): look at its disk`
+  if (code === 'ENOENT' || code === 'ENOTDIR') return 'The data directory no longer exists'
+  return `The data directory cannot be written (${code}): check its disk`
 }

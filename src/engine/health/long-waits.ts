@@ -53,7 +53,7 @@ export function longWaitProblems(waits: readonly LongWait[], nowMs: number): Pro
     id: `waiting:${project}:${waiting.code}:${waiting.text}`,
     severity: 'warning',
     title: `${jobs.toLocaleString('en-US')} ${jobs === 1 ? 'job' : 'jobs'} of ${project} cannot be sent`,
-    text: `${waiting.text}; queued ${formatAge(nowMs - sinceMs)} ago, and needs your attention`,
+    text: `${waiting.text}; queued ${formatAge(nowMs - sinceMs)} ago and needs attention`,
     ...{ sinceMs, nodeId: null, project, spider: null },
     mend: waiting.code === 'version_missing' || waiting.code === 'egg_refused' ? 'open_project' : 'open_jobs'
   }))

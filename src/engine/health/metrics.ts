@@ -39,7 +39,7 @@ export class Metrics {
   readonly #queued = this.#gauge('queued_jobs', 'Queued jobs by project.', ['project'])
   readonly #oldest = this.#gauge('queue_oldest_seconds', 'Age of the oldest job that could be sent; 0 when none waits.')
   readonly #isPaused = this.#gauge('queue_paused', '1 while nothing is sent.')
-  readonly #nodeUp = this.#gauge('node_up', '1 while the node answers as it should.', ['node'])
+  readonly #nodeUp = this.#gauge('node_up', '1 while the node responds correctly.', ['node'])
   readonly #nodeTakesJobs = this.#gauge('node_takes_jobs', '1 while it is active and not stuck.', ['node'])
   readonly #nodeStuck = this.#gauge('node_stuck', '1 while it accepts jobs but starts none.', ['node'])
   readonly #nodeSlots = this.#gauge('node_slots', 'Spiders that the node can run at once.', ['node'])
@@ -58,7 +58,7 @@ export class Metrics {
   readonly #firings = this.#counter('schedule_firings_total', 'Run times of schedules, by result.', ['state'])
   readonly #wait = this.#histogram(
     'dispatch_latency_seconds',
-    'From the moment that a job could be sent until it was: waits for slots and limits included, first attempts only.',
+    'Time from when a job could be sent until it was sent, including waits for slots and limits; first attempts only.',
     WAIT_BUCKETS
   )
   readonly #send = this.#histogram('send_seconds', 'From sending a job until its node accepted it.', SEND_BUCKETS)
@@ -66,7 +66,7 @@ export class Metrics {
 
   constructor(parts: MetricsParts) {
     this.#parts = parts
-    const info = this.#gauge('info', 'Always 1; its labels tell the version.', ['version', 'host'])
+    const info = this.#gauge('info', 'Always 1; the labels hold the version.', ['version', 'host'])
     info.set({ version: parts.scrapdeckVersion, host: parts.host }, 1)
   }
 

@@ -101,7 +101,7 @@ describe('what an operator should act on', () => {
   it('a pause is a problem only while jobs wait for it to end', () => {
     expect(problemsOf({ isPaused: true })).toEqual([])
     expect(problemsOf({ isPaused: true, queued: 3 })[0]).toMatchObject({
-      title: 'Everything is paused',
+      title: 'The queue is paused',
       mend: 'resume'
     })
   })

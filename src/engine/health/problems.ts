@@ -80,8 +80,8 @@ const HEALTH_WORDS = {
   unknown: '',
   up: '',
   down: 'is down',
-  unauthorized: 'refuses the password',
-  invalid: 'answers wrongly'
+  unauthorized: 'rejects the credentials',
+  invalid: 'sends invalid responses'
 }
 
 /** Invariant I5: a node that accepts jobs but starts none is never silent. */
@@ -147,8 +147,8 @@ function environmentProblems({ environments }: ProblemsInput): Problem[] {
 function pausedQueue({ isPaused, queued }: ProblemsInput): Problem[] {
   if (!isPaused || queued === 0) return []
   const jobs = `${queued.toLocaleString('en-US')} ${queued === 1 ? 'job waits' : 'jobs wait'}`
-  const text = `${jobs}; none is sent until you resume`
-  return [{ ...UNRELATED, id: 'paused', severity: 'warning', title: 'Everything is paused', text, mend: 'resume' }]
+  const text = `${jobs}; no job is sent until you resume`
+  return [{ ...UNRELATED, id: 'paused', severity: 'warning', title: 'The queue is paused', text, mend: 'resume' }]
 }
 
 function failingSpiders({ recentFailures }: ProblemsInput): Problem[] {
@@ -161,7 +161,7 @@ function failingSpiders({ recentFailures }: ProblemsInput): Problem[] {
       id: `spider:${key}`,
       severity: 'warning',
       title: `${newest.project}/${newest.spider} ${isLost ? 'was lost' : 'failed'}`,
-      text: `${times} in the last day; the last: ${newest.killingLine ?? newest.reason ?? 'for an unknown reason'}`,
+      text: `${times} in the last 24 hours; last error: ${newest.killingLine ?? newest.reason ?? 'for an unknown reason'}`,
       ...UNRELATED,
       sinceMs: newest.endedAtMs,
       project: newest.project,

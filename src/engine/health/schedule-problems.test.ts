@@ -40,10 +40,10 @@ it('what was missed in the last day is one problem a schedule, which counts all 
   ])
 })
 
-it('what could make no jobs is a problem until it can again, or is paused', async () => {
+it('what could not create jobs is a problem until it can again, or is paused', async () => {
   const nightly = await put({ settings: { name: 'nightly' } })
   await fire(nightly, { state: 'failed', reason: 'refused', text: 'shop has no spider "prizes".' })
-  expect(await problems()).toEqual(['error: nightly could make no jobs: shop has no spider "prizes"; 1 min ago'])
+  expect(await problems()).toEqual(['error: nightly could not create jobs: shop has no spider "prizes"; 1 min ago'])
   await fire(nightly, { jobs: [aNewJob()] })
   expect(await problems()).toEqual([])
 })
@@ -57,7 +57,7 @@ it('what the ticker paused because it fails is a problem; what is over, or was p
   await paused('max_runs', 'd')
   await paused('end', 'e')
   expect(await problems()).toEqual([
-    'error: a was paused: its last 3 runs failed; mend what they fail of, then resume it',
-    'error: b was paused: its rules cannot be read any more; correct them, then resume it'
+    'error: a was paused: its last 3 runs failed; fix the cause, then resume it',
+    'error: b was paused: its rules can no longer be read; correct them, then resume it'
   ])
 })

@@ -9,7 +9,7 @@ export interface ScheduleTroubles {
   stopped: readonly StoredSchedule[]
   /** Moments of the last day that nothing was made of, newest first, with their schedules. */
   missed: readonly { schedule: StoredSchedule; firings: readonly StoredFiring[] }[]
-  /** Their newest firing could make no jobs. */
+  /** Their newest firing could not create jobs. */
   refused: readonly { schedule: StoredSchedule; firing: StoredFiring }[]
   /** They could make no job after the last end that they should have answered. */
   chains: readonly StoredChain[]
@@ -57,7 +57,7 @@ export function scheduleProblems({ stopped, missed, refused, chains }: ScheduleT
         ...about(schedule),
         id: `schedule-refused:${schedule.id}`,
         severity: 'error',
-        title: `${schedule.settings.name} could make no jobs`,
+        title: `${schedule.settings.name} could not create jobs`,
         text: `${firing.text.replace(/\.$/, '')}; ${formatAge(nowMs - firing.atMs)} ago`,
         sinceMs: firing.atMs
       })
@@ -81,8 +81,8 @@ export function scheduleProblems({ stopped, missed, refused, chains }: ScheduleT
         text:
           schedule.pauseNote ??
           (schedule.pausedBy === 'failures'
-            ? `its last ${schedule.failuresInARow} runs failed; mend what they fail of, then resume it`
-            : 'its rules cannot be read any more; correct them, then resume it'),
+            ? `its last ${schedule.failuresInARow} runs failed; fix the cause, then resume it`
+            : 'its rules can no longer be read; correct them, then resume it'),
         sinceMs: schedule.changedAtMs
       })
     ),
@@ -93,7 +93,7 @@ export function scheduleProblems({ stopped, missed, refused, chains }: ScheduleT
         id: `schedule-missed:${schedule.id}`,
         severity: 'warning',
         title: `${schedule.settings.name} missed ${count === 1 ? 'a run' : `${count.toLocaleString('en-US')} runs`}`,
-        text: `in the last day; the last: ${firings[0]!.text}`,
+        text: `in the last 24 hours; most recently: ${firings[0]!.text}`,
         sinceMs: firings[0]!.nominalMs
       }
     })

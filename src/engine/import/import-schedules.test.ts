@@ -273,6 +273,6 @@ CRON_TZ=America/New_York
     const line = '0 3 * * * scrapy curl http://10.0.0.5:6800/schedule.json -d project=p -d spider=s && echo done'
     const { schedules, notes } = take(line, { hasUsers: true, anyNode: true })
     expect(schedules).toMatchObject([{ jobs: [{ project: 'p', spiders: ['s'], node: null }] }])
-    expect(notes.flat()).toEqual(['what else the line does is not done any more'])
+    expect(notes.flat()).toEqual(['the other commands of the line are dropped'])
   })
 })

@@ -37,7 +37,7 @@ const PLACES: Record<ImportSource, string[]> = {
  */
 export function importSchedules(options: ImportSchedulesOptions): { yaml: string; imported: Imported[] } {
   if (options.zone !== null && !isZone(options.zone))
-    throw new ScrapdeckError('BAD_INPUT', `"${options.zone}" is not a time zone, as Europe/Berlin`)
+    throw new ScrapdeckError('BAD_INPUT', `"${options.zone}" is not a time zone; use a name such as Europe/Berlin`)
   let imported: Imported[]
   try {
     imported = read(options)
@@ -68,7 +68,7 @@ function read({ from, path, text, zone, anyNode = false, hasUsers = false, proje
 const ownZone = (): string => new Intl.DateTimeFormat().resolvedOptions().timeZone
 
 function readCrontab(path: string): string {
-  if (statSync(path).size > CRONTAB_BYTES_MAX) throw new Error('it is too large for a crontab')
+  if (statSync(path).size > CRONTAB_BYTES_MAX) throw new Error('it is too large to be a crontab')
   return readFileSync(path, 'utf8')
 }
 
@@ -79,6 +79,6 @@ function find(from: ImportSource, path: string): string {
   if (file !== undefined) return file
   throw new ScrapdeckError(
     'BAD_INPUT',
-    `There is neither ${PLACES[from].join(' nor ')} in ${path}. Name the file itself`
+    `${path} contains neither ${PLACES[from].join(' nor ')}. Specify the file itself`
   )
 }

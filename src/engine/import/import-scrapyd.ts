@@ -158,7 +158,7 @@ async function importInto(
     const known = projects.catalog.find(project, version)
     if (known !== null && known.sha256 !== null) {
       if (known.sha256 !== createHash('sha256').update(bytes).digest('hex')) {
-        return skip(`Scrapdeck has another egg of version ${known.version} of ${project}, and keeps it`)
+        return skip(`Scrapdeck already has another egg of version ${known.version} of ${project} and keeps it`)
       }
       count.known++
       return
@@ -191,7 +191,7 @@ async function importInto(
     const files = await listFiles(from)
     if (to === null) {
       count.skipped = files.length
-      if (files.length > 0) report(`skipped ${files.length} files of ${from}: the configuration keeps no ${noun}`)
+      if (files.length > 0) report(`skipped ${files.length} files of ${from}: the configuration does not keep ${noun}`)
       return count
     }
     if (resolve(from) === resolve(to)) {
@@ -235,7 +235,7 @@ async function importInto(
     for (const row of databases.flatMap(({ database }) => database.finished)) {
       if (Object.values(row).some((value) => typeof value !== 'string')) {
         count.skipped++
-        report('skipped a finished job: what stands in its row is not text')
+        report('skipped a finished job: its row contains a value that is not text')
         continue
       }
       const startedAtMs = parseScrapydTime(row.startTime)
@@ -274,7 +274,7 @@ async function importInto(
     // Scrapyd keeps five logs: of the rest nobody knows how they ended.
     const { outcome, reason } = tail === null ? { outcome: 'lost' as const, reason: 'Scrapyd kept no log' } : judged
     const evidence = { importedFrom: 'Scrapyd' }
-    const begun = { atMs: times.startedAtMs, text: 'Taken over from the history of Scrapyd', evidence }
+    const begun = { atMs: times.startedAtMs, text: "Imported from Scrapyd's history", evidence }
     const ended = { atMs: times.endedAtMs, text: `Ended: ${reason}`, evidence }
     return {
       job: { ...PLAIN_JOB, id, jobid, project, spider, source: 'scrapyd', entry: begun },
@@ -329,7 +329,7 @@ async function importInto(
           count.known++
           continue
         }
-        const entry = { atMs: nowMs, text: 'Taken over from the queue of Scrapyd', evidence: {} }
+        const entry = { atMs: nowMs, text: "Imported from Scrapyd's queue", evidence: {} }
         jobs.push({ ...PLAIN_JOB, ...pending, id, project, source: 'scrapyd', entry })
       }
     }
@@ -396,7 +396,7 @@ function newCount(): Count {
 }
 
 function words({ taken, known, skipped }: Count): string {
-  return `${taken} taken over, ${known} known already, ${skipped} skipped`
+  return `${taken} imported, ${known} already known, ${skipped} skipped`
 }
 
 function megabytes(bytes: number): string {

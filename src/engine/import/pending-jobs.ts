@@ -22,7 +22,7 @@ export function readPendingJob(row: ScrapydDatabase['pending'][number]): Pending
   }
   if (!isRecord(message)) return 'its message is not an object'
   const { name, _job, _version = null, settings = {}, ...args } = message
-  if (typeof name !== 'string' || typeof _job !== 'string') return 'its message names no spider, or no job'
+  if (typeof name !== 'string' || typeof _job !== 'string') return 'its message has no spider or no job'
   if (_version !== null && typeof _version !== 'string') return 'its version is not text'
   if (!isRecord(settings)) return 'its settings are not an object'
   for (const [noun, text] of [['spider', name] as const, ['jobid', _job] as const]) {

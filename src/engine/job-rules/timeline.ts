@@ -30,7 +30,7 @@ export function expired(expiresAtMs: number, atMs: number): EndInQueue {
 export function stoppedBeforeRetry(cancelAskedAtMs: number, atMs: number): TimelineEntry {
   return {
     atMs,
-    text: 'Cancelled: a cancel was requested earlier, so it is not sent again',
+    text: 'Cancelled: its cancellation was requested earlier, so it is not sent again',
     evidence: { cancelAskedAtMs }
   }
 }

@@ -234,7 +234,7 @@ export class LocalNode implements NodeClient {
       const message = `The local node could not write the run to the data directory: ${(error as Error).message}`
       throw new NodeError('reset', message, { delivered: 'unknown', cause: error })
     }
-    if (!isAccepted) throw refusal(`job '${request.jobid}' was accepted before`)
+    if (!isAccepted) throw refusal(`job '${request.jobid}' was already accepted`)
     return { jobid: request.jobid }
   }
 
@@ -331,5 +331,9 @@ function refuseBadNames(run: RunNames): void {
 }
 
 function refusal(nodeMessage: string, refusal: RefusalKind = 'other'): NodeError {
-  return new NodeError('refused', `The local node refused: ${nodeMessage}`, { delivered: 'no', nodeMessage, refusal })
+  return new NodeError('refused', `The local node rejected the request: ${nodeMessage}`, {
+    delivered: 'no',
+    nodeMessage,
+    refusal
+  })
 }

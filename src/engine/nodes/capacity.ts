@@ -91,17 +91,21 @@ export function planCapacity(evidence: { setSlots: number | null; belief: SlotsB
   if (belief.limit !== null && belief.proof !== null) {
     const { waited, forMs } = belief.proof
     const proved = `learned: ${belief.limit} ran while ${waited} waited, for ${Math.round(forMs / 1000)} s`
-    return { slots, source: 'learned', text: isTrying ? `${proved}; trying one more` : proved }
+    return { slots, source: 'learned', text: isTrying ? `${proved}; trying another` : proved }
   }
   if (belief.mostRan > DEFAULT_SLOTS) {
-    return { slots, source: 'learned', text: `learned: ${belief.mostRan} ran at once; one more is tried when all run` }
+    return {
+      slots,
+      source: 'learned',
+      text: `learned: ${belief.mostRan} ran at once; another is tried when all are in use`
+    }
   }
-  const text = 'estimated, because Scrapyd does not report it: one more is tried when all are in use'
+  const text = 'estimated, because Scrapyd does not report it; another is tried when all are in use'
   // What is only being tried is not known yet.
   return {
     slots,
     source: isTrying ? 'learned' : 'default',
-    text: isTrying ? `learned: ${known} run at once; trying one more` : text
+    text: isTrying ? `learned: ${known} run at once; trying another` : text
   }
 }
 

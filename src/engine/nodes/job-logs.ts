@@ -41,10 +41,7 @@ export class JobLogs {
     const range = attempt === null ? null : await this.#readOf(attempt, wanted, signal)
     const mayComeYet = attempt?.state !== 'ended'
     if (range === null)
-      throw new ScrapdeckError(
-        'LOG_NOT_FOUND',
-        `Job ${jobId} has left no log that can be reached${mayComeYet ? ' yet' : ''}`
-      )
+      throw new ScrapdeckError('LOG_NOT_FOUND', `Job ${jobId} has no readable log${mayComeYet ? ' yet' : ''}`)
     const { offset, sizeBytes, bytes } = range
     const nextOffset = offset + bytes.length
     const complete = !mayComeYet && nextOffset >= sizeBytes

@@ -50,7 +50,7 @@ describe('a log', () => {
     const log = lines(10_000)
     await archiveLog({ read: nodeWith(log), blobs, name: NAME, maxBytes: 4000 })
     const kept = (await archived()).toString()
-    const missing = '\n[Scrapdeck left out 6000 bytes here: the log is larger than it keeps]\n'
+    const missing = '\n[Scrapdeck left out 6000 bytes here: the log exceeds the size limit]\n'
     expect(kept).toBe(`${log.subarray(0, 2000)}${missing}${log.subarray(8000)}`)
   })
 

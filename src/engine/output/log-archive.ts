@@ -92,7 +92,7 @@ async function* readPieces(
   const half = Math.floor(maxBytes / 2)
   const tailOffset = first.sizeBytes - half
   yield* copy(await readPiece({ offset: 0, limitBytes: Math.min(PIECE_BYTES, half) }), half)
-  yield Buffer.from(`\n[Scrapdeck left out ${tailOffset - half} bytes here: the log is larger than it keeps]\n`)
+  yield Buffer.from(`\n[Scrapdeck left out ${tailOffset - half} bytes here: the log exceeds the size limit]\n`)
   yield* copy(await readPiece({ offset: tailOffset, limitBytes: Math.min(PIECE_BYTES, half) }), tailOffset + half)
 
   async function* copy(start: LogBytes, endOffset: number): AsyncGenerator<Uint8Array> {
@@ -107,7 +107,8 @@ async function* readPieces(
 
   async function readPiece(range: WantedBytes): Promise<LogBytes> {
     const piece = await read(range, signal)
-    if (piece === null) throw new ScrapdeckError('LOG_NOT_FOUND', `The log for ${name} was gone before it was copied`)
+    if (piece === null)
+      throw new ScrapdeckError('LOG_NOT_FOUND', `The log for ${name} was deleted before it could be copied`)
     return piece
   }
 }

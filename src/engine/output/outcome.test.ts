@@ -74,7 +74,7 @@ test.each([
   [null, null, false, 'failed', 'no log'],
   [null, null, true, 'cancelled', 'killed'],
   [null, code(2), false, 'failed', 'exit code 2'],
-  [null, { code: null, signal: null }, false, 'failed', 'ended in an unknown way'],
+  [null, { code: null, signal: null }, false, 'failed', 'ended for an unknown reason'],
   [stats('shutdown'), { ...code(0), limit: MEMORY_LIMIT }, false, 'failed', 'memory limit of 512 MB'],
   [stats('shutdown'), { ...code(0), limit: MEMORY_LIMIT }, true, 'failed', 'memory limit of 512 MB'],
   [HIDDEN, { ...signal('SIGKILL'), limit: MEMORY_LIMIT }, false, 'failed', 'memory limit of 512 MB'],

@@ -103,7 +103,7 @@ function nameOfLimit(words: string): string {
 
 function describeExit(exit: ProcessEnd): string {
   if (exit.signal !== null) return `killed by ${exit.signal}`
-  return exit.code === null ? 'ended in an unknown way' : `exit code ${exit.code}`
+  return exit.code === null ? 'ended for an unknown reason' : `exit code ${exit.code}`
 }
 
 function describeKill(exit: ProcessEnd | null): string {

@@ -86,13 +86,13 @@ export class PluginThread {
         timeoutMs === null
           ? null
           : this.#clock.setTimer(timeoutMs, () =>
-              this.#end(worker, `took longer than ${timeoutMs / 1000} s for ${call}, and was ended`)
+              this.#end(worker, `took longer than ${timeoutMs / 1000} s for ${call} and was stopped`)
             )
       this.#pending.set(id, { resolve, reject, timer })
       try {
         worker.postMessage({ id, call, args } satisfies PluginCall, transfer as never)
       } catch (error) {
-        this.#settle(id, (one) => one.reject(this.#error(`could not be asked: ${(error as Error).message}`)))
+        this.#settle(id, (one) => one.reject(this.#error(`could not be called: ${(error as Error).message}`)))
       }
     })
   }
@@ -119,7 +119,7 @@ export class PluginThread {
     const waitMs = this.#notBeforeMs - this.#clock.monotonicMs()
     if (this.#stopped) throw this.#error('was stopped')
     if (waitMs > 0 && this.#starting === null) {
-      throw this.#error(`has failed, and is started again in ${Math.ceil(waitMs / 1000)} s`)
+      throw this.#error(`failed and restarts in ${Math.ceil(waitMs / 1000)} s`)
     }
     await this.start()
   }
@@ -164,7 +164,7 @@ export class PluginThread {
       refuse(
         this.#worker === worker
           ? 'ended itself'
-          : 'ended before it had made a plugin: it called exit, or waits for what never comes'
+          : 'ended before it created a plugin: it called exit, or its promise never resolves'
       )
     )
     try {

@@ -14,12 +14,12 @@ const KNOWN = [...Object.values(EVENT_HOOKS), 'beforeDispatch', 'blobs']
 try {
   const { module, options } = workerData as { module: string; options: Record<string, string> }
   const { default: make } = (await import(module)) as { default?: PluginFactory }
-  if (typeof make !== 'function') throw new Error('its default export is no function that makes a plugin')
+  if (typeof make !== 'function') throw new Error('its default export is not a function that creates a plugin')
   const plugin = await make(options)
   if (typeof plugin !== 'object' || plugin === null) throw new Error('its default export did not return an object')
   // A hook with a slip in its name would never be called, and nobody told.
   const unknown = Object.keys(plugin).filter((name) => !KNOWN.includes(name))
-  if (unknown.length > 0) throw new Error(`there is no hook ${unknown.join(', ')}. There are ${KNOWN.join(', ')}`)
+  if (unknown.length > 0) throw new Error(`unknown hook: ${unknown.join(', ')}. The hooks are ${KNOWN.join(', ')}`)
   for (const name of BLOB_CALLS) {
     if (plugin.blobs !== undefined && typeof plugin.blobs[name] !== 'function') {
       throw new Error(`its blobs have no function ${name}`)

@@ -64,7 +64,7 @@ export class Plugins {
       if (keepers.length > 1) {
         const names = keepers.join(' and ')
         throw new PluginError(
-          `${names} both keep blobs: only one plugin can. Take one of them out of the configuration`
+          `${names} both keep blobs: only one plugin can. Remove one of them from the configuration`
         )
       }
       return new Plugins(threads, parts)

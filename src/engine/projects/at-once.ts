@@ -75,7 +75,10 @@ export class AtOnce {
       await this.#options.distribution.ensure(target.nodeId, target.project, target.version)
     } catch (error) {
       if (this.#isStopped) return
-      this.#options.logger.warn({ ...target, error: String(error) }, 'an egg could not be sent ahead; retrying later')
+      this.#options.logger.warn(
+        { ...target, error: String(error) },
+        'an egg could not be sent in advance; retrying later'
+      )
     }
   }
 

@@ -155,7 +155,7 @@ export class Catalog {
     if (stored.sha256 === null) {
       throw new ScrapdeckError(
         'VERSION_NOT_FOUND',
-        `Version ${stored.version} of ${project} was only seen on nodes; there is no egg to send. Upload it first.`
+        `Version ${stored.version} of ${project} was only seen on nodes; Scrapdeck has no egg to send. Upload it first.`
       )
     }
     return stored

@@ -29,8 +29,7 @@ export interface EggNaming {
  */
 export async function buildEgg(files: ProjectFile[], naming: EggNaming = {}): Promise<Uint8Array> {
   const configuration = files.find((file) => file.path === 'scrapy.cfg')
-  if (!configuration)
-    throw new ScrapdeckError('EGG_NO_SETTINGS', 'There is no scrapy.cfg in the folder of the project.')
+  if (!configuration) throw new ScrapdeckError('EGG_NO_SETTINGS', 'The project folder has no scrapy.cfg.')
   const text = Buffer.from(configuration.bytes).toString('utf8')
   const settingsModule = settingsModuleOf(text, files)
   const project = naming.project ?? (readIniValue(text, 'deploy', 'project') || settingsModule.split('.')[0]!)
@@ -101,7 +100,7 @@ function settingsModuleOf(configuration: string, files: ProjectFile[]): string {
   if (!files.some((file) => file.path === `${path}.py` || file.path === `${path}/__init__.py`)) {
     throw new ScrapdeckError(
       'EGG_NO_SETTINGS',
-      `scrapy.cfg names the settings ${settingsModule}, but there is no ${path}.py beside it.`
+      `scrapy.cfg names the settings module ${settingsModule}, but there is no ${path}.py beside it.`
     )
   }
   return settingsModule

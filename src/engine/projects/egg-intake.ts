@@ -113,7 +113,7 @@ export class EggIntake {
       if (!isScrapdeckError(error, 'EGG_IMPORT_FAILED')) throw error
       this.#parts.logger.warn(
         { project: stored.project, version: stored.version, error: error.message },
-        'an egg does not import'
+        'an egg cannot be imported'
       )
       return stored
     }
@@ -171,7 +171,7 @@ function projectNameFor(asked: string | undefined, facts: EggFacts): ProjectName
     const suggestion = facts.settingsModule.split('.')[0]!
     throw new ScrapdeckError(
       'BAD_INPUT',
-      `The egg does not say what its project is called. Name the project, for example ${suggestion}.`,
+      `The egg does not name its project. Specify the project, for example ${suggestion}.`,
       { data: { field: 'project', suggestion } }
     )
   }
@@ -187,7 +187,7 @@ export function checkProjectName(name: string): void {
 
 function checkVersion(version: VersionName): VersionName {
   if (version === '' || version.length > 200 || hasControlCharacters(version)) {
-    throw new ScrapdeckError('BAD_INPUT', `${JSON.stringify(version)} is not a valid name for a version.`)
+    throw new ScrapdeckError('BAD_INPUT', `${JSON.stringify(version)} is not a valid version name.`)
   }
   return version
 }

@@ -72,7 +72,7 @@ export class EggTree {
         await rename(path, `${path}.set-aside`)
         this.#logger.warn(
           { path: `${path}.set-aside` },
-          'an egg in eggs_dir was changed by hand: it is set aside, and ours is back; upload it to replace the version'
+          'an egg in eggs_dir was changed by hand: it was moved aside and the original restored; upload it to replace the version'
         )
       }
       await this.put(egg, file)

@@ -20,8 +20,7 @@ export function problemOfPathPart(name: string): string | null {
 export function problemOfWindowsName(name: string): string | null {
   if (/[<>:"|?*]/.test(name)) return 'contains a character that Windows forbids in names'
   if (/[. ]$/.test(name)) return 'ends in a dot or a space, which Windows drops'
-  if (/^(con|prn|aux|nul|conin\$|conout\$|(com|lpt)[0-9¹²³]) *(\.|$)/i.test(name))
-    return 'is the name of a device of Windows'
+  if (/^(con|prn|aux|nul|conin\$|conout\$|(com|lpt)[0-9¹²³]) *(\.|$)/i.test(name)) return 'is a Windows device name'
   return null
 }
 
@@ -35,7 +34,7 @@ export function problemOfEntryName(name: string): string | null {
   if (name.includes('\\')) return 'contains a backslash'
   if (name.startsWith('/')) return 'is an absolute path'
   if (/^[A-Za-z]:/.test(name)) return 'names a drive'
-  if (name.split('/').includes('..')) return 'leads out of the archive'
+  if (name.split('/').includes('..')) return 'points outside the archive'
   if (Buffer.byteLength(name) > 1024) return 'is longer than 1024 bytes'
   return null
 }

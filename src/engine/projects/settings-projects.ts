@@ -52,7 +52,7 @@ export class SettingsProjects {
         catalog.rememberWithoutEgg({ ...stored, spiders: await listSpidersOfSettings(project) })
       } catch (error) {
         const { message } = error as Error
-        logger.warn({ project, error: message }, 'a project of [settings] does not import; check its module')
+        logger.warn({ project, error: message }, 'a project in [settings] cannot be imported; check its module')
       }
     }
   }

@@ -17,10 +17,10 @@ export function orderWarnings(versions: string[], latest: string | null): Map<st
   const olderWords =
     older === null
       ? 'Scrapyd 1.2 and 1.3 cannot order these versions and fail'
-      : `Scrapyd 1.2 and 1.3 would take ${older} for the latest`
+      : `Scrapyd 1.2 and 1.3 would treat ${older} as the latest`
   const text =
-    `${olderWords}, 1.4 and later would take ${newer}. Scrapdeck always names the version (jobs without one get ${latest}); ` +
-    'clients that leave it out at a node get what that node takes. Times such as 20261119T181000 as versions are in the same order everywhere.'
+    `${olderWords}, 1.4 and later would treat ${newer} as the latest. Scrapdeck always names the version (jobs without one get ${latest}); ` +
+    'clients that send jobs to a node without a version get the latest version of that node. Timestamps such as 20261119T181000 sort the same way everywhere.'
   for (const version of [older, newer, latest]) if (version !== null) warnings.set(version, text)
   return warnings
 }

@@ -64,12 +64,12 @@ export async function openZipArchive(bytes: Uint8Array, limits: ZipLimits = EGG_
     if (error instanceof ScrapdeckError) throw error
     throw new ScrapdeckError(
       'EGG_NOT_A_ZIP',
-      `The file cannot be read as a zip archive (${(error as Error).message.replace(/\.$/, '')}). Build the egg again and upload that.`,
+      `The file cannot be read as a zip archive (${(error as Error).message.replace(/\.$/, '')}). Build the egg again and upload it.`,
       { cause: error }
     )
   }
   if (totalBytes > RATIO_COUNTS_FROM_BYTES && totalBytes > content.byteLength * limits.ratio) {
-    refuse('EGG_UNSAFE', `The archive unpacks to more than ${limits.ratio} times its size, as only a trap does.`)
+    refuse('EGG_UNSAFE', `The archive unpacks to more than ${limits.ratio} times its size, which only a zip bomb does.`)
   }
   return {
     names: [...entries.keys()],

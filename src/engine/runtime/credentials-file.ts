@@ -35,7 +35,7 @@ export function readCredentials(directory: string): StoredCredentials | null {
   } catch (error) {
     throw new ScrapdeckError(
       'DATA_DIRECTORY_UNUSABLE',
-      `The credentials in ${file} cannot be read. Correct the file, or delete it to have new ones made.`,
+      `The credentials in ${file} cannot be read. Correct the file, or delete it to generate new ones.`,
       { cause: error }
     )
   }
@@ -45,11 +45,14 @@ function checkGiven({ username, password }: StoredCredentials): void {
   if (username === '' || password === '') {
     throw new ScrapdeckError(
       'BAD_INPUT',
-      'The user name and the password must not be empty: the doors are never open to all.'
+      'The user name and the password must not be empty: authentication is always required.'
     )
   }
   if (username.includes(':')) {
-    throw new ScrapdeckError('BAD_INPUT', 'The user name must not have a colon: Basic authentication ends it there.')
+    throw new ScrapdeckError(
+      'BAD_INPUT',
+      'The user name must not contain a colon: Basic authentication uses it as the separator.'
+    )
   }
 }
 

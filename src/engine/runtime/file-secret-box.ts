@@ -29,7 +29,7 @@ export async function openFileSecretBox(keyPath: string): Promise<SecretBox> {
       try {
         return unseal(key, sealed)
       } catch (error) {
-        throw new ScrapdeckError('INTERNAL', `A stored secret was not sealed with ${keyPath}. Enter it again.`, {
+        throw new ScrapdeckError('INTERNAL', `A stored secret was not encrypted with ${keyPath}. Enter it again.`, {
           cause: error
         })
       }
@@ -55,7 +55,7 @@ async function readOrMakeKey(path: string): Promise<Buffer> {
     if (error instanceof ScrapdeckError) throw error
     throw new ScrapdeckError(
       'DATA_DIRECTORY_UNUSABLE',
-      `The key file ${path} cannot be read or made. Check its rights.`,
+      `The key file ${path} cannot be read or created. Check its permissions.`,
       {
         cause: error
       }
@@ -64,7 +64,7 @@ async function readOrMakeKey(path: string): Promise<Buffer> {
   // Never overwritten: what was sealed with the real key would be lost for good.
   throw new ScrapdeckError(
     'DATA_DIRECTORY_UNUSABLE',
-    `${path} is not a Scrapdeck key file. Put back the right one, or move it away and enter the nodes' passwords again.`
+    `${path} is not a Scrapdeck key file. Restore the right one, or move it away and enter the nodes' passwords again.`
   )
 }
 

@@ -104,14 +104,14 @@ export class Backfills {
     if (this.#held.get(scheduleId)?.kept.state === 'running') {
       throw new ScrapdeckError(
         'BACKFILL_RUNNING',
-        `A backfill of ${settings.name} is under way. Wait for its end, or cancel it first`
+        `A backfill of ${settings.name} is already running. Wait until it ends, or cancel it first`
       )
     }
     const { moments, forgotten } = await this.#momentsOf(state, order)
     if (moments.length === 0) {
       const none =
-        forgotten === 0 ? 'that has not run' : `that is known not to have run: the history of ${forgotten} was pruned`
-      throw new ScrapdeckError('BAD_INPUT', `${settings.name} has no moment there ${none}. Choose another range`)
+        forgotten === 0 ? 'that has not run' : `that has provably not run: the history of ${forgotten} was pruned`
+      throw new ScrapdeckError('BAD_INPUT', `${settings.name} has no run times there ${none}. Choose another range`)
     }
     const { fromMs, untilMs, concurrency } = order
     const former = this.#held.get(scheduleId)
@@ -173,7 +173,7 @@ export class Backfills {
   async cancel(scheduleId: ScheduleId): Promise<JobId[]> {
     const held = this.#held.get(scheduleId)
     if (held?.kept.state !== 'running') {
-      throw new ScrapdeckError('BAD_INPUT', 'No backfill of this schedule is under way, so there is nothing to cancel')
+      throw new ScrapdeckError('BAD_INPUT', 'No backfill of this schedule is running, so there is nothing to cancel')
     }
     const { kept } = held
     await this.#write(held, { ...kept, state: 'cancelled' })
@@ -197,7 +197,7 @@ export class Backfills {
     const range = { afterMs: fromMs - 1, untilMs: pastMs, limit: MOMENTS_MAX + 1 }
     const all: Occurrence[] = pastMs < fromMs ? [] : occurrencesOf(settings, range)
     if (all.length > MOMENTS_MAX) {
-      const message = `${settings.name} has more than ${MOMENTS_MAX} moments there. Backfill a shorter range, then the next`
+      const message = `${settings.name} has more than ${MOMENTS_MAX} run times there. Backfill a shorter range, then the next one`
       throw new ScrapdeckError('BAD_INPUT', message)
     }
     const times = all.map(({ nominalMs }) => nominalMs)

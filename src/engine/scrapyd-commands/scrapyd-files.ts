@@ -201,7 +201,7 @@ async function* readPieces(read: Read, start: number, stop: number): AsyncGenera
   for (let offset = start; offset < stop; ) {
     const piece = await read({ offset, limitBytes: Math.min(PIECE_BYTES, stop - offset) })
     // Ending early would leave the client with a file that looks whole: an error breaks the connection instead.
-    if (piece === null || piece.bytes.length === 0) throw new Error('A file became shorter while it was read.')
+    if (piece === null || piece.bytes.length === 0) throw new Error('A file shrank while it was read.')
     yield piece.bytes.subarray(0, stop - offset)
     offset += piece.bytes.length
   }

@@ -56,11 +56,11 @@ export function createAddressGuard(networks: readonly string[]): AddressGuard {
     checkUrl(text) {
       const url = parse(text)
       if (url.protocol !== 'http:' && url.protocol !== 'https:') {
-        throw forbidden(`The address begins with ${url.protocol}//, but webhooks go over http or https`)
+        throw forbidden(`The address starts with ${url.protocol}//, but webhooks support only http and https`)
       }
       if (url.username !== '' || url.password !== '') {
         throw forbidden(
-          'The address has a user name or password in it, which would be shown to whoever sees the list of webhooks. The receiver knows us by the signature'
+          'The address has a user name or password in it, which everybody who can list webhooks would see. Remove it: receivers verify the signature instead'
         )
       }
       const host = hostOf(url)
@@ -76,7 +76,7 @@ export function hostOf(url: URL): string {
 }
 
 export function insideWords(host: string): string {
-  return `${host} is inside this machine or its network, where webhooks do not go. To allow it, name its network in webhook_networks of the configuration`
+  return `${host} is on this machine or its private network, where webhooks are not sent. To allow it, add its network to webhook_networks in the configuration`
 }
 
 /** Networks or addresses (`10.1.0.0/16`, `127.0.0.1`, `fd12::/16`), separated by blanks or commas. Throws BAD_INPUT. */
@@ -89,7 +89,7 @@ export function parseNetworks(text: string): string[] {
     if (family === 0 || !isBits || rest.length > 0) {
       throw new ScrapdeckError(
         'BAD_INPUT',
-        `webhook_networks: ${JSON.stringify(network)} is no network. Write one as 10.1.0.0/16, fd12::/16 or 127.0.0.1`
+        `webhook_networks: ${JSON.stringify(network)} is not a network. Use a form such as 10.1.0.0/16, fd12::/16 or 127.0.0.1`
       )
     }
   }
@@ -100,7 +100,7 @@ function parse(text: string): URL {
   try {
     return new URL(text.trim())
   } catch (error) {
-    throw forbidden('This is no address. One looks like https://example.org/hooks/scrapdeck', error)
+    throw forbidden('This is not a valid address. Use a form such as https://example.org/hooks/scrapdeck', error)
   }
 }
 

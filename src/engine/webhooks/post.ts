@@ -117,13 +117,13 @@ function failureOf(error: unknown, url: URL): Answer {
       return failed(`${url.host} did not accept a connection`)
     case 'ECONNRESET':
     case 'UND_ERR_SOCKET':
-      return failed(`${url.host} broke the connection before it answered`)
+      return failed(`${url.host} closed the connection before it responded`)
   }
   const words = typeof code === 'string' ? code : (message ?? 'unknown error').slice(0, 200)
   if (/CERT|SIGNATURE|ERR_TLS|ISSUER/.test(words)) {
-    return failed(`the TLS certificate of ${isIP(host) === 0 ? host : url.host} was not accepted (${words})`)
+    return failed(`the TLS certificate of ${isIP(host) === 0 ? host : url.host} was rejected (${words})`)
   }
-  return failed(`${url.host} could not be asked (${words})`)
+  return failed(`the request to ${url.host} failed (${words})`)
 }
 
 function failed(problem: string): Answer {

@@ -22,7 +22,7 @@ export async function sendToWebhook(
     secrets = await Promise.all(sealed.map((one) => parts.secretBox.open(one)))
   } catch {
     // Why is told by the box, in words for passwords of nodes.
-    return { isGood: false, answer: 'Its secret cannot be read with the key that Scrapdeck has now: make a new one' }
+    return { isGood: false, answer: 'Its secret cannot be decrypted with the current key: create a new one' }
   }
   const answer = await parts.post({ url, headers: signedHeaders({ ...message, atMs, secrets }), body: message.body })
   if (answer.kind !== 'status') return { isGood: false, answer: answer.problem }

@@ -51,7 +51,7 @@ function makeDataDirectory(directory: string): void {
   } catch (error) {
     throw new ScrapdeckError(
       'DATA_DIRECTORY_UNUSABLE',
-      `The data directory ${directory} cannot be made (${(error as Error).message}). Choose another with --data`,
+      `The data directory ${directory} cannot be created (${(error as Error).message}). Choose another with --data`,
       { cause: error }
     )
   }

@@ -48,6 +48,6 @@ function followTree({ base, projects, dispatch, stopping }: Rooms): void {
     .followTree()
     .then(() => dispatch.wake())
     .catch((error: unknown) => {
-      if (!stopping.signal.aborted) base.logger.error({ error }, 'the tree of eggs could not be put in order')
+      if (!stopping.signal.aborted) base.logger.error({ error }, 'the eggs directory could not be tidied')
     })
 }

@@ -17,13 +17,13 @@ export function explainError(error: unknown): Explanation {
     return {
       code: null,
       title: 'The engine does not answer',
-      text: 'Scrapdeck may be stopping or starting again. The connection is tried again by itself; retry when the status bar says Live.'
+      text: 'Scrapdeck may be stopping or starting again. Scrapdeck reconnects automatically; retry when the status bar says Live.'
     }
   }
   return {
     code: null,
     title: 'Something went wrong',
-    text: message || 'No reason was given. Retry; if it stays, look in the log of Scrapdeck.'
+    text: message || 'No reason was given. Retry; if the problem persists, check the Scrapdeck log.'
   }
 }
 

@@ -14,10 +14,7 @@ export function parseFields(text: string): Wanted {
   const wanted: Wanted = new Map()
   const paths = text.split(',').map((path) => path.trim())
   if (text.length > MAX_TEXT || !paths.every((path) => PATH.test(path))) {
-    throw new ScrapdeckError(
-      'BAD_INPUT',
-      '"fields" takes names with dots between, and commas: fields=jobs.id,jobs.status'
-    )
+    throw new ScrapdeckError('BAD_INPUT', '"fields" takes comma-separated dotted names: fields=jobs.id,jobs.status')
   }
   for (const path of paths) add(wanted, path.split('.'))
   return wanted
@@ -46,7 +43,7 @@ export function checkFields(wanted: Wanted, procedure: AnyProcedure): void {
 
 /** Streams have no parts. */
 export function noFields(): ScrapdeckError {
-  return new ScrapdeckError('BAD_INPUT', '"fields" takes parts of an answer, but this operation has none: leave it out')
+  return new ScrapdeckError('BAD_INPUT', '"fields" selects parts of a response, but this operation has none: remove it')
 }
 
 function check(wanted: Wanted, schemas: Shape[], path: string[], root: Shape): void {
@@ -57,7 +54,7 @@ function check(wanted: Wanted, schemas: Shape[], path: string[], root: Shape): v
       const known = [...names.keys()].map((one) => [...path, one].join('.'))
       const words = known.length === 0 ? `"${path.join('.')}" has no parts` : `Known are ${known.join(', ')}`
       const field = [...path, name].join('.')
-      throw new ScrapdeckError('BAD_INPUT', `"fields": there is no "${field}" in this answer. ${words}`, {
+      throw new ScrapdeckError('BAD_INPUT', `"fields": this response has no "${field}". ${words}`, {
         data: { field, known }
       })
     }

@@ -56,8 +56,8 @@ export async function answerJsonRpc(
   options: { router: object; context: RouterContext; logger: Logger }
 ): Promise<JsonRpcAnswer | JsonRpcAnswer[] | null> {
   if (!Array.isArray(body)) return answerCall(body, options)
-  if (body.length === 0) return failure(null, INVALID_REQUEST, 'A batch has at least one call.')
-  if (body.length > MAX_BATCH) return failure(null, INVALID_REQUEST, `A batch has at most ${MAX_BATCH} calls.`)
+  if (body.length === 0) return failure(null, INVALID_REQUEST, 'A batch must have at least one call.')
+  if (body.length > MAX_BATCH) return failure(null, INVALID_REQUEST, `A batch must have at most ${MAX_BATCH} calls.`)
   const { onceKey } = options.context
   const answers = await Promise.all(
     body.map((one, index) => {
@@ -100,10 +100,10 @@ async function perform(
     return failure(
       id,
       METHOD_NOT_FOUND,
-      `${method} answers with a stream: ask for it as ${route.method} /api/v1${route.path}.`
+      `${method} returns a stream: request it as ${route.method} /api/v1${route.path}.`
     )
   }
-  if (Array.isArray(params)) return failure(id, INVALID_PARAMS, 'Give the parameters by name, as an object.')
+  if (Array.isArray(params)) return failure(id, INVALID_PARAMS, 'Send the parameters by name, as an object.')
   try {
     checkParts({ procedure, operation: method, input: params })
     const output: unknown = await call(procedure, inputSchema === undefined ? undefined : params, { context, path })

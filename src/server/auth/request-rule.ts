@@ -12,7 +12,7 @@ export function checkRequestOrigin(
   if (!isOurHost(headers.host)) {
     throw new ScrapdeckError(
       'FORBIDDEN_ORIGIN',
-      `Scrapdeck does not answer under the name "${headers.host ?? ''}". If it is right, start it with --allowed-host ${headers.host ?? 'NAME'}.`
+      `Scrapdeck does not accept the host name "${headers.host ?? ''}". If the name is right, start Scrapdeck with --allowed-host ${headers.host ?? 'NAME'}.`
     )
   }
   const site = headers['sec-fetch-site']
@@ -20,11 +20,14 @@ export function checkRequestOrigin(
   if (site !== undefined && site !== 'same-origin' && site !== 'none') {
     throw new ScrapdeckError(
       'FORBIDDEN_ORIGIN',
-      'Scrapdeck does not answer requests that another web page makes. To open it, type its address yourself.'
+      'Scrapdeck does not accept requests made by other web pages. To open it, type its address.'
     )
   }
   if (headers.origin !== undefined && !isSameOrigin(headers.origin, headers.host as string)) {
-    throw new ScrapdeckError('FORBIDDEN_ORIGIN', `Scrapdeck does not answer web pages of ${headers.origin}.`)
+    throw new ScrapdeckError(
+      'FORBIDDEN_ORIGIN',
+      `Scrapdeck does not accept requests from web pages of ${headers.origin}.`
+    )
   }
 }
 

@@ -47,7 +47,7 @@ export const job: Job = {
   args: { category: 'shoes' },
   rank: 1024,
   placement: { nodeId: null, tags: ['eu'] },
-  waiting: { code: 'all_slots_busy', text: 'All 4 slots of the nodes that match are busy' },
+  waiting: { code: 'all_slots_busy', text: 'All 4 slots of the matching nodes are busy' },
   lane: '["shop","prices",null,null,["eu"]]'
 }
 
@@ -95,7 +95,7 @@ export const transition: Transition = {
   attemptNumber: null,
   atMs: NOON_MS,
   kind: 'queued',
-  text: 'Asked through the API',
+  text: 'Queued via API',
   evidence: {}
 }
 
@@ -338,7 +338,7 @@ export const environment: Environment = {
   version: '3.12.4',
   scrapyVersion: '2.13.3',
   projects: [SHOP],
-  start: { mode: 'warm', text: 'Forked from a Python that has Scrapy imported' },
+  start: { mode: 'warm', text: 'Forked from a Python that has already imported Scrapy' },
   problem: null,
   progress: null,
   hasLog: false,

@@ -299,7 +299,7 @@ export const EXAMPLES: ExamplesOf<InferContractRouterInputs<Contract>, InferCont
       output: { firing: { ...firing, origin: 'manual', reason: 'run_now', outcome: 'live', durationMs: null } }
     },
     preview: {
-      summary: 'The next moments of a timing that need not be saved',
+      summary: 'The next run times of a timing, which need not be saved',
       input: {
         timing: { zone: 'Europe/Berlin', rules: [{ kind: 'cron', expression: '0 7 * * MON-FRI' }] },
         fromMs: NOON_MS,
@@ -308,12 +308,12 @@ export const EXAMPLES: ExamplesOf<InferContractRouterInputs<Contract>, InferCont
       output: { words: 'At 07:00, Monday to Friday (Europe/Berlin)', occurrences: [occurrence] }
     },
     calendar: {
-      summary: 'Moments of all schedules in a span',
+      summary: 'Run times of all schedules in a range',
       input: span,
       output: { moments: [{ scheduleId: SCHEDULE_ID, atMs: NOON_MS - 21_600_000 }], more: false }
     },
     load: {
-      summary: 'How many schedules fire, minute by minute, beside the slots of the fleet',
+      summary: 'How many schedules fire, minute by minute, compared with the slots of the fleet',
       input: span,
       output: { slots: 4, minutes: [{ atMs: NOON_MS - 21_600_000, firings: 1, jobs: 2 }] }
     },
@@ -328,7 +328,7 @@ export const EXAMPLES: ExamplesOf<InferContractRouterInputs<Contract>, InferCont
       output: { count: 4, jobs: 8, alreadyRun: 1, forgotten: 0, first: [occurrence], last: [occurrence] }
     },
     backfill: {
-      summary: 'Backfill a span: run the times that have not run',
+      summary: 'Backfill a range: run the times that have not run',
       input: { id: SCHEDULE_ID, ...span, concurrency: 1 },
       output: { backfill }
     },
@@ -358,7 +358,7 @@ export const EXAMPLES: ExamplesOf<InferContractRouterInputs<Contract>, InferCont
     },
     remove: { summary: 'Remove a webhook', input: { id: WEBHOOK_ID }, output: { removed: true } },
     rotate: {
-      summary: 'A new secret; the old one signs as well for a day',
+      summary: 'Create a new secret; the old one stays valid for a day',
       input: { id: WEBHOOK_ID },
       output: { webhook, secret: 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw' }
     },
@@ -392,15 +392,15 @@ export const EXAMPLES: ExamplesOf<InferContractRouterInputs<Contract>, InferCont
     apply: { summary: 'Apply a fleet file', input: { yaml }, output: { changes: [fleetChange] } }
   },
   environments: {
-    list: { summary: 'Pythons that projects run with', output: { environments: [environment] } },
+    list: { summary: 'Python environments of projects', output: { environments: [environment] } },
     log: {
-      summary: 'The log of its making, as it grows',
+      summary: 'The build log, as it grows',
       input: { id: 'main' },
       output: { text: 'Collecting scrapy\n' }
     },
     rebuild: { summary: 'Rebuild it', input: { id: 'main' }, output: environment },
     remove: {
-      summary: 'Delete one that no project uses',
+      summary: 'Delete an environment that no project uses',
       input: { id: 'r-2f4d608a' },
       output: { removed: 'r-2f4d608a' }
     }
@@ -431,7 +431,7 @@ export const EXAMPLES: ExamplesOf<InferContractRouterInputs<Contract>, InferCont
     },
     history: { summary: 'Samples of the figures of the last hour', output: { samples: [figures] } },
     credentials: {
-      summary: 'User name and password of this door',
+      summary: 'User name and password of the API',
       output: { username: 'scrapdeck', password: 'correct horse', address: 'http://127.0.0.1:6800' }
     },
     setPaused: { summary: 'Pause or resume the whole queue', input: { paused: true }, output: { paused: true } },
@@ -440,7 +440,7 @@ export const EXAMPLES: ExamplesOf<InferContractRouterInputs<Contract>, InferCont
       output: { job: { ...job, project: ProjectName.parse('demo'), source: 'demo' } }
     },
     createEnvironment: {
-      summary: 'Make a Python with Scrapy for the local node; progress as events',
+      summary: 'Create a Python environment with Scrapy for the local node; progress as events',
       output: { text: 'Installing Scrapy', done: false, share: 0.4 }
     }
   }

@@ -74,7 +74,7 @@ function splitCron(expression: string): string[] {
   if (trimmed.startsWith('@')) {
     const meant = NICKNAMES[trimmed.toLowerCase()]
     if (meant !== undefined) return meant.split(' ')
-    throw new CronProblem(`“${expression.trim()}” is not known. There are ${Object.keys(NICKNAMES).join(', ')}.`)
+    throw new CronProblem(`“${expression.trim()}” is unknown. Use one of ${Object.keys(NICKNAMES).join(', ')}.`)
   }
   const texts = trimmed === '' ? [] : trimmed.split(/\s+/)
   if (texts.length === 5 || texts.length === 6) return texts
@@ -163,11 +163,10 @@ function readDaysOfMonth(text: string): string[] {
   if (text === 'LW' || text === 'WL') return ['LW']
   const days = text.split(',').flatMap((part) => {
     if (part === 'L') return ['L']
-    if (part === 'LW') throw problemOf(DAY, text, 'has LW beside others; it must stand alone')
+    if (part === 'LW') throw problemOf(DAY, text, 'combines LW with others; it must be the only one')
     const nearest = /^(\d+)W$/.exec(part)?.[1]
     if (nearest !== undefined) return [`${readNumber(DAY, part, nearest, 1, 31)}W`]
-    if (/[LW]/.test(part))
-      throw problemOf(DAY, part, 'is not known; there are L (last day), 15W (nearest weekday) and LW')
+    if (/[LW]/.test(part)) throw problemOf(DAY, part, 'is unknown; use L (last day), 15W (nearest weekday) or LW')
     return readPart(DAY, part).map(String)
   })
   return sorted(days)

@@ -17,10 +17,7 @@ describe('what is wrong with a timing', () => {
     ['*/0 * * * *', 'The minute field (“*/0”) has a step of 0; it must be at least 1.'],
     ['1,,2 * * * *', 'The minute field has an empty part.'],
     ['-5 * * * *', 'The minute field (“-5”) is not complete.'],
-    [
-      '0 0 L-3 * *',
-      'The day of month field (“L-3”) is not known; there are L (last day), 15W (nearest weekday) and LW.'
-    ],
+    ['0 0 L-3 * *', 'The day of month field (“L-3”) is unknown; use L (last day), 15W (nearest weekday) or LW.'],
     ['0 0 * * L', 'The day of week field (“L”) needs a day before it: 5L is the last Friday of the month.'],
     ['* * *', 'The expression has 3 fields; it needs five (minute hour day month weekday), or six with seconds first.'],
     ['@reboot', '“@reboot” is not known. There are @yearly, @annually, @monthly, @weekly, @daily, @midnight, @hourly.']
@@ -31,14 +28,14 @@ describe('what is wrong with a timing', () => {
   it.each([
     [{ zone: 'Mars/Olympus' }, '“Mars/Olympus” is not a time zone. Use a name such as Europe/Berlin or UTC.'],
     [{ rules: [cron('0 0 31 2 *')] }, 'It never fires: no day of any year matches its rules.'],
-    [{ excludedCrons: ['* * * * *'] }, 'It never fires: its start, end and exclusions leave nothing of its rules.'],
+    [{ excludedCrons: ['* * * * *'] }, 'It never fires: its start, end and exclusions leave no run times.'],
     [
       { excludedCrons: ['* *'] },
       'Exclusion “* *”: The expression has 2 fields; it needs five (minute hour day month weekday), or six with seconds first.'
     ],
     [{ excludedDates: ['2026-02-30'] }, 'Excluded date 2026-02-30 is not a day of the calendar.'],
     [{ startMs: 2, endMs: 1 }, 'The schedule ends before it starts.'],
-    [{ startMs: 1, endMs: 2 }, 'It never fires: its start, end and exclusions leave nothing of its rules.'],
+    [{ startMs: 1, endMs: 2 }, 'It never fires: its start, end and exclusions leave no run times.'],
     [
       { rules: [cron('0 * * * *'), cron('x')] },
       'Rule 2: The expression has 1 field; it needs five (minute hour day month weekday), or six with seconds first.'

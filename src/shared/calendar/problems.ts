@@ -21,7 +21,7 @@ export function problemOfTiming(timing: ScheduleTiming): string | null {
   if (nextOccurrence(timing, (timing.startMs ?? 0) - 1) !== null) return null
   const isUnlimited = { ...timing, startMs: null, endMs: null, excludedDates: [], excludedCrons: [] }
   if (nextOccurrence(isUnlimited, -1) === null) return 'It never fires: no day of any year matches its rules.'
-  return 'It never fires: its start, end and exclusions leave nothing of its rules.'
+  return 'It never fires: its start, end and exclusions leave no run times.'
 }
 
 /** null: the expression can be read. */

@@ -47,9 +47,9 @@ export function problemOfText(text: string, place: 'schedule' | 'chain' = 'sched
     if (word === 'stats' && name !== undefined && place === 'chain') continue
     const isFine = name === undefined && known.includes(word) && (format === undefined || MOMENTS.includes(word))
     if (!isFine)
-      return `${whole} is not known here. There are ${known.map((one) => `{${one}}`).join(', ')}${
+      return `${whole} is not known here. Use ${known.map((one) => `{${one}}`).join(', ')}${
         place === 'chain' ? ', {stats.NAME}' : ''
-      }; write {{ for a brace.`
+      }; write {{ for a literal brace.`
   }
   return null
 }

@@ -55,7 +55,7 @@ export function stretchAt(name: string, atMs: number): Stretch {
     zone.chunks.set(index, stretches)
   }
   for (const stretch of stretches) if (atMs < stretch.endMs) return stretch
-  throw new RangeError(`${atMs} is not a moment.`)
+  throw new RangeError(`${atMs} is not a time.`)
 }
 
 /** `2026-03-29T03:00:00+02:00` */

@@ -12,7 +12,7 @@ const Seconds = z.union([
   z.number().int().min(1).max(31_536_000),
   z
     .string()
-    .regex(/^[1-9]\d{0,7}[smhd]$/, 'Write seconds, or a number with s, m, h or d behind it: 30m')
+    .regex(/^[1-9]\d{0,7}[smhd]$/, 'Write seconds, or a number followed by s, m, h or d: 30m')
     .transform((text) => Number(text.slice(0, -1)) * SECONDS_OF[text.at(-1) as keyof typeof SECONDS_OF])
     .pipe(z.number().max(31_536_000))
 ])

@@ -50,7 +50,7 @@ export const NodeTag = z
 export const TagTerm = z
   .string()
   .max(200)
-  .regex(/^!?[^\s|!]+(\|!?[^\s|!]+)*$/, 'Write a tag, !tag, or several with | between them')
+  .regex(/^!?[^\s|!]+(\|!?[^\s|!]+)*$/, 'Write a tag, !tag, or several separated by |')
 /** Which nodes may run a job. Both empty: any node. A node must meet all tag terms (shared/tag-terms.ts). */
 export const Placement = z.object({ nodeId: NodeId.nullable(), tags: z.array(TagTerm).max(20) })
 export type Placement = z.infer<typeof Placement>

@@ -233,7 +233,7 @@ export const schedulesContract = {
   runNow: write('operator', 'POST /schedules/{id}/run')
     .input(z.object({ id: ScheduleId }))
     .output(z.object({ firing: Firing })),
-  /** The next moments of a timing that need not be saved, with its words. BAD_INPUT says what is wrong with it. */
+  /** The next run times of a timing, which need not be saved, with its words. BAD_INPUT says what is wrong with it. */
   preview: ask('viewer', 'POST /schedules/preview')
     .input(
       z.object({
@@ -243,7 +243,7 @@ export const schedulesContract = {
       })
     )
     .output(z.object({ words: z.string(), occurrences: z.array(Occurrence) })),
-  /** Moments of all schedules in a span, without jitter; at most `limit`, and `more` says that there are others. */
+  /** Run times of all schedules in a range, without jitter; at most `limit`, and `more` says that there are others. */
   calendar: read('viewer', 'GET /schedules/calendar')
     .input(Span.extend({ limit: z.coerce.number().int().min(1).max(20_000).default(5_000) }))
     .output(z.object({ moments: z.array(z.object({ scheduleId: ScheduleId, atMs: z.number() })), more: z.boolean() })),

@@ -66,7 +66,7 @@ export const webhooksContract = {
   remove: write('admin', 'DELETE /webhooks/{id}')
     .input(z.object({ id: WebhookId }))
     .output(z.object({ removed: z.boolean() })),
-  /** A new secret; the old one signs as well for a day. */
+  /** Create a new secret; the old one stays valid for a day. */
   rotate: write('admin', 'POST /webhooks/{id}/rotate')
     .input(z.object({ id: WebhookId }))
     .output(Secret.extend({ webhook: Webhook })),

@@ -25,7 +25,7 @@ export async function openFilesystemBlobStore(root: string): Promise<BlobStore> 
   const syncFolder = shareSyncs(syncFolderNow)
 
   function pathOf(name: string): string {
-    if (!NAME.test(name)) throw new ScrapdeckError('BAD_INPUT', `${JSON.stringify(name)} is not a name for a blob`)
+    if (!NAME.test(name)) throw new ScrapdeckError('BAD_INPUT', `${JSON.stringify(name)} is not a valid blob name`)
     return join(root, name)
   }
 
@@ -58,7 +58,7 @@ export async function openFilesystemBlobStore(root: string): Promise<BlobStore> 
 
     async list(prefix) {
       if (!PREFIX.test(prefix)) {
-        throw new ScrapdeckError('BAD_INPUT', `${JSON.stringify(prefix)} is not the beginning of a blob's name`)
+        throw new ScrapdeckError('BAD_INPUT', `${JSON.stringify(prefix)} is not a valid blob name prefix`)
       }
       const folder = prefix.slice(0, prefix.indexOf('/') + 1)
       const names = (await filesIn(join(root, folder)))
@@ -207,9 +207,9 @@ const PROBLEMS: Record<string, string> = {
   ENOSPC: 'the disk is full. Free some space.',
   EDQUOT: 'the disk quota is used up. Free some space.',
   EFBIG: 'the file is larger than this system allows.',
-  EACCES: 'the rights are missing. Give the user who runs Scrapdeck the right to write there.',
-  EPERM: 'the rights are missing. Give the user who runs Scrapdeck the right to write there.',
+  EACCES: 'permission denied. Give the user that runs Scrapdeck write permission there.',
+  EPERM: 'permission denied. Give the user that runs Scrapdeck write permission there.',
   EROFS: 'the file system is read-only. Choose another data directory.',
-  ENOTDIR: 'something that is not a directory is in its way. Choose another data directory.',
-  EEXIST: 'something that is not a directory is in its way. Choose another data directory.'
+  ENOTDIR: 'a part of the path is not a directory. Choose another data directory.',
+  EEXIST: 'a part of the path is not a directory. Choose another data directory.'
 }

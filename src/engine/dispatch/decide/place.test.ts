@@ -57,7 +57,7 @@ function planFor(
     versionOf: (line) => line.version,
     eggState: () => 'present',
     whyNotReady: () => null,
-    isHeldBack: () => false,
+    isBackedOff: () => false,
     hasLimits: !limits.isEmpty,
     rulesFor: (project, spider) => limits.rulesFor(project, spider),
     assignmentsMax: 1_000,
@@ -74,8 +74,8 @@ const waits = ({ waiting }: ReturnType<typeof place>) => [
 
 describe('placing jobs on nodes', () => {
   it('a job that its node refused lately waits, and those behind it go', () => {
-    const isHeldBack = (_nodeId: string, jobId: string) => jobId === 'a'
-    const plan = planFor([aLine(['a', 'b', 'c'])], [aNode()], { isHeldBack })
+    const isBackedOff = (_nodeId: string, jobId: string) => jobId === 'a'
+    const plan = planFor([aLine(['a', 'b', 'c'])], [aNode()], { isBackedOff })
     expect(placed(plan)).toEqual([
       ['b', 'n1'],
       ['c', 'n1']
@@ -163,7 +163,7 @@ describe('placing jobs on nodes', () => {
     ['the version is gone', [aNode()], { versionOf: () => null }, 'version_missing'],
     ['everything is paused', [aNode()], { isPaused: true }, 'paused'],
     ['nobody has the egg', [aNode()], { eggState: () => 'never' as const }, 'egg_refused'],
-    ['the node refused it lately', [aNode()], { isHeldBack: () => true }, 'node_refused']
+    ['the node refused it lately', [aNode()], { isBackedOff: () => true }, 'node_refused']
   ] as const)('says why a job waits when %s', (_case, nodes, values, code) => {
     const plan = planFor([aLine(['a'])], [...nodes], values)
     expect(plan.assignments).toEqual([])

@@ -20,7 +20,7 @@ export interface PlaceInput {
   eggState: (nodeId: NodeId, project: ProjectName, version: VersionName) => EggState
   whyNotReady: WhyNotReady
   /** The node refused this job lately and gets it again only after a while. */
-  isHeldBack: (nodeId: NodeId, jobId: JobId) => boolean
+  isBackedOff: (nodeId: NodeId, jobId: JobId) => boolean
   hasLimits: boolean
   /** The limits that hold for a spider, with what is live now; none are changed. */
   rulesFor: (project: ProjectName, spider: string) => readonly CountedRule[]
@@ -74,7 +74,7 @@ interface Choice {
 
 /** What kept a job from nodes with room: the first of each. */
 interface Kept {
-  heldBack: PlaceableNode | null
+  refusedBy: PlaceableNode | null
   limitedBy: CountedRule | null
 }
 
@@ -111,7 +111,7 @@ class Placing {
     const { lines, shareOf, isPaused, assignmentsMax } = this.#input
     const plan = this.#plan
     if (isPaused) {
-      plan.waiting.everything = { code: 'paused', text: 'everything is paused' }
+      plan.waiting.everything = { code: 'paused', text: 'the queue is paused' }
       return plan
     }
     const order = new FairOrder(this.#linesThatMayGo(lines), shareOf)
@@ -165,8 +165,8 @@ class Placing {
       return order.skipJob()
     }
     // What holds back one job, or one spider, must not hold up the others.
-    if (found.heldBack !== null) {
-      const waiting: Waiting = { code: 'node_refused', text: `${found.heldBack.name} refused the job; retrying soon` }
+    if (found.refusedBy !== null) {
+      const waiting: Waiting = { code: 'node_refused', text: `${found.refusedBy.name} refused the job; retrying soon` }
       if (!this.#plan.waiting.lanes.has(lane.lane)) this.#plan.waiting.lanes.set(lane.lane, waiting)
       return order.skipJob()
     }
@@ -183,7 +183,7 @@ class Placing {
   /** The least loaded node with the egg that may take this job; else what kept the first that could have. */
   #bestReady({ ready }: Choice, job: QueueHead, rules: readonly CountedRule[]) {
     const passedOver: RankedNode[] = []
-    const kept: Kept = { heldBack: null, limitedBy: null }
+    const kept: Kept = { refusedBy: null, limitedBy: null }
     let best: PlaceableNode | null = null
     for (let ranked = this.#firstOf(ready); ranked !== undefined; ranked = this.#firstOf(ready)) {
       if (this.#mayTake(ranked.node, job, rules, kept)) {
@@ -199,8 +199,8 @@ class Placing {
   /** Whether neither a limit nor an earlier refusal keeps this job from the node; what does is put into `kept`. */
   #mayTake(node: PlaceableNode, job: QueueHead, rules: readonly CountedRule[], kept: Kept): boolean {
     const rule = rules.find((counted) => this.#isExhaustedOn(counted, node))
-    if (rule === undefined && !this.#input.isHeldBack(node.id, job.id)) return true
-    if (rule === undefined) kept.heldBack ??= node
+    if (rule === undefined && !this.#input.isBackedOff(node.id, job.id)) return true
+    if (rule === undefined) kept.refusedBy ??= node
     else kept.limitedBy ??= rule
     return false
   }

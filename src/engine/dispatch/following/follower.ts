@@ -334,7 +334,7 @@ function moveFor(
     ...(exit === null ? {} : { exit }),
     // Its node shows it before it has answered; the sender's own entry comes too late then.
     ...(one.state === 'sending' ? sendNotes : {}),
-    ...(one.state === 'uncertain' ? { resolved: 'the POST had arrived' } : {})
+    ...(one.state === 'uncertain' ? { resolved: 'the request had arrived' } : {})
   }
   if (verdict.kind === 'accepted') {
     return {

@@ -169,7 +169,7 @@ describe('a run that was given up and comes back', () => {
     node.isDown = false
     await clock.advanceBy(MINUTE_MS)
     expect(node.running.map(({ jobid, signals }) => [jobid, signals])).toEqual([['nightly', []]])
-    expect(await engine.textOf(id, 'seen_again')).toContain('it is left alone there')
+    expect(await engine.textOf(id, 'seen_again')).toContain('it is left running there')
   })
 
   it('strangers are neither asked about twice nor touched', async ({ clock, store, node, engine }) => {

@@ -177,7 +177,7 @@ export class ReturnedRuns {
         ? 'it had ended there'
         : isUnwanted
           ? `it is stopped there because ${whyUnwanted(job)}`
-          : 'it is left alone there'
+          : 'it is left running there'
     await this.#context.live.record(attempt, {
       from: ['ended'],
       kind: 'seen_again',

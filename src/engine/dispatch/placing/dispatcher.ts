@@ -12,7 +12,7 @@ import type { AttemptStart } from '../../store/records.ts'
 import type { DispatchContext } from '../context.ts'
 import type { Follower } from '../following/follower.ts'
 import type { StuckNodes } from '../following/stuck-nodes.ts'
-import type { HoldBacks } from './hold-backs.ts'
+import type { RefusalBackoff } from './refusal-backoff.ts'
 import { NodeBoard } from './node-board.ts'
 import { type Assignment, place, type Plan } from '../decide/place.ts'
 import type { Sender } from './sender.ts'
@@ -25,7 +25,7 @@ interface DispatcherParts {
   lists: Pick<Follower, 'knowsLists' | 'isListed'>
   stuck: StuckNodes
   sender: Sender
-  holdBacks: HoldBacks
+  refusalBackoff: RefusalBackoff
 }
 
 /**
@@ -42,7 +42,7 @@ export class Dispatcher {
   readonly #queue: QueueView
   readonly #board: NodeBoard
   readonly #sender: Sender
-  readonly #holdBacks: HoldBacks
+  readonly #refusalBackoff: RefusalBackoff
   readonly #due: DueTimer
   readonly #timers: Timers
   readonly #shares = new FairShares()
@@ -56,17 +56,17 @@ export class Dispatcher {
   /** `waiting`: jobs of these lanes wait for another reason now. `laneGone`: a lane has no queued jobs any more. */
   readonly events = new EventEmitter<{ waiting: [lanes: string[]]; laneGone: [lane: string] }>()
 
-  constructor(context: DispatchContext, { lists, stuck, sender, holdBacks }: DispatcherParts) {
+  constructor(context: DispatchContext, { lists, stuck, sender, refusalBackoff }: DispatcherParts) {
     this.#context = context
     this.#lists = lists
     this.#sender = sender
-    this.#holdBacks = holdBacks
+    this.#refusalBackoff = refusalBackoff
     const forgetLane = (lane: string) => this.events.emit('laneGone', lane)
     this.#queue = new QueueView(context.store, () => this.wake(), forgetLane)
     this.#board = new NodeBoard(context, { lists, stuck, sender })
     this.#due = new DueTimer(context)
     this.#timers = new Timers(context.clock)
-    holdBacks.events.on('over', () => this.wake())
+    refusalBackoff.events.on('over', () => this.wake())
     sender.events.on('requests', ({ nodeId, by }) => {
       this.#board.markStale(nodeId)
       if (by === -1) this.#wakeForRequests()
@@ -115,7 +115,7 @@ export class Dispatcher {
     this.#stopped = true
     this.#due.stop()
     this.#timers.stop()
-    this.#holdBacks.stop()
+    this.#refusalBackoff.stop()
     this.#queue.stop()
     await this.#running
     await this.#sender.stop()
@@ -164,7 +164,7 @@ export class Dispatcher {
       versionOf: ({ project, version }) => catalog.versionToRun(project, version),
       eggState: (nodeId, project, version) => distribution.stateOf(nodeId, project, version),
       whyNotReady: (nodeId, project) => fleet.get(nodeId)?.client.whyNotReady?.(project) ?? null,
-      isHeldBack: (nodeId, jobId) => this.#holdBacks.isHeld(nodeId, jobId),
+      isBackedOff: (nodeId, jobId) => this.#refusalBackoff.isBackedOff(nodeId, jobId),
       hasLimits: !limits.isEmpty,
       rulesFor: (project, spider) => limits.rulesFor(project, spider),
       assignmentsMax: Math.min(ASSIGNMENTS_MAX, REQUESTS_OUT_MAX - this.#sender.requestCount)

@@ -11,8 +11,8 @@ const REQUESTS_TO_ONE_MAX = 4
 const HEALTH_WORDS = {
   unknown: 'has not answered yet',
   down: 'does not answer',
-  unauthorized: 'refuses the password',
-  invalid: 'answers wrongly'
+  unauthorized: 'rejects the credentials',
+  invalid: 'sends invalid responses'
 }
 
 export interface NodeBoardParts {

@@ -10,7 +10,7 @@ import type { BegunAttempt, StoredJob } from '../../store/records.ts'
 import type { DispatchContext } from '../context.ts'
 import type { LiveAttempt } from '../live-attempts.ts'
 import { GatheredMoves } from './gathered-moves.ts'
-import type { HoldBacks } from './hold-backs.ts'
+import type { RefusalBackoff } from './refusal-backoff.ts'
 import { asSealedText } from '../../runtime/secret-box.ts'
 
 // A job that this many nodes (or times) refused for reasons we do not know is not going to work.
@@ -22,14 +22,14 @@ const STOP_GRACE_MS = 2_000
  * Sends attempts that were written as `sending` to their nodes, and writes down what the nodes answered:
  *
  *   sending --200 ok--> accepted --> (follower.ts)
- *      |--- node said no, or no connection ---> refused: back to the queue, held back from that node
+ *      |--- node said no, or no connection ---> refused: back to the queue, backoff for that node
  *      |--- cannot ever work (unknown spider, secret not to be read) -> ended: failed
  *      |--- a plugin says no ---------------> refused: back to the queue, held; or ended: cancelled
  *      +--- no answer ------------------------> uncertain --> (follower.ts resolves it by looking)
  */
 export class Sender {
   readonly #context: DispatchContext
-  readonly #holdBacks: HoldBacks
+  readonly #refusalBackoff: RefusalBackoff
   readonly #accepted: GatheredMoves
   readonly #sendNotes = new WeakMap<LiveAttempt, Readonly<Record<string, unknown>>>()
   readonly #refusals = new Map<string, number>()
@@ -41,9 +41,9 @@ export class Sender {
   /** `requests`: `requestsTo` tells another number; by -1: a request on its way is one no more. */
   readonly events = new EventEmitter<{ requests: [change: { nodeId: NodeId; by: 1 | -1 }] }>()
 
-  constructor(context: DispatchContext, holdBacks: HoldBacks) {
+  constructor(context: DispatchContext, refusalBackoff: RefusalBackoff) {
     this.#context = context
-    this.#holdBacks = holdBacks
+    this.#refusalBackoff = refusalBackoff
     this.#accepted = new GatheredMoves(context.live)
     context.live.events.on('ended', ({ one, jobOutcome }) => {
       if (jobOutcome !== null) this.#refusals.delete(one.jobId)
@@ -96,12 +96,10 @@ export class Sender {
       const { holdsLimits, hidesSecrets } = node.client.traits
       const sendNotes = {
         ...verdict?.notes,
-        ...(holdsLimits || !hasLocalOnlyLimits(limits)
-          ? {}
-          : { limits: 'on a remote node only the time limit is held' }),
+        ...(holdsLimits || !hasLocalOnlyLimits(limits) ? {} : { limits: 'remote nodes enforce only the time limit' }),
         ...(secrets.length === 0 || hidesSecrets
           ? {}
-          : { secrets: 'a Scrapyd shows them in its process list and its logs' })
+          : { secrets: 'on a Scrapyd node they are visible in its process list and logs' })
       }
       this.#sendNotes.set(one, sendNotes)
       const startedMs = clock.monotonicMs()
@@ -227,7 +225,7 @@ export class Sender {
       // The egg was there once; somebody took it away on the node. Send it again.
       await distribution.forget(one.nodeId, one.project, one.version)
     } else {
-      this.#holdBacks.add(one)
+      this.#refusalBackoff.add(one)
     }
     const count = (this.#refusals.get(one.jobId) ?? 0) + (error.kind === 'refused' ? 1 : 0)
     if (count > 0) this.#rememberRefusals(one.jobId, count)
@@ -285,7 +283,7 @@ class UnreadableSecret extends Error {
 
   constructor(names: string[], options: { cause: unknown }) {
     super(
-      `a secret value (${names.join(', ')}) cannot be read with the key that this Scrapdeck has now, so nothing was sent. Run the job again and enter its secret values again`,
+      `a secret value (${names.join(', ')}) cannot be decrypted with the current key, so nothing was sent. Run the job again and re-enter its secret values`,
       options
     )
     this.names = names

@@ -45,7 +45,7 @@ export function readCronTrigger(given: Partial<CronTexts>): CronTrigger {
   const texts = Object.fromEntries(
     CRON_FIELDS.map((field, index) => [field, (given[field] ?? (index > last ? FIRST[field] : '*')).trim()])
   ) as CronTexts
-  if (texts.week !== '*') throw new TriggerProblem(`it is limited to the weeks ${texts.week} of the year`)
+  if (texts.week !== '*') throw new TriggerProblem(`it is limited to weeks ${texts.week} of the year`)
   const [second, minute, hour, month] = (['second', 'minute', 'hour', 'month'] as const).map((field) =>
     cronField(field, texts[field])
   )
@@ -70,7 +70,7 @@ function readDays(dayText: string, weekdayText: string): { day: string; weekday:
       continue
     }
     const cronWeekday = toCronWeekday(indexOf(WEEKDAYS, name, 'weekday'))
-    if (weekday !== '*') throw new TriggerProblem(`it asks for the ${part} of a month and for certain weekdays at once`)
+    if (weekday !== '*') throw new TriggerProblem(`it combines the ${part} of a month with weekdays`)
     const nth = POSITIONS.indexOf(position) + 1
     kinds.push({ day: '*', weekday: position === 'last' ? `${cronWeekday}L` : `${cronWeekday}#${nth}` })
   }
@@ -137,7 +137,7 @@ const partsOf = (text: string): string[] =>
 
 function indexOf(names: string[], name: string, what: string): number {
   const index = names.indexOf(name)
-  if (index < 0) throw new TriggerProblem(`"${name}" is no ${what}`)
+  if (index < 0) throw new TriggerProblem(`"${name}" is not a ${what}`)
   return index
 }
 

@@ -24,13 +24,15 @@ export function readCommand(line: string, project: string | null, notes: string[
   })
   const [first] = started
   if (first === undefined)
-    throw new Error('it starts no spider that we know of (schedule.json, scrapyd-client, scrapy crawl)')
+    throw new Error('it starts no spider in a way that is recognized (schedule.json, scrapyd-client, scrapy crawl)')
   if (started.length > 1)
-    throw new Error('it starts several spiders one after another: make a schedule of each, and chains between')
+    throw new Error(
+      'it starts several spiders one after another: create a schedule for each and connect them with chains'
+    )
   const others = commands.filter(
     (words) => words.length > 0 && words[0] !== 'cd' && words[0] !== 'source' && words[0] !== '.'
   )
-  if (others.length > 1) notes.push('what else the line does is not done any more')
+  if (others.length > 1) notes.push('the other commands of the line are dropped')
   return first
 }
 
@@ -57,7 +59,7 @@ function readScheduleRequest(words: string[]): StartedSpider | null {
       /^(-d|-F|--data(?:-urlencode|-raw|-binary|-ascii)?|--form|--post-data)(?:=?(.+))?$/s.exec(word) ?? []
     if (flag !== undefined) {
       const text = joined ?? words[index + 1] ?? ''
-      if (text.startsWith('@')) throw new Error(`${text} is a file: write what is in it`)
+      if (text.startsWith('@')) throw new Error(`${text} is a file: write its content instead`)
       // Encoded or of a form: taken as it is; a body may hold several pairs, and is encoded already.
       pairs.push(
         ...(flag === '-F' || flag === '--form' || flag.endsWith('urlencode') ? [pairOf(text)] : queryPairs(text))
@@ -86,7 +88,7 @@ function readScrapydClient(words: string[]): StartedSpider | null {
     }
     index += 1
   }
-  if (found.spider === '*') throw new Error('it starts all spiders of a project: name them')
+  if (found.spider === '*') throw new Error('it starts all spiders of a project: list them')
   return fromPairs([['project', found.project], ['spider', found.spider], ...pairs], found.node)
 }
 
@@ -104,7 +106,7 @@ function readScrapyCrawl(words: string[], project: string | null): StartedSpider
       pairs.push(flag === '-a' ? pairOf(text) : ['setting', text])
     } else if (/^(-L|--loglevel)$/.test(word)) pairs.push(['setting', `LOG_LEVEL=${words[((index += 1))] ?? ''}`])
     else if (/^(-o|-O|-t|--output|--overwrite-output|--logfile|--pidfile|--profile)/.test(word)) {
-      throw new Error(`${word} has no place in a job: use FEEDS in the project's settings`)
+      throw new Error(`${word} is not possible in a job: use FEEDS in the project's settings`)
     } else if (!word.startsWith('-')) pairs.push(['spider', word])
   }
   return fromPairs(pairs, null)
@@ -121,8 +123,9 @@ function fromPairs(pairs: Pair[], node: string | null): StartedSpider {
     // The jobid is ours to give; priority is a number of another scale.
     else if (name !== 'jobid' && name !== 'priority') args.push([name, templateText(value)])
   }
-  if (started.project === '' || started.spider === '') throw new Error('it names no project, or no spider')
-  if (/\u0000/.test(started.project + started.spider)) throw new Error('its project or spider is put in by the shell')
+  if (started.project === '' || started.spider === '') throw new Error('it has no project or no spider')
+  if (/\u0000/.test(started.project + started.spider))
+    throw new Error('its project or spider comes from a shell expansion')
   started.settings = Object.fromEntries(settings.map(([name, value]) => [name, templateText(value)]))
   started.args = Object.fromEntries(args)
   return started
@@ -130,7 +133,7 @@ function fromPairs(pairs: Pair[], node: string | null): StartedSpider {
 
 function pairOf(text: string): Pair {
   const at = text.indexOf('=')
-  if (at < 1) throw new Error(`"${text}" is no NAME=VALUE`)
+  if (at < 1) throw new Error(`"${text}" is not NAME=VALUE`)
   return [text.slice(0, at), text.slice(at + 1)]
 }
 

@@ -34,7 +34,7 @@ export function importCrontab(crontab: string, options: CrontabOptions): Importe
     }
     try {
       found.push(
-        zone === null ? refused(origin, 'its time zone is not known') : importLine(origin, line, zone, options, names)
+        zone === null ? refused(origin, 'its time zone is unknown') : importLine(origin, line, zone, options, names)
       )
     } catch (error) {
       // What looks like a slip of ours is what cron itself makes of the line.
@@ -54,8 +54,8 @@ function importLine(
   names: Map<string, number>
 ): Imported {
   const [, cron, rest] = NICKNAME.exec(line) ?? FIVE_FIELDS.exec(line) ?? []
-  if (cron === undefined || rest === undefined) return refused(origin, 'it is no line of a crontab')
-  if (cron === '@reboot') return refused(origin, '@reboot is no time')
+  if (cron === undefined || rest === undefined) return refused(origin, 'it is not a crontab line')
+  if (cron === '@reboot') return refused(origin, '@reboot is not a time')
   const problem = problemOfCron(cron)
   if (problem !== null) return refused(origin, problem)
   const notes: string[] = []

@@ -45,7 +45,7 @@ export function finish(origin: string, draft: Draft, notes: string[]): Imported 
 }
 
 export function refused(origin: string, why: string, notes: string[] = []): Imported {
-  return { origin, schedule: null, notes: [...notes, `not taken over: ${why.replace(/\.$/, '')}`] }
+  return { origin, schedule: null, notes: [...notes, `not imported: ${why.replace(/\.$/, '')}`] }
 }
 
 /** The zone of a task, or the one that tasks without a zone have; null where it is none. */

@@ -42,14 +42,14 @@ function importTask(
 ): Imported {
   const given = readConfiguration(text(task['configuration']))
   const zone = zoneOr(given['timezone'], standardZone ?? GERAPY_ZONE)
-  if (zone === null) return refused(origin, `its time zone "${given['timezone']}" is not known`)
+  if (zone === null) return refused(origin, `its time zone "${given['timezone']}" is unknown`)
   const notes = given['timezone']
     ? []
     : [`it names no time zone: ${zone}${zone === GERAPY_ZONE ? ", which is Gerapy's own" : ''}`]
   const names = jobNames(task, clients)
   const nextMs = names.map((name) => (runs.get(name) === task ? Date.parse(`${jobs.get(name)}Z`) : Number.NaN))
   const timing = timingOf(text(task['trigger']), given, zone, nextMs.find((atMs) => !Number.isNaN(atMs)) ?? null)
-  if (timing === null) return refused(origin, 'one of its dates is no time', notes)
+  if (timing === null) return refused(origin, 'one of its dates is not a time', notes)
   const template = { project: text(task['project']), spiders: [text(task['spider'])] }
   const chosen = anyNode ? [null] : clientsOf(task, clients, notes)
   const draft: Draft = {
@@ -99,7 +99,7 @@ function timingOf(trigger: string, given: Record<string, string>, zone: string, 
 /** Only what is set counts there, too: an empty text is not. */
 function readConfiguration(json: string): Record<string, string> {
   const parsed: unknown = json === '' ? {} : JSON.parse(json)
-  if (typeof parsed !== 'object' || parsed === null) throw new Error('its configuration is not understood')
+  if (typeof parsed !== 'object' || parsed === null) throw new Error('its configuration cannot be read')
   const set = Object.entries(parsed).filter(([, value]) => value !== null && value !== '' && value !== 0)
   return Object.fromEntries(set.map(([name, value]) => [name, String(value)]))
 }

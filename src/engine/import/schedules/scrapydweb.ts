@@ -36,11 +36,11 @@ function importTask(
   if (task['trigger'] !== 'cron') return refused(origin, `its trigger is "${text(task['trigger'])}"`)
   const notes: string[] = []
   const zone = zoneOr(task['timezone'], standardZone)
-  if (zone === null) return refused(origin, `its time zone "${text(task['timezone'])}" is not known`)
+  if (zone === null) return refused(origin, `its time zone "${text(task['timezone'])}" is unknown`)
   if (!text(task['timezone'])) notes.push(`it names no time zone: ${zone}, where ScrapydWeb took its server's`)
   const trigger = readTrigger(task)
   const bounds = boundsOf({ start: task['start_date'], end: task['end_date'] }, trigger.years, zone)
-  if (bounds === null) return refused(origin, 'its start or end date is no time')
+  if (bounds === null) return refused(origin, 'its start or end date is not a time')
   const { settings, args } = readArguments(text(task['settings_arguments']))
   const version = text(task['version'])
   const template = { project: text(task['project']), spiders: [text(task['spider'])], settings, args }
@@ -78,7 +78,7 @@ function readTrigger(task: Row): CronTrigger {
 /** `{"setting": ["A=b"], "name": "value"}` */
 function readArguments(json: string): { settings: Record<string, string>; args: Record<string, string> } {
   const parsed: unknown = json === '' ? {} : JSON.parse(json)
-  if (typeof parsed !== 'object' || parsed === null) throw new Error('its settings and arguments are not understood')
+  if (typeof parsed !== 'object' || parsed === null) throw new Error('its settings and arguments cannot be read')
   const settings: [string, string][] = []
   const args: [string, string][] = []
   for (const [name, value] of Object.entries(parsed)) {
@@ -97,7 +97,8 @@ function nodesOf(chosen: string, nodes: ScrapydWebDatabases['nodes'], notes: str
   const numbers = [...chosen.matchAll(/\d+/g)].map(([number]) => Number(number))
   const unknown = numbers.filter((number) => !nodes.has(number))
   if (numbers.length === 0 || unknown.length > 0) {
-    const which = unknown.length === 0 ? 'no node is named' : `what node ${unknown.join(', ')} is cannot be told`
+    const which =
+      unknown.length === 0 ? 'no node is named' : `it cannot be determined which node ${unknown.join(', ')} is`
     notes.push(`${which}, since it has not run: any node, once`)
     return [null]
   }

@@ -70,7 +70,7 @@ export function shellCommands(line: string): string[][] {
     const format = command === undefined ? null : dateFormat(command.trim())
     if (whole === undefined || format === null) {
       const shown = whole ?? line.slice(from).split(/[\s"';&|]/)[0]
-      throw new Error(`${shown} is put in by the shell, and a schedule knows only dates`)
+      throw new Error(`${shown} is expanded by the shell; a schedule supports only dates`)
     }
     add(`\u0000${format}\u0001`)
     return from + whole.length

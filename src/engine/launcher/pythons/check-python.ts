@@ -52,7 +52,7 @@ export async function checkPython(
     return Finding.parse(JSON.parse(lastLine(result.stdout)))
   } catch (error) {
     const isNonsense = error instanceof SyntaxError || error instanceof z.ZodError
-    return none(isNonsense ? 'it does not answer as a Python does' : (error as Error).message)
+    return none(isNonsense ? 'its output is not that of a Python interpreter' : (error as Error).message)
   }
 }
 
@@ -67,5 +67,5 @@ export function pythonIn(environment: string): string {
 }
 
 export function lastLine(text: string): string {
-  return text.trim().split('\n').at(-1)?.slice(0, 500) || 'it failed without a word'
+  return text.trim().split('\n').at(-1)?.slice(0, 500) || 'it failed without an error message'
 }

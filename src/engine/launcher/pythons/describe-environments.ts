@@ -73,7 +73,7 @@ export function progressOf(one: Made) {
 }
 
 function problemOfMade(failure: string | null, isAbsent: boolean): string | null {
-  if (failure === null) return isAbsent ? 'It was never finished. Delete it, or rebuild it.' : null
+  if (failure === null) return isAbsent ? 'Its build was never finished. Rebuild or delete it.' : null
   const previous = isAbsent ? '' : ' The previous build is still in use.'
   return `${failure}. Fix the requirements, or try again.${previous}`
 }

@@ -106,7 +106,7 @@ export class LocalEnvironments implements Environments {
     const { kind, projects } = this.#require(id)
     if (kind === 'main') throw new ScrapdeckError('BAD_INPUT', 'The main Python cannot be removed.')
     if (projects.length > 0) {
-      const text = `${projects.join(', ')} runs with it. Choose another Python there first.`
+      const text = `${projects.join(', ')} uses it. Choose another Python for it first.`
       throw new ScrapdeckError('BAD_INPUT', text)
     }
     const one = this.#made.find(id)
@@ -230,7 +230,7 @@ export class LocalEnvironments implements Environments {
     if (one === undefined || requirements === null) throw unknownEnvironment(id)
     const base = main.base()
     if (base === null) {
-      throw new ScrapdeckError('PYTHON_MISSING', main.state().problem ?? 'There is no Python to build it from.')
+      throw new ScrapdeckError('PYTHON_MISSING', main.state().problem ?? 'There is no Python to build it with.')
     }
     this.#made.begin(one, base, requirements)
   }
@@ -261,7 +261,8 @@ function refuseEmpty(python: ProjectPython): void {
   if (python.kind === 'interpreter' && python.path.includes('\0')) bad('A path has no NUL character.')
   if (python.kind !== 'requirements') return
   if (python.text.includes('\0')) bad('Requirements have no NUL character.')
-  if (normaliseRequirements(python.text) === '') bad('The requirements name no package. Write one a line, as for pip.')
+  if (normaliseRequirements(python.text) === '')
+    bad('The requirements name no package. Write one per line, as in a requirements file.')
 }
 
 function bad(message: string): never {

@@ -199,7 +199,7 @@ export class MadeEnvironment {
     await install(['-r', this.#requirementsFile, ...together])
     if (together.length < added.length) await install(added)
     const { version, scrapyVersion, failure: why } = await checkPython(python, { ...here, signal: run.signal })
-    if (version === null || scrapyVersion === null) throw new Error(`Scrapy does not import in it: ${why}`)
+    if (version === null || scrapyVersion === null) throw new Error(`Scrapy cannot be imported in it: ${why}`)
     const facts = { version, scrapyVersion, madeAtMs: this.#clock.nowMs() }
     run.signal?.throwIfAborted()
     await writeWhole(this.directory, 'complete', { build: basename(build), ...facts })

@@ -103,9 +103,12 @@ export class MadeEnvironments {
   async remove(one: Made): Promise<void> {
     const inUse = this.#options.pythonsInUse()
     if (inUse === null || inUse.some((path) => path.startsWith(one.environment.directory + sep))) {
-      throw new ScrapdeckError('BAD_INPUT', `Spiders still run with the environment ${one.id}. Wait until they end.`)
+      throw new ScrapdeckError(
+        'BAD_INPUT',
+        `Spiders are still running in the environment ${one.id}. Wait until they end.`
+      )
     }
-    one.work?.abort.abort(new Error('The environment is removed'))
+    one.work?.abort.abort(new Error('The environment was removed'))
     await one.work?.done
     this.#byId.delete(one.id)
     await one.environment.delete()

@@ -58,12 +58,12 @@ export class NamedInterpreters {
 export function problemOfInterpreter(command: string, finding: Finding): string | null {
   const { path, version, scrapyVersion, failure } = finding
   if (version === null)
-    return `${command} cannot be used as Python (${failure}). Name a Python ${OLDEST_PYTHON} or newer.`
-  if (!isNewEnough(finding)) return `${command} is Python ${version}. Name a Python ${OLDEST_PYTHON} or newer.`
+    return `${command} cannot be used as Python (${failure}). Specify Python ${OLDEST_PYTHON} or newer.`
+  if (!isNewEnough(finding)) return `${command} is Python ${version}. Specify Python ${OLDEST_PYTHON} or newer.`
   if (scrapyVersion !== null) return null
   const install = `Install it there (${path} -m pip install Scrapy), or give the project requirements instead.`
   if (failure === null) return `${command} is Python ${version} without Scrapy. ${install}`
-  return `${command} is Python ${version}, but its Scrapy does not import (${failure}). ${install}`
+  return `${command} is Python ${version}, but its Scrapy cannot be imported (${failure}). ${install}`
 }
 
 export function interpreterId(command: string): string {

@@ -106,7 +106,7 @@ test('an environment is made, told step by step, and found again by the next eng
   const steps: string[] = []
   await environment.create((text) => steps.push(text))
   expect(steps).toEqual([
-    'Looking for a Python to start from',
+    'Looking for a Python to build with',
     'Starting from Python 3.11.4',
     'Collecting Scrapy',
     'Python with Scrapy is ready'

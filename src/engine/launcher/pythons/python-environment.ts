@@ -8,7 +8,7 @@ import type { Logger } from '../../runtime/logger.ts'
 import { checkPython, type Finding, isNewEnough, OLDEST_PYTHON, pythonIn } from './check-python.ts'
 import { alreadyBuilt, MadeEnvironment } from './made-environment.ts'
 
-export const COLD: StartMode = { mode: 'cold', text: 'A new Python is started for each spider' }
+export const COLD: StartMode = { mode: 'cold', text: 'Each spider starts its own Python process' }
 
 export interface PythonEnvironmentOptions {
   /** Pythons to try after our own environment, best first; `pythonPath` in front where the operator named one. */
@@ -69,7 +69,7 @@ export class PythonEnvironment {
     if (this.#report !== null) throw alreadyBuilt()
     this.#report = report
     try {
-      report('Looking for a Python to start from', 0)
+      report('Looking for a Python to build with', 0)
       await this.#search
       await this.#build(signal)
       report('Python with Scrapy is ready', 1)
@@ -167,5 +167,5 @@ function wordsFor(finding: Finding | undefined): string {
   if (finding.failure === null) {
     return `Python ${short} was found but Scrapy is not installed; press Create environment.`
   }
-  return `Python ${short} was found but its Scrapy does not import (${finding.failure}); press Create environment.`
+  return `Python ${short} was found but its Scrapy cannot be imported (${finding.failure}); press Create environment.`
 }

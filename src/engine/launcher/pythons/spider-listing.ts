@@ -47,8 +47,8 @@ export async function listSpiders(options: ListingOptions): Promise<string[]> {
   options.signal?.throwIfAborted()
   const { code, answer, stderr, stoppedFor } = listing
   if (stoppedFor === 'time') fail(`Importing the egg took more than ${LIMIT_MS / 1000} seconds.`, stderr)
-  if (stoppedFor === 'output') fail('The egg lists more spiders than can be right.', stderr)
-  if (code !== 0) fail('The code in the egg does not import. Its last words:', stderr)
+  if (stoppedFor === 'output') fail('The egg lists implausibly many spiders.', stderr)
+  if (code !== 0) fail('The code in the egg cannot be imported. Its last output:', stderr)
   try {
     return Spiders.parse(JSON.parse(answer))
   } catch (error) {

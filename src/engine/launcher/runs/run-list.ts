@@ -216,7 +216,7 @@ export class RunList {
     try {
       const { project, version } = run.spec
       const source = await this.#options.source(project, version)
-      if (source === null) throw new Error(`The egg of ${project}, version ${version}, is not there any more.`)
+      if (source === null) throw new Error(`The egg of ${project}, version ${version}, no longer exists.`)
       const events = {
         child: (child: RunChild) => this.#recordChild(run, child),
         exit: (exit: RunExit) => {

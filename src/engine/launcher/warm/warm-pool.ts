@@ -108,19 +108,28 @@ export class WarmPool {
 
   mode(python: string): StartMode {
     if (!CAN_FORK) {
-      return { mode: 'cold', text: 'Each spider starts a Python of its own: forking is not safe on this system.' }
+      return {
+        mode: 'cold',
+        text: 'Cold starts: each spider starts its own Python process, because forking is not safe on this system.'
+      }
     }
     const place = this.#places.get(python)
     if (place?.parent?.state === 'ready') {
-      return { mode: 'warm', text: 'Scrapy is loaded and waiting: a spider starts in milliseconds.' }
+      return { mode: 'warm', text: 'Warm starts: Scrapy is already loaded, so spiders start in milliseconds.' }
     }
     if (place?.parent) {
-      return { mode: 'warming', text: 'Scrapy is being loaded; until then each spider starts a Python of its own.' }
+      return {
+        mode: 'warming',
+        text: 'Scrapy is being loaded; until it is, each spider starts its own Python process.'
+      }
     }
     if (place?.problem) {
-      return { mode: 'cold', text: `Each spider starts a Python of its own: ${place.problem}. It is tried again.` }
+      return {
+        mode: 'cold',
+        text: `Cold starts: each spider starts its own Python process (${place.problem}). Scrapdeck will retry.`
+      }
     }
-    return { mode: 'cold', text: 'Each spider starts a Python of its own, until the first has started.' }
+    return { mode: 'cold', text: 'Cold starts until the first spider has started: each starts its own Python process.' }
   }
 
   /** True once the supervisor has claimed the run; false: start it cold (it may have been claimed all the same). */
@@ -263,7 +272,7 @@ export class WarmPool {
     parent.watched = Object.entries(event.watched)
     parent.timer.cancel()
     parent.timer = this.#clock.setTimer(UNUSED_MS, () => this.#endUnused(parent))
-    this.#logger.info({ python: parent.python }, 'Scrapy is loaded: spiders start by a fork')
+    this.#logger.info({ python: parent.python }, 'Scrapy is loaded: spiders start warm')
     this.#options.onChange()
   }
 

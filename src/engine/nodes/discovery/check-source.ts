@@ -14,15 +14,15 @@ export function checkSource(settings: SourceSettings): void {
 function problemOfSource({ source, username }: SourceSettings): string | null {
   if (username?.includes(':')) return 'A user name for Scrapyd cannot contain a colon'
   if (source.kind === 'file') {
-    return isAbsolute(source.path) ? null : 'Give the whole path of the file, on the machine where Scrapdeck runs'
+    return isAbsolute(source.path) ? null : 'Enter the absolute path of the file on the machine where Scrapdeck runs'
   }
   if (source.kind === 'list') {
     const { nodes, problems } = readNodeLines(source.nodes, { passwords: false })
     if (problems.length > 0) return `The list cannot be used: ${problems.slice(0, 5).join('; ')}`
-    return nodes.length > 0 ? null : 'The list names no node. Write one address a line'
+    return nodes.length > 0 ? null : 'The list has no nodes. Enter one address per line'
   }
-  if (!HOSTNAME.test(source.hostname)) return `${JSON.stringify(source.hostname)} is no name of a host`
+  if (!HOSTNAME.test(source.hostname)) return `${JSON.stringify(source.hostname)} is not a host name`
   return /[\s?#\\]/.test(source.basePath)
-    ? 'The base path is the part of the address behind the port, such as /scrapyd/'
+    ? 'The base path is the part of the address after the port, such as /scrapyd/'
     : null
 }

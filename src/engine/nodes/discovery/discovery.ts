@@ -341,7 +341,7 @@ export class Discovery {
   #require(id: SourceId): Source {
     const source = this.#sources.get(id)
     if (source === undefined) {
-      throw new ScrapdeckError('NOT_FOUND', `There is no source ${id} of nodes; it may have been removed`)
+      throw new ScrapdeckError('NOT_FOUND', `There is no node source ${id}; it may have been removed`)
     }
     return source
   }
@@ -368,20 +368,19 @@ export function checkConfiguredSources(sources: readonly ConfiguredSource[]): vo
 
 /** null: all of it was understood. */
 function problemOf(nodes: number, problems: readonly string[]): string | null {
-  if (problems.length === 0)
-    return nodes > 0 ? null : 'It names no node. The nodes that it named before stay as they are.'
+  if (problems.length === 0) return nodes > 0 ? null : 'It lists no nodes. The nodes it listed before are unchanged.'
   const told = problems.slice(0, PROBLEMS_TOLD).join('; ')
   const rest = problems.length > PROBLEMS_TOLD ? `; and ${problems.length - PROBLEMS_TOLD} more` : ''
   const others =
     nodes > 0
-      ? 'The rest is used, and no node is cordoned until this is mended.'
-      : 'Nothing of it could be used; the nodes that it named before stay as they are.'
+      ? 'The rest is used, and no node is cordoned until this is fixed.'
+      : 'None of it could be used; the nodes it listed before are unchanged.'
   return `${told}${rest}. ${others}`
 }
 
 function inConfiguration(id: SourceId): ScrapdeckError {
   return new ScrapdeckError(
     'BAD_INPUT',
-    `The source ${id} is in the configuration file. Change it there, and start Scrapdeck again.`
+    `The source ${id} is set in the configuration file. Change it there and restart Scrapdeck.`
   )
 }

@@ -46,7 +46,7 @@ export function readNodeLines(text: string, options: { passwords?: boolean } = {
     try {
       const node = readLine(content)
       if (node.password !== undefined && options.passwords === false) {
-        throw invalid('it has a password, which a list does not keep: give it to the source, or use a file')
+        throw invalid('it contains a password, which a list does not store: set it on the source, or use a file')
       }
       if (!nodes.has(node.url)) nodes.set(node.url, node)
     } catch (error) {
@@ -59,13 +59,13 @@ export function readNodeLines(text: string, options: { passwords?: boolean } = {
 
 function readLine(content: string): FoundNode {
   if (content.length > LINE_LENGTH_MAX || /[\p{Cc}\p{Cs}]/u.test(content.replaceAll('\t', ' '))) {
-    throw invalid('it is no text of an address')
+    throw invalid('it is not an address in text form')
   }
   const [address, ...words] = content.split(/\s+/)
-  if (OTHER_SCHEME.test(address!)) throw invalid('Scrapyd speaks only http and https')
+  if (OTHER_SCHEME.test(address!)) throw invalid('Scrapyd supports only http and https')
   const { url, username, password } = parseNodeUrl(address!)
   // Without this, nearly every word of a file that holds something else would be a node, and be shown.
-  if (!isHost(new URL(url).hostname)) throw invalid('this is not the name of a host')
+  if (!isHost(new URL(url).hostname)) throw invalid('this is not a host name')
   const node: FoundNode = { url }
   if (username !== null) node.username = username
   if (password !== null) node.password = password
@@ -76,7 +76,7 @@ function readLine(content: string): FoundNode {
     else if (key === 'slots') node.slots = readCount(key, value!, 1, 10_000)
     else if (key === 'queue_ahead') node.queueAhead = readCount(key, value!, 0, 1_000)
     else if (key === 'tags') node.tags = readTags(value!)
-    else throw invalid('after the address stand name=, slots=, tags=, group= or queue_ahead=, each without blanks')
+    else throw invalid('after the address come name=, slots=, tags=, group= or queue_ahead=, each without spaces')
   }
   return node
 }
@@ -89,7 +89,7 @@ export function isHost(text: string): boolean {
 function readCount(key: string, text: string, minimum: number, maximum: number): number {
   const count = Number(text)
   if (!/^\d+$/.test(text) || count < minimum || count > maximum) {
-    throw invalid(`${key} is a whole number from ${minimum} to ${maximum}`)
+    throw invalid(`${key} must be a whole number from ${minimum} to ${maximum}`)
   }
   return count
 }
@@ -97,7 +97,7 @@ function readCount(key: string, text: string, minimum: number, maximum: number):
 function readTags(text: string): string[] {
   const tags = text.split(',').filter((tag) => tag !== '')
   if (tags.length > 20 || !tags.every((tag) => NodeTag.safeParse(tag).success)) {
-    throw invalid('tags are up to 20 words with commas between them')
+    throw invalid('tags must be at most 20 words, separated by commas')
   }
   return tags
 }

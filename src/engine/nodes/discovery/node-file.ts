@@ -9,10 +9,10 @@ const AT_REST_MS = 1_000
 const LOOKS_MAX = 10
 
 const FAILURES: Record<string, string> = {
-  ENOENT: 'there is no such file. Make it, or correct the path',
-  ENOTDIR: 'there is no such file. Make it, or correct the path',
-  EACCES: 'it may not be read. Give Scrapdeck the right to read it',
-  EISDIR: 'it is a directory. Name a file in it'
+  ENOENT: 'there is no such file. Create it, or correct the path',
+  ENOTDIR: 'there is no such file. Create it, or correct the path',
+  EACCES: 'permission denied. Give Scrapdeck permission to read it',
+  EISDIR: 'it is a directory. Specify a file in it'
 }
 
 /**
@@ -25,14 +25,14 @@ export async function readNodeFile(path: string, clock: Clock): Promise<string> 
     if (text !== null) return text
     await sleep(clock, AT_REST_MS)
   }
-  throw problem(path, 'it is being written all the time. Write it beside, and rename it to this name')
+  throw problem(path, 'it keeps changing while it is read. Write a temporary file and rename it to this name')
 }
 
 /** null: it was written to a moment ago. */
 async function readAtRest(path: string, clock: Clock): Promise<string | null> {
   try {
     await using file = await openRegularFile(path)
-    if (file === null) throw problem(path, 'it is not a regular file. Name one')
+    if (file === null) throw problem(path, 'it is not a regular file. Specify one')
     const before = await file.stat()
     if (before.size > SIZE_MAX_BYTES) throw problem(path, `it is larger than ${SIZE_MAX_BYTES / 1024 / 1024} MB`)
     // A time far ahead of our clock is another machine's: it proves nothing.
@@ -43,7 +43,7 @@ async function readAtRest(path: string, clock: Clock): Promise<string | null> {
     return new TextDecoder('utf-8', { fatal: true }).decode(bytes)
   } catch (error) {
     if (error instanceof ScrapdeckError) throw error
-    if (error instanceof TypeError) throw problem(path, 'it is not UTF-8 text. Save it as such', error)
+    if (error instanceof TypeError) throw problem(path, 'it is not UTF-8 text. Save it as UTF-8', error)
     const code = (error as NodeJS.ErrnoException).code ?? ''
     throw problem(path, FAILURES[code] ?? `it cannot be read (${code || String(error)})`, error)
   }

@@ -9,14 +9,14 @@ type DnsSource = Extract<DiscoverySource, { kind: 'dns' }>
 /** What the codes of node:dns mean for whoever set the source up. */
 const FAILURES: Record<string, string> = {
   ENOTFOUND:
-    'the name does not exist (NXDOMAIN). Check it; a name in Kubernetes is whole, as in scrapyd.default.svc.cluster.local',
-  ENODATA: 'the name has no record of this kind. Check the kind of record',
+    'the name does not exist (NXDOMAIN). Check it; in Kubernetes use the full name, such as scrapyd.default.svc.cluster.local',
+  ENODATA: 'the name has no record of this type. Check the record type',
   ESERVFAIL: 'the name server failed (SERVFAIL). See its log',
-  EREFUSED: 'the name server refused to answer. Check which server this machine asks',
+  EREFUSED: 'the name server refused to answer. Check which server this machine uses',
   ETIMEOUT: 'the name server did not answer in time. Check that this machine reaches it',
   ECANCELLED: 'the name server did not answer in time. Check that this machine reaches it',
-  ECONNREFUSED: 'nothing answers where the name server should be. Check which server this machine asks',
-  EBADNAME: 'this cannot be a name. Correct it'
+  ECONNREFUSED: "nothing listens at the name server's address. Check which server this machine uses",
+  EBADNAME: 'this is not a valid name. Correct it'
 }
 
 /** Every address of a name. Rejects with BAD_INPUT, in words, where there is no answer. */
@@ -30,7 +30,7 @@ export async function readDns(source: DnsSource, resolver: NameResolver): Promis
         : (await resolver.addresses(hostname, record)).map((address) => addressHost(hostname, address, source.port))
   } catch (error) {
     const code = (error as NodeJS.ErrnoException).code ?? ''
-    const why = FAILURES[code] ?? `the question failed (${code || (error as Error).message})`
+    const why = FAILURES[code] ?? `the lookup failed (${code || (error as Error).message})`
     throw new ScrapdeckError('BAD_INPUT', `${record} records of ${hostname}: ${why}.`, { cause: error })
   }
   const nodes = new Map<string, FoundNode>()
@@ -38,7 +38,7 @@ export async function readDns(source: DnsSource, resolver: NameResolver): Promis
   for (const { host, port, name } of hosts) {
     // What stands in DNS is somebody else's to write: whatever else a URL may hold is not let in by it.
     if (!isHost(host.toLowerCase())) {
-      problems.push('one of its records names no host')
+      problems.push('one of its records has no host')
       continue
     }
     try {

@@ -11,7 +11,7 @@ export interface Certificates {
 
 /** Throws NODE_CONNECTION_INVALID, in words, where these could never make a connection. */
 export function checkCertificates({ caCertificate, clientCertificate, clientKey }: Certificates): void {
-  if (caCertificate !== null) checkCertificate(caCertificate, 'certificate of the authority')
+  if (caCertificate !== null) checkCertificate(caCertificate, 'CA certificate')
   if (clientCertificate === null && clientKey === null) return
   if (clientCertificate === null || clientKey === null) {
     throw invalid(
@@ -25,7 +25,7 @@ export function checkCertificates({ caCertificate, clientCertificate, clientKey 
     const isEncrypted = /ENCRYPTED/.test(clientKey) || (error as { code?: string }).code === 'ERR_MISSING_PASSPHRASE'
     throw invalid(
       isEncrypted
-        ? 'The client key is protected by a passphrase; give it without one, it is sealed here'
+        ? 'The client key is protected by a passphrase. Remove the passphrase; Scrapdeck encrypts the key itself'
         : 'The client key is not a private key in PEM form (-----BEGIN PRIVATE KEY-----)',
       error
     )
@@ -33,7 +33,7 @@ export function checkCertificates({ caCertificate, clientCertificate, clientKey 
   try {
     createSecureContext({ cert: clientCertificate, key: clientKey })
   } catch (error) {
-    throw invalid('The client key is not the key of the client certificate', error)
+    throw invalid('The client key does not match the client certificate', error)
   }
 }
 

@@ -101,12 +101,12 @@ export function createConnection(options: {
         abort?.(error)
       }
       const delivered = () => (begun ? 'unknown' : 'no')
-      const onAbort = () => giveUp(fail('aborted', 'was not waited for any longer.', delivered(), signal?.reason))
+      const onAbort = () => giveUp(fail('aborted', 'timed out.', delivered(), signal?.reason))
       const timer = clock.setTimer(request.timeoutMs, () =>
         giveUp(
           fail(
             'timeout',
-            `did not answer ${request.path.split('?')[0]} within ${request.timeoutMs / 1000} s. See whether it is overloaded or stuck.`,
+            `did not answer ${request.path.split('?')[0]} within ${request.timeoutMs / 1000} s. Check whether it is overloaded or stuck.`,
             delivered()
           )
         )
@@ -120,7 +120,7 @@ export function createConnection(options: {
       const handler: Dispatcher.DispatchHandler = {
         onRequestStart(controller) {
           abort = (reason) => controller.abort(reason)
-          if (settled) controller.abort(new Error('given up before it was sent'))
+          if (settled) controller.abort(new Error('abandoned before it was sent'))
           else begun = true
         },
         onResponseStart(_controller, status, headers) {
@@ -138,7 +138,11 @@ export function createConnection(options: {
           if (verdict === 'enough') settle(() => resolve(answer))
           else
             giveUp(
-              fail('too_large', `sent more than ${request.path.split('?')[0]} may hold. Is this a Scrapyd?`, 'unknown')
+              fail(
+                'too_large',
+                `sent too large a response to ${request.path.split('?')[0]}. Is this a Scrapyd?`,
+                'unknown'
+              )
             )
           // A new connection costs more than what little is left of the answer.
           if (verdict === 'enough' && sizeOf(answer) - receivedBytes <= DRAINED_MAX_BYTES) return
@@ -177,20 +181,15 @@ export function createConnection(options: {
     const code = errorCode(error)
     if (begun) {
       if (error instanceof errors.HTTPParserError || code === 'UND_ERR_HEADERS_OVERFLOW') {
-        return fail(
-          'not_scrapyd',
-          'answered with something that is not HTTP. Check the port and http/https.',
-          'unknown',
-          error
-        )
+        return fail('not_scrapyd', 'sent a response that is not HTTP. Check the port and http/https.', 'unknown', error)
       }
       if (/ALERT/.test(code)) {
         // TLS 1.3 tells us only after the request has been written; it was never read.
         return fail('unreachable', clientCertificateProblem(code), 'no', error)
       }
       // Servers with TLS 1.3 ask who we are, and may just hang up on the answer.
-      const hint = base.protocol === 'https:' && !hasAnswered ? ' It may want a client certificate that it knows.' : ''
-      return fail('reset', `broke the connection before its answer was complete (${code}).${hint}`, 'unknown', error)
+      const hint = base.protocol === 'https:' && !hasAnswered ? ' It may require a client certificate.' : ''
+      return fail('reset', `closed the connection before its response was complete (${code}).${hint}`, 'unknown', error)
     }
     return fail('unreachable', unreachableProblem(code, base, transport.firstHop, error), 'no', error)
   }
@@ -211,7 +210,7 @@ function proxyOf(address: NodeAddressParts, environment: Environment) {
     return { proxyUrl: chooseProxy(address.proxyUrl ?? null, address.url, environment), proxyProblem: null }
   } catch (error) {
     if (!isScrapdeckError(error)) throw error
-    const proxyProblem = `cannot be reached: HTTP_PROXY or HTTPS_PROXY cannot be used: ${error.message} Correct it and start Scrapdeck again, or set the proxy of the node.`
+    const proxyProblem = `cannot be reached: HTTP_PROXY or HTTPS_PROXY cannot be used: ${error.message} Correct it and restart Scrapdeck, or set a proxy for this node.`
     return { proxyUrl: null, proxyProblem }
   }
 }
@@ -261,16 +260,16 @@ function unreachableProblem(code: string, base: URL, firstHop: string, error: un
     case 'ECONNREFUSED':
       return firstHop === base.host
         ? `cannot be reached: nothing listens on ${base.host}. Start Scrapyd there, or correct the address.`
-        : `cannot be reached: nothing listens on ${firstHop}. Correct the proxy of the node, or HTTP_PROXY and HTTPS_PROXY.`
+        : `cannot be reached: nothing listens on ${firstHop}. Correct the node's proxy setting, or HTTP_PROXY and HTTPS_PROXY.`
     case 'ENOTFOUND':
     case 'EAI_AGAIN':
       return `cannot be reached: the name ${firstHop.replace(/:\d+$/, '')} does not resolve. Correct the address, or check DNS.`
     case 'FORBIDDEN_ADDRESS':
-      return `is not asked: ${base.hostname} resolves to a link-local or cloud metadata address. Correct the address.`
+      return `is not contacted: ${base.hostname} resolves to a link-local or cloud metadata address. Correct the address.`
     case 'PROXY_UNAUTHORIZED':
-      return `cannot be reached: ${firstHop} refuses its user name or password (407). Correct them in the proxy of the node.`
+      return `cannot be reached: ${firstHop} rejects the user name or password (407). Correct them in the proxy setting of the node.`
     case 'PROXY_REFUSED':
-      return `cannot be reached: ${firstHop} opens no connection to ${base.host} (${(error as Error).message}). Correct the proxy or the address.`
+      return `cannot be reached: ${firstHop} could not connect to ${base.host} (${(error as Error).message}). Correct the proxy or the address.`
     case 'UND_ERR_CONNECT_TIMEOUT':
     case 'ETIMEDOUT':
     case 'EHOSTUNREACH':
@@ -278,18 +277,18 @@ function unreachableProblem(code: string, base: URL, firstHop: string, error: un
       return `cannot be reached: ${firstHop} did not accept a connection. Check the network, firewall and address.`
     case 'UND_ERR_DESTROYED':
     case 'UND_ERR_CLOSED':
-      return 'was not asked: the connection to it was closed on our side.'
+      return 'was not contacted: Scrapdeck closed the connection.'
   }
   if (/ALERT/.test(code)) return clientCertificateProblem(code)
   if (/CERT|SIGNATURE|ERR_TLS|ISSUER/.test(code)) {
-    return `cannot be trusted: its TLS certificate was not accepted (${code}). Give the certificate of its authority, or correct the address.`
+    return `cannot be trusted: its TLS certificate was rejected (${code}). Add its CA certificate, or correct the address.`
   }
   if (/ERR_SSL|EPROTO/.test(code)) {
-    return `cannot be reached: ${firstHop} does not speak TLS as asked (${code}). Try http:// instead of https://.`
+    return `cannot be reached: ${firstHop} does not accept TLS (${code}). Try http:// instead of https://.`
   }
   return `cannot be reached: ${error instanceof Error ? error.message.slice(0, 300) : code}. Check the address and the network.`
 }
 
 function clientCertificateProblem(code: string): string {
-  return `does not accept who we are (${code}). Give a client certificate that it knows, with its key, in the settings of the node.`
+  return `rejected the client certificate (${code}). Set a client certificate that it accepts, with its key, in the node's settings.`
 }

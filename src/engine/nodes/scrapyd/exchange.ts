@@ -39,7 +39,7 @@ export async function askJson<T>(
   if (envelope === null) {
     throw connection.fail(
       'not_scrapyd',
-      `answered ${endpoint} with something that is not JSON (${excerpt(text)}). Is this a Scrapyd, without debug = on and without a login page before it?`,
+      `answered ${endpoint} with something that is not JSON (${excerpt(text)}). Is this a Scrapyd, with debug = off and no login page in front of it?`,
       'unknown'
     )
   }
@@ -59,7 +59,7 @@ export async function askJson<T>(
 export function statusError({ fail }: Connection, head: AnswerHead, what: string): NodeError {
   const { status } = head
   if (status === 401) {
-    return fail('unauthorized', 'refused the user name or password. Correct them in the settings of the node.', 'no')
+    return fail('unauthorized', 'rejected the user name or password. Correct them in the settings of the node.', 'no')
   }
   if (status === 407) {
     const problem = 'cannot be reached: its proxy refuses its user name or password (407)'
@@ -67,13 +67,13 @@ export function statusError({ fail }: Connection, head: AnswerHead, what: string
   }
   if (status === 404) return fail('http', `has no ${what} (404). Check the address and its base path.`, 'no')
   if (status === 200) {
-    return fail('not_scrapyd', `answered ${what} with a web page. Is there a login page before it?`, 'unknown')
+    return fail('not_scrapyd', `answered ${what} with a web page. Is there a login page in front of it?`, 'unknown')
   }
   if (status >= 300 && status < 400) {
     const target = excerpt(String(head.headers.location ?? 'nowhere'))
-    return fail('http', `redirects ${what} to ${target}. Give the address it redirects to.`, 'unknown')
+    return fail('http', `redirects ${what} to ${target}. Use that address instead.`, 'unknown')
   }
-  const hint = status === 400 ? ' nginx says so where it wants a client certificate.' : ''
+  const hint = status === 400 ? ' nginx returns this when it requires a client certificate.' : ''
   return fail('http', `answered ${what} with status ${status}. See the log of the node or its proxy.${hint}`, 'unknown')
 }
 
@@ -81,7 +81,7 @@ function refusal(connection: Connection, endpoint: string, message: unknown): No
   // The end of a traceback is what tells; hostile or broken nodes may send anything.
   const nodeMessage = (typeof message === 'string' ? message : '').slice(-16_000)
   const lastLine = nodeMessage.trim().split('\n').at(-1) ?? ''
-  const text = `Node ${connection.label} refused ${endpoint}: ${lastLine.slice(0, 500) || 'it gave no reason'}`
+  const text = `Node ${connection.label} refused ${endpoint}: ${lastLine.slice(0, 500) || 'no reason given'}`
   return new NodeError('refused', text, { delivered: 'no', nodeMessage, refusal: classifyRefusal(nodeMessage) })
 }
 

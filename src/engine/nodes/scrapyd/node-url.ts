@@ -33,10 +33,10 @@ export function parseNodeUrl(text: string): NodeUrl {
     : `http://${isIP(trimmed) === 6 ? `[${trimmed}]` : trimmed}`
   const url = parse(withScheme)
   if (url.protocol !== 'http:' && url.protocol !== 'https:') {
-    throw invalid(`The address begins with ${url.protocol}//, but Scrapyd speaks only http and https`)
+    throw invalid(`The address starts with ${url.protocol}//, but Scrapyd supports only http and https`)
   }
   if (url.search !== '' || url.hash !== '') {
-    throw invalid('The address has a query (?) or a fragment (#); give only the part before it')
+    throw invalid('The address has a query (?) or a fragment (#); remove it')
   }
   if (isForbiddenAddress(hostOf(url))) {
     throw invalid(`${url.hostname} is a link-local or cloud metadata address, where no Scrapyd can be`)
@@ -61,7 +61,7 @@ function parse(text: string): URL {
   try {
     return new URL(text)
   } catch (error) {
-    throw invalid('This is not an address', error)
+    throw invalid('This is not a valid address', error)
   }
 }
 
@@ -85,7 +85,7 @@ function decode(part: string): string | null {
   try {
     return decodeURIComponent(part)
   } catch (error) {
-    throw invalid('The user name or password in the address has a % that encodes nothing; write it as %25', error)
+    throw invalid('The user name or password in the address contains a % that is not an escape; write it as %25', error)
   }
 }
 

@@ -104,7 +104,7 @@ function warningsFor(address: { url: string; username: string | null; password: 
     )
   }
   if (!hasPassword) {
-    warnings.push('No password is set: if this node asks for none, whoever reaches it can run any code there.')
+    warnings.push('No password is set: if this node requires none, anyone who can reach it can run code there.')
   }
   return warnings
 }

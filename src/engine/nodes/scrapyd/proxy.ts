@@ -16,12 +16,12 @@ export function parseProxyUrl(text: string): string {
   const trimmed = text.trim()
   if (trimmed.toLowerCase() === DIRECT) return DIRECT
   const url = URL.parse(/^[a-z][a-z0-9+.-]*:\/\//i.test(trimmed) ? trimmed : `http://${trimmed}`)
-  if (url === null || url.hostname === '') throw invalid('This is not the address of a proxy')
+  if (url === null || url.hostname === '') throw invalid('This is not a valid proxy address')
   if (url.protocol !== 'http:' && url.protocol !== 'https:') {
-    throw invalid(`A proxy speaks http or https here, not ${url.protocol.slice(0, -1)}`)
+    throw invalid(`Only http and https proxies are supported, not ${url.protocol.slice(0, -1)}`)
   }
   if (url.pathname !== '/' || url.search !== '' || url.hash !== '') {
-    throw invalid('The address of a proxy ends with its port')
+    throw invalid('A proxy address must end with its port')
   }
   if (isForbiddenAddress(url.hostname.replace(/^\[|\]$/g, ''))) {
     throw invalid(`${url.hostname} is a link-local or cloud metadata address, where no proxy can be`)
@@ -30,7 +30,7 @@ export function parseProxyUrl(text: string): string {
     decodeURIComponent(`${url.username}:${url.password}`)
   } catch {
     // Its credentials are not quoted.
-    throw invalid('The user name or password of the proxy has a % that encodes nothing; write it as %25')
+    throw invalid('The user name or password of the proxy contains a % that is not an escape; write it as %25')
   }
   return url.href
 }

@@ -11,13 +11,13 @@ export function createRequestChecks(connection: Connection) {
   return { checkName, checkSchedule }
 
   function refuse(problem: string): NodeError {
-    return connection.fail('refused', `was not asked: ${problem}`, 'no')
+    return connection.fail('refused', `was not contacted: ${problem}`, 'no')
   }
 
   /** An empty name, `.` or a path means another directory to Scrapyd: delproject of one deletes every egg. */
   function checkName(noun: string, value: string): void {
     if (value === '' || value === '.' || value === '..' || /[/\\\0]/.test(value) || !value.isWellFormed()) {
-      throw refuse(`${JSON.stringify(value.slice(0, 100))} cannot be the name of a ${noun}.`)
+      throw refuse(`${JSON.stringify(value.slice(0, 100))} is not a valid ${noun} name.`)
     }
   }
 
@@ -32,12 +32,10 @@ export function createRequestChecks(connection: Connection) {
       const pairBytes = Buffer.byteLength(key) + Buffer.byteLength(value) + 1
       sizeBytes += pairBytes
       if (key === '' || /[=\0]/.test(key) || value.includes('\0') || !`${key}${value}`.isWellFormed()) {
-        throw refuse(`the setting or argument ${JSON.stringify(key.slice(0, 100))} cannot be given to a process.`)
+        throw refuse(`the setting or argument ${JSON.stringify(key.slice(0, 100))} cannot be passed to a process.`)
       }
       if (pairBytes > MAX_ARGUMENT_BYTES || sizeBytes > MAX_ARGUMENTS_BYTES) {
-        throw refuse(
-          `the setting or argument ${JSON.stringify(key.slice(0, 100))} is too large to start a process with.`
-        )
+        throw refuse(`the setting or argument ${JSON.stringify(key.slice(0, 100))} is too large to pass to a process.`)
       }
     }
     const reserved = Object.keys(request.args).find((key) => RESERVED_ARGUMENTS.has(key))

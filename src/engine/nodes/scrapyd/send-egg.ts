@@ -67,15 +67,15 @@ async function removeRefused(
   wasThere: boolean | null,
   signal?: AbortSignal
 ): Promise<string> {
-  if (wasThere === true) return `It now stands where the node had a version ${version} before: send a mended one.`
-  if (wasThere === null) return `Whether the node keeps it is not known: look for version ${version} there.`
+  if (wasThere === true) return `It has replaced the node's previous version ${version}: send a corrected one.`
+  if (wasThere === null) return `It is not known whether the node kept it: check for version ${version} there.`
   try {
     await client.deleteVersion(project, version, signal)
     return 'It was removed from the node.'
   } catch (error) {
-    if (error instanceof NodeError && error.isUnknownThere) return 'The node kept nothing of it.'
+    if (error instanceof NodeError && error.isUnknownThere) return 'The node did not keep it.'
     logger.warn({ node: name, project, version, error }, 'a refused egg could not be removed from the node')
-    return `It could not be removed: delete version ${version} there, or the node may take it for the latest.`
+    return `It could not be removed: delete version ${version} there, or the node may use it as the latest.`
   }
 }
 

@@ -21,7 +21,7 @@ export function lockDirectory(directory: string): DirectoryLock {
     if (!isBusy(error)) throw error
     throw new ScrapdeckError(
       'DATA_DIRECTORY_IN_USE',
-      `Another Scrapdeck uses ${directory}. Stop it, or start this one with another data directory.`,
+      `Another Scrapdeck is using ${directory}. Stop it, or start this one with another data directory.`,
       { cause: error }
     )
   }

@@ -112,7 +112,7 @@ export function createEnqueue({ database, changes, counters, holds, order, outbo
   function recordDependencies(jobId: JobId, after: Dependency[]): void {
     for (const { jobId: onJobId, on } of after) {
       if (onJobId === jobId || exists.get(onJobId) === undefined) {
-        throw new ScrapdeckError('JOB_NOT_FOUND', `Job ${jobId} is to wait for ${onJobId}, which is no job.`)
+        throw new ScrapdeckError('JOB_NOT_FOUND', `Job ${jobId} is to wait for ${onJobId}, which does not exist.`)
       }
       insertDependency.run(jobId, onJobId, on)
     }

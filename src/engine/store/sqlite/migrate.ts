@@ -36,7 +36,7 @@ export function migrate(database: Database, migrations = MIGRATIONS): void {
   if (present > migrations.length) {
     throw new ScrapdeckError(
       'DATA_FROM_NEWER_VERSION',
-      `The database ${database.name} has form ${present}, this Scrapdeck knows up to ${migrations.length}. ` +
+      `The database ${database.name} has schema version ${present}; this Scrapdeck supports versions up to ${migrations.length}. ` +
         'Start the newer Scrapdeck that wrote it, or choose another data directory.'
     )
   }

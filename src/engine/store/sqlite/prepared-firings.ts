@@ -72,7 +72,7 @@ export function createPreparedFiringsOfThread() {
       sent.map((one) => {
         if (typeof one !== 'number') return one
         const firing = prepared.get(one)
-        if (firing === undefined) throw new Error(`The firing ${one} is not prepared`)
+        if (firing === undefined) throw new Error(`The firing ${one} has not been prepared`)
         prepared.delete(one)
         return firing
       }),

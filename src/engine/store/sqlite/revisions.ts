@@ -5,6 +5,6 @@ export function requireNextRevision(next: number, present: number | undefined, n
   if (next === (present ?? 0) + 1) return
   throw new ScrapdeckError(
     'CHANGED_MEANWHILE',
-    `The ${noun} was changed meanwhile: revision ${next} was to be written, ${present ?? 0} is there. Reload it and try again.`
+    `The ${noun} was changed in the meantime: expected to write revision ${next}, but it is at ${present ?? 0}. Reload it and try again.`
   )
 }

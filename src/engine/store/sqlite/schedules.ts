@@ -176,7 +176,7 @@ export function createSchedules({ database, changes, enqueue, outbox }: Dependen
       if (there === undefined && schedule.revision !== 1) {
         throw new ScrapdeckError(
           'SCHEDULE_NOT_FOUND',
-          `The schedule ${settings.name} was removed meanwhile. Create it again`
+          `The schedule ${settings.name} was removed in the meantime. Create it again`
         )
       }
       requireNextRevision(schedule.revision, there, `schedule ${settings.name}`)

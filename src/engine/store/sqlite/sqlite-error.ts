@@ -17,14 +17,14 @@ function problemOf(error: unknown): string | null {
   const code = error instanceof Error && 'code' in error ? String(error.code) : ''
   if (code === 'SQLITE_FULL' || code === 'ENOSPC') return 'the disk is full. Free some space and start again.'
   if (code.startsWith('SQLITE_READONLY') || ['EACCES', 'EPERM', 'EROFS'].includes(code)) {
-    return 'it cannot be written. Give the user who runs Scrapdeck the right to write there, or choose another data directory.'
+    return 'it cannot be written. Give the user that runs Scrapdeck write permission there, or choose another data directory.'
   }
   if (code.startsWith('SQLITE_CANTOPEN') || ['ENOTDIR', 'EEXIST', 'ENOENT'].includes(code)) {
-    return 'it cannot be opened or made. Check that the data directory is a directory that may be written.'
+    return 'it cannot be opened or created. Check that the data directory is a writable directory.'
   }
-  if (code.startsWith('SQLITE_IOERR')) return 'the disk failed to read or write. Check its space, quota and health.'
+  if (code.startsWith('SQLITE_IOERR')) return 'a disk read or write failed. Check its space, quota and health.'
   if (code.startsWith('SQLITE_CORRUPT') || code === 'SQLITE_NOTADB') {
-    return 'it is damaged or not a Scrapdeck database. Put back a backup, or choose another data directory.'
+    return 'it is damaged or not a Scrapdeck database. Restore a backup, or choose another data directory.'
   }
   if (code.startsWith('SQLITE_BUSY')) return 'another program holds a lock on it. Close that program and try again.'
   return null

@@ -257,7 +257,7 @@ export async function openSqliteStoreHere(
   }
 
   function refuseWhenClosing(): void {
-    if (closing !== null) throw new ScrapdeckError('STOPPING', 'Scrapdeck is stopping and takes no more requests.')
+    if (closing !== null) throw new ScrapdeckError('STOPPING', 'Scrapdeck is stopping and accepts no more requests.')
   }
 
   function afterCommit(commit: { writes: number; tookMs: number }): void {

@@ -88,7 +88,7 @@ export async function openStoreInWorker(options: {
   }
 
   async function ask(verb: Verb, args: unknown[]): Promise<unknown> {
-    if (closing !== null) throw new ScrapdeckError('STOPPING', 'Scrapdeck is stopping and takes no more requests.')
+    if (closing !== null) throw new ScrapdeckError('STOPPING', 'Scrapdeck is stopping and accepts no more requests.')
     return call(verb, args)
   }
 
@@ -155,7 +155,7 @@ export async function openStoreInWorker(options: {
     if (failure !== null) return
     failure = new ScrapdeckError(
       'DATA_DIRECTORY_UNUSABLE',
-      `${path}: the thread that reads and writes it is gone (${reason}). Restart Scrapdeck; what was acknowledged is on the disk.`
+      `${path}: its database thread has exited (${reason}). Restart Scrapdeck; everything acknowledged is on disk.`
     )
     logger.error({ path, reason }, 'The database thread has exited')
     onDeath?.()

@@ -82,7 +82,7 @@ export function followChanges(options: FollowChangesOptions): { stop(): void } {
       } catch (error) {
         // Whatever broke the stream, the answer is the same: say so and connect again.
         if (abort.signal.aborted) return
-        console.warn('The stream of changes broke', error)
+        console.warn('The stream of changes was interrupted', error)
       }
       if (abort.signal.aborted) return
       onConnection('reconnecting')

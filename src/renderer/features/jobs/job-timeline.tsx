@@ -134,7 +134,7 @@ const KIND_TONE: Partial<Record<TransitionKind, Tone>> = {
 /** What a step of these kinds is, beside the engine's own words for it. */
 const KIND_WORDS: Partial<Record<TransitionKind, string>> = {
   limit_hit: 'The job exceeded its wall time. Scrapdeck asks it to stop and kills it if it does not.',
-  released: 'What held the job is over: it waits for its turn.',
+  released: 'The job is no longer held: it waits for its turn.',
   given_up: 'The node was given up, so the job was queued for other nodes. It may run twice.',
   seen_again: 'The node lists the job again after it was given up or lost, or lists it twice.',
   taken_back:

@@ -7,11 +7,11 @@ const FIRST_MS = 5_000
 const MAX_MS = 300_000
 const KEPT = 10_000
 
-/** Jobs that a node refused are kept from that node for a while, longer each time. */
-export class HoldBacks {
+/** A job that a node refused is not sent there again until a delay has passed, which doubles with each refusal. */
+export class RefusalBackoff {
   readonly #clock: Clock
   readonly #timers: Timers
-  readonly #held = new Map<string, { untilMs: number; count: number }>()
+  readonly #waits = new Map<string, { untilMs: number; count: number }>()
   #forgetAbove = KEPT
 
   /** `over`: a job may be sent to its node again. */
@@ -22,17 +22,17 @@ export class HoldBacks {
     this.#timers = new Timers(clock)
   }
 
-  isHeld(nodeId: NodeId, jobId: JobId): boolean {
-    return this.#held.size > 0 && (this.#held.get(`${jobId}/${nodeId}`)?.untilMs ?? 0) > this.#clock.monotonicMs()
+  isBackedOff(nodeId: NodeId, jobId: JobId): boolean {
+    return this.#waits.size > 0 && (this.#waits.get(`${jobId}/${nodeId}`)?.untilMs ?? 0) > this.#clock.monotonicMs()
   }
 
   add({ jobId, nodeId }: LiveAttempt): void {
     const key = `${jobId}/${nodeId}`
-    const count = (this.#held.get(key)?.count ?? 0) + 1
+    const count = (this.#waits.get(key)?.count ?? 0) + 1
     const delayMs = Math.min(MAX_MS, FIRST_MS * 2 ** (count - 1))
-    this.#held.set(key, { untilMs: this.#clock.monotonicMs() + delayMs, count })
+    this.#waits.set(key, { untilMs: this.#clock.monotonicMs() + delayMs, count })
     this.#timers.set(delayMs, () => this.events.emit('over'))
-    if (this.#held.size > this.#forgetAbove) this.#forgetOld()
+    if (this.#waits.size > this.#forgetAbove) this.#forgetOld()
   }
 
   stop(): void {
@@ -41,8 +41,8 @@ export class HoldBacks {
 
   #forgetOld(): void {
     const nowMs = this.#clock.monotonicMs()
-    for (const [key, held] of this.#held) if (held.untilMs < nowMs) this.#held.delete(key)
+    for (const [key, wait] of this.#waits) if (wait.untilMs < nowMs) this.#waits.delete(key)
     // Where many are of now, looking at all of them for each new one would cost their square.
-    this.#forgetAbove = Math.max(KEPT, 2 * this.#held.size)
+    this.#forgetAbove = Math.max(KEPT, 2 * this.#waits.size)
   }
 }
