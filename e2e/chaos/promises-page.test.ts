@@ -91,7 +91,10 @@ describe('docs/promises.md', () => {
         'dispatch/decide/watchdog.ts PROBATION_MAX_MS'
       ]
     ],
-    ['A job that a node refused', ['dispatch/placing/refusal-backoff.ts FIRST_MS', 'dispatch/placing/refusal-backoff.ts MAX_MS']]
+    [
+      'A job that a node refused',
+      ['dispatch/placing/refusal-backoff.ts FIRST_MS', 'dispatch/placing/refusal-backoff.ts MAX_MS']
+    ]
   ])('tells the time limit that the engine has: %s', (words, constants) => {
     const told = [...row(words)[1]!.matchAll(/(\d+) (s|min)\b/g)].map(
       ([, count, unit]) => Number(count) * (unit === 's' ? 1_000 : 60_000)

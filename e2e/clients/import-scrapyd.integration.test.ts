@@ -168,5 +168,5 @@ it('a data directory that an engine uses is left alone', async () => {
   const local = join(service.dataDirectory, 'local')
   writeFileSync(join(local, 'scrapyd.conf'), '[scrapyd]\nhttp_port = 0\n')
   const used = await run(local, '--data', service.dataDirectory)
-  expect([used.code, used.output]).toEqual([1, expect.stringContaining('Another Scrapdeck uses')])
+  expect([used.code, used.output]).toEqual([1, expect.stringContaining('Another Scrapdeck is using')])
 })

@@ -14,7 +14,7 @@ export const ALLOWED_DIFFERENCES: readonly AllowedDifference[] = [
     reason: 'What a foreign page sends is refused, whatever it is.',
     anchor: 'remote-page-requests',
     applies: ({ request, ours }) =>
-      request.headers?.origin !== undefined && ours.body.includes('does not answer web pages'),
+      request.headers?.origin !== undefined && ours.body.includes('does not accept requests from web pages'),
     expect: (_theirs, { ours }) => ({ ...ours, status: 403 })
   },
   {

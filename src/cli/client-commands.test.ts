@@ -38,8 +38,8 @@ it('lists jobs as columns, without what would steer the terminal', async () => {
 
 it.each([
   [['jobs', JOB_ID], 'notFound', 'There is no job'],
-  [['jobs', 'xyz'], 'usage', 'is not the id of a job'],
-  [['jobs', '--status', 'odd'], 'usage', 'odd is no status'],
+  [['jobs', 'xyz'], 'usage', 'is not a job id'],
+  [['jobs', '--status', 'odd'], 'usage', 'odd is not a status'],
   [['jobs', '--limit', 'many'], 'usage', 'Write a whole number'],
   [['run', 'shop'], 'usage', "missing required argument 'spider'"],
   [['run', 'shop', 'prices', '-a', 'novalue'], 'usage', 'Write name=value'],
@@ -157,7 +157,7 @@ it('deploys a folder as an egg; project and version come from the options', asyn
   const { url } = await startEngine()
   const directory = makeDirectory(PROJECT)
   const { code, out } = await call(['deploy', '-p', 'shop', '-v', '7'], { url, directory: join(directory, 'shop') })
-  expect([code, out]).toEqual([0, 'shop 7 is there (its spiders are not listed yet).\n'])
+  expect([code, out]).toEqual([0, 'shop 7 was uploaded (its spiders are not listed yet).\n'])
   const json = await call(['deploy', directory, '--json'], { url })
   expect(JSON.parse(json.out)).toMatchObject({ version: 'project.egg', sizeBytes: expect.any(Number) })
 })
@@ -173,7 +173,7 @@ it('deploys to a target of scrapy.cfg, with its credentials, as scrapyd-deploy d
   const other = { directory, url: 'http://127.0.0.1:1', password: 'of somebody else' }
   expect(await call(['deploy', '-t', 'prod'], other)).toMatchObject({
     code: 0,
-    out: 'store r1-feature_x is there (its spiders are not listed yet).\n'
+    out: 'store r1-feature_x was uploaded (its spiders are not listed yet).\n'
   })
   const listed = await call(['deploy', '-l', '--json'], { directory })
   expect(JSON.parse(listed.out).targets.map(({ name }: { name: string }) => name)).toEqual(['default', 'prod'])

@@ -139,7 +139,7 @@ test('schedules of other programs are reported, planned, written as a file or ma
   expect(again.out).toContain('No changes: everything matches the file.')
   expect((await engine.client.schedules.list({})).schedules).toMatchObject([{ name: 'night', zone: 'Asia/Tokyo' }])
   expect((await call(['import-schedules', 'airflow', '.'])).error).toContain('only from scrapydweb, gerapy, crontab')
-  expect((await call(['import-schedules', 'gerapy'])).error).toContain('Name the database of gerapy')
+  expect((await call(['import-schedules', 'gerapy'])).error).toContain('Specify the database of gerapy')
 })
 
 test('an import of which nothing can be taken over fails, with what keeps each', async () => {

@@ -158,7 +158,7 @@ it('a proxy that asks for a login, or is broken, or the API of somebody else, is
       response.writeHead(status, { 'content-type': type }).end('[]')
     )
     const ended = await call(['jobs'], { url })
-    expect([ended.code, ended.error]).toEqual([code, expect.stringContaining('Is it the right address?')])
+    expect([ended.code, ended.error]).toEqual([code, expect.stringContaining('Is the address right?')])
   }
 })
 
@@ -201,5 +201,5 @@ it('$NAME in scrapy.cfg is the variable of that name', async () => {
   const directory = makeDirectory({ ...FILES, 'scrapy.cfg': `[settings]\ndefault = shop.settings\n${target}` })
   const environment = { DECK_PASSWORD: 'correct horse: battery', PROJECT: 'store' }
   const { code, out } = await call(['deploy', '-t', 'prod', '-v', '3'], { directory, environment })
-  expect([code, out]).toEqual([0, expect.stringContaining('store 3 is there')])
+  expect([code, out]).toEqual([0, expect.stringContaining('store 3 was uploaded')])
 })

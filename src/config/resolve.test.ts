@@ -224,7 +224,10 @@ describe("Scrapyd's options", () => {
     ['jobstorage = mine.Storage', 'jobstorage = mine.Storage is not'],
     ['max_proc = many', 'max_proc must be a whole number'],
     ['debug = perhaps', 'debug is on or off'],
-    ['logs_dir = %(nothing)s', 'scrapyd.conf, line 2: logs_dir cannot be read: %(nothing)s names nothing'],
+    [
+      'logs_dir = %(nothing)s',
+      'scrapyd.conf, line 2: logs_dir cannot be read: %(nothing)s refers to an option that is not set'
+    ],
     ['nonsense', 'scrapyd.conf, line 2: it is neither']
   ])('%j is refused by name', (lines, message) => {
     expect(() => scrapyd(lines)).toThrow(message)

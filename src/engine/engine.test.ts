@@ -300,7 +300,7 @@ describe('secret values', () => {
     await until(async () => (await client.jobs.get({ id })).job.state === 'ended')
     const { timeline } = await client.jobs.get({ id })
     expect(timeline.find(({ kind }) => kind === 'accepted')?.evidence).toMatchObject({
-      secrets: expect.stringContaining('a Scrapyd shows them')
+      secrets: expect.stringContaining('on a Scrapyd node they are visible')
     })
     shown.push(await client.jobs.get({ id }), await client.jobs.retry({ ids: [id] }))
     await until(async () => node.running.length === 1)
@@ -312,8 +312,8 @@ describe('secret values', () => {
   })
 
   it.each([
-    ['a name that is no setting and no argument', { secretNames: ['TOKEN', 'tokn'] }, /"tokn" is to be secret/],
-    ['dots for a value', { settings: { TOKEN: SECRET_MASK } }, /only the dots/],
+    ['a name that is no setting and no argument', { secretNames: ['TOKEN', 'tokn'] }, /"tokn" is marked secret/],
+    ['dots for a value', { settings: { TOKEN: SECRET_MASK } }, /only of the dots/],
     ['limits nothing could run under', { limits: { openFiles: 3 } }, /open files limit below 64/]
   ])('%s: refused, nothing is queued', async (_case, over, message) => {
     await prepare()

@@ -192,7 +192,7 @@ webhooks: [{ name: w, url: 'http://127.0.0.1:1/', events: [job.ended] }]`
         'discovery office: ',
         'project shop: ',
         'project bare: ',
-        'webhook w: 127.0.0.1 is inside'
+        'webhook w: 127.0.0.1 is on this machine'
       ])
         expect(message).toContain(words)
     }
@@ -215,7 +215,7 @@ webhooks: [{ name: w, url: 'http://127.0.0.1:1/', events: [job.ended] }]`
     await engine.until(async () => engine.node.running.length === 1)
     await expect(engine.client.fleetFile.apply({ yaml: without, prune: true })).rejects.toMatchObject({
       code: 'FLEET_FILE_INVALID',
-      message: expect.stringContaining('node berlin: 1 job of ours are live')
+      message: expect.stringContaining('node berlin: 1 Scrapdeck job is still live')
     })
     expect((await engine.client.schedules.list({})).schedules).toHaveLength(1)
   })
@@ -227,7 +227,7 @@ webhooks: [{ name: w, url: 'http://127.0.0.1:1/', events: [job.ended] }]`
     const yaml = `version: 1\nschedules: [${job('shop', 'prices')}, ${job('elsewhere', 'x')}]`
     expect((await plan(yaml)).changes.map(({ notes }) => notes)).toEqual([
       undefined,
-      ['the project elsewhere is not deployed here: no job can be made until it is']
+      ['the project elsewhere is not deployed here: no job can be created until it is']
     ])
   })
 

@@ -15,7 +15,7 @@ test.each([
   `scrapdeck://run/${JOB_ID}`,
   `https://job/${JOB_ID}`,
   'scrapdeck://'
-])('%s names nothing', (link) => expect(jobIdOfDeepLink(link)).toBeNull())
+])('%s refers to an option that is not set', (link) => expect(jobIdOfDeepLink(link)).toBeNull())
 
 test('a link is found among the arguments of a start', () => {
   expect(findDeepLink(['app', '--flag', 'scrapdeck://job/x'])).toBe('scrapdeck://job/x')

@@ -27,8 +27,8 @@ describe('as ConfigParser', () => {
 
   it.each([
     ['[a]\nx = 5%', 'followed by neither'],
-    ['[a]\nx = %(y)s', '%(y)s names nothing'],
-    ['[a]\nx = %(x)s', 'circle']
+    ['[a]\nx = %(y)s', '%(y)s refers to an option that is not set'],
+    ['[a]\nx = %(x)s', 'cycle']
   ])('%j is refused', (text, why) => {
     expect(() => resolve(text)).toThrow(why)
   })
@@ -37,8 +37,8 @@ describe('as ConfigParser', () => {
     expect(parseIni('x = 1\n[a]\nnonsense\ny = 1\ny = 2\n[a]\n').problems).toEqual([
       { line: 1, text: 'it comes before the first [section]' },
       { line: 3, text: 'it is neither "name = value" nor a [section]' },
-      { line: 5, text: 'y stands twice in [a]' },
-      { line: 6, text: '[a] stands twice' }
+      { line: 5, text: 'y appears twice in [a]' },
+      { line: 6, text: '[a] appears twice' }
     ])
   })
 

@@ -30,7 +30,7 @@ test('a field that the job leaves open does not lift what its project says', () 
 })
 
 test('limits that no Scrapy could start under are refused in words', () => {
-  expect(problemOfLimits({ openFiles: 10 })).toMatch(/open files limit below 64; give at least 64/)
+  expect(problemOfLimits({ openFiles: 10 })).toMatch(/open files limit below 64; set at least 64/)
   expect(problemOfLimits({ addressSpaceMegabytes: 64 })).toMatch(/address space/)
   expect(problemOfLimits({ openFiles: 64, memoryMegabytes: 16, wallSeconds: 1 })).toBeNull()
   expect(problemOfLimits(null)).toBeNull()

@@ -102,7 +102,7 @@ describe('queued jobs', () => {
     expect(await commands.place([first], { nodeId: aNodeId('n-1'), tags: ['eu'] })).toEqual([first])
     expect(await kindsOf(third)).toContainEqual(['changed', 'Priority set to 5'])
     expect(await kindsOf(second)).toContainEqual(['changed', `Moved before ${first}`])
-    expect(await kindsOf(first)).toContainEqual(['changed', 'May run only on eu-1, eu now'])
+    expect(await kindsOf(first)).toContainEqual(['changed', 'May now run only on eu-1, eu'])
     await expect(commands.place([first], { nodeId: aNodeId('n-9'), tags: [] })).rejects.toMatchObject({
       code: 'NODE_NOT_FOUND'
     })

@@ -146,7 +146,7 @@ export class NodeCommands {
     if (count === 0 || options.force) return
     throw new ScrapdeckError(
       'NODE_BUSY',
-      `${count} ${count === 1 ? 'job' : 'jobs'} of Scrapdeck are still live on ${stored.name}. Drain the node first, or force the removal: the jobs are then marked lost`,
+      `${count} Scrapdeck ${count === 1 ? 'job is' : 'jobs are'} still live on ${stored.name}. Drain the node first, or force the removal: the jobs are then marked lost`,
       { data: { count } }
     )
   }

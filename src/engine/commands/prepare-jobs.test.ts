@@ -94,7 +94,7 @@ describe('jobs that are asked for', () => {
   it.each([
     ['an expiry in the past', { expiresAtMs: NOW_MS - 1 }, 'BAD_INPUT', /in the past/],
     ['an expiry before the start', { notBeforeMs: NOW_MS + 9, expiresAtMs: NOW_MS + 8 }, 'BAD_INPUT', /earlier start/],
-    ['one job to wait for, twice', { after: [one, { ...one, on: 'failed' as const }] }, 'BAD_INPUT', /named twice/],
+    ['one job to wait for, twice', { after: [one, { ...one, on: 'failed' as const }] }, 'BAD_INPUT', /appears twice/],
     ['a node that is not there', { nodeId: aNodeId('n-9') }, 'NODE_NOT_FOUND', /n-9/],
     ['an argument that Scrapyd takes', { args: { _job: '1' } }, 'ARGUMENT_RESERVED', /"_job"/],
     ['limits nothing can run under', { limits: { openFiles: 3 } }, 'BAD_INPUT', /open files/],

@@ -164,12 +164,12 @@ describe('a schedule', () => {
     const { id } = await commands.create(settings({ maxRuns: 1 }))
     await temporary.store.fire([aNewFiring({ scheduleId: id, jobs: [aNewJob()] })])
     await commands.setPaused([id], true, null)
-    await expect(commands.setPaused([id], false, null)).rejects.toThrow('all of its 1 runs')
+    await expect(commands.setPaused([id], false, null)).rejects.toThrow('its limit of 1 runs')
     await commands.update(id, settings({ maxRuns: 2 }))
     expect((await commands.setPaused([id], false, null))[0]?.paused).toBe(false)
     const ended = await commands.create(settings({ endMs: clock.nowMs() + HOUR_MS * 48 }))
     await clock.advanceBy(HOUR_MS * 49)
-    await expect(commands.setPaused([ended.id], false, null)).rejects.toThrow('its end has passed')
+    await expect(commands.setPaused([ended.id], false, null)).rejects.toThrow('its end date has passed')
   })
 
   it('is removed with its history, its jobs stay', async () => {

@@ -238,7 +238,7 @@ describe('secret values', () => {
     expect(node.executed).toEqual([])
     const { status, reason, killingLine } = await engine.job(job.id)
     expect([status, reason]).toEqual(['failed', 'secret unreadable'])
-    expect(killingLine).toMatch(/TOKEN, key.* nothing was sent. Run the job again and enter its secret values again/)
+    expect(killingLine).toMatch(/TOKEN, key.* nothing was sent. Run the job again and re-enter its secret values/)
     expect(engine.live.all()).toEqual([])
     expect(await engine.kinds(job.id)).toEqual(['queued', 'sending', 'ended'])
   })

@@ -63,5 +63,5 @@ test.each([
 test('a spider that no version here has is told, and is no error', async () => {
   const files = openFiles({ next: null })
   const [, chain] = await files.plan(YAML.replace('spiders: [t]', 'spiders: [t, odd]'), false)
-  expect(chain?.notes).toEqual(['no version of p that is here has a spider odd'])
+  expect(chain?.notes).toEqual(['no version of p here has a spider odd'])
 })

@@ -38,7 +38,7 @@ describe('reading a fleet file', () => {
   test('a time without an offset is not guessed', () => {
     const once = (text: string) =>
       `version: 1\nschedules: [{ name: x, zone: UTC, jobs: [{ project: p, spiders: [s] }], rules: [{ cron: '* * * * *' }], start: ${text} }]`
-    expect(problemOf(once('2026-01-01T00:00:00'))).toContain('is no time with an offset')
+    expect(problemOf(once('2026-01-01T00:00:00'))).toContain('is not a time with an offset')
     expect(readFleetFile(once('2026-01-01T00:00:00+01:00')).schedules?.[0]?.start).toBe('2025-12-31T23:00:00Z')
   })
 

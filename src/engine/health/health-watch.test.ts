@@ -41,7 +41,7 @@ describe('health', () => {
     ['EDQUOT', 'full: free some space'],
     ['EROFS', 'cannot be written: give the user'],
     ['EACCES', 'cannot be written: give the user'],
-    ['EIO', 'cannot be written (EIO): look at its disk']
+    ['EIO', 'cannot be written (EIO): check its disk']
   ])('a disk that says %s is told in words, without its path, and known to who does not wait', async (code, words) => {
     const health = open(() => Promise.reject(Object.assign(new Error(`${code}: ${directory.path}`), { code })))
     const told = await health.check()

@@ -22,7 +22,7 @@ it('jobs that wait for an hour for what does not come by itself are one problem 
   expect(longWaitProblems(waits, askedAtMs + 2 * HOUR_MS)).toMatchObject([
     {
       title: '2 jobs of shop cannot be sent',
-      text: 'shop has no version 7; queued 2 h ago, and needs your attention',
+      text: 'shop has no version 7; queued 2 h ago and needs attention',
       mend: 'open_project',
       project: 'shop'
     }

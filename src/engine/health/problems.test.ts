@@ -94,7 +94,7 @@ describe('what an operator should act on', () => {
   it('a spider that failed several times is one problem, with the line that killed it last', () => {
     const problems = problemsOf({ recentFailures: [failed, failed, failed] })
     expect(problems.map(({ title, text }) => [title, text])).toEqual([
-      ['shop/prices failed', "3 times in the last day; the last: KeyError: 'price'"]
+      ['shop/prices failed', "3 times in the last 24 hours; last error: KeyError: 'price'"]
     ])
   })
 

@@ -36,7 +36,7 @@ it('what was missed in the last day is one problem a schedule, which counts all 
   await fire(nightly, { ...missed, text: 'Missed while the machine slept' })
   await fire(nightly, { state: 'skipped', reason: 'overlap' })
   expect(await problems()).toEqual([
-    'warning: nightly missed 1,201 runs: in the last day; the last: Missed while the machine slept'
+    'warning: nightly missed 1,201 runs: in the last 24 hours; most recently: Missed while the machine slept'
   ])
 })
 

@@ -45,7 +45,7 @@ describe('triggers of APScheduler', () => {
 
   test.each([
     [{ week: '1-4' }, 'weeks'],
-    [{ day: '1st fri', day_of_week: 'mon' }, 'at once'],
+    [{ day: '1st fri', day_of_week: 'mon' }, 'with weekdays'],
     [{ hour: '25' }, 'not within'],
     [{ day_of_week: 'xyz' }, '"xyz"'],
     [{ year: '2026/2' }, 'years'],
@@ -128,7 +128,7 @@ describe("ScrapydWeb's timer tasks", () => {
     ])
     expect(all.filter(({ schedule }) => schedule === null)).toHaveLength(5)
     expect(all.map(({ notes }) => notes.join()).join('\n')).toMatch(
-      /weeks 5.*\n.*Mars.*\n.*\n.*interval.*\n.*no time\n.*Berlin.*node 7/
+      /weeks 5.*\n.*Mars.*\n.*\n.*interval.*\n.*not a time\n.*Berlin.*node 7/
     )
   })
 })
@@ -177,7 +177,7 @@ describe("Gerapy's tasks", () => {
       },
       { name: 'date', rules: [{ once: '2026-07-01T06:00:00Z' }] }
     ])
-    expect(notes.slice(3).flat().join()).toMatch(/dates is no time.*"moon"/)
+    expect(notes.slice(3).flat().join()).toMatch(/dates is not a time.*"moon"/)
     expect(imported({ from: 'gerapy', anyNode: true }).schedules[0]?.jobs).toMatchObject([{ node: null }])
   })
 
@@ -186,7 +186,7 @@ describe("Gerapy's tasks", () => {
     expect(() => imported({ from: 'gerapy' })).toThrow(/db\.sqlite3|cannot be read/)
     makeApschedulerDatabase(at('other.db'), {})
     expect(() => imported({ from: 'gerapy', path: at('other.db') })).toThrow('no table core_task')
-    expect(() => imported({ from: 'scrapydweb' })).toThrow('Name the file itself')
+    expect(() => imported({ from: 'scrapydweb' })).toThrow('Specify the file itself')
     expect(() => imported({ from: 'scrapydweb', path: at('nowhere') })).toThrow('There is no')
   })
 })
@@ -251,7 +251,7 @@ CRON_TZ=America/New_York
     ['0 3 * * * scrapy crawl x', '--project'],
     ['0 99 * * * curl http://h/schedule.json -d project=p -d spider=s', 'hour'],
     ['0 3 * * * curl http://h/schedule.json -d project=p -d spider=$SPIDER', '$SPIDER'],
-    ['0 3 * * * curl http://h/schedule.json -d project=p', 'names no project, or no spider'],
+    ['0 3 * * * curl http://h/schedule.json -d project=p', 'has no project or no spider'],
     ["0 3 * * * curl 'http://h/schedule.json", 'not closed'],
     [
       '0 3 * * * curl h/schedule.json -d project=p -d spider=a; curl h/schedule.json -d project=p -d spider=b',
@@ -262,7 +262,7 @@ CRON_TZ=America/New_York
       '0 3 * * * curl h/schedule.json -d project=p -d spider=a -d day=$(date +%F)',
       'cron ends the command at its first %'
     ],
-    ['gibberish', 'no line of a crontab']
+    ['gibberish', 'not a crontab line']
   ])('what cannot be taken over is told: %s', (line, words) => {
     const { schedules, notes } = take(line)
     expect(schedules).toEqual([])

@@ -28,7 +28,7 @@ test('a priority that is no number stands last, infinite ones first and last', (
 test.each([
   ['no json', 'its message is not JSON'],
   ['[1]', 'its message is not an object'],
-  [{ name: 'a' }, 'names no spider, or no job'],
+  [{ name: 'a' }, 'has no spider or no job'],
   [{ name: 'a', _job: 'b', _version: 1 }, 'its version is not text'],
   [{ name: 'a', _job: 'b', settings: ['x'] }, 'its settings are not an object'],
   [{ name: 'a', _job: 'b', settings: { X: null } }, 'its setting "X" is not text'],

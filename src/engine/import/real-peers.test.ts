@@ -84,7 +84,7 @@ test('timer tasks keep their arguments, nodes and grace, and what is paused, sto
     'paused later',
     'over'
   ])
-  expect(notesOf(9)).toContain('limited to the weeks 1-10')
+  expect(notesOf(9)).toContain('limited to weeks 1-10')
   expect(notesOf(13)).toContain('second "10/*" is not understood')
   // It waits for a missed run without end.
   expect(scheduleOf(7).catchUpWindowSeconds).toBe(31_622_400)
@@ -137,7 +137,7 @@ test('what Gerapy does not run for want of a client, or since another task took 
   )
   expect(notesOf(3)).toBe("it names no time zone: Asia/Shanghai, which is Gerapy's own")
   expect(nodesOf(scheduleOf(15))).toEqual(['http://127.0.0.1:16801/', 'http://10.0.0.9:6800/'])
-  expect(notesOf(8)).toContain('limited to the weeks */2')
+  expect(notesOf(8)).toContain('limited to weeks */2')
   expect(notesOf(14)).toBe('')
 })
 

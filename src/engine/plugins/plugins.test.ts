@@ -67,12 +67,12 @@ const tell = (plugins: Plugins, event: string, data: unknown, index = 0) =>
 describe('plugins', () => {
   it('tell what is wrong with a module that cannot be loaded, and nothing is started', async () => {
     const refusals: [string, string][] = [
-      ['export default 5', 'no function that makes a plugin'],
+      ['export default 5', 'not a function that creates a plugin'],
       ['export default () => { throw new Error("say where to") }', 'say where to'],
-      ['export default () => ({ jobEnd() {} })', 'there is no hook jobEnd. There are jobQueued'],
+      ['export default () => ({ jobEnd() {} })', 'unknown hook: jobEnd. The hooks are jobQueued'],
       ['export default () => ({ blobs: { read() {} } })', 'its blobs have no function write'],
       ['this is no module', 'cannot be used'],
-      ['process.exit(3)', 'ended before it had made a plugin']
+      ['process.exit(3)', 'ended before it created a plugin']
     ]
     for (const [index, [body, words]] of refusals.entries()) {
       const opened = open({ module: await write(`bad-${index}`, body) })
@@ -121,7 +121,7 @@ describe('plugins', () => {
     expect(await tell(plugins, 'job.ended', {})).toEqual({ isGood: false, answer: expect.stringContaining(words) })
     expect(await tell(plugins, 'job.ended', {}, 1)).toMatchObject({ isGood: true })
     // A job does not wait for the plugin to be back, events do.
-    expect(JSON.stringify(await plugins.beforeDispatch!(QUESTION))).toMatch(/is started again in|"notes":\{\}/)
+    expect(JSON.stringify(await plugins.beforeDispatch!(QUESTION))).toMatch(/restarts in|"notes":\{\}/)
     expect(await tell(plugins, 'job.started', {})).toMatchObject({ isGood: true })
   })
 
@@ -138,7 +138,7 @@ describe('plugins', () => {
       await Plugins.open([settings], { clock: systemClock, logger: silentLogger }).catch(({ message }) => console.log(message))`
     )
     const { stdout } = await promisify(execFile)('node', [script])
-    expect(stdout).toContain('The plugin never ended before it had made a plugin')
+    expect(stdout).toContain('The plugin never ended before it created a plugin')
   })
 
   it('do not see the password of our own door', async () => {

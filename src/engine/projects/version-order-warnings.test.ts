@@ -3,10 +3,22 @@ import { orderWarnings } from './version-order-warnings.ts'
 
 it.each([
   // As listversions.json of real Scrapyds orders them (scrapyd-protocol.md, 4.2).
-  [['1.9', '1.10'], '1.10', 'Scrapyd 1.2 and 1.3 would take 1.10 for the latest, 1.4 and later would take 1.9.'],
-  [['9', '10', '1.9', '1.10'], '10', '1.2 and 1.3 would take 10 for the latest, 1.4 and later would take 9.'],
-  [['r9', '1'], '1', 'Scrapyd 1.2 and 1.3 cannot order these versions and fail, 1.4 and later would take r9.'],
-  [['1', '1rc1'], '1', '1.2 and 1.3 would take 1rc1 for the latest, 1.4 and later would take 1.']
+  [
+    ['1.9', '1.10'],
+    '1.10',
+    'Scrapyd 1.2 and 1.3 would treat 1.10 as the latest, 1.4 and later would treat 1.9 as the latest.'
+  ],
+  [
+    ['9', '10', '1.9', '1.10'],
+    '10',
+    '1.2 and 1.3 would treat 10 as the latest, 1.4 and later would treat 9 as the latest.'
+  ],
+  [
+    ['r9', '1'],
+    '1',
+    'Scrapyd 1.2 and 1.3 cannot order these versions and fail, 1.4 and later would treat r9 as the latest.'
+  ],
+  [['1', '1rc1'], '1', '1.2 and 1.3 would treat 1rc1 as the latest, 1.4 and later would treat 1 as the latest.']
 ])('of %j nodes take different ones for the latest, and it is said which', (versions, latest, words) => {
   const warnings = orderWarnings(versions, latest)
   expect([...warnings.values()][0]).toContain(words)

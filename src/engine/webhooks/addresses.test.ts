@@ -28,18 +28,18 @@ describe('where webhooks may go', () => {
   ])('%s is not', (address) => expect(guard.isAllowed(address)).toBe(false))
 
   it.each([
-    ['http://127.0.0.1/', /inside/],
-    ['http://2130706433/', /inside/],
-    ['http://0x7f.1/', /inside/],
-    ['http://[::1]:6800/', /inside/],
-    ['http://[::ffff:169.254.169.254]/', /inside/],
-    ['http://localhost:6800/', /inside/],
-    ['http://a.LOCALHOST./', /inside/],
-    ['ftp://example.org/', /http or https/],
-    ['file:///etc/passwd', /http or https/],
+    ['http://127.0.0.1/', /private network/],
+    ['http://2130706433/', /private network/],
+    ['http://0x7f.1/', /private network/],
+    ['http://[::1]:6800/', /private network/],
+    ['http://[::ffff:169.254.169.254]/', /private network/],
+    ['http://localhost:6800/', /private network/],
+    ['http://a.LOCALHOST./', /private network/],
+    ['ftp://example.org/', /http and https/],
+    ['file:///etc/passwd', /http and https/],
     ['http://ann:secret@example.org/', /user name or password/],
-    ['example.org/hook', /no address/],
-    ['', /no address/]
+    ['example.org/hook', /not a valid address/],
+    ['', /not a valid address/]
   ])('%s is refused as it is written', (url, words) => {
     const refused = () => guard.checkUrl(url)
     expect(refused).toThrow(words)

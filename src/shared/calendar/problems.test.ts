@@ -20,7 +20,7 @@ describe('what is wrong with a timing', () => {
     ['0 0 L-3 * *', 'The day of month field (“L-3”) is unknown; use L (last day), 15W (nearest weekday) or LW.'],
     ['0 0 * * L', 'The day of week field (“L”) needs a day before it: 5L is the last Friday of the month.'],
     ['* * *', 'The expression has 3 fields; it needs five (minute hour day month weekday), or six with seconds first.'],
-    ['@reboot', '“@reboot” is not known. There are @yearly, @annually, @monthly, @weekly, @daily, @midnight, @hourly.']
+    ['@reboot', '“@reboot” is unknown. Use one of @yearly, @annually, @monthly, @weekly, @daily, @midnight, @hourly.']
   ])('%s: the field is named', (expression, words) => {
     expect(problemOfCron(expression)).toBe(words)
   })

@@ -36,7 +36,7 @@ describe('placeholders', () => {
   it('one that does not exist is told, with those that do', () => {
     expect(problemOfText('{nominal:yyyy} {{x} {"a":1}')).toBeNull()
     expect(problemOfText('{nominl}')).toBe(
-      '{nominl} is not known here. There are {nominal}, {previous}, {now}, {schedule}; write {{ for a literal brace.'
+      '{nominl} is not known here. Use {nominal}, {previous}, {now}, {schedule}; write {{ for a literal brace.'
     )
     expect(problemOfText('{stats.items}')).not.toBeNull()
     expect(problemOfText('{stats.items} {job} {outcome}', 'chain')).toBeNull()

@@ -111,14 +111,18 @@ test('a project may name its Python, by a relative path too; its versions are sh
 })
 
 test.each([
-  ['absent', null, /absent cannot be used as Python \(spawn .*ENOENT\)\. Name a Python 3\.10 or newer\.$/],
-  ['old', { version: '3.8.10', failure: undefined }, /old is Python 3\.8\.10\. Name a Python 3\.10 or newer\.$/],
+  ['absent', null, /absent cannot be used as Python \(spawn .*ENOENT\)\. Specify Python 3\.10 or newer\.$/],
+  ['old', { version: '3.8.10', failure: undefined }, /old is Python 3\.8\.10\. Specify Python 3\.10 or newer\.$/],
   [
     'bare',
     { version: '3.12.1', failure: undefined },
     /bare is Python 3\.12\.1 without Scrapy\. Install it there \(.* -m pip install Scrapy\)/
   ],
-  ['broken', { version: '3.12.1', failure: 'No module named lxml' }, /Scrapy does not import \(No module named lxml\)/]
+  [
+    'broken',
+    { version: '3.12.1', failure: 'No module named lxml' },
+    /Scrapy cannot be imported \(No module named lxml\)/
+  ]
 ])('a Python that cannot run spiders is refused, and told where a project has it: %s', async (name, facts, words) => {
   await using t = await aRoom()
   if (facts) await writeFakePython(t.at(name), facts.version, null, { failure: facts.failure })
@@ -377,7 +381,7 @@ test('an unused environment is listed and can be deleted; one that projects or s
   expect(made(environments)).toMatchObject([{ id, projects: [] }])
   for (const inUse of [[path!], null]) {
     t.state.inUse = inUse
-    await expect(environments.remove(id)).rejects.toThrow('Spiders still run')
+    await expect(environments.remove(id)).rejects.toThrow('Spiders are still running')
   }
   t.state.inUse = [t.at('main')]
   await environments.remove(id)

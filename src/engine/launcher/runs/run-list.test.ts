@@ -242,7 +242,7 @@ test('a run whose egg has gone, or whose Python cannot be started, ends with a l
   expect([await untilEnded(list, 'a'), await untilEnded(list, 'b')]).toEqual(Array(2).fill({ code: 1, signal: null }))
   const log = (jobid: string) => readFile(join(directory.path, `data/logs/shop/quick/${jobid}.log`), 'utf8')
   expect(await log('a')).toContain('could not be started: spawn /no/python ENOENT')
-  expect(await log('b')).toContain('The egg of shop, version 2, is not there any more')
+  expect(await log('b')).toContain('The egg of shop, version 2, no longer exists')
 })
 
 test('a run that could not be started gives back its slot, also where its log cannot be written', async () => {

@@ -20,12 +20,12 @@ const settings = (source: SourceSettings['source']): SourceSettings => ({
 })
 
 it.each<[string, SourceSettings['source'], string]>([
-  ['a file by half its path', { kind: 'file', path: 'nodes.txt' }, 'Give the whole path'],
+  ['a file by half its path', { kind: 'file', path: 'nodes.txt' }, 'Enter the absolute path'],
   ['a list with lines that mean nothing', { kind: 'list', nodes: 'eu-1\nftp://x' }, 'line 2'],
-  ['a list with passwords', { kind: 'list', nodes: 'http://u:p@eu-1' }, 'has a password'],
-  ['a list of nothing', { kind: 'list', nodes: '# later\n' }, 'names no node'],
-  ['a name that is none', dns({ hostname: 'a b' }), 'is no name of a host'],
-  ['a name that leads elsewhere', dns({ hostname: 'user@evil' }), 'is no name of a host'],
+  ['a list with passwords', { kind: 'list', nodes: 'http://u:p@eu-1' }, 'contains a password'],
+  ['a list of nothing', { kind: 'list', nodes: '# later\n' }, 'has no nodes'],
+  ['a name that is none', dns({ hostname: 'a b' }), 'is not a host name'],
+  ['a name that leads elsewhere', dns({ hostname: 'user@evil' }), 'is not a host name'],
   ['a base path with a query', dns({ basePath: '/x?y' }), 'The base path is']
 ])('refuses %s', (_what, source, words) => {
   expect(() => checkSource(settings(source))).toThrow(

@@ -115,7 +115,7 @@ test.each([
   ['does not exist', () => Promise.reject(Object.assign(new Error(), { code: 'ENOTFOUND' })), 'does not exist'],
   ['fails', () => Promise.reject(Object.assign(new Error(), { code: 'ESERVFAIL' })), 'SERVFAIL'],
   ['takes too long', () => Promise.reject(Object.assign(new Error(), { code: 'ETIMEOUT' })), 'in time'],
-  ['stands for nothing', async () => [], 'It names no node']
+  ['stands for nothing', async () => [], 'It lists no nodes']
 ])('a name that %s has nothing cordoned: it is a problem of the source', async (_what, answer, words) => {
   await using t = await openRoom()
   const discovery = await t.start()
@@ -168,11 +168,11 @@ test('a file is read when it changes, replaced or written on, and does no harm w
   await rm(t.path)
   expect((await discovery.refresh(INVENTORY)).problem).toContain('there is no such file')
   await t.write('%%%\n\u0001\n')
-  expect((await discovery.refresh(INVENTORY)).problem).toMatch(/line 1: .*; line 2: .*Nothing of it could be used/)
+  expect((await discovery.refresh(INVENTORY)).problem).toMatch(/line 1: .*; line 2: .*None of it could be used/)
   await t.write('')
-  expect((await discovery.refresh(INVENTORY)).problem).toContain('It names no node')
+  expect((await discovery.refresh(INVENTORY)).problem).toContain('It lists no nodes')
   await t.write('eu-4\n%%%\n')
-  expect((await discovery.refresh(INVENTORY)).problem).toContain('no node is cordoned until this is mended')
+  expect((await discovery.refresh(INVENTORY)).problem).toContain('no node is cordoned until this is fixed')
   expect(t.nodes()).toEqual([...before, 'eu-4 active inventory'])
 })
 
@@ -217,8 +217,8 @@ test('sources of the configuration are used, and changed only there; what it nam
   const discovery = await t.start()
   await vi.waitFor(() => expect(t.nodes()).toEqual(['eu-1 active fixed', 'eu-2 active fixed']))
   expect(discovery.get(FIXED)).toMatchObject({ isFromConfiguration: true, found: 2 })
-  await expect(discovery.put(dns({ id: FIXED }), undefined)).rejects.toThrow('is in the configuration file')
-  await expect(discovery.remove(FIXED)).rejects.toThrow('is in the configuration file')
+  await expect(discovery.put(dns({ id: FIXED }), undefined)).rejects.toThrow('is set in the configuration file')
+  await expect(discovery.remove(FIXED)).rejects.toThrow('is set in the configuration file')
   await discovery.stop()
   t.configured = []
   expect((await t.start()).list()).toEqual([])

@@ -31,20 +31,20 @@ it('reads addresses as operators write them, with what stands behind them', () =
 })
 
 it.each([
-  ['ftp://eu-1', 'speaks only http and https'],
-  ['eu-1 slots=many', 'slots is a whole number from 1 to 10000'],
-  ['eu-1 slots=0', 'slots is a whole number'],
-  ['eu-1 colour=red', 'after the address stand name='],
-  ['eu-1 tags=a|b', 'tags are up to 20 words'],
+  ['ftp://eu-1', 'supports only http and https'],
+  ['eu-1 slots=many', 'slots must be a whole number from 1 to 10000'],
+  ['eu-1 slots=0', 'slots must be a whole number'],
+  ['eu-1 colour=red', 'after the address come name='],
+  ['eu-1 tags=a|b', 'tags must be at most 20 words'],
   ['169.254.169.254', 'link-local or cloud metadata address'],
   ['http://[fe80::1]/', 'link-local or cloud metadata address'],
   ['eu-1\u0000x', 'it is not an address in text form'],
   ['x'.repeat(3000), 'it is not an address in text form'],
-  ['http://', 'not an address'],
-  ['DATABASE_URL=postgres://deck:hush@db/x', 'not the name of a host'],
-  ['MIIEowIBAAKCAQEA1234+/hush', 'not the name of a host'],
-  ['-----BEGIN', 'not the name of a host'],
-  ['x'.repeat(64), 'not the name of a host']
+  ['http://', 'not a valid address'],
+  ['DATABASE_URL=postgres://deck:hush@db/x', 'not a host name'],
+  ['MIIEowIBAAKCAQEA1234+/hush', 'not a host name'],
+  ['-----BEGIN', 'not a host name'],
+  ['x'.repeat(64), 'not a host name']
 ])('the line %j is named by its number, with what is wrong, and the others are read', (line, words) => {
   const { nodes, problems } = readNodeLines(`eu-8\n${line}\neu-9`)
   expect(nodes.map(({ url }) => url)).toEqual(['http://eu-8:6800/', 'http://eu-9:6800/'])
@@ -69,7 +69,7 @@ it('never quotes what it could not read: the path may lead to another file than 
 it('a list that is kept with the sources takes no passwords', () => {
   expect(readNodeLines('http://u:p@eu-1', { passwords: false })).toMatchObject({
     nodes: [],
-    problems: [expect.stringContaining('line 1: it has a password')]
+    problems: [expect.stringContaining('line 1: it contains a password')]
   })
 })
 

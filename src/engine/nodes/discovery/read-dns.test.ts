@@ -57,10 +57,10 @@ it('an answer cannot lead to addresses where no Scrapyd can be', async () => {
 
 it.each([
   ['ENOTFOUND', 'the name does not exist (NXDOMAIN)'],
-  ['ENODATA', 'no record of this kind'],
+  ['ENODATA', 'no record of this type'],
   ['ESERVFAIL', 'the name server failed (SERVFAIL)'],
   ['ETIMEOUT', 'did not answer in time'],
-  ['ESOMETHING', 'the question failed (ESOMETHING)']
+  ['ESOMETHING', 'the lookup failed (ESOMETHING)']
 ])('%s is said in words', async (code, words) => {
   await expect(readDns(A, failing(code))).rejects.toThrow(words)
 })

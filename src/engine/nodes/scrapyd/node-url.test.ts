@@ -30,12 +30,12 @@ describe('an address as an operator pastes it', () => {
 
   test.each([
     ['', /empty/],
-    ['ftp://eu-1', /begins with ftp:\/\//],
-    ['file:///etc/passwd', /begins with file:\/\//],
-    ['http://', /not an address/],
-    ['http://eu 1', /not an address/],
-    ['eu-1:99999', /not an address/],
-    ['javascript:alert(1)', /not an address/],
+    ['ftp://eu-1', /starts with ftp:\/\//],
+    ['file:///etc/passwd', /starts with file:\/\//],
+    ['http://', /not a valid address/],
+    ['http://eu 1', /not a valid address/],
+    ['eu-1:99999', /not a valid address/],
+    ['javascript:alert(1)', /not a valid address/],
     ['http://eu-1/?project=x', /query/],
     ['http://eu-1/#jobs', /fragment/],
     ['http://a%3Ab:c@eu-1', /colon/],

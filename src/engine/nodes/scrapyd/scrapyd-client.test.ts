@@ -43,7 +43,7 @@ describe('a schedule that fails', () => {
       script: (_request, response) => void response.writeHead(401, { 'content-type': 'text/html' }).end('Unauthorized'),
       kind: 'unauthorized',
       delivered: 'no',
-      says: /refused the user name or password/
+      says: /rejected the user name or password/
     },
     {
       name: 'with 404 was not delivered',
@@ -106,7 +106,7 @@ describe('a schedule that fails', () => {
       script: (_request, _response, socket) => void socket.destroy(),
       kind: 'reset',
       delivered: 'unknown',
-      says: /broke the connection/
+      says: /closed the connection/
     },
     {
       name: 'because the connection breaks within the answer may have been delivered',
@@ -116,7 +116,7 @@ describe('a schedule that fails', () => {
       },
       kind: 'reset',
       delivered: 'unknown',
-      says: /broke the connection/
+      says: /closed the connection/
     },
     {
       name: 'because no answer comes may have been delivered',
@@ -144,7 +144,7 @@ describe('a schedule that fails', () => {
       limits: { otherBytes: 1000 },
       kind: 'too_large',
       delivered: 'unknown',
-      says: /more than schedule\.json may hold/
+      says: /too large a response to schedule\.json/
     },
     {
       name: 'because the answer is not HTTP may have been delivered',

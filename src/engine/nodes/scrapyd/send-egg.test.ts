@@ -42,14 +42,14 @@ describe('an egg', () => {
   test('whose name the node had before is not taken back: what others run by that name would go', async () => {
     const { node, client } = await refusing(['1_0'])
     const failure = await failureOf(client.addVersion(SHOP, aVersionName('1.0'), egg))
-    expect(failure?.message).toContain('It now stands where the node had a version 1.0 before: send a mended one.')
+    expect(failure?.message).toContain("It has replaced the node's previous version 1.0: send a corrected one.")
     expect(pathsOf(node)).toEqual(['/listversions.json', '/addversion.json'])
   })
 
   test('is not taken back where it is not known what the node had before', async () => {
     const { node, client } = await refusing('none of your business')
     const failure = await failureOf(client.addVersion(SHOP, aVersionName('1.0'), egg))
-    expect(failure?.message).toContain('Whether the node keeps it is not known: look for version 1.0 there.')
+    expect(failure?.message).toContain('It is not known whether the node kept it: check for version 1.0 there.')
     expect(pathsOf(node)).toEqual(['/listversions.json', '/addversion.json'])
   })
 

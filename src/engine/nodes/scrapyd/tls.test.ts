@@ -34,7 +34,7 @@ describe('TLS', () => {
     expect(await failureOf(connect({ url }).listProjects())).toMatchObject({
       kind: 'unreachable',
       delivered: 'no',
-      message: expect.stringContaining('certificate was not accepted')
+      message: expect.stringContaining('certificate was rejected')
     })
     expect(requests).toBe(0)
     const caCertificate = readFileSync(certificate, 'utf8')

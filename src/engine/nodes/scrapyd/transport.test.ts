@@ -155,7 +155,7 @@ describe('a node behind TLS', () => {
     expect(await look(connect({ url: node.url, caCertificate: papers.ca }))).toBe(2)
     expect(await failure(connect({ url: node.url, caCertificate: papers.other.cert }))).toMatchObject({
       kind: 'unreachable',
-      message: expect.stringContaining('certificate was not accepted')
+      message: expect.stringContaining('certificate was rejected')
     })
     expect(node.requestCount()).toBe(1)
   })
@@ -169,7 +169,7 @@ describe('a node behind TLS', () => {
     for (const refused of [connect(address), unknown]) {
       // With its reason, or by hanging up: which of the two arrives first is not ours to say.
       expect(await failure(refused)).toMatchObject({
-        message: expect.stringMatching(/client certificate that it knows/)
+        message: expect.stringMatching(/client certificate/)
       })
     }
     expect(node.requestCount()).toBe(1)
@@ -183,7 +183,7 @@ describe('certificates', () => {
     [
       'a key of another',
       () => ({ clientCertificate: papers.client.cert, clientKey: papers.other.key }),
-      /not the key of/
+      /does not match/
     ],
     [
       'no key at all',
@@ -194,7 +194,7 @@ describe('certificates', () => {
     [
       'an authority that is none',
       () => ({ caCertificate: '-----BEGIN CERTIFICATE-----\nAA\n-----END CERTIFICATE-----' }),
-      /authority is not in PEM/
+      /CA certificate is not in PEM/
     ]
   ])('are refused in words: %s', (_name, given, words) => {
     const none = { caCertificate: null, clientCertificate: null, clientKey: null }
@@ -260,7 +260,7 @@ describe('a node behind a proxy', () => {
     expect(await failure(connect({ url: 'https://eu-1.inside/', proxyUrl: proxy.url }))).toMatchObject({
       kind: 'unreachable',
       delivered: 'no',
-      message: expect.stringContaining('opens no connection to eu-1.inside')
+      message: expect.stringContaining('could not connect to eu-1.inside')
     })
   })
 
@@ -268,7 +268,7 @@ describe('a node behind a proxy', () => {
     const error = await failure(
       connect({ url: 'http://eu-1.inside:6800/' }, { HTTP_PROXY: 'socks5://deck:hush@proxy:1080' })
     )
-    const words = expect.stringContaining('HTTP_PROXY or HTTPS_PROXY cannot be used: A proxy speaks http or https here')
+    const words = expect.stringContaining('HTTP_PROXY or HTTPS_PROXY cannot be used: Only http and https proxies')
     expect(error).toMatchObject({ kind: 'unreachable', delivered: 'no', message: words })
     expect(String(error)).not.toContain('hush')
   })

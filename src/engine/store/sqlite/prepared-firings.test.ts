@@ -52,7 +52,7 @@ test('what was never fired is forgotten, on both sides the same', () => {
   prepare(many)
   expect(ours.send([forgotten])).toEqual([forgotten])
   expect(theirs.receive(ours.send(many))).toEqual(many)
-  expect(() => theirs.receive([0])).toThrow('0 is not prepared')
+  expect(() => theirs.receive([0])).toThrow('0 has not been prepared')
 })
 
 test('what did not arrive crosses whole', () => {

@@ -189,7 +189,7 @@ describe('opening', () => {
     await writeFile(join(directory, 'file'), 'not a directory')
     await expect(open(join(directory, 'file', 'data'))).rejects.toMatchObject({
       code: 'DATA_DIRECTORY_UNUSABLE',
-      message: expect.stringContaining('cannot be opened or made')
+      message: expect.stringContaining('cannot be opened or created')
     })
   })
 

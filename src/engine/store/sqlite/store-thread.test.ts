@@ -40,7 +40,7 @@ describe('a store in a thread of its own', () => {
 
   test('says of every call that its thread is gone, once it is, and closes all the same', async () => {
     store = await open(DYING)
-    const gone = { code: 'DATA_DIRECTORY_UNUSABLE', message: expect.stringContaining('the thread') }
+    const gone = { code: 'DATA_DIRECTORY_UNUSABLE', message: expect.stringContaining('its database thread') }
     const calls = await Promise.allSettled([store.getJob(aJobId('a')), store.enqueueJobs([aNewJob()])])
     expect(calls).toMatchObject([{ reason: gone }, { reason: gone }])
     await expect(store.countByState()).rejects.toMatchObject(gone)
