@@ -84,7 +84,10 @@ function startScrapdeck(...words: string[]) {
 
 it('a project is deployed from its folder, run, followed, looked at and scheduled', async () => {
   const deployed = await scrapdeck('deploy', '--version', '1')
-  expect([deployed.code, deployed.stdout], deployed.stderr).toEqual([0, 'shop 1 was uploaded (2 spiders: echo, slow).\n'])
+  expect([deployed.code, deployed.stdout], deployed.stderr).toEqual([
+    0,
+    'shop 1 was uploaded (2 spiders: echo, slow).\n'
+  ])
 
   const followed = await scrapdeck('run', 'shop', 'echo', '-a', 'day=2026-11-21', '--follow')
   expect([followed.code, followed.stdout], followed.stderr).toEqual([0, expect.stringContaining('day is 2026-11-21')])

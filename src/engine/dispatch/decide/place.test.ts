@@ -161,7 +161,7 @@ describe('placing jobs on nodes', () => {
     ['the node has no Python for it', [aNode()], { whyNotReady: () => 'is making it' }, 'python_not_ready'],
     ['all slots are busy', [aNode({ used: 2 })], {}, 'all_slots_busy'],
     ['the version is gone', [aNode()], { versionOf: () => null }, 'version_missing'],
-    ['everything is paused', [aNode()], { isPaused: true }, 'paused'],
+    ['the queue is paused', [aNode()], { isPaused: true }, 'paused'],
     ['nobody has the egg', [aNode()], { eggState: () => 'never' as const }, 'egg_refused'],
     ['the node refused it lately', [aNode()], { isBackedOff: () => true }, 'node_refused']
   ] as const)('says why a job waits when %s', (_case, nodes, values, code) => {
