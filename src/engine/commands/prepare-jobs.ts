@@ -161,10 +161,7 @@ function checkDependencies(after: RunItem['after']): void {
   if (after === undefined || after.length < 2) return
   const ids = new Set(after.map(({ jobId }) => jobId))
   if (ids.size === after.length) return
-  throw new ScrapdeckError(
-    'BAD_INPUT',
-    'A job appears twice in "after". List each job once, with one condition'
-  )
+  throw new ScrapdeckError('BAD_INPUT', 'A job appears twice in "after". List each job once, with one condition')
 }
 
 function secretsOf(item: RunItem): string[] {
