@@ -21,7 +21,7 @@ export class JobLogs {
   }
 
   /**
-   * Of the last attempt. null: the job has none yet, or its run has left no log (so far). Rejects with a NODE_ code when
+   * Of the last attempt. null: it has none yet, or its run has left no log (so far). Rejects with a NODE_ code when
    * its node fails.
    */
   async read(jobId: JobId, range: WantedBytes): Promise<LogRange | null> {
