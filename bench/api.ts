@@ -85,7 +85,11 @@ async function withSides(
   const ours = await startOurs({ slots: options.slots })
   try {
     const theirs = await startTheirs('Scrapyd', { maxProc: options.maxProc })
-    await work([ours, theirs]).finally(() => theirs.stop())
+    try {
+      await work([ours, theirs])
+    } finally {
+      await theirs.stop()
+    }
   } finally {
     await ours.stop()
   }

@@ -24,7 +24,7 @@ function makeDirectory(): string {
   return directory
 }
 
-// eslint-disable-next-line @typescript-eslint/no-explicit-any -- answers of Scrapyd, compared as they are
+// oxlint-disable-next-line typescript/no-explicit-any -- answers of Scrapyd, compared as they are
 type Answer = any
 
 async function ask(address: string, path: string, form?: Record<string, string | Blob>): Promise<Answer> {

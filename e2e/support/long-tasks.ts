@@ -78,7 +78,7 @@ export async function openBusyScreen(
   await shown.waitFor({ timeout: 30_000 })
   await page.waitForTimeout(SETTLE_MS)
   return hash === '#/'
-    ? () => shown.evaluate((canvas: HTMLCanvasElement) => canvas.toDataURL())
+    ? () => shown.evaluate((canvas) => (canvas as unknown as { toDataURL(): string }).toDataURL())
     : () => shown.innerText()
 }
 

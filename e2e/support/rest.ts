@@ -5,7 +5,7 @@ const AUTHORIZATION = `Basic ${Buffer.from(`${TEST_CREDENTIALS.username}:${TEST_
 export interface RestAnswer {
   status: number
   headers: Headers
-  // eslint-disable-next-line @typescript-eslint/no-explicit-any -- what a client without our types sees.
+  // oxlint-disable-next-line typescript/no-explicit-any -- what a client without our types sees.
   body: any
 }
 
@@ -30,7 +30,7 @@ export async function askRest(
 export interface SentEvent {
   event: string
   id: string | null
-  // eslint-disable-next-line @typescript-eslint/no-explicit-any -- as above.
+  // oxlint-disable-next-line typescript/no-explicit-any -- as above.
   data: any
 }
 

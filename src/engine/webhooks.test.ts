@@ -249,7 +249,11 @@ describe('a plugin of the engine', () => {
     }
     const schedule = node.schedule.bind(node)
     const answering = Promise.withResolvers<void>()
-    node.schedule = (request) => schedule(request).finally(() => answering.promise)
+    node.schedule = async (request) => {
+      const answer = await schedule(request)
+      await answering.promise
+      return answer
+    }
     const id = await run()
     await until(isInState(id, 'running'))
     expect(await changed(id)).toEqual(['running'])

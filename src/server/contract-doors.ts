@@ -22,7 +22,7 @@ import { MAX_JSON_BYTES, MAX_UPLOAD_BYTES } from './limits.ts'
 import { describeApi } from './openapi/describe.ts'
 import { apiPageDoor } from './openapi/page.ts'
 
-// eslint-disable-next-line @typescript-eslint/no-explicit-any -- oRPC itself says "a router of whatever contract" so.
+// oxlint-disable-next-line typescript/no-explicit-any -- oRPC itself says "a router of whatever contract" so.
 type AnyRouter = Router<any, RouterContext>
 
 /** What the doors themselves know of a request, besides what the engine is told. */

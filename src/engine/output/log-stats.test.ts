@@ -112,7 +112,7 @@ describe('closing stats', () => {
 
   test('whatever Python can print as text comes back', () => {
     const python = (text: string) =>
-      `'${[...text].map((character) => (/[\w ]/.test(character) ? character : `\\U${(character.codePointAt(0) ?? 0).toString(16).padStart(8, '0')}`)).join('')}'`
+      `'${Array.from(text, (character) => (/[\w ]/.test(character) ? character : `\\U${(character.codePointAt(0) ?? 0).toString(16).padStart(8, '0')}`)).join('')}'`
     const text = fc.string({ unit: 'grapheme', maxLength: 100 })
     fc.assert(
       fc.property(fc.dictionary(text, fc.oneof(text, fc.integer())), (stats) => {

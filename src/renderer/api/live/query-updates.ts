@@ -19,7 +19,7 @@ export interface QueryUpdate {
   readonly isOutdated: (data: unknown, input: unknown, before: unknown) => boolean
 }
 
-// eslint-disable-next-line @typescript-eslint/no-explicit-any -- whatever operation: its types are read from it below.
+// oxlint-disable-next-line typescript/no-explicit-any -- whatever operation: its types are read from it below.
 type Operation = ProcedureUtils<any, any, any, any> & GeneralUtils<any>
 type InputOf<Op> = Op extends ProcedureUtils<infer _Context, infer Input, infer _Output, infer _Error> ? Input : never
 export type DataOf<Op> =

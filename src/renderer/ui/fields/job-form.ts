@@ -4,7 +4,7 @@ import type { NodeId, ProjectName, RunTemplate, VersionName } from '../../../sha
 import { LimitsForm, limitTexts } from './limits.ts'
 import { RetryForm, retryTexts } from './retry.ts'
 import { parseTagExpression } from './tag-expression.ts'
-import { rowsForm, rowsOf, valuesOf } from './value-rows.ts'
+import { rowsForm, rowsOf, valuesOf } from './form-rows.ts'
 
 const tagTerms = z.string().transform((text, context) => {
   const read = parseTagExpression(text)

@@ -2,7 +2,7 @@ import { ActionIcon, Autocomplete, Button, PasswordInput, TextInput, Tooltip } f
 import { IconLock, IconLockOpen, IconPlus, IconX } from '@tabler/icons-react'
 import type { ComponentProps, ReactNode } from 'react'
 import type { Fields } from './form-of-schema.ts'
-import { type FormRow, newRow } from './value-rows.ts'
+import { type FormRow, newRow } from './form-rows.ts'
 import form from './form.module.css'
 import classes from './value-rows.module.css'
 

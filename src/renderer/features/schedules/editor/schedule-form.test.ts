@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { RunTemplate, ScheduleSettings, SECRET_MASK } from '../../../../shared/contract/index.ts'
 import { aProjectName } from '../../../../shared/testing/ids.ts'
-import { newRow } from '../../../ui/fields/value-rows.ts'
+import { newRow } from '../../../ui/fields/form-rows.ts'
 import { problemsOf } from '../../../ui/fields/form-of-schema.ts'
 import {
   argSetsText,

@@ -11,7 +11,7 @@ import {
 import { formatDuration } from '../../../../shared/time.ts'
 import { jobForm, jobTexts, type JobTexts } from '../../../ui/fields/job-form.ts'
 import { durationText, linesOf, numberText } from '../../../ui/fields/texts.ts'
-import { type FormRow, rowsForm, rowsOf } from '../../../ui/fields/value-rows.ts'
+import { type FormRow, rowsForm, rowsOf } from '../../../ui/fields/form-rows.ts'
 import { fromLocalInput, localZone, toLocalInput } from '../zoned-time.ts'
 
 /** A rule while somebody types, by the names of the contract; times of day are those of the schedule's zone. */

@@ -44,7 +44,7 @@ export function MinutePane({ atMs, load, schedules, version, onClose }: MinutePa
   const known = useMemo(
     () => [...schedules.values()].filter((schedule) => firesIn(schedule, atMs)),
     // Runs change the list each second; only what a schedule is can change when it runs.
-    // eslint-disable-next-line react-hooks/exhaustive-deps
+    // oxlint-disable-next-line react/exhaustive-deps
     [version, atMs]
   )
   const crowd = [

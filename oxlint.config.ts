@@ -1,0 +1,68 @@
+import path from 'node:path'
+import { defineConfig } from 'oxlint'
+
+const TAKE_THE_CLOCK =
+  'Time and chance are parameters in the engine: take `clock` or `random` from src/engine/runtime, so that a test can hold it.'
+const NO_NODE = 'The renderer is a web page: Node is not there.'
+
+// Few rules, each of which finds a mistake that a type checker and a formatter do not.
+export default defineConfig({
+  options: { typeAware: true, reportUnusedDisableDirectives: 'error' },
+  ignorePatterns: ['out/', 'dist/', '.cache/', '.venv/', 'test-results/', 'playwright-report/', 'docs/'],
+  plugins: ['typescript', 'react'],
+  // `new Date()` alone: no rule of oxlint's own tells it from `new Date(5)`.
+  jsPlugins: [{ name: 'scrapdeck', specifier: path.join(import.meta.dirname, 'scripts/no-new-date.mjs') }],
+  categories: { correctness: 'off' },
+  rules: {
+    // A rejection that nobody waits for ends the process, or hides.
+    'typescript/no-floating-promises': 'error',
+    'typescript/no-misused-promises': ['error', { checksVoidReturn: { attributes: false } }],
+    'typescript/no-misused-spread': 'error',
+    'typescript/only-throw-error': [
+      'error',
+      { allow: [{ from: 'package', package: '@tanstack/router-core', name: 'Redirect' }] }
+    ],
+    'typescript/switch-exhaustiveness-check': ['error', { considerDefaultExhaustiveForUnions: true }],
+    'typescript/no-explicit-any': 'error',
+    eqeqeq: ['error', 'smart'],
+    // House style: handle it, add what you know and throw again, or say why it is safe.
+    'no-empty': 'error'
+  },
+  overrides: [
+    {
+      files: ['src/renderer/**/*.{ts,tsx}'],
+      rules: { 'react/rules-of-hooks': 'error', 'react/exhaustive-deps': 'error' }
+    },
+    {
+      // Its tests run in Node, so the types of Node are there.
+      files: ['src/renderer/**/*.{ts,tsx}'],
+      excludeFiles: ['**/*.test.{ts,tsx}'],
+      rules: {
+        'no-restricted-globals': [
+          'error',
+          ...['process', 'Buffer', 'global', 'setImmediate'].map((name) => ({ name, message: NO_NODE }))
+        ]
+      }
+    },
+    {
+      files: ['src/engine/**/*.ts'],
+      excludeFiles: ['src/engine/runtime/**', 'src/engine/testing/**', '**/*.test.ts'],
+      rules: {
+        'no-restricted-globals': [
+          'error',
+          ...['setTimeout', 'setInterval'].map((name) => ({ name, message: TAKE_THE_CLOCK }))
+        ],
+        'no-restricted-imports': [
+          'error',
+          { paths: ['node:timers', 'node:timers/promises'].map((name) => ({ name, message: TAKE_THE_CLOCK })) }
+        ],
+        'no-restricted-properties': [
+          'error',
+          { object: 'Date', property: 'now', message: TAKE_THE_CLOCK },
+          { object: 'Math', property: 'random', message: TAKE_THE_CLOCK }
+        ],
+        'scrapdeck/no-new-date': ['error', TAKE_THE_CLOCK]
+      }
+    }
+  ]
+})
