@@ -24,7 +24,9 @@ export async function createEngine(options: EngineOptions): Promise<Engine> {
       scrapyd,
       answers,
       credentials,
-      setAddress: (address) => systemCommands.setAddress(address),
+      setAddress(address) {
+        systemCommands.address = address
+      },
       health: healthWatch,
       metrics: () => metrics.read({ nodes: rooms.listNodes(), figures: figures.current }),
       localRunningCount: () => local.node?.runningCount() ?? 0,

@@ -151,15 +151,8 @@ export class CrawlCommands {
 /** The same for the same order of the same user, in any order of its parts and however long it is remembered. */
 function keyOf(order: CrawlInput, { project, spider, args, settings }: Work): string {
   const sorted = Object.entries(args).sort(([one], [other]) => (one < other ? -1 : 1))
-  const what = [
-    order.user_id ?? null,
-    project,
-    spider,
-    sorted,
-    settings,
-    order.schedule_at ?? null,
-    order.interval ?? null
-  ]
+  const { user_id = null, schedule_at = null, interval = null } = order
+  const what = [user_id, project, spider, sorted, settings, schedule_at, interval]
   return `crawl:${createHash('sha256').update(JSON.stringify(what)).digest('hex')}`
 }
 

@@ -48,7 +48,8 @@ export async function cancelExternal(
  */
 export async function adoptExternal(node: FleetNode, run: RunOnNode, parts: ExternalJobsParts): Promise<StoredJob> {
   const { store, fleet, live, clock, newJobId } = parts
-  await refuseOurs(node, run, parts)
+  const [ours] = await store.findAttemptsOnNode(node.stored.id, [{ project: run.project, jobid: run.jobid }])
+  if (ours !== undefined) throw jobIsOurs(node, run, ours)
   const seen = findExternal(node, run)
   if (seen === null) {
     throw new ScrapdeckError(
@@ -95,11 +96,6 @@ function findExternal(node: FleetNode, run: RunOnNode): { list: 'pending' | 'run
     if (job !== undefined) return { list, job }
   }
   return null
-}
-
-async function refuseOurs(node: FleetNode, run: RunOnNode, parts: Pick<ExternalJobsParts, 'store'>): Promise<void> {
-  const [ours] = await parts.store.findAttemptsOnNode(node.stored.id, [{ project: run.project, jobid: run.jobid }])
-  if (ours !== undefined) throw jobIsOurs(node, run, ours)
 }
 
 /** A node may list any names. Those of a job of ours name its log and items, here and there. */

@@ -14,12 +14,12 @@ import type { Clock } from '../runtime/clock.ts'
 import type { Random } from '../runtime/random.ts'
 import type { SecretBox } from '../runtime/secret-box.ts'
 import type { BackfillOrder } from '../schedules/backfills.ts'
-import type { Scheduler } from '../schedules/scheduler.ts'
+import { notFound, type Scheduler } from '../schedules/scheduler.ts'
 import type { StoredSchedule } from '../store/records.ts'
 import type { FiringReader, ScheduleStore } from '../store/store.ts'
 import { checkTemplate } from './check-template.ts'
 import { describeFiring } from './describe-schedule.ts'
-import { checkRange, checkTiming, notFound, type ScheduleReads } from './schedule-reads.ts'
+import { checkRange, checkTiming, type ScheduleReads } from './schedule-reads.ts'
 import { sealTemplate } from './template-secrets.ts'
 
 /** The ticker, as far as orders need it. */
@@ -48,11 +48,9 @@ const DELETED_AT_ONCE = 5
 /** Orders about schedules. What fires them is the ticker (schedules/); what is told of them, schedule-reads.ts. */
 export class ScheduleCommands {
   readonly #parts: ScheduleCommandsParts
-  readonly #reads: ScheduleReads
 
   constructor(parts: ScheduleCommandsParts) {
     this.#parts = parts
-    this.#reads = parts.reads
   }
 
   /** Its projects and spiders need not be there yet. Rejects with BAD_INPUT, ARGUMENT_RESERVED or NODE_NOT_FOUND. */
@@ -76,7 +74,7 @@ export class ScheduleCommands {
     }
     await store.putSchedule(schedule)
     await this.#told([schedule.id])
-    return this.#reads.get(schedule.id)
+    return this.#parts.reads.get(schedule.id)
   }
 
   /**
@@ -94,7 +92,7 @@ export class ScheduleCommands {
         failuresInARow: 0
       }
     })
-    return this.#reads.get(id)
+    return this.#parts.reads.get(id)
   }
 
   /** Their history goes with them, their jobs stay. Returns those that were there. */
@@ -127,24 +125,24 @@ export class ScheduleCommands {
         failuresInARow: paused ? before.failuresInARow : 0
       }))
     }
-    return this.#reads.describeMany(wanted)
+    return this.#parts.reads.describeMany(wanted)
   }
 
   /** Rejects with SCHEDULE_NOT_FOUND, and as prepareJobs where what it asks for is not there. */
   async runNow(id: ScheduleId): Promise<Firing> {
-    await this.#reads.require(id)
+    await this.#parts.reads.require(id)
     return describeFiring(await this.#parts.scheduler.runNow(id))
   }
 
   /** Rejects with BACKFILL_RUNNING. */
   async backfill(id: ScheduleId, order: BackfillOrder): Promise<Backfill> {
-    await this.#reads.require(id)
+    await this.#parts.reads.require(id)
     checkRange(order)
     return this.#parts.scheduler.backfill(id, order)
   }
 
   async cancelBackfill(id: ScheduleId, options: { cancelJobs: boolean }): Promise<Backfill> {
-    await this.#reads.require(id)
+    await this.#parts.reads.require(id)
     return this.#parts.scheduler.cancelBackfill(id, options.cancelJobs)
   }
 
@@ -196,11 +194,11 @@ export class ScheduleCommands {
   ): Promise<void> {
     const { store, clock, scheduler } = this.#parts
     for (let tries = 1; ; tries += 1) {
-      let before = await this.#reads.require(id)
+      let before = await this.#parts.reads.require(id)
       if (before.paused) {
         // Moments of a pause are written hourly; write them before it may end, or a crash right after would lose them.
         await scheduler.writePaused(id)
-        before = await this.#reads.require(id)
+        before = await this.#parts.reads.require(id)
       }
       if (revision !== undefined && revision !== before.revision) {
         throw new ScrapdeckError(

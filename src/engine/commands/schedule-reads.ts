@@ -10,7 +10,7 @@ import {
 import { ScrapdeckError } from '../../shared/errors.ts'
 import type { Clock } from '../runtime/clock.ts'
 import { jitterOf } from '../schedules/moments.ts'
-import type { Scheduler } from '../schedules/scheduler.ts'
+import { notFound, type Scheduler } from '../schedules/scheduler.ts'
 import { countJobs } from '../schedules/template.ts'
 import type { StoredSchedule } from '../store/records.ts'
 import type { FiringReader, ScheduleReader } from '../store/store.ts'
@@ -164,13 +164,6 @@ export class ScheduleReads {
     }
     return described
   }
-}
-
-export function notFound(id: ScheduleId): ScrapdeckError {
-  return new ScrapdeckError(
-    'SCHEDULE_NOT_FOUND',
-    `There is no schedule ${id}; it may have been removed. Reload the list`
-  )
 }
 
 /** Where a schedule stands in the list: by its name, whatever becomes of it meanwhile. */

@@ -26,7 +26,8 @@ export interface SystemCommandsParts {
 export class SystemCommands {
   readonly #parts: SystemCommandsParts
   #paused = false
-  #address: string | null = null
+  /** The HTTP door's; null: there is none, or not yet. */
+  address: string | null = null
 
   constructor(parts: SystemCommandsParts) {
     this.#parts = parts
@@ -48,17 +49,8 @@ export class SystemCommands {
     this.#parts.dispatch.setPaused(paused)
   }
 
-  /** The HTTP door's; null: there is none, or not yet. */
-  get address(): string | null {
-    return this.#address
-  }
-
-  setAddress(address: string): void {
-    this.#address = address
-  }
-
   credentials(): Credentials {
-    return { ...this.#parts.credentials, address: this.#address }
+    return { ...this.#parts.credentials, address: this.address }
   }
 
   /** Deploys the bundled project unless it is there, and runs its spider. */

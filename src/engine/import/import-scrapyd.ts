@@ -97,6 +97,10 @@ async function importInto(
   const { source } = options
   // Names are of others: none may speak to the terminal.
   const report = (line: string) => options.report(line.replace(/\p{Cc}/gu, '\uFFFD'))
+  const skipIn = (count: Count, words: string) => {
+    count.skipped++
+    report(`skipped ${words}`)
+  }
   const local = join(dataDirectory, 'local')
   const directories = {
     eggs: join(local, 'eggs'),
@@ -147,10 +151,7 @@ async function importInto(
     egg: { project: ProjectName; version: VersionName; path: string }
   ): Promise<void> {
     const { project, version, path } = egg
-    const skip = (why: string) => {
-      count.skipped++
-      report(`skipped ${path}: ${why}`)
-    }
+    const skip = (why: string) => skipIn(count, `${path}: ${why}`)
     const problem = problemOfPathPart(project)
     if (problem !== null) return skip(`the project's name ${problem}`)
     const bytes = await readEgg(path)
@@ -211,8 +212,7 @@ async function importInto(
       } catch (error) {
         // The next would fail alike, and not for what it is.
         if ((error as NodeJS.ErrnoException).code === 'ENOSPC') throw error
-        count.skipped++
-        report(`skipped ${join(from, path)}: it cannot be copied (${(error as Error).message})`)
+        skipIn(count, `${join(from, path)}: it cannot be copied (${(error as Error).message})`)
       }
       doneBytes += sizeBytes
       if (clock.nowMs() < reportAtMs) continue
@@ -234,18 +234,15 @@ async function importInto(
     const seen = new Set<string>()
     for (const row of databases.flatMap(({ database }) => database.finished)) {
       if (Object.values(row).some((value) => typeof value !== 'string')) {
-        count.skipped++
-        report('skipped a finished job: its row contains a value that is not text')
+        skipIn(count, 'a finished job: its row contains a value that is not text')
         continue
       }
       const startedAtMs = parseScrapydTime(row.startTime)
       const endedAtMs = parseScrapydTime(row.endTime)
       const problem = [row.project, row.spider, row.job].map(problemOfPathPart).find((one) => one !== null)
       if (startedAtMs === null || endedAtMs === null || problem !== undefined) {
-        count.skipped++
-        report(
-          `skipped the finished job ${JSON.stringify(row.job)}: ${problem ? `a name ${problem}` : 'it has no times'}`
-        )
+        const why = problem ? `a name ${problem}` : 'it has no times'
+        skipIn(count, `the finished job ${JSON.stringify(row.job)}: ${why}`)
         continue
       }
       const id = importedId(startedAtMs, ['finished', row.project, row.spider, row.job, row.startTime])
@@ -318,8 +315,7 @@ async function importInto(
       for (const row of database.pending) {
         const pending = readPendingJob(row)
         if (typeof pending === 'string') {
-          count.skipped++
-          report(`skipped the pending job in row ${row.id} of ${project}.db: ${pending}`)
+          skipIn(count, `the pending job in row ${row.id} of ${project}.db: ${pending}`)
           continue
         }
         // Ascending: of equal priority, the first here is the first there. The rest of the id is how it is known again.

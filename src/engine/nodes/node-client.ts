@@ -64,17 +64,7 @@ export interface EggTarget extends Pick<NodeClient, 'listSpiders'> {
 export type NodeSignal = 'HUP' | 'INT' | 'KILL' | 'STOP' | 'TERM' | number
 
 /** The signals that end a spider, gracefully or not: HUP, INT, QUIT, KILL, TERM. After others it continues. */
-export const ENDING_SIGNALS: ReadonlySet<NodeSignal> = new Set<NodeSignal>([
-  'HUP',
-  'INT',
-  'KILL',
-  'TERM',
-  1,
-  2,
-  3,
-  9,
-  15
-])
+export const ENDING_SIGNALS: ReadonlySet<NodeSignal> = new Set(['HUP', 'INT', 'KILL', 'TERM', 1, 2, 3, 9, 15])
 
 export interface DaemonStatus {
   pending: number

@@ -478,6 +478,9 @@ export class Scheduler {
   }
 }
 
-function notFound(scheduleId: ScheduleId): ScrapdeckError {
-  return new ScrapdeckError('SCHEDULE_NOT_FOUND', `There is no schedule ${scheduleId}. Reload the list`)
+export function notFound(id: ScheduleId): ScrapdeckError {
+  return new ScrapdeckError(
+    'SCHEDULE_NOT_FOUND',
+    `There is no schedule ${id}; it may have been removed. Reload the list`
+  )
 }

@@ -206,7 +206,6 @@ export interface VersionStore {
   countJobsNeeding(project: ProjectName, version: VersionName | null): Promise<number>
 }
 
-/** What operators set for projects. */
 export interface ProjectSettingsStore {
   /** What operators set for projects, by name. */
   listProjectSettings(): Promise<Map<ProjectName, ProjectSettings>>

@@ -9,10 +9,11 @@ import type { EngineOptions } from './engine-options.ts'
 import { type Environments, NO_ENVIRONMENTS } from '../launcher/pythons/environments.ts'
 import { LocalNode } from '../launcher/local-node.ts'
 import { Pruner } from '../launcher/runs/prune-files.ts'
-import { applyConfiguredSlots, localNodeRow } from './local-node-row.ts'
 import type { Projects } from '../projects/projects.ts'
+import type { Clock } from '../runtime/clock.ts'
 import type { StoredNode } from '../store/records.ts'
 import { requireJob } from '../store/require-job.ts'
+import type { SettingStore } from '../store/store.ts'
 
 /** Where the local node's files are, in Scrapyd's layout. */
 export interface LocalLayout {
@@ -161,5 +162,39 @@ export class LocalNodeRoom {
     this.#readyPythons = new Set(ready)
     const isNewReady = ready.some((path) => !before.has(path))
     this.events.emit('pythons', isNewReady)
+  }
+}
+
+/** What a configuration file says now, where that is news; else null: an operator's own change since then stays. */
+async function applyConfiguredSlots(store: SettingStore, slots: number | undefined): Promise<number | null> {
+  const taken = await store.getSetting('local.configuredSlots')
+  if (slots === undefined || slots === taken) return null
+  await store.putSetting('local.configuredSlots', slots)
+  return slots
+}
+
+/** The local node's row: made at first start, its settings kept afterwards. */
+function localNodeRow(stored: StoredNode | undefined, slots: number | null, clock: Clock): StoredNode {
+  return {
+    name: 'This computer',
+    tags: [],
+    mode: 'active',
+    addedAtMs: clock.nowMs(),
+    queueAhead: 0,
+    giveUpAfterSeconds: null,
+    group: null,
+    ...stored,
+    id: LOCAL_NODE_ID,
+    kind: 'local',
+    url: '',
+    username: null,
+    sealedPassword: null,
+    caCertificate: null,
+    slots,
+    scrapydVersion: null,
+    clientCertificate: null,
+    sealedClientKey: null,
+    sealedProxyUrl: null,
+    sourceId: null
   }
 }

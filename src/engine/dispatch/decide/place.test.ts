@@ -6,8 +6,8 @@ import { aNodeId, aProjectName, branded, type Plain } from '../../../shared/test
 import { LimitBook } from '../../queue/limits.ts'
 import type { QueueLine } from '../../queue/fair-order.ts'
 import { aQueueLine } from '../../testing/queue-builders.ts'
-import { NodeIndex, type PlaceableNode } from './node-index.ts'
-import { place, type EggState, type PlaceInput } from './place.ts'
+import { type EggState, NodeIndex, type PlaceableNode } from './node-index.ts'
+import { place, type PlaceInput } from './place.ts'
 
 const N2 = aNodeId('n2')
 const SHOP = aProjectName('shop')

@@ -7,8 +7,6 @@ import type { QueueHead } from '../../store/records.ts'
 import { explainLine } from './explain-wait.ts'
 import { type EggState, type NodeIndex, type PlaceableNode, roomOn, type WhyNotReady } from './node-index.ts'
 
-export type { EggState, WhyNotReady } from './node-index.ts'
-
 export interface PlaceInput {
   lines: Iterable<QueueLine>
   nodes: NodeIndex

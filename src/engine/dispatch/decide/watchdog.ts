@@ -55,15 +55,8 @@ export function judgeLists(before: StartWatch | null, seen: Lists): StartWatch {
   const isWaiting = seen.hasOurs && running.size < Math.min(seen.slots, mostRunning)
   const idleSinceMs = isWaiting ? ((isRecent && !hasStarted ? before.idleSinceMs : null) ?? seen.atMs) : null
   const patienceMs = before?.patienceMs ?? PATIENCE_MS
-  const watch = {
-    atMs: seen.atMs,
-    running,
-    pending,
-    mostRunning,
-    idleSinceMs,
-    patienceMs,
-    stuck: before?.stuck ?? null
-  }
+  const stuck = before?.stuck ?? null
+  const watch = { atMs: seen.atMs, running, pending, mostRunning, idleSinceMs, patienceMs, stuck }
   if (watch.stuck !== null && hasStarted) {
     const tookMs = before?.idleSinceMs == null ? 0 : seen.atMs - before.idleSinceMs
     return { ...watch, stuck: null, patienceMs: clamp(3 * tookMs, PATIENCE_MS, PATIENCE_MAX_MS) }

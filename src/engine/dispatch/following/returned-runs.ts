@@ -2,6 +2,7 @@ import { type Attempt, ATTEMPT_REASONS, type JobId, type NodeId } from '../../..
 import { signalOfStep, waitAfterStep } from '../../../shared/stop-ladder.ts'
 import type { FleetNode } from '../../nodes/fleet.ts'
 import { NodeError, type SeenJob, type Snapshot } from '../../nodes/node-client.ts'
+import { mayGoOn } from '../../job-rules/after-change.ts'
 import type { StoredJob } from '../../store/records.ts'
 import type { DispatchContext } from '../context.ts'
 import { textOfStep } from '../ending/cancel-ladder.ts'
@@ -137,7 +138,8 @@ export class ReturnedRuns {
 
   /** The job has not started again: the run that was given up is its run again. False: it has, or has ended. */
   async #goOn(node: FleetNode, { attempt, job: seen, list }: Seen, job: StoredJob): Promise<boolean> {
-    if (job.state !== 'queued' || job.attemptCount !== attempt.number || job.cancelAskedAtMs !== null) return false
+    // Another run of its overlap key is the store's to see.
+    if (!mayGoOn(job, { attemptNumber: attempt.number, isOverlapLive: false })) return false
     const one = await this.#context.live.revive(attempt, job, {
       to: STATE_OF[list],
       exit: seen.exit,

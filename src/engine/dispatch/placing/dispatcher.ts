@@ -38,11 +38,9 @@ interface DispatcherParts {
  */
 export class Dispatcher {
   readonly #context: DispatchContext
-  readonly #lists: DispatcherParts['lists']
+  readonly #parts: DispatcherParts
   readonly #queue: QueueView
   readonly #board: NodeBoard
-  readonly #sender: Sender
-  readonly #refusalBackoff: RefusalBackoff
   readonly #due: DueTimer
   readonly #timers: Timers
   readonly #shares = new FairShares()
@@ -56,14 +54,13 @@ export class Dispatcher {
   /** `waiting`: jobs of these lanes wait for another reason now. `laneGone`: a lane has no queued jobs any more. */
   readonly events = new EventEmitter<{ waiting: [lanes: string[]]; laneGone: [lane: string] }>()
 
-  constructor(context: DispatchContext, { lists, stuck, sender, refusalBackoff }: DispatcherParts) {
+  constructor(context: DispatchContext, parts: DispatcherParts) {
+    const { sender, refusalBackoff } = parts
     this.#context = context
-    this.#lists = lists
-    this.#sender = sender
-    this.#refusalBackoff = refusalBackoff
+    this.#parts = parts
     const forgetLane = (lane: string) => this.events.emit('laneGone', lane)
     this.#queue = new QueueView(context.store, () => this.wake(), forgetLane)
-    this.#board = new NodeBoard(context, { lists, stuck, sender })
+    this.#board = new NodeBoard(context, parts)
     this.#due = new DueTimer(context)
     this.#timers = new Timers(context.clock)
     refusalBackoff.events.on('over', () => this.wake())
@@ -97,7 +94,7 @@ export class Dispatcher {
   }
 
   #wakeForRequests(): void {
-    if (this.#sender.requestCount > this.#againBelowRequests) return
+    if (this.#parts.sender.requestCount > this.#againBelowRequests) return
     this.#againBelowRequests = -1
     this.wake()
   }
@@ -115,10 +112,10 @@ export class Dispatcher {
     this.#stopped = true
     this.#due.stop()
     this.#timers.stop()
-    this.#refusalBackoff.stop()
+    this.#parts.refusalBackoff.stop()
     this.#queue.stop()
     await this.#running
-    await this.#sender.stop()
+    await this.#parts.sender.stop()
   }
 
   async #runUntilQuiet(): Promise<void> {
@@ -143,7 +140,7 @@ export class Dispatcher {
     for (const upload of plan.uploads) this.#sendEgg(upload)
     const begun = plan.assignments.length === 0 ? 0 : await this.#begin(plan.assignments)
     const hasMoreHeads = plan.endedAt !== null && this.#queue.readMore(plan.endedAt)
-    const requests = this.#sender.requestCount
+    const requests = this.#parts.sender.requestCount
     this.#againBelowRequests = this.#hasWaiting ? Math.floor(requests / 2) : -1
     if (hasMoreHeads || (plan.isPartial && begun > 0 && requests < REQUESTS_OUT_MAX / 2)) this.#again = true
   }
@@ -164,10 +161,10 @@ export class Dispatcher {
       versionOf: ({ project, version }) => catalog.versionToRun(project, version),
       eggState: (nodeId, project, version) => distribution.stateOf(nodeId, project, version),
       whyNotReady: (nodeId, project) => fleet.get(nodeId)?.client.whyNotReady?.(project) ?? null,
-      isBackedOff: (nodeId, jobId) => this.#refusalBackoff.isBackedOff(nodeId, jobId),
+      isBackedOff: (nodeId, jobId) => this.#parts.refusalBackoff.isBackedOff(nodeId, jobId),
       hasLimits: !limits.isEmpty,
       rulesFor: (project, spider) => limits.rulesFor(project, spider),
-      assignmentsMax: Math.min(ASSIGNMENTS_MAX, REQUESTS_OUT_MAX - this.#sender.requestCount)
+      assignmentsMax: Math.min(ASSIGNMENTS_MAX, REQUESTS_OUT_MAX - this.#parts.sender.requestCount)
     })
   }
 
@@ -213,7 +210,7 @@ export class Dispatcher {
       }
       this.#queue.remove(lane, head.id)
       this.#shares.advance(line.project, projects.settingsOf(line.project).weight ?? 1)
-      this.#sender.send(start.one, start.attempt)
+      this.#parts.sender.send(start.one, start.attempt)
       const node = fleet.get(nodeId)
       if (node !== undefined) this.#board.refreshOne(node)
     }
@@ -245,7 +242,7 @@ export class Dispatcher {
     const wanted = withNumber(job.jobid, number)
     if (problemOfPathPart(wanted) !== null) return own
     const node = this.#context.fleet.get(nodeId)
-    if (node !== undefined && this.#lists.isListed(node, project, wanted)) return own
+    if (node !== undefined && this.#parts.lists.isListed(node, project, wanted)) return own
     const namesakes = await this.#context.store.findJobsByJobid(null, job.jobid)
     return namesakes.at(-1)?.id === job.id ? wanted : own
   }

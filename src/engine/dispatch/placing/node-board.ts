@@ -84,18 +84,8 @@ export class NodeBoard {
     ) {
       return false
     }
-    const after = {
-      id,
-      name,
-      slots,
-      queueAhead,
-      used,
-      roomMax,
-      tags,
-      mode,
-      unavailable,
-      isChoosy: client.whyNotReady !== undefined
-    }
+    const isChoosy = client.whyNotReady !== undefined
+    const after = { id, name, slots, queueAhead, used, roomMax, tags, mode, unavailable, isChoosy }
     this.index.put(after)
     return roomOn(after) > (before === undefined ? 0 : roomOn(before))
   }

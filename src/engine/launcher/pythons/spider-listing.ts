@@ -86,17 +86,8 @@ async function listWarm(options: ListingOptions, workingDirectory: string): Prom
   }
   const directory = await mkdtemp(join(options.dataDirectory, FOLDER_PREFIX))
   const launch: LaunchPlan = {
-    ...{
-      id: directory,
-      python,
-      project: 'list' as ProjectName,
-      spider: '',
-      arguments: [],
-      source,
-      environment: {},
-      workingDirectory
-    },
-    ...{ logFile: '', directories: [], secrets: [], resourceLimits: null }
+    ...{ id: directory, python, project: 'list' as ProjectName, spider: '', arguments: [], source, environment: {} },
+    ...{ workingDirectory, logFile: '', directories: [], secrets: [], resourceLimits: null }
   }
   let stoppedFor: Listing['stoppedFor'] = null
   let stop: () => void = () => {}

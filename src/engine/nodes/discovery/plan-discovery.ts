@@ -59,11 +59,10 @@ export function planDiscovery(input: {
     if (named.has(url)) {
       const activate = missed !== undefined && missed.state !== 'left' && mode === 'cordoned'
       if (missed !== undefined) plan.comeBack.push({ nodeId: id, activate })
-    } else if (missed?.state === 'cordoning') {
-      plan.vanish.push({ nodeId: id, cordon: mode === 'active' })
-    } else if (missed === undefined && sourceId !== null && whole.has(sourceId)) {
-      plan.vanish.push({ nodeId: id, cordon: mode === 'active' })
+      continue
     }
+    const isMissing = missed === undefined && sourceId !== null && whole.has(sourceId)
+    if (isMissing || missed?.state === 'cordoning') plan.vanish.push({ nodeId: id, cordon: mode === 'active' })
   }
   return plan
 }

@@ -102,15 +102,11 @@ export function createConnection(options: {
       }
       const delivered = () => (begun ? 'unknown' : 'no')
       const onAbort = () => giveUp(fail('aborted', 'timed out.', delivered(), signal?.reason))
-      const timer = clock.setTimer(request.timeoutMs, () =>
-        giveUp(
-          fail(
-            'timeout',
-            `did not answer ${request.path.split('?')[0]} within ${request.timeoutMs / 1000} s. Check whether it is overloaded or stuck.`,
-            delivered()
-          )
-        )
-      )
+      const endpoint = () => request.path.split('?')[0]
+      const timer = clock.setTimer(request.timeoutMs, () => {
+        const late = `did not answer ${endpoint()} within ${request.timeoutMs / 1000} s`
+        giveUp(fail('timeout', `${late}. Check whether it is overloaded or stuck.`, delivered()))
+      })
       if (signal?.aborted === true) return onAbort()
       if (signal !== undefined) stopListening = onceAborted(signal, onAbort)
 
@@ -136,14 +132,7 @@ export function createConnection(options: {
           if (verdict === 'more') return
           const answer = head
           if (verdict === 'enough') settle(() => resolve(answer))
-          else
-            giveUp(
-              fail(
-                'too_large',
-                `sent too large a response to ${request.path.split('?')[0]}. Is this a Scrapyd?`,
-                'unknown'
-              )
-            )
+          else giveUp(fail('too_large', `sent too large a response to ${endpoint()}. Is this a Scrapyd?`, 'unknown'))
           // A new connection costs more than what little is left of the answer.
           if (verdict === 'enough' && sizeOf(answer) - receivedBytes <= DRAINED_MAX_BYTES) return
           controller.abort(new Error('enough was read'))

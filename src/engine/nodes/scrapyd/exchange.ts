@@ -37,21 +37,15 @@ export async function askJson<T>(
   const text = collected.body().toString('utf8')
   const envelope = parseObject(text)
   if (envelope === null) {
-    throw connection.fail(
-      'not_scrapyd',
-      `answered ${endpoint} with something that is not JSON (${excerpt(text)}). Is this a Scrapyd, with debug = off and no login page in front of it?`,
-      'unknown'
-    )
+    const problem = `answered ${endpoint} with something that is not JSON (${excerpt(text)})`
+    const hint = 'Is this a Scrapyd, with debug = off and no login page in front of it?'
+    throw connection.fail('not_scrapyd', `${problem}. ${hint}`, 'unknown')
   }
   if (envelope.status === 'error') throw refusal(connection, endpoint, envelope.message)
   const parsed = request.schema.safeParse(envelope)
   if (envelope.status !== 'ok' || !parsed.success) {
-    throw connection.fail(
-      'not_scrapyd',
-      `answered ${endpoint} with JSON that is not Scrapyd's (${excerpt(text)}). Check the address.`,
-      'unknown',
-      (parsed as { error?: unknown }).error
-    )
+    const problem = `answered ${endpoint} with JSON that is not Scrapyd's (${excerpt(text)}). Check the address.`
+    throw connection.fail('not_scrapyd', problem, 'unknown', (parsed as { error?: unknown }).error)
   }
   return { answer: parsed.data, head }
 }

@@ -1,16 +1,14 @@
-import type { Database } from 'better-sqlite3'
 import type { Attempt, AttemptNumber, JobId, NodeId } from '../../../shared/contract/index.ts'
 import { type AfterChange, afterChange, type JobFacts, mayGoOn } from '../../job-rules/after-change.ts'
 import type { AttemptChange } from '../../job-rules/attempt-change.ts'
 import { overlapEnded } from '../../job-rules/timeline.ts'
 import type { RunOnNode } from '../records.ts'
 import type { ChainEnds } from './chain-ends.ts'
-import type { ChangeLog } from './change-log.ts'
-import type { CountedRow, Counters } from './counters.ts'
+import type { CountedRow } from './counters.ts'
 import { COUNTED, type Holds } from './holds.ts'
+import type { JobWriting } from './job-writing.ts'
 import type { Outbox } from './outbox.ts'
 import { type AttemptRow, toAttempt } from './rows.ts'
-import type { Timeline } from './timeline.ts'
 
 export const ATTEMPTS_SQL = {
   live: "SELECT * FROM attempts WHERE state <> 'ended' ORDER BY job_id",
@@ -38,11 +36,7 @@ export const ATTEMPTS_SQL = {
         < (SELECT min(sequence) FROM transitions WHERE job_id = :jobId AND attempt_number = :number))`
 }
 
-interface Dependencies {
-  database: Database
-  changes: ChangeLog
-  timeline: Timeline
-  counters: Counters
+interface Dependencies extends JobWriting {
   holds: Holds
   chainEnds: ChainEnds
   outbox: Outbox

@@ -1,12 +1,10 @@
-import type { Database } from 'better-sqlite3'
 import type { Dependency, Hold, JobId } from '../../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../../shared/errors.ts'
 import { holdOf, overlapKey } from '../../job-rules/holds.ts'
 import { laneText } from '../lane.ts'
 import type { NewJob } from '../records.ts'
-import type { ChangeLog } from './change-log.ts'
-import type { Counters } from './counters.ts'
 import type { Holds } from './holds.ts'
+import type { JobWriting } from './job-writing.ts'
 import type { Order } from './order.ts'
 import type { Outbox } from './outbox.ts'
 
@@ -24,10 +22,7 @@ export const ENQUEUE_SQL = {
     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'queued', ?, ?, ?, ?, ?)`
 }
 
-interface Dependencies {
-  database: Database
-  changes: ChangeLog
-  counters: Counters
+interface Dependencies extends Omit<JobWriting, 'timeline'> {
   holds: Holds
   order: Order
   outbox: Outbox

@@ -1,12 +1,7 @@
 import type { Database } from 'better-sqlite3'
 import type { Clock } from '../../runtime/clock.ts'
 
-export interface GroupCommit {
-  /** Runs `work` in the next transaction; resolves with its value once that transaction is on the disk. */
-  write<T>(work: () => T): Promise<T>
-  /** Resolves when everything asked so far has landed or failed. */
-  drain(): Promise<void>
-}
+export type GroupCommit = ReturnType<typeof createGroupCommit>
 
 interface Operation {
   work: () => unknown
@@ -26,7 +21,7 @@ export function createGroupCommit(options: {
   /** Runs `flush` when this turn of the event loop has asked for all that it asks for. */
   scheduleFlush: (flush: () => void) => void
   onCommit: (commit: { writes: number; tookMs: number }) => void
-}): GroupCommit {
+}) {
   const { database, clock, scheduleFlush, onCommit } = options
   const begin = database.prepare('BEGIN IMMEDIATE')
   const commit = database.prepare('COMMIT')
@@ -37,6 +32,7 @@ export function createGroupCommit(options: {
   let waiting: Operation[] = []
   let idle: { promise: Promise<void>; resolve: () => void } | null = null
 
+  /** Runs `work` in the next transaction; resolves with its value once that transaction is on the disk. */
   function write<T>(work: () => T): Promise<T> {
     return new Promise<T>((resolve, reject) => {
       waiting.push({ work, resolve, reject })
@@ -89,5 +85,7 @@ export function createGroupCommit(options: {
     }
   }
 
-  return { write, drain: async () => idle?.promise }
+  /** Resolves when everything asked so far has landed or failed. */
+  const drain = async (): Promise<void> => idle?.promise
+  return { write, drain }
 }

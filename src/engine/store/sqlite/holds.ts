@@ -1,4 +1,3 @@
-import type { Database } from 'better-sqlite3'
 import type { Hold, JobId, Outcome } from '../../../shared/contract/index.ts'
 import type { TimelineEntry } from '../../job-rules/attempt-change.ts'
 import { type DependencyOutcome, type DependencyVerdict, judgeDependencies } from '../../job-rules/dependencies.ts'
@@ -13,10 +12,9 @@ import {
   timeReached
 } from '../../job-rules/timeline.ts'
 import type { ChainEnds } from './chain-ends.ts'
-import type { ChangeLog } from './change-log.ts'
-import type { CountedRow, Counters } from './counters.ts'
+import type { CountedRow } from './counters.ts'
+import type { JobWriting } from './job-writing.ts'
 import type { Outbox } from './outbox.ts'
-import type { Timeline } from './timeline.ts'
 
 /** The columns that a job is counted by. */
 export const COUNTED = 'project, spider, status, node_id, hold, lane'
@@ -55,11 +53,7 @@ interface HeldRow extends CountedRow {
 
 export type Holds = ReturnType<typeof createHolds>
 
-interface Dependencies {
-  database: Database
-  changes: ChangeLog
-  timeline: Timeline
-  counters: Counters
+interface Dependencies extends JobWriting {
   chainEnds: ChainEnds
   outbox: Outbox
 }

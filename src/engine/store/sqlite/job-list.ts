@@ -233,19 +233,11 @@ export function createJobList(database: Database) {
         status === undefined || status.length === 0 || status.some((one) => one === kind.status)
       const isProject = (kind: Kind) => project === undefined || matchesGlob(project, kind.project)
       const isNode = (kind: Kind) => nodeId === undefined || nodeId === kind.nodeId
+      const left = (...are: ((kind: Kind) => boolean)[]) => cube.filter((kind) => are.every((is) => is(kind)))
       return {
-        status: countBy(
-          'status',
-          cube.filter((kind) => isProject(kind) && isNode(kind))
-        ),
-        project: countBy(
-          'project',
-          cube.filter((kind) => isStatus(kind) && isNode(kind))
-        ),
-        nodeId: countBy(
-          'nodeId',
-          cube.filter((kind) => isStatus(kind) && isProject(kind))
-        )
+        status: countBy('status', left(isProject, isNode)),
+        project: countBy('project', left(isStatus, isNode)),
+        nodeId: countBy('nodeId', left(isStatus, isProject))
       }
     }
   }

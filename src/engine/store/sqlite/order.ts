@@ -1,12 +1,10 @@
-import type { Database } from 'better-sqlite3'
 import type { JobId, Placement, QueuePlace, VersionName } from '../../../shared/contract/index.ts'
 import { nextAfterPlacement } from '../../job-rules/timeline.ts'
 import { laneText } from '../lane.ts'
 import type { TimelineEntry } from '../../job-rules/attempt-change.ts'
-import type { ChangeLog } from './change-log.ts'
 import { COUNTED, type Holds } from './holds.ts'
-import type { CountedRow, Counters } from './counters.ts'
-import type { Timeline } from './timeline.ts'
+import type { CountedRow } from './counters.ts'
+import type { JobWriting } from './job-writing.ts'
 
 export const ORDER_SQL = {
   /** The rank before this one in its priority: held jobs by their own index, the others lane by lane. */
@@ -28,11 +26,7 @@ interface QueuedRow extends CountedRow {
 
 export type Order = ReturnType<typeof createOrder>
 
-interface Dependencies {
-  database: Database
-  changes: ChangeLog
-  timeline: Timeline
-  counters: Counters
+interface Dependencies extends JobWriting {
   holds: Pick<Holds, 'freeOverlap'>
 }
 

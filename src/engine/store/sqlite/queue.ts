@@ -1,4 +1,3 @@
-import type { Database } from 'better-sqlite3'
 import type { JobId, NodeId } from '../../../shared/contract/index.ts'
 import { type Holdable, holdOf } from '../../job-rules/holds.ts'
 import { mayBeRestored } from '../../job-rules/restore.ts'
@@ -6,11 +5,10 @@ import { cancelledInQueue } from '../../job-rules/timeline.ts'
 import type { TimelineEntry } from '../../job-rules/attempt-change.ts'
 import type { AttemptStart, BegunAttempt, LaneDepth, QueueHead } from '../records.ts'
 import type { ChainEnds } from './chain-ends.ts'
-import type { ChangeLog } from './change-log.ts'
-import type { CountedRow, Counters } from './counters.ts'
+import type { CountedRow } from './counters.ts'
 import { COUNTED, HOLDABLE, type Holds, type JobThatEnded, RESTORABLE } from './holds.ts'
+import type { JobWriting } from './job-writing.ts'
 import { type JobRow, toJob } from './rows.ts'
-import type { Timeline } from './timeline.ts'
 
 /** The hot statements, by name, so that a test can look at their plans. */
 export const QUEUE_SQL = {
@@ -32,11 +30,7 @@ export const QUEUE_SQL = {
     VALUES (?, ?, ?, ?, ?, ?, ?, 'sending', ?) ON CONFLICT (node_id, project, jobid) DO NOTHING`
 }
 
-interface Dependencies {
-  database: Database
-  changes: ChangeLog
-  timeline: Timeline
-  counters: Counters
+interface Dependencies extends JobWriting {
   holds: Holds
   chainEnds: ChainEnds
 }

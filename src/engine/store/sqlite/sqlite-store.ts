@@ -23,7 +23,6 @@ import { createOrder } from './order.ts'
 import { createOutbox } from './outbox.ts'
 import { createPruning } from './pruning.ts'
 import { createQueue } from './queue.ts'
-import { createRuns } from './runs.ts'
 import { createSchedules } from './schedules.ts'
 import { createSources } from './sources.ts'
 import { explainSqliteError } from './sqlite-error.ts'
@@ -71,7 +70,6 @@ export async function openSqliteStoreHere(
   const enqueue = createEnqueue({ database, changes, counters, holds, order, outbox })
   const queue = createQueue({ database, changes, timeline, counters, holds, chainEnds })
   const attempts = createAttempts({ database, changes, timeline, counters, holds, chainEnds, outbox })
-  const runs = createRuns({ enqueue, queue, attempts, outbox })
   const answers = createAnswers(database)
   const fleet = createFleet({ database, changes })
   const backfills = createBackfills(database)
@@ -92,7 +90,7 @@ export async function openSqliteStoreHere(
 
   return {
     enqueueJobs: (list) => write(() => enqueue.enqueue(list)),
-    recordRuns: (list) => write(() => runs.record(list)),
+    recordRuns: (list) => write(() => list.forEach(recordRun)),
     getJob: (id) => read(() => jobs.get(id)),
     getJobs: (ids) => read(() => jobs.getMany(ids)),
     listJobs: (filter, page) => read(() => jobs.list(filter, page)),
@@ -209,6 +207,20 @@ export async function openSqliteStoreHere(
       })
       return closing
     }
+  }
+
+  /** A run that began before we knew of it. */
+  function recordRun({ job, start, changes: made }: Parameters<Store['recordRuns']>[0][number]): void {
+    enqueue.insertUnheld(job)
+    if (queue.beginAttempts([start]).length === 0) {
+      throw new Error(
+        `The run of ${job.id} cannot be recorded: another run of its overlap key is live, or it has expired`
+      )
+    }
+    // Another server's history is no news; a run that goes on is.
+    const apply = () => attempts.applyChanges(made)
+    if (made.some(({ to }) => to === 'ended')) outbox.silently(apply)
+    else apply()
   }
 
   function recordEvents(events: NewEvent[]): void {
