@@ -4,7 +4,7 @@ import { IconPlayerPause, IconPlayerPlay, IconSearch } from '@tabler/icons-react
 import { useQuery } from '@tanstack/react-query'
 import { useApi } from '../api/api.tsx'
 import { useConnection } from '../state/connection.ts'
-import { openRunDialog } from '../state/run-dialog.ts'
+import { openRunDialog } from '../state/open-run-dialog.ts'
 import { Kbd, modKey } from '../ui/kbd.tsx'
 import { plural } from '../ui/numbers.ts'
 import classes from './frame.module.css'

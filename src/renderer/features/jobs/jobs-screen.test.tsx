@@ -2,7 +2,7 @@ import { act, configure, fireEvent, screen, waitFor, within } from '@testing-lib
 import { afterEach, expect, it } from 'vitest'
 import type { JobStatus } from '../../../shared/contract/index.ts'
 import { aNodeId } from '../../../shared/testing/ids.ts'
-import { useRunDialog } from '../../state/run-dialog.ts'
+import { useRunDialog } from '../../state/open-run-dialog.ts'
 import { createFakeEngine, type FakeEngine } from '../../testing/fake-engine.ts'
 import { renderApp } from '../../testing/render-app.tsx'
 
