@@ -95,7 +95,7 @@ function findScrapyd(root: string, configFile: string | undefined): StoppedScrap
   }
 }
 
-/** What runs on goes on changing what is read, and would start the same pending jobs as we do. */
+/** A running Scrapyd keeps changing what is read, and would start the same pending jobs as we do. */
 async function refuseRunning(root: string, address: string | null): Promise<void> {
   const pidFile = join(root, 'twistd.pid')
   const pid = existsSync(pidFile) ? Number(readFileSync(pidFile, 'utf8').trim()) : 0

@@ -7,7 +7,7 @@ export interface NetrcEntry {
   password: string
 }
 
-/** Where `.netrc` is looked for: `NETRC` as requests and curl have it, else the home directory. */
+/** Where `.netrc` is: the variable `NETRC` as in requests and curl, else the home directory. */
 export interface NetrcPlace {
   homeDirectory: string
   environment: Record<string, string | undefined>
@@ -52,7 +52,7 @@ function refuseIfShared(path: string): void {
 
 /** By host; the `default` entry under ''. Python's rules: quotes, `\` and comments count, macros are skipped. */
 export function parseNetrc(text: string, path = '.netrc'): Map<string, NetrcEntry> {
-  // A macro goes on until an empty line.
+  // A macro ends at an empty line.
   const withoutMacros = `${text}\n\n`.replaceAll(/(^|\s)macdef[ \t]+\S+[^\n]*\n(?:[^\n]+\n)*\n/g, '$1')
   const withoutComments = withoutMacros.replaceAll(/^[ \t]*#.*$/gm, '')
   const words = [...withoutComments.matchAll(/"((?:\\.|[^"\\])*)"|((?:\\.|[^\s\\])+)/gs)].map(([, quoted, plain]) => ({

@@ -15,7 +15,7 @@ export async function serve(options: ServeOptions, warnings: string[], asJson: b
   const logger = createLogger(asJson)
   for (const warning of warnings) logger.warn({}, warning)
   const { bindAddress, port } = options
-  // What is open when the start fails is closed again; the engine is stopped even where its door does not close.
+  // A failed start closes what was opened; the engine is stopped even if its door does not close.
   await using starting = new AsyncDisposableStack()
   const engine = await createEngine({
     ...engineOptionsOf(options, process.cwd()),

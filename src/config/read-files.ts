@@ -102,12 +102,12 @@ function filesIn(folder: string): string[] {
       .sort()
       .map((name) => posix.join(folder, name))
   } catch {
-    // There is none, or it is not ours to read: as Scrapyd, we go on without it.
+    // Missing or not readable: like Scrapyd, continue without it.
     return []
   }
 }
 
-/** ConfigParser passes over what it cannot open; a file that we are told of by name is asked for beforehand. */
+/** ConfigParser skips what it cannot open; a file named with --config must exist (readConfiguration). */
 function readIfThere(path: string): string | null {
   try {
     return readFileSync(path, 'utf8')

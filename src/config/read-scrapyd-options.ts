@@ -26,10 +26,10 @@ function readListening(options: OptionReader) {
   const bind = options.pick('scrapyd', 'bind_address', { name: '--bind', value: flags.bind })
   const port = options.pick('scrapyd', 'http_port', { name: '--port', value: flags.port })
   const socket = options.pick('scrapyd', 'unix_socket_path', { name: '--unix-socket', value: flags.unixSocket })
-  // What is no number at all is refused as such, not taken for "no TCP" besides.
+  // What is not a number is refused as such, and not also taken for "no TCP".
   const number =
     port === null ? 6800 : (options.whole(port, port.from === '--port' ? '--port' : 'http_port', 65_535) ?? 6800)
-  // 0 is Scrapyd's word for "no TCP" and ours for "any free port": it means what whoever says it means.
+  // 0 is "no TCP" in Scrapyd's files and variables, and "any free port" in ours.
   const isScrapydWord = port !== null && port.from !== '--port' && port.from !== 'SCRAPDECK_PORT'
   const hasTcp = bind?.text !== '' && !(isScrapydWord && number === 0)
   const unixSocketPath = socket === null || socket.text === '' ? null : resolvePath(workingDirectory, socket.text)
@@ -170,7 +170,7 @@ function readServices(options: OptionReader): Set<string> {
   return disabled
 }
 
-/** What has no code of its own: values that must be the default, values without use, names nobody knows. */
+/** The rest: values that must be the default, values without effect, unknown names. */
 function checkRest(options: OptionReader): void {
   const { configuration } = options.context
   for (const [name, treatment] of Object.entries(SCRAPYD_OPTIONS)) {

@@ -10,7 +10,7 @@ export interface ServeOptions {
   bindAddress: string
   /** 0: any free one; null: no TCP at all. */
   port: number | null
-  /** Somebody named the port: no other will do. */
+  /** The port was set explicitly: no other one is tried. */
   isPortNamed: boolean
   unixSocketPath: string | null
   credentials: { username: string; password: string } | null
@@ -35,7 +35,7 @@ export interface ServeOptions {
   /** Projects without an egg: their settings module by their name. */
   settingsProjects: Record<string, string>
   door: Partial<ScrapydDoorSettings>
-  /** Where nodes come from, besides what is set up in the UI. */
+  /** Sources of nodes, in addition to those set up in the UI. */
   discovery: ConfiguredSource[]
   plugins: PluginSettings[]
   /** Networks inside this one that webhooks may go to. */

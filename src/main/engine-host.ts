@@ -29,12 +29,12 @@ export interface EngineHost {
   connect(port: MessagePortMain): void
   localRunningCount(): Promise<number>
   stopLocalSpiders(): Promise<void>
-  /** Spiders of the local node go on. May be called twice. */
+  /** Spiders of the local node continue. May be called twice. */
   stop(): Promise<void>
 }
 
 const USUAL_PORT = 6800
-// 6801 to 6809 are left to Scrapyds beside us, the demo's among them.
+// 6801 to 6809 are left to Scrapyds on this machine, such as those of the demo.
 const OTHER_PORTS = { from: 6810, to: 6899 }
 
 /** Opens the engine and its HTTP door, so that scrapyd-deploy, curl and a browser work with the desktop too. */
@@ -45,7 +45,7 @@ export async function startEngineHost(options: EngineHostOptions): Promise<Engin
     pino.destination(2)
   )
   for (const warning of settings.warnings) logger.warn(warning)
-  // What is open when the start fails is closed again; the engine is stopped even where its door does not close.
+  // A failed start closes what was opened; the engine is stopped even if its door does not close.
   await using starting = new AsyncDisposableStack()
   const engine = await createEngine({
     ...engineOptions,
@@ -62,7 +62,7 @@ export async function startEngineHost(options: EngineHostOptions): Promise<Engin
       createWireErrorInterceptor((error) => logger.error({ err: error }, 'A call of the contract failed'))
     ]
   })
-  // Whoever speaks over a port is a window of ours; programs come through the HTTP door.
+  // Only windows of ours have a port; programs use the HTTP door.
   const context: RouterContext = { source: 'ui' }
   const running = starting.move()
   let stopped: Promise<void> | null = null

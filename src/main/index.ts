@@ -40,7 +40,7 @@ function startDesktop(): void {
     show(link)
   })
   app.on('activate', () => show(null))
-  // The engine goes on without a window: that is what the tray is for.
+  // The engine continues without a window: the tray shows it.
   app.on('window-all-closed', () => {})
   if (app.isPackaged) app.setAsDefaultProtocolClient(DEEP_LINK_SCHEME)
 

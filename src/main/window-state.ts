@@ -17,7 +17,7 @@ type Rectangle = Omit<WindowState, 'maximized'>
 export const MINIMUM_SIZE = { width: 960, height: 600 }
 const FIRST_SIZE = { width: 1440, height: 900 }
 const SAVE_AFTER_MS = 400
-// Less of the window than this on any display, and nobody could grab it.
+// With less of its title bar on a display, the window could not be dragged.
 const GRABBABLE_PX = 80
 
 /** Where the window goes: as it was left, if a display still shows it there; otherwise centred on the first display. */

@@ -15,7 +15,7 @@ export interface MainWindow {
   flush(): Promise<void>
 }
 
-/** The one window. Closing it frees its renderer; the engine goes on behind the tray. */
+/** The one window. Closing it frees its renderer; the engine continues behind the tray. */
 export function createMainWindow({ preloadPath, statePath, iconPath }: MainWindowOptions): MainWindow {
   const writer = createWindowStateWriter(statePath)
   let window: BrowserWindow | null = null

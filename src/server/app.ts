@@ -117,7 +117,7 @@ export function createApp(options: AppOptions): App {
   }
 }
 
-/** Paths that the router cannot read never come to the hooks: they are told nothing, for nobody was asked who it is. */
+/** Paths that the router cannot read never reach the hooks: without authentication, the answer tells nothing. */
 function answerUnreadable(path: string, reply: FastifyReply): void {
   const page = /^\/(logs|items)\//.test(path) ? NO_SUCH_FILE : NO_SUCH_PAGE
   reply.code(404).headers(SAFE_HEADERS).type('text/html; charset=utf-8').send(page)

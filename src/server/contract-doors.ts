@@ -25,7 +25,7 @@ import { apiPageDoor } from './openapi/page.ts'
 // oxlint-disable-next-line typescript/no-explicit-any -- oRPC itself says "a router of whatever contract" so.
 type AnyRouter = Router<any, RouterContext>
 
-/** What the doors themselves know of a request, besides what the engine is told. */
+/** What the doors know of a request, in addition to what the engine is told. */
 interface DoorContext extends RouterContext {
   credential?: string
   /** What the contract says of the operation that is asked for; absent: it has none there. */
@@ -176,7 +176,7 @@ function createOnceInterceptor(answers: Engine['answers']): RootInterceptor {
     const body = await request.body()
     const path = `${url.pathname}${url.search}`
     const repeatableForMs = operation.repeatableForMs?.(body) ?? 0
-    // An answer that is a stream, or none, is given to whoever asked as it is.
+    // A stream, or no response, goes to this client as it is.
     const own: { result?: Awaited<ReturnType<typeof next>> } = {}
     const response = await answerOnce(
       answers,

@@ -20,7 +20,7 @@ export interface ListenOptions extends Omit<AppOptions, 'engine' | 'port' | 'clo
   engine: AppOptions['engine'] & Pick<Engine, 'setAddress'>
   /** 0: any free port; null: no TCP, only the socket. */
   port: number | null
-  /** A Unix socket besides, for its user and group. */
+  /** Also listens on this Unix socket, for its user and group. */
   unixSocketPath?: string | null
   clock?: Clock
 }

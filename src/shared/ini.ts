@@ -62,7 +62,7 @@ export function parseIni(text: string): ParsedIni {
       sections.set(sectionName, section)
       continue
     }
-    // Without a pattern that looks for white space from each place: eggs of others are read, too.
+    // No pattern that could backtrack over white space: untrusted eggs are read, too.
     const delimiter = content.search(/[=:]/)
     if (section === null) problem('it comes before the first [section]')
     else if (delimiter < 1) problem('it is neither "name = value" nor a [section]')

@@ -6,7 +6,7 @@ export const CANCEL_WAITS_MS: CancelWaitsMs = [30_000, 15_000, 15_000]
 
 type LimitName = keyof RunLimits
 
-/** Below these a Python with Scrapy cannot even start, so that the job would fail for a reason nobody understands. */
+/** Below these, Python with Scrapy cannot even start, and the job would fail without an understandable reason. */
 const LEAST: Partial<Record<LimitName, { value: number; text: string }>> = {
   openFiles: { value: 64, text: 'an open files limit below 64' },
   memoryMegabytes: { value: 16, text: 'a memory limit below 16 MB' },

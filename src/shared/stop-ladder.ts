@@ -1,7 +1,7 @@
 import type { CancelWaitsMs } from './run-limits.ts'
 
 /**
- * How a run is stopped, wherever it runs and whoever stops it:
+ * How a run is stopped, on every node and for every reason:
  *
  *   INT --first wait--> INT --second--> KILL --last--> KILL --twice the last--> KILL --> ... until it has ended
  *

@@ -176,7 +176,7 @@ export async function waitForJobs({ client, terminal, flags }: Session, ids: str
   while (open.size > 0) {
     for (const id of open) {
       const progress = await client.jobs.status({ id }).catch((error: unknown) => {
-        // An engine that starts again: the jobs go on without it.
+        // The engine may be restarting: the jobs continue without it.
         const isAway = error instanceof CommandEnd && error.exitCode === EXIT_CODES.unreachable
         if (!isAway || terminal.interrupted.aborted || missed >= MOST_MISSED) throw error
         missed += 1

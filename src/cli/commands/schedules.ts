@@ -250,9 +250,7 @@ function timingOf({ zone, rules, excludedDates, excludedCrons, gap, doubled, sta
   return { zone, rules, excludedDates, excludedCrons, gap, doubled, startMs, endMs }
 }
 
-/**
- * A schedule may be made before what it runs is deployed; a name that is mistyped should be seen at once all the same.
- */
+/** A schedule may be created before its project is deployed, but a mistyped name should be seen at once. */
 async function whatIsNotDeployed(
   client: Client,
   { project: name, version, spider }: CreateFlags

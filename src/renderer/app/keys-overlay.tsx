@@ -3,7 +3,7 @@ import { EVERYWHERE, useKeyGroups } from '../state/keys.ts'
 import { Kbd, modKey } from '../ui/kbd.tsx'
 import classes from './frame.module.css'
 
-/** All keys that are in force on this screen. */
+/** All keys that are active on this screen. */
 export function KeysOverlay({ opened, onClose }: { opened: boolean; onClose: () => void }) {
   return (
     <Modal opened={opened} onClose={onClose} title="Keyboard shortcuts" size="md">
@@ -14,7 +14,7 @@ export function KeysOverlay({ opened, onClose }: { opened: boolean; onClose: () 
 
 export function KeyList() {
   const groups = useKeyGroups(({ groups }) => groups)
-  // Those of the screen first, in the order in which it put them in force; what holds everywhere last.
+  // Those of the screen first, in the order in which it added them; those that work everywhere last.
   const titles = [...new Set(groups.map(({ title }) => title))].sort(
     (left, right) => Number(left === EVERYWHERE) - Number(right === EVERYWHERE)
   )

@@ -172,7 +172,7 @@ function useSpiders(): Entry[] {
   )
 }
 
-/** What is typed, as the engine is asked for it; null while it is too short to find anything. */
+/** The typed text to search for; null while it is too short to find anything. */
 function useSearchText(text: string): string | null {
   const [typed] = useDebouncedValue(text.trim(), 150)
   return typed.length < 2 ? null : typed.slice(0, 200)

@@ -1,7 +1,7 @@
 import { useEffect, useRef } from 'react'
 import { create } from 'zustand'
 
-/** One key of the keyboard with what it does, in words: the `?` overlay lists all that are in force. */
+/** One key of the keyboard with what it does, in words: the `?` overlay lists all that are active. */
 export interface KeyBinding {
   /** As `KeyboardEvent.key`: `j`, `X` (with Shift), `/`, `Escape`; with `mod+` for Ctrl or Cmd, `Alt+` for Alt. */
   key: string
@@ -21,7 +21,7 @@ export const EVERYWHERE = 'Everywhere'
 
 let nextId = 1
 
-/** Puts keys in force while the component is mounted (and `enabled`). Later groups win over earlier ones. */
+/** Activates keys while the component is mounted (and `enabled`). Later groups win over earlier ones. */
 export function useKeys(title: string, bindings: readonly KeyBinding[], enabled = true): void {
   const newest = useRef(bindings)
   newest.current = bindings
@@ -43,7 +43,7 @@ export function useKeys(title: string, bindings: readonly KeyBinding[], enabled 
 /** Dialogs and what a button drops down: each has keys of its own, and Esc closes it alone. */
 const OVER_THE_SCREEN = '[role="dialog"], [role="menu"]'
 
-/** The one listener; the frame starts it. Letters do nothing while somebody types, or a dialog or menu is open. */
+/** The one listener. Letters do nothing while a field has the focus, or a dialog or menu is open. */
 export function listenForKeys(): () => void {
   // Asked before anybody hears the key: the Esc that closes a dialog or a menu must not close what is under it, too.
   let isDialogOpen = false

@@ -23,7 +23,7 @@ export const JOB_STATUSES: readonly JobStatus[] = [
   'lost'
 ]
 
-/** Time range the load can be looked at. */
+/** Time ranges of the load chart. */
 export const LOAD_HOURS = [6, 24, 72, 168] as const
 
 const DAY_PATTERN = /^\d{4}-\d\d-\d\d$/
@@ -98,7 +98,7 @@ export type LoadSearch = Partial<ReturnType<typeof parseLoadSearch>>
 export const parseLoadSearch = (raw: Raw) => ({
   /** Time range, in hours. */
   hours: LOAD_HOURS.find((hours) => hours === Number(raw['hours'])),
-  /** The minute that is looked at, as milliseconds. */
+  /** The open minute, as milliseconds. */
   at: instantOf(raw['at'])
 })
 

@@ -41,7 +41,7 @@ export class LogBuffer {
     return this.#pieces[0]?.offset ?? null
   }
 
-  /** Where the log goes on after what is held; null while nothing has come. */
+  /** Where the log continues after what is held; null while nothing has come. */
   get nextOffset(): number | null {
     return this.#nextOffset
   }
@@ -68,7 +68,7 @@ export class LogBuffer {
     this.#nextOffset = piece.nextOffset
     const parts = (this.#unfinished + piece.text).split('\n')
     this.#unfinished = parts.pop() as string
-    // A log that never ends its line is shown all the same, and cannot grow in memory.
+    // A log that never ends its line is shown nevertheless, and cannot grow in memory.
     if (this.#unfinished.length > MAX_LINE_CHARS) {
       parts.push(this.#unfinished)
       this.#unfinished = ''

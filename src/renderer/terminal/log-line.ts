@@ -37,7 +37,7 @@ export function paintLogLine(line: LogLine, isNarrow = false): string {
   return `${FAINT}${time}${RESET} ${LEVEL_COLOUR[line.level]}${level.padEnd(8)}${RESET}${isNarrow ? '' : ' '}${from}${said}`
 }
 
-/** The line as plain text, as it stands in the file (less its control sequences). */
+/** The line as plain text, as in the file, without control sequences. */
 export function plainLogLine(line: LogLine): string {
   return withoutColours(line.text)
 }
@@ -54,7 +54,7 @@ const LEVEL_COLOUR: Record<LogLevel, string> = {
   ERROR: RED
 }
 
-/** Lines of a traceback stand under the message; the one that names the exception is red. */
+/** Lines of a traceback are indented to the message; the one that names the exception is red. */
 function paintContinuation(line: LogLine, isNarrow: boolean): string {
   const isException = line.level === 'ERROR' && /^[\w.]*(?:Error|Exception|Warning|Exit|Interrupt)\b/.test(line.text)
   return `${isNarrow ? '  ' : CONTINUATION_INDENT}${isException ? `${RED}${line.text}${RESET}` : line.text}`

@@ -35,7 +35,7 @@ export interface LogTerminalProps {
   fileName: string
   /** What to say while no line has come. */
   waitingText: string
-  /** The keys of the log (f, n, N, e, w) are in force: it is in sight and the only one. */
+  /** The keys of the log (f, n, N, e, w) are active: it is visible and the only one. */
   hasKeys: boolean
   /** What the screen adds to the buttons, smallest first. */
   extraActions?: ReactNode

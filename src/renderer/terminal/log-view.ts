@@ -72,7 +72,7 @@ const OLDER_READ_GROWTH = 3
 const NARROW_COLUMNS = 80
 const REWRITE_STEP_LINES = 1000
 const LAST_LINES_FOR_READERS = 120
-/** Unwrapped lines scroll sideways up to here; what is longer wraps all the same (a canvas has its limits). */
+/** Unwrapped lines scroll sideways up to here; longer ones wrap nevertheless (a canvas has its limits). */
 const MAX_UNWRAPPED_COLUMNS = 500
 
 /**
@@ -143,7 +143,7 @@ export class LogView {
     setTimeout(() => this.#terminal.dispose(), 100)
   }
 
-  /** WebGL contexts are few (a browser takes the oldest away above 16): only a terminal in sight holds one. */
+  /** WebGL contexts are few (a browser takes the oldest away above 16): only a visible terminal holds one. */
   setVisible(isVisible: boolean): void {
     if (!isVisible) {
       this.#webgl?.dispose()
@@ -161,7 +161,7 @@ export class LogView {
       this.#terminal.loadAddon(webgl)
       this.#webgl = webgl
     } catch {
-      // No WebGL on this machine: xterm goes on with the page's own elements, only slower.
+      // No WebGL on this machine: xterm uses DOM elements, only slower.
       this.#webgl = null
     }
   }
@@ -184,7 +184,7 @@ export class LogView {
   follow(isFollowing: boolean): void {
     this.#change({ isFollowing, ...(isFollowing && { newLineCount: 0 }) })
     if (isFollowing) this.#terminal.scrollToBottom()
-    // xterm follows by itself while it stands at the end: one line up is the smallest place that holds still.
+    // xterm follows by itself while it is at the end: one line up is the nearest position that does not move.
     else if (this.#isAtEnd()) this.#terminal.scrollLines(-1)
   }
 
@@ -307,7 +307,7 @@ export class LogView {
         this.#terminal.reset()
         written = 0
       }
-      // Asked for afresh at each step: lines that come meanwhile belong to the end.
+      // Read again at each step: lines that come meanwhile belong to the end.
       const lines = this.#shownLines().slice(written, written + REWRITE_STEP_LINES)
       written += lines.length
       await this.#writeLines(lines)
@@ -317,7 +317,7 @@ export class LogView {
     }
     this.#isRewriting = false
     if (this.#now.isFollowing) this.#terminal.scrollToBottom()
-    // Written again, the terminal stands at its end, wherever the reader was.
+    // After a rewrite the terminal is at its end, wherever the reader was.
     this.#onScroll()
     this.#change({})
   }
@@ -333,7 +333,7 @@ export class LogView {
     return Math.min(widest, MAX_UNWRAPPED_COLUMNS)
   }
 
-  /** After a click xterm's hidden text field has the focus, to copy selections: its keys go on to the window. */
+  /** After a click xterm's hidden text field has the focus, to copy selections: its keys are passed to the window. */
   #passOn(event: KeyboardEvent): boolean {
     const { key, shiftKey } = event
     if (event.type === 'keydown' && !event.ctrlKey && !event.metaKey && !event.altKey) {

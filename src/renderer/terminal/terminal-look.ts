@@ -50,7 +50,7 @@ const TERMINAL_THEME = {
   scrollbarSliderActiveBackground: '#ffffff55'
 }
 
-/** Colours of what was searched for, in the lines and beside the scrollbar. */
+/** Colours of matches, in the lines and beside the scrollbar. */
 export const SEARCH_LOOK = {
   matchBackground: '#5c4a1c',
   activeMatchBackground: '#a87a16',

@@ -7,7 +7,7 @@ interface DialogFootProps {
   children: ReactNode
 }
 
-/** What ends a dialog, in sight however long it is. */
+/** The buttons of a dialog, visible however long it is. */
 export function DialogFoot({ says, children }: DialogFootProps) {
   return (
     <footer className={classes.foot}>

@@ -14,7 +14,7 @@ interface FilterBoxProps {
   inputRef: RefObject<HTMLInputElement | null>
 }
 
-/** Narrows the table of a screen as somebody types; Esc empties and leaves it. */
+/** Filters the table of a screen while typing; Esc empties and leaves it. */
 export function FilterBox({ label, placeholder, value, onChange, onClear, inputRef }: FilterBoxProps) {
   return (
     <TextInput

@@ -5,7 +5,7 @@ import { ConfirmDialog } from './confirm-dialog.tsx'
 interface LeaveGuardProps {
   /** A sentence: what is not saved yet. null: nothing is lost by leaving. */
   unsaved: string | null
-  /** Set by whoever leaves on purpose, before it does. */
+  /** Set before the screen is left on purpose. */
   isLeaving: RefObject<boolean>
 }
 

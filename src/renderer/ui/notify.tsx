@@ -5,7 +5,7 @@ import { explainError } from '../api/explain-error.ts'
 
 const UNDO_MS = 10_000
 let nextId = 1
-/** More than these wait out of sight, where nobody could undo anything. */
+/** More than these are queued invisibly, where nothing could be undone. */
 const SHOWN_AT_ONCE = 50
 let shown = 0
 
@@ -14,7 +14,7 @@ export function Notices() {
   return <Notifications position="bottom-left" limit={SHOWN_AT_ONCE} mb={26} />
 }
 
-/** The newest is on top: it is in sight however many there are, and those before it keep their places. */
+/** The newest is on top: it is visible however many there are, and the others keep their places. */
 export function showNotice(notice: NotificationData): void {
   notifications.show({ withBorder: true, priority: ++shown, ...notice })
 }

@@ -12,7 +12,7 @@ interface PaneHeadProps {
   onClose: () => void
 }
 
-/** What a pane beside a view shows, and the way to close it. */
+/** The head of a detail pane: what it shows, and the way to close it. */
 export function PaneHead({ what, children, menu, onClose }: PaneHeadProps) {
   return (
     <header className={classes.head}>

@@ -3,7 +3,7 @@ import classes from './panel.module.css'
 
 interface PanelProps {
   title?: ReactNode
-  /** Beside the title, quieter. */
+  /** After the title, less prominent. */
   note?: ReactNode
   /** At the right of the head: a legend, a button. */
   aside?: ReactNode
@@ -40,7 +40,7 @@ export function FieldRow({ label, children }: { label: ReactNode; children: Reac
 
 interface ScreenHeadProps {
   title: ReactNode
-  /** The ways to look at it, in the same place on each of them. */
+  /** Links to the views of the screen, in the same place on each of them. */
   views?: ReactNode
   note?: ReactNode
   children?: ReactNode
@@ -59,7 +59,7 @@ export function ScreenHead({ title, views, note, children }: ScreenHeadProps) {
   )
 }
 
-/** The panel beside a list that shows one of its rows; over the list on narrow screens. Esc is up to the list. */
+/** The pane that shows one row of a list: beside it, or over it on narrow screens. The list handles Esc. */
 export function DetailPane({ label, children }: { label: string; children: ReactNode }) {
   return (
     <aside className={classes.detail} aria-label={label}>

@@ -47,7 +47,7 @@ export function StatusText({ status, word }: { status: JobStatus; word?: string 
   )
 }
 
-/** Of a live job whose node does not answer: nobody knows what became of it. */
+/** Of a live job whose node is unreachable: its state is unknown. */
 export function UnknownText({ sinceMs }: { sinceMs: number }) {
   return (
     <span

@@ -38,6 +38,16 @@ const dark: MantineColorsTuple = [
   '#0a0d11'
 ]
 
+const TEXT_INPUTS = [
+  'TextInput',
+  'PasswordInput',
+  'NumberInput',
+  'MultiSelect',
+  'Autocomplete',
+  'TagsInput',
+  'Textarea'
+]
+
 /** Mantine, made calm and dense. Its colours come from theme.css. */
 export const theme = createTheme({
   primaryColor: 'indigo',
@@ -91,16 +101,9 @@ export const theme = createTheme({
         description: { '--input-description-size': '12px' }
       })
     }),
-    TextInput: { defaultProps: { size: 'xs' } },
-    PasswordInput: { defaultProps: { size: 'xs' } },
-    NumberInput: { defaultProps: { size: 'xs' } },
+    ...Object.fromEntries([...TEXT_INPUTS, 'Checkbox'].map((name) => [name, { defaultProps: { size: 'xs' } }])),
     Select: { defaultProps: { size: 'xs', checkIconPosition: 'right' } },
-    MultiSelect: { defaultProps: { size: 'xs' } },
-    Autocomplete: { defaultProps: { size: 'xs' } },
-    TagsInput: { defaultProps: { size: 'xs' } },
-    Textarea: { defaultProps: { size: 'xs' } },
     SegmentedControl: { defaultProps: { size: 'xs', styles: { label: { paddingInline: 10 } } } },
-    Checkbox: { defaultProps: { size: 'xs' } },
     Switch: { defaultProps: { size: 'xs', withThumbIndicator: false } },
     Progress: { defaultProps: { size: 6 } }
   }

@@ -22,7 +22,7 @@ export function parseFields(text: string): Wanted {
 
 function add(wanted: Wanted, [first, ...rest]: string[]): void {
   const below = wanted.get(first!)
-  // Whoever asks for the whole and a part gets the whole.
+  // A request for the whole and for a part of it gets the whole.
   if (below === null) return
   if (rest.length === 0) return void wanted.set(first!, null)
   const deeper: Wanted = below ?? new Map()

@@ -44,8 +44,8 @@ interface Options {
 
 /**
  * The log of a job as server-sent events: `log` for each line, with the place where to go on as its id; `attempt` where
- * the job runs once more; `problem` where its node does not answer any more (come again with the last id); `end` with
- * the outcome. Rejects, before anything is sent, with JOB_NOT_FOUND. Whoever goes away takes the stream with him.
+ * the job runs once more; `problem` where its node stops responding (come again with the last id); `end` with
+ * the outcome. Rejects, before anything is sent, with JOB_NOT_FOUND. A client that disconnects ends its stream.
  */
 export async function openJobLog(options: Options): Promise<Readable> {
   const { router, jobId } = options

@@ -7,13 +7,13 @@ export interface LogLine {
   level: RecordLevel | null
   logger: string | null
   message: string
-  /** It goes on with the record above it (a traceback, printed text), whose time and level it has. */
+  /** It continues the record above it (a traceback, printed text), whose time and level it has. */
   continued: boolean
-  /** Where the log goes on after it. */
+  /** Where the log continues after it. */
   nextOffset: number
 }
 
-/** A line that is longer comes in pieces: nobody's memory may depend on a spider's line ends. */
+/** Longer lines come in pieces: memory must not depend on a spider's line ends. */
 const MAX_LINE_CHARACTERS = 262_144
 
 /** Puts lines together from the pieces of one log, in order. A line without an end is given with the last piece. */

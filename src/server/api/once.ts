@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import type { Engine } from '../../engine/index.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
 
-/** What a request with a key is answered with; `headers` besides those of every answer. */
+/** The response to a request with a key; `headers` in addition to those of every response. */
 export interface KeyedResponse {
   status: number
   headers: Record<string, string>

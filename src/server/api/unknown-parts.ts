@@ -20,7 +20,7 @@ interface RestRequest {
 
 /** Of the door, not of an operation (fields.ts). */
 const FIELDS = 'fields'
-/** What is longer is nobody's slip, and not worth comparing. */
+/** A longer name is no typing error, and is not compared. */
 const LONGEST_NAME = 100
 
 /**

@@ -42,7 +42,7 @@ export function openSessions(options: { file: string; clock: Clock; logger: Logg
   }
 }
 
-/** An unreadable file costs a login, not the start: whoever is asked to log in again can. */
+/** An unreadable file costs logins, not the start. */
 function readSessions(file: string, logger: Logger): Record<string, number> {
   if (!existsSync(file)) return {}
   try {

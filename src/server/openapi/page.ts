@@ -82,7 +82,7 @@ ${operationRows(await describe())}
   )
 }
 
-/** Found when it is asked for: a bundle of ours has the package beside it, not in it. */
+/** Resolved on request: our bundle has the package beside it, not in it. */
 function findFiles(): string {
   try {
     const require = createRequire(import.meta.url)

@@ -12,7 +12,7 @@ export interface CompiledCron extends CronFields {
 }
 
 const DAY_MS = 86_400_000
-/** Beyond it nothing is looked for. */
+/** Nothing later is searched. */
 const LAST_MS = Date.UTC(2300, 0, 1)
 const MOST_EXPRESSIONS = 20_000
 const MOST_DAY_PATTERNS = 500

@@ -16,7 +16,7 @@ import { formatLocal, stretchAt, type Stretch } from './zones.ts'
 type Moment = Pick<Occurrence, 'nominalMs' | 'kind'>
 
 const DAY_MS = 86_400_000
-/** Beyond it nothing is looked for, nor before 1970. */
+/** Nothing later is searched, nor before 1970. */
 const LAST_MS = Date.UTC(2300, 0, 1)
 /** Excluded moments in a row that one search passes over. A timing with more is refused as one that never fires. */
 const MOST_EXCLUDED = 20_000

@@ -35,9 +35,9 @@ export const Change = z.discriminatedUnion('kind', [
 export type Change = z.infer<typeof Change>
 
 export const ChangeBatch = z.object({
-  /** Give this back as `after` to go on where this batch ends. */
+  /** Pass this as `after` to resume after this batch. */
   cursor: z.string(),
-  /** The cursor asked for is older than what is kept: refetch what is shown, then go on from here. */
+  /** The cursor is older than what is kept: refetch what is shown, then resume from here. */
   reset: z.boolean(),
   changes: z.array(Change)
 })

@@ -25,7 +25,7 @@ export const fleetFileContract = {
   plan: ask('admin', 'POST /fleet-file/plan')
     .input(FleetFile)
     .output(z.object({ changes: z.array(FleetFileChange) })),
-  /** Checked whole before the first change; what fails in spite of that is told with what was done. */
+  /** Checked whole before the first change; a later failure reports what was done. */
   apply: write('admin', 'POST /fleet-file/apply')
     .input(FleetFile)
     .output(z.object({ changes: z.array(FleetFileChange) }))

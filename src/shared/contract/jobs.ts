@@ -182,7 +182,7 @@ export type AttemptState = z.infer<typeof AttemptState>
 export const AttemptResult = z.enum(['succeeded', 'failed', 'cancelled', 'lost', 'refused', 'absent'])
 export type AttemptResult = z.infer<typeof AttemptResult>
 
-/** Reasons of attempts that somebody compares: they are stored, so they stay as they are. */
+/** Reasons of attempts that code compares: they are stored, so they must not change. */
 export const ATTEMPT_REASONS = { givenUp: 'given up', takenBack: 'taken back', nodeRemoved: 'node removed' } as const
 
 export const Attempt = z.object({
@@ -196,7 +196,7 @@ export const Attempt = z.object({
   spider: z.string(),
   state: AttemptState,
   result: AttemptResult.nullable(),
-  /** In a few words; those that somebody compares are ATTEMPT_REASONS. */
+  /** In a few words; those that code compares are ATTEMPT_REASONS. */
   reason: z.string().nullable(),
   sentAtMs: z.number(),
   acceptedAtMs: z.number().nullable(),

@@ -62,7 +62,7 @@ export const Node = z.object({
   finished: z.number().int().nullable(),
   latencyMs: z.number().nullable(),
   lastSeenAtMs: z.number().nullable(),
-  /** It has not answered since then; null: it answers, or nobody has asked yet. */
+  /** It has not responded since then; null: it responds, or was not asked yet. */
   unreachableSinceMs: z.number().nullable(),
   /** It accepts jobs and has started none since then: it gets no new ones. */
   stuckSinceMs: z.number().nullable(),
@@ -103,7 +103,7 @@ export const NodeSettings = z.object({
 })
 export type NodeSettings = z.infer<typeof NodeSettings>
 
-/** What one look at an address showed, before anything is saved. */
+/** What a probe of an address found, before anything is saved. */
 export const ProbeResult = z.object({
   /** Normalised: scheme and trailing slash added, credentials taken out. */
   url: z.string(),
@@ -142,10 +142,10 @@ export const nodesContract = {
   remove: write('admin', 'DELETE /nodes/{id}')
     .input(ById.extend({ force: z.coerce.boolean().default(false) }))
     .output(z.object({ removed: NodeId })),
-  /** Sends one signal to a job that somebody else started there, or takes it out of the node's queue. */
+  /** Sends one signal to an external job, or removes it from the node's queue. */
   cancelExternal: write('operator', 'POST /nodes/{id}/external/cancel')
     .input(ExternalJob)
     .output(z.object({ wasState: z.enum(['pending', 'running']).nullable() })),
-  /** Takes a job that somebody else started there into our history: followed, judged and archived like one of ours. */
+  /** Takes an external job into our history: followed, judged and archived like one of ours. */
   adoptExternal: write('operator', 'POST /nodes/{id}/external/adopt').input(ExternalJob).output(Job)
 }

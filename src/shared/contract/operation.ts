@@ -8,7 +8,7 @@ import { type AnyContractProcedure, type HTTPMethod, type HTTPPath, isContractPr
 export const ROLES = ['viewer', 'operator', 'deployer', 'admin', 'owner'] as const
 export type Role = (typeof ROLES)[number]
 
-/** What a server must know of an operation besides its schemas. */
+/** What a server must know of an operation, in addition to its schemas. */
 export interface OperationMeta {
   /** It changes something. */
   writes: boolean

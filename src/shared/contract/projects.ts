@@ -57,7 +57,7 @@ export const ProjectSettings = z.object({
   distribution: z.enum(['on_demand', 'at_once']).default('on_demand')
 })
 export type ProjectSettings = z.infer<typeof ProjectSettings>
-/** Of a project that nobody has set anything for. */
+/** Of a project without settings of its own. */
 export const DEFAULT_PROJECT_SETTINGS: ProjectSettings = ProjectSettings.parse({
   python: { kind: 'default' },
   limits: null

@@ -33,7 +33,7 @@ export const queueContract = {
   limits: read('viewer', 'GET /queue/limits').output(
     z.object({ limits: z.array(LimitRule.extend({ live: z.number().int() })) })
   ),
-  /** Replaces all limits. Runs that are over a new limit go on; nothing is added until they are under it. */
+  /** Replaces all limits. Runs above a new limit continue; none is added until they are below it. */
   setLimits: write('admin', 'PUT /queue/limits')
     .input(z.object({ limits: z.array(LimitRule).max(1_000) }))
     .output(z.object({ limits: z.array(LimitRule.extend({ live: z.number().int() })) })),

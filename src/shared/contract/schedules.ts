@@ -15,7 +15,7 @@ export const RunTemplate = z.object({
    * (`{nominal:yyyy-MM-dd}`); in chains also `{stats.NAME}`, `{job}`, `{outcome}` of the job before. `{{`: a brace.
    */
   args: z.record(z.string(), z.string()).default({}),
-  /** Besides `args`: one job each. Empty: one job. */
+  /** In addition to `args`: one job each. Empty: one job. */
   argSets: z.array(z.record(z.string(), z.string())).max(1_000).default([]),
   /** Every combination of these values, for each set. */
   matrix: z.record(z.string(), z.array(z.string()).min(1).max(100)).default({}),
@@ -193,7 +193,7 @@ export const Occurrence = z.object({
 })
 export type Occurrence = z.infer<typeof Occurrence>
 
-/** From `fromMs` on and before `untilMs`, so that spans beside each other share nothing. */
+/** From `fromMs` on and before `untilMs`, so that adjacent spans share nothing. */
 const Span = z.object({ fromMs: MomentOfQueryMs, untilMs: MomentOfQueryMs })
 const Changed = z.object({ schedule: Schedule })
 const Ids = z.object({ ids: z.array(ScheduleId).min(1).max(10_000) })

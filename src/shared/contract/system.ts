@@ -26,7 +26,7 @@ export const Figures = z.object({
 })
 export type Figures = z.infer<typeof Figures>
 
-/** Something an operator should act on, worst first. `mend` names the action that the UI offers beside it. */
+/** Something an operator should act on, worst first. `mend` names the action that the UI offers. */
 export const Problem = z.object({
   id: z.string(),
   severity: z.enum(['error', 'warning']),

@@ -137,7 +137,7 @@ export function followChanges(options: FollowChangesOptions): { stop(): void } {
   }
 }
 
-/** What was asked, as it stands in the key that oRPC makes: [path, { input }]. */
+/** The input of a query, from the key that oRPC makes: [path, { input }]. */
 const inputOf = ({ queryKey }: Query) => (queryKey[1] as { input?: object } | undefined)?.input ?? {}
 
 // A hidden window draws no frames; its cache is kept true by a timer.

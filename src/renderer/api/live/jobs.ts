@@ -82,7 +82,7 @@ function updateList(data: Pages<JobPage>, input: ListInput, jobs: ById): Pages<J
     return updated
   })
   if (pages.every((page, index) => page === data.pages[index])) return data
-  // Left open for days, the list would grow without end: what is far down is fetched again when somebody scrolls there.
+  // Left open for days, the list would grow without end: rows far down are fetched again on scrolling.
   const [first] = pages
   if (first && first.jobs.length > LIST_ROWS_MAX) {
     return { pages: [trimPage(first, LIST_ROWS_MAX / 2)], pageParams: data.pageParams.slice(0, 1) }
@@ -101,7 +101,7 @@ function trimPage(page: JobPage, rows: number): JobPage {
   return { jobs, nextBefore: jobs.at(-1)?.id ?? null }
 }
 
-/** Rows stand newest first, and ids sort by time, so a job's place in a page follows from its id. */
+/** Rows are sorted newest first, and ids sort by time, so a job's place in a page follows from its id. */
 function updatePage(page: JobPage, filter: JobFilter, jobs: ById, above: string | null): JobPage {
   const present = new Set<string>()
   let changed = false

@@ -15,7 +15,7 @@ export interface QueryUpdate {
   readonly queryKey: QueryKey
   /** The same object when nothing changes; null: only the engine knows what is true now. */
   readonly write: ((data: unknown, input: unknown) => unknown) | null
-  /** Whether the answer has to be fetched again all the same, by what was written and what was there before. */
+  /** Whether the answer must be fetched again nevertheless, given what was written and what was there before. */
   readonly isOutdated: (data: unknown, input: unknown, before: unknown) => boolean
 }
 

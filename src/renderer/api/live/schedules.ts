@@ -24,7 +24,7 @@ export const schedules: NounUpdates<'schedules'> = {
   }
 }
 
-/** Rows stand by name: where a new or renamed one belongs, and whether it fits the filter, only the engine knows. */
+/** Rows are sorted by name: only the engine knows the place of a new or renamed one, and whether it fits the filter. */
 function hasNewPlaces(data: Pages<SchedulePage>, byId: ById): boolean {
   const rows = new Map(pagesOf(data).flatMap((page) => page.schedules.map((row) => [row.id, row])))
   return [...byId.values()].some((schedule) => schedule !== null && rows.get(schedule.id)?.name !== schedule.name)

@@ -19,7 +19,7 @@ export interface BulkAct {
   state: 'asked' | 'confirmed' | 'over' | 'failed'
   /** How many jobs are where the act should bring them. */
   count: number
-  /** Beside the count: `12 are still stopping`. */
+  /** After the count: `12 are still stopping`. */
   note: string | null
   undo: (() => Promise<unknown>) | null
 }
@@ -52,7 +52,7 @@ export function dropBulkAct(id: string): void {
 
 let last: { key: string; asked: ReadonlyMap<string, string> } = { key: '', asked: new Map() }
 
-/** The rows are told again only when an act begins or is answered, not with each count. */
+/** Rows are notified only when an act begins or is answered, not with each count. */
 function withAsked(acts: ReadonlyMap<string, BulkAct>): BulkActs {
   const unanswered = [...acts.values()].filter(({ state }) => state === 'asked')
   const key = unanswered.map(({ id }) => id).join()

@@ -72,7 +72,7 @@ export function jobColumns(nodeName: (id: string) => string, awayOf: AwayOf, isQ
       width: '74px',
       align: 'end',
       hideBelowPx: 496,
-      // While its node is away nobody knows whether it still runs: the clock stands where it was heard last.
+      // While its node is away its state is unknown: the clock stops at the last response.
       cell: (job) => (
         <Runtime startedAtMs={job.startedAtMs} endedAtMs={job.endedAtMs ?? awayOf(job)?.lastSeenAtMs ?? null} />
       )
@@ -112,7 +112,7 @@ export function jobColumns(nodeName: (id: string) => string, awayOf: AwayOf, isQ
 const RUN_COLUMNS: ReadonlySet<string> = new Set(['runtime', 'items', 'errors'])
 
 function JobStatusCell({ job, away }: { job: Job; away: Away | null }) {
-  // Only the rows in sight listen, each to its own job.
+  // Only visible rows subscribe, each to its own job.
   const asked = useBulkActs((state) => state.asked.get(job.id))
   return (
     <span className={classes.status}>
@@ -127,7 +127,7 @@ function JobStatusCell({ job, away }: { job: Job; away: Away | null }) {
   )
 }
 
-/** What somebody should know of a run before they count on it. */
+/** Warnings about a run: several attempts, or it may have run twice. */
 function Flags({ job }: { job: Job }) {
   return (
     <>

@@ -145,7 +145,7 @@ function JobHead({ job, attempt, nodeName, away, onElsewhere, onOpen }: JobHeadP
   const unknownSinceMs = away?.unknownSinceMs ?? null
   // A job that asked for the latest was sent with one.
   const version = job.version ?? attempt?.version ?? null
-  // Of a run that somebody else started its node tells no version.
+  // The node reports no version of an adopted run.
   const versionWords = version === null ? 'latest version' : version === '' ? 'unknown version' : `version ${version}`
   const limitHit = job.outcome === 'failed' ? (attempt?.limitHit ?? null) : null
   return (
@@ -274,7 +274,7 @@ function Expiry({ atMs }: { atMs: number }) {
   return <p title={formatInstant(atMs)}>cancelled if not sent by {formatMoment(atMs, useNow())}</p>
 }
 
-/** The acts that make sense now; asked and confirmed are told apart. */
+/** The actions that make sense now; a requested cancel and a confirmed one look different. */
 function JobButtons({ job, actions, onOpen }: { job: Job; actions: JobActions; onOpen: (id: JobId) => void }) {
   const [isBusy, setBusy] = useState(false)
   const act = (work: Promise<unknown>) => {
@@ -354,7 +354,7 @@ function JobButtons({ job, actions, onOpen }: { job: Job; actions: JobActions; o
 
 const WIDE_KEY = 'scrapdeck.job-detail.wide'
 
-/** Kept on this machine: how wide somebody likes it is not part of what an address shows. */
+/** Kept on this machine: a preferred width is not part of the address. */
 function useWide(): [boolean, (isWide: boolean) => void] {
   const [isWide, setWide] = useState(() => localStorage.getItem(WIDE_KEY) === 'yes')
   return [

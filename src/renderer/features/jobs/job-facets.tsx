@@ -11,7 +11,7 @@ interface JobFacetsProps {
   onChange: (search: FilterSearch) => void
 }
 
-/** Statuses stand in the order of a job's life and never move; projects and nodes stand with the most first. */
+/** Statuses keep the order of a job's life; projects and nodes are sorted by count. */
 export function JobFacets({ facets, search, nodeName, onChange }: JobFacetsProps) {
   const statusCounts = new Map(facets?.status.map(({ value, count }) => [value, count]))
   const statuses = JOB_STATUSES.map((status) => ({

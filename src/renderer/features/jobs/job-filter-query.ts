@@ -14,7 +14,7 @@ export type FilterSearch = Pick<
   'status' | 'project' | 'spider' | 'node' | 'schedule' | 'text' | 'sinceHours'
 >
 
-/** What stands before the colon. Aliases are read but written back as these. */
+/** The word before the colon. Aliases are read but written back as these. */
 export const FILTER_KEYS = ['status', 'project', 'spider', 'node', 'schedule', 'since'] as const
 export type FilterKey = (typeof FILTER_KEYS)[number]
 
@@ -113,7 +113,7 @@ export function toggleFacet(search: FilterSearch, key: 'status' | 'project' | 'n
   return { ...search, status: next.length > 0 ? next : undefined }
 }
 
-/** What the engine is asked for. `nowMs` should change seldom: the list is fetched again when it does. */
+/** The filter for the engine. `nowMs` should change seldom: each change fetches the list again. */
 export function filterOfSearch(
   { status, project, spider, node, schedule, text, sinceHours }: FilterSearch,
   nowMs: number

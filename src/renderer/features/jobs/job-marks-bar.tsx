@@ -18,7 +18,7 @@ import { optionsOf } from '../../ui/fields/options.ts'
 
 /** From so many running jobs on, a dialog says first what will happen. */
 const MANY_RUNNING = 6
-/** What somebody has just opened must not lie under a notice of the act before. */
+/** A menu just opened must not be covered by the notice of an earlier act. */
 const OVER_NOTICES = 500
 
 interface JobMarksBarProps {

@@ -10,7 +10,7 @@ import { formatMoment } from '../../ui/waiting.tsx'
 /** Later than so is worth a word: what is queued in time begins in time. */
 const LATE_MS = 60_000
 
-/** `by nightly prices, for 03:00`: the schedule that made the job, and the moment that it stands for. */
+/** `by nightly prices, for 03:00`: the schedule that made the job, and its scheduled time. */
 export function JobSchedule({ job, isWhole = false }: { job: Job; isWhole?: boolean }) {
   const { query } = useApi()
   const nowMs = useNow()

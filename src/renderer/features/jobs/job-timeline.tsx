@@ -14,7 +14,7 @@ interface JobTimelineProps {
   unknown: { sinceMs: number; lastSeenAtMs: number | null } | null
 }
 
-/** Every transition with its time and what showed it; what it waits for now, or that nobody knows, stands last. */
+/** Every transition with its time and evidence; last, what the job waits for now or that its state is unknown. */
 export function JobTimeline({ detail: { job, timeline }, nodeName, unknown }: JobTimelineProps) {
   const steps = timeline.filter((step, index) => !isSaidAgain(step, timeline[index + 1]))
   return (
@@ -111,7 +111,7 @@ function Step({ step, before, nodeName }: StepProps) {
   )
 }
 
-/** A wait that somebody would notice, between being queued and being sent. */
+/** A noticeable wait between being queued and being sent. */
 function Waited({ before, step }: { before: Transition | undefined; step: Transition }) {
   if (step.kind !== 'sending' || before === undefined || step.atMs - before.atMs < 1000) return null
   return <p className={classes.waited}>waited {formatAge(step.atMs - before.atMs)}</p>
@@ -131,7 +131,7 @@ const KIND_TONE: Partial<Record<TransitionKind, Tone>> = {
   taken_back: 'wait'
 }
 
-/** What a step of these kinds is, beside the engine's own words for it. */
+/** What a step of these kinds means, in addition to the engine's text. */
 const KIND_WORDS: Partial<Record<TransitionKind, string>> = {
   limit_hit: 'The job exceeded its wall time. Scrapdeck asks it to stop and kills it if it does not.',
   released: 'The job is no longer held: it waits for its turn.',

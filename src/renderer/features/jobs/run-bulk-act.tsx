@@ -79,7 +79,7 @@ async function follow(client: Client, id: string, ids: readonly JobId[], plan: B
     if (left === 0) return
     withoutNews = count === before ? withoutNews + 1 : 0
     before = count
-    // Ten thousand ids a second are not asked for when nothing moves.
+    // No need to ask for ten thousand ids every second while nothing changes.
     await new Promise((resolve) => setTimeout(resolve, POLL_MS * Math.min(5, 1 + withoutNews)))
   }
 }

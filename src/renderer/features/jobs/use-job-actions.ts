@@ -16,9 +16,11 @@ export function useJobActions(): JobActions {
 
 const ENDED = ['succeeded', 'failed', 'cancelled', 'lost'] as const
 
+const idsOf = (jobs: readonly Job[]) => jobs.map(({ id }) => id)
+const queuedOf = (jobs: readonly Job[]) => jobs.filter(({ state }) => state === 'queued')
+
 function jobActions(client: Client) {
-  const idsOf = (jobs: readonly Job[]) => jobs.map(({ id }) => id)
-  const queuedOf = (jobs: readonly Job[]) => jobs.filter(({ state }) => state === 'queued')
+  const restore = (all: readonly JobId[]) => inCalls(all, (ids) => client.jobs.restore({ ids }))
   return {
     async cancelOne(job: Job, force = false): Promise<void> {
       const name = `${job.project}/${job.spider}`
@@ -54,15 +56,8 @@ function jobActions(client: Client) {
         until: ENDED,
         pendingWord: 'still stopping',
         skippedWord: 'had already ended',
-        // Only what never left the queue can come back; a running spider is told to stop at once.
-        undo:
-          queued.size === 0
-            ? undefined
-            : (changed) =>
-                inCalls(
-                  changed.filter((id) => queued.has(id)),
-                  (ids) => client.jobs.restore({ ids })
-                )
+        // Only what never left the queue can come back; a running spider is asked to stop immediately.
+        undo: queued.size === 0 ? undefined : (changed) => restore(changed.filter((id) => queued.has(id)))
       })
     },
     retry(jobs: readonly Job[]): Promise<void> {
@@ -87,13 +82,7 @@ function jobActions(client: Client) {
         done: `Priority ${priority} for`,
         ids: idsOf(queued),
         ask: async (ids) => (await client.jobs.setPriority({ ids, priority })).changed,
-        undo: (changed) =>
-          forEachBefore(
-            queued,
-            changed,
-            (job) => String(job.priority),
-            (before, ids) => client.jobs.setPriority({ ids, priority: before.priority })
-          ),
+        undo: giveBack(queued, 'priority', (priority, ids) => client.jobs.setPriority({ ids, priority })),
         skippedWord: 'had left the queue'
       })
     },
@@ -104,13 +93,7 @@ function jobActions(client: Client) {
         done: `Moved to ${where}:`,
         ids: idsOf(queued),
         ask: async (ids) => (await client.jobs.place({ ids, ...placement })).changed,
-        undo: (changed) =>
-          forEachBefore(
-            queued,
-            changed,
-            (job) => JSON.stringify(job.placement),
-            (before, ids) => client.jobs.place({ ids, ...before.placement })
-          ),
+        undo: giveBack(queued, 'placement', (before, ids) => client.jobs.place({ ids, ...before })),
         skippedWord: 'had left the queue'
       })
     },
@@ -150,21 +133,16 @@ async function inCalls(ids: readonly JobId[], call: (ids: JobId[]) => Promise<un
   for (let from = 0; from < ids.length; from += BULK_MAX) await call(ids.slice(from, from + BULK_MAX))
 }
 
-/** Gives jobs back what they had before, with one call for all that had the same. */
-async function forEachBefore(
+/** Restores a field of the changed jobs as it was, with one call for all that had the same value. */
+function giveBack<Field extends keyof Job>(
   jobs: readonly Job[],
-  changed: readonly string[],
-  keyOf: (job: Job) => string,
-  call: (before: Job, ids: JobId[]) => Promise<unknown>
-): Promise<void> {
-  const isChanged = new Set(changed)
-  const groups = Map.groupBy(
-    jobs.filter(({ id }) => isChanged.has(id)),
-    keyOf
-  )
-  for (const group of groups.values())
-    await inCalls(
-      group.map(({ id }) => id),
-      (ids) => call(group[0]!, ids)
-    )
+  field: Field,
+  call: (before: Job[Field], ids: JobId[]) => Promise<unknown>
+) {
+  return async (changed: readonly JobId[]): Promise<void> => {
+    const isChanged = new Set(changed)
+    const kept = jobs.filter(({ id }) => isChanged.has(id))
+    for (const group of Map.groupBy(kept, (job) => JSON.stringify(job[field])).values())
+      await inCalls(idsOf(group), (ids) => call(group[0]![field], ids))
+  }
 }

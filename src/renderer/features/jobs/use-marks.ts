@@ -6,7 +6,7 @@ import { notifyError } from '../../ui/notify.tsx'
 
 const NO_MARKS: ReadonlySet<string> = new Set()
 
-/** The marked jobs: rows of the list, and what else matches the filter once somebody asked for all of it. */
+/** The marked jobs: rows of the list, and all other matches of the filter, once they are selected. */
 export function useMarks(rows: readonly Job[], filter: JobFilter) {
   const { client } = useApi()
   const [marks, setMarks] = useState(NO_MARKS)

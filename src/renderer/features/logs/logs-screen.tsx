@@ -20,7 +20,7 @@ const route = getRouteApi('/logs')
 /** Logs that were in front lately stay alive behind it, with their place; older ones are opened again. */
 const MOST_ALIVE = 4
 
-/** Live logs in tabs; which are open stands in the address. */
+/** Live logs in tabs; the address holds which are open. */
 export function LogsScreen() {
   const api = useApi()
   const tabs = tabsOf(route.useSearch())

@@ -25,7 +25,7 @@ import { type PastedAddress, parseAddresses } from './parse-addresses.ts'
 import { type Credentials, type Probe, useProbes } from './use-probes.ts'
 import { CODE_INPUT } from '../../ui/fields/code-input.ts'
 
-/** What somebody changed in a row; the rest comes from the probe. */
+/** What the user changed in a row; the rest comes from the probe. */
 interface RowEdit {
   name?: string
   slots?: number

@@ -51,7 +51,7 @@ export function Environments({ openLog, onLog }: EnvironmentsProps) {
   )
 }
 
-/** What needs somebody first, what nobody needs last. */
+/** Failures first, unused environments last. */
 function byUrgency(left: Environment, right: Environment): number {
   return rankOf(left) - rankOf(right)
 }

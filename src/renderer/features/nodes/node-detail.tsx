@@ -132,7 +132,7 @@ const SLOTS_SOURCE = { set: 'set by you', default: 'default', learned: 'learned'
 /** Clocks closer than this are as good as ours. */
 const CLOCK_OFFSET_MIN_MS = 2_000
 
-/** An answer that tells nothing new is no change, so of a healthy node it is asked for while somebody looks. */
+/** A response without news is no change event: for a healthy node it is polled while the detail is open. */
 function useLatestAnswer(node: Node): Pick<Node, 'lastSeenAtMs' | 'latencyMs'> {
   const { query } = useApi()
   const isAsked = node.kind === 'scrapyd' && node.health === 'up'
@@ -354,7 +354,7 @@ function Runs({ node }: { node: Node }) {
               {run.state === 'starting' ? (
                 'starting'
               ) : (
-                // Of a silent node nobody knows how long they ran on: the clock stands where it was heard last.
+                // The node is silent: the clock stops at its last response.
                 <Runtime startedAtMs={run.sinceMs} endedAtMs={isStale(node) ? node.lastSeenAtMs : null} />
               )}
             </span>

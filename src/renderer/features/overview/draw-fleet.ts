@@ -14,10 +14,10 @@ interface Picture {
 
 type Paint = Record<'run' | 'bad' | 'ok' | 'off' | 'line' | 'dim' | 'faint' | 'font', string>
 
-/** What stands on each canvas, so that only what changed is drawn again. */
+/** What each canvas shows, so that only changes are drawn again. */
 const drawn = new WeakMap<HTMLCanvasElement, Picture & { ratio: number; paint: Paint }>()
 
-/** Draws the rows in sight: all of them when the picture moved, else those of nodes that changed. */
+/** Draws the visible rows: all of them after a move, else those of nodes that changed. */
 export function drawFleet(canvas: HTMLCanvasElement, picture: Picture): void {
   const context = canvas.getContext('2d')
   if (!context) return

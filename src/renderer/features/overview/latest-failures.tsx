@@ -13,7 +13,7 @@ import classes from './latest-failures.module.css'
 
 const SHOWN = 8
 
-/** What broke last, with the line that killed it: the first thing an operator looks for in the morning. */
+/** The latest failures with their last error: what an operator looks for first in the morning. */
 export function LatestFailures() {
   const { query } = useApi()
   const { data } = useQuery(query.jobs.list.queryOptions({ input: { status: ['failed', 'lost'], limit: SHOWN } }))

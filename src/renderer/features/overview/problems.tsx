@@ -14,7 +14,7 @@ import { usePauseSwitch } from '../../ui/use-pause-switch.ts'
 import { useNodeName } from '../../ui/use-node-name.ts'
 import classes from './problems.module.css'
 
-/** What somebody should act on, worst first, with the act that mends it beside each. */
+/** What needs action, worst first, each with the action that mends it. */
 export function Problems({ problems }: { problems: readonly Problem[] }) {
   if (problems.length === 0) {
     return (

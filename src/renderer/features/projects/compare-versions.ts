@@ -13,7 +13,7 @@ export function compareSpiders(
   }
 }
 
-/** Where a version stands on a node; an egg that was replaced since is not this version. */
+/** The state of a version on a node; an egg that was replaced since is not this version. */
 export type Place = Deployment['state'] | 'replaced'
 
 export function placeOf(version: Version, { state, sha256 }: Deployment): Place {

@@ -17,7 +17,7 @@ export function LastRun({ job }: { job: Job | undefined }) {
   )
 }
 
-/** Of jobs that stand newest first, the first of each name. */
+/** Of jobs sorted newest first, the first of each name. */
 export function newestBy(jobs: readonly Job[] | undefined, nameOf: (job: Job) => string): ReadonlyMap<string, Job> {
   return new Map(jobs?.toReversed().map((job) => [nameOf(job), job]))
 }

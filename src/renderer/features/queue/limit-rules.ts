@@ -3,7 +3,7 @@ import { LimitRule } from '../../../shared/contract/index.ts'
 import { numberText, textOrNull } from '../../ui/fields/texts.ts'
 import { plural } from '../../ui/numbers.ts'
 
-/** A rule while somebody edits it. */
+/** A rule while it is edited. */
 export interface RuleTexts {
   id: string
   project: string

@@ -46,7 +46,7 @@ function LimitsEditor({ rules }: { rules: readonly LiveRule[] }) {
     }
   })
   const { limits } = form.values
-  // What somebody else saved is shown, unless something is being edited here.
+  // Changes saved elsewhere are shown, unless something is being edited here.
   const saved = JSON.stringify(rules.map(textsOfRule))
   const showSaved = useEffectEvent(() => {
     if (!form.isDirty) form.restart({ limits: JSON.parse(saved) })

@@ -84,7 +84,7 @@ const OnceForm = z
     else if (when.kind === 'at' && expiresAtMs <= (notBeforeMs ?? 0)) add('expiresAtMs', 'Must be after the start time')
   })
 
-/** Only what was asked for; what the project decides is left open. */
+/** Only what was entered; what the project decides is left open. */
 const OnceRun = jobForm(null)
   .and(OnceForm)
   .transform(

@@ -19,13 +19,13 @@ import { CODE_INPUT } from '../../ui/fields/code-input.ts'
 
 interface RunMoreProps {
   fields: Fields<RunTexts>
-  /** What is asked for; null while something is wrong. */
+  /** The request; null while something is wrong. */
   run: RunInput | null
   /** What holds where nothing is said here. */
   ofProject: ProjectSettings | null
 }
 
-/** How often, until when and after what: closed it says what was asked for; most runs never open it. */
+/** How often, until when and after what: closed it summarises the request; most runs never open it. */
 export function RunMore({ fields, run, ofProject }: RunMoreProps) {
   const { values } = fields
   // A schedule is made: what belongs to one run is left out.
@@ -76,7 +76,7 @@ export function RunMore({ fields, run, ofProject }: RunMoreProps) {
   )
 }
 
-/** What the closed section says: `up to 3 attempts · no overlap`; null: nothing was asked for. */
+/** What the closed section says: `up to 3 attempts · no overlap`; null: nothing was entered. */
 export function describeMore(run: Partial<RunInput>, nowMs: number): string | null {
   const { expiresAtMs, retry, noOverlap, after, dedupe } = run
   const words = joinFacts(

@@ -38,7 +38,7 @@ export function cronCommand({ name, zone, rules, jobs }: ScheduleSettings, door:
   return postCommand('/api/v1/schedules', { name, zone, rules, jobs: shown }, door)
 }
 
-/** Only what was asked for: what is empty is the same as absent. */
+/** Without empty parts: they mean the same as absent ones. */
 const said = (body: object) => Object.fromEntries(Object.entries(body).filter(([, value]) => !isNothing(value)))
 
 function postCommand(path: string, body: object, door: Door): string {

@@ -17,7 +17,7 @@ export interface ClockChange {
 }
 
 const DAY_MS = 86_400_000
-/** How far ahead people are told: the changes of the next year. */
+/** How far ahead changes are shown: the next year. */
 const AHEAD_MS = 370 * DAY_MS
 /** More than that on one day says nothing more. */
 const RUNS_LOOKED_AT = 2_000

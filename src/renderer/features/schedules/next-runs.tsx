@@ -24,7 +24,7 @@ export function NextRuns({ occurrences, zone, changes }: NextRunsProps) {
   const isElsewhere = !sameClock(zone, here, nowMs)
   const rows = [
     ...occurrences.map((occurrence) => ({ atMs: occurrence.nominalMs, occurrence, change: null })),
-    // The change itself stands where it comes among the runs; one that is further off has its line below them.
+    // A change is listed among the runs by its time; a later one has its line below them.
     ...changes
       .filter(({ atMs }) => occurrences.some(({ nominalMs }) => nominalMs >= atMs))
       .map((change) => ({ atMs: change.atMs - 1, occurrence: null, change }))

@@ -27,7 +27,7 @@ export function RunBars({ firings }: { firings: readonly Firing[] }) {
       aria-label={barsInWords(shown)}
       data-run-bars
     >
-      {/* Where there was nothing yet: the newest stand at the right, in each row. */}
+      {/* Empty space before the first run: the newest are at the right, in each row. */}
       <rect
         className={classes.none}
         y={HEIGHT_PX - FOOT_PX - 1}

@@ -47,7 +47,7 @@ function CronFields({ text }: { text: string }) {
   ))
 }
 
-/** A zone's name; a long one goes on in a second line, after a part of it. */
+/** A zone's name; a long one wraps after one of its parts. */
 export function ZoneText({ zone }: { zone: string }) {
   return (
     <span className={`dim ${classes.twoLines}`} title={zone}>
@@ -61,7 +61,7 @@ export function ZoneText({ zone }: { zone: string }) {
   )
 }
 
-/** The columns; `onPause` is told what the switch of a row asks for. */
+/** The columns; `onPause` gets what the switch of a row requests. */
 export function scheduleColumns(onPause: (schedule: Schedule, paused: boolean) => void): readonly Column<Schedule>[] {
   return [
     {

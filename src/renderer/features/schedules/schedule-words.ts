@@ -77,7 +77,7 @@ export function whatWords(jobs: readonly RunTemplate[]): string {
   return `${plural(spiders.size, 'spider')} of ${projects.length === 1 ? projects[0] : plural(projects.length, 'project')}`
 }
 
-/** Missed moments since it last ran: nobody should have to look for them. */
+/** Missed moments since it last ran, which must be seen at once. */
 export function missedLately({ recent }: { recent: readonly Firing[] }): number {
   const lastRun = recent.findIndex(({ state }) => state === 'fired')
   const since = lastRun < 0 ? recent : recent.slice(0, lastRun)
@@ -90,7 +90,7 @@ export function missedSinceMs({ recent, createdAtMs }: Pick<Schedule, 'recent' |
   const index = recent.slice(0, lastRun < 0 ? recent.length : lastRun).findLastIndex(({ state }) => state === 'missed')
   if (index === -1) return null
   const oldest = recent[index]!
-  // A row may stand for several moments, by the newest of them. What ran then is left out.
+  // A row may stand for several moments and has the time of the newest. What ran then is left out.
   const before = oldest.count > 1 ? (recent[index + 1]?.nominalMs ?? createdAtMs) : Infinity
   return Math.min(before, oldest.nominalMs - 60_000)
 }

@@ -27,7 +27,7 @@ const route = getRouteApi('/schedules')
 const PAGE_ROWS = 100
 const TYPED_AFTER_MS = 150
 
-/** What runs by itself: the table with a schedule's detail beside it, or the editor in its place. */
+/** Schedules: the table with the detail of one, or the editor in its place. */
 export function SchedulesScreen() {
   const { edit } = route.useSearch()
   const navigate = route.useNavigate()
@@ -45,7 +45,7 @@ function ScheduleList() {
   const [marks, setMarks] = useState<ReadonlySet<string>>(new Set())
   const filterBox = useRef<HTMLInputElement>(null)
   const actions = useScheduleActions()
-  // The box is in the address once somebody stops typing; back and a link fill it again.
+  // The text is in the address once typing stops; Back and links fill the box again.
   const asked = useRef(text)
   const ask = useDebouncedCallback((value: string) => {
     asked.current = value.trim() || undefined

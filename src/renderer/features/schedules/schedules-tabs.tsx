@@ -9,7 +9,7 @@ const VIEWS = [
   { to: '/schedules/chains', word: 'Chains' }
 ] as const
 
-/** The views of what runs by itself, beside the name of the screen. */
+/** The views of the schedules screen, after its title. */
 export function SchedulesTabs() {
   return (
     <nav className={classes.tabs} aria-label="Views of schedules">

@@ -19,7 +19,7 @@ interface WebhookRowProps {
   onSecret: (rotated: { webhook: Webhook; secret: string }) => void
 }
 
-/** One webhook: where it goes, what it is told, how it is, and what can be done. */
+/** One webhook: its URL, events, state and actions. */
 export function WebhookRow({ webhook, onEdit, onDeliveries, onSecret }: WebhookRowProps) {
   const { query } = useApi()
   const [asking, setAsking] = useState<'remove' | 'rotate' | null>(null)

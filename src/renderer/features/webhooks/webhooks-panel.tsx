@@ -12,7 +12,7 @@ import { WebhookDialog } from './webhook-dialog.tsx'
 import { WebhookRow } from './webhook-row.tsx'
 import classes from './webhooks.module.css'
 
-/** Who is told over HTTP what happens here: add, test, pause, look at what was delivered, send again. */
+/** Webhooks: add, test, turn off, list deliveries, send again. */
 export function WebhooksPanel() {
   const { query } = useApi()
   const webhooks = useQuery(query.webhooks.list.queryOptions())

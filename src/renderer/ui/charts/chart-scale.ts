@@ -5,7 +5,7 @@ export interface Point {
 
 /** Round values from 0 to at least `peak`, three to five of them; by powers of two for memory, else by 1, 2 and 5. */
 export function valueTicks(peak: number, isBinary: boolean): number[] {
-  // Next to nothing is to look like next to nothing.
+  // Values near zero must look near zero.
   const top = Math.max(peak, 10)
   const least = top / 3
   const step = isBinary ? 2 ** Math.ceil(Math.log2(least)) : roundStep(least)

@@ -18,7 +18,7 @@ interface LineChartProps {
   tone: Tone
   /** What the value may not go beyond: a dashed line, and shown in words where it is far above. */
   limit?: number | null
-  /** The moment that is looked at; charts beside each other share it. */
+  /** The moment under the pointer; neighbouring charts share it. */
   lookAtMs: number | null
   onLook: (atMs: number | null) => void
 }

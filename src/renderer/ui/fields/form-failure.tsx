@@ -1,7 +1,7 @@
 import { explainError } from '../../api/explain-error.ts'
 import classes from './form-failure.module.css'
 
-/** Why what a dialog asked for was refused; it comes into sight however long the form above it is. */
+/** Why the request of a dialog was refused; scrolled into view however long the form above it is. */
 export function FormFailure({ error }: { error: unknown }) {
   if (error === null) return null
   const { code, title, text } = explainError(error)

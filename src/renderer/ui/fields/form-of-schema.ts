@@ -20,7 +20,7 @@ export interface Fields<Values> {
   within<Name extends keyof Values & (string | number)>(name: Name): Fields<Values[Name]>
 }
 
-/** Where a form stands, whatever is in it. */
+/** The state of a form, whatever is in it. */
 export interface FormState {
   readonly isDirty: boolean
   readonly isSaving: boolean
@@ -41,7 +41,7 @@ export interface FormOf<Values, Output> extends Fields<Values>, FormState {
 }
 
 interface FormOptions<Values, Output> {
-  /** From what stands in the fields to what the contract takes. */
+  /** From the texts of the fields to what the contract takes. */
   schema: z.ZodType<Output, Values>
   start: () => Values
   /** What was typed stays when it throws. */

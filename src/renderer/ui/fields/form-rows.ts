@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { SECRET_MASK } from '../../../shared/contract/index.ts'
 import { RESERVED_ARGUMENTS } from '../../../shared/reserved-arguments.ts'
 
-/** One row of arguments or settings; rows keep their order and may be half filled while somebody types. */
+/** One row of arguments or settings; rows keep their order and may be half filled. */
 export interface FormRow {
   readonly key: number
   readonly name: string
@@ -37,7 +37,7 @@ export const rowsForm = (kind: 'args' | 'settings', problemOfValue: (value: stri
       message !== null && issues.push({ code: 'custom', message, path, input: rows })
     for (const [index, row] of rows.entries()) {
       add([index, 'name'], problemOfRow(kind, row, rows))
-      // Only the engine knows what stood there, or nobody has entered it yet.
+      // Only the engine knows the saved value, or none was entered yet.
       if (row.isSecret && row.value === '' && row.name.trim() !== '') add([index, 'value'], 'Enter the secret value')
       else add([index, 'value'], problemOfValue(row.value))
     }

@@ -10,7 +10,7 @@ interface LimitField {
   readonly name: LimitName
   readonly label: string
   readonly unit: LimitUnit
-  /** What a sensible one looks like. */
+  /** A sensible value. */
   readonly example: string
   readonly text: string
 }
@@ -63,7 +63,7 @@ export const LIMITS: readonly LimitField[] = [
 ]
 export const ADVANCED_LIMITS: ReadonlySet<LimitName> = new Set(['openFiles', 'addressSpaceMegabytes'])
 
-/** What stands in the fields while somebody types; empty: no limit. */
+/** The texts of the fields; empty: no limit. */
 export type LimitTexts = Record<LimitName, string>
 
 const UNITS: Record<Exclude<LimitUnit, 'count'>, readonly (readonly [size: number, pattern: RegExp])[]> = {
@@ -89,7 +89,7 @@ export function formatLimit(name: LimitName, value: number): string {
   return unit === 'size' ? formatMegabytes(value) : formatDuration(value)
 }
 
-/** What somebody typed as the engine counts it (seconds, megabytes, a number); null: no limit. */
+/** The typed text as the engine counts it (seconds, megabytes, a number); null: no limit. */
 export function parseLimit(name: LimitName, text: string): { value: number | null } | { problem: string } {
   const { unit, example } = fieldOf(name)
   if (text.trim() === '') return { value: null }

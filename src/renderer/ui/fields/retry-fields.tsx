@@ -6,9 +6,15 @@ import classes from './retry-fields.module.css'
 import { describeRetry, RetryForm, type RetryTexts } from './retry.ts'
 import { optionsOf } from './options.ts'
 
+const BACKOFF = [
+  { name: 'backoffSeconds', label: 'Backoff', title: 'Wait before the first retry. Example: 30 s' },
+  { name: 'backoffFactor', label: 'Factor', title: 'Each wait is this many times the previous one. Example: 2' },
+  { name: 'backoffMaxSeconds', label: 'Maximum', title: 'Maximum backoff. Example: 1 h' }
+] as const
+
 interface RetryFieldsProps {
   fields: Fields<RetryTexts>
-  /** What holds where nothing is asked for here. */
+  /** What applies where nothing is entered here. */
   inherited?: RetryPolicy | null
 }
 
@@ -36,25 +42,16 @@ export function RetryFields({ fields, inherited = null }: RetryFieldsProps) {
             allowDeselect={false}
             data={optionsOf({ both: 'failed or lost', failed: 'failed', lost: 'lost' })}
           />
-          <TextInput
-            {...fields.input('backoffSeconds')}
-            error={fields.problem('backoffSeconds')}
-            label="Backoff"
-            title="Wait before the first retry. Example: 30 s"
-          />
-          <TextInput
-            {...fields.input('backoffFactor')}
-            error={fields.problem('backoffFactor')}
-            label="Factor"
-            inputMode="decimal"
-            title="Backoff factor. 1: every wait is the same. 2: each wait is twice the previous one"
-          />
-          <TextInput
-            {...fields.input('backoffMaxSeconds')}
-            error={fields.problem('backoffMaxSeconds')}
-            label="Maximum"
-            title="Maximum backoff. Example: 1 h"
-          />
+          {BACKOFF.map(({ name, label, title }) => (
+            <TextInput
+              key={name}
+              {...fields.input(name)}
+              error={fields.problem(name)}
+              label={label}
+              title={title}
+              inputMode={name === 'backoffFactor' ? 'decimal' : undefined}
+            />
+          ))}
         </>
       )}
       <p id={`${id}-words`} className="dim">

@@ -3,7 +3,7 @@ import { RetryPolicy } from '../../../shared/contract/index.ts'
 import { formatDuration } from '../../../shared/time.ts'
 import { durationText, numberText } from './texts.ts'
 
-/** What stands in the fields while somebody types. `attempts` empty: no policy of its own. */
+/** The texts of the fields. `attempts` empty: no policy of its own. */
 export interface RetryTexts {
   readonly attempts: string
   readonly backoffSeconds: string

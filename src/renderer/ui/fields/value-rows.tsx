@@ -12,7 +12,7 @@ interface ValueRowsProps<Name extends string> {
   name: Name
   kind: 'args' | 'settings'
   title: string
-  /** Quieter, below the rows: what may stand in a value. */
+  /** Below the rows: what a value may contain. */
   hint?: ReactNode
   /** Names to suggest. */
   names: readonly string[]
@@ -86,7 +86,7 @@ export function ValueRows<Name extends string>({ fields, name: at, kind, title, 
 
 const SECRET_TEXT = 'Secret: never shown again after it is sent, neither here nor in logs or the process list.'
 
-/** One text field or the other: a secret is dots until somebody asks to see it. */
+/** One text field or the other: a secret is shown as dots until it is revealed. */
 function ValueInput({ isSecret, ...props }: { isSecret: boolean; error: string | null } & ComponentProps<'input'>) {
   const rest = { ...props, size: undefined, color: undefined, style: undefined, spellCheck: false, autoComplete: 'off' }
   if (!isSecret) return <TextInput {...rest} classNames={{ input: 'mono', error: classes.fieldError }} />

@@ -21,7 +21,7 @@ export function sortRows<Row>(rows: readonly Row[], columns: readonly Column<Row
   const direction = sort.descending ? -1 : 1
   return [...rows].sort((left, right) => {
     const [a, b] = [valueOf(left), valueOf(right)]
-    // What has no value stands last in both directions.
+    // Rows without a value come last in both directions.
     if (a === null || b === null) return Number(a === null) - Number(b === null)
     return (
       direction *

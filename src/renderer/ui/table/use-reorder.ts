@@ -62,7 +62,7 @@ export function useReorder({ ids, cursor, marks, onReorder }: ReorderOptions) {
   return { drag: drag ?? null, dropIndex, orderKeys }
 }
 
-/** The row under the pointer, as it stands in the table; -1 beside all rows. */
+/** The index of the row under the pointer; -1: none. */
 function rowIndexOf(event: DragEvent): number {
   const row = (event.target as Element).closest('[role=row]')
   return row === null ? -1 : Number(row.getAttribute('aria-rowindex')) - 2

@@ -45,7 +45,7 @@ interface VirtualTableProps<Row> {
 
 const ROW_PX = 32
 
-/** A table for any number of rows: only those in sight are in the page. The cursor moves by j/k or arrows. */
+/** A table for any number of rows: only the visible ones are in the page. The cursor moves by j/k or arrows. */
 export function VirtualTable<Row>(props: VirtualTableProps<Row>) {
   const { label, rowId, openId = null, onOpen, marks, onMarks, onEndReached, primary = false } = props
   const { rowPx = ROW_PX } = props

@@ -23,7 +23,7 @@ const MINUTE_MS = 60_000
 /** Then there is nothing to choose. */
 const IS_UTC_HERE = localZone() === 'UTC'
 
-/** A week of runs: what became of those that were, and those to come. */
+/** A week of runs: the outcome of past ones, and those to come. */
 export function CalendarScreen() {
   const search = getRouteApi('/schedules/calendar').useSearch()
   const navigate = useNavigate({ from: '/schedules/calendar' })

@@ -23,7 +23,7 @@ export interface WeekViewProps {
 const SHOWN_PER_HOUR = 3
 const OFTEN_ROWS = 5
 
-/** Days beside each other, hours below each other; hours in which nothing runs are low. */
+/** Days as columns, hours as rows; hours without runs are low. */
 export function WeekGrid({ week, utc, nowMs, nameOf, openHourMs, onHour }: WeekViewProps) {
   const today = dateOf(nowMs, utc)
   const nowHour = hourOf(nowMs, utc)
@@ -141,7 +141,7 @@ function HourButton({ label, runs, utc, nameOf, isOpen, onOpen }: HourButtonProp
       {inOrder.map((run) => (
         <span key={`${run.scheduleId} ${run.atMs} ${run.firing?.id}`} className={classes.run} data-look={run.look}>
           <RunIcon look={run.look} />
-          {/* The hour stands at the left. */}
+          {/* The row shows the hour. */}
           <span className={classes.time} title={timeWords(run.atMs, utc)}>
             {timeWords(run.atMs, utc).slice(2)}
           </span>

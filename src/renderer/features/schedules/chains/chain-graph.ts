@@ -31,7 +31,7 @@ export interface GraphChain {
 export interface Graph {
   readonly spiders: readonly GraphSpider[]
   readonly chains: readonly GraphChain[]
-  /** A spider that a pattern stands for, too: a run of it starts what hangs on the pattern. */
+  /** A spider that a pattern matches: its runs start the chains of the pattern. */
   readonly matches: readonly { readonly from: string; readonly to: string }[]
   /** Each as the spiders that it goes through; only of chains that are on. */
   readonly circles: readonly (readonly string[])[]
@@ -175,7 +175,7 @@ function spacedOut<T extends { key: string; y: number }>(wanted: readonly T[], a
 const mean = (values: readonly number[] | undefined, otherwise: number) =>
   values === undefined || values.length === 0 ? otherwise : values.reduce((sum, each) => sum + each, 0) / values.length
 
-/** Cycles of chains that are on, at least one where there is any; a pattern stands for the spiders that it fits. */
+/** Cycles of chains that are on, at least one where there is any; a pattern stands for the spiders that it matches. */
 function findCircles(chains: readonly Chain[]): string[][] {
   const circles: string[][] = []
   const done = new Set<string>()

@@ -9,13 +9,13 @@ import { formatCount, plural } from '../../../ui/numbers.ts'
 import { formatMoment } from '../zoned-time.ts'
 import classes from './schedule-detail.module.css'
 
-/** How far a backfill is; it stays in sight when it is over until the next begins. */
+/** The progress of a backfill; shown after its end, until the next begins. */
 export function BackfillProgress({ schedule, backfill }: { schedule: Schedule; backfill: Backfill }) {
   const { query } = useApi()
   const [alsoJobs, setAlsoJobs] = useState(false)
   const nowMs = Date.now()
   const { state, total, fired, ended, failed } = backfill
-  // Nobody chose its seconds.
+  // Its seconds are arbitrary.
   const minute = (atMs: number) => formatMoment(Math.floor(atMs / 60_000) * 60_000, schedule.zone, nowMs)
   const share = (count: number) => (total === 0 ? 100 : (count / total) * 100)
   const cancel = useMutation(

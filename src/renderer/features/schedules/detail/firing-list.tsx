@@ -25,7 +25,7 @@ const REASON_WORDS: Partial<Record<Firing['reason'], string>> = {
   buffered: 'delayed by overlap'
 }
 
-/** Every moment of a schedule, newest first, with what became of it; what was not run says why. */
+/** Every moment of a schedule, newest first, with its outcome, or why it was not run. */
 export function FiringList({ scheduleId, zone }: { scheduleId: ScheduleId; zone: string }) {
   const { query } = useApi()
   const [shown, setShown] = useState<keyof typeof SHOWN>('all')
@@ -80,7 +80,7 @@ export function FiringList({ scheduleId, zone }: { scheduleId: ScheduleId; zone:
   )
 }
 
-/** The seconds of a run by hand are nobody's choice; the tooltip has them. */
+/** The seconds of a manual run are arbitrary; the tooltip shows them. */
 const wholeMinute = (atMs: number) => Math.floor(atMs / 60_000) * 60_000
 
 function FiringRow({ firing, zone, nowMs }: { firing: Firing; zone: string; nowMs: number }) {

@@ -20,7 +20,7 @@ interface BuilderFieldsProps {
 /** The expression as choices; what they have no shape for is edited field by field. */
 export function BuilderFields({ expression, of, onChange }: BuilderFieldsProps) {
   const builder = readBuilder(expression)
-  // Custom can be asked for, so that a plain expression can be edited by its fields too.
+  // Custom can be chosen, so that a plain expression can be edited by its fields, too.
   const [isCustom, setCustom] = useState(false)
   const kind: BuilderKind = isCustom || builder === null ? 'custom' : builder.kind
   const write = (next: Builder) => onChange(writeBuilder(next))

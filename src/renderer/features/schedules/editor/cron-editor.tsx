@@ -16,7 +16,7 @@ interface CronEditorProps {
 /** The expression, its words and the builder: whichever is changed, the others follow at once. */
 export function CronEditor({ expression, zone, of, onChange }: CronEditorProps) {
   const id = useId()
-  // Words stand as they were typed while they are typed; then as the calendar says them.
+  // Words stay as typed while the field has the focus; then they are the calendar's.
   const [draft, setDraft] = useState<string | null>(null)
   const problem = problemOfCron(expression)
   const said = problem === null ? describeRule({ kind: 'cron', expression }, zone) : ''

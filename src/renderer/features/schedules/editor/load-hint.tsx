@@ -24,7 +24,7 @@ interface LoadHintProps {
   onSpread: (timing: ScheduleTiming) => void
 }
 
-/** Who else fires in the minute of the next run, beside the slots there are; with a quieter minute near by. */
+/** How many schedules fire in the minute of the next run, compared with the slots; with a quieter minute nearby. */
 export function LoadHint({ timing, jobs, saved, savedJobs, onSpread }: LoadHintProps) {
   const { query } = useApi()
   const nextMs = occurrencesOf(timing, { afterMs: Date.now(), limit: 1 })[0]?.nominalMs ?? null

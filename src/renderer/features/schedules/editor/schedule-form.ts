@@ -14,7 +14,7 @@ import { durationText, linesOf, numberText } from '../../../ui/fields/texts.ts'
 import { type FormRow, rowsForm, rowsOf } from '../../../ui/fields/form-rows.ts'
 import { fromLocalInput, localZone, toLocalInput } from '../zoned-time.ts'
 
-/** A rule while somebody types, by the names of the contract; times of day are those of the schedule's zone. */
+/** A rule while it is typed, by the names of the contract; times of day are those of the schedule's zone. */
 export interface RuleTexts {
   readonly key: number
   readonly kind: ScheduleRule['kind']

@@ -164,7 +164,7 @@ function PlanRows({ plan, atMs }: { plan: SpreadPlan; atMs: number }) {
   )
 }
 
-/** The expressions that a person would look for in the editor. */
+/** The changed expressions, as the editor shows them. */
 function changedRules(schedule: Schedule, settings: ScheduleSettings): string {
   return settings.rules
     .filter((rule, index) => JSON.stringify(rule) !== JSON.stringify(schedule.rules[index]))

@@ -27,7 +27,7 @@ export function useSchedules() {
       new Map<string, Schedule>(data?.pages.flatMap((page) => page.schedules.map((each) => [each.id, each] as const))),
     [data]
   )
-  // Moments follow from settings: they are asked for again when one of those has changed, not at every run.
+  // Moments follow from settings: they are fetched again when one of those has changed, not at every run.
   const version = useMemo(
     () => [...schedules.values()].map(({ id, revision, paused }) => `${id}${revision}${paused}`).join(),
     [schedules]
