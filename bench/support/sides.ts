@@ -116,6 +116,7 @@ export async function startTheirs(
     ...options,
     ...TEST_CREDENTIALS,
     directory,
+    forks: 'nothing',
     environment: { [MARK]: directory }
   })
   const side: Side = {

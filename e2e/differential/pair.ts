@@ -82,6 +82,8 @@ export class Pair {
         directory: join(base, 'theirs'),
         maxProc: SLOTS,
         pollIntervalSeconds: 0.05,
+        // What spiders say of their process is compared.
+        forks: 'lists',
         ...CREDENTIALS,
         configuration: { node_name: NODE_NAME },
         environment: environments.theirs

@@ -1,4 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process'
+import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import fs from 'node:fs'
 import net from 'node:net'
@@ -25,6 +26,11 @@ export interface ScrapydOptions {
   configuration?: Record<string, string | number>
   /** Seen by Scrapyd and by the spiders it starts. */
   environment?: Record<string, string>
+  /**
+   * What is forked, where that is safe, instead of a Python that imports Scrapy for half a second (forking_runner.py).
+   * Default: spiders and lists of spiders.
+   */
+  forks?: 'spiders and lists' | 'lists' | 'nothing'
 }
 
 export interface Scrapyd {
@@ -60,13 +66,16 @@ export async function startScrapyd(options: ScrapydOptions = {}): Promise<Scrapy
   const problem = scrapydProblem(version)
   if (problem) throw new Error(`Scrapyd ${version} cannot run here: ${problem}`)
   const { python, scrapyd } = readTestEnvironment()
-  const pythonPath = scrapyd[version]?.pythonPath ?? ''
+  const pythonPath = environment['PYTHONPATH'] ?? scrapyd[version]?.pythonPath ?? ''
+  const { forks = 'spiders and lists' } = options
+  const isForking = CAN_FORK && forks !== 'nothing' && options.configuration?.['runner'] === undefined
   const isTemporary = options.directory === undefined
   const directory = options.directory ?? fs.mkdtempSync(path.join(os.tmpdir(), 'scrapdeck-scrapyd-'))
   const port = options.port ?? (await freePort())
   const url = `http://127.0.0.1:${port}/`
   fs.mkdirSync(directory, { recursive: true })
-  fs.writeFileSync(path.join(directory, 'scrapyd.conf'), configurationText({ ...options, port }))
+  const configuration = { ...(isForking && { runner: 'forking_runner' }), ...options.configuration }
+  fs.writeFileSync(path.join(directory, 'scrapyd.conf'), configurationText({ ...options, configuration, port }))
 
   let output = ''
   let daemon: ChildProcess | null = null
@@ -82,7 +91,17 @@ export async function startScrapyd(options: ScrapydOptions = {}): Promise<Scrapy
       cwd: directory,
       detached: true,
       stdio: ['ignore', 'pipe', 'pipe'],
-      env: { ...process.env, PYTHONPATH: pythonPath, PYTHONUNBUFFERED: '1', ...environment }
+      env: {
+        ...process.env,
+        PYTHONUNBUFFERED: '1',
+        ...environment,
+        PYTHONPATH: pythonPath,
+        ...(isForking && {
+          PYTHONPATH: [import.meta.dirname, pythonPath].filter(Boolean).join(path.delimiter),
+          FORKING_RUNNER: parentOfSpiders(version),
+          FORKED: forks === 'lists' ? 'list' : 'crawl,list'
+        })
+      }
     })
     started.stdout.on('data', (piece) => (output += piece))
     started.stderr.on('data', (piece) => (output += piece))
@@ -136,6 +155,31 @@ export async function startScrapyd(options: ScrapydOptions = {}): Promise<Scrapy
   }
   await start()
   return scrapydServer
+}
+
+const CAN_FORK = process.platform === 'linux'
+/** By version; they end with this process, which holds their stdin. */
+const parents = new Map<ScrapydVersion, string>()
+
+/** The name of the socket of a Python that has imported the Scrapy of this version and forks its spiders. */
+function parentOfSpiders(version: ScrapydVersion): string {
+  const known = parents.get(version)
+  if (known !== undefined) return known
+  const { python, scrapyd } = readTestEnvironment()
+  const name = `scrapdeck-spiders-${version}-${randomUUID()}`
+  parents.set(version, name)
+  const parent = spawn(python, ['-m', 'forking_runner'], {
+    cwd: import.meta.dirname,
+    stdio: ['pipe', 'ignore', 'ignore'],
+    env: {
+      ...process.env,
+      PYTHONPATH: [import.meta.dirname, scrapyd[version]?.pythonPath].filter(Boolean).join(path.delimiter),
+      FORKING_RUNNER: name
+    }
+  })
+  parent.unref()
+  ;(parent.stdin as net.Socket).unref()
+  return name
 }
 
 /** Several at once; when one fails to start, those that did are stopped. */
