@@ -1,14 +1,18 @@
-import { mkdtempSync, rmSync } from 'node:fs'
+import { existsSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { type Page, test as base } from '@playwright/test'
+import { expect, type Page, test as base } from '@playwright/test'
 import { readTestEnvironment } from '../../scripts/setup/test-environment.mjs'
+import { keepLearnedModules, lendLearnedModules } from '../../src/engine/testing/learned-modules.ts'
 import { readCredentials } from '../../src/engine/runtime/credentials-file.ts'
 import { openScreen } from '../stories/first-run.ts'
 import { type Desktop, type DesktopOptions, launchDesktop } from '../support/desktop.ts'
 import { type Client, connectClient, endLocalSpiders } from '../support/service.ts'
 
 export { expect } from '@playwright/test'
+
+/** For who needs no spiders: a local node is two Pythons that import Scrapy. */
+export const WITHOUT_LOCAL_NODE = { SCRAPDECK_LOCAL_SLOTS: '0' }
 
 interface DesktopFixtures {
   /** A userData folder of this test's own. */
@@ -81,7 +85,33 @@ export const sharedTest = test.extend({
   }
 })
 
+/** Answers the next question with the button whose label fits, and keeps what was asked. */
+export async function answerQuestions(desktop: Desktop, label: string): Promise<void> {
+  await desktop.evaluate(({ dialog }, pattern) => {
+    const asked: { message: string; buttons: string[] }[] = []
+    Object.assign(globalThis, { askedQuestions: asked })
+    dialog.showMessageBox = (async (options: { message: string; buttons?: string[] }) => {
+      const buttons = options.buttons ?? []
+      asked.push({ message: options.message, buttons })
+      return { response: buttons.findIndex((button) => new RegExp(pattern).test(button)), checkboxChecked: false }
+    }) as typeof dialog.showMessageBox
+  }, label)
+}
+
+export const askedQuestions = (desktop: Desktop) =>
+  desktop.evaluate(
+    () => (globalThis as unknown as { askedQuestions: { message: string; buttons: string[] }[] }).askedQuestions
+  )
+
+/** As from the menu; ends well. */
+export async function quit(desktop: Desktop): Promise<void> {
+  await desktop.evaluate(({ app }) => void setTimeout(() => app.quit(), 50))
+  expect(await desktop.exited).toBe(0)
+}
+
 function startDesktop(options: DesktopOptions): Promise<Desktop> {
+  // A test may have put something else there.
+  if (!existsSync(join(options.userData, 'data'))) lendLearnedModules(join(options.userData, 'data/local'))
   const environment = { SCRAPDECK_PYTHON: readTestEnvironment().python, ...options.environment }
   return launchDesktop({ ...options, environment })
 }
@@ -90,6 +120,7 @@ async function endDesktop(desktop: Desktop, userData: string): Promise<void> {
   const door = await findDoor(userData)
   if (door) await endLocalSpiders(door.client)
   await desktop.close()
+  keepLearnedModules(join(userData, 'data/local'))
 }
 
 type Attach = (name: string, options: { body: string | Buffer; contentType: string }) => Promise<void>

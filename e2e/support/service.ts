@@ -7,6 +7,7 @@ import { createORPCClient } from '@orpc/client'
 import { RPCLink } from '@orpc/client/fetch'
 import type { ContractRouterClient } from '@orpc/contract'
 import { readTestEnvironment } from '../../scripts/setup/test-environment.mjs'
+import { keepLearnedModules, lendLearnedModules } from '../../src/engine/testing/learned-modules.ts'
 import { until } from '../../src/engine/testing/until.ts'
 import type { Contract } from '../../src/shared/contract/index.ts'
 import { LOCAL_NODE_ID } from '../../src/shared/ids.ts'
@@ -63,6 +64,10 @@ export async function startService(options: ServiceOptions = {}): Promise<Servic
   let child: ChildProcess | null = null
   let output = ''
   let port = '0'
+  // With packages of its own it learns others.
+  const learns = options.localSlots !== 0 && !options.environment?.['PYTHONPATH']
+  const localDirectory = learns ? join(dataDirectory, 'local') : null
+  if (localDirectory !== null) lendLearnedModules(localDirectory)
 
   const spawnOnce = async (): Promise<void> => {
     const before = output.length
@@ -135,6 +140,7 @@ export async function startService(options: ServiceOptions = {}): Promise<Servic
     async stop() {
       if (child?.exitCode === null && options.localSlots !== 0) await endLocalSpiders(service.client)
       await end('SIGTERM')
+      if (localDirectory !== null) keepLearnedModules(localDirectory)
       if (isTemporary) rmSync(dataDirectory, { recursive: true, force: true, maxRetries: 5 })
     }
   }

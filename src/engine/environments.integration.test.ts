@@ -8,6 +8,7 @@ import { isLong } from '../../scripts/test-length.mjs'
 import type { Change, ProjectPython } from '../shared/contract/index.ts'
 import { createEngine, type Engine } from './index.ts'
 import { CAN_FORK } from './launcher/warm/warm-pool.ts'
+import { keepLearnedModules, lendLearnedModules } from './testing/learned-modules.ts'
 import { aSpiderEgg } from './testing/spider-egg.ts'
 import { makeTemporaryDirectory, type TemporaryDirectory } from './testing/temporary-directory.ts'
 import { findTestPython } from './testing/test-python.ts'
@@ -52,6 +53,7 @@ let client: ReturnType<typeof clientOf>
 const clientOf = (one: Engine) => createRouterClient(one.router, { context: { source: 'api' } })
 
 async function start(): Promise<void> {
+  lendLearnedModules(join(directory.path, 'data/local'))
   engine = await createEngine({
     dataDirectory: join(directory.path, 'data'),
     host: 'service',
@@ -72,6 +74,7 @@ beforeAll(async () => {
 afterAll(async () => {
   await engine.stopLocalSpiders()
   await engine.stop()
+  keepLearnedModules(join(directory.path, 'data/local'))
   await directory.remove()
 })
 

@@ -3,6 +3,7 @@ import { createRouterClient } from '@orpc/server'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import type { ChangeBatch, JobDetail, NodeRun } from '../shared/contract/index.ts'
 import { createEngine, type Engine } from './index.ts'
+import { keepLearnedModules, lendLearnedModules } from './testing/learned-modules.ts'
 import { aSpiderEgg } from './testing/spider-egg.ts'
 import { makeTemporaryDirectory, type TemporaryDirectory } from './testing/temporary-directory.ts'
 import { findTestPython } from './testing/test-python.ts'
@@ -35,6 +36,7 @@ let client: ReturnType<typeof clientOf>
 const clientOf = (one: Engine) => createRouterClient(one.router, { context: { source: 'api' } })
 
 async function start(): Promise<void> {
+  lendLearnedModules(join(directory.path, 'data/local'))
   engine = await createEngine({
     dataDirectory: join(directory.path, 'data'),
     host: 'service',
@@ -57,6 +59,7 @@ beforeAll(async () => {
 afterAll(async () => {
   await engine.stopLocalSpiders()
   await engine.stop()
+  keepLearnedModules(join(directory.path, 'data/local'))
   await directory.remove()
 })
 

@@ -6,6 +6,7 @@ import { afterEach, expect, test, vi } from 'vitest'
 import { SECRET_MASK } from '../shared/contract/index.ts'
 import { createEngine, type Engine } from './index.ts'
 import type { Logger } from './runtime/logger.ts'
+import { keepLearnedModules, lendLearnedModules } from './testing/learned-modules.ts'
 import { aSpiderEgg } from './testing/spider-egg.ts'
 import { makeTemporaryDirectory, type TemporaryDirectory } from './testing/temporary-directory.ts'
 import { findTestPython } from './testing/test-python.ts'
@@ -43,6 +44,7 @@ const logged: string[] = []
 afterEach(async () => {
   await engine.stopLocalSpiders()
   await engine.stop()
+  keepLearnedModules(join(directory.path, 'data/local'))
   await directory.remove()
 })
 
@@ -77,6 +79,7 @@ test.runIf(process.platform === 'linux')(
   async () => {
     directory = await makeTemporaryDirectory()
     await mkdir(join(directory.path, 'data'), { mode: 0o700 })
+    lendLearnedModules(join(directory.path, 'data/local'))
     engine = await createEngine({
       dataDirectory: join(directory.path, 'data'),
       host: 'service',

@@ -9,6 +9,7 @@ import type { ScheduleRequest, SeenJob } from '../nodes/node-client.ts'
 import { buildEgg, buildEggFromFolder } from '../projects/egg-builder.ts'
 import { systemClock } from '../runtime/clock.ts'
 import { silentLogger } from '../runtime/logger.ts'
+import { keepLearnedModules, lendLearnedModules } from '../testing/learned-modules.ts'
 import { makeTemporaryDirectory } from '../testing/temporary-directory.ts'
 import { findTestPython } from '../testing/test-python.ts'
 import { LocalNode } from './local-node.ts'
@@ -40,6 +41,7 @@ async function aPlace(after = closings) {
   }
   await addEgg('1', await buildEggFromFolder(join(resourcesDirectory, 'demo')))
   const open = async (slots = 4) => {
+    lendLearnedModules(join(directory.path, 'local'))
     const node = await LocalNode.open({
       directory: join(directory.path, 'local'),
       resourcesDirectory,
@@ -52,6 +54,7 @@ async function aPlace(after = closings) {
     after.push(async () => {
       await node.stopAll()
       await node.close()
+      keepLearnedModules(join(directory.path, 'local'))
     })
     return node
   }

@@ -8,6 +8,7 @@ import { judgeOutcome } from '../../output/outcome.ts'
 import { buildEgg } from '../../projects/egg-builder.ts'
 import { systemClock } from '../../runtime/clock.ts'
 import { silentLogger } from '../../runtime/logger.ts'
+import { keepLearnedModules, lendLearnedModules } from '../../testing/learned-modules.ts'
 import { makeTemporaryDirectory } from '../../testing/temporary-directory.ts'
 import { findTestPython } from '../../testing/test-python.ts'
 import { LocalNode } from '../local-node.ts'
@@ -106,6 +107,7 @@ async function aNode(after = closings) {
   const egg = join(directory.path, 'eggs', 'limited.egg')
   await writeFile(egg, await buildEgg(parts, { project: aProjectName('limited'), version: aVersionName('1') }))
   const open = async () => {
+    lendLearnedModules(join(directory.path, 'local'))
     const node = await LocalNode.open({
       directory: join(directory.path, 'local'),
       resourcesDirectory: resolve('resources'),
@@ -122,6 +124,7 @@ async function aNode(after = closings) {
     node.close = async () => {
       isClosed = true
       await close()
+      keepLearnedModules(join(directory.path, 'local'))
     }
     after.push(async () => {
       if (isClosed) return
