@@ -53,8 +53,10 @@ export default defineConfig({
           include: [INTEGRATION],
           exclude: IGNORED,
           environment: 'node',
-          // Real processes, which wait for each other half of the time: one file more than there are cores.
-          maxWorkers: 3,
+          // Real processes, which wait for each other half of the time: more files than there are cores.
+          maxWorkers: 4,
+          // A worker that has loaded the engine keeps it for its next file.
+          isolate: false,
           testTimeout: 120_000,
           hookTimeout: 60_000
         }

@@ -32,6 +32,8 @@ interface Load {
 }
 
 const ROUND_MS = 4_000
+/** Until the schedules of a round are written down: they have to be before the first of them is due. */
+const WRITING_MS = { least: 1_000, each: 9 }
 const WARM_ROUNDS = 1
 const ZONES = ['UTC', 'Europe/Berlin', 'America/New_York', 'Asia/Kolkata', 'Australia/Lord_Howe']
 
@@ -112,7 +114,7 @@ async function idleShare(store: Store, { idleMs }: Load): Promise<number> {
  * many schedules fires one or another all the time, and its code is warm.
  */
 async function lateness(store: Store, { atOnce, rounds }: Load, settings: ScheduleSettings[]) {
-  const warmMs = Math.ceil(Date.now() / 1_000) * 1_000 + 10_000
+  const warmMs = Math.ceil((Date.now() + WRITING_MS.least + atOnce * WRITING_MS.each) / 1_000) * 1_000
   const firstMs = warmMs + ROUND_MS * WARM_ROUNDS
   const rules = [{ kind: 'interval' as const, everySeconds: ROUND_MS / 1_000, anchorMs: warmMs }]
   for (let index = 0; index < atOnce; index += 1) {

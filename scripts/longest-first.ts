@@ -5,11 +5,15 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node'
  * read.
  */
 const LONGEST = [
+  // Mostly waits: what a dead engine may have sent is doubted for a minute.
+  'e2e/chaos/chaos.integration.test.ts',
+  'e2e/fleet/demo-fleet.integration.test.ts',
   'e2e/differential/differential.integration.test.ts',
-  'e2e/fleet/kill-nine.integration.test.ts',
+  'bench/benches.integration.test.ts',
   'src/engine/nodes/scrapyd/scrapyd-client.integration.test.ts',
-  'simulation/simulation.integration.test.ts',
-  'bench/benches.integration.test.ts'
+  'src/engine/launcher/local-node.integration.test.ts',
+  'src/engine/launcher/warm-start.integration.test.ts',
+  'simulation/simulation.integration.test.ts'
 ]
 
 /** Vitest's own order, but for the longest files of tests, which come first. */

@@ -3,36 +3,30 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { buildDemoEgg } from '../support/demo-egg.ts'
-import { runClient, untilJobIs } from '../support/python-client.ts'
+import { type PythonClient, startPythonClient, untilJobIs } from '../support/python-client.ts'
 import { type Service, startService } from '../support/service.ts'
 
 let service: Service
 let directory: string
+let python: PythonClient
+
+/** `api` is the real ScrapydAPI, which Gerapy is built on. */
+const BEGINNING = `from scrapyd_api import ScrapydAPI
+api = ScrapydAPI(sys.argv[1], auth=("tester", "a password for tests"), timeout=30)`
 
 beforeAll(async () => {
   service = await startService({ localSlots: 2 })
   directory = mkdtempSync(join(tmpdir(), 'scrapdeck-clients-'))
   writeFileSync(join(directory, 'demo.egg'), await buildDemoEgg())
+  python = startPythonClient(directory, BEGINNING, service.address)
 })
 afterAll(async () => {
+  python?.stop()
   await service?.stop()
   if (directory) rmSync(directory, { recursive: true, force: true })
 })
 
-/** An expression of `api`, the real ScrapydAPI, which Gerapy is built on; its errors come as `Class: message`. */
-async function call(expression: string): Promise<unknown> {
-  const script = `import json, sys
-from scrapyd_api import ScrapydAPI
-api = ScrapydAPI(sys.argv[1], auth=("tester", "a password for tests"), timeout=30)
-try:
-    answer = ${expression}
-except Exception as error:
-    answer = f"{type(error).__name__}: {error}"
-print(json.dumps(answer))`
-  const { code, stdout, stderr } = await runClient(directory, 'python', '-c', script, service.address)
-  if (code !== 0) throw new Error(stderr)
-  return JSON.parse(stdout)
-}
+const call = (expression: string) => python.evaluate(expression)
 
 it('python-scrapyd-api: every method works as against a Scrapyd', async () => {
   expect(await call('api.list_projects()')).toEqual([])
@@ -67,8 +61,10 @@ it('python-scrapyd-api: every method works as against a Scrapyd', async () => {
 })
 
 it('python-scrapyd-api: what we refuse is an error with our words', async () => {
-  expect(await call("api.list_spiders('none')")).toBe("ScrapydResponseError: project 'none' not found")
-  expect(await call("api.schedule('none', 'x')")).toBe("ScrapydResponseError: project 'none' not found")
-  expect(await call("api.delete_version('none', '1')")).toBe("ScrapydResponseError: version '1' not found")
-  expect(await call("api.add_version('x', '1', b'no zip')")).toMatch(/^ScrapydResponseError: egg is not a ZIP file/)
+  const refused = (expression: string, message: unknown) => expect(call(expression)).rejects.toMatchObject({ message })
+  await refused("api.list_spiders('none')", "ScrapydResponseError: project 'none' not found")
+  await refused("api.schedule('none', 'x')", "ScrapydResponseError: project 'none' not found")
+  await refused("api.delete_version('none', '1')", "ScrapydResponseError: version '1' not found")
+  const noZip = expect.stringMatching(/^ScrapydResponseError: egg is not a ZIP file/)
+  await refused("api.add_version('x', '1', b'no zip')", noZip)
 })

@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
-import { runClient, untilJobIs } from '../support/python-client.ts'
+import { type PythonClient, runClient, startPythonClient, untilJobIs } from '../support/python-client.ts'
 import { type Service, startService } from '../support/service.ts'
 import { until } from '../../src/engine/testing/until.ts'
 
@@ -15,14 +15,17 @@ const authorization = `Basic ${Buffer.from(`${USERNAME}:${PASSWORD}`).toString('
 
 let service: Service
 let projectDirectory: string
+let python: PythonClient
 
 beforeAll(async () => {
   service = await startService({ localSlots: 2 })
   projectDirectory = mkdtempSync(join(tmpdir(), 'scrapdeck-clients-'))
   cpSync(resolve(import.meta.dirname, '../../resources/demo'), projectDirectory, { recursive: true })
   writeConfiguration('deploy', service.address, PASSWORD)
+  python = startPythonClient(projectDirectory, BEGINNING, service.address, USERNAME, PASSWORD)
 })
 afterAll(async () => {
+  python?.stop()
   await service?.stop()
   if (projectDirectory) rmSync(projectDirectory, { recursive: true, force: true })
 })
@@ -36,15 +39,9 @@ function writeConfiguration(section: string, url: string, password: string): voi
 const run = (command: string, ...args: string[]) => runClient(projectDirectory, command, ...args)
 
 /** ScrapydClient, the class that scripts use, in the real Python. */
-async function callClient(expression: string): Promise<unknown> {
-  const script = `import json, sys
-from scrapyd_client.pyclient import ScrapydClient
-client = ScrapydClient(url=sys.argv[1], username=sys.argv[2], password=sys.argv[3])
-print(json.dumps(${expression}))`
-  const { code, stdout, stderr } = await run('python', '-c', script, service.address, USERNAME, PASSWORD)
-  if (code !== 0) throw new Error(stderr)
-  return JSON.parse(stdout)
-}
+const BEGINNING = `from scrapyd_client.pyclient import ScrapydClient
+client = ScrapydClient(url=sys.argv[1], username=sys.argv[2], password=sys.argv[3])`
+const callClient = (expression: string) => python.evaluate(expression)
 
 interface Jobs {
   pending: { id: string }[]

@@ -1,35 +1,39 @@
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { pickLength } from '../../scripts/test-length.mjs'
 import { buildDemoEgg } from '../support/demo-egg.ts'
 import type { Job, JobStatus } from '../../src/shared/contract/index.ts'
 import { type Scrapyd, startScrapydFleet } from '../support/scrapyd-fleet.ts'
 import { type Service, startService } from '../support/service.ts'
+import { until } from '../../src/engine/testing/until.ts'
 
 export const SLOTS_PER_NODE = 2
 // More than the slots that Scrapdeck is told of: if it ever sent too much, a node would run it, and the test would see
 // it.
 const MAX_PROC = SLOTS_PER_NODE * 2
 
-/**
- * What one round of the demo asks for, and how each spider must end. Each is a Python that imports Scrapy: seconds of
- * CPU.
- */
-const SPIDERS = [
-  { spider: 'quotes', count: pickLength(9, 36), args: { pages: '3', delay: '0.1' }, outcome: 'succeeded' },
-  { spider: 'prices', count: pickLength(4, 16), args: { pages: '4', delay: '0.1' }, outcome: 'succeeded' },
-  { spider: 'broken', count: pickLength(3, 8), args: {}, outcome: 'failed' }
-] as const
-export const JOB_COUNT = SPIDERS.reduce((sum, { count }) => sum + count, 0)
+/** The spiders of the demo, and how each must end. */
+const SPIDERS = {
+  quotes: { args: { pages: '3', delay: '0.1' }, outcome: 'succeeded' },
+  prices: { args: { pages: '4', delay: '0.1' }, outcome: 'succeeded' },
+  broken: { args: {}, outcome: 'failed' }
+} as const
+
+/** How many jobs of each spider. Each is a Python that imports Scrapy: seconds of CPU. */
+export type Round = Record<keyof typeof SPIDERS, number>
+
+export const sizeOf = (round: Round) => Object.values(round).reduce((sum, count) => sum + count, 0)
 
 export interface DemoFleet {
   service: Service
   scrapyds: Scrapyd[]
   /** Queues the whole round and returns its jobs. */
-  queueRound(): Promise<Job[]>
+  queueRound(round: Round): Promise<Job[]>
+  /** Of all rounds. */
   jobs(): Promise<Job[]>
-  /** The jobids in the order in which their spiders came up, as the spiders themselves wrote them. */
+  /** All jobs, as many as they should be by now, once the last of them has ended. */
+  untilEnded(count: number): Promise<Job[]>
+  /** The jobids in the order in which their spiders came up, as the spiders themselves wrote them, of all rounds. */
   touched(): string[]
   stop(): Promise<void>
 }
@@ -57,20 +61,27 @@ export async function startDemoFleet(): Promise<DemoFleet> {
   const file = new File([new Uint8Array(egg)], 'demo.egg')
   await service.client.projects.upload({ file, project: 'demo', version: 'r1' })
 
+  const jobs = async () => (await service.client.jobs.list({ limit: 500 })).jobs
+
   return {
     service,
     scrapyds,
-    async queueRound() {
-      const rounds = SPIDERS.map(({ spider, count, args }) =>
-        Promise.all(
-          Array.from({ length: count }, () =>
-            service.client.jobs.run({ project: 'demo', spiders: [spider], args: { ...args } })
-          )
+    async queueRound(round) {
+      const orders = Object.entries(SPIDERS).flatMap(([spider, { args }]) =>
+        Array.from({ length: round[spider as keyof Round] }, () =>
+          service.client.jobs.run({ project: 'demo', spiders: [spider], args: { ...args } })
         )
       )
-      return (await Promise.all(rounds)).flat().flatMap(({ jobs }) => jobs)
+      return (await Promise.all(orders)).flatMap(({ jobs }) => jobs)
     },
-    jobs: async () => (await service.client.jobs.list({ limit: 500 })).jobs,
+    jobs,
+    untilEnded: (count) =>
+      until(
+        'all jobs to end',
+        jobs,
+        (list) => list.length === count && list.every(({ state }) => state === 'ended'),
+        150_000
+      ),
     touched: () => readFileSync(touchFile, 'utf8').split('\n').filter(Boolean),
     async stop() {
       await service.stop()
@@ -81,9 +92,7 @@ export async function startDemoFleet(): Promise<DemoFleet> {
 }
 
 export function expectedOutcome(job: Job): JobStatus {
-  const found = SPIDERS.find(({ spider }) => spider === job.spider)
-  if (!found) throw new Error(`The demo round has no spider ${job.spider}`)
-  return found.outcome
+  return SPIDERS[job.spider as keyof Round].outcome
 }
 
 /** How many spiders the node ran at one moment at most, by its own record of starts and ends. */

@@ -1,5 +1,6 @@
-import { execFile } from 'node:child_process'
+import { execFile, spawn } from 'node:child_process'
 import { dirname, join } from 'node:path'
+import { createInterface } from 'node:readline'
 import { readTestEnvironment } from '../../scripts/setup/test-environment.mjs'
 import { until } from '../../src/engine/testing/until.ts'
 import { type Service, TEST_CREDENTIALS } from './service.ts'
@@ -18,6 +19,41 @@ export function runClient(
       resolve({ code: error === null ? 0 : Number(error.code ?? -1), stdout, stderr })
     })
   })
+}
+
+export interface PythonClient {
+  /** The value of a Python expression, by JSON; an exception rejects with `Class: message`. */
+  evaluate(expression: string): Promise<unknown>
+  stop(): void
+}
+
+/**
+ * A Python of the test environment that runs `beginning` (it finds `args` in sys.argv) and then evaluates what it is
+ * asked: the libraries of a client are imported once, not for each call.
+ */
+export function startPythonClient(cwd: string, beginning: string, ...args: string[]): PythonClient {
+  const script = `import json, sys
+${beginning}
+for line in sys.stdin:
+    try:
+        answer = {"value": eval(json.loads(line))}
+    except Exception as error:
+        answer = {"error": f"{type(error).__name__}: {error}"}
+    print(json.dumps(answer), flush=True)`
+  const stdio: ['pipe', 'pipe', 'inherit'] = ['pipe', 'pipe', 'inherit']
+  const python = spawn(readTestEnvironment().python, ['-c', script, ...args], { cwd, stdio })
+  const answers = createInterface({ input: python.stdout })[Symbol.asyncIterator]()
+  return {
+    async evaluate(expression) {
+      python.stdin.write(`${JSON.stringify(expression)}\n`)
+      const { value: line, done } = await answers.next()
+      if (done) throw new Error(`Python ended instead of evaluating ${expression}`)
+      const answer = JSON.parse(line) as { value: unknown } | { error: string }
+      if ('error' in answer) throw new Error(answer.error)
+      return answer.value
+    },
+    stop: () => void python.kill()
+  }
 }
 
 const AUTHORIZATION = `Basic ${Buffer.from(`${TEST_CREDENTIALS.username}:${TEST_CREDENTIALS.password}`).toString('base64')}`
