@@ -10,7 +10,8 @@ export default defineConfig({
   // Limits, no measure: who waits for a condition goes on at once, and a shared machine may be slow.
   timeout: 120_000,
   expect: { timeout: 20_000 },
-  workers: 2,
+  // Who waits for a spider or a page leaves its core to others: more stories than there are cores.
+  workers: 3,
   fullyParallel: false,
   forbidOnly: process.env['CI'] !== undefined,
   reporter: [['list'], ['json', { outputFile: '../.cache/playwright-report.json' }]],
@@ -24,6 +25,7 @@ export default defineConfig({
   },
   projects: [
     { name: 'browser', testMatch: 'browser/**/*.spec.ts' },
-    { name: 'desktop', testMatch: 'desktop/**/*.spec.ts' }
+    // Each story of the desktop stands alone, or shares the app with others of its worker.
+    { name: 'desktop', testMatch: 'desktop/**/*.spec.ts', fullyParallel: true }
   ]
 })

@@ -1,9 +1,9 @@
 import { until } from '../../src/engine/testing/until.ts'
-import { expect, findDoor, sharedTest, test } from './desktop-test.ts'
+import { expect, findDoor, sharedTest, test, WITHOUT_LOCAL_NODE } from './desktop-test.ts'
 
 // What the keychain is depends on the machine; the stand-in can play both.
 test('with a keychain, node passwords go into it, and Settings say so', async ({ launch, userData }) => {
-  const desktop = await launch({ environment: { STAND_IN_KEYCHAIN: 'gnome_libsecret' } })
+  const desktop = await launch({ environment: { ...WITHOUT_LOCAL_NODE, STAND_IN_KEYCHAIN: 'gnome_libsecret' } })
   test.skip(desktop.kind === 'electron', 'the keychain of this machine is not known')
   await desktop.window()
   const door = await until(

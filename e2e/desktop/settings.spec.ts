@@ -1,7 +1,7 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { until } from '../../src/engine/testing/until.ts'
-import { expect, findDoor, test } from './desktop-test.ts'
+import { expect, findDoor, test, WITHOUT_LOCAL_NODE } from './desktop-test.ts'
 
 const PLUGIN = `
 import { writeFileSync } from 'node:fs'
@@ -21,7 +21,7 @@ test('scrapdeck.conf loads plugins and lets webhooks into networks, as it does f
     join(userData, 'scrapdeck.conf'),
     `[scrapdeck]\nplugins = tell.mjs said=${said}\nwebhook_networks = 10.0.0.0/8\n`
   )
-  const desktop = await launch()
+  const desktop = await launch({ environment: WITHOUT_LOCAL_NODE })
   await desktop.window()
   const door = await until(
     'the door',

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { runTheDemo } from '../stories/first-run.ts'
 import { appUrl, startSecondInstance } from '../support/desktop.ts'
 import { until } from '../../src/engine/testing/until.ts'
-import { expect, findDoor, sharedTest, test } from './desktop-test.ts'
+import { answerQuestions, expect, findDoor, quit, sharedTest, test, WITHOUT_LOCAL_NODE } from './desktop-test.ts'
 
 sharedTest('the window opens with the UI on its own origin', async ({ desktop, window }) => {
   await expect(window).toHaveTitle(/Scrapdeck/)
@@ -11,7 +11,10 @@ sharedTest('the window opens with the UI on its own origin', async ({ desktop, w
   expect(window.url().startsWith(appUrl(desktop.kind))).toBe(true)
 })
 
-test('first run: the demo job runs to its end over the MessagePort wire', async ({ window }) => {
+test('first run: the demo job runs to its end over the MessagePort wire; then it quits at once and asks nothing', async ({
+  desktop,
+  window
+}) => {
   // The page has no other way to the engine: its policy forbids the network.
   const blocked = await window.evaluate(async () => {
     const violation = new Promise<string>((resolve) => {
@@ -23,6 +26,8 @@ test('first run: the demo job runs to its end over the MessagePort wire', async 
   })
   expect(blocked).toBe('connect-src')
   await runTheDemo(window)
+  await answerQuestions(desktop, 'Cancel')
+  await quit(desktop)
 })
 
 sharedTest('the page gets one wire and nothing of Node or Electron', async ({ window }) => {
@@ -90,7 +95,7 @@ sharedTest(
 )
 
 test('the window comes back where it was left', async ({ launch, userData }) => {
-  const first = await launch()
+  const first = await launch({ environment: WITHOUT_LOCAL_NODE })
   await first.window()
   const place = { x: 60, y: 70, width: 1200, height: 800 }
   await first.evaluate(({ BrowserWindow }, bounds) => BrowserWindow.getAllWindows()[0]?.setBounds(bounds), place)
@@ -105,7 +110,7 @@ test('the window comes back where it was left', async ({ launch, userData }) => 
     })
     .toMatchObject({ width: 1200, height: 800 })
   await first.close()
-  const second = await launch()
+  const second = await launch({ environment: WITHOUT_LOCAL_NODE })
   await second.window()
   const bounds = await second.evaluate(({ BrowserWindow }) => BrowserWindow.getAllWindows()[0]?.getBounds())
   expect(bounds).toMatchObject({ width: 1200, height: 800 })

@@ -1,9 +1,8 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Page } from '@playwright/test'
-import type { Desktop } from '../support/desktop.ts'
 import { until } from '../../src/engine/testing/until.ts'
-import { expect, findDoor, sharedTest, test } from './desktop-test.ts'
+import { answerQuestions, askedQuestions, expect, findDoor, quit, sharedTest, test } from './desktop-test.ts'
 
 /** The demo project is deployed and one spider runs on this computer for much longer than the test. */
 async function startSpider(userData: string, window: Page): Promise<{ jobId: string; logPath: string }> {
@@ -36,31 +35,6 @@ async function expectLogToGrow(path: string): Promise<void> {
   await expect.poll(() => readLog(path).length).toBeGreaterThan(before)
 }
 
-/** Answers the next question with the button whose label fits, and keeps what was asked. */
-async function answerQuestions(desktop: Desktop, label: string): Promise<void> {
-  await desktop.evaluate(({ dialog }, pattern) => {
-    const asked: { message: string; buttons: string[] }[] = []
-    Object.assign(globalThis, { askedQuestions: asked })
-    dialog.showMessageBox = (async (options: { message: string; buttons?: string[] }) => {
-      const buttons = options.buttons ?? []
-      asked.push({ message: options.message, buttons })
-      return { response: buttons.findIndex((button) => new RegExp(pattern).test(button)), checkboxChecked: false }
-    }) as typeof dialog.showMessageBox
-  }, label)
-}
-
-const askedQuestions = (desktop: Desktop) =>
-  desktop.evaluate(
-    () => (globalThis as unknown as { askedQuestions: { message: string; buttons: string[] }[] }).askedQuestions
-  )
-
-test('without spiders it quits at once and asks nothing', async ({ desktop, window }) => {
-  await expect(window.getByRole('heading', { name: 'Overview' })).toBeVisible()
-  await answerQuestions(desktop, 'Cancel')
-  await desktop.evaluate(({ app }) => setTimeout(() => app.quit(), 50)).catch(() => null)
-  expect(await desktop.exited).toBe(0)
-})
-
 sharedTest(
   'with a spider running it asks, and Cancel keeps everything as it is',
   async ({ desktop, window, userData }) => {
@@ -77,7 +51,7 @@ sharedTest(
   }
 )
 
-test('quitting with "keep" leaves the spider running, and the next start finds it again', async ({
+test('quitting with "keep" leaves the spider running, and the next start finds it again; with "stop" it ends first', async ({
   desktop,
   window,
   userData,
@@ -85,8 +59,7 @@ test('quitting with "keep" leaves the spider running, and the next start finds i
 }) => {
   const { jobId, logPath } = await startSpider(userData, window)
   await answerQuestions(desktop, 'keep')
-  await desktop.evaluate(({ app }) => void setTimeout(() => app.quit(), 50))
-  expect(await desktop.exited).toBe(0)
+  await quit(desktop)
   await expectLogToGrow(logPath)
 
   const again = await launch()
@@ -100,13 +73,9 @@ test('quitting with "keep" leaves the spider running, and the next start finds i
   expect(detail?.job.state).toBe('running')
   expect(detail?.attempts).toHaveLength(1)
   await expectLogToGrow(logPath)
-})
 
-test('quitting with "stop" ends the spider first', async ({ desktop, window, userData }) => {
-  const { logPath } = await startSpider(userData, window)
-  await answerQuestions(desktop, '^Stop')
-  await desktop.evaluate(({ app }) => void setTimeout(() => app.quit(), 50))
-  expect(await desktop.exited).toBe(0)
+  await answerQuestions(again, '^Stop')
+  await quit(again)
   expect(readLog(logPath)).toMatch(/Spider closed \((shutdown|finished)\)\s*$/)
 })
 
