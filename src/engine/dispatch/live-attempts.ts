@@ -149,20 +149,12 @@ export class LiveAttempts {
     }
     const changes = sending.map((one) => ({ one, change }))
     await this.#write(changes, this.#clock.nowMs())
-    const jobs = new Map(
-      (await this.#store.getJobs(attempts.map((attempt) => attempt.jobId))).map((job) => [job.id, job])
-    )
+    const found = await this.#store.getJobs(attempts.map(({ jobId }) => jobId))
+    const jobs = new Map(found.map((job) => [job.id, job]))
     return attempts.map((attempt) => {
-      const state = attempt.state === 'sending' ? ('uncertain' as const) : attempt.state
-      return this.#add(
-        { ...attempt, state },
-        jobs.get(attempt.jobId)!,
-        {
-          sendEndedAtMs: this.#clock.monotonicMs(),
-          isTakenOverUnresolved: state === 'uncertain'
-        },
-        exitOf(attempt)
-      )
+      const state = attempt.state === 'sending' ? 'uncertain' : attempt.state
+      const send = { sendEndedAtMs: this.#clock.monotonicMs(), isTakenOverUnresolved: state === 'uncertain' }
+      return this.#add({ ...attempt, state }, jobs.get(attempt.jobId)!, send, exitOf(attempt))
     })
   }
 

@@ -27,14 +27,8 @@ export async function endRun(
   const atMs = clock.nowMs()
   const isWanted = one.cancelAskedAtMs === null && isCovered(one.retry, end.result)
   const earlier = isWanted ? (await store.listAttempts(one.jobId)).filter(({ number }) => number < one.number) : []
-  const retry = isWanted
-    ? planRetry(
-        one.retry,
-        end.result,
-        earlier.map(({ result }) => result),
-        atMs
-      )
-    : null
+  const results = earlier.map(({ result }) => result)
+  const retry = isWanted ? planRetry(one.retry, end.result, results, atMs) : null
   const goesOn = retry !== null || isTriedAgain
   return live.end(one, {
     ...end,

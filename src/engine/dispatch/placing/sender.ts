@@ -115,15 +115,10 @@ export class Sender {
         secretNames: job.secretNames,
         limits: holdsLimits ? limits : null
       }
-      await this.#counted(
-        one.nodeId,
-        node.observer.duringLongCall(node.client.schedule(request, this.#givingUp.signal))
-      )
-      await this.#recordAccepted(one, {
-        jobid: one.jobid,
-        answeredInMs: Math.round(clock.monotonicMs() - startedMs),
-        ...sendNotes
-      })
+      const sent = node.client.schedule(request, this.#givingUp.signal)
+      await this.#counted(one.nodeId, node.observer.duringLongCall(sent))
+      const answeredInMs = Math.round(clock.monotonicMs() - startedMs)
+      await this.#recordAccepted(one, { jobid: one.jobid, answeredInMs, ...sendNotes })
     } catch (error) {
       try {
         if (error instanceof UnreadableSecret) await this.#endUnreadable(one, error)
@@ -146,12 +141,8 @@ export class Sender {
     if (beforeDispatch === null || node === undefined) return null
     const { lane: _lane, ...told } = maskSecrets(job)
     const { id, name, tags } = node.stored
-    return beforeDispatch({
-      job: told,
-      attempt: attempt.number,
-      version: attempt.version,
-      node: { id, name, tags }
-    })
+    const { number, version } = attempt
+    return beforeDispatch({ job: told, attempt: number, version, node: { id, name, tags } })
   }
 
   /** Nothing was sent: back to the queue, held for as long as the plugin says, or ended. */
