@@ -76,7 +76,7 @@ async function uploadShop(client: Client): Promise<void> {
   })
 }
 
-test('a job that a page or the tray asks for is recorded as asked in the app, one that a program asks for as through the API', async () => {
+test('a job that a page or the tray asks for is recorded as queued from the app, one that a program asks for as via the API', async () => {
   const { host, address } = await startHost()
   const { port1, port2 } = new MessageChannel()
   onTestFinished(() => port1.close())

@@ -62,7 +62,7 @@ export class JobCommands {
       for (const id of await store.cancelQueued(rest, this.#entry('Cancelled while queued'))) done.add(id)
       const asked = await store.askCancel(
         rest.filter((id) => !done.has(id)),
-        options.force ? this.#entry('Immediate stop requested', { force: true }) : this.#entry('Asked to cancel')
+        options.force ? this.#entry('Immediate stop requested', { force: true }) : this.#entry('Cancel requested')
       )
       dispatch.cancel(asked, options)
       for (const id of asked) done.add(id)
@@ -102,7 +102,7 @@ export class JobCommands {
       const { project, version, spider, settings, args, secretNames, limits, retry, noOverlap, priority, placement } =
         job
       const same = { project, version, spider, settings, args, secretNames, limits, retry, noOverlap, priority }
-      const entry = this.#entry('Asked as a retry', { retryOf: job.id })
+      const entry = this.#entry('Queued as a retry', { retryOf: job.id })
       return { ...PLAIN_JOB, ...same, placement, id, jobid: id, source: 'retry', entry }
     })
     await store.enqueueJobs(again)

@@ -58,7 +58,7 @@ export async function prepareJobs(
   }
   const sealed = new Map<string, string>()
   for (const value of secrets) sealed.set(value, await parts.secretBox.seal(value))
-  const entry = { atMs: nowMs, text: `Asked ${SOURCE_WORDS[origin.source]}`, evidence: {} }
+  const entry = { atMs: nowMs, text: `Queued ${SOURCE_WORDS[origin.source]}`, evidence: {} }
   return items.map(newJob)
 
   function checkItem(item: RunItem): void {
@@ -178,13 +178,13 @@ function secretsOf(item: RunItem): string[] {
 }
 
 const SOURCE_WORDS: Record<Job['source'], string> = {
-  ui: 'in the app',
-  api: 'through the API',
-  scrapyd: 'through schedule.json',
+  ui: 'from the app',
+  api: 'via API',
+  scrapyd: 'via schedule.json',
   demo: 'as the demo',
   retry: 'as a retry',
-  adopted: 'on the node itself',
+  adopted: 'on the node',
   schedule: 'by its schedule',
   chain: 'by its chain',
-  crawl: 'through the crawl API'
+  crawl: 'via the crawl API'
 }

@@ -110,12 +110,12 @@ export class WarmPool {
     if (!CAN_FORK) {
       return {
         mode: 'cold',
-        text: 'Cold starts: each spider starts its own Python process, because forking is not safe on this system.'
+        text: 'Each spider starts its own Python process, because forking is not safe on this system.'
       }
     }
     const place = this.#places.get(python)
     if (place?.parent?.state === 'ready') {
-      return { mode: 'warm', text: 'Warm starts: Scrapy is already loaded, so spiders start in milliseconds.' }
+      return { mode: 'warm', text: 'Scrapy is already loaded, so spiders start in milliseconds.' }
     }
     if (place?.parent) {
       return {
@@ -126,10 +126,10 @@ export class WarmPool {
     if (place?.problem) {
       return {
         mode: 'cold',
-        text: `Cold starts: each spider starts its own Python process (${place.problem}). Scrapdeck will retry.`
+        text: `Each spider starts its own Python process (${place.problem}). Scrapdeck will retry.`
       }
     }
-    return { mode: 'cold', text: 'Cold starts until the first spider has started: each starts its own Python process.' }
+    return { mode: 'cold', text: 'Until the first spider has started, each starts its own Python process.' }
   }
 
   /** True once the supervisor has claimed the run; false: start it cold (it may have been claimed all the same). */
