@@ -1,9 +1,8 @@
-import type { ProjectName, VersionName } from '../../shared/contract/index.ts'
-import type { Project } from '../../shared/contract/projects.ts'
-import type { Schedule, ScheduleRule } from '../../shared/contract/schedules.ts'
+import type { Project, ProjectName, Schedule, ScheduleRule, VersionName } from '../../shared/contract/index.ts'
 import { OverlapPolicy } from '../../shared/contract/schedules.ts'
 import { describeTiming } from '../../shared/calendar/index.ts'
 import { isScrapdeckError } from '../../shared/errors.ts'
+import { versionOf } from '../../shared/version-of.ts'
 import { collect, collectPair, moment, wholeNumber, withConsent } from '../client/arguments.ts'
 import { type Client, toCommandError } from '../client/connect.ts'
 import { CommandEnd, EXIT_CODES } from '../client/exit-codes.ts'
@@ -258,8 +257,7 @@ async function whatIsNotDeployed(
   const project = await client.projects.get({ project: name }).catch(toCommandError)
   if (isScrapdeckError(project)) return project.code === 'PROJECT_NOT_FOUND' ? `There is no project ${name}` : null
   if (project instanceof Error) return null
-  const { versions, latestVersion } = project as Project
-  const runs = versions.find((one) => one.version === (version ?? latestVersion))
+  const runs = versionOf(project as Project, version)
   if (runs === undefined) return `The project ${name} has no version ${version}`
   const missing = spider.filter((one) => runs.spiders?.includes(one) === false)
   return missing.length === 0 ? null : `The project ${name} has no spider ${missing.join(', ')}`

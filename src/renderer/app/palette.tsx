@@ -17,6 +17,7 @@ import {
 import { keepPreviousData, useQuery } from '@tanstack/react-query'
 import { useNavigate } from '@tanstack/react-router'
 import { type ReactNode, useState } from 'react'
+import { versionOf } from '../../shared/version-of.ts'
 import { useApi } from '../api/api.tsx'
 import { openRunDialog } from '../state/open-run-dialog.ts'
 import { nodeWord, StatusIcon } from '../ui/status.tsx'
@@ -106,14 +107,6 @@ function useScreens(onShowKeys: () => void): Entry[] {
   const { paused, toggle } = usePauseSwitch()
   const { setColorScheme } = useMantineColorScheme()
   const dark = useComputedColorScheme('light') === 'dark'
-  const goTo = (id: string, label: string, Icon: typeof IconBox, words?: string) => ({
-    id,
-    group: 'Go to',
-    label,
-    words,
-    icon: <Icon size={16} />,
-    run: () => void navigate({ to: id })
-  })
   const act = (id: string, label: string, Icon: typeof IconBox, run: () => void, words?: string) => ({
     id,
     group: 'Do',
@@ -121,6 +114,10 @@ function useScreens(onShowKeys: () => void): Entry[] {
     words,
     icon: <Icon size={16} />,
     run
+  })
+  const goTo = (to: string, label: string, Icon: typeof IconBox, words?: string) => ({
+    ...act(to, label, Icon, () => void navigate({ to }), words),
+    group: 'Go to'
   })
   return [
     ...SCREENS.map(({ to, word, Icon }) => goTo(to, word, Icon)),
@@ -159,15 +156,15 @@ function useScreens(onShowKeys: () => void): Entry[] {
 function useSpiders(): Entry[] {
   const { query } = useApi()
   const { data } = useQuery(query.projects.list.queryOptions())
-  return (data?.projects ?? []).flatMap(({ name, latestVersion, versions }) =>
-    (versions.find(({ version }) => version === latestVersion)?.spiders ?? []).map((spider) => ({
-      id: `run ${name}/${spider}`,
+  return (data?.projects ?? []).flatMap((project) =>
+    (versionOf(project)?.spiders ?? []).map((spider) => ({
+      id: `run ${project.name}/${spider}`,
       group: 'Run spider',
-      label: `${name}/${spider}`,
+      label: `${project.name}/${spider}`,
       words: 'run',
       note: 'run…',
       icon: <IconPlayerPlay size={16} />,
-      run: () => openRunDialog({ project: name, spiders: [spider] })
+      run: () => openRunDialog({ project: project.name, spiders: [spider] })
     }))
   )
 }

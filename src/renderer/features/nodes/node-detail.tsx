@@ -3,7 +3,7 @@ import { IconPencil, IconTrash } from '@tabler/icons-react'
 import { useMutation, useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { useState } from 'react'
-import type { Node, NodeMode } from '../../../shared/contract/index.ts'
+import type { Node, NodeMode, Version } from '../../../shared/contract/index.ts'
 import { formatDuration } from '../../../shared/time.ts'
 import { useApi } from '../../api/api.tsx'
 import { CopyText } from '../../ui/copy-button.tsx'
@@ -143,7 +143,6 @@ function useLatestAnswer(node: Node): Pick<Node, 'lastSeenAtMs' | 'latencyMs'> {
 }
 
 function Facts({ node, onEdit }: { node: Node; onEdit: () => void }) {
-  const stale = isStale(node)
   const { lastSeenAtMs, latencyMs } = useLatestAnswer(node)
   return (
     <div>
@@ -183,15 +182,13 @@ function Facts({ node, onEdit }: { node: Node; onEdit: () => void }) {
               <span className="dim"> · hostname {node.nodeName}</span>
             )}
           </FieldRow>
+          <FieldRow label="Last seen">
+            <RelativeTime atMs={lastSeenAtMs} suffix=" ago" />
+            {!isStale(node) && latencyMs !== null && <span className="dim"> · latency {Math.round(latencyMs)} ms</span>}
+          </FieldRow>
         </>
       ) : (
         <LocalPython python={node.python} />
-      )}
-      {node.kind === 'scrapyd' && (
-        <FieldRow label="Last seen">
-          <RelativeTime atMs={lastSeenAtMs} suffix=" ago" />
-          {!stale && latencyMs !== null && <span className="dim"> · latency {Math.round(latencyMs)} ms</span>}
-        </FieldRow>
       )}
       {node.unreachableSinceMs !== null && (
         <FieldRow label="Unreachable">
@@ -256,7 +253,6 @@ function Facts({ node, onEdit }: { node: Node; onEdit: () => void }) {
         </>
       )}
       <FieldRow label="Added">
-        {' '}
         <RelativeTime atMs={node.addedAtMs} suffix=" ago" />
       </FieldRow>
     </div>
@@ -368,20 +364,14 @@ function Runs({ node }: { node: Node }) {
 function Projects({ node }: { node: Node }) {
   const { query } = useApi()
   const { data } = useQuery(query.projects.list.queryOptions())
-  const there = (data?.projects ?? []).flatMap(({ name, latestVersion, versions }) => {
-    const present = versions.filter(({ deployments }) =>
-      deployments.some(({ nodeId, state }) => nodeId === node.id && state === 'present')
-    )
-    return present.length === 0
-      ? []
-      : [
-          {
-            name,
-            versions: present.map(({ version }) => version),
-            isLatest: present.some(({ version }) => version === latestVersion)
-          }
-        ]
-  })
+  const isHere = ({ deployments }: Version) =>
+    deployments.some(({ nodeId, state }) => nodeId === node.id && state === 'present')
+  const there = (data?.projects ?? [])
+    .map(({ name, latestVersion, versions }) => {
+      const present = versions.filter(isHere).map(({ version }) => version)
+      return { name, versions: present, isLatest: present.some((version) => version === latestVersion) }
+    })
+    .filter(({ versions }) => versions.length > 0)
   if (there.length === 0) return null
   return (
     <section className={classes.runs}>

@@ -1,4 +1,4 @@
-import type { Deployment, Node, Project, Version } from '../../../shared/contract/index.ts'
+import type { Deployment, Node, Version } from '../../../shared/contract/index.ts'
 
 /** Spiders that came and went from one version to the next; null where either list is not known. */
 export function compareSpiders(
@@ -41,8 +41,4 @@ export function spreadOf(version: Version | undefined, nodes: readonly Node[]): 
     drifted: here.filter(isDrift).length,
     total: nodes.length
   }
-}
-
-export function latestOf(project: Project): Version | undefined {
-  return project.versions.find(({ version }) => version === project.latestVersion)
 }

@@ -4,6 +4,7 @@ import { useMutation, useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { useMemo, useState } from 'react'
 import type { Project, Version } from '../../../shared/contract/index.ts'
+import { versionOf } from '../../../shared/version-of.ts'
 import { useApi } from '../../api/api.tsx'
 import { openRunDialog } from '../../state/open-run-dialog.ts'
 import { notifyError } from '../../ui/notify.tsx'
@@ -15,7 +16,6 @@ import { DeleteDialog } from './delete-dialog.tsx'
 import { DeployDialog } from './deploy-dialog.tsx'
 import { LastRun, newestBy } from './last-run.tsx'
 import classes from './projects.module.css'
-import { latestOf } from './compare-versions.ts'
 import { LocalSettings } from './local-settings.tsx'
 import { OrderWarning } from './order-warning.tsx'
 import { SettingsDialog } from './settings-dialog.tsx'
@@ -45,7 +45,7 @@ function Content({ project, isLogOpen, onLog, onClose }: ContentProps) {
   const [isConfiguring, setConfiguring] = useState(false)
   const [deploying, setDeploying] = useState<Version | null>(null)
   const [deleting, setDeleting] = useState<Version | 'project' | null>(null)
-  const latest = latestOf(project)
+  const latest = versionOf(project)
   return (
     <>
       <ScreenHead title={project.name} note={latest === undefined ? undefined : `latest ${latest.version}`}>

@@ -4,6 +4,7 @@ import { useQuery } from '@tanstack/react-query'
 import { getRouteApi } from '@tanstack/react-router'
 import { useEffect, useMemo, useRef, useState } from 'react'
 import type { Job, Node, Project, ProjectName } from '../../../shared/contract/index.ts'
+import { versionOf } from '../../../shared/version-of.ts'
 import { useApi } from '../../api/api.tsx'
 import { claimFiles, useDroppedFiles } from '../../state/dropped-files.ts'
 import { useKeys } from '../../state/keys.ts'
@@ -14,7 +15,7 @@ import { EmptyState, QueryState } from '../../ui/states.tsx'
 import { RelativeTime } from '../../ui/time.tsx'
 import type { Column } from '../../ui/table/column.ts'
 import { VirtualTable } from '../../ui/table/virtual-table.tsx'
-import { latestOf, spreadOf } from './compare-versions.ts'
+import { spreadOf } from './compare-versions.ts'
 import { LastRun, newestBy } from './last-run.tsx'
 import { planUploads, type UploadPlans } from './plan-upload.ts'
 import { ProjectDetail } from './project-detail.tsx'
@@ -140,8 +141,8 @@ function projectColumns(nodes: readonly Node[], lastJobs: ReadonlyMap<string, Jo
       header: 'Spiders',
       width: '78px',
       align: 'end',
-      cell: (project) => formatKnown(latestOf(project)?.spiders?.length),
-      sortBy: (project) => latestOf(project)?.spiders?.length ?? null
+      cell: (project) => formatKnown(versionOf(project)?.spiders?.length),
+      sortBy: (project) => versionOf(project)?.spiders?.length ?? null
     },
     {
       id: 'versions',
@@ -156,7 +157,7 @@ function projectColumns(nodes: readonly Node[], lastJobs: ReadonlyMap<string, Jo
       header: 'Deployed on',
       width: 'minmax(120px, 1.3fr)',
       hideBelowPx: 340,
-      cell: (project) => <SpreadText spread={spreadOf(latestOf(project), nodes)} />
+      cell: (project) => <SpreadText spread={spreadOf(versionOf(project), nodes)} />
     },
     {
       id: 'last',

@@ -3,6 +3,7 @@ import { IconArrowsSplit2, IconPlus, IconX } from '@tabler/icons-react'
 import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { useEffect, useEffectEvent, useId } from 'react'
 import type { LimitRule, ProjectName } from '../../../shared/contract/index.ts'
+import { versionOf } from '../../../shared/version-of.ts'
 import { useApi } from '../../api/api.tsx'
 import { FormFailure } from '../../ui/fields/form-failure.tsx'
 import { type Fields, useFormOf } from '../../ui/fields/form-of-schema.ts'
@@ -242,9 +243,7 @@ function useNames() {
       ...new Set(
         projects
           .filter(({ name }) => project === '' || name === project)
-          .flatMap(
-            ({ latestVersion, versions }) => versions.find(({ version }) => version === latestVersion)?.spiders ?? []
-          )
+          .flatMap((each) => versionOf(each)?.spiders ?? [])
       )
     ],
     tags: tags ?? []

@@ -1,6 +1,7 @@
 import { MultiSelect, Select } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import type { Job, Project } from '../../../shared/contract/index.ts'
+import { versionOf } from '../../../shared/version-of.ts'
 import { useApi } from '../../api/api.tsx'
 import classes from './form.module.css'
 import type { Fields } from './form-of-schema.ts'
@@ -17,8 +18,7 @@ interface JobTargetProps {
 export function JobTarget({ fields, projects, takesFocus = false }: JobTargetProps) {
   const { project: name, version, spiders } = fields.values
   const project = projects.find((each) => each.name === name)
-  const deployed = project?.versions.find((each) => each.version === (version ?? project.latestVersion))
-  const known = deployed?.spiders ?? null
+  const known = (project && versionOf(project, version)?.spiders) ?? null
   const strangers = known === null ? [] : spiders.filter((spider) => !known.includes(spider))
   return (
     <>

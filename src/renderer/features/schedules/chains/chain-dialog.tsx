@@ -1,6 +1,7 @@
 import { Autocomplete, Modal, SegmentedControl, TextInput } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import type { Chain, ChainSettings } from '../../../../shared/contract/index.ts'
+import { versionOf } from '../../../../shared/version-of.ts'
 import { useApi } from '../../../api/api.tsx'
 import { useFormOf } from '../../../ui/fields/form-of-schema.ts'
 import { FormFoot, SchemaForm } from '../../../ui/fields/schema-form.tsx'
@@ -23,7 +24,7 @@ export function ChainDialog({ chain, onClose }: { chain: Chain | null; onClose: 
     }
   })
   const project = projects.find(({ name }) => name === form.values.project)
-  const spiders = project?.versions.find(({ version }) => version === project.latestVersion)?.spiders ?? []
+  const spiders = (project && versionOf(project)?.spiders) ?? []
   return (
     <Modal opened onClose={onClose} title={chain === null ? 'Add chain' : `Edit ${chain.name}`} size={640}>
       <SchemaForm form={form} className={classes.form}>
