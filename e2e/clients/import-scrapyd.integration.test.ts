@@ -114,22 +114,22 @@ other.commit()
   const before = fingerprint(directory)
 
   const dry = await run(directory, '--data', data, '--dry-run')
-  expect(dry.output).toContain('pending jobs: 3 taken over, 0 known already, 3 skipped')
+  expect(dry.output).toContain('pending jobs: 3 imported, 0 already known, 3 skipped')
   expect(() => statSync(data)).toThrow('ENOENT')
 
   const first = await run(directory, '--data', data)
-  expect(first.output).toContain('eggs: 2 taken over, 0 known already, 1 skipped')
+  expect(first.output).toContain('eggs: 2 imported, 0 already known, 1 skipped')
   expect(first.output).toContain(`skipped ${join(directory, 'eggs', 'demo', 'broken.egg')}: `)
-  expect(first.output).toContain('finished jobs: 1 taken over, 0 known already, 0 skipped')
+  expect(first.output).toContain('finished jobs: 1 imported, 0 already known, 0 skipped')
   expect(first.output).toContain('of demo.db: its argument "pages" is not text')
   expect(first.output).toContain('of demo.db: its jobid contains a slash')
   expect(first.output).toContain('skipped 1 pending jobs of gone: there is no such project')
-  expect(first.output).toContain('pending jobs: 3 taken over')
-  expect(first.output).toMatch(/logs: 2 taken over/)
+  expect(first.output).toContain('pending jobs: 3 imported')
+  expect(first.output).toMatch(/logs: 2 imported/)
   const second = await run(directory, '--data', data)
   expect(second.code).toBe(0)
   for (const noun of ['eggs: 0', 'finished jobs: 0', 'pending jobs: 0', 'logs: 0', 'items: 0']) {
-    expect(second.output).toContain(`${noun} taken over`)
+    expect(second.output).toContain(`${noun} imported`)
   }
   expect(fingerprint(directory)).toEqual(before)
 

@@ -94,7 +94,7 @@ test('a Python that cannot run spiders is refused with what was found, and nothi
   await expect(configure('tools', { kind: 'interpreter', path: '/bin/echo' })).rejects.toMatchObject({
     code: 'BAD_INPUT',
     message:
-      '/bin/echo cannot be used as Python (its output is not that of a Python interpreter). Name a Python 3.10 or newer.'
+      '/bin/echo cannot be used as Python (its output is not that of a Python interpreter). Specify Python 3.10 or newer.'
   })
   await expect(configure('tools', { kind: 'requirements', text: ' # none' })).rejects.toMatchObject({
     code: 'BAD_INPUT'

@@ -211,7 +211,7 @@ describe('one node', () => {
       node.listSpidersOfEgg(await eggWith('2', 'import no_such_module\n'), aProjectName('demo'))
     ).rejects.toMatchObject({
       code: 'EGG_IMPORT_FAILED',
-      message: expect.stringMatching(/does not import[^]*ModuleNotFoundError: No module named 'no_such_module'$/)
+      message: expect.stringMatching(/cannot be imported[^]*ModuleNotFoundError: No module named 'no_such_module'$/)
     })
     const noisy = await eggWith('3', 'import os\nprint("noise")\nos.write(1, b"more noise")\n')
     expect(await node.listSpidersOfEgg(noisy, aProjectName('demo'))).toEqual([])
@@ -322,7 +322,7 @@ test.each(['cold', 'warm'])(
     await expect(node.schedule(t.aRequest('slow', { jobid: 'one' }))).rejects.toMatchObject({
       kind: 'refused',
       delivered: 'no',
-      nodeMessage: "job 'one' was accepted before"
+      nodeMessage: "job 'one' was already accepted"
     })
   }
 )
