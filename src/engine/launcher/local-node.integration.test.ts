@@ -194,7 +194,7 @@ describe('one node', () => {
     expect(await readdir(join(t.directory, 'local', 'runs'))).toEqual([...runsBefore, 'nothing'].sort())
   })
 
-  test('an egg that does not import, or never ends importing its spiders, is told with its last words', async () => {
+  test('an egg that cannot be imported, or never ends importing its spiders, is told with its last words', async () => {
     const eggWith = async (version: string, code: string) => {
       const files = {
         'scrapy.cfg': '[settings]\ndefault = bad.settings\n',
