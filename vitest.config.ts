@@ -3,8 +3,8 @@ import { defineConfig } from 'vitest/config'
 import { LongestFirst } from './scripts/longest-first.ts'
 
 const INTEGRATION = '{src,e2e,scripts,bench,simulation}/**/*.integration.test.ts'
-/** These want a module of the UI to be another, which a worker that has loaded it for others cannot give them. */
-const MOCKS_A_MODULE = ['src/renderer/features/logs/logs-screen.test.tsx']
+/** These replace a module, which a worker that has loaded it for other files cannot do. */
+const MOCKS_A_MODULE = ['src/main/engine-host.test.ts', 'src/renderer/features/logs/logs-screen.test.tsx']
 const IGNORED = ['**/node_modules/**', 'out/**', '.cache/**']
 
 export default defineConfig({
@@ -17,9 +17,13 @@ export default defineConfig({
         test: {
           name: 'unit',
           include: ['{src,scripts,bench,e2e,simulation}/**/*.test.ts'],
-          exclude: [...IGNORED, INTEGRATION, 'src/renderer/**'],
+          exclude: [...IGNORED, ...MOCKS_A_MODULE, INTEGRATION, 'src/renderer/**'],
           environment: 'node',
           globalSetup: 'scripts/no-leftovers.mjs',
+          // Most files import most of the engine: it is loaded once for each worker.
+          isolate: false,
+          restoreMocks: true,
+          unstubEnvs: true,
           // Property tests and real processes take their time on a shared machine; none waits for it on purpose.
           testTimeout: 30_000,
           hookTimeout: 30_000
@@ -32,7 +36,7 @@ export default defineConfig({
           include: ['src/renderer/**/*.test.{ts,tsx}'],
           exclude: [...IGNORED, ...MOCKS_A_MODULE],
           environment: 'jsdom',
-          // A page and the modules of the UI cost more than most files of tests: they are made once for each worker.
+          // A page and the modules of the UI cost more than most test files: they are made once for each worker.
           isolate: false,
           setupFiles: 'src/renderer/testing/after-each.ts',
           testTimeout: 30_000
@@ -41,9 +45,8 @@ export default defineConfig({
       {
         plugins: [react()],
         test: {
-          name: 'renderer-alone',
+          name: 'alone',
           include: MOCKS_A_MODULE,
-          environment: 'jsdom',
           testTimeout: 30_000
         }
       },

@@ -80,7 +80,7 @@ const CHECKS = {
     args: [packageFile('oxlint/bin/oxlint'), ...['src', 'e2e', 'bench', 'simulation', 'scripts']]
   }),
   build: () => ({ title: 'Build', work: ensureBuilt }),
-  unit: () => ({ ...vitest('Unit tests', 'unit', ['unit', 'renderer', 'renderer-alone']), cores: 2 }),
+  unit: () => ({ ...vitest('Unit tests', 'unit', ['unit', 'renderer', 'alone']), cores: 2 }),
   // Each has the machine to itself: side by side, what these show live came too late for those that watch it.
   integration: () => ({
     ...vitest('Integration tests', 'integration', ['integration']),

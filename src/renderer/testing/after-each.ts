@@ -1,5 +1,6 @@
 import { cleanup } from '@testing-library/react'
 import { afterEach, vi } from 'vitest'
+import './test-speed.ts'
 
 // Files of tests share a page and the modules in it (vitest.config.ts): what one leaves there, the next would find.
 afterEach(() => {
