@@ -145,7 +145,22 @@ export async function startService(options: ServiceOptions = {}): Promise<Servic
     }
   }
   await spawnOnce()
+  if (options.localSlots !== 0) await untilWarm(service)
   return service
+}
+
+/** What starts earlier imports Scrapy beside the parent that does. */
+async function untilWarm(service: Service): Promise<void> {
+  try {
+    await until(
+      'spiders to start warm',
+      async () => (await service.client.system.status()).python,
+      ({ state, start }) => state !== 'checking' && start.mode !== 'warming'
+    )
+  } catch (error) {
+    await service.stop()
+    throw error
+  }
 }
 
 /** Spiders of the local node outlive the service by design: those of a test must not. */

@@ -3,12 +3,15 @@ import { createRouterClient } from '@orpc/server'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import type { ChangeBatch, JobDetail, NodeRun } from '../shared/contract/index.ts'
 import { createEngine, type Engine } from './index.ts'
+import { CAN_FORK } from './launcher/warm/warm-pool.ts'
 import { keepLearnedModules, lendLearnedModules } from './testing/learned-modules.ts'
 import { aSpiderEgg } from './testing/spider-egg.ts'
 import { makeTemporaryDirectory, type TemporaryDirectory } from './testing/temporary-directory.ts'
 import { findTestPython } from './testing/test-python.ts'
 
 const WAIT = { timeout: 60_000, interval: 50 }
+/** Where spiders can be forked, the parent has come up: those that start before it import Scrapy as well. */
+const READY = { state: 'ready', start: { mode: CAN_FORK ? 'warm' : 'cold' } }
 const SPIDERS = `
 import asyncio, signal
 import scrapy
@@ -52,7 +55,7 @@ async function start(): Promise<void> {
 beforeAll(async () => {
   directory = await makeTemporaryDirectory()
   await start()
-  await vi.waitFor(async () => expect((await client.system.status()).python.state).toBe('ready'), WAIT)
+  await vi.waitFor(async () => expect((await client.system.status()).python).toMatchObject(READY), WAIT)
   await client.projects.upload({ file: await aSpiderEgg(SPIDERS), project: 'shop', version: '1' })
 })
 

@@ -90,7 +90,11 @@ test.runIf(process.platform === 'linux')(
       logger
     })
     const client = createRouterClient(engine.router, { context: { source: 'api' } })
-    await vi.waitFor(async () => expect((await client.system.status()).python.state).toBe('ready'), WAIT)
+    await vi.waitFor(
+      async () =>
+        expect((await client.system.status()).python).toMatchObject({ state: 'ready', start: { mode: 'warm' } }),
+      WAIT
+    )
     await client.projects.upload({
       file: await aSpiderEgg(SPIDER),
       project: 'shop',

@@ -14,11 +14,13 @@ import { makeTemporaryDirectory } from '../testing/temporary-directory.ts'
 import { findTestPython } from '../testing/test-python.ts'
 import { LocalNode } from './local-node.ts'
 import { readRunFiles } from './runs/run-directory.ts'
+import { CAN_FORK } from './warm/warm-pool.ts'
 
 const DEMO = aProjectName('demo')
 
 const resourcesDirectory = resolve('resources')
 const pythonPath = findTestPython()
+const READY = { state: 'ready', start: { mode: CAN_FORK ? 'warm' : 'cold' } }
 const WAIT = { timeout: 60_000, interval: 50 }
 const closings: (() => Promise<void>)[] = []
 
@@ -83,6 +85,11 @@ async function untilFinished(node: LocalNode, jobid: string): Promise<SeenJob> {
   }, WAIT)
 }
 
+/** Whatever starts before imports Scrapy as well. */
+async function untilWarm(node: LocalNode): Promise<void> {
+  await vi.waitFor(() => expect(node.python.state()).toMatchObject(READY), WAIT)
+}
+
 async function countParents(dataDirectory: string): Promise<number> {
   const pids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name))
   const commands = await Promise.all(pids.map((pid) => readFile(`/proc/${pid}/cmdline`, 'latin1').catch(() => '')))
@@ -114,6 +121,7 @@ describe('one node', () => {
   beforeAll(async () => {
     t = await aPlace(after)
     node = await t.open()
+    await untilWarm(node)
   })
   afterAll(() => closeAll(after))
 
@@ -330,9 +338,7 @@ test.each(['cold', 'warm'])(
 test('the parent of warm spiders may be killed: they go on, others start cold, and there is a new one soon', async () => {
   const t = await aPlace()
   const node = await t.open()
-  const untilWarm = () => vi.waitFor(() => expect(node.python.state().start.mode).toBe('warm'), WAIT)
-  await vi.waitFor(() => expect(node.python.state().state).toBe('ready'), WAIT)
-  await untilWarm()
+  await untilWarm(node)
   await node.schedule(t.aRequest('slow', { args: { seconds: '4' } }))
   await untilLogged(node, 'slow', 'Tick 1')
   const { supervisor } = await readRunFiles(join(t.directory, 'local/runs/slow'))
@@ -344,7 +350,7 @@ test('the parent of warm spiders may be killed: they go on, others start cold, a
   expect((await untilFinished(node, 'quotes')).exit).toMatchObject({ code: 0 })
   expect((await untilFinished(node, 'slow')).exit).toMatchObject({ code: 0, signal: null })
   expect(await t.touched()).toEqual(['quotes', 'slow'])
-  await untilWarm()
+  await untilWarm(node)
 })
 
 test('what a killed engine left of its listings is cleared away', async () => {

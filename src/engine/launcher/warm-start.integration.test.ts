@@ -212,6 +212,7 @@ test.each([
   expect(text).toContain(marker)
   await writeFile(script, text.replace(marker, `        os.kill(os.getpid(), signal.SIGKILL)\n${marker}`))
   const options = { dataDirectory: folder, resourcesDirectory: resources, clock: systemClock, logger: silentLogger }
+  await cp(join(place.path, 'warm'), join(folder, 'warm'), { recursive: true })
   const killing = isWarm ? new WarmPool({ ...options, onChange() {} }) : null
   try {
     killing?.prepare(python)
@@ -303,7 +304,8 @@ time.sleep(600)
 
 test('a parent that forks no more, dies or is changed under is replaced; meanwhile spiders start cold', async () => {
   const folder = join(place.path, 'other-pool')
-  await mkdir(folder)
+  // What was learned of this Python needs not to be learned again.
+  await cp(join(place.path, 'warm'), join(folder, 'warm'), { recursive: true })
   const changes: string[] = []
   const options = { dataDirectory: folder, resourcesDirectory, clock: systemClock, logger: silentLogger }
   const other = new WarmPool({ ...options, onChange: () => changes.push(other.mode(python).mode) })
