@@ -12,9 +12,9 @@ import type { SecretBox } from '../runtime/secret-box.ts'
 import type { AttemptReader, AttemptStore, HoldStore, JobReader, LaneReader } from '../store/store.ts'
 import type { LiveAttempts } from './live-attempts.ts'
 
-/** What dispatching needs of the other rooms; wired once in wiring/rooms.ts. */
+/** What dispatch needs from other rooms. Wired once, in wiring/rooms.ts. */
 export interface DispatchContext {
-  /** Attempts are changed through `live` alone. */
+  /** Attempts are changed only through `live`. */
   store: JobReader & LaneReader & HoldStore & AttemptReader & Pick<AttemptStore, 'markLogArchived'>
   blobs: BlobStore
   fleet: Fleet
@@ -23,7 +23,7 @@ export interface DispatchContext {
   clock: Clock
   logger: Logger
   cancelWaitsMs: CancelWaitsMs
-  /** Opens the secret values of a job when it is sent. */
+  /** Decrypts a job's secret values when it is sent. */
   secrets: Pick<SecretBox, 'open'>
   catalog: Pick<Catalog, 'versionToRun'>
   projects: {
@@ -32,6 +32,6 @@ export interface DispatchContext {
     ): Pick<ProjectSettings, 'limits'> & Partial<Pick<ProjectSettings, 'weight' | 'paused'>>
   }
   distribution: Pick<Distribution, 'stateOf' | 'ensure' | 'forget'>
-  /** Asks plugins about a job that is about to be sent; null: none wants to be asked. Never rejects. */
+  /** Asks plugins about a job before it is sent; null: no plugin has this hook. Never rejects. */
   beforeDispatch?: Plugins['beforeDispatch']
 }

@@ -6,7 +6,7 @@ import type { FleetNode } from '../nodes/fleet.ts'
 import type { SeenJob } from '../nodes/node-client.ts'
 import type { LiveAttempts } from './live-attempts.ts'
 
-/** A node as clients see it: its row, what watching showed, and what runs there, ours and external. */
+/** A node as clients see it: its row, its observed status, and what runs there, ours and external. */
 export function describeNode(
   node: FleetNode,
   live: LiveAttempts,
@@ -15,7 +15,7 @@ export function describeNode(
 ): Node {
   const { stored, status } = node
   const local = stored.id === LOCAL_NODE_ID ? localNode : null
-  // Named one by one: secrets and what only the engine needs stay here.
+  // Listed explicitly, so that secrets and engine internals are not exposed.
   const { id, name, kind, url, username, queueAhead, giveUpAfterSeconds, group, tags, mode } = stored
   const { scrapydVersion, addedAtMs, sourceId } = stored
   const { health, problem, nodeName, running, pending, finished, latencyMs, lastSeenAtMs } = status

@@ -20,7 +20,7 @@ import { TimeLimits } from './ending/time-limits.ts'
 
 const WATCH_EVERY_MS = 1_000
 
-/** The room's door: placing and sending, following, ending and cancelling, over one belief. */
+/** The room's entry point: placing and sending, following, ending and cancelling, over one shared belief. */
 export class Dispatch implements FleetFollower {
   readonly #context: DispatchContext
   readonly #ladder: CancelLadder
@@ -54,7 +54,7 @@ export class Dispatch implements FleetFollower {
     this.#listen()
   }
 
-  /** What the parts, the belief and the fleet tell of each other; each part listens for itself to what it keeps. */
+  /** Wires events between the parts, the live attempts and the fleet. Each part subscribes for its own state. */
   #listen(): void {
     const { live, fleet } = this.#context
     const dispatcher = this.#dispatcher
@@ -77,19 +77,19 @@ export class Dispatch implements FleetFollower {
     fleet.setFollower(this)
   }
 
-  /** `waiting`: jobs of these lanes wait for another reason now. `laneGone`: a lane has no queued jobs any more. */
+  /** `waiting`: the waiting reasons of these lanes changed. `laneGone`: a lane has no queued jobs left. */
   get events(): Dispatcher['events'] {
     return this.#dispatcher.events
   }
 
-  /** Takes over what an earlier engine left. Nothing is sent before the first `wake`. */
+  /** Takes over attempts from an earlier engine. Nothing is sent before the first `wake`. */
   async start({ paused }: { paused: boolean }): Promise<void> {
     this.#dispatcher.paused = paused
     for (const one of await this.#context.live.takeOver()) this.#goOn(one)
     this.#watch()
   }
 
-  /** Something may have made room or work. */
+  /** Call when there may be new room or work. */
   wake(): void {
     this.#dispatcher.wake()
   }
@@ -119,7 +119,7 @@ export class Dispatch implements FleetFollower {
     return this.#context.live.slotsUsedOn(nodeId)
   }
 
-  /** A cancel was asked of these jobs (their rows say so already). */
+  /** A cancel was requested for these jobs, and their rows already say so. */
   cancel(jobIds: JobId[], { force }: { force: boolean }): void {
     const { live } = this.#context
     for (const jobId of jobIds) {
@@ -130,7 +130,7 @@ export class Dispatch implements FleetFollower {
     }
   }
 
-  /** Sends one signal to jobs that run, and nothing after it. `isCancel`: their rows say that a cancel was asked. */
+  /** Sends one signal to running jobs, without escalation. `isCancel`: their rows already record a cancel request. */
   signal(jobIds: JobId[], signal: NodeSignal, { isCancel }: { isCancel: boolean }): void {
     const { live } = this.#context
     for (const jobId of jobIds) {
@@ -141,22 +141,22 @@ export class Dispatch implements FleetFollower {
     }
   }
 
-  /** Gives up live attempts of these jobs whose node does not answer, and queues the jobs again; returns those jobs. */
+  /** Gives up these jobs' live attempts on unreachable nodes and queues the jobs again. Returns those jobs. */
   runElsewhere(jobIds: JobId[]): Promise<string[]> {
     return this.#giveUp.giveUpJobs(jobIds)
   }
 
-  /** The node's address was changed: nobody can look any more for what was just being sent to the old one. */
+  /** The node's address changed. What was being sent to the old one can no longer be looked up. */
   giveUpUnresolved(nodeId: NodeId): Promise<string[]> {
     return this.#giveUp.giveUpUnresolved(nodeId)
   }
 
-  /** Wall time since when a node accepts jobs but starts none; null: it is not stuck. */
+  /** Wall time since when a node has accepted jobs but started none; null: it is not stuck. */
   stuckSinceMs(nodeId: NodeId): number | null {
     return this.#stuck.stuckSinceMs(nodeId)
   }
 
-  /** All nodes are in the fleet: what is live on any other (the local node, turned off) ends as lost. */
+  /** All nodes are in the fleet: attempts live on any other node (such as a disabled local node) end as lost. */
   async abandonMissingNodes(): Promise<void> {
     const { live, fleet } = this.#context
     const missing = live.all().filter(({ nodeId }) => fleet.get(nodeId) === undefined)
@@ -169,7 +169,7 @@ export class Dispatch implements FleetFollower {
     )
   }
 
-  /** The node has left the fleet, so that nothing more can be sent to it: its live attempts end as lost. */
+  /** The node has left the fleet, so nothing more can be sent to it. Its live attempts end as lost. */
   async abandonNode(nodeId: NodeId): Promise<void> {
     this.#giveUp.forget(nodeId)
     this.#stuck.forget(nodeId)
@@ -187,14 +187,14 @@ export class Dispatch implements FleetFollower {
     await this.#dispatcher.stop()
   }
 
-  /** Goes on with an attempt from the state that it is in. */
+  /** Resumes an attempt from its current state. */
   #goOn(one: LiveAttempt): void {
     if (one.state === 'finishing') this.#finisher.finish(one)
     else if (one.cancelAskedAtMs !== null || one.limitHit !== null) this.#ladder.resume(one)
     else if (one.state === 'running') this.#timeLimits.watch(one)
   }
 
-  /** What becomes true by time alone. */
+  /** Checks what depends on time alone. */
   #watch(): void {
     this.#watching = this.#context.clock.setTimer(WATCH_EVERY_MS, () => {
       for (const node of this.#context.fleet.list()) {
@@ -206,7 +206,7 @@ export class Dispatch implements FleetFollower {
   }
 
   #abandon(one: LiveAttempt, reason: string, words: string): Promise<boolean> {
-    // Whatever its state is by now: a snapshot may be moving it at this moment.
+    // From any live state, because a snapshot may be moving it right now.
     const evidence = { nodeId: one.nodeId }
     return endRun(this.#context, one, { from: LIVE_STATES, result: 'lost', reason, text: `Lost: ${words}`, evidence })
   }

@@ -31,7 +31,7 @@ import type { AttemptReader, AttemptWriter, ClaimStore, JobReader, JobStore } fr
 
 export type LiveState = (typeof LIVE_STATES)[number]
 
-/** What the engine believes of an attempt that has not ended. LiveAttempts alone changes it; everybody else reads. */
+/** What the engine believes about an attempt that has not ended. Only LiveAttempts changes it. */
 export interface LiveAttempt {
   readonly key: string
   readonly jobId: JobId
@@ -42,20 +42,20 @@ export interface LiveAttempt {
   readonly version: VersionName
   readonly spider: string
   readonly state: LiveState
-  /** Monotonic; null while its POST is out. Only later snapshots prove that the job is not there (reconcile.ts). */
+  /** Monotonic; null while its POST is in flight. Only later snapshots can prove its absence (reconcile.ts). */
   readonly sendEndedAtMs: number | null
-  /** An earlier engine sent it, and nobody waited for the end of its POST. */
+  /** An earlier engine sent it, so nobody saw its POST end. */
   readonly isTakenOverUnresolved: boolean
   readonly sentAtMs: number
   readonly startedAtMs: number | null
   readonly cancelAskedAtMs: number | null
-  /** Its job's. */
+  /** The job's own. */
   readonly retry: RetryPolicy | null
-  /** Its job's, not yet laid over its project's. */
+  /** The job's own, not yet merged with the project's. */
   readonly limits: RunLimits | null
-  /** The limit that we stop it for, in words; on the local node `exit` tells. */
+  /** The limit that we stop it for, in words. The local node reports its own in `exit`. */
   readonly limitHit: string | null
-  /** How the process ended, where the node told (local node). */
+  /** How the process ended, if the node reports it (local node). */
   readonly exit: SeenExit | null
 }
 
@@ -63,12 +63,12 @@ type AttemptName = Pick<Attempt, 'jobId' | 'number'>
 type OfJob = Pick<StoredJob, 'cancelAskedAtMs' | 'retry' | 'limits'>
 
 interface Belief extends Mutable<LiveAttempt> {
-  /** Its node has shown its end: it holds no slot any more, though that may not be on the disk yet. */
+  /** Its node has shown that it ended. It no longer holds a slot, even if that is not written yet. */
   isOver: boolean
 }
 type Mutable<T> = { -readonly [K in keyof T]: T[K] }
 
-/** A change, without whose it is, and what its timeline entry says. */
+/** A change without the attempt's identity, plus the text of its timeline entry. */
 interface Change
   extends Omit<AttemptChange, 'jobId' | 'attemptNumber' | 'from' | 'entry'>,
     Omit<TimelineEntry, 'atMs'> {
@@ -76,7 +76,7 @@ interface Change
   /** Absent: now. */
   atMs?: number
 }
-/** Only this is written; its state stays. It may have ended. */
+/** Writes a timeline entry without changing the state. The attempt may have ended. */
 export interface AttemptEntry
   extends Pick<Change, 'from' | 'text' | 'evidence' | 'atMs' | 'details' | 'mayHaveRunTwice'> {
   kind: StayingEvent
@@ -85,10 +85,10 @@ export interface AttemptMove extends Omit<AttemptEntry, 'kind'> {
   from: readonly LiveState[]
   kind: MovingEvent
   to: LiveState
-  /** How its process ended, where the node tells. */
+  /** How its process ended, if the node reports it. */
   exit?: SeenExit | null
 }
-/** It ends; with `jobOutcome: null` its job goes back to the queue, or ends where a cancel was asked. */
+/** Ends it. With `jobOutcome: null` its job returns to the queue, or ends if a cancel was requested. */
 export interface AttemptEnd extends Omit<Change, 'to'> {
   from: readonly LiveState[]
   kind: EndingEvent
@@ -96,7 +96,7 @@ export interface AttemptEnd extends Omit<Change, 'to'> {
   jobOutcome: Outcome | null
 }
 
-/** A run that somebody else started, as its node showed it; `running`: null while it waits in the node's queue. */
+/** A run that somebody else started, as its node showed it. `running`: null while it waits in the node's queue. */
 export interface AdoptedRun {
   job: NewJob
   nodeId: NodeId
@@ -104,20 +104,20 @@ export interface AdoptedRun {
   running: { entry: TimelineEntry; startedAtMs: number; pid: number | null } | null
 }
 
-/** Told after the change is on the disk and in memory. */
+/** Emitted after the change is written and applied in memory. */
 export interface BeliefEvents {
   begun: [attempts: readonly BegunAttempt[]]
   moved: [move: { one: LiveAttempt; from: LiveState; to: LiveState; atMs: number }]
-  /** It is live no more. `jobOutcome`: its job has ended with it; null: the job is back in the queue. */
+  /** It is no longer live. `jobOutcome`: its job ended with it; null: the job is back in the queue. */
   ended: [end: { one: LiveAttempt; jobOutcome: Outcome | null; change: AttemptEnd; atMs: number }]
-  /** `slotsUsedOn` has changed: a slot was taken or became free. May be told before the change is on the disk. */
+  /** `slotsUsedOn` changed: a slot was taken or freed. May be emitted before the change is written. */
   slots: [change: { nodeId: NodeId; by: 1 | -1 }]
 }
 
 /**
- * The attempts that have not ended, by node: the engine's belief, loaded from the store once. From then on only the
- * methods here change it: `move` and `end` check the change against the table (job-rules/transitions.ts), write the
- * row, change memory where the row was as expected (I4), and tell; `record` writes without moving.
+ * The attempts that have not ended, by node: the engine's belief, loaded from the store once. After that, only these
+ * methods change it. `move` and `end` check the change against the table (job-rules/transitions.ts), write the row,
+ * update memory if the row was as expected (I4), and emit an event. `record` writes without a transition.
  */
 export class LiveAttempts {
   readonly events = new EventEmitter<BeliefEvents>()
@@ -139,7 +139,7 @@ export class LiveAttempts {
     this.#clock = parts.clock
   }
 
-  /** What an earlier engine left live. What was `sending` then is uncertain: nobody knows whether the POST went out. */
+  /** Loads what an earlier engine left live. `sending` becomes uncertain: the POST may or may not have gone out. */
   async takeOver(): Promise<LiveAttempt[]> {
     const attempts = await this.#store.listLiveAttempts()
     const sending = attempts.filter(({ state }) => state === 'sending')
@@ -158,7 +158,7 @@ export class LiveAttempts {
     })
   }
 
-  /** Claims jobs for nodes in one transaction, in the order of `starts`. Jobs no longer queued are left out. */
+  /** Claims jobs for nodes in one transaction, in the order of `starts`. Omits jobs that are no longer queued. */
   async begin(starts: AttemptStart[]): Promise<Map<string, { one: LiveAttempt; attempt: BegunAttempt }>> {
     const attempts = await this.#store.beginAttempts(starts)
     const sending = { sendEndedAtMs: null, isTakenOverUnresolved: false }
@@ -169,7 +169,7 @@ export class LiveAttempts {
     return begun
   }
 
-  /** An ended attempt goes on: its node has it after all. null: its job has started again meanwhile, or ended. */
+  /** Makes an ended attempt live again, because its node has it after all. null: its job has ended or started again. */
   async revive(
     attempt: Attempt,
     job: OfJob,
@@ -180,13 +180,13 @@ export class LiveAttempts {
     const change: Change = { ...told, from: ['ended'], kind: 'found_again' }
     const [isApplied] = await this.#write([{ one: attempt, change }], this.#clock.nowMs())
     if (isApplied !== true) return null
-    // At once, and with nothing between that may fail: a cancel that is asked from now on finds it live.
+    // Immediately after the write, with nothing that can fail in between, so that a cancel from now on finds it live.
     const startedAtMs = attempt.startedAtMs ?? (to === 'accepted' ? null : this.#clock.nowMs())
     const revived = { ...attempt, state: to, startedAtMs, result: null, reason: null, endedAtMs: null }
     return this.#add(revived, job, this.#sent(), exit)
   }
 
-  /** Writes a job with its attempt, and believes what it wrote without reading it: a read could fail. */
+  /** Writes a job with its attempt, and builds the belief from what was written: reading it back could fail. */
   async adopt({ job, nodeId, accepted, running }: AdoptedRun): Promise<LiveAttempt> {
     const { id: jobId, jobid, project, spider, entry } = job
     const start = { jobId, number: nextAttempt(0), jobid, nodeId, version: '' as VersionName, entry }
@@ -205,14 +205,14 @@ export class LiveAttempts {
     return this.#add(attempt, { cancelAskedAtMs: null, retry: null, limits: null }, this.#sent(), null)
   }
 
-  /** False: it had moved on meanwhile, and nothing was written (I4). */
+  /** False: it had moved on in the meantime, and nothing was written (I4). */
   async move(one: LiveAttempt, move: AttemptMove): Promise<boolean> {
     return (await this.moveAll([{ one, ...move }]))[0]!
   }
 
   /**
-   * Several at once: one write, one commit. A run that its node has ended (`finishing`) frees its slot in this very
-   * turn, even if the write fails, so that what is claimed for the slot shares the commit.
+   * Moves several with one write and one commit. A run that its node shows as ended (`finishing`) frees its slot in
+   * this same turn, even if the write fails, so that a claim for the slot shares the commit.
    */
   async moveAll(moves: readonly (AttemptMove & { one: LiveAttempt })[]): Promise<boolean[]> {
     if (moves.length === 0) return []
@@ -233,7 +233,7 @@ export class LiveAttempts {
     return (await this.endAll([{ one, ...end }]))[0]!
   }
 
-  /** Several at once: one write, one commit. */
+  /** Ends several with one write and one commit. */
   async endAll(ends: readonly (AttemptEnd & { one: LiveAttempt })[]): Promise<boolean[]> {
     if (ends.length === 0) return []
     const nowMs = this.#clock.nowMs()
@@ -245,7 +245,7 @@ export class LiveAttempts {
     return applied
   }
 
-  /** Writes an entry of its timeline, with the facts that come with it; of an ended one, too. */
+  /** Writes a timeline entry with its facts, also for an ended attempt. */
   async record(one: AttemptName, entry: AttemptEntry): Promise<boolean> {
     const [isApplied = false] = await this.#write([{ one, change: entry }], this.#clock.nowMs())
     const live = this.#byKey.get(attemptKey(one.jobId, one.number))
@@ -253,12 +253,12 @@ export class LiveAttempts {
     return isApplied
   }
 
-  /** A cancel of its job was asked; the job's row says so already. */
+  /** A cancel of its job was requested; the job's row already says so. */
   markCancelAsked(one: LiveAttempt): void {
     ;(one as Belief).cancelAskedAtMs ??= this.#clock.nowMs()
   }
 
-  /** Its POST is over, with whatever result: lists that are begun from now on tell whether it is there. */
+  /** Its POST is over, whatever the result. Lists begun from now on show whether it is there. */
   markSendEnded(one: LiveAttempt): void {
     ;(one as Belief).sendEndedAtMs = this.#clock.monotonicMs()
   }
@@ -267,7 +267,7 @@ export class LiveAttempts {
     return this.#byKey.get(key)
   }
 
-  /** A job has one live attempt at most (I2). */
+  /** A job has at most one live attempt (I2). */
   ofJob(jobId: JobId): LiveAttempt | undefined {
     return this.#byJob.get(jobId)
   }
@@ -276,12 +276,12 @@ export class LiveAttempts {
     return [...(this.#byNode.get(nodeId)?.values() ?? [])]
   }
 
-  /** Attempts that hold a slot: all but those the node has finished. */
+  /** Attempts that hold a slot: all except those that have ended on the node. */
   slotsUsedOn(nodeId: NodeId): number {
     return this.#slotsByNode.get(nodeId) ?? 0
   }
 
-  /** How many slots a project holds: what fairness weighs. */
+  /** How many slots a project holds, for the fair order. */
   slotsOfProject(project: ProjectName): number {
     return this.#slotsByProject.get(project) ?? 0
   }
@@ -362,7 +362,7 @@ export class LiveAttempts {
     this.events.emit('ended', { one, jobOutcome: jobOutcomeAfter(change, one), change, atMs })
   }
 
-  /** Counts it, or counts it no more, where it began or ceased to hold a slot. */
+  /** Updates the counters if the attempt has started or stopped holding a slot. */
   #countSlot(live: Belief): void {
     const holdsSlot = this.#byKey.get(live.key) === live && live.state !== 'finishing' && !live.isOver
     if (holdsSlot === this.#holding.has(live)) return
@@ -376,7 +376,7 @@ export class LiveAttempts {
   }
 }
 
-/** As far as its row tells. */
+/** As far as the row records it. */
 function exitOf({ exitCode: code, signal, limitHit: limit, peakMemoryBytes, cpuSeconds }: Attempt): SeenExit | null {
   return code === null && signal === null ? null : { code, signal, limit, peakMemoryBytes, cpuSeconds }
 }

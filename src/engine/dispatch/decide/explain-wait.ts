@@ -11,8 +11,8 @@ interface Asked {
 }
 
 /**
- * Why no node takes the jobs of a line now, in words: the nodes it means, what they lack, whether they are only busy.
- * `hasRoom`: one of them has room, so it is the egg that is missing there. Pure.
+ * Why no node takes a line's jobs now: which nodes match, what they lack, or that they are just busy. `hasRoom`: a
+ * matching node has room, so it lacks the egg. Pure.
  */
 export function explainLine(line: QueueLine, input: Asked, hasRoom: boolean): Waiting {
   const { nodes } = input
@@ -55,7 +55,7 @@ function explainUnavailable(summary: PlacementSummary, where: string): Waiting {
   return { code: 'nodes_down', text }
 }
 
-/** There is room, but not where the egg is. */
+/** There is room, but not on a node with the egg. */
 function explainEgg(line: QueueLine, { nodes, versionOf, eggState, whyNotReady }: Asked): Waiting | null {
   const version = versionOf(line)!
   const { able } = nodes.summaryOf(line.placement, line.placementKey)
@@ -66,7 +66,7 @@ function explainEgg(line: QueueLine, { nodes, versionOf, eggState, whyNotReady }
   if (sending !== undefined) {
     return { code: 'egg_on_its_way', text: `version ${version} is being sent to ${sending.name}` }
   }
-  // Those with room that had the egg were filled by this very plan, or others that have it are full.
+  // The nodes that have the egg are full, perhaps because of this plan.
   if (isAny(able, (id) => stateOn(id) === 'present')) {
     if (open.some(({ id }) => stateOn(id) !== 'present')) {
       return { code: 'all_slots_busy', text: `all slots with version ${version} are busy` }

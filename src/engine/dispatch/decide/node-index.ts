@@ -1,46 +1,46 @@
 import type { NodeId, NodeMode, Placement, ProjectName } from '../../../shared/contract/index.ts'
 import { meetsTags } from '../../../shared/tag-terms.ts'
 
-/** Why a node that answers cannot run a project now, in words that follow the node's name; null: it can. */
+/** Why a reachable node cannot run a project now, worded to follow the node's name; null: it can. */
 export type WhyNotReady = (nodeId: NodeId, project: ProjectName) => string | null
 
-/** `absent`: we have the egg and may send it. `never`: we have none, or sending failed and is backing off. */
+/** `absent`: we have the egg and may send it. `never`: we do not have it, or sending failed and is backing off. */
 export type EggState = 'present' | 'sending' | 'absent' | 'never'
 
-/** What placement may know of a node. */
+/** What placement knows about a node. */
 export interface PlaceableNode {
   id: NodeId
   name: string
   slots: number
-  /** How many may wait in its own queue besides those in its slots. */
+  /** How many jobs may wait in the node's own queue, in addition to its slots. */
   queueAhead: number
   /** Slots in use or promised: live attempts of ours (uncertain ones too) and external jobs. */
   used: number
-  /** It may have no more than this now, for a while (requests on their way, a node on probation). */
+  /** A temporary upper bound on its room (requests in flight, a node on probation). */
   roomMax: number
   tags: readonly string[]
   mode: NodeMode
-  /** Why it can take nothing now, in words that follow its name (`does not answer`); null: it can. */
+  /** Why it cannot take jobs now, worded to follow its name (`does not answer`); null: it can. */
   unavailable: string | null
-  /** It can run one project and not another (`whyNotReady` tells): the local node. */
+  /** It may be able to run one project but not another (see `whyNotReady`). Only the local node. */
   isChoosy: boolean
 }
 
-/** What the nodes that a placement means have in common, whatever is in use on them now. */
+/** The nodes that match a placement, summarized independently of how busy they are. */
 export interface PlacementSummary {
   matching: number
   /** Those that could take a job if they had room. */
   able: ReadonlySet<NodeId>
-  /** Of those. */
+  /** Of the nodes in `able`. */
   slots: number
-  /** Those of them that are to be asked about each project. */
+  /** The nodes in `able` that must be asked about each project. */
   choosy: readonly PlaceableNode[]
   first: PlaceableNode | null
   unavailable: number
   firstUnavailable: PlaceableNode | null
 }
 
-/** Of placements that are asked about; started again when there are so many. */
+/** Placements cached; the cache is cleared when it is full. */
 const SUMMARIES_MAX = 20_000
 
 /** How many jobs a node may be given now (I3). */
@@ -50,8 +50,8 @@ export function roomOn(node: PlaceableNode): number {
 }
 
 /**
- * The nodes as `place` asks about them, kept between runs: those with room are at hand, and what a placement means is
- * found once, until a node comes, goes or changes in more than what it has in use.
+ * The nodes as `place` queries them, kept between runs. Nodes with room are indexed, and the summary of a placement is
+ * cached until a node is added, removed, or changes in anything but its usage.
  */
 export class NodeIndex {
   readonly #nodes = new Map<string, PlaceableNode>()
@@ -74,7 +74,7 @@ export class NodeIndex {
     return this.#nodes.values()
   }
 
-  /** Those that could take a job now. */
+  /** Nodes that could take a job now. */
   open(): IterableIterator<PlaceableNode> {
     return this.#open.values()
   }
@@ -124,7 +124,7 @@ export class NodeIndex {
   }
 }
 
-/** In anything but what is in use. */
+/** In anything but usage. */
 function differs(one: PlaceableNode, other: PlaceableNode): boolean {
   return (
     one.name !== other.name ||

@@ -13,14 +13,14 @@ export interface PlaceInput {
   shareOf: (project: ProjectName) => ProjectShare
   isPaused: boolean
   isProjectPaused: (project: ProjectName) => boolean
-  /** The version that a line's jobs run with when sent now; null: there is none. */
+  /** The version that a line's jobs would run with if sent now; null: none. */
   versionOf: (line: QueueLine) => VersionName | null
   eggState: (nodeId: NodeId, project: ProjectName, version: VersionName) => EggState
   whyNotReady: WhyNotReady
-  /** The node refused this job lately and gets it again only after a while. */
+  /** The node refused this job recently, and the backoff has not expired. */
   isBackedOff: (nodeId: NodeId, jobId: JobId) => boolean
   hasLimits: boolean
-  /** The limits that hold for a spider, with what is live now; none are changed. */
+  /** The limits that apply to a spider, with their current live counts. `place` does not change them. */
   rulesFor: (project: ProjectName, spider: string) => readonly CountedRule[]
   assignmentsMax: number
 }
@@ -37,46 +37,46 @@ export interface Assignment {
 
 export interface Plan {
   assignments: Assignment[]
-  /** Eggs to send so that waiting jobs can go to these nodes; never more nodes than jobs that would use them. */
+  /** Eggs to send so that waiting jobs can go to these nodes. Never more nodes than jobs that would use them. */
   uploads: { nodeId: NodeId; project: ProjectName; version: VersionName }[]
-  /** Why whatever is left over waits; a line with jobs left has an entry, or each of its lanes that has some. */
+  /** Why the remaining jobs wait. A line with jobs left has an entry, or each of its lanes that has jobs left. */
   waiting: WaitingPlan
-  /** The maximum was placed, or heads ran out: more could go, and nothing is said of what was not looked at. */
+  /** The maximum was placed, or heads ran out. More jobs could go, and those not considered have no waiting reason. */
   isPartial: boolean
   /** The lane whose heads ran out. */
   endedAt: string | null
-  /** Nobody who waits stands further back in the turns (fair-shares.ts). */
+  /** No waiting project has a lower pass (fair-shares.ts). */
   passFloor: number
 }
 
 /**
- * Decides which queued jobs go where, now. Pure. Never gives a node more than its room (I3: its slots and what may
- * queue there), nor a job to two nodes, nor more than a limit allows. Nodes that have the egg come first, then the
- * least loaded share of slots, then the lower id, so that the same input gives the same plan. Lines whose nodes have no
- * room are not looked at: it costs what goes out, and a look at each lane that could.
+ * Decides which queued jobs go where, now. Pure. Never exceeds a node's room (I3: its slots plus what may queue there)
+ * or a limit, and never gives one job to two nodes. Prefers nodes that have the egg, then the lowest share of used
+ * slots, then the lower id, so the same input gives the same plan. Skips lines whose nodes have no room: the cost is
+ * proportional to the jobs placed plus the lanes that could go.
  */
 export function place(input: PlaceInput): Plan {
   return new Placing(input).plan()
 }
 
-/** What a line may choose from, found when its first job is looked at. */
+/** The nodes a line can choose from, computed when its first job is considered. */
 interface Choice {
   version: VersionName
-  /** With room and the egg. */
+  /** Have room and the egg. */
   ready: Heap<RankedNode>
-  /** The egg is on its way there; each will serve one of the jobs that wait. */
+  /** The egg is on its way there. Each will serve one of the waiting jobs. */
   sending: PlaceableNode[]
-  /** With room, and the egg may be sent there; the best last. */
+  /** Have room and may be sent the egg. Best last. */
   absent: PlaceableNode[]
 }
 
-/** What kept a job from nodes with room: the first of each. */
+/** What kept a job from nodes with room: the first node that refused it, and the first limit reached. */
 interface Kept {
   refusedBy: PlaceableNode | null
   limitedBy: CountedRule | null
 }
 
-/** `share` is as it was when the heap was put in order: others may have used the node since. */
+/** `share` is as of the last heap ordering. It can be outdated, because other lines use the same nodes. */
 interface RankedNode {
   node: PlaceableNode
   share: number
@@ -84,13 +84,13 @@ interface RankedNode {
 
 class Placing {
   readonly #input: PlaceInput
-  /** How many jobs of this plan go to a node. */
+  /** How many jobs of this plan go to each node. */
   readonly #given = new Map<string, number>()
   readonly #givenUnderRule = new Map<CountedRule, { total: number; byNode: Map<string, number> }>()
   readonly #liveUnderTag = new Map<CountedRule, number>()
   readonly #openFor = new Map<string, PlaceableNode[]>()
   readonly #choices = new Map<QueueLine, Choice>()
-  /** By placement: the limits that are reached on each node with room. */
+  /** By placement: the limits that are reached on every node with room. */
   readonly #reachedOnAll = new Map<string, Set<CountedRule>>()
   readonly #plan: Plan = {
     assignments: [],
@@ -156,13 +156,13 @@ class Placing {
       this.#assign(found.node, { line, lane, job }, choice.version, rules)
       return order.acceptJob()
     }
-    // No node with room has the egg. Eggs on their way will serve as many jobs; for the next job, send one more.
+    // No node with room has the egg. Each egg in transit will serve one job; for the next job, send one more.
     const coming = this.#nodeToGetTheEgg(choice, line, job, rules, found)
     if (coming !== null) {
       if (!this.#plan.waiting.lines.has(line.key)) this.#waits(line, eggOnItsWay(coming, choice.version))
       return order.skipJob()
     }
-    // What holds back one job, or one spider, must not hold up the others.
+    // What blocks one job or one spider must not block the others.
     if (found.refusedBy !== null) {
       const waiting: Waiting = { code: 'node_refused', text: `${found.refusedBy.name} refused the job; retrying soon` }
       if (!this.#plan.waiting.lanes.has(lane.lane)) this.#plan.waiting.lanes.set(lane.lane, waiting)
@@ -178,7 +178,7 @@ class Placing {
     order.skipLine()
   }
 
-  /** The least loaded node with the egg that may take this job; else what kept the first that could have. */
+  /** The least loaded node with the egg that may take this job; if none, what blocked the job. */
   #bestReady({ ready }: Choice, job: QueueHead, rules: readonly CountedRule[]) {
     const passedOver: RankedNode[] = []
     const kept: Kept = { refusedBy: null, limitedBy: null }
@@ -194,7 +194,7 @@ class Placing {
     return { node: best, ...kept }
   }
 
-  /** Whether neither a limit nor an earlier refusal keeps this job from the node; what does is put into `kept`. */
+  /** Whether no limit and no earlier refusal keeps this job from the node. If one does, it is added to `kept`. */
   #mayTake(node: PlaceableNode, job: QueueHead, rules: readonly CountedRule[], kept: Kept): boolean {
     const rule = rules.find((counted) => this.#isExhaustedOn(counted, node))
     if (rule === undefined && !this.#input.isBackedOff(node.id, job.id)) return true
@@ -203,7 +203,7 @@ class Placing {
     return false
   }
 
-  /** Full ones are taken out on the way; one that got jobs from elsewhere takes its new place first. */
+  /** Removes full nodes on the way, and re-sorts a node that other lines have used since. */
   #firstOf(ready: Heap<RankedNode>): RankedNode | undefined {
     for (let first = ready.first(); first !== undefined; first = ready.first()) {
       if (this.#roomLeft(first.node) <= 0) {
@@ -218,7 +218,7 @@ class Placing {
     return undefined
   }
 
-  /** Keeps in `found` what keeps this job, and perhaps no other, from the nodes that have no egg. */
+  /** Adds to `found` what keeps this job, and perhaps no other, from the nodes without the egg. */
   #nodeToGetTheEgg(
     choice: Choice,
     line: QueueLine,
@@ -275,7 +275,7 @@ class Placing {
     return choice
   }
 
-  /** Nodes with room that the line's placement means, as they were before this plan. */
+  /** Nodes that match the line's placement and had room before this plan. */
   #openNodes({ placement, placementKey }: QueueLine): PlaceableNode[] {
     let open = this.#openFor.get(placementKey)
     if (open !== undefined) return open
@@ -290,19 +290,19 @@ class Placing {
     this.#plan.waiting.lines.set(line.key, waiting)
   }
 
-  /** For a limit. What one node has says nothing of the others: a limit on each of them is told without a number. */
+  /** Gives a limit as the reason. A limit per node is described without a live count, because nodes differ. */
   #laneWaits({ lane }: QueueLane, counted: CountedRule): void {
     const live = counted.rule.perNode ? 0 : this.#liveUnder(counted)
     this.#plan.waiting.lanes.set(lane, { code: 'limit', text: describeReached(counted.rule, live) })
   }
 
-  /** All slots are busy, and even with a free one these could not go. */
+  /** No node has room, and the limit would block these jobs even if one had. */
   #recordExhaustedLimit(line: QueueLine, lane: QueueLane): void {
     const exhausted = this.#input.rulesFor(line.project, lane.spider).find((counted) => this.#isExhausted(counted))
     if (exhausted !== undefined) this.#laneWaits(lane, exhausted)
   }
 
-  /** Where no node has room besides the limit, none will have in this plan: other lines need not find it out. */
+  /** If this limit blocks every node with room, it will for the rest of this plan. Saves other lines the search. */
   #recordReached(line: QueueLine, counted: CountedRule): void {
     const isOpen = (node: PlaceableNode) => this.#roomLeft(node) > 0 && !this.#isExhaustedOn(counted, node)
     if (this.#openNodes(line).some(isOpen)) return
@@ -311,7 +311,7 @@ class Placing {
     else reached.add(counted)
   }
 
-  /** Reached wherever the job would go. */
+  /** Reached on every node the job could go to. */
   #isExhausted(counted: CountedRule): boolean {
     const { tag, perNode, max } = counted.rule
     if (max === 0 && tag === null) return true

@@ -1,22 +1,22 @@
 import type { AttemptState, ProjectName } from '../../../shared/contract/index.ts'
 import type { SeenJob, Snapshot } from '../../nodes/node-client.ts'
 
-/** What we believe of one live attempt on the node that the snapshot is of. */
+/** What we believe about one live attempt on the snapshot's node. */
 export interface BelievedAttempt {
   key: string
   project: ProjectName
   jobid: string
   state: Exclude<AttemptState, 'ended'>
   /**
-   * Clock.monotonicMs when the POST ended (with any result), or when this engine took the attempt over from an earlier
-   * one. Only a snapshot begun after it can show that the job is not there. null: the POST is still on its way.
+   * Clock.monotonicMs when the POST ended (with any result), or when this engine took over the attempt from an earlier
+   * one. Only a snapshot begun later can prove that the job is not there. null: the POST is still in flight.
    */
   sendEndedAtMs: number | null
-  /** At take-over nobody knew whether it had arrived: its POST may still be on its way through a slow network. */
+  /** It was unknown at takeover whether the POST had arrived: a slow network may still be delivering it. */
   isTakenOverUnresolved: boolean
 }
 
-/** Since when, and in how many whole snapshots, an attempt was in none of the node's lists. */
+/** Since when, and for how many complete snapshots, an attempt has been in none of the node's lists. */
 export interface Absence {
   firstBegunAtMs: number
   snapshots: number
@@ -24,24 +24,24 @@ export interface Absence {
 
 export type Verdict =
   | { key: string; kind: 'accepted' | 'running' | 'finished'; seen: SeenJob }
-  /** In no list of two or more snapshots so far apart that nothing was between them: now its log decides. */
+  /** Absent from two or more snapshots far enough apart to rule out a gap between lists. Its log decides now. */
   | { key: string; kind: 'missing'; absence: Absence }
 
 export interface Reconciliation {
   verdicts: Verdict[]
-  /** New belief about absence, by the keys of the attempts that were not seen. */
+  /** Updated absences, by key of the attempts that were not seen. */
   absences: Map<string, Absence>
-  /** Keys of attempts that the node lists more than once: a request of ours was delivered to it twice. */
+  /** Keys of attempts that the node lists more than once: our request was delivered twice. */
   twice: string[]
-  /** Pending and running jobs that are none of ours: they use up slots. */
+  /** Pending and running jobs that are not ours. They use up slots. */
   external: { pending: SeenJob[]; running: SeenJob[] }
 }
 
 export interface ReconcileOptions {
-  /** By the snapshots before, by key. */
+  /** From the previous snapshots, by key. */
   absentSoFar: ReadonlyMap<string, Absence>
   nodePollIntervalMs: number
-  /** How far apart the snapshots must be for what was taken over unresolved, where that is longer. */
+  /** Minimum time between the snapshots for attempts taken over unresolved, if longer than the poll interval. */
   takenOverApartMs: number
 }
 
@@ -56,9 +56,9 @@ export interface ReconcileOptions {
  *      running             -           -          finished    absence counted, then missing
  *      finishing           -           -          -           -
  *
- * Being seen always counts. Not being seen counts only in snapshots begun after the POST ended, and only when two of
- * them are more than a poll interval of the node apart: between its queue and its process table a job is in no list.
- * Where the engine that sent the POST is dead, nobody waited for its end: those two must be further apart.
+ * Presence always counts. Absence counts only in snapshots begun after the POST ended, and only when two of them are
+ * more than the node's poll interval apart: on its way from the queue to the process table, a job is in no list. If the
+ * engine that sent the POST died, nobody saw the POST end, so the two must be further apart.
  */
 export function reconcile(
   believed: readonly BelievedAttempt[],
@@ -66,10 +66,10 @@ export function reconcile(
   options: ReconcileOptions
 ): Reconciliation {
   const seen = new Map<string, { list: 'pending' | 'running' | 'finished'; job: SeenJob }>()
-  // A node lists its last hundreds of jobs at each look; few of them are live ones of ours.
+  // Every snapshot lists the node's last few hundred jobs. Few of them are live attempts of ours.
   const jobids = new Set(believed.map(({ jobid }) => jobid))
   const twice = new Set<string>()
-  // Later lists win: the node answers the three lists of one moment, and an id that is there twice was taken twice.
+  // Later lists win. All three lists are of the same moment, so an id listed twice was accepted twice.
   for (const list of ['pending', 'finished', 'running'] as const) {
     for (const job of snapshot[list]) {
       if (!jobids.has(job.jobid)) continue
@@ -120,7 +120,7 @@ function countAbsence(attempt: BelievedAttempt, before: Absence | null, snapshot
   return { ...before, snapshots: before.snapshots + 1 }
 }
 
-/** As long as the node may take to look into its queue, a request that may still be under way to it included. */
+/** How long the node may take to poll its queue, plus the time for a POST that may still be in flight. */
 function nodePollIntervalOf(
   attempt: BelievedAttempt,
   { nodePollIntervalMs, takenOverApartMs }: ReconcileOptions
@@ -135,7 +135,7 @@ function isProved(absence: Absence, snapshot: Snapshot, nodePollIntervalMs: numb
   return absence.snapshots >= 2 && snapshot.begunAtMs - absence.firstBegunAtMs > nodePollIntervalMs
 }
 
-/** A jobid is known to a node within its project; 1.2 leaves the project out only where the client put it back in. */
+/** Scrapyd identifies a job by project and jobid. 1.2 omits the project; the client then adds it. */
 function identity(job: { project: ProjectName; jobid: string }): string {
   return `${job.project}\n${job.jobid}`
 }

@@ -9,9 +9,9 @@ export interface PlannedRetry {
 }
 
 /**
- * Whether, and when, a job whose run ended badly is tried again; null: it is not. Pure. `earlier` are the results of
- * the attempts before this one, of which only those that ran and failed, or were lost, are runs. Never more runs than
- * the policy's `attempts`; the delay grows from run to run, up to its maximum.
+ * Whether and when to retry a job whose run ended badly; null: no retry. Pure. `earlier` are the results of the
+ * previous attempts; only failed and lost ones count as runs. There are never more runs than the policy's `attempts`.
+ * The delay grows with each run, up to the policy's maximum.
  */
 export function planRetry(
   policy: RetryPolicy | null,
@@ -30,7 +30,7 @@ export function planRetry(
   }
 }
 
-/** Whether the policy has a word for such an end at all. */
+/** Whether the policy retries this kind of result. */
 export function isCovered(policy: RetryPolicy | null, result: AttemptResult): policy is RetryPolicy {
   return policy !== null && isRun(result) && policy.on.includes(result)
 }

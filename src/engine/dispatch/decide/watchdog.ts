@@ -1,14 +1,14 @@
-/** Three of Scrapyd's poll intervals of 5 s: what it accepted it starts at its next poll. */
+/** Three of Scrapyd's 5 s poll intervals. Scrapyd starts an accepted job at its next poll. */
 const PATIENCE_MS = 15_000
 const PATIENCE_MAX_MS = 300_000
 const PROBATION_FIRST_MS = 30_000
 const PROBATION_MAX_MS = 600_000
-/** Between two looks further apart than this, anything may have happened: patience starts again. */
+/** If two snapshots are further apart than this, anything may have happened between them, so the wait restarts. */
 const LISTS_GAP_MAX_MS = 30_000
 
-/** What one look at a node's lists showed. */
+/** What one snapshot of a node's lists showed. */
 export interface Lists {
-  /** Monotonic, as all times here. */
+  /** Monotonic, like all times in this file. */
   atMs: number
   running: readonly string[]
   pending: readonly string[]
@@ -17,14 +17,14 @@ export interface Lists {
   slots: number
 }
 
-/** What is remembered of a node from one look to the next. */
+/** What is remembered about a node between snapshots. */
 export interface StartWatch {
   atMs: number
   running: ReadonlySet<string>
   pending: ReadonlySet<string>
-  /** The most that it was seen to run at once: how many slots it has for sure. */
+  /** The most jobs it was seen running at once: the number of slots it certainly has. */
   mostRunning: number
-  /** Since when a job of ours waited there beside a free slot, and nothing was started. */
+  /** Since when a job of ours has waited there next to a free slot without anything being started. */
   idleSinceMs: number | null
   patienceMs: number
   stuck: Stuck | null
@@ -32,19 +32,19 @@ export interface StartWatch {
 
 export interface Stuck {
   strikes: number
-  /** It is tried with one job from then on. */
+  /** From then on, one job may be sent as a test. */
   tryAgainAtMs: number
 }
 
 /**
- * Tells whether a node accepts jobs but starts none. Pure.
+ * Detects nodes that accept jobs but start none. Pure.
  *
  *   healthy --a job of ours waits there, a slot is free, nothing starts for 3 polls--> stuck
- *   stuck --after a while, longer each time--> on probation: one job
+ *   stuck --after a delay that grows each time--> on probation: one job
  *   on probation --it starts--> healthy;  --it does not--> stuck
  *
- * A slot is certainly free only where the node was seen to run more at once: the slots an operator set may be too many.
- * A node that polls seldom looks stuck at first. It is given more time at each try, and keeps what it needed.
+ * A slot counts as free only if the node was seen running more jobs at once: the configured number of slots may be too
+ * high. A node that polls rarely looks stuck at first. Each strike gives it more time, and it keeps the time it needed.
  */
 export function judgeLists(before: StartWatch | null, seen: Lists): StartWatch {
   const running = new Set(seen.running)
@@ -66,7 +66,7 @@ export function judgeLists(before: StartWatch | null, seen: Lists): StartWatch {
   const strikes = (watch.stuck?.strikes ?? 0) + 1
   return {
     ...watch,
-    // If it has fewer slots than it was seen to use, it has them no longer.
+    // If the node has fewer slots than it was seen using, it has lost them since.
     mostRunning: Math.max(1, running.size),
     idleSinceMs: null,
     patienceMs: Math.min(PATIENCE_MAX_MS, PATIENCE_MS * 2 ** strikes),
@@ -78,7 +78,7 @@ export function isOnProbation(stuck: Stuck, nowMs: number): boolean {
   return nowMs >= stuck.tryAgainAtMs
 }
 
-/** Something runs that did not, or, while it is thought healthy, has left the queue: it ran between two looks. */
+/** A new job is running; or, on a healthy node, a job has left the queue, so it ran between two snapshots. */
 function isStart(before: StartWatch, running: ReadonlySet<string>, pending: ReadonlySet<string>): boolean {
   for (const jobid of running) if (!before.running.has(jobid)) return true
   if (before.stuck !== null) return false

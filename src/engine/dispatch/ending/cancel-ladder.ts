@@ -7,11 +7,11 @@ import type { DispatchContext } from '../context.ts'
 import type { LiveAttempt } from '../live-attempts.ts'
 
 const NODE_MISSING_MS = 200
-/** One of a node's four connections stays free for polling; nodes that do not answer must not hold up all others. */
+/** Keeps one of a node's four connections free for polling. Nodes that do not answer must not block the others. */
 const AT_ONCE_ON_NODE = 3
 const AT_ONCE_MAX = 500
 
-/** Of a step (shared/stop-ladder.ts), for the timeline. */
+/** Timeline text of a step (shared/stop-ladder.ts). */
 export function textOfStep(step: number, run: 'the run' | 'the returned run'): string {
   const texts = [`Asked ${run} to stop (INT)`, `Asked ${run} to stop immediately (second INT)`, `Killed ${run} (KILL)`]
   return texts[Math.min(step, LAST_STEP)]!
@@ -20,14 +20,14 @@ export function textOfStep(step: number, run: 'the run' | 'the returned run'): s
 interface Climb {
   step: number
   timer: Timer | null
-  /** Its next step waits for its turn at the node: the waits between steps begin when one is sent. */
+  /** Its next step is queued at the node. The wait before the step after it begins when this one is sent. */
   isWaitingForTurn: boolean
 }
 
 /**
- * Cancels live attempts by the stop ladder (shared/stop-ladder.ts), each step recorded; with force it begins at the
- * second. An attempt counts as cancelled only when the node shows that it ended (follower.ts), or says that it was
- * still pending and has been removed.
+ * Cancels live attempts by the stop ladder (shared/stop-ladder.ts) and records each step. With `force` it begins at the
+ * second step. An attempt counts as cancelled only when the node shows that it ended (follower.ts), or says that it was
+ * pending and has been removed.
  */
 export class CancelLadder {
   readonly #context: DispatchContext
@@ -40,9 +40,9 @@ export class CancelLadder {
     this.#context = context
   }
 
-  /** Begins, or with `force` goes to the second step at once. It waits for the answer to the attempt's POST. */
+  /** Begins at the first step, or with `force` goes straight to the second. Waits for the result of the POST. */
   cancel(one: LiveAttempt, options: { force: boolean; fromStep?: number }): void {
-    // What its node has finished needs no signal.
+    // A run that has ended on its node needs no signal.
     if (this.#stopped || one.state === 'finishing') return
     const climb = this.#climbing.get(one.key)
     if (climb === undefined) {
@@ -57,7 +57,7 @@ export class CancelLadder {
     if (isSettled(one)) void this.#step(one)
   }
 
-  /** One signal that somebody named, once: it is theirs to know what it does. */
+  /** Sends a single signal chosen by the caller, without escalation. */
   async signal(one: LiveAttempt, signal: NodeSignal): Promise<void> {
     const node = this.#context.fleet.get(one.nodeId)
     try {
@@ -73,9 +73,9 @@ export class CancelLadder {
     }
   }
 
-  /** The node has answered the POST: what was asked meanwhile goes out now. */
+  /** Its state has changed: a cancel or limit that waited for the POST's result goes out now. */
   goOn(one: LiveAttempt): void {
-    // While the engine stops, answers still come: the next one takes the cancel over.
+    // Responses still arrive while the engine stops. The next engine resumes the cancel.
     if (this.#stopped) return
     const climb = this.#climbing.get(one.key)
     if (
@@ -88,7 +88,7 @@ export class CancelLadder {
     }
   }
 
-  /** Takes a cancel over from an earlier engine: the steps already taken are in the timeline. */
+  /** Resumes a cancel from an earlier engine. The steps already taken are in the timeline. */
   resume(one: LiveAttempt): void {
     const { store, logger } = this.#context
     store.listTimeline(one.jobId).then(
@@ -103,7 +103,7 @@ export class CancelLadder {
     )
   }
 
-  /** That it was asked to hurry must be known after a crash too; who asks so at first has it in the job's own entry. */
+  /** A crash must not lose the force. If the first request was forced, the job's own entry already says so. */
   async #recordForce(one: LiveAttempt): Promise<void> {
     const { live, logger } = this.#context
     try {
@@ -118,7 +118,7 @@ export class CancelLadder {
     }
   }
 
-  /** It has ended: an attempt of the same name that is found again climbs again. */
+  /** It has ended. If it is found again, its climb starts over. */
   forget(one: LiveAttempt): void {
     this.#climbing.get(one.key)?.timer?.cancel()
     this.#climbing.delete(one.key)
@@ -135,7 +135,7 @@ export class CancelLadder {
     if (climb === undefined || climb.isWaitingForTurn) return
     const node = this.#context.fleet.get(one.nodeId)
     if (node === undefined) {
-      // At start the nodes are taken in after the attempts: look again soon.
+      // At startup the attempts are loaded before the nodes: try again soon.
       climb.timer = this.#context.clock.setTimer(NODE_MISSING_MS, () => void this.#step(one))
       return
     }
@@ -146,15 +146,15 @@ export class CancelLadder {
     })
   }
 
-  /** undefined also where it has ended meanwhile, and needs no signal. */
+  /** undefined also if it has ended and needs no signal. */
   #climbingOf(one: LiveAttempt): Climb | undefined {
-    // An attempt of its name that was found again has a climb of its own by then.
+    // If the attempt was found again, a new object with its own climb has replaced this one.
     if (this.#context.live.get(one.key) !== one) return undefined
     if (one.state === 'finishing') this.#climbing.delete(one.key)
     return this.#climbing.get(one.key)
   }
 
-  /** A few requests at a time, to each node and to all of them. */
+  /** Limits concurrent requests, per node and overall. */
   #inTurn<T>(node: FleetNode, task: () => Promise<T>): Promise<T> {
     let gate = this.#gateOfNode.get(node)
     if (gate === undefined) this.#gateOfNode.set(node, (gate = pLimit(AT_ONCE_ON_NODE)))
@@ -165,7 +165,7 @@ export class CancelLadder {
     const { step } = climb
     const signal = signalOfStep(step)
     const waitMs = waitAfterStep(step, this.#context.cancelWaitsMs)
-    // Set before the request: while it is on its way a force must not start a second climb.
+    // Set before the request, so that a force during the request does not start a second climb.
     climb.timer = this.#context.clock.setTimer(waitMs, () => void this.#step(one))
     try {
       const { wasState } = await node.client.cancel({ project: one.project, jobid: one.jobid, signal })

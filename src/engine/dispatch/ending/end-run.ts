@@ -3,21 +3,20 @@ import type { DispatchContext } from '../context.ts'
 import type { AttemptEnd, LiveAttempt } from '../live-attempts.ts'
 import { isCovered, planRetry } from '../decide/retry.ts'
 
-/** The end of a run: what it came to, and what shows it. */
+/** How a run ended, and the evidence. */
 export interface RunEnd extends Pick<AttemptEnd, 'from' | 'killingLine' | 'details' | 'counts'> {
   result: Outcome
   reason: string
-  /** `Failed: exit code 1`; what becomes of the job is added. */
+  /** `Failed: exit code 1`. What happens to the job next is appended. */
   text: string
   evidence: Record<string, unknown>
-  /** Whatever its retry policy says: nobody knows whether it ran at all. */
+  /** Queue the job again regardless of its retry policy, because nobody knows whether it ran at all. */
   isTriedAgain?: boolean
 }
 
 /**
- * Ends an attempt that ran: its job ends with it, or is tried again as its retry policy says. A lost run may go on
- * where nobody sees it, so a job that is tried again after one is flagged. False: the attempt had already ended
- * otherwise.
+ * Ends an attempt that ran: its job ends with it, or is retried according to its retry policy. A lost run may still be
+ * running unseen, so a job retried after one is flagged. False: the attempt had already ended in another way.
  */
 export async function endRun(
   { store, live, clock }: Pick<DispatchContext, 'store' | 'live' | 'clock'>,

@@ -13,18 +13,18 @@ import type { LiveAttempt } from '../live-attempts.ts'
 const AT_ONCE_MAX = 16
 const RETRY_FIRST_MS = 1_000
 const RETRY_MAX_MS = 30_000
-// An archive that fails this often must not keep the job from ending.
+// After this many failures to archive, the job ends without an archived log.
 const ARCHIVE_TRIES = 3
-// A node that answers, but never with the log (a proxy that forbids /logs), must not either: at least half a minute.
+// A node that answers but never returns the log (a proxy blocks /logs) must not delay the end forever: about 30 s.
 const READ_TRIES = 6
 const NO_ANSWER = new Set<NodeErrorKind>(['unreachable', 'timeout', 'reset', 'aborted'])
 
-/** The node answers, but not with what it was asked for: asking again helps only for a while. */
+/** The node answers, but not with what was requested. Retrying helps only for a while. */
 export function isAnswer(node: FleetNode, error: unknown): error is NodeError {
   return error instanceof NodeError && !NO_ANSWER.has(error.kind) && node.status.health === 'up'
 }
 
-/** What failed so far. A node that does not answer is waited for; only refusals, and failures here, count. */
+/** Failures so far. An unreachable node is waited for; only refusals and local failures count towards giving up. */
 interface Failures {
   all: number
   reads: number
@@ -36,9 +36,9 @@ export interface LogTail extends LogBytes {
 }
 
 /**
- * Ends attempts whose run is over: reads the end of the log, judges the outcome, copies the log into the archive
- * before the node prunes it, and writes the outcome. While the node does not answer, the attempt stays `finishing`
- * and is tried again; it holds no slot meanwhile.
+ * Ends attempts whose run is over: reads the end of the log, judges the outcome, archives the log before the node
+ * prunes it, and writes the outcome. While the node is unreachable, the attempt stays `finishing` and is retried. It
+ * holds no slot meanwhile.
  */
 export class Finisher {
   readonly #context: DispatchContext
@@ -64,7 +64,7 @@ export class Finisher {
     this.#retries.stop()
   }
 
-  /** The end of a run's log; null when there is no such file. Rejects with NodeError when the node does not answer. */
+  /** The end of a run's log; null if there is no such file. Rejects with NodeError if the node does not return it. */
   async readTail(node: FleetNode, one: LiveAttempt): Promise<LogTail | null> {
     const wanted = { offset: -CLOSING_TAIL_BYTES, limitBytes: CLOSING_TAIL_BYTES }
     const range = await node.client.readLog(one, wanted, this.#stopping.signal)
@@ -77,10 +77,10 @@ export class Finisher {
 
   async #finishOrRetry(one: LiveAttempt, failures: Failures): Promise<void> {
     const { fleet, live, logger, store } = this.#context
-    // It ended otherwise meanwhile: its node was removed.
+    // It has ended in another way (its node was removed, or given up).
     if (live.get(one.key) !== one) return void this.#queued.delete(one)
     const node = fleet.get(one.nodeId)
-    // At start the nodes are taken in after the attempts.
+    // At startup the attempts are loaded before the nodes.
     if (node === undefined) return this.#retry(one, RETRY_FIRST_MS, failures)
     try {
       const { tail, problem } = await this.#readTailOrGiveUp(node, one, failures)
@@ -89,7 +89,7 @@ export class Finisher {
       const { exit, cancelAskedAtMs, limitHit } = one
       const cancelAsked = cancelAskedAtMs !== null
       const judgement = judgeOutcome({ tail: tail?.text ?? null, exit, limitHit, cancelAsked })
-      // Asked for together: without a retry policy to look up, both share one commit.
+      // Started together, so that without a retry policy to look up, both share one commit.
       await Promise.all([
         archived !== null && store.markLogArchived(one.jobId, one.number, archived.gzip),
         this.#end(one, judgement, {
@@ -107,7 +107,7 @@ export class Finisher {
     }
   }
 
-  /** It queues again: after a restart there may be thousands, and each reads and writes a file. */
+  /** Re-enqueues it, because after a restart there may be thousands, each reading and writing a file. */
   #retry(one: LiveAttempt, delayMs: number, failures: Failures): void {
     this.#retries.set(delayMs, () => this.#enqueue(one, failures))
   }
@@ -127,7 +127,7 @@ export class Finisher {
     }
   }
 
-  /** `gzip`: to be kept with the attempt; null there: it is a blob now. null: it could not be archived. */
+  /** `gzip`: to store with the attempt, or null if the log is now a blob. null: it could not be archived. */
   async #archive(
     node: FleetNode,
     one: LiveAttempt,
@@ -166,7 +166,7 @@ export class Finisher {
       evidence: { ...(one.exit === null ? {} : { exit: one.exit }), ...log },
       details: {
         stats: judgement.stats,
-        // A run shorter than a poll was never seen running: its own stats tell how long it took.
+        // A run shorter than the poll interval was never seen running. Its own stats tell how long it took.
         ...(one.startedAtMs === null && typeof elapsedSeconds === 'number'
           ? { startedAtMs: Math.round(atMs - elapsedSeconds * 1000) }
           : {})

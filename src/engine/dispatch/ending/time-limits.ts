@@ -5,17 +5,17 @@ import type { CancelLadder } from './cancel-ladder.ts'
 import type { DispatchContext } from '../context.ts'
 import type { LiveAttempt } from '../live-attempts.ts'
 
-/** After a write that failed (a full disk): asking again at once would be all that the engine did. */
+/** Delay after a failed write (a full disk), so that the engine does not retry in a tight loop. */
 const RETRY_MS = 1_000
 const NODE_MISSING_MS = 200
 
 /**
- * Holds runs to their time limit on nodes that do not hold limits themselves (the local node does: launcher/runs), from
- * when any engine of ours saw them running. A run over its limit is recorded as such, then climbs the cancel ladder:
+ * Enforces the time limit on nodes that do not enforce limits themselves (the local node does: launcher/runs), counted
+ * from when any of our engines first saw the run. A run over its limit is recorded, then climbs the cancel ladder:
  *
  *   running --limit--> running, limit_hit recorded --INT, INT, KILL--> finishing -> ended: failed, the limit its reason
  *
- * What somebody asked to cancel before its limit was hit ends as cancelled.
+ * A run whose cancel was requested before its limit was hit ends as cancelled.
  */
 export class TimeLimits {
   readonly #context: DispatchContext
@@ -28,18 +28,18 @@ export class TimeLimits {
     this.#ladder = ladder
   }
 
-  /** It runs, and `startedAtMs` tells since when. May be called again. */
+  /** Starts the timer of a running attempt, based on `startedAtMs`. Can be called again. */
   watch(one: LiveAttempt): void {
     const { projects, clock } = this.#context
-    // A last snapshot may still come in when all else has stopped.
+    // A last snapshot may still arrive after everything else has stopped.
     if (this.#stopped || one.startedAtMs === null || this.#timers.has(one.key)) return
     if (this.#context.fleet.get(one.nodeId)?.client.traits.holdsLimits) return
-    // A node that forgets what it runs makes it run again to us: its limit was hit all the same, and the ladder climbs.
+    // A run that its node forgot moves to running again. If its limit was hit before, the ladder is already climbing.
     if (one.limitHit !== null) return
     const limits = effectiveLimits(projects.settingsOf(one.project).limits, one.limits)
     const seconds = limits?.wallSeconds
     if (seconds == null) return
-    // From here on the monotonic clock counts: one that is set must not end a run.
+    // From here on the monotonic clock counts, so that setting the wall clock does not end a run.
     const ranMs = Math.max(0, clock.nowMs() - one.startedAtMs)
     this.#set(one, Math.max(0, seconds * 1000 - ranMs), () => {
       this.#stop(one, seconds).catch((error: unknown) => {
@@ -73,7 +73,7 @@ export class TimeLimits {
     const { fleet, live, clock } = this.#context
     if (live.get(one.key) !== one || one.state === 'finishing' || one.cancelAskedAtMs !== null) return
     const node = fleet.get(one.nodeId)
-    // At start the nodes come after the attempts.
+    // At startup the attempts are loaded before the nodes.
     if (node === undefined) return this.#set(one, NODE_MISSING_MS, () => this.watch(one))
     if (node.client.traits.holdsLimits) return
     const ranSeconds = Math.max(seconds, Math.floor((clock.nowMs() - one.startedAtMs!) / 1000))

@@ -17,13 +17,13 @@ import { type Absence, reconcile, type Verdict } from '../decide/reconcile.ts'
 /** Scrapyd's default poll interval. A longer one only delays proof of absence: jobs are listed as pending meanwhile. */
 export const NODE_POLL_INTERVAL_MS = 5_000
 /**
- * A POST of an engine that died or stopped may still be under way, and nobody waits for its end: first as long must
- * pass as the client would have waited (60 s for schedule.json), then as long as always.
+ * A POST sent by an engine that has stopped may still be in flight, and nobody waits for its end. Covers the client's
+ * timeout (60 s for schedule.json) plus the usual interval.
  */
 const TAKEN_OVER_APART_MS = 65_000
-// A run that its node forgot counts as alive while its log grows; this long without a byte and it is lost.
+// A run that its node forgot counts as alive while its log grows. After this long without a new byte, it is lost.
 const ORPHAN_SILENCE_MS = 60_000
-// A node that lists a run no longer and answers for so long, but never with its log, will never tell.
+// A node that answers for this long, but neither lists the run nor returns its log, never will.
 const LOG_REFUSED_MS = 60_000
 const FINISHED_ASKED_MAX = 1_000
 
@@ -31,62 +31,62 @@ interface FollowerParts {
   finisher: Finisher
   returned: Pick<ReturnedRuns, 'isExpecting'>
   stuck: Pick<StuckNodes, 'isTakenBackAfter'>
-  /** What is to be told of how it was sent, by whoever learns first what became of that. */
+  /** Notes on how an attempt was sent, for whichever entry first shows that it arrived. */
   sender: Pick<Sender, 'sendNotesOf'>
 }
 
 /**
- * Follows attempts on their nodes: turns snapshots into transitions, and looks for the log of what a node no longer
- * lists.
+ * Follows attempts on their nodes: turns snapshots into transitions, and checks the log of a run that its node no
+ * longer lists.
  *
  *   accepted -> running -> finishing -> (finisher.ts reads the log) -> ended
- *   in no list any more, and the log of the run ...
- *     is not there:              uncertain -> absent, back to the queue (flagged unless the node remembers);
+ *   no longer in any list, and the run's log ...
+ *     does not exist:            uncertain -> absent, back to the queue (flagged unless the node remembers);
  *                                accepted, running -> lost
  *     has its closing stats:     finishing
- *     is there without them:     an orphan (running) while the log grows; silent for a minute -> lost
- *     is refused for a minute:   lost; what was uncertain goes back to the queue, flagged: it proves nothing
+ *     has no closing stats:      an orphan (running) while the log grows; silent for a minute -> lost
+ *     is refused for a minute:   lost; if it was uncertain, back to the queue, flagged: a refusal proves nothing
  */
 export class Follower {
   readonly #context: DispatchContext
   readonly #parts: FollowerParts
-  /** What was in none of the newest lists of its node, by key. */
+  /** Attempts missing from the newest lists of their node, by key. */
   readonly #absences = new Map<string, Absence>()
-  /** The node forgot the run but its log was there: how long the log has been, and since when it stands still. */
+  /** The node forgot the run, but its log exists: the size of the log, and since when it has not grown. */
   readonly #orphans = new WeakMap<LiveAttempt, { sizeBytes: number; silentSinceMs: number }>()
   readonly #investigating = new Set<string>()
   readonly #knownTwice = new WeakSet<LiveAttempt>()
   readonly #newest = new WeakMap<FleetNode, Snapshot>()
-  /** Monotonic; since when a node refuses the log of a run that it lists no longer. */
+  /** Monotonic. Since when a node has refused the log of a run that it no longer lists. */
   readonly #refusedSinceMs = new WeakMap<LiveAttempt, number>()
 
-  /** `listed`: a node's lists are believed now, and being written: what is claimed in this turn shares the commit. */
+  /** `listed`: a node's lists are applied in memory and being written. A claim in the same turn shares the commit. */
   readonly events = new EventEmitter<{ listed: [node: FleetNode] }>()
 
   constructor(context: DispatchContext, parts: FollowerParts) {
     this.#context = context
     this.#parts = parts
     context.live.events.on('moved', ({ one, to }) => {
-      // What is being taken back is looked for again, and what has ended is looked for no more.
+      // For a job being withdrawn, absence is counted afresh; for a run that has ended, it no longer matters.
       if (to === 'uncertain' || to === 'finishing') this.#absences.delete(one.key)
     })
     context.live.events.on('ended', ({ one }) => this.#absences.delete(one.key))
   }
 
-  /** Only the lists (or a log) can tell about something there: look at them at each poll. */
+  /** Only the lists (or a log) can resolve something there, so they are fetched at each poll. */
   wantsSnapshot(nodeId: NodeId): boolean {
     return this.#context.live.ofNode(nodeId).some((one) => isUnresolved(one) || this.#absences.has(one.key))
   }
 
   /**
-   * Before its first lists nobody knows what else runs on a node: sending to it could overfill it (I3). The same holds
-   * for runs that may come back with it after they were given up.
+   * Before a node's first lists, nobody knows what else runs there, and sending to it could overfill it (I3). The same
+   * holds for runs that were given up and may come back with the node.
    */
   knowsLists(node: FleetNode): boolean {
     return this.#newest.has(node) && !this.#parts.returned.isExpecting(node.stored.id)
   }
 
-  /** Somebody's job there has this jobid, ended ones included: a second one could not be told from it. */
+  /** A job there already has this jobid, possibly an ended one. A second one would be indistinguishable from it. */
   isListed(node: FleetNode, project: ProjectName, jobid: string): boolean {
     const { pending, running, finished } = this.#newest.get(node) ?? { pending: [], running: [], finished: [] }
     return [pending, running, finished].some((list) =>
@@ -132,8 +132,8 @@ export class Follower {
   }
 
   /**
-   * Scrapyd takes a jobid as often as it is sent. A cancel would stop all runs of it, so both are left alone: the first
-   * that the lists show as ended decides, and the job is flagged.
+   * Scrapyd accepts the same jobid any number of times. A cancel would stop all of its runs, so they are left alone:
+   * the first one that the lists show as ended decides, and the job is flagged.
    */
   async #flagTwice(node: FleetNode, one: LiveAttempt): Promise<void> {
     if (this.#knownTwice.has(one)) return
@@ -141,7 +141,7 @@ export class Follower {
     const timeline = await store.listTimeline(one.jobId)
     const isOfThis = ({ attemptNumber, kind }: (typeof timeline)[number]) =>
       attemptNumber === one.number && (kind === 'seen_again' || kind === 'found_again')
-    // What was found again has lost its flag (an earlier engine may have set it).
+    // Finding a run again cleared the flag, which an earlier engine may have set.
     if (timeline.findLast(isOfThis)?.kind !== 'seen_again') {
       await live.record(one, {
         from: [...LIVE_STATES, 'ended'],
@@ -154,14 +154,14 @@ export class Follower {
     this.#knownTwice.add(one)
   }
 
-  /** In no list: what does its log say? */
+  /** The attempt is in no list: checks its log. */
   async #investigate(node: FleetNode, one: LiveAttempt): Promise<void> {
     if (this.#investigating.has(one.key)) return
     this.#investigating.add(one.key)
     try {
       await this.#judgeByLog(node, one)
     } catch (error) {
-      // Nothing is proved, or it could not be written: the next snapshot asks again.
+      // Nothing is proved, or the write failed. The next snapshot tries again.
       if (!(error instanceof NodeError))
         this.#context.logger.error({ error, jobId: one.jobId }, 'checking a missing run failed')
     } finally {
@@ -204,7 +204,7 @@ export class Follower {
     const evidence = { inNoListOfSnapshots: this.#absences.get(one.key)?.snapshots ?? 0, log: 'not there' }
     const { name } = node.stored
     if (isUnresolved(one)) return this.#concludeAbsent(node, one, evidence)
-    // The answer to the cancel that took it out of the node's queue was lost.
+    // A cancel removed it from the node's queue, but the response was lost.
     const isCancelled = one.state === 'accepted' && one.cancelAskedAtMs !== null
     await endRun(this.#context, one, {
       from: [one.state],
@@ -218,13 +218,13 @@ export class Follower {
   }
 
   /**
-   * Never reached its node, or was withdrawn before it began: proved where the node remembers all that it did since.
-   * One that may have forgotten (a restart, its logs pruned) may have run it too: the job is sent again, flagged.
+   * The job never reached its node, or was withdrawn before it started: proved only if the node remembers all since.
+   * A node that may have forgotten (a restart, pruned logs) may have run it too: the job is queued again, flagged.
    */
   async #concludeAbsent(node: FleetNode, one: LiveAttempt, evidence: Record<string, unknown>): Promise<void> {
     const { live } = this.#context
     const { name } = node.stored
-    // As it was judged: one that is seen there while the store is asked below is not absent.
+    // The state that was judged: if the attempt is seen during the store lookup below, it is not absent.
     const from = [one.state]
     const holderId = await this.#listedElsewhere(node, one)
     if (holderId !== null) {
@@ -254,7 +254,7 @@ export class Follower {
     })
   }
 
-  /** The other node that lists it, or that listed it while nobody knew where it was (returned-runs.ts). */
+  /** The other node that lists it, or that was seen listing it while it was unresolved (returned-runs.ts). */
   async #listedElsewhere(node: FleetNode, one: LiveAttempt): Promise<NodeId | null> {
     const { fleet, store } = this.#context
     const holder = fleet.list().find((other) => other !== node && this.isListed(other, one.project, one.jobid))
@@ -267,8 +267,8 @@ export class Follower {
   }
 
   /**
-   * It lists a run of ours that ended before this one was sent. A Scrapyd forgets all at once (memory), or the oldest
-   * first (finished_to_keep), so it would list what ended since.
+   * Whether the node lists a run of ours that ended before this one was sent. A Scrapyd forgets everything at once
+   * (memory) or the oldest first (finished_to_keep), so it would still list anything that ended later.
    */
   async #remembersSince(node: FleetNode, one: LiveAttempt): Promise<boolean> {
     const { id } = node.stored
@@ -295,7 +295,7 @@ export class Follower {
     if (orphan === undefined || sizeBytes !== orphan.sizeBytes) {
       this.#orphans.set(one, { sizeBytes, silentSinceMs: nowMs })
       if (orphan !== undefined) return
-      // An earlier engine may have recorded it already (I4): only how long the log stands still starts again.
+      // An earlier engine may have recorded this already (I4). Only the silence timer starts again.
       const timeline = await store.listTimeline(one.jobId)
       if (timeline.some(({ kind, attemptNumber }) => kind === 'vanished' && attemptNumber === one.number)) return
       await live.move(one, {
@@ -325,14 +325,14 @@ function moveFor(
   { sendNotes, atMs, clock }: { sendNotes: Record<string, unknown>; atMs: number; clock: ClockEstimate }
 ): AttemptMove {
   const { pid, startTime, endTime, exit } = verdict.seen
-  // The node knows its times more exactly than our looks; what contradicts them is not believed.
+  // The node's own times are more exact than our polling. Times that contradict what we know are ignored.
   const startedAtMs = trueTimeBetween(startTime, clock, { afterMs: one.sentAtMs, beforeMs: atMs })
   const evidence = {
     ...(pid === null ? {} : { pid }),
     ...(startTime === null ? {} : { nodeStartTime: startTime }),
     ...(endTime === null ? {} : { nodeEndTime: endTime }),
     ...(exit === null ? {} : { exit }),
-    // Its node shows it before it has answered; the sender's own entry comes too late then.
+    // The node listed the job before it answered the POST, so the sender's own entry would come too late.
     ...(one.state === 'sending' ? sendNotes : {}),
     ...(one.state === 'uncertain' ? { resolved: 'the request had arrived' } : {})
   }
@@ -367,7 +367,7 @@ function moveFor(
     text: 'Ended on the node; reading its log',
     evidence,
     details: {
-      // It was over before it was seen to run: without the node's own time, the log tells how long it took.
+      // It ended before it was seen running. If the node gives no start time, the log tells how long it took.
       ...(one.startedAtMs === null && trueTime(startTime, clock) !== null ? { startedAtMs } : {}),
       exitCode: exit?.code ?? null,
       signal: exit?.signal ?? null,
@@ -378,7 +378,7 @@ function moveFor(
   }
 }
 
-/** Nobody knows whether the node has it; `sending` with an answer is one whose answer could not be recorded. */
+/** It is unknown whether the node has it. `sending` after the POST ended means that recording the answer failed. */
 function isUnresolved(one: LiveAttempt): boolean {
   return one.state === 'uncertain' || (one.state === 'sending' && one.sendEndedAtMs !== null)
 }

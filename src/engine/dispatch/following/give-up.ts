@@ -7,22 +7,22 @@ import { LIVE_STATES } from '../../job-rules/transitions.ts'
 import type { LiveAttempt } from '../live-attempts.ts'
 
 /**
- * Gives up attempts on nodes that do not answer: the attempt ends as lost, and its job goes back to the queue, flagged,
- * because the run may go on there (returned-runs.ts looks when the node is back).
+ * Gives up attempts on unreachable nodes. The attempt ends as lost and its job is queued again, flagged, because the
+ * run may continue there (returned-runs.ts checks when the node is back).
  *
- *   live on a node that is away --its policy's time is over, or an operator says so--> ended: lost (given up), requeued
- *   finishing there             --its policy's time is over--> ended: lost; it ran, so the job's own policy decides
+ *   live on an unreachable node --policy timeout, or an operator's request--> ended: lost (given up), requeued
+ *   finishing there             --policy timeout--> ended: lost; it ran, so the job's retry policy decides
  */
 export class GiveUp {
   readonly #context: DispatchContext
-  /** Monotonic; since when a node does not answer. Nothing of it survives a restart: a new engine asks for itself. */
+  /** Monotonic; since when a node has been unreachable. Not persisted: a new engine checks for itself. */
   readonly #awaySinceMs = new Map<string, number>()
 
   constructor(context: DispatchContext) {
     this.#context = context
   }
 
-  /** Called each second for each node: gives up what is live on one that has been away for too long. */
+  /** Called every second for each node: gives up live attempts on a node that has been unreachable for too long. */
   checkPatience(node: FleetNode): void {
     const { clock, live, logger } = this.#context
     const { id, giveUpAfterSeconds } = node.stored
@@ -48,7 +48,7 @@ export class GiveUp {
     this.#awaySinceMs.delete(nodeId)
   }
 
-  /** By hand; returns the jobs that were live on a node that does not answer. */
+  /** Requested by an operator. Returns the jobs that were live on unreachable nodes. */
   giveUpJobs(jobIds: JobId[]): Promise<string[]> {
     const { live, fleet } = this.#context
     const ours = jobIds.map((jobId) => live.ofJob(jobId)).filter((one) => one !== undefined)
@@ -59,7 +59,7 @@ export class GiveUp {
     return this.#giveUp(ours.filter(isLost), (one) => `Given up by an operator: ${this.#nameOf(one)} does not answer`)
   }
 
-  /** The node has another address now: what was sent to the old one cannot be looked for there any more. */
+  /** The node has a new address. What was sent to the old one can no longer be looked up there. */
   giveUpUnresolved(nodeId: NodeId): Promise<string[]> {
     const unresolved = this.#context.live
       .ofNode(nodeId)
@@ -112,7 +112,7 @@ export class GiveUp {
   }
 }
 
-/** Nothing that answers (a proxy's page) can tell what runs there. A node that wants a password does answer. */
+/** An invalid response (a proxy's page) does not tell what runs there; `unauthorized` comes from the node. */
 function isAway({ status }: FleetNode): boolean {
   return status.health === 'down' || status.health === 'invalid'
 }

@@ -16,38 +16,38 @@ interface Listed {
 interface Seen extends Listed {
   attempt: Attempt
 }
-/** How far a returned run is up the stop ladder. */
+/** How far the stop ladder has been climbed for a returned run. */
 interface Stopping {
   attempt: Attempt
   step: number
   dueAtMs: number
 }
 
-/** A node may list strangers' jobs by the ten thousand: so many are asked about at one look. */
+/** A node may list tens of thousands of external jobs. At most this many are looked up per snapshot. */
 const ASKED_AT_ONCE = 1_000
 const ENDED_KEPT = 100_000
-/** As we make them of a job's id. */
+/** The format of jobids that we derive from job ids. */
 const OUR_JOBID = /^([0-9a-f]{32})(?:-\d+)?$/
 const STATE_OF = { pending: 'accepted', running: 'running', finished: 'finishing' } as const
 
 /**
- * Runs that we had given up, lost or thought never to have arrived, and that their node lists after all:
+ * Runs that we considered lost, given up or never delivered, and that their node lists after all:
  *
- *   the job still waits, this was its newest attempt   -> found again: followed, not run a second time
+ *   the job still waits, this was its newest attempt   -> found again: followed, not started a second time
  *   the job runs elsewhere, succeeded, was cancelled   -> seen again, and stopped there
  *   the job ended otherwise, or the run there is over  -> seen again: recorded, the job flagged
  *
- * Only what is provably ours is followed or stopped: an attempt of ours on that very node, under a jobid made of the
- * job's id. A jobid that a client chose may be anybody's by now.
+ * Only runs that are provably ours are followed or stopped: an attempt of ours on that very node, with a jobid derived
+ * from the job's id. A jobid chosen by a client may belong to anyone by now.
  */
 export class ReturnedRuns {
   readonly #context: DispatchContext
   readonly #follow: (one: LiveAttempt) => void
-  /** Jobids that need no question: strangers', and ours while we believe what became of them. With their projects. */
+  /** Jobids that need no lookup, with their projects: external ones, and ours while belief and lists agree. */
   readonly #known = new WeakMap<FleetNode, Map<string, string>>()
-  /** Monotonic, by jobid: when an attempt ended here. Lists requested before that tell nothing of what came after. */
+  /** Monotonic, by jobid: when an attempt ended here. Lists requested earlier cannot tell what happened after it. */
   readonly #endedAtMs = new Map<string, number>()
-  /** Nodes that did not answer when attempts on them ended, and since when: their next lists tell if these go on. */
+  /** Since when each node awaits lists: it was unreachable when attempts on it ended, and they may still run. */
   readonly #expecting = new Map<string, number>()
   /** By node, then by attempt. */
   readonly #stopping = new Map<string, Map<string, Stopping>>()
@@ -58,17 +58,17 @@ export class ReturnedRuns {
     this.#follow = follow
   }
 
-  /** Only the lists tell whether a run came back there, or has ended that is being stopped. */
+  /** Only the lists show whether a run came back there, or whether a run being stopped has ended. */
   wantsSnapshot(nodeId: NodeId): boolean {
     return this.#expecting.has(nodeId) || this.#stopping.has(nodeId)
   }
 
-  /** What was given up there may still run there: nothing is sent to it before its lists have told. */
+  /** Runs that were given up may still be running there. Nothing is sent to the node until its lists show them. */
   isExpecting(nodeId: NodeId): boolean {
     return this.#expecting.has(nodeId)
   }
 
-  /** An attempt ended. Unless its node had shown that its run is over, it is news when the node lists it again. */
+  /** An attempt ended. Unless its node had confirmed the end, listing it again is news. */
   recordEnd(one: LiveAttempt): void {
     const node = this.#context.fleet.get(one.nodeId)
     if (node === undefined || (one.state === 'finishing' && node.status.health === 'up')) return
@@ -102,13 +102,13 @@ export class ReturnedRuns {
     await this.#stop(node, snapshot)
   }
 
-  /** What the node lists and nobody has looked up yet. */
+  /** What the node lists and has not been looked up yet. */
   #unknownIn(node: FleetNode, snapshot: Snapshot): Map<string, Listed> {
     let known = this.#known.get(node)
     const listed = snapshot.pending.length + snapshot.running.length + snapshot.finished.length
     if (known === undefined || known.size > 2 * listed + ASKED_AT_ONCE) this.#known.set(node, (known = new Map()))
     const unknown = new Map<string, Listed>()
-    // What we believe to be live there is as it should be.
+    // What we believe is live there needs no lookup.
     for (const one of this.#context.live.ofNode(node.stored.id)) known.set(one.jobid, one.project)
     for (const list of ['running', 'pending', 'finished'] as const) {
       for (const job of snapshot[list]) {
@@ -136,9 +136,9 @@ export class ReturnedRuns {
     this.#stopping.set(id, ofNode.set(`${attempt.jobId}/${attempt.number}`, { attempt, step: 0, dueAtMs: 0 }))
   }
 
-  /** The job has not started again: the run that was given up is its run again. False: it has, or has ended. */
+  /** The job has not started again, so the run that was given up is its current run. False: it has, or has ended. */
   async #goOn(node: FleetNode, { attempt, job: seen, list }: Seen, job: StoredJob): Promise<boolean> {
-    // Another run of its overlap key is the store's to see.
+    // The store itself checks for another live run with the same overlap key.
     if (!mayGoOn(job, { attemptNumber: attempt.number, isOverlapLive: false })) return false
     const one = await this.#context.live.revive(attempt, job, {
       to: STATE_OF[list],
@@ -150,14 +150,14 @@ export class ReturnedRuns {
     return one !== null
   }
 
-  /** A run of ours on a node it was never sent to: the two share a queue. It is left alone: it may be either's. */
+  /** A run of ours on a node it was never sent to: the two nodes share a queue. Left alone, since either may run it. */
   async #recordTaken(node: FleetNode, { job: seen, list }: Listed): Promise<void> {
     const { store, fleet, live } = this.#context
     const jobId = OUR_JOBID.exec(seen.jobid)?.[1] as JobId | undefined
     if (jobId === undefined) return
     const attempts = await store.listAttempts(jobId)
     const attempt = attempts.find(({ jobid, project }) => jobid === seen.jobid && project === seen.project)
-    // One without an answer is looked for where it was sent; that it was seen here must outlive this node's lists.
+    // An unresolved attempt is looked for where it was sent. Its record must outlive this node's lists.
     const isUnresolved = attempt?.state === 'sending' || attempt?.state === 'uncertain'
     if (attempt === undefined || (!isUnresolved && !isDoubtful(attempt, list))) return
     if (await this.#isRecorded(attempt)) return
@@ -221,14 +221,14 @@ export class ReturnedRuns {
     if (ofNode.size === 0) this.#stopping.delete(node.stored.id)
   }
 
-  /** That it was seen again, by this engine or an earlier one. */
+  /** Whether this engine or an earlier one recorded that it was seen again. */
   async #isRecorded({ jobId, number }: Attempt): Promise<boolean> {
     const timeline = await this.#context.store.listTimeline(jobId)
     return timeline.some(({ kind, attemptNumber }) => kind === 'seen_again' && attemptNumber === number)
   }
 }
 
-/** Believed not to run without having been seen to end. A cancelled one may well be among those that finished. */
+/** Believed not to be running, though its end was not seen. A cancelled one may rightly be among the finished. */
 function isDoubtful({ state, result }: Attempt, list: List): boolean {
   if (state !== 'ended') return false
   return (
@@ -236,7 +236,7 @@ function isDoubtful({ state, result }: Attempt, list: List): boolean {
   )
 }
 
-/** Nothing else of this job runs or has succeeded, and nobody wants it gone: stopping it would lose it. */
+/** No other run of this job is live or has succeeded, and nobody cancelled it: stopping this one would lose the job. */
 function isOnlyHope(job: StoredJob): boolean {
   return job.state === 'ended' && (job.outcome === 'lost' || job.outcome === 'failed')
 }

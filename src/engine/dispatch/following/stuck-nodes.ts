@@ -8,48 +8,48 @@ import type { DispatchContext } from '../context.ts'
 import type { LiveAttempt } from '../live-attempts.ts'
 import { isOnProbation, judgeLists, type StartWatch } from '../decide/watchdog.ts'
 
-/** Removes a pending job and does nothing to a running one: 1.6 checks that the process is there, others refuse. */
+/** Removes a pending job and leaves a running one alone: 1.6 only checks that the process exists, others refuse. */
 const NO_SIGNAL = 0
 const WITHDRAW_AT_ONCE = 8
 const WITHDRAW_AGAIN_FIRST_MS = 5_000
 const WITHDRAW_AGAIN_MAX_MS = 300_000
 
 /**
- * Nodes that accept jobs but start none (watchdog.ts decides). They get no new jobs; what waits there is withdrawn:
+ * Nodes that accept jobs but start none (watchdog.ts decides). They get no new jobs, and waiting ones are withdrawn:
  *
- *   accepted --written down--> uncertain --cancel: "it was pending"--> ended: absent (taken back), the job queued again
- *      ^                          |--- no answer --------------------> follower.ts looks what became of it
- *      +------- it was not -------+
+ *   accepted --recorded--> uncertain --cancel: "it was pending"--> ended: absent (taken back), the job queued again
+ *      ^                       |--- no response ----------------> follower.ts resolves it
+ *      +--- it was not pending +
  *
- * Written down first, so that after a crash in between nobody takes the job for one that its node lost.
+ * Recorded first, so that after a crash in between the job is not taken for one that its node lost.
  */
 export class StuckNodes {
   readonly #context: Pick<DispatchContext, 'live' | 'clock' | 'logger' | 'fleet'>
   readonly #watches = new Map<string, StartWatch>()
-  /** Wall time since when a node is stuck, for people. */
+  /** Wall time since when a node has been stuck; shown to users. */
   readonly #sinceMs = new Map<string, number>()
   readonly #tries = new WeakMap<LiveAttempt, { count: number; againAtMs: number }>()
-  /** Monotonic: until when lists are too old to tell of one that is being withdrawn. */
+  /** Monotonic. Lists begun before this time still show the job that is being withdrawn. */
   readonly #takenBackAtMs = new WeakMap<LiveAttempt, number>()
-  /** Those whose time of probation has been told to the dispatcher. */
+  /** Nodes whose probation has been announced to the dispatcher. */
   readonly #onProbation = new Set<string>()
   readonly #wasDown = new Set<string>()
 
-  /** `changed`: what `whyStuck` and `roomFor` tell of a node is another thing now. */
+  /** `changed`: the result of `whyStuck` or `roomFor` has changed for a node. */
   readonly events = new EventEmitter<{ changed: [node: FleetNode] }>()
 
   constructor(context: Pick<DispatchContext, 'live' | 'clock' | 'logger' | 'fleet'>) {
     this.#context = context
   }
 
-  /** Why it gets no jobs now, in words that follow its name; null: it may have some (`roomFor` tells how many). */
+  /** Why it gets no jobs now, worded to follow its name; null: it may get some (see `roomFor`). */
   whyStuck(nodeId: NodeId): string | null {
     const stuck = this.#watches.get(nodeId)?.stuck ?? null
     if (stuck === null) return null
     return this.roomFor(nodeId) > 0 ? null : 'accepts jobs but starts none'
   }
 
-  /** How many more jobs it may be given now: a node on probation gets one, and the next when that has started. */
+  /** How many more jobs it may get now. A node on probation gets one, and the next once that one has started. */
   roomFor(nodeId: NodeId): number {
     const stuck = this.#watches.get(nodeId)?.stuck ?? null
     if (stuck === null) return Number.POSITIVE_INFINITY
@@ -63,23 +63,23 @@ export class StuckNodes {
     return this.#sinceMs.get(nodeId) ?? null
   }
 
-  /** A list that was begun before it was taken out of the node's queue, or is being taken out, still shows it there. */
+  /** A snapshot begun before the job was withdrawn, or during the withdrawal, still shows it in the queue. */
   isTakenBackAfter(one: LiveAttempt, snapshot: Snapshot): boolean {
     return (this.#takenBackAtMs.get(one) ?? Number.NEGATIVE_INFINITY) >= snapshot.begunAtMs
   }
 
-  /** Judges whether the node starts what it accepted, by its newest lists. */
+  /** Judges from a node's newest lists whether it starts the jobs that it accepted. */
   judge(node: FleetNode, snapshot: Snapshot): void {
     const { live, clock, logger, fleet } = this.#context
     const { id, name } = node.stored
-    // The last lists of a node that was removed may come in after that.
+    // The last lists of a removed node may arrive after its removal.
     if (node.client.traits.isNeverAway || fleet.get(id) === undefined) return
     const before = this.#watches.get(id) ?? null
     const unstarted = live.ofNode(id).filter(({ state }) => state === 'accepted')
     const pending = unstarted.length === 0 ? null : new Set(snapshot.pending.map(({ jobid }) => jobid))
-    // One that is in no list any more is not the node's to start: what became of it is the follower's to find out.
+    // A job in no list cannot be started by the node any more. The follower finds out what happened to it.
     const accepted = unstarted.filter(({ jobid }) => pending?.has(jobid))
-    // Most nodes at most times: nothing is to be watched, and only what they can run is remembered.
+    // The usual case: nothing to watch. Only the number of jobs it can run is remembered.
     if (accepted.length === 0 && (before === null || before.stuck === null)) {
       const running = snapshot.running.length
       if (before !== null)
@@ -106,7 +106,7 @@ export class StuckNodes {
     if (!isOnProbation(after.stuck, after.atMs)) void this.#withdrawAll(node, accepted)
   }
 
-  /** Called each second: begins probation where its time has come, and for nodes that were restarted. */
+  /** Called every second. Begins probation when it is due, and at once for a node that was down and is up again. */
   beginProbation(node: FleetNode): void {
     const { id } = node.stored
     const watch = this.#watches.get(id)
@@ -136,7 +136,7 @@ export class StuckNodes {
   async #withdrawAll(node: FleetNode, accepted: LiveAttempt[]): Promise<void> {
     const { live, clock, logger } = this.#context
     const nowMs = clock.monotonicMs()
-    // One that somebody cancels is on its way out already.
+    // Skip jobs that are being cancelled or have hit a limit: they are on their way out already.
     const ours = accepted.filter(
       (one) => one.cancelAskedAtMs === null && one.limitHit === null && (this.#tries.get(one)?.againAtMs ?? 0) <= nowMs
     )
@@ -166,7 +166,7 @@ export class StuckNodes {
     } catch (error) {
       logger.error({ error, node: node.stored.name }, 'withdrawing jobs from a stuck node failed; retrying')
     } finally {
-      // After a failure some were not come to: the lists tell of them again.
+      // After a failure, some were never tried. The next lists count for them again.
       for (const one of ours) {
         if (this.#takenBackAtMs.get(one) === Number.POSITIVE_INFINITY) this.#takenBackAtMs.set(one, clock.monotonicMs())
       }
@@ -176,7 +176,7 @@ export class StuckNodes {
 
   async #withdraw(node: FleetNode, one: LiveAttempt): Promise<void> {
     const { live, clock, logger } = this.#context
-    // Somebody else has ended it meanwhile.
+    // It has ended in the meantime.
     if (live.get(one.key) !== one) return
     try {
       const request = { project: one.project, jobid: one.jobid, signal: NO_SIGNAL }
@@ -184,7 +184,7 @@ export class StuckNodes {
       if (wasState !== 'pending') return await this.#leaveThere(node, one, wasState)
     } catch (error) {
       if (!(error instanceof NodeError)) throw error
-      // Older ones refuse the signal where the job runs.
+      // Older Scrapyds refuse this signal if the job is running.
       if (error.kind === 'refused') return this.#leaveThere(node, one, error.nodeMessage)
       logger.warn({ jobId: one.jobId, error: error.message }, 'it is unknown whether a job was withdrawn')
       return
@@ -202,7 +202,7 @@ export class StuckNodes {
     })
   }
 
-  /** It was out of the queue before we came: accepted, as before, and not taken for one that never arrived. */
+  /** It had already left the queue: accepted again, so that it is not taken for one that never arrived. */
   async #leaveThere(node: FleetNode, one: LiveAttempt, nodeSaid: string | null): Promise<void> {
     await this.#context.live.move(one, {
       from: ['uncertain'],

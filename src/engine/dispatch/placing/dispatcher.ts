@@ -17,7 +17,7 @@ import { NodeBoard } from './node-board.ts'
 import { type Assignment, place, type Plan } from '../decide/place.ts'
 import type { Sender } from './sender.ts'
 
-/** Requests under way to all nodes together, and jobs that one run places at most: other work goes on in between. */
+/** Maximum requests in flight to all nodes, and jobs placed per run, so that other work gets its turn. */
 const REQUESTS_OUT_MAX = 512
 const ASSIGNMENTS_MAX = 256
 
@@ -30,8 +30,8 @@ interface DispatcherParts {
 
 /**
  * Carries out placement: refreshes what changed in the queue and on the nodes, asks `place` what goes where, writes the
- * attempts as `sending` (one transaction), and has them sent (sender.ts draws what becomes of them). `wake` is called
- * whenever something may have made room or work. Runs one at a time; calls that come meanwhile are one more run.
+ * attempts as `sending` (one transaction), and sends them (see sender.ts). `wake` is called whenever there may be new
+ * room or work. Runs never overlap; calls during a run cause one more run.
  *
  *   queued --begin (tx)--> sending --> (sender.ts)
  *      ^--- refused, absent, given up, taken back, retried
@@ -48,10 +48,10 @@ export class Dispatcher {
   #again = false
   #stopped = false
   #hasWaiting = false
-  /** The last run could have placed more but for the requests under way; with fewer than this it runs again. */
+  /** The request limit kept the last run from placing more. It runs again once no more than this many are in flight. */
   #againBelowRequests = -1
   paused = false
-  /** `waiting`: jobs of these lanes wait for another reason now. `laneGone`: a lane has no queued jobs any more. */
+  /** `waiting`: the waiting reasons of these lanes changed. `laneGone`: a lane has no queued jobs left. */
   readonly events = new EventEmitter<{ waiting: [lanes: string[]]; laneGone: [lane: string] }>()
 
   constructor(context: DispatchContext, parts: DispatcherParts) {
@@ -78,7 +78,7 @@ export class Dispatcher {
     })
   }
 
-  /** Jobs are queued that no node could take at the last run. */
+  /** The last run left jobs queued. */
   get hasWaiting(): boolean {
     return this.#hasWaiting
   }
@@ -100,14 +100,14 @@ export class Dispatcher {
   }
 
   /**
-   * A node has answered, or is set otherwise. It may have room that no transition tells of: its counters follow its
-   * lists, strangers come and go, its slots are learned.
+   * A node has answered, or its configuration changed. It may have room without any transition: its counters catch up
+   * with its lists, external jobs come and go, its slots become known.
    */
   refreshNode(node: FleetNode): void {
     if (this.#context.fleet.get(node.stored.id) === node && this.#board.refreshOne(node)) this.wake()
   }
 
-  /** No new attempts; what is on its way gets a moment. */
+  /** Starts no new attempts, and gives requests in flight a moment to finish. */
   async stop(): Promise<void> {
     this.#stopped = true
     this.#due.stop()
@@ -178,12 +178,12 @@ export class Dispatcher {
     const isWaiting =
       lines.size > 0 || lanes.size > 0 || plan.isPartial || (everything !== null && this.#queue.lines().size > 0)
     this.#watchCloselyFrom(isWaiting)
-    // Of lanes that are gone the jobs themselves tell.
+    // Lanes that are gone need no event: the events of their jobs cover them.
     const there = changed.filter((lane) => this.#queue.has(lane))
     if (there.length > 0) this.events.emit('waiting', there)
   }
 
-  /** When jobs begin to wait, nodes that only strangers keep busy must be polled closely at once. */
+  /** When jobs begin to wait, nodes kept busy by external jobs must be polled at the short interval immediately. */
   #watchCloselyFrom(hasWaiting: boolean): void {
     const isNew = hasWaiting && !this.#hasWaiting
     this.#hasWaiting = hasWaiting
@@ -193,7 +193,7 @@ export class Dispatcher {
     }
   }
 
-  /** Returns how many were begun; the others were not what they had been when they were read. */
+  /** Returns how many were begun. The others had changed since they were read. */
   async #begin(assignments: Assignment[]): Promise<number> {
     const { live, projects, fleet } = this.#context
     const starts: AttemptStart[] = []
@@ -214,7 +214,7 @@ export class Dispatcher {
       const node = fleet.get(nodeId)
       if (node !== undefined) this.#board.refreshOne(node)
     }
-    // Refused claims are of jobs that expired or overlap: the store has something to release, and lanes change by it.
+    // Claims fail for jobs that have expired or overlap: the store must release them, which changes their lanes.
     if (begun.size < assignments.length) this.#due.scan({ isUrgent: true })
     return begun.size
   }
@@ -229,8 +229,8 @@ export class Dispatcher {
   }
 
   /**
-   * A client's own jobid is sent where it can name a file and is unique, there and here; else the job's id. Of several
-   * jobs with the same jobid the oldest has it.
+   * Uses the client's own jobid if it is a valid file name and unique, on the node and here; otherwise the job's id. Of
+   * several jobs with the same jobid, the oldest gets it.
    */
   async #jobidForNode(
     job: { id: JobId; jobid: string },

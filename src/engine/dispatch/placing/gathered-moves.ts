@@ -7,8 +7,8 @@ interface Waiting {
 }
 
 /**
- * Moves that come by the hundred: what comes while one call of the store is on its way is gathered for the next. So the
- * number of calls follows the speed of the disk, and a single move is written at once.
+ * Batches moves: those that arrive during a write are gathered for the next one. The number of writes adapts to the
+ * speed of the disk, and a single move is written at once.
  */
 export class GatheredMoves {
   readonly #live: Pick<LiveAttempts, 'moveAll'>
@@ -19,7 +19,7 @@ export class GatheredMoves {
     this.#live = live
   }
 
-  /** As LiveAttempts.move. */
+  /** Same as LiveAttempts.move. */
   move(one: LiveAttempt, move: AttemptMove): Promise<boolean> {
     const { promise, resolve, reject } = Promise.withResolvers<boolean>()
     this.#waiting.push({ move: { one, ...move }, resolve, reject })

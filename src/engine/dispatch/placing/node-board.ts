@@ -6,7 +6,7 @@ import type { StuckNodes } from '../following/stuck-nodes.ts'
 import type { Sender } from './sender.ts'
 import { NodeIndex, roomOn } from '../decide/node-index.ts'
 
-/** Requests under way to one Scrapyd, which answers one at a time: more jobs would only wait there. */
+/** Maximum requests in flight to one Scrapyd. It handles them one at a time, so more would only wait there. */
 const REQUESTS_TO_ONE_MAX = 4
 const HEALTH_WORDS = {
   unknown: 'has not answered yet',
@@ -16,16 +16,16 @@ const HEALTH_WORDS = {
 }
 
 export interface NodeBoardParts {
-  /** Nodes that accept jobs but start none: why one gets none now, and how many more it may be given at most. */
+  /** Why a stuck node gets no jobs now, and how many more it may get. */
   stuck: Pick<StuckNodes, 'whyStuck' | 'roomFor'>
   lists: Pick<Follower, 'knowsLists'>
   sender: Pick<Sender, 'requestsTo'>
 }
 
 /**
- * The fleet as placement sees it, kept between runs. A node is compared with what is known of it (a few numbers,
- * nothing is made) only where something may have changed: after each of its answers (`refreshOne`), and where it is
- * stale. Comparing all nodes at every run cost a sixth of a core with a thousand of them and 200 ends a second.
+ * The fleet as placement sees it, kept between runs. A node is compared with its last known state (a few numbers, no
+ * allocation) only if something may have changed: after each of its answers (`refreshOne`), or when marked stale.
+ * Comparing all nodes on every run took a sixth of a core with 1,000 nodes and 200 ended jobs per second.
  */
 export class NodeBoard {
   readonly index = new NodeIndex()
@@ -38,7 +38,7 @@ export class NodeBoard {
     this.#parts = parts
   }
 
-  /** Its slots, or the requests on their way to it, are others than they were: the next `refresh` compares them. */
+  /** Its used slots or requests in flight changed. The next `refresh` compares it. */
   markStale(nodeId: NodeId): void {
     this.#stale.add(nodeId)
   }
@@ -56,7 +56,7 @@ export class NodeBoard {
     for (const { id } of [...this.index.all()]) if (!ids.has(id)) this.index.remove(id)
   }
 
-  /** Whether it has more room than it had when it was looked at last. */
+  /** Returns whether it has more room than at the last refresh. */
   refreshOne(node: FleetNode): boolean {
     const { stored, status } = node
     const { live } = this.#context
@@ -98,8 +98,8 @@ export class NodeBoard {
 }
 
 /**
- * The counters can be newer than the lists: a stranger's job that was just started counts already. What they count
- * above ours at that time are strangers, besides whatever we have sent since.
+ * The counters can be newer than the lists and include an external job that just started. Whatever they counted beyond
+ * our own jobs at that time is external, in addition to what we have sent since.
  */
 function slotsUsed({ status }: FleetNode, ours: number): number {
   const listed = status.external.running.length + status.external.pending.length

@@ -7,7 +7,7 @@ const FIRST_MS = 5_000
 const MAX_MS = 300_000
 const KEPT = 10_000
 
-/** A job that a node refused is not sent there again until a delay has passed, which doubles with each refusal. */
+/** Delays sending a job again to a node that refused it. The delay doubles with each refusal. */
 export class RefusalBackoff {
   readonly #clock: Clock
   readonly #timers: Timers
@@ -42,7 +42,7 @@ export class RefusalBackoff {
   #forgetOld(): void {
     const nowMs = this.#clock.monotonicMs()
     for (const [key, wait] of this.#waits) if (wait.untilMs < nowMs) this.#waits.delete(key)
-    // Where many are of now, looking at all of them for each new one would cost their square.
+    // If most entries are still active, scanning all of them for each new one would be quadratic.
     this.#forgetAbove = Math.max(KEPT, 2 * this.#waits.size)
   }
 }

@@ -13,19 +13,19 @@ import { GatheredMoves } from './gathered-moves.ts'
 import type { RefusalBackoff } from './refusal-backoff.ts'
 import { asSealedText } from '../../runtime/secret-box.ts'
 
-// A job that this many nodes (or times) refused for reasons we do not know is not going to work.
+// A job that was refused this often for unknown reasons, by any nodes, will not work.
 const REFUSALS_UNTIL_FAILED = 8
 const REFUSALS_REMEMBERED_MAX = 100_000
 const STOP_GRACE_MS = 2_000
 
 /**
- * Sends attempts that were written as `sending` to their nodes, and writes down what the nodes answered:
+ * Sends attempts that were written as `sending` to their nodes, and records the responses:
  *
  *   sending --200 ok--> accepted --> (follower.ts)
- *      |--- node said no, or no connection ---> refused: back to the queue, backoff for that node
- *      |--- cannot ever work (unknown spider, secret not to be read) -> ended: failed
- *      |--- a plugin says no ---------------> refused: back to the queue, held; or ended: cancelled
- *      +--- no answer ------------------------> uncertain --> (follower.ts resolves it by looking)
+ *      |--- refused, or no connection ---> refused: back to the queue, backoff for that node
+ *      |--- can never work (unknown spider, unreadable secret) -> ended: failed
+ *      |--- vetoed by a plugin -----------> refused: back to the queue, held; or ended: cancelled
+ *      +--- no response ------------------> uncertain --> (follower.ts resolves it from the lists)
  */
 export class Sender {
   readonly #context: DispatchContext
@@ -38,7 +38,7 @@ export class Sender {
   readonly #givingUp = new AbortController()
   #requestCount = 0
 
-  /** `requests`: `requestsTo` tells another number; by -1: a request on its way is one no more. */
+  /** `requests`: `requestsTo` changed; -1: a request has ended. */
   readonly events = new EventEmitter<{ requests: [change: { nodeId: NodeId; by: 1 | -1 }] }>()
 
   constructor(context: DispatchContext, refusalBackoff: RefusalBackoff) {
@@ -50,12 +50,12 @@ export class Sender {
     })
   }
 
-  /** What is to be told of how it was sent: plugins that changed it, limits that are not held there. */
+  /** Timeline notes on how it was sent: changes by plugins, limits not enforced there, visible secrets. */
   sendNotesOf(one: LiveAttempt): Readonly<Record<string, unknown>> {
     return this.#sendNotes.get(one) ?? {}
   }
 
-  /** Requests on their way, to one node or to all. */
+  /** Requests in flight to one node. */
   requestsTo(nodeId: NodeId): number {
     return this.#requests.get(nodeId) ?? 0
   }
@@ -69,7 +69,7 @@ export class Sender {
     this.#sending.add(sent)
   }
 
-  /** Requests on their way get a moment; after it they are uncertain, and the next start looks what became of them. */
+  /** Gives requests in flight a moment. After that they are uncertain, and the next engine checks the nodes. */
   async stop(): Promise<void> {
     const timer = this.#context.clock.setTimer(STOP_GRACE_MS, () => this.#givingUp.abort())
     await Promise.allSettled([...this.#sending])
@@ -125,17 +125,17 @@ export class Sender {
         else if (error instanceof NodeError) await this.#recordFailedSend(one, scrubbed(error, secrets))
         else throw error
       } catch (unexpected) {
-        // It stays `sending`; with its POST over, it is resolved like an uncertain one (follower.ts).
+        // It stays `sending`. Since its POST is over, it is resolved like an uncertain one (follower.ts).
         logger.error({ error: unexpected, jobId: one.jobId }, 'recording how a job was sent failed; checking its node')
       }
     } finally {
       live.markSendEnded(one)
-      // A run may have been seen before we had the answer, and a node that was idle is looked at too seldom.
+      // The run may have been listed before we had the response, and an idle node is polled too rarely.
       if (node?.client.traits.answersAtOnce || wasIdle || one.state !== 'accepted') node?.observer.poke()
     }
   }
 
-  /** null: nobody wants to be asked. */
+  /** null: no plugin has this hook. */
   async #askPlugins(attempt: Attempt, job: StoredJob, node: FleetNode | undefined): Promise<DispatchVerdict | null> {
     const { beforeDispatch = null } = this.#context
     if (beforeDispatch === null || node === undefined) return null
@@ -145,7 +145,7 @@ export class Sender {
     return beforeDispatch({ job: told, attempt: number, version, node: { id, name, tags } })
   }
 
-  /** Nothing was sent: back to the queue, held for as long as the plugin says, or ended. */
+  /** Nothing was sent: back to the queue, held for as long as the plugin says, or cancelled. */
   async #endVetoed(one: LiveAttempt, verdict: Exclude<DispatchVerdict, { kind: 'send' }>): Promise<void> {
     const { live, clock } = this.#context
     const atMs = clock.nowMs()
@@ -180,7 +180,7 @@ export class Sender {
     }
   }
 
-  /** A job's settings and arguments with their true values, for the node alone. Throws UnreadableSecret. */
+  /** A job's settings and arguments with decrypted values, only for the node. Throws UnreadableSecret. */
   async #openSecrets(job: StoredJob): Promise<Pick<StoredJob, 'settings' | 'args'>> {
     const opened = new Map<string, string>()
     for (const sealed of secretValues(job)) {
@@ -213,7 +213,7 @@ export class Sender {
     if (error.kind === 'unreachable' || error.kind === 'unauthorized') fleet.reportUnreachable(one.nodeId, error)
     const { refusal } = error
     if (refusal === 'unknown_project' || refusal === 'unknown_version') {
-      // The egg was there once; somebody took it away on the node. Send it again.
+      // The egg was there once and has been removed from the node. Send it again.
       await distribution.forget(one.nodeId, one.project, one.version)
     } else {
       this.#refusalBackoff.add(one)
@@ -233,7 +233,7 @@ export class Sender {
     })
   }
 
-  /** Jobs cancelled or expired in the queue do not come back to be forgotten: the oldest go when there are many. */
+  /** Jobs cancelled or expired in the queue are never removed here, so the oldest entry goes when it is full. */
   #rememberRefusals(jobId: JobId, count: number): void {
     this.#refusals.delete(jobId)
     this.#refusals.set(jobId, count)
@@ -242,7 +242,7 @@ export class Sender {
     this.#refusals.delete(oldest!)
   }
 
-  /** Nothing was sent, and no other node or later try would read it: the job fails, saying what to do. */
+  /** Nothing was sent, and no other node or later try could decrypt it. The job fails and says what to do. */
   async #endUnreadable(one: LiveAttempt, error: UnreadableSecret): Promise<void> {
     await this.#context.live.end(one, {
       from: ['sending'],
@@ -257,7 +257,7 @@ export class Sender {
   }
 
   async #recordUncertain(one: LiveAttempt, error: NodeError): Promise<void> {
-    // Looks that time out meanwhile are not held against it (a Scrapyd that lists spiders answers nobody): this one is.
+    // Failed polls during this call do not count (a Scrapyd that lists spiders answers nobody). Its own timeout does.
     if (error.kind === 'timeout') this.#context.fleet.reportUnreachable(one.nodeId, error)
     await this.#context.live.move(one, {
       from: ['sending'],
@@ -281,14 +281,14 @@ class UnreadableSecret extends Error {
   }
 }
 
-/** Shorter ones are in any text by chance, and taking them out would tell what they are. */
+/** Shorter values occur in any text by chance, and masking them would reveal what they are. */
 const HIDDEN_LENGTH_MIN = 4
 
-/** A node may answer with what it was sent. */
+/** A node may echo what it was sent. */
 function scrubbed(error: NodeError, secrets: string[]): NodeError {
   if (secrets.length === 0) return error
   const values = secrets.filter((value) => value.length >= HIDDEN_LENGTH_MIN)
-  // The longest first: one may be part of another.
+  // Longest first, because one value may be part of another.
   values.sort((one, other) => other.length - one.length)
   const hide = (text: string) => values.reduce((hidden, value) => hidden.replaceAll(value, SECRET_MASK), text)
   const { kind, delivered, nodeMessage, refusal } = error
