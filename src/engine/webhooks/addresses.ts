@@ -2,18 +2,18 @@ import { BlockList, isIP } from 'node:net'
 import { ScrapdeckError } from '../../shared/errors.ts'
 
 /**
- * Where webhooks may go. Else whoever may add one could have this machine request what only it can reach: its own
- * services, those of its network, cloud credentials. So only public addresses are allowed, and the networks that the
- * configuration names, but never where clouds keep credentials. It holds for the address as written, and for what its
- * name resolves to when connecting.
+ * Where webhooks may be sent. Without it, anyone who may add a webhook could make this machine send requests to its own
+ * services, its private network or a cloud metadata service. So only public addresses and the configured networks are
+ * allowed, and never cloud metadata. This applies to the address as written and to what its name resolves to when
+ * connecting.
  */
 export interface AddressGuard {
-  /** Throws WEBHOOK_URL_FORBIDDEN. Checks a name only as it is written; it is resolved with each delivery. */
+  /** Throws WEBHOOK_URL_FORBIDDEN. Checks a host name only as written; every delivery checks what it resolves to. */
   checkUrl(text: string): URL
   isAllowed(address: string): boolean
 }
 
-/** https://www.iana.org/assignments/iana-ipv4-special-registry: what is not globally reachable, and multicast. */
+/** https://www.iana.org/assignments/iana-ipv4-special-registry: not globally reachable, and multicast. */
 const NOT_PUBLIC_V4 = [
   '0.0.0.0/8',
   '10.0.0.0/8',
@@ -30,16 +30,16 @@ const NOT_PUBLIC_V4 = [
   '203.0.113.0/24',
   '224.0.0.0/3'
 ]
-/** Only 2000::/3 is allocated; in it these are special, or embed an unchecked IPv4 address (6to4, Teredo). */
+/** Only 2000::/3 is allocated; these ranges in it are special or embed an unchecked IPv4 address (6to4, Teredo). */
 const NOT_PUBLIC_V6 = ['2001::/23', '2001:db8::/32', '2002::/16', '3fff::/20']
-/** Cloud metadata, also through NAT64: never, whatever the configuration says. */
+/** Cloud metadata, also through NAT64: never allowed, whatever the configuration says. */
 const NEVER = ['169.254.0.0/16', '100.100.100.200/32', 'fe80::/10', 'fd00:ec2::254/128', '64:ff9b::a9fe:0/112']
 
 const notPublic = listOf([...NOT_PUBLIC_V4, ...NOT_PUBLIC_V6])
 const givenOut = listOf(['2000::/3'])
 const never = listOf(NEVER)
 
-/** `networks`: as parseNetworks gives them. */
+/** `networks`: from parseNetworks. */
 export function createAddressGuard(networks: readonly string[]): AddressGuard {
   const allowed = listOf(networks)
 
@@ -79,7 +79,7 @@ export function insideWords(host: string): string {
   return `${host} is on this machine or its private network, where webhooks are not sent. To allow it, add its network to webhook_networks in the configuration`
 }
 
-/** Networks or addresses (`10.1.0.0/16`, `127.0.0.1`, `fd12::/16`), separated by blanks or commas. Throws BAD_INPUT. */
+/** Networks or addresses (`10.1.0.0/16`, `127.0.0.1`, `fd12::/16`), separated by spaces or commas. Throws BAD_INPUT. */
 export function parseNetworks(text: string): string[] {
   const networks = text.split(/[\s,]+/).filter((part) => part !== '')
   for (const network of networks) {
@@ -114,7 +114,7 @@ function listOf(networks: readonly string[]): BlockList {
   return list
 }
 
-/** IPv4 addresses that are written as IPv6 (`::ffff:10.0.0.1`) are looked at as what they are. */
+/** IPv4 addresses written as IPv6 (`::ffff:10.0.0.1`) are checked as IPv4. */
 function isIn(list: BlockList, address: string): boolean {
   return list.check(address, isIP(address) === 6 ? 'ipv6' : 'ipv4')
 }

@@ -12,20 +12,20 @@ export interface DelivererParts {
   clock: Clock
   random: Random
   logger: Logger
-  /** Sends one event to one webhook. Never rejects, and ends in time by itself. */
+  /** Sends one event to one webhook. Never rejects, and enforces its own timeout. */
   send: (webhook: StoredWebhook, delivery: StoredDelivery) => Promise<SendResult>
 }
 
-/** So many at a time to one webhook; while it fails, one. A plugin gets its events one after another. */
+/** Concurrent deliveries per webhook; 1 while the webhook fails. A plugin gets its events one at a time. */
 const AT_ONCE_MAX = 4
-/** Changes come in bursts: one round for all of them. */
+/** Debounce: changes come in bursts. */
 const DELIVER_AFTER_MS = 50
-/** However far away the next one is: the wall clock may be set meanwhile. */
+/** Checked at least this often, because the wall clock may be set in the meantime. */
 const DELIVER_EVERY_MS = 60_000
 const PAUSE_FIRST_MS = 1_000
 const PAUSE_MAX_MS = 60_000
 const STOP_GRACE_MS = 2_000
-/** A hook that throws is broken more often than it is down: soon again, and soon given up. */
+/** A hook that throws is more likely broken than temporarily down: retry soon, and give up soon. */
 const PLUGIN_BACK_OFF_MS = [1_000, 30_000, 300_000]
 
 interface Pace {
@@ -35,18 +35,18 @@ interface Pace {
 }
 
 /**
- * Delivers the outbox: what is due is sent, the result recorded, and a failure scheduled again. At least once: a
- * delivery whose result was not on the disk when the engine died is repeated, under the same id. One webhook never
- * waits for another. While one fails, it is tried after a growing pause, and the deliveries behind lose none of their
+ * Delivers the outbox: sends what is due, records the result, and schedules retries. Delivery is at least once: if the
+ * engine dies before a result is on disk, the delivery is repeated under the same id. Webhooks never wait for one
+ * another. While a webhook fails, it is tried after growing pauses; the deliveries queued behind it lose none of their
  * tries.
  */
 export class Deliverer {
-  /** `changed`: what the list of webhooks shows is another now. */
+  /** `changed`: the list of webhooks shows something new. */
   readonly events = new EventEmitter<{ changed: [] }>()
   readonly #parts: DelivererParts
   readonly #paces = new Map<string, Pace>()
   readonly #sending = new Set<Promise<void>>()
-  /** What was told since the last read began: it may be among what was read, as it was before. */
+  /** Deliveries attempted since the last read started: that read may still list them in their old state. */
   readonly #toldSince = new Set<string>()
   #webhooks = new Map<string, StoredWebhook>()
   #stopListening: (() => void) | null = null
@@ -67,26 +67,26 @@ export class Deliverer {
     await this.refreshWebhooks()
   }
 
-  /** Webhooks were added, changed or removed. */
+  /** Call after webhooks were added, changed or removed. */
   async refreshWebhooks(): Promise<void> {
     this.#webhooks = new Map((await this.#parts.store.listWebhooks()).map((webhook) => [webhook.id, webhook]))
     for (const id of this.#paces.keys()) if (!this.#webhooks.has(id)) this.#paces.delete(id)
     this.wake()
   }
 
-  /** It may have been mended: it is asked at once. */
+  /** The receiver may have been fixed: try it again at once. */
   forgetFailures(id: WebhookId): void {
     const pace = this.#paces.get(id)
     if (pace !== undefined) Object.assign(pace, { failuresInARow: 0, pausedUntilMs: 0 })
     this.wake()
   }
 
-  /** Something may be due. */
+  /** Call when something may be due. */
   wake(): void {
     this.#deliverIn(DELIVER_AFTER_MS)
   }
 
-  /** What is on its way gets a moment. */
+  /** Gives deliveries in flight a short grace period. */
   async stop(): Promise<void> {
     this.#stopped = true
     this.#stopListening?.()
@@ -135,7 +135,7 @@ export class Deliverer {
     const { store, clock } = this.#parts
     const nowMs = clock.nowMs()
     this.#toldSince.clear()
-    // Those on their way are among them: twice as many are sure to hold as many others.
+    // The result includes deliveries in flight: with twice the limit, enough others are sure to be in it.
     const { deliveries, nextDueMs } = await store.listDueDeliveries(nowMs, 2 * AT_ONCE_MAX)
     if (this.#stopped) return
     let nextMs = DELIVER_EVERY_MS
@@ -176,7 +176,7 @@ export class Deliverer {
     } catch (error) {
       if (this.#stopped) return
       logger.error({ error, delivery: delivery.id }, 'recording the result of a delivery failed; it will be repeated')
-      // Whatever is wrong with the disk: not the same event again and again.
+      // Do not send the same event over and over while the disk fails.
       Object.assign(pace, { failuresInARow: 1, pausedUntilMs: clock.monotonicMs() + PAUSE_MAX_MS })
     } finally {
       pace.inFlight.delete(delivery.id)
@@ -184,7 +184,7 @@ export class Deliverer {
     }
   }
 
-  /** Of a plugin one hook may fail and the others not: none waits for another. */
+  /** One hook of a plugin may fail while the others work, so hooks never wait for one another. */
   #setPause(pace: Pace, isGood: boolean): void {
     if (isGood) return void Object.assign(pace, { failuresInARow: 0, pausedUntilMs: 0 })
     pace.failuresInARow += 1

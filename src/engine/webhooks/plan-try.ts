@@ -1,21 +1,21 @@
 import type { Random } from '../runtime/random.ts'
 import type { DeliveryTry } from '../store/records.ts'
 
-/** What came of telling somebody: a receiver, or a plugin's hook. */
+/** The result of one delivery, to a receiver or to a plugin's hook. */
 export interface SendResult {
   isGood: boolean
   /** For people: `204`, `500`, `nothing listens on ...`. */
   answer: string
-  /** It asked for so much time. */
+  /** How long the receiver asked us to wait. */
   retryAfterSeconds?: number | null
-  /** Nothing will ever come of it again (410). */
+  /** The receiver will never accept events again (410). */
   isGone?: boolean
 }
 
 const SECOND_MS = 1_000
 const MINUTE_MS = 60 * SECOND_MS
 const HOUR_MS = 60 * MINUTE_MS
-/** After the first try, the second, …: three days and a few hours in all, so an outage over a weekend loses nothing. */
+/** Delays after the first try, the second, …: over three days in total, so that a weekend's outage loses nothing. */
 export const BACK_OFF_MS: readonly number[] = [
   5 * SECOND_MS,
   30 * SECOND_MS,
@@ -28,12 +28,12 @@ export const BACK_OFF_MS: readonly number[] = [
   20 * HOUR_MS,
   24 * HOUR_MS
 ]
-/** Up to so much longer, so that what failed together does not come together again. */
+/** Delays are up to this share longer, so that deliveries that failed together do not retry together. */
 const JITTER_SHARE = 0.1
 const RETRY_AFTER_MAX_MS = 24 * HOUR_MS
 const ANSWER_MAX_CHARACTERS = 500
 
-/** What becomes of a delivery that had been tried `tries` times before this one. */
+/** Plans what follows a try of a delivery; `tries` does not count this one. */
 export function planTry(
   delivery: { id: string; tries: number },
   told: SendResult,

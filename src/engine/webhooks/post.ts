@@ -4,11 +4,11 @@ import { buildConnector, Client } from 'undici'
 import type { Clock } from '../runtime/clock.ts'
 import { type AddressGuard, hostOf, insideWords } from './addresses.ts'
 
-/** What a receiver said, or why it could not be asked. */
+/** The receiver's response, or why there is none. */
 export type Answer =
   | { kind: 'status'; status: number; retryAfterSeconds: number | null }
   | { kind: 'failed'; problem: string }
-  /** Nothing was connected to. */
+  /** No connection was opened. */
   | { kind: 'forbidden'; problem: string }
 
 /** Never rejects. */
@@ -16,13 +16,13 @@ export type Post = (request: { url: string; headers: Record<string, string>; bod
 
 const TIMEOUT_MS = 15_000
 const CONNECT_TIMEOUT_MS = 5_000
-/** What receivers write is not read; so much is taken to end the exchange in peace. */
+/** The response body is discarded. Up to this size it is received, so that the exchange ends cleanly. */
 const BODY_MAX_BYTES = 65_536
 
 /**
- * One POST, on a connection of its own: events are few, and a kept connection would still go where a name pointed
- * before. Addresses are checked in the look-up of the connection itself, so that a name cannot change between check and
- * use (DNS rebinding). Redirects are not followed, proxies not used.
+ * One POST on a new connection: events are rare, and a kept-alive connection would ignore DNS changes. Addresses are
+ * checked inside the connection's own lookup, so that a name cannot change between check and use (DNS rebinding).
+ * Redirects are not followed, and proxies are not used.
  */
 export function createPost(parts: { guard: AddressGuard; clock: Clock; resolve?: typeof lookup }): Post {
   const { guard, clock, resolve = lookup } = parts
@@ -30,7 +30,7 @@ export function createPost(parts: { guard: AddressGuard; clock: Clock; resolve?:
     resolve(host, { ...options, all: true }, (error, addresses) => {
       if (error !== null) return callback(error, [])
       const refused = addresses.find(({ address }) => !guard.isAllowed(address))
-      // One bad address of several is enough: which of them would be taken is not ours to say.
+      // One forbidden address is enough: we do not control which of them would be used.
       if (refused !== undefined) return callback(forbidden(`${host} (${refused.address})`), [])
       if (options.all === true) callback(null, addresses)
       else callback(null, addresses[0]!.address, addresses[0]!.family)
@@ -53,7 +53,7 @@ export function createPost(parts: { guard: AddressGuard; clock: Clock; resolve?:
       const finish = (answer: Answer) => {
         timer.cancel()
         settle(answer)
-        client.destroy().catch(() => undefined) // It was destroyed already: what it was for is done.
+        client.destroy().catch(() => undefined) // Already destroyed: nothing left to do.
       }
       const told = (): Answer => ({ kind: 'status', status: status!, retryAfterSeconds })
       const timer = clock.setTimer(TIMEOUT_MS, () =>
@@ -94,7 +94,7 @@ export function createPost(parts: { guard: AddressGuard; clock: Clock; resolve?:
     })
 }
 
-/** Whole seconds; dates are not read: back-off says when enough. */
+/** Whole seconds. Dates are ignored; the backoff applies instead. */
 function secondsOf(value: string | string[] | undefined): number | null {
   return typeof value === 'string' && /^\d{1,6}$/.test(value) ? Number(value) : null
 }

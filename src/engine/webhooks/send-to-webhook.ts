@@ -21,7 +21,7 @@ export async function sendToWebhook(
   try {
     secrets = await Promise.all(sealed.map((one) => parts.secretBox.open(one)))
   } catch {
-    // Why is told by the box, in words for passwords of nodes.
+    // The secret box's own message is about node passwords, so it is replaced here.
     return { isGood: false, answer: 'Its secret cannot be decrypted with the current key: create a new one' }
   }
   const answer = await parts.post({ url, headers: signedHeaders({ ...message, atMs, secrets }), body: message.body })

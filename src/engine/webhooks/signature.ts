@@ -4,7 +4,7 @@ import type { Random } from '../runtime/random.ts'
 // Standard Webhooks (standardwebhooks.com)
 
 const SECRET_PREFIX = 'whsec_'
-/** The form asks for 24 to 64. */
+/** The specification requires 24 to 64 bytes. */
 const SECRET_BYTES = 32
 
 /** `whsec_` and the key in base64. */
@@ -13,8 +13,8 @@ export function makeSecret(random: Random): string {
 }
 
 /**
- * The headers of one try. `id` is the same for every try of a delivery, the time is the try's. While a secret is being
- * rotated there is a signature by each: a receiver accepts the message where one of them is right.
+ * The headers of one try. `id` is the same for every try of a delivery; the timestamp is that of the try. While a
+ * secret is rotated, there is a signature for each; receivers accept a message if any of them is valid.
  */
 export function signedHeaders(message: {
   id: string
