@@ -5,7 +5,7 @@ import type { Logger } from '../runtime/logger.ts'
 import type { NewEvent, ToldProblem } from '../store/records.ts'
 import type { ToldProblemStore } from '../store/store.ts'
 
-/** What the engine finds right after its start is not all: nodes have not been asked yet. */
+/** The list of problems is incomplete right after the start: nodes have not been polled yet. */
 const FIRST_COMPARISON_MS = 60_000
 
 export interface AlertsParts {
@@ -16,11 +16,11 @@ export interface AlertsParts {
 }
 
 /**
- * Writes to the outbox which problems have come and gone, each once, for plugins that are alert channels. It is
- * remembered over restarts: a problem that persists is no news, one that went meanwhile is.
+ * Writes raised and resolved problems to the outbox, once each, for plugins that are alert channels. The list of
+ * reported problems survives restarts, so only differences to it are reported.
  */
 export class Alerts {
-  /** `recorded`: events are in the outbox. */
+  /** `recorded`: events were written to the outbox. */
   readonly events = new EventEmitter<{ recorded: [] }>()
   readonly #parts: AlertsParts
   #told: ToldProblem[] | null = null
@@ -38,7 +38,7 @@ export class Alerts {
     })
   }
 
-  /** The list of problems is another now: what is new in it, and what is gone from it, goes to the outbox. */
+  /** Call when the list of problems has changed: writes the differences to the outbox. */
   compareAgain(): void {
     if (this.#told === null || this.#stopped) return
     this.#comparing = this.#comparing.then(() => this.#recordChanges())
@@ -77,7 +77,7 @@ export class Alerts {
   }
 }
 
-/** By their ids: that a title changes (2 nodes down, 3 nodes down) is no new problem. */
+/** Compares by id: a changed title (2 nodes down, 3 nodes down) is not a new problem. */
 export function compare(
   told: readonly ToldProblem[],
   now: readonly Problem[]

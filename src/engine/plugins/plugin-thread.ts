@@ -6,25 +6,25 @@ import type { Logger } from '../runtime/logger.ts'
 import type { FromPlugin, PluginCall } from './plugin-messages.ts'
 
 export interface PluginSettings {
-  /** Unique; what messages and the outbox call it. */
+  /** Unique; used in messages and in the outbox. */
   name: string
   /** Absolute path of the module. */
   module: string
   options: Readonly<Record<string, string>>
   timeoutMs: number
   memoryMb: number
-  /** What becomes of a job when `beforeDispatch` fails. */
+  /** What happens to a job when `beforeDispatch` fails. */
   onFailure: 'send' | 'hold'
 }
 
-/** A hook threw, took too long, or its thread died. The words are for people. */
+/** A hook threw or timed out, or its thread died. The message is for people. */
 export class PluginError extends Error {}
 
 const START_TIMEOUT_MS = 30_000
 const RESTART_FIRST_MS = 1_000
 const RESTART_MAX_MS = 60_000
 const LOG_LINE_MAX_CHARACTERS = 2_000
-/** What opens our own door is nothing that a plugin needs. */
+/** Credentials for Scrapdeck itself: plugins must not see them. */
 const KEPT_FROM_PLUGINS = ['SCRAPDECK_PASSWORD', 'SCRAPYD_PASSWORD', 'SCRAPDECK_USERNAME', 'SCRAPYD_USERNAME']
 
 interface Pending {
@@ -34,13 +34,13 @@ interface Pending {
 }
 
 /**
- * One plugin in a thread of its own, so that nothing it does blocks the engine: an endless loop, a memory leak, an
+ * Runs one plugin in its own thread, so that nothing it does blocks the engine: an endless loop, a memory leak, an
  * exit.
  *
- *   starting --ready--> running --time limit, crash--> ended --next call, after a back-off--> starting
+ *   starting --ready--> running --timeout, crash--> ended --next call, after a backoff--> starting
  *
- * A call that takes too long ends the thread, as nothing else can end a loop; concurrent calls fail with it, and what
- * the plugin had in memory is lost.
+ * A call that times out ends the thread, because nothing else can stop a loop; concurrent calls fail with it, and the
+ * plugin's memory is lost.
  */
 export class PluginThread {
   readonly settings: PluginSettings
@@ -65,7 +65,7 @@ export class PluginThread {
     return this.#hooks.has(hook)
   }
 
-  /** Rejects with PluginError where the module cannot be loaded or makes no plugin. */
+  /** Rejects with PluginError if the module cannot be loaded or creates no plugin. */
   start(): Promise<void> {
     this.#starting ??= this.#start().finally(() => {
       this.#starting = null
@@ -73,7 +73,7 @@ export class PluginThread {
     return this.#starting
   }
 
-  /** `timeoutMs: null`: it may take its time. Rejects with PluginError. */
+  /** `timeoutMs: null`: no time limit. Rejects with PluginError. */
   async call(call: string, args: unknown[], options: { timeoutMs?: number | null; transfer?: unknown[] } = {}) {
     const { timeoutMs = this.settings.timeoutMs, transfer = [] } = options
     if (this.#worker === null) await this.#restart()
@@ -105,9 +105,9 @@ export class PluginThread {
     await worker.terminate()
   }
 
-  /** Resolves when a thread that has ended may be started again, at once where none has. */
+  /** Resolves once an ended thread may be restarted; at once if none has ended. */
   async untilStartable(): Promise<void> {
-    // Timers may come a little too early.
+    // A loop, because timers may fire slightly early.
     while (this.#worker === null && !this.#stopped) {
       const waitMs = this.#notBeforeMs - this.#clock.monotonicMs()
       if (waitMs <= 0) return
@@ -149,7 +149,7 @@ export class PluginThread {
       if (message.kind === 'ready') {
         this.#hooks = new Set(message.hooks)
         this.#worker = worker
-        // Not before: while the engine starts it may be all that keeps the process.
+        // Not earlier: while the engine starts, this thread may be all that keeps the process alive.
         worker.unref()
         ready.resolve()
       } else if (message.kind === 'refused') refuse(`cannot be used: ${message.problem}`)
@@ -158,7 +158,7 @@ export class PluginThread {
         this.#settle(message.id, (one) => one.resolve(message.value))
       } else this.#settle(message.id, (one) => one.reject(this.#error(`failed: ${message.problem}`)))
     })
-    // An error in a callback of its own, or memory beyond its limit.
+    // An uncaught error in a callback of the plugin, or the memory limit.
     worker.on('error', (error) => refuse(`died: ${error instanceof Error ? error.message : String(error)}`))
     worker.on('exit', () =>
       refuse(
@@ -174,10 +174,10 @@ export class PluginThread {
     }
   }
 
-  /** Once for each thread: its calls fail, and it is not asked any more. */
+  /** Called once for each thread: fails its calls and stops using it. */
   #end(worker: Worker, problem: string): void {
     worker.removeAllListeners('exit').removeAllListeners('error').removeAllListeners('message')
-    // A thread that is being ended may still throw: that is no error of ours.
+    // A thread may still throw while it is terminated; ignore that.
     worker.on('error', () => undefined)
     void worker.terminate()
     if (!this.#stopped) {
@@ -199,7 +199,7 @@ export class PluginThread {
     how(one)
   }
 
-  /** What a plugin prints is a line in our log. */
+  /** Writes what a plugin prints to our log, line by line. */
   #follow(worker: Worker): void {
     for (const stream of [worker.stdout, worker.stderr]) {
       createInterface({ input: stream }).on('line', (line) =>
@@ -213,7 +213,7 @@ export class PluginThread {
   }
 }
 
-/** Beside this file from source; in a bundle beside the chunk that this became, as an entry of its own. */
+/** From source it is next to this file; in a bundle it is an entry of its own, next to the chunk with this code. */
 function workerFile(): URL {
   const isSource = import.meta.url.endsWith('.ts')
   return new URL(isSource ? './plugin-worker.ts' : './plugin-worker.js', import.meta.url)

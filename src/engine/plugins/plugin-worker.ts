@@ -2,7 +2,7 @@ import { parentPort, workerData } from 'node:worker_threads'
 import { BLOB_CALLS, EVENT_HOOKS, type Plugin, type PluginFactory } from './plugin.ts'
 import type { FromPlugin, PluginCall } from './plugin-messages.ts'
 
-// The thread that one plugin runs in. It can be ended at any moment; plugin-thread.ts is the other end.
+// The thread that runs one plugin. It may be terminated at any moment; plugin-thread.ts is the other end.
 
 const port = parentPort
 if (port === null) throw new Error('plugin-worker.ts is started by plugin-thread.ts only')
@@ -17,7 +17,7 @@ try {
   if (typeof make !== 'function') throw new Error('its default export is not a function that creates a plugin')
   const plugin = await make(options)
   if (typeof plugin !== 'object' || plugin === null) throw new Error('its default export did not return an object')
-  // A hook with a slip in its name would never be called, and nobody told.
+  // A hook with a misspelled name would silently never be called.
   const unknown = Object.keys(plugin).filter((name) => !KNOWN.includes(name))
   if (unknown.length > 0) throw new Error(`unknown hook: ${unknown.join(', ')}. The hooks are ${KNOWN.join(', ')}`)
   for (const name of BLOB_CALLS) {

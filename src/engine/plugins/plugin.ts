@@ -1,17 +1,17 @@
 import type { Problem } from '../../shared/contract/index.ts'
 import type { StoredJob } from '../store/records.ts'
 
-// What a plugin is: a module whose default export makes one (docs/plugins.md; two examples in resources/plugins/).
-// Types only: a plugin runs in a thread of its own and gets copies.
+// What a plugin is: a module whose default export creates one (docs/plugins.md; two examples in resources/plugins/).
+// Types only: a plugin runs in its own thread and gets copies.
 
-/** A job as the API has it; values that are secret are masked. */
+/** A job as in the API, with secret values masked. */
 export type PluginJob = Omit<StoredJob, 'lane'>
 
-/** `id` is the same for every delivery of an event: it is repeated where the hook failed, or the engine died. */
+/** `id` is the same for every delivery of an event: delivery is repeated if the hook failed or the engine died. */
 export interface PluginEvent<Type extends string, Data> {
   id: string
   type: Type
-  /** ISO 8601: when it happened. */
+  /** ISO 8601: when the event happened. */
   timestamp: string
   data: Data
 }
@@ -37,7 +37,7 @@ type FiringEvent<Type extends string> = PluginEvent<
   }
 >
 
-/** What is about to be sent, and where to. */
+/** A job that is about to be sent, and its node. */
 export interface DispatchQuestion {
   job: PluginJob
   attempt: number
@@ -46,22 +46,22 @@ export interface DispatchQuestion {
   node: { id: string; name: string; tags: string[] }
 }
 
-/** Nothing: it is sent as it is. Names that are set to null are taken out. */
+/** Nothing: the job is sent unchanged. Names set to null are removed. */
 export type DispatchAnswer =
   | undefined
   | null
   | { args?: Record<string, string | null>; settings?: Record<string, string | null> }
-  /** Not now: back in the queue, and asked again after so many seconds (60). */
+  /** Not now: the job is requeued, and the hook is called again after this many seconds (default 60). */
   | { veto: string; retryAfterSeconds?: number }
-  /** Not ever: the job ends as cancelled. */
+  /** Never: the job ends as cancelled. */
   | { cancel: string }
 
 type Answer<T> = T | Promise<T>
 
-/** Every one may be left out, and may take as long as the plugin's time limit. */
+/** Every member is optional. Event hooks and `beforeDispatch` must finish within the plugin's time limit. */
 export interface Plugin {
   jobQueued?(event: JobEvent<'job.queued'>): Answer<void>
-  /** Asked with each job that is about to be sent, while its slot is kept for it. */
+  /** Called for each job that is about to be sent, while its slot is reserved. */
   beforeDispatch?(question: DispatchQuestion): Answer<DispatchAnswer>
   jobStarted?(event: JobEvent<'job.started'>): Answer<void>
   jobEnded?(event: JobEvent<'job.ended'>): Answer<void>
@@ -78,31 +78,31 @@ export interface Plugin {
   deployed?(
     event: PluginEvent<'deploy', { project: string; version: string; sha256: string | null; spiders: string[] | null }>
   ): Answer<void>
-  /** An alert channel: a problem of the Overview has come, or is gone. */
+  /** For alert channels: a problem of the Overview was raised or resolved. */
   problemRaised?(event: PluginEvent<'problem.raised', { problem: Problem }>): Answer<void>
   problemResolved?(
     event: PluginEvent<'problem.resolved', { problem: Pick<Problem, 'id' | 'title' | 'severity'> }>
   ): Answer<void>
-  /** Keeps eggs and large logs instead of the data directory; one plugin at most. */
+  /** Stores eggs and large logs instead of the data directory; at most one plugin may do so. */
   blobs?: PluginBlobs
 }
 
-/** Names are ours: `eggs/<sha256>`, `logs/<job id>-<attempt>.gz`. No time limit holds here: they may be large. */
+/** Scrapdeck chooses the names: `eggs/<sha256>`, `logs/<job id>-<attempt>.gz`. No time limit: blobs may be large. */
 export interface PluginBlobs {
-  /** Atomic: the name must not exist before the last byte is safe; a stream that breaks off leaves nothing. */
+  /** Atomic: the name must not exist until the last byte is safe; a stream that breaks off leaves nothing behind. */
   write(name: string, content: ReadableStream<Uint8Array>): Promise<{ sizeBytes: number }>
-  /** null: there is none. */
+  /** null: no such blob. */
   read(name: string): Promise<ReadableStream<Uint8Array> | null>
   has(name: string): Promise<boolean>
-  /** Deleting what is not there is fine. */
+  /** Deleting a blob that does not exist is not an error. */
   delete(name: string): Promise<void>
   list(prefix: string): Promise<{ name: string; sizeBytes: number }[]>
 }
 
-/** The default export. `options`: the words behind the module in the configuration. What it throws stops the start. */
+/** The default export. `options`: from the configuration, after the module. If it throws, the engine does not start. */
 export type PluginFactory = (options: Readonly<Record<string, string>>) => Answer<Plugin>
 
-/** Hooks that are told of an event, by the event. */
+/** The hook for each event. */
 export const EVENT_HOOKS = {
   'job.queued': 'jobQueued',
   'job.started': 'jobStarted',

@@ -11,9 +11,9 @@ import { type DispatchQuestion, EVENT_HOOKS } from './plugin.ts'
 import { createPluginBlobs } from './plugin-blobs.ts'
 import { PluginError, type PluginSettings, PluginThread } from './plugin-thread.ts'
 
-/** What plugins say of a job that is about to be sent. */
+/** The plugins' verdict on a job that is about to be sent. */
 export type DispatchVerdict =
-  /** As patches that are laid over each other. `notes`: for the job's timeline. */
+  /** Patches to the job's arguments and settings. `notes`: for the job's timeline. */
   | { kind: 'send'; args: Patch; settings: Patch; notes: Record<string, unknown> }
   | { kind: 'wait'; plugin: string; words: string; seconds: number }
   | { kind: 'cancel'; plugin: string; words: string }
@@ -35,12 +35,12 @@ const DispatchAnswerSchema = z.union([
 ])
 const ANSWERS = `nothing, { args, settings } whose values are texts or null, { veto: 'why', retryAfterSeconds: 1 to ${WAIT_MAX_SECONDS} } or { cancel: 'why' }`
 
-/** The plugins of the configuration, in their order; there may be none. */
+/** The configured plugins, in the order of the configuration; may be empty. */
 export class Plugins {
-  /** Of the plugin that has some. */
+  /** Those of the plugin that implements them. */
   readonly blobs: BlobStore | null
   readonly wantsAlerts: boolean
-  /** null: no plugin wants to be asked. Never rejects. */
+  /** null: no plugin implements the hook. Never rejects. */
   readonly beforeDispatch: ((question: DispatchQuestion) => Promise<DispatchVerdict>) | null
   readonly #threads: readonly PluginThread[]
   readonly #clock: Clock
@@ -55,7 +55,7 @@ export class Plugins {
     this.#clock = clock
   }
 
-  /** Starts them all. Rejects with PLUGIN_UNUSABLE, in words, where one cannot be loaded; nothing runs then. */
+  /** Starts all plugins. Rejects with PLUGIN_UNUSABLE, in words, if one cannot be loaded; all are stopped then. */
   static async open(settings: readonly PluginSettings[], parts: { clock: Clock; logger: Logger }): Promise<Plugins> {
     const threads = settings.map((one) => new PluginThread(one, parts))
     try {
@@ -85,7 +85,7 @@ export class Plugins {
     const hook = (EVENT_HOOKS as Record<string, string>)[delivery.event]
     if (thread === undefined || hook === undefined) return { isGood: false, answer: 'It is no longer configured' }
     try {
-      // Events can wait; each try that nobody could take would be one less.
+      // Wait until the thread can start, because a failed call would use up one of the delivery's tries.
       await thread.untilStartable()
       await thread.call(hook, [{ id: delivery.id, ...JSON.parse(delivery.body) }])
       return { isGood: true, answer: 'delivered' }
@@ -94,7 +94,7 @@ export class Plugins {
     }
   }
 
-  /** Has the outbox keep events for hooks, and for those of no other plugin any more. */
+  /** Subscribes the plugins' hooks to outbox events, and removes the subscriptions of plugins that are gone. */
   async subscribe(store: WebhookStore): Promise<void> {
     const wanted = new Map<string, NewWebhook>()
     for (const thread of this.#threads) {
@@ -113,7 +113,7 @@ export class Plugins {
   }
 }
 
-/** One after another, in the order of the configuration; each sees what those before it made of the job. */
+/** Asks the plugins in the order of the configuration; each sees the job as patched by those before it. */
 async function askAll(
   threads: PluginThread[],
   { job, ...question }: DispatchQuestion,
@@ -133,7 +133,7 @@ async function askAll(
       if ('cancel' in answer) return { kind: 'cancel', plugin, words: answer.cancel }
       Object.assign(args, withoutMasks(answer.args, ARGUMENTS_KEPT))
       Object.assign(settings, withoutMasks(answer.settings, NONE))
-      // Names only: values may be what nobody else is to see.
+      // Names only: the values may be secret.
       notes[`changed by ${plugin}`] = [...Object.keys(answer.args), ...Object.keys(answer.settings)]
     } catch (error) {
       const words = wordsOf(error)
@@ -148,12 +148,12 @@ async function askAll(
 const NONE: ReadonlySet<string> = new Set()
 const ARGUMENTS_KEPT: ReadonlySet<string> = new Set([...RESERVED_ARGUMENTS, ...LOST_ARGUMENTS])
 
-/** A plugin sees masks in the place of secret values; what it gives back of those stays as it is. */
+/** Secret values are masked for plugins; a mask that comes back leaves the value unchanged. */
 function withoutMasks(patch: Patch, kept: ReadonlySet<string>): Patch {
   return Object.fromEntries(Object.entries(patch).filter(([name, value]) => value !== SECRET_MASK && !kept.has(name)))
 }
 
-/** The values with the patch laid over them. */
+/** Returns the values with the patch applied; null removes a name. */
 export function patched(values: Record<string, string>, patch: Patch): Record<string, string> {
   const all = { ...values, ...patch }
   return Object.fromEntries(Object.entries(all).filter((entry): entry is [string, string] => entry[1] !== null))
