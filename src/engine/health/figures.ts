@@ -12,10 +12,10 @@ export interface FiguresParts {
   live: Pick<LiveAttempts, 'slotsUsedOn'>
   clock: Clock
   logger: Logger
-  /** The 99th percentile of the event loop's delay since the last call. */
+  /** 99th percentile of the event loop delay since the last call. */
   sampleLoopP99Ms: () => number
   isPaused: () => boolean
-  /** The node accepts jobs but starts none, and so gets none. */
+  /** Whether the node accepts jobs but starts none, and therefore gets none. */
   isStuck: (nodeId: NodeId) => boolean
 }
 
@@ -25,9 +25,9 @@ const HISTORY_LENGTH = 360
 const MANY_ENDS = 10_000
 const MANY_ENDS_EVERY_MS = 15_000
 
-/** The figures of the status bar and the overview: sampled each second, kept for an hour. */
+/** The figures of the status bar and the overview: sampled every second, kept for an hour. */
 export class FiguresSampler {
-  /** `changed`: a sample differs from the one before in more than its time. */
+  /** `changed`: a sample differs from the previous one in more than its time. */
   readonly events = new EventEmitter<{ changed: [] }>()
   readonly #parts: FiguresParts
   readonly #history: Figures[] = []
@@ -59,7 +59,7 @@ export class FiguresSampler {
     this.#timer?.cancel()
   }
 
-  /** Counting hundreds of thousands of ends each second would cost more than dispatching them. */
+  /** Cached: counting hundreds of thousands of ended jobs every second would cost more than dispatching them. */
   async #countLastHour(nowMs: number): Promise<Record<Outcome, number>> {
     const { counts, atMs } = this.#lastHour
     if (sumOf(counts) > MANY_ENDS && Math.abs(nowMs - atMs) < MANY_ENDS_EVERY_MS) return counts
@@ -81,7 +81,7 @@ export class FiguresSampler {
     this.#sampleLater()
   }
 
-  /** Takes a sample now, so that a change that was asked for is seen at once. */
+  /** Takes a sample now, so that a requested change shows at once. */
   async refresh(): Promise<void> {
     const { store, fleet, live: attempts, clock, isPaused, isStuck } = this.#parts
     const nowMs = clock.nowMs()
@@ -115,8 +115,8 @@ export class FiguresSampler {
 }
 
 /**
- * The slots that jobs can have, as the waiting reasons count them: of nodes that answer. One that is cordoned, drained
- * or stuck takes nothing more, so only its used slots count: `used` of `total` is full where all slots are busy. Pure.
+ * The slots available to jobs, counted as for the waiting reasons: on nodes that respond. A node that is cordoned,
+ * drained or stuck gets no jobs, so only its used slots count: `used` equals `total` when all slots are busy. Pure.
  */
 export function countSlots<Node extends Pick<FleetNode, 'status' | 'stored'>>(
   nodes: readonly Node[],

@@ -1,6 +1,6 @@
 import type { Problem, ProjectName, SourceState } from '../../shared/contract/index.ts'
 
-/** Versions of a project that nodes order differently: why, in words. */
+/** Nodes order the versions of a project differently; `text` explains why. */
 export interface OrderWarning {
   project: ProjectName
   text: string
@@ -17,7 +17,7 @@ export function versionOrderProblems(warnings: readonly OrderWarning[]): Problem
   }))
 }
 
-/** Sources of nodes that fail, and nodes that are named no longer: they take no jobs, and nobody told them to. */
+/** Node sources that fail, and nodes that are no longer listed: Scrapdeck cordoned them, not an operator. */
 export function discoveryProblems(sources: readonly SourceState[]): Problem[] {
   return sources.flatMap(({ id, problem, vanishedNodes }) => {
     const cordoned = vanishedNodes.filter(({ isCordonedForIt }) => isCordonedForIt)

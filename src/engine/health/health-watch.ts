@@ -4,18 +4,18 @@ import type { Clock } from '../runtime/clock.ts'
 import type { Logger } from '../runtime/logger.ts'
 
 export interface Health {
-  /** false: it must be started again. */
+  /** false: restart the process. */
   live: boolean
-  /** false: it should get no requests meanwhile. */
+  /** false: do not send requests for now. */
   ready: boolean
-  /** For whoever asks, without credentials: no paths, no names. */
+  /** Visible without credentials: no paths, no names. */
   reasons: string[]
 }
 
 const CHECK_EVERY_MS = 5_000
-/** Longer than a disk that works takes, shorter than load balancers wait. */
+/** Longer than a working disk needs, shorter than load balancers wait. */
 const CHECK_LIMIT_MS = 2_000
-/** More than file systems keep in an inode: a full disk has to say no. */
+/** More than file systems store inline in an inode, so that a full disk must refuse the write. */
 const PROBE_BYTES = 16_384
 
 export interface HealthWatchParts {
@@ -24,11 +24,11 @@ export interface HealthWatchParts {
   isStopping: () => boolean
   clock: Clock
   logger: Logger
-  /** What a check of the disk does; tests put another in its place. */
+  /** Writes to the disk to check it; tests replace it. */
   write?: (path: string) => Promise<void>
 }
 
-/** Whether the engine is well, for whoever restarts it or sends it requests. */
+/** Health of the engine, for process supervisors and load balancers. */
 export class HealthWatch {
   readonly #parts: HealthWatchParts
   #problem: string | null = null
@@ -40,10 +40,10 @@ export class HealthWatch {
     this.#parts = parts
   }
 
-  /** By what is known; waits for nothing, whatever the disk does. */
+  /** Health as currently known; never waits for the disk. */
   now(): Health {
     const { isStoreDead, isStopping } = this.#parts
-    // Whoever watches the service must restart it: nothing in it works any more.
+    // Nothing works any more: the process supervisor must restart it.
     if (isStoreDead()) {
       return { live: false, ready: false, reasons: ['The database is unusable. Restart Scrapdeck'] }
     }
@@ -51,7 +51,7 @@ export class HealthWatch {
     return { live: true, ready: reasons.length === 0, reasons }
   }
 
-  /** The same after the disk was checked. However often this is called, the disk is checked once in five seconds. */
+  /** Checks the disk first, at most once in five seconds however often it is called. */
   async check(): Promise<Health> {
     if (this.#parts.clock.monotonicMs() - this.#checkedAtMs >= CHECK_EVERY_MS) {
       await (this.#checking ??= this.#checkDisk())
@@ -61,7 +61,7 @@ export class HealthWatch {
 
   async #checkDisk(): Promise<void> {
     const { dataDirectory, clock, logger, write = writeProbe } = this.#parts
-    // A write that hangs is not followed by others that would hang as well.
+    // While one write hangs, no other is started.
     this.#writing ??= write(join(dataDirectory, 'health-probe'))
       .then(() => null, describeProblem)
       .finally(() => {
@@ -79,10 +79,10 @@ export class HealthWatch {
   }
 }
 
-/** A file of its own each time: one that is written again needs no space that is not there already. */
+/** A new file each time: overwriting an existing one would need no free space. */
 async function writeProbe(path: string): Promise<void> {
   try {
-    // Some file systems say only when it is closed that there is no space.
+    // Closed before it returns: some file systems report a full disk only on close.
     await using file = await open(path, 'w', 0o600)
     await file.write(Buffer.alloc(PROBE_BYTES))
   } finally {

@@ -4,19 +4,19 @@ import { formatAge } from '../../shared/time.ts'
 import { parseLane } from '../store/lane.ts'
 import type { LaneReader } from '../store/store.ts'
 
-/** Jobs of one project that wait for what does not come by itself. */
+/** Jobs of one project that wait for something that will not happen without an operator. */
 export interface LongWait {
   project: ProjectName
   waiting: Waiting
   jobs: number
-  /** When the first of them was asked for. */
+  /** When the oldest of them was queued. */
   sinceMs: number
 }
 
 const LONG_MS = 3_600_000
 const LANES_READ = 1_000
 const SHOWN_MAX = 20
-/** Somebody must act before these end: upload, add a node or a tag, mend an egg, let a node work. */
+/** These last until an operator acts: upload a version, add a node or a tag, fix an egg, uncordon a node. */
 const ENDLESS = new Set<Waiting['code']>([
   'version_missing',
   'no_matching_node',
@@ -25,7 +25,7 @@ const ENDLESS = new Set<Waiting['code']>([
   'nodes_cordoned'
 ])
 
-/** Reads a row a lane, and the first job of each that waits for such a thing. */
+/** Reads one row per lane, and the first job of each lane with such a reason. */
 export async function findLongWaits(
   store: LaneReader,
   waitingOf: (lane: string) => Waiting,

@@ -14,7 +14,7 @@ export interface MetricsParts {
   nodeName: (nodeId: NodeId) => string | undefined
 }
 
-/** What has more kinds than this is summed up as `other`: each is a time series that Prometheus keeps for ever. */
+/** Labels beyond these limits are summed up as `other`: each is a time series that Prometheus keeps. */
 const SPIDERS_MAX = 1_000
 const NODES_MAX = 1_000
 const PROJECTS_MAX = 200
@@ -26,8 +26,8 @@ const SEND_BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 3
 const RUN_BUCKETS = [1, 5, 15, 60, 300, 900, 3_600, 14_400, 43_200, 86_400]
 
 /**
- * Figures for Prometheus, in its words: base units, totals that only grow (from 0 at each start). Events are counted as
- * they are told (`count…`); states are read when somebody asks (`read`).
+ * Metrics for Prometheus, by its conventions: base units, and counters that start at 0 with the process. Events are
+ * counted as they happen (`count…`); states are read on each scrape (`read`).
  */
 export class Metrics {
   readonly #parts: MetricsParts
@@ -98,7 +98,7 @@ export class Metrics {
     for (const { state, count } of firings) this.#firings.inc({ state }, count)
   }
 
-  /** All of it, in Prometheus' text format. */
+  /** All metrics in Prometheus' text format. */
   async read({ nodes, figures }: { nodes: readonly Node[]; figures: Figures }): Promise<string> {
     await this.#readJobs()
     this.#readNodes(nodes)
@@ -173,12 +173,12 @@ export class Metrics {
 
 let ofProcess: Registry | null = null
 
-/** Of the process: one for all engines in it, and only where somebody asks; its observers cost a little. */
+/** Process metrics, shared by all engines in the process. Created on first use, because its observers cost a little. */
 function processRegistry(): Registry {
   if (ofProcess === null) {
     ofProcess = new Registry()
     collectDefaultMetrics({ register: ofProcess })
-    // Sums of others of the same name, as gauges that are called totals: `promtool check metrics` fails over them.
+    // Sums of other metrics, and gauges named `_total`: `promtool check metrics` rejects them.
     for (const kind of ['handles', 'requests', 'resources']) ofProcess.removeSingleMetric(`nodejs_active_${kind}_total`)
   }
   return ofProcess

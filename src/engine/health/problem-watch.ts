@@ -13,19 +13,19 @@ export interface ProblemWatchParts {
   clock: Clock
   logger: Logger
   waitingOf: (lane: string) => Waiting
-  /** What is known without reading. */
+  /** What is known without reading the store. */
   gather: () => Omit<ProblemsInput, 'nowMs' | 'recentFailures' | 'longWaits' | 'schedules'>
 }
 
 const CHECK_AFTER_MS = 500
 const FAILURES_READ = 200
 const DAY_MS = 86_400_000
-/** What has waited for an hour may be told a minute late. */
+/** After an hour of waiting, a report may be a minute late. */
 const LONG_WAITS_EVERY_MS = 60_000
 
-/** Problems, told when they have changed, and not more often than people can read. */
+/** Watches the list of problems and reports changes, no more often than people can read them. */
 export class ProblemWatch {
-  /** `changed`: the list of problems is another one now. */
+  /** `changed`: the list of problems has changed. */
   readonly events = new EventEmitter<{ changed: [] }>()
   readonly #parts: ProblemWatchParts
   #recentFailures: StoredJob[] = []
@@ -53,18 +53,18 @@ export class ProblemWatch {
     })
   }
 
-  /** Something that problems are found by may have changed: they are checked soon, once for all changes until then. */
+  /** Call when a problem's cause may have changed: checks soon, once for all calls until then. */
   scheduleCheck(): void {
     if (!this.#stopped) this.#timer ??= this.#parts.clock.setTimer(CHECK_AFTER_MS, () => void this.#check())
   }
 
-  /** A job ended: the failures are read again with the next check. */
+  /** Call when a job ended: failures are read again with the next check. */
   refreshFailures(): void {
     this.#failuresAreOld = true
     this.scheduleCheck()
   }
 
-  /** A moment of a schedule got its row, or somebody changed a schedule. */
+  /** Call when a firing was recorded or a schedule changed. */
   refreshSchedules(): void {
     this.#schedulesAreOld = true
     this.scheduleCheck()
@@ -91,7 +91,7 @@ export class ProblemWatch {
       await this.#tryTo('read which jobs wait too long', async () => {
         this.#longWaits = await findLongWaits(store, waitingOf, clock.nowMs())
       })
-      // What was missed a day ago is no news.
+      // Missed firings stop being a problem after a day, so they are read again.
       this.#schedulesAreOld = true
     }
     if (this.#schedulesAreOld) {
@@ -107,7 +107,7 @@ export class ProblemWatch {
     this.#told = now
   }
 
-  /** Whether it could; what could not be read is read with the next check. */
+  /** Returns whether `read` succeeded; if not, it is tried again with the next check. */
   async #tryTo(words: string, read: () => Promise<void>): Promise<boolean> {
     try {
       await read()

@@ -12,7 +12,7 @@ export interface ProblemsInput {
   nowMs: number
   nodes: readonly FleetNode[]
   live: readonly LiveAttempt[]
-  /** Wall time since when a node accepts jobs but starts none; null: it is not stuck. */
+  /** Wall time since which a node has accepted jobs but started none; null: not stuck. */
   stuckSinceMs: (nodeId: NodeId) => number | null
   /** Failed or lost in the last day, newest first. */
   recentFailures: readonly StoredJob[]
@@ -27,7 +27,7 @@ export interface ProblemsInput {
 }
 
 const FAILING_SPIDERS_SHOWN = 20
-/** What a problem is not about, unless it says so. */
+/** Defaults: a problem relates to none of these unless it says so. */
 export const UNRELATED = { sinceMs: null, nodeId: null, project: null, spider: null } as const
 
 /** What an operator should act on, worst first. Pure. */
@@ -54,7 +54,7 @@ function nodeProblems({ nodes, live, nowMs }: ProblemsInput): Problem[] {
   return away.map(({ stored, status, client }) => {
     const unknown = liveOn.get(stored.id) ?? 0
     const since = status.lastSeenAtMs === null ? '' : `; last seen ${formatAge(nowMs - status.lastSeenAtMs)} ago`
-    // One that wants a password answers, and its jobs go on: the password is what is to be mended.
+    // A node that asks for a password responds, and its jobs continue: only the password needs fixing.
     const mayBeGone = unknown > 0 && status.health !== 'unauthorized' && !client.traits.isNeverAway
     const jobs = unknown === 0 ? '' : unknownJobs(unknown, stored.giveUpAfterSeconds)
     return {
@@ -84,7 +84,7 @@ const HEALTH_WORDS = {
   invalid: 'sends invalid responses'
 }
 
-/** Invariant I5: a node that accepts jobs but starts none is never silent. */
+/** Invariant I5: a node that accepts jobs but starts none is always reported. */
 function stuckNodes({ nodes, stuckSinceMs, nowMs }: ProblemsInput): Problem[] {
   return nodes.flatMap(({ stored, status }): Problem[] => {
     const sinceMs = status.health === 'up' ? stuckSinceMs(stored.id) : null
@@ -121,7 +121,7 @@ function pythonProblem({ python, nodes }: ProblemsInput): Problem[] {
   ]
 }
 
-/** The main Python is a problem of its own. */
+/** The main Python has its own problem. */
 function environmentProblems({ environments }: ProblemsInput): Problem[] {
   return environments
     .filter(({ kind, state }) => kind !== 'main' && state === 'failed')

@@ -3,15 +3,15 @@ import { formatAge } from '../../shared/time.ts'
 import type { StoredChain, StoredFiring, StoredSchedule } from '../store/records.ts'
 import type { ChainStore, FiringReader, ScheduleReader } from '../store/store.ts'
 
-/** What schedules did not do that they should have. */
+/** Schedules and chains that did not do what they should have done. */
 export interface ScheduleTroubles {
-  /** The ticker paused them, and not because they are over. */
+  /** Paused by the ticker, and not because they have ended. */
   stopped: readonly StoredSchedule[]
-  /** Moments of the last day that nothing was made of, newest first, with their schedules. */
+  /** Firings of the last day that created no job, newest first, with their schedules. */
   missed: readonly { schedule: StoredSchedule; firings: readonly StoredFiring[] }[]
-  /** Their newest firing could not create jobs. */
+  /** The newest firing could not create jobs. */
   refused: readonly { schedule: StoredSchedule; firing: StoredFiring }[]
-  /** They could make no job after the last end that they should have answered. */
+  /** Could not create a job after the last run that they should have followed. */
   chains: readonly StoredChain[]
 }
 
@@ -21,7 +21,7 @@ const DAY_MS = 86_400_000
 const FIRINGS_READ = 500
 const SHOWN_MAX = 20
 
-/** A few pages down indexes, however many schedules and firings there are. */
+/** Reads a few pages by index, however many schedules and firings there are. */
 export async function readScheduleTroubles(
   store: FiringReader & ScheduleReader & ChainStore,
   nowMs: number
