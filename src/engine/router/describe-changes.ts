@@ -14,7 +14,7 @@ interface StoredReads {
   scheduleReads: Pick<ScheduleReads, 'describeMany'>
 }
 
-/** Stored things that changed, as clients get them; and schedules whose jobs changed: they show their last runs. */
+/** Changed rows as clients see them, plus the schedules whose jobs changed, because they show their last runs. */
 export async function describeStored(things: ChangedThing[], parts: StoredReads): Promise<Change[]> {
   const jobIds = things.flatMap((thing) => (thing.noun === 'job' ? [thing.id] : []))
   const jobs = new Map((jobIds.length === 0 ? [] : await parts.store.getJobs(jobIds)).map((job) => [job.id, job]))
@@ -51,7 +51,7 @@ export async function describeStored(things: ChangedThing[], parts: StoredReads)
   return [...changes, ...others.map((schedule): Change => ({ kind: 'schedule', schedule }))]
 }
 
-/** What was touched, as it is now; a node that is gone meanwhile is told by its row. */
+/** The current state of what was touched. A removed node is left to describeStored. */
 export function describeTouched(
   things: readonly TouchedThing[],
   reads: {

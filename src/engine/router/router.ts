@@ -36,11 +36,11 @@ import { requireJob } from '../store/require-job.ts'
 import type { AttemptReader, JobReader } from '../store/store.ts'
 import type { FiguresSampler } from '../health/figures.ts'
 
-/** What a door tells of a request. */
+/** What the transport knows about a request. */
 export interface RouterContext {
-  /** Who asked, for the job's record: the app's own UI, or a program. */
+  /** Who sent the request, for the job's record: the app's own UI, or a program. */
   source: 'ui' | 'api'
-  /** The client's own name for this order: its jobs are made once, even if it is given again after a crash. */
+  /** The client's idempotency key: its jobs are created once, even if the request is repeated after a crash. */
   onceKey?: string
 }
 
@@ -74,7 +74,7 @@ export interface RouterParts {
   status: () => Omit<SystemStatus, 'figures' | 'problems'>
 }
 
-/** The contract's operations over the engine's rooms: each a line or two, the work is done in the rooms. */
+/** The contract's operations over the engine's rooms. Each is a line or two; the rooms do the work. */
 export function createRouter(parts: RouterParts): EngineRouter {
   const { store, waiting, jobCommands, nodeCommands, projectCommands, systemCommands, discovery, queueCommands } = parts
   const { scheduleCommands, scheduleReads, chainCommands, fleetFiles, webhookCommands, jobLogs, feed, figures } = parts
