@@ -13,7 +13,7 @@ import { type Part, settingsFromFile, templateFromFile } from './form.ts'
 import type { Step } from './plan.ts'
 import type { FleetReads } from './read-fleet.ts'
 
-/** What a file is read against, and the commands that carry it out. */
+/** What a file is compared with, and the commands that apply it. */
 export interface FleetFileParts extends FleetReads {
   nodes: Pick<NodeCommands, 'add' | 'update' | 'setMode' | 'remove' | 'checkRemoval'>
   discovery: Pick<Discovery, 'list' | 'put' | 'remove'>
@@ -28,7 +28,7 @@ export interface FleetFileParts extends FleetReads {
 
 type Do<P extends Part> = (step: Pick<Step<P>, 'id' | 'item' | 'before'>, parts: FleetFileParts) => Promise<unknown>
 
-/** One change by the command that anybody else would give. */
+/** Applies one change with the same command that any other client uses. */
 export async function applyStep({ part, id, item, before }: Step, parts: FleetFileParts): Promise<void> {
   await (DOERS[part] as Do<Part>)({ id, item, before }, parts)
 }
@@ -39,12 +39,12 @@ const DOERS = {
     const { kind, mode, ...wanted } = item
     if (id === null) {
       const added = await nodes.add({ ...wanted, scrapydVersion: null })
-      // A name that another node has gets a number where nodes are added one by one; the file means it as it stands.
+      // The add command appends a number to a name that is taken; the file's name must be kept.
       if (added.stored.name !== item.name) await nodes.update(added.stored.id, { name: item.name })
       return mode === 'active' ? added : nodes.setMode(added.stored.id, mode)
     }
     const { kind: _kind, mode: modeBefore, ...was } = before!
-    // Only what differs: a connection that is renamed is created again.
+    // Only changed fields: an update recreates the connection.
     const changed = Object.fromEntries(
       Object.entries(wanted).filter(
         ([name, value]) => value !== undefined && !isDeepStrictEqual(value, was[name as keyof typeof was] ?? null)
@@ -101,7 +101,7 @@ const DOERS = {
   }
 } satisfies { [P in Part]: Do<P> }
 
-/** By name, as they are now: the file may have added them a moment ago. That they exist was checked with the file. */
+/** Looked up now, because the file may just have added these nodes. That they exist was already checked. */
 async function idsOfNodes({ store }: FleetFileParts): Promise<(name: string) => NodeId> {
   const ids = new Map((await store.listNodes()).map(({ id, name }) => [name, id]))
   return (name) => ids.get(name) ?? (name as NodeId)

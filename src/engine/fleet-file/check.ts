@@ -20,13 +20,13 @@ import {
 import type { CurrentFleet, Step } from './plan.ts'
 import { refuse } from './yaml.ts'
 
-/** Nodes are named in the checks of templates before there are any ids of them. */
+/** Templates are checked with node names in place of ids, before added nodes have ids. */
 const ANY_NODE = { get: () => ({}) as never }
 const asId = (name: string) => name as NodeId
 
 /**
- * Addresses in stored form, and templates with nodes by name, so that equal things are written alike. Throws
- * FLEET_FILE_INVALID where a node is named that neither the file nor the fleet has, or two have one address.
+ * Puts addresses into stored form and refers to nodes by name in templates, so that equal things compare equal. Throws
+ * FLEET_FILE_INVALID if a node is in neither the file nor the fleet, or if two nodes have the same address.
  */
 export function normalise(form: FleetForm, current: CurrentFleet): FleetForm {
   const problems: string[] = []
@@ -76,10 +76,10 @@ export function normalise(form: FleetForm, current: CurrentFleet): FleetForm {
   }
 }
 
-/** What the rooms refuse, asked without changing anything. */
+/** The checks of the rooms, which change nothing. */
 export type FleetChecks = Pick<FleetFileParts, 'nodes' | 'projects' | 'webhooks' | 'deployed'>
 
-/** What the commands would refuse, before the first of them is given: rejects with FLEET_FILE_INVALID and all of it. */
+/** Checks what the commands would refuse before any of them runs. Rejects with FLEET_FILE_INVALID, naming it all. */
 export async function checkSteps(steps: readonly Step[], current: CurrentFleet, checks: FleetChecks): Promise<void> {
   const fromConfiguration = new Set(current.discovery.filter(({ isOurs }) => !isOurs).map(({ id }) => id))
   const problems = danglingNodes(steps, current)
@@ -97,7 +97,7 @@ export async function checkSteps(steps: readonly Step[], current: CurrentFleet, 
   if (problems.length > 0) refuse(problems)
 }
 
-/** Nodes that would go although a schedule or chain that stays runs on them. */
+/** Nodes that would be removed although a remaining schedule or chain runs on them. */
 function danglingNodes(steps: readonly Step[], current: CurrentFleet): string[] {
   const going = new Set(
     steps.flatMap(({ part, item, before }) => (part === 'nodes' && item === null ? [(before as FileNode).name] : []))
@@ -119,7 +119,7 @@ function danglingNodes(steps: readonly Step[], current: CurrentFleet): string[] 
 
 const nameOf = (item: object): string => ('name' in item ? String(item.name) : '')
 
-/** What a job of a template would have to wait for: nothing that is wrong with the file. */
+/** Adds notes on what a template's jobs would have to wait for; these are not errors in the file. */
 export function withNotes(step: Step, { deployed }: Pick<FleetChecks, 'deployed'>): Step {
   const { item } = step
   const templates = item === null ? [] : 'jobs' in item ? item.jobs : 'run' in item ? [item.run] : []
@@ -173,7 +173,7 @@ function withAddress(node: FileNode): FileNode {
   return { ...node, url, username: node.username ?? username, ...secret }
 }
 
-/** As addresses are kept; a text that is none is nobody's. */
+/** The address in stored form; a text that is not an address stays as it is and matches no node. */
 function addressOf(text: string): string {
   try {
     return parseNodeUrl(text).url

@@ -13,10 +13,10 @@ import { readFleetFile, writeFleetFile } from './yaml.ts'
 const HEADING = `Fleet file of Scrapdeck: what is set, without passwords, keys and other secrets (dots stand in their place,
 and an engine that has them keeps them). "scrapdeck apply FILE" shows what would change, and does it when told to.`
 
-/** In the words of an error; `data.done` has all. */
+/** Changes listed in the error's message; `data.done` has all of them. */
 const MADE_TOLD = 10
 
-/** Fleet as code: what is set, as one YAML file, and from such a file. Files are applied one after another. */
+/** Fleet as code: exports the settings as one YAML file and applies such files, one at a time. */
 export class FleetFiles {
   readonly #parts: FleetFileParts
   readonly #oneAtATime = pLimit(1)
@@ -29,12 +29,12 @@ export class FleetFiles {
     return writeFleetFile(toShow(await readFleet(this.#parts)), HEADING)
   }
 
-  /** What applying it would do. Rejects with FLEET_FILE_INVALID. */
+  /** The changes that applying the file would make. Rejects with FLEET_FILE_INVALID. */
   async plan(yaml: string, prune: boolean): Promise<FleetFileChange[]> {
     return (await this.#plan(yaml, prune)).map(({ change }) => change)
   }
 
-  /** An error in the middle says what was done. What is already as wanted is not touched, so it may be repeated. */
+  /** An error partway lists the changes that were made. Repeating is safe: matching items are left alone. */
   apply(yaml: string, prune: boolean): Promise<FleetFileChange[]> {
     return this.#oneAtATime(async () => {
       const steps = await this.#plan(yaml, prune)
@@ -60,7 +60,7 @@ export class FleetFiles {
   }
 }
 
-/** What nobody could see beforehand: a disk that is full, a node that an order of somebody else took away meanwhile. */
+/** Failures that no check can foresee: a full disk, a node that somebody else removed in the meantime. */
 function inTheMiddle(error: unknown, step: Step, done: FleetFileChange[], count: number): ScrapdeckError {
   const { noun, name } = step.change
   const { code, message, data } = isScrapdeckError(error)
@@ -75,7 +75,7 @@ function inTheMiddle(error: unknown, step: Step, done: FleetFileChange[], count:
   )
 }
 
-/** Without secrets, and without what others look after. */
+/** Without secrets and without items that others manage. */
 function toShow(current: CurrentFleet): FleetForm {
   const ours = <T>(items: { item: T; isOurs: boolean }[]) =>
     items.filter(({ isOurs }) => isOurs).map(({ item }) => item)

@@ -17,12 +17,12 @@ import {
 } from '../../shared/contract/index.ts'
 
 /**
- * What a fleet file says, as people write it: nodes by name, moments with an offset, and nothing that only an engine
- * knows (ids, counts). Unknown fields are refused: a misspelt one would never be applied.
+ * The contents of a fleet file, in a form for people: node names instead of ids, times with an offset, and nothing
+ * internal (ids, counts). Unknown fields are refused, because a misspelled one would never be applied.
  */
 const OFFSET_TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d{1,3})?)?(Z|[+-]\d\d:\d\d)$/
 
-/** `2026-11-21T10:00:00+01:00`; the same moment is always the same text afterwards. */
+/** `2026-11-21T10:00:00+01:00`; normalized, so that the same moment is always the same text. */
 const Moment = z
   .string()
   .refine((text) => OFFSET_TIME.test(text) && !Number.isNaN(Date.parse(text)), {
@@ -34,7 +34,7 @@ export const textOfMoment = (atMs: number): string => new Date(atMs).toISOString
 
 const FileTemplate = RunTemplate.omit({ nodeId: true })
   .extend({
-    /** The name of the node, or its address. */
+    /** The node's name or address. */
     node: z.string().min(1).max(2_000).nullable().default(null)
   })
   .strict()
@@ -58,14 +58,14 @@ type FileRule = z.infer<typeof FileRule>
 const FileNode = z.strictObject({
   name: NodeSettings.shape.name.unwrap(),
   kind: z.enum(['scrapyd', 'local']).default('scrapyd'),
-  /** The local node has none. */
+  /** Empty for the local node. */
   url: z.string().max(2_000).default(''),
   username: z.string().max(200).nullable().default(null),
-  /** Never exported. Absent: it stays as it is. */
+  /** Never exported. If absent, the stored password is kept. */
   password: NodeAddress.shape.password,
   caCertificate: z.string().max(100_000).nullable().default(null),
   clientCertificate: z.string().max(100_000).nullable().default(null),
-  /** As the password. */
+  /** Like the password. */
   clientKey: NodeAddress.shape.clientKey,
   proxyUrl: z.string().max(2_000).nullable().default(null),
   slots: NodeSettings.shape.slots.unwrap().default(null),
@@ -102,7 +102,7 @@ const FileSchedule = ScheduleSettings.omit({ rules: true, startMs: true, endMs: 
     start: Moment.nullable().default(null),
     end: Moment.nullable().default(null),
     jobs: z.array(FileTemplate).min(1).max(50),
-    /** Absent: as it is. A schedule that failures paused, or that has ended, is not resumed by every file. */
+    /** If absent, unchanged: applying a file must not resume a schedule that has ended or that failures paused. */
     paused: z.boolean().optional(),
     pauseNote: z.string().max(1_000).nullable().optional()
   })
@@ -115,7 +115,7 @@ export type FileChain = z.infer<typeof FileChain>
 const FileWebhook = WebhookSettings.strict()
 export type FileWebhook = z.infer<typeof FileWebhook>
 
-/** An absent part is left alone; one that is present and empty removes everything in it, where pruning is asked for. */
+/** An absent part is left alone. With pruning, a part that is present but empty removes all its items. */
 export const FleetForm = z.strictObject({
   version: z.literal(1, { error: 'must be 1: the version of this form' }),
   nodes: z.array(FileNode).max(10_000).optional(),
@@ -128,7 +128,7 @@ export const FleetForm = z.strictObject({
 })
 export type FleetForm = z.infer<typeof FleetForm>
 
-/** The parts in the order in which they are made: what comes later may name what comes before. */
+/** The parts in the order in which they are applied: later ones may refer to earlier ones. */
 export const PARTS = {
   nodes: FileNode,
   discovery: FileSource,

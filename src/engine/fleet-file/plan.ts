@@ -34,19 +34,19 @@ interface IdOf {
 }
 
 /**
- * An existing thing as a file would say it, secret values opened. What a discovery source or the configuration manages
- * is not written into files and never pruned.
+ * An existing item as a file would contain it, with secrets decrypted. Items managed by a discovery source or by the
+ * configuration are never exported and never pruned.
  */
 export interface CurrentItem<P extends Part> {
   id: IdOf[P]
   item: ItemOf<P>
   isOurs: boolean
-  /** A schedule that an operator paused; others paused themselves. */
+  /** For schedules: paused by an operator, not by itself. */
   isPausedByOperator?: boolean
 }
 export type CurrentFleet = { [P in Part]: CurrentItem<P>[] }
 
-/** What is to be done about one thing. `item`: as it is wanted; `before`: as it is. */
+/** One planned change. `item`: the wanted state; `before`: the current one. */
 export interface Step<P extends Part = Part> {
   part: P
   change: FleetFileChange
@@ -68,8 +68,8 @@ export const NOUNS: Record<Part, FleetFileChange['noun']> = {
 const SECRET_FIELDS = new Set(['password', 'clientKey'])
 
 /**
- * The steps that make the fleet match the file, in a workable order: additions and changes from nodes to webhooks, then
- * removals in reverse. Pure. Only `prune` removes anything, and only of parts that the file has.
+ * The steps that make the fleet match the file: additions and changes from nodes to webhooks, then removals in reverse
+ * order. Only `prune` removes anything, and only from parts that the file contains. Pure.
  */
 export function planFleetFile(current: CurrentFleet, wanted: FleetForm, prune: boolean): Step[] {
   const made = PART_NAMES.flatMap((part) => planPart(part, current, wanted, prune))
@@ -83,7 +83,7 @@ function planPart<P extends Part>(part: P, current: CurrentFleet, wanted: FleetF
   const there = current[part] as CurrentItem<P>[]
   const rest = new Set(there)
   const byName = Map.groupBy(there, (one) => nameOf(part, one.item))
-  // Of several by one name, those that are the same belong together; the others as they come.
+  // Items with the same name are matched by content first, the rest in order.
   const byContent = Map.groupBy([...byName.values()].filter((named) => named.length > 1).flat(), (one) =>
     contentOf(part, one.item)
   )
@@ -92,25 +92,25 @@ function planPart<P extends Part>(part: P, current: CurrentFleet, wanted: FleetF
   )
   const partners = items.map((item, index) => same[index] ?? removeFirst(rest, byName.get(nameOf(part, item))))
   if (part === 'nodes') {
-    // A node that is called otherwise now is the same as long as its address is.
+    // A renamed node is recognized by its address.
     const byUrl = Map.groupBy(there, (one) => (one.item as FileNode).url)
     for (const [index, item] of items.entries())
       partners[index] ??= removeFirst(rest, byUrl.get((item as FileNode).url))
   }
   const steps = items.flatMap((item, index) => planItem(part, item, partners[index]))
   if (!prune) return steps
-  // The local node is the service's own: a file says how it is, not whether.
+  // The local node belongs to the service: a file can change it but not remove it.
   const isFree = ({ isOurs, item }: CurrentItem<P>) => isOurs && !('kind' in item && item.kind === 'local')
   return [...steps, ...[...rest].filter(isFree).map((one) => removal(part, one))]
 }
 
-/** What tells things of one name apart: a node by its address, others by all that is said of them. */
+/** Distinguishes items with the same name: nodes by address, others by their whole content. */
 function contentOf<P extends Part>(part: P, item: ItemOf<P>): string {
   if (part === 'nodes') return JSON.stringify([(item as FileNode).name, (item as FileNode).url])
   return JSON.stringify(Object.entries(compactItem(part, item)).sort(([one], [other]) => (one < other ? -1 : 1)))
 }
 
-/** The first of these that nobody has taken. */
+/** Removes and returns the first candidate that is still unmatched. */
 function removeFirst<T>(rest: Set<T>, candidates: T[] | undefined): T | undefined {
   while (candidates !== undefined && candidates.length > 0) {
     const one = candidates.shift()!
@@ -138,7 +138,7 @@ function removal<P extends Part>(part: P, { id, item }: CurrentItem<P>): Step<P>
   return { part, id, item: null, before: item, change }
 }
 
-/** What tells two things of a part apart. A limit is the same as long as it limits the same. */
+/** The key that identifies an item within its part. A limit is identified by what it limits. */
 function nameOf<P extends Part>(part: P, item: ItemOf<P>): string {
   if (part === 'limits') {
     const { project, spider, tag, perNode } = item as FileLimit
@@ -153,7 +153,7 @@ function nameForPeople<P extends Part>(part: P, item: ItemOf<P>): string {
   return 'id' in item ? item.id : (item as { name: string }).name
 }
 
-/** Secrets that are not said, or only as they are shown, are those that there are. */
+/** Secrets that are absent or masked in the file keep their stored values. */
 function filledIn<P extends Part>(part: P, wanted: ItemOf<P>, before: ItemOf<P> | undefined): ItemOf<P> {
   if ('jobs' in wanted) {
     const jobs = (before as { jobs: FileTemplate[] } | undefined)?.jobs
@@ -171,7 +171,7 @@ function filledIn<P extends Part>(part: P, wanted: ItemOf<P>, before: ItemOf<P> 
 function differences<P extends Part>(part: P, before: ItemOf<P>, item: ItemOf<P>): FleetFileChange['fields'] {
   const fields: FleetFileChange['fields'] = []
   for (const name of Object.keys(item) as (keyof ItemOf<P> & string)[]) {
-    // Not said: as it is.
+    // Absent: unchanged.
     if (item[name] === undefined || isDeepStrictEqual(before[name] ?? null, item[name])) continue
     const [from, to] = [shown(part, name, before[name]), shown(part, name, item[name])]
     fields.push({ name, from, to: from === to ? `${to} # another secret value` : to })
@@ -185,7 +185,7 @@ function fieldsOf<P extends Part>(part: P, item: ItemOf<P>): { name: string; tex
     .map((name) => ({ name, text: shown(part, name, item[name as keyof ItemOf<P>]) }))
 }
 
-/** As YAML, without what must not be seen. */
+/** As YAML, with secrets masked. */
 function shown(part: Part, name: string, value: unknown): string | null {
   if (value === undefined || value === null) return value === null ? 'null' : null
   if (SECRET_FIELDS.has(name)) return SECRET_MASK

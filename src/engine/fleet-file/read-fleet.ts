@@ -18,13 +18,13 @@ export interface FleetReads {
   secretBox: Pick<SecretBox, 'open'>
 }
 
-/** Everything that a fleet file may contain; secret values are opened, so never show it as it is. */
+/** Everything that a fleet file may contain. Secrets are decrypted, so never show the result unmasked. */
 export async function readFleet(parts: FleetReads): Promise<CurrentFleet> {
   const { store, hasLocalNode, secretBox } = parts
   const nodes = (await store.listNodes()).filter(({ kind }) => kind === 'scrapyd' || hasLocalNode)
   const nameOf = new Map(nodes.map(({ id, name }) => [id, name]))
   const [schedules, chains] = [await store.listSchedules(), await store.listChains()]
-  // By name, however they came: what is the same is exported the same.
+  // Sorted by name, so that equal fleets export equal files.
   return {
     nodes: byName(await Promise.all(nodes.map((node) => nodeOf(node, parts.secretBox)))),
     discovery: parts.discovery.list().map(({ id, source, refreshSeconds, node, username, isFromConfiguration }) => ({
@@ -64,7 +64,7 @@ export async function readFleet(parts: FleetReads): Promise<CurrentFleet> {
   }
 
   async function opened(template: StoredSchedule['settings']['jobs'][number]): Promise<FileTemplate> {
-    // What was sealed elsewhere stays sealed: it is shown to nobody, and entered again it is another value.
+    // Secrets sealed with another key stay sealed: nobody can see them, and entering one again changes the value.
     const plain = await openTemplate(template, secretBox).catch(() => template)
     return templateOfFile(plain, (nodeId) => nameOf.get(nodeId) ?? nodeId)
   }
@@ -79,7 +79,7 @@ export async function readFleet(parts: FleetReads): Promise<CurrentFleet> {
   }
 }
 
-/** Those of one name by what they say. */
+/** Items with the same name are sorted by content. */
 function byName<T extends { item: { name: string } }>(items: T[]): T[] {
   const keyOf = ({ item }: T) => `${item.name}\n${JSON.stringify(item)}`
   const keyed = items.map((one) => ({ one, key: keyOf(one) }))

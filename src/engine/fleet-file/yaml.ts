@@ -4,7 +4,7 @@ import type { z } from 'zod'
 import { ScrapdeckError } from '../../shared/errors.ts'
 import { FleetForm, type Part, PARTS, PART_NAMES, TEMPLATE_FIELDS } from './form.ts'
 
-/** Enough for anchors that people write; an alias of aliases of aliases is an attack. */
+/** Enough for hand-written anchors; nested aliases beyond this are an attack. */
 const ALIASES_MAX = 1_000
 const PROBLEMS_TOLD = 5
 const STYLE = { lineWidth: 0, aliasDuplicateObjects: false }
@@ -24,7 +24,7 @@ export function readFleetFile(text: string): FleetForm {
 
   function placeOf(path: PropertyKey[]): string {
     const keys = path.map((key) => (typeof key === 'symbol' ? String(key) : key))
-    // The nearest that stands in the file: what is missing has no line.
+    // The nearest ancestor that exists in the file: a missing field has no line.
     for (let length = keys.length; length >= 0; length -= 1) {
       const node = document.getIn(keys.slice(0, length), true)
       if (!isNode(node) || node.range == null) continue
@@ -34,7 +34,7 @@ export function readFleetFile(text: string): FleetForm {
   }
 }
 
-/** The whole form as YAML, without what every new thing has anyway. */
+/** The whole form as YAML, without default values. */
 export function writeFleetFile(form: FleetForm, heading: string): string {
   const compact: Record<string, unknown> = { version: form.version }
   for (const part of PART_NAMES) {
@@ -44,18 +44,18 @@ export function writeFleetFile(form: FleetForm, heading: string): string {
   return `${heading.replaceAll(/^/gm, '# ')}\n${stringify(compact, STYLE)}`
 }
 
-/** One thing as the file would say it. */
+/** One item as it would appear in the file. */
 export function compactItem(part: Part, item: object): Record<string, unknown> {
   return withoutDefaults(item, PARTS[part].shape)
 }
 
-/** The value of a field for a difference that people read: a line, or a few. */
+/** A field's value for a readable diff: one line or a few. */
 export function textOfValue(name: string, value: unknown): string {
   return stringify(compactValue(name, value), STYLE).trimEnd()
 }
 
 function withoutDefaults(item: object, fields: z.ZodRawShape): Record<string, unknown> {
-  // The name first: it is what people look for.
+  // The name comes first, because people look for it.
   const kept: Record<string, unknown> = 'name' in item ? { name: item.name } : {}
   for (const [name, value] of Object.entries(item)) {
     if (value === undefined) continue
@@ -71,7 +71,7 @@ function compactValue(name: string, value: unknown): unknown {
   return name === 'run' ? withoutDefaults(value as object, TEMPLATE_FIELDS) : value
 }
 
-/** What the parser itself cannot stand: nesting without end, a flood of aliases. */
+/** The parser itself throws on excessive nesting and too many aliases. */
 function attempt<T>(work: () => T): T {
   try {
     return work()
@@ -89,7 +89,7 @@ export function refuse(problems: string[]): never {
   )
 }
 
-/** Where the stack ends, the parser says so in words of its own or throws. */
+/** On a stack overflow, the parser either reports it in its own words or throws. */
 const deepOr = (message: string): string => (/call stack/.test(message) ? 'it is nested too deeply' : message)
 
 function pathText(keys: (string | number)[]): string {
