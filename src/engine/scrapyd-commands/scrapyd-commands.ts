@@ -30,17 +30,17 @@ export interface ScrapydCommandsParts {
   jobLogs: JobLogs
   jobCommands: JobCommands
   projectCommands: ProjectCommands
-  /** Where this machine's runs leave their logs and items; null: nowhere. */
+  /** Where local runs write their logs and items; null: nowhere. */
   directories: Record<FileTree, string | null>
   clock: Clock
 }
 
 /**
- * The whole fleet as one Scrapyd: its verbs in terms of ours, plain data in and out. Rejects with PROJECT_NOT_FOUND,
- * VERSION_NOT_FOUND, SPIDER_NOT_FOUND, EGG_…, which the server words as Scrapyd 1.6 does.
+ * Presents the whole fleet as one Scrapyd: its commands in terms of ours, plain data in and out. Rejects with
+ * PROJECT_NOT_FOUND, VERSION_NOT_FOUND, SPIDER_NOT_FOUND and EGG_…, which the server words as Scrapyd 1.6 does.
  */
 export class ScrapydCommands {
-  /** This host's. */
+  /** The name of this host. */
   readonly nodeName = hostname()
   readonly #parts: ScrapydCommandsParts
   readonly #files: ScrapydFiles
@@ -56,18 +56,18 @@ export class ScrapydCommands {
     return this.#lists.count(finishedToKeep)
   }
 
-  /** Validates, stores, lists: the spider count. Replaces a version, also one in use. A failing version is not kept. */
+  /** Validates and stores the egg, counts its spiders. Replaces even a version in use. An invalid egg is not kept. */
   async addVersion(project: ProjectName, version: VersionName, egg: Uint8Array): Promise<{ spiders: number }> {
     const stored = await this.#parts.projectCommands.upload(egg, { project, version }, { inUse: 'allow' })
     return { spiders: stored.spiders?.length ?? 0 }
   }
 
-  /** Rejects where `schedule` would for what is named here: Scrapyd checks these before settings and arguments. */
+  /** Rejects as `schedule` would for these three: Scrapyd checks them before settings and arguments. */
   async requireSpider(project: ProjectName, version: VersionName | null, spider: string): Promise<void> {
     this.#parts.projects.catalog.resolve(project, version, spider)
   }
 
-  /** The jobid the client will know it by: its own, which may be any text, or the job's id. */
+  /** Returns the jobid that the client will use: its own, which may be any text, or the job's id. */
   async schedule(request: ScrapydScheduleRequest): Promise<{ jobid: string }> {
     const { project, version, spider, settings, args, priority, jobid } = request
     const [job] = await this.#parts.jobCommands.queue(
@@ -78,9 +78,9 @@ export class ScrapydCommands {
   }
 
   /**
-   * Removes pending jobs and signals running ones. `signal` null: one step of the ladder a call, as Scrapy takes INT:
-   * the first asks, a second forces. `refuse`: the message (BAD_INPUT) for an invalid signal, once a running job
-   * matches.
+   * Removes pending jobs and signals running ones. With `signal: null`, each call takes one step of the cancel ladder,
+   * like Scrapy on INT: the first is graceful, the second forces. `refuse`: the message (BAD_INPUT) for an invalid
+   * signal, thrown only if a running job matches.
    */
   async cancel(request: {
     project: ProjectName
@@ -96,7 +96,7 @@ export class ScrapydCommands {
     if (pending.length > 0) await jobCommands.cancel(pending, { force: false })
     if (running.length === 0) return { prevstate: pending.length > 0 ? 'pending' : null }
     if (signal === null) {
-      // Scrapy stops gracefully on the first signal and at once on the second: a second call is a forced one.
+      // Scrapy stops gracefully on the first signal and at once on the second, so a second call forces.
       for (const job of running) await jobCommands.cancel([job.id], { force: job.cancelAskedAtMs !== null })
     } else if ('refuse' in signal) {
       throw new ScrapdeckError('BAD_INPUT', signal.refuse)
@@ -107,7 +107,7 @@ export class ScrapydCommands {
     return { prevstate: 'running' }
   }
 
-  /** Of several with this jobid a finished one counts first, then a running one, as in Scrapyd. */
+  /** Among jobs with the same jobid, a finished one takes precedence, then a running one, as in Scrapyd. */
   async status({ jobid, project }: { jobid: string; project: ProjectName | null }): Promise<{
     currstate: ScrapydState | 'finished' | null
   }> {
@@ -122,12 +122,12 @@ export class ScrapydCommands {
     return this.#parts.projects.catalog.names()
   }
 
-  /** Sanitised, ascending, latest last; empty for an unknown project, as Scrapyd answers. */
+  /** Sanitized, ascending, latest last; empty for an unknown project, as in Scrapyd. */
   async listVersions(project: ProjectName): Promise<string[]> {
     return (this.#parts.projects.catalog.versionNames(project) ?? []).map(sanitiseVersion)
   }
 
-  /** Asks for them where they are not known. */
+  /** Asks a node if the spiders are unknown. */
   async listSpiders(project: ProjectName, version: VersionName | null): Promise<string[]> {
     const { projects } = this.#parts
     const stored = projects.catalog.requireVersion(project, version)
@@ -135,13 +135,13 @@ export class ScrapydCommands {
     return projects.catalog.spidersOf(project, version)
   }
 
-  /** Of the newest `finishedToKeep` ended runs of all projects, newest first, those of `project`. Secrets masked. */
+  /** Ended runs are the newest `finishedToKeep` of all projects, newest first, then filtered. Secrets are masked. */
   async listJobs(project: ProjectName | null, finishedToKeep: number): Promise<ScrapydJobs> {
     if (project !== null) this.#parts.projects.catalog.requireProject(project)
     return this.#lists.list(project, finishedToKeep)
   }
 
-  /** Also while jobs need it: running ones keep their egg, queued ones wait for another. */
+  /** Allowed while jobs need the version: running ones keep their egg, queued ones wait for a new upload. */
   async deleteVersion(project: ProjectName, version: VersionName): Promise<void> {
     await this.#parts.projectCommands.deleteVersion(project, version, { inUse: 'allow' })
   }
@@ -151,14 +151,14 @@ export class ScrapydCommands {
   }
 
   /**
-   * What is at a path under /logs/ or /items/: a file of this machine, the log or items of a run on another node, a
-   * directory, or null. Segments are decoded and hold no slash. Nothing outside the two directories is ever found.
+   * Opens a path under /logs/ or /items/: a local file, the log or items of a run on another node, or a directory; null
+   * if there is none. Segments are decoded and contain no slash. Never leaves the two directories.
    */
   openFile(tree: FileTree, segments: string[]): Promise<ScrapydFile | ScrapydDirectory | null> {
     return this.#files.open(tree, segments)
   }
 
-  /** Of a version that nobody has listed yet: a node that has it is asked. */
+  /** For a version whose spiders are unknown: asks the nodes that have it. */
   async #listSpidersOnNodes(project: ProjectName, version: VersionName): Promise<void> {
     const { projects, fleet } = this.#parts
     for (const { nodeId, state } of projects.catalog.find(project, version)?.deployments ?? []) {
@@ -167,14 +167,14 @@ export class ScrapydCommands {
       try {
         return await projects.recordSpiders(project, version, await node.client.listSpiders(project, version))
       } catch (error) {
-        // The next node may know; where none does, the list stays empty, and any spider may be run.
+        // Try the next node. If none answers, the list stays empty, and any spider may be run.
         if (!(error instanceof NodeError) && !(error instanceof ScrapdeckError)) throw error
       }
     }
   }
 }
 
-/** What the Scrapyd-compatible door asks. */
+/** What the Scrapyd-compatible API uses. */
 export type FleetAsScrapyd = Pick<ScrapydCommands, keyof ScrapydCommands>
 
 function scrapydStateOf(job: Pick<StoredJob, 'state'>): ScrapydState | null {
@@ -182,7 +182,7 @@ function scrapydStateOf(job: Pick<StoredJob, 'state'>): ScrapydState | null {
   return job.state === 'running' ? 'running' : 'pending'
 }
 
-/** To a Scrapyd, what was cancelled before it started was never there. */
+/** In Scrapyd, a job that was cancelled before it started leaves no trace. */
 function hasFinished(job: StoredJob): boolean {
   return job.state === 'ended' && job.attemptCount > 0 && (job.outcome !== 'cancelled' || job.startedAtMs !== null)
 }

@@ -19,7 +19,7 @@ export interface ScrapydFilesParts {
   fleet: Fleet
   catalog: Pick<Catalog, 'names' | 'allSpidersOf'>
   jobLogs: JobLogs
-  /** Of this machine's runs; null: there are none. */
+  /** Of local runs; null: there are none. */
   directories: Record<FileTree, string | null>
 }
 
@@ -29,10 +29,10 @@ type Read = (range: { offset: number; limitBytes: number }) => Promise<LogRange 
 const EXTENSIONS = { logs: '.log', items: '.jl' } as const
 const PIECE_BYTES = 1024 * 1024
 const LISTED_OF_OTHER_NODES = 1000
-/** What the system says of a path that leads nowhere. */
+/** System errors for a path that cannot be opened. */
 const NOWHERE = new Set(['ENOENT', 'ENOTDIR', 'ENAMETOOLONG', 'ELOOP', 'EACCES', 'ERR_INVALID_ARG_VALUE'])
 
-/** The logs and items of the fleet as two trees PROJECT/SPIDER/JOBID.log and .jl: this machine's directories first. */
+/** The fleet's logs and items as two trees PROJECT/SPIDER/JOBID.log and .jl; local files take precedence. */
 export class ScrapydFiles {
   readonly #parts: ScrapydFilesParts
 
@@ -40,7 +40,7 @@ export class ScrapydFiles {
     this.#parts = parts
   }
 
-  /** As ScrapydCommands.openFile. Rejects with a NODE_ code when the node that has the file fails. */
+  /** See ScrapydCommands.openFile. Rejects with a NODE_ code if the node that has the file fails. */
   async open(tree: FileTree, segments: string[]): Promise<ScrapydFile | ScrapydDirectory | null> {
     const root = this.#parts.directories[tree]
     const local = root === null ? null : await openLocal(root, segments)
@@ -55,7 +55,7 @@ export class ScrapydFiles {
     return { kind: 'directory', entries: entries.sort((one, other) => (one.name < other.name ? -1 : 1)) }
   }
 
-  /** Whether this machine has the file of a run now. */
+  /** Whether the run's file exists locally now. */
   async hasLocal(tree: FileTree, run: { project: ProjectName; spider: string; jobid: string }): Promise<boolean> {
     const root = this.#parts.directories[tree]
     if (root === null) return false
@@ -95,7 +95,7 @@ export class ScrapydFiles {
 
   async #readItems(job: StoredJob, range: { offset: number; limitBytes: number }): Promise<LogRange | null> {
     const attempt = (await this.#parts.store.listAttempts(job.id)).at(-1)
-    // What this machine has was looked for in its directory.
+    // Local files were already looked up in the directory.
     if (attempt === undefined || attempt.nodeId === LOCAL_NODE_ID) return null
     const node = this.#parts.fleet.get(attempt.nodeId)
     if (node === undefined) return null
@@ -106,7 +106,7 @@ export class ScrapydFiles {
     }
   }
 
-  /** Projects, then spiders, then logs of runs on other nodes. */
+  /** Lists projects, then spiders, then the logs of runs on other nodes. */
   async #listOnNodes([project, spider, ...deeper]: [] | [ProjectName, ...string[]]): Promise<Entry[]> {
     const unknown = { sizeBytes: null, modifiedAtMs: null }
     const { catalog, store } = this.#parts
@@ -116,7 +116,7 @@ export class ScrapydFiles {
     }
     if (deeper.length > 0) return []
     const used = new Set<string>()
-    /** Its client's jobid; where that cannot name a file, or names another, the job's id. */
+    /** The client's jobid, or the job's id if the jobid is not a valid file name or is already taken. */
     const nameOf = ({ id, jobid }: StoredJob) => {
       if (problemOfPathPart(jobid) !== null || used.has(jobid)) return id
       used.add(jobid)
@@ -135,10 +135,10 @@ async function openLocal(root: string, segments: string[]): Promise<ScrapydFile 
     const realRoot = await realpath(root)
     const path = await realpath(join(root, ...segments))
     if (!isInside(path, realRoot)) return null
-    // Of a real path: should it be a link by now, it is none of ours.
+    // lstat, because the real path may have been replaced by a link since.
     const stats = await lstat(path)
     if (stats.isDirectory()) return { kind: 'directory', entries: await readEntries(path, realRoot) }
-    // A pipe or a device would be read for ever.
+    // Reading a pipe or a device would never end.
     if (!stats.isFile()) return null
     return {
       kind: 'file',
@@ -152,7 +152,7 @@ async function openLocal(root: string, segments: string[]): Promise<ScrapydFile 
   }
 }
 
-/** Links that lead out of the tree, or nowhere, and what is no file (pipes) are left out: they cannot be had. */
+/** Skips what cannot be served: links that lead nowhere or out of the tree, and special files such as pipes. */
 async function readEntries(directory: string, realRoot: string): Promise<Entry[]> {
   const found = (await readdir(directory, { withFileTypes: true })).sort((one, other) =>
     one.name < other.name ? -1 : 1
@@ -169,7 +169,7 @@ async function readEntries(directory: string, realRoot: string): Promise<Entry[]
         if (!isDirectory && !stats.isFile()) return []
         return [{ name: entry.name, isDirectory, sizeBytes: isDirectory ? null : size, modifiedAtMs: mtimeMs }]
       } catch (error) {
-        // Pruned while it was listed.
+        // Pruned in the meantime.
         if (leadsNowhere(error)) return []
         throw error
       }
@@ -179,7 +179,7 @@ async function readEntries(directory: string, realRoot: string): Promise<Entry[]
   return entries
 }
 
-/** Of the very file that was found: a spider may have put a pipe, or a link to another, in its place meanwhile. */
+/** Reads exactly the file that was found: a spider may have replaced it with a pipe or a link. */
 async function* readFound(
   path: string,
   found: { dev: number; ino: number },
@@ -187,7 +187,7 @@ async function* readFound(
 ): AsyncGenerator<Uint8Array> {
   const file = await openRegularFile(path)
   if (file === null) throw new Error('A file was replaced while it was read.')
-  // Closes the file when it ends, and when nobody reads on.
+  // Closes the file at the end, and when the reader stops early.
   const stream = file.createReadStream({ start, end: stop - 1 })
   const { dev, ino } = await file.stat()
   if (dev !== found.dev || ino !== found.ino) {
@@ -200,7 +200,7 @@ async function* readFound(
 async function* readPieces(read: Read, start: number, stop: number): AsyncGenerator<Uint8Array> {
   for (let offset = start; offset < stop; ) {
     const piece = await read({ offset, limitBytes: Math.min(PIECE_BYTES, stop - offset) })
-    // Ending early would leave the client with a file that looks whole: an error breaks the connection instead.
+    // Ending early would look like a complete file to the client; an error breaks the connection instead.
     if (piece === null || piece.bytes.length === 0) throw new Error('A file shrank while it was read.')
     yield piece.bytes.subarray(0, stop - offset)
     offset += piece.bytes.length

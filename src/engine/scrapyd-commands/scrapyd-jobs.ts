@@ -8,7 +8,7 @@ import type { ScrapydJobs, ScrapydRun } from './scrapyd-shapes.ts'
 import type { ScrapydFiles } from './scrapyd-files.ts'
 
 const LIVE_LISTED_MAX = 1_000_000
-/** Files of finished runs rarely change (an operator, jobs_to_keep), and a client may ask a thousand times a second. */
+/** Files of finished runs rarely change (an operator, jobs_to_keep), but clients may poll a thousand times a second. */
 const FILES_SEEN_FOR_MS = 1_000
 
 type Run = FinishedRun['run']
@@ -23,17 +23,16 @@ interface Finished {
 }
 
 /**
- * The jobs of the fleet as a Scrapyd lists them. Reads of the store are cached until it changes, so that polling costs
- * no query.
+ * The fleet's jobs as Scrapyd lists them. Store reads are cached until the store changes, so polling costs no query.
  */
 export class ScrapydJobLists {
   readonly #store: JobReader & AttemptReader & ChangeNotifier
   readonly #files: Pick<ScrapydFiles, 'hasLocal'>
   readonly #clock: Clock
-  /** By what was asked; emptied by every change of the store. */
+  /** By query; cleared on every change of the store. */
   readonly #kept = new Map<string, Promise<unknown>>()
   #finished: { runs: FinishedRun[]; described: Promise<Finished> } | null = null
-  /** By project; null: of all. */
+  /** By project; null: all projects. */
   readonly #answers = new Map<string | null, { live: Live; finished: Finished; jobs: ScrapydJobs }>()
 
   constructor(parts: {
@@ -67,7 +66,7 @@ export class ScrapydJobLists {
     const kept = this.#answers.get(project)
     if (kept?.live === live && kept.finished === finished) return kept.jobs
     const jobs = await this.#select(project, live, finished)
-    // The log of a running job is looked for each time: it may be there by now.
+    // Not cached while jobs run: their log files may appear at any time.
     if (jobs.running.length === 0) this.#answers.set(project, { live, finished, jobs })
     return jobs
   }
@@ -109,7 +108,7 @@ export class ScrapydJobLists {
       .filter((job) => job.state === 'running')
       .map((job) => {
         const attempt = attemptOf.get(job.id)
-        // A pid means something to a Scrapyd client only on its own machine, which is ours.
+        // A pid is useful to a Scrapyd client only on its own machine, so only local ones are reported.
         const pid = attempt?.nodeId === LOCAL_NODE_ID ? attempt.pid : null
         return { job, pid, run: attempt ?? null }
       })
@@ -138,7 +137,7 @@ export class ScrapydJobLists {
     if (this.#finished?.runs !== runs) {
       const described = this.#readFinished(runs)
       this.#finished = { runs, described }
-      // A disk that failed once is asked again.
+      // After a disk error, read again next time.
       described.catch(() => {
         if (this.#finished?.described === described) this.#finished = null
       })
@@ -147,7 +146,7 @@ export class ScrapydJobLists {
     const { described } = this.#finished
     return described.then((finished) => {
       if (this.#clock.monotonicMs() - finished.seenAtMs < FILES_SEEN_FOR_MS) return finished
-      // Of many that find it old at once, the first looks again for all.
+      // Of concurrent callers that find it expired, the first refreshes it for all.
       if (this.#finished?.described === described) this.#finished = null
       return this.#describeFinished(runs)
     })
@@ -165,7 +164,7 @@ export class ScrapydJobLists {
     return { seenAtMs, jobs, ofProject: new Map() }
   }
 
-  /** The log of a run elsewhere is in the archive or on its node; whether there are items, only that node knows. */
+  /** A remote run's log is in the archive or on its node; only that node knows whether there are items. */
   async #describeRun(
     job: Pick<StoredJob, 'id' | 'jobid' | 'project' | 'spider'>,
     run: Run | null
@@ -185,7 +184,7 @@ export class ScrapydJobLists {
   }
 }
 
-/** By project; in each what its node has taken, then the queue: by priority, then in queue order. */
+/** By project; within each, first jobs that a node has accepted, then by priority and queue order. */
 function inQueueOrder(one: StoredJob, other: StoredJob): number {
   if (one.project !== other.project) return one.project < other.project ? -1 : 1
   if (one.state !== other.state) return one.state === 'starting' ? -1 : 1

@@ -9,7 +9,7 @@ export type ScrapydState = 'pending' | 'running'
 export interface ScrapydScheduleRequest {
   project: ProjectName
   spider: string
-  /** null: latest at start. */
+  /** null: the latest version when the job starts. */
   version: VersionName | null
   jobid: string | null
   priority: number
@@ -17,7 +17,7 @@ export interface ScrapydScheduleRequest {
   args: Record<string, string>
 }
 
-/** The same object, or the same arrays, as long as nothing has changed: callers can cache by identity. */
+/** The same object or arrays are returned until something changes, so callers can cache by identity. */
 export interface ScrapydJobs {
   pending: {
     jobid: string
@@ -35,7 +35,7 @@ export interface ScrapydRun {
   jobid: string
   project: ProjectName
   spider: string
-  /** Names in the run's directory of logs and of items; null where there is no file now. */
+  /** File names in the run's directories of logs and items; null if there is no file now. */
   logFile: string | null
   itemsFile: string | null
 }
@@ -45,14 +45,14 @@ export type FileTree = 'logs' | 'items'
 export interface ScrapydFile {
   kind: 'file'
   sizeBytes: number
-  /** null: not known. */
+  /** null: unknown. */
   modifiedAtMs: number | null
-  /** The bytes from `start` up to, not including, `stop`; fails where the file has become shorter. */
+  /** The bytes from `start` up to but not including `stop`; fails if the file has shrunk. */
   read(start: number, stop: number): Readable
 }
 
 export interface ScrapydDirectory {
   kind: 'directory'
-  /** In the order of their names. */
+  /** Sorted by name. */
   entries: { name: string; isDirectory: boolean; sizeBytes: number | null; modifiedAtMs: number | null }[]
 }
