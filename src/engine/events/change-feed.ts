@@ -3,7 +3,7 @@ import { type Clock, sleep } from '../runtime/clock.ts'
 import type { ChangedThing } from '../store/records.ts'
 import type { ChangeLog } from '../store/store.ts'
 
-/** What the change log leaves out: things in memory, and stored ones that are few. Whoever changes one touches it. */
+/** What the change log does not cover: state in memory, and small tables. Code that changes one calls `touch`. */
 export type TouchedThing =
   | `node:${string}`
   | `waiting:${string}`
@@ -19,24 +19,24 @@ export type TouchedThing =
 export interface ChangeFeedOptions {
   store: ChangeLog
   clock: Clock
-  /** Names this run of the engine: a cursor of another run says nothing about what lives in memory. */
+  /** Identifies this run of the engine: cursors of other runs are invalid for state in memory. */
   runId: string
-  /** The newest state of things; a thing that is gone becomes its `…_removed`. */
+  /** Reads the current state; a removed item becomes its `…_removed`. */
   describeStored: (things: ChangedThing[]) => Promise<Change[]>
   describeTouched: (things: TouchedThing[]) => Promise<Change[]>
 }
 
 const BATCH_INTERVAL_MS = 100
 const BATCH_SIZE_MAX = 500
-/** A schedule is told with its last runs: more of a thousand at once would hold up the event loop. */
+/** Schedules are sent with their last runs: over a thousand at once would block the event loop. */
 const SCHEDULES_A_BATCH_MAX = 100
 
 /**
- * What happened, as a stream that can be taken up again where it broke off. Nothing is buffered per subscriber: the
- * store's change log says *what* changed after a position, and its newest state is read when it is sent. So a slow
- * subscriber gets fewer, larger steps, never old news, and a lost connection costs only what changed meanwhile.
+ * A resumable stream of changes. Nothing is buffered per subscriber: the store's change log says *what* changed after a
+ * position, and the current state is read when it is sent. So a slow subscriber gets fewer, larger batches and never
+ * outdated state, and a lost connection costs only what changed in the meantime.
  *
- * A cursor is `<position in the change log>.<run>.<counter of things in memory>`.
+ * A cursor is `<position in the change log>.<run>.<counter of state in memory>`.
  */
 export class ChangeFeed {
   readonly #options: ChangeFeedOptions
@@ -51,7 +51,7 @@ export class ChangeFeed {
     this.#stopListening = options.store.onChange(() => this.#wakeAll())
   }
 
-  /** A thing in memory changed. */
+  /** Call when state in memory has changed. */
   touch(thing: TouchedThing): void {
     this.#volatileCounter += 1
     this.#volatile.set(thing, this.#volatileCounter)
@@ -62,7 +62,7 @@ export class ChangeFeed {
     this.#volatile.delete(thing)
   }
 
-  /** Without `after`: from now on; the first batch comes at once and is empty. */
+  /** Without `after`, starts from now; the first batch is empty and comes at once. */
   async *subscribe(after: string | undefined, signal?: AbortSignal): AsyncGenerator<ChangeBatch, void> {
     const { store, clock, runId } = this.#options
     let position = await store.changeCursor()
@@ -73,7 +73,7 @@ export class ChangeFeed {
       position = asked.position
       counter = asked.runId === runId ? asked.counter : 0
     } else if (after !== undefined) {
-      // Not a cursor, or of a database that is no more: the client must begin afresh.
+      // Not a cursor, or from another database: the client must start over.
       reset = true
       counter = 0
     }
@@ -89,7 +89,7 @@ export class ChangeFeed {
         continue
       }
       waker.cancel()
-      // Both describe the state of now, so a thing in both lists may come twice with the same content.
+      // Both read the current state, so an item in both lists may appear twice with the same content.
       const changes = [
         ...(await this.#options.describeStored(stored.changes)),
         ...(await this.#options.describeTouched(volatile))
@@ -124,7 +124,7 @@ export class ChangeFeed {
   }
 }
 
-/** The rest comes with the next batch. */
+/** Limits the schedules per batch; the rest follows in the next one. */
 function cutOff<List extends { changes: ChangedThing[]; cursor: number }>(list: List): List {
   let schedules = 0
   const end = list.changes.findIndex(({ noun }) => noun === 'schedule' && (schedules += 1) > SCHEDULES_A_BATCH_MAX)

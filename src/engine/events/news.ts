@@ -10,9 +10,9 @@ interface SeenNode {
   status: { health: NodeHealth; problem: string | null }
 }
 
-/** Puts what happens to the fleet into the outbox. The store itself writes events of jobs and schedules. */
+/** Records events of the fleet in the outbox. The store itself records events of jobs and schedules. */
 export class News {
-  /** `recorded`: events are in the outbox. */
+  /** `recorded`: events were written to the outbox. */
   readonly events = new EventEmitter<{ recorded: [] }>()
   readonly #parts: { store: EventStore; clock: Clock; logger: Logger }
   #isStopped = false
@@ -21,7 +21,7 @@ export class News {
     this.#parts = parts
   }
 
-  /** The first answer of a node is not news, unless it says that the node cannot be used. */
+  /** A node's first response is not an event, unless the node is unusable. */
   recordHealth({ stored, status }: SeenNode, healthWas: NodeHealth): void {
     const isUp = status.health === 'up'
     const wasUp = healthWas === 'up' || healthWas === 'unknown'
@@ -35,7 +35,7 @@ export class News {
     this.#record('deploy', project, { project, version, sha256, spiders })
   }
 
-  /** From here on failures are those of a store that closes. */
+  /** After this, failures are expected because the store is closing. */
   stop(): void {
     this.#isStopped = true
   }
