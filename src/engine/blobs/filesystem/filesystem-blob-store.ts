@@ -6,16 +6,16 @@ import { Readable } from 'node:stream'
 import { ScrapdeckError } from '../../../shared/errors.ts'
 import type { BlobStore } from '../blob-store.ts'
 
-/** `eggs/<sha256>`, `logs/<job id>-<attempt>.gz`: one folder, one file, no way out of either. */
+/** `eggs/<sha256>`, `logs/<job id>-<attempt>.gz`: one folder and one file, so a name cannot escape the directory. */
 const NAME = /^[a-z]{1,20}\/[A-Za-z0-9_-][A-Za-z0-9._-]{0,199}$/
 const PREFIX = /^[a-z]{1,20}\/(?:[A-Za-z0-9_-][A-Za-z0-9._-]{0,199})?$/
 
-/** Drafts begin with a dot, which no name may: they are never listed, read or taken for a blob. */
+/** Drafts start with a dot, which names must not: they are never listed or read as blobs. */
 const DRAFT = '.draft-'
 
 /**
- * Blobs as files under one directory, made when it is not there. What a crash in the middle of a write left behind is
- * swept away at the start. Rejects with DATA_DIRECTORY_UNUSABLE where the directory cannot be used.
+ * Stores blobs as files in a directory, which is created if missing. Drafts left by a crash are removed at the start.
+ * Rejects with DATA_DIRECTORY_UNUSABLE if the directory cannot be used.
  */
 export async function openFilesystemBlobStore(root: string): Promise<BlobStore> {
   await explain(root, async () => {
@@ -42,7 +42,7 @@ export async function openFilesystemBlobStore(root: string): Promise<BlobStore> 
 
     async openRead(name) {
       const path = pathOf(name)
-      // Opened here and not by the stream, so that a missing blob is told now and not in the middle of an answer.
+      // Opened here, not by the stream, so that a missing blob fails now and not in the middle of a response.
       const file = await orNotFound(name, () => open(path))
       return createReadStream('', { fd: file, autoClose: true })
     },
@@ -71,7 +71,7 @@ export async function openFilesystemBlobStore(root: string): Promise<BlobStore> 
   }
 }
 
-/** Draft, fsync, rename, fsync of the folder: the name exists only when every byte is on the disk. */
+/** Draft, fsync, rename, fsync of the folder: the name exists only once every byte is on disk. */
 async function writeWhole(
   root: string,
   path: string,
@@ -92,7 +92,7 @@ async function writeWhole(
   }
 }
 
-/** The folder is made where it is not there yet: asking each time would cost as much as writing a small log. */
+/** Creates the folder only on failure: checking each time would cost as much as writing a small log. */
 async function openDraft(root: string, draft: string): Promise<FileHandle> {
   const openIt = () => open(draft, 'wx', 0o600)
   try {
@@ -120,7 +120,7 @@ async function writeStream(file: FileHandle, content: Readable): Promise<void> {
   for await (const chunk of content) await file.writeFile(chunk)
 }
 
-/** Those who come during a sync share the next: what they renamed may have come too late for this one. */
+/** Callers that arrive during a sync share the next one: their renames may be too late for the current one. */
 function shareSyncs(syncNow: (path: string) => Promise<void>): (path: string) => Promise<void> {
   const running = new Map<string, Promise<void>>()
   const next = new Map<string, Promise<void>>()
@@ -145,7 +145,7 @@ function shareSyncs(syncNow: (path: string) => Promise<void>): (path: string) =>
 }
 
 async function syncFolderNow(path: string): Promise<void> {
-  // Windows cannot open a folder for this; its file system keeps renames in order by itself.
+  // Windows cannot open folders, and its file system keeps renames in order without this.
   if (process.platform === 'win32') return
   await using folder = await open(path)
   await folder.sync()
@@ -191,7 +191,7 @@ function isMissing(error: unknown): boolean {
   return (error as NodeJS.ErrnoException).code === 'ENOENT'
 }
 
-/** Errors of the disk become words for the operator; others (a stream that broke off) stay what they are. */
+/** Turns disk errors into messages for the operator; others (such as a broken stream) pass unchanged. */
 async function explain<T>(path: string, work: () => Promise<T>): Promise<T> {
   try {
     return await work()
