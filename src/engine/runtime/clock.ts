@@ -1,9 +1,9 @@
-/** A timer that was set; `cancel` may be called twice. */
+/** A pending timer; `cancel` may be called twice. */
 export interface Timer {
   cancel(): void
 }
 
-/** Everything the engine knows of time. Tests give a FakeClock, the program `systemClock`. */
+/** The engine's only source of time. Tests use a FakeClock, the program `systemClock`. */
 export interface Clock {
   /** Wall time: milliseconds since 1970 UTC. May jump; use it for records. */
   nowMs(): number
@@ -13,7 +13,7 @@ export interface Clock {
   setTimer(delayMs: number, callback: () => void): Timer
 }
 
-/** The timers of one room, which it lets go of together when it stops; afterwards none is set any more. */
+/** The timers of one room. Stopping cancels all of them; none can be set afterwards. */
 export class Timers {
   readonly #clock: Clock
   readonly #timers = new Set<Timer>()
@@ -53,7 +53,7 @@ export function sleep(clock: Clock, delayMs: number, signal?: AbortSignal): Prom
   })
 }
 
-// Node runs a timer of more than 2^31 - 1 ms (25 days) at once: longer waits go in steps.
+// Node fires a timer of more than 2^31 - 1 ms (25 days) at once, so longer waits are split.
 const LONGEST_STEP_MS = 2 ** 31 - 1
 
 export const systemClock: Clock = {

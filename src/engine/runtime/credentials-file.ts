@@ -8,9 +8,9 @@ const CredentialsFile = z.object({ username: z.string().min(1), password: z.stri
 export type StoredCredentials = z.infer<typeof CredentialsFile>
 
 /**
- * The user name and password of the doors: those `given`, else those in `<directory>/credentials.json`, else new ones.
- * The file is brought up to date, so that `scrapdeck credentials` tells the truth; only its user can read it.
- * Throws BAD_INPUT for what Basic authentication cannot carry, DATA_DIRECTORY_UNUSABLE for a damaged file.
+ * The user name and password for clients: those `given`, else those in `<directory>/credentials.json`, else new ones.
+ * The file is updated, so that `scrapdeck credentials` is accurate; only its user can read it. Throws BAD_INPUT for
+ * credentials that Basic authentication cannot carry, DATA_DIRECTORY_UNUSABLE for a damaged file.
  */
 export function readOrCreateCredentials(
   directory: string,
@@ -26,7 +26,7 @@ export function readOrCreateCredentials(
   return credentials
 }
 
-/** null: none were made yet. */
+/** null: none have been created yet. */
 export function readCredentials(directory: string): StoredCredentials | null {
   const file = join(directory, 'credentials.json')
   if (!existsSync(file)) return null

@@ -10,9 +10,9 @@ const TAG_BYTES = 16
 const FORM = 'v1.'
 
 /**
- * A SecretBox for hosts without a keychain: AES-256-GCM under a key in a file that only its owner can read. It keeps
- * passwords out of copies of the database; it does not protect them from somebody who can read the whole directory.
- * Makes the key file where there is none; rejects with DATA_DIRECTORY_UNUSABLE where it cannot be made or used.
+ * A SecretBox for hosts without a keychain: AES-256-GCM with a key file that only its owner can read. It protects
+ * passwords in copies of the database, but not from somebody who can read the whole directory. Creates a missing key
+ * file; rejects with DATA_DIRECTORY_UNUSABLE if it cannot be created or used.
  */
 export async function openFileSecretBox(keyPath: string): Promise<SecretBox> {
   const key = await readOrMakeKey(keyPath)
@@ -61,7 +61,7 @@ async function readOrMakeKey(path: string): Promise<Buffer> {
       }
     )
   }
-  // Never overwritten: what was sealed with the real key would be lost for good.
+  // Never overwrite it: everything sealed with the real key would be lost.
   throw new ScrapdeckError(
     'DATA_DIRECTORY_UNUSABLE',
     `${path} is not a Scrapdeck key file. Restore the right one, or move it away and enter the nodes' passwords again.`
@@ -79,7 +79,7 @@ async function readKey(path: string): Promise<Buffer | null> {
 }
 
 async function refuseWhenOthersCanRead(path: string): Promise<void> {
-  // Windows has no such bits; there the directory's own access list is what protects.
+  // Windows has no such bits; the directory's access control list protects the file there.
   if (process.platform === 'win32') return
   const { mode } = await stat(path)
   if ((mode & 0o077) === 0) return
@@ -89,7 +89,7 @@ async function refuseWhenOthersCanRead(path: string): Promise<void> {
   )
 }
 
-/** Whole or absent: written beside its place, then linked there, which fails when another process was first. */
+/** Atomic: written to a draft, then linked into place, which fails if another process was first. */
 async function makeKey(path: string): Promise<Buffer> {
   const key = randomBytes(KEY_BYTES)
   const draft = `${path}.${randomBytes(6).toString('hex')}`

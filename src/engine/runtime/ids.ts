@@ -2,12 +2,12 @@ import type { JobId } from '../../shared/contract/index.ts'
 import type { Clock } from './clock.ts'
 import type { Random } from './random.ts'
 
-/** Makes job ids (src/shared/contract/ids.ts tells their form): strictly ascending within one process. */
+/** Creates job ids (format: src/shared/contract/ids.ts), strictly ascending within a process. */
 export function createJobIds(clock: Clock, random: Random): () => JobId {
   let lastTimeMs = 0
   let counter = 0
   return () => {
-    // A clock that steps back must not make ids that sort before their elders.
+    // If the clock steps back, new ids must still sort after older ones.
     const timeMs = Math.max(clock.nowMs(), lastTimeMs)
     counter = timeMs === lastTimeMs ? counter + 1 : 0
     lastTimeMs = timeMs

@@ -1,4 +1,4 @@
-/** The engine's own log. Structured: an object of facts, then a sentence. pino fits; secrets never go in. */
+/** The engine's log. Structured: an object of facts, then a sentence. Compatible with pino. Never log secrets. */
 export interface Logger {
   debug(facts: object, text: string): void
   info(facts: object, text: string): void

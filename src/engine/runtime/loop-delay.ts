@@ -1,10 +1,10 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 
-/** Nodes measure at this resolution, so it is also what an idle loop shows: it is taken off again. */
+/** Measurement resolution. An idle loop shows this delay too, so it is subtracted. */
 const RESOLUTION_MS = 10
 
 export interface LoopDelay {
-  /** The 99th percentile of the event loop's delay since the last call, in milliseconds; 0: nothing was measured. */
+  /** 99th percentile of the event loop delay since the last call, in milliseconds; 0 if nothing was measured. */
   sampleP99Ms(): number
   stop(): void
 }

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 
-/** Everything the engine knows of chance. Tests give a seeded one. */
+/** The engine's only source of randomness. Tests use a seeded one. */
 export interface Random {
   /** Uniform in [0, 1). */
   next(): number
@@ -8,7 +8,7 @@ export interface Random {
   hex(count: number): string
 }
 
-// The system is asked for many at once: a call for each few of them is most of what making a job id costs.
+// Drawn in bulk, because a system call for each few bytes would dominate the cost of creating a job id.
 const POOL_BYTES = 4096
 let pool = Buffer.alloc(0)
 

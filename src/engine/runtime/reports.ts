@@ -1,4 +1,4 @@
-/** What `work` reports, as it comes, to the last; then its failure, where it fails. */
+/** Yields everything that `work` reports, as it arrives; then throws if `work` failed. */
 export async function* reportsOf<T>(work: (report: (one: T) => void) => Promise<unknown>): AsyncGenerator<T, void> {
   const reports: T[] = []
   let wake = () => {}
@@ -11,7 +11,7 @@ export async function* reportsOf<T>(work: (report: (one: T) => void) => Promise<
     isDone = true
     wake()
   })
-  // Thrown below, after the last report.
+  // Thrown by the `await` below, after the last report.
   done.catch(() => {})
   while (!isDone || reports.length > 0) {
     if (reports.length > 0) yield reports.shift()!
