@@ -4,7 +4,7 @@ import type { JobEvent } from './events.ts'
 import { stoppedBeforeRetry } from './timeline.ts'
 import { assertTransition } from './transitions.ts'
 
-/** Of a job, what the changes of its attempts depend on, and change. */
+/** The job fields that changes of its attempts read and write. */
 export interface JobFacts
   extends Pick<
     Job,
@@ -28,20 +28,20 @@ export interface JobFacts
 /** What a store writes for one change of an attempt, in one transaction. */
 export interface AfterChange<Facts extends JobFacts> {
   attempt: Attempt
-  /** The very same object where nothing of it has changed. */
+  /** The same object if the job did not change. */
   job: Facts
-  /** The job's end is an entry of its own where it does not follow from the attempt's. */
+  /** Set when the job's end does not follow from the attempt's end, and so needs an entry of its own. */
   jobEntry: TimelineEntry | null
   event: { name: JobEvent; atMs: number } | null
-  /** The job ended: chains, and jobs that wait for it, are to learn how. */
+  /** Set when the job ended: chains and dependent jobs need its outcome. */
   outcome: Outcome | null
-  /** It is no longer live, whether it ended or went back to the queue: the next run of its overlap key may go. */
+  /** The job is no longer live (ended or back in the queue), so the next run with its overlap key may start. */
   hasLeft: boolean
 }
 
 /**
- * What an attempt and its job are after a change. A job follows its newest attempt only, as transitions.ts draws it; an
- * older one only tells that it may have run twice. Throws where the table has no such transition.
+ * Computes the attempt and its job after a change. A job follows only its newest attempt (see transitions.ts); an
+ * older attempt can only flag that the job may have run twice. Throws if the table has no such transition.
  */
 export function afterChange<Facts extends JobFacts>(
   before: Facts,
@@ -63,7 +63,7 @@ export function afterChange<Facts extends JobFacts>(
   }
   const outcome = jobOutcomeAfter(change, before)
   if (outcome === null) return { ...unmoved, job: queuedAgain(told, change), hasLeft: true }
-  // The attempt alone would send it back: that it ends instead is a transition of its own.
+  // The attempt alone would requeue the job. Ending it instead is a transition of its own.
   const isStopped = outcomeOf(change) === null
   const { atMs } = change.entry
   return {
@@ -84,8 +84,8 @@ export function afterChange<Facts extends JobFacts>(
 }
 
 /**
- * Whether an ended attempt that its node shows again may go on (`found_again`): while its job waits, has not started
- * again and is not to be cancelled, and no other run of its overlap key is live. With it the job leaves the queue.
+ * Whether an ended attempt that its node lists again may be revived (`found_again`): only while its job is queued, has
+ * not started again or been cancelled, and no other run with its overlap key is live. The job then leaves the queue.
  */
 export function mayGoOn(
   job: Pick<JobFacts, 'state' | 'attemptCount' | 'cancelAskedAtMs'>,
@@ -94,7 +94,7 @@ export function mayGoOn(
   return job.state === 'queued' && job.attemptCount === attemptNumber && job.cancelAskedAtMs === null && !isOverlapLive
 }
 
-/** What a job comes to when its newest attempt ends; null: back to the queue, where a cancelled job does not go. */
+/** The job's outcome when its newest attempt ends; null: the job is requeued, unless it was cancelled. */
 export function jobOutcomeAfter(
   change: Pick<AttemptChange, 'result' | 'jobOutcome'>,
   { cancelAskedAtMs }: Pick<JobFacts, 'cancelAskedAtMs'>
@@ -102,7 +102,7 @@ export function jobOutcomeAfter(
   return outcomeOf(change) ?? (cancelAskedAtMs === null ? null : 'cancelled')
 }
 
-/** What the end of the attempt alone says of its job. */
+/** The job's outcome as implied by the attempt alone. */
 export function outcomeOf({ result, jobOutcome }: Pick<AttemptChange, 'result' | 'jobOutcome'>): Outcome | null {
   if (jobOutcome !== undefined) return jobOutcome
   return result === undefined || result === 'refused' || result === 'absent' ? null : result
@@ -140,14 +140,14 @@ function goingOn<Facts extends JobFacts>(job: Facts, { state, nodeId, startedAtM
   return {
     ...after,
     state: isRunning ? 'running' : 'starting',
-    // No time is set any more for it to be tried again.
+    // The job is running again, so a pending retry time no longer applies.
     notBeforeMs: null,
-    // Found again, and its only run: that it might run twice was a fear that did not come true.
+    // The job's only run was found again, so it did not run twice.
     mayHaveRunTwice: job.mayHaveRunTwice && job.attemptCount > 1
   }
 }
 
-/** As one that has not run; the time of the retry takes the place of the one that was asked for. */
+/** Resets the job to not started; the retry time replaces the requested start time. */
 function queuedAgain<Facts extends JobFacts>(
   job: Facts,
   { retryAtMs, entry }: Pick<AttemptChange, 'retryAtMs' | 'entry'>

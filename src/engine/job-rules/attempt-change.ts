@@ -8,19 +8,19 @@ import type {
   TransitionKind
 } from '../../shared/contract/index.ts'
 
-/** A line of a job's timeline: when, what, and what showed it. */
+/** One entry of a job's timeline: when, what, and the evidence for it. */
 export interface TimelineEntry {
   atMs: number
   text: string
   evidence: Record<string, unknown>
 }
 
-/** What came to be known of an attempt, and what follows for it and for its job. */
+/** A new fact about an attempt, and its consequences for the attempt and its job. */
 export interface AttemptChange {
   jobId: JobId
   attemptNumber: AttemptNumber
   from: AttemptState[]
-  /** New state of the attempt; absent: it stays as it is and only the entry (and `details`) are written. */
+  /** New state of the attempt; absent: the state is unchanged and only the entry (and `details`) are written. */
   to?: AttemptState
   kind: TransitionKind
   entry: TimelineEntry
@@ -29,12 +29,12 @@ export interface AttemptChange {
   reason?: string
   /** With `to: 'ended'`: the job's outcome; null sends it back to the queue. */
   jobOutcome?: Outcome | null
-  /** With `jobOutcome: null`: it is held (`retry`) until then. */
+  /** With `jobOutcome: null`: the job is held (`retry`) until this time. */
   retryAtMs?: number
-  /** The job may have run more than once: flagged, until its only run is found again. */
+  /** Flags that the job may have run more than once; cleared if its only run is found again. */
   mayHaveRunTwice?: true
   killingLine?: string | null
-  /** Absent times are filled in: `acceptedAtMs` by `to: 'accepted'`, `startedAtMs` by `to: 'running'`. */
+  /** Defaults for missing times: `to: 'accepted'` sets `acceptedAtMs`, `to: 'running'` sets `startedAtMs`. */
   details?: Partial<
     Pick<
       Attempt,

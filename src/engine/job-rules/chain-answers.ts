@@ -1,6 +1,6 @@
 import type { ChainSettings, Outcome } from '../../shared/contract/index.ts'
 
-/** The condition of a chain, besides `ended`, that a job with this outcome meets: for chains a lost run has failed. */
+/** The chain condition, besides `ended`, that this outcome meets. Chains treat a lost run as failed. */
 export function chainConditionMetBy(outcome: Outcome): Exclude<ChainSettings['on'], 'ended'> | 'cancelled' {
   return outcome === 'lost' ? 'failed' : outcome
 }

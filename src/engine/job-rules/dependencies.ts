@@ -1,6 +1,6 @@
 import type { Dependency, JobId, Outcome } from '../../shared/contract/index.ts'
 
-/** A job that another waits for; `outcome` null: it has not ended. */
+/** A job that another job waits for; `outcome` is null until it has ended. */
 export interface DependencyOutcome extends Dependency {
   outcome: Outcome | null
 }
@@ -8,10 +8,10 @@ export interface DependencyOutcome extends Dependency {
 export type DependencyVerdict =
   | { kind: 'met' }
   | { kind: 'open' }
-  /** `by` can no longer come true: the job that waits is skipped. */
+  /** The condition on `by` can no longer be met, so the waiting job is skipped. */
   | { kind: 'broken'; by: { jobId: JobId; outcome: Outcome } }
 
-/** What the jobs that one waits for have come to, all together. The first that is broken decides. */
+/** Combines the outcomes of all dependencies of a job. The first broken one decides. */
 export function judgeDependencies(all: readonly DependencyOutcome[]): DependencyVerdict {
   let isOpen = false
   for (const { jobId, on, outcome } of all) {

@@ -1,10 +1,10 @@
 import type { Firing, Job, ScheduleSettings } from '../../shared/contract/index.ts'
 import { maskSecrets } from '../../shared/secret-values.ts'
 
-/** What webhooks and plugins are told of jobs, from the store's own transactions. */
+/** Job events for webhooks and plugins, written in the store's own transactions. */
 export type JobEvent = 'job.queued' | 'job.started' | 'job.ended'
 
-/** Where an event of schedules belongs; null: nobody is told. What a policy leaves out is as it should be: no news. */
+/** The event for a firing; null: no event. A moment that a policy skips is expected, so it is not reported. */
 export function firingEvent(state: Firing['state']): 'schedule.fired' | 'schedule.missed' | null {
   if (state === 'skipped') return null
   return state === 'fired' ? 'schedule.fired' : 'schedule.missed'
@@ -15,7 +15,7 @@ export function eventBody(type: string, atMs: number, data: unknown): string {
   return JSON.stringify({ type, timestamp: new Date(atMs).toISOString(), data })
 }
 
-/** A job as it is now, its secret values masked. How placement sees it concerns nobody outside. */
+/** A job as it is now, with secret values masked. Its lane is internal to placement and left out. */
 export function jobEventData(job: Omit<Job, 'waiting' | 'unknownSinceMs'>) {
   const { lane: _lane, ...told } = maskSecrets(job)
   return { job: told }
@@ -47,7 +47,7 @@ export function pausedEventData(schedule: {
   return { schedule: { id, name: settings.name }, pausedBy, note }
 }
 
-/** Whether somebody who is told of one project, or of all (null), is told of what is about these. */
+/** Whether a subscriber to one project, or to all (null), receives events about these projects. */
 export function isAbout(projects: readonly string[], wanted: string | null): boolean {
   return wanted === null || projects.includes(wanted)
 }

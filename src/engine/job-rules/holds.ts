@@ -1,7 +1,7 @@
 import type { Hold, ProjectName } from '../../shared/contract/index.ts'
 import type { DependencyVerdict } from './dependencies.ts'
 
-/** What tells whether, and by what, a queued job is held. */
+/** The fields that decide whether a queued job is held, and why. */
 export interface Holdable {
   notBeforeMs: number | null
   attemptCount: number
@@ -9,12 +9,12 @@ export interface Holdable {
 }
 
 /**
- * What keeps a queued job out of its lane: the first reason that applies, in this order. Lifting one finds the next.
+ * The hold that keeps a queued job out of its lane: the first that applies, in this order. When one is lifted, the
+ * next one is looked up.
  *
  *   dependency -> not_before (after a run: retry) -> overlap -> none: the job is in its lane
  *
- * `isOverlapLive` is asked only where nothing else holds the job. A job whose dependency is broken is not held: it
- * ends.
+ * `isOverlapLive` is only called if no other hold applies. A job with a broken dependency is not held: it ends.
  */
 export function holdOf(
   { notBeforeMs, attemptCount, overlapKey }: Holdable,
@@ -28,8 +28,8 @@ export function holdOf(
 }
 
 /**
- * Which of the jobs that are held for one key, in queue order, are released when it is free: the first of each lane,
- * since there may be no node for the first of all. Whichever is sent first makes the others wait again.
+ * Given the jobs held for one overlap key in queue order, returns those to release when the key is free: the first of
+ * each lane, as the first overall may have no node to run on. Once one is sent, the others are held again.
  */
 export function nextOfEachLane<Held extends { lane: string }>(held: readonly Held[]): Held[] {
   const lanes = new Set<string>()
@@ -37,8 +37,8 @@ export function nextOfEachLane<Held extends { lane: string }>(held: readonly Hel
 }
 
 /**
- * Jobs with the same key never run at once where that was asked for: the same project, spider and arguments. Settings
- * do not count, nor do the values of secret arguments, which are sealed differently each time.
+ * Jobs with the same key never run at the same time if overlap is forbidden: same project, spider and arguments.
+ * Ignores settings, and the values of secret arguments, since each sealing produces a different text.
  */
 export function overlapKey({
   project,

@@ -1,7 +1,7 @@
 import type { Hold, JobId, Outcome } from '../../shared/contract/index.ts'
 import type { TimelineEntry } from './attempt-change.ts'
 
-/** How jobs end that were never sent: the reason that stands in the job, and the entry of its timeline. */
+/** How a job that was never sent ends: the job's `reason` and its timeline entry. */
 export interface EndInQueue {
   reason: string
   entry: TimelineEntry
@@ -26,7 +26,7 @@ export function expired(expiresAtMs: number, atMs: number): EndInQueue {
   }
 }
 
-/** The attempt ended in a way that would send its job back to the queue, had nobody asked to cancel it. */
+/** For a job whose attempt ended in a way that would requeue it, had no cancel been requested. */
 export function stoppedBeforeRetry(cancelAskedAtMs: number, atMs: number): TimelineEntry {
   return {
     atMs,
@@ -40,18 +40,18 @@ export function dependenciesMet(last: { id: string; outcome: Outcome }, atMs: nu
   return { atMs, text: 'The jobs it waited for have ended', evidence }
 }
 
-/** `hold`: what held it until then. */
+/** `hold`: the hold that is lifted now. */
 export function timeReached(hold: Hold | null, notBeforeMs: number | null, atMs: number): TimelineEntry {
   const text = hold === 'retry' ? 'The retry delay is over' : 'Its start time is reached'
   return { atMs, text, evidence: { notBeforeMs } }
 }
 
-/** `jobId`: the one whose run kept it waiting. */
+/** `jobId`: the job whose run was waited for. */
 export function overlapEnded(jobId: JobId, atMs: number): TimelineEntry {
   return { atMs, text: 'The previous run of this spider has ended', evidence: { jobId } }
 }
 
-/** Another job of its key stood first in its lane, and was placed elsewhere. */
+/** The job ahead of it in its lane, with the same overlap key, was moved to other nodes. */
 export function nextAfterPlacement(atMs: number): TimelineEntry {
   return {
     atMs,

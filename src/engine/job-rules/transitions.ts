@@ -3,13 +3,13 @@ import type { AttemptResult, AttemptState, Job, TransitionKind } from '../../sha
 type JobState = Job['state']
 
 interface AttemptRule {
-  /** null: before it there was no attempt. */
+  /** null: the attempt does not exist yet. */
   from: readonly (AttemptState | null)[]
-  /** Empty: the state stays, and only the entry (with what it brings) is written. */
+  /** Empty: the state is unchanged; only the entry and its details are written. */
   to: readonly AttemptState[]
-  /** What becomes of its job if this is its newest attempt. An older one only tells that it may have run twice. */
+  /** The effect on the job if this is its newest attempt. An older one can only flag that it may have run twice. */
   job: JobRule
-  /** With `to: ['ended']`: how it may have ended. */
+  /** With `to: ['ended']`: the allowed results. */
   results?: readonly AttemptResult[]
 }
 
@@ -19,19 +19,19 @@ interface JobRule {
 }
 
 export const LIVE_STATES = ['sending', 'uncertain', 'accepted', 'running', 'finishing'] as const
-/** Before its node has shown its end. */
+/** Live states whose end the node has not shown yet. */
 export const UNFINISHED_STATES = ['sending', 'uncertain', 'accepted', 'running'] as const
 
 const ANY_JOB: JobRule = { from: ['queued', 'starting', 'running', 'ended'], to: [] }
 const LIVE_JOB: JobRule = { from: ['starting', 'running'], to: [] }
 const RUNS: JobRule = { from: ['starting', 'running'], to: ['running'] }
-/** Which of the two `outcomeOf` decides (after-change.ts). */
+/** `outcomeOf` (after-change.ts) decides between the two. */
 const ENDS_OR_GOES_BACK: JobRule = { from: ['starting', 'running'], to: ['ended', 'queued'] }
 
 /**
- * Every change of an attempt, by the kind of its timeline entry: from which states it may come, where it leads, and
- * what becomes of the job. The store asserts it with each change that it applies, the engine's belief
- * (dispatch/live-attempts.ts) with each that it makes, and the simulation's checker reads every timeline by it.
+ * Every change of an attempt, by the kind of its timeline entry: allowed source states, target states, and the effect
+ * on the job. The store asserts it for each change it applies, `LiveAttempts` (dispatch/live-attempts.ts) for each
+ * change it makes, and the simulation's checker validates every timeline against it.
  *
  *   sending --accepted--> accepted --running--> running --finishing--> finishing
  *      |                   ^     |              |     ^                  (states in between may be left out)
@@ -42,9 +42,9 @@ const ENDS_OR_GOES_BACK: JobRule = { from: ['starting', 'running'], to: ['ended'
  *   sending, uncertain  --absent-->            ended
  *   uncertain           --taken_back-->        ended
  *   any live state      --ended, given_up-->   ended
- *   ended               --found_again-->       accepted, running, finishing: while its job waits, not started again
+ *   ended               --found_again-->       accepted, running, finishing: only if its job is queued, not restarted
  *
- * The state stays with `cancel_asked`, `cancel_sent`, `limit_hit` and `seen_again`.
+ * `cancel_asked`, `cancel_sent`, `limit_hit` and `seen_again` leave the state unchanged.
  */
 export const ATTEMPT_TRANSITIONS = {
   sending: { from: [null], to: ['sending'], job: { from: ['queued'], to: ['starting'] } },
@@ -69,19 +69,19 @@ export const ATTEMPT_TRANSITIONS = {
     job: { from: ['queued'], to: ['starting', 'running'] }
   },
   cancel_asked: { from: UNFINISHED_STATES, to: [], job: LIVE_JOB },
-  /** Also to a run that came back after its attempt had ended. */
+  /** Also allowed for a run that came back after its attempt had ended. */
   cancel_sent: { from: [...UNFINISHED_STATES, 'ended'], to: [], job: ANY_JOB },
   limit_hit: { from: ['uncertain', 'accepted', 'running'], to: [], job: LIVE_JOB },
   seen_again: { from: [...LIVE_STATES, 'ended'], to: [], job: ANY_JOB }
 } as const satisfies Partial<Record<TransitionKind, AttemptRule>>
 
 /**
- * What is written of a job alone; the rest it does with its newest attempt.
+ * Changes of a job that do not come from an attempt. All others follow its newest attempt.
  *
  *   queued --sending--> starting --running, vanished, finishing--> running
  *    |  ^  ^                |                                        |
- *    |  |  +----------------+--- an end, and it is tried again ------+
- *    |  |                   +--- an end, and it is not --------------+---> ended
+ *    |  |  +----------------+--- attempt ended, job is retried ------+
+ *    |  |                   +--- attempt ended, job is not retried --+---> ended
  *    |  +--- restored (a cancel is undone) ----------------------------- ended
  *    +------ ended: cancelled, skipped or expired in the queue --------> ended
  *
@@ -96,25 +96,25 @@ export const JOB_TRANSITIONS = {
   restored: { from: ['ended'], to: ['queued'] }
 } as const satisfies Partial<Record<TransitionKind, JobRule>>
 
-/** What can happen to an attempt. */
+/** Any event of an attempt. */
 export type AttemptEvent = keyof typeof ATTEMPT_TRANSITIONS
-/** What ends one. */
+/** An event that ends the attempt. */
 export type EndingEvent = {
   [Event in AttemptEvent]: (typeof ATTEMPT_TRANSITIONS)[Event] extends { to: readonly ['ended'] } ? Event : never
 }[AttemptEvent]
-/** What leaves its state as it is. */
+/** An event that leaves the attempt's state unchanged. */
 export type StayingEvent = {
   [Event in AttemptEvent]: (typeof ATTEMPT_TRANSITIONS)[Event] extends { to: readonly [] } ? Event : never
 }[AttemptEvent]
-/** What moves a live one to another live state. */
+/** An event that moves a live attempt to another live state. */
 export type MovingEvent = Exclude<AttemptEvent, EndingEvent | StayingEvent | 'sending' | 'found_again'>
 
-/** Where an attempt may be after an event; empty: there is no such transition. */
+/** The states that an attempt may have after an event; empty: no such transition. */
 export function attemptStatesAfter(from: AttemptState | null, event: TransitionKind): readonly AttemptState[] {
   return statesAfter(attemptRule(event), from)
 }
 
-/** Where a job may be after an event of its own, or of its newest attempt; empty: there is no such transition. */
+/** The states that a job may have after its own event or one of its newest attempt; empty: no such transition. */
 export function jobStatesAfter(
   from: JobState | null,
   event: TransitionKind,
@@ -124,10 +124,7 @@ export function jobStatesAfter(
   return statesAfter(rule, from)
 }
 
-/**
- * Throws where the table has no such transition: that is an error of ours, whatever a node may do. `to` absent: the
- * state stays.
- */
+/** Throws if the table has no such transition: a bug in Scrapdeck, whatever the node did. No `to`: state unchanged. */
 export function assertTransition(
   from: AttemptState,
   { kind, to = from, result }: { kind: TransitionKind; to?: AttemptState; result?: AttemptResult }
