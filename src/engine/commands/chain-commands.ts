@@ -12,12 +12,12 @@ export interface ChainCommandsParts {
   secretBox: Pick<SecretBox, 'seal'>
   clock: Clock
   random: Random
-  /** What is wrong with a template whatever is deployed now; throws BAD_INPUT, ARGUMENT_RESERVED, NODE_NOT_FOUND. */
+  /** Checks a template independently of what is deployed; throws BAD_INPUT, ARGUMENT_RESERVED, NODE_NOT_FOUND. */
   checkTemplate: (template: ChainSettings['run']) => void
   onChange: () => Promise<void>
 }
 
-/** Orders about chains: what runs after what. Spiders may be deployed later; a chain that finds none reports it. */
+/** Commands for chains. Spiders may be deployed later; a chain whose spider is missing when it fires reports it. */
 export class ChainCommands {
   readonly #parts: ChainCommandsParts
 
@@ -34,7 +34,7 @@ export class ChainCommands {
     return this.#put(random.hex(16) as ChainId, settings, null, clock.nowMs())
   }
 
-  /** Rejects with CHAIN_NOT_FOUND. Secret values that come back masked stay as they were. */
+  /** Rejects with CHAIN_NOT_FOUND. Secret values that are sent back masked are kept. */
   async update(id: ChainId, settings: ChainSettings): Promise<Chain> {
     const before = await this.#find(id)
     if (before === undefined) {

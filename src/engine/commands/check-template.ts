@@ -6,15 +6,15 @@ import type { Fleet } from '../nodes/fleet.ts'
 import { checkArguments, checkNode } from './prepare-jobs.ts'
 
 /**
- * What is wrong with a template whatever is deployed now: throws BAD_INPUT, ARGUMENT_RESERVED or NODE_NOT_FOUND. Its
- * project and spiders may come later: a fleet file is applied before the first egg is deployed.
+ * Checks a template independently of what is deployed: throws BAD_INPUT, ARGUMENT_RESERVED or NODE_NOT_FOUND. Project
+ * and spiders may be missing, because a fleet file is applied before the first egg is deployed.
  */
 export function checkTemplate(template: RunTemplate, place: 'schedule' | 'chain', fleet: Pick<Fleet, 'get'>): void {
   const { settings, args, argSets, matrix, secretNames, limits, nodeId } = template
   const lists = [args, ...argSets, matrix]
   for (const values of lists) checkArguments(values)
   for (const [name, value] of [settings, ...lists].flatMap((values) => Object.entries(values))) {
-    // Secret values are handed on as they are.
+    // Placeholders are not expanded in secret values.
     if (secretNames.includes(name)) continue
     for (const text of [value].flat()) {
       const problem = problemOfText(text, place)

@@ -22,7 +22,7 @@ export interface CrawlCommandsParts {
   createSchedule: (settings: ScheduleSettings) => Promise<Schedule>
 }
 
-/** What a spider gets of an order. */
+/** What to run for an order. */
 interface Work {
   project: ProjectName
   spider: string
@@ -30,23 +30,23 @@ interface Work {
   settings: Record<string, string>
 }
 
-/** From "now" to the first moment of a repeated order: a schedule fires only after it was made. */
+/** Delay before the first run of a repeated order: a schedule only fires for moments after its creation. */
 const FIRST_RUN_AFTER_MS = 1_000
 
 /**
- * Orders in the words of `POST /api/v1/crawl`: now, later, or repeatedly. The same order of the same user returns what
- * was created for it, found by the dedupe key of its job (unique in the store) or the name of its schedule.
+ * Orders in the format of `POST /api/v1/crawl`: now, later, or repeatedly. A repeated order by the same user returns
+ * the existing job or schedule, found by the job's dedupe key (unique in the store) or the schedule's name.
  */
 export class CrawlCommands {
   readonly #parts: CrawlCommandsParts
-  /** Orders for schedules by name: who asks at the same time waits for the first. */
+  /** Schedule orders in progress, by name: a concurrent identical order waits for the first. */
   readonly #underWay = new Map<string, Promise<{ schedule: Schedule; cached: boolean }>>()
 
   constructor(parts: CrawlCommandsParts) {
     this.#parts = parts
   }
 
-  /** Rejects as jobs.run and schedules.create do, and with BAD_INPUT where several projects have the spider. */
+  /** Rejects as jobs.run and schedules.create do, and with BAD_INPUT if several projects have the spider. */
   async crawl(order: CrawlInput): Promise<CrawlOutput> {
     const work = this.#workOf(order)
     const nowMs = this.#parts.clock.nowMs()
@@ -59,7 +59,7 @@ export class CrawlCommands {
     const input: RunInput = { ...rest, spiders: [spider], notBeforeMs: atMs, dedupe }
     const [made] = await this.#parts.jobCommands.queue(input, { source: 'crawl' satisfies Job['source'] })
     const { id, jobid } = made!
-    // A new job is its own jobid; what answers in its place is an earlier one.
+    // For a new job id and jobid are equal; otherwise an earlier job was returned.
     const cached = id !== jobid
     const answer = { job_id: id, cached, cached_at: cached ? iso(timeOfJobId(id)) : null }
     if (atMs === null) return { status: 200, body: answer }
@@ -97,7 +97,7 @@ export class CrawlCommands {
   ): Promise<{ schedule: Schedule; cached: boolean }> {
     const earlier = order.ignore_cache ? null : await this.#parts.findSchedule(name)
     if (earlier !== null) return { schedule: earlier, cached: true }
-    // In templates braces mean something; here they are what somebody wrote.
+    // Braces are placeholders in templates but literal here, so escape them.
     const plainArgs = Object.fromEntries(Object.entries(args).map(([key, value]) => [key, value.replaceAll('{', '{{')]))
     const schedule = await this.#parts.createSchedule({
       name,
@@ -148,7 +148,7 @@ export class CrawlCommands {
   }
 }
 
-/** The same for the same order of the same user, in any order of its parts and however long it is remembered. */
+/** Equal for equal orders of the same user, regardless of key order and of how long the order is remembered. */
 function keyOf(order: CrawlInput, { project, spider, args, settings }: Work): string {
   const sorted = Object.entries(args).sort(([one], [other]) => (one < other ? -1 : 1))
   const { user_id = null, schedule_at = null, interval = null } = order

@@ -3,13 +3,13 @@ import { isLive } from '../schedules/failures.ts'
 import type { StoredFiring, StoredSchedule } from '../store/records.ts'
 import { maskTemplate } from './template-secrets.ts'
 
-/** What only the ticker knows of a schedule. */
+/** The part of a schedule's state that only the scheduler knows. */
 export interface ScheduleOutlook {
   next: { nextAtMs: number; nextNominalMs: number } | null
   backfill: Backfill | null
 }
 
-/** A schedule as clients see it: without secrets, with its next moment and its newest firings, newest first. Pure. */
+/** A schedule as clients see it: secrets masked, with its next moment and its newest firings, newest first. Pure. */
 export function describeSchedule(
   { settings, doneUntilMs: _doneUntilMs, ...stored }: StoredSchedule,
   recent: readonly StoredFiring[],
@@ -26,7 +26,7 @@ export function describeSchedule(
   }
 }
 
-/** The worst of its jobs names the firing; while one of them is not over it is live. Pure. */
+/** The worst outcome of its jobs is the firing's outcome; it is live while any job is live. Pure. */
 export function describeFiring(stored: StoredFiring): Firing {
   const { backfillId: _backfillId, statuses, startedAtMs, endedAtMs, ...firing } = stored
   const outcome = outcomeOf(statuses)

@@ -14,7 +14,7 @@ export interface JobCommandsParts extends PrepareJobsParts {
   waiting: WaitingReasons
 }
 
-/** Orders about jobs: checked whole before anything is written, then written in one transaction, then acknowledged. */
+/** Commands for jobs: each is fully validated, then written in one transaction, then acknowledged. */
 export class JobCommands {
   readonly #parts: JobCommandsParts
 
@@ -23,14 +23,14 @@ export class JobCommands {
   }
 
   /**
-   * Queues one job per spider, all or none; an order repeated with its dedupe key returns the earlier job. Rejects as
-   * `prepareJobs`, and with JOB_NOT_FOUND where a job to wait for does not exist.
+   * Queues one job per spider, all or none; a repeated order with the same dedupe key returns the existing job. Rejects
+   * as `prepareJobs`, and with JOB_NOT_FOUND if a dependency does not exist.
    */
   async run(input: RunInput, origin: Origin): Promise<Job[]> {
     return this.#completed((await this.queue(input, origin)).map(({ id }) => id))
   }
 
-  /** As `run`, without reading the jobs back: a client that schedules thousands waits only for the disk. */
+  /** Like `run`, without reading the jobs back: a client that schedules thousands waits only for the disk. */
   async queue(input: RunInput, origin: Origin): Promise<{ id: JobId; jobid: string }[]> {
     const { spiders, ...rest } = input
     if (rest.dedupe != null && spiders.length > 1) {
@@ -46,18 +46,18 @@ export class JobCommands {
     return jobs.map(({ jobid }, index) => ({ id: ids[index]!, jobid }))
   }
 
-  /** Many jobs in one transaction, all or none, with the ids in the order of the items. Rejects as `run`. */
+  /** Queues many jobs in one transaction, all or none; ids are in the order of the items. Rejects as `run`. */
   async runMany(items: RunItem[], origin: Origin): Promise<{ ids: JobId[]; deduplicated: number }> {
     const { jobs, ids } = await this.#enqueue(items, origin)
     return { ids, deduplicated: jobs.reduce((count, { id }, index) => count + Number(id !== ids[index]), 0) }
   }
 
-  /** Queued jobs end at once; live ones are asked to, and end when their node shows it. */
+  /** Queued jobs end at once; live jobs get a cancel request and end when their node confirms it. */
   async cancel(ids: JobId[], options: { force: boolean }): Promise<{ asked: JobId[]; alreadyEnded: JobId[] }> {
     const { store, dispatch } = this.#parts
     await this.#requireAll(ids)
     const done = new Set<JobId>()
-    // A job can go back to the queue (refused by its node) between the two questions: ask until each is answered.
+    // A job can go back to the queue (refused by its node) between the two calls: repeat until each job is handled.
     for (let rest = ids; rest.length > 0; rest = await this.#notEnded(ids.filter((id) => !done.has(id)))) {
       for (const id of await store.cancelQueued(rest, this.#entry('Cancelled while queued'))) done.add(id)
       const asked = await store.askCancel(
@@ -71,14 +71,14 @@ export class JobCommands {
     return { asked: [...done], alreadyEnded: ids.filter((id) => !done.has(id)) }
   }
 
-  /** One signal to running jobs. `isCancel`: it is meant to end them, so their outcome is cancelled in any case. */
+  /** Sends one signal to running jobs. `isCancel`: the signal is meant to end them, so their outcome is cancelled. */
   async signal(ids: JobId[], signal: NodeSignal, options: { isCancel: boolean }): Promise<void> {
     const { store, dispatch } = this.#parts
     if (options.isCancel) await store.askCancel(ids, this.#entry(`Cancel requested (${signal})`, { signal }))
     dispatch.signal(ids, signal, options)
   }
 
-  /** Undo of a cancel: back to the old place in the queue. */
+  /** Undoes a cancel: the jobs return to their old position in the queue. */
   async restore(ids: JobId[]): Promise<string[]> {
     const { store, dispatch } = this.#parts
     await this.#requireAll(ids)
@@ -87,7 +87,7 @@ export class JobCommands {
     return restored
   }
 
-  /** The same jobs again, as new ones: with their retry policy and overlap rule, at once and without dependencies. */
+  /** Queues copies of the jobs with the same retry and overlap policy, without start time or dependencies. */
   async retry(ids: JobId[]): Promise<Job[]> {
     const { store, projects, newJobId, dispatch } = this.#parts
     const jobs = await this.#require(ids)
@@ -110,14 +110,14 @@ export class JobCommands {
     return this.#completed(again.map(({ id }) => id))
   }
 
-  /** Queued jobs only, here and in the two below: returns those that were. */
+  /** Like the two methods below, affects queued jobs only and returns their ids. */
   async setPriority(ids: JobId[], priority: number): Promise<string[]> {
     return this.#changed(await this.#parts.store.setPriority(ids, priority, this.#entry(`Priority set to ${priority}`)))
   }
 
   async reorder(ids: JobId[], to: QueuePlace): Promise<string[]> {
     const words = typeof to === 'string' ? PLACE_WORDS[to] : `Moved before ${to.before}`
-    // A job stands before itself already.
+    // A job cannot be moved before itself.
     const moved = typeof to === 'string' ? ids : ids.filter((id) => id !== to.before)
     return this.#changed(await this.#parts.store.reorder(moved, to, this.#entry(words)))
   }
@@ -133,7 +133,7 @@ export class JobCommands {
     return this.#changed(await store.placeQueued(ids, { nodeId, tags }, this.#entry(words)))
   }
 
-  /** Live jobs whose node does not answer are given up there and queued again; returns those. */
+  /** Gives up live jobs whose node does not respond and queues them again; returns those jobs. */
   async runElsewhere(ids: JobId[]): Promise<string[]> {
     return this.#parts.dispatch.runElsewhere(ids)
   }
@@ -163,7 +163,7 @@ export class JobCommands {
     return (await this.#parts.store.getJobs(ids)).map((job) => this.#parts.waiting.describeJob(job))
   }
 
-  /** As #require, where only that they exist matters: counted, not read. */
+  /** Like #require, but only checks existence, by counting instead of reading. */
   async #requireAll(ids: JobId[]): Promise<void> {
     const each = [...new Set(ids)]
     const counts = await this.#parts.store.countStatuses(each)

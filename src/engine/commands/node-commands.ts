@@ -27,10 +27,10 @@ export interface NodeCommandsParts {
   newJobId: () => JobId
 }
 
-/** What a discovery source says besides, and the version that the probe found. */
+/** Adds what a discovery source supplies, and the version found by the probe. */
 type NewNode = NodeAddress & NodeSettings & { scrapydVersion: string | null; sourceId?: SourceId | null }
 
-/** Of many: one commit, and room for others between. */
+/** Nodes added per commit; other work runs between commits. */
 const ADDED_AT_ONCE = 200
 
 const CONNECTION_FIELDS = [
@@ -44,8 +44,8 @@ const CONNECTION_FIELDS = [
 ] as const
 
 /**
- * Orders about nodes, carried out one after another: each writes the whole row, so two at once would undo each other,
- * and one address added twice at once would become two nodes that share their slots.
+ * Commands for nodes, run one at a time: each writes the whole row, so two at once would overwrite each other, and
+ * adding one address twice at once would create two nodes that share their slots.
  */
 export class NodeCommands {
   readonly #parts: NodeCommandsParts
@@ -68,7 +68,7 @@ export class NodeCommands {
     })
   }
 
-  /** As discovery finds them: those whose address is in the fleet already are passed over. */
+  /** Adds nodes found by discovery; skips those whose address is already in the fleet. */
   addMany(inputs: readonly NewNode[]): Promise<void> {
     return this.#exclusively(async () => {
       const { store, fleet, dispatch } = this.#parts
@@ -91,7 +91,7 @@ export class NodeCommands {
     })
   }
 
-  /** Nodes of other discovery sources belong to no source from now on, as if they had been added by hand. */
+  /** Detaches nodes from all discovery sources but these; they then count as added by hand. */
   releaseAllBut(sourceIds: readonly string[]): Promise<void> {
     return this.#exclusively(async () => {
       for (const { stored } of this.#parts.fleet.list()) {
@@ -105,11 +105,11 @@ export class NodeCommands {
     return this.#exclusively(() => this.#update(id, input))
   }
 
-  /** What a probe of its address found out: of nodes that nobody probed before they were added. */
+  /** Stores the version found by probing an address, for nodes that were added without a probe. */
   async recordScrapydVersion(id: NodeId, url: string, scrapydVersion: string): Promise<void> {
     await this.#exclusively(async () => {
       const stored = this.#parts.fleet.get(id)?.stored
-      // Removed or moved meanwhile: it was another installation that answered.
+      // If the node was removed or its address changed meanwhile, another installation answered.
       if (stored?.url === url && stored.scrapydVersion === null) await this.#put({ ...stored, scrapydVersion })
     })
   }
@@ -118,14 +118,14 @@ export class NodeCommands {
     return this.#exclusively(() => this.#setMode(id, mode))
   }
 
-  /** Rejects with NODE_IS_LOCAL, or with NODE_BUSY while jobs of ours are live there and `force` is not set. */
+  /** Rejects with NODE_IS_LOCAL, or with NODE_BUSY if our jobs are live there and `force` is not set. */
   remove(id: NodeId, options: { force: boolean }): Promise<void> {
     return this.#exclusively(async () => {
       const { store, fleet, dispatch, projects } = this.#parts
       const { stored } = this.require(id)
       this.checkRemoval(id, options)
       await this.#put({ ...stored, mode: 'cordoned' })
-      // Out of the fleet first: what the dispatcher has placed there and not yet sent goes back to the queue by itself.
+      // Leave the fleet first: jobs that the dispatcher has placed there but not yet sent then go back to the queue.
       await fleet.remove(id)
       await dispatch.abandonNode(id)
       await store.deleteNode(id)
@@ -133,7 +133,7 @@ export class NodeCommands {
     })
   }
 
-  /** What remove would refuse at this moment, with its codes. */
+  /** Throws the errors with which `remove` would reject now. */
   checkRemoval(id: NodeId, options: { force: boolean }): void {
     const { stored } = this.require(id)
     if (stored.kind === 'local') {
@@ -151,16 +151,16 @@ export class NodeCommands {
     )
   }
 
-  /** A drained node is cordoned once nothing of ours is left there. */
+  /** Cordons a draining node once none of our jobs is live there. */
   async cordonDrained(id: NodeId): Promise<void> {
     if (!this.#isDrained(id)) return
-    // Its mode may have been changed by an order that came first.
+    // An earlier command may have changed its mode in the meantime.
     await this.#exclusively(async () => {
       if (this.#isDrained(id)) await this.#setMode(id, 'cordoned')
     })
   }
 
-  /** `of`: the node that has the address, or is to get it. */
+  /** `of`: the node that already has the address or is to get it. */
   #refuseDuplicate(url: string, of?: NodeId): void {
     const duplicate = this.findByUrl(url)?.stored
     if (duplicate === undefined || duplicate.id === of) return
@@ -204,7 +204,7 @@ export class NodeCommands {
     const node = this.require(id)
     const address = input.url === undefined || node.stored.kind === 'local' ? null : parseNodeUrl(input.url)
     if (address !== null) this.#refuseDuplicate(address.url, id)
-    // A password, or a key, belongs to the machine it was entered for: it never travels to another address by itself.
+    // A password or key belongs to the machine it was entered for, so it is never carried over to another address.
     const movesAway = address !== null && new URL(address.url).origin !== new URL(node.stored.url).origin
     const password =
       input.password === null ? '' : (input.password ?? address?.password ?? (movesAway ? '' : undefined))
@@ -229,7 +229,7 @@ export class NodeCommands {
       stored.scrapydVersion = null
     }
     await store.putNode(stored)
-    // A new connection gives up what is on its way over the old one: only when it must be.
+    // A new connection aborts requests in progress on the old one, so replace it only if needed.
     const isSameAddress = CONNECTION_FIELDS.every((field) => stored[field] === node.stored[field])
     if (isSameAddress) fleet.update(stored)
     else await fleet.add(stored)
@@ -238,7 +238,7 @@ export class NodeCommands {
     return this.require(id)
   }
 
-  /** At another address nobody could see whether they arrived: they would count as absent, and run twice unflagged. */
+  /** At another address these jobs would appear absent, and would run twice unflagged. */
   #refuseUnresolved({ stored }: FleetNode): void {
     const unresolved = this.#parts.live
       .ofNode(stored.id)
@@ -251,7 +251,7 @@ export class NodeCommands {
     )
   }
 
-  /** Certificates and proxy after an update: what it does not name stays, but a key only at its own address. */
+  /** Certificates and proxy after an update: omitted fields are kept, but a key is kept only at the same address. */
   async #connectionOf(
     node: FleetNode,
     input: Partial<NodeAddress>,
@@ -261,7 +261,7 @@ export class NodeCommands {
     const { stored } = node
     const caCertificate = input.caCertificate === undefined ? stored.caCertificate : input.caCertificate || null
     const proxy =
-      // What is shown has no credentials: given back as it was shown, it means the same proxy.
+      // Clients see the proxy URL without credentials. If they send it back unchanged, keep the stored one.
       input.proxyUrl === undefined || input.proxyUrl === node.proxyUrl
         ? stored.sealedProxyUrl
         : await this.#sealProxy(input.proxyUrl || null)
@@ -273,7 +273,7 @@ export class NodeCommands {
         : { clientCertificate: stored.clientCertificate, sealedClientKey: stored.sealedClientKey }
       return { caCertificate, sealedProxyUrl: proxy, ...kept }
     }
-    // A renewed certificate for the same key needs no key again.
+    // A renewed certificate for the same key does not require the key again.
     const keptKey = stored.sealedClientKey === null || movesAway ? null : await secretBox.open(stored.sealedClientKey)
     const clientCertificate =
       (input.clientCertificate === undefined ? stored.clientCertificate : input.clientCertificate) || null
@@ -296,14 +296,14 @@ export class NodeCommands {
   async #setMode(id: NodeId, mode: NodeMode): Promise<FleetNode> {
     const { dispatch, live } = this.#parts
     const { stored } = this.require(id)
-    // A drain with nothing left to wait for is done.
+    // With no live jobs, a drain is complete at once.
     const reached = mode === 'draining' && live.ofNode(id).length === 0 ? 'cordoned' : mode
     await this.#put({ ...stored, mode: reached })
     dispatch.wake()
     return this.require(id)
   }
 
-  /** For what needs no new connection. */
+  /** For changes that need no new connection. */
   async #put(stored: StoredNode): Promise<void> {
     await this.#parts.store.putNode(stored)
     this.#parts.fleet.update(stored)
@@ -319,7 +319,7 @@ export class NodeCommands {
     return cancelExternal(this.require(id), run, this.#parts)
   }
 
-  /** One after another: a job is adopted once. Rejects with JOB_IS_OURS or EXTERNAL_JOB_GONE. */
+  /** Serialized, so that a job is adopted only once. Rejects with JOB_IS_OURS or EXTERNAL_JOB_GONE. */
   adoptExternal(id: NodeId, run: RunOnNode): Promise<StoredJob> {
     return this.#exclusively(() => adoptExternal(this.require(id), run, this.#parts))
   }

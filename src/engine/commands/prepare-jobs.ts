@@ -18,13 +18,13 @@ import type { SecretBox } from '../runtime/secret-box.ts'
 import type { NewJob } from '../store/records.ts'
 import { checkSecretNames } from './template-secrets.ts'
 
-/** Who asked for jobs, and the id that a Scrapyd client brought. */
+/** Who requested the jobs, and the jobid that a Scrapyd client supplied. */
 export interface Origin {
   source: Job['source']
   jobid?: string | undefined
-  /** The client's own name for this order: the jobs of an order that is given again are those of the first. */
+  /** The client's idempotency key: a repeated order returns the jobs of the first. */
   onceKey?: string | undefined
-  /** The schedule, and the moment of it, that the jobs are for. */
+  /** The schedule and its moment that the jobs belong to. */
   scheduled?: { scheduleId: ScheduleId; nominalMs: number } | undefined
 }
 
@@ -37,9 +37,9 @@ export interface PrepareJobsParts {
 }
 
 /**
- * Checks an order as a whole and makes its jobs; nothing is written. What many items share (a spider, a secret value)
- * is looked up, or sealed, once. Rejects with PROJECT_, VERSION_, SPIDER_, NODE_NOT_FOUND, ARGUMENT_RESERVED or
- * BAD_INPUT (secrets, limits, times, dependencies); of several items the message names the one.
+ * Validates a whole order and builds its jobs; writes nothing. Work that items share (resolving a spider, sealing a
+ * secret) is done once. Rejects with PROJECT_, VERSION_, SPIDER_, NODE_NOT_FOUND, ARGUMENT_RESERVED or BAD_INPUT
+ * (secrets, limits, times, dependencies); with several items, the message names the one at fault.
  */
 export async function prepareJobs(
   items: readonly RunItem[],
@@ -103,12 +103,12 @@ export async function prepareJobs(
       nominalMs: origin.scheduled?.nominalMs ?? null,
       entry
     }
-    // From here on nobody but the dispatcher, at the moment of sending, sees the values.
+    // From here on only the dispatcher sees the plain values, when it sends the job.
     return job.secretNames.length === 0 ? job : withSecrets(job, (value) => sealed.get(value)!)
   }
 }
 
-/** As long as answers are remembered (remembered-answers.ts). */
+/** Equals the retention of remembered answers (remembered-answers.ts). */
 const ONCE_MS = 24 * 3_600_000
 
 function onceOf({ onceKey }: Origin, index: number, nowMs: number): NewJob['dedupe'] {
@@ -120,13 +120,13 @@ function dedupeUntil({ key, ttlSeconds, renew }: NonNullable<RunItem['dedupe']>,
   return renew === true ? { key, expiresAtMs, renew } : { key, expiresAtMs }
 }
 
-/** The same error, telling which of many jobs it is about. */
+/** The same error, with the position of the job it is about. */
 function named(error: ScrapdeckError, index: number, count: number): ScrapdeckError {
   const message = `Job ${index + 1} of ${count}: ${error.message.replace(/\.?$/, '.')} Nothing was queued`
   return new ScrapdeckError(error.code, message, { cause: error, data: { ...error.data, index } })
 }
 
-/** Throws ARGUMENT_RESERVED; a Scrapyd client's names that Scrapyd itself drops are let through. */
+/** Throws ARGUMENT_RESERVED; for Scrapyd clients, allows names that Scrapyd itself drops. */
 export function checkArguments(args: object | undefined, source?: Job['source']): void {
   for (const name in args) {
     if (!RESERVED_ARGUMENTS.has(name) || (source === 'scrapyd' && LOST_ARGUMENTS.has(name))) continue
@@ -156,7 +156,7 @@ function checkTimes({ notBeforeMs, expiresAtMs }: RunItem, nowMs: number): void 
   }
 }
 
-/** That the jobs exist is for the store to see, in the transaction that adds the new ones. */
+/** The store checks that the jobs exist, in the transaction that adds the new ones. */
 function checkDependencies(after: RunItem['after']): void {
   if (after === undefined || after.length < 2) return
   const ids = new Set(after.map(({ jobId }) => jobId))

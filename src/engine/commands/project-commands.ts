@@ -27,7 +27,7 @@ export interface ProjectCommandsParts {
   environments: Environments
   clock: Clock
   wakeDispatcher: () => void
-  /** Looks what is to be sent of projects that are distributed at once. */
+  /** Recomputes which eggs to send for projects that deploy to all nodes at once. */
   spreadAtOnce: () => void
   onUploaded: (version: StoredVersion) => void
   logger: Logger
@@ -35,7 +35,7 @@ export interface ProjectCommandsParts {
 
 const DELETE = 'delete it'
 
-/** Orders about projects and their versions. */
+/** Commands for projects and their versions. */
 export class ProjectCommands {
   readonly #parts: ProjectCommandsParts
 
@@ -56,28 +56,28 @@ export class ProjectCommands {
   }
 
   /**
-   * Replaces the settings of a project, deployed or not, and begins to build the Python it needs. Throws BAD_INPUT with
-   * the reason where it could not run with that Python.
+   * Replaces the settings of a project, deployed or not, and starts building its Python environment. Throws BAD_INPUT
+   * with the reason if the project could not run with that Python.
    */
   async configure(project: ProjectName, settings: ProjectSettings): Promise<Project> {
     const { projects, environments, logger } = this.#parts
     await this.check(settings)
     await projects.configure(project, settings)
     environments.refresh(project)
-    // Eggs whose spiders are not known may import now.
+    // Eggs with unknown spiders may be importable with the new environment.
     projects.listMissingSpiders().catch((error: unknown) => logger.error({ error }, 'listing spiders failed'))
     this.#wakeSending()
     return this.#describe(project)
   }
 
-  /** What configure would refuse, with its codes. */
+  /** Throws the errors with which `configure` would reject. */
   async check(settings: ProjectSettings): Promise<void> {
     const problem = problemOfLimits(settings.limits)
     if (problem !== null) throw new ScrapdeckError('BAD_INPUT', problem)
     await this.#parts.environments.verify(settings.python)
   }
 
-  /** While it is paused, no job of the project is sent. Of a project that nobody knows: PROJECT_NOT_FOUND. */
+  /** While a project is paused, none of its jobs are sent. Unknown project: PROJECT_NOT_FOUND. */
   async setPaused(project: ProjectName, paused: boolean): Promise<Project> {
     const { projects } = this.#parts
     projects.catalog.requireProject(project)
@@ -93,13 +93,13 @@ export class ProjectCommands {
     return known ?? { name: project, latestVersion: null, settings: projects.settingsOf(project), versions: [] }
   }
 
-  /** Jobs may go that waited, and eggs that are sent at once. */
+  /** Waiting jobs may be able to run now, and eggs may have to be sent. */
   #wakeSending(): void {
     this.#parts.wakeDispatcher()
     this.#parts.spreadAtOnce()
   }
 
-  /** Sends a version to these nodes (none named: all that answer and take jobs), and tells each step. */
+  /** Sends a version to these nodes (undefined: all that respond and take jobs), and yields each step. */
   async *deploy(
     project: ProjectName,
     version: VersionName,
@@ -115,11 +115,11 @@ export class ProjectCommands {
     this.#parts.wakeDispatcher()
   }
 
-  /** Deletes here and on every node that has it; returns the nodes that failed. VERSION_IN_USE while jobs need it. */
+  /** Deletes here and on every node that has it; returns the failed deployments. VERSION_IN_USE while jobs need it. */
   async deleteVersion(project: ProjectName, version: VersionName, options: InUse = {}): Promise<Deployment[]> {
     const { store, projects } = this.#parts
     const stored = projects.catalog.requireVersion(project, version)
-    // Jobs without a version need whichever is left: the last one is the project.
+    // Jobs without a version use the newest one left, so deleting the last version affects every job of the project.
     const isLast = projects.catalog.requireProject(project).length === 1
     if (options.inUse !== 'allow') await refuseInUse(store, project, isLast ? null : stored.version, DELETE)
     const failed = await this.#deleteOnNodes(stored)
@@ -155,7 +155,7 @@ export class ProjectCommands {
     return results.filter((result) => result !== null)
   }
 
-  /** null: it runs the eggs that are here. */
+  /** null: the node runs eggs directly from our store. */
   #eggTarget(nodeId: NodeId): EggTarget | null {
     const node = this.#parts.fleet.get(nodeId)
     if (node === undefined) throw new ScrapdeckError('NODE_NOT_FOUND', `Node ${nodeId} no longer exists`)

@@ -19,11 +19,11 @@ export interface QueueCommandsParts {
 
 export type CountedLimit = LimitRule & { live: number }
 
-/** Orders about the queue as a whole: the limits on what is live, and what waits in which lane. */
+/** Commands for the queue as a whole: limits on live jobs, and the contents of the lanes. */
 export class QueueCommands {
   readonly events = new EventEmitter<{ limitsChanged: [] }>()
   readonly #parts: QueueCommandsParts
-  /** Of the limits that hold now. */
+  /** Revision of the current limits. */
   #revision = 0
   readonly #exclusively = pLimit(1)
 
@@ -31,7 +31,7 @@ export class QueueCommands {
     this.#parts = parts
   }
 
-  /** At start: the limits that were set last hold from the first run of the dispatcher on. */
+  /** Called at start, so that the stored limits apply from the dispatcher's first pass. */
   async readLimits(): Promise<void> {
     const { revision, rules } = await this.#parts.store.getLimits()
     this.#revision = revision
@@ -44,7 +44,7 @@ export class QueueCommands {
     return live.limits.rules().map((counted) => ({ ...counted.rule, live: liveOf(counted, hasTag) }))
   }
 
-  /** Replaces all limits; what runs goes on. Rejects with BAD_INPUT, having changed nothing, where two have one id. */
+  /** Replaces all limits; running jobs continue. Rejects with BAD_INPUT, without changes, if two rules share an id. */
   setLimits(rules: LimitRule[]): Promise<CountedLimit[]> {
     return this.#exclusively(async () => {
       const { store, live, wakeDispatcher } = this.#parts
@@ -68,7 +68,7 @@ export class QueueCommands {
     })
   }
 
-  /** The lanes with most jobs first. */
+  /** Lanes with the most jobs first. */
   async lanes(limit: number): Promise<{ lanes: LaneSummary[]; total: number }> {
     const all = await this.#parts.store.listLanes()
     const deepest = all

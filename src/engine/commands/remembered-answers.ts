@@ -4,21 +4,21 @@ import type { Logger } from '../runtime/logger.ts'
 import type { SecretBox } from '../runtime/secret-box.ts'
 import type { AnswerStore } from '../store/store.ts'
 
-/** A client that heard nothing asks again within minutes; a day leaves room for one that was off for a night. */
+/** A client without a response retries within minutes; a day also covers one that was off overnight. */
 const REMEMBERED_MS = 24 * 3_600_000
-/** A disk that takes nothing is noticed long before. */
+/** A full disk is noticed long before this many. */
 const MAX_UNWRITTEN = 1_000
 
 export interface KeyedRequest {
-  /** Whose key it is: keys of two credentials are two keys. */
+  /** The credential that the key belongs to: the same key under two credentials is two keys. */
   scope: string
   key: string
   fingerprint: string
-  /** For so long after it began it may be repeated where its end is unknown: twice equals once. 0: never. */
+  /** How long after its start a request with unknown result may be repeated, as it is idempotent. 0: never. */
   repeatableForMs: number
 }
 
-/** `isFinal`: to be remembered; else the key is free again, as if nothing had been asked. */
+/** `isFinal`: remember the answer; otherwise the key becomes free again, as if there had been no request. */
 export interface KeyedAnswer {
   text: string
   isFinal: boolean
@@ -27,18 +27,18 @@ export interface KeyedAnswer {
 export interface RememberedAnswersParts {
   store: AnswerStore
   secretBox: Pick<SecretBox, 'seal' | 'open'>
-  /** Makes a name for this run of the engine, when one is needed. */
+  /** Creates an id for this run of the engine, on first use. */
   newRunId: () => string
   clock: Clock
   logger: Logger
 }
 
-/** Answers to requests with a key, sealed at rest: some hold what is shown only once. */
+/** Answers to requests with an idempotency key, sealed at rest because some contain secrets that are shown once. */
 export class RememberedAnswers {
   readonly #parts: RememberedAnswersParts
   #runId: string | null = null
   readonly #underWay = new Map<string, { fingerprint: string; answer: Promise<KeyedAnswer> }>()
-  /** Answers of this run, by name, that could not be written down: what they answer is done. */
+  /** Answers of this run, by name, whose requests took effect but that could not be stored. */
   readonly #unwritten = new Map<string, string>()
 
   constructor(parts: RememberedAnswersParts) {
@@ -47,8 +47,8 @@ export class RememberedAnswers {
 
   /**
    * Performs a request once per key: repeated requests get the first answer (`isReplayed`), also while the first is in
-   * progress, and after a restart. Rejects with IDEMPOTENCY_KEY_REUSED for another request under the same key, and with
-   * IDEMPOTENCY_CUT_OFF where Scrapdeck stopped in the middle and it may not be done twice.
+   * progress, and after a restart. Rejects with IDEMPOTENCY_KEY_REUSED for a different request with the same key, and
+   * with IDEMPOTENCY_CUT_OFF if Scrapdeck stopped during the first one and it must not be performed twice.
    */
   async once(
     request: KeyedRequest,
@@ -61,7 +61,7 @@ export class RememberedAnswers {
       refuseOther(request, other.fingerprint)
       const answer = await other.answer.catch(() => null)
       if (answer?.isFinal === true) return { text: answer.text, isReplayed: true }
-      // The first did not come through: one of those who waited is the first now.
+      // The first request failed; one of the waiting requests now becomes the first.
     }
     const answer = this.#performOnce(name, request, perform)
     this.#underWay.set(name, { fingerprint: request.fingerprint, answer })
@@ -90,7 +90,7 @@ export class RememberedAnswers {
       const text = earlier.answer === null ? unwritten : await secretBox.open(earlier.answer)
       if (earlier.answer === null && unwritten !== undefined) await this.#write(name, request, unwritten)
       if (text !== undefined) return { text, isFinal: true, isReplayed: true }
-      // Nobody of this run is at work on it; one of this run without an answer is known to have come to nothing.
+      // This run is not processing it. If this run began it, the missing answer means that it had no effect.
       const begunMs = earlier.expiresAtMs - REMEMBERED_MS
       if (earlier.begunBy !== this.#runId && !(nowMs - begunMs < request.repeatableForMs)) {
         throw new ScrapdeckError(
@@ -110,7 +110,7 @@ export class RememberedAnswers {
     return { ...answer, isReplayed: false }
   }
 
-  /** null: there is none, and the key is free. What is done does not fail because its answer cannot be stored. */
+  /** `text` null: there is no answer, and the key is free. A failed write must not fail a request that took effect. */
   async #write(name: string, { scope, key }: KeyedRequest, text: string | null): Promise<void> {
     const { store, secretBox, logger } = this.#parts
     try {

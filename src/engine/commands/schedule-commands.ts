@@ -22,7 +22,7 @@ import { describeFiring } from './describe-schedule.ts'
 import { checkRange, checkTiming, type ScheduleReads } from './schedule-reads.ts'
 import { sealTemplate } from './template-secrets.ts'
 
-/** The ticker, as far as orders need it. */
+/** The part of the scheduler that commands need. */
 export type SchedulerDoor = Pick<
   Scheduler,
   'refresh' | 'writePaused' | 'nextOf' | 'runNow' | 'backfill' | 'cancelBackfill'
@@ -36,16 +36,16 @@ export interface ScheduleCommandsParts {
   clock: Clock
   random: Random
   reads: ScheduleReads
-  /** Somebody added, changed or removed one. */
+  /** Called after a client adds, changes or removes a schedule. */
   onChange: () => void
 }
 
-/** How often somebody else may change a schedule while it is changed by one who does not care what it was. */
+/** Attempts at an update without a revision, when concurrent changes interfere. */
 const TRIES_MAX = 5
-/** Each may have thousands of rows in the history: some take the store long enough. */
+/** Each may have thousands of history rows, so a few at a time already keep the store busy. */
 const DELETED_AT_ONCE = 5
 
-/** Orders about schedules. What fires them is the ticker (schedules/); what is told of them, schedule-reads.ts. */
+/** Commands for schedules. The scheduler (schedules/) fires them; schedule-reads.ts answers queries. */
 export class ScheduleCommands {
   readonly #parts: ScheduleCommandsParts
 
@@ -53,7 +53,7 @@ export class ScheduleCommands {
     this.#parts = parts
   }
 
-  /** Its projects and spiders need not be there yet. Rejects with BAD_INPUT, ARGUMENT_RESERVED or NODE_NOT_FOUND. */
+  /** Its projects and spiders may be deployed later. Rejects with BAD_INPUT, ARGUMENT_RESERVED or NODE_NOT_FOUND. */
   async create(settings: ScheduleSettings): Promise<Schedule> {
     const { store, clock, random } = this.#parts
     this.#check(settings)
@@ -67,7 +67,7 @@ export class ScheduleCommands {
       pausedBy: null,
       createdAtMs: nowMs,
       changedAtMs: nowMs,
-      // What its rule means before it was there is nobody's loss.
+      // Moments before its creation do not count as missed.
       doneUntilMs: nowMs,
       runCount: 0,
       failuresInARow: 0
@@ -78,8 +78,8 @@ export class ScheduleCommands {
   }
 
   /**
-   * Replaces all settings; secret values that come back masked stay as they were. Rejects as create, and with
-   * SCHEDULE_NOT_FOUND, or CHANGED_MEANWHILE where it is no longer of this revision.
+   * Replaces all settings; secret values that are sent back masked are kept. Rejects as create, and with
+   * SCHEDULE_NOT_FOUND, or CHANGED_MEANWHILE if its revision is no longer this one.
    */
   async update(id: ScheduleId, settings: ScheduleSettings, revision?: number): Promise<Schedule> {
     this.#check(settings)
@@ -95,7 +95,7 @@ export class ScheduleCommands {
     return this.#parts.reads.get(id)
   }
 
-  /** Their history goes with them, their jobs stay. Returns those that were there. */
+  /** Deletes their history as well, but keeps their jobs. Returns the ids that existed. */
   async remove(ids: ScheduleId[]): Promise<string[]> {
     const removed: string[] = []
     for (let index = 0; index < ids.length; index += DELETED_AT_ONCE) {
@@ -107,8 +107,8 @@ export class ScheduleCommands {
   }
 
   /**
-   * Moments during the pause are skipped, each with its row. Rejects with SCHEDULE_NOT_FOUND before anything is done,
-   * and with BAD_INPUT where a schedule to resume is over.
+   * Moments during a pause are skipped, each with a firing row. Rejects, before changing anything, with
+   * SCHEDULE_NOT_FOUND, and with BAD_INPUT if a schedule to resume has no moments left.
    */
   async setPaused(ids: ScheduleId[], paused: boolean, note: string | null): Promise<Schedule[]> {
     const wanted = [...new Set(ids)]
@@ -128,7 +128,7 @@ export class ScheduleCommands {
     return this.#parts.reads.describeMany(wanted)
   }
 
-  /** Rejects with SCHEDULE_NOT_FOUND, and as prepareJobs where what it asks for is not there. */
+  /** Rejects with SCHEDULE_NOT_FOUND, and as prepareJobs if something that its templates name is missing. */
   async runNow(id: ScheduleId): Promise<Firing> {
     await this.#parts.reads.require(id)
     return describeFiring(await this.#parts.scheduler.runNow(id))
@@ -160,8 +160,7 @@ export class ScheduleCommands {
   }
 
   /**
-   * New rules count from now. A moment whose time has come, but not yet its jitter, still fires where the new rules
-   * mean it too.
+   * New rules count from now. A moment that is due but still delayed by jitter fires if the new rules include it too.
    */
   #doneUntil(id: ScheduleId, timing: ScheduleTiming): number {
     const nowMs = this.#parts.clock.nowMs()
@@ -196,7 +195,7 @@ export class ScheduleCommands {
     for (let tries = 1; ; tries += 1) {
       let before = await this.#parts.reads.require(id)
       if (before.paused) {
-        // Moments of a pause are written hourly; write them before it may end, or a crash right after would lose them.
+        // Skipped moments are written hourly; write them before the pause ends, or a crash right after would lose them.
         await scheduler.writePaused(id)
         before = await this.#parts.reads.require(id)
       }
@@ -211,7 +210,7 @@ export class ScheduleCommands {
         await store.putSchedule(changed)
         break
       } catch (error) {
-        // The ticker paused it, or another operator was quicker.
+        // Either the scheduler paused it or another client changed it first.
         const isRace = error instanceof ScrapdeckError && error.code === 'CHANGED_MEANWHILE'
         if (!isRace || revision !== undefined || tries === TRIES_MAX) throw error
       }
@@ -225,7 +224,7 @@ export class ScheduleCommands {
   }
 }
 
-/** The template whose secrets this one may keep: the one for the same spiders, else the one in the same place. */
+/** The earlier template whose secrets are kept: the one for the same spiders, else the one at the same index. */
 function templateBefore(template: RunTemplate, index: number, before: ScheduleSettings | null): RunTemplate | null {
   const isSame = (other: RunTemplate) =>
     other.project === template.project && JSON.stringify(other.spiders) === JSON.stringify(template.spiders)

@@ -5,10 +5,10 @@ import { Heap } from '../queue/heap.ts'
 import type { Clock } from '../runtime/clock.ts'
 
 const MINUTE_MS = 60_000
-/** So long at most before others get their turn of the event loop, but for the search that is under way. */
+/** Time after which other work gets a turn of the event loop; a single search is not interrupted. */
 const TURN_MS = 4
 const READ_AHEAD_MAX = 64
-/** Moments of one schedule that are counted without a pause. */
+/** Moments of one schedule that are counted before yielding. */
 const COUNTED_AT_ONCE = 1_000
 
 interface Upcoming {
@@ -21,15 +21,15 @@ interface Span {
   untilMs: number
 }
 
-/** How many moments at most, and by which clock it is seen that others should have their turn. */
+/** The maximum number of moments, and the clock that decides when to yield. */
 interface Bounds {
   limit: number
   clock: Pick<Clock, 'monotonicMs'>
 }
 
 /**
- * The moments of many schedules from `fromMs` and before `untilMs`, in order, at most `limit`; merged, so that one
- * which fires each second hides no other. Thousands of schedules take a while: it yields to the event loop.
+ * The moments of many schedules from `fromMs` to before `untilMs`, in order, at most `limit`; merged, so that one
+ * schedule that fires each second hides no other. Yields to the event loop, as thousands of schedules take a while.
  */
 export async function upcomingMoments(
   schedules: readonly Upcoming[],
@@ -57,7 +57,7 @@ export async function upcomingMoments(
   return { moments, more: false }
 }
 
-/** The moments of one schedule that were computed, and which of them is its next. */
+/** The computed moments of one schedule, and the index of the next one. */
 interface Stream extends Upcoming {
   moments: number[]
   at: number
@@ -66,7 +66,7 @@ interface Stream extends Upcoming {
 
 const momentOf = (stream: Stream) => stream.moments[stream.at]!
 
-/** False where there are no more. */
+/** Returns false if there are no more moments. */
 function readAhead(stream: Stream, afterMs: number, untilMs: number): boolean {
   const found = occurrencesOf(stream.timing, { afterMs, untilMs: untilMs - 1, limit: stream.ahead })
   stream.moments = found.map(({ nominalMs }) => nominalMs)
@@ -76,15 +76,15 @@ function readAhead(stream: Stream, afterMs: number, untilMs: number): boolean {
 }
 
 export interface Loading extends Upcoming {
-  /** By how much it fires later than its moments. */
+  /** How much later than its moments it fires. */
   offsetMs: number
-  /** So many jobs each time. */
+  /** Jobs per firing. */
   jobs: number
 }
 
 /**
- * Firings and jobs of each minute, jitter included; empty minutes are left out. Rejects with BAD_INPUT beyond `limit`
- * firings.
+ * Firings and jobs of each minute, jitter included; empty minutes are left out. Rejects with BAD_INPUT if there are
+ * more than `limit` firings.
  */
 export async function loadByMinute(
   schedules: readonly Loading[],

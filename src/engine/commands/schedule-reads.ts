@@ -17,31 +17,31 @@ import type { FiringReader, ScheduleReader } from '../store/store.ts'
 import { describeFiring, describeSchedule } from './describe-schedule.ts'
 import { loadByMinute, upcomingMoments } from './schedule-outlook.ts'
 
-/** The ticker, as far as it tells what comes. */
+/** The part of the scheduler that knows future moments and backfills. */
 export type SchedulerOutlook = Pick<Scheduler, 'nextOf' | 'backfillOf' | 'planBackfill'>
 
 export interface ScheduleReadsParts {
   store: ScheduleReader & FiringReader
   scheduler: SchedulerOutlook
   clock: Clock
-  /** The slots that jobs can have now. */
+  /** The number of slots now available for jobs. */
   slots: () => number
 }
 
 const Cursor = z.tuple([z.string(), ScheduleId])
 const RECENT_FIRINGS = 30
-/** That come with a page of schedules: more take too long to read and to send for what else goes on. */
+/** Firings on one page of schedules; more would block other work while they are read and sent. */
 const FIRINGS_A_PAGE = 3_000
 /** Schedules whose firings are read in one step. */
 const DESCRIBED_AT_ONCE = 25
-/** A look ahead, by calendar or load: a little more than a month's page of weeks. */
+/** Longest span of calendar or load: a little more than a month view of full weeks. */
 const SPAN_MAX_MS = 45 * 86_400_000
-/** Some two seconds of computing. */
+/** About two seconds of computing. */
 const LOAD_MOMENTS_MAX = 1_000_000
-/** Schedules read at once where all are read: a page arrives from the store's thread without a pause. */
+/** Schedules per page when reading all: the store's thread returns a page of this size without a noticeable pause. */
 const READ_AT_ONCE = 500
 
-/** What is told of schedules: lists, what comes, what became of moments. */
+/** Queries about schedules: lists, upcoming moments, past firings. */
 export class ScheduleReads {
   readonly #parts: ScheduleReadsParts
 
@@ -50,8 +50,8 @@ export class ScheduleReads {
   }
 
   /**
-   * By name, at most `limit`; `after` is the `nextAfter` of the previous page, else BAD_INPUT. `recent`: how many of
-   * their newest firings.
+   * Sorted by name, at most `limit`; `after` is the `nextAfter` of the previous page, else BAD_INPUT. `recent`: the
+   * number of newest firings to include per schedule.
    */
   async list(filter: { text?: string; project?: ProjectName; after?: string; limit: number; recent?: number }) {
     const { after, recent = RECENT_FIRINGS, ...wanted } = filter
@@ -65,7 +65,7 @@ export class ScheduleReads {
     return { schedules: await this.#describe(shown, recent), nextAfter, total: page.total }
   }
 
-  /** Those of these that there are. */
+  /** Returns those that exist. */
   async describeMany(ids: ScheduleId[]): Promise<Schedule[]> {
     return this.#describe(await this.#parts.store.getSchedules(ids))
   }
@@ -75,27 +75,27 @@ export class ScheduleReads {
     return this.#describeOne(await this.require(id))
   }
 
-  /** The first of them, where several have this name. */
+  /** The first one, if several have this name. */
   async findByName(name: string): Promise<Schedule | null> {
     const { schedules } = await this.#parts.store.pageSchedules({ name }, { after: null, limit: 1 })
     return schedules.length === 0 ? null : this.#describeOne(schedules[0]!)
   }
 
-  /** Of a timing that need not be anybody's. BAD_INPUT says what is wrong with it. */
+  /** For any timing, stored or not. Throws BAD_INPUT with what is wrong with it. */
   preview(timing: ScheduleTiming, { fromMs, count }: { fromMs?: number; count: number }) {
     checkTiming(timing)
     const afterMs = fromMs === undefined ? this.#parts.clock.nowMs() : fromMs - 1
     return { words: describeTiming(timing), occurrences: occurrencesOf(timing, { afterMs, limit: count }) }
   }
 
-  /** Of all that are not paused. */
+  /** Covers all schedules that are not paused. */
   async calendar({ limit, ...span }: { fromMs: number; untilMs: number; limit: number }) {
     checkSpan(span)
     const schedules = (await this.#active()).map(({ id, settings }) => ({ id, timing: settings }))
     return upcomingMoments(schedules, span, { limit, clock: this.#parts.clock })
   }
 
-  /** Rejects with BAD_INPUT where there is more than can be counted. */
+  /** Rejects with BAD_INPUT if there are too many moments to count. */
   async load(span: { fromMs: number; untilMs: number }) {
     checkSpan(span)
     const schedules = (await this.#active()).map(({ id, settings }) => ({
@@ -108,7 +108,7 @@ export class ScheduleReads {
     return { slots: this.#parts.slots(), minutes }
   }
 
-  /** Newest first; of one schedule, or of all. */
+  /** Newest first, of one schedule or of all. */
   async firings(filter: { scheduleId?: ScheduleId; state?: Firing['state'][]; before?: number; limit: number }) {
     const { scheduleId, state, before, limit } = filter
     const rows = await this.#parts.store.listFirings(
@@ -166,7 +166,7 @@ export class ScheduleReads {
   }
 }
 
-/** Where a schedule stands in the list: by its name, whatever becomes of it meanwhile. */
+/** A schedule's position in the list is its name and id, so that a cursor stays valid when the schedule changes. */
 function placeOf({ id, settings }: StoredSchedule): { name: string; id: ScheduleId } {
   return { name: settings.name, id }
 }
@@ -185,7 +185,7 @@ function readCursor(text: string): { name: string; id: ScheduleId } {
   }
 }
 
-/** Rejects a timing that can never fire, with BAD_INPUT in the calendar's words. */
+/** Throws BAD_INPUT, with the calendar's message, for a timing that can never fire. */
 export function checkTiming(timing: ScheduleTiming): void {
   const problem = problemOfTiming(timing)
   if (problem !== null) throw new ScrapdeckError('BAD_INPUT', problem)

@@ -22,11 +22,11 @@ export interface SystemCommandsParts {
   buildDemoEgg: () => Promise<Uint8Array>
 }
 
-/** Orders about the whole. */
+/** Commands for the engine as a whole. */
 export class SystemCommands {
   readonly #parts: SystemCommandsParts
   #paused = false
-  /** The HTTP door's; null: there is none, or not yet. */
+  /** Address of the HTTP server; null: none, or not listening yet. */
   address: string | null = null
 
   constructor(parts: SystemCommandsParts) {
@@ -37,7 +37,7 @@ export class SystemCommands {
     return this.#paused
   }
 
-  /** The pause outlives a restart. */
+  /** Reads the stored pause, which survives a restart. */
   async readPaused(): Promise<boolean> {
     this.#paused = (await this.#parts.store.getSetting('paused')) ?? false
     return this.#paused
@@ -53,7 +53,7 @@ export class SystemCommands {
     return { ...this.#parts.credentials, address: this.address }
   }
 
-  /** Deploys the bundled project unless it is there, and runs its spider. */
+  /** Deploys the bundled project unless it is already there, and runs its spider. */
   async runDemo(): Promise<Job> {
     const { projects, projectCommands, jobCommands } = this.#parts
     if (projects.catalog.versionNames(DEMO.project)?.includes(DEMO.version) !== true) {

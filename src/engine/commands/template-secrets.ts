@@ -2,26 +2,26 @@ import { SECRET_MASK, type RunTemplate } from '../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
 import { asSealedText, type SecretBox } from '../runtime/secret-box.ts'
 
-/** Where values of a template stand, whatever else it says. */
+/** The parts of a template that contain values. */
 type TemplateValues = Pick<RunTemplate, 'settings' | 'args' | 'argSets' | 'matrix' | 'secretNames'>
 
-/** What replaces the value of a secret name; `where` is the same for the same place in two versions of a template. */
+/** Returns the replacement for a secret value; `where` identifies its position across versions of a template. */
 type Replace = (value: string, where: string) => string
 
-/** The same with SECRET_MASK in the place of every secret value: for answers. */
+/** A copy with SECRET_MASK in place of every secret value, for responses. */
 export function maskTemplate<T extends TemplateValues>(template: T): T {
   return withValues(template, () => SECRET_MASK)
 }
 
-/** The same with the values of `before` where the mask came back; where there is none the mask stays. */
+/** A copy with masked values replaced by those of `before`; without an earlier value the mask stays. */
 export function fillMasked<T extends TemplateValues>(template: T, before: TemplateValues | undefined): T {
   const known = valuesByPlace(before)
   return withValues(template, (value, where) => (value === SECRET_MASK ? (known.get(where) ?? value) : value))
 }
 
 /**
- * For the store: every secret value sealed. Where the mask came back, from a form or a file, the sealed value of the
- * same place in `before` stays. Rejects with BAD_INPUT where there is none, or a secret name has no value.
+ * A copy for the store with every secret value sealed. A value that a form or file sends back masked keeps the sealed
+ * value from the same position in `before`. Rejects with BAD_INPUT if there is none, or if a secret name has no value.
  */
 export async function sealTemplate(
   template: RunTemplate,
@@ -46,7 +46,7 @@ export async function sealTemplate(
   return withValues(template, (value, where) => (value === SECRET_MASK ? sealedBefore.get(where)! : values.get(value)!))
 }
 
-/** Each secret name is that of a setting or an argument. Throws BAD_INPUT. */
+/** Checks that each secret name is the name of a setting or an argument. Throws BAD_INPUT. */
 export function checkSecretNames(names: readonly string[], isGiven: (name: string) => boolean): void {
   const stranger = names.find((name) => !isGiven(name))
   if (stranger === undefined) return
@@ -56,7 +56,7 @@ export function checkSecretNames(names: readonly string[], isGiven: (name: strin
   )
 }
 
-/** As it was given, for the making of jobs. Rejects where the secrets were sealed elsewhere. */
+/** A copy with opened secrets, for creating jobs. Rejects if the secrets were sealed with another key. */
 export async function openTemplate(template: RunTemplate, secretBox: Pick<SecretBox, 'open'>): Promise<RunTemplate> {
   if (template.secretNames.length === 0) return template
   const opened = new Map<string, string>()

@@ -22,10 +22,10 @@ export interface WebhookCommandsParts {
   onChange: () => void
 }
 
-/** So long a secret that was changed signs as well: time to give receivers the new one. */
+/** How long a replaced secret still signs as well, so that receivers have time to switch. */
 const OLD_SECRET_HOLDS_MS = 86_400_000
 
-/** Orders about webhooks. Their secrets are told once, when they are made. */
+/** Commands for webhooks. A secret is shown only once, when it is created. */
 export class WebhookCommands {
   readonly #parts: WebhookCommandsParts
 
@@ -37,7 +37,7 @@ export class WebhookCommands {
     return (await this.#all()).map(describe)
   }
 
-  /** What create and update would refuse: throws WEBHOOK_URL_FORBIDDEN. */
+  /** Throws the error with which create and update would reject: WEBHOOK_URL_FORBIDDEN. */
   check(settings: WebhookSettings): void {
     this.#parts.guard.checkUrl(settings.url)
   }
@@ -90,7 +90,7 @@ export class WebhookCommands {
     const data = { webhook: { id, name: webhook.name } }
     const body = JSON.stringify({ type: 'webhook.test', timestamp: new Date(clock.nowMs()).toISOString(), data })
     const { isGood, answer } = await sendToWebhook(this.#parts, webhook, { id: `msg_test_${random.hex(8)}`, body })
-    // It answers again: what waits for it need not wait for its pause.
+    // It responds again, so pending deliveries need not wait for its backoff.
     if (isGood) this.#parts.deliverer.forgetFailures(id)
     return { ok: isGood, answer }
   }
@@ -134,7 +134,7 @@ export class WebhookCommands {
     this.#parts.onChange()
   }
 
-  /** Plugins are told of events as well, but are set up by the configuration. */
+  /** Plugins receive events as well, but are set up in the configuration. */
   async #all(): Promise<StoredWebhook[]> {
     return (await this.#parts.store.listWebhooks()).filter(({ kind }) => kind === 'webhook')
   }
