@@ -2,17 +2,17 @@ import type { LiveJobs } from './live-jobs.ts'
 import type { NewFiring } from '../store/records.ts'
 import { dueAt, type DecidedFirings, type ScheduleState } from './schedule-state.ts'
 
-/** So long before their time firings are made, so that a thousand of one second only have to be written then. */
+/** How long before their time firings are prepared, so that a thousand due in one second only need to be written. */
 export const AHEAD_MS = 250
-/** A firing that was made ahead is on time, and says so; what is noticed later than this is gone over again. */
+/** A prepared firing is reported as on time; if it is claimed later than this, the moment is judged again. */
 const TAKEN_LATE_MAX_MS = 1_000
 
 type Live = Pick<LiveJobs, 'hasAny'>
 
 /**
- * Makes the next firing of a schedule before its time; `make` decides as of that time. Only the plain case: whatever
- * depends on earlier runs, counts or several moments waits for the time itself. What is read of projects may be older
- * than the firing by AHEAD_MS; a schedule that is changed meanwhile has a new state, without it. Returns what it made.
+ * Prepares the next firing of a schedule; `make` decides as of its due time. Handles the plain case only: whatever
+ * depends on earlier runs, counts or several moments is decided at its time. Project data may be AHEAD_MS older than
+ * the firing. Changing the schedule replaces its state and so drops the prepared firing. Returns what was prepared.
  */
 export async function makeAhead(
   { state, dueMs }: { state: ScheduleState; dueMs: number },
@@ -22,16 +22,16 @@ export async function makeAhead(
   if (state.ahead?.dueMs === dueMs) return []
   state.ahead = { dueMs, gone: null }
   if (dueAt(state) !== dueMs || !isPlain(state, dueMs, live)) return []
-  // Whatever keeps it from being made now is found again at its time, and told then.
+  // An error is ignored here: it occurs again at the due time and is reported then.
   const gone = await make().catch(() => null)
   if (gone === null || gone.firings.some((firing) => firing.state !== 'fired')) return []
-  // They are asked at their time, not when they were made.
+  // The jobs count as queued at their due time, not when they were prepared.
   for (const { jobs } of gone.firings) for (const job of jobs) job.entry.atMs = dueMs
   state.ahead = { dueMs, gone }
   return gone.firings
 }
 
-/** What was made ahead of this moment, if it still is what would be made now; it is given once. */
+/** Returns the prepared firing if it would still be decided the same way now. It can be claimed once. */
 export function claimAhead(state: ScheduleState, live: Live, nowMs: number): DecidedFirings | null {
   const { ahead } = state
   state.ahead = null

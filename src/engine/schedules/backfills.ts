@@ -18,38 +18,38 @@ export interface BackfillsParts extends JobMaker {
   clock: Clock
   random: Random
   live: Pick<LiveJobs, 'firingsOf'>
-  /** As Store.fire, with all that follows from it. */
+  /** Like Store.fire, including all follow-up work. */
   write(firings: NewFiring[]): Promise<(StoredFiring | null)[]>
 }
 
 interface Held {
   kept: StoredBackfill
-  /** Moments to come, in its order; they are taken from the end. */
+  /** Remaining moments, in the reverse of firing order: the next one is at the end. */
   left: number[]
   countedAtMs: number
-  /** Nothing of it is live or to come: its rows say nothing new any more. */
+  /** Nothing is live or left, so its rows no longer change. */
   isOver: boolean
 }
 
-/** More is a mistake, or work for several orders. */
+/** More than this is a mistake, or should be split into several orders. */
 const MOMENTS_MAX = 100_000
 const SHOWN = 10
-/** Rows written in one step before others get their turn: moments that make no job come right after one another. */
+/** Rows written per step before other work gets a turn: moments that create no job follow each other immediately. */
 const WRITES_A_STEP = 50
-/** Counting reads every row of the backfill. */
+/** Minimum interval between recounts, as each reads every row of the backfill. */
 const COUNT_APART_MS = 5_000
 const FIRINGS_A_PAGE = 1_000
 
 /**
- * Fires moments of the past that have no job yet, so many at a time:
+ * Fires past moments that have no job yet, with limited concurrency:
  *
  *   begin ──▶ running ──step: fewer live than its concurrency──▶ fires the next moments ──┐
- *                ▲  │ none is left, and none is live                                      │
+ *                ▲  │ none left, and none live                                            │
  *                │  └──▶ done                              a job ended (step) ◀───────────┘
- *                └── cancel ──▶ cancelled: what runs goes on, unless it is cancelled too
+ *                └── cancel ──▶ cancelled: running jobs continue unless they are cancelled too
  *
- * What is kept is what was asked for; its rows tell which moments are done. So it goes on after a crash, and the
- * store's unique row keeps it from repeating what the clock or an earlier backfill fired.
+ * Only the order is stored; its firing rows tell which moments are done. A backfill therefore continues after a crash,
+ * and the store's unique index prevents it from repeating moments fired by the clock or an earlier backfill.
  */
 export class Backfills {
   readonly #parts: BackfillsParts
@@ -59,7 +59,7 @@ export class Backfills {
     this.#parts = parts
   }
 
-  /** Goes on with those of an earlier engine. Returns which jobs backfills made, as far as they may be live. */
+  /** Resumes backfills of an earlier engine. Returns the possibly live jobs that backfills created. */
   async load(scheduleIds: ReadonlySet<ScheduleId>): Promise<Map<JobId, string>> {
     const backfillOf = new Map<JobId, string>()
     const all = await this.#parts.store.listBackfills()
@@ -98,7 +98,7 @@ export class Backfills {
     }
   }
 
-  /** Rejects with BACKFILL_RUNNING, or BAD_INPUT where there is too much of it, or nothing. */
+  /** Rejects with BACKFILL_RUNNING, or with BAD_INPUT if there are too many moments, or none. */
   async begin(state: ScheduleState, order: BackfillOrder): Promise<void> {
     const { id: scheduleId, settings } = state.stored
     if (this.#held.get(scheduleId)?.kept.state === 'running') {
@@ -126,7 +126,7 @@ export class Backfills {
     this.#held.set(scheduleId, held)
   }
 
-  /** Fires as many as may be live. A moment that can make no job is a row that says why. True: call again at once. */
+  /** Fires up to the concurrency. A moment that can create no job gets a row with the reason. True: call again now. */
   async step(state: ScheduleState): Promise<boolean> {
     const held = this.#held.get(state.stored.id)
     if (held === undefined || held.isOver) return false
@@ -149,7 +149,7 @@ export class Backfills {
       const rows = await Promise.all(next.map((nominalMs) => this.#make(state, kept, nominalMs)))
       const written = await this.#parts.write(rows)
       held.left.length -= next.length
-      // One that had fired meanwhile is done as well; it is none of this backfill's.
+      // A moment that fired in the meantime is done, but does not count for this backfill.
       const fired = written.filter((row) => row !== null).length
       kept.total -= written.length - fired
       kept.fired += fired
@@ -164,12 +164,12 @@ export class Backfills {
     return false
   }
 
-  /** Its last end may have been told before it was counted here; nothing else would tell of its schedule again. */
+  /** The last job's end may have been published before it was counted here, so publish the schedule again. */
   async #publish({ stored }: ScheduleState): Promise<void> {
     await this.#parts.store.setFailuresInARow(stored.id, stored.failuresInARow)
   }
 
-  /** Returns its live jobs. Rejects with BAD_INPUT where none is under way. */
+  /** Returns its live jobs. Rejects with BAD_INPUT if no backfill is running. */
   async cancel(scheduleId: ScheduleId): Promise<JobId[]> {
     const held = this.#held.get(scheduleId)
     if (held?.kept.state !== 'running') {
@@ -181,7 +181,7 @@ export class Backfills {
     return this.#live(kept).flatMap(({ jobIds }) => jobIds)
   }
 
-  /** Its schedule is gone, and its row with that. */
+  /** Called when the schedule is deleted; its row is deleted with it. */
   forget(scheduleId: ScheduleId): void {
     this.#held.delete(scheduleId)
   }
@@ -190,7 +190,7 @@ export class Backfills {
     return this.#parts.live.firingsOf(scheduleId, id)
   }
 
-  /** Moments of the past only: those to come are the ticker's. */
+  /** Past moments only; the scheduler fires future ones. */
   async #momentsOf(state: ScheduleState, { fromMs, untilMs }: { fromMs: number; untilMs: number }) {
     const { id, settings } = state.stored
     const pastMs = Math.min(untilMs, this.#parts.clock.nowMs() - state.offsetMs, state.doneUntilMs)
@@ -207,7 +207,7 @@ export class Backfills {
     return { moments, alreadyRun: fired.length, forgotten: forgotten.length }
   }
 
-  /** After a crash: those without a row of this backfill, whatever it says. */
+  /** Used after a crash: the moments without a row of this backfill in any state. */
   async #stillToRun(state: ScheduleState, kept: StoredBackfill): Promise<number[]> {
     const { moments } = await this.#momentsOf(state, kept)
     const tried = new Set((await this.#rowsOf(kept.id)).map(({ nominalMs }) => nominalMs))
@@ -246,7 +246,7 @@ export class Backfills {
     }
   }
 
-  /** Believed once it is written. */
+  /** Updates memory only after the write. */
   async #write(held: Held, kept: StoredBackfill): Promise<void> {
     const next = { ...kept, revision: kept.revision + 1 }
     await this.#parts.store.putBackfill(next)
@@ -254,12 +254,12 @@ export class Backfills {
   }
 }
 
-/** Schedules of which a backfill is under way: it goes by their rows, none of which may be pruned meanwhile. */
+/** Schedules with a running backfill, which relies on their firing rows: these must not be pruned meanwhile. */
 export async function listBackfilled(store: BackfillStore): Promise<string[]> {
   return (await store.listBackfills()).filter(({ state }) => state === 'running').map(({ scheduleId }) => scheduleId)
 }
 
-/** What was counted before is not taken back by rows that are no longer there. */
+/** Counts never decrease when rows have been pruned. */
 function countRows(kept: StoredBackfill, rows: readonly StoredFiring[]): void {
   const failed = rows.filter(hasFailed).length
   kept.failed = rows.length < kept.fired ? Math.max(kept.failed, failed) : failed

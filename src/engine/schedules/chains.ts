@@ -12,14 +12,14 @@ import type {
   ScheduleReader
 } from '../store/store.ts'
 
-/** What the placeholders of a chain's template stand for. */
+/** Values for the placeholders of a chain's template. */
 export interface ChainFacts {
   chain: string
   /** The job that ended, and Scrapy's closing stats of its last run. */
   job: StoredJob
   stats: Record<string, string | number>
   nowMs: number
-  /** Of the schedule that made the job; null: none did. */
+  /** Zone of the schedule that created the job; null: no schedule did. */
   zone: string | null
 }
 
@@ -28,13 +28,13 @@ export interface ChainRunnerParts {
   clock: Clock
   logger: Logger
   openTemplate: (template: RunTemplate) => Promise<RunTemplate>
-  /** One item for each job that the template asks for. */
+  /** Returns one item per job of the template. */
   expand: (template: RunTemplate, facts: ChainFacts) => RunItem[]
-  /** Checks what is asked for and makes the jobs; writes nothing. */
+  /** Validates the items and builds the jobs; writes nothing. */
   prepare: (items: RunItem[]) => Promise<NewJob[]>
-  /** Jobs are in the queue. */
+  /** Called when jobs were queued. */
   onJobs: () => void
-  /** Counts or problems of chains changed. */
+  /** Called when counts or problems of chains changed. */
   onAnswered: () => void
 }
 
@@ -42,9 +42,9 @@ const ANSWERED_AT_ONCE = 100
 const AGAIN_AFTER_MS = 10_000
 
 /**
- * Answers the ends of jobs that chains wait for. The store records each (chain, job) in the transaction of the end and
- * takes each answer once, with its jobs: so whatever dies in between, each makes its jobs exactly once. What cannot be
- * made (its spider is gone) is answered too, and the chain says why.
+ * Handles the ends of jobs that chains wait for. The store records each (chain, job) in the transaction that ends the
+ * job, and accepts each answer once, together with its jobs: so every end creates its jobs exactly once, despite any
+ * crash. If jobs cannot be created (the spider is gone), the end is answered as well, and the chain shows why.
  */
 export class ChainRunner {
   readonly #parts: ChainRunnerParts
@@ -58,7 +58,7 @@ export class ChainRunner {
     this.#parts = parts
   }
 
-  /** Answers what an earlier engine left, and from then on what comes. */
+  /** Handles ends left by an earlier engine, then new ones as they occur. */
   async start(): Promise<void> {
     this.#stopListening = this.#parts.store.onChange(() => {
       if (this.#hasChains) this.#answerDue()
@@ -74,7 +74,7 @@ export class ChainRunner {
     this.#retry?.cancel()
   }
 
-  /** Chains were made, changed or removed. */
+  /** Called when chains were added, changed or removed. */
   async refresh(): Promise<void> {
     this.#hasChains = (await this.#parts.store.listChains()).length > 0
     if (this.#hasChains) this.#answerDue()
@@ -114,7 +114,7 @@ export class ChainRunner {
       const answers: ChainAnswer[] = []
       for (const one of due) {
         const [chain, job] = [chains.get(one.chainId), jobs.get(one.jobId)]
-        // Gone between two questions: its ends went with it.
+        // Deleted since the previous read; its recorded ends were deleted with it.
         if (chain !== undefined && job !== undefined) answers.push(await this.#answer(one, chain, job))
       }
       if (answers.length === 0) return
@@ -149,7 +149,7 @@ export class ChainRunner {
   }
 }
 
-/** The first line of a job's timeline tells what it comes from. */
+/** The first entry of a job's timeline says where the job comes from. */
 function withReason(made: NewJob, chain: StoredChain, job: StoredJob): NewJob {
   const { name } = chain.settings
   const text = `Queued by the chain "${name}": ${job.spider} ended as ${job.outcome}`

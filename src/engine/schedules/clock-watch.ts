@@ -3,18 +3,18 @@ import type { Clock } from '../runtime/clock.ts'
 import type { Logger } from '../runtime/logger.ts'
 import type { Cause } from './fates.ts'
 
-/** The longest sleep of the ticker: so late at most it is noticed that the machine slept or that its clock was set. */
+/** Longest sleep of the scheduler, and so the longest delay until a machine sleep or a clock change is detected. */
 export const SLEEP_MAX_MS = 30_000
-/** A clock that is set back by less is waited for: what was done is done. Beyond that the earlier time was wrong. */
+/** After a smaller setback, schedules wait for the clock to catch up. A larger one means the earlier time was wrong. */
 export const CLOCK_SET_BACK_MAX_MS = 25 * 3_600_000
 const CLOCK_JUMP_MIN_MS = 5_000
 
-/** Notices that the machine slept or that its clock was set, by comparing wall and monotonic time at each look. */
+/** Detects that the machine slept or its clock was set, by comparing wall and monotonic time at each check. */
 export class ClockWatch {
   readonly #clock: Clock
   readonly #logger: Logger
   readonly #startedAtMs: number
-  /** When the clock was last seen to have jumped ahead, and both times at the last look. */
+  /** When the clock last jumped ahead, and both times at the last check. */
   #jumpedAtMs = Number.NEGATIVE_INFINITY
   #checked: { wallMs: number; monotonicMs: number } | null = null
 
@@ -24,7 +24,7 @@ export class ClockWatch {
     this.#startedAtMs = clock.nowMs()
   }
 
-  /** `back`: times that were done lie ahead again. */
+  /** `back`: moments that are done lie in the future again. */
   check(): 'ahead' | 'back' | null {
     const now = { wallMs: this.#clock.nowMs(), monotonicMs: this.#clock.monotonicMs() }
     const before = this.#checked
@@ -45,7 +45,7 @@ export class ClockWatch {
     return 'ahead'
   }
 
-  /** Why a moment that was due then is looked at late. */
+  /** Why a moment that was due then is judged late. */
   causeOf(dueMs: number): Cause {
     if (dueMs < this.#startedAtMs) return 'stopped'
     return dueMs <= this.#jumpedAtMs ? 'clock' : 'busy'

@@ -8,15 +8,15 @@ import { type DecidedFirings, judgeDue, type ScheduleState } from './schedule-st
 interface Surroundings {
   nowMs: number
   cause: Cause
-  /** The engine has just started and does not know yet what nodes have: what is not found is tried again. */
+  /** The engine has just started and may not know yet what nodes have: retry if something is not found. */
   isSettling: boolean
   live: Pick<LiveJobs, 'readFirings'>
   maker: JobMaker
 }
 
 /**
- * Decides the moments of a schedule that are due, in order: each sees the jobs of those before it. Writes nothing.
- * Rejects where it is to be tried again.
+ * Decides the due moments of a schedule in order; each sees the jobs of the ones before it. Writes nothing. Rejects if
+ * the decision must be retried.
  */
 export async function decideFirings(
   state: ScheduleState,
@@ -68,7 +68,7 @@ export async function decideFirings(
     }
   }
 
-  /** Rows that are alike and follow each other are one, by its newest moment. */
+  /** Merges consecutive rows that are alike, under the newest moment. */
   function add(row: NewFiring): void {
     const before = gone.firings.at(-1)
     const isAlike = before?.state === row.state && before.reason === row.reason && before.text === row.text

@@ -1,7 +1,7 @@
 import { Heap } from '../queue/heap.ts'
 import { dueAt, type ScheduleState } from './schedule-state.ts'
 
-/** A schedule that could not be gone over, or whose rows could not be written, has its place again so much later. */
+/** Delay before retrying a schedule that could not be judged or whose rows could not be written. */
 export const AGAIN_AFTER_FAILURE_MS = 1_000
 
 interface Place {
@@ -10,7 +10,7 @@ interface Place {
   place: number
 }
 
-/** All schedules by when they are due. A schedule's newest place counts; the former ones are passed over. */
+/** All schedules by due time. Only a schedule's newest place counts; older ones are skipped. */
 export class DuePlaces {
   readonly #places = new Heap<Place>([], (one, other) => one.dueMs < other.dueMs)
 
@@ -23,7 +23,7 @@ export class DuePlaces {
     state.place = -1
   }
 
-  /** The first of all; null: nothing is to come. */
+  /** The earliest schedule; null: none has a place. */
   first(): { dueMs: number; state: ScheduleState } | null {
     for (let first = this.#places.first(); first !== undefined; first = this.#places.first()) {
       if (first.place === first.state.place) return first
@@ -32,7 +32,7 @@ export class DuePlaces {
     return null
   }
 
-  /** Those whose time comes until then; they have no place until they are put again. */
+  /** Removes and returns the schedules due until then; each needs a new `put`. */
   removeDue(untilMs: number): { dueMs: number; state: ScheduleState }[] {
     const taken: { dueMs: number; state: ScheduleState }[] = []
     for (let first = this.first(); first !== null && first.dueMs <= untilMs; first = this.first()) {

@@ -1,16 +1,16 @@
 import type { StoredFiring, StoredSchedule } from '../store/records.ts'
 import type { FiringReader } from '../store/store.ts'
 
-/** Where a schedule never pauses by itself, so many are counted. */
+/** How many failures are counted for a schedule that never pauses itself. */
 const FAILURES_SHOWN = 20
 const FIRINGS_READ_FIRST = 2
-/** Those that still run say nothing: so many of them are passed over. */
+/** Firings that are still running prove nothing; at most this many extra ones are read. */
 const LIVE_PASSED_OVER = 50
 
-/** How many of its firings failed in a row. Mostly the newest one tells it: more are read only where they failed. */
+/** The number of failed firings in a row. The newest usually decides; older ones are read only if it failed. */
 export async function readFailures(store: FiringReader, stored: StoredSchedule): Promise<number> {
   const wanted = stored.settings.pauseAfterFailures ?? FAILURES_SHOWN
-  // Whoever changes or resumes a schedule starts again.
+  // Changing or resuming a schedule resets the count.
   const filter = { scheduleId: stored.id, states: ['fired' as const, 'failed' as const], sinceChange: true }
   const firings: StoredFiring[] = []
   for (let limit = FIRINGS_READ_FIRST; ; limit *= 4) {
@@ -24,8 +24,8 @@ export async function readFailures(store: FiringReader, stored: StoredSchedule):
 }
 
 /**
- * How many firings failed in a row, up to the newest that succeeded; `firings` are newest first. One that still runs,
- * or was cancelled, says nothing. `hasFoundEnd`: older firings change nothing.
+ * Counts failed firings, newest first, until one that succeeded. Running and cancelled ones are ignored.
+ * `hasFoundEnd`: older firings cannot change the count.
  */
 function countFailures(firings: readonly StoredFiring[]): { count: number; hasFoundEnd: boolean } {
   let count = 0
@@ -38,7 +38,7 @@ function countFailures(firings: readonly StoredFiring[]): { count: number; hasFo
   return { count, hasFoundEnd: false }
 }
 
-/** A job of it failed or was lost, or it could make no job. */
+/** One of its jobs failed or was lost, or it could not create any job. */
 export function hasFailed({ state, statuses }: Pick<StoredFiring, 'state' | 'statuses'>): boolean {
   return state === 'failed' || statuses.some((status) => status === 'failed' || status === 'lost')
 }

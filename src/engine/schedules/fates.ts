@@ -3,7 +3,7 @@ import { formatDuration } from '../../shared/time.ts'
 import type { Moment } from './moments.ts'
 
 /**
- * What becomes of a moment:
+ * The fate of a moment:
  *
  *   its time comes ──▶ schedule paused? ──yes──▶ skipped (paused)
  *                            │ no
@@ -14,7 +14,7 @@ import type { Moment } from './moments.ts'
  *                      later than the window? ──yes──▶ missed (out_of_window)  │
  *                            │ no                                              │
  *                      catch-up none ──▶ missed (catch_up_none)                │
- *                      last, a newer one is there ──▶ missed (superseded)      │
+ *                      last, but a newer one is due ──▶ missed (superseded)
  *                      last and newest, or all ── caught_up ──────────────┐ on_time
  *                                                                         ▼    ▼
  *                        max runs reached? ──yes──▶ skipped (max_runs)   overlap policy (decideOverlap)
@@ -22,10 +22,10 @@ import type { Moment } from './moments.ts'
  *                                                                             fire ──▶ fired
  */
 
-/** Up to here a moment is on time: an event loop was busy, a service was restarted. Above the longest sleep. */
+/** A moment this late is still on time (busy event loop, service restart). Above the scheduler's longest sleep. */
 export const LATE_AFTER_MS = 60_000
 
-/** Why moments were noticed late: part of the words for people. */
+/** Why moments were judged late; selects the text for users. */
 export type Cause = 'stopped' | 'clock' | 'busy'
 const CAUSE_WORDS: Record<Cause, string> = {
   stopped: 'Scrapdeck was not running',
@@ -35,15 +35,15 @@ const CAUSE_WORDS: Record<Cause, string> = {
 
 export type Fate = Pick<Firing, 'reason' | 'text'> & {
   state: 'fired' | 'skipped' | 'missed'
-  /** Ascending. Several only where none of them fires: they are one row. */
+  /** Ascending. More than one only if none of them fires; they then share one row. */
   nominalMs: number[]
 }
 
 type LateSettings = Pick<ScheduleSettings, 'catchUp' | 'catchUpWindowSeconds'>
 
 /**
- * The fates of moments whose time has come, ascending, before overlap and the template are looked at. `hasMore`: newer
- * ones come in the next call. Rows without jobs that are alike and follow each other are one.
+ * Judges due moments (ascending), before the overlap policy and the template are applied. `hasMore`: newer ones follow
+ * in the next call. Consecutive fates that are alike and create no jobs are merged.
  */
 export function judgeMoments(
   moments: readonly Moment[],
@@ -81,7 +81,7 @@ export function judgeMoments(
   }
 }
 
-/** What becomes of the moments of a schedule that is paused: they never are caught up. */
+/** The fates of moments of a paused schedule; they are never caught up. */
 export function pausedFates(moments: readonly Moment[]): Fate[] {
   return joinAlike(
     moments.map(({ nominalMs, isLeftOut }): Fate => {
@@ -115,13 +115,13 @@ export interface LiveFiring {
 
 export type OverlapDecision =
   | { kind: 'skip'; text: string }
-  /** The new jobs wait until those of `after` have ended; those of `cancel` are cancelled once these are written. */
+  /** The new jobs wait until the jobs in `after` have ended; those in `cancel` are cancelled after the write. */
   | { kind: 'fire'; after: JobId[]; cancel: JobId[] }
 
 /**
- * Whether a moment fires although runs of earlier ones are live, oldest first. What is to wait is made at once, held by
- * the jobs it waits for: the store lifts that in the transaction in which they end, so that no crash can lose it. A
- * schedule has one waiting exactly if two of its moments are live.
+ * Decides whether a moment fires although runs of earlier ones are live (oldest first). Jobs that must wait are created
+ * at once, held by the jobs they wait for: the store lifts the hold in the transaction that ends those, so no crash can
+ * lose it. So a schedule has a waiting moment exactly if two of its moments are live.
  */
 export function decideOverlap(policy: OverlapPolicy, live: readonly LiveFiring[]): OverlapDecision {
   const all = live.flatMap(({ jobIds }) => jobIds)
@@ -140,7 +140,7 @@ export function decideOverlap(policy: OverlapPolicy, live: readonly LiveFiring[]
   }
 }
 
-/** A time in words that are the same for everybody: `2026-11-21 11:00 UTC`. */
+/** A time as text, independent of locale and zone: `2026-11-21 11:00 UTC`. */
 export function isoWords(atMs: number): string {
   const iso = new Date(atMs).toISOString()
   const seconds = atMs % 60_000 === 0 ? '' : iso.slice(16, 19)

@@ -5,7 +5,7 @@ import type { ChangeLog, JobReader, ScheduleStore } from '../store/store.ts'
 import { isLive } from './failures.ts'
 import type { LiveFiring } from './fates.ts'
 
-/** Ends need not be known at once: what waits for them is released by the store itself. */
+/** Job ends may be noticed late: the store itself releases the jobs that wait for them. */
 const SCAN_AFTER_MS = 200
 const CHANGES_AT_ONCE = 1_000
 const JOBS_AT_ONCE = 500
@@ -20,18 +20,18 @@ export interface LiveJobsParts {
   store: JobReader & ScheduleStore & ChangeLog
   clock: Clock
   logger: Logger
-  /** Jobs of these schedules have ended. */
+  /** Called when jobs of these schedules have ended. */
   onEnded(scheduleIds: Set<ScheduleId>): void
 }
 
-/** Which jobs of schedules have not ended, in memory; follows the change log to learn of ends. */
+/** Live jobs of schedules, in memory; follows the change log to detect ends. */
 export class LiveJobs {
   readonly #parts: LiveJobsParts
   readonly #bySchedule = new Map<ScheduleId, Tracked[]>()
   readonly #scheduleOf = new Map<JobId, ScheduleId>()
-  /** They were written before they were tracked: what the change log told of them meanwhile was not heard. */
+  /** Written before they were tracked, so changes in between may have been missed. */
   #fresh: JobId[] = []
-  /** null: nothing was tracked for a while, and where the log stands by now is to be asked first. */
+  /** null: nothing was tracked for a while, so the current position of the log must be read first. */
   #cursor: number | null = null
   #timer: Timer | null = null
   #isScanning = false
@@ -42,7 +42,7 @@ export class LiveJobs {
     this.#parts = parts
   }
 
-  /** `backfillOf` tells which jobs a backfill made. */
+  /** `backfillOf` maps jobs to the backfill that created them. */
   async load(scheduleIds: ScheduleId[], backfillOf: ReadonlyMap<JobId, string>): Promise<void> {
     const cursor = await this.#parts.store.changeCursor()
     for (let index = 0; index < scheduleIds.length; index += JOBS_AT_ONCE) {
@@ -70,19 +70,19 @@ export class LiveJobs {
     this.#scanSoon()
   }
 
-  /** As far as is known: those that ended a moment ago may still be told. */
+  /** As far as known: may still include jobs that ended a moment ago. */
   hasAny(scheduleId: ScheduleId): boolean {
     return this.#bySchedule.has(scheduleId)
   }
 
-  /** By the clock or by hand (null), or of one backfill; oldest first. */
+  /** Live firings by clock or by hand (null), or of one backfill; oldest first. */
   firingsOf(scheduleId: ScheduleId, backfillId: string | null = null): LiveFiring[] {
     return (this.#bySchedule.get(scheduleId) ?? [])
       .filter((tracked) => tracked.backfillId === backfillId)
       .map(({ nominalMs, jobIds }) => ({ nominalMs, jobIds: [...jobIds] }))
   }
 
-  /** As firingsOf, but as the store has it at this moment. */
+  /** Like firingsOf, but read from the store. */
   async readFirings(scheduleId: ScheduleId): Promise<LiveFiring[]> {
     if (this.firingsOf(scheduleId).length === 0) return []
     await this.#read(scheduleId, new Map())
@@ -111,7 +111,7 @@ export class LiveJobs {
       this.#scheduleOf.set(id, scheduleId)
     }
     if (byMoment.size > 0) this.#bySchedule.set(scheduleId, [...byMoment.values()])
-    // Those that ended since are not there any more: their end is told all the same.
+    // Jobs that ended since are no longer listed; report their end too.
     if ([...known.keys()].some((id) => !this.#scheduleOf.has(id))) this.#parts.onEnded(new Set([scheduleId]))
   }
 

@@ -3,27 +3,27 @@ import type { NewFiring, NewJob, StoredSchedule } from '../store/records.ts'
 import type { Moments } from './moments.ts'
 import { expandTemplates, needsPrevious } from './template.ts'
 
-/** What makes jobs of a schedule: commands/prepare-jobs.ts and the opening of secrets, handed in. */
+/** Creates jobs for a schedule: injected from commands/prepare-jobs.ts, with the opening of secrets. */
 export interface JobMaker {
   prepare(
     items: RunItem[],
     origin: { source: 'schedule'; scheduled: { scheduleId: ScheduleId; nominalMs: number } }
   ): Promise<NewJob[]>
-  /** Its sealed values as they were given. */
+  /** Returns a copy with plain secret values. */
   openTemplate(template: RunTemplate): Promise<RunTemplate>
 }
 
 export type AskedFiring = Pick<Firing, 'nominalMs' | 'origin' | 'reason' | 'text'> & {
   backfillId: string | null
-  /** Jobs that its own wait for. */
+  /** Jobs that the new jobs must wait for. */
   after: JobId[]
   doneUntilMs: number | null
 }
 
-/** Waits that one firing writes at most: beyond it each job waits for its share of the earlier ones, not for all. */
+/** Most dependencies per firing; beyond it, each job waits for a share of the earlier jobs instead of all. */
 const WAITS_MAX = 20_000
 
-/** The row of a moment that fires, with its jobs. Rejects, as prepareJobs does, where they cannot be made. */
+/** Builds the row and jobs of a moment that fires. Rejects like prepareJobs if the jobs cannot be created. */
 export async function makeFiring(
   schedule: Pick<StoredSchedule, 'id' | 'settings'>,
   moments: Moments,

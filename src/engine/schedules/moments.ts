@@ -2,23 +2,23 @@ import { createHash } from 'node:crypto'
 import { nextOccurrence, occurrencesOf } from '../../shared/calendar/index.ts'
 import type { ScheduleId, ScheduleTiming } from '../../shared/contract/index.ts'
 
-/** One moment of a schedule as the ticker sees it. */
+/** One moment of a schedule as the scheduler sees it. */
 export interface Moment {
   nominalMs: number
-  /** Clocks leave its time of day out, and the schedule says that it is not run then: it is only recorded. */
+  /** A clock change skips this local time, and the schedule is set not to run then: the moment is only recorded. */
   isLeftOut: boolean
 }
 
-/** The shortest span searched for the moment before another, and by how much an empty search widens it. */
+/** Initial span when searching for the previous moment, and the factor by which an empty search widens it. */
 const SEARCH_BACK_MS = 60_000
 const SEARCH_WIDENS_BY = 8
 const SEARCH_BACK_MAX_MS = 10 * 366 * 86_400_000
 const SEARCHED_AT_ONCE = 1_000
 
-/** The moments of one schedule. Those that a clock change leaves out are included: they have a row like all others. */
+/** The moments of one schedule, including those skipped by a clock change, which have a row like all others. */
 export class Moments {
   readonly #timing: ScheduleTiming
-  /** As if everything were run at the change: what this has more is what is left out. */
+  /** The timing with skipped times shifted instead: moments found only here are the skipped ones. */
   readonly #withGaps: ScheduleTiming
 
   constructor(timing: ScheduleTiming) {
@@ -26,24 +26,24 @@ export class Moments {
     this.#withGaps = timing.gap === 'skip' ? { ...timing, gap: 'run_at_shift' } : timing
   }
 
-  /** The first after a time, left out or not. */
+  /** The first moment after a time, skipped by a clock change or not. */
   next(afterMs: number): Moment | null {
     const found = nextOccurrence(this.#withGaps, afterMs)
     return found === null ? null : this.#judge(found)
   }
 
-  /** The first that is run. */
+  /** The first moment that runs. */
   nextRun(afterMs: number): number | null {
     return nextOccurrence(this.#timing, afterMs)?.nominalMs ?? null
   }
 
-  /** Ascending, after `afterMs` and up to `untilMs` (inclusive), `limit` at most. */
+  /** Ascending, after `afterMs` and up to `untilMs` (inclusive), at most `limit`. */
   between(afterMs: number, untilMs: number, limit: number): Moment[] {
     if (untilMs <= afterMs) return []
     return occurrencesOf(this.#withGaps, { afterMs, untilMs, limit }).map((occurrence) => this.#judge(occurrence))
   }
 
-  /** The last that is run before a time: what `{previous}` stands for, whatever became of it. */
+  /** The last moment that runs before a time: the value of `{previous}`, whatever its fate was. */
   previous(beforeMs: number): number | null {
     const untilMs = beforeMs - 1
     for (let spanMs = SEARCH_BACK_MS; spanMs <= SEARCH_BACK_MAX_MS; spanMs *= SEARCH_WIDENS_BY) {
@@ -65,7 +65,7 @@ export class Moments {
   }
 }
 
-/** By how much a schedule fires later than its rule says: 0 up to its jitter, constant, spread evenly. */
+/** How much later than its moments a schedule fires: 0 up to its jitter, constant, evenly distributed. */
 export function jitterOf(scheduleId: ScheduleId, jitterSeconds: number): number {
   if (jitterSeconds === 0) return 0
   const share = createHash('sha256').update(scheduleId).digest().readUInt32BE() / 2 ** 32

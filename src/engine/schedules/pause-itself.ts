@@ -14,7 +14,7 @@ interface PausingParts {
   onPaused(schedule: StoredSchedule): void
 }
 
-/** Pauses a schedule that is over, or failed too often. Returns it as stored then; null: gone, or ever changing. */
+/** Pauses a schedule that is over or failed too often. Returns the stored one; null: deleted, or it kept changing. */
 export async function pauseItself(
   { store, clock, onPaused }: PausingParts,
   scheduleId: ScheduleId,
@@ -29,7 +29,7 @@ export async function pauseItself(
       onPaused(paused)
       return paused
     } catch (error) {
-      // Somebody changed it between the two calls: their change is looked at.
+      // A concurrent change came first: retry with the changed schedule.
       if (!isScrapdeckError(error, 'CHANGED_MEANWHILE')) throw error
     }
   }

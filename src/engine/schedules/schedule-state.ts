@@ -4,23 +4,23 @@ import { CLOCK_SET_BACK_MAX_MS } from './clock-watch.ts'
 import { type Cause, type Fate, isoWords, judgeMoments, pausedFates } from './fates.ts'
 import { jitterOf, type Moment, Moments } from './moments.ts'
 
-/** A schedule as the ticker holds it. */
+/** A schedule as the scheduler holds it in memory. */
 export interface ScheduleState {
   stored: StoredSchedule
   moments: Moments
-  /** Its jitter: by so much every moment is later. */
+  /** Its jitter: the delay of every moment. */
   offsetMs: number
-  /** Up to here every nominal time has its row. */
+  /** Every nominal time up to this one has its row. */
   doneUntilMs: number
-  /** The first after it, and the one after that: so that one moment at its time costs no search in the calendar. */
+  /** The next two moments after `doneUntilMs`: prefetched so that firing one needs no calendar search. */
   next: Moment | null
   following: Moment | null
-  /** Which of its places by due time counts (due-places.ts). */
+  /** Which of its places by due time is valid (due-places.ts). */
   place: number
   ahead: MadeAhead | null
 }
 
-/** What a look found to be written of one schedule. */
+/** The rows to write for one schedule, as decided in one pass. */
 export interface DecidedFirings {
   state: ScheduleState
   firings: NewFiring[]
@@ -29,13 +29,13 @@ export interface DecidedFirings {
   doneUntilMs: number
 }
 
-/** A firing that was made before its time. `gone` is null where none could be made: it is tried again at its time. */
+/** A firing that was prepared ahead. `gone` is null if that was not possible: it is then decided at its time. */
 export interface MadeAhead {
   dueMs: number
   gone: DecidedFirings | null
 }
 
-/** While a schedule is paused, the moments that pass are written down so often. */
+/** How often the skipped moments of a paused schedule are written. */
 const PAUSED_ROWS_EVERY_MS = 3_600_000
 const MOMENTS_AT_ONCE = 500
 
@@ -55,14 +55,14 @@ export function createState(stored: StoredSchedule, nowMs: number): ScheduleStat
   return state
 }
 
-/** A clock that was far ahead once must not silence a schedule until that time comes. Whether it was. */
+/** Resets a schedule that a clock far ahead would silence until that time comes. Returns whether it did. */
 export function healAfterClock(state: ScheduleState, nowMs: number): boolean {
   if (state.doneUntilMs <= nowMs + CLOCK_SET_BACK_MAX_MS) return false
   state.doneUntilMs = nowMs - state.offsetMs
   return true
 }
 
-/** It fires no more unless somebody changes it. */
+/** The schedule does not fire again unless it is changed. */
 export function isOver({ stored }: ScheduleState): boolean {
   return stored.paused && stored.pausedBy !== 'operator' && stored.pausedBy !== 'failures'
 }
@@ -74,13 +74,13 @@ export function findNext(state: ScheduleState): void {
   state.following = state.next === null ? null : moments.next(state.next.nominalMs)
 }
 
-/** When it is to be looked at; null: never. */
+/** When the schedule must be judged next; null: never. */
 export function dueAt(state: ScheduleState): number | null {
   if (state.next === null || isOver(state)) return null
   return state.next.nominalMs + state.offsetMs + (state.stored.paused ? PAUSED_ROWS_EVERY_MS : 0)
 }
 
-/** The fates of moments that are due, a limited number at a time. `doneUntilMs`: how far they reach. */
+/** The fates of due moments, a limited number per call. `doneUntilMs`: how far they reach. */
 export function judgeDue(
   state: ScheduleState,
   { nowMs, cause }: { nowMs: number; cause: Cause }
@@ -97,7 +97,7 @@ export function judgeDue(
   const windowStartMs = untilMs - stored.settings.catchUpWindowSeconds * 1_000 - 1
   const last = fates.at(-1)
   if (!hasMore || last?.reason !== 'out_of_window' || windowStartMs <= newestMs) return { fates, doneUntilMs: newestMs }
-  // Years of seconds are not counted one by one: nobody could do anything with the number.
+  // Years of missed seconds are not counted one by one: the exact number helps nobody.
   const text = `${last.text}. Those after ${isoWords(newestMs)} were not counted`
   return { fates: [...fates.slice(0, -1), { ...last, text }], doneUntilMs: windowStartMs }
 }

@@ -24,48 +24,48 @@ export interface SchedulerParts extends JobMaker {
   clock: Clock
   random: Random
   logger: Logger
-  /** Jobs are in the queue. */
+  /** Called when jobs were queued. */
   onJobs(): void
-  /** Rows that were written, whatever became of their moments. */
+  /** Called with all written rows, whatever their state. */
   onFired(firings: StoredFiring[]): void
-  /** The ticker itself has paused it: it is over, or failed too often. */
+  /** Called when the scheduler itself paused a schedule: it is over, or failed too often. */
   onPaused(schedule: StoredSchedule): void
   cancel(jobIds: JobId[]): Promise<unknown>
-  /** Lets others have the event loop, between searches of the calendar. */
+  /** Yields the event loop between calendar searches. */
   giveWay?: () => Promise<void>
 }
 
-/** So long after its start an engine may not know yet what nodes have. Less than what is on time (LATE_AFTER_MS). */
+/** After its start an engine may not know for so long what nodes have. Less than LATE_AFTER_MS. */
 const SETTLING_MS = 45_000
-/** So many are written at once, while the next are made. Made ahead, they cost less together than in parts. */
+/** Schedules per write, while the next are decided. One write of prepared firings costs less than several. */
 const SCHEDULES_AT_ONCE = 1_000
-/** Searches of the calendar before others get their turn. */
+/** Calendar searches before yielding the event loop. */
 const SEARCHES_AT_ONCE = 100
 
 /**
- * Makes jobs of schedules when their time has come. One timer for all of them:
+ * Creates jobs of schedules when they are due. One timer serves all schedules:
  *
- *            start: schedules, live jobs, backfills are read
+ *            start: read schedules, live jobs, backfills
  *                          │
  *                          ▼
  *   ┌────────────────── asleep ◀────────────────────────────────┐
- *   │ until AHEAD_MS before the nearest moment, and until it;   │
+ *   │ until AHEAD_MS before the next moment, then until it;     │
  *   │ SLEEP_MAX_MS at most                                      │
  *   ▼                                                           │
- *  look: wall and monotonic time are compared (a jump?)         │
- *   │ nothing is due ─▶ what is due soon is made ahead ─────────┤
+ *  check the clock: compare wall and monotonic time             │
+ *   │ nothing is due ─▶ prepare what is due soon ───────────────┤
  *   ▼                                                           │
- *  go over: each due schedule's moments get their fate          │
- *   │         (fates.ts draws them), jobs are made of some      │
+ *  decide: the fate of each due moment (see fates.ts),          │
+ *   │         and the jobs of those that fire                   │
  *   ▼                                                           │
- *  write: rows, jobs and how far the schedule is, in one        │
- *   │ commit; a moment that has fired is skipped by the store   │
- *   ├─ failed ─▶ nothing is believed of it, again in a second ──┤
+ *  write: rows, jobs and each schedule's progress in one        │
+ *   │ commit; the store skips moments that have fired already   │
+ *   ├─ failed ─▶ memory is unchanged, retry in a second ────────┤
  *   ▼                                                           │
  *  find next ──▶ none, or its runs are used up ─▶ over (paused) ┘
  *
- * What else touches schedules (a change, run now, an end of a job, a backfill's step) waits for its turn in the same
- * queue, so that each sees the others' work whole.
+ * All other work on schedules (a change, run now, the end of a job, a backfill's step) goes through the same queue, so
+ * that each sees the complete effect of the others.
  */
 export class Scheduler {
   readonly #parts: SchedulerParts
@@ -79,7 +79,7 @@ export class Scheduler {
   #timer: Timer | null = null
   readonly #watch: ClockWatch
   #settledAtMonotonicMs = 0
-  /** Schedules of which a moment could make no job: that is a failure as well. */
+  /** Schedules with a moment that could not create jobs, which counts as a failure. */
   readonly #refused = new Set<string>()
   #isStopped = false
 
@@ -97,7 +97,7 @@ export class Scheduler {
     this.#backfills = new Backfills({ ...parts, live: this.#live, write: (firings) => this.#writeRows(firings) })
   }
 
-  /** Resolves when all is read; what was missed is gone over right after. */
+  /** Resolves when everything is read; missed moments are handled right after. */
   async start(): Promise<void> {
     await this.#inLine(async () => {
       const { store, clock } = this.#parts
@@ -125,9 +125,9 @@ export class Scheduler {
   }
 
   /**
-   * It was added, changed, paused, resumed or removed. What was due before is fired as it was then or, where it is
-   * paused now, as paused. Resumed it counts from then on; where new timing counts from, the change has set as
-   * `doneUntilMs`.
+   * Call after a schedule was added, changed, paused, resumed or removed. Moments due before are fired with the old
+   * settings or, if it is paused now, recorded as paused. A resumed schedule counts from the resumption; for a new
+   * timing, the change has already set `doneUntilMs`.
    */
   refresh(scheduleId: ScheduleId): Promise<void> {
     return this.#inLine(async () => {
@@ -151,7 +151,7 @@ export class Scheduler {
     })
   }
 
-  /** Writes the rows of what passed while it was paused, so that the pause may end. Rejects where that fails. */
+  /** Writes the rows of moments that passed during a pause, so that the pause can end. Rejects if that fails. */
   writePaused(scheduleId: ScheduleId): Promise<void> {
     return this.#inLine(async () => {
       const state = this.#states.get(scheduleId)
@@ -168,7 +168,7 @@ export class Scheduler {
     })
   }
 
-  /** Whether it is paused or runs: somebody wants it now. Rejects as prepareJobs does. */
+  /** Fires now, also while the schedule is paused. Rejects as prepareJobs does. */
   runNow(scheduleId: ScheduleId): Promise<StoredFiring> {
     return this.#inLine(async () => {
       const state = this.#stateOf(scheduleId)
@@ -184,7 +184,7 @@ export class Scheduler {
     })
   }
 
-  /** What a backfill would do; `moments` are those without a job. */
+  /** What a backfill would do; `count` includes only moments without a job. */
   planBackfill(scheduleId: ScheduleId, span: { fromMs: number; untilMs: number }) {
     return this.#inLine(() => this.#backfills.plan(this.#stateOf(scheduleId), span))
   }
@@ -212,7 +212,7 @@ export class Scheduler {
     return this.#backfills.of(scheduleId)
   }
 
-  /** When it fires next, with its jitter and without; null: it will not, as things are. */
+  /** When it fires next, with its jitter and without; null: never with its current settings. */
   nextOf(scheduleId: ScheduleId): { nextAtMs: number; nextNominalMs: number } | null {
     const state = this.#states.get(scheduleId)
     if (state === undefined || state.stored.paused || state.next === null) return null
@@ -233,7 +233,7 @@ export class Scheduler {
     })
   }
 
-  /** Believes what is stored from now on. */
+  /** Replaces the state in memory with the stored schedule. */
   async #adopt(stored: StoredSchedule): Promise<void> {
     const { clock } = this.#parts
     const former = this.#states.get(stored.id)
@@ -249,7 +249,7 @@ export class Scheduler {
     await this.#placeOrEnd(state)
   }
 
-  /** What a crash left half done, found again by looking. */
+  /** Completes work that a crash interrupted. */
   async #recover(stored: StoredSchedule): Promise<void> {
     if (stored.settings.overlap === 'cancel_running') {
       const live = this.#live.firingsOf(stored.id)
@@ -258,7 +258,7 @@ export class Scheduler {
     if (stored.settings.pauseAfterFailures !== null) await this.#countFailuresOf(stored.id)
   }
 
-  /** It has its place by its next moment, or is over. */
+  /** Queues the schedule by its next moment, or pauses it if it is over. */
   async #placeOrEnd(state: ScheduleState): Promise<void> {
     const { stored } = state
     const { maxRuns } = stored.settings
@@ -309,7 +309,7 @@ export class Scheduler {
           if (found !== null) gone.push(found)
         }
         writes.push(this.#write(gone))
-        // What was asked of the store leaves with the end of this turn: it is to write while the next are made.
+        // Requests to the store are sent at the end of this turn: yield, so that it writes while the next are decided.
         await this.#giveWay()
       }
       await Promise.all(writes)
@@ -333,7 +333,7 @@ export class Scheduler {
     if (made.length > 0) this.#parts.store.prepareFirings(made)
   }
 
-  /** null: it failed for a reason that is not the schedule's; it is tried again. */
+  /** null: it failed for a reason outside the schedule, and is retried. */
   async #decide(state: ScheduleState): Promise<DecidedFirings | null> {
     const around = this.#around(state)
     try {
@@ -357,7 +357,7 @@ export class Scheduler {
     }
   }
 
-  /** Of one schedule, outside of a look; whether there may be more. */
+  /** Fires one schedule outside of a pass; returns whether more may be due. */
   async #fireOne(state: ScheduleState): Promise<boolean> {
     const { doneUntilMs } = state
     const gone = await this.#decide(state)
@@ -367,7 +367,7 @@ export class Scheduler {
     return state.doneUntilMs !== doneUntilMs
   }
 
-  /** All of it in one commit; if that fails, each by itself, so that one schedule's fault is not that of others. */
+  /** Writes everything in one commit; if that fails, each schedule by itself, so that one cannot block the others. */
   async #write(gone: DecidedFirings[]): Promise<void> {
     try {
       const written = await this.#writeRows(gone.flatMap(({ firings }) => firings))
@@ -389,7 +389,7 @@ export class Scheduler {
     for (const { index, jobIds } of cancels) if (written[index] != null) this.#cancel(jobIds)
   }
 
-  /** Rejects where nothing was written. null: that moment had fired already. */
+  /** Rejects if nothing was written. null: the moment had fired already. */
   async #writeRows(firings: NewFiring[]): Promise<(StoredFiring | null)[]> {
     if (firings.length === 0) return []
     const written = await this.#parts.store.fire(firings)
@@ -402,7 +402,7 @@ export class Scheduler {
     return written
   }
 
-  /** After a look: to its next moment, or, where nothing could be written, to the same again. */
+  /** After a pass: moves to the next moment or, if nothing could be written, retries the same one. */
   async #moveOn(state: ScheduleState): Promise<void> {
     if (this.#states.get(state.stored.id) !== state) return
     const { doneUntilMs, next, offsetMs } = state
@@ -430,7 +430,7 @@ export class Scheduler {
   async #countFailuresOf(scheduleId: ScheduleId): Promise<void> {
     const { store } = this.#parts
     const state = this.#states.get(scheduleId)
-    // A pause keeps the count that led to it; whoever ends it starts again.
+    // A pause keeps the count that led to it; resuming resets it.
     if (state === undefined || state.stored.paused) return
     const { pauseAfterFailures } = state.stored.settings
     const failures = await readFailures(store, state.stored)
@@ -463,12 +463,12 @@ export class Scheduler {
       .catch((error: unknown) => this.#report({ error, jobIds }, 'a schedule could not cancel its previous run'))
   }
 
-  /** While it stops, failures are those of rooms that close. */
+  /** Failures while stopping are ignored: other rooms are closing. */
   #report(facts: object, text: string): void {
     if (!this.#isStopped) this.#parts.logger.error(facts, text)
   }
 
-  /** What a clock that was far ahead has said to be done is not believed. */
+  /** Resets schedules whose progress a clock far ahead had moved into the future. */
   #healAll(): void {
     for (const state of this.#states.values()) {
       if (!healAfterClock(state, this.#parts.clock.nowMs())) continue

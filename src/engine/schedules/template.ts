@@ -2,24 +2,24 @@ import { expandText, type TextValues } from '../../shared/calendar/index.ts'
 import type { RunItem, RunTemplate, ScheduleSettings } from '../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
 
-/** So many are written in one transaction; more than that at one moment is a mistake. */
+/** Most jobs of one firing, all written in one transaction; more at one moment is a mistake. */
 export const JOBS_A_FIRING_MAX = 10_000
 
 type Named = Pick<ScheduleSettings, 'name' | 'jobs'>
 
-/** How many jobs one firing makes. */
+/** Number of jobs per firing. */
 export function countJobs(templates: readonly RunTemplate[]): number {
   const countOf = ({ spiders, argSets, matrix }: RunTemplate) =>
     [spiders, ...Object.values(matrix)].reduce((product, values) => product * values.length, argSets.length || 1)
   return templates.reduce((sum, template) => sum + countOf(template), 0)
 }
 
-/** Whether `{previous}` is asked for: finding it costs a search in the calendar. */
+/** Whether `{previous}` is used: computing it takes a calendar search. */
 export function needsPrevious(templates: readonly RunTemplate[]): boolean {
   return templates.some((template) => JSON.stringify(template).includes('{previous'))
 }
 
-/** What a schedule's templates ask for at one moment. Secret values are never expanded. BAD_INPUT: too many jobs. */
+/** The jobs that a schedule's templates define for one moment. Secret values are not expanded. BAD_INPUT: too many. */
 export function expandTemplates({ name, jobs }: Named, placeholders: TextValues): RunItem[] {
   const count = countJobs(jobs)
   if (count > JOBS_A_FIRING_MAX) {
@@ -29,7 +29,7 @@ export function expandTemplates({ name, jobs }: Named, placeholders: TextValues)
   return jobs.flatMap((template) => expandTemplate(template, (text) => expandText(text, placeholders)))
 }
 
-/** One item for each spider, set of arguments and combination of the matrix, in this order; later sources win. */
+/** One item per spider, argument set and matrix combination, in this order; later sources override earlier ones. */
 function expandTemplate(template: RunTemplate, expand: (text: string) => string): RunItem[] {
   const { project, version, secretNames, limits, priority, nodeId, tags, retry } = template
   const settings = expandValues(template.settings)
@@ -42,7 +42,7 @@ function expandTemplate(template: RunTemplate, expand: (text: string) => string)
         const named = secretNames.filter((name) => Object.hasOwn(args, name) || Object.hasOwn(settings, name))
         const secret = named.length === 0 ? {} : { secretNames: named }
         const item = { project, version, spider, settings, args, ...secret, limits, priority, nodeId, tags }
-        // Absent is "as the project says"; null would be "never".
+        // Absent: the project's default applies; null would mean "never".
         return retry === null ? item : { ...item, retry }
       })
     )

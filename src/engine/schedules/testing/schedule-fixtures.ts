@@ -18,26 +18,26 @@ export interface ScheduleWorld {
   clock: FakeClock
   store: Store
   scheduler: Scheduler
-  /** Schedules that the ticker paused, and jobs it cancelled. */
+  /** Schedules that the scheduler paused, and jobs that it cancelled. */
   paused: StoredSchedule[]
   cancelled: string[]
-  /** While one is here, jobs are refused with it. */
+  /** While set, creating jobs fails with this error. */
   refusal: Error | null
-  /** A scheduler on the same store, as another engine has it; `over` replaces its parts. */
+  /** Another scheduler on the same store, as in another engine; `over` replaces its parts. */
   another(over?: Partial<SchedulerParts>): Scheduler
-  /** The scheduler stops, time passes, another one starts. */
+  /** Stops the scheduler, lets time pass, starts another one. */
   restartAfter(durationMs: number): Promise<void>
   add(settings: Partial<ScheduleSettings>, over?: Partial<Omit<StoredSchedule, 'settings'>>): Promise<string>
   change(id: string, change: (before: StoredSchedule) => StoredSchedule): Promise<void>
   /** Rows, oldest first. */
   rows(id: string): Promise<StoredFiring[]>
-  /** `12:05 fired on_time`, oldest first; rows of several moments with their number. */
+  /** `12:05 fired on_time`, oldest first; rows that cover several moments include their number. */
   told(id: string): Promise<string[]>
   endJob(id: string, result?: AttemptResult): Promise<void>
   endAll(id: string, result?: AttemptResult): Promise<void>
 }
 
-/** A scheduler on a real store and a fake clock; jobs are made by a stand-in for prepareJobs. */
+/** A scheduler on a real store with a fake clock; a stand-in for prepareJobs creates the jobs. */
 export const it = base.extend<{ world: ScheduleWorld }>({
   // biome-ignore lint/correctness/noEmptyPattern: the form that vitest asks for
   world: async ({}, use) => {
