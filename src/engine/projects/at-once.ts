@@ -8,16 +8,16 @@ import type { Projects } from './projects.ts'
 export interface AtOnceOptions {
   projects: Pick<Projects, 'catalog' | 'settingsOf'>
   distribution: Pick<Distribution, 'stateOf' | 'ensure'>
-  /** Nodes that are up and take jobs. */
+  /** Nodes that are reachable and take jobs. */
   nodeIds: () => NodeId[]
   clock: Clock
   logger: Logger
 }
 
-/** A fleet that starts has a change a node: one scan serves many. */
+/** Debounce: a starting fleet causes one change per node, and one scan handles many. */
 const SCAN_AFTER_MS = 200
 
-/** Uploads share one line to the outside. */
+/** Concurrent uploads, which share one uplink. */
 const SENT_AT_ONCE = 8
 
 interface Target {
@@ -37,7 +37,7 @@ export class AtOnce {
     this.#options = options
   }
 
-  /** A version came, a node came or came back, a back-off is over, a setting changed. Cheap; call it freely. */
+  /** Call after a new version, a node that joined or recovered, an expired backoff or a changed setting. Cheap. */
   scanSoon(): void {
     if (this.#isStopped || this.#timer !== null || this.#projects().length === 0) return
     this.#timer = this.#options.clock.setTimer(SCAN_AFTER_MS, () => {
@@ -58,7 +58,7 @@ export class AtOnce {
     return projects.catalog.names().filter((project) => projects.settingsOf(project).distribution === 'at_once')
   }
 
-  /** What failed waits for its back-off in `stateOf`, which tells when that is over. */
+  /** Failed uploads are left out during their backoff; `stateOf` reports when it is over. */
   #findAbsent(): Target[] {
     const nodeIds = this.#options.nodeIds()
     return this.#projects().flatMap((project) => {
@@ -68,7 +68,7 @@ export class AtOnce {
     })
   }
 
-  /** Whatever becomes of it: the next scan sees what is still absent. */
+  /** Errors are only logged: the next scan finds what is still absent. */
   async #send(target: Target): Promise<void> {
     if (!this.#isAbsent(target)) return
     try {

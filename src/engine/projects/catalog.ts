@@ -5,20 +5,20 @@ import { suggestNear } from '../../shared/near-matches.ts'
 import type { StoredVersion } from '../store/records.ts'
 import { versionOrder } from './version-order.ts'
 
-/** The version of a project that runs without an egg. Scrapyd's clients never see it. */
+/** Version name of a project that runs without an egg. Never visible to Scrapyd clients. */
 export const WITHOUT_EGG = '(settings)' as VersionName
 
 /**
- * All projects and versions, in memory: questions are answered at once. Changes are written to the store first, then
- * here. Versions are found under either spelling, as uploaded or as Scrapyd stores them (`1.0` and `1_0`).
+ * All projects and versions, in memory, so that reads need no I/O. Changes are written to the store first, then here.
+ * Versions are found by either spelling, as uploaded or as Scrapyd stores them (`1.0` and `1_0`).
  */
 export class Catalog {
   readonly #known = new Map<ProjectName, Map<VersionName, StoredVersion>>()
-  /** By project and spelling, the version's name: a node may list ten thousand names, and each is looked up. */
+  /** Version name by project and spelling: a node may list ten thousand names, each of which is looked up. */
   readonly #spellings = new Map<ProjectName, Map<string, VersionName>>()
-  /** Of projects that run without an egg, by project. */
+  /** Versions of projects that run without an egg, by project. */
   readonly #withoutEgg = new Map<ProjectName, StoredVersion>()
-  /** Placement asks for the latest version and where it is for each of its lanes: both are looked up, not searched. */
+  /** Caches for placement, which needs the latest version and its deployments for each lane. */
   readonly #ascending = new Map<ProjectName, readonly StoredVersion[]>()
   readonly #deployments = new WeakMap<readonly Deployment[], Map<string, Deployment>>()
 
@@ -30,7 +30,7 @@ export class Catalog {
     return this.#known.has(project) || this.#withoutEgg.has(project)
   }
 
-  /** Every version that is in the store. */
+  /** Every version in the store. */
   all(): StoredVersion[] {
     return [...this.#known.values()].flatMap((versions) => [...versions.values()])
   }
@@ -66,7 +66,7 @@ export class Catalog {
     const spelling = sanitiseVersion(version)
     const spellings = this.#spellings.get(project)
     if (spellings?.get(spelling) !== version) return
-    // `1.0` and `1_0` may both be there.
+    // Another version may have the same spelling (`1.0` and `1_0`).
     const other = [...(versions?.keys() ?? [])].find((name) => sanitiseVersion(name) === spelling)
     if (other === undefined) spellings.delete(spelling)
     else spellings.set(spelling, other)
@@ -81,7 +81,7 @@ export class Catalog {
     return versions.get(version) ?? (meant === undefined ? null : (versions.get(meant) ?? null))
   }
 
-  /** What we know of a version on one node. */
+  /** The deployment of a version on one node, as far as known. */
   deploymentOn(nodeId: NodeId, { deployments }: StoredVersion): Deployment | undefined {
     let byNode = this.#deployments.get(deployments)
     if (byNode === undefined) {
@@ -91,7 +91,7 @@ export class Catalog {
     return byNode.get(nodeId)
   }
 
-  /** Of one project, the latest last. Nodes' own versions stand before all of ours, in their node's order. */
+  /** Versions of one project, latest last. Versions seen only on nodes come before ours, in the order of their node. */
   ascending(project: ProjectName): readonly StoredVersion[] {
     const known = this.#ascending.get(project)
     if (known !== undefined) return known
@@ -100,23 +100,23 @@ export class Catalog {
     return versions
   }
 
-  /** Names of versions, the latest last; null for an unknown project. */
+  /** Version names, latest last; null for an unknown project. */
   versionNames(project: ProjectName): string[] | null {
     if (!this.isKnown(project)) return null
     return this.ascending(project).flatMap(({ version }) => (version === WITHOUT_EGG ? [] : [version]))
   }
 
-  /** For jobs without one: our highest (version-order.ts; newest where names have no order), else a node's latest. */
+  /** For jobs without a version: our highest (version-order.ts; newest if unordered by name), else a node's latest. */
   latestVersion(project: ProjectName): VersionName | null {
     return this.ascending(project).at(-1)?.version ?? null
   }
 
-  /** The version a job gets when sent now, in our spelling; null when there is none. */
+  /** The version that a job would run now, in our spelling; null if there is none. */
   versionToRun(project: ProjectName, version: VersionName | null): VersionName | null {
     return version === null ? this.latestVersion(project) : (this.find(project, version)?.version ?? null)
   }
 
-  /** Empty where they are not known. Version null: the latest. */
+  /** Empty if the spiders are not known. Version null: the latest. */
   spidersOf(project: ProjectName, version: VersionName | null): string[] {
     return this.requireVersion(project, version).spiders ?? []
   }
@@ -137,7 +137,7 @@ export class Catalog {
     return this.ascending(project)
   }
 
-  /** Version null: the latest. Throws PROJECT_NOT_FOUND, VERSION_NOT_FOUND, with near names. */
+  /** Version null: the latest. Throws PROJECT_NOT_FOUND or VERSION_NOT_FOUND, with similar names. */
   requireVersion(project: ProjectName, version: VersionName | null): StoredVersion {
     const versions = this.requireProject(project)
     const stored = version === null ? versions.at(-1)! : this.find(project, version)
@@ -149,7 +149,7 @@ export class Catalog {
     return stored
   }
 
-  /** As requireVersion, and VERSION_NOT_FOUND where we have no egg of it. */
+  /** Like requireVersion; also throws VERSION_NOT_FOUND if we have no egg of it. */
   requireEgg(project: ProjectName, version: VersionName): StoredVersion {
     const stored = this.requireVersion(project, version)
     if (stored.sha256 === null) {
@@ -161,7 +161,7 @@ export class Catalog {
     return stored
   }
 
-  /** As requireVersion, and SPIDER_NOT_FOUND. Where the spiders are not known, any is right. */
+  /** Like requireVersion; also throws SPIDER_NOT_FOUND. Accepts any spider if the spiders are not known. */
   resolve(project: ProjectName, version: VersionName | null, spider: string): StoredVersion {
     const stored = this.requireVersion(project, version)
     if (stored.spiders !== null && !stored.spiders.includes(spider)) {
@@ -179,7 +179,7 @@ export class Catalog {
     const own = (stored: StoredVersion) => (stored.sha256 === null && stored.version !== WITHOUT_EGG ? 0 : 1)
     const settingsVersion = this.#versionWithoutEgg(project)
     const versions = [...(this.#known.get(project)?.values() ?? []), ...(settingsVersion ? [settingsVersion] : [])]
-    // A node's own versions keep the node's order: it is what its Scrapyd takes for the latest.
+    // Versions seen only on nodes keep the node's order, which decides what its Scrapyd treats as the latest.
     const byName = versionOrder(versions.filter(own).map(({ version }) => version))
     return versions.sort(
       (one, other) =>
@@ -190,7 +190,7 @@ export class Catalog {
     )
   }
 
-  /** Not where there is an egg: then that is what runs. */
+  /** null if the project has an egg, since the egg then runs. */
   #versionWithoutEgg(project: ProjectName): StoredVersion | null {
     const hasEgg = [...(this.#known.get(project)?.values() ?? [])].some(({ sha256 }) => sha256 !== null)
     return hasEgg ? null : (this.#withoutEgg.get(project) ?? null)

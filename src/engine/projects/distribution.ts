@@ -8,16 +8,16 @@ import type { StoredVersion } from '../store/records.ts'
 import { WITHOUT_EGG } from './catalog.ts'
 import type { Projects } from './projects.ts'
 
-/** What distribution needs of a node; EggTarget is one. */
+/** The part of a node that distribution needs; EggTarget implements it. */
 export interface EggReceiver {
-  /** Asked once after the egg arrived, where nobody has listed its spiders yet. */
+  /** Called once after an egg arrived, if its spiders are not known yet. */
   listSpiders(project: ProjectName, version: VersionName): Promise<string[]>
   addVersion(project: ProjectName, version: VersionName, egg: Uint8Array): Promise<unknown>
 }
 
 export interface DistributionOptions {
   projects: Projects
-  /** Null: there is no such node any more. */
+  /** Null: the node no longer exists. */
   clientOf: (nodeId: NodeId) => EggReceiver | null
   clock: Clock
 }
@@ -25,11 +25,11 @@ export interface DistributionOptions {
 const FIRST_BACKOFF_MS = 30_000
 const LONGEST_BACKOFF_MS = 10 * 60_000
 
-/** Of one deployment to a whole fleet: uploads share one line to the outside. */
+/** Concurrent uploads of one deployment, which share one uplink. */
 const SENT_AT_ONCE = 8
 
 interface Failure {
-  /** Of the egg that failed: another one under its name is tried at once. */
+  /** The egg that failed: a different egg under the same name is tried at once. */
   sha256: string
   error: unknown
   count: number
@@ -37,17 +37,17 @@ interface Failure {
 }
 
 /**
- * Which node has which egg, and sending what is missing: on demand before the first job that needs it, or to many at
- * once.
+ * Tracks which node has which egg, and sends missing ones: on demand before the first job that needs it, or to many
+ * nodes at once.
  *
- *   absent ──ensure──> sending ──accepted──> present ──the node lists it no longer──> missing ──ensure──> sending
- *                         └──refused or no answer──> failed ──after a while──> absent
+ *   absent ──ensure──> sending ──accepted──> present ──node no longer lists it──> missing ──ensure──> sending
+ *                         └──refused or no response──> failed ──after backoff──> absent
  *
- * `absent` to callers is all that is not the current egg: missing, foreign (seen-on-nodes.ts), or replaced since it was
+ * Callers see `absent` for anything but the current egg: missing, foreign (seen-on-nodes.ts), or replaced since it was
  * sent.
  */
 export class Distribution {
-  /** `changed`: an egg arrived, or one that failed may be tried again. */
+  /** `changed`: an egg arrived, or a failed upload may be retried. */
   readonly events = new EventEmitter<{ changed: [] }>()
   readonly #options: DistributionOptions
   readonly #projects: Projects
@@ -55,7 +55,7 @@ export class Distribution {
   readonly #timers: Timers
   readonly #sending = new Map<string, Promise<void>>()
   readonly #failures = new Map<string, Failure>()
-  /** Eggs that are being sent, in memory once however many nodes get them. */
+  /** Eggs being sent, held in memory once regardless of the number of receiving nodes. */
   readonly #inHand = new Map<string, { bytes: Promise<Uint8Array>; users: number }>()
 
   constructor(options: DistributionOptions) {
@@ -65,7 +65,7 @@ export class Distribution {
     this.#timers = new Timers(options.clock)
   }
 
-  /** `never`: there is no egg of ours to send, or sending failed and waits for its next try. */
+  /** `never`: we have no egg to send, or sending failed and its backoff is not over. */
   stateOf(nodeId: NodeId, project: ProjectName, version: VersionName): 'present' | 'sending' | 'absent' | 'never' {
     if (this.isPresent(nodeId, project, version)) return 'present'
     const stored = this.#projects.catalog.find(project, version)
@@ -84,8 +84,8 @@ export class Distribution {
   }
 
   /**
-   * Resolves once the node has the egg; sends it where it is missing, at most once at a time. Rejects with the node's
-   * error, at once and without sending while a failure waits for its next try.
+   * Resolves once the node has the egg; sends it if missing, at most one upload at a time. Rejects with the node's
+   * error; during the backoff at once with the previous one, without sending.
    */
   async ensure(nodeId: NodeId, project: ProjectName, version: VersionName): Promise<void> {
     if (this.isPresent(nodeId, project, version)) return
@@ -95,7 +95,7 @@ export class Distribution {
     return this.#send(nodeId, project, stored.version)
   }
 
-  /** Sends to these nodes now, whatever failed before. Yields each step; a failed node is a step, not an error. */
+  /** Sends to these nodes now, ignoring backoffs. Yields each step; a failed node is a step, not an error. */
   async *deployToAll(project: ProjectName, version: VersionName, nodeIds: NodeId[]): AsyncGenerator<Deployment, void> {
     const stored = this.#projects.catalog.requireEgg(project, version)
     const current = (nodeId: NodeId): Deployment => {
@@ -119,13 +119,13 @@ export class Distribution {
     )
   }
 
-  /** The node says it does not know the version: it must be sent again. */
+  /** Call when the node does not know the version: it must be sent again. */
   async forget(nodeId: NodeId, project: ProjectName, version: VersionName): Promise<void> {
     await this.#projects.recordMissing(nodeId, project, version)
     this.events.emit('changed')
   }
 
-  /** Nothing is tried again any more. */
+  /** Cancels all retries. */
   stop(): void {
     this.#timers.stop()
   }
@@ -172,10 +172,10 @@ export class Distribution {
       if (client === null) throw new Error('The node was removed.')
       await this.#withEgg(sha256, project, version, (egg) => client.addVersion(project, version, egg))
       current = this.#projects.catalog.find(project, version)
-      // It may have been replaced while it was on its way: then this says that the node has another egg than today's.
+      // If the egg was replaced while it was being sent, this records that the node has the older one.
       if (current?.sha256) await record('present', null)
     } catch (error) {
-      // Whatever failed, our own disk too: tried again at once it would fail again at once.
+      // Back off after any failure, including one of our own disk: an immediate retry would fail again.
       const before = this.#failures.get(key)
       const count = before?.sha256 === sha256 ? before.count + 1 : 1
       const delayMs = Math.min(LONGEST_BACKOFF_MS, FIRST_BACKOFF_MS * 2 ** (count - 1))
@@ -189,13 +189,13 @@ export class Distribution {
       await this.#askForSpiders(client, project, version)
   }
 
-  /** There is no Python here, so the first node that imported the egg tells what is in it. */
+  /** We may have no Python here, so the first node that imported the egg lists its spiders. */
   async #askForSpiders(client: EggReceiver, project: ProjectName, version: VersionName): Promise<void> {
     let spiders: string[]
     try {
       spiders = await client.listSpiders(project, version)
     } catch {
-      // The egg is there, which is what was asked for. The spiders stay unknown until the next node gets it.
+      // The upload itself succeeded. The spiders stay unknown until the next node gets the egg.
       return
     }
     await this.#projects.recordSpiders(project, version, spiders)

@@ -9,7 +9,7 @@ import { readIniValue } from '../../shared/ini.ts'
 import { problemOfEntryName, problemOfPathPart } from './names.ts'
 import { EGG_LIMITS, type ZipArchive } from './zip-archive.ts'
 
-/** A file of a Scrapy project: its path from the folder of scrapy.cfg, with slashes. */
+/** A file of a Scrapy project; its path is relative to the folder of scrapy.cfg, with slashes. */
 export interface ProjectFile {
   path: string
   bytes: Uint8Array
@@ -18,14 +18,14 @@ export interface ProjectFile {
 export interface EggNaming {
   /** Default: `[deploy] project` of scrapy.cfg, else the first part of the settings module. */
   project?: ProjectName
-  /** For PKG-INFO only; what Scrapyd calls the version is said at the upload. */
+  /** Only for PKG-INFO; Scrapyd's name for the version is set at upload. */
   version?: VersionName
 }
 
 /**
- * Makes an egg of a project's files, scrapy.cfg among them: all that Scrapyd and its runner need
- * (scrapyd-protocol.md, 4.3), no setuptools. The same files give the same bytes. Throws EGG_NO_SETTINGS when scrapy.cfg
- * names no settings module that is there, BAD_INPUT for a bad name.
+ * Builds an egg from a project's files, which must include scrapy.cfg, with all that Scrapyd and its runner need
+ * (scrapyd-protocol.md, 4.3) but without setuptools. Deterministic. Throws EGG_NO_SETTINGS if scrapy.cfg names no
+ * existing settings module, BAD_INPUT for an invalid name.
  */
 export async function buildEgg(files: ProjectFile[], naming: EggNaming = {}): Promise<Uint8Array> {
   const configuration = files.find((file) => file.path === 'scrapy.cfg')
@@ -47,7 +47,7 @@ export async function buildEgg(files: ProjectFile[], naming: EggNaming = {}): Pr
   return zip([...packed, ...metadata.map(([path, content]) => ({ path, bytes: Buffer.from(content) }))])
 }
 
-/** The egg of a folder that holds scrapy.cfg. Links are not followed. Throws as buildEgg does, and EGG_TOO_LARGE. */
+/** Builds an egg from a folder with scrapy.cfg, ignoring links. Throws as buildEgg does, and EGG_TOO_LARGE. */
 export async function buildEggFromFolder(directory: string, naming: EggNaming = {}): Promise<Uint8Array> {
   const files: ProjectFile[] = []
   let totalBytes = 0
@@ -71,8 +71,8 @@ export async function buildEggFromFolder(directory: string, naming: EggNaming = 
 }
 
 /**
- * The egg of a zip of a project's folder, where scrapy.cfg stands at the top or inside one folder at the top; null when
- * it stands in neither. Throws as buildEgg does, and EGG_TOO_LARGE.
+ * Builds an egg from a zip of a project's folder, with scrapy.cfg at the top or inside one top-level folder; null if it
+ * is in neither. Throws as buildEgg does, and EGG_TOO_LARGE.
  */
 export async function buildEggFromArchive(archive: ZipArchive, naming: EggNaming = {}): Promise<Uint8Array | null> {
   const configuration = archive.names
@@ -107,8 +107,8 @@ function settingsModuleOf(configuration: string, files: ProjectFile[]): string {
 }
 
 /**
- * What never belongs in an egg: caches, environments, build output, and everything hidden, which is where secrets are
- * (.env, .netrc). scrapy.cfg may hold passwords of nodes.
+ * Never in an egg: caches, environments, build output, and everything hidden, which may contain secrets (.env, .netrc).
+ * scrapy.cfg may contain node passwords.
  */
 function isLeftOut(path: string): boolean {
   const parts = path.split('/')
@@ -125,7 +125,7 @@ function topModuleOf(path: string): string {
   return path.split('/')[0]!.replace(/\.py$/, '')
 }
 
-/** Sorted, with one time for all and no zone, so that the same files are the same egg and need no second upload. */
+/** Sorted, with a fixed time and no zone, so that the same files give the same egg and need no second upload. */
 async function zip(files: ProjectFile[]): Promise<Uint8Array> {
   const archive = new yazl.ZipFile()
   const options = { mtime: new Date(2020, 0, 1), mode: 0o100644, forceDosTimestamp: true }

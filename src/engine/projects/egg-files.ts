@@ -10,8 +10,8 @@ export interface EggIdentity {
 }
 
 /**
- * Eggs as local files, for Python to import. The blobs are what is kept; these are copies that can be made again. Each
- * stands in a folder named by its content, so an egg that is replaced never changes under a spider that runs from it.
+ * Eggs as local files for Python to import. They are copies that can be restored from the blobs. Each is in a folder
+ * named by its hash, so replacing an egg never changes it under a running spider.
  */
 export class EggFiles {
   readonly #directory: string
@@ -23,14 +23,14 @@ export class EggFiles {
     this.#blobs = options.blobs
   }
 
-  /** The file, made from the blob when it is not there. Rejects with NOT_FOUND without a blob. */
+  /** The file's path; restores the file from the blob if missing. Rejects with NOT_FOUND without a blob. */
   async pathOf(egg: EggIdentity): Promise<string> {
     const path = this.#place(egg)
     if (await isThere(path)) return path
     return this.#writeOnce(path, () => this.#blobs.read(`eggs/${egg.sha256}`))
   }
 
-  /** Makes the file from these bytes, before there is a blob. */
+  /** Writes the file from these bytes, before there is a blob. */
   write(egg: EggIdentity, bytes: Uint8Array): Promise<string> {
     return this.#writeOnce(this.#place(egg), async () => bytes)
   }
@@ -39,7 +39,7 @@ export class EggFiles {
     return rm(join(this.#directory, sha256), { recursive: true, force: true })
   }
 
-  /** pkg_resources and importlib.metadata take the distribution's name from the file's: NAME-VERSION.egg. */
+  /** pkg_resources and importlib.metadata derive the distribution's name from the file's: NAME-VERSION.egg. */
   #place({ sha256, project, version }: EggIdentity): string {
     const safe = (text: string) => text.replace(/[^A-Za-z0-9_.]/g, '_').slice(0, 100)
     return join(this.#directory, sha256, `${safe(project)}-${safe(version)}.egg`)

@@ -3,9 +3,9 @@ import { ScrapdeckError } from '../../shared/errors.ts'
 import { readIniValue } from '../../shared/ini.ts'
 import { EGG_LIMITS, openZipArchive, type ZipArchive, type ZipLimits } from './zip-archive.ts'
 
-/** What an egg says of itself, without running any of it. */
+/** Metadata of an egg, read without running any of its code. */
 export interface EggFacts {
-  /** From PKG-INFO; null when it has none (Scrapyd takes an empty PKG-INFO). */
+  /** From PKG-INFO; null if it has none (Scrapyd accepts an empty PKG-INFO). */
   name: string | null
   version: VersionName | null
   /** The module that `[scrapy] settings` in entry_points.txt names. */
@@ -15,14 +15,14 @@ export interface EggFacts {
 const METADATA_LIMIT_BYTES = 1024 * 1024
 
 /**
- * Checks that a file is an egg that Scrapyd can run (scrapyd-protocol.md, 4.3) and harmless to pass on. Throws
+ * Checks that a file is an egg that Scrapyd can run (scrapyd-protocol.md, 4.3) and that is safe to pass on. Throws
  * EGG_NOT_A_ZIP, EGG_TOO_LARGE, EGG_UNSAFE, EGG_NO_METADATA, EGG_NO_SETTINGS.
  */
 export async function inspectEgg(bytes: Uint8Array, limits: ZipLimits = EGG_LIMITS): Promise<EggFacts> {
   return inspectArchive(await openZipArchive(bytes, limits))
 }
 
-/** As inspectEgg, for an archive that was opened already. */
+/** Like inspectEgg, for an archive that is already open. */
 export async function inspectArchive(archive: ZipArchive): Promise<EggFacts> {
   const packageInfo = await archive.read('EGG-INFO/PKG-INFO', METADATA_LIMIT_BYTES)
   if (packageInfo === null) {
@@ -45,12 +45,12 @@ export async function inspectArchive(archive: ZipArchive): Promise<EggFacts> {
   return { name: header('Name'), version: header('Version') as VersionName | null, settingsModule }
 }
 
-/** `demo.settings`: names that Python could import, joined by dots. */
+/** `demo.settings`: valid Python identifiers joined by dots. */
 export function isModuleName(text: string): boolean {
   return /^[\p{ID_Start}_][\p{ID_Continue}]*(\.[\p{ID_Start}_][\p{ID_Continue}]*)*$/u.test(text)
 }
 
-/** PKG-INFO is a mail header: it ends at the first empty line, after which comes free text. */
+/** PKG-INFO is a mail header: it ends at the first empty line, which is followed by free text. */
 function headerOf(packageInfo: string, name: string): string | null {
   for (const line of packageInfo.split(/\r\n|\n|\r/)) {
     if (line === '') return null

@@ -18,7 +18,7 @@ import { refuseInUse } from './in-use.ts'
 import { hasControlCharacters, problemOfPathPart } from './names.ts'
 import { openZipArchive } from './zip-archive.ts'
 
-/** Names that build tools give to eggs when nobody chose one. */
+/** Default egg names of build tools. */
 const GENERIC_NAMES = new Set(['project', 'unknown', 'scrapy-project'])
 
 export interface EggIntakeParts {
@@ -29,7 +29,7 @@ export interface EggIntakeParts {
   catalog: Catalog
   keeping: EggKeeping
   listSpidersOfEgg: ((eggPath: string, project: ProjectName) => Promise<string[]>) | null
-  /** Changes of versions go one after another. */
+  /** Serializes changes of versions. */
   exclusively: <T>(change: () => Promise<T>) => Promise<T>
   clock: Clock
   logger: Logger
@@ -40,7 +40,7 @@ export interface VersionNames {
   version?: VersionName
 }
 
-/** Takes eggs in: checked, named, listed, kept. Uploads go one after another. */
+/** Imports eggs: checks and names them, lists their spiders, stores them. One upload at a time. */
 export class EggIntake {
   readonly #parts: EggIntakeParts
   readonly #uploads = pLimit(1)
@@ -91,7 +91,7 @@ export class EggIntake {
     }
   }
 
-  /** Null where there is no Python to ask: the version is kept and listed later. */
+  /** Null without Python: the version is stored anyway and its spiders are listed later. */
   async #listSpiders(path: string, project: ProjectName): Promise<string[] | null> {
     if (this.#parts.listSpidersOfEgg === null) return null
     try {
@@ -102,7 +102,7 @@ export class EggIntake {
     }
   }
 
-  /** Asks an egg that we keep for its spiders; one that does not import stays as it is. */
+  /** Lists the spiders of a stored egg; an egg that cannot be imported is left unchanged. */
   async listAgain(stored: StoredVersion): Promise<StoredVersion> {
     const { sha256 } = stored
     const path = sha256 === null ? null : await this.#parts.files.pathOf({ ...stored, sha256 })
@@ -127,7 +127,7 @@ export class EggIntake {
     })
   }
 
-  /** The egg is kept, whatever becomes of its copy: the next start repairs it. */
+  /** A failure is only logged: the egg is stored, and the next start repairs the tree. */
   async #copyToTree(egg: StoredVersion, path: string): Promise<void> {
     try {
       await this.#parts.tree?.put(egg, path)
@@ -147,7 +147,7 @@ export class EggIntake {
   }
 }
 
-/** What nodes have under the name of a new egg, sent by us before or their own. It is not the new one. */
+/** Deployments under the name of a new egg, whether we sent them or not. None of them is the new egg. */
 function stillThere(before: StoredVersion | null): Deployment[] {
   return (before?.deployments ?? []).flatMap((deployment) => {
     if (deployment.nodeId === LOCAL_NODE_ID || deployment.state === 'failed') return []
@@ -179,7 +179,7 @@ function projectNameFor(asked: string | undefined, facts: EggFacts): ProjectName
   return name as ProjectName
 }
 
-/** Throws BAD_INPUT for a name that no project can have. */
+/** Throws BAD_INPUT for an invalid project name. */
 export function checkProjectName(name: string): void {
   const problem = problemOfPathPart(name)
   if (problem) throw new ScrapdeckError('BAD_INPUT', `The project name ${JSON.stringify(name)} ${problem}.`)

@@ -11,17 +11,17 @@ export interface EggKeepingParts {
   catalog: Catalog
 }
 
-/** Removes eggs that no version names any more, once no spider runs from them. */
+/** Removes eggs that belong to no version any more, once no spider runs from them. */
 export class EggKeeping {
   readonly #parts: EggKeepingParts
-  /** Eggs that no version names any more, with the versions they were: spiders may still run from them. */
+  /** Eggs without a version, with the version they belonged to: spiders may still run from them. */
   readonly #retired = new Map<string, Pick<StoredVersion, 'project' | 'version'>>()
 
   constructor(parts: EggKeepingParts) {
     this.#parts = parts
   }
 
-  /** Two versions may be the same egg, and a running spider needs it until its end: then a later call removes it. */
+  /** Keeps an egg that another version or a running spider uses; in the latter case a later call removes it. */
   async removeUnused(sha256: string, was: Pick<StoredVersion, 'project' | 'version'>): Promise<void> {
     this.#retired.set(sha256, was)
     const live = await this.#parts.store.listLiveAttempts()
@@ -34,7 +34,7 @@ export class EggKeeping {
     }
   }
 
-  /** What an earlier engine left for spiders that ran then. While any runs, it stays until the next start. */
+  /** Removes eggs that an earlier engine kept for its running spiders. Does nothing while any attempt is live. */
   async removeLeft(): Promise<void> {
     if ((await this.#parts.store.listLiveAttempts()).length > 0) return
     const needed = this.#eggsNeeded()

@@ -12,9 +12,9 @@ export interface EggName {
 }
 
 /**
- * Our eggs once more, laid out as Scrapyd does (scrapyd-protocol.md, 4.1): `PROJECT/VERSION.egg`. So a Scrapyd that is
- * started on this directory has the same projects. The tree follows the store: an egg is added to the store first, and
- * removed here first. Copies, not links: a manual change in the tree must not reach the eggs that spiders run from.
+ * A copy of our eggs in Scrapyd's layout (scrapyd-protocol.md, 4.1), `PROJECT/VERSION.egg`, so that a Scrapyd started
+ * on this directory has the same projects. The tree follows the store: an egg is added to the store first, and removed
+ * here first. Copies, not links: a manual change in the tree must not affect the eggs that spiders run from.
  */
 export class EggTree {
   readonly #directory: string
@@ -25,7 +25,7 @@ export class EggTree {
     this.#logger = logger
   }
 
-  /** Opens the tree, created if it does not exist. Rejects with DATA_DIRECTORY_UNUSABLE. */
+  /** Opens the tree and creates it if needed. Rejects with DATA_DIRECTORY_UNUSABLE. */
   static async open(directory: string, logger: Logger): Promise<EggTree> {
     try {
       await mkdir(directory, { recursive: true })
@@ -36,14 +36,14 @@ export class EggTree {
     return new EggTree(directory, logger)
   }
 
-  /** Puts a copy of `file` in place, whole or not at all. Does nothing where the same bytes are there. */
+  /** Copies `file` into place atomically. Does nothing if the same bytes are already there. */
   async put(egg: EggName, file: string): Promise<void> {
     const path = this.#pathOf(egg)
     if (await hasSameBytes(path, file)) return
     await mkdir(join(this.#directory, egg.project), { recursive: true })
-    // Scrapyd and we pass over names with a dot first.
+    // Scrapyd and Scrapdeck ignore names that start with a dot.
     const draft = join(this.#directory, egg.project, `.${sanitiseVersion(egg.version)}.egg.part`)
-    // What stands there is not written into: a spider may have left a pipe.
+    // Remove an existing draft instead of writing into it: a spider may have left a pipe there.
     await rm(draft, { recursive: true, force: true })
     await copyFile(file, draft, constants.COPYFILE_FICLONE)
     const handle = await open(draft, 'r+')
@@ -54,13 +54,13 @@ export class EggTree {
 
   async remove(egg: EggName): Promise<void> {
     await rm(this.#pathOf(egg), { force: true })
-    // An empty directory would be a project to Scrapyd. Where something else is left in it, it stays.
+    // Scrapyd would list an empty directory as a project. A directory with other files stays.
     await rmdir(join(this.#directory, egg.project)).catch(() => {})
   }
 
   /**
-   * Makes the tree follow the store again: adds what is missing, and sets aside other eggs under our names. Returns the
-   * rest: eggs that an operator copied here, as with Scrapyd. Ascending as Scrapyd lists them.
+   * Restores the tree from the store: adds missing eggs, and sets aside different ones under our names. Returns all
+   * others, which an operator copied here as with Scrapyd, sorted by project.
    */
   async repair(eggs: (EggName & { file(): Promise<string | null> })[]): Promise<(EggName & { path: string })[]> {
     const ours = new Set(eggs.map((egg) => this.#pathOf(egg)))
@@ -98,7 +98,7 @@ export class EggTree {
 async function listDirectories(directory: string): Promise<string[]> {
   const names: string[] = []
   for (const name of (await readdir(directory)).sort()) {
-    // Eggs by content, as an earlier Scrapdeck kept them here.
+    // Skip the eggs that an earlier Scrapdeck stored here by hash.
     if (problemOfPathPart(name) !== null || /^[0-9a-f]{64}$/.test(name)) continue
     if ((await stat(join(directory, name)).catch(() => null))?.isDirectory()) names.push(name)
   }

@@ -2,7 +2,7 @@ import type { ProjectName, VersionName } from '../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
 import type { VersionStore } from '../store/store.ts'
 
-/** Rejects with VERSION_IN_USE while jobs need this version (null: any of the project). `advice`: what to do then. */
+/** Rejects with VERSION_IN_USE while jobs need this version (null: any version). `advice` completes the message. */
 export async function refuseInUse(
   store: Pick<VersionStore, 'countJobsNeeding'>,
   project: ProjectName,

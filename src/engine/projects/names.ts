@@ -1,9 +1,9 @@
 const LONGEST_NAME_BYTES = 200
 
 /**
- * Why a name cannot be one part of a path, in words that follow the name ("is empty"); null when it can. Projects and
- * spiders name folders of logs and items, here and on nodes, so all of them pass through this. Scrapyd itself takes ""
- * and "." for a project and then means its whole eggs folder (scrapyd-protocol.md, 3.9).
+ * Why a name cannot be a path component, as text that follows the name ("is empty"); null if it can. Projects and
+ * spiders name folders of logs and items, here and on nodes, so all of their names are checked here. Scrapyd itself
+ * accepts "" and "." as a project, which then means its whole eggs folder (scrapyd-protocol.md, 3.9).
  */
 export function problemOfPathPart(name: string): string | null {
   if (name === '') return 'is empty'
@@ -16,7 +16,7 @@ export function problemOfPathPart(name: string): string | null {
   return null
 }
 
-/** What Windows would read differently: a stream, a device (also with an extension), or a name whose end it drops. */
+/** Names that Windows reads differently: a stream, a device (even with an extension), or a trailing dot or space. */
 export function problemOfWindowsName(name: string): string | null {
   if (/[<>:"|?*]/.test(name)) return 'contains a character that Windows forbids in names'
   if (/[. ]$/.test(name)) return 'ends in a dot or a space, which Windows drops'
@@ -25,8 +25,8 @@ export function problemOfWindowsName(name: string): string | null {
 }
 
 /**
- * Why an entry of a zip archive has a name that is never right in an egg, in words that follow the name; null when the
- * name is fine. Nothing is ever extracted by us, but nodes and Python may trust what we pass on.
+ * Why the name of a zip entry is invalid in an egg, as text that follows the name; null if it is valid. We never
+ * extract archives, but nodes and Python may trust what we pass on.
  */
 export function problemOfEntryName(name: string): string | null {
   if (name === '') return 'is empty'
@@ -39,7 +39,7 @@ export function problemOfEntryName(name: string): string | null {
   return null
 }
 
-/** NUL and other control characters: they cut or hide names in paths, logs and headers. */
+/** NUL and other control characters: they truncate or hide names in paths, logs and headers. */
 export function hasControlCharacters(text: string): boolean {
   for (let index = 0; index < text.length; index++) {
     const code = text.charCodeAt(index)

@@ -27,42 +27,41 @@ import { SettingsProjects, type SettingsSource } from './settings-projects.ts'
 import { orderWarnings } from './version-order-warnings.ts'
 
 /**
- * Whether to replace a version that unfinished jobs need. `refuse` (the default): VERSION_IN_USE. `allow`, as Scrapyd
- * does: running jobs keep the egg they started with, queued ones run with the new one, or wait while there is none.
+ * Whether a version that unfinished jobs need may be replaced. `refuse` (default): VERSION_IN_USE. `allow`, as in
+ * Scrapyd: running jobs keep the egg they started with; queued jobs run the new one, or wait if there is none.
  */
 export interface InUse {
   inUse?: 'refuse' | 'allow'
 }
 
-/** A settings module runs without an egg, or with the egg on the path where both are there, as in Scrapyd. */
+/** A settings module runs without an egg or, if there is also one, with the egg on the path, as in Scrapyd. */
 export type ProjectSource = { egg: string } | SettingsSource
 
 export interface ProjectsOptions {
   store: VersionStore & ProjectSettingsStore & AttemptReader
   blobs: BlobStore
-  /** For local copies of eggs. */
+  /** Directory for local copies of eggs. */
   eggDirectory: string
   /** The same eggs in Scrapyd's layout. */
   tree?: Pick<EggTree, keyof EggTree>
   /** Projects that run without an egg, by name (`[settings]` of scrapyd.conf). */
   settingsProjects?: Record<string, SettingsSource>
-  /** As listSpidersOfEgg, for a project without one. */
+  /** Like listSpidersOfEgg, for a project without an egg. */
   listSpidersOfSettings?: ((project: ProjectName) => Promise<string[]>) | null
-  /** Imports the egg in a process of its own; throws EGG_IMPORT_FAILED, PYTHON_MISSING. Null: no local node. */
+  /** Imports the egg in a separate process; throws EGG_IMPORT_FAILED, PYTHON_MISSING. Null: no local node. */
   listSpidersOfEgg: ((eggPath: string, project: ProjectName) => Promise<string[]>) | null
   clock: Clock
   logger: Logger
 }
 
 /**
- * What can be run: projects, their versions and spiders, with the eggs we keep. Versions that were only seen on nodes
- * are known too, without an egg to send (`sha256` null). All of it is in memory, so questions are answered at once;
- * every change is in the store before it shows here. Versions are found under either spelling, as uploaded or as
- * Scrapyd stores them (`1.0` and `1_0`).
+ * Projects with their versions, spiders and eggs. Includes versions that were only seen on nodes, without an egg to
+ * send (`sha256` null). All of it is in memory, so reads need no I/O; every change is in the store before it is visible
+ * here. Versions are found by either spelling, as uploaded or as Scrapyd stores them (`1.0` and `1_0`).
  */
 export class Projects {
   readonly #options: ProjectsOptions
-  /** What there is; changed here only. */
+  /** Changed only by this class and its parts. */
   readonly catalog = new Catalog()
   readonly #files: EggFiles
   readonly #keeping: EggKeeping
@@ -70,7 +69,7 @@ export class Projects {
   readonly #seen: SeenOnNodes
   readonly #withoutEgg: SettingsProjects
   readonly #settings: Map<string, ProjectSettings>
-  /** Changes of versions go one after another: what a node shows must not overwrite what is being uploaded. */
+  /** Serializes changes of versions: a node's listing must not overwrite an upload in progress. */
   readonly #exclusively = pLimit(1)
   readonly #warnings = new WeakMap<readonly StoredVersion[], ReadonlyMap<string, string>>()
 
@@ -86,12 +85,12 @@ export class Projects {
     this.#withoutEgg = new SettingsProjects(parts)
   }
 
-  /** Reads the store, and removes eggs that nothing needs. Throws BAD_INPUT for invalid `settingsProjects`. */
+  /** Reads the store, and removes unused eggs. Throws BAD_INPUT for invalid `settingsProjects`. */
   static async open(options: ProjectsOptions): Promise<Projects> {
     const { store } = options
     const projects = new Projects(options, await readSettings(store))
     for (const stored of await store.listVersions()) {
-      // Whoever was sending is gone, and what became of it is not known: it will be sent again.
+      // The result of an interrupted upload is unknown, so the egg is sent again.
       const sure = stored.deployments.filter((deployment) => deployment.state !== 'sending')
       for (const { nodeId, state } of stored.deployments) {
         if (state === 'sending') await store.deleteDeployment(nodeId, stored.project, stored.version)
@@ -103,8 +102,8 @@ export class Projects {
   }
 
   /**
-   * An egg, or a zip of a project's folder. Throws the EGG_ codes for what is wrong with it, BAD_INPUT for names,
-   * VERSION_IN_USE when another egg of this version is needed by jobs. Nothing is kept of what was refused.
+   * Accepts an egg, or a zip of a project's folder. Throws an EGG_ code for an invalid archive, BAD_INPUT for names,
+   * VERSION_IN_USE if jobs need another egg of this version. Stores nothing of a rejected upload.
    */
   upload(archive: Uint8Array, names: VersionNames, { inUse }: InUse = {}): Promise<StoredVersion> {
     return this.#intake.upload(archive, names, inUse === 'allow')
@@ -120,7 +119,7 @@ export class Projects {
     })
   }
 
-  /** Projects whose versions Scrapyds order differently, and why (version-order-warnings.ts). */
+  /** Projects whose versions Scrapyd releases order differently, with the reason (version-order-warnings.ts). */
   orderWarnings(): { project: ProjectName; text: string }[] {
     return this.catalog.names().flatMap((project) => {
       const text = [...this.#warningsOf(project).values()][0]
@@ -128,27 +127,25 @@ export class Projects {
     })
   }
 
-  /** What an operator set for a project; the default where nothing was set, also for a project that is not known. */
+  /** The settings of a project, known or not; the defaults if none were set. */
   settingsOf(project: ProjectName): ProjectSettings {
     return this.#settings.get(project) ?? DEFAULT_PROJECT_SETTINGS
   }
 
-  /**
-   * Also for a project that is not known yet, so that its Python can be ready. Throws BAD_INPUT for an invalid name.
-   */
+  /** Also accepts a project that is not known yet, so that its Python can be prepared. BAD_INPUT: invalid name. */
   async configure(project: ProjectName, next: ProjectSettings): Promise<void> {
     if (!this.catalog.isKnown(project)) checkProjectName(project)
     await this.#options.store.putProjectSettings(project, next)
     this.#settings.set(project, next)
   }
 
-  /** A local file for Python to import; null when we have no egg of it. */
+  /** A local file for Python to import; null if we have no egg of the version. */
   async eggFile(project: ProjectName, version: VersionName): Promise<string | null> {
     const stored = this.catalog.find(project, version)
     return stored?.sha256 ? this.#files.pathOf({ ...stored, sha256: stored.sha256 }) : null
   }
 
-  /** What Python imports to run this version here; null when we have neither an egg nor a settings module of it. */
+  /** What Python imports to run this version here; null if we have neither an egg nor a settings module for it. */
   async source(project: ProjectName, version: VersionName): Promise<ProjectSource | null> {
     const egg = await this.eggFile(project, version)
     const configured = this.#withoutEgg.sourceOf(project)
@@ -157,7 +154,7 @@ export class Projects {
     return { ...configured, path: [egg, ...configured.path] }
   }
 
-  /** Makes the tree of eggs (egg-tree.ts) follow the store, and takes up eggs that were copied into it by hand. */
+  /** Restores the tree of eggs (egg-tree.ts) from the store, and uploads eggs that were copied into it by hand. */
   async followTree(): Promise<void> {
     const { tree, logger } = this.#options
     if (tree === undefined) return
@@ -176,12 +173,12 @@ export class Projects {
     }
   }
 
-  /** The egg, to send. Throws as requireEgg does. */
+  /** The egg's bytes. Throws as requireEgg does. */
   async eggBytes(project: ProjectName, version: VersionName): Promise<Uint8Array> {
     return this.#options.blobs.read(`eggs/${this.catalog.requireEgg(project, version).sha256}`)
   }
 
-  /** Lists the spiders of eggs that came while there was no Python. */
+  /** Lists the spiders of eggs that were uploaded while there was no Python. */
   async listMissingSpiders(): Promise<void> {
     await this.#withoutEgg.listSpiders()
     for (const stored of this.catalog.all()) {
@@ -190,8 +187,9 @@ export class Projects {
   }
 
   /**
-   * What a node has of a project, as it spells and orders versions; `spiders` are the newest version's. What that
-   * proves of versions with an egg of ours: seen-on-nodes.ts. `askedAtMs`: when it was asked; default now.
+   * Records the versions that a node lists for a project, in the node's spelling and order; `spiders` are those of the
+   * newest version. For the effect on versions with an egg of ours see seen-on-nodes.ts. `askedAtMs`: time of the
+   * request; default now.
    */
   async recordSeenOnNode(
     nodeId: NodeId,
@@ -204,7 +202,7 @@ export class Projects {
     await this.#exclusively(() => this.#seen.recordSeen({ nodeId, project, versions, spiders, askedAtMs }))
   }
 
-  /** All projects that a node has: of others it has no version. */
+  /** Records the complete list of projects on a node: it has no version of any other project. */
   async recordProjectsOnNode(nodeId: NodeId, listed: string[], askedAtMs = this.#options.clock.nowMs()): Promise<void> {
     if (nodeId === LOCAL_NODE_ID) return
     await this.#exclusively(async () => {
@@ -214,7 +212,7 @@ export class Projects {
     })
   }
 
-  /** What a node listed of a version that has no list yet. */
+  /** Stores the spiders that a node listed, if the version has no list yet. */
   recordSpiders(project: ProjectName, version: VersionName, spiders: string[]): Promise<void> {
     return this.#exclusively(async () => {
       const stored = this.catalog.find(project, version)
@@ -234,12 +232,12 @@ export class Projects {
     })
   }
 
-  /** The node says that it does not have this version. */
+  /** Call when the node reports that it does not have this version. */
   recordMissing(nodeId: NodeId, project: ProjectName, version: VersionName): Promise<void> {
     return this.#exclusively(() => this.#seen.recordMissing(nodeId, project, version))
   }
 
-  /** The node was removed, and the store knows: forgets what was on it. */
+  /** Call after the node was removed from the store: drops its deployments. */
   forgetNode(nodeId: NodeId): Promise<void> {
     return this.#exclusively(async () => {
       for (const project of this.catalog.names()) {
@@ -248,7 +246,7 @@ export class Projects {
     })
   }
 
-  /** Deletes the version and its egg. Neither nodes nor jobs that need it are looked at: see ProjectCommands. */
+  /** Deletes the version and its egg without checking nodes or jobs that need it: see ProjectCommands. */
   async deleteVersion(project: ProjectName, version: VersionName): Promise<void> {
     const stored = this.catalog.requireVersion(project, version)
     if (stored.version === WITHOUT_EGG) {
@@ -271,7 +269,7 @@ export class Projects {
     for (const { version } of versions) await this.deleteVersion(project, version)
   }
 
-  /** By version. Asked for with every change of a problem: made again only when the versions are others. */
+  /** Warnings by version. Read with every change of a problem, so cached until the versions change. */
   #warningsOf(project: ProjectName): ReadonlyMap<string, string> {
     const versions = this.catalog.ascending(project)
     const known = this.#warnings.get(versions)
@@ -284,7 +282,7 @@ export class Projects {
 
   async #forget(stored: StoredVersion): Promise<void> {
     const { store, tree } = this.#options
-    // From the tree first: what is in the tree alone would be added again.
+    // From the tree first: an egg that is only in the tree would be added again.
     if (stored.sha256) await tree?.remove(stored)
     await store.deleteVersion(stored.project, stored.version)
     this.catalog.forget(stored)
@@ -292,7 +290,7 @@ export class Projects {
   }
 }
 
-/** What an earlier Scrapdeck wrote has none of the younger fields: they have their defaults. */
+/** Settings written by an earlier Scrapdeck lack newer fields, which get their defaults. */
 async function readSettings(
   store: VersionStore & ProjectSettingsStore & AttemptReader
 ): Promise<Map<string, ProjectSettings>> {

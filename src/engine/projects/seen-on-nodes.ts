@@ -9,12 +9,12 @@ import { hasControlCharacters } from './names.ts'
 export interface SeenOnNodesParts {
   store: VersionStore
   catalog: Catalog
-  /** Nothing is left of a version. */
+  /** Deletes a version that exists nowhere any more. */
   forget: (stored: StoredVersion) => Promise<void>
   clock: Clock
 }
 
-/** What a node listed of a project. What it got after `askedAtMs` may be missing there, and is not doubted. */
+/** What a node listed for a project. An egg sent after `askedAtMs` may be missing from it and is not affected. */
 interface Seen {
   nodeId: NodeId
   project: ProjectName
@@ -23,17 +23,17 @@ interface Seen {
   askedAtMs: number
 }
 
-/** Of one project on one node, the newest: whatever it lists, this much of it may become rows of ours. */
+/** Newest versions recorded per project and node: bounds the rows that a node can cause. */
 const VERSIONS_MAX = 10_000
 
 /**
- * Records what nodes have. Calls must come one after another: each writes whole versions. Where we keep an egg, what a
- * node lists is only a name, which proves no more than this:
+ * Records what nodes list. Calls must be serialized: each writes whole versions. If we have an egg of a version, a
+ * node's listing is only a name, which proves no more than this:
  *
  *   present ──not listed──> missing ──listed again, not by us──> foreign ──not listed──> (nothing)
  *   (nothing) ──listed──> foreign
  *
- * Sending leads out of each of them (distribution.ts). A version that only nodes have is `present` where it is listed.
+ * Sending leaves any of these states (distribution.ts). A version that only nodes have is `present` while listed.
  */
 export class SeenOnNodes {
   readonly #parts: SeenOnNodesParts
@@ -55,19 +55,19 @@ export class SeenOnNodes {
       if (index < versions.length - VERSIONS_MAX) continue
       if (version === '' || version.length > 200 || hasControlCharacters(version)) continue
       const isNewest = index === versions.length - 1
-      // Together they came to be known; the node's order is kept.
+      // All were discovered now; distinct times keep the node's order.
       const createdAtMs = this.#parts.clock.nowMs() - (versions.length - 1 - index)
       await this.#recordVersion(nodeId, { project, version, createdAtMs, spiders: isNewest ? spiders : null })
     }
   }
 
-  /** The node lists a version of this name: it is only known to be our egg where our sending says so. */
+  /** The node lists a version of this name, but only our own upload proves that it is our egg. */
   async #recordListed(stored: StoredVersion, nodeId: NodeId, deployment: Deployment | undefined): Promise<void> {
     if (deployment === undefined || deployment.state === 'missing')
       await this.#recordDeployment(stored, this.#listedOn(nodeId, 'foreign'))
   }
 
-  /** The node says that it does not have this version. */
+  /** Call when the node does not have this version. */
   async recordMissing(nodeId: NodeId, project: ProjectName, version: VersionName): Promise<void> {
     const stored = this.#parts.catalog.find(project, version)
     const deployment = stored?.deployments.find((one) => one.nodeId === nodeId)
@@ -78,7 +78,7 @@ export class SeenOnNodes {
     }
   }
 
-  /** A version that only nodes have, or the spiders of one that nobody has listed yet. */
+  /** Records a version that only nodes have, or the spiders of a version without a list. */
   async #recordVersion(
     nodeId: NodeId,
     seen: { project: ProjectName; version: VersionName; createdAtMs: number; spiders: string[] | null }
@@ -96,12 +96,12 @@ export class SeenOnNodes {
     this.#parts.catalog.remember(next)
   }
 
-  /** The node itself is gone. */
+  /** Removes a deployment, and its version if nothing else is known of it. */
   async drop(nodeId: NodeId, project: ProjectName, version: VersionName): Promise<void> {
     const stored = this.#parts.catalog.find(project, version)
     if (!stored?.deployments.some((one) => one.nodeId === nodeId)) return
     const rest = stored.deployments.filter((one) => one.nodeId !== nodeId)
-    // Seen on nodes only, and now on none: there is nothing left of it.
+    // The version was only known from nodes, and this was the last one.
     if (stored.sha256 === null && rest.length === 0) return this.#parts.forget(stored)
     await this.#parts.store.deleteDeployment(nodeId, stored.project, stored.version)
     this.#parts.catalog.remember({ ...stored, deployments: rest })

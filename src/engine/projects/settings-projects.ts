@@ -9,7 +9,7 @@ import { problemOfPathPart } from './names.ts'
 
 export interface SettingsSource {
   settingsModule: string
-  /** Folders, and eggs, that Python looks in first. */
+  /** Folders and eggs that come first on Python's path. */
   path: string[]
 }
 
@@ -21,12 +21,12 @@ export interface SettingsProjectsParts {
   logger: Logger
 }
 
-/** Projects that run without an egg, as `[settings]` of scrapyd.conf names them: in the catalog, never in the store. */
+/** Projects that run without an egg, from `[settings]` of scrapyd.conf: in the catalog, never in the store. */
 export class SettingsProjects {
   readonly #parts: SettingsProjectsParts
   readonly #sources: Map<ProjectName, SettingsSource>
 
-  /** Throws BAD_INPUT for names that no project or no module can have. */
+  /** Throws BAD_INPUT for invalid project or module names. */
   constructor(parts: SettingsProjectsParts) {
     this.#parts = parts
     this.#sources = new Map(Object.entries(parts.settingsProjects ?? {}) as [ProjectName, SettingsSource][])

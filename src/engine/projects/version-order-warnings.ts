@@ -2,11 +2,11 @@ import { sanitiseVersion } from '../../shared/ids.ts'
 import { versionOrder } from './version-order.ts'
 
 /**
- * Why nodes may disagree on the latest version of a project, by the versions that some of them would choose; empty
- * where all agree. Scrapyd 1.2 and 1.3 compare the runs of digits and letters of a stored name (distutils'
- * LooseVersion) and fail where a number meets letters; 1.4 and later compare by PEP 440 where every stored name is one,
- * else letter by letter (scrapyd-protocol.md, 4.2). Stored names have no dots: `1.10` is `1_10`. Scrapdeck always names
- * the version, so this only matters to clients that call a node themselves.
+ * Why nodes may disagree on the latest version of a project, keyed by the version that some of them would choose; empty
+ * if all agree. Scrapyd 1.2 and 1.3 compare the runs of digits and letters of a stored name (distutils' LooseVersion)
+ * and fail if a number meets letters; 1.4 and later compare by PEP 440 if every stored name is valid, else as text
+ * (scrapyd-protocol.md, 4.2). Stored names have no dots: `1.10` is `1_10`. Scrapdeck always names the version, so this
+ * only matters to clients that call a node directly.
  */
 export function orderWarnings(versions: string[], latest: string | null): Map<string, string> {
   const warnings = new Map<string, string>()
@@ -27,7 +27,7 @@ export function orderWarnings(versions: string[], latest: string | null): Map<st
 
 type Order = (one: string, other: string) => number
 
-/** null: such a Scrapyd fails on these names. */
+/** null: this Scrapyd fails on these names. */
 function latestOf(versions: string[], orderOf: (stems: string[]) => Order): string | null {
   const stems = versions.map((version) => ({ version, stem: sanitiseVersion(version) }))
   const order = orderOf(stems.map(({ stem }) => stem))
@@ -43,7 +43,7 @@ class NotComparable extends Error {}
 
 const byLetters: Order = (one, other) => (one < other ? -1 : one > other ? 1 : 0)
 
-/** A stored name has no dots, so one of several numbers (`1_10`) is no version of PEP 440. */
+/** Stored names have no dots, so one with several numbers (`1_10`) is not a PEP 440 version. */
 function storedOrder(stems: string[]): Order {
   const isSingle = stems.every((stem) => !/^v?\d+_\d/i.test(stem))
   return (isSingle ? versionOrder(stems) : null) ?? byLetters
@@ -63,7 +63,7 @@ function looseOrder(): Order {
   }
 }
 
-/** As LooseVersion: runs of digits are numbers, runs of lower-case letters and the rest are text, dots separate. */
+/** Like LooseVersion: runs of digits are numbers, runs of lower-case letters and the rest are text, dots separate. */
 function looseParts(stem: string): (bigint | string)[] {
   return stem
     .split(/(\d+|[a-z]+|\.)/)

@@ -7,9 +7,9 @@ const RELEASE_NUMBERS_MAX = 20
 const PRE_RELEASES: Record<string, number> = { alpha: 0, a: 0, beta: 1, b: 1, preview: 2, pre: 2, c: 2, rc: 2 }
 
 /**
- * How the versions of a project compare by name, if all are versions of PEP 440 (timestamps, `1.9`, `1.10rc1`, also as
- * Scrapyd spells them, `1_10`); null where one is not (a git hash): then only the upload time counts. Scrapyd 1.6
- * agrees where every version is one number, and else falls back to letters (scrapyd-protocol.md, 4.2).
+ * Compares the versions of a project by name, if all are PEP 440 versions (timestamps, `1.9`, `1.10rc1`, also in
+ * Scrapyd's spelling, `1_10`); null if one is not (a git hash): then only the upload time counts. Scrapyd 1.6 agrees if
+ * every version is a single number, and otherwise compares as text (scrapyd-protocol.md, 4.2).
  */
 export function versionOrder(versions: string[]): ((one: string, other: string) => number) | null {
   const keys = new Map<string, bigint[]>()
@@ -21,14 +21,14 @@ export function versionOrder(versions: string[]): ((one: string, other: string) 
   return (one, other) => compare(keys.get(one)!, keys.get(other)!)
 }
 
-/** Epoch, release (missing numbers are 0), pre-release, post-release, development release; null: not of PEP 440. */
+/** Epoch, release (missing numbers are 0), pre-release, post-release, development release; null: not PEP 440. */
 function sortKey(version: string): bigint[] | null {
   const match = PEP_440.exec(version)
   if (match === null) return null
   const [, epoch, release, preName, preNumber, implicitPost, postNumber, devNumber] = match
   const isPost = implicitPost !== undefined || postNumber !== undefined
   const number = (text: string | undefined) => BigInt(text === undefined || text === '' ? 0 : text)
-  // `1.dev1` is before `1a1`, which is before `1`, which is before `1.post1` (PEP 440, summary of permitted suffixes).
+  // `1.dev1` < `1a1` < `1` < `1.post1` (PEP 440, summary of permitted suffixes).
   const pre =
     preName !== undefined
       ? [BigInt(PRE_RELEASES[preName.toLowerCase()]!), number(preNumber)]

@@ -6,15 +6,15 @@ import { problemOfEntryName } from './names.ts'
 export interface ZipLimits {
   archiveBytes: number
   entries: number
-  /** Of all entries, unpacked, as the archive declares them. */
+  /** Total unpacked size of all entries, as declared by the archive. */
   totalBytes: number
-  /** Unpacked size to packed size, of the whole: far above what code compresses to. */
+  /** Highest ratio of unpacked to packed size for the whole archive; code compresses far less than this. */
   ratio: number
 }
 
 const MEBIBYTE = 1024 * 1024
 
-/** Scrapyd has no limits at all; eggs are a few hundred kilobytes, with bundled dependencies some tens of megabytes. */
+/** Scrapyd has no limits. Eggs are a few hundred kilobytes; with bundled dependencies, some tens of megabytes. */
 export const EGG_LIMITS: ZipLimits = {
   archiveBytes: 200 * MEBIBYTE,
   entries: 50_000,
@@ -22,14 +22,14 @@ export const EGG_LIMITS: ZipLimits = {
   ratio: 100
 }
 
-/** Below this size an archive's ratio says nothing: a few files of zeros are no attack. */
+/** Below this size the ratio is not checked: a few files of zeros are harmless. */
 const RATIO_COUNTS_FROM_BYTES = 16 * MEBIBYTE
 
-/** An archive whose every entry was checked. Nothing was unpacked. */
+/** An archive with every entry checked and none unpacked. */
 export interface ZipArchive {
   /** Files only, in the archive's order. */
   names: string[]
-  /** Null when there is no such file. Rejects with EGG_TOO_LARGE when it unpacks to more than `limitBytes`. */
+  /** Null if there is no such file. Rejects with EGG_TOO_LARGE if it unpacks to more than `limitBytes`. */
   read(name: string, limitBytes: number): Promise<Buffer | null>
 }
 
@@ -46,7 +46,7 @@ export async function openZipArchive(bytes: Uint8Array, limits: ZipLimits = EGG_
   let totalBytes = 0
   let archive: yauzl.ZipFile
   try {
-    // Names are checked below, from their bytes: yauzl would turn backslashes into slashes before we saw them.
+    // Names are checked below from their raw bytes: yauzl would turn backslashes into slashes first.
     archive = await yauzl.fromBufferPromise(content, { lazyEntries: true, decodeStrings: false, autoClose: false })
     if (archive.entryCount > limits.entries) {
       refuse('EGG_UNSAFE', `The archive has ${archive.entryCount} entries; the limit is ${limits.entries}.`)
@@ -89,7 +89,7 @@ function checkEntry(entry: yauzl.Entry, name: string): void {
   if (entry.isEncrypted()) refuse('EGG_UNSAFE', `The entry ${JSON.stringify(name)} of the archive is encrypted.`)
 }
 
-/** UTF-8, as Python writes it; older archivers write other code pages, of which only the ASCII part matters to us. */
+/** UTF-8, as Python writes it; older archivers use other code pages, of which only the ASCII part matters here. */
 function decodeName(name: Buffer): string {
   try {
     return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(name)
@@ -105,7 +105,7 @@ async function readEntry(archive: yauzl.ZipFile, entry: yauzl.Entry, name: strin
   }
   const chunks: Buffer[] = []
   try {
-    // yauzl ends the stream with an error when an entry unpacks to more than it declared.
+    // yauzl fails the stream if an entry unpacks to more than it declared.
     for await (const chunk of await archive.openReadStreamPromise(entry)) chunks.push(chunk as Buffer)
   } catch (error) {
     throw new ScrapdeckError('EGG_NOT_A_ZIP', `${name} in the archive is damaged: ${(error as Error).message}.`, {
