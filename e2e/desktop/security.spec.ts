@@ -109,7 +109,7 @@ test('a page of another origin gets no wire, even with our preload in it', async
       })
   )
   expect(ours).toBe('a port: 1')
-  expect(desktop.output()).toContain('A wire was refused to data:')
+  expect(desktop.output()).toContain('A connection was refused for data:')
   await desktop.evaluate(({ BrowserWindow }) => BrowserWindow.getAllWindows().at(-1)?.destroy())
   await expect.poll(() => desktop.pages().length).toBe(1)
 })
