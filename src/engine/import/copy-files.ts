@@ -1,13 +1,13 @@
 import { constants, copyFile, lstat, mkdir, readdir, rename, utimes } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 
-/** One file of a directory: its path from there, and its size. */
+/** A file: its path relative to the directory, and its size. */
 export interface FoundFile {
   path: string
   sizeBytes: number
 }
 
-/** All regular files below a directory; none where there is no directory. Links are not followed. */
+/** All regular files below a directory; empty if it does not exist. Links are not followed. */
 export async function listFiles(directory: string): Promise<FoundFile[]> {
   const found: FoundFile[] = []
   const walk = async (prefix: string): Promise<void> => {
@@ -24,8 +24,8 @@ export async function listFiles(directory: string): Promise<FoundFile[]> {
 }
 
 /**
- * Copies a file, whole or not at all, with its time, which pruning goes by. Not a link: a job that runs again under its
- * old id would write into the original. False where a file of that name exists.
+ * Copies a file atomically, with its modification time, which pruning uses. Not a hard link: a job that runs again
+ * under its old id would write into the original. Returns false if a file of that name exists.
  */
 export async function copyOnce(from: string, to: string): Promise<boolean> {
   if ((await lstat(to).catch(() => null)) !== null) return false

@@ -13,12 +13,12 @@ export type ImportSource = 'scrapydweb' | 'gerapy' | 'crontab'
 
 export interface ImportSchedulesOptions {
   from: ImportSource
-  /** The database, the crontab, or the folder that holds one; `text` instead where it came over a pipe. */
+  /** The database, the crontab, or the folder that contains one; with `text` (from a pipe) only its name. */
   path: string
   text?: string
-  /** Of what names no zone of its own; null: as the other program has it, else this machine's. */
+  /** For schedules without a zone; null: the other program's own, else this machine's. */
   zone: string | null
-  /** Takes no node over: the queue chooses. */
+  /** Ignores the original nodes: the queue chooses. */
   anyNode?: boolean
   hasUsers?: boolean
   project?: string | null
@@ -32,8 +32,8 @@ const PLACES: Record<ImportSource, string[]> = {
 }
 
 /**
- * The schedules of another program as a fleet file, and the result for each of its tasks or lines. Read-only. Throws
- * BAD_INPUT where there is nothing to read.
+ * Converts another program's schedules into a fleet file, with a result for each task or line. Read-only. Throws
+ * BAD_INPUT if there is nothing to read.
  */
 export function importSchedules(options: ImportSchedulesOptions): { yaml: string; imported: Imported[] } {
   if (options.zone !== null && !isZone(options.zone))

@@ -25,21 +25,21 @@ import { copyOnce, listFiles } from './copy-files.ts'
 import { parseScrapydTime, readPendingJob } from './pending-jobs.ts'
 
 export interface ImportOptions {
-  /** Where the stopped Scrapyd kept things. Only read. null: it kept none on this disk. */
+  /** The directories of the stopped Scrapyd, only read. null: not on this disk. */
   source: {
     eggs: string
     logs: string | null
     items: string | null
     databases: string | null
-    /** Projects of its `[settings]`: they may have no egg. */
+    /** Projects in its `[settings]` section: they may have no egg. */
     settingsProjects: string[]
   }
   dataDirectory: string
-  /** As EngineOptions.directories. */
+  /** See EngineOptions.directories. */
   directories?: { eggs?: string; logs?: string | null; items?: string | null }
-  /** Counts what would be done, and writes nothing. */
+  /** Only counts what would be imported; writes nothing. */
   dryRun: boolean
-  /** Progress and whatever is left out, a line each. */
+  /** Receives progress and everything that is skipped, line by line. */
   report: (line: string) => void
   clock?: Clock
 }
@@ -54,25 +54,25 @@ export interface ImportCounts {
 
 export interface Count {
   taken: number
-  /** Taken over before, or there already. */
+  /** Already imported, or already present. */
   known: number
   skipped: number
 }
 
 const BATCH = 500
-/** Uploads may have no more. */
+/** The same limit as for uploads. */
 const LARGEST_EGG_BYTES = 200 * 1024 * 1024
 const REPORT_EVERY_MS = 2_000
 
 /**
- * Takes over what a stopped Scrapyd left: eggs, pending jobs, finished jobs, logs, items. It can be repeated and
- * interrupted: each thing is written whole, and recognised by its content. The source is only read. Rejects with
+ * Imports what a stopped Scrapyd left: eggs, pending jobs, finished jobs, logs, items. It can be interrupted and
+ * repeated: each item is written whole and recognized by its content. The source is only read. Rejects with
  * DATA_DIRECTORY_IN_USE while an engine uses the data directory.
  */
 export async function importScrapyd(options: ImportOptions): Promise<ImportCounts> {
   const { dataDirectory, dryRun } = options
   const clock = options.clock ?? systemClock
-  // A dry run makes nothing, not even a data directory.
+  // A dry run creates nothing, not even a data directory.
   const isNew = !existsSync(join(dataDirectory, 'scrapdeck.sqlite'))
   const stand = dryRun && isNew ? await mkdtemp(join(tmpdir(), 'scrapdeck-dry-')) : dataDirectory
   try {
@@ -95,7 +95,7 @@ async function importInto(
   clock: Clock
 ): Promise<ImportCounts> {
   const { source } = options
-  // Names are of others: none may speak to the terminal.
+  // Names are untrusted: replace control characters, which could affect the terminal.
   const report = (line: string) => options.report(line.replace(/\p{Cc}/gu, '\uFFFD'))
   const skipIn = (count: Count, words: string) => {
     count.skipped++
@@ -114,7 +114,7 @@ async function importInto(
     blobs: await openFilesystemBlobStore(join(dataDirectory, 'blobs')),
     eggDirectory: join(local, 'egg-files'),
     ...(options.dryRun ? {} : { tree: await EggTree.open(directories.eggs, silentLogger) }),
-    // The engine lists them when it finds Python.
+    // The engine lists them once it has found a Python.
     listSpidersOfEgg: null,
     clock: { ...clock, nowMs: () => eggTimeMs },
     logger: silentLogger
@@ -123,7 +123,7 @@ async function importInto(
   const databases = readDatabases()
   const logs = await importFiles('logs', source.logs, directories.logs)
   const items = await importFiles('items', source.items, directories.items)
-  // History before the queue: each is recognised by its own marks, so the order is only for readers.
+  // Finished before pending only for readers: each job is recognized by its id, so the order does not matter.
   const finished = await importFinished()
   const pending = await importPending()
   return { eggs, pending, finished, logs, items }
@@ -132,7 +132,7 @@ async function importInto(
     const count = newCount()
     for (const project of (await directoriesIn(source.eggs)) as ProjectName[]) {
       const names = (await readdir(join(source.eggs, project))).filter((name) => /^[^.].*\.egg$/.test(name)).sort()
-      // Where names tell no order, the newest upload is the latest: they come in the order in which Scrapyd lists them.
+      // If version names define no order, the newest upload is the latest: keep the order of Scrapyd's list.
       let lastMs = 0
       for (const name of names) {
         const path = join(source.eggs, project, name)
@@ -210,7 +210,7 @@ async function importInto(
         if (isNew) count.taken++
         else count.known++
       } catch (error) {
-        // The next would fail alike, and not for what it is.
+        // Every following file would fail too, and for no reason of its own.
         if ((error as NodeJS.ErrnoException).code === 'ENOSPC') throw error
         skipIn(count, `${join(from, path)}: it cannot be copied (${(error as Error).message})`)
       }
@@ -268,7 +268,7 @@ async function importInto(
     const log = source.logs === null ? null : join(source.logs, project, spider, `${jobid}.log`)
     const tail = log === null ? null : await readTail(log)
     const judged = judgeOutcome({ tail, exit: null, cancelAsked: false })
-    // Scrapyd keeps five logs: of the rest nobody knows how they ended.
+    // Scrapyd keeps only a few logs per spider; how a run without a log ended is unknown.
     const { outcome, reason } = tail === null ? { outcome: 'lost' as const, reason: 'Scrapyd kept no log' } : judged
     const evidence = { importedFrom: 'Scrapyd' }
     const begun = { atMs: times.startedAtMs, text: "Imported from Scrapyd's history", evidence }
@@ -318,7 +318,7 @@ async function importInto(
           skipIn(count, `the pending job in row ${row.id} of ${project}.db: ${pending}`)
           continue
         }
-        // Ascending: of equal priority, the first here is the first there. The rest of the id is how it is known again.
+        // Ascending ids keep the order of jobs of equal priority; the rest of the id is the same in later imports.
         const id = importedId(nowMs + jobs.length, ['pending', project, String(row.id), row.message])
         const namesakes = await store.findJobsByJobid(project, pending.jobid)
         if (namesakes.some((job) => markOf(job.id) === markOf(id))) {
@@ -337,7 +337,7 @@ async function importInto(
     return count
   }
 
-  /** In a dry run its eggs are not taken over yet. */
+  /** In a dry run, the project's eggs have not been imported. */
   function hasProject(project: ProjectName): boolean {
     return (
       hasEggs(projects, project) ||
@@ -347,7 +347,7 @@ async function importInto(
   }
 }
 
-/** A job id (src/shared/contract/ids.ts) whose end is made of what the job is. */
+/** A job id (src/shared/contract/ids.ts) that ends in a hash of the job's content. */
 function importedId(atMs: number, parts: string[]): JobId {
   const mark = createHash('sha256').update(JSON.stringify(parts)).digest('hex').slice(0, 20)
   return (Math.max(0, atMs).toString(16).padStart(12, '0') + mark) as JobId
@@ -369,7 +369,7 @@ async function directoriesIn(directory: string): Promise<string[]> {
   return entries.flatMap((entry) => (entry.isDirectory() ? [entry.name] : [])).sort()
 }
 
-/** Or why it is none, in words. */
+/** The egg, or why it cannot be read. */
 async function readEgg(path: string): Promise<Buffer | string> {
   try {
     await using file = await openRegularFile(path)

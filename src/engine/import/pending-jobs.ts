@@ -3,16 +3,16 @@ import { problemOfPathPart } from '../projects/names.ts'
 import type { NewJob } from '../store/records.ts'
 import type { ScrapydDatabase } from '../store/scrapyd-databases.ts'
 
-/** A message of Scrapyd's queue, in our words. */
+/** A message of Scrapyd's queue in Scrapdeck's terms. */
 type PendingJob = Pick<NewJob, 'spider' | 'jobid' | 'version' | 'settings' | 'args' | 'priority'>
 
 /**
- * Reads one row of `spider_queue` (scrapyd-protocol.md, 6.1); a text says why it cannot be imported. Old Scrapyds and
- * programs that write the queue themselves left lists and numbers where Scrapyd has text.
+ * Reads one row of `spider_queue` (scrapyd-protocol.md, 6.1); a string says why it cannot be imported. Old Scrapyds and
+ * programs that write to the queue themselves left lists and numbers where Scrapyd has text.
  */
 export function readPendingJob(row: ScrapydDatabase['pending'][number]): PendingJob | string {
   let message: unknown
-  // SQLite keeps anything in any column.
+  // SQLite accepts any type in any column.
   if (typeof row.message !== 'string') return 'its message is not text'
   if (row.priority !== null && typeof row.priority !== 'number') return 'its priority is not a number'
   try {
@@ -35,7 +35,7 @@ export function readPendingJob(row: ScrapydDatabase['pending'][number]): Pending
   return {
     spider: name,
     jobid: _job,
-    // Scrapyd takes "" and then looks for an egg of that name; nobody ever meant that.
+    // Scrapyd accepts "" and then looks for an egg of that name, which is never intended.
     version: _version === '' ? null : (_version as VersionName | null),
     settings: settingTexts,
     args: argTexts,
@@ -43,12 +43,12 @@ export function readPendingJob(row: ScrapydDatabase['pending'][number]): Pending
   }
 }
 
-/** NULL was NaN, which Scrapyd starts last; infinities are its first and last. */
+/** NULL was NaN, which Scrapyd starts last; infinities become the first and last finite priorities. */
 function finite(priority: number | null): number {
   return Math.min(Math.max(priority ?? Number.NEGATIVE_INFINITY, -Number.MAX_VALUE), Number.MAX_VALUE)
 }
 
-/** Or the name of one that is not text. A number is taken as its digits. */
+/** Converts numbers to text; returns the name of a value that is neither text nor a number. */
 function toTexts(values: Record<string, unknown>): Record<string, string> | string {
   const texts: [string, string][] = []
   for (const [name, value] of Object.entries(values)) {
@@ -62,7 +62,7 @@ function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-/** `2026-11-21 01:02:03.004000`, local time of the server that wrote it: this machine. Null where it is none. */
+/** `2026-11-21 01:02:03.004000`, in the local time of this machine, which wrote it. null: invalid. */
 export function parseScrapydTime(text: string): number | null {
   const match = /^(\d{4})-(\d\d)-(\d\d) (\d\d):(\d\d):(\d\d)(?:\.(\d{1,6}))?$/.exec(text)
   if (match === null) return null

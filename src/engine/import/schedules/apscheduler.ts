@@ -1,13 +1,13 @@
 /**
- * Triggers of APScheduler 3, which ScrapydWeb and Gerapy use, as rules of ours. Unlike cron, Monday is 0, a day of the
- * month and a weekday must both match, days may be `last` or `2nd fri`, and there are years and ISO weeks.
+ * Converts triggers of APScheduler 3, which ScrapydWeb and Gerapy use, into our rules. Unlike in cron, Monday is 0, a
+ * day of the month and a weekday must both match, days may be `last` or `2nd fri`, and there are years and ISO weeks.
  */
 
 export const CRON_FIELDS = ['year', 'month', 'day', 'week', 'day_of_week', 'hour', 'minute', 'second'] as const
 type Field = (typeof CRON_FIELDS)[number]
 type CronTexts = Record<Field, string>
 
-/** What is not said takes the first value where something coarser is said last, and any otherwise. */
+/** Defaults of fields finer than the last one given; coarser fields default to `*`. */
 const FIRST: CronTexts = {
   year: '*',
   month: '1',
@@ -30,16 +30,16 @@ const MONTHS = ['jan', 'feb', 'mar', 'apr', 'may', 'jun', 'jul', 'aug', 'sep', '
 const WEEKDAYS = ['mon', 'tue', 'wed', 'thu', 'fri', 'sat', 'sun']
 const POSITIONS = ['1st', '2nd', '3rd', '4th', '5th', 'last']
 
-/** What a trigger has that no rule of ours can say, in words. */
+/** Describes a feature of a trigger that our rules do not support. */
 export class TriggerProblem extends Error {}
 
-/** The expressions that together fire when it does (several where days are of several kinds), and its years. */
+/** The expressions that together fire like the trigger (several if it mixes kinds of days), and its years. */
 export interface CronTrigger {
   expressions: string[]
   years: { from: number; to: number } | null
 }
 
-/** `given`: the fields that were set, with their texts; throws TriggerProblem. */
+/** `given`: the fields that were set, as text. Throws TriggerProblem. */
 export function readCronTrigger(given: Partial<CronTexts>): CronTrigger {
   const last = CRON_FIELDS.findLastIndex((field) => given[field] !== undefined)
   const texts = Object.fromEntries(
@@ -57,7 +57,7 @@ export function readCronTrigger(given: Partial<CronTexts>): CronTrigger {
   }
 }
 
-/** Numbered days of the month, the last one, and nth weekdays are three kinds that cron keeps in different fields. */
+/** Numbered days, the last day and nth weekdays are three kinds, for which cron needs different fields. */
 function readDays(dayText: string, weekdayText: string): { day: string; weekday: string }[] {
   const weekday = weekdayText === '*' ? '*' : cronField('day_of_week', weekdayText)
   if (dayText === '*') return [{ day: '*', weekday }]
@@ -75,19 +75,19 @@ function readDays(dayText: string, weekdayText: string): { day: string; weekday:
     kinds.push({ day: '*', weekday: position === 'last' ? `${cronWeekday}L` : `${cronWeekday}#${nth}` })
   }
   if (plain.includes('*')) return [{ day: '*', weekday }]
-  // Both must match: that is what the plus says.
+  // The plus means that both must match.
   if (plain.length > 0) kinds.unshift({ day: plain.join(','), weekday: weekday === '*' ? '*' : `+${weekday}` })
   return kinds
 }
 
-/** One field as cron writes it, its values spelt out where cron would count them otherwise. */
+/** One field in cron syntax, with values listed explicitly where cron would count them differently. */
 function cronField(field: keyof typeof RANGES, text: string): string {
   const [min, max] = RANGES[field]
   const values = new Set<number>()
   for (const part of partsOf(text)) {
     if (part === '*') return '*'
     const step = /^\*\/(\d+)$/.exec(part)?.[1]
-    // Said as it was: it is recurring, and follows clock changes as such.
+    // Kept as a step, because recurring expressions handle clock changes differently.
     if (step !== undefined && field !== 'day_of_week' && partsOf(text).length === 1)
       return checkedStep(part, step, min, max)
     for (const value of valuesOf(field, part, min, max)) values.add(value)
@@ -141,7 +141,7 @@ function indexOf(names: string[], name: string, what: string): number {
   return index
 }
 
-/** Cron's week begins on Sunday. */
+/** In cron, the week starts on Sunday. */
 const toCronWeekday = (monday0: number): number => (monday0 + 1) % 7
 
 /** `1,2,3,7` as `1-3,7`. */

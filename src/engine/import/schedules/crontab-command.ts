@@ -1,6 +1,6 @@
 import { shellCommands, templateText } from './shell-words.ts'
 
-/** What a command line would start. `node`: the address of a Scrapyd that it asks. */
+/** The spider that a command line starts. `node`: the address of the Scrapyd that it calls. */
 export interface StartedSpider {
   project: string
   spider: string
@@ -12,10 +12,10 @@ export interface StartedSpider {
 
 type Pair = [name: string, value: string]
 
-/** Before the program itself: how it is run, not what. */
+/** Commands that may precede the program and only affect how it runs. */
 const WRAPPERS = new Set(['env', 'nohup', 'nice', 'ionice', 'time', 'exec', 'sudo', 'chronic', 'setsid'])
 
-/** Finds the one command of a line that starts a spider; throws in words where there is none, or it cannot be said. */
+/** Finds the one command in a line that starts a spider; throws in words if there is none or no equivalent. */
 export function readCommand(line: string, project: string | null, notes: string[]): StartedSpider {
   const commands = shellCommands(line).map(withoutWrappers)
   const started = commands.flatMap((words) => {
@@ -42,13 +42,13 @@ function withoutWrappers(words: string[]): string[] {
     const isWrapper =
       WRAPPERS.has(baseName(first)) || /^[A-Za-z_]\w*=/.test(first) || (rest !== words && first.startsWith('-'))
     if (!isWrapper) break
-    // `-n 10`: the number is the wrapper's too.
+    // `-n 10`: the number also belongs to the wrapper.
     rest = rest.slice(/^-[a-z]$/.test(first) && /^\d+$/.test(rest[1] ?? '') ? 2 : 1)
   }
   return rest
 }
 
-/** curl, wget or HTTPie against `schedule.json`. */
+/** curl, wget or HTTPie with `schedule.json`. */
 function readScheduleRequest(words: string[]): StartedSpider | null {
   const program = baseName(words[0] ?? '')
   const address = words.find((word) => /\/schedule\.json(\?|$)/.test(word))
@@ -60,7 +60,7 @@ function readScheduleRequest(words: string[]): StartedSpider | null {
     if (flag !== undefined) {
       const text = joined ?? words[index + 1] ?? ''
       if (text.startsWith('@')) throw new Error(`${text} is a file: write its content instead`)
-      // Encoded or of a form: taken as it is; a body may hold several pairs, and is encoded already.
+      // Form and --data-urlencode values are literal pairs; any other body is encoded and may hold several pairs.
       pairs.push(
         ...(flag === '-F' || flag === '--form' || flag.endsWith('urlencode') ? [pairOf(text)] : queryPairs(text))
       )
@@ -120,7 +120,7 @@ function fromPairs(pairs: Pair[], node: string | null): StartedSpider {
     if (name === 'project' || name === 'spider') started[name] = value
     else if (name === '_version') started.version = value
     else if (name === 'setting') settings.push(pairOf(value))
-    // The jobid is ours to give; priority is a number of another scale.
+    // Scrapdeck generates the jobid; Scrapyd's priorities are on another scale.
     else if (name !== 'jobid' && name !== 'priority') args.push([name, templateText(value)])
   }
   if (started.project === '' || started.spider === '') throw new Error('it has no project or no spider')

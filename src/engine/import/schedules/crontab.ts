@@ -7,17 +7,17 @@ const FIVE_FIELDS = /^((?:\S+\s+){4}\S+)\s+(.*)$/s
 const VARIABLE = /^([A-Za-z_]\w*)\s*=\s*(.*)$/
 
 export interface CrontabOptions {
-  /** Of lines above which no CRON_TZ stands. */
+  /** For lines without a preceding CRON_TZ. */
   zone: string
-  /** A name of a user stands between times and command, as in /etc/crontab and /etc/cron.d. */
+  /** Lines have a user name between the times and the command, as in /etc/crontab and /etc/cron.d. */
   hasUsers: boolean
-  /** Of commands that name none (`scrapy crawl`). */
+  /** For commands that name no project (`scrapy crawl`). */
   project: string | null
-  /** Whatever node a command asks, the queue chooses. */
+  /** Ignores the node that a command calls; the queue chooses one. */
   anyNode: boolean
 }
 
-/** The lines of a crontab that start spiders, as schedules. Lines that do something else are told, and left to cron. */
+/** Converts the lines of a crontab that start spiders into schedules. Other lines are reported and left to cron. */
 export function importCrontab(crontab: string, options: CrontabOptions): Imported[] {
   const found: Imported[] = []
   const names = new Map<string, number>()
@@ -28,7 +28,7 @@ export function importCrontab(crontab: string, options: CrontabOptions): Importe
     const origin = `line ${index + 1}`
     const [, name, value] = VARIABLE.exec(line) ?? []
     if (name !== undefined && value !== undefined) {
-      // TZ is only for the commands.
+      // TZ only affects the commands.
       if (name === 'CRON_TZ') zone = zoneOr(value.replaceAll(/^["']|["']$/g, ''), options.zone)
       continue
     }
@@ -37,7 +37,7 @@ export function importCrontab(crontab: string, options: CrontabOptions): Importe
         zone === null ? refused(origin, 'its time zone is unknown') : importLine(origin, line, zone, options, names)
       )
     } catch (error) {
-      // What looks like a slip of ours is what cron itself makes of the line.
+      // The problem may be an unescaped %, at which cron ends the command.
       const isCut = PERCENT_SIGN.test(line)
       const { message } = error as Error
       found.push(refused(origin, isCut ? `${message} (cron ends the command at its first %: write \\%)` : message))
@@ -66,14 +66,14 @@ function importLine(
   const { project: ofCommand, spider, version, settings, args } = command
   const node = anyNode ? null : command.node
   const template = { project: ofCommand, spiders: [spider], version, settings, args, node }
-  // Cron starts whatever runs still, and what it missed it forgets.
+  // Cron starts a job even while the previous one runs, and does not catch up on missed runs.
   const draft = { name: count === 1 ? base : `${base} ${count}`, zone, rules: [{ cron }], jobs: [template] }
   return finish(origin, { ...draft, overlap: 'allow', catchUp: 'none' }, notes)
 }
 
 const PERCENT_SIGN = /(?<!\\)%/
 
-/** In a crontab `%` ends the command, and what follows is its input; `\%` is the sign itself. */
+/** In a crontab, `%` ends the command and starts its input; `\%` is a literal percent sign. */
 function withoutInput(command: string): string {
   const end = PERCENT_SIGN.exec(command)?.index ?? command.length
   return command.slice(0, end).replaceAll('\\%', '%')

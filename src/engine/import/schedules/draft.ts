@@ -3,12 +3,12 @@ import { isZone, problemOfTiming } from '../../../shared/calendar/index.ts'
 import { type FileSchedule, FleetForm, settingsFromFile, textOfMoment } from '../../fleet-file/form.ts'
 import { stretchAt } from '../../../shared/calendar/zones.ts'
 
-/** A schedule as a fleet file may say it: what is not said is as usual. */
+/** A schedule as in a fleet file; absent fields have their defaults. */
 export type Draft = Record<string, unknown> & { name: string }
 
-/** What became of one task or line: a schedule, or why there is none; and what is other than it was. */
+/** The result for one task or line: a schedule or why there is none, and what differs from the original. */
 export interface Imported {
-  /** As the other program calls it. */
+  /** The other program's name for it. */
   origin: string
   schedule: FileSchedule | null
   notes: string[]
@@ -19,7 +19,7 @@ export type Row = Record<string, unknown>
 
 export const text = (value: unknown): string => (value === null || value === undefined ? '' : String(value))
 
-/** Each task by `read`; one that it throws for is refused in its words. */
+/** Reads each task; one for which `read` throws is refused with that message. */
 export function importTasks(tasks: Row[], read: (origin: string, task: Row) => Imported): Imported[] {
   return tasks.map((task) => {
     const name = text(task['name']) || `${text(task['project'])}/${text(task['spider'])}`
@@ -32,7 +32,7 @@ export function importTasks(tasks: Row[], read: (origin: string, task: Row) => I
   })
 }
 
-/** The draft as a schedule that could be made, or why it could not. */
+/** Validates the draft: returns the schedule, or why it is refused. */
 export function finish(origin: string, draft: Draft, notes: string[]): Imported {
   const form = FleetForm.safeParse({ version: 1, schedules: [draft] })
   if (!form.success) {
@@ -48,13 +48,13 @@ export function refused(origin: string, why: string, notes: string[] = []): Impo
   return { origin, schedule: null, notes: [...notes, `not imported: ${why.replace(/\.$/, '')}`] }
 }
 
-/** The zone of a task, or the one that tasks without a zone have; null where it is none. */
+/** The task's zone, or `standard` if it has none; null if the zone is invalid. */
 export function zoneOr(text: unknown, standard: string): string | null {
   if (typeof text !== 'string' || text.trim() === '') return standard
   return isZone(text.trim()) ? text.trim() : null
 }
 
-/** `2026-11-21 10:00:00` (or the day alone) as clocks of the zone show it, unless it has an offset. null: no time. */
+/** Reads `2026-11-21 10:00:00` (or only the date) as local time in the zone, unless it has an offset. null: invalid. */
 export function readLocalTime(text: string, zone: string): number | null {
   const [, date, time = '00:00:00', offset] =
     /^(\d{4}-\d\d-\d\d)(?:[T ](\d\d:\d\d(?::\d\d(?:\.\d{1,6})?)?))?(Z|[+-]\d\d:?\d\d)?$/.exec(text.trim()) ?? []
@@ -67,14 +67,14 @@ export function readLocalTime(text: string, zone: string): number | null {
   return parsed - stretchAt(zone, guess).offsetMs
 }
 
-/** A bound that the other program kept as the clocks of the zone show it; undefined: it is no time. */
+/** A start or end that was stored as local time in the zone; undefined: invalid. */
 export function boundOf(text: unknown, zone: string): string | null | undefined {
   if (text === null || text === undefined || text === '') return null
   const atMs = typeof text === 'string' ? readLocalTime(text, zone) : null
   return atMs === null ? undefined : textOfMoment(atMs)
 }
 
-/** The bounds of a trigger, narrowed to the years that it is limited to. */
+/** A trigger's start and end, narrowed to the years that it is limited to. */
 export function boundsOf(
   { start, end }: { start: unknown; end: unknown },
   years: { from: number; to: number } | null,
@@ -90,5 +90,5 @@ export function boundsOf(
   }
 }
 
-/** Settings and arguments that hold braces would be taken for placeholders. */
+/** Escapes braces in settings and arguments, which would otherwise be read as placeholders. */
 export const literal = (text: string): string => text.replaceAll('{', '{{')

@@ -17,13 +17,13 @@ import {
 
 const UNIT_SECONDS = { weeks: 604_800, days: 86_400, hours: 3_600, minutes: 60, seconds: 1 } as const
 
-/** Gerapy sets its own clock to it, wherever its server is (TIME_ZONE of its settings). */
+/** Gerapy always uses this time zone, wherever its server is (TIME_ZONE in its settings). */
 const GERAPY_ZONE = 'Asia/Shanghai'
 
 /**
- * Gerapy's tasks as equivalent schedules: a job on each chosen client, started also while the previous one runs. Gerapy
- * gives spiders no arguments. `zone`: of tasks that name none. It keeps one job for each client, project and spider, so
- * that of several such tasks only the last runs there.
+ * Converts Gerapy's tasks into equivalent schedules: a job on each chosen client, even while the previous one runs.
+ * Gerapy passes no arguments to spiders. `zone`: for tasks without one. Gerapy keeps one job per client, project and
+ * spider, so of several such tasks only the last one runs.
  */
 export function importGerapy(database: GerapyDatabase, zone: string | null, anyNode: boolean): Imported[] {
   const clients = new Map(database.clients.map((client) => [String(client['id']), clientOf(client)]))
@@ -59,7 +59,7 @@ function importTask(
     jobs: chosen.map((node) => ({ ...template, node })),
     overlap: 'allow',
     catchUp: 'last',
-    // APScheduler's own grace: what is later than that it leaves out.
+    // APScheduler's own grace period: it skips runs that are later than this.
     catchUpWindowSeconds: 1
   }
   const later = names.map((name) => runs.get(name)!).filter((other) => other !== task)
@@ -85,7 +85,7 @@ function timingOf(trigger: string, given: Record<string, string>, zone: string, 
     const bounds = boundsOf(dates, null, zone)
     if (bounds === null) return null
     const startMs = given['start_date'] ? readLocalTime(given['start_date'], zone) : null
-    // Without a start it counts from when Gerapy was started: from its next run it goes on in step.
+    // Without a start, the interval counts from Gerapy's own start: continue in step from the next run.
     const fromMs = startMs ?? nextMs
     return { rules: [{ every, ...(fromMs === null ? {} : { from: textOfMoment(fromMs) }) }], ...bounds }
   }
@@ -96,7 +96,7 @@ function timingOf(trigger: string, given: Record<string, string>, zone: string, 
   return bounds === null ? null : { rules: expressions.map((cron) => ({ cron })), ...bounds }
 }
 
-/** Only what is set counts there, too: an empty text is not. */
+/** Empty values count as unset, as in Gerapy. */
 function readConfiguration(json: string): Record<string, string> {
   const parsed: unknown = json === '' ? {} : JSON.parse(json)
   if (typeof parsed !== 'object' || parsed === null) throw new Error('its configuration cannot be read')
@@ -109,10 +109,10 @@ interface Client {
   url: string
 }
 
-/** What the other tasks are, and who runs where. */
+/** The context of a task: clients, other tasks, and jobs. */
 interface There {
   clients: Map<string, Client>
-  /** Which task each job is of in the end. */
+  /** The task that each job finally belongs to. */
   runs: Map<string, Row>
   jobs: GerapyDatabase['jobs']
 }
@@ -121,7 +121,7 @@ function clientOf({ name, ip, port }: Row): Client {
   return { name: text(name), url: `http://${text(ip)}:${port === null ? 6800 : Number(port)}/` }
 }
 
-/** As Gerapy calls the jobs of a task. */
+/** Gerapy's names for the jobs of a task. */
 function jobNames(task: Row, clients: Map<string, Client>): string[] {
   const known = idsOf(task).flatMap((id) => clients.get(id) ?? [])
   return known.map(({ name }) => `${name}-${text(task['project'])}-${text(task['spider'])}`)
@@ -130,7 +130,7 @@ function jobNames(task: Row, clients: Map<string, Client>): string[] {
 /** `[1, 2]` */
 const idsOf = (task: Row): string[] => [...text(task['clients']).matchAll(/\d+/g)].map(([id]) => id)
 
-/** The addresses of its clients. null: any node. */
+/** The addresses of the task's clients. null: any node. */
 function clientsOf(task: Row, clients: Map<string, Client>, notes: string[]): (string | null)[] {
   const ids = idsOf(task)
   const unknown = ids.filter((id) => !clients.has(id))

@@ -13,14 +13,14 @@ import {
   zoneOr
 } from './draft.ts'
 
-/** What ScrapydWeb writes for "no certain version". */
+/** ScrapydWeb's text for "no specific version". */
 const LATEST = 'default: the latest version'
-/** Ours can wait no longer for what was missed. */
+/** The longest catch-up window of a schedule. */
 const WINDOW_MAX_SECONDS = 31_622_400
 
 /**
- * The timer tasks of ScrapydWeb as equivalent schedules: a job for each chosen node, started also while the previous
- * one runs, missed ones within the grace time. `zone`: of tasks that name none.
+ * Converts ScrapydWeb's timer tasks into equivalent schedules: a job for each chosen node, even while the previous one
+ * runs; missed runs are caught up within the grace time. `zone`: for tasks without one.
  */
 export function importScrapydWeb(databases: ScrapydWebDatabases, zone: string, anyNode: boolean): Imported[] {
   return importTasks(databases.tasks, (origin, task) => importTask(origin, task, databases, zone, anyNode))
@@ -92,7 +92,7 @@ function readArguments(json: string): { settings: Record<string, string>; args: 
   return { settings: Object.fromEntries(settings), args: Object.fromEntries(args) }
 }
 
-/** `[1, 3]`, numbers in the list of servers; their addresses are known from runs. null: any node. */
+/** `[1, 3]`: positions in the server list, whose addresses are known from past runs. null: any node. */
 function nodesOf(chosen: string, nodes: ScrapydWebDatabases['nodes'], notes: string[]): (string | null)[] {
   const numbers = [...chosen.matchAll(/\d+/g)].map(([number]) => Number(number))
   const unknown = numbers.filter((number) => !nodes.has(number))

@@ -1,4 +1,4 @@
-/** The commands of one line of shell, each as its words; what is joined by `;`, `&&`, `||`, `|` or `&` are several. */
+/** Splits a shell line into commands, each a list of words; `;`, `&&`, `||`, `|` and `&` separate commands. */
 export function shellCommands(line: string): string[][] {
   const commands: string[][] = [[]]
   let word: string | null = null
@@ -32,7 +32,7 @@ export function shellCommands(line: string): string[][] {
       commands.push([])
       index += 1
     } else if (letter === '>' || letter === '<') {
-      // Where it goes is no word of the command; nor is the number of what goes there.
+      // Neither the target of a redirection nor its file descriptor is a word of the command.
       if (word !== null && !/^\d$/.test(word)) endWord()
       word = null
       index += /^[<>]+&?\s*[^\s;&|]*/.exec(line.slice(index))![0].length
@@ -63,7 +63,7 @@ export function shellCommands(line: string): string[][] {
     return place + 1
   }
 
-  /** Only dates can be said by a schedule too; everything else the shell would put in is refused. */
+  /** Schedules support only dates; any other shell expansion is refused. */
   function readSubstitution(from: number): number {
     const [whole, dollar, tick] = /^(?:\$\(([^()]*)\)|`([^`]*)`)/.exec(line.slice(from)) ?? []
     const command = dollar ?? tick
@@ -90,7 +90,7 @@ const DIRECTIVES: Record<string, string> = {
   R: 'HH:mm'
 }
 
-/** `date +%F` as the format of a placeholder; null: it is no such date. */
+/** Converts `date +%F` into a placeholder's format; null if it is not a supported date. */
 function dateFormat(command: string): string | null {
   if (command === 'date +%s') return 'unix'
   const [, single, double, plain] = /^date\s+\+(?:'([^']*)'|"([^"]*)"|(\S+))$/.exec(command) ?? []
@@ -105,7 +105,7 @@ function dateFormat(command: string): string | null {
   return /[{}']/.test(text) ? null : format
 }
 
-/** A word for a template: dates become placeholders of the nominal time, other braces stand for themselves. */
+/** A word for a template: dates become placeholders of the nominal time, and braces are escaped. */
 export function templateText(word: string): string {
   return word.replaceAll('{', '{{').replaceAll('\u0000', '{nominal:').replaceAll('\u0001', '}')
 }
