@@ -4,7 +4,7 @@ import type { Random } from '../runtime/random.ts'
 import type { SecretBox } from '../runtime/secret-box.ts'
 import type { Store } from '../store/store.ts'
 
-/** What nearly every room needs; each room's own parts name what it uses of them. */
+/** What nearly every room needs; each room's own parts name what it uses. */
 export interface Base {
   store: Store
   clock: Clock

@@ -1,4 +1,4 @@
-/** Closes all that is on the stack, whatever fails of it, and returns what did; in the order in which it happened. */
+/** Closes everything on the stack even if parts fail, and returns the errors in the order in which they happened. */
 export async function closeAll(opened: AsyncDisposableStack): Promise<unknown[]> {
   try {
     await opened.disposeAsync()
@@ -8,7 +8,7 @@ export async function closeAll(opened: AsyncDisposableStack): Promise<unknown[]>
   }
 }
 
-/** One error is itself; several are told together, so that none is lost. */
+/** Returns a single error as it is, and several as one AggregateError. */
 export function joinErrors(errors: readonly unknown[], text: string): unknown {
   return errors.length === 1 ? errors[0] : new AggregateError(errors, text)
 }

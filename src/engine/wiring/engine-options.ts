@@ -23,36 +23,36 @@ import type { Post } from '../webhooks/post.ts'
 export interface EngineOptions {
   dataDirectory: string
   host: 'desktop' | 'service'
-  /** Where resources/ (python, demo) stands: differs between a checkout and a packaged app. */
+  /** Path of resources/ (python, demo); differs between a checkout and a packaged app. */
   resourcesDirectory: string
   scrapdeckVersion: string
   secretBox?: SecretBox
-  /** `--username`/`--password`; else made on first start and kept. */
+  /** `--username`/`--password`; by default, created at the first start and kept. */
   credentials?: { username: string; password: string }
-  /** Spiders at once on the local node, whatever was set before; default: CPU count. 0 turns the local node off. */
+  /** Concurrent spiders on the local node, overriding earlier settings. Default: CPU count. 0 turns it off. */
   localSlots?: number
-  /** From a configuration file: applied when it differs from the last start's; what was set in the UI since stays. */
+  /** From a configuration file: applied if changed since the last start, so later changes in the UI persist. */
   configuredSlots?: number
   /**
-   * The local node's directories in Scrapyd's layout. Absent: in the data directory's local/ (jobs: none). null: none
-   * are written. `items` may be a URL of a storage that Scrapy knows.
+   * The local node's directories in Scrapyd's layout. Default: in the data directory's local/ (jobs: none). null: not
+   * written. `items` may be the URL of a storage that Scrapy supports.
    */
   directories?: { eggs?: string; logs?: string | null; items?: string | null; jobs?: string | null }
-  /** Logs and item files kept for each spider of the local node, besides those of live jobs; null: all. */
+  /** Logs and item files kept per spider of the local node, in addition to those of live jobs; null: all. */
   jobsToKeep?: number | null
   /** Projects that run on the local node without an egg, by name. */
   settingsProjects?: Record<string, SettingsSource>
   pythonPath?: string
-  /** Sources of nodes that the configuration file names. */
+  /** Node sources from the configuration file. */
   discovery?: readonly ConfiguredSource[]
-  /** Modules that run with the engine, each in a thread of its own (docs/plugins.md). */
+  /** Modules that run with the engine, each in its own thread (docs/plugins.md). */
   plugins?: readonly PluginSettings[]
-  /** Networks inside this one that webhooks may go to: `10.1.0.0/16 127.0.0.1`. */
+  /** Private networks that webhooks may be sent to: `10.1.0.0/16 127.0.0.1`. */
   webhookNetworks?: string
-  /** Between the steps of a cancel: after INT, after the second INT, and after KILL. Default: 30, 15 and 15. */
+  /** Waits between the steps of a cancel: after INT, after the second INT, after KILL. Default: 30, 15 and 15. */
   cancelWaitsSeconds?: readonly [number, number, number]
   logger?: Logger
-  /** Tests only: every seam to the outside. */
+  /** Tests only: replacements for everything outside the engine. */
   seams?: {
     clock?: Clock
     random?: Random
@@ -70,23 +70,23 @@ export interface EngineOptions {
 }
 
 export interface Engine {
-  /** The contract, implemented (oRPC router): what every door serves. */
+  /** The implemented contract (oRPC router), which every transport serves. */
   router: EngineRouter
   scrapyd: FleetAsScrapyd
-  /** For requests that bring a key of their own (Idempotency-Key). */
+  /** For requests with an idempotency key (Idempotency-Key). */
   answers: Pick<RememberedAnswers, 'once'>
   credentials: { username: string; password: string }
-  /** The HTTP door's address, told to clients. */
+  /** Sets the address of the HTTP server, as shown to clients. */
   setAddress(address: string): void
   health: Pick<HealthWatch, 'now' | 'check'>
-  /** For Prometheus, in its text format. */
+  /** In Prometheus' text format. */
   metrics(): Promise<string>
-  /** Spiders of ours that run on this machine now: quitting asks about them. */
+  /** The number of spiders of ours that run on this machine; quitting asks about them. */
   localRunningCount(): number
   stopLocalSpiders(): Promise<void>
   /**
-   * Refuses new work, waits for the last write. Spiders go on. May be called twice. Rejects where a room could not be
-   * closed (several: an AggregateError); all others are closed then, the data directory among them.
+   * Refuses new work and waits for the last write. Spiders keep running. May be called twice. Rejects if a room could
+   * not be closed (several: an AggregateError); all others, including the data directory, are closed by then.
    */
   stop(): Promise<void>
 }

@@ -7,17 +7,17 @@ const DAY_MS = 86_400_000
 const CHANGES_KEPT = 100_000
 const DELIVERED_KEPT_MS = 3 * DAY_MS
 const DEAD_KEPT_MS = 30 * DAY_MS
-/** Of each webhook, delivered and dead ones by themselves: some fifty megabytes. */
+/** For each webhook, delivered and dead ones separately: about 50 MB. */
 const DELIVERIES_KEPT = 50_000
-/** Of each schedule: a week of one that fires each minute; and a year of all, with the days after it. */
+/** For each schedule: a week of one that fires every minute. For all: a bit more than a year. */
 export const FIRINGS_KEPT = 10_000
 export const FIRINGS_KEPT_DAYS = 400
-/** So long a cancel of a queued job can be undone where chains know of the job. */
+/** How long the cancel of a queued job can be undone if chains have recorded the job. */
 const CANCELS_UNDONE_MS = FIRINGS_KEPT_DAYS * DAY_MS
 
-/** Rows of a step: some six milliseconds of the store's time. */
+/** Rows per step: about 6 ms of the store's time. */
 const ROWS_AT_ONCE = 250
-/** Between two steps the store is the others'. */
+/** Between steps, so that others can use the store. */
 const PAUSE_MS = 50
 
 interface ForgettingParts {
@@ -27,8 +27,8 @@ interface ForgettingParts {
 }
 
 /**
- * Deletes what is kept for a while only, in small steps: the change log, ended deliveries, answers to requests with a
- * key, what chains know of jobs, firings. What fails is tried again the next time.
+ * Deletes expired data in small steps: the change log, ended deliveries, remembered answers to requests with a key,
+ * what chains recorded of jobs, firings. Failed steps are retried on the next run.
  */
 export class Forgetting {
   readonly #parts: ForgettingParts
@@ -39,7 +39,7 @@ export class Forgetting {
     this.#parts = parts
   }
 
-  /** Does nothing while it is still at it. */
+  /** While a run is in progress, returns that one. */
   run(): Promise<void> {
     return (this.#running ??= this.#work())
   }

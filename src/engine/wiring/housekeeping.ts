@@ -13,7 +13,7 @@ interface HousekeepingParts extends Pick<Base, 'store' | 'clock' | 'logger'> {
 
 const EVERY_MS = 600_000
 
-/** What no event would do: what is old is forgotten, and what nodes have is read again. */
+/** Periodic work that no event triggers: deletes old data and refreshes what nodes have. */
 export class Housekeeping {
   readonly #parts: HousekeepingParts
   readonly #forgetting: Forgetting

@@ -4,8 +4,8 @@ import type { FleetNode } from '../nodes/fleet.ts'
 import type { Rooms } from './rooms.ts'
 
 /**
- * Who listens to whom: what a room tells of itself, and which rooms above or beside it act on that. What one room asks
- * of another is in rooms.ts, where it is built. Nothing is told before the engine starts.
+ * Who listens to whom: the events of each room, and the rooms above or beside it that react. Calls between rooms are
+ * set up in rooms.ts. No event is emitted before the engine starts.
  */
 export function connectListeners(rooms: Rooms): void {
   const { base, stopping, projects, local, live, fleet, dispatch, metrics, deliverer, news, nodeCommands } = rooms
@@ -34,7 +34,7 @@ export function connectListeners(rooms: Rooms): void {
       if (!stopping.signal.aborted) base.logger.error({ error, node: name }, 'cordoning a drained node failed')
     })
   }
-  /** Eggs that came before Python did. */
+  /** For eggs that were uploaded before there was a Python. */
   const listMissingSpiders = () => {
     projects.listMissingSpiders().catch((error: unknown) => base.logger.error({ error }, 'listing spiders failed'))
   }
@@ -46,7 +46,7 @@ export function connectListeners(rooms: Rooms): void {
     .on('changed', cordonDrained)
     .on('changed', (node, healthWas) => inventories.followNode(node, healthWas))
     .on('changed', (node, healthWas) => void (healthWas !== undefined && news.recordHealth(node, healthWas)))
-    // Up or down: what jobs wait for is another thing now.
+    // Up or down: the waiting reasons of jobs change.
     .on('changed', (_node, healthWas) => void (healthWas !== undefined && wake()))
   inventories.events.on('recorded', wake).on('recorded', spread).on('available', spread)
   distribution.events.on('changed', wake).on('changed', spread)

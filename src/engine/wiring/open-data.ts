@@ -11,10 +11,10 @@ import type { SecretBox } from '../runtime/secret-box.ts'
 import { openSqliteStore } from '../store/sqlite/sqlite-store.ts'
 import type { Store } from '../store/store.ts'
 
-/** What an engine keeps: all of it in the data directory, but for what its options bring. */
+/** The engine's persistent data: in the data directory, unless the options replace a part. */
 export interface EngineData {
   store: Store
-  /** Nothing can be read or written any more, until another process opens it. */
+  /** The store cannot read or write any more, until another process opens it. */
   isStoreDead(): boolean
   blobs: BlobStore
   credentials: { username: string; password: string }
@@ -44,7 +44,7 @@ export async function openData(
   }
 }
 
-/** For this user only. Throws DATA_DIRECTORY_UNUSABLE. */
+/** Private to this user. Throws DATA_DIRECTORY_UNUSABLE. */
 function makeDataDirectory(directory: string): void {
   try {
     mkdirSync(directory, { recursive: true, mode: 0o700 })

@@ -55,9 +55,9 @@ import { wireWebhooks } from './wire-webhooks.ts'
 export type Rooms = Awaited<ReturnType<typeof openRooms>>
 
 /**
- * The rooms of an engine, from the foundations up: each floor gets those below it and calls them; what it has to tell
- * those above it are events, which listeners.ts connects. Whatever must be closed is adopted by `opened` where it is
- * made: the stack closes in reverse order, rooms that were never or only half started included.
+ * The rooms of an engine, from the ground floor up: each floor gets those below it and calls them; it reports to those
+ * above with events, which listeners.ts connects. Whatever must be closed is adopted by `opened` where it is created:
+ * the stack closes in reverse order, including rooms that were never or only partly started.
  */
 export async function openRooms(options: EngineOptions, opened: AsyncDisposableStack) {
   const ground = await openGround(options, opened)
@@ -77,7 +77,7 @@ type WithWork = WithFleet & ReturnType<typeof openWork>
 type WithOrders = WithWork & ReturnType<typeof openOrders>
 type WithHealth = WithOrders & ReturnType<typeof openHealth>
 
-/** Time and chance, plugins, and what the data directory holds. */
+/** Clock, randomness, plugins, and the data directory. */
 async function openGround(options: EngineOptions, opened: AsyncDisposableStack) {
   const { seams = {}, logger = silentLogger } = options
   const { clock = systemClock, random = systemRandom } = seams
@@ -90,14 +90,14 @@ async function openGround(options: EngineOptions, opened: AsyncDisposableStack) 
   return { ...data, base, plugins, webhookNetworks, startedAtMs: clock.nowMs() }
 }
 
-/** What can be run, and where. */
+/** Projects, and the nodes that run them. */
 async function openFleet(options: EngineOptions, below: Ground, opened: AsyncDisposableStack) {
   const { base, blobs } = below
   const { logger } = base
   const { seams = {} } = options
   const layout = layOutLocalNode(options)
   const cancelWaitsMs = readCancelWaits(options)
-  // The local node runs what projects have, and lists spiders for them: calls before it is open wait for it.
+  // The local node runs the projects' eggs and lists their spiders: calls before it is open wait for it.
   const localNode = Promise.withResolvers<LocalNode>()
   const projects = await Projects.open({
     ...base,
@@ -120,7 +120,7 @@ async function openFleet(options: EngineOptions, below: Ground, opened: AsyncDis
   return { layout, cancelWaitsMs, projects, local, live, fleet }
 }
 
-/** What makes jobs run: eggs on their way to nodes, and dispatch over one belief. */
+/** What makes jobs run: distribution of eggs to nodes, and dispatch. */
 function openWork(options: EngineOptions, below: WithFleet, opened: AsyncDisposableStack) {
   const { base, blobs, plugins, cancelWaitsMs, projects, local, live, fleet } = below
   const clientOf = (nodeId: NodeId) => fleet.get(nodeId)?.client.eggTarget ?? null
@@ -145,7 +145,7 @@ function openWork(options: EngineOptions, below: WithFleet, opened: AsyncDisposa
   return { distribution, atOnce, waiting, dispatch, metrics, describe, wakeDispatcher: () => dispatch.wake() }
 }
 
-/** Orders by people and programs, by sources of nodes, by time and by ends of jobs; and who is told of events. */
+/** Commands from people, programs, node sources, schedules and chains; and the delivery of events. */
 function openOrders(options: EngineOptions, below: WithWork, opened: AsyncDisposableStack) {
   const { base, credentials, plugins, webhookNetworks, projects, local, live, fleet, waiting, dispatch } = below
   const { store, clock, random, secretBox } = base
@@ -213,7 +213,7 @@ function openOrders(options: EngineOptions, below: WithWork, opened: AsyncDispos
   }
 }
 
-/** What is derived from several rooms, and what is done without anybody asking. */
+/** State derived from several rooms, and background work. */
 function openHealth(options: EngineOptions, below: WithOrders, opened: AsyncDisposableStack) {
   const { base, isStoreDead, plugins, projects, local, live, fleet, waiting, dispatch, inventories, discovery } = below
   const { systemCommands, figures } = below
@@ -242,7 +242,7 @@ function openHealth(options: EngineOptions, below: WithOrders, opened: AsyncDisp
   return { problems, alerts, housekeeping, healthWatch, stopping }
 }
 
-/** What the doors of src/server serve. */
+/** What src/server serves. */
 function openDoors(options: EngineOptions, below: WithHealth, opened: AsyncDisposableStack) {
   const { base, blobs, layout, projects, local, fleet, waiting, describe, schedules, figures, problems } = below
   const { jobCommands, projectCommands, systemCommands, stopping } = below
@@ -300,7 +300,7 @@ function openDoors(options: EngineOptions, below: WithHealth, opened: AsyncDispo
   const directories = { logs: layout.logs, items: layout.itemFiles }
   const scrapyd = new ScrapydCommands({ ...base, fleet, projects, jobLogs, jobCommands, projectCommands, directories })
   const answers = new RememberedAnswers({ ...base, newRunId: () => random.hex(6) })
-  // The first that stopping does: from here on failures are those of rooms that close.
+  // Aborted first on stop: from here on, failures are expected because rooms are closing.
   opened.adopt(stopping, (one) => one.abort())
   return { feed, router, scrapyd, answers, listNodes: reads.listNodes }
 }

@@ -6,11 +6,11 @@ interface Start {
 }
 
 /**
- * What starts, in this order: what an earlier engine left, the nodes, the queue, then what gives orders by itself.
- * Nothing here is undone on its own: the stack that the rooms were opened on closes them, started or not.
+ * The start sequence: what an earlier engine left, the nodes, the queue, then what gives commands on its own. Nothing
+ * is undone here: the stack that the rooms were opened on closes them, started or not.
  */
 export const STARTS: readonly Start[] = [
-  // Before anything happens that they are to be told of.
+  // Before any event that plugins must receive.
   { room: 'plugins', start: ({ plugins, base }) => plugins.subscribe(base.store) },
   { room: 'local node', start: ({ local }) => local.putRow() },
   { room: 'limits', start: ({ queueCommands }) => queueCommands.readLimits() },
@@ -42,7 +42,7 @@ async function beginDispatching({ dispatch }: Rooms): Promise<void> {
   dispatch.wake()
 }
 
-/** Eggs that somebody copied into the tree are taken up while the engine works. */
+/** Adopts eggs that were copied into the tree, while the engine already works. */
 function followTree({ base, projects, dispatch, stopping }: Rooms): void {
   projects
     .followTree()

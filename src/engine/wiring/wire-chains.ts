@@ -7,10 +7,10 @@ import { type ChainFacts, ChainRunner } from '../schedules/chains.ts'
 import { expandTemplates } from '../schedules/template.ts'
 import type { Base } from './base.ts'
 
-/** Chains: the orders about them, and what answers the ends of jobs. */
+/** Chains: their commands, and the runner that reacts when jobs end. */
 export function wireChains(base: Base, preparing: PrepareJobsParts, wakeDispatcher: () => void) {
   const { secretBox } = base
-  /** `changed`: a chain was changed, or what it has answered. */
+  /** `changed`: a chain was changed, or it reacted to the end of a job. */
   const events = new EventEmitter<{ changed: [] }>()
   const runner = new ChainRunner({
     ...base,
@@ -31,7 +31,7 @@ export function wireChains(base: Base, preparing: PrepareJobsParts, wakeDispatch
   return { runner, commands, events }
 }
 
-/** A chain has no moments of its own: `{nominal}` is that of the job before, or its end. */
+/** Chains have no nominal times: `{nominal}` is that of the previous job, or the time at which it ended. */
 function placeholdersOf({ chain, job, stats, nowMs, zone }: ChainFacts) {
   return {
     nominalMs: job.nominalMs ?? job.endedAtMs ?? nowMs,

@@ -3,7 +3,7 @@ import type { NodeCommands } from '../commands/node-commands.ts'
 import { Discovery, type DiscoveryOptions } from '../nodes/discovery/discovery.ts'
 import type { Fleet } from '../nodes/fleet.ts'
 
-/** Discovery over the fleet: it finds and decides, the orders about nodes are what carries it out. */
+/** Connects discovery to the fleet: discovery decides, and the node commands carry it out. */
 export function wireDiscovery(
   parts: Omit<DiscoveryOptions, 'fleet'> & { fleet: Fleet; nodeCommands: NodeCommands }
 ): Discovery {
@@ -16,13 +16,13 @@ export function wireDiscovery(
           .list()
           .filter(({ stored }) => stored.kind === 'scrapyd')
           .map(({ stored: { id, url, mode, sourceId } }) => ({ id, url, mode, sourceId })),
-      // Which Scrapyd it is, is asked when it answers.
+      // The Scrapyd version is detected when the node responds.
       add: (nodes) => nodeCommands.addMany(nodes.map((node) => ({ ...node, scrapydVersion: null }))),
       async setMode(nodeId, mode) {
         try {
           await nodeCommands.setMode(nodeId, mode)
         } catch (error) {
-          // Somebody removed it meanwhile: there is nothing left to cordon.
+          // The node was removed in the meantime: there is nothing left to cordon.
           if (!isScrapdeckError(error, 'NODE_NOT_FOUND')) throw error
         }
       },

@@ -15,15 +15,15 @@ import type { StoredNode } from '../store/records.ts'
 import { requireJob } from '../store/require-job.ts'
 import type { SettingStore } from '../store/store.ts'
 
-/** Where the local node's files are, in Scrapyd's layout. */
+/** The local node's directories, in Scrapyd's layout. */
 export interface LocalLayout {
   /** The engine's own, in the data directory. */
   own: string
   eggs: string
-  /** null: nobody is shown logs; outcomes are judged by them all the same, where they are is `writtenLogs`. */
+  /** null: logs are not shown. They are still written to `writtenLogs`, because outcomes are judged from them. */
   logs: string | null
   writtenLogs: string
-  /** What is not a path is a storage elsewhere; `itemFiles` is null then. */
+  /** If not a path, it is a storage elsewhere, and `itemFiles` is null. */
   items: string | null
   itemFiles: string | null
   jobs: string | null
@@ -51,11 +51,11 @@ export function hasLocalNode({ localSlots, seams }: EngineOptions): boolean {
 }
 
 interface LocalNodeEvents {
-  /** A job of it has started or ended. */
+  /** One of its jobs started or ended. */
   changed: []
-  /** There are new samples of what runs use. */
+  /** There are new resource usage samples of runs. */
   usage: []
-  /** A Python was found or made, was lost, or is being made; `isNewReady`: one can be used that could not before. */
+  /** The state of a Python changed; `isNewReady`: one can be used that could not be used before. */
   pythons: [isNewReady: boolean]
 }
 
@@ -63,18 +63,18 @@ interface LocalNodeParts extends Base {
   layout: LocalLayout
   projects: Projects
   cancelWaitsMs: CancelWaitsMs
-  /** The files of this job stay, however many there are. */
+  /** Whether the files of this job are exempt from pruning. */
   isNeeded: (jobid: string) => boolean
 }
 
-/** The node inside the engine, or the answers of an engine that has none. */
+/** The local node; in an engine without one, stands in for it. */
 export class LocalNodeRoom {
   readonly events = new EventEmitter<LocalNodeEvents>()
   readonly #parts: LocalNodeParts
   readonly #stored: StoredNode | undefined
-  /** As its row is to say; null: as many as there are CPUs. */
+  /** `slots` of the stored row; null: the CPU count. */
   readonly #slotsOfRow: number | null
-  /** As an operator has set them now. */
+  /** The operator's current setting. */
   #slots: number
   #node: LocalNode | null = null
   #readyPythons = new Set<string | null>()
@@ -86,7 +86,7 @@ export class LocalNodeRoom {
     this.#slots = slotsOfRow ?? availableParallelism()
   }
 
-  /** Goes on with the runs of an earlier engine. */
+  /** Resumes the runs of an earlier engine. */
   static async open(options: EngineOptions, parts: LocalNodeParts): Promise<LocalNodeRoom> {
     const { layout, store, projects, cancelWaitsMs, isNeeded, clock, logger } = parts
     const stored = (await store.listNodes()).find(({ id }) => id === LOCAL_NODE_ID)
@@ -138,13 +138,13 @@ export class LocalNodeRoom {
     return attempt === undefined ? [] : (this.#node?.usage.usageOf(attempt.jobid) ?? [])
   }
 
-  /** Its row: made at the first start. */
+  /** Writes the node's row, which is created at the first start. */
   async putRow(): Promise<void> {
     if (this.#node === null) return
     await this.#parts.store.putNode(localNodeRow(this.#stored, this.#slotsOfRow, this.#parts.clock))
   }
 
-  /** From now on its events are told, and first what is so now. */
+  /** Starts to emit events, first the current state of the Pythons. */
   start(): void {
     this.#node?.events.on('runs', () => this.events.emit('changed'))
     this.#node?.events.on('usage', () => this.events.emit('usage'))
@@ -165,7 +165,7 @@ export class LocalNodeRoom {
   }
 }
 
-/** What a configuration file says now, where that is news; else null: an operator's own change since then stays. */
+/** The slots from the configuration if they changed since the last start, else null: an operator's change persists. */
 async function applyConfiguredSlots(store: SettingStore, slots: number | undefined): Promise<number | null> {
   const taken = await store.getSetting('local.configuredSlots')
   if (slots === undefined || slots === taken) return null
@@ -173,7 +173,7 @@ async function applyConfiguredSlots(store: SettingStore, slots: number | undefin
   return slots
 }
 
-/** The local node's row: made at first start, its settings kept afterwards. */
+/** The local node's row: created at the first start, its settings kept afterwards. */
 function localNodeRow(stored: StoredNode | undefined, slots: number | null, clock: Clock): StoredNode {
   return {
     name: 'This computer',

@@ -7,7 +7,7 @@ import { createScrapydClient } from '../nodes/scrapyd/scrapyd-client.ts'
 import type { StoredNode } from '../store/records.ts'
 import type { SealedText } from '../../shared/contract/index.ts'
 
-/** How each node is spoken to: a Scrapyd with its secrets opened. */
+/** Creates the client of each node; for a Scrapyd, with its secrets decrypted. */
 export function wireNodeClients(
   parts: Base & {
     localNode: LocalNode | null
@@ -36,7 +36,7 @@ export function wireNodeClients(
     return sealedProxyUrl === DIRECT ? DIRECT : openSecret(node, sealedProxyUrl, 'proxy')
   }
 
-  /** What was sealed elsewhere (another machine's keychain) must not keep the engine from starting. */
+  /** null if the secret was sealed elsewhere (another machine's keychain): the engine must start anyway. */
   async function openSecret(node: StoredNode, sealed: SealedText | null, noun: string): Promise<string | null> {
     if (sealed === null) return null
     try {

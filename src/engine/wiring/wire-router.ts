@@ -4,7 +4,7 @@ import type { Projects } from '../projects/projects.ts'
 import { createRouter, type EngineRouter, type RouterParts } from '../router/router.ts'
 import type { Base } from './base.ts'
 
-/** The contract, and those of its operations that are made of orders to several rooms: crawls and the fleet file. */
+/** The contract, and its operations that combine commands of several rooms: crawls and the fleet file. */
 export function wireRouter(
   parts: Base & Omit<RouterParts, 'crawlCommands' | 'fleetFiles'> & { projects: Projects; hasLocalNode: boolean }
 ): EngineRouter {

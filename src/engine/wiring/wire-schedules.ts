@@ -8,7 +8,7 @@ import { Scheduler } from '../schedules/scheduler.ts'
 import type { StoredFiring } from '../store/records.ts'
 import type { Base } from './base.ts'
 
-/** Schedules: the orders about them, and the ticker that fires them. */
+/** Schedules: their commands, and the ticker that fires them. */
 export function wireSchedules(
   base: Base,
   parts: {
@@ -20,7 +20,7 @@ export function wireSchedules(
 ) {
   const { secretBox } = base
   const { preparing, jobCommands, wakeDispatcher, slots } = parts
-  /** `fired`: rows of moments were written. `changed`: a schedule was changed, or has paused itself. */
+  /** `fired`: firings were recorded. `changed`: a schedule was changed, or it paused itself. */
   const events = new EventEmitter<{ fired: [firings: StoredFiring[]]; changed: [] }>()
   const scheduler = new Scheduler({
     ...base,

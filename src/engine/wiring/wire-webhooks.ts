@@ -7,10 +7,10 @@ import { createPost, type Post } from '../webhooks/post.ts'
 import { sendToWebhook } from '../webhooks/send-to-webhook.ts'
 import type { Base } from './base.ts'
 
-/** Whoever is told of events: webhooks over HTTP, plugins in their threads, out of one outbox. */
+/** Delivers events from the outbox: to webhooks over HTTP, to plugins in their threads. */
 export function wireWebhooks(
   parts: Base & {
-    /** Inside this network, and allowed all the same. */
+    /** Private networks that webhooks may be sent to. */
     networks: readonly string[]
     post?: Post | undefined
     sendToPlugin: (webhook: StoredWebhook, delivery: StoredDelivery) => Promise<SendResult>
