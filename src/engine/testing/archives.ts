@@ -7,7 +7,7 @@ export interface ArchiveEntry {
   mode?: number
 }
 
-/** A zip archive with any names at all: those that no honest archiver writes are put in afterwards. */
+/** A zip archive with arbitrary names: those that no archiver would write are patched in afterwards. */
 export async function anArchive(entries: ArchiveEntry[]): Promise<Uint8Array> {
   const archive = new yazl.ZipFile()
   const standIns = entries.map((entry, index) => standInFor(entry.name, index))
@@ -23,7 +23,7 @@ export async function anArchive(entries: ArchiveEntry[]): Promise<Uint8Array> {
   return bytes
 }
 
-/** An egg that passes inspection, with these entries besides. */
+/** An egg that passes inspection, plus these entries. */
 export function anEgg(
   entries: ArchiveEntry[] = [],
   over: { name?: string; settings?: string } = {}
@@ -36,7 +36,7 @@ export function anEgg(
   ])
 }
 
-/** Of the same length in bytes, and found nowhere else in the archive. */
+/** Has the same length in bytes and occurs nowhere else in the archive. */
 function standInFor(name: string, index: number): string {
   if (/^[\w./ -]+$/.test(name) && !name.includes('..') && !name.startsWith('/')) return name
   return `q${index}`.padEnd(Buffer.byteLength(name), 'q').slice(0, Buffer.byteLength(name))

@@ -13,7 +13,7 @@ import {
   type StoredVersion
 } from '../store/records.ts'
 
-/** Where builders' time begins; each thing built is a millisecond younger than the one before. */
+/** Builders' timestamps start here; each thing is built one millisecond later than the one before. */
 const START_MS = 1_800_000_000_000
 
 let built = 0
@@ -27,7 +27,7 @@ export function entry(text = 'it happened', over: Plain<Partial<TimelineEntry>> 
   return { atMs: nextMs(), text, evidence: {}, ...over }
 }
 
-/** Ids ascend from one job built to the next. `jobid` follows `id` unless it is given. */
+/** Ids ascend in the order of building. `jobid` equals `id` by default. */
 export function aNewJob(over: Plain<Partial<NewJob>> = {}): NewJob {
   const atMs = nextMs()
   const id = over.id ?? atMs.toString(16).padStart(12, '0').padEnd(32, '0')
@@ -43,7 +43,7 @@ export function aNewJob(over: Plain<Partial<NewJob>> = {}): NewJob {
   })
 }
 
-/** The start of a job's attempt (the first, unless `number` is given), with the jobid that dispatch would choose. */
+/** The start of a job's attempt (by default the first), with the jobid that dispatch would choose. */
 export function anAttemptStart(job: { id: string }, over: Plain<Partial<AttemptStart>> = {}): AttemptStart {
   const number = over.number ?? 1
   return branded({
@@ -97,7 +97,7 @@ export function aVersion(over: Plain<Partial<StoredVersion>> = {}): StoredVersio
   })
 }
 
-/** Daily at three in the morning of Berlin, one job; `settings` replaces single ones of them. */
+/** Daily at 03:00 Berlin time, one job; `settings` overrides individual settings. */
 export function aStoredSchedule(
   over: Plain<Partial<Omit<StoredSchedule, 'settings'>> & { settings?: Partial<ScheduleSettings> }> = {}
 ): StoredSchedule {
@@ -124,7 +124,7 @@ export function aStoredSchedule(
   })
 }
 
-/** Under way. */
+/** A running backfill. */
 export function aStoredBackfill(over: Plain<Partial<StoredBackfill>> = {}): StoredBackfill {
   return branded({
     ...{ id: 'b'.repeat(32), scheduleId: '5'.repeat(32), revision: 1, state: 'running', total: 5, fired: 0, failed: 0 },
@@ -133,7 +133,7 @@ export function aStoredBackfill(over: Plain<Partial<StoredBackfill>> = {}): Stor
   })
 }
 
-/** All is kept but answers whose time is over, as of a time that is later than all others. */
+/** Deletes nothing but expired answers, at a time later than all others. */
 export function aRetention(over: Plain<Partial<Retention>> = {}): Retention {
   return branded({
     nowMs: 1e15,
@@ -145,7 +145,7 @@ export function aRetention(over: Plain<Partial<Retention>> = {}): Retention {
   })
 }
 
-/** By the clock and on time, of a moment that no other has. */
+/** Fired by the ticker and on time, at a nominal time of its own. */
 export function aNewFiring(over: Plain<Partial<NewFiring>> = {}): NewFiring {
   const atMs = nextMs()
   return branded({

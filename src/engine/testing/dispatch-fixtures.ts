@@ -12,15 +12,15 @@ import { makeTemporaryDirectory } from './temporary-directory.ts'
 import { openTemporaryStore } from './temporary-store.ts'
 
 export const MINUTE_MS = 60_000
-/** A job that only this node may run. */
+/** A job that may only run on this node. */
 export const onlyOn = (nodeId: string): Pick<NewJob, 'placement'> => ({
   placement: { nodeId: aNodeId(nodeId), tags: [] }
 })
 const NODE = { slots: 2, eggs: ['shop@1'] }
 
 /**
- * `it` for tests of the dispatch, which take what they need: `async ({ clock, store, node, other, engine }) => …`.
- * Everything is the test's own and goes away with it, the files on disk included; an engine must leave no timer behind.
+ * `it` for dispatch tests, which take the fixtures they need: `async ({ clock, store, node, other, engine }) => …`.
+ * Fixtures belong to one test and are removed with it, including files on disk; an engine must leave no timer behind.
  */
 export const it = test
   .extend('clock', () => createFakeClock())
@@ -50,7 +50,7 @@ export interface DispatchFixtures {
   engine: TestedEngine
 }
 
-/** The dispatch of one engine after another over the same store and blobs. */
+/** Runs one engine's dispatch after another over the same store and blobs. */
 export class TestedEngine {
   readonly #store: Store
   readonly #clock: FakeClock
@@ -68,7 +68,7 @@ export class TestedEngine {
     this.#harness = await startDispatch({ ...parts, nodes, ...over })
   }
 
-  /** It dies, and another takes over. */
+  /** The engine dies, and a new one takes over. */
   async restart(nodes: Record<string, FakeNode>): Promise<void> {
     await this.crash()
     await this.start(nodes)
@@ -110,7 +110,7 @@ export class TestedEngine {
     return job.id
   }
 
-  /** An engine over these nodes, with one job that was seen to run. */
+  /** Starts an engine over these nodes, with one job that has been seen running. */
   async startRunning(
     nodes: Record<string, FakeNode>,
     over: Partial<NewJob> = {},
@@ -126,7 +126,7 @@ export class TestedEngine {
     return this.#alive.enqueue(count)
   }
 
-  /** A cancel as JobCommands asks for it. */
+  /** Requests a cancel, as JobCommands does. */
   async cancel(ids: string[], options: { force: boolean } = { force: false }): Promise<void> {
     const evidence = options.force ? { force: true } : {}
     await this.#store.askCancel(branded(ids), { atMs: this.#clock.nowMs(), text: 'asked', evidence })
@@ -141,12 +141,12 @@ export class TestedEngine {
     return this.#alive.kinds(id)
   }
 
-  /** What the newest transition of that kind says. */
+  /** The text of the newest transition of that kind. */
   async textOf(id: string, kind: string): Promise<string | undefined> {
     return (await this.#store.listTimeline(aJobId(id))).findLast((entry) => entry.kind === kind)?.text
   }
 
-  /** Result and reason of each attempt. */
+  /** The result and reason of each attempt. */
   async resultsOf(id: string): Promise<[string | null, string | null][]> {
     return (await this.#store.listAttempts(aJobId(id))).map(({ result, reason }) => [result, reason])
   }

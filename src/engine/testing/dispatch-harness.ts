@@ -15,7 +15,7 @@ import type { FakeClock } from './fake-clock.ts'
 import type { FakeNode } from './fake-node.ts'
 import { createSeededRandom } from './seeded-random.ts'
 
-/** One engine's dispatch over fake nodes and a real store; `crash` leaves the store as it is, as kill -9 does. */
+/** One engine's dispatch over fake nodes and a real store; `crash` leaves the store as it is, like kill -9. */
 export interface DispatchHarness {
   dispatch: Dispatch
   fleet: Fleet
@@ -53,7 +53,7 @@ export async function startDispatch(parts: {
     live,
     waiting,
     clock,
-    // What our own code does wrong must not hide in a log that nobody reads.
+    // Bugs in our own code must not go unnoticed in a log that nobody reads.
     logger: { ...silentLogger, error: (facts, text) => console.error(text, facts) },
     catalog: { versionToRun: (_project, version) => aVersionName(version ?? '1') },
     projects: {

@@ -11,24 +11,24 @@ const RESOURCES = join(import.meta.dirname, '..', '..', '..', 'resources')
 const clientOf = (engine: Engine) => createRouterClient(engine.router, { context: { source: 'api' } })
 
 export interface EngineWithFakeNode {
-  /** For the doors. */
+  /** For tests of the HTTP server and other transports. */
   readonly engine: Engine
   readonly client: ReturnType<typeof clientOf>
   readonly node: FakeNode
   readonly clock: FakeClock
   readonly directory: string
-  /** A node by this name, and the project `shop` whose spider is `prices`. */
+  /** Adds a node with this name, and the project `shop` with the spider `prices`. */
   prepare(name?: string): Promise<string>
-  /** Waits for what needs the disk or a thread beside the fake clock. */
+  /** Waits for a condition that depends on the disk or a thread as well as on the fake clock. */
   until(isTrue: () => Promise<boolean>): Promise<void>
-  /** After being off for so long. */
+  /** Restarts the engine after this downtime. */
   restart(offForMs?: number): Promise<void>
-  /** What Prometheus is told. */
+  /** The text that Prometheus scrapes. */
   metrics(): Promise<string>
   remove(): Promise<void>
 }
 
-/** The whole engine on a directory of its own, without a local node; every other node is the one fake. */
+/** A whole engine on its own directory, without a local node; every other node is the same fake. */
 export async function openEngineWithFakeNode(): Promise<EngineWithFakeNode> {
   const directory = await makeTemporaryDirectory()
   const clock = createFakeClock()

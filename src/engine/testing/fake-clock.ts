@@ -1,18 +1,18 @@
 import type { Clock, Timer } from '../runtime/clock.ts'
 
-/** How many turns of the event loop a chain of promises and grouped commits gets to come to rest. */
+/** Event loop turns that promise chains and grouped commits get to settle. */
 const SETTLE_TURNS = 12
 
 export interface FakeClock extends Clock {
-  /** Runs every timer that comes due on the way, in order, and lets what it started come to rest before the next. */
+  /** Runs every timer that becomes due, in order, and lets its effects settle before the next one. */
   advanceBy(durationMs: number): Promise<void>
-  /** Moves the wall clock alone, as an operator or NTP does. */
+  /** Moves only the wall clock, as an operator or NTP does. */
   jumpWallBy(deltaMs: number): void
-  /** Timers that are set and have not run: what a stopped thing must bring to zero. */
+  /** Timers that are set and have not fired: must be zero once a component has stopped. */
   timerCount(): number
 }
 
-/** Time that stands still until a test moves it. Starts at `startMs` wall time, monotonic 0. */
+/** Time stands still until a test advances it. Starts at `startMs` wall time, monotonic 0. */
 export function createFakeClock(startMs = 1_800_000_000_000): FakeClock {
   const timers = new Set<{ dueMs: number; order: number; callback: () => void }>()
   let elapsedMs = 0
@@ -28,7 +28,7 @@ export function createFakeClock(startMs = 1_800_000_000_000): FakeClock {
       next.callback()
       await settle()
     }
-    // Somebody else may have moved it on meanwhile: time never goes back.
+    // Another call may have advanced further in the meantime: time never goes back.
     elapsedMs = Math.max(elapsedMs, endMs)
   }
 
@@ -44,7 +44,7 @@ export function createFakeClock(startMs = 1_800_000_000_000): FakeClock {
   }
 
   return {
-    // Whole milliseconds, as Date.now gives them; timers may come due between two.
+    // Whole milliseconds, like Date.now; timers may become due in between.
     nowMs: () => Math.floor(wallOffsetMs + elapsedMs),
     monotonicMs: () => elapsedMs,
     setTimer,
@@ -56,7 +56,7 @@ export function createFakeClock(startMs = 1_800_000_000_000): FakeClock {
   }
 }
 
-/** Lets promises, and the commits of the store that they wait for, come to rest. */
+/** Lets promises settle, including the store commits that they wait for. */
 export async function settle(): Promise<void> {
   for (let turn = 0; turn < SETTLE_TURNS; turn += 1) await new Promise((resolve) => setImmediate(resolve))
 }

@@ -12,10 +12,10 @@ import { type NodeTraits, SCRAPYD_TRAITS } from '../nodes/node-traits.ts'
 import { classifyRefusal } from '../nodes/scrapyd/refusals.ts'
 import type { Clock } from '../runtime/clock.ts'
 
-/** What only the local node minds may be left out. */
+/** Fields that only the local node uses are optional. */
 type FakeRequest = Omit<ScheduleRequest, 'isVersionAsked' | 'secretNames' | 'limits'> & Partial<ScheduleRequest>
 
-/** How the fake treats the next `schedule`: `drop_reply` runs it without an answer; the last two do not. */
+/** How the fake handles the next `schedule`: `drop_reply` runs it without a response; the last two do not run it. */
 export type ScheduleBehaviour = 'ok' | 'drop_reply' | 'lose_request' | 'refuse' | 'unreachable'
 
 interface FakeRun extends FakeRequest {
@@ -25,8 +25,8 @@ interface FakeRun extends FakeRequest {
 }
 
 /**
- * A Scrapyd in memory for tests of the dispatcher: has slots and a queue, remembers everything that it executed, and
- * misbehaves on order. Jobs run until the test ends them.
+ * An in-memory Scrapyd for tests of the dispatcher: has slots and a queue, records everything that it executed, and
+ * misbehaves on request. Jobs run until the test ends them.
  */
 export class FakeNode implements NodeClient, EggTarget {
   readonly traits: NodeTraits
@@ -35,18 +35,18 @@ export class FakeNode implements NodeClient, EggTarget {
   pending: FakeRun[] = []
   running: FakeRun[] = []
   finished: FakeRun[] = []
-  /** Every run that was ever accepted, in order: the truth. */
+  /** Every run that was ever accepted, in order: the ground truth. */
   readonly executed: string[] = []
   readonly eggs = new Set<string>()
   readonly logs = new Map<string, string>()
   behaviours: ScheduleBehaviour[] = []
   isDown = false
-  /** Accepts, but starts nothing: a wedged poller. */
+  /** Accepts jobs but starts none: a wedged poller. */
   isWedged = false
   refusal = 'something is wrong with this node'
   mostRunningAtOnce = 0
 
-  /** By default it is as far away as a Scrapyd. */
+  /** By default, it has the traits of a Scrapyd. */
   constructor(clock: Clock, options: { slots: number; eggs?: string[]; traits?: NodeTraits }) {
     this.traits = options.traits ?? SCRAPYD_TRAITS
     this.#clock = clock
@@ -58,7 +58,7 @@ export class FakeNode implements NodeClient, EggTarget {
     return this
   }
 
-  /** Ends a run as its spider would, closing stats in its log and all. */
+  /** Ends a run as its spider would, with closing stats in its log. */
   end(jobid: string, finishReason = 'finished'): void {
     const run = this.running.find((candidate) => candidate.jobid === jobid)
     if (run === undefined) throw new Error(`${jobid} is not running`)
@@ -76,13 +76,13 @@ export class FakeNode implements NodeClient, EggTarget {
     for (const run of [...this.running]) this.end(run.jobid)
   }
 
-  /** The poller works again. */
+  /** Lets the poller start jobs again. */
   unwedge(): void {
     this.isWedged = false
     this.#startPending()
   }
 
-  /** Forgets running and finished jobs, as a restarted Scrapyd does; its queue is on its disk and stays. */
+  /** Forgets running and finished jobs, like a restarted Scrapyd; the queue is on disk and survives. */
   restart(options: { loseQueue?: boolean; loseLogs?: boolean } = {}): void {
     this.running = []
     this.finished = []

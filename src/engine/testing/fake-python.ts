@@ -1,8 +1,8 @@
 import { chmod, writeFile } from 'node:fs/promises'
 
 /**
- * A program that answers as a Python of this version would when Scrapdeck looks at it, and makes environments whose
- * Python has Scrapy. `pip`: a shell command that stands for pip in them; its arguments are the real ones.
+ * Writes a script that responds like a Python of this version when Scrapdeck inspects it, and that creates environments
+ * whose Python has Scrapy. `pip`: a shell command to run in place of pip, with pip's real arguments.
  */
 export async function writeFakePython(
   path: string,

@@ -2,18 +2,17 @@ import { copyFileSync, mkdirSync, readdirSync, renameSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 
 /**
- * What the parent of warm spiders learns by a dry crawl when it meets a Python for the first time (warm.py): nearly a
- * second of CPU for each new data directory. What one test's has learned is kept for those after it; warm.py sees by
- * itself whether it is still true.
+ * What the parent of warm spiders learns by a dry crawl when it first uses a Python (warm.py): nearly a second of CPU
+ * per new data directory. Tests pass it on to later ones; warm.py itself checks whether it is still valid.
  */
 const KEPT = resolve(import.meta.dirname, '../../../.cache/learned')
 
-/** Before a local node is opened in this directory. */
+/** Call before a local node is opened in this directory. */
 export function lendLearnedModules(localDirectory: string): void {
   copyAll(KEPT, join(localDirectory, 'warm'))
 }
 
-/** Of a local node that has been closed, or is about to be. */
+/** Call once a local node has been closed, or is about to be. */
 export function keepLearnedModules(localDirectory: string): void {
   copyAll(join(localDirectory, 'warm'), KEPT)
 }
@@ -23,7 +22,7 @@ function copyAll(from: string, to: string): void {
   if (names.length === 0) return
   mkdirSync(to, { recursive: true, mode: 0o700 })
   for (const name of names) {
-    // Whole or not at all: others copy at the same time.
+    // Atomic, because other tests copy at the same time.
     const copy = join(to, `${name}.${process.pid}`)
     copyFileSync(join(from, name), copy)
     renameSync(copy, join(to, name))

@@ -1,21 +1,21 @@
-/** One life of an engine: its calls to the outside, and the one at which it dies as by kill -9. */
+/** One life of an engine: its calls to the outside, and the call at which it dies as if by kill -9. */
 export interface Life {
-  /** What was called, in order: `store.applyChanges`, `n1.schedule`. */
+  /** The calls so far, in order: `store.applyChanges`, `n1.schedule`. */
   readonly calls: string[]
-  /** Resolves when the engine is dead; never, if it does not die. */
+  /** Resolves when the engine dies; never resolves if it does not die. */
   readonly death: Promise<void>
   isDead(): boolean
-  /** `target` as this engine has it: once the engine is dead, no call takes effect and none is ever answered. */
+  /** Wraps `target` for this engine: once the engine is dead, calls have no effect and never return. */
   lend<T extends object>(name: string, target: T, isCounted: (method: string) => boolean): T
 }
 
-/** `before`: the call has no effect. `after`: it has, but the engine never hears of it. */
+/** `before`: the call has no effect. `after`: it has, but the engine never receives the result. */
 export interface Death {
   call: number
   when: 'before' | 'after'
 }
 
-/** Without `death` it only counts. */
+/** Without `death`, only records the calls. */
 export function beginLife(death: Death | null): Life {
   const calls: string[] = []
   const died = Promise.withResolvers<void>()

@@ -3,7 +3,7 @@ import { aJobId, aProjectName, branded } from '../../shared/testing/ids.ts'
 import type { QueueLine } from '../queue/fair-order.ts'
 import { lineKey } from '../queue/queue-view.ts'
 
-/** A line of the queue: its lanes by spider, each with the ids of its jobs in their order. */
+/** A line of the queue: its lanes by spider, each with its job ids in order. */
 export function aQueueLine(values: {
   lanes: Record<string, string[]>
   project?: string

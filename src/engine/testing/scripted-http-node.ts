@@ -4,7 +4,7 @@ import type { AddressInfo, Socket } from 'node:net'
 
 interface ScriptedRequest {
   method: string
-  /** With its query, percent-encoded as it came. */
+  /** Includes the query, percent-encoded as received. */
   path: string
   headers: IncomingMessage['headers']
   body: Buffer
@@ -12,12 +12,12 @@ interface ScriptedRequest {
 
 export type Script = (request: ScriptedRequest, response: ServerResponse, socket: Socket) => void | Promise<void>
 
-/** A node that speaks HTTP as a test says. Closes with all its connections, half-open ones too. */
+/** An HTTP node that responds as scripted by a test. Closing it closes all connections, including half-open ones. */
 export async function startScriptedHttpNode(script: Script) {
   const requests: ScriptedRequest[] = []
   const sockets = new Set<Socket>()
   const server = createServer((incoming, response) => {
-    // A client that gives up in the middle of its request ends its own connection only.
+    // If a client aborts its request, only its own connection ends.
     serve(incoming, response).catch((error: Error) => incoming.destroy(error))
   })
   server.on('connection', (socket) => {
@@ -31,7 +31,7 @@ export async function startScriptedHttpNode(script: Script) {
   return {
     url: `http://127.0.0.1:${port}/`,
     port,
-    /** What was asked, in order. */
+    /** The requests so far, in order. */
     requests,
     connectionCount: () => sockets.size,
     async close() {
@@ -51,7 +51,7 @@ export async function startScriptedHttpNode(script: Script) {
   }
 }
 
-/** Answers every request with this object, as Scrapyd does: 200 and JSON, `status: "ok"` unless it says otherwise. */
+/** Responds to every request with this object, like Scrapyd: 200 and JSON, `status: "ok"` by default. */
 export function answerJson(fields: Record<string, unknown>): Script {
   return (_request, response) => {
     response.setHeader('content-type', 'application/json')

@@ -1,6 +1,6 @@
 import type { Random } from '../runtime/random.ts'
 
-/** The same seed gives the same chance, in every run and on every machine (mulberry32). */
+/** The same seed gives the same sequence in every run and on every machine (mulberry32). */
 export function createSeededRandom(seed: number): Random {
   let state = seed >>> 0
   function next(): number {

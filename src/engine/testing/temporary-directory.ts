@@ -9,12 +9,12 @@ export interface TemporaryDirectory {
   [Symbol.asyncDispose](): Promise<void>
 }
 
-/** A run of all tests has a place of its own there (scripts/no-leftovers.mjs). */
+/** A run of all tests sets its own (scripts/no-leftovers.mjs). */
 const MEMORY = process.env['TEST_MEMORY'] ?? '/dev/shm'
 
 /**
- * A directory of a test's own: `await using directory = await makeTemporaryDirectory()`, or `remove()` it. `inMemory`:
- * where the system has such a place, for tests that write much and care nothing for the disk.
+ * A directory for one test: `await using directory = await makeTemporaryDirectory()`, or `remove()` it. `inMemory`: in
+ * memory if the system supports it, for tests that write a lot and do not depend on the disk.
  */
 export async function makeTemporaryDirectory(options: { inMemory?: boolean } = {}): Promise<TemporaryDirectory> {
   const parent = options.inMemory === true && existsSync(MEMORY) ? MEMORY : tmpdir()

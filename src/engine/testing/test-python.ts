@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 
-/** The Python with Scrapy (and Scrapyd) that set-up makes for tests; throws with the next step where there is none. */
+/** The Python with Scrapy and Scrapyd that setup installs for tests; throws, naming the next step, if there is none. */
 export function findTestPython(): string {
   const file = new URL('../../../.cache/test-environment.json', import.meta.url)
   try {

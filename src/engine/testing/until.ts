@@ -5,8 +5,8 @@ const LIMIT_MS = 30_000
 const PAUSE_MS = 20
 
 /**
- * Asks until the answer is right (truthy unless `isRight` says otherwise) and returns it. After the limit it fails with
- * what it waited for and the last answer. An error of `ask` ends the wait at once.
+ * Polls until the value is right (truthy unless `isRight` says otherwise) and returns it. After the time limit, fails
+ * with what it waited for and the last value. An error from `ask` ends the wait at once.
  */
 export async function until<Value>(
   what: string,
@@ -25,7 +25,7 @@ export async function until<Value>(
   }
 }
 
-/** For what needs the disk or a thread beside a fake clock, which goes on meanwhile. */
+/** For conditions that depend on the disk or a thread as well as on a fake clock, which advances meanwhile. */
 export async function advanceUntil(clock: FakeClock, isTrue: () => boolean | Promise<boolean>): Promise<void> {
   await until(String(isTrue), isTrue, Boolean, LIMIT_MS, async () => {
     await clock.advanceBy(100)
