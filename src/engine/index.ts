@@ -7,9 +7,9 @@ import { STARTS } from './wiring/starts.ts'
 export type { Engine, EngineOptions } from './wiring/engine-options.ts'
 
 /**
- * The only door of the engine: opens the data directory, builds the rooms (wiring/ says which, in which order, and who
- * listens to whom) and starts to work. Rejects with DATA_DIRECTORY_UNUSABLE, DATA_DIRECTORY_IN_USE or
- * DATA_FROM_NEWER_VERSION, having changed nothing. Whatever it rejects with, all that was opened is closed again.
+ * The engine's only entry point: opens the data directory, builds the rooms (see wiring/) and starts to work. Rejects
+ * with DATA_DIRECTORY_UNUSABLE, DATA_DIRECTORY_IN_USE or DATA_FROM_NEWER_VERSION, having changed nothing. If it rejects
+ * for any reason, everything that was opened is closed again.
  */
 export async function createEngine(options: EngineOptions): Promise<Engine> {
   const opened = new AsyncDisposableStack()
