@@ -2,17 +2,17 @@ import type { Clock, Timer } from '../runtime/clock.ts'
 import type { Logger } from '../runtime/logger.ts'
 import type { HoldStore } from '../store/store.ts'
 
-/** The wall clock can be set, forward or back, so what waits for it is looked at so often at least. */
+/** Maximum time between scans, because the wall clock can be set forward or back. */
 const RESCAN_MAX_MS = 30_000
-/** Of scans that only might find something new. */
+/** Minimum time between non-urgent scans. */
 const SCANS_APART_MS = 1_000
 const AT_ONCE_MAX = 1_000
 const AFTER_FAILURE_MS = 1_000
 
 /**
- * Has the store lift holds and end jobs when their time comes: asks once, is told when to ask again, and sleeps until
- * then. What is lifted reaches the dispatcher as any change of the queue does. `scan` is for whatever may have brought
- * a nearer time: a job that was asked for, a run that is tried again.
+ * Has the store lift holds and expire jobs when they are due: it scans once, then sleeps until the next due time that
+ * the store returns. Released jobs reach the dispatcher like any change of the queue. Call `scan` after anything that
+ * may be due earlier: a new job, a retry.
  */
 export class DueTimer {
   readonly #store: HoldStore
@@ -41,7 +41,7 @@ export class DueTimer {
     this.#timer?.cancel()
   }
 
-  /** An earlier scan that is planned already is left as it is. */
+  /** Keeps an earlier scan that is already planned. */
   #releaseIn(delayMs: number): void {
     if (this.#isStopped) return
     if (delayMs <= 0) {
@@ -74,7 +74,7 @@ export class DueTimer {
     if (againInMs < Number.POSITIVE_INFINITY) this.#releaseIn(Math.max(1, againInMs))
   }
 
-  /** Returns in how long the next is due. */
+  /** Returns the time until the next one is due. */
   async #releaseAll(): Promise<number> {
     for (;;) {
       const nowMs = this.#clock.nowMs()

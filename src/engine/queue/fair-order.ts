@@ -3,31 +3,31 @@ import type { Lane } from '../store/lane.ts'
 import type { QueueHead } from '../store/records.ts'
 import { Heap } from './heap.ts'
 
-/** The jobs of one spider in a line, and as many of the first as were read. */
+/** The queued jobs of one spider in a line; `jobs` are the first ones, as many as were read. */
 export interface QueueLane {
   lane: string
   spider: string
   jobs: readonly QueueHead[]
-  /** There are more behind them. */
+  /** There are more jobs than those read. */
   hasMore: boolean
-  /** The most that are ever read were read, and none could go: others need not wait for those behind them. */
+  /** The maximum number of heads was read and none could go. Other lanes do not wait for the jobs behind them. */
   isStuck?: boolean
 }
 
-/** Lanes that differ in nothing but their spider: whatever keeps one from a node keeps all of them, but for limits. */
+/** Lanes that differ only in their spider. What keeps one of them from a node keeps all of them, except limits. */
 export interface QueueLine extends Omit<Lane, 'spider'> {
   key: string
-  /** Equal where the placement is. */
+  /** Equal for equal placements. */
   placementKey: string
   lanes: ReadonlyMap<string, QueueLane>
 }
 
-/** What a project has of the slots, and what it should have. */
+/** A project's slots and weight. */
 export interface ProjectShare {
   /** Slots that its live attempts hold. */
   slots: number
   weight: number
-  /** Where it stands in the turns that are taken when shares are equal (fair-shares.ts). */
+  /** Its turn among projects with equal shares: lower goes first (fair-shares.ts). */
   pass: number
 }
 
@@ -50,12 +50,12 @@ interface ProjectTurn extends ProjectShare {
 }
 
 /**
- * The order in which queued jobs are looked at: highest priority first; then the project whose slots are fewest for its
- * weight; at equal shares the one whose turn it is; then the oldest job (rank, then id). So a project with ten thousand
- * jobs starves nobody, whatever the number of slots. Building it costs a look at each lane, each step a logarithm.
+ * The order in which queued jobs are considered: highest priority first, then the project with the fewest slots for its
+ * weight, at equal shares the one whose turn it is, then the oldest job (rank, then id). So a project with ten thousand
+ * jobs starves no other, whatever the number of slots. Building it takes one step per lane; each step is logarithmic.
  *
- * Where the heads that were read end before their lane does, the order ends too (`endedAt`): what would follow is not
- * known, and jobs of lower priority must not go first; unless the lane is stuck.
+ * If a lane has more jobs than were read, the order ends at the last one read (`endedAt`), unless the lane is stuck:
+ * the next job is unknown, and jobs of lower priority must not go before it.
  */
 export class FairOrder {
   readonly #projects: Heap<ProjectTurn>
@@ -91,7 +91,7 @@ export class FairOrder {
     return { line: line.line, lane, job: lane.jobs[index]! }
   }
 
-  /** The current job got a slot. */
+  /** The current job was assigned to a node. */
   acceptJob(): void {
     const project = this.#projects.first()!
     project.slots += 1
@@ -99,7 +99,7 @@ export class FairOrder {
     this.skipJob()
   }
 
-  /** The current job cannot go now; those behind it may. */
+  /** The current job cannot go now, but those behind it may. */
   skipJob(): void {
     const lanes = this.#projects.first()!.lines.first()!.lanes
     const turn = lanes.first()!

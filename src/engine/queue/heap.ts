@@ -1,4 +1,4 @@
-/** A binary heap: the item that goes before all others is at hand, everything else costs the logarithm of its size. */
+/** A binary heap: reading the first item is O(1), adding and removing items is O(log n). */
 export class Heap<Item> {
   readonly #items: Item[]
   readonly #goesBefore: (one: Item, other: Item) => boolean
@@ -38,7 +38,7 @@ export class Heap<Item> {
     return first
   }
 
-  /** The first has changed so that it may have to go later. */
+  /** Restores the order after the first item changed so that it may have to go later. */
   sinkFirst(): void {
     this.#sink(0)
   }

@@ -1,7 +1,7 @@
 import type { LimitRule, NodeId, ProjectName } from '../../shared/contract/index.ts'
 import { matchesGlob } from '../../shared/glob.ts'
 
-/** Of each spider that was asked about, which rules hold for it; started again when it has grown so large. */
+/** Cached rules per spider. The cache is cleared when it is full. */
 const REMEMBERED_MAX = 20_000
 
 /** A rule and the live attempts that count against it, by node. */
@@ -11,14 +11,14 @@ export interface CountedRule {
   byNode: Map<NodeId, number>
 }
 
-/** What counts: an attempt that has not ended and whose node has not finished it either. */
+/** What counts against limits: an attempt that has not ended, neither in our belief nor on its node. */
 export interface Counted {
   project: ProjectName
   spider: string
   nodeId: NodeId
 }
 
-/** The limits that operators set, and what counts against each, kept in step with every attempt. */
+/** The limits that operators set, and the live attempts that count against each. */
 export class LimitBook {
   #rules: CountedRule[] = []
   readonly #matching = new Map<string, readonly CountedRule[]>()
@@ -31,7 +31,7 @@ export class LimitBook {
     return this.#rules
   }
 
-  /** Takes other rules; `live` is everything that counts now. */
+  /** Replaces the rules. `live` is everything that counts now. */
   replace(rules: readonly LimitRule[], live: Iterable<Counted>): void {
     this.#rules = rules.map((rule) => ({ rule, total: 0, byNode: new Map() }))
     this.#matching.clear()
@@ -65,7 +65,7 @@ export class LimitBook {
 
 const NO_RULES: readonly CountedRule[] = []
 
-/** How many runs count against a limit now; for one per node, those on the node that has most. */
+/** How many runs count against a limit now. For a limit per node: those on the node with the most. */
 export function liveOf({ rule, total, byNode }: CountedRule, hasTag: (nodeId: NodeId, tag: string) => boolean): number {
   if (rule.tag === null && !rule.perNode) return total
   const { tag } = rule
@@ -73,7 +73,7 @@ export function liveOf({ rule, total, byNode }: CountedRule, hasTag: (nodeId: No
   return rule.perNode ? Math.max(0, ...counts) : counts.reduce((sum, count) => sum + count, 0)
 }
 
-/** Why a run must wait, `live` counting against the limit: `2 of at most 2 runs of slow are live`. */
+/** Why a run must wait when `live` runs count against the limit: `2 of at most 2 runs of slow are live`. */
 export function describeReached(rule: LimitRule, live: number): string {
   const { project, spider, tag, perNode, max } = rule
   const whose =
@@ -87,7 +87,7 @@ export function describeReached(rule: LimitRule, live: number): string {
     const where = tag === null ? '' : ` on nodes${tagged}`
     return `no run${whose} may start${where}: the limit is 0`
   }
-  // Below it where the same plan sends the last ones: they are live before anybody reads this.
+  // `live` is below `max` if this plan sends the last ones. They are live by the time anybody reads this.
   const count = Math.max(live, max)
   const where = perNode ? ` on each node${tagged} with a free slot` : tag === null ? '' : ` on nodes${tagged}`
   return `${count} of at most ${max} ${max === 1 ? 'run' : 'runs'}${whose} ${count === 1 ? 'is' : 'are'} live${where}`

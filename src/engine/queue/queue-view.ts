@@ -4,19 +4,19 @@ import type { QueueHead } from '../store/records.ts'
 import type { LaneReader } from '../store/store.ts'
 import type { QueueLane, QueueLine } from './fair-order.ts'
 
-/** What is read of a lane that nobody has taken from yet, and of one that goes fast. */
+/** How many heads are read from a lane that nothing was taken from yet, and at most from a fast one. */
 const HEADS_FIRST = 4
 const HEADS_MAX = 512
-/** Of all lanes together: what is kept stays this small however many there are. */
+/** For all lanes together: bounds the memory, however many lanes there are. */
 const HEADS_KEPT = 200_000
 
 interface ViewedLane extends QueueLane {
   line: ViewedLine
   jobs: QueueHead[]
   isStuck: boolean
-  /** How many heads are read at once: more as they are used. */
+  /** How many heads are read at once. Grows as they are used. */
   wanted: number
-  /** The reading that its heads are of. */
+  /** The number of the read that its heads came from. */
   reading: number
 }
 
@@ -26,30 +26,30 @@ interface ViewedLine extends QueueLine {
 
 /**
  * The queue as dispatching sees it, in memory: all lanes, grouped into lines, with the first jobs of each. The store
- * tells which lanes changed, and only these are read again; what the dispatcher claims is removed from the heads that
- * are there. So a run of the dispatcher costs what it sends and what changed, not what is queued.
+ * reports which lanes changed, and only these are read again. Claimed jobs are removed from the heads in memory. So the
+ * cost of a dispatcher run depends on what it sends and what changed, not on the length of the queue.
  */
 export class QueueView {
   readonly #store: LaneReader
   readonly #lanes = new Map<string, ViewedLane>()
   readonly #lines = new Map<string, ViewedLine>()
   #stale = new Set<string>()
-  /** Few heads are left of these: more are read while dispatching goes on with what is there. */
+  /** Few heads of these lanes are left. More are read while dispatching continues with the rest. */
   readonly #thin = new Set<string>()
   #toReadAhead: string[] = []
   #readings = 0
   #readingsAhead = 0
-  /** Taken while heads are read ahead, which may still be among them. */
+  /** Jobs taken during a read-ahead. Its result may still contain them. */
   readonly #takenMeanwhile = new Set<string>()
   #isStopped = false
   #isComplete = false
-  /** Of each lane, at the last refresh. */
+  /** Heads kept per lane, as of the last refresh. */
   #keptMax = HEADS_MAX
   readonly #stopListening: () => void
   readonly #onChange: () => void
   readonly #onLaneGone: (lane: string) => void
 
-  /** `onChange`: something in the queue is another now. `onLaneGone`: it has no jobs any more. */
+  /** `onChange`: the queue changed. `onLaneGone`: a lane has no jobs left. */
   constructor(store: LaneReader, onChange: () => void, onLaneGone: (lane: string) => void = () => {}) {
     this.#store = store
     this.#onChange = onChange
@@ -70,12 +70,12 @@ export class QueueView {
     return this.#lines
   }
 
-  /** It has jobs that are not held, as far as was read. */
+  /** Whether it has jobs that are not held, as of the last read. */
   has(lane: string): boolean {
     return this.#lanes.has(lane)
   }
 
-  /** Reads what changed since the last time; all lanes the first time. */
+  /** Reads what changed since the last time; the first time, all lanes. */
   async refresh(): Promise<void> {
     if (!this.#isComplete) {
       for (const { lane } of await this.#store.listLanes()) this.#stale.add(lane)
@@ -83,7 +83,7 @@ export class QueueView {
     }
     if (this.#stale.size === 0) return
     const stale = [...this.#stale]
-    // What changes while they are read is stale again.
+    // Lanes that change during the read become stale again.
     this.#stale = new Set()
     this.#keptMax = Math.max(1, Math.min(HEADS_MAX, Math.floor(HEADS_KEPT / (this.#lanes.size + stale.length))))
     const wanted = this.#wanted(stale)
@@ -104,7 +104,7 @@ export class QueueView {
     }))
   }
 
-  /** Reads more of lanes that run thin, so that a freed slot finds a job at hand. Lanes that changed are read again. */
+  /** Reads more heads of lanes that run low, so that a freed slot finds a job. Skips lanes that have changed. */
   async #readAhead(): Promise<void> {
     const lanes = this.#toReadAhead
     this.#toReadAhead = []
@@ -119,12 +119,12 @@ export class QueueView {
         if (known === undefined || known.reading > reading || this.#stale.has(lane)) continue
         this.#put(lane, heads[index]!, limit, reading)
         if (known.jobs.length > 0 || !known.hasMore) continue
-        // All that was read has been taken meanwhile.
+        // All heads that were read have been taken in the meantime.
         this.#stale.add(lane)
         this.#onChange()
       }
     } catch {
-      // The next refresh reads them, and says what is wrong.
+      // The next refresh reads them and reports the error.
       for (const lane of lanes) this.#stale.add(lane)
     } finally {
       for (const lane of lanes) this.#thin.delete(lane)
@@ -134,8 +134,8 @@ export class QueueView {
   }
 
   /**
-   * Its heads were used up, and there are more: the next refresh reads more of them. If the maximum was read already,
-   * it is stuck until something in it changes. False: that was known.
+   * Its heads were used up and there are more: the next refresh reads more. If the maximum was read already, the lane
+   * is stuck until something in it changes. False: it was already known to be stuck, or is gone.
    */
   readMore(lane: string): boolean {
     const viewed = this.#lanes.get(lane)
@@ -144,13 +144,13 @@ export class QueueView {
       viewed.isStuck = true
       return true
     }
-    // Once between two refreshes, however many are taken meanwhile.
+    // Doubles once per refresh, however many are taken in between.
     if (!this.#stale.has(lane)) viewed.wanted = Math.min(HEADS_MAX, viewed.wanted * 2)
     this.#stale.add(lane)
     return true
   }
 
-  /** This job is out of its lane: we claimed it. */
+  /** Removes a claimed job from its lane. */
   remove(lane: string, jobId: JobId): void {
     const viewed = this.#lanes.get(lane)
     if (viewed === undefined) return
@@ -158,7 +158,7 @@ export class QueueView {
     if (this.#readingsAhead > 0) this.#takenMeanwhile.add(jobId)
     if (index >= 0) viewed.jobs.splice(index, 1)
     viewed.isStuck = false
-    // Before they run out: a run ends where the heads of a lane do.
+    // Read ahead before they run out, because a dispatcher run ends where a lane's heads end.
     if (viewed.hasMore && viewed.jobs.length <= Math.min(viewed.wanted, this.#keptMax) / 2) this.#planReadAhead(viewed)
     if (!viewed.hasMore && viewed.jobs.length === 0) this.#forget(viewed)
   }
@@ -169,11 +169,11 @@ export class QueueView {
     if (this.#thin.has(lane) || this.#stale.has(lane)) return
     viewed.wanted = Math.min(HEADS_MAX, viewed.wanted * 2)
     this.#thin.add(lane)
-    // Once for all that are taken in this turn.
+    // One read for all that are taken in this turn.
     if (this.#toReadAhead.push(lane) === 1) queueMicrotask(() => void this.#readAhead())
   }
 
-  /** What is known of it may not be so: read it again. */
+  /** The lane may be outdated: the next refresh reads it again. */
   markStale(lane: string): void {
     this.#stale.add(lane)
   }
@@ -214,7 +214,7 @@ export class QueueView {
   }
 }
 
-/** What the lanes of a line have in common. */
+/** The properties that all lanes of a line share. */
 export function lineKey({ project, version, placement }: Pick<QueueLine, 'project' | 'version' | 'placement'>): string {
   return JSON.stringify([project, version, placement.nodeId, placement.tags])
 }

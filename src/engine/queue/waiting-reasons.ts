@@ -4,7 +4,7 @@ import { parseLane } from '../store/lane.ts'
 import type { StoredJob } from '../store/records.ts'
 import { lineKey } from './queue-view.ts'
 
-/** Why what was not sent waits: everything, whole lines (by key), or single lanes; the narrowest holds. */
+/** Why jobs that were not sent wait. `everything` overrides the rest; a lane's reason overrides its line's (by key). */
 export interface WaitingPlan {
   everything: Waiting | null
   lines: Map<string, Waiting>
@@ -12,19 +12,19 @@ export interface WaitingPlan {
 }
 
 /**
- * Why queued jobs wait. All jobs of a lane wait for the same thing, so the reason is kept in memory by lane and by
- * line, made by the runs of the dispatcher: reading it for a job costs two look-ups however long the queue is.
+ * Why queued jobs wait. All jobs of a lane wait for the same thing, so the dispatcher's runs publish the reason by lane
+ * and by line, in memory. Reading it for a job takes two lookups, however long the queue is.
  */
 export class WaitingReasons {
   #plan: WaitingPlan = { everything: null, lines: new Map(), lanes: new Map() }
   readonly #unknownSince: (nodeId: NodeId) => number | null
 
-  /** `unknownSince`: since when a node has not answered; null: it does. */
+  /** `unknownSince`: since when a node has been unreachable; null: it responds. */
   constructor(unknownSince: (nodeId: NodeId) => number | null = () => null) {
     this.#unknownSince = unknownSince
   }
 
-  /** Replaces the reasons by the newest plan's. Returns the lanes whose reason changed, or that wait no longer. */
+  /** Replaces the reasons with the newest plan's. Returns the lanes whose reason changed or that no longer wait. */
   replace(plan: WaitingPlan, lanesOfLine: (key: string) => Iterable<string>): string[] {
     const before = this.#plan
     this.#plan = plan
@@ -45,7 +45,7 @@ export class WaitingReasons {
     return [...suspects]
   }
 
-  /** A run that saw only a part of the queue: what it says of other lines and lanes still holds. */
+  /** For a run that considered only part of the queue: the reasons of other lines and lanes are kept. */
   merge(plan: WaitingPlan, lanesOfLine: (key: string) => Iterable<string>): string[] {
     return this.replace(
       {
@@ -63,7 +63,7 @@ export class WaitingReasons {
     return lanes.get(lane) ?? (lines.size === 0 ? undefined : lines.get(lineKey(parseLane(lane)))) ?? NEXT_IN_LINE
   }
 
-  /** The job as clients see it: with why it waits, and without its secrets. */
+  /** The job as clients see it: with its waiting reason and without its secrets. */
   describeJob(job: StoredJob): Job {
     const isLive = job.state === 'starting' || job.state === 'running'
     return {
@@ -76,7 +76,7 @@ export class WaitingReasons {
 
 const NEXT_IN_LINE: Waiting = { code: 'next_in_line', text: 'next in queue' }
 
-/** What a job waits for by itself, before it waits with its lane. */
+/** Why a job itself is held, before it waits with its lane. */
 function whyHeld({ hold, notBeforeMs, after, spider }: StoredJob): Waiting | null {
   if (hold === null) return null
   if (hold === 'overlap') {
