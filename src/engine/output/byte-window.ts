@@ -1,22 +1,22 @@
-/** A range of a file: `offset` negative means that many bytes before its end. */
+/** A range of a file. A negative `offset` counts from its end. */
 export interface WantedBytes {
   offset: number
   limitBytes: number
 }
 
-/** A piece of a log and the size of the whole at that moment; the shape of the node client's LogRange. */
+/** A piece of a log, and the size of the whole log at that moment. Same shape as the node client's LogRange. */
 export interface LogBytes {
   offset: number
   sizeBytes: number
   bytes: Uint8Array
 }
 
-/** Fed with a whole file piece by piece, it keeps one range of it and nothing else. */
+/** Receives a whole file piece by piece and keeps only one range of it. */
 export interface ByteWindow {
   append(piece: Uint8Array): void
-  /** The range, as far as the file has been seen. */
+  /** The range, as far as the file has been read. */
   result(): LogBytes
-  /** Nothing that follows can change the bytes of the range; only the size is not known yet. */
+  /** Further pieces cannot change the bytes of the range. Only the size is still unknown. */
   isFull(): boolean
 }
 
@@ -51,7 +51,7 @@ function keepTail(tailBytes: number, limitBytes: number): ByteWindow {
       pieces.push(Uint8Array.from(piece))
       keptBytes += piece.length
       seenBytes += piece.length
-      // Joined only when it has doubled, so that the work stays linear.
+      // Joined only once it has doubled, so that the work stays linear.
       if (keptBytes < tailBytes * 2 + 65_536) return
       const tail = Uint8Array.from(concat(pieces).subarray(-tailBytes))
       pieces = [tail]

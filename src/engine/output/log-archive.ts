@@ -13,14 +13,14 @@ const gzip = promisify(gzipCallback)
 const PIECE_BYTES = 1_000_000
 const MAX_BYTES = 256_000_000
 const SMALL_MAX_BYTES = 65_536
-// Up to here another thread costs more than the work: 130 µs of CPU instead of 30, and as much of them in this thread
+// Up to this size a worker thread costs more than the work: 130 µs of CPU instead of 30, and as much in this thread
 // (7 kB, Node 24).
 const AT_ONCE_MAX_BYTES = 8_192
 
 /**
- * A log that is whole in hand, gzipped, where it is small enough to be kept with its attempt (Store.markLogArchived);
- * null: it is for `archiveLog`. Most logs are: a file, its rename and two syncs for each of 200 runs a second were a
- * fifth of a core, and SQLite is the better file system for what is so small (https://sqlite.org/fasterthanfs.html).
+ * Gzips a complete log that is small enough to be stored with its attempt (Store.markLogArchived); null: use
+ * `archiveLog`. Most logs are small. A file, its rename and two syncs took a fifth of a core at 200 runs per second;
+ * for such small blobs SQLite is the better file system (https://sqlite.org/fasterthanfs.html).
  */
 export async function packSmallLog({ offset, sizeBytes, bytes }: LogBytes): Promise<Uint8Array | null> {
   if (offset !== 0 || bytes.length !== sizeBytes || sizeBytes > SMALL_MAX_BYTES) return null
@@ -33,9 +33,9 @@ export function archiveName(jobId: JobId, attemptNumber: AttemptNumber): string 
 }
 
 /**
- * Copies the log of a run that has ended into the blob `name`, gzipped, a piece at a time. Of a log over `maxBytes` the
- * first and the last half of that are kept, with a line that says so between them. Rejects, and leaves no blob, when
- * the log cannot be read to its end; with LOG_NOT_FOUND when there is none (any more).
+ * Copies the log of an ended run into the gzipped blob `name`, piece by piece. If it exceeds `maxBytes`, keeps the
+ * first and last half of that, with a line in between that says so. If the log cannot be read to its end, rejects and
+ * leaves no blob; with LOG_NOT_FOUND if there is no log (any more).
  */
 export async function archiveLog(options: {
   read: ReadLog
@@ -48,17 +48,17 @@ export async function archiveLog(options: {
   const packer = createGzip()
   const source = Readable.from(readPieces(read, name, maxBytes, signal), { objectMode: false })
   const writing = blobs.write(name, packer).catch((error: unknown) => {
-    // It may have failed before it read anything: nobody would ever take what the source has to give.
+    // It may have failed before it read anything, and then nobody would consume the source.
     packer.destroy()
     throw error
   })
   const [written, copied] = await Promise.allSettled([writing, pipeline(source, packer, { signal })])
-  // When the source fails, the write fails with the same error; when the disk does, only the write knows why.
+  // If the source fails, the write fails with the same error. If the disk fails, only the write has the cause.
   if (written.status === 'rejected') throw written.reason
   if (copied.status === 'rejected') throw copied.reason
 }
 
-/** One range of an archived log, in bytes of its uncompressed text. null: the archive has no such blob. */
+/** One range of an archived log, in bytes of the uncompressed text; null: the archive has no such blob. */
 export async function readArchivedLog(blobs: BlobStore, name: string, wanted: WantedBytes): Promise<LogBytes | null> {
   try {
     return await readPackedLog(await blobs.openRead(name), wanted)
@@ -68,10 +68,10 @@ export async function readArchivedLog(blobs: BlobStore, name: string, wanted: Wa
   }
 }
 
-/** As readArchivedLog, of its gzipped bytes. */
+/** Same as readArchivedLog, from the gzipped bytes. */
 export async function readPackedLog(packed: Readable, wanted: WantedBytes): Promise<LogBytes> {
   const window = createByteWindow(wanted)
-  // gzip knows no middle: the whole is read, the range is kept.
+  // gzip has no random access: everything is read, and only the range is kept.
   await pipeline(packed, createGunzip(), async (pieces: AsyncIterable<Uint8Array>) => {
     for await (const piece of pieces) window.append(piece)
   })

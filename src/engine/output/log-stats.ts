@@ -2,22 +2,22 @@ import { looksLikeError, parseRecordHead, showsInfo, TRACEBACK_HEADING } from '.
 
 export type ScrapyStats = Record<string, string | number>
 
-/** What the end of a Scrapy log tells. Everything is null where the log does not say it. */
+/** What the end of a Scrapy log says. Every field is null if the log does not contain it. */
 export interface ClosingStats {
   /** From the stats, else from `Spider closed (…)`. */
   finishReason: string | null
-  /** Keys as Scrapy names them; times as ISO 8601 in UTC, whatever is neither number nor text as Python wrote it. */
+  /** Keys as in Scrapy. Times as ISO 8601 in UTC; other values except numbers and strings as Python wrote them. */
   stats: ScrapyStats | null
   pages: number | null
   items: number | null
   errors: number | null
-  /** The log has lines of level INFO or DEBUG: closing lines would be there as well, had the spider closed. */
+  /** The log has INFO or DEBUG lines, so it would also have the closing lines if the spider had closed. */
   showsInfo: boolean
   /** The last error in the text, with the last line of its traceback. */
   killingLine: string | null
 }
 
-/** How many bytes of a log's end hold its closing stats even when a project adds hundreds of its own. */
+/** Enough bytes of a log's end to hold its closing stats, even if a project adds hundreds of its own. */
 export const CLOSING_TAIL_BYTES = 131_072
 
 const MAX_TEXT = 1_000_000
@@ -28,8 +28,7 @@ const MAX_LINE = 300
 
 /**
  * Reads the closing lines and the `Dumping Scrapy stats:` block (a Python dict, pretty-printed over many lines) at the
- * end of a log. Never throws; the work is linear in the text. A spider writes its own log, so what it says is what it
- * claims.
+ * end of a log. Never throws; takes linear time. A spider writes its own log, so the result is only what it claims.
  */
 export function parseClosingStats(tailText: string): ClosingStats {
   const text = tailText.slice(-MAX_TEXT)
@@ -38,7 +37,7 @@ export function parseClosingStats(tailText: string): ClosingStats {
   return {
     finishReason: textOf(stats?.finish_reason) ?? readReason(text),
     stats,
-    // Scrapy leaves out what never happened: with stats, a missing count is 0.
+    // Scrapy omits counters that are zero: if there are stats, a missing count is 0.
     pages: count('response_received_count'),
     items: count('item_scraped_count'),
     errors: count('log_count/ERROR', 'log_count/CRITICAL'),
@@ -55,7 +54,7 @@ function readStats(text: string): ScrapyStats | null {
   return text[start] === '{' ? readDict(text, start + 1) : null
 }
 
-/** Reads `'key': value, …}`. A dict that breaks off (the process was killed while writing) is no dict. */
+/** Reads `'key': value, …}`. Returns null for an incomplete dict (the process was killed while writing). */
 function readDict(text: string, start: number): ScrapyStats | null {
   const entries: [string, string | number][] = []
   let at = skipSpace(text, start)
@@ -71,7 +70,7 @@ function readDict(text: string, start: number): ScrapyStats | null {
     if (text[at] === ',') at = skipSpace(text, at + 1)
     else if (text[at] !== '}') return null
   }
-  // Not an assignment to an object: a stat may be called __proto__.
+  // Not a property assignment, because a stat may be called __proto__.
   return Object.fromEntries(entries)
 }
 
@@ -164,8 +163,8 @@ function endOfExpression(text: string, start: number): number | null {
 }
 
 /**
- * `datetime.datetime(2026, 11, 21, 1, 2, 3, 456789, tzinfo=datetime.timezone.utc)`; Scrapy's are UTC, with or without
- * zone.
+ * `datetime.datetime(2026, 11, 21, 1, 2, 3, 456789, tzinfo=datetime.timezone.utc)`. Scrapy's times are UTC, with or
+ * without a time zone.
  */
 function readDateTime(source: string): string | null {
   const match = /^datetime\.datetime\(([\d, \n]{5,80}?)(?:tzinfo=datetime\.timezone\.utc)?\)$/.exec(source)
@@ -187,7 +186,7 @@ function skipSpace(text: string, start: number): number {
   return at
 }
 
-/** `Closing spider (…)` does not count: it may never have got to the end of that. */
+/** `Closing spider (…)` does not count: the spider may not have finished closing. */
 function readReason(text: string): string | null {
   const phrase = 'Spider closed ('
   const at = text.lastIndexOf(phrase)
@@ -198,11 +197,9 @@ function readReason(text: string): string | null {
   return reason === '' || reason.includes('\n') ? null : reason
 }
 
-/**
- * The last line of level ERROR or CRITICAL, without time and logger, then the exception that its traceback ends with.
- */
+/** The last ERROR or CRITICAL line, without time and logger, followed by the exception at the end of its traceback. */
 function readKillingLine(text: string): string | null {
-  // From the end, one line at a time: logs of one endless line stay cheap, and the first find is the answer.
+  // Goes backwards, one line at a time: cheap even if the log is one huge line, and the first match is the answer.
   let exception: string | null = null
   let tracebacksToRead = 20
   let blockEnd = text.length
@@ -217,7 +214,7 @@ function readKillingLine(text: string): string | null {
     const head = line === '' ? null : parseRecordHead(line)
     if (head !== null) {
       if (head.level === 'ERROR' || head.level === 'CRITICAL') return joined(line.slice(head.messageAt), exception)
-      // A traceback above belongs to the record before this one.
+      // A traceback further up belongs to an earlier record.
       blockEnd = start
       if (exception !== null) return exception
     } else if (line !== '' && looksLikeError(line)) {
@@ -239,7 +236,7 @@ function lastLineOfTraceback(after: string): string | null {
   return line?.slice(0, MAX_LINE).trimEnd() ?? null
 }
 
-/** null: neither says anything. */
+/** null: both are empty. */
 function joined(line: string, exception: string | null): string | null {
   const message = line.trim()
   if (exception === null || message.includes(exception)) return message || null

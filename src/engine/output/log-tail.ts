@@ -6,21 +6,21 @@ const MAX_CHUNK_BYTES = 262_144
 const LOCAL_POLL_MS = 250
 const REMOTE_POLL_MS = 1000
 const IDLE_POLL_MS = 3000
-/** With the waits between them, at least half a minute of a node that does not answer. */
+/** Including the waits in between, tolerates a node that does not respond for at least half a minute. */
 const MAX_FAILURES = 10
 const NEWLINE = 0x0a
 
 /**
- * The log of a run as it grows, wherever `read` finds it: a file, a node, the archive. Polls only while somebody
- * iterates. Chunks end at line ends; a line that stays unfinished is given as it is at the next poll. A log that does
- * not exist yet is waited for; one that became shorter is given again from its start. Ends after the chunk with
- * `complete: true`, or without one when `signal` aborts. Throws what `read` throws when that goes on for half a minute.
+ * Streams the log of a run as it grows, from wherever `read` gets it (a file, a node, the archive). Polls only while it
+ * is iterated. Chunks end at line ends; an unfinished line is sent as it is at the next poll. Waits for a log that does
+ * not exist yet, and restarts one that became shorter. Ends after the chunk with `complete: true`, or without one if
+ * `signal` aborts. Throws the error of `read` if it persists for half a minute.
  */
 export async function* tailLog(options: {
-  /** Resolves null while there is no log. */
+  /** Resolves null if there is no log yet. */
   read: (range: WantedBytes, signal?: AbortSignal) => Promise<LogBytes | null>
   mayGrow: () => boolean | Promise<boolean>
-  /** Reading costs no network, so it may be done often. */
+  /** Reading needs no network, so polls can be frequent. */
   answersAtOnce: () => boolean
   from: { offset: number } | { tailBytes: number }
   clock: Clock
@@ -34,7 +34,7 @@ export async function* tailLog(options: {
 
   while (!signal?.aborted) {
     try {
-      // Asked before reading: what was written before the end is then surely in what is read.
+      // Checked before reading, so that everything written before the end is included in the read.
       const live = await mayGrow()
       const range = await readNext()
       failures = 0
@@ -49,7 +49,7 @@ export async function* tailLog(options: {
       if (range !== null) offset = chunk.nextOffset
       if (hasGrown || chunk.complete) yield chunk
       if (chunk.complete) return
-      // More is there already.
+      // More is available already.
       if (hasGrown && range !== null && !reachesEnd(range)) continue
       const pollMs = answersAtOnce() ? LOCAL_POLL_MS : REMOTE_POLL_MS
       waitMs = hasGrown ? pollMs : Math.min(IDLE_POLL_MS, Math.max(pollMs, waitMs * 1.5))
@@ -65,7 +65,7 @@ export async function* tailLog(options: {
   async function readNext(): Promise<LogBytes | null> {
     if (offset !== null) return options.read({ offset, limitBytes: MAX_CHUNK_BYTES }, signal)
     const tailBytes = 'tailBytes' in from ? from.tailBytes : 0
-    // One byte more than asked for shows whether the tail begins at the beginning of a line.
+    // One extra byte shows whether the tail begins at the start of a line.
     const limitBytes = Math.min(tailBytes, MAX_CHUNK_BYTES) + 1
     const range = await options.read({ offset: -tailBytes - 1, limitBytes }, signal)
     return range === null ? null : skipPartialLine(range, tailBytes)
@@ -104,7 +104,7 @@ function reachesEnd(range: LogBytes): boolean {
   return range.offset + Math.min(range.bytes.length, MAX_CHUNK_BYTES) >= range.sizeBytes
 }
 
-/** Without a UTF-8 character at the end whose last bytes are still to come. */
+/** The length without an incomplete UTF-8 character at the end. */
 function wholeCharactersLength(bytes: Uint8Array): number {
   for (let back = 1; back <= Math.min(3, bytes.length); back += 1) {
     const byte = bytes[bytes.length - back] as number

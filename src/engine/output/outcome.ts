@@ -10,18 +10,18 @@ interface ProcessEnd {
 
 export interface Judgement {
   outcome: Outcome
-  /** A few words: Scrapy's finish_reason, or what stands in for it. */
+  /** A few words: Scrapy's finish_reason, or a substitute for it. */
   reason: string
   killingLine: string | null
   stats: ScrapyStats | null
   counts: { pages: number | null; items: number | null; errors: number | null }
 }
 
-// Limits that mean "enough": the spider did what it was asked to. The other closespider_… limits mean trouble.
+// Limits that mean "enough": the spider did its work. The other closespider_… limits indicate a problem.
 const LIMITS_REACHED = new Set(['closespider_itemcount', 'closespider_pagecount', 'closespider_timeout'])
 
 /**
- * How a run ended, from the end of its log and, on the local node, from how its process ended. The first row that fits:
+ * How a run ended, from the end of its log and, on the local node, from its process's exit. The first matching row:
  *
  * | log says                        | process              | cancel asked | outcome   | reason                      |
  * | ------------------------------- | -------------------- | ------------ | --------- | --------------------------- |
@@ -37,20 +37,20 @@ const LIMITS_REACHED = new Set(['closespider_itemcount', 'closespider_pagecount'
  * | nothing of its end              | 0 or unknown         | no           | failed    | ended without closing stats |
  * | there is no log                 | unknown              | no           | failed    | no log                      |
  *
- * A process hit a limit (memory, time, …) when the local node, or we from afar, stopped it for that; it then closes
- * with `shutdown`, or is killed. One that had `finished` by itself before the signal reached it, with exit 0, has
- * succeeded all the same. "exit code N" and "ended without closing stats" become "out of memory (MemoryError)" where
- * the log ends with that. Limits reached are CLOSESPIDER_ITEMCOUNT, _PAGECOUNT and _TIMEOUT. `shutdown` that nobody
- * asked for is a failure: the machine or another user stopped it. Exit code 0 with a log that shows nothing of level
- * INFO is a spider whose LOG_LEVEL hides its end; exit code 0 alone proves nothing, Scrapy ends with it after a forced
- * shutdown too. Logged errors are counted and shown, but do not make a run fail.
+ * A process hit a limit (memory, time, …) if the local node, or we on a remote node, stopped it for that. It then closes
+ * with `shutdown` or is killed. One that had `finished` before the signal arrived, with exit code 0, has still
+ * succeeded. "exit code N" and "ended without closing stats" become "out of memory (MemoryError)" if the log ends with
+ * that. Limits reached are CLOSESPIDER_ITEMCOUNT, _PAGECOUNT and _TIMEOUT. A `shutdown` that nobody requested is a
+ * failure: the machine or another user stopped the spider. Exit code 0 with a log without INFO lines is a spider whose
+ * LOG_LEVEL hides its end. Exit code 0 alone proves nothing, because Scrapy also returns it after a forced shutdown.
+ * Logged errors are counted and shown, but do not make a run fail.
  */
 export function judgeOutcome(evidence: {
   /** The last CLOSING_TAIL_BYTES of the log; null: there is no log. */
   tail: string | null
-  /** null: the node does not tell (every remote Scrapyd). */
+  /** null: the node does not report it (every remote Scrapyd). */
   exit: ProcessEnd | null
-  /** The limit that we stopped a remote run for, in words; the local node tells with `exit`. */
+  /** The limit that we stopped a remote run for, in words. The local node reports its own in `exit`. */
   limitHit?: string | null
   cancelAsked: boolean
 }): Judgement {
@@ -96,7 +96,7 @@ export function judgeOutcome(evidence: {
   }
 }
 
-/** `memory limit of 512 MB (used 530 MB)` without the brackets: the same limit is the same reason. */
+/** `memory limit of 512 MB (used 530 MB)` without the parentheses, so that the same limit gives the same reason. */
 function nameOfLimit(words: string): string {
   return words.replace(/ \(.*\)$/, '')
 }
