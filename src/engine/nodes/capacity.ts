@@ -1,4 +1,4 @@
-/** What daemonstatus.json showed at one moment. */
+/** What daemonstatus.json returned at one moment. */
 export interface CountersSeen {
   /** Monotonic. */
   atMs: number
@@ -7,15 +7,15 @@ export interface CountersSeen {
   finished: number
 }
 
-/** What watching a node has shown of its slots. To be kept, and given again with each look. */
+/** What polling a node has shown about its slots. Pass it back in with each poll. */
 export interface SlotsBelief {
-  /** The most that were seen to run at once. */
+  /** The most jobs that were seen running at once. */
   mostRan: number
-  /** So many ran, while others waited and nothing moved: all its slots. null: it has never been seen full. */
+  /** The number of jobs that ran while others waited and nothing moved: all its slots. null: never seen full. */
   limit: number | null
-  /** Of the newest proof: when, how many waited, for how long, and how often in a row it proved the same. */
+  /** The newest proof: when, how many waited, for how long, and how many times in a row it proved the same limit. */
   proof: { atMs: number; waited: number; forMs: number; times: number } | null
-  /** Since when nothing has moved, in how many looks, while jobs waited or while as many ran as we believe it can. */
+  /** Since when and for how many polls nothing has moved, while jobs waited or all believed slots were in use. */
   still: { sinceMs: number; looks: number; running: number; finished: number; isWaiting: boolean } | null
 }
 
@@ -28,24 +28,24 @@ export interface Capacity {
   text: string
 }
 
-/** Scrapyd's default is four per processor, and every machine has one. */
+/** Scrapyd's default is four per CPU, and every machine has at least one. */
 const DEFAULT_SLOTS = 4
 const MIN_LOOKS = 3
-/** Two poll intervals of Scrapyd (5 s each): a free slot would have been filled by then. */
+/** Two of Scrapyd's 5 s poll intervals: a free slot would have been filled by then. */
 const MIN_SPAN_MS = 10_000
-// A node that ran more before is rather stuck than smaller now; that it is smaller takes longer to believe.
+// A node that used to run more is more likely stuck than smaller now, so a lower limit takes longer to prove.
 const SHRUNK_SPAN_MS = 10 * 60_000
-// A limit that was proved is doubted after this, and after twice as long each time that it is proved again.
+// A proved limit is tested again after this time, doubled each time that it is proved again.
 const FIRST_DOUBT_MS = 15 * 60_000
 const LONGEST_DOUBT_MS = 24 * 60 * 60_000
 
 /**
- * What one more poll shows. Scrapyd never reports how many jobs it runs at once, so it is tried, one job at a time:
+ * Learns from one more poll. Scrapyd does not report how many jobs it runs at once, so more are tried, one at a time:
  *
  *   all believed slots run, none waits, for more than 10 s  ->  one more is offered (planCapacity)
- *   it runs                                                 ->  at least so many: again from above
+ *   it runs                                                 ->  at least that many: start over from there
  *   it waits, and nothing changes for more than 10 s        ->  that is the limit; after 15 min, then 30, … a day,
- *                                                               one more is offered: limits are raised, too
+ *                                                               one more is offered, because limits can be raised
  *
  * So a number that is too low always grows, at the cost of one job that waits in the node's own queue.
  */
@@ -73,7 +73,7 @@ export function learnFromCounters(before: SlotsBelief, seen: CountersSeen): Slot
     : { sinceMs: atMs, looks: 1, running, finished, isWaiting }
   const spanMs = running < mostRan ? SHRUNK_SPAN_MS : MIN_SPAN_MS
   if (!isWaiting || !isLongEnough(next, atMs, spanMs)) return { mostRan, limit, proof, still: next }
-  // The same again while it goes on is not another proof.
+  // The same situation, continued, is not a new proof.
   const isNews = limit !== running || proof === null || proof.atMs < next.sinceMs
   if (!isNews) return { mostRan, limit, proof, still: next }
   const times = limit === running && proof !== null ? proof.times + 1 : 1
@@ -81,7 +81,7 @@ export function learnFromCounters(before: SlotsBelief, seen: CountersSeen): Slot
   return { mostRan: running, limit: running, proof: found, still: next }
 }
 
-/** How many jobs a node runs at once: set, else learned, else Scrapyd's four; plus one where that is to be tried. */
+/** How many jobs a node runs at once: set, else learned, else Scrapyd's four; plus one if one more is to be tried. */
 export function planCapacity(evidence: { setSlots: number | null; belief: SlotsBelief; nowMs: number }): Capacity {
   const { setSlots, belief, nowMs } = evidence
   if (setSlots !== null) return { slots: setSlots, source: 'set', text: 'set by you' }
@@ -101,7 +101,7 @@ export function planCapacity(evidence: { setSlots: number | null; belief: SlotsB
     }
   }
   const text = 'estimated, because Scrapyd does not report it; another is tried when all are in use'
-  // What is only being tried is not known yet.
+  // A slot that is only being tried is not known yet.
   return {
     slots,
     source: isTrying ? 'learned' : 'default',

@@ -1,12 +1,12 @@
 /**
- * The clock of a node relative to ours, which stands for true time. Both values are learned by intersection: the offset
- * from HTTP's Date, and the time zone from jobs that started between two polls, because Scrapyd writes naive local
- * times. Pure.
+ * The clock of a node relative to ours, which is taken as true time. Both values are narrowed by intersection: the
+ * offset from HTTP's Date header, and the time zone from jobs that started between two polls, because Scrapyd writes
+ * naive local times. Pure.
  */
 export interface ClockEstimate {
-  /** The node's clock minus ours, between these; null: it sent no Date. */
+  /** The node's clock minus ours lies in this range; null: it sent no Date. */
   offset: { lowMs: number; highMs: number; atMs: number } | null
-  /** What is shown: moves only when it is off by more than people would notice. */
+  /** What is shown. Changes only if it is off by more than people would notice. */
   shownMs: number | null
   /** Its local time minus UTC; null: no job's start has been seen yet. */
   zoneMinutes: number | null
@@ -14,27 +14,27 @@ export interface ClockEstimate {
 
 export const UNKNOWN_CLOCK: ClockEstimate = { offset: null, shownMs: null, zoneMinutes: null }
 
-// Date is cut to whole seconds, and servers keep it for some milliseconds more than its second.
+// Date is truncated to whole seconds, and servers cache it some milliseconds longer.
 const DATE_RESOLUTION_MS = 1_020
-// Twice the drift of a bad quartz: the known range is widened by it, so that a drifting clock is followed.
+// Twice the drift of a bad quartz. The known range widens by it, so that a drifting clock is followed.
 const DRIFT_PER_MS = 0.000_2
 const SHOWN_STEP_MS = 50
-// Every zone there ever was since 1972 is a multiple of it.
+// Every time zone since 1972 is a multiple of this.
 const ZONE_STEP_MINUTES = 15
 const ZONE_MAX_MINUTES = 14 * 60
-// Job times are taken before or after what we see of them by a little (its poller, the network).
+// Tolerance, because job times differ slightly from when we see the job (Scrapyd's poller, the network).
 const ZONE_SLACK_MS = 60_000
 
 /**
- * One response's Date, with when it was requested and received by our clock. Contradicting evidence means that one of
- * the clocks was set: from then on only the newest response counts.
+ * Applies one response's Date, with when it was requested and received by our clock. If it contradicts the range so
+ * far, one of the clocks was set: from then on only the newest response counts.
  */
 export function refineByDate(
   before: ClockEstimate,
   seen: { dateMs: number | null; askedAtMs: number; arrivedAtMs: number }
 ): ClockEstimate {
   const { dateMs, askedAtMs, arrivedAtMs } = seen
-  // Our own clock was set back while we waited: nothing follows.
+  // Our own clock was set back during the request, so this proves nothing.
   if (dateMs === null || arrivedAtMs < askedAtMs) return before
   const now = { lowMs: dateMs - arrivedAtMs, highMs: dateMs + DATE_RESOLUTION_MS - askedAtMs, atMs: arrivedAtMs }
   const believed = before.offset
@@ -45,7 +45,7 @@ export function refineByDate(
   return withOffset(before, lowMs <= highMs ? { lowMs, highMs, atMs: arrivedAtMs } : now)
 }
 
-/** A job's start by the node's own text, which happened between two moments of our clock. */
+/** Applies a job's start time as the node wrote it. The start happened between two moments of our clock. */
 export function refineByStart(
   before: ClockEstimate,
   seen: { nodeText: string | null; afterMs: number; beforeMs: number }
@@ -58,14 +58,14 @@ export function refineByStart(
   const stepMs = ZONE_STEP_MINUTES * 60_000
   const first = Math.ceil(lowestMs / stepMs)
   const last = Math.floor(highestMs / stepMs)
-  // Never -0.
+  // `+ 0` turns -0 into 0.
   const zoneMinutes = first * ZONE_STEP_MINUTES + 0
-  // None fits, or several do: it proves nothing.
+  // No zone or several zones fit: this proves nothing.
   if (first !== last || Math.abs(zoneMinutes) > ZONE_MAX_MINUTES) return before
   return before.zoneMinutes === zoneMinutes ? before : { ...before, zoneMinutes }
 }
 
-/** A time that the node wrote, by our clock; null: it is no time, or too little is known of the node's clock. */
+/** A time that the node wrote, by our clock; null: not a time, or not enough is known of the node's clock. */
 export function trueTime(nodeText: string | null, estimate: ClockEstimate): number | null {
   const localMs = parseLocalTime(nodeText)
   if (localMs === null || estimate.offset === null || estimate.zoneMinutes === null) return null
@@ -73,8 +73,8 @@ export function trueTime(nodeText: string | null, estimate: ClockEstimate): numb
 }
 
 /**
- * The true time of an event between two moments of our clock: the node's own time where it fits, else the later moment,
- * when we saw it.
+ * The true time of an event between two moments of our clock: the node's own time if it fits, otherwise the later
+ * moment, at which we saw it.
  */
 export function trueTimeBetween(
   nodeText: string | null,
@@ -97,7 +97,7 @@ function middle({ lowMs, highMs }: { lowMs: number; highMs: number }): number {
   return (lowMs + highMs) / 2
 }
 
-/** `2026-01-31 23:59:59.123456`, as Python writes a datetime (without a zero fraction), read as if it were UTC. */
+/** `2026-01-31 23:59:59.123456`, as Python writes a datetime (no fraction if it is zero), read as if it were UTC. */
 function parseLocalTime(text: string | null): number | null {
   const parts = /^(\d{4}-\d\d-\d\d)[ T](\d\d:\d\d:\d\d)(?:\.(\d{1,6}))?$/.exec(text ?? '')
   if (parts === null) return null

@@ -12,7 +12,7 @@ import { type Observation, Observer } from './observer.ts'
 import { healthOf } from './scrapyd/probe.ts'
 import { withoutCredentials } from './scrapyd/proxy.ts'
 
-/** What watching a node has shown so far. Lives in memory: it is only as true as it is new. */
+/** What polling a node has shown so far. Kept only in memory, because it goes out of date quickly. */
 export interface NodeStatus {
   health: NodeHealth
   problem: string | null
@@ -20,18 +20,18 @@ export interface NodeStatus {
   running: number | null
   pending: number | null
   finished: number | null
-  /** How many attempts of ours held a slot there when these counters came: what they count above that is not ours. */
+  /** How many attempts of ours held a slot there when these counters arrived. The rest is not ours. */
   oursWhenCounted: number
   external: { pending: SeenJob[]; running: SeenJob[] }
   latencyMs: number | null
   lastSeenAtMs: number | null
   /**
-   * Wall clock of the first failed poll since the last good one; null while it responds (401 counts: it runs), or
+   * Wall clock of the first failed poll since the last good one; null while it responds (401 counts as a response), or
    * before the first.
    */
   unreachableSinceMs: number | null
   clockOffsetMs: number | null
-  /** What is known of its clock and zone: trueTime makes its times ours. */
+  /** What is known of its clock and time zone. trueTime converts its times to ours. */
   clockEstimate: ClockEstimate
   capacity: Capacity
   slotsBelief: SlotsBelief
@@ -43,11 +43,11 @@ export interface FleetNode {
   client: NodeClient
   observer: Observer
   status: NodeStatus
-  /** Its own setting, without credentials; `direct`; null: as the environment says. */
+  /** Its own setting, without credentials; `direct`; null: from the environment. */
   proxyUrl: string | null
-  /** When clients were told of it last; monotonic. */
+  /** Monotonic; when clients were last notified of it. */
   publishedAtMs: number
-  /** Wall clock when the newest lists had come, and the jobids that ran by them; null: there were none. */
+  /** Wall clock when the newest lists arrived, and the jobids running then; null: no lists yet. */
   snapshotAtMs: number | null
   runsSeen: ReadonlySet<string>
 }
@@ -57,38 +57,38 @@ export interface FleetOptions {
   random: Random
   logger: Logger
   createClient: (node: StoredNode) => Promise<NodeClient>
-  /** Of its own setting, sealed in its row. */
+  /** The node's own setting, decrypted from its row. */
   proxyUrlOf?: (node: StoredNode) => Promise<string | null>
 }
 
-/** Who follows what runs on the nodes: tells how closely they are to be observed, and takes in what they list. */
+/** Follows what runs on the nodes: decides how closely each is polled, and processes its lists. */
 export interface FleetFollower {
   isBusy(nodeId: NodeId): boolean
   /** How many slots our attempts hold there. */
   slotsUsedOn(nodeId: NodeId): number
   wantsSnapshot(nodeId: NodeId): boolean
-  /** The next look at the node waits for it. */
+  /** The next poll of the node waits for this. */
   applySnapshot(node: FleetNode, snapshot: Snapshot): Promise<void>
 }
 
 export interface FleetEvents {
-  /** Something that clients are shown has changed. `healthWas`: its health before, where that changed. */
+  /** Something that clients see has changed. `healthWas`: its health before, if that changed. */
   changed: [node: FleetNode, healthWas: NodeHealth | undefined]
-  /** It has answered, or was set otherwise, whether or not clients are shown something else. */
+  /** It has answered or was reconfigured, even if clients see no difference. */
   observed: [node: FleetNode]
 }
 
-// One failed look can be a lost packet; two in a row are a node that is down.
+// One failed poll can be a lost packet. After two in a row the node counts as down.
 const FAILURES_UNTIL_DOWN = 2
-// Of an answer that was as all before it, only its time is news.
+// If only the time of a response is new, clients are notified this rarely.
 const PUBLISH_ANYWAY_MS = 60_000
 
-// When an engine starts, all its nodes come at once: 5,000 are all seen within three seconds.
+// When an engine starts, all its nodes arrive at once: 5,000 are all polled within three seconds.
 const ARRIVALS_WINDOW_MS = 5_000
 const ARRIVALS_AT_ONCE = 100
 const ARRIVAL_EVERY_MS = 0.5
 
-/** The nodes, each with its client and its observer. */
+/** The nodes, each with its client and observer. */
 export class Fleet {
   readonly #nodes = new Map<string, FleetNode>()
   readonly #options: FleetOptions
@@ -113,13 +113,13 @@ export class Fleet {
     return this.#nodes.get(id)
   }
 
-  /** Those that answer and take jobs. */
+  /** Nodes that respond and take jobs. */
   activeIds(): NodeId[] {
     const active = this.list().filter(({ stored, status }) => stored.mode === 'active' && status.health === 'up')
     return active.map(({ stored }) => stored.id)
   }
 
-  /** Adds a node and begins to watch it; a node with the same id is let go of first (its settings changed). */
+  /** Adds a node and starts polling it. Replaces a node with the same id (its settings changed). */
   async add(stored: StoredNode): Promise<FleetNode> {
     const { clock, random, logger } = this.#options
     const client = await this.#options.createClient(stored)
@@ -127,7 +127,7 @@ export class Fleet {
     const previous = this.#nodes.get(stored.id)
     await previous?.observer.stop()
     if (previous !== undefined && previous.client !== client) await previous.client.close()
-    // At another address there may be another machine: what was seen at the old one says nothing of it.
+    // A new address may be another machine, so nothing seen at the old one applies.
     const before = previous?.stored.url === stored.url ? previous.status : null
     const slotsBelief = before?.slotsBelief ?? NOTHING_LEARNED
     const node: FleetNode = {
@@ -158,7 +158,7 @@ export class Fleet {
     return node
   }
 
-  /** A change of settings that needs no new connection (name, tags, mode, version). */
+  /** Applies settings that need no new connection (name, tags, mode, version). */
   update(stored: StoredNode): void {
     const node = this.#nodes.get(stored.id)
     if (node === undefined) return
@@ -182,7 +182,7 @@ export class Fleet {
     node.status = { ...node.status, external }
   }
 
-  /** A request of the dispatcher found the node away: no more jobs for it until it answers the next look. */
+  /** A dispatcher request found the node unreachable: it gets no more jobs until it answers a poll. */
   reportUnreachable(id: NodeId, error: NodeError): void {
     const node = this.#nodes.get(id)
     if (node === undefined) return
@@ -196,8 +196,8 @@ export class Fleet {
   }
 
   /**
-   * Runs thousands of times a second in a large fleet: clients are told only what they are shown has changed. Latency
-   * and time of the response go along with other news, or after a while.
+   * Runs thousands of times per second in a large fleet, so clients are notified only if what they see has changed.
+   * Latency and response time are published with other changes, or after a while.
    */
   #recordAnswer(node: FleetNode, { status: seen, latencyMs }: Observation): void {
     const { clock } = this.#options
@@ -249,7 +249,7 @@ export class Fleet {
     node.snapshotAtMs = clock.nowMs()
   }
 
-  /** Runs that were not there at the last look started since then: what the node calls that time shows its zone. */
+  /** Runs that are new since the last poll started in between: the node's start times for them show its time zone. */
   #learnClock(node: FleetNode, snapshot: Snapshot): void {
     const { status, snapshotAtMs, runsSeen } = node
     node.runsSeen = new Set(snapshot.running.map(({ jobid }) => jobid))
@@ -295,7 +295,7 @@ export class Fleet {
     this.events.emit('observed', node)
   }
 
-  /** The first of many nodes are looked at as they come; the more there are, the longer the last ones wait. */
+  /** The first nodes to arrive are polled at once. The more there are, the longer the last ones wait. */
   #firstLookAfterMs(): number {
     const nowMs = this.#options.clock.monotonicMs()
     if (nowMs - this.#arrivals.sinceMs > ARRIVALS_WINDOW_MS) this.#arrivals = { sinceMs: nowMs, count: 0 }
@@ -303,7 +303,7 @@ export class Fleet {
     return Math.max(0, this.#arrivals.count - ARRIVALS_AT_ONCE) * ARRIVAL_EVERY_MS
   }
 
-  /** Returns whether there is news of the node's slots. */
+  /** Returns whether the node's slots changed. */
   #planSlots(node: FleetNode): boolean {
     const { capacity, slotsBelief } = node.status
     const next = capacityOf(node, slotsBelief, this.#options.clock.monotonicMs())

@@ -18,15 +18,15 @@ export interface InventoriesParts {
 
 const READ_AT_ONCE = 32
 
-/** What nodes say they have: read when a node comes back, and when somebody asks. */
+/** What nodes say they have. Read when a node comes back, and on request. */
 export class Inventories {
-  /** `recorded`: the projects room knows what a node has now. `available`: a node may newly take eggs. */
+  /** `recorded`: the projects room has a node's inventory. `available`: a node may newly accept eggs. */
   readonly events = new EventEmitter<{ recorded: []; available: [] }>()
   readonly #parts: InventoriesParts
   readonly #modes = new Map<string, NodeMode>()
-  /** Finished jobs that each node reported: fewer than before means a restart, perhaps of another installation. */
+  /** Finished jobs that each node reported. Fewer than before means a restart, perhaps of a different installation. */
   readonly #finished = new Map<string, number>()
-  // All nodes come up at once when an engine starts: their answers would fill the memory, and keep jobs waiting.
+  // When an engine starts, all nodes come up at once: their responses would fill the memory and delay jobs.
   readonly #inTurn = pLimit(READ_AT_ONCE)
   #isStopped = false
 
@@ -34,7 +34,7 @@ export class Inventories {
     this.#parts = parts
   }
 
-  /** Something of the node changed: its inventory is read where it came back, whatever is installed there now. */
+  /** Reads the inventory of a node that came back, because something else may be installed there now. */
   followNode(node: FleetNode, healthWas?: NodeHealth): void {
     const { id, mode } = node.stored
     const isOtherMode = this.#modes.get(id) !== mode
@@ -67,13 +67,13 @@ export class Inventories {
       if (error instanceof NodeError) {
         const text = 'the inventory of a node could not be read; retrying when it is back'
         logger.warn({ node: node.stored.name, error: error.message }, text)
-        // What it said before it failed is recorded.
+        // What it returned before it failed is recorded.
         this.events.emit('recorded')
       } else logger.error({ error, node: node.stored.name }, 'recording the inventory of a node failed')
     }
   }
 
-  /** Projects, versions, and the spiders of each newest version, which blocks Scrapyd until it has cached them. */
+  /** Reads projects, versions, and the newest versions' spiders, which blocks Scrapyd until it has cached them. */
   async #readFrom({ stored, client, observer }: FleetNode, eggTarget: EggTarget): Promise<void> {
     const { projects, recordScrapydVersion, clock, logger } = this.#parts
     const askedAtMs = clock.nowMs()
@@ -86,7 +86,7 @@ export class Inventories {
         try {
           spiders = await observer.duringLongCall(client.listSpiders(project, newest))
         } catch (error) {
-          // The version does not import there; that is its own trouble, not the inventory's.
+          // The version cannot be imported there. That is not a failure of the inventory.
           if (!(error instanceof NodeError) || error.kind !== 'refused') throw error
           const facts = { node: stored.name, project, version: newest, error: error.message }
           logger.info(facts, 'a version on a node does not list its spiders')
@@ -95,7 +95,7 @@ export class Inventories {
       await projects.recordSeenOnNode(stored.id, project, versions, spiders, askedAtMs)
     }
     await projects.recordProjectsOnNode(stored.id, names, askedAtMs)
-    // Found by discovery, or it was away when it was added: nobody has asked yet.
+    // Found by discovery, or unreachable when it was added: its version has not been probed yet.
     const version = stored.scrapydVersion === null ? await eggTarget.probeVersion?.() : undefined
     if (version !== undefined) await recordScrapydVersion(stored, version)
   }

@@ -12,7 +12,7 @@ import type { Fleet } from './fleet.ts'
 import type { LogRange } from './node-client.ts'
 import { toClientError } from './node-failure.ts'
 
-/** The log of a job wherever it is now: in the archive once it was copied there, else on its node. */
+/** The log of a job, wherever it is: in the archive once it was copied there, otherwise on its node. */
 export class JobLogs {
   readonly #parts: { store: JobReader & AttemptReader; blobs: BlobStore; fleet: Fleet; clock: Clock }
 
@@ -21,15 +21,15 @@ export class JobLogs {
   }
 
   /**
-   * Of the last attempt. null: it has none yet, or its run has left no log (so far). Rejects with a NODE_ code when
-   * its node fails.
+   * Reads the last attempt's log; null: there is no attempt, or no log (yet). Rejects with a NODE_ code if the node
+   * fails.
    */
   async read(jobId: JobId, range: WantedBytes): Promise<LogRange | null> {
     const attempt = await this.#attemptOf(jobId, undefined)
     return attempt === null ? null : this.#readOf(attempt, range)
   }
 
-  /** Of attempt `number`, or of the last one. Rejects with LOG_NOT_FOUND where there is no log, or none yet. */
+  /** Reads the log of attempt `number`, or of the last one. Rejects with LOG_NOT_FOUND if there is none (yet). */
   async readChunk(
     jobId: JobId,
     number: AttemptNumber | undefined,
@@ -49,8 +49,8 @@ export class JobLogs {
   }
 
   /**
-   * The log as it grows; asks its node only while somebody iterates. Without a number it is that of the first run that
-   * shows a log, to its end: a retry writes another file, in which the offsets mean nothing.
+   * Streams the log as it grows. Polls its node only while it is iterated. Without a number, follows the newest attempt
+   * as of its first log, to that log's end: a retry writes another file, in which the offsets have no meaning.
    */
   async *tail(
     jobId: JobId,
@@ -84,7 +84,7 @@ export class JobLogs {
     })
   }
 
-  /** The last attempt without a number; null while there is none. */
+  /** Without a number: the last attempt, or null if there is none. */
   async #attemptOf(jobId: JobId, number: AttemptNumber | undefined): Promise<Attempt | null> {
     const attempts = await this.#parts.store.listAttempts(jobId)
     if (number === undefined) return attempts.at(-1) ?? null

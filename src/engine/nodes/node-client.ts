@@ -2,23 +2,23 @@ import type { ProjectName, RunLimits, VersionName } from '../../shared/contract/
 import type { NodeTraits } from './node-traits.ts'
 
 /**
- * One interface to a place that runs spiders: scrapyd/ speaks to a remote Scrapyd over HTTP, the launcher's local
- * node implements the same in this process, FakeNode in tests. Every method takes an AbortSignal and has its own time
- * limit; every failure is a NodeError.
+ * One interface for a place that runs spiders: scrapyd/ talks to a remote Scrapyd over HTTP, the launcher's local node
+ * implements it in this process, FakeNode in tests. Every method takes an AbortSignal and has its own time limit. Every
+ * failure is a NodeError.
  */
 export interface NodeClient {
   readonly traits: NodeTraits
-  /** Where eggs are deployed on it, and what it has; null: it runs the eggs that are here. */
+  /** Its eggs: what it has, and where to deploy. null: it runs our own eggs. */
   readonly eggTarget: EggTarget | null
-  /** Why a run of this project cannot start there now, following the node's name; null or absent: it can. */
+  /** Why a run of this project cannot start there now, worded to follow the node's name; null or absent: it can. */
   whyNotReady?(project: ProjectName): string | null
   /** Counters; cheap enough for once a second. */
   daemonStatus(signal?: AbortSignal): Promise<DaemonStatus>
-  /** Everything the node has now, over all its projects. */
+  /** Everything the node lists now, across all its projects. */
   listJobs(signal?: AbortSignal): Promise<Snapshot>
-  /** Asks the node to run. Rejects with NodeError; only `delivered: 'no'` proves that the node did not take it. */
+  /** Starts a run. Rejects with NodeError; only `delivered: 'no'` proves that the node did not accept it. */
   schedule(request: ScheduleRequest, signal?: AbortSignal): Promise<{ jobid: string }>
-  /** One signal to a running job, or removal of a pending one. `wasState` null: the node knows no such live job. */
+  /** Signals a running job or removes a pending one. `wasState` null: the node has no such live job. */
   cancel(
     request: { project: ProjectName; jobid: string; signal: NodeSignal },
     signal?: AbortSignal
@@ -26,21 +26,21 @@ export interface NodeClient {
   /** May block the node for seconds (it imports the project). */
   listSpiders(project: ProjectName, version: VersionName, signal?: AbortSignal): Promise<string[]>
   /**
-   * Bytes of a run's log. `offset` negative: from that many bytes before the end. Resolves null when there is no such
-   * file. `sizeBytes` is the file's size at that moment; `bytes` is empty when offset is at or past the end.
+   * Reads bytes of a run's log. A negative `offset` counts from the end. Resolves null if there is no such file.
+   * `sizeBytes` is the file's size at that moment; `bytes` is empty if `offset` is at or past the end.
    */
   readLog(
     run: { project: ProjectName; spider: string; jobid: string },
     range: { offset: number; limitBytes: number },
     signal?: AbortSignal
   ): Promise<LogRange | null>
-  /** The same of the items that the run left there, which few nodes keep. */
+  /** Same for the items that the run left there. Few nodes keep them. */
   readItems: NodeClient['readLog']
-  /** Lets go of connections. Running requests end with an error. */
+  /** Closes its connections. Requests in flight end with an error. */
   close(): Promise<void>
 }
 
-/** What only a Scrapyd has: eggs of its own. Fails as NodeClient does. */
+/** What only a Scrapyd has: its own eggs. Fails as NodeClient does. */
 export interface EggTarget extends Pick<NodeClient, 'listSpiders'> {
   /** `1.5+`, `1.3 or 1.4`…, as far as its behaviour shows. */
   probeVersion?(signal?: AbortSignal): Promise<string>
@@ -49,7 +49,7 @@ export interface EggTarget extends Pick<NodeClient, 'listSpiders'> {
   listVersions(project: ProjectName, signal?: AbortSignal): Promise<VersionName[]>
   /**
    * Stores an egg; returns the spider count. A refused egg is removed again (delversion) before the error is thrown,
-   * unless a version of that name was there before; the error says what happened.
+   * unless a version of that name existed before. The error says what happened.
    */
   addVersion(
     project: ProjectName,
@@ -60,7 +60,7 @@ export interface EggTarget extends Pick<NodeClient, 'listSpiders'> {
   deleteVersion(project: ProjectName, version: VersionName, signal?: AbortSignal): Promise<void>
 }
 
-/** What a Scrapyd takes as a signal: these names, and from 1.6 on a number. */
+/** The signals that Scrapyd accepts: these names, and numbers from 1.6 on. */
 export type NodeSignal = 'HUP' | 'INT' | 'KILL' | 'STOP' | 'TERM' | number
 
 /** The signals that end a spider, gracefully or not: HUP, INT, QUIT, KILL, TERM. After others it continues. */
@@ -85,22 +85,22 @@ export interface SeenJob {
   pid: number | null
   startTime: string | null
   endTime: string | null
-  /** Only the local node knows: how the process ended. */
+  /** How the process ended. Only the local node knows. */
   exit: SeenExit | null
 }
 
 export interface SeenExit {
   code: number | null
   signal: string | null
-  /** The limit that ended it, in words (`memory limit of 512 MB`); null: none did. */
+  /** The limit that ended it, in words (`memory limit of 512 MB`); null: none. */
   limit: string | null
   peakMemoryBytes: number | null
   cpuSeconds: number | null
 }
 
-/** The answer to one listJobs, whole: all projects, all three lists. */
+/** The result of one listJobs, complete: all projects, all three lists. */
 export interface Snapshot {
-  /** Clock.monotonicMs when the first request of it was sent: what happened before that is in it. */
+  /** Clock.monotonicMs when its first request was sent: it includes everything that happened before. */
   begunAtMs: number
   pending: SeenJob[]
   running: SeenJob[]
@@ -115,11 +115,11 @@ export interface ScheduleRequest {
   settings: Record<string, string>
   args: Record<string, string>
   priority: number
-  /** The client named the version. Else the local node does not tell it the spider, as Scrapyd does not. */
+  /** The client named the version. If not, the local node does not pass it to the spider; neither does Scrapyd. */
   isVersionAsked: boolean
-  /** Names of settings and arguments to keep out of sight. */
+  /** Names of settings and arguments whose values must be hidden. */
   secretNames: string[]
-  /** The job's over its project's. Only the local node holds to them. */
+  /** The job's limits merged over its project's. Only the local node enforces them. */
   limits: RunLimits | null
 }
 
@@ -140,7 +140,7 @@ export type NodeErrorKind =
   | 'refused' // status: "error"
   | 'aborted' // our own signal
 
-/** Why a node refused, as far as its words tell. `bad_egg`: no node will ever run it. */
+/** Why a node refused, as far as its message tells. `bad_egg`: no node will ever run it. */
 export type RefusalKind = 'unknown_project' | 'unknown_version' | 'unknown_spider' | 'bad_egg' | 'other'
 
 /** A failed request to a node. `message` is a sentence for operators that names the node. */
@@ -166,7 +166,7 @@ export class NodeError extends Error {
     this.refusal = details.refusal ?? 'other'
   }
 
-  /** The node has no such project or version: where it was to be deleted, that is as good as done. */
+  /** The node has no such project or version. For a deletion, that counts as success. */
   get isUnknownThere(): boolean {
     return this.refusal === 'unknown_project' || this.refusal === 'unknown_version'
   }

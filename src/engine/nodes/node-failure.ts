@@ -13,7 +13,7 @@ const CODES: Record<NodeErrorKind, ErrorCode> = {
   refused: 'NODE_REFUSED'
 }
 
-/** A node's failure as clients see it; other errors unchanged. Its message names node, cause and next step already. */
+/** A node's failure as clients see it; other errors unchanged. The message already names node, cause and next step. */
 export function toClientError(error: unknown): unknown {
   return error instanceof NodeError ? new ScrapdeckError(CODES[error.kind], error.message, { cause: error }) : error
 }

@@ -1,18 +1,18 @@
-/** What follows from where a node is, by effect: whoever works with nodes asks this, not which kind they are. */
+/** What follows from where a node is, by effect. Callers check these traits instead of the kind of node. */
 export interface NodeTraits {
-  /** Requests end with the engine and are not limited in number: what it lists is of this moment. */
+  /** Requests end with the engine and are not limited in number, and lists are current. */
   answersAtOnce: boolean
-  /** It does not go away, nor get stuck, without the engine: what runs there is never given up or taken back. */
+  /** It never becomes unreachable or stuck independently of the engine, so its runs are never given up or withdrawn. */
   isNeverAway: boolean
-  /** It remembers all that it was given: what it does not know never arrived. */
+  /** It remembers every job it received: one that it does not know never arrived. */
   remembersAll: boolean
-  /** Runs are held to their limits there. Else only to their wall time, from here (time-limits.ts). */
+  /** It enforces run limits itself. Otherwise only the wall time limit is enforced, from here (time-limits.ts). */
   holdsLimits: boolean
-  /** The logs of its runs stay where they are: the archive needs no copy. */
+  /** The logs of its runs stay in place, so they need no copy in the archive. */
   keepsLogs: boolean
-  /** Nobody there is shown the secret values of a run. */
+  /** It does not expose the secret values of a run to other users. */
   hidesSecrets: boolean
-  /** It is this computer: its clock is ours, and so are its CPUs. */
+  /** It is this computer, with our clock and CPUs. */
   runsHere: boolean
 }
 

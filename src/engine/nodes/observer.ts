@@ -15,30 +15,30 @@ export interface ObserverOptions {
   logger: Logger
   /** Thousands of observers that start together must not all connect at once. */
   firstLookAfterMs?: number
-  /** Jobs of ours are there, or jobs wait for it: look every second instead of every five. */
+  /** It has jobs of ours, or jobs wait for it: poll every second instead of every five. */
   isBusy: () => boolean
   /** An attempt is unresolved, so only the job lists can tell. */
   wantsSnapshot: () => boolean
   onStatus: (observation: Observation) => void
-  /** The next look begins only when this has resolved: snapshots are reconciled in order. */
+  /** The next poll begins only after this has resolved, so that snapshots are reconciled in order. */
   onSnapshot: (snapshot: Snapshot) => Promise<void>
-  /** `failures` counts the looks in a row that failed. */
+  /** `failures` counts the polls in a row that failed. */
   onFailure: (error: NodeError, failures: number) => void
 }
 
 export const BUSY_INTERVAL_MS = 1_000
 export const IDLE_INTERVAL_MS = 5_000
 const DOWN_INTERVAL_MAX_MS = 15_000
-// Counters can stand still while jobs change places (one ends as another starts, `finished` is capped): look anyway.
+// Counters can stay the same while jobs change (one ends as another starts, `finished` is capped): poll anyway.
 const SNAPSHOT_MAX_AGE_BUSY_MS = 5_000
 const SNAPSHOT_MAX_AGE_IDLE_MS = 60_000
 
-// Node keeps one list of timers for each duration: few durations are cheap, thousands are not.
+// Node keeps one timer list per duration: a few durations are cheap, thousands are not.
 const TIMER_STEP_MS = 20
 
 /**
- * Polls one node: `daemonstatus.json` each interval, the job lists only when its counters changed, something is
- * unresolved or the last lists are old. Intervals vary by a tenth, so that a thousand observers do not poll at once.
+ * Polls one node: `daemonstatus.json` at each interval, the job lists only if its counters changed, something is
+ * unresolved or the last lists are old. Intervals vary by 10 %, so that a thousand observers do not poll at once.
  */
 export class Observer {
   readonly #options: ObserverOptions
@@ -51,19 +51,19 @@ export class Observer {
   #lastCounters = ''
   #lastSnapshotAtMs = Number.NEGATIVE_INFINITY
 
-  /** Begins at once. */
+  /** Starts polling immediately. */
   constructor(options: ObserverOptions) {
     this.#options = options
     this.#finished = this.#run()
   }
 
-  /** Look now instead of at the next interval; several pokes before it looks are one. */
+  /** Polls now instead of at the next interval. Several pokes before that poll count as one. */
   poke(): void {
     this.#poked = true
     this.#wakeUp?.()
   }
 
-  /** While a long-blocking call runs on the node, a time-out of ours says nothing about its health. */
+  /** While a long-blocking call runs on the node, a timeout of a poll says nothing about the node's health. */
   async duringLongCall<T>(call: Promise<T>): Promise<T> {
     this.#longCalls += 1
     try {
@@ -94,7 +94,7 @@ export class Observer {
         if (!(error instanceof NodeError)) logger.error({ error }, 'polling a node failed unexpectedly')
         if (this.#failures > 0) onFailure(failure, this.#failures)
       }
-      // A stop that came during the look has woken nobody: it must not wait for the interval.
+      // A stop during the poll has nothing to wake up, so it must not wait for the interval.
       if (!this.#poked && !signal.aborted) await this.#waitForNext(this.#intervalMs())
     }
   }
@@ -118,7 +118,7 @@ export class Observer {
     this.#failures = 0
   }
 
-  /** Our own failure with its answer (a full disk) is not the node's: it must not count as down for it. */
+  /** Our own failure while applying a response (a full disk) must not count against the node. */
   async #isApplied(snapshot: Snapshot): Promise<boolean> {
     const { onSnapshot, logger } = this.#options
     try {

@@ -22,16 +22,16 @@ import { readNodeFile, watchNodeFile } from './node-file.ts'
 import { type KnownNode, planDiscovery, type Vanished } from './plan-discovery.ts'
 import { readDns } from './read-dns.ts'
 
-/** A source of the configuration file, with its password as it stands there. */
+/** A source from the configuration file, with its password as written there. */
 export type ConfiguredSource = SourceSettings & { password?: string | null }
 
-/** What discovery asks of the fleet. Nodes that were removed meanwhile are passed over. */
+/** What discovery needs from the fleet. Nodes that were removed in the meantime are ignored. */
 export interface DiscoveredFleet {
   list(): KnownNode[]
-  /** Those that are in the fleet already are passed over. */
+  /** Ignores nodes that are in the fleet already. */
   add(nodes: (FoundNode & { sourceId: SourceId })[]): Promise<void>
   setMode(nodeId: NodeId, mode: NodeMode): Promise<void>
-  /** Nodes of sources that are not among these belong to nobody from now on. */
+  /** Detaches nodes whose source is not listed: they belong to no source from then on. */
   releaseAllBut(sourceIds: readonly string[]): Promise<void>
 }
 
@@ -46,23 +46,23 @@ export interface DiscoveryOptions {
   logger: Logger
 }
 
-/** Whoever writes a file makes several changes in a row. */
+/** Waits this long after a change, because writers of a file often make several changes in a row. */
 const FILE_SETTLES_MS = 300
-/** Sources that were set up together should not ask together for ever. */
+/** Keeps sources that were set up together from refreshing together forever. */
 const JITTER_SHARE = 0.1
 const PROBLEMS_TOLD = 3
 
 interface Source {
-  /** As it is stored; 0: it is not. */
+  /** As stored; 0: not stored. */
   revision: number
   settings: SourceSettings
   sealedPassword: SealedText | null
-  /** Of the configuration: kept nowhere else. */
+  /** From the configuration; stored nowhere else. */
   password: string | null
   isFromConfiguration: boolean
   refreshedAtMs: number | null
   problem: string | null
-  /** The last good answer; null: none since the start. */
+  /** The last good result; null: none since startup. */
   found: readonly FoundNode[] | null
   isPartial: boolean
   timer: Timer | null
@@ -72,17 +72,17 @@ interface Source {
 }
 
 /**
- * Keeps the fleet in step with its sources. Each is read at its interval, a file also when it changes. After each
- * answer the answers of all are planned (plan-discovery.ts) and carried out, one plan after another. A source that
- * fails keeps its last answer: only its problem changes.
+ * Keeps the fleet in sync with its sources. Each source is read at its interval, a file also when it changes. After
+ * each read, the results of all sources are planned (plan-discovery.ts) and applied, one plan at a time. A source that
+ * fails keeps its last result; only its problem changes.
  */
 export class Discovery {
-  /** `changed`: the state of a source is another now. */
+  /** `changed`: the state of a source has changed. */
   readonly events = new EventEmitter<{ changed: [] }>()
   readonly #options: DiscoveryOptions
   readonly #sources = new Map<SourceId, Source>()
   #vanished = new Map<NodeId, Vanished>()
-  /** One plan after another. */
+  /** Applies one plan at a time. */
   readonly #inTurn = pLimit(1)
   #isStopped = false
 
@@ -90,7 +90,7 @@ export class Discovery {
     this.#options = options
   }
 
-  /** Reads what was set up, and begins to ask. Resolves before the sources have answered. */
+  /** Loads the sources and starts reading them. Resolves before the first results. */
   async start(): Promise<void> {
     const { store, configured, fleet, logger } = this.#options
     const vanished = await store.listVanishedNodes()
@@ -106,7 +106,7 @@ export class Discovery {
     for (const source of this.#sources.values()) this.#begin(source)
   }
 
-  /** Resolves when nothing is being carried out any more; an answer that comes later changes nothing. */
+  /** Resolves once no plan is being applied. Later results change nothing. */
   async stop(): Promise<void> {
     this.#isStopped = true
     for (const source of this.#sources.values()) this.#end(source)
@@ -121,7 +121,7 @@ export class Discovery {
     return this.#describe(this.#require(id))
   }
 
-  /** `password` undefined: as it was, as long as the source is the same. Rejects with BAD_INPUT (checkSource). */
+  /** `password` undefined: unchanged, if the source itself is unchanged. Rejects with BAD_INPUT (checkSource). */
   async put(settings: SourceSettings, password: string | null | undefined): Promise<SourceState> {
     checkSource(settings)
     const before = this.#sources.get(settings.id)
@@ -155,7 +155,7 @@ export class Discovery {
 
   async refresh(id: SourceId): Promise<SourceState> {
     const source = this.#require(id)
-    // One on its way may have read before what the asker changed.
+    // A refresh that is already running may have read before the caller's change.
     await source.refreshing
     await this.#refresh(source)
     return this.#describe(source)
@@ -199,7 +199,7 @@ export class Discovery {
     if (this.#isStopped || source.fileTimer !== null) return
     source.fileTimer = this.#options.clock.setTimer(FILE_SETTLES_MS, () => {
       source.fileTimer = null
-      // What changed while it was being read is in the next reading alone.
+      // A refresh that is already running may have missed the change, so another one follows it.
       void (source.refreshing ?? Promise.resolve()).then(() => this.#refresh(source))
     })
   }
@@ -263,7 +263,7 @@ export class Discovery {
       logger.info({ nodes: plan.add.length }, 'discovery added nodes')
     }
     if (plan.vanish.length === 0 && plan.comeBack.length === 0) return
-    // Decided first, done then, and noted: whenever the engine ends, the next one knows what is left to do.
+    // Recorded before and after it is done, so that after a crash the next engine knows what is left to do.
     await this.#markVanished(
       plan.vanish.map(({ nodeId, cordon }) => {
         const sinceMs = this.#vanished.get(nodeId)?.sinceMs ?? clock.nowMs()
@@ -282,7 +282,7 @@ export class Discovery {
     await this.#forgetVanished(plan.comeBack.map(({ nodeId }) => nodeId))
   }
 
-  /** With what the source says of all its nodes. */
+  /** Adds the source's common settings to a node. */
   async #completed(sourceId: SourceId, node: FoundNode): Promise<FoundNode & { sourceId: SourceId }> {
     const source = this.#sources.get(sourceId)!
     const { node: common, username } = source.settings
@@ -311,7 +311,7 @@ export class Discovery {
     }
   }
 
-  /** Nodes that were removed, or whose source was, are nobody's vanished ones. */
+  /** Forgets vanished nodes that were removed, or whose source was. */
   async #forgetOthers(): Promise<void> {
     const found = new Set(this.#options.fleet.list().flatMap(({ id, sourceId }) => (sourceId === null ? [] : [id])))
     const gone = [...this.#vanished.keys()].filter((nodeId) => !found.has(nodeId))
@@ -357,7 +357,7 @@ export class Discovery {
   }
 }
 
-/** Stops the start: lists of the configuration with unreadable lines. Throws BAD_INPUT, naming all of them. */
+/** Fails the start if lists in the configuration have unreadable lines. Throws BAD_INPUT that names all of them. */
 export function checkConfiguredSources(sources: readonly ConfiguredSource[]): void {
   const problems = sources.flatMap(({ source }) =>
     source.kind === 'list' ? readNodeLines(source.nodes, { passwords: false }).problems : []

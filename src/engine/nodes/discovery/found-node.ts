@@ -2,9 +2,9 @@ import { isScrapdeckError, ScrapdeckError } from '../../../shared/errors.ts'
 import { NodeTag } from '../../../shared/contract/index.ts'
 import { parseNodeUrl } from '../scrapyd/node-url.ts'
 
-/** A node as a source names it. What it does not say comes from the source's own settings. */
+/** A node as a source names it. Missing fields come from the source's own settings. */
 export interface FoundNode {
-  /** As nodes keep it (parseNodeUrl): what tells one node from another. */
+  /** Normalized (parseNodeUrl). Identifies the node. */
   url: string
   name?: string
   slots?: number
@@ -15,7 +15,7 @@ export interface FoundNode {
   password?: string
 }
 
-/** What a source answered. `problems`: unreadable parts, in words; which nodes they would name is unknown. */
+/** What a source returned. `problems`: descriptions of unreadable parts; the nodes in them are unknown. */
 export interface Answer {
   nodes: FoundNode[]
   problems: string[]
@@ -27,13 +27,13 @@ const NAME_LENGTH_MAX = 100
 const HOST_LENGTH_MAX = 255
 const OTHER_SCHEME = /^(?!https?:)[a-z][a-z0-9+.-]*:\/\//i
 const LABEL = '[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?'
-/** As URLs have it: in lower case, and Punycode. */
+/** As in URLs: lower case and Punycode. */
 const HOST = new RegExp(`^(\\[[0-9a-f:.]+\\]|${LABEL}(\\.${LABEL})*\\.?)$`)
 
 /**
- * Reads one address a line: `URL [name=…] [slots=…] [tags=a,b] [group=…] [queue_ahead=…]`, comments behind `#`. An
- * unreadable line is named by its number and never quoted: it may be the wrong file. Of an address that stands twice,
- * the first line counts.
+ * Reads one address per line: `URL [name=…] [slots=…] [tags=a,b] [group=…] [queue_ahead=…]`; `#` starts a comment. An
+ * unreadable line is reported by its number and never quoted, because this may be the wrong file. If an address appears
+ * twice, the first line counts.
  */
 export function readNodeLines(text: string, options: { passwords?: boolean } = {}): Answer {
   const nodes = new Map<string, FoundNode>()
@@ -64,7 +64,7 @@ function readLine(content: string): FoundNode {
   const [address, ...words] = content.split(/\s+/)
   if (OTHER_SCHEME.test(address!)) throw invalid('Scrapyd supports only http and https')
   const { url, username, password } = parseNodeUrl(address!)
-  // Without this, nearly every word of a file that holds something else would be a node, and be shown.
+  // Otherwise nearly every word of an unrelated file would become a node and be displayed.
   if (!isHost(new URL(url).hostname)) throw invalid('this is not a host name')
   const node: FoundNode = { url }
   if (username !== null) node.username = username
@@ -81,7 +81,7 @@ function readLine(content: string): FoundNode {
   return node
 }
 
-/** Whether these characters make a host, in lower case: a name, or an address as it stands in a URL. */
+/** Whether the text is a host in lower case: a name, or an address as written in a URL. */
 export function isHost(text: string): boolean {
   return text.length <= HOST_LENGTH_MAX && HOST.test(text)
 }

@@ -6,18 +6,18 @@ export interface ServiceRecord {
   port: number
 }
 
-/** Asks DNS. Every method rejects when there is no answer, with the code of node:dns (`ENOTFOUND`, `ETIMEOUT`, …). */
+/** Queries DNS. Every method rejects if there is no answer, with the code of node:dns (`ENOTFOUND`, `ETIMEOUT`, …). */
 export interface NameResolver {
   addresses(hostname: string, record: 'A' | 'AAAA'): Promise<string[]>
   services(hostname: string): Promise<ServiceRecord[]>
 }
 
-/** Of a whole question, however many servers and tries it takes. */
+/** For a whole query, including all servers and tries. */
 const TIME_LIMIT_MS = 10_000
 
 export interface NameResolverOptions {
   clock: Clock
-  /** Else those of this machine. */
+  /** Default: this machine's servers. */
   servers?: string[]
   timeLimitMs?: number
 }
@@ -29,7 +29,7 @@ export function createNameResolver({ clock, servers, timeLimitMs = TIME_LIMIT_MS
     services: (hostname) => ask((resolver) => resolver.resolveSrv(hostname))
   }
 
-  /** A resolver for each question: giving up one must not break off another. */
+  /** One resolver per query, so that cancelling one does not cancel another. */
   async function ask<T>(question: (resolver: Resolver) => Promise<T>): Promise<T> {
     const resolver = new Resolver({ timeout: Math.ceil(timeLimitMs / 4), tries: 2 })
     if (servers !== undefined) resolver.setServers(servers)

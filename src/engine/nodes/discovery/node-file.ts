@@ -16,8 +16,8 @@ const FAILURES: Record<string, string> = {
 }
 
 /**
- * The text of a file of nodes, once nobody has written to it for a second: half a file would name half the nodes.
- * Rejects with BAD_INPUT, in words, where it cannot be read or is written all the time.
+ * Reads a node file once nobody has written to it for a second: half a file would name half the nodes. Rejects with
+ * BAD_INPUT, with the reason, if it cannot be read or keeps changing.
  */
 export async function readNodeFile(path: string, clock: Clock): Promise<string> {
   for (let look = 0; look < LOOKS_MAX; look++) {
@@ -35,7 +35,7 @@ async function readAtRest(path: string, clock: Clock): Promise<string | null> {
     if (file === null) throw problem(path, 'it is not a regular file. Specify one')
     const before = await file.stat()
     if (before.size > SIZE_MAX_BYTES) throw problem(path, `it is larger than ${SIZE_MAX_BYTES / 1024 / 1024} MB`)
-    // A time far ahead of our clock is another machine's: it proves nothing.
+    // A time far ahead of our clock comes from another machine and proves nothing.
     if (Math.abs(clock.nowMs() - before.mtimeMs) < AT_REST_MS) return null
     const bytes = await file.readFile()
     const after = await file.stat()
@@ -50,8 +50,8 @@ async function readAtRest(path: string, clock: Clock): Promise<string | null> {
 }
 
 /**
- * Calls `onChange` when the file's directory changes: only there a replaced file or link (Kubernetes' ConfigMaps) is
- * seen. A hint; null where it cannot be watched: then the interval finds the change.
+ * Calls `onChange` when the file's directory changes: only there is a replaced file or link (Kubernetes' ConfigMaps)
+ * visible. Best effort; null if it cannot be watched, and then the refresh interval finds the change.
  */
 export function watchNodeFile(path: string, onChange: () => void): { close(): void } | null {
   try {
@@ -59,7 +59,7 @@ export function watchNodeFile(path: string, onChange: () => void): { close(): vo
     watcher.on('error', () => watcher.close())
     return watcher
   } catch {
-    // No such directory, or a file system that tells nothing.
+    // No such directory, or a file system without change events.
     return null
   }
 }

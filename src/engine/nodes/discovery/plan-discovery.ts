@@ -2,12 +2,12 @@ import type { NodeId, NodeMode, SourceId } from '../../../shared/contract/index.
 import type { VanishedNode } from '../../store/records.ts'
 import type { FoundNode } from './found-node.ts'
 
-/** The last good answer of a source. */
+/** The last good result of a source. */
 export interface SourceAnswer {
   sourceId: SourceId
-  /** null: it has not answered yet. */
+  /** null: no result yet. */
   nodes: readonly FoundNode[] | null
-  /** Whether it may have named nodes that were not understood: then nobody vanishes from it. */
+  /** It may have named nodes that could not be read, so none of its nodes count as vanished. */
   isPartial: boolean
 }
 
@@ -19,23 +19,23 @@ export interface KnownNode {
 }
 
 /**
- * A node that its source no longer lists. `cordoning`: decided, perhaps not done; `cordoned`: by us, for this; `left`:
- * the operator had cordoned it already.
+ * A node that its source no longer lists. `cordoning`: decided, perhaps not done yet; `cordoned`: by us, for this
+ * reason; `left`: the operator had cordoned it already.
  */
 export type Vanished = Omit<VanishedNode, 'nodeId'>
 
 export interface DiscoveryPlan {
-  /** With the source that is theirs from now on. */
+  /** Nodes to add, with the source that owns them from now on. */
   add: { sourceId: SourceId; node: FoundNode }[]
-  /** Named no longer; `cordon`: take no new jobs from now on. */
+  /** No longer listed; `cordon`: stop sending jobs to it. */
   vanish: { nodeId: NodeId; cordon: boolean }[]
-  /** Named again; `activate`: they were cordoned for that alone. */
+  /** Listed again; `activate`: it was cordoned only because it had vanished. */
   comeBack: { nodeId: NodeId; activate: boolean }[]
 }
 
 /**
- * What the answers of all sources ask for. Pure. A node belongs to the source that found it first, or to none if it was
- * added by hand; it vanishes only when no source names it and its own has answered completely.
+ * What the results of all sources require. Pure. A node belongs to the source that found it first, or to none if it was
+ * added by hand. It vanishes only if no source names it and the result of its own source is complete.
  */
 export function planDiscovery(input: {
   answers: readonly SourceAnswer[]

@@ -1,10 +1,10 @@
 import { ToldProject, ToldVersion } from '../../../shared/contract/index.ts'
 import { z } from 'zod'
 
-// What our own contract promises of them: a number it does not hold would fail every list that this node is in.
+// Our own contract requires this: a count that violates it would break every list that includes this node.
 const Count = z.number().int().nonnegative()
 
-/** The success fields of each endpoint, as far as we use them; everything that differs between versions is optional. */
+/** The success fields that we use of each endpoint. Everything that differs between versions is optional. */
 export const DaemonStatusAnswer = z.object({
   pending: Count,
   running: Count,
@@ -13,7 +13,7 @@ export const DaemonStatusAnswer = z.object({
 })
 export type DaemonStatusAnswer = z.infer<typeof DaemonStatusAnswer>
 
-/** As the schema above, by hand: this answer comes thousands of times a second. null: not of this form. */
+/** Same as the schema above, hand-written, because it is parsed thousands of times per second. null: another shape. */
 export function readDaemonStatus(answer: Record<string, unknown>): DaemonStatusAnswer | null {
   const { pending, running, finished, node_name } = answer
   if (!isCount(pending) || !isCount(running) || !isCount(finished)) return null
@@ -46,8 +46,8 @@ export type ListedJob = z.infer<typeof ListedJob>
 export const ListJobsAnswer = listsOf(ListedJob)
 export type ListJobsAnswer = z.infer<typeof ListJobsAnswer>
 /**
- * As the schema above, by hand, because a busy node lists hundreds of jobs each second; extra fields are allowed. null:
- * not of this form, be it one job.
+ * Same as the schema above, hand-written, because a busy node lists hundreds of jobs every second. Extra fields are
+ * allowed. null: another shape, even if only one job has it.
  */
 export function readListJobs(answer: Record<string, unknown>): ListJobsAnswer | null {
   const { pending, running, finished } = answer
@@ -78,7 +78,7 @@ function isTextOrNone(value: unknown): boolean {
   return value == null || typeof value === 'string'
 }
 
-/** 1.2 must be asked project by project, and leaves the project out. */
+/** 1.2 lists jobs only by project, and omits the project from each job. */
 export const ListJobsOfProjectAnswer = listsOf(ListedJob.omit({ project: true }))
 
 function listsOf<T extends z.ZodType>(job: T) {

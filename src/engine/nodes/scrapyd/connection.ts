@@ -8,13 +8,13 @@ import { createTransport, type NodeAddressParts } from './transport.ts'
 
 export interface NodeRequest {
   method: 'GET' | 'POST' | 'OPTIONS'
-  /** Under the node's base path, percent-encoded, without a leading slash. */
+  /** Relative to the node's base path, percent-encoded, without a leading slash. */
   path: string
   headers?: Record<string, string>
   body?: string | Uint8Array
   /** For the whole exchange, from this call to the last byte. */
   timeoutMs: number
-  /** Called with the answer's head; what it gives is called with each piece of the body. */
+  /** Called with the response's head. The function it returns is called with each piece of the body. */
   receive: (head: AnswerHead) => (piece: Buffer) => 'more' | 'enough' | 'too_large'
 }
 
@@ -25,31 +25,31 @@ export interface AnswerHead {
 
 /** Keep-alive connections to one node. */
 export interface Connection {
-  /** `eu-1 (http://eu-1:6800)`: how messages call the node. */
+  /** `eu-1 (http://eu-1:6800)`: the node's name in messages. */
   readonly label: string
-  /** Resolves for every status once `receive` had enough or the body ended. Rejects with NodeError. */
+  /** Resolves for every status, once `receive` has enough or the body has ended. Rejects with NodeError. */
   send(request: NodeRequest, signal?: AbortSignal): Promise<AnswerHead>
   fail(kind: NodeErrorKind, problem: string, delivered: 'no' | 'unknown', cause?: unknown): NodeError
   close(): Promise<void>
 }
 
-// A look at the node while a log is read and jobs are sent: more at once would only wait in Scrapyd's one thread.
+// Allows polling while a log is read and jobs are sent. More requests would only wait in Scrapyd's single thread.
 const CONNECTIONS_MAX = 4
 const DRAINED_MAX_BYTES = 16_384
 
-/** Opens nothing yet: the first request connects. Redirects are not followed, bodies not decompressed. */
+/** Does not connect; the first request does. Does not follow redirects or decompress bodies. */
 export function createConnection(options: {
   address: NodeAddressParts
   name: string
   clock: Clock
-  /** Names proxies for nodes that name none (chooseProxy). */
+  /** Provides proxies for nodes without their own setting (chooseProxy). */
   environment?: Environment
 }): Connection {
   const { address, name, clock, environment = process.env } = options
   const base = new URL(address.url)
   const { proxyUrl, proxyProblem } = proxyOf(address, environment)
   const transport = createTransport(address, proxyUrl, clock)
-  // An undici Pool would take 20 kB for each of thousands of nodes before it is connected.
+  // An undici Pool would take 20 kB per node even before it connects, and there may be thousands.
   const clients: { client: Client; inFlight: number }[] = []
   const label = `${name} (${base.origin}${base.pathname.replace(/\/$/, '')})`
   const headers = {
@@ -73,7 +73,7 @@ export function createConnection(options: {
     return one
   }
 
-  /** One listener per signal: an observer's signal lives through thousands of requests, and each would cost. */
+  /** One listener per signal: an observer's signal lives through thousands of requests, and each would add one. */
   function onceAborted(signal: AbortSignal, listener: () => void): () => void {
     let listeners = aborts.get(signal)
     if (listeners === undefined) aborts.set(signal, (listeners = listenersOf(signal)))
@@ -84,7 +84,7 @@ export function createConnection(options: {
   function send(request: NodeRequest, signal?: AbortSignal): Promise<AnswerHead> {
     if (proxyProblem !== null) return Promise.reject(fail('unreachable', proxyProblem, 'no'))
     return new Promise((resolve, reject) => {
-      // undici calls onRequestStart right before the first byte is written: nothing before it can have been delivered.
+      // undici calls onRequestStart right before it writes the first byte: until then, nothing was delivered.
       let begun = false
       let settled = false
       let abort: ((reason: Error) => void) | null = null
@@ -133,7 +133,7 @@ export function createConnection(options: {
           const answer = head
           if (verdict === 'enough') settle(() => resolve(answer))
           else giveUp(fail('too_large', `sent too large a response to ${endpoint()}. Is this a Scrapyd?`, 'unknown'))
-          // A new connection costs more than what little is left of the answer.
+          // Reading the little that is left of the response is cheaper than a new connection.
           if (verdict === 'enough' && sizeOf(answer) - receivedBytes <= DRAINED_MAX_BYTES) return
           controller.abort(new Error('enough was read'))
         },
@@ -173,10 +173,10 @@ export function createConnection(options: {
         return fail('not_scrapyd', 'sent a response that is not HTTP. Check the port and http/https.', 'unknown', error)
       }
       if (/ALERT/.test(code)) {
-        // TLS 1.3 tells us only after the request has been written; it was never read.
+        // With TLS 1.3 the rejection arrives only after the request was written. The server never read it.
         return fail('unreachable', clientCertificateProblem(code), 'no', error)
       }
-      // Servers with TLS 1.3 ask who we are, and may just hang up on the answer.
+      // With TLS 1.3, servers request the client certificate late, and may simply hang up if they reject it.
       const hint = base.protocol === 'https:' && !hasAnswered ? ' It may require a client certificate.' : ''
       return fail('reset', `closed the connection before its response was complete (${code}).${hint}`, 'unknown', error)
     }
@@ -193,7 +193,7 @@ export function createConnection(options: {
   }
 }
 
-/** A wrong environment variable is a problem of the node, reported with each request: the engine starts. */
+/** A bad environment variable is reported as a problem of the node on each request, so that the engine can start. */
 function proxyOf(address: NodeAddressParts, environment: Environment) {
   try {
     return { proxyUrl: chooseProxy(address.proxyUrl ?? null, address.url, environment), proxyProblem: null }
@@ -204,14 +204,14 @@ function proxyOf(address: NodeAddressParts, environment: Environment) {
   }
 }
 
-/** Outside of `send`, whose first request would else be kept as long as the signal. */
+/** Outside of `send`, because its closure would keep the first request alive as long as the signal. */
 function listenersOf(signal: AbortSignal): Set<() => void> {
   const listeners = new Set<() => void>()
   signal.addEventListener('abort', () => [...listeners].forEach((each) => each()), { once: true })
   return listeners
 }
 
-/** Infinite where the node does not tell. */
+/** Infinity if the response does not say. */
 function sizeOf({ headers }: AnswerHead): number {
   const told = headers['content-length']
   return told !== undefined && /^\d{1,15}$/.test(told) ? Number(told) : Number.POSITIVE_INFINITY
@@ -228,7 +228,7 @@ export function collectBody(limitBytes: number) {
       pieces.push(piece)
       return 'more' as const
     },
-    // Most answers come in one piece.
+    // Most responses arrive in one piece.
     body: () => (pieces.length === 1 ? pieces[0]! : Buffer.concat(pieces))
   }
 }

@@ -2,13 +2,13 @@ import { NodeError } from '../node-client.ts'
 import { classifyRefusal } from './refusals.ts'
 import { type AnswerHead, type Connection, collectBody } from './connection.ts'
 
-/** Of one exchange, from the first byte sent to the last received. */
+/** For one exchange, from the first byte sent to the last byte received. */
 export interface Limit {
   timeoutMs: number
   limitBytes: number
 }
 
-/** What answers are checked with: a zod schema, or a reading by hand. */
+/** Validates a response: a zod schema, or a hand-written parser. */
 export interface AnswerSchema<T> {
   safeParse(answer: Record<string, unknown>): { success: true; data: T } | { success: false }
 }
@@ -23,7 +23,7 @@ interface JsonRequest<T> extends Limit {
 
 /**
  * One exchange with a JSON endpoint, checked in this order: status code, JSON, `status`, shape (scrapyd-protocol.md,
- * 2.1). `delivered` is `no` only where the node itself said no: 401, 404 and its own errors.
+ * 2.1). `delivered` is `no` only if the node itself refused: 401, 404 and its own errors.
  */
 export async function askJson<T>(
   connection: Connection,
@@ -72,7 +72,7 @@ export function statusError({ fail }: Connection, head: AnswerHead, what: string
 }
 
 function refusal(connection: Connection, endpoint: string, message: unknown): NodeError {
-  // The end of a traceback is what tells; hostile or broken nodes may send anything.
+  // The end of a traceback has the cause. Hostile or broken nodes may send anything.
   const nodeMessage = (typeof message === 'string' ? message : '').slice(-16_000)
   const lastLine = nodeMessage.trim().split('\n').at(-1) ?? ''
   const text = `Node ${connection.label} refused ${endpoint}: ${lastLine.slice(0, 500) || 'no reason given'}`
@@ -86,7 +86,7 @@ function parseObject(text: string): Record<string, unknown> | null {
       ? (value as Record<string, unknown>)
       : null
   } catch {
-    // Not JSON: the caller says so with what it knows of the request.
+    // Not JSON: the caller reports it with the details of the request.
     return null
   }
 }

@@ -8,8 +8,8 @@ const PROBE_MAX_BYTES = 65_536
 export type AskLog = (rangeHeader: string, receive: NodeRequest['receive']) => Promise<AnswerHead>
 
 /**
- * Reads one range of a static file over HTTP: 206 from Scrapyd, 416 past its end, and 200 from proxies that ignore
- * Range, where the rest is skipped without being kept. Null for 404; throws the error of `unexpected` for anything
+ * Reads one range of a static file over HTTP: 206 from Scrapyd, 416 past its end, or 200 from proxies that ignore
+ * Range, where the rest is skipped without buffering it. Null for 404; throws the error of `unexpected` for anything
  * else.
  */
 export async function readLogRange(
@@ -18,8 +18,8 @@ export async function readLogRange(
   unexpected: (head: AnswerHead) => Error
 ): Promise<LogRange | null> {
   if (wanted.offset >= 0) return readFrom(wanted.offset)
-  // Twisted answers `bytes=-N` with status 500 when the file has fewer than N bytes: the size must be known first. Most
-  // logs are shorter than the tail asked for: then the beginning, which shows the size, is all of it.
+  // Twisted answers `bytes=-N` with status 500 if the file has fewer than N bytes, so the size must be known first.
+  // Read the beginning, which shows the size: most logs are shorter than the requested tail, so this is all of it.
   const probeBytes = Math.min(-wanted.offset, wanted.limitBytes, PROBE_MAX_BYTES)
   const tail = createByteWindow(wanted)
   const head = await ask(`bytes=0-${probeBytes - 1}`, (answer) => (piece) => {
@@ -48,7 +48,7 @@ export async function readLogRange(
       return (piece) => {
         if ((start.status !== 200 && start.status !== 206) || isPage(start)) return 'enough'
         window.append(piece)
-        // Without its length told, a whole file must be read to its end to know its size.
+        // If the length is not given, a whole file must be read to its end to learn its size.
         return window.isFull() && (start.status === 206 || wholeSize !== null) ? 'enough' : 'more'
       }
     })
@@ -58,7 +58,7 @@ export async function readLogRange(
     if (answer.status === 200) return { ...read, sizeBytes: wholeSize ?? read.sizeBytes }
     const size = sizeOf(answer)
     if (answer.status === 416) {
-      // A proxy that does not tell the size must not make the log look shorter than it was.
+      // A proxy that does not report the size must not make the log look shorter than it was.
       const end = size ?? offset
       return { offset: end, sizeBytes: end, bytes: new Uint8Array(0) }
     }
@@ -67,7 +67,7 @@ export async function readLogRange(
   }
 }
 
-/** Scrapyd serves logs and items as text: a web page is a login or an error of a proxy, and says nothing of the run. */
+/** Scrapyd serves logs and items as text. HTML is a login or error page of a proxy, and says nothing about the run. */
 function isPage({ status, headers }: AnswerHead): boolean {
   return (
     (status === 200 || status === 206) && headers['content-type']?.trim().toLowerCase().startsWith('text/html') === true

@@ -1,14 +1,14 @@
 import { BlockList, isIP } from 'node:net'
 import { ScrapdeckError } from '../../../shared/errors.ts'
 
-/** An address as it is kept: `url` has scheme, port (unless https on 443) and trailing slash, and no credentials. */
+/** A normalized address: `url` has scheme, port (unless https on 443) and trailing slash, and no credentials. */
 export interface NodeUrl {
   url: string
   username: string | null
   password: string | null
 }
 
-// Addresses that hand out cloud credentials to whoever asks from this machine; no Scrapyd is ever there.
+// Addresses that give cloud credentials to any process on this machine. No Scrapyd can be there.
 const FORBIDDEN_ADDRESSES = new BlockList()
 FORBIDDEN_ADDRESSES.addSubnet('169.254.0.0', 16, 'ipv4')
 FORBIDDEN_ADDRESSES.addAddress('100.100.100.200', 'ipv4')
@@ -22,8 +22,8 @@ LOOPBACK_ADDRESSES.addSubnet('127.0.0.0', 8, 'ipv4')
 LOOPBACK_ADDRESSES.addAddress('::1', 'ipv6')
 
 /**
- * Reads an address as operators paste it: `10.0.0.5`, `eu-1:6801`, `http://user:secret@eu-1:6800/base`. Default scheme
- * http, default port 6800, Scrapyd's own. Its own `url` comes back unchanged. Throws NODE_URL_INVALID, in words.
+ * Parses an address as operators paste it: `10.0.0.5`, `eu-1:6801`, `http://user:secret@eu-1:6800/base`. Defaults: http
+ * and Scrapyd's port 6800. Idempotent for its own `url`. Throws NODE_URL_INVALID with the reason.
  */
 export function parseNodeUrl(text: string): NodeUrl {
   const trimmed = text.trim()
@@ -46,7 +46,7 @@ export function parseNodeUrl(text: string): NodeUrl {
   return { url: `${url.protocol}//${url.hostname}${portOf(url, withScheme)}${basePathOf(url)}`, ...credentials }
 }
 
-/** Whether an IP address must never be connected to, as it is or as what a host name resolved to. */
+/** Whether an IP address must never be connected to, whether given directly or resolved from a host name. */
 export function isForbiddenAddress(address: string): boolean {
   return listed(FORBIDDEN_ADDRESSES, address)
 }
@@ -65,7 +65,7 @@ function parse(text: string): URL {
   }
 }
 
-// WHATWG URLs drop the default port, but `http://host:80` is not `http://host`: the latter means Scrapyd's port here.
+// WHATWG URLs drop the default port. But `http://host:80` differs from `http://host`, which means Scrapyd's port here.
 function portOf(url: URL, text: string): string {
   if (url.port !== '') return `:${url.port}`
   if (url.protocol === 'https:') return ''

@@ -9,15 +9,15 @@ import { parseProxyUrl } from './proxy.ts'
 import { type ClientLimits, createScrapydClient } from './scrapyd-client.ts'
 
 /**
- * One look at an address, before anything is saved. A node that is down or wrong is a result, not an error; only an
- * address that cannot be one throws (NODE_URL_INVALID, NODE_CONNECTION_INVALID).
+ * Probes an address before anything is saved. A node that is down or wrong is a result, not an error. Only an address
+ * that cannot be valid throws (NODE_URL_INVALID, NODE_CONNECTION_INVALID).
  */
 export async function probeNode(options: {
   address: NodeAddress
   clock: Clock
   logger: Logger
   limits?: Partial<ClientLimits>
-  /** The transport; the simulation gives one of its own. */
+  /** The transport; the simulation passes its own. */
   connect?: typeof createConnection | undefined
   signal?: AbortSignal
 }): Promise<Omit<ProbeResult, 'duplicateOf'>> {
@@ -51,7 +51,7 @@ export async function probeNode(options: {
   }
   try {
     await client.daemonStatus(signal)
-    // Asked twice: the first answer holds the time to connect, the second is what a request costs.
+    // Requested twice: the first response includes the time to connect, the second shows the latency of a request.
     const begunAtMs = clock.monotonicMs()
     const status = await client.daemonStatus(signal)
     result.latencyMs = Math.round(clock.monotonicMs() - begunAtMs)

@@ -2,15 +2,15 @@ import { BlockList, isIP } from 'node:net'
 import { ScrapdeckError } from '../../../shared/errors.ts'
 import { isForbiddenAddress, isLoopbackUrl } from './node-url.ts'
 
-/** No proxy, whatever the environment says. */
+/** No proxy, regardless of the environment. */
 export const DIRECT = 'direct'
 
-/** Variables of the process, as `process.env` has them. */
+/** Environment variables, like `process.env`. */
 export type Environment = Readonly<Record<string, string | undefined>>
 
 /**
- * Reads a node's proxy as operators write it (default scheme http); its own text comes back unchanged. Throws
- * NODE_CONNECTION_INVALID, in words.
+ * Parses a node's proxy as operators write it (default scheme http). Idempotent. Throws NODE_CONNECTION_INVALID with
+ * the reason.
  */
 export function parseProxyUrl(text: string): string {
   const trimmed = text.trim()
@@ -29,13 +29,13 @@ export function parseProxyUrl(text: string): string {
   try {
     decodeURIComponent(`${url.username}:${url.password}`)
   } catch {
-    // Its credentials are not quoted.
+    // Do not quote its credentials.
     throw invalid('The user name or password of the proxy contains a % that is not an escape; write it as %25')
   }
   return url.href
 }
 
-/** A proxy's address as it may be shown. */
+/** A proxy's address as it may be displayed. */
 export function withoutCredentials(proxyUrl: string): string {
   const url = URL.parse(proxyUrl)
   if (url === null) return proxyUrl
@@ -47,7 +47,7 @@ export function withoutCredentials(proxyUrl: string): string {
 /**
  * The proxy to a node: its own setting, else HTTP_PROXY, HTTPS_PROXY and NO_PROXY as curl reads them (lower case first;
  * a host in NO_PROXY covers its subdomains, `*` all; networks as 10.0.0.0/8). null: none. The environment never applies
- * to this machine itself: at the proxy, its name would mean the proxy's own machine.
+ * to this machine itself: for the proxy, that name would mean its own machine.
  */
 export function chooseProxy(setting: string | null, nodeUrl: string, environment: Environment): string | null {
   if (setting === DIRECT) return null

@@ -1,12 +1,12 @@
 import type { RefusalKind } from '../node-client.ts'
 
-// Names in KeyErrors of ≤1.4 that are missing parameters, not projects.
+// Parameters that a KeyError of ≤1.4 may name as missing; any other name is a project.
 const PARAMETERS = new Set(['project', 'spider', 'version', 'egg', 'job', 'jobid'])
 
 /**
- * What a node's own error message means, over all versions: the only place that reads the wording
- * (scrapyd-protocol.md, 3.2 and 3.3). `bad_egg`: no node will ever run it. A failed import is `other`: another node's
- * Python may have what is missing.
+ * Classifies a node's error message, for all versions. The only place that depends on the wording (scrapyd-protocol.md,
+ * 3.2 and 3.3). `bad_egg`: no node will ever run it. A failed import is `other`, because another node's Python may have
+ * the missing module.
  */
 export function classifyRefusal(message: string): RefusalKind {
   const text = message.trim()
@@ -27,7 +27,7 @@ export function classifyRefusal(message: string): RefusalKind {
   return 'other'
 }
 
-/** Whether an addversion that was refused so has stored nothing, so that nothing must be taken back. */
+/** Whether a refused addversion has stored nothing, so that nothing needs to be removed. */
 export function storedNothing(message: string): boolean {
   return message.startsWith('egg is not a ZIP file') || message.startsWith('DirectoryTraversalError')
 }

@@ -2,11 +2,11 @@ import { RESERVED_ARGUMENTS } from '../../../shared/reserved-arguments.ts'
 import type { NodeError, ScheduleRequest } from '../node-client.ts'
 import type { Connection } from './connection.ts'
 
-// Linux refuses to start a process with one argument over 128 KiB; Scrapyd then loses the job and the slot for ever.
+// Linux refuses to start a process with an argument over 128 KiB. Scrapyd then loses the job and its slot forever.
 const MAX_ARGUMENT_BYTES = 131_000
 const MAX_ARGUMENTS_BYTES = 1_000_000
 
-/** What no Scrapyd is asked, for what it would do with it. Throws a NodeError of kind `refused`: nothing was sent. */
+/** Rejects requests that would harm a Scrapyd. Throws a NodeError of kind `refused`; nothing was sent. */
 export function createRequestChecks(connection: Connection) {
   return { checkName, checkSchedule }
 
@@ -14,7 +14,7 @@ export function createRequestChecks(connection: Connection) {
     return connection.fail('refused', `was not contacted: ${problem}`, 'no')
   }
 
-  /** An empty name, `.` or a path means another directory to Scrapyd: delproject of one deletes every egg. */
+  /** Scrapyd takes an empty name, `.` or a path for another directory: delproject of one deletes every egg. */
   function checkName(noun: string, value: string): void {
     if (value === '' || value === '.' || value === '..' || /[/\\\0]/.test(value) || !value.isWellFormed()) {
       throw refuse(`${JSON.stringify(value.slice(0, 100))} is not a valid ${noun} name.`)
@@ -25,7 +25,7 @@ export function createRequestChecks(connection: Connection) {
     checkName('project', request.project)
     checkName('spider', request.spider)
     checkName('version', request.version)
-    // One that cannot name a file costs the node a slot for ever (scrapyd-protocol.md, 6.4).
+    // A jobid that is not a valid file name costs the node a slot forever (scrapyd-protocol.md, 6.4).
     checkName('job', request.jobid)
     let sizeBytes = 0
     for (const [key, value] of [...Object.entries(request.settings), ...Object.entries(request.args)]) {

@@ -32,7 +32,7 @@ import { needsProject } from './refusals.ts'
 import { createRequestChecks } from './request-checks.ts'
 import { sendEgg } from './send-egg.ts'
 
-/** For a whole exchange. The long ones are calls during which Scrapyd imports a project and answers nobody. */
+/** For a whole exchange. The long ones are for calls during which Scrapyd imports a project and blocks. */
 export interface ClientLimits {
   daemonStatusMs: number
   listJobsMs: number
@@ -62,7 +62,7 @@ export interface ScrapydClientOptions extends NodeAddressParts {
   clock: Clock
   logger: Logger
   limits?: Partial<ClientLimits>
-  /** The transport; tests and the simulation give one of their own. */
+  /** The transport; tests and the simulation pass their own. */
   connect?: typeof createConnection | undefined
 }
 
@@ -70,7 +70,7 @@ export interface ScrapydClient extends NodeClient, EggTarget {
   readonly eggTarget: EggTarget
 }
 
-/** Speaks to one Scrapyd of any version from 1.2 to 1.6 (scrapyd-protocol.md). Every failure is a NodeError. */
+/** Client for one Scrapyd of any version from 1.2 to 1.6 (scrapyd-protocol.md). Every failure is a NodeError. */
 export function createScrapydClient(options: ScrapydClientOptions): ScrapydClient {
   const { clock, logger } = options
   const limits = { ...DEFAULT_LIMITS, ...options.limits }
@@ -100,7 +100,7 @@ export function createScrapydClient(options: ScrapydClientOptions): ScrapydClien
     limit: Limit,
     signal?: AbortSignal
   ) {
-    // URLSearchParams encodes `;`, which Scrapyd would take for a separator.
+    // URLSearchParams encodes `;`, which Scrapyd would treat as a separator.
     const body = new URLSearchParams(form).toString()
     const headers = { 'content-type': 'application/x-www-form-urlencoded' }
     return (await askJson(connection, { method: 'POST', path, headers, body, schema, ...limit }, signal)).answer
@@ -259,7 +259,7 @@ function dateOf(
 ): Pick<DaemonStatus, 'clockOffsetMs' | 'dateSeen'> {
   const dateMs = Date.parse(String(head.headers.date))
   if (Number.isNaN(dateMs)) return { clockOffsetMs: null, dateSeen: null }
-  // The header is cut to whole seconds: the middle of that second is the best guess.
+  // The header is truncated to whole seconds, so the middle of that second is the best guess.
   const clockOffsetMs = Math.round(dateMs + 500 - (askedAtMs + arrivedAtMs) / 2)
   return { clockOffsetMs, dateSeen: { dateMs, askedAtMs, arrivedAtMs } }
 }

@@ -16,7 +16,7 @@ export interface EggUploadParts {
   limit: Limit
 }
 
-/** Sends an egg, and takes one back that the node refused but kept. */
+/** Sends an egg, and removes it again if the node refused but kept it. */
 export async function sendEgg(
   parts: EggUploadParts,
   ...[project, version, content, signal]: Parameters<EggTarget['addVersion']>
@@ -41,7 +41,7 @@ export async function sendEgg(
   }
 }
 
-/** null: the node would not tell. */
+/** null: the node did not say. */
 async function hasVersion(
   { client }: EggUploadParts,
   project: ProjectName,
@@ -57,8 +57,8 @@ async function hasVersion(
 }
 
 /**
- * Scrapyd keeps an egg that it refused, as its newest version (scrapyd-protocol.md, 3.4). Never deletes an older
- * version of this name. Returns what happened, in words.
+ * Scrapyd keeps an egg that it refused, as its newest version (scrapyd-protocol.md, 3.4). Never deletes a version of
+ * this name that existed before. Returns what happened, as a sentence.
  */
 async function removeRefused(
   { client, logger, name }: EggUploadParts,
@@ -80,7 +80,7 @@ async function removeRefused(
 }
 
 function multipart(fields: { project: ProjectName; version: VersionName }, egg: Uint8Array) {
-  // Made from the content, so it cannot occur in it, and the same request is the same bytes.
+  // Derived from the content, so it cannot occur in it, and the same request has the same bytes.
   const hash = createHash('sha256').update(fields.project).update('\0').update(fields.version).update('\0').update(egg)
   const boundary = `scrapdeck-${hash.digest('hex').slice(0, 40)}`
   const head = [

@@ -7,38 +7,38 @@ import type { Clock } from '../../runtime/clock.ts'
 import { isForbiddenAddress } from './node-url.ts'
 
 export interface NodeAddressParts {
-  /** As parseNodeUrl gives it. */
+  /** As returned by parseNodeUrl. */
   url: string
   username: string | null
   password: string | null
-  /** PEM; null: the system's authorities. */
+  /** PEM; null: the system's CAs. */
   caCertificate: string | null
   /** PEM, both or none. */
   clientCertificate?: string | null
   clientKey?: string | null
-  /** The node's own setting; null: as the environment says (chooseProxy). */
+  /** The node's own setting; null: from the environment (chooseProxy). */
   proxyUrl?: string | null
 }
 
-/** The way to a node: directly, or through a proxy. */
+/** How a node is reached: directly, or through a proxy. */
 export interface Transport {
-  /** What paths begin with in the request line: the base path, for a proxy that forwards the whole address. */
+  /** Prefix of paths in the request line: the base path, or the full base address for a forwarding proxy. */
   pathPrefix: string
-  /** For the proxy, where it forwards. */
+  /** Extra headers for a forwarding proxy. */
   headers: Record<string, string>
-  /** What is connected to first, as messages call it. */
+  /** What is connected to first, as named in messages. */
   firstHop: string
-  /** Opens nothing yet: the first request connects. */
+  /** Does not connect; the first request does. */
   createClient(): Client
 }
 
 const CONNECT_TIMEOUT_MS = 5000
-// Scrapyd (Twisted) closes an idle connection after 60 s, nginx after 75: no request may meet a closing one.
+// Scrapyd (Twisted) closes an idle connection after 60 s, nginx after 75: close ours before that happens.
 const IDLE_CONNECTION_MS = 30_000
-// What the node's name means here is only a hint where a proxy will look it up.
+// If a proxy resolves the node's name, our own lookup is only a hint, so it gets little time.
 const HINT_MS = 1_000
 
-/** One for all plain connections: a connector holds a cache of TLS sessions, and there may be thousands of nodes. */
+/** Shared by all plain connections: each connector holds a TLS session cache, and there may be thousands of nodes. */
 const connectPlainly = buildConnector({ timeout: CONNECT_TIMEOUT_MS, lookup: lookupAllowed, allowH2: false })
 
 export function createTransport(address: NodeAddressParts, proxyUrl: string | null, clock: Clock): Transport {
@@ -92,12 +92,12 @@ const CLIENT_OPTIONS = {
   pipelining: 1,
   allowH2: false,
   keepAliveTimeout: IDLE_CONNECTION_MS,
-  // The clock's timer of each request is the only time limit: it covers the wait for a free connection as well.
+  // Each request's timer is the only time limit; it also covers the wait for a free connection.
   headersTimeout: 0,
   bodyTimeout: 0
 } as const
 
-/** TLS with the system's authorities, or as the node's settings say. */
+/** TLS with the system's CAs, or according to the node's settings. */
 function connectorFor(address: NodeAddressParts | null): buildConnector.connector {
   const { caCertificate, clientCertificate, clientKey } = address ?? {}
   return buildConnector({
@@ -109,7 +109,7 @@ function connectorFor(address: NodeAddressParts | null): buildConnector.connecto
   })
 }
 
-/** Asks the proxy for a tunnel to the node; TLS with the node goes through it, so that the proxy sees none of it. */
+/** Asks the proxy for a tunnel to the node. TLS runs inside it, so the proxy cannot read the traffic. */
 function openTunnel(proxy: URL, base: URL, authorization: Record<string, string>): Promise<Socket> {
   const { promise, resolve, reject } = Promise.withResolvers<Socket>()
   const target = `${base.hostname}:${base.port || '443'}`
@@ -130,7 +130,7 @@ function openTunnel(proxy: URL, base: URL, authorization: Record<string, string>
     socket.destroy()
     reject(proxyError(answer.statusCode))
   })
-  // An answer without a tunnel: some proxies refuse with a page.
+  // A regular response instead of a tunnel: some proxies refuse with a page.
   asked.once('response', (answer) => {
     answer.destroy()
     reject(proxyError(answer.statusCode))
@@ -157,7 +157,7 @@ function serverName(url: URL): string {
   return isIP(host) === 0 ? host : ''
 }
 
-/** A host name may resolve to what parseNodeUrl refuses when it is written out. */
+/** A host name may resolve to an address that parseNodeUrl would refuse. */
 function lookupAllowed(...[host, options, callback]: Parameters<LookupFunction>): void {
   lookup(host, options, (error, address, family) => {
     const addresses = Array.isArray(address) ? address.map((each) => each.address) : [address]
@@ -170,8 +170,8 @@ function lookupAllowed(...[host, options, callback]: Parameters<LookupFunction>)
 }
 
 /**
- * The proxy resolves the name itself, perhaps differently: what is forbidden here is not requested there. A name that
- * only the proxy knows, or that takes long to resolve here, goes through.
+ * The proxy resolves the name itself, perhaps differently. If it resolves to a forbidden address here, it is not
+ * requested. A name that only the proxy can resolve, or that takes long to resolve here, is allowed.
  */
 function refuseForbidden(hostname: string, clock: Clock): Promise<void> {
   return new Promise((resolve, reject) => {

@@ -4,8 +4,8 @@ import { type Connection, collectBody } from './connection.ts'
 import { needsProject } from './refusals.ts'
 
 /**
- * Scrapyd does not report its version; behaviour shows it (scrapyd-protocol.md, 9). 1.5 and 1.6 differ over HTTP only
- * in what a numeric signal does to a running job, so telling them apart would touch somebody's job.
+ * Scrapyd does not report its version, but its behaviour shows it (scrapyd-protocol.md, 9). Over HTTP, 1.5 and 1.6
+ * differ only in what a numeric signal does to a running job, so telling them apart would affect somebody's job.
  */
 export async function probeVersion(
   connection: Connection,

@@ -11,7 +11,7 @@ import {
   type ScrapydClientOptions
 } from '../scrapyd-client.ts'
 
-/** Closed after the test, the newest first. */
+/** Closed after the test, newest first. */
 export const closers: (() => Promise<unknown>)[] = []
 afterEach(async () => {
   for (const close of closers.splice(0).reverse()) await close()
@@ -26,7 +26,7 @@ export function connect(options: Partial<ScrapydClientOptions> & { url: string }
   return client
 }
 
-/** A node that answers as `script` says, and a client of it. */
+/** A node that answers according to `script`, and a client for it. */
 export async function scripted(script: Script, limits: Partial<ClientLimits> = {}) {
   const node = await startScriptedHttpNode(script)
   closers.push(node.close)
