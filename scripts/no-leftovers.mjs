@@ -3,15 +3,19 @@ import os from 'node:os'
 import path from 'node:path'
 
 const MEMORY = '/dev/shm'
+const ROOM_BYTES = 2 ** 31
 
 /**
  * For Vitest: the temporary files of one run lie in directories of its own, and a run whose tests leave some fails. A
- * test that forgets to remove its directory leaves it for ever, on every machine, and in memory where it asked for
- * that.
+ * test that forgets to remove its directory leaves it for ever, on every machine. They lie in memory where there is
+ * room: a new database commits a dozen times before its test begins, and none of these needs that to survive.
  */
 export default function watchLeftovers() {
   const before = { ...process.env }
-  const places = { TMPDIR: makePlace(os.tmpdir()), ...(fs.existsSync(MEMORY) && { TEST_MEMORY: makePlace(MEMORY) }) }
+  const places = {
+    TMPDIR: makePlace(isRoomy(MEMORY) ? MEMORY : os.tmpdir()),
+    ...(fs.existsSync(MEMORY) && { TEST_MEMORY: makePlace(MEMORY) })
+  }
   Object.assign(process.env, places)
   return () => {
     const left = Object.values(places).flatMap((place) =>
@@ -28,6 +32,13 @@ export default function watchLeftovers() {
       )
     }
   }
+}
+
+/** @param {string} place */
+function isRoomy(place) {
+  if (!fs.existsSync(place)) return false
+  const { bavail, bsize } = fs.statfsSync(place)
+  return bavail * bsize >= ROOM_BYTES
 }
 
 /** @param {string} parent */

@@ -32,7 +32,7 @@ configure({
   }
 })
 
-// React keeps the stack of each element that is made, for its warnings, until it has made too many of them: here at once.
+// For its warnings React keeps the stack of each element that is made, until it has made too many: here at once.
 const internals = '__CLIENT_INTERNALS_DO_NOT_USE_OR_WARN_USERS_THEY_CANNOT_UPGRADE'
 Object.defineProperty((React as unknown as Record<string, object>)[internals] ?? {}, 'recentlyCreatedOwnerStacks', {
   get: () => Infinity,
