@@ -14,7 +14,7 @@ import type { Moment } from './moments.ts'
  *                      later than the window? ──yes──▶ missed (out_of_window)  │
  *                            │ no                                              │
  *                      catch-up none ──▶ missed (catch_up_none)                │
- *                      last, but a newer one is due ──▶ missed (superseded)
+ *                      last, but a newer one is due ──▶ missed (superseded)    │
  *                      last and newest, or all ── caught_up ──────────────┐ on_time
  *                                                                         ▼    ▼
  *                        max runs reached? ──yes──▶ skipped (max_runs)   overlap policy (decideOverlap)
