@@ -1,6 +1,6 @@
 import type { NodeId, Placement, ProjectName, VersionName } from '../../shared/contract/index.ts'
 
-/** What placement looks at: jobs that are equal in it can stand in one line. */
+/** The criteria of placement: jobs that are equal in them share a lane. */
 export interface Lane {
   project: ProjectName
   spider: string
@@ -8,7 +8,7 @@ export interface Lane {
   placement: Placement
 }
 
-/** The canonical text of a lane: the same for the same project, spider, version, node and set of tag terms. */
+/** The canonical text of a lane: equal for the same project, spider, version, node and set of tag terms. */
 export function laneText({ project, spider, version, placement }: Lane): string {
   return JSON.stringify([project, version, placement.nodeId, [...new Set(placement.tags)].sort(), spider])
 }

@@ -31,7 +31,7 @@ import type {
 } from '../../shared/contract/index.ts'
 import { PLAIN_ORDER } from '../../shared/plain-job.ts'
 
-/** What the Store is given and gives (store.ts): plain data, the same for every implementation. */
+/** Records that the Store (store.ts) accepts and returns: plain data, the same for every implementation. */
 
 export interface NewJob {
   id: JobId
@@ -49,7 +49,7 @@ export interface NewJob {
   expiresAtMs: number | null
   noOverlap: boolean
   after: Dependency[]
-  /** `renew`: the key stands for this job from now on, whatever it stood for. */
+  /** `renew`: the key refers to this job from now on, even if it referred to another. */
   dedupe: { key: string; expiresAtMs: number; renew?: true } | null
   priority: number
   placement: Placement
@@ -59,18 +59,18 @@ export interface NewJob {
   entry: TimelineEntry
 }
 
-/** What a new job has where nobody asked for more: it runs at once, on any node, without limits. */
+/** Defaults of a new job: it runs at once, on any node, without limits. */
 export const PLAIN_JOB: Omit<NewJob, 'id' | 'jobid' | 'project' | 'spider' | 'source' | 'entry'> = {
   ...PLAIN_ORDER,
   dedupe: null
 }
 
-/** A job as the store knows it: all of the contract's Job but what only the live engine can tell. */
+/** A job as stored: the contract's Job without the fields that only the live engine knows. */
 export type StoredJob = Omit<Job, 'waiting' | 'unknownSinceMs'>
 
-/** A job that ran and ended, as lists of a Scrapyd show it. */
+/** A job that ran and ended, as Scrapyd lists it. */
 export interface FinishedRun {
-  /** The job's id; `jobid` is the one its client knows, `run` where and under which jobid it ran. */
+  /** The job's id; `jobid` is the client's, `run` says on which node and under which jobid it ran. */
   id: JobId
   jobid: string
   project: ProjectName
@@ -80,24 +80,24 @@ export interface FinishedRun {
   run: { nodeId: NodeId; jobid: string; logArchived: boolean }
 }
 
-/** Jobs of one lane are alike to placement (store/lane.ts parses the text). */
+/** A lane and its number of jobs (store/lane.ts parses the text). */
 export interface LaneDepth {
   lane: string
   /** Held jobs are not counted. */
   depth: number
 }
 
-/** A queued job as dispatching sees it. */
+/** A queued job as dispatch sees it. */
 export interface QueueHead {
   id: JobId
   jobid: string
   priority: number
   rank: number
-  /** Tells the number of the next attempt. */
+  /** Determines the number of the next attempt. */
   attemptCount: number
 }
 
-/** A run as its node names it. */
+/** A run as identified on its node. */
 export interface RunOnNode {
   project: ProjectName
   jobid: string
@@ -112,7 +112,7 @@ export interface AttemptStart {
   entry: TimelineEntry
 }
 
-/** With its job as the claim left it. */
+/** An attempt with its job as of the claim. */
 export interface BegunAttempt extends Attempt {
   job: StoredJob
 }
@@ -125,7 +125,7 @@ export interface StoredNode {
   username: string | null
   sealedPassword: SealedText | null
   caCertificate: string | null
-  /** null: our default, or what is learned. */
+  /** null: our default, or a learned value. */
   slots: number | null
   tags: string[]
   mode: NodeMode
@@ -136,7 +136,7 @@ export interface StoredNode {
   group: string | null
   clientCertificate: string | null
   sealedClientKey: SealedText | null
-  /** It may hold a password. `direct` is not sealed. */
+  /** Sealed because it may contain a password; `direct` is not sealed. */
   sealedProxyUrl: SealedText | 'direct' | null
   /** The discovery source that found it; null: added by hand. */
   sourceId: SourceId | null
@@ -152,45 +152,45 @@ export interface StoredSchedule {
   pausedBy: Schedule['pausedBy']
   createdAtMs: number
   changedAtMs: number
-  /** Every moment up to here has its row, or was before the schedule began. */
+  /** Every moment up to this time has its row, or was before the schedule began. */
   doneUntilMs: number
-  /** Firings that made jobs. */
+  /** Number of firings that created jobs. */
   runCount: number
   failuresInARow: number
 }
 
-/** All of the contract's Firing but what its jobs tell, by which run bars are drawn. */
+/** The contract's Firing without the fields derived from its jobs for run bars. */
 export type StoredFiring = Omit<Firing, 'outcome' | 'durationMs'> & {
   backfillId: string | null
-  /** Statuses of its jobs, and when the first started and the last ended, as far as they have. */
+  /** Statuses of its jobs, when the first started and when the last ended; null: not yet. */
   statuses: JobStatus[]
   startedAtMs: number | null
   endedAtMs: number | null
 }
 
-/** What is kept, and how long. */
+/** What is kept, and for how long. */
 export interface Retention {
   nowMs: number
-  /** So many positions of the change log. */
+  /** Number of positions of the change log to keep. */
   changes: number
-  /** Deliveries that have ended since then, well or not; of each webhook the newest of either. */
+  /** Keeps deliveries that ended since then, delivered or dead, and per webhook the newest of each. */
   deliveries: { deliveredSinceMs: number; deadSinceMs: number; newest: number }
-  /** Of each schedule the newest rows that were written since then; all rows of `except` (a backfill is under way). */
+  /** Keeps per schedule the newest rows written since then, and all rows of `except` (a backfill is running). */
   firings: { newest: number; sinceMs: number; except: string[] }
-  /** Cancels of queued jobs that chains know of can be undone if they were asked since then. */
+  /** Cancels of queued jobs that chains know of can be undone if they were requested since then. */
   chains: { cancelledSinceMs: number }
 }
 
 export interface NewFiring extends Omit<Firing, 'id' | 'jobIds' | 'outcome' | 'durationMs'> {
   backfillId: string | null
   jobs: NewJob[]
-  /** The schedule's, from then on; null: it stays. */
+  /** The schedule's new `doneUntilMs`; null: unchanged. */
   doneUntilMs: number | null
 }
 
 /**
- * The newest backfill of a schedule. `fired` and `failed` are as of when it was written: while it is under way they are
- * counted from its firings, which may be pruned afterwards.
+ * The newest backfill of a schedule. `fired` and `failed` are as of the last write: while it runs they are counted from
+ * its firings, which may be pruned afterwards.
  */
 export interface StoredBackfill extends Omit<Backfill, 'ended'> {
   revision: number
@@ -202,7 +202,7 @@ export interface StoredSource {
   sealedPassword: SealedText | null
 }
 
-/** A node that its source named before and does not now. `cordoning`: it is to be cordoned for it. */
+/** A node that its source no longer lists. `cordoning`: it is about to be cordoned for that. */
 export interface VanishedNode {
   nodeId: NodeId
   sinceMs: number
@@ -234,12 +234,12 @@ export interface DueChain {
 
 export interface ChainAnswer extends DueChain {
   atMs: number
-  /** Empty where none could be made; `problem` then says why. */
+  /** Empty if no job could be created; `problem` then says why. */
   jobs: NewJob[]
   problem: string | null
 }
 
-/** Somebody who is told of events: `kind` says by whom, a webhook or a plugin's hooks. */
+/** A subscriber to events: `kind` is a webhook or a plugin's hooks. */
 export interface NewWebhook {
   id: WebhookId
   kind: 'webhook' | 'plugin'
@@ -249,7 +249,7 @@ export interface NewWebhook {
   project: ProjectName | null
   enabled: boolean
   createdAtMs: number
-  /** The old one signs as well until its time. */
+  /** The old secret also signs until `oldSecretUntilMs`. */
   sealedSecret: SealedText | null
   sealedOldSecret: SealedText | null
   oldSecretUntilMs: number | null
@@ -257,11 +257,11 @@ export interface NewWebhook {
 
 export interface StoredWebhook extends NewWebhook {
   lastDeliveredAtMs: number | null
-  /** Of the last try; null: it was delivered. */
+  /** Error of the last attempt; null: it was delivered. */
   problem: string | null
   waiting: number
   dead: number
-  /** Events since the last delivery that were not kept, because too many waited. */
+  /** Events dropped since the last delivery because too many were waiting. */
   dropped: number
 }
 
@@ -277,29 +277,29 @@ export interface StoredDelivery extends Omit<Delivery, 'event'> {
   body: string
 }
 
-/** What came of a try. `waiting`: again at `nextTryAtMs`. */
+/** Result of a delivery attempt. `waiting`: retry at `nextTryAtMs`. */
 export interface DeliveryTry {
   id: string
   state: StoredDelivery['state']
   atMs: number
   nextTryAtMs: number | null
   answer: string
-  /** The receiver wants nothing any more: its webhook is turned off. */
+  /** The receiver refuses all further events, so its webhook is disabled. */
   isGone?: boolean
 }
 
-/** `scope`: whose key it is; `begunBy`: which run of the engine took it. */
+/** `scope`: the credential that the key belongs to; `begunBy`: the run of the engine that claimed it. */
 export interface AnswerClaim {
   scope: string
   key: string
-  /** Of the request: the same key with another one is refused. */
+  /** Hash of the request: a different request with the same key is rejected. */
   fingerprint: string
   begunBy: string
   nowMs: number
   expiresAtMs: number
 }
 
-/** `answer` null: there is none (yet). */
+/** `answer` null: no answer (yet). */
 export interface RememberedAnswer extends Pick<AnswerClaim, 'fingerprint' | 'begunBy' | 'expiresAtMs'> {
   answer: SealedText | null
 }
@@ -314,7 +314,7 @@ export interface StoredVersion {
   deployments: Deployment[]
 }
 
-/** What a change names, by noun. `jobs`: too many to be told one by one (a bulk); its id says nothing. */
+/** The id of a change, by noun. `jobs`: too many changed jobs to list (bulk); its id has no meaning. */
 export interface ChangedIds {
   job: JobId
   jobs: string

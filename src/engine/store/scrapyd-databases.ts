@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
 import DatabaseConstructor, { type Database } from 'better-sqlite3'
 
-/** One of Scrapyd's databases (scrapyd-protocol.md, 6.1 and 6.5). Rows come from outside: nothing is checked yet. */
+/** One of Scrapyd's databases (scrapyd-protocol.md, 6.1 and 6.5). Rows are external input and not validated here. */
 export interface ScrapydDatabase {
   /** `spider_queue`, in the order in which Scrapyd would start them. */
   pending: { id: number; priority: number | null; message: string }[]
@@ -12,7 +12,7 @@ export interface ScrapydDatabase {
   finished: { project: ProjectName; spider: string; job: string; startTime: string; endTime: string }[]
 }
 
-/** Reads a database of Scrapyd. Throws where the file is not a database. */
+/** Reads a Scrapyd database. Throws if the file is not a database. */
 export function readScrapydDatabase(path: string): ScrapydDatabase {
   return readCopy(path, (database) => {
     const read = <Rows>(table: string, sql: string) =>
@@ -36,8 +36,8 @@ export function hasTable(database: Database, table: string): boolean {
 }
 
 /**
- * Reads a copy of another program's database, so that nothing at all happens beside the original: even a reader may
- * write, where a killed writer left a journal.
+ * Reads a copy of another program's database, so that the original is never touched: even a reader may write, if a
+ * killed writer left a journal.
  */
 export function readCopy<T>(path: string, read: (database: Database) => T): T {
   const folder = mkdtempSync(join(tmpdir(), 'scrapdeck-import-'))

@@ -1,10 +1,10 @@
 import { z } from 'zod'
 
-/** Single values that belong to no noun, kept as JSON and parsed by schema. More than a scalar is a noun. */
+/** Single values that belong to no noun, stored as JSON and parsed by schema. Anything but a scalar is a noun. */
 export const SETTINGS = {
-  /** Nothing is sent until somebody resumes. */
+  /** Nothing is sent until dispatch is resumed. */
   paused: z.boolean(),
-  /** The slots of the local node that the configuration file named last. */
+  /** The local node's slots in the last configuration file read. */
   'local.configuredSlots': z.number().int()
 }
 

@@ -57,96 +57,92 @@ import type {
 } from './records.ts'
 import type { SettingKey, SettingValue } from './settings.ts'
 
-/** Jobs as they are now, and what became of them. */
+/** Jobs as they are now, and their timelines. */
 export interface JobReader {
   getJob(id: JobId): Promise<StoredJob | null>
   getJobs(ids: JobId[]): Promise<StoredJob[]>
-  /** Newest first, ids below `before`. `sinceMs` leaves out what was queued before it. */
+  /** Newest first, ids below `before`. `sinceMs` excludes jobs queued earlier. */
   listJobs(filter: JobFilter, page: { before: JobId | null; limit: number }): Promise<StoredJob[]>
-  /** Each facet counts what the other filters leave: what choosing another of its values would give. Most first. */
+  /** Each facet counts jobs that match the other filters, so it shows the effect of other values. Highest first. */
   countFacets(filter: JobFilter): Promise<JobFacets>
-  /** How many of these jobs have which status; unknown ids are not counted. */
+  /** How many of these jobs have each status; unknown ids are not counted. */
   countStatuses(ids: JobId[]): Promise<Partial<Record<JobStatus, number>>>
   countByState(): Promise<{ queued: number; starting: number; running: number; ended: number }>
-  /** Jobs that ended at or after this time, by outcome: the overview's figures. */
+  /** Jobs that ended at or after this time, by outcome, for the overview. */
   countEndedSince(sinceMs: number): Promise<Record<Outcome, number>>
-  /** The newest live or ended jobs by the jobid that Scrapyd clients know; newest first. */
+  /** The newest live or ended jobs with this client jobid, newest first. */
   findJobsByJobid(project: ProjectName | null, jobid: string): Promise<StoredJob[]>
-  /** The jobs that ended last, newest first, with where their newest attempt ran; without those that never ran. */
+  /** The jobs that ended last, newest first, with the node of their newest attempt; excludes jobs that never ran. */
   listFinishedRuns(limit: number): Promise<FinishedRun[]>
   listTimeline(jobId: JobId): Promise<Transition[]>
 }
 
-/** Jobs, and how they come to be. */
+/** Jobs, and how they are created. */
 export interface JobStore extends JobReader {
   /**
-   * Writes queued jobs with a `queued` timeline entry each, all or none. Returns for each the id of the job that it is
-   * now: its own, or that of the earlier job with its dedupe key, in which case nothing was written for it. A job
-   * begins held (`dependency`, then `not_before`, then `overlap`) where something must happen first; one whose
-   * dependency can no longer be met ends at once as cancelled. Rejects with JOB_NOT_FOUND where a dependency names no
-   * job.
+   * Writes queued jobs with a `queued` timeline entry each, all or none. Returns an id for each: its own, or that of
+   * the earlier job with its dedupe key, in which case nothing was written for it. A job starts held (`dependency`,
+   * then `not_before`, then `overlap`) if something must happen first; a job whose dependency can no longer be met ends
+   * at once as cancelled. Rejects with JOB_NOT_FOUND if a dependency does not exist.
    */
   enqueueJobs(jobs: NewJob[]): Promise<JobId[]>
   /**
-   * Writes runs that began before we knew of them, all or none: another server's history (ended), or a job that
-   * somebody else started (adopted). They are never in the queue.
+   * Writes runs that began before we knew of them, all or none: another server's history (ended), or an external job
+   * (adopted). They are never in the queue.
    */
   recordRuns(runs: { job: NewJob; start: AttemptStart; changes: AttemptChange[] }[]): Promise<void>
 }
 
-/** The queue as dispatching sees it. */
+/** The queue as dispatch sees it. */
 export interface LaneReader {
-  /** Every lane with queued jobs that are not held, and how many. Cheap: a row a lane. */
+  /** Every lane with queued jobs that are not held, and their number. Cheap: one row per lane. */
   listLanes(): Promise<LaneDepth[]>
   /**
    * The first jobs of lanes in queue order (priority descending, then rank, then id), up to `limit` each, without held
-   * ones. Answers in the order asked; a lane without jobs is empty.
+   * ones. Results are in the order of `wanted`; a lane without jobs is empty.
    */
   readHeads(wanted: { lane: string; limit: number }[]): Promise<QueueHead[][]>
   /**
-   * Called after each commit that put jobs into lanes, took them out, or changed their order there; not for jobs that
-   * beginAttempts claimed, which its caller knows of. Returns the way to stop.
+   * Called after each commit that added jobs to lanes, removed them, or changed their order; not for jobs claimed by
+   * beginAttempts, whose caller knows of them. Returns the function that unsubscribes.
    */
   onQueueChange(listener: (lanes: string[]) => void): () => void
 }
 
-/** What keeps queued jobs out of their lanes until a time. */
+/** Holds that end at a time. */
 export interface HoldStore {
   /**
-   * Lifts holds whose time has come and ends jobs whose time is over, at most `limit` of each. `nextDueMs`: when to ask
-   * again; null: nothing waits for a time. Released jobs may at once be held for another reason (overlap).
+   * Lifts holds that are due and ends expired jobs, at most `limit` of each. `nextDueMs`: when to call again; null:
+   * nothing waits for a time. Released jobs may immediately be held for another reason (overlap).
    */
   releaseDue(nowMs: number, limit: number): Promise<{ released: number; expired: number; nextDueMs: number | null }>
 }
 
-/** A job that waits is claimed. */
+/** Claims of queued jobs. */
 export interface ClaimStore {
   /**
-   * Claim and send, first half: for each start whose job is still queued and whose number is the next, makes the
-   * attempt in state `sending` and moves the job to `starting`. Returns the starts that were made; the rest lost the
-   * race (cancelled, held, expired at the entry's time, or another job of its overlap key is live: then it is held from
-   * now on). Send the attempt's own `jobid`: where its node had the wanted one before in this project, it is another.
-   * The jobs come with all that sending needs: no other call may fail between the claim and knowing them to be live.
+   * First half of sending: for each start whose job is still queued and whose number is the next, creates the attempt
+   * as `sending` and moves the job to `starting`. Returns the attempts created; the others lost a race (cancelled,
+   * held, expired at the entry's time, or another job with its overlap key is live: then the job is held from now on).
+   * Send the attempt's own `jobid`: it differs from the requested one if the node already had that in this project. The
+   * result has the jobs with all that sending needs: no call may fail between the claim and knowing them to be live.
    */
   beginAttempts(starts: AttemptStart[]): Promise<BegunAttempt[]>
 }
 
-/** What operators and dispatching do with jobs that wait. */
+/** Operations of operators and dispatch on waiting jobs. */
 export interface QueueStore extends LaneReader, HoldStore, ClaimStore {
   /** Queued jobs only, held ones included; returns the ids that were queued. */
   setPriority(ids: JobId[], priority: number, entry: TimelineEntry): Promise<JobId[]>
-  /** Queued jobs only. They keep the order they were given in. `before` a job that is not queued changes nothing. */
+  /** Queued jobs only, which keep the given order. If `before` is not queued, nothing changes. */
   reorder(ids: JobId[], to: QueuePlace, entry: TimelineEntry): Promise<JobId[]>
   /** Queued jobs only. */
   placeQueued(ids: JobId[], placement: Placement, entry: TimelineEntry): Promise<JobId[]>
-  /** Ends jobs that are queued, as cancelled. Returns the ids that were queued; others are untouched. */
+  /** Ends queued jobs as cancelled. Returns the ids that were queued; others are unchanged. */
   cancelQueued(ids: JobId[], entry: TimelineEntry): Promise<JobId[]>
-  /** Undo of cancelQueued: the jobs go back to the queue under their old id. Returns the ids restored. */
+  /** Undoes cancelQueued: the jobs return to the queue under their old id. Returns the restored ids. */
   restoreCancelled(ids: JobId[], entry: TimelineEntry): Promise<JobId[]>
-  /**
-   * Notes on live jobs (starting, running) that a cancel was asked; with a `cancel_asked` entry the first time.
-   * Returns the ids that were live.
-   */
+  /** Records a cancel request for live jobs, with a `cancel_asked` entry the first time. Returns the live ids. */
   askCancel(ids: JobId[], entry: TimelineEntry): Promise<JobId[]>
 }
 
@@ -155,33 +151,32 @@ export interface AttemptReader {
   /** All attempts that have not ended. */
   listLiveAttempts(): Promise<Attempt[]>
   listAttempts(jobId: JobId): Promise<Attempt[]>
-  /** Attempts, ended ones too, that ran on a node under these jobids. */
+  /** Attempts, including ended ones, that ran on a node under these jobids. */
   findAttemptsOnNode(nodeId: NodeId, runs: RunOnNode[]): Promise<Attempt[]>
-  /** Whether one of these runs is ours and had been recorded as succeeded or failed when that attempt was begun. */
+  /** Whether one of these runs is ours and was recorded as succeeded or failed before that attempt began. */
   hasEndedBefore(nodeId: NodeId, runs: RunOnNode[], attempt: Pick<Attempt, 'jobId' | 'number'>): Promise<boolean>
-  /** What was given as `gzip`. */
+  /** Returns the bytes passed as `gzip`. */
   readArchivedLog(jobId: JobId, attemptNumber: AttemptNumber): Promise<Uint8Array | null>
 }
 
-/** The only way in which an attempt, and its job with it, goes on. */
+/** The only way to change an attempt, and its job with it. */
 export interface AttemptWriter {
   /**
-   * Applies changes to attempts and their jobs, with one timeline entry each. A change names the state it starts from;
-   * where the attempt is no longer in it, that change is skipped (I4: recorded once). Returns which were applied. The
-   * job follows its newest attempt: `running` and `finishing` make it running, `ended` ends it or puts it back in the
-   * queue under its id. A job that would go back but was asked to cancel ends as cancelled, with an `ended` entry of
-   * its own. A job that ends, or goes back, frees its overlap key for the next job held for it; one that ends releases
-   * (or ends, as cancelled) the jobs that wait for it. An ended attempt takes details, counts and a killing line, but a
-   * new state only as `found_again`: while its job is queued, has no newer attempt and was not asked to cancel, and no
-   * other job of its overlap key is live. That takes the job out of the queue, lifts its hold, and its flag, where it
-   * is the job's only attempt.
+   * Applies changes to attempts and their jobs, with one timeline entry each. A change names its source states; if the
+   * attempt is in none of them, the change is skipped (I4: recorded once). Returns which were applied. The job follows
+   * its newest attempt: `running` and `finishing` make it running, `ended` ends it or requeues it under its id. A job
+   * that would be requeued but has a cancel request ends as cancelled, with a separate `ended` entry. A job that ends
+   * or is requeued frees its overlap key for the next job held for it; one that ends releases (or ends, as cancelled)
+   * its dependents. An ended attempt accepts details, counts and a killing line, but a new state only by `found_again`:
+   * while its job is queued, has no newer attempt and no cancel request, and no other job with its overlap key is live.
+   * This removes the job from the queue, lifts its hold and, if this is its only attempt, clears `mayHaveRunTwice`.
    */
   applyChanges(changes: AttemptChange[]): Promise<boolean[]>
 }
 
 /** Attempts and their logs. */
 export interface AttemptStore extends AttemptReader, AttemptWriter {
-  /** `gzip`: the whole log, where it is small; null: it is a blob (output/log-archive.ts). */
+  /** `gzip`: the complete log if it is small; null: it is a blob (output/log-archive.ts). */
   markLogArchived(jobId: JobId, attemptNumber: AttemptNumber, gzip: Uint8Array | null): Promise<void>
 }
 
@@ -189,17 +184,17 @@ export interface AttemptStore extends AttemptReader, AttemptWriter {
 export interface NodeStore {
   listNodes(): Promise<StoredNode[]>
   putNode(node: StoredNode): Promise<void>
-  /** Forgets the node and what was deployed on it; its attempts stay in history. */
+  /** Deletes the node and its deployments; its attempts stay in the history. */
   deleteNode(id: NodeId): Promise<void>
 }
 
-/** Versions of projects, and where they are deployed. */
+/** Versions of projects, and their deployments. */
 export interface VersionStore {
   listVersions(): Promise<StoredVersion[]>
-  /** Insert or replace by (project, version), deployments included: a new egg under an old name is on no node yet. */
+  /** Upserts by (project, version) and clears deployments: a new egg under an old name is on no node yet. */
   putVersion(version: StoredVersion): Promise<void>
   deleteVersion(project: ProjectName, version: VersionName): Promise<void>
-  /** Insert or replace by (project, version, node). Rejects with VERSION_NOT_FOUND where there is no such version. */
+  /** Upserts by (project, version, node). Rejects with VERSION_NOT_FOUND if there is no such version. */
   putDeployment(project: ProjectName, version: VersionName, deployment: Deployment): Promise<void>
   deleteDeployment(nodeId: NodeId, project: ProjectName, version: VersionName): Promise<void>
   /** Queued or live jobs that need this version (version null: any of the project). */
@@ -207,37 +202,36 @@ export interface VersionStore {
 }
 
 export interface ProjectSettingsStore {
-  /** What operators set for projects, by name. */
+  /** Project settings by project name. */
   listProjectSettings(): Promise<Map<ProjectName, ProjectSettings>>
   putProjectSettings(project: ProjectName, settings: ProjectSettings): Promise<void>
 }
 
-/** Who wants to know at once that something changed. */
+/** Notifies of changes immediately. */
 export interface ChangeNotifier {
-  /** Called after each commit that added to the change log. Returns the way to stop. */
+  /** Called after each commit that added to the change log. Returns the function that unsubscribes. */
   onChange(listener: (cursor: number) => void): () => void
 }
 
-/** What changed, in order. */
+/** All changes, in order. */
 export interface ChangeLog extends ChangeNotifier {
-  /** The newest position. Positions ascend by one transaction after another. */
+  /** The newest position. Positions ascend with each transaction. */
   changeCursor(): Promise<number>
   /**
-   * What changed after a position, each thing once, at most `limit` of them; `cursor` is where to go on.
-   * `reset` is true when positions that old are no longer kept.
+   * Changes after a position, each thing once, at most `limit`; `cursor` is where to continue. `reset`: positions that
+   * old are no longer kept, or the position is from other data (a restored backup).
    */
   listChanges(after: number, limit: number): Promise<{ changes: ChangedThing[]; cursor: number; reset: boolean }>
 }
 
-/** Schedules as they are set, and how far they are. */
+/** Schedules, with their settings and progress. */
 export interface ScheduleReader {
   /** By name. */
   listSchedules(): Promise<StoredSchedule[]>
   getSchedules(ids: ScheduleId[]): Promise<StoredSchedule[]>
   /**
-   * By name, those after this name and id, whether that schedule still exists or not; `total` counts all that the
-   * filter leaves. `text` is a part of the name, or of a project or spider that it runs; `project` and `name` are
-   * whole.
+   * Sorted by name, those after this name and id, even if that schedule no longer exists; `total` counts all matches.
+   * `text` matches part of the name, or of a project or spider that it runs; `project` and `name` match exactly.
    */
   pageSchedules(
     filter: { text?: string; project?: ProjectName; name?: string; pausedBy?: NonNullable<Schedule['pausedBy']>[] },
@@ -245,104 +239,103 @@ export interface ScheduleReader {
   ): Promise<{ schedules: StoredSchedule[]; total: number }>
 }
 
-/** Schedules, and their jobs that have not ended. */
+/** Schedules, and their live jobs. */
 export interface ScheduleStore extends ScheduleReader {
   /**
-   * Adds it, with revision 1, or changes it whole. Its revision must be one above the present one (CHANGED_MEANWHILE,
-   * or SCHEDULE_NOT_FOUND where it was removed). `doneUntilMs` and `runCount` never go back: `fire` may have come
-   * between.
+   * Adds it with revision 1, or replaces it. Its revision must be one above the stored one (CHANGED_MEANWHILE, or
+   * SCHEDULE_NOT_FOUND if it was deleted). `doneUntilMs` and `runCount` never decrease: `fire` may have run in between.
    */
   putSchedule(schedule: StoredSchedule): Promise<void>
-  /** With their firings; their jobs stay. Returns those that were there. */
+  /** Deletes their firings too; their jobs stay. Returns the ids that existed. */
   deleteSchedules(ids: ScheduleId[]): Promise<ScheduleId[]>
-  /** What its ended jobs came to. No new revision: it disturbs nobody who edits it. */
+  /** Keeps the revision, so that it does not conflict with edits. */
   setFailuresInARow(scheduleId: ScheduleId, failuresInARow: number): Promise<void>
   /** Jobs of a schedule that have not ended, oldest first. */
   listLiveJobsOf(scheduleId: ScheduleId): Promise<StoredJob[]>
 }
 
-/** What became of the moments of schedules. */
+/** Firings of the moments of schedules. */
 export interface FiringReader {
   /**
-   * Newest first, ids below `before`; of one schedule, one backfill, or all. `sinceChange`: of one schedule those
-   * written after its last `putSchedule`, whatever clocks said.
+   * Newest first, ids below `before`; of one schedule, one backfill, or all. `sinceChange`: only those of one schedule
+   * written after its last `putSchedule`, regardless of clock changes.
    */
   listFirings(
     filter: { scheduleId?: ScheduleId; backfillId?: string; states?: Firing['state'][]; sinceChange?: boolean },
     page: { before: number | null; limit: number }
   ): Promise<StoredFiring[]>
-  /** The newest `limit` of each of these schedules, in the order of the ids, newest first. */
+  /** The newest `limit` of each schedule, in the order of the ids, newest first. */
   listRecentFirings(scheduleIds: ScheduleId[], limit: number): Promise<StoredFiring[]>
   /**
-   * Which of these moments have fired already, by the clock or a backfill, and of which that is no longer known: they
-   * lie among moments whose rows were pruned. Both ascend.
+   * `fired`: those of these moments that have fired, by the clock or a backfill. `forgotten`: those in the range of
+   * pruned rows, for which that is unknown. Both ascend.
    */
   findFired(scheduleId: ScheduleId, nominalMs: number[]): Promise<{ fired: number[]; forgotten: number[] }>
 }
 
-/** Moments of schedules become jobs. */
+/** Turns moments of schedules into jobs. */
 export interface FiringStore extends FiringReader {
   /**
-   * Writes what became of moments, with the jobs made of them, all or none, and moves their schedules on. A moment that
-   * has fired already (by the clock or a backfill) is skipped, its jobs too: null in its place, but its schedule is
-   * moved on all the same. So is one whose schedule is gone.
+   * Writes firings and their jobs, all or none, and advances their schedules. A moment that has fired already (by the
+   * clock or a backfill) is skipped with its jobs: null in its place, but its schedule still advances. A firing whose
+   * schedule was deleted is skipped as well.
    */
   fire(firings: NewFiring[]): Promise<(StoredFiring | null)[]>
   /**
-   * These will probably be fired soon: `fire` with these very objects has less to do then. Nothing that can be read
-   * changes; the caller changes nothing of them from now on.
+   * Announces firings that will probably be fired soon: `fire` with these same objects is then cheaper. Changes no
+   * readable data; the caller must not modify the objects afterwards.
    */
   prepareFirings(firings: NewFiring[]): void
 }
 
-/** Backfills, the newest of each schedule. */
+/** The newest backfill of each schedule. */
 export interface BackfillStore {
   listBackfills(): Promise<StoredBackfill[]>
-  /** Adds it, or replaces that of its schedule. Its revision must be one above the present, or 1: CHANGED_MEANWHILE. */
+  /** Adds or replaces that of its schedule. Its revision must be one above the stored one (or 1): CHANGED_MEANWHILE. */
   putBackfill(backfill: StoredBackfill): Promise<void>
 }
 
-/** Chains as they are set. */
+/** Chains and their settings. */
 export interface ChainStore {
   listChains(): Promise<StoredChain[]>
-  /** Adds it or changes what is set; its counts stay. */
+  /** Adds it or replaces its settings; its counts stay. */
   putChain(chain: Pick<StoredChain, 'id' | 'settings' | 'createdAtMs'>): Promise<void>
   deleteChain(id: ChainId): Promise<boolean>
 }
 
-/** Ends of jobs that chains are to answer. */
+/** Ends of jobs that chains must answer. */
 export interface ChainEndStore {
-  /** Ends of jobs that chains have not answered yet, oldest first; recorded with the end, once a chain and job. */
+  /** Unanswered ends, oldest first; each is recorded in the transaction that ends the job, once per chain and job. */
   listDueChains(limit: number): Promise<DueChain[]>
-  /** Answers them, with the jobs that were made, all or none; false for one that was answered before, or is gone. */
+  /** Writes answers with their jobs, all or none; false for one that was already answered or no longer exists. */
   answerChains(answers: ChainAnswer[]): Promise<boolean[]>
 }
 
-/** Who is told of events. */
+/** Subscribers to events. */
 export interface WebhookReader {
-  /** Plugins, which are told of events the same way, included. By name. */
+  /** Sorted by name; includes plugins, which subscribe to events in the same way. */
   listWebhooks(): Promise<StoredWebhook[]>
 }
 
 export interface WebhookStore extends WebhookReader {
   /**
-   * Adds it or changes it. From then on its events (job.queued, job.started, job.ended, schedule.fired,
-   * schedule.missed, schedule.paused) are written as deliveries in the very transaction in which they happen.
+   * Adds or replaces it. From then on its events (job.queued, job.started, job.ended, schedule.fired, schedule.missed,
+   * schedule.paused) are written as deliveries in the transaction in which they happen.
    */
   putWebhook(webhook: NewWebhook): Promise<void>
-  /** Its deliveries go with it. False: there was none. */
+  /** Deletes its deliveries too. False: it did not exist. */
   deleteWebhook(id: WebhookId): Promise<boolean>
 }
 
-/** Events that the store does not see by itself. */
+/** Events that do not come from the store itself. */
 export interface EventStore {
-  /** Events of what is not in the store: nodes that go and come. */
+  /** For things outside the store, such as nodes that become unreachable or recover. */
   recordEvents(events: NewEvent[]): Promise<void>
 }
 
-/** What is to be told now. */
+/** Deliveries that are due. */
 export interface DueDeliveryStore {
-  /** Of each webhook that is on, at most so many that are due, first due first. `nextDueMs`: of those not yet due. */
+  /** Per enabled webhook, at most `limitEach` due deliveries, earliest first. `nextDueMs`: the earliest not yet due. */
   listDueDeliveries(
     nowMs: number,
     limitEach: number
@@ -350,75 +343,74 @@ export interface DueDeliveryStore {
   concludeTries(tries: DeliveryTry[]): Promise<void>
 }
 
-/** What is to be told, and how that went. */
+/** Deliveries and their results. */
 export interface DeliveryStore extends DueDeliveryStore {
-  /** Newest first, those before the one with the id `before`. */
+  /** Newest first, those before the one with id `before`. */
   listDeliveries(
     webhookId: WebhookId,
     page: { state?: StoredDelivery['state'] | undefined; before: string | null; limit: number }
   ): Promise<StoredDelivery[]>
-  /** Ended ones are due again, as if they had never been tried; of no ids all dead ones. Returns how many. */
+  /** Makes ended deliveries due again, as if never tried; without ids, all dead ones. Returns how many. */
   replayDeliveries(webhookId: WebhookId, ids: string[], nowMs: number): Promise<number>
 }
 
-/** Answers to requests with a key. */
+/** Answers to requests with an idempotency key. */
 export interface AnswerStore {
-  /** Takes the key for a request, or tells what became of the one that took it before and is not forgotten yet. */
+  /** Claims the key for a request (null), or returns the claim that holds it and has not expired. */
   claimAnswer(claim: AnswerClaim): Promise<RememberedAnswer | null>
-  /** null: forgets that it was asked. */
+  /** null: releases the key. */
   keepAnswer(scope: string, key: string, answer: SealedText | null): Promise<void>
 }
 
-/** Sources that name nodes, and the nodes that they name no longer. */
+/** Node sources, and the nodes that they no longer list. */
 export interface DiscoveryStore {
   /** In the order in which they were added. */
   listSources(): Promise<StoredSource[]>
-  /** Adds or changes it. Its revision must be one above the present one (or 1): CHANGED_MEANWHILE. */
+  /** Adds or replaces it. Its revision must be one above the stored one (or 1): CHANGED_MEANWHILE. */
   putSource(source: StoredSource): Promise<void>
-  /** False: there was none. */
+  /** False: it did not exist. */
   deleteSource(id: SourceId): Promise<boolean>
   listVanishedNodes(): Promise<VanishedNode[]>
   putVanishedNodes(nodes: VanishedNode[]): Promise<void>
   deleteVanishedNodes(nodeIds: NodeId[]): Promise<void>
 }
 
-/** The limits on what is live. */
+/** The limits on live jobs. */
 export interface LimitStore {
   getLimits(): Promise<StoredLimits>
-  /** All of them at once. The revision must be one above the one that is there: CHANGED_MEANWHILE. */
+  /** Replaces all limits. The revision must be one above the stored one: CHANGED_MEANWHILE. */
   putLimits(limits: StoredLimits): Promise<void>
 }
 
-/** Which problems those who subscribe to them were told of. */
+/** The problems that subscribers were told of. */
 export interface ToldProblemStore {
   listToldProblems(): Promise<ToldProblem[]>
-  /** From now on these are what was told, together with the events that tell it. */
+  /** Replaces the list, and writes the events that report the difference. */
   putToldProblems(problems: ToldProblem[], events: NewEvent[]): Promise<void>
 }
 
-/** What is kept for a while only. */
+/** Deletion of expired data. */
 export interface RetentionStore {
   /**
-   * Forgets the oldest of what is no longer to be kept, expired answers included, at most `limit` rows, so that nothing
-   * else waits long. Returns how many; fewer than `limit`: that was all. With what chains know of a job goes the
-   * undoing of its cancel: an end that they answered would be answered again. Firings of moments to come are always
-   * kept.
+   * Deletes the oldest data beyond its retention, expired answers included, at most `limit` rows, so that other calls
+   * are not delayed. Returns how many; fewer than `limit`: all are done. A job whose chain records are deleted can no
+   * longer be restored, since chains would answer its end twice. Firings of future moments are always kept.
    */
   prune(retention: Retention, limit: number): Promise<number>
 }
 
-/** Single values that are none of the nouns above: settings.ts has their keys and schemas. */
+/** Single values that belong to no noun: see settings.ts for keys and schemas. */
 export interface SettingStore {
-  /** null: it was never set. */
+  /** null: never set. */
   getSetting<Key extends SettingKey>(key: Key): Promise<SettingValue<Key> | null>
   putSetting<Key extends SettingKey>(key: Key, value: SettingValue<Key>): Promise<void>
 }
 
 /**
- * What the engine asks of its database: verbs of the domain, never tables. Each call that writes is one transaction:
- * when its promise resolves, it is on the disk (invariant I1), together with its timeline entries and its entries in
- * the change log. Implementations group calls that come at the same time into one commit; a call that fails takes
- * none of the others with it. testing/conformance.ts holds every implementation to this.
+ * The engine's database port: verbs of the domain, never tables. Each call that writes is one transaction: when its
+ * promise resolves, it is on disk (invariant I1), with its timeline entries and change log entries. Implementations
+ * group concurrent calls into one commit; a failing call does not affect the others. testing/conformance.ts verifies
+ * every implementation.
  */
 export interface Store
   extends JobStore,
@@ -442,6 +434,6 @@ export interface Store
     ToldProblemStore,
     RetentionStore,
     SettingStore {
-  /** Resolves after the last write has landed. May be called twice. */
+  /** Resolves after the last write is on disk. May be called twice. */
   close(): Promise<void>
 }

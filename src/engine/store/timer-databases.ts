@@ -3,21 +3,21 @@ import { hasTable, readCopy } from './scrapyd-databases.ts'
 
 type Row = Record<string, unknown>
 
-/** ScrapydWeb's timer tasks, in three databases of one folder. Rows come from outside: nothing is checked yet. */
+/** ScrapydWeb's timer tasks, from three databases in one folder. Rows are external input and not validated here. */
 export interface ScrapydWebDatabases {
   tasks: Row[]
-  /** By number: the address that a node had when a task last ran there. */
+  /** By node number: the address that the node had when a task last ran there. */
   nodes: Map<number, string>
-  /** By the task's id: whether its next run is set (`apscheduler.db`); null where that is not known. */
+  /** By task id: whether its next run is set (`apscheduler.db`); null if unknown. */
   isSet: Map<string, boolean> | null
-  /** All of them, by the switch above the list of tasks (`metadata.db`). */
+  /** Whether all tasks are disabled by the switch above their list (`metadata.db`). */
   areDisabled: boolean
 }
 
-/** What APScheduler calls a scheduler that was paused. */
+/** APScheduler's value for a paused scheduler. */
 const STATE_PAUSED = 2
 
-/** Reads `timer_tasks.db` of ScrapydWeb's data/database folder, and those beside it. Throws where it is another. */
+/** Reads ScrapydWeb's `timer_tasks.db` in its data/database folder, and those beside it. Throws for other databases. */
 export function readScrapydWebTasks(
   path: string,
   { apscheduler, metadata }: { apscheduler: string | null; metadata: string | null }
@@ -27,7 +27,7 @@ export function readScrapydWebTasks(
     const node = hasTable(database, 'task_job_result')
       ? columnsOf(database, 'task_job_result').find((name) => name === 'node' || name === 'node_name')
       : undefined
-    // A request that failed before it had an address (a server no longer in the settings) has ScrapydWeb's own there.
+    // A request that failed before it had an address (a server no longer in the settings) has ScrapydWeb's own here.
     const isAsked = "status = 'ok' OR (status = 'error' AND status_code = -1)"
     const seen =
       node === undefined
@@ -53,20 +53,20 @@ export function readScrapydWebTasks(
 function isDisabled(metadata: string): boolean {
   return readCopy(metadata, (database) => {
     if (!hasTable(database, 'metadata') || !columnsOf(database, 'metadata').includes('scheduler_state')) return false
-    // One row for each version of ScrapydWeb that was started there: the last is in use.
+    // One row per version of ScrapydWeb that was started there: the last one is in use.
     const state = database.prepare('SELECT scheduler_state FROM metadata ORDER BY id DESC LIMIT 1').pluck().get()
     return state === STATE_PAUSED
   })
 }
 
-/** What Gerapy keeps in its `dbs/db.sqlite3`. `jobs`: when each is run next, by the name that Gerapy gives it. */
+/** Data of Gerapy's `dbs/db.sqlite3`. `jobs`: the next run time of each, by Gerapy's name for it. */
 export interface GerapyDatabase {
   tasks: Row[]
   clients: Row[]
   jobs: Map<string, string>
 }
 
-/** Throws where it is none. */
+/** Throws if it is not a Gerapy database. */
 export function readGerapyTasks(path: string): GerapyDatabase {
   return readCopy(path, (database) => {
     require(database, 'core_task', "db.sqlite3 of Gerapy's dbs folder")
@@ -84,7 +84,7 @@ export function readGerapyTasks(path: string): GerapyDatabase {
   })
 }
 
-/** None where there is no such table. */
+/** Empty if there is no such table. */
 function rowsOf(database: Database, table: string, sql: string): Row[] {
   return hasTable(database, table) ? (database.prepare(sql).all() as Row[]) : []
 }

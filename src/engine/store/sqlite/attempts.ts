@@ -26,7 +26,7 @@ export const ATTEMPTS_SQL = {
   updateFindings: `UPDATE jobs SET killing_line = ?, pages = ?, items = ?, errors = ?, may_have_run_twice = ? WHERE id = ?`,
   onNode: `SELECT attempts.* FROM json_each(:runs) AS run JOIN attempts ON node_id = :nodeId
     AND project = run.value ->> 'project' AND jobid = run.value ->> 'jobid' ORDER BY run.key`,
-  // One that was found again has more than one end: the last is the true one.
+  // An attempt that was found again has several ends: the last one counts.
   endedBefore: `SELECT EXISTS (
     SELECT 1 FROM json_each(:runs) AS run JOIN attempts AS ended ON ended.node_id = :nodeId
       AND ended.project = run.value ->> 'project' AND ended.jobid = run.value ->> 'jobid'
@@ -49,7 +49,7 @@ type JobRowBefore = Omit<JobBefore, 'mayHaveRunTwice'> & { mayHaveRunTwice: numb
 
 const MOVING = ['state', 'outcome', 'hold', 'notBeforeMs', 'reason', 'nodeId', 'startedAtMs'] as const
 
-/** Attempts, and the jobs that follow them: loads both, asks `afterChange` what becomes of them, and writes that. */
+/** Attempts and the jobs that follow them: loads both, has `afterChange` compute the result, and writes it. */
 export function createAttempts({ database, changes, timeline, counters, holds, chainEnds, outbox }: Dependencies) {
   const live = database.prepare<[], AttemptRow>(ATTEMPTS_SQL.live)
   const ofJob = database.prepare<[string], AttemptRow>(ATTEMPTS_SQL.ofJob)
@@ -103,7 +103,7 @@ export function createAttempts({ database, changes, timeline, counters, holds, c
     }
   }
 
-  /** One statement for a job that moves; none that touches an index where only what was found out about it changed. */
+  /** Writes a job that moved in one statement; if only findings changed, in one that touches no index. */
   function writeJob(id: JobId, before: JobBefore, after: JobBefore): void {
     if (before === after) return
     const { killingLine, pages, items, errors } = after

@@ -5,7 +5,7 @@ import { requireNextRevision } from './revisions.ts'
 const COLUMNS = `id, schedule_id AS scheduleId, revision, from_ms AS fromMs, until_ms AS untilMs, direction AS "order",
   concurrency, state, total, fired, failed`
 
-/** The newest backfill of each schedule; it goes with its schedule. Writes run inside a transaction of their caller. */
+/** The newest backfill of each schedule, deleted with its schedule. Writes run inside the caller's transaction. */
 export function createBackfills(database: Database) {
   const all = database.prepare<[], StoredBackfill>(`SELECT ${COLUMNS} FROM backfills ORDER BY schedule_id`)
   const revision = database.prepare<[string], number>('SELECT revision FROM backfills WHERE schedule_id = ?').pluck()

@@ -3,13 +3,13 @@ import type { ChainId, JobId, Outcome, ProjectName } from '../../../shared/contr
 import { chainConditionMetBy } from '../../job-rules/chain-answers.ts'
 import type { Retention } from '../records.ts'
 
-/** Of a table by job: those whose jobs were made, and ended, before a time, from the oldest on. */
+/** Rows of a table by job, oldest first, whose jobs were created and ended before a time. */
 const oldOf = (table: string, and = '') =>
   `SELECT DISTINCT job_id FROM ${table} CROSS JOIN jobs ON jobs.id = job_id
     WHERE job_id < :beforeId AND state = 'ended' AND jobs.ended_at_ms < :sinceMs ${and} ORDER BY job_id LIMIT :limit`
 
 export const CHAIN_ENDS_SQL = {
-  // The chains that a job came from must not answer its end.
+  // Excludes the chains that the job came from: they must not answer its end.
   due: `INSERT OR IGNORE INTO chain_ends (chain_id, job_id, ended_at_ms)
     SELECT id, :jobId, :atMs FROM chains
     WHERE enabled = 1 AND project IN (:project, '*') AND spider IN (:spider, '*') AND created_at_ms <= :atMs
@@ -30,23 +30,23 @@ export const CHAIN_ENDS_SQL = {
   stayCancelled: 'UPDATE jobs SET cancelled_while_queued = 0 WHERE id = ? AND cancelled_while_queued <> 0'
 }
 
-/** Digits of a job's id that tell when it was made (shared/ids.ts). */
+/** Leading digits of a job id, which encode its creation time (shared/ids.ts). */
 const TIME_DIGITS = 12
 
 export type ChainEnds = ReturnType<typeof createChainEnds>
 
 /**
- * Records the ends that chains are to answer, in the transactions in which jobs end; and which chains a job came from
- * (its line). What is recorded of a job is needed
+ * Records the ends that chains must answer, in the transactions that end the jobs, and the chains that a job came from
+ * (its line). These records are needed
  *
- *   - an end that is due: until it is answered;
- *   - an end that was answered: while the job may end once more, so that it is not answered twice. Only a job that was
- *     cancelled while queued may: when the cancel is undone, with its end taken back;
- *   - its line: while the job may end, and while an end of it is due (jobs of the answer have its line, and one more).
+ *   - a due end: until it is answered;
+ *   - an answered end: while the job may end again, so that it is not answered twice. This applies only to a job that
+ *     was cancelled while queued: undoing the cancel withdraws its end;
+ *   - its line: until the job has ended for good and no end of it is due (jobs of the answer inherit it and add one).
  *
- * So `forgetUnneeded` forgets it with the last of these: the last answer to the end of a run, or the end itself where
- * no chain answers it. Lines are whole, so that no job needs those before it. What is left is of jobs whose cancel can
- * be undone, which `prune` ends after a long time.
+ * `forgetUnneeded` therefore deletes them when the last need ends: with the last answer to a run's end, or with the end
+ * itself if no chain answers it. Each job has its complete line, so no earlier jobs are needed. What remains belongs to
+ * jobs whose cancel can be undone, until `prune` rules that out after a long time.
  */
 export function createChainEnds(database: Database) {
   const due = database.prepare<{ jobId: JobId; project: ProjectName; spider: string; outcome: string; atMs: number }>(
@@ -63,9 +63,9 @@ export function createChainEnds(database: Database) {
   const oldLines = database.prepare<Old, JobId>(CHAIN_ENDS_SQL.oldLines).pluck()
   const stayCancelled = database.prepare<[string]>(CHAIN_ENDS_SQL.stayCancelled)
 
-  /** Forgets what is not needed any more of a job, after whatever may have been the last need. */
+  /** Deletes the records of a job that nothing needs any more. */
   function forgetUnneeded(jobId: JobId): void {
-    // Of most jobs nothing is: all that it costs their ends is this question.
+    // Most jobs have no records, so this one query is all that their end costs.
     if (isKnown.get({ jobId }) === undefined || mayEnd.get(jobId) !== undefined) return
     forgetAnswered.run(jobId)
     forgetLine.run({ jobId })
@@ -78,19 +78,19 @@ export function createChainEnds(database: Database) {
       forgetUnneeded(id)
     },
 
-    /** It has not ended after all: a cancel was undone. What was answered stays answered. */
+    /** The job has not ended after all: its cancel was undone. Answered ends stay answered. */
     withdrawEnd(jobId: JobId): void {
       withdraw.run(jobId)
     },
 
-    /** A chain makes this job in answer to the end of that one. Before the job is there: it may end at once. */
+    /** Records that a chain creates a job in answer to an end. Call before the insert: the job may end at once. */
     inherit(jobId: JobId, chainId: ChainId, afterJobId: JobId): void {
       inherit.run({ jobId, chainId, afterJobId })
     },
 
     forgetUnneeded,
 
-    /** Jobs that were cancelled before then stay cancelled. Returns how many it pruned; less than `limit`: all. */
+    /** Jobs cancelled before that time can no longer be restored. Returns the number pruned; less than `limit`: all. */
     prune({ cancelledSinceMs: sinceMs }: Retention['chains'], limit: number): number {
       const beforeId = Math.max(0, sinceMs).toString(16).padStart(TIME_DIGITS, '0')
       let left = limit

@@ -5,7 +5,7 @@ import { CHAIN_ENDS_SQL, type ChainEnds } from './chain-ends.ts'
 import type { createEnqueue } from './enqueue.ts'
 import type { NamedRow } from './rows.ts'
 
-/** Chains and their answers. Every function runs inside a transaction of its caller. */
+/** Chains and their answers. Every function runs inside the caller's transaction. */
 export function createChains({
   database,
   enqueue,
@@ -56,12 +56,12 @@ export function createChains({
 
     answer(answers: ChainAnswer[]): boolean[] {
       return answers.map(({ chainId, jobId, atMs, jobs, problem }) => {
-        // The guard is the whole promise: whoever comes second finds it answered.
+        // This guard ensures exactly-once: a second answer finds the end already answered.
         if (answer.run(atMs, chainId, jobId).changes === 0) return false
         if (jobs.length > 0) {
           for (const { id } of jobs) chainEnds.inherit(id, chainId, jobId)
           const ids = enqueue.enqueue(jobs)
-          // What was asked for already is an earlier job, and comes from where it came from.
+          // A deduplicated job is an earlier job and keeps its own line.
           jobs.forEach(({ id }, index) => ids[index] !== id && chainEnds.forgetUnneeded(id))
           fired.run({ id: chainId, atMs })
         }

@@ -3,12 +3,12 @@ import type { ChangedThing } from '../records.ts'
 
 export type ChangeLog = ReturnType<typeof createChangeLog>
 
-/** A write that touches more jobs than this is logged as one entry: nobody looks at so many one by one. */
+/** A write that touches more jobs than this is logged as one entry: nobody handles so many individually. */
 const JOBS_TOLD_ONE_BY_ONE_MAX = 200
 
 /**
- * The log of what changed: positions ascend, and each is written in the transaction of the change itself. Jobs and
- * lanes are gathered during a write; `flush` ends it, `discard` forgets those of a write that failed.
+ * The change log: positions ascend, and each is written in the transaction of the change itself. Jobs and lanes are
+ * collected during a write; `flush` writes them, `discard` drops those of a failed write.
  */
 export function createChangeLog(database: Database) {
   const insert = database.prepare<[string, string]>('INSERT INTO changes (noun, id) VALUES (?, ?)')
@@ -36,11 +36,11 @@ export function createChangeLog(database: Database) {
     },
 
     job(id: string): void {
-      // One more than are told one by one says already that there are too many.
+      // One above the maximum is enough to know that there are too many.
       if (jobs.size <= JOBS_TOLD_ONE_BY_ONE_MAX) jobs.add(id)
     },
 
-    /** Jobs came into this lane, left it, or changed their order there. */
+    /** Records that jobs entered or left this lane, or changed their order in it. */
     lane(lane: string): void {
       lanes.add(lane)
     },
@@ -62,7 +62,7 @@ export function createChangeLog(database: Database) {
       lanes.clear()
     },
 
-    /** The lanes of all flushed writes since the last call. */
+    /** Returns the lanes of all flushed writes since the last call. */
     drainLanes(): string[] {
       const taken = [...lanesToTell]
       lanesToTell = new Set()
@@ -72,14 +72,14 @@ export function createChangeLog(database: Database) {
     list(position: number, limit: number): { changes: ChangedThing[]; cursor: number; reset: boolean } {
       const end = cursor()
       const firstKept = oldest.get() ?? end + 1
-      // Ahead of the end: a position of other data (a backup was put back). Both ways the reader has missed something.
+      // A position beyond the end comes from other data (a restored backup). Either way the reader has missed changes.
       if (position > end || position < firstKept - 1) return { changes: [], cursor: end, reset: true }
       const newestOf = new Map<string, ChangedThing>()
       let reached = position
       for (const change of after.iterate(position)) {
         const key = `${change.noun} ${change.id}`
         if (!newestOf.has(key) && newestOf.size === limit) break
-        // Taken out and put in again, so that the map stays in the order of positions.
+        // Delete and reinsert, so that the map stays in the order of positions.
         newestOf.delete(key)
         newestOf.set(key, change)
         reached = change.cursor
@@ -87,7 +87,7 @@ export function createChangeLog(database: Database) {
       return { changes: [...newestOf.values()], cursor: reached, reset: false }
     },
 
-    /** The oldest first: those that are left are without a gap. */
+    /** Prunes the oldest first, so that the rest has no gap. */
     prune: (keep: number, limit: number): number => prune.run(cursor() - keep, limit).changes
   }
 }

@@ -20,9 +20,9 @@ export interface CountedRow {
 export type Counters = ReturnType<typeof createCounters>
 
 /**
- * How many jobs there are of each state, of each kind and in each lane. Whoever writes a job tells how it was counted
- * and how it is now; the differences are summed up, and `flush` writes them in the transaction. The conformance suite
- * recounts after every test, so a writer that forgets is found.
+ * Counts jobs by state, by kind and by lane. Every writer of a job passes its counted fields before and after; the
+ * differences are accumulated, and `flush` writes them in the transaction. The conformance suite recounts after every
+ * test, which detects a writer that forgets this.
  */
 export function createCounters(database: Database, changes: ChangeLog) {
   const addToState = database.prepare<[number, string]>('UPDATE state_counts SET count = count + ? WHERE state = ?')
@@ -51,7 +51,7 @@ export function createCounters(database: Database, changes: ChangeLog) {
   return {
     discard,
 
-    /** `isTold: false`: who listens to the queue knows of it already. */
+    /** `isTold: false`: the listeners of the queue already know. */
     moved(before: CountedRow | null, after: CountedRow, { isTold = true } = {}): void {
       if (before !== null) add(before, -1, isTold)
       add(after, 1, isTold)
@@ -63,7 +63,7 @@ export function createCounters(database: Database, changes: ChangeLog) {
         if (difference === 0) continue
         const { project, spider, status } = row
         const nodeId = row.node_id ?? ''
-        // The last of its kind leaves in one statement: of a spider on a node there is mostly one in each state.
+        // Often the last job of a kind leaves (a spider on a node has few jobs per state): delete it in one statement.
         const isLast = difference < 0 && dropKind.run(project, spider, status, nodeId, -difference).changes > 0
         if (!isLast) addToKind.run(project, spider, status, nodeId, difference)
         increase(states, LIVE_JOB_STATES.has(status) ? status : 'ended', difference)
@@ -79,7 +79,7 @@ export function createCounters(database: Database, changes: ChangeLog) {
   }
 }
 
-/** Of jobs that have not ended: as their states, and as their statuses. */
+/** Live jobs: these values are both states and statuses. */
 export const LIVE_JOB_STATES: ReadonlySet<string> = new Set(['queued', 'starting', 'running'])
 
 function increase(counts: Map<string, number>, key: string, amount: number): void {

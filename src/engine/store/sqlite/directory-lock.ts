@@ -8,9 +8,9 @@ export interface DirectoryLock {
 }
 
 /**
- * One engine per data directory. The lock is SQLite's exclusive lock on a file of its own: the operating system drops
- * it when the process dies, kill -9 included, so there is never a stale one to clean up, and other programs may still
- * read the data while an engine runs.
+ * Ensures one engine per data directory. The lock is SQLite's exclusive lock on a separate file: the operating system
+ * releases it when the process dies, even by kill -9, so it is never stale, and other programs may still read the data
+ * while an engine runs.
  */
 export function lockDirectory(directory: string): DirectoryLock {
   const database = new DatabaseConstructor(join(directory, 'engine.lock'), { timeout: 0 })

@@ -8,11 +8,11 @@ import type { JobWriting } from './job-writing.ts'
 import type { Order } from './order.ts'
 import type { Outbox } from './outbox.ts'
 
-/** Expired dedupe keys are forgotten by those who bring new ones, two for one, so that they never pile up. */
+/** Inserting new dedupe keys deletes expired ones, at least two for each new one, so that they never accumulate. */
 const KEYS_FORGOTTEN_AT_ONCE_MIN = 100
 
 export const ENQUEUE_SQL = {
-  /** For most jobs: what they do not have is in its words, since each value that is handed over takes its time. */
+  /** For most jobs: columns without a value are literals, since each bound parameter takes time. */
   insertPlain: `INSERT INTO jobs (id, jobid, project, version, spider, settings, args, rank, priority, lane, source, queued_at_ms, asked_text,
       schedule_id, nominal_ms, state, secret_names, after, placement_tags)
     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'queued', '[]', '[]', '[]')`,
@@ -28,7 +28,7 @@ interface Dependencies extends Omit<JobWriting, 'timeline'> {
   outbox: Outbox
 }
 
-/** How jobs come into the queue. Every function runs inside a transaction of its caller. */
+/** Adds jobs to the queue. Every function runs inside the caller's transaction. */
 export function createEnqueue({ database, changes, counters, holds, order, outbox }: Dependencies) {
   const insertPlainJob = database.prepare(ENQUEUE_SQL.insertPlain)
   const insertJob = database.prepare(ENQUEUE_SQL.insert)
@@ -50,7 +50,7 @@ export function createEnqueue({ database, changes, counters, holds, order, outbo
     const [settings, args] = [textOfMap(job.settings), textOfMap(job.args)]
     counters.moved(null, { project, spider, status: 'queued', node_id: null, hold, lane })
     changes.job(id)
-    // Both calls say every value by itself: handed over as a list, they cost more than plain jobs save (measured).
+    // Both calls pass each value as its own argument: passing a list costs more than plain jobs save (measured).
     if (isPlain(job, hold)) {
       const { source, scheduleId, nominalMs } = job
       const { atMs, text } = entry
@@ -131,7 +131,7 @@ export function createEnqueue({ database, changes, counters, holds, order, outbo
           outbox.recordJob('job.queued', job.id, nowMs)
           recordDependencies(job.id, job.after)
           const verdict = holds.judge(job.id)
-          // Nothing can wait for a job that was not there before: its end concerns nobody else.
+          // Nothing can depend on a job that has just been inserted, so its end releases nothing.
           if (verdict.kind === 'broken') holds.skip(job.id, verdict.by, nowMs)
           else if (verdict.kind === 'met') holds.holdFurther(job.id, nowMs)
         } else {
@@ -146,14 +146,14 @@ export function createEnqueue({ database, changes, counters, holds, order, outbo
       return ids
     },
 
-    /** A run that began before we knew of it: nothing holds it back any more. */
+    /** Inserts a run that began before we knew of it, without a hold. */
     insertUnheld(job: NewJob): void {
       insert(job, order.ranksAtBack(1) + 1, null)
     }
   }
 }
 
-/** Whether all of it is in the columns of insertPlain. */
+/** Whether insertPlain has columns for all of its values. */
 function isPlain(
   { secretNames, limits, retry, notBeforeMs, expiresAtMs, noOverlap, after, dedupe, placement, entry }: NewJob,
   hold: string | null
@@ -177,6 +177,6 @@ function isEmpty(record: object): boolean {
   return true
 }
 
-/** Most jobs have none, and a million of them are asked for at once: the text of nothing is not made each time. */
+/** Most jobs have none, and a million may be queued at once: avoids serializing empty values each time. */
 const textOfMap = (map: Record<string, string>): string => (isEmpty(map) ? '{}' : JSON.stringify(map))
 const textOfList = (list: readonly unknown[]): string => (list.length === 0 ? '[]' : JSON.stringify(list))

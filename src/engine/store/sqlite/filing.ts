@@ -1,11 +1,11 @@
 import type { Database } from 'better-sqlite3'
 
 export const FILING_SQL = {
-  // Those of one schedule together: they lie on one page.
+  // Ordered by schedule, since the entries of one schedule share an index page.
   file: 'UPDATE firings SET filed = 1 WHERE id IN (SELECT id FROM firings WHERE filed = 0 ORDER BY schedule_id, id LIMIT ?)'
 }
 
-/** Walks over a schedule's firings that `and` leaves, to be merged by id: the filed ones by state, and the others. */
+/** Selects a schedule's firings that match `and`, to be merged by id: the filed ones by state, and the unfiled ones. */
 export function firingsOf(columns: string, states: readonly string[], and = ''): string {
   const filed = states.map(
     (state) => `SELECT ${columns} FROM firings WHERE filed = 1 AND schedule_id = :id AND state = '${state}' ${and}`
@@ -13,7 +13,7 @@ export function firingsOf(columns: string, states: readonly string[], and = ''):
   return [`SELECT ${columns} FROM firings WHERE filed = 0 AND schedule_id = :id ${and}`, ...filed].join(' UNION ALL ')
 }
 
-/** Moves firings from the short index to the one of years (0008-filed-later.ts). Returns how many it moved. */
+/** Moves firings from the short index to the long-term index (0008-filed-later.ts). Returns how many it moved. */
 export function createFiling(database: Database): (limit: number) => number {
   const file = database.prepare<[number]>(FILING_SQL.file)
   return (limit) => file.run(limit).changes

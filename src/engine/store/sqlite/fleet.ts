@@ -10,7 +10,7 @@ type NodeRow = NamedRow<StoredNode, 'tags'>
 type VersionRow = NamedRow<Omit<StoredVersion, 'deployments'>, 'spiders'>
 type DeploymentRow = Deployment & Pick<StoredVersion, 'project' | 'version'>
 
-/** Nodes, versions, where versions are deployed, and settings. */
+/** Nodes, versions, deployments and settings. */
 export function createFleet({ database, changes }: { database: Database; changes: ChangeLog }) {
   const nodes = database.prepare<[], NodeRow>(
     `SELECT id, name, kind, url, username, sealed_password AS sealedPassword, ca_certificate AS caCertificate, slots,
@@ -37,7 +37,7 @@ export function createFleet({ database, changes }: { database: Database; changes
     `SELECT project, version, node_id AS nodeId, state, error, changed_at_ms AS changedAtMs, sha256 FROM deployments
      ORDER BY project, version, node_id`
   )
-  // Deleting first takes the old deployments along: a new egg under an old name is on no node yet.
+  // Deleting first also removes the old deployments: a new egg under an old name is on no node yet.
   const deleteVersion = database.prepare<[string, string]>('DELETE FROM versions WHERE project = ? AND version = ?')
   const insertVersion = database.prepare(
     'INSERT INTO versions VALUES (:project, :version, :sha256, :sizeBytes, :spiders, :createdAtMs)'

@@ -10,15 +10,15 @@ interface Operation {
 }
 
 /**
- * One fsync for all writes of one turn of the event loop. Each write has its own savepoint: one that fails is rolled
- * back and rejected alone. A single write has none, so that its pages are not kept twice: it is rolled back with its
- * transaction. Nobody hears of success before COMMIT; when COMMIT fails, everybody hears of the failure.
- * `onCommit` runs after each COMMIT, before the writers hear of it, and must not throw.
+ * One fsync for all writes of one turn of the event loop. Each write has a savepoint: if it fails, it is rolled back
+ * and rejected alone. A single write has none, to avoid keeping its pages twice: it is rolled back with its
+ * transaction. No write resolves before COMMIT; if COMMIT fails, all are rejected. `onCommit` runs after each COMMIT,
+ * before the writes resolve, and must not throw.
  */
 export function createGroupCommit(options: {
   database: Database
   clock: Clock
-  /** Runs `flush` when this turn of the event loop has asked for all that it asks for. */
+  /** Runs `flush` once this turn of the event loop has requested all its writes. */
   scheduleFlush: (flush: () => void) => void
   onCommit: (commit: { writes: number; tookMs: number }) => void
 }) {
@@ -32,7 +32,7 @@ export function createGroupCommit(options: {
   let waiting: Operation[] = []
   let idle: { promise: Promise<void>; resolve: () => void } | null = null
 
-  /** Runs `work` in the next transaction; resolves with its value once that transaction is on the disk. */
+  /** Runs `work` in the next transaction; resolves with its value once that transaction is on disk. */
   function write<T>(work: () => T): Promise<T> {
     return new Promise<T>((resolve, reject) => {
       waiting.push({ work, resolve, reject })
@@ -64,7 +64,7 @@ export function createGroupCommit(options: {
     done?.resolve()
   }
 
-  /** Nobody else's write is in the transaction: it is undone with it. */
+  /** For the only write of a transaction: it is rolled back with the transaction. */
   function runAlone({ work, resolve }: Operation): () => void {
     const value = work()
     return () => resolve(value as never)
@@ -77,7 +77,7 @@ export function createGroupCommit(options: {
       release.run()
       return () => resolve(value as never)
     } catch (error) {
-      // A full or failing disk makes SQLite undo the whole transaction by itself: then nobody's write happened.
+      // On a full or failing disk SQLite rolls back the whole transaction itself: then no write took effect.
       if (!database.inTransaction) throw error
       rollbackOne.run()
       release.run()
@@ -85,7 +85,7 @@ export function createGroupCommit(options: {
     }
   }
 
-  /** Resolves when everything asked so far has landed or failed. */
+  /** Resolves when all writes requested so far are on disk or have failed. */
   const drain = async (): Promise<void> => idle?.promise
   return { write, drain }
 }

@@ -16,12 +16,12 @@ import type { CountedRow } from './counters.ts'
 import type { JobWriting } from './job-writing.ts'
 import type { Outbox } from './outbox.ts'
 
-/** The columns that a job is counted by. */
+/** The columns that determine how a job is counted. */
 export const COUNTED = 'project, spider, status, node_id, hold, lane'
-/** The columns that tell what holds it. */
+/** The columns that determine a job's hold. */
 export const HOLDABLE = 'not_before_ms AS notBeforeMs, overlap_key AS overlapKey, attempt_count AS attemptCount'
 
-/** Of the jobs held for one overlap key: those of other lanes behind so many wait for a later end. */
+/** Most jobs examined per overlap key: lanes that begin behind them wait for a later end. */
 const OVERLAPPING_LOOKED_AT_MAX = 100
 
 export const HOLDS_SQL = {
@@ -40,7 +40,7 @@ export const HOLDS_SQL = {
     ORDER BY priority DESC, rank LIMIT ${OVERLAPPING_LOOKED_AT_MAX}`
 }
 
-/** Of a job that ended, or left the live ones: what others may wait for. */
+/** A job that ended, or is no longer live, and may release others. */
 export interface JobThatEnded {
   id: JobId
   outcome: Outcome
@@ -59,12 +59,11 @@ interface Dependencies extends JobWriting {
 }
 
 /**
- * What keeps queued jobs out of their lanes, and what lets them in: job-rules/holds.ts says which hold a job has, here
- * it is found out when it has another.
+ * Finds the queued jobs whose hold changes; job-rules/holds.ts decides which hold a job has.
  *
- * `dependency` is lifted, or ends the job, when what it waits for ends; the times by `releaseDue`; `overlap` when the
- * live job of the same key ends or goes back to the queue. A job may return to `overlap` where another was claimed
- * first.
+ * `dependency` is lifted, or ends the job, when the dependency ends; `not_before` and `retry` by `releaseDue`;
+ * `overlap` when the live job of the same key ends or goes back to the queue. A job may return to `overlap` if another
+ * one was claimed first.
  */
 export function createHolds({ database, changes, timeline, counters, chainEnds, outbox }: Dependencies) {
   const due = database.prepare<[number, number], HeldRow & Holdable>(HOLDS_SQL.due)
@@ -102,7 +101,7 @@ export function createHolds({ database, changes, timeline, counters, chainEnds, 
     changes.job(job.id)
   }
 
-  /** Ends a job that is queued; undefined where it is not. The caller releases those waiting for it: `releaseAfter`. */
+  /** Ends a queued job; undefined if it is not queued. The caller must call `releaseAfter` for its dependents. */
   function endQueued(
     id: JobId,
     { reason, entry }: EndInQueue,
@@ -124,19 +123,19 @@ export function createHolds({ database, changes, timeline, counters, chainEnds, 
     return endQueued(id, skipped(because, atMs), { restorable: 'with_what_it_waited_for' })
   }
 
-  /** Lets in what waits for this key, unless a run of it is live. */
+  /** Releases the next jobs held for this key, unless a run of it is live. */
   function freeOverlap(key: string, entry: TimelineEntry): void {
     if (isOverlapLive(key)) return
     for (const next of nextOfEachLane(overlapNext.all(key))) release(next, null, entry)
   }
 
-  /** Jobs have ended: what waits for them goes on, or ends as skipped, which may be what others wait for, and so on. */
+  /** Handles the jobs that waited for ended ones: releases or skips them; a skipped job may in turn affect others. */
   function releaseAfter(ended: JobThatEnded[], atMs: number): void {
     const keys = new Map<string, JobId>()
-    // It grows while it is walked: chains of any length need no recursion.
+    // The array grows during iteration: chains of any length need no recursion.
     for (const job of ended) {
       if (job.overlapKey !== null) keys.set(job.overlapKey, job.id)
-      // Two conditions on one job are two rows, but one job that waits.
+      // Two conditions on one job are two rows, but only one dependent.
       for (const id of new Set(dependents.all(job.id))) {
         const verdict = judge(id)
         if (verdict.kind === 'open') continue
@@ -155,7 +154,7 @@ export function createHolds({ database, changes, timeline, counters, chainEnds, 
   return {
     isOverlapLive,
 
-    /** Its dependencies were met before it came: without a word in the timeline. */
+    /** For a job whose dependencies were met before it was queued: adds no timeline entry. */
     holdFurther(jobId: JobId, nowMs: number): void {
       const job = one.get(jobId)!
       changeHold(job, holdOf(job, 'met', nowMs, isOverlapLive))
@@ -190,5 +189,5 @@ export function createHolds({ database, changes, timeline, counters, chainEnds, 
   }
 }
 
-/** As the column has it. */
+/** Indexed by the column's value. */
 export const RESTORABLE: readonly Restorable[] = ['never', 'by_itself', 'with_what_it_waited_for']

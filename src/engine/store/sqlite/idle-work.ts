@@ -3,18 +3,18 @@ import type { Clock, Timer } from '../../runtime/clock.ts'
 import type { Logger } from '../../runtime/logger.ts'
 import { createFiling } from './filing.ts'
 
-/** So long nothing was committed: nobody is likely to wait for what is done now. */
+/** Time without a commit after which nobody is likely to wait for idle work. */
 const IDLE_MS = 20
-/** Of a step: some milliseconds, with the wait for the disk. */
+/** Per step, which takes some milliseconds including the fsync. */
 const FIRINGS_FILED_AT_ONCE = 100
-/** Rows that were changed since the last copy: fewer are not worth the waits for the disk. */
+/** Minimum number of rows changed since the last checkpoint: fewer are not worth its fsyncs. */
 const ROWS_MIN = 1_000
 
 /**
- * What can wait until nothing is asked, so that no commit has to do it: firings are filed, a step at a time; then the
- * write-ahead log is copied into the database. SQLite copies within the commit that finds the log too long, and that
- * one takes several times as long. In a store that is never idle SQLite does so as before (wal_autocheckpoint), and
- * firings stay where they were written, which is found as well. What fails is tried again after the next commit.
+ * Work that is deferred until the store is idle, so that no commit has to do it: files firings, a step at a time, then
+ * checkpoints the write-ahead log. SQLite would checkpoint within the commit that finds the log too long, which makes
+ * that commit several times slower. In a store that is never idle SQLite still does (wal_autocheckpoint), and firings
+ * stay unfiled, where queries find them too. Failed work is retried after the next commit.
  */
 export function createIdleWork({ database, clock, logger }: { database: Database; clock: Clock; logger: Logger }): {
   postpone(): void

@@ -11,18 +11,18 @@ import { matchesGlob } from '../../../shared/glob.ts'
 import { LIVE_JOB_STATES } from './counters.ts'
 import type { JobRow } from './rows.ts'
 
-/** Facets are for choosing from: nobody chooses from more than these. */
+/** Facets are for selection, and nobody selects from more values than this. */
 const FACET_LIMIT = 500
-/** A job gets its id before it is recorded as queued: by less than this. */
+/** Upper bound of the time between a job's id and its entry into the queue. */
 const ID_TIME_MARGIN_MS = 60_000
-/** Above every job id, all of which are hexadecimal: the page before it is the newest. */
+/** Greater than every job id, all of which are hexadecimal: the page before it is the newest. */
 const AFTER_EVERY_ID = 'g'
-/** Text is looked for at the beginning of ids from so many digits on: fewer would say a time of minutes and more. */
+/** Minimum length of an id prefix to search for: shorter ones would match all jobs of minutes or more. */
 const ID_PREFIX_MIN = 10
-/** Of jobs whose id, or a client's own jobid, begins with the text, at most so many of each are looked at. */
+/** Most jobs examined whose id begins with the text, and as many whose client jobid does. */
 const NAMED_MAX = 10_000
 
-/** A kind of jobs: what job_counts counts by. */
+/** A kind of jobs: the key of job_counts. */
 interface Kind {
   project: ProjectName
   spider: string
@@ -30,7 +30,7 @@ interface Kind {
   nodeId: NodeId
 }
 
-/** Live and ended jobs of a schedule lie in two indexes: those of years are written when a job ends. */
+/** Live and ended jobs of a schedule are in two indexes: the long-term one is written when a job ends. */
 function ofScheduleIn(half: string): string {
   return `SELECT id, jobid, project, spider, status, coalesce(node_id, '') AS nodeId, queued_at_ms FROM jobs
     WHERE ${half} AND schedule_id = :scheduleId AND id < :before AND id >= :from ORDER BY id DESC`
@@ -50,7 +50,7 @@ export const JOB_LIST_SQL = {
   countOfKind: 'SELECT count(*) FROM jobs WHERE project = ? AND spider = ? AND status = ? AND id >= ? AND id < ?',
   countOfKindOnNode: `SELECT count(*) FROM jobs
     WHERE node_id = ? AND project = ? AND spider = ? AND status = ? AND id >= ? AND id < ?`,
-  /** Not by status, which changes: live jobs of any (null) are walked once instead of three times. */
+  /** Not by status, which changes: live jobs of any status (null) take one walk instead of three. */
   liveOfSchedule: ofScheduleIn(`state <> 'ended' AND status = coalesce(:status, status)`),
   endedOfSchedule: ofScheduleIn(`state = 'ended' AND status = :status`),
   liveKindsOfSchedule: kindsOfScheduleIn(`state <> 'ended'`),
@@ -68,9 +68,9 @@ interface NamedRow extends Kind {
 }
 
 /**
- * Pages of jobs, and what there is to choose from. Which kinds of jobs a filter leaves is found in the counters (a row
- * a kind, however many jobs); the page is merged from one walk per kind down an index, newest first. So a page costs as
- * much as there are kinds, never as much as there are jobs.
+ * Pages of jobs and their facets. The counters tell which kinds of jobs match a filter (one row per kind, however many
+ * jobs); the page is merged from one index walk per kind, newest first. The cost of a page therefore depends on the
+ * number of kinds, never on the number of jobs.
  */
 export function createJobList(database: Database) {
   const newest = database.prepare<[string, string, number], JobRow>(JOB_LIST_SQL.newest)
@@ -96,7 +96,7 @@ export function createJobList(database: Database) {
      WHERE id >= ? AND id < ? AND queued_at_ms < ?`
   )
 
-  /** The kinds that a filter leaves; `columns` are what they are told apart by. */
+  /** The kinds that match a filter, grouped by `columns`. */
   function kindsOf(filter: JobFilter, columns: string): (Kind & { count: number })[] {
     const { sql, values } = conditionsOf(filter)
     const statement = database.prepare<unknown[], Kind & { count: number }>(
@@ -105,7 +105,7 @@ export function createJobList(database: Database) {
     return statement.all(...values)
   }
 
-  /** Jobs whose id or own jobid begins with the text, that the rest of the filter leaves. */
+  /** Jobs whose id or client jobid begins with the text and that match the rest of the filter. */
   function namedBy(text: string, filter: JobFilter): NamedRow[] {
     const rows = byJobidPrefix.all(text, `${text}\u{10ffff}`)
     const digits = text.toLowerCase()
@@ -133,7 +133,7 @@ export function createJobList(database: Database) {
     return mergeNewestFirst(walks, below, limit, isRecent)
   }
 
-  /** Walks down the jobs of a schedule of these statuses. */
+  /** Index walks over the jobs of a schedule with these statuses. */
   function walksOfSchedule(scheduleId: ScheduleId, statuses: readonly JobStatus[], from: string) {
     const [live, ended] = [true, false].map((isLive) => statuses.filter((one) => LIVE_JOB_STATES.has(one) === isLive))
     const walk = (sql: typeof liveOfSchedule) => (status: JobStatus | null) => (before: string) =>
@@ -142,7 +142,7 @@ export function createJobList(database: Database) {
     return [...(isAnyLive ? [null] : live!).map(walk(liveOfSchedule)), ...ended!.map(walk(endedOfSchedule))]
   }
 
-  /** Of one schedule: a walk per status, of which the rest of the filter leaves what fits it. */
+  /** For one schedule: one walk per status, filtered by the rest of the filter. */
   function pageIdsOfSchedule(scheduleId: ScheduleId, filter: JobFilter, below: string, from: string, limit: number) {
     const { status = [], text } = filter
     const isLeft = fits(filter, conditionsOfName(text))
@@ -150,7 +150,7 @@ export function createJobList(database: Database) {
     const walks = walksOfSchedule(scheduleId, statuses, from).map(
       (rowsBefore): Walk =>
         (before, count) => {
-          // A page of what does not fit must not look like the end of the walk.
+          // Skip rows that do not match, so that a page of them does not look like the end of the walk.
           const ids: string[] = []
           for (const row of rowsBefore(before)) {
             if (isLeft(row)) ids.push(row.id)
@@ -171,11 +171,11 @@ export function createJobList(database: Database) {
         const kinds = kindsOfSchedule.flatMap((half) => half.all(scheduleId, from, sinceMs ?? 0))
         return kinds.filter((kind) => isLeft(kind as unknown as NamedRow))
       }
-      // The text may name single jobs: each is looked at.
+      // The text may match single jobs, so each is checked.
       const rows = walksOfSchedule(scheduleId, JobStatus.options, from).flatMap((walk) => [...walk(AFTER_EVERY_ID)])
       return rows.filter(fits(filter, conditionsOfName(text))).map((row) => ({ ...row, count: 1 }))
     }
-    // The named are counted besides the kinds that the text names, not twice.
+    // Count jobs matched by id in addition to the kinds matched by text, but not twice.
     const kinds = kindsOf(filter, KIND_ON_NODE)
     const isKind = conditionsOfText(text)
     const named = text === undefined || text === '' ? [] : namedBy(text, filter).filter((row) => !isKind(row))
@@ -183,7 +183,7 @@ export function createJobList(database: Database) {
     return sinceMs === undefined ? [...kinds, ...extra] : [...kindsSince(kinds, filter, sinceMs), ...extra]
   }
 
-  /** Counted in the indexes, on the side of that time where there is less to count: at most about half of all jobs. */
+  /** Counts in the indexes, on the side of that time with fewer jobs: at most about half of all jobs. */
   function kindsSince(kinds: (Kind & { count: number })[], filter: JobFilter, sinceMs: number) {
     const low = idAt(sinceMs - ID_TIME_MARGIN_MS)
     const isOlderLess = timeOf(low) - timeOf(oldest.get() ?? low) < timeOf(youngest.get() ?? low) - timeOf(low)
@@ -206,7 +206,7 @@ export function createJobList(database: Database) {
       const count = inRange.get(kind)!
       return { ...kind, count: isOlderLess ? kind.count - count : count }
     })
-    // Asked within the margin before: their ids are young enough, they are not.
+    // Subtract jobs queued before the time whose ids are within the margin.
     const isKind = fits({ ...filter, sinceMs: undefined }, conditionsOfText(filter.text))
     const early = justBefore.all(low, idAt(Math.ceil(sinceMs)), sinceMs)
     for (const kind of early) if (isKind(kind as NamedRow)) counted.push({ ...kind, count: -1 })
@@ -247,10 +247,10 @@ const KIND = 'project, spider, status'
 const KIND_ON_NODE = 'project, spider, status, node_id AS nodeId'
 const GROUPS: Record<string, string> = { [KIND]: '1, 2, 3', [KIND_ON_NODE]: '1, 2, 3, 4' }
 
-/** So many ids below one, newest first. */
+/** Returns `count` ids below `before`, newest first. */
 type Walk = (before: string, count: number) => string[]
 
-/** The newest of all walks together: each is asked for a few more whenever its own run out. */
+/** Merges all walks, newest first; reads a few more ids from a walk whenever its own are used up. */
 function mergeNewestFirst(walks: Walk[], below: string, limit: number, isWanted: (id: string) => boolean): string[] {
   const heads = walks.map((walk) => ({ walk, ids: walk(below, 1), at: 0, step: 4 })).filter(({ ids }) => ids.length > 0)
   const merged: string[] = []
@@ -299,7 +299,7 @@ function conditionsOf({ status, project, spider, nodeId, text }: JobFilter): { s
     ['spider', spider]
   ] as const) {
     if (pattern === undefined) continue
-    // `*` stands for anything; every other character for itself.
+    // `*` matches anything; every other character is literal.
     if (pattern.includes('*')) add(`${column} GLOB ?`, pattern.replace(/[[?]/g, '[$&]'))
     else add(`${column} = ?`, pattern)
   }
@@ -311,15 +311,15 @@ function conditionsOf({ status, project, spider, nodeId, text }: JobFilter): { s
   return { sql: parts.join(' AND '), values }
 }
 
-/** Whether a kind is one that the text names. */
+/** Returns a test of whether the text matches a kind. */
 function conditionsOfText(text: string | undefined): (kind: Kind) => boolean {
   if (text === undefined || text === '') return () => true
-  // As LIKE does it: letters of ASCII count as the same in both cases.
+  // Like SQL's LIKE: case-insensitive for ASCII letters.
   const wanted = foldCase(text)
   return ({ project, spider }) => foldCase(project).includes(wanted) || foldCase(spider).includes(wanted)
 }
 
-/** Whether the text names a job: its kind, or the beginning of its id or own jobid. */
+/** Returns a test of whether the text matches a job: its kind, or a prefix of its id or client jobid. */
 function conditionsOfName(text: string | undefined): (row: NamedRow) => boolean {
   const isKind = conditionsOfText(text)
   if (text === undefined || text === '') return isKind
@@ -342,7 +342,7 @@ function fits(filter: JobFilter, more: (row: NamedRow) => boolean = () => true):
 
 const timeOf = (id: string) => Number.parseInt(id.slice(0, 12), 16)
 
-/** The lowest id of a job that got it at this time or later. */
+/** The lowest id of a job created at this time or later. */
 function idAt(timeMs: number): string {
   const whole = Math.min(Math.max(0, Math.floor(timeMs)), 2 ** 48 - 1)
   return whole.toString(16).padStart(12, '0')

@@ -3,7 +3,7 @@ import type { ChangeLog } from './change-log.ts'
 import type { Counters } from './counters.ts'
 import type { Timeline } from './timeline.ts'
 
-/** What everything that writes jobs needs: whoever changes one tells the log, its timeline and the counters. */
+/** The dependencies of every writer of jobs: each change goes to the change log, the timeline and the counters. */
 export interface JobWriting {
   database: Database
   changes: ChangeLog

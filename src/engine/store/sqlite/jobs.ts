@@ -13,7 +13,7 @@ import type { FinishedRun, StoredJob } from '../records.ts'
 import { createJobList } from './job-list.ts'
 import { type JobRow, toJob } from './rows.ts'
 
-/** A client may give every run the same jobid: its live ones are among the newest. */
+/** A client may give every run the same jobid; its live ones are among the newest. */
 const NAMESAKES_LIMIT = 1000
 
 export const JOBS_SQL = {
@@ -27,7 +27,7 @@ export const JOBS_SQL = {
       SELECT * FROM jobs WHERE id = :jobid AND jobid = :jobid
       UNION ALL SELECT * FROM jobs WHERE jobid = :jobid AND jobid <> id
     ) WHERE :project IS NULL OR project = :project ORDER BY id DESC LIMIT ${NAMESAKES_LIMIT}`,
-  // Refused, never arrived, or cancelled before it started: no process ever ran.
+  // Excludes runs without a process: refused, never arrived, or cancelled before they started.
   finishedRuns: `SELECT jobs.id, jobs.jobid, jobs.project, jobs.spider, jobs.started_at_ms AS startedAtMs,
       jobs.ended_at_ms AS endedAtMs, attempts.node_id AS nodeId, attempts.jobid AS runJobid,
       attempts.log_archived AS logArchived
@@ -37,7 +37,7 @@ export const JOBS_SQL = {
     ORDER BY jobs.ended_at_ms DESC, jobs.id DESC LIMIT ?`,
   needingProject: `SELECT coalesce(sum(count), 0) FROM job_counts
     WHERE project = ? AND status IN ('queued', 'starting', 'running')`,
-  // In their lanes, held, and live: one that asked for the latest version needs the one it was sent with.
+  // Queued in lanes, held, and live: a live job without a version needs the one it was sent with.
   needingVersion: `SELECT
       (SELECT coalesce(sum(depth), 0) FROM queue_lanes WHERE lane ->> 0 = :project AND lane ->> 1 = :version) +
       (SELECT count(*) FROM jobs WHERE state = 'queued' AND hold IS NOT NULL AND project = :project AND version = :version) +
@@ -52,7 +52,7 @@ interface FinishedRow extends Omit<FinishedRun, 'run'> {
   logArchived: number
 }
 
-/** Everything that is read of jobs. */
+/** All reads of jobs. */
 export function createJobs(database: Database) {
   const jobList = createJobList(database)
   const one = database.prepare<[string], JobRow>(JOBS_SQL.one)

@@ -3,7 +3,7 @@ import { LimitRule } from '../../../shared/contract/index.ts'
 import type { StoredLimits } from '../records.ts'
 import { requireNextRevision } from './revisions.ts'
 
-/** The rules on what is live, in their order. Writes run inside a transaction of their caller. */
+/** The limits on live jobs, in their order. Writes run inside the caller's transaction. */
 export function createLimits(database: Database) {
   const all = database.prepare<[], Omit<LimitRule, 'perNode'> & { perNode: number }>(
     'SELECT id, project, spider, tag, per_node AS perNode, max FROM limit_rules ORDER BY position'

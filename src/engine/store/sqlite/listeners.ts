@@ -1,6 +1,6 @@
 import type { Logger } from '../../runtime/logger.ts'
 
-/** Who is told of one kind of news of the store. */
+/** The listeners for one kind of event of the store. */
 export class Listeners<News> {
   readonly #listeners = new Set<(news: News) => void>()
   readonly #logger: Logger
@@ -9,7 +9,7 @@ export class Listeners<News> {
     this.#logger = logger
   }
 
-  /** Returns the way to stop. */
+  /** Returns the function that unsubscribes. */
   add(listener: (news: News) => void): () => void {
     this.#listeners.add(listener)
     return () => void this.#listeners.delete(listener)
@@ -20,7 +20,7 @@ export class Listeners<News> {
       try {
         listener(news)
       } catch (error) {
-        // The data is on the disk: a listener's fault must not turn that into a failed write.
+        // The data is on disk: a listener's error must not turn it into a failed write.
         this.#logger.error({ error }, 'A listener to the store failed')
       }
     }

@@ -13,8 +13,8 @@ import { nounsOfTheirOwn } from './migrations/0011-nouns-of-their-own.ts'
 import { limitsAndSecrets } from './migrations/0002-limits-and-secrets.ts'
 
 /**
- * In order; never change one that was released, add the next. They are modules and not `.sql` files so that the
- * bundled desktop app carries them without a copy step that could be forgotten.
+ * In order; never change a released one, append a new one. They are modules and not `.sql` files so that the bundled
+ * desktop app includes them without a copy step that could be forgotten.
  */
 export const MIGRATIONS: readonly string[] = [
   jobsAndFleet,
@@ -30,7 +30,7 @@ export const MIGRATIONS: readonly string[] = [
   nounsOfTheirOwn
 ]
 
-/** Brings the database to the newest form. Each step and its number are one transaction: it is done or it is not. */
+/** Migrates the database to the newest schema. Each step and its number are written in one transaction. */
 export function migrate(database: Database, migrations = MIGRATIONS): void {
   const present = database.pragma('user_version', { simple: true }) as number
   if (present > migrations.length) {

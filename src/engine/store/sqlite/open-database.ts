@@ -7,8 +7,8 @@ import { migrate } from './migrate.ts'
 import { explainSqliteError } from './sqlite-error.ts'
 
 /**
- * Opens the database in its newest form and holds its directory. Refuses with DATA_DIRECTORY_UNUSABLE,
- * DATA_DIRECTORY_IN_USE or DATA_FROM_NEWER_VERSION; never carries on without a disk.
+ * Locks the directory, opens the database and migrates it. Throws DATA_DIRECTORY_UNUSABLE, DATA_DIRECTORY_IN_USE or
+ * DATA_FROM_NEWER_VERSION; never continues without a disk.
  */
 export function openDatabase(path: string): { database: Database; lock: DirectoryLock } {
   let lock: DirectoryLock | null = null
@@ -16,7 +16,7 @@ export function openDatabase(path: string): { database: Database; lock: Director
   try {
     mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
     lock = lockDirectory(dirname(path))
-    // It holds credentials: nobody else may read it, whatever the directory's mode. SQLite's own files take its mode.
+    // It contains credentials: no other user may read it, whatever the directory's mode. SQLite's files inherit it.
     closeSync(openSync(path, 'a', 0o600))
     database = new DatabaseConstructor(path, { timeout: 5000 })
     configure(database)
@@ -44,12 +44,12 @@ function configure(database: Database): void {
   database.pragma('cache_size = -65536')
   database.pragma('temp_store = MEMORY')
   database.pragma('journal_size_limit = 67108864')
-  // Pages that every commit writes are copied into the database once for many commits: a third of the waiting for the
-  // disk. Mostly between commits (idle-work.ts); at this many pages, as much as journal_size_limit, it waits no longer.
+  // Checkpoint once for many commits, as each rewrites the same pages: saves a third of the waiting for the disk. It is
+  // mostly done when idle (idle-work.ts); at this many pages (journal_size_limit), SQLite does it in a commit.
   database.pragma('wal_autocheckpoint = 16000')
 }
 
-/** A database that migrated long ago opens on a full or read-only disk without a word: better to hear of it now. */
+/** An up-to-date database opens on a full or read-only disk without an error, so write once to detect that now. */
 function proveWritable(database: Database): void {
   database
     .prepare("INSERT INTO settings VALUES ('store.opened', '1') ON CONFLICT DO UPDATE SET value = value + 1")

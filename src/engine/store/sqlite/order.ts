@@ -7,7 +7,7 @@ import type { CountedRow } from './counters.ts'
 import type { JobWriting } from './job-writing.ts'
 
 export const ORDER_SQL = {
-  /** The rank before this one in its priority: held jobs by their own index, the others lane by lane. */
+  /** The previous rank within the priority: held jobs by their own index, the others lane by lane. */
   before: `SELECT max(rank) FROM (
       SELECT max(rank) AS rank FROM jobs
         WHERE state = 'queued' AND hold IS NOT NULL AND priority = :priority AND rank < :rank
@@ -31,8 +31,8 @@ interface Dependencies extends JobWriting {
 }
 
 /**
- * The order of queued jobs, as operators change it. A rank is a number between two others; those at the ends are
- * counted on from the one given out last (`queue_ends`), so that no rank is given out twice.
+ * The order of queued jobs, which operators can change. A rank is a number between two others; ranks at either end
+ * continue from the last one issued (`queue_ends`), so that no rank is issued twice.
  */
 export function createOrder({ database, changes, timeline, counters, holds }: Dependencies) {
   const queued = database.prepare<[string], QueuedRow>(
@@ -69,7 +69,7 @@ export function createOrder({ database, changes, timeline, counters, holds }: De
     if (row.hold === null) changes.lane(row.lane)
   }
 
-  /** Ranks for so many jobs behind all others; answers the rank before the first of them. */
+  /** Allocates ranks for `count` jobs behind all others; returns the rank before the first of them. */
   function ranksAtBack(count: number): number {
     return (moveBack.get(count) as number) - count
   }
@@ -77,7 +77,7 @@ export function createOrder({ database, changes, timeline, counters, holds }: De
   function moveBefore(rows: QueuedRow[], beforeId: JobId): boolean {
     const before = queued.get(beforeId)
     if (before === undefined) return false
-    // Out of the way first: none of those that move is its own neighbour.
+    // Move the jobs away first, so that none of them is its own neighbour.
     let aside = ranksAtBack(rows.length)
     for (const row of rows) {
       aside += 1
@@ -96,12 +96,12 @@ export function createOrder({ database, changes, timeline, counters, holds }: De
     return isAscending ? ranks : null
   }
 
-  /** No number is left between two neighbours: all of the priority get new ranks, in their order, with room between. */
+  /** No number is left between two neighbours: renumbers all jobs of the priority in their order, with gaps. */
   function ranksAfterRenumbering({ id, priority }: QueuedRow, count: number): number[] {
     const number = countOf.pluck().get(priority) as number
     renumber.run({ priority, start: ranksAtBack(number) })
     changes.allJobs()
-    // Who keeps heads of these lanes would compare old ranks with new ones.
+    // Anyone who caches heads of these lanes would compare old ranks with new ones.
     for (const lane of lanes.all()) changes.lane(lane)
     return ranksBetween(queued.get(id) as QueuedRow, count)!
   }
@@ -143,7 +143,7 @@ export function createOrder({ database, changes, timeline, counters, holds }: De
         recordChange(row, entry)
         counters.moved(row, { ...row, lane })
       }
-      // In each lane one job of a key stands for all held for it: those that moved may have left it, or joined none.
+      // Each lane has one released job per key: a moved job may have left a lane without one, or entered such a lane.
       for (const key of new Set(rows.map(({ overlap_key }) => overlap_key))) {
         if (key !== null) holds.freeOverlap(key, nextAfterPlacement(entry.atMs))
       }

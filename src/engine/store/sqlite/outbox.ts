@@ -4,7 +4,7 @@ import type { DeliveryTry, NewWebhook, Retention, StoredDelivery, StoredWebhook 
 import { type JobRow, type NamedRow, toJob } from './rows.ts'
 import type { ProjectName, WebhookId } from '../../../shared/contract/index.ts'
 
-/** Of one webhook. What comes on top is not kept, and counted: a receiver that is gone must not fill the disk. */
+/** Per webhook. Further events are dropped and counted: a dead receiver must not fill the disk. */
 export const WAITING_MAX = 100_000
 
 const DELIVERY = `sequence, webhook_id AS webhookId, event, body, state, tries, made_at_ms AS madeAtMs,
@@ -29,7 +29,7 @@ interface DeliveryRow extends Omit<StoredDelivery, 'id'> {
   sequence: number
 }
 
-/** What a write adds to a webhook's. */
+/** Changes of a webhook's counters within a write. */
 interface Counts extends Pick<WebhookRow, 'waiting' | 'dead' | 'dropped'> {
   delivered: number
 }
@@ -39,12 +39,11 @@ type Wanting = Map<string, { id: string; project: ProjectName | null; room: numb
 export type Outbox = ReturnType<typeof createOutbox>
 
 /**
- * What happened, for those who want to be told: written in the transaction in which it happened, so that nothing is
- * told that did not happen, and nothing is forgotten. Who wants what is read once for each write that has something to
- * tell; `flush` and `discard` end the write, as they do the counters'.
+ * Events for subscribers, written in the transaction in which they happen, so that no event is false and none is lost.
+ * Subscriptions are read once per write that has events; `flush` and `discard` end the write, as for the counters.
  *
  *   waiting --delivered--> delivered
- *   waiting --no answer, not 2xx--> waiting (later) ... --> dead --replayed--> waiting
+ *   waiting --no response, not 2xx--> waiting (later) ... --> dead --replayed--> waiting
  */
 export function createOutbox(database: Database) {
   const webhooks = database.prepare<[], WebhookRow>(
@@ -120,7 +119,7 @@ export function createOutbox(database: Database) {
     return fresh
   }
 
-  /** `projects`: those it is about. `data` is only made where somebody wants it. */
+  /** `projects`: those that the event concerns. `data` is only called if there is a subscriber. */
   function record(event: string, projects: readonly string[], atMs: number, data: () => unknown): void {
     const subscribers = isSilent ? undefined : whoWants(event)
     if (subscribers === undefined) return
@@ -140,7 +139,7 @@ export function createOutbox(database: Database) {
 
   function recordTry({ id, state, atMs, nextTryAtMs, answer, isGone }: DeliveryTry): void {
     const before = one.get(sequenceOf(id) ?? -1)
-    // Its webhook was removed meanwhile.
+    // Its webhook was deleted meanwhile, or the delivery has already ended.
     if (before === undefined || before.state !== 'waiting') return
     const endedAtMs = state === 'waiting' ? null : atMs
     conclude.run(state, before.tries + 1, nextTryAtMs, endedAtMs, answer, before.sequence)
@@ -163,7 +162,7 @@ export function createOutbox(database: Database) {
       if (row !== undefined) record(event, [row.project], atMs, () => jobEventData(toJob(row)))
     },
 
-    /** What was written down elsewhere long ago is no news. */
+    /** Runs `work` without events: imported history is not news. */
     silently<T>(work: () => T): T {
       isSilent = true
       try {
@@ -194,7 +193,7 @@ export function createOutbox(database: Database) {
       wanting = null
     },
 
-    /** What waits for it goes with it. */
+    /** Its waiting deliveries are deleted with it. */
     remove(id: string): boolean {
       wanting = null
       return remove.run(id).changes > 0
@@ -266,7 +265,7 @@ function toDelivery({ sequence, ...row }: DeliveryRow): StoredDelivery {
   }
 }
 
-/** Receivers take each id once: the time keeps them apart from ids of data that a backup has replaced since. */
+/** Receivers deduplicate by id: the time distinguishes it from ids of data that a restored backup has replaced. */
 function idOf(sequence: number, madeAtMs: number): string {
   return `msg_${madeAtMs.toString(36)}_${sequence.toString(36)}`
 }

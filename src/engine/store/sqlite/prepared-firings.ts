@@ -1,20 +1,20 @@
 import type { NewFiring, StoredFiring } from '../records.ts'
 
-// A thousand firings cost as much on their way to the store's thread and back as their rows cost to write. So those
-// known ahead cross before their time and are named by number when it comes; what the caller knows is not sent back.
+// Sending a thousand firings to the store's thread and back costs as much as writing their rows. Firings known in
+// advance are therefore sent early and later named by number; data that the caller already has is not sent back.
 
-/** The firings of a call: those that the thread has already by their numbers. */
+/** The firings of a call; a number names one that the thread already has. */
 export type SentFirings = (NewFiring | number)[]
-/** null: it had fired already. A number: its row's id, its jobs queued as they were made. Else as it came to be. */
+/** null: it had fired already. A number: the row's id, its jobs queued as prepared. Otherwise the row as written. */
 export type SentFired = (StoredFiring | number | null)[]
-/** Numbered from `first` on. What has a number below `oldest` will not be asked for any more. */
+/** Numbered from `first` on. Numbers below `oldest` are no longer used. */
 export interface Preparation {
   first: number
   oldest: number
   firings: NewFiring[]
 }
 
-/** Above this the oldest are forgotten: most never fired because their schedule changed. The others cross whole. */
+/** Above this the oldest are dropped: most never fired because their schedule changed. The others are sent in full. */
 const PREPARED_MAX = 10_000
 
 /** The caller's side. */
@@ -26,7 +26,7 @@ export function createPreparedFirings() {
     prepare(firings: NewFiring[]): Preparation {
       const first = next
       for (const firing of firings) {
-        // One that was prepared before goes to the end, so that the first of the map has the lowest number.
+        // Reinsert one that was prepared before, so that the first of the map has the lowest number.
         numbers.delete(firing)
         numbers.set(firing, next++)
       }
@@ -38,7 +38,7 @@ export function createPreparedFirings() {
       return { first, oldest, firings }
     },
 
-    /** They did not arrive. */
+    /** Call if the preparation could not be sent. */
     forget(firings: NewFiring[]): void {
       for (const firing of firings) numbers.delete(firing)
     },

@@ -8,7 +8,7 @@ import type { Outbox } from './outbox.ts'
 
 export const PRUNING_SQL = {
   oldest: 'SELECT id, schedule_id, nominal_ms, at_ms, origin, state FROM firings ORDER BY id LIMIT ?',
-  /** Merged from a walk up each state. */
+  /** Merged from one ascending walk per state. */
   oldestOf: `${firingsOf('id, schedule_id, nominal_ms, at_ms, origin, state', ['fired', 'skipped', 'missed', 'failed'])}
     ORDER BY id LIMIT :limit`,
   tooMany:
@@ -29,7 +29,7 @@ interface OldFiring {
   state: string
 }
 
-/** Forgets what is kept for a while only, a step at a time. Runs inside a transaction of its caller. */
+/** Deletes expired data, a step at a time. Runs inside the caller's transaction. */
 export function createPruning({
   database,
   changes,
@@ -51,7 +51,7 @@ export function createPruning({
     PRUNING_SQL.recordPruned
   )
 
-  /** With them goes the knowledge of what became of their moments: between which ones that is so is noted. */
+  /** Deletes firings and records the range of the deleted moments, whose fate is then unknown. */
   function forget(rows: OldFiring[]): number {
     for (const [id, those] of Map.groupBy(rows, (row) => row.schedule_id)) {
       for (const row of those) remove.run(row.id)
@@ -65,7 +65,7 @@ export function createPruning({
 
   function pruneFirings({ nowMs, firings: { newest, sinceMs, except } }: Retention, limit: number): number {
     const isKept = new Set(except)
-    // A moment that is yet to come, after a clock was set back, must not fire again.
+    // After a clock was set back, a moment may be in the future again: keep its row, so that it does not fire twice.
     const mayGo = (row: OldFiring) => row.nominal_ms <= nowMs && !isKept.has(row.schedule_id)
     let left = limit - forget(oldest.all(limit).filter((row) => row.at_ms < sinceMs && mayGo(row)))
     for (const { id, excess } of tooMany.all({ newest })) {

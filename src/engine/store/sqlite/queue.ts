@@ -10,7 +10,7 @@ import { COUNTED, HOLDABLE, type Holds, type JobThatEnded, RESTORABLE } from './
 import type { JobWriting } from './job-writing.ts'
 import { type JobRow, toJob } from './rows.ts'
 
-/** The hot statements, by name, so that a test can look at their plans. */
+/** The hot statements, by name, so that a test can check their query plans. */
 export const QUEUE_SQL = {
   lanes: 'SELECT lane, depth FROM queue_lanes ORDER BY lane',
   heads: `SELECT id, jobid, priority, rank, attempt_count AS attemptCount FROM jobs
@@ -42,7 +42,7 @@ interface CancelledRow extends CountedRow, Holdable {
   cancelled_while_queued: number
 }
 
-/** Jobs on their way through and out of the queue. Every function runs inside a transaction of its caller. */
+/** Moves jobs through and out of the queue. Every function runs inside the caller's transaction. */
 export function createQueue({ database, changes, timeline, counters, holds, chainEnds }: Dependencies) {
   const lanes = database.prepare<[], LaneDepth>(QUEUE_SQL.lanes)
   const heads = database.prepare<[string, number], QueueHead>(QUEUE_SQL.heads)
@@ -67,18 +67,18 @@ export function createQueue({ database, changes, timeline, counters, holds, chai
     'UPDATE jobs SET cancel_asked_at_ms = :atMs WHERE id = :id AND cancel_asked_at_ms IS NULL'
   )
 
-  /** Writes the attempt; returns the jobid that it has on its node. */
+  /** Inserts the attempt; returns its jobid on the node. */
   function writeAttempt({ jobId, number, jobid, nodeId, version, entry }: AttemptStart, job: JobRow): string {
     const { project, spider } = job
     const write = (free: string) =>
       insertAttempt.run(jobId, number, free, nodeId, project, version, spider, entry.atMs).changes > 0
-    // A jobid of a client's own making may be one that the node had before: then the job's id, which is nobody else's.
+    // A jobid chosen by a client may already exist on the node; then use the job's id, which is unique.
     let free = jobid
     for (let copy: number = number; !write(free); copy += 1) free = `${jobId}-${copy}`
     return free
   }
 
-  /** The job is queued again, with its hold found again; false where it must stay cancelled. */
+  /** Requeues the job and recomputes its hold; false if it must stay cancelled. */
   function restoreOne(id: JobId, isAsked: boolean, nowMs: number): boolean {
     const row = cancelled.get(id)
     if (row === undefined || row.state !== 'ended') return false
@@ -100,10 +100,10 @@ export function createQueue({ database, changes, timeline, counters, holds, chai
     beginAttempts(starts: AttemptStart[]): BegunAttempt[] {
       const begun: BegunAttempt[] = []
       for (const start of starts) {
-        // The guard is the whole claim: whoever comes second finds the job no longer queued, or at a later attempt.
+        // This guard is the whole claim: a second claimer finds the job no longer queued, or at a later attempt.
         const { entry, ...fields } = start
         const wanted = { ...fields, atMs: entry.atMs }
-        // Only a job that had attempts has had a node: the first costs no look at it.
+        // Only a job with earlier attempts has a node, so the first attempt needs no query.
         const node_id = start.number === 1 ? null : (nodeOf.get(start.jobId) ?? null)
         const row = claim.get(wanted)
         if (row === undefined) {
@@ -137,12 +137,12 @@ export function createQueue({ database, changes, timeline, counters, holds, chai
       return done
     },
 
-    /** Jobs that were skipped because one of these was cancelled come back with it. */
+    /** Also restores jobs that were skipped because one of these was cancelled. */
     restoreCancelled(ids: JobId[], entry: TimelineEntry): JobId[] {
       const asked = new Set(ids)
       const restored: JobId[] = []
       const candidates = [...asked]
-      // It grows while it is walked: chains of any length need no recursion.
+      // The array grows during iteration: chains of any length need no recursion.
       for (const id of candidates) {
         if (!restoreOne(id, asked.has(id), entry.atMs)) continue
         timeline.add(id, null, 'restored', entry)
@@ -156,7 +156,7 @@ export function createQueue({ database, changes, timeline, counters, holds, chai
     askCancel(ids: JobId[], entry: TimelineEntry): JobId[] {
       return ids.filter((id) => {
         if (isLive.get(id) === undefined) return false
-        // Asking again changes nothing, and what changes nothing is no transition.
+        // A repeated request changes nothing, so it is no transition.
         if (askCancel.run({ id, atMs: entry.atMs }).changes > 0) {
           timeline.add(id, null, 'cancel_asked', entry)
           changes.job(id)
@@ -167,7 +167,7 @@ export function createQueue({ database, changes, timeline, counters, holds, chai
   }
 }
 
-/** Of an attempt that has only just been sent. */
+/** Fields of an attempt that is about to be sent. */
 const NEW_ATTEMPT = {
   state: 'sending',
   result: null,

@@ -6,7 +6,7 @@ export const ANSWERS_SQL = {
     (SELECT scope, key FROM remembered_answers WHERE expires_at_ms <= ? ORDER BY expires_at_ms LIMIT ?)`
 }
 
-/** Answers to requests with a key of their own, for clients that ask again. Runs inside a transaction of its caller. */
+/** Answers to requests with an idempotency key, for retries. Runs inside the caller's transaction. */
 export function createAnswers(database: Database) {
   const find = database.prepare<[string, string, number], RememberedAnswer>(
     `SELECT fingerprint, begun_by AS begunBy, answer, expires_at_ms AS expiresAtMs FROM remembered_answers
@@ -31,7 +31,7 @@ export function createAnswers(database: Database) {
       if (answer === null) drop.run(scope, key)
       else keep.run(answer, scope, key)
     },
-    /** Those whose time is over; those that are over longest first. */
+    /** Deletes expired answers, oldest first. */
     prune: (nowMs: number, limit: number): number => prune.run(nowMs, limit).changes
   }
 }

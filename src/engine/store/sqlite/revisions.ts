@@ -1,6 +1,6 @@
 import { ScrapdeckError } from '../../../shared/errors.ts'
 
-/** What is written must be one above what is there; else somebody has changed it since it was read. */
+/** Throws unless the revision to write is one above the stored one: otherwise there was a concurrent change. */
 export function requireNextRevision(next: number, present: number | undefined, noun: string): void {
   if (next === (present ?? 0) + 1) return
   throw new ScrapdeckError(

@@ -5,11 +5,11 @@ import type { StoredJob, StoredSchedule } from '../records.ts'
 type SnakeCase<Name> = Name extends `${infer First}${infer Rest}`
   ? `${First extends Lowercase<First> ? First : `_${Lowercase<First>}`}${SnakeCase<Rest>}`
   : Name
-/** A row of `SELECT *`: a column for each field, `Json` ones as text, booleans as 1 and 0. Nullable ones stay null. */
+/** A row of `SELECT *`: one column per field; `Json` fields are text, booleans are 1 and 0, null stays null. */
 type Row<Thing, Json extends keyof Thing = never> = {
   [Field in keyof Thing as SnakeCase<Field> & string]: Column<Thing[Field], Field extends Json ? true : false>
 }
-/** The same, of a query that names each column as its field. */
+/** The same, for a query that names each column like its field. */
 export type NamedRow<Thing, Json extends keyof Thing = never> = {
   [Field in keyof Thing]: Column<Thing[Field], Field extends Json ? true : false>
 }
@@ -98,7 +98,7 @@ export function toAttempt(row: AttemptRow): Attempt {
   }
 }
 
-/** Schedules whole: what they are, and how far they are (schedule_progress). */
+/** All columns of a schedule: its settings and its progress (schedule_progress). */
 export const SCHEDULE = `schedules.id, revision, settings, paused, pause_note AS pauseNote, paused_by AS pausedBy,
   created_at_ms AS createdAtMs, changed_at_ms AS changedAtMs, done_until_ms AS doneUntilMs, run_count AS runCount,
   failures_in_a_row AS failuresInARow`

@@ -10,9 +10,9 @@ export interface ScheduleFilter {
   pausedBy?: string[]
 }
 
-/** Only what is asked for is in the query, so that the index that knows the answer is used. */
+/** The query contains only conditions that are used, so that SQLite picks the matching index. */
 const CONDITIONS: Record<keyof ScheduleFilter, string> = {
-  // The index on names does not tell A from a.
+  // The index on names is case-insensitive.
   name: 'name = :name COLLATE NOCASE AND name = :name',
   pausedBy: 'paused = 1 AND paused_by IN (SELECT value FROM json_each(:pausedBy))',
   project: `EXISTS (SELECT 1 FROM json_each(settings, '$.jobs') WHERE value ->> '$.project' = :project)`,
@@ -20,10 +20,10 @@ const CONDITIONS: Record<keyof ScheduleFilter, string> = {
     WHERE value ->> '$.project' LIKE :text ESCAPE '\\' OR value ->> '$.spiders' LIKE :text ESCAPE '\\'))`
 }
 
-/** The page after a schedule, or the first one; and how many there are. `asked`: what is filtered by. */
+/** SQL of the page after a schedule, or of the first page, and of the total. `asked`: the filters used. */
 export function scheduleListSql(asked: (keyof ScheduleFilter)[], isNext: boolean): { page: string; count: string } {
   const conditions = asked.map((key) => CONDITIONS[key])
-  // Said twice: what compares rows as a whole finds no place in the index.
+  // Compares the name twice, because SQLite cannot use the index for a comparison of whole rows.
   const after = isNext
     ? ['name COLLATE NOCASE >= :afterName AND (name COLLATE NOCASE > :afterName OR id > :afterId)']
     : []
@@ -36,7 +36,7 @@ export function scheduleListSql(asked: (keyof ScheduleFilter)[], isNext: boolean
   }
 }
 
-/** Pages of schedules by name. A page costs as much as it has rows; text and projects look at every schedule. */
+/** Pages of schedules by name. A page costs as much as its rows; text and project filters scan every schedule. */
 export function createScheduleList(database: Database) {
   const statements = new Map<string, ReturnType<typeof prepare>>()
 

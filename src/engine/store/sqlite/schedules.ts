@@ -11,7 +11,7 @@ import { requireNextRevision } from './revisions.ts'
 import { createScheduleList } from './schedule-list.ts'
 import { type JobRow, type NamedRow, SCHEDULE, type ScheduleRow, toJob, toSchedule } from './rows.ts'
 
-/** Above every id of a firing: the page before it is the newest. */
+/** Greater than every firing id: the page before it is the newest. */
 const AFTER_EVERY_FIRING = Number.MAX_SAFE_INTEGER
 const ALL_STATES: Firing['state'][] = ['fired', 'skipped', 'missed', 'failed']
 const FIRING = `id, schedule_id AS scheduleId, nominal_ms AS nominalMs, origin, backfill_id AS backfillId, at_ms AS atMs,
@@ -30,9 +30,9 @@ export const SCHEDULES_SQL = {
   pruned: 'SELECT pruned_from_ms AS fromMs, pruned_until_ms AS untilMs FROM schedule_progress WHERE schedule_id = ?',
   newest: `SELECT ${FIRING} FROM firings WHERE id < ? ORDER BY id DESC LIMIT ?`,
   newestIn: `SELECT ${FIRING} FROM firings WHERE state = ? AND id < ? ORDER BY id DESC LIMIT ?`,
-  /** Merged from a walk down each state. */
+  /** Merged from one descending walk per state. */
   ofSchedule: `${firingsOf(FIRING, ALL_STATES, 'AND id < :before')} ORDER BY id DESC LIMIT :limit`,
-  /** Said by name: the index by state has those of all schedules, and looks as good to SQLite. */
+  /** Names the index: the one by state contains all schedules, and SQLite considers it just as good. */
   ofScheduleIn: `SELECT ${FIRING} FROM firings INDEXED BY firings_new
       WHERE filed = 0 AND schedule_id = :id AND state = :state AND id < :before
     UNION ALL SELECT ${FIRING} FROM firings
@@ -46,7 +46,7 @@ export const SCHEDULES_SQL = {
   liveJobs: `SELECT * FROM jobs WHERE schedule_id = ? AND state <> 'ended'`
 }
 
-/** What its jobs tell is not in its own row. */
+/** A firing's own row, without the fields derived from its jobs. */
 type FiringRow = NamedRow<Omit<StoredFiring, 'statuses' | 'startedAtMs' | 'endedAtMs'>, 'jobIds'>
 type FiredJob = Pick<StoredJob, 'status' | 'startedAtMs' | 'endedAtMs'>
 
@@ -57,7 +57,7 @@ interface Dependencies {
   outbox: Outbox
 }
 
-/** Schedules, and what became of their moments. Every function that writes runs inside a transaction of its caller. */
+/** Schedules and the firings of their moments. Every function that writes runs inside the caller's transaction. */
 export function createSchedules({ database, changes, enqueue, outbox }: Dependencies) {
   const all = database.prepare<[], ScheduleRow>(SCHEDULES_SQL.all)
   const many = database.prepare<[string], ScheduleRow>(SCHEDULES_SQL.many)
@@ -66,7 +66,7 @@ export function createSchedules({ database, changes, enqueue, outbox }: Dependen
     `INSERT INTO schedules (id, revision, name, settings, paused, pause_note, paused_by, created_at_ms, changed_at_ms)
      VALUES (:id, :revision, :name, :settings, :paused, :pauseNote, :pausedBy, :createdAtMs, :changedAtMs)`
   )
-  // What the ticker counts up while somebody edits is never taken back: a moment that is done stays done.
+  // An edit never resets the progress that the scheduler made meanwhile: a moment that is done stays done.
   const putProgress = database.prepare(
     `INSERT INTO schedule_progress (schedule_id, done_until_ms, run_count, failures_in_a_row, firing_count, changed_after_firing_id)
      VALUES (:id, :doneUntilMs, :runCount, :failuresInARow, 0, (SELECT coalesce(max(id), 0) FROM firings))
@@ -125,15 +125,15 @@ export function createSchedules({ database, changes, enqueue, outbox }: Dependen
     outbox.record('schedule.paused', projectsOf(settings), changedAtMs, () => pausedEventData(schedule))
   }
 
-  /** Whether it lies among moments whose rows were pruned. */
+  /** Returns a test of whether a moment is in the range of pruned rows. */
   function askForgotten(scheduleId: ScheduleId): (nominalMs: number) => boolean {
     const { fromMs = null, untilMs = null } = pruned.get(scheduleId) ?? {}
     return (nominalMs) => fromMs !== null && untilMs !== null && nominalMs >= fromMs && nominalMs <= untilMs
   }
 
   /**
-   * A moment that has fired, or fires with this very write, does not fire again; nor does a backfill fire one that may
-   * have. What comes by the clock is newer than all that is pruned.
+   * A moment that has fired, or fires in this same write, does not fire again; nor does a backfill fire one that may
+   * have. Moments fired by the clock are newer than any pruned row.
    */
   function hasBeenDone({ scheduleId, nominalMs, origin, state }: NewFiring, taken: Set<string>): boolean {
     if (origin === 'manual' || state !== 'fired') return false
@@ -152,7 +152,7 @@ export function createSchedules({ database, changes, enqueue, outbox }: Dependen
     ...summaryOf(row.jobIds === '[]' ? [] : jobsOf.all(row.jobIds))
   })
 
-  /** Jobs that were just made are queued: only those that may be another's, or have ended at once, are asked for. */
+  /** New jobs are queued; only jobs that may be deduplicated or may have ended at once are read back. */
   function factsOf(made: NewJob[], jobIds: JobId[]): ReturnType<typeof summaryOf> {
     if (made.some(({ dedupe, after }) => dedupe !== null || after.length > 0)) {
       return summaryOf(jobsOf.all(JSON.stringify(jobIds)))
@@ -267,7 +267,7 @@ export function createSchedules({ database, changes, enqueue, outbox }: Dependen
         filter.states === undefined || filter.states.length === 0 ? ALL_STATES : [...new Set(filter.states)]
       const isAnyState = states.length === ALL_STATES.length
       if (backfillId !== undefined) {
-        // A backfill's own rows: as many as it has moments, and nobody asks for those of one state alone by the page.
+        // Rows of one backfill are limited by its moments, and nobody pages them by state, so filter in memory.
         const rows = ofBackfill.all(backfillId, before, isAnyState ? limit : -1)
         const wanted = rows.filter(
           (row) => states.includes(row.state) && (scheduleId === undefined || row.scheduleId === scheduleId)
@@ -305,7 +305,7 @@ export function createSchedules({ database, changes, enqueue, outbox }: Dependen
   }
 }
 
-/** When the first of the jobs that a firing made started and the last ended, as far as they have. */
+/** Statuses of a firing's jobs, when the first started and when the last ended; null: not yet. */
 function summaryOf(jobs: FiredJob[]): Pick<StoredFiring, 'statuses' | 'startedAtMs' | 'endedAtMs'> {
   const started = jobs.map(({ startedAtMs }) => startedAtMs).filter((time) => time !== null)
   const ended = jobs.map(({ endedAtMs }) => endedAtMs).filter((time) => time !== null)

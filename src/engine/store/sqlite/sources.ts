@@ -7,7 +7,7 @@ interface SourceRow extends Omit<StoredSource, 'settings'> {
   settings: string
 }
 
-/** Sources of nodes, and the nodes that they no longer name. Writes run inside a transaction of their caller. */
+/** Node sources, and the nodes that they no longer list. Writes run inside the caller's transaction. */
 export function createSources(database: Database) {
   const all = database.prepare<[], SourceRow>(
     'SELECT revision, settings, sealed_password AS sealedPassword FROM discovery_sources ORDER BY position'

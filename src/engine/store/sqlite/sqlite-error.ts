@@ -5,7 +5,7 @@ export function isBusy(error: unknown): boolean {
   return error instanceof DatabaseConstructor.SqliteError && error.code.startsWith('SQLITE_BUSY')
 }
 
-/** What an operator can mend (disk, permissions) becomes an error with words for him; the rest stays what it is. */
+/** Turns errors that an operator can fix (disk, permissions) into a ScrapdeckError; returns others unchanged. */
 export function explainSqliteError(error: unknown, path: string): unknown {
   if (error instanceof ScrapdeckError) return error
   const problem = problemOf(error)

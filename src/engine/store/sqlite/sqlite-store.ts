@@ -30,29 +30,29 @@ import { openStoreInWorker } from './store-thread.ts'
 import { createTimeline } from './timeline.ts'
 import { createToldProblems } from './told-problems.ts'
 
-/** A commit that takes longer than this holds up the event loop long enough to be worth a line in the log. */
+/** A commit that takes longer blocks the thread long enough to be logged. */
 const SLOW_COMMIT_MS = 250
 
 export interface SqliteStoreOptions {
   path: string
   clock: Clock
   logger: Logger
-  /** Nothing can be read or written any more, until another process opens it. */
+  /** Called when the database can no longer be read or written until another process opens it. */
   onDeath?: () => void
 }
 
 /**
- * The Store on one SQLite file, in a thread of its own; its directory belongs to this engine until `close()`. Rejects
- * with DATA_DIRECTORY_UNUSABLE, DATA_DIRECTORY_IN_USE or DATA_FROM_NEWER_VERSION. With a clock that is not the system's
- * (a test's) it stays in the caller's thread.
+ * Opens the Store on one SQLite file, in a separate thread; the directory is locked for this engine until `close()`.
+ * Rejects with DATA_DIRECTORY_UNUSABLE, DATA_DIRECTORY_IN_USE or DATA_FROM_NEWER_VERSION. With a clock other than the
+ * system's (in tests) it runs in the caller's thread.
  */
 export function openSqliteStore(options: SqliteStoreOptions): Promise<Store> {
   return options.clock === systemClock ? openStoreInWorker(options) : openSqliteStoreHere(options)
 }
 
 /**
- * As openSqliteStore, in the caller's thread. The rooms behind it are synchronous and know neither promises nor queues.
- * `scheduleFlush` says when the writes that gathered are committed together; a simulation makes that its own affair.
+ * Like openSqliteStore, in the caller's thread. The parts behind it are synchronous and know neither promises nor
+ * queues. `scheduleFlush` decides when collected writes are committed together; a simulation passes its own.
  */
 export async function openSqliteStoreHere(
   options: SqliteStoreOptions & { scheduleFlush?: (flush: () => void) => void }
@@ -81,7 +81,7 @@ export async function openSqliteStoreHere(
   const prune = createPruning({ database, changes, outbox, answers, chainEnds })
   const changed = new Listeners<number>(logger)
   const queueChanged = new Listeners<string[]>(logger)
-  // A clock that is not the system's belongs to a test, in whose time nothing is ever idle.
+  // A clock other than the system's belongs to a test, where idle time has no meaning.
   const idle = clock === systemClock ? createIdleWork({ database, clock, logger }) : null
   const changeCount = database.prepare<[], number>('SELECT total_changes()').pluck()
   const commits = createGroupCommit({ database, clock, scheduleFlush, onCommit: afterCommit })
@@ -146,7 +146,7 @@ export async function openSqliteStoreHere(
     putSchedule: (schedule) => write(() => schedules.put(schedule)),
     deleteSchedules: (ids) => write(() => schedules.remove(ids)),
     fire: (firings) => write(() => schedules.fire(firings)),
-    // They are where they are written.
+    // Nothing to send ahead: the rows are written in this thread.
     prepareFirings: () => undefined,
     setFailuresInARow: (id, failures) => write(() => schedules.setFailures(id, failures)),
     listFirings: (filter, page) => read(() => schedules.listFirings(filter, page)),
@@ -209,7 +209,7 @@ export async function openSqliteStoreHere(
     }
   }
 
-  /** A run that began before we knew of it. */
+  /** Records a run that began before we knew of it. */
   function recordRun({ job, start, changes: made }: Parameters<Store['recordRuns']>[0][number]): void {
     enqueue.insertUnheld(job)
     if (queue.beginAttempts([start]).length === 0) {
@@ -217,7 +217,7 @@ export async function openSqliteStoreHere(
         `The run of ${job.id} cannot be recorded: another run of its overlap key is live, or it has expired`
       )
     }
-    // Another server's history is no news; a run that goes on is.
+    // An imported history causes no events; a run that is still live does.
     const apply = () => attempts.applyChanges(made)
     if (made.some(({ to }) => to === 'ended')) outbox.silently(apply)
     else apply()
@@ -234,11 +234,11 @@ export async function openSqliteStoreHere(
     try {
       const changesBefore = changeCount.get()
       const result = work()
-      // What is written past `write` is told to nobody until the next write.
+      // Changes made outside `write` would not be announced until the next write.
       if (changeCount.get() !== changesBefore) throw new Error('A verb that only reads has written')
       return await result
     } catch (error) {
-      // A list that was being read while the store closed.
+      // The store may have closed during a longer read.
       refuseWhenClosing()
       throw explainSqliteError(error, path)
     }
@@ -253,7 +253,7 @@ export async function openSqliteStoreHere(
     }
   }
 
-  /** The work, and then what it leaves in the change log; nothing of that where it fails. */
+  /** Runs the work, then writes its counters, events and change log entries; discards these if it fails. */
   function runAndRecord<T>(work: () => T): T {
     try {
       const value = work()

@@ -2,9 +2,9 @@ import { type ErrorCode, isScrapdeckError, ScrapdeckError } from '../../../share
 import type { Logger } from '../../runtime/logger.ts'
 import type { Store } from '../store.ts'
 
-/** What the engine's thread and the store's say to each other. */
+/** Messages between the engine's thread and the store's. */
 
-/** `fire` and `prepareFirings` are sent in their own form (prepared-firings.ts). */
+/** `fire` and `prepareFirings` have their own argument format (prepared-firings.ts). */
 export type Verb = Exclude<keyof Store, 'onChange' | 'onQueueChange'>
 
 /** All calls of one turn of the event loop. */
@@ -13,10 +13,10 @@ export type Calls = [id: number, verb: Verb, args: unknown[]][]
 export type Answer = { id: number; value: unknown } | { id: number; error: SentError }
 
 export type FromWorker =
-  /** With all that can be asked of it. */
+  /** Contains all verbs that can be called. */
   | { kind: 'opened'; verbs: Verb[] }
   | { kind: 'refused'; error: SentError }
-  /** News of the commit come first: who listens knows before who wrote. null: nothing new. */
+  /** News of the commit is delivered before the answers: listeners learn of it before writers. null: nothing new. */
   | { kind: 'answers'; answers: Answer[]; lanes: string[]; cursor: number | null }
   | { kind: 'log'; level: keyof Logger; facts: object; text: string }
 
@@ -28,7 +28,7 @@ interface SentError {
   data: Readonly<Record<string, unknown>>
 }
 
-/** An error as it can cross to another thread: a class is lost on the way. */
+/** Converts an error for another thread, since its class is lost in transfer. */
 export function sendError(error: unknown): SentError {
   if (isScrapdeckError(error)) {
     const { code, message, stack, data } = error

@@ -8,8 +8,8 @@ import { createPreparedFirings, type SentFired } from './prepared-firings.ts'
 import { type Calls, type FromWorker, receiveError, type Verb } from './store-messages.ts'
 
 /**
- * What follows the lives of attempts: nobody waits for it by the millisecond, it comes by the hundred a second, and
- * a claim may have to wait for each of its commits. Claims take along what waits.
+ * Verbs that may be delayed: they follow attempts, by the hundred per second, nobody waits for them by the millisecond,
+ * and a claim may have to wait for each of their commits. A claim takes the waiting ones along.
  */
 const PATIENT = new Set<Verb>(['applyChanges', 'markLogArchived'])
 const PATIENCE_MS = 5
@@ -20,17 +20,17 @@ interface PendingCall {
 }
 
 /**
- * The Store in a thread of its own, so that no commit and no long read holds up the engine's event loop. The calls of
- * one turn are sent in one message and answered in one; the patient ones wait a little for others. If the thread dies,
- * every call is rejected with DATA_DIRECTORY_UNUSABLE from then on.
+ * The Store in a separate thread, so that no commit and no long read blocks the engine's event loop. The calls of one
+ * turn are sent in one message and answered in one; patient ones wait briefly for others. If the thread dies, every
+ * call is rejected with DATA_DIRECTORY_UNUSABLE from then on.
  */
 export async function openStoreInWorker(options: {
   path: string
   clock: Clock
   logger: Logger
-  /** The thread is gone: nothing can be read or written any more. */
+  /** The thread has exited: nothing can be read or written any more. */
   onDeath?: () => void
-  /** Another worker than the store's: for tests. */
+  /** A different worker file, for tests. */
   file?: URL
 }): Promise<Store> {
   const { path, clock, logger, onDeath, file = workerFile() } = options
@@ -50,12 +50,12 @@ export async function openStoreInWorker(options: {
   worker.on('message', receive)
   worker.on('error', (error) => fail(error.message))
   worker.on('exit', () => {
-    // While it closes its end is wanted, but not before it has answered.
+    // An exit is expected while closing, but only after the call to `close` was answered.
     if (closing === null || waiting.size > 0) fail('it ended')
     exited.resolve()
   })
   const verbs = await opened.promise
-  // Only calls on their way keep the process alive, as with a store in the caller's thread.
+  // Only pending calls keep the process alive, as with a store in the caller's thread.
   if (waiting.size === 0) worker.unref()
 
   const asked = verbs.map((verb) => [verb, (...args: unknown[]) => ask(verb, args)])
@@ -80,7 +80,7 @@ export async function openStoreInWorker(options: {
     } catch (error) {
       if (failure === null) throw error
     }
-    // Answering was its last call; its end must be waited for as well.
+    // `close` was answered, but keep the process alive until the thread has exited.
     worker.ref()
     await exited.promise
     changed.clear()
@@ -119,7 +119,7 @@ export async function openStoreInWorker(options: {
     try {
       worker.postMessage(calls)
     } catch (error) {
-      // Something in one of them cannot be sent; nobody else's call may suffer from it.
+      // One of the calls cannot be serialized: send each alone, so that only that one fails.
       if (calls.length === 1) return answerCaller(calls[0]![0], ({ reject }) => reject(error))
       for (const each of calls) {
         outbox = [each]
@@ -165,7 +165,7 @@ export async function openStoreInWorker(options: {
   }
 }
 
-/** Beside this file from source; in a bundle beside the chunk that this became, as an entry of its own. */
+/** In source, next to this file; in a bundle, next to this chunk, as a separate entry. */
 function workerFile(): URL {
   const isSource = import.meta.url.endsWith('.ts')
   return new URL(isSource ? './store-worker.ts' : './store-worker.js', import.meta.url)

@@ -5,11 +5,11 @@ import { openSqliteStoreHere } from './sqlite-store.ts'
 import { createPreparedFiringsOfThread, type SentFirings, type Preparation } from './prepared-firings.ts'
 import { type Answer, type Calls, type FromWorker, sendError, type Verb } from './store-messages.ts'
 
-// The thread that SQLite runs in. Each message is all calls of one turn of the engine's event loop. The writes of all
-// messages that came while the last commit was on its way to the disk are one commit: as many commits as the disk can
-// do, and no more wait than that. All answers go back in one message. store-thread.ts is the other end.
+// The thread that runs SQLite. Each message contains all calls of one turn of the engine's event loop. All writes that
+// arrive during a commit form the next commit: as many commits as the disk can do, with no further delay. All answers
+// go back in one message. store-thread.ts is the other end.
 
-/** Answers must not wait for ever for calls that still come. */
+/** Limits the messages per batch, so that answers do not wait forever while calls keep coming. */
 const MESSAGES_AT_ONCE_MAX = 256
 
 const port = parentPort
@@ -30,7 +30,7 @@ try {
   }
   const store = await openSqliteStoreHere({ path, clock: systemClock, logger, scheduleFlush })
   store.onQueueChange((changed) => {
-    // One by one: as arguments of one call a hundred thousand would be too many.
+    // One by one: a hundred thousand are too many arguments for one call.
     for (const lane of changed) lanes.push(lane)
   })
   store.onChange((newest) => {

@@ -5,12 +5,12 @@ import type { NamedRow } from './rows.ts'
 
 export type Timeline = ReturnType<typeof createTimeline>
 
-/** The transitions of jobs (I4): only ever added to. */
+/** The timeline entries (transitions) of jobs (I4), append-only. */
 export function createTimeline(database: Database) {
   const insert = database.prepare(
     'INSERT INTO transitions (job_id, attempt_number, at_ms, kind, text, evidence) VALUES (?, ?, ?, ?, ?, ?)'
   )
-  // The first entry of a job's timeline is in the job's own row; no other has its number.
+  // The first entry is in the job's own row and has sequence 0, which no other has.
   const ofJob = database.prepare<{ jobId: JobId }, NamedRow<Transition, 'evidence'>>(
     `SELECT 0 AS sequence, id AS jobId, NULL AS attemptNumber, queued_at_ms AS atMs, 'queued' AS kind, asked_text AS text,
        coalesce(asked_evidence, '{}') AS evidence

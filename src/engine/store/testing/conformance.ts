@@ -15,7 +15,7 @@ import { describeSchedules } from './schedules.ts'
 import { describeWebhooks } from './webhooks.ts'
 import { createStory, type StoreUnderTest } from './story.ts'
 
-/** What every Store must do, whatever it is made of. Each test has an empty store of its own; `stories` are random. */
+/** The behaviour that every Store must have. Each test has its own empty store; `stories`: number of random ones. */
 export function describeStore(name: string, openStore: () => Promise<StoreUnderTest>, stories = 50): void {
   describe(name, () => {
     const story = createStory(openStore)

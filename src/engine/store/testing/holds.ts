@@ -42,7 +42,7 @@ export function describeHolds(story: Story): void {
       for (const job of [first, second]) await begin(job)
       await end(first)
       expect(await get(last)).toMatchObject({ hold: 'dependency', after })
-      // It is tried again: that is no end.
+      // The job is retried, so it has not ended.
       await end(second, { result: 'failed', jobOutcome: null })
       expect((await get(last))?.hold).toBe('dependency')
       await begin(second, { number: anAttemptNumber(2) })
@@ -95,7 +95,7 @@ export function describeHolds(story: Story): void {
       expect((await get(await enqueue(same)))?.hold).toBe('overlap')
       await end(first)
       expect([(await get(second))?.hold, (await get(third))?.hold]).toEqual(['overlap', null])
-      // The one that was let in goes without having run: the key is free for the next.
+      // The released job leaves without having run: the key is free for the next.
       await story.store.cancelQueued([third.id], entry())
       expect((await get(second))?.hold).toBeNull()
     })
@@ -124,7 +124,7 @@ export function describeHolds(story: Story): void {
       await begin(first)
       for (const job of [second, third, fourth]) await expect(begin(job)).rejects.toThrow('not claimed')
       const holds = async () => (await story.store.getJobs([second.id, third.id])).map(({ hold }) => hold)
-      // While one runs, all wait, wherever they are placed.
+      // While one runs, all others wait, whatever their placement.
       await story.store.placeQueued([third.id], gone, entry())
       expect(await holds()).toEqual(['overlap', 'overlap'])
       await story.store.placeQueued([third.id], { nodeId: null, tags: [] }, entry())

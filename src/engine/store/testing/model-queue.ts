@@ -24,7 +24,7 @@ export interface ModelJob {
   entries: number
 }
 
-/** What a Store must know of jobs, said as plainly as can be: everything is found by looking at all jobs. */
+/** A model of a Store's jobs, as simple as possible: every query scans all jobs. */
 export class ModelQueue {
   readonly jobs: ModelJob[] = []
   #front = 0
@@ -34,7 +34,7 @@ export class ModelQueue {
     return this.jobs.find(({ job }) => job.id === id)!
   }
 
-  /** Returns what enqueueJobs must return. */
+  /** Returns the id that enqueueJobs must return. */
   enqueue(job: NewJob, nowMs: number): string {
     this.#back += 1
     const earlier = this.jobs.findLast((other) => job.dedupe !== null && other.job.dedupe?.key === job.dedupe.key)
@@ -60,7 +60,7 @@ export class ModelQueue {
     return job.id
   }
 
-  /** Returns whether the claim is made. */
+  /** Returns whether the claim succeeds. */
   claim(known: ModelJob, atMs: number): boolean {
     const isDue = known.job.expiresAtMs === null || known.job.expiresAtMs > atMs
     if (known.state !== 'queued' || known.hold !== null || !isDue) return false
@@ -85,7 +85,7 @@ export class ModelQueue {
     this.#settle([known], nowMs)
   }
 
-  /** Returns those restored, the one asked for first. */
+  /** Returns the restored jobs, the requested one first. */
   restore(asked: ModelJob, nowMs: number): ModelJob[] {
     const restored: ModelJob[] = []
     const candidates = [asked]
@@ -153,7 +153,7 @@ export class ModelQueue {
     return queued
   }
 
-  /** The jobs of the queue in its order. */
+  /** The queued jobs in queue order. */
   inOrder(): ModelJob[] {
     return this.jobs
       .filter(({ state, hold }) => state === 'queued' && hold === null)
@@ -220,7 +220,7 @@ export class ModelQueue {
     const waiting = this.#sameKey(known)
       .filter(({ hold }) => hold === 'overlap')
       .sort((one, other) => other.priority - one.priority || one.rank - other.rank)
-    // The first of each lane: in one of them there may be no node for it.
+    // The first of each lane, as the first overall may have no node to run on.
     for (const [next] of Map.groupBy(waiting, ({ nodeWanted }) => nodeWanted).values()) {
       next!.hold = null
       next!.entries += 1

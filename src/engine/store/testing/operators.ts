@@ -23,7 +23,7 @@ const aSource = (id: string, over: Partial<StoredSource> = {}): StoredSource => 
   ...over
 })
 
-/** What operators set besides jobs, nodes and schedules: backfills, sources, limits; and which problems were told. */
+/** Backfills, sources, limits, and reported problems. */
 export function describeOperators(story: Story): void {
   describe('backfills', () => {
     test('each schedule has its newest, which is changed revision by revision and goes with it', async () => {

@@ -33,7 +33,7 @@ export function describeOrder(story: Story): void {
         first.id
       ])
       expect(await story.store.placeQueued([second.id], { nodeId: null, tags: [] }, entry())).toEqual([])
-      // What changes nothing is no transition.
+      // A call without effect is no transition.
       expect([await kindsOf(first), await kindsOf(second)]).toEqual([['queued'], ['queued', 'sending']])
     })
 
@@ -80,7 +80,7 @@ export function describeOrder(story: Story): void {
       expect(heard).toEqual([])
       await story.store.setPriority([job.id], 4, entry())
       await begin(job)
-      // Who begins it knows: only the change of its priority is told.
+      // The caller of beginAttempts knows of the claim, so only the change of priority is announced.
       expect(heard).toEqual([[lane]])
       stop()
       await enqueue({ project: aProjectName('a') })

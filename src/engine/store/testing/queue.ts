@@ -94,7 +94,7 @@ export function describeQueue(story: Story): void {
       await story.store.enqueueJobs(jobs)
       const [first, second, third, fourth] = jobs as [NewJob, NewJob, NewJob, NewJob]
       await begin(first, { jobid: 'mine' })
-      // This client guessed what the next one would be called instead.
+      // This client chose the jobid that the third job's attempt would get as a fallback.
       await begin(second, { jobid: `${third.id}-1` })
       const [again] = await story.store.beginAttempts([anAttemptStart(third, { jobid: 'mine' })])
       expect(again?.jobid).toBe(`${third.id}-2`)

@@ -7,14 +7,14 @@ import type { AttemptChange } from '../../job-rules/attempt-change.ts'
 import type { AttemptStart, NewJob } from '../records.ts'
 import type { Store } from '../store.ts'
 
-/** A store on empty data of its own. `reopen` closes it and opens the same data again. */
+/** A store on its own empty data. `reopen` closes it and opens the same data again. */
 export interface StoreUnderTest {
   store: Store
   reopen(): Promise<Store>
   remove(): Promise<void>
 }
 
-/** What tests tell of one store: the steps that most of them begin with. */
+/** A store under test, with the steps that most tests begin with. */
 export type Story = ReturnType<typeof createStory>
 
 export function createStory(openStore: () => Promise<StoreUnderTest>) {
@@ -83,7 +83,7 @@ export function createStory(openStore: () => Promise<StoreUnderTest>) {
   }
 }
 
-/** Every lane, what its text tells, and its first jobs. */
+/** Every lane, with its parsed text and its first jobs. */
 export async function readAllHeads(store: Store, limit: number) {
   const lanes = await store.listLanes()
   const heads = await store.readHeads(lanes.map(({ lane }) => ({ lane, limit })))

@@ -1,6 +1,6 @@
 import DatabaseConstructor from 'better-sqlite3'
 
-/** Tables as SQLAlchemy makes them for ScrapydWeb 1.4 to 1.6 (its models.py), and APScheduler 3 for its job store. */
+/** Tables as SQLAlchemy creates them for ScrapydWeb 1.4 to 1.6 (models.py), and APScheduler 3 for its job store. */
 const SCRAPYDWEB = `
 CREATE TABLE task (
 	id INTEGER NOT NULL,
@@ -62,7 +62,7 @@ CREATE TABLE apscheduler_jobs (
 );
 CREATE INDEX ix_apscheduler_jobs_next_run_time ON apscheduler_jobs (next_run_time);`
 
-/** As Django's migrations leave them in Gerapy 0.9.10 and later. */
+/** Tables as created by Django's migrations in Gerapy 0.9.10 and later. */
 const GERAPY = `
 CREATE TABLE "core_client" ("id" integer NOT NULL PRIMARY KEY AUTOINCREMENT, "name" varchar(255) NOT NULL, "ip" varchar(255) NULL,
   "port" integer NULL, "description" text NULL, "auth" integer NULL, "username" varchar(255) NULL, "password" varchar(255) NULL,
@@ -75,7 +75,7 @@ const DAY = '2026-01-01 00:00:00.000000'
 
 type Row = Record<string, string | number | null>
 
-/** As a task is that was made with the form's own values: every day at midnight. */
+/** A task created with the form's defaults: every day at midnight. */
 const A_TASK: Row = {
   name: null,
   trigger: 'cron',
@@ -107,7 +107,7 @@ function fill(path: string, schema: string, rows: { table: string; row: Row }[])
   database.close()
 }
 
-/** `timer_tasks.db`; ids count from 1. `servers`: by number, where a task ran. */
+/** `timer_tasks.db`; ids count from 1. `servers`: where a task ran, by node number. */
 export function makeScrapydWebDatabase(path: string, tasks: Row[], servers: Record<number, string> = {}): void {
   const ran = Object.entries(servers).map(([node, server]) => ({
     table: 'task_job_result',
@@ -118,7 +118,7 @@ export function makeScrapydWebDatabase(path: string, tasks: Row[], servers: Reco
   fill(path, SCRAPYDWEB, [...tasks.map((task) => ({ table: 'task', row: { ...A_TASK, ...task } })), ...history])
 }
 
-/** `apscheduler.db`: null is a paused one. */
+/** `apscheduler.db`; null: the job is paused. */
 export function makeApschedulerDatabase(path: string, nextRunTimes: Record<string, number | null>): void {
   const jobs = Object.entries(nextRunTimes).map(([id, next_run_time]) => ({ id, next_run_time, job_state: 'pickled' }))
   fill(

@@ -1,8 +1,8 @@
 /**
- * The first form of the data. Instants are whole milliseconds since 1970; lists and maps are JSON text.
+ * The initial schema. Instants are whole milliseconds since 1970; lists and maps are JSON text.
  *
- * `state` and `outcome` are the truth; `status` joins them into the one word that lists filter by. The counters are
- * kept by triggers, so that no writer can forget them and no reader has to count a million rows.
+ * `state` and `outcome` are authoritative; `status` combines them into one word for filters. Triggers maintain the
+ * counters, so that no writer can forget them and no reader has to count a million rows.
  */
 export const jobsAndFleet = /* sql */ `
 CREATE TABLE jobs (

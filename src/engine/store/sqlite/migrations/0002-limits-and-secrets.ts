@@ -1,4 +1,4 @@
-/** Limits, secret names and what a run used; and what an operator sets for a project. */
+/** Limits, secret names, resource usage of runs, and project settings. */
 export const limitsAndSecrets = `
 ALTER TABLE jobs ADD COLUMN secret_names TEXT NOT NULL DEFAULT '[]';
 ALTER TABLE jobs ADD COLUMN limits TEXT;

@@ -1,5 +1,5 @@
-// Tags have no blanks, `|` or `!` any more (tag terms are made of them): older tags get dashes instead, alike on nodes
-// and in the conditions of jobs, so that both go on matching, and lists of them stay readable.
+// Tags may no longer contain blanks, `|` or `!`, which are the syntax of tag terms. Existing tags get dashes instead,
+// on nodes and in placements of jobs alike, so that they still match and lists of them stay readable.
 const CHARACTERS_OF_TERMS = [9, 10, 11, 12, 13, 32, 33, 124, 160, 5760, 8232, 8233, 8239, 8287, 12288, 65279]
 const DASHED_TAG = [...CHARACTERS_OF_TERMS, ...Array.from({ length: 11 }, (_, index) => 8192 + index)].reduce(
   (tag, code) => `replace(${tag}, char(${code}), '-')`,
@@ -8,7 +8,7 @@ const DASHED_TAG = [...CHARACTERS_OF_TERMS, ...Array.from({ length: 11 }, (_, in
 const dashedTags = (column: string) =>
   `(SELECT json_group_array(${DASHED_TAG}) FROM json_each(${column}) WHERE value <> '')`
 
-/** What holds a queued job back, its place in the queue, how it is retried; policies and connections of nodes. */
+/** Holds of queued jobs, their rank in the queue and retry policy; policies and connections of nodes. */
 export const aFleetThatLosesNothing = /* sql */ `
 ALTER TABLE jobs ADD COLUMN retry TEXT;
 ALTER TABLE jobs ADD COLUMN not_before_ms INTEGER;

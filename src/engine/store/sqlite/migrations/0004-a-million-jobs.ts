@@ -1,7 +1,7 @@
 /**
- * What costs with every job is kept to what is needed with a million of them. Counters are summed up by each write
- * (counters.ts) instead of by triggers for each row; one index by project, spider and status serves every list of jobs
- * (job-list.ts); and how a job was asked for is in its row: its `queued` entry is no row of its own any more.
+ * Reduces the cost per job to what is affordable for a million jobs. Each write sums up the counters (counters.ts)
+ * instead of triggers per row; one index by project, spider and status serves every list of jobs (job-list.ts); and a
+ * job's `queued` entry is in the job's own row instead of a separate one.
  */
 export const aMillionJobs = /* sql */ `
 DROP TRIGGER jobs_count_insert;

@@ -1,6 +1,6 @@
 /**
- * Small archived logs, kept with their attempts instead of a file for each. A table of its own, so that rows of
- * attempts stay short; with a rowid, so that later rows come after earlier ones, whatever their size.
+ * Small archived logs, stored with their attempts instead of one file each. A separate table, so that rows of attempts
+ * stay short; with a rowid, so that rows are appended in order of insertion, whatever their size.
  */
 export const smallLogs = /* sql */ `
 CREATE TABLE archived_logs (

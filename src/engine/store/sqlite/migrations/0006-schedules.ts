@@ -1,6 +1,6 @@
 /**
- * Schedules, what became of each of their moments, backfills; chains and the ends they answer; webhooks and deliveries;
- * answers that are remembered for clients that ask again (idempotency keys).
+ * Schedules, firings of their moments, backfills; chains and the ends they answer; webhooks and deliveries; remembered
+ * answers for repeated requests (idempotency keys).
  */
 export const schedulesAndDoors = /* sql */ `
 ALTER TABLE jobs ADD COLUMN schedule_id TEXT;

@@ -1,7 +1,7 @@
 /**
- * What a thousand schedules write that fire in one second. A page of a few KiB goes to the log for each place that is
- * written, so rows and index entries that are written together lie together: how far schedules are, in short rows of
- * their own; the moments of one time beside each other; and one index by schedule instead of two.
+ * Optimizes the write of a thousand schedules that fire in the same second. Each page that is touched adds a few KiB to
+ * the log, so rows and index entries that are written together are stored together: the progress of schedules in short
+ * rows of its own table, moments of one time side by side, and one index by schedule instead of two.
  */
 export const firingsInBulk = /* sql */ `
 CREATE TABLE schedule_progress (

@@ -1,7 +1,7 @@
 /**
- * Each schedule's entries in an index by schedule lie on a page of their own: a thousand that fire at once wrote a
- * thousand pages into each such index, within the commit that their jobs wait for. Now firings come into a short index
- * first, and into the one of years when nothing is asked (filing.ts); jobs come into theirs when they end.
+ * In an index by schedule, each schedule's entries are on a page of their own: a thousand schedules firing at once
+ * wrote a thousand pages to each such index, within the commit that their jobs wait for. Firings now enter a short
+ * index first, and the long-term one when the store is idle (filing.ts); jobs enter theirs when they end.
  */
 export const filedLater = /* sql */ `
 DROP INDEX jobs_of_schedule;

@@ -1,6 +1,6 @@
 /**
- * Which firings were written before a schedule was last changed: by their ids, since a clock that is set back gives the
- * same time twice. Of schedules that are there, times are all that is known.
+ * Records which firings were written before a schedule's last change, by id, since a clock that is set back repeats
+ * times. For existing schedules only times are known.
  */
 export const changedAfterFiring = /* sql */ `
 ALTER TABLE schedule_progress ADD COLUMN changed_after_firing_id INTEGER NOT NULL DEFAULT 0;

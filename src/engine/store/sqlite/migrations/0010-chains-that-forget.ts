@@ -1,6 +1,6 @@
 /**
- * What is known of the chains of a job goes with the last need of it (chain-ends.ts), so it lies by job; and each job
- * that chains made names all of them, instead of a way back over jobs that would have to be kept for it.
+ * A job's chain records are deleted when nothing needs them (chain-ends.ts), so they are keyed by job; and each job
+ * created by chains names all of them, instead of a path through earlier jobs that would have to be kept.
  */
 export const chainsThatForget = /* sql */ `
 -- Each chain answers the end of a job once: its row is written with the end, and stays while the job may end again.

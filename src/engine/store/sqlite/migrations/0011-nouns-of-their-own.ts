@@ -1,6 +1,6 @@
 /**
- * Backfills, sources of nodes (with the nodes that they no longer name), limits and the problems that were told were
- * JSON texts among the settings. They are rows with revisions now; what is left there are single values, as JSON.
+ * Backfills, node sources (with the nodes they no longer list), limits and reported problems were JSON texts among the
+ * settings. They become rows with revisions; the settings keep only single values, as JSON.
  */
 export const nounsOfTheirOwn = /* sql */ `
 -- The newest of each schedule.
