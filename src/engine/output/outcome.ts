@@ -37,8 +37,8 @@ const LIMITS_REACHED = new Set(['closespider_itemcount', 'closespider_pagecount'
  * | nothing of its end              | 0 or unknown         | no           | failed    | ended without closing stats |
  * | there is no log                 | unknown              | no           | failed    | no log                      |
  *
- * A process hit a limit (memory, time, …) if the local node, or we on a remote node, stopped it for that. It then closes
- * with `shutdown` or is killed. One that had `finished` before the signal arrived, with exit code 0, has still
+ * A process hit a limit (memory, time, …) if the local node, or we on a remote node, stopped it for that. It then
+ * closes with `shutdown` or is killed. One that had `finished` before the signal arrived, with exit code 0, has still
  * succeeded. "exit code N" and "ended without closing stats" become "out of memory (MemoryError)" if the log ends with
  * that. Limits reached are CLOSESPIDER_ITEMCOUNT, _PAGECOUNT and _TIMEOUT. A `shutdown` that nobody requested is a
  * failure: the machine or another user stopped the spider. Exit code 0 with a log without INFO lines is a spider whose
