@@ -23,6 +23,8 @@ import { type Scenario, scenarioOf } from './work/scenario.ts'
 
 /** After the work and the faults, everything that can run has run by then. */
 const QUIET_LIMIT_MS = 1_800_000
+/** With jobs still queued, nothing can run once nothing has happened for so long. */
+const STILL_MS = 900_000
 const SAMPLE_EVERY_MS = 10_000
 const RESTART_AFTER_MS = [50, 3_000] as const
 
@@ -113,7 +115,7 @@ export async function simulate(options: StoryOptions): Promise<Story> {
     await time.runUntil(time.nowMs + 20_000, () => operators.pending === 0)
     let isQuiet = false
     // What waits for a time of day waits as much longer as our clock was set back.
-    const limitMs = time.nowMs + QUIET_LIMIT_MS + machine.setBackMs
+    const limitMs = time.nowMs + QUIET_LIMIT_MS + STILL_MS + machine.setBackMs
     while (!isQuiet && time.nowMs < limitMs) {
       await time.runUntil(time.nowMs + 5_000, () => false)
       isQuiet = machine.isUp && (await nothingCanRun(machine.store, beliefs, time.nowMs))
@@ -311,7 +313,7 @@ async function nothingCanRun(store: Store, beliefs: Belief[], nowMs: number): Pr
   const { queued, starting, running } = await store.countByState()
   if (starting + running > 0) return false
   const last = beliefs.findLast(({ kind }) => kind === 'begun' || kind === 'changed')
-  return queued === 0 || nowMs - (last?.atMs ?? 0) > 900_000
+  return queued === 0 || nowMs - (last?.atMs ?? 0) > STILL_MS
 }
 
 type Untimed = Belief extends infer One ? (One extends Belief ? Omit<One, 'atMs'> : never) : never
