@@ -35,7 +35,6 @@ export interface ProjectCommandsParts {
 
 const DELETE = 'delete it'
 
-/** Commands for projects and their versions. */
 export class ProjectCommands {
   readonly #parts: ProjectCommandsParts
 

@@ -22,7 +22,6 @@ export interface SystemCommandsParts {
   buildDemoEgg: () => Promise<Uint8Array>
 }
 
-/** Commands for the engine as a whole. */
 export class SystemCommands {
   readonly #parts: SystemCommandsParts
   #paused = false

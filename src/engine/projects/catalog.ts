@@ -91,7 +91,7 @@ export class Catalog {
     return byNode.get(nodeId)
   }
 
-  /** Versions of one project, latest last. Versions seen only on nodes come before ours, in the order of their node. */
+  /** Versions of one project, latest last. Versions seen only on nodes come before ours, in their node's order. */
   ascending(project: ProjectName): readonly StoredVersion[] {
     const known = this.#ascending.get(project)
     if (known !== undefined) return known

@@ -35,7 +35,7 @@ export interface SchedulerParts extends JobMaker {
   giveWay?: () => Promise<void>
 }
 
-/** After its start an engine may not know for so long what nodes have. Less than LATE_AFTER_MS. */
+/** How long after its start an engine may not know yet what nodes have. Less than LATE_AFTER_MS. */
 const SETTLING_MS = 45_000
 /** Schedules per write, while the next are decided. One write of prepared firings costs less than several. */
 const SCHEDULES_AT_ONCE = 1_000

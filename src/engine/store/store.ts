@@ -174,13 +174,11 @@ export interface AttemptWriter {
   applyChanges(changes: AttemptChange[]): Promise<boolean[]>
 }
 
-/** Attempts and their logs. */
 export interface AttemptStore extends AttemptReader, AttemptWriter {
   /** `gzip`: the complete log if it is small; null: it is a blob (output/log-archive.ts). */
   markLogArchived(jobId: JobId, attemptNumber: AttemptNumber, gzip: Uint8Array | null): Promise<void>
 }
 
-/** The fleet. */
 export interface NodeStore {
   listNodes(): Promise<StoredNode[]>
   putNode(node: StoredNode): Promise<void>
@@ -295,7 +293,6 @@ export interface BackfillStore {
   putBackfill(backfill: StoredBackfill): Promise<void>
 }
 
-/** Chains and their settings. */
 export interface ChainStore {
   listChains(): Promise<StoredChain[]>
   /** Adds it or replaces its settings; its counts stay. */
@@ -311,7 +308,6 @@ export interface ChainEndStore {
   answerChains(answers: ChainAnswer[]): Promise<boolean[]>
 }
 
-/** Subscribers to events. */
 export interface WebhookReader {
   /** Sorted by name; includes plugins, which subscribe to events in the same way. */
   listWebhooks(): Promise<StoredWebhook[]>
@@ -333,7 +329,6 @@ export interface EventStore {
   recordEvents(events: NewEvent[]): Promise<void>
 }
 
-/** Deliveries that are due. */
 export interface DueDeliveryStore {
   /** Per enabled webhook, at most `limitEach` due deliveries, earliest first. `nextDueMs`: the earliest not yet due. */
   listDueDeliveries(
@@ -343,7 +338,6 @@ export interface DueDeliveryStore {
   concludeTries(tries: DeliveryTry[]): Promise<void>
 }
 
-/** Deliveries and their results. */
 export interface DeliveryStore extends DueDeliveryStore {
   /** Newest first, those before the one with id `before`. */
   listDeliveries(
@@ -375,14 +369,13 @@ export interface DiscoveryStore {
   deleteVanishedNodes(nodeIds: NodeId[]): Promise<void>
 }
 
-/** The limits on live jobs. */
 export interface LimitStore {
   getLimits(): Promise<StoredLimits>
   /** Replaces all limits. The revision must be one above the stored one: CHANGED_MEANWHILE. */
   putLimits(limits: StoredLimits): Promise<void>
 }
 
-/** The problems that subscribers were told of. */
+/** The problems last reported to subscribers. */
 export interface ToldProblemStore {
   listToldProblems(): Promise<ToldProblem[]>
   /** Replaces the list, and writes the events that report the difference. */

@@ -1,7 +1,7 @@
 import type { Database } from 'better-sqlite3'
 import type { ToldProblem } from '../records.ts'
 
-/** The problems that subscribers were told of. Writes run inside the caller's transaction. */
+/** The problems last reported to plugins. Writes run inside the caller's transaction. */
 export function createToldProblems(database: Database) {
   const all = database.prepare<[], ToldProblem>('SELECT id, title, severity FROM told_problems ORDER BY id')
   const clear = database.prepare('DELETE FROM told_problems')
