@@ -34,36 +34,36 @@ import { clearListings, listSpiders } from './pythons/spider-listing.ts'
 import { WarmPool } from './warm/warm-pool.ts'
 
 export interface LocalNodeOptions {
-  /** The data directory: logs/, items/, runs/, work/ and python/ are made in it. */
+  /** The data directory. logs/, items/, runs/, work/ and python/ are created in it. */
   directory: string
   resourcesDirectory: string
-  /** Spiders at once; asked at each start, for the operator may change it. */
+  /** Maximum spiders at once; read at each start, because the operator may change it. */
   slots: () => number
   pythonPath?: string
-  /** Projects that can be run, and the Python that each is set to run with; default: the main one for all. */
+  /** Projects that can be run, and the Python each is set to use; default: the main one for all. */
   projectPythons?: { names: () => ProjectName[]; of: (project: ProjectName) => ProjectPython }
-  /** Where the code of a project is; null when we have none. Eggs live in the projects room, not here. */
+  /** Where the code of a project is; null if we have none. Eggs are stored in the projects room, not here. */
   source: (project: ProjectName, version: VersionName) => Promise<RunSource | null>
-  /** Where runs leave what they make; what is not given is in the data directory, and there is no JOBDIR. */
+  /** Where runs write their files. What is not given is in the data directory, and there is no JOBDIR. */
   directories?: Partial<RunDirectories>
-  /** Each start is a time to remove what is too old; null: nothing ever is. */
+  /** Removes old files at each start; null: never. */
   oldFiles?: Pick<Pruner, 'prune'> | null
-  /** Between INT, the second INT, KILL, and KILL again, for a run that hit a limit. */
+  /** Delays between INT, the second INT, KILL, and KILL again, for a run that hit a limit. */
   cancelWaitsMs?: CancelWaitsMs
   clock: Clock
   logger: Logger
 }
 
 const FINISHED_KEPT = 1000
-/** How long stopAll lets spiders end by themselves before it kills them: no second INT while the user quits. */
+/** How long stopAll waits for spiders before it kills them. No second INT while the user quits. */
 const QUIT_WAITS_MS: CancelWaitsMs = [10_000, 0, 0]
 
 interface LocalNodeEvents {
-  /** A job started or ended: no poll needed. */
+  /** A job started or ended, so no poll is needed. */
   runs: []
   /** The state of `python` or `environments` has changed. */
   pythons: []
-  /** There are new samples: while something runs, every 2 s. */
+  /** There are new samples: every 2 s while something runs. */
   usage: []
 }
 
@@ -80,15 +80,15 @@ interface LocalNodeParts
 }
 
 /**
- * The node inside the engine: a NodeClient whose spiders are child processes. They outlive the engine; after a restart
- * (even kill -9) `open` finds them again by their run directories: still running, ended with their exit
- * status, or accepted and not yet started (then it starts them). A jobid is accepted once as long as its run is
- * remembered (the newest 1,000 that ended): a second schedule with it is refused. In a snapshot, an `exit` whose code
- * and signal are both null means that nobody saw the run end: the machine went down, or its supervisor was killed.
+ * The node inside the engine: a NodeClient whose spiders are child processes. They outlive the engine. After a restart
+ * (even after kill -9) `open` finds them again by their run directories: still running, ended with their exit status,
+ * or accepted and not yet started (then it starts them). A jobid is accepted only once while its run is remembered (the
+ * newest 1,000 ended runs): a second schedule with it is refused. In a snapshot, an `exit` with code and signal both
+ * null means that nobody saw the run end: the machine went down, or its supervisor was killed.
  */
 export class LocalNode implements NodeClient {
   readonly traits = LOCAL_TRAITS
-  /** Every egg of the projects room is here at once. */
+  /** Every egg of the projects room is available here immediately. */
   readonly eggTarget = null
   readonly events: EventEmitter<LocalNodeEvents>
   readonly python: PythonEnvironment
@@ -105,10 +105,10 @@ export class LocalNode implements NodeClient {
     this.usage = parts.watch
   }
 
-  /** Opens the local node of a data directory that no other engine uses. Goes on with the runs of earlier engines. */
+  /** Opens the local node of a data directory that no other engine uses. Continues the runs of earlier engines. */
   static async open(options: LocalNodeOptions): Promise<LocalNode> {
     const { directory, resourcesDirectory, slots, source, projectPythons, oldFiles, clock, logger } = options
-    // Logs and items are for this user only, also in a data directory that others may read.
+    // Logs and items are private to this user, even in a data directory that others may read.
     await mkdir(directory, { recursive: true, mode: 0o700 })
     await clearListings(directory)
     const directories: RunDirectories = {
@@ -120,7 +120,7 @@ export class LocalNode implements NodeClient {
     }
     const shared = { dataDirectory: directory, resourcesDirectory, clock, logger }
     const events = new EventEmitter<LocalNodeEvents>()
-    // The parts call back before all of them are there.
+    // The parts call back before all of them are created.
     let known: LocalEnvironments | null = null
     let runs: RunList | null = null
     const onPythons = () => void events.emit('pythons')
@@ -169,7 +169,7 @@ export class LocalNode implements NodeClient {
       onSample: () => void events.emit('usage')
     })
     events.on('runs', () => watch.wake()).on('pythons', () => list.fillSlots())
-    // What the parts told before now.
+    // Catches up on what the parts reported before the listeners were set.
     watch.wake()
     list.fillSlots()
     const parts = { ...shared, source, oldFiles, directories, pool, python, environments, watch, events }
@@ -181,17 +181,17 @@ export class LocalNode implements NodeClient {
     return found.path === null ? found.waiting : null
   }
 
-  /** The spiders of an egg: imports it in a process of its own. Throws EGG_IMPORT_FAILED, PYTHON_MISSING. */
+  /** The spiders of an egg, by importing it in its own process. Throws EGG_IMPORT_FAILED, PYTHON_MISSING. */
   listSpidersOfEgg(egg: string, project: ProjectName, signal?: AbortSignal): Promise<string[]> {
     return this.#listSpidersIn(project, { egg }, signal)
   }
 
-  /** Jobs running now: what quitting must ask about. */
+  /** Jobs running now, which quitting must ask about. */
   runningCount(): number {
     return liveRuns(this.#parts.runs).length
   }
 
-  /** INT, then KILL after a wait, to every running spider. */
+  /** Sends INT to every running spider, and KILL after a wait. */
   async stopAll(): Promise<void> {
     const { clock } = this.#parts
     const sinceMs = clock.monotonicMs()
@@ -230,7 +230,7 @@ export class LocalNode implements NodeClient {
     try {
       isAccepted = await runs.accept({ ...request, acceptedAtMs: clock.nowMs() })
     } catch (error) {
-      // What is on the disk after such an error only the next snapshot can tell.
+      // After such an error, only the next snapshot shows what was written.
       const message = `The local node could not write the run to the data directory: ${(error as Error).message}`
       throw new NodeError('reset', message, { delivered: 'unknown', cause: error })
     }
@@ -245,7 +245,7 @@ export class LocalNode implements NodeClient {
   }): Promise<{ wasState: 'pending' | 'running' | null }> {
     this.#refuseWhenClosed()
     const { runs, watch } = this.#parts
-    // Other signals end nothing by themselves: the limits go on.
+    // Other signals do not end a run by themselves, so its limits still apply.
     if (ENDING_SIGNALS.has(request.signal)) watch.forgetLimits(request.jobid)
     return { wasState: await runs.cancel(request.project, request.jobid, request.signal) }
   }
@@ -311,13 +311,13 @@ export class LocalNode implements NodeClient {
   }
 }
 
-/** Started, their processes seen or not. */
+/** Started runs, whether or not their processes have been seen. */
 function liveRuns(runs: RunList): Run[] {
   const { pending, running } = runs.list()
   return [...pending.filter((run) => run.state === 'starting'), ...running]
 }
 
-/** Null while it is not known of each run: an earlier engine started some. */
+/** Null until the Python of every live run is known: an earlier engine may have started some. */
 function pythonsInUse(runs: RunList): string[] | null {
   const pythons = liveRuns(runs).map((run) => run.python)
   return pythons.includes(null) ? null : pythons.filter((path) => path !== null)

@@ -2,9 +2,9 @@ import { execFile } from 'node:child_process'
 import type { NodeSignal } from '../../nodes/node-client.ts'
 
 /**
- * Sends a signal to a process that leads its own group, and to all it started. Resolves whether there was anybody to
- * get it. Windows has no signals: everything but KILL asks the processes to close, which those without a window may
- * not notice.
+ * Sends a signal to a process that leads its own group, and to all its descendants. Resolves whether there was a
+ * process to receive it. Windows has no signals: everything except KILL asks the processes to close, which those
+ * without a window may ignore.
  */
 export async function signalGroup(leaderPid: number, signal: NodeSignal): Promise<boolean> {
   if (process.platform === 'win32') {

@@ -1,32 +1,30 @@
 import { execFile } from 'node:child_process'
 import { readFile } from 'node:fs/promises'
 
-/**
- * A process, even when its pid is reused. `startTime` as supervisor.py writes it; empty where the platform has none.
- */
+/** Identifies a process even if its pid is reused. `startTime` as in supervisor.py; empty if there is none here. */
 export interface ProcessIdentity {
   pid: number
   startTime: string
 }
 
-/** Is exactly this process still there? One that ended and was not yet reaped by its parent (a zombie) is not. */
+/** Whether exactly this process still exists. A zombie (ended but not yet reaped by its parent) does not count. */
 export async function isAlive(identity: ProcessIdentity): Promise<boolean> {
   const startTime = await readStartTime(identity.pid)
   return startTime !== null && (identity.startTime === '' || startTime === identity.startTime)
 }
 
-/** The start time of a live process; null when there is none with this pid. */
+/** The start time of a live process; null if there is none with this pid. */
 export async function readStartTime(pid: number): Promise<string | null> {
   if (process.platform === 'linux') return readFromProc(pid)
   if (process.platform === 'darwin') return askPs(pid)
   return exists(pid) ? '' : null
 }
 
-/** Clock ticks since boot (proc(5), stat, field 22) mean something only together with the boot they count from. */
+/** Clock ticks since boot (proc(5), stat, field 22) are only unique together with the boot id. */
 async function readFromProc(pid: number): Promise<string | null> {
   try {
     const stat = await readFile(`/proc/${pid}/stat`, 'latin1')
-    // The second field, the command in brackets, may itself hold spaces and brackets.
+    // The second field, the command in parentheses, may itself contain spaces and parentheses.
     const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
     if (fields[0] === 'Z' || fields[0] === 'X') return null
     const bootId = (await readFile('/proc/sys/kernel/random/boot_id', 'ascii')).trim()
@@ -54,7 +52,7 @@ function exists(pid: number): boolean {
     process.kill(pid, 0)
     return true
   } catch (error) {
-    // EPERM: it is there and belongs to somebody else.
+    // EPERM: it exists and belongs to another user.
     return (error as NodeJS.ErrnoException).code === 'EPERM'
   }
 }

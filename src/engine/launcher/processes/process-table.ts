@@ -5,40 +5,40 @@ export interface ProcessRow {
   pid: number
   parentPid: number
   groupId: number
-  /** 0 where the system does not tell. */
+  /** 0 if the system does not report it. */
   sessionId: number
-  /** Distinguishes it from a later process with the same pid; '' where the system does not tell. */
+  /** Distinguishes it from a later process with the same pid; '' if the system does not report it. */
   startTime: string
   memoryBytes: number
-  /** Its own, and of the children that ended and that it waited for. */
+  /** Its own time, and that of ended children that it waited for. */
   cpuSeconds: number
   childrenCpuSeconds: number
 }
 
 export interface ProcessTable {
   /**
-   * One pass, however many are wanted. It may leave out unwanted processes of an earlier pass; with `mayBeNew` not the
-   * recent ones, because what is wanted was only now learned.
+   * Reads all wanted processes in one pass. May omit unwanted processes that an earlier pass saw; with `mayBeNew`, not
+   * the recent ones, because a new run may want them.
    */
   read(isWanted: (pid: number) => boolean, mayBeNew: boolean): Promise<ProcessRow[]>
 }
 
-/** The one place that knows how this system lists its processes. null: this one (Windows) is not asked. */
+/** The only place that knows how this system lists its processes. null: not supported here (Windows). */
 export async function openProcessTable(platform: NodeJS.Platform = process.platform): Promise<ProcessTable | null> {
   if (platform === 'linux') return ProcTable.open()
-  // One `ps` lists them all, so there is nothing to leave out.
+  // One `ps` lists them all, so there is nothing to omit.
   return platform === 'darwin' ? { read: async () => parsePs(await runPs()) } : null
 }
 
-/** A pid that was given out again is found by a look at all of them, every so often. */
+/** Every so many passes all processes are read, to find reused pids. */
 const WHOLE_EVERY = 30
-/** A run is known to us well within so many passes after its first process began. */
+/** A run is known to us well within this many passes after its first process started. */
 const LATELY_PASSES = 5
 
-/** proc(5). Processes of others are not read again: a pass costs one readdir and what the wanted ones cost. */
+/** proc(5). Does not reread unrelated processes: a pass costs one readdir plus the reads of the wanted ones. */
 class ProcTable implements ProcessTable {
   readonly #units: ProcUnits
-  /** pid -> the pass that met it first. */
+  /** pid -> the pass that first saw it. */
   #known = new Map<number, number>()
   #pass = 0
 
@@ -56,7 +56,7 @@ class ProcTable implements ProcessTable {
     const newestOld = mayBeNew ? pass - LATELY_PASSES : pass
     const pids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name)).map(Number)
     const asked = pids.filter((pid) => isWhole || isWanted(pid) || (this.#known.get(pid) ?? pass) >= newestOld)
-    // What the first pass meets may be as old as the machine.
+    // Processes seen by the first pass may be as old as the machine.
     this.#known = new Map(pids.map((pid) => [pid, this.#known.get(pid) ?? (pass === 0 ? -LATELY_PASSES : pass)]))
     this.#pass += 1
     const texts = await Promise.all(asked.map((pid) => readFile(`/proc/${pid}/stat`, 'latin1').catch(() => '')))
@@ -73,7 +73,7 @@ const AT_NULL = 0n
 const AT_PAGESZ = 6n
 const AT_CLKTCK = 17n
 
-/** /proc/self/auxv of a 64-bit system (getauxval(3)): pairs of words, which tell the units that /proc counts in. */
+/** /proc/self/auxv of a 64-bit system (getauxval(3)): pairs of words that contain the units used in /proc. */
 export function parseAuxiliaryVector(bytes: Buffer): ProcUnits {
   const units: ProcUnits = { pageBytes: 4096, ticksPerSecond: 100 }
   for (let at = 0; at + 16 <= bytes.length; at += 16) {
@@ -86,9 +86,9 @@ export function parseAuxiliaryVector(bytes: Buffer): ProcUnits {
   return units
 }
 
-/** One line of /proc/PID/stat. null: no process any more (gone, or a zombie, which uses nothing). */
+/** One line of /proc/PID/stat. null: no such process any more (gone, or a zombie, which uses nothing). */
 export function parseStat(text: string, { pageBytes, ticksPerSecond }: ProcUnits): ProcessRow | null {
-  // The second field, the command in brackets, may itself hold spaces and brackets.
+  // The second field, the command in parentheses, may itself contain spaces and parentheses.
   const fields = text.slice(text.lastIndexOf(')') + 2).split(' ')
   const [state, parentPid, groupId, sessionId] = fields
   const pid = Number.parseInt(text, 10)

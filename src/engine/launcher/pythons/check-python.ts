@@ -8,11 +8,11 @@ const Finding = z.object({
   path: z.string().min(1),
   version: z.string().nullable(),
   scrapyVersion: z.string().nullable(),
-  /** The last line of what went wrong. */
+  /** The last line of the error. */
   failure: z.string().nullable().default(null)
 })
 
-/** What a program that should be a Python says of itself; `version` null: it is none. */
+/** What a program that should be a Python reports about itself; `version` null: it is not one. */
 export type Finding = z.infer<typeof Finding>
 
 export const OLDEST_PYTHON = '3.10'
@@ -32,7 +32,7 @@ except Exception as error:
 print(json.dumps(found))
 `
 
-/** Asks the program which Python it is and whether Scrapy imports. Never rejects. `directory`: without modules. */
+/** Asks the program for its Python version and whether Scrapy imports. Never rejects. `directory`: without modules. */
 export async function checkPython(
   command: string,
   options: { directory: string; clock: Clock; signal?: AbortSignal }

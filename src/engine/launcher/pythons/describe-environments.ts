@@ -67,7 +67,7 @@ export function describeMade(one: Made, projects: ProjectName[], startOf: StartO
   }
 }
 
-/** Of one that is being built. */
+/** The progress of one that is being built. */
 export function progressOf(one: Made) {
   return one.environment.progress() ?? { text: 'finishing', share: 1 }
 }

@@ -9,22 +9,22 @@ import { interpreterId, NamedInterpreters, problemOfInterpreter } from './named-
 import { COLD, type PythonEnvironment } from './python-environment.ts'
 import { environmentId, normaliseRequirements } from './requirements.ts'
 
-/** The Pythons that run projects: the main one, those that projects name, and those made from their requirements. */
+/** The Pythons that run projects: the main one, those that projects name, and those built from their requirements. */
 export interface Environments {
   list(): Environment[]
-  /** The log of an environment's making, from its start, as it grows. Throws NOT_FOUND. */
+  /** The log of an environment's build from its start, followed as it grows. Throws NOT_FOUND. */
   log(id: string, signal?: AbortSignal): AsyncGenerator<{ text: string }, void, void>
-  /** Starts a rebuild and resolves at once. Throws NOT_FOUND, BAD_INPUT for a Python that is not ours to build. */
+  /** Starts a rebuild and resolves at once. Throws NOT_FOUND, or BAD_INPUT for a Python that we did not build. */
   rebuild(id: string): Promise<Environment>
-  /** Throws NOT_FOUND, BAD_INPUT where projects or running spiders use it. */
+  /** Throws NOT_FOUND, or BAD_INPUT if projects or running spiders use it. */
   remove(id: string): Promise<void>
-  /** Throws BAD_INPUT with what was found, where a project could not run with this. */
+  /** Throws BAD_INPUT with the reason if a project could not run with this. */
   verify(python: ProjectPython): Promise<void>
-  /** Projects or their Pythons changed: begins to build what they lack, also for one that is not deployed yet. */
+  /** Call when projects or their Pythons have changed. Starts to build what they or `project` lack. */
   refresh(project?: ProjectName): void
 }
 
-/** The Python that a project's spiders start with now; `waiting` in words that follow a node's name (`is making …`). */
+/** The Python that a project's spiders start with now. `waiting` follows a node's name (`is building …`). */
 export type PythonOfProject = { path: string } | { path: null; problem: string; waiting: string }
 
 export interface EnvironmentsOptions {
@@ -33,7 +33,7 @@ export interface EnvironmentsOptions {
   /** Projects that can be run. */
   projects: () => ProjectName[]
   settingOf: (project: ProjectName) => ProjectPython
-  /** The interpreters of live runs; null where one is not known: then nothing that may be theirs is deleted. */
+  /** The interpreters of live runs; null if one is unknown: then nothing that could be in use is deleted. */
   pythonsInUse: () => string[] | null
   startOf?: (path: string) => StartMode
   clock: Clock
@@ -41,7 +41,7 @@ export interface EnvironmentsOptions {
   onChange: () => void
 }
 
-/** Where there is no local node there are no environments. */
+/** Without a local node there are no environments. */
 export const NO_ENVIRONMENTS: Environments = {
   list: () => [],
   log: () => notThere(),
@@ -67,7 +67,7 @@ export class LocalEnvironments implements Environments {
     this.#interpreters = new NamedInterpreters({ directory: dataDirectory, clock, onChange })
   }
 
-  /** Reads what earlier engines made in `environments/`, and begins at once to make what projects lack. */
+  /** Loads what earlier engines built in `environments/`, and starts to build what projects lack. */
   static async open(options: EnvironmentsOptions): Promise<LocalEnvironments> {
     const { main, pythonsInUse, clock, logger, onChange } = options
     const directory = join(options.dataDirectory, 'environments')
@@ -121,7 +121,7 @@ export class LocalEnvironments implements Environments {
     const { id, check } = this.#interpreters.check(python.path)
     const problem = problemOfInterpreter(python.path, await check)
     if (problem === null) return
-    // One that another project names stays, with what was found now.
+    // If another project names it, keep it with the new result.
     if (!this.#projectsById().has(id)) this.#interpreters.forget(id)
     throw new ScrapdeckError('BAD_INPUT', problem, { data: { field: 'python' } })
   }
@@ -132,7 +132,7 @@ export class LocalEnvironments implements Environments {
     this.#options.onChange()
   }
 
-  /** Begins to make it where it is not there. Cheap: asked for every job that could be placed. */
+  /** Starts to build it if it is missing. Cheap, because it is called for every job that could be placed. */
   pythonOf(project: ProjectName): PythonOfProject {
     const { main, settingOf } = this.#options
     const setting = settingOf(project)
@@ -147,7 +147,7 @@ export class LocalEnvironments implements Environments {
     return this.#pythonOfMade(project, one, setting.text)
   }
 
-  /** The same once no look at a Python is under way. Makings are not waited for. */
+  /** Same as pythonOf, after waiting for running checks of Pythons, but not for builds. */
   async checkedPythonOf(project: ProjectName): Promise<PythonOfProject> {
     await this.#options.main.settled()
     const setting = this.#options.settingOf(project)
@@ -155,13 +155,13 @@ export class LocalEnvironments implements Environments {
     return this.pythonOf(project)
   }
 
-  /** The main Python changed, or how far its making is. */
+  /** The main Python or the progress of its build has changed. */
   refreshMain(): void {
     if (this.#options.main.own.progress() !== null) this.#made.announceProgress()
     else this.refresh()
   }
 
-  /** Ends what is being built; it is made afresh by the next engine. */
+  /** Stops running builds. The next engine starts them again. */
   close(): Promise<void> {
     return this.#made.close()
   }
@@ -194,7 +194,7 @@ export class LocalEnvironments implements Environments {
     )
   }
 
-  /** Null while there is no Python to make one from. */
+  /** Null while there is no Python to build one from. */
   #madeFor(text: string): Made | null {
     const id = this.#idOf(text)
     return id === null ? null : this.#made.of(id)
@@ -217,7 +217,7 @@ export class LocalEnvironments implements Environments {
     return setting.kind === 'interpreter' ? interpreterId(setting.path) : this.#idOf(setting.text)
   }
 
-  /** null: there is no Python yet to make theirs from. */
+  /** Key null: there is no Python yet to build theirs from. */
   #projectsById(): Map<string | null, ProjectName[]> {
     const { projects, settingOf } = this.#options
     return Map.groupBy(projects(), (project) => this.#idOfSetting(settingOf(project)))

@@ -23,12 +23,12 @@ export interface Progress {
   share: number | null
 }
 
-/** Calls the work when there is room for it. */
+/** Calls the work when there is capacity for it. */
 export type Turn = (work: () => Promise<void>) => Promise<void>
 
 interface Building {
   progress: Progress
-  /** Null until it is open. */
+  /** Null until it is opened. */
   log: BuildLog | null
 }
 
@@ -39,7 +39,7 @@ const Complete = z.object({
   madeAtMs: z.number()
 })
 
-/** What a build tells while it runs, and what stops it. */
+/** How a build reports, and what aborts it. */
 interface BuildRun {
   report: (text: string, share: number) => void
   signal?: AbortSignal
@@ -48,23 +48,23 @@ interface BuildRun {
 
 const LIMIT_MS = 60 * 60_000
 const BUILD_PREFIX = 'build-'
-/** Longer than any listing of spiders takes; runs that have started are asked for. */
+/** Longer than any listing of spiders takes. Started runs are checked separately. */
 const REPLACED_GRACE_MS = 120_000
-// No colours: FORCE_COLOR in the environment would put their codes before the word ERROR.
+// FORCE_COLOR in the environment would put color codes before the word ERROR.
 const PIP = ['-m', 'pip', 'install', '--no-input', '--disable-pip-version-check', '--progress-bar', 'off', '--no-color']
 const PIP_WORDS =
   /^\s*((?:Collecting|Downloading|Using cached|Building|Preparing|Installing|Successfully).*?)(?: \(from .*)?$/
 
 /**
- * A virtual environment that we build, and may build again while spiders run in the one before. Its directory:
+ * A virtual environment that we build, and can rebuild while spiders run in the previous one. Its directory:
  *
  *   requirements.txt   what is installed
- *   build.log          what the last build said
- *   build-XXXXXX/      the environment itself, of each build another
- *   complete           which of them counts, written last. Builds that it does not name are left-overs
+ *   build.log          the output of the last build
+ *   build-XXXXXX/      the environment itself, a new one for each build
+ *   complete           names the current build; written last. All other builds are leftovers
  *
- *   absent ──build──> building ──> built ──build──> building (the one before serves on) ──> built
- *     ^                 │                                  └──> built (the one before), failure told
+ *   absent ──build──> building ──> built ──build──> building (the previous one stays in use) ──> built
+ *     ^                 │                                  └──> built (the previous one), failure reported
  *     └─────failure─────┘
  */
 export class MadeEnvironment {
@@ -88,22 +88,22 @@ export class MadeEnvironment {
     this.#keptUntilMs = clock.monotonicMs()
   }
 
-  /** The one that counts; null: none was finished. */
+  /** The current build; null: none was finished. */
   current(): MadePython | null {
     return this.#current
   }
 
-  /** How far the build under way is; null: none is. */
+  /** The progress of the running build; null: none is running. */
   progress(): Progress | null {
     return this.#building && this.#building.progress
   }
 
-  /** Why the last build failed, in words; null: it did not, or there was none. */
+  /** Why the last build failed; null: it did not, or there was none. */
   failure(): string | null {
     return this.#failure
   }
 
-  /** Does its work in its `turn`. Rejects with PYTHON_MISSING and the words of `failure`, or the signal's reason. */
+  /** Builds within its `turn`. Rejects with PYTHON_MISSING and the text of `failure`, or with the signal's reason. */
   async build(
     base: { path: string; version: string },
     requirements: string,
@@ -147,7 +147,7 @@ export class MadeEnvironment {
     }
   }
 
-  /** What the newest build was asked to install; null: never asked. */
+  /** The requirements of the newest build; null: there was none. */
   requirements(): Promise<string | null> {
     return readFile(this.#requirementsFile, 'utf8').catch(() => null)
   }
@@ -156,12 +156,12 @@ export class MadeEnvironment {
     return existsSync(this.#logFile)
   }
 
-  /** From its start; while a build is under way, until it ends. */
+  /** From its start; if a build is running, until it ends. */
   log(signal?: AbortSignal): AsyncGenerator<{ text: string }, void, void> {
     return readBuildLog(this.#logFile, this.#building?.log ?? null, signal)
   }
 
-  /** Builds that do not count, and are not under way. */
+  /** Builds that are neither current nor running. */
   async leftOvers(): Promise<string[]> {
     const names = this.#building === null ? await readdir(this.directory).catch(() => []) : []
     return names
@@ -170,14 +170,14 @@ export class MadeEnvironment {
       .filter((build) => !this.#current?.path.startsWith(build + sep))
   }
 
-  /** Deletes left-overs, unless `isInUse`; not soon after a build was replaced: something may be starting with it. */
+  /** Deletes leftovers unless `isInUse`. Waits a while after a build was replaced, because a start may still use it. */
   async tidy(isInUse: (build: string) => boolean): Promise<void> {
     if (this.#clock.monotonicMs() < this.#keptUntilMs) return
     for (const build of await this.leftOvers()) if (!isInUse(build)) await remove(build)
   }
 
   async delete(): Promise<void> {
-    // First what makes it count: a crash in the middle leaves nothing that looks whole.
+    // Remove `complete` first, so that a crash in between leaves nothing that looks complete.
     await rm(join(this.directory, 'complete'), { force: true })
     this.#current = null
     await remove(this.directory)
@@ -187,7 +187,7 @@ export class MadeEnvironment {
     const here = { directory: this.directory, clock: this.#clock }
     await runStep(base.path, ['-m', 'venv', build], 'The environment could not be built', { ...run, ...here })
     const python = pythonIn(build)
-    // pip says neither how many packages will come nor how large they are: Scrapy has some 35.
+    // pip reports neither the number of packages in advance nor their size. Scrapy has about 35.
     let lines = 0
     const install = (packages: string[]) =>
       runStep(python, [...PIP, ...packages], 'The packages could not be installed', { ...run, ...here }, (line) => {
@@ -207,7 +207,7 @@ export class MadeEnvironment {
   }
 }
 
-/** Why nobody builds an environment twice at once. */
+/** The error for a second build at the same time. */
 export function alreadyBuilt(): ScrapdeckError {
   return new ScrapdeckError('BAD_INPUT', 'The environment is already being built.')
 }
@@ -223,7 +223,7 @@ async function runStep(
   const result = await runCommand({
     command,
     args,
-    // `-m` imports from the working directory first: it must be one of ours.
+    // `-m` imports from the working directory first, so it must be one of ours.
     directory: run.directory,
     environment: childEnvironment(process.env),
     timeLimitMs: LIMIT_MS,
@@ -243,7 +243,7 @@ async function runStep(
 }
 
 async function remove(path: string): Promise<void> {
-  // A killed pip may still be writing for a moment.
+  // A killed pip may still write for a moment.
   await rm(path, { recursive: true, force: true, maxRetries: 5, retryDelay: 100 })
 }
 
@@ -251,7 +251,7 @@ function readComplete(directory: string): MadePython | null {
   try {
     const { build, ...facts } = Complete.parse(JSON.parse(readFileSync(join(directory, 'complete'), 'utf8')))
     const path = pythonIn(join(directory, build))
-    // A link to a Python that was uninstalled leads nowhere.
+    // The link may point to a Python that was uninstalled.
     return existsSync(path) ? { path, ...facts } : null
   } catch {
     return null
@@ -260,7 +260,7 @@ function readComplete(directory: string): MadePython | null {
 
 const PIP_ERROR = /^\s*(ERROR|error): */
 
-/** pip's last words are often advice; what went wrong stands before them. */
+/** pip's last lines are often advice. The actual error comes before them. */
 function reasonOf(lines: string[]): string {
   const text = lines.join('\n')
   if (/ensurepip is not\s+available/.test(text)) {

@@ -9,20 +9,20 @@ import { MadeEnvironment } from './made-environment.ts'
 export interface Made {
   id: string
   environment: MadeEnvironment
-  /** Set while it is being built or waits for its turn. */
+  /** Set while it is being built or queued. */
   work: { done: Promise<void>; abort: AbortController } | null
 }
 
 interface MadeEnvironmentsOptions {
   /** `environments/` of the data directory. */
   directory: string
-  /** The main one is tidied with the others. */
+  /** The main environment is cleaned up together with the others. */
   main: MadeEnvironment
-  /** The interpreters of live runs; null where one is not known: then nothing that may be theirs is deleted. */
+  /** The interpreters of live runs; null if one is unknown: then nothing that could be in use is deleted. */
   pythonsInUse: () => string[] | null
   clock: Clock
   logger: Logger
-  /** One was made, failed, or got further. */
+  /** One was built, failed, or made progress. */
   onChange: () => void
 }
 
@@ -31,7 +31,7 @@ const PROGRESS_EVERY_MS = 500
 const TIDY_EVERY_MS = 60_000
 const ID = /^[0-9a-f]{12}$/
 
-/** The environments that we make from requirements, one directory each. Two are made at a time. */
+/** The environments that we build from requirements, one directory each. Two are built at a time. */
 export class MadeEnvironments {
   readonly #options: MadeEnvironmentsOptions
   readonly #byId = new Map<string, Made>()
@@ -44,7 +44,7 @@ export class MadeEnvironments {
     this.#options = options
   }
 
-  /** Reads what earlier engines made. */
+  /** Loads what earlier engines built. */
   static async open(options: MadeEnvironmentsOptions): Promise<MadeEnvironments> {
     await mkdir(options.directory, { recursive: true, mode: 0o700 })
     const environments = new MadeEnvironments(options)
@@ -65,7 +65,7 @@ export class MadeEnvironments {
     return [...this.#byId.values()]
   }
 
-  /** Known from now on; `begin` makes it. */
+  /** Registers it if it is new; `begin` builds it. */
   of(id: string): Made {
     let one = this.#byId.get(id)
     if (one === undefined) {
@@ -77,7 +77,7 @@ export class MadeEnvironments {
     return one
   }
 
-  /** Who asks while it is being built already gets that one. */
+  /** Does nothing if it is being built already, there is no Python to build with, or this is closed. */
   begin(one: Made, base: { path: string; version: string } | null, requirements: string): void {
     const { logger, onChange } = this.#options
     if (one.work !== null || base === null || this.#isClosed) return
@@ -99,7 +99,7 @@ export class MadeEnvironments {
     onChange()
   }
 
-  /** Throws BAD_INPUT where running spiders use it. */
+  /** Throws BAD_INPUT if running spiders use it. */
   async remove(one: Made): Promise<void> {
     const inUse = this.#options.pythonsInUse()
     if (inUse === null || inUse.some((path) => path.startsWith(one.environment.directory + sep))) {
@@ -114,7 +114,7 @@ export class MadeEnvironments {
     await one.environment.delete()
   }
 
-  /** How far makings are changes with each line of pip: it is told now and then. */
+  /** Progress changes with every line of pip, so it is published at intervals. */
   announceProgress(): void {
     if (this.#isClosed) return
     this.#progressTimer ??= this.#options.clock.setTimer(PROGRESS_EVERY_MS, () => {
@@ -123,7 +123,7 @@ export class MadeEnvironments {
     })
   }
 
-  /** Ends what is being built; it is made afresh by the next engine. */
+  /** Stops running builds. The next engine starts them again. */
   async close(): Promise<void> {
     this.#isClosed = true
     this.#progressTimer?.cancel()
@@ -133,7 +133,7 @@ export class MadeEnvironments {
     await Promise.allSettled(work.map(({ done }) => done))
   }
 
-  /** One that is given up while it waits is not waited for. */
+  /** If it is aborted while it is queued, this rejects at once. */
   async #buildInTurn(work: () => Promise<void>, signal: AbortSignal): Promise<void> {
     const begun = Promise.withResolvers<void>()
     signal.addEventListener('abort', () => begun.reject(signal.reason), { once: true })
@@ -146,7 +146,7 @@ export class MadeEnvironments {
     await worked
   }
 
-  /** Left-overs: of makings that a killed engine did not end, and of those that were replaced. */
+  /** Leftovers: unfinished builds of a killed engine, and builds that were replaced. */
   #tidyLater(): void {
     if (this.#isClosed) return
     this.#tidyTimer ??= this.#options.clock.setTimer(TIDY_EVERY_MS, () => {

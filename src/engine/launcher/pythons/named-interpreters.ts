@@ -3,7 +3,7 @@ import type { Clock } from '../../runtime/clock.ts'
 import { checkPython, type Finding, isNewEnough, OLDEST_PYTHON } from './check-python.ts'
 import { absoluteUnlessBare } from './python-environment.ts'
 
-/** A Python that a project names by its path; it is the operator's, and never changed by us. */
+/** A Python that a project names by its path. It belongs to the operator; we never change it. */
 export interface Interpreter {
   id: string
   /** As the project names it. */
@@ -13,7 +13,7 @@ export interface Interpreter {
   check: Promise<Finding>
 }
 
-/** The interpreters that projects name, each checked once until somebody asks for another check. */
+/** The interpreters that projects name. Each is checked once, until another check is requested. */
 export class NamedInterpreters {
   readonly #options: { directory: string; clock: Clock; onChange: () => void }
   readonly #byId = new Map<string, Interpreter>()
@@ -22,12 +22,12 @@ export class NamedInterpreters {
     this.#options = options
   }
 
-  /** Begins to check it where nobody has yet. */
+  /** Starts a check if there was none yet. */
   of(command: string): Interpreter {
     return this.#byId.get(interpreterId(command)) ?? this.check(command)
   }
 
-  /** Checks it again, whatever was found before. */
+  /** Checks it again, regardless of earlier results. */
   check(command: string): Interpreter {
     const { directory, clock, onChange } = this.#options
     const check = checkPython(absoluteUnlessBare(command), { directory, clock })
@@ -54,7 +54,7 @@ export class NamedInterpreters {
   }
 }
 
-/** What keeps spiders from running with it, and what to do; null: nothing. */
+/** Why spiders cannot run with it, and what to do; null: they can. */
 export function problemOfInterpreter(command: string, finding: Finding): string | null {
   const { path, version, scrapyVersion, failure } = finding
   if (version === null)

@@ -11,7 +11,7 @@ import { alreadyBuilt, MadeEnvironment } from './made-environment.ts'
 export const COLD: StartMode = { mode: 'cold', text: 'Each spider starts its own Python process' }
 
 export interface PythonEnvironmentOptions {
-  /** Pythons to try after our own environment, best first; `pythonPath` in front where the operator named one. */
+  /** Pythons to try after our own environment, best first; `pythonPath` goes first if the operator set one. */
   candidates: string[]
   pythonPath?: string
   dataDirectory: string
@@ -36,7 +36,7 @@ export class PythonEnvironment {
   #findings: Finding[] = []
   #search: Promise<PythonState>
 
-  /** Begins the search at once. */
+  /** Starts the search at once. */
   constructor(options: PythonEnvironmentOptions) {
     this.#options = options
     this.#pythonPath = options.pythonPath && absoluteUnlessBare(options.pythonPath)
@@ -50,7 +50,7 @@ export class PythonEnvironment {
     return path === null ? this.#state : { ...this.#state, start: this.#options.startOf?.(path) ?? COLD }
   }
 
-  /** The state once no search is under way. */
+  /** The state once no search is running. */
   settled(): Promise<PythonState> {
     return this.#search
   }
@@ -60,7 +60,7 @@ export class PythonEnvironment {
     return this.#search
   }
 
-  /** What environments are built from: the first Python found that is new enough, with Scrapy or without. */
+  /** The Python that environments are built from: the first one found that is new enough, with or without Scrapy. */
   base(): { path: string; version: string } | null {
     return this.#findings.find(isNewEnough) ?? null
   }
@@ -96,7 +96,7 @@ export class PythonEnvironment {
     const found: Finding[] = []
     for (const path of this.#allCandidates()) {
       const finding = await checkPython(path, { directory: dataDirectory, clock })
-      // A name that is not on the path is no finding; the one that the operator named is.
+      // A name that is not on the PATH is not reported, unless the operator set it.
       if (finding.version === null && path !== this.#pythonPath) continue
       found.push(finding)
       if (finding.scrapyVersion !== null) break
@@ -125,7 +125,7 @@ export class PythonEnvironment {
     if (base === null) throw new ScrapdeckError('PYTHON_MISSING', wordsFor(this.#findings[0]))
     const requirements = await readFile(join(this.#options.resourcesDirectory, 'python', 'requirements.txt'), 'utf8')
     const before = this.#state
-    // A Python that is ready goes on serving.
+    // A Python that is ready stays in use.
     if (before.state !== 'ready') {
       this.#set({ ...UNKNOWN, state: 'creating', problem: 'The Python environment is being built.' })
     }
@@ -139,8 +139,8 @@ export class PythonEnvironment {
 }
 
 /**
- * Where a Python may be: the environment that set-up makes beside resources/, then what the system has; never
- * the working directory, where it may be anybody's. Programs started from a macOS dock do not have the shell's path.
+ * Possible locations of Python: the environment that setup creates next to resources/, then the system's. Never the
+ * working directory, where it could be anybody's. Programs started from the macOS Dock do not have the shell's PATH.
  */
 export function findPythons(resourcesDirectory: string): string[] {
   const environments = [pythonIn(join(resourcesDirectory, '..', '.venv'))]
@@ -149,7 +149,7 @@ export function findPythons(resourcesDirectory: string): string[] {
   return [...environments.filter(existsSync), 'python3', 'python', ...homebrew]
 }
 
-/** A name alone is looked for on the PATH. */
+/** A bare name is looked up on the PATH. */
 export function absoluteUnlessBare(command: string): string {
   return basename(command) === command ? command : resolve(command)
 }

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 
-/** Requirements without comments, blank lines and differing line ends. Their order stays: it matters to indexes. */
+/** Requirements without comments, blank lines and mixed line endings. Keeps their order: it matters for indexes. */
 export function normaliseRequirements(text: string): string {
   return text
     .replace(/^\uFEFF/, '')
@@ -21,7 +21,7 @@ export function environmentId(requirements: string, pythonVersion: string): stri
 
 /**
  * What the runner needs and the requirements do not name. Scrapy without a version, so that it cannot conflict;
- * setuptools below 81: later ones have no pkg_resources, which many projects still import.
+ * setuptools below 81, because later ones lack pkg_resources, which many projects still import.
  */
 export function addedRequirements(requirements: string): string[] {
   const named = new Set(
@@ -36,12 +36,12 @@ export function addedRequirements(requirements: string): string[] {
   ].flatMap(([name, requirement]) => (named.has(name) ? [] : [requirement!]))
 }
 
-/** pip then wants a hash of everything that it installs in the same go. */
+/** pip then requires a hash for everything installed by the same command. */
 export function demandsHashes(requirements: string): boolean {
   return /(^|\s)--(hash|require-hashes)\b/m.test(normaliseRequirements(requirements))
 }
 
-/** `https://user:pass@host/simple` without what stands before the `@`: package indexes are often private. */
+/** Replaces the credentials in `https://user:pass@host/simple`, because package indexes are often private. */
 export function maskCredentials(text: string): string {
   return text.replace(/:\/\/[^\s/]+@/g, '://***@')
 }

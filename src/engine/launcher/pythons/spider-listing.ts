@@ -37,8 +37,8 @@ interface ListingOptions {
 }
 
 /**
- * The spiders of a project, in the order of their names, by importing its code in a process of its own (a fork, where
- * a parent is ready) with limits on time, memory and output. Throws EGG_IMPORT_FAILED with the end of the traceback.
+ * The spiders of a project, sorted by name, by importing its code in its own process (a fork if a warm parent is
+ * ready), with limits on time, memory and output. Throws EGG_IMPORT_FAILED with the end of the traceback.
  */
 export async function listSpiders(options: ListingOptions): Promise<string[]> {
   const directory = join(options.dataDirectory, 'work')
@@ -56,10 +56,10 @@ export async function listSpiders(options: ListingOptions): Promise<string[]> {
   }
 }
 
-/** Clears away the folders of listings that an engine was killed in. */
+/** Removes the folders of listings during which an engine was killed. */
 export async function clearListings(dataDirectory: string): Promise<void> {
   const names = (await readdir(dataDirectory)).filter((name) => name.startsWith(FOLDER_PREFIX))
-  // One whose process still writes may stay: the next engine comes.
+  // One that a process still writes to may stay; the next engine removes it.
   await Promise.allSettled(names.map((name) => rm(join(dataDirectory, name), { recursive: true, force: true })))
 }
 
@@ -77,7 +77,7 @@ async function listCold(options: ListingOptions, directory: string): Promise<Lis
   return { ...result, answer: result.stdout }
 }
 
-/** null: there is no parent to fork. */
+/** null: no parent is ready to fork. */
 async function listWarm(options: ListingOptions, workingDirectory: string): Promise<Listing | null> {
   const { pool, clock, signal, python, source } = options
   if (pool?.mode(python).mode !== 'warm') {
@@ -128,7 +128,7 @@ async function listWarm(options: ListingOptions, workingDirectory: string): Prom
   }
 }
 
-/** The first bytes of a file, or the last where the count is negative. The project's code may have written it. */
+/** The first bytes of a file, or the last if `count` is negative. The project's code may have written the file. */
 async function readPart(path: string, count: number): Promise<string> {
   const range = { offset: Math.min(0, count), limitBytes: Math.abs(count) }
   const part = await readLogRange(path, range).catch(() => null)

@@ -5,21 +5,21 @@ import { secretValues } from '../../../shared/secret-values.ts'
 import { type ResourceLimits, resourceLimitsOf } from './limits.ts'
 import type { RunSpec } from './run-directory.ts'
 
-/** Where a project's code is: in an egg, or importable by the name of its settings with some folders on the path. */
+/** Where a project's code is: in an egg, or importable by its settings module with some folders on the path. */
 export type RunSource = { egg: string } | { settingsModule: string; path: string[] }
 
-/** Where runs leave what they make, each in PROJECT/SPIDER/ below it. */
+/** Where runs write their files, each in PROJECT/SPIDER/ below these. */
 export interface RunDirectories {
   logsDirectory: string
-  /** A folder, a URL (`s3://bucket/prefix`), or null: no feed is set. */
+  /** A folder, a URL (`s3://bucket/prefix`), or null: no feed. */
   itemsDirectory: string | null
-  /** For JOBDIR; null: none is set. */
+  /** For JOBDIR; null: not set. */
   jobsDirectory: string | null
   /** Spiders run in PROJECT/ below it. */
   workDirectory: string
 }
 
-/** What starts a run: launch.json of a cold start, the request of a warm one. */
+/** What is needed to start a run: launch.json of a cold start, the request of a warm one. */
 export interface LaunchPlan {
   id: string
   python: string
@@ -32,17 +32,17 @@ export interface LaunchPlan {
   environment: Record<string, string>
   workingDirectory: string
   logFile: string
-  /** Made before the start. */
+  /** Created before the start. */
   directories: string[]
-  /** Values to keep out of logs. */
+  /** Values to mask in logs. */
   secrets: string[]
   resourceLimits: ResourceLimits | null
 }
 
 /**
- * The command, environment and files of a run, as Scrapyd 1.6 makes them (scrapyd-protocol.md, 6.4): the user's
- * settings, then LOG_FILE, FEEDS and JOBDIR, which take the place of the user's own of that name; then `_job`, the
- * arguments, and `_version` where it was asked for.
+ * The command, environment and files of a run, as in Scrapyd 1.6 (scrapyd-protocol.md, 6.4): the user's settings, then
+ * LOG_FILE, FEEDS and JOBDIR, which replace the user's own; then `_job`, the arguments, and `_version` if the client
+ * named one.
  */
 export function planLaunch(
   spec: RunSpec,
@@ -57,7 +57,7 @@ export function planLaunch(
   }
   const version: [string, string][] = spec.isVersionAsked ? [['_version', spec.version]] : []
   const args = [['_job', spec.jobid], ...Object.entries(spec.args), ...version]
-  // Relative paths mean the same folder in every run of a project, as with Scrapyd, but not one with our own data.
+  // As with Scrapyd, relative paths mean the same folder in every run of a project, but not one with our own data.
   const workingDirectory = join(directories.workDirectory, spec.project)
   return {
     id: spec.jobid,
@@ -83,7 +83,7 @@ export function planLaunch(
   }
 }
 
-/** What a run's files are named by. */
+/** What the names of a run's files are derived from. */
 export type RunNames = Pick<RunSpec, 'project' | 'spider' | 'jobid'>
 
 export function logFileOf(logsDirectory: string, run: RunNames): string {
@@ -93,12 +93,12 @@ export function logFileOf(logsDirectory: string, run: RunNames): string {
 const FILE_URL = /^file:(?:\/\/[^/?#]*)?([^?#]*)/i
 const URL_PARTS = /^([a-z][a-z0-9+.-]+:)(\/\/[^/?#]*)?([^?#]*)(.*)$/is
 
-/** Null where items do not go to files. */
+/** Null if items are not written to files. */
 export function itemsFileOf(itemsDirectory: string | null, run: RunNames): string | null {
   return feedOf(itemsDirectory, run)?.file ?? null
 }
 
-/** Where the items of a run go, as Scrapyd names it: below a folder (`file` says which), or below a URL's path. */
+/** Where the items of a run go, named as in Scrapyd: below a folder (`file` is the path), or below a URL's path. */
 function feedOf(
   itemsDirectory: string | null,
   { project, spider, jobid }: RunNames
@@ -114,7 +114,7 @@ function feedOf(
   return { url: `${scheme.toLowerCase()}${host}${start}${project}/${spider}/${jobid}.jl${rest}`, file: null }
 }
 
-/** Python encodes more than JavaScript does: all but letters, digits and `_.-~/`. */
+/** Python encodes more than JavaScript: everything except letters, digits and `_.-~/`. */
 function fileUrlOf(file: string): string {
   if (process.platform === 'win32') return pathToFileURL(file).href
   const quote = (part: string) =>

@@ -2,12 +2,12 @@ import type { RunLimits } from '../../../shared/contract/index.ts'
 import { formatMegabytes } from '../../../shared/run-limits.ts'
 import { formatDuration } from '../../../shared/time.ts'
 
-/** What is known of a running run at one moment; null: not known. */
+/** The facts about a running run at one moment; null: unknown. */
 export interface RunFacts {
   startedAtMs: number
   /** Resident memory of all its processes. */
   memoryBytes: number | null
-  /** Of all its processes, those that ended included. */
+  /** Of all its processes, including those that ended. */
   cpuSeconds: number | null
   logBytes: number | null
   /** When the log last grew. */
@@ -15,19 +15,19 @@ export interface RunFacts {
 }
 
 interface LimitHit {
-  /** `memory limit of 512 MB (used 530 MB)`: what the limit is, and in brackets what went beyond it. */
+  /** `memory limit of 512 MB (used 530 MB)`: the limit, and in parentheses what exceeded it. */
   text: string
   atMs: number
 }
 
 const MEGABYTE = 1024 * 1024
 /**
- * CPU time beyond the limit until the kernel acts. Ours comes first and lets the spider close its files; the kernel's
- * ends the process at once, for when nobody watches.
+ * CPU time beyond the limit until the kernel acts. Our own limit comes first and lets the spider close its files. The
+ * kernel's ends the process at once, for when no engine is watching.
  */
 const KERNEL_CPU_MARGIN_SECONDS = 60
 
-/** The limit that was hit first; null: none. Pure. `addressSpaceMegabytes` and `openFiles` are the kernel's alone. */
+/** The limit that was hit first; null: none. Pure. Only the kernel enforces `addressSpaceMegabytes` and `openFiles`. */
 export function findLimitHit(limits: RunLimits, facts: RunFacts, nowMs: number): LimitHit | null {
   const { wallSeconds, silentSeconds, memoryMegabytes, cpuSeconds, logMegabytes } = limits
   const { startedAtMs, memoryBytes, logBytes } = facts
@@ -54,24 +54,24 @@ export function findLimitHit(limits: RunLimits, facts: RunFacts, nowMs: number):
     const text = `log size limit of ${formatMegabytes(logMegabytes)} (grew to ${formatBytes(logBytes)})`
     hits.push({ text, atMs: nowMs })
   }
-  // The one that came due longest ago; of several noticed only now, the first in the order above.
+  // The one that was exceeded first. Those only noticed now have the same time and keep the order above.
   return hits.sort((one, other) => one.atMs - other.atMs)[0] ?? null
 }
 
-/** The limit that the kernel ended a process by, as far as its end shows it. */
+/** The limit at which the kernel ended a process, as far as its exit shows. */
 export function limitOfExit(
   limits: RunLimits | null,
   exit: { signal: string | null; cpuSeconds?: number | null | undefined }
 ): string | null {
   const { cpuSeconds } = limits ?? {}
   if (cpuSeconds == null) return null
-  // The kernel's second word is SIGKILL, to a process that does not heed SIGXCPU.
+  // If a process ignores SIGXCPU, the kernel sends SIGKILL.
   const isKilled = exit.signal === 'SIGKILL' && (exit.cpuSeconds ?? 0) >= cpuSeconds + KERNEL_CPU_MARGIN_SECONDS
   if (exit.signal !== 'SIGXCPU' && !isKilled) return null
   return `CPU time limit of ${formatDuration(cpuSeconds)} (ended by the kernel)`
 }
 
-/** What the kernel is to hold each process to (setrlimit); null: nothing. */
+/** Limits that the kernel enforces for each process (setrlimit); null: none. */
 export interface ResourceLimits {
   addressSpaceBytes: number | null
   cpuSeconds: number | null

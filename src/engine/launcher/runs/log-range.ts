@@ -1,7 +1,7 @@
 import type { LogRange } from '../../nodes/node-client.ts'
 import { openRegularFile } from '../../runtime/regular-file.ts'
 
-/** Bytes of a file, as NodeClient.readLog promises them; null when there is none. */
+/** Bytes of a file, with the contract of NodeClient.readLog; null if there is no file. */
 export async function readLogRange(
   path: string,
   range: { offset: number; limitBytes: number }

@@ -11,8 +11,8 @@ interface PrunerOptions {
 }
 
 /**
- * `jobs_to_keep`: of each spider's files in each directory, the newest by modification time stay. As in Scrapyd
- * (scrapyd-protocol.md, 6.4) names do not matter, but a file of a job that `isNeeded` (running, or its log being read)
+ * Implements `jobs_to_keep`: keeps each spider's newest files by modification time, in each directory. As in Scrapyd
+ * (scrapyd-protocol.md, 6.4), names do not matter. But a file of a job that `isNeeded` (running, or its log being read)
  * is neither deleted nor counted.
  */
 export class Pruner {
@@ -24,7 +24,7 @@ export class Pruner {
     this.#options = options
   }
 
-  /** A job of this spider starts: what is too old is deleted, soon, not before the job. */
+  /** Call when a job of this spider starts: deletes old files in the background, without delaying the job. */
   prune(project: ProjectName, spider: string): void {
     this.#waiting.set(JSON.stringify([project, spider]), [project, spider])
     this.#working ??= this.#work().finally(() => {
@@ -32,7 +32,7 @@ export class Pruner {
     })
   }
 
-  /** Resolves when nothing is under way. */
+  /** Resolves when no deletion is running. */
   async settled(): Promise<void> {
     await this.#working
   }
@@ -56,17 +56,17 @@ export class Pruner {
       )
       files.sort((one, other) => other.changedAtMs - one.changedAtMs)
       for (const { name } of files.slice(keep)) {
-        // A job with this id may have come meanwhile.
+        // A job with this id may have started in the meantime.
         if (!this.#isNeeded(name)) await unlink(join(directory, name))
       }
     } catch (error) {
-      // The directory is not there yet, or somebody else removes files, too: the next start tries again.
+      // The directory does not exist yet, or something else removes files as well. The next start tries again.
       if ((error as NodeJS.ErrnoException).code === 'ENOENT') return
       logger.warn({ directory, error: String(error) }, 'old logs and items could not be removed (jobs_to_keep)')
     }
   }
 
-  /** Names are JOBID.log, JOBID.jl, JOBID.json of LogParser, and a jobid may have dots itself. */
+  /** Names are JOBID.log, JOBID.jl, or LogParser's JOBID.json, and a jobid may itself contain dots. */
   #isNeeded(name: string): boolean {
     for (let at = name.length; at > 0; at = name.lastIndexOf('.', at - 1)) {
       if (this.#options.isNeeded(name.slice(0, at))) return true

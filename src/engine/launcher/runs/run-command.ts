@@ -3,12 +3,12 @@ import type { Clock, Timer } from '../../runtime/clock.ts'
 import { signalGroup } from '../processes/process-group.ts'
 
 export interface CommandResult {
-  /** null: ended by a signal, ours included. */
+  /** null: ended by a signal, possibly ours. */
   code: number | null
   stdout: string
-  /** The last part only. */
+  /** Only the last part. */
   stderr: string
-  /** Why we ended it ourselves; null when it ended by itself. */
+  /** Why we ended it; null if it ended by itself. */
   stoppedFor: 'time' | 'output' | 'abort' | null
 }
 
@@ -16,8 +16,8 @@ const STDERR_KEPT_CHARACTERS = 16_384
 const DRAIN_MS = 1000
 
 /**
- * Runs a short command in a process group of its own, so that a time limit ends all it started. Rejects only when it
- * cannot be started at all.
+ * Runs a short command in its own process group, so that a time limit ends everything it started. Rejects only if it
+ * cannot be started.
  */
 export function runCommand(options: {
   command: string
@@ -28,7 +28,7 @@ export function runCommand(options: {
   stdoutLimitBytes: number
   clock: Clock
   signal?: AbortSignal
-  /** Gets each line of both outputs as it comes; stdout is then not kept. */
+  /** Receives each line of both outputs as it arrives. stdout is then not kept. */
   onLine?: (line: string, isError: boolean) => void
 }): Promise<CommandResult> {
   return new Promise((resolve, reject) => {
@@ -75,7 +75,7 @@ export function runCommand(options: {
       drain?.cancel()
       options.signal?.removeEventListener('abort', onAbort)
     }
-    // A process that left the group may keep our ends of its output open for ever: what has arrived by then is all.
+    // A process that left the group may keep our pipes open forever, so output after this delay is dropped.
     child.once('exit', () => {
       drain = options.clock.setTimer(DRAIN_MS, () => {
         child.stdout.destroy()

@@ -8,13 +8,13 @@ import { openRegularFile } from '../../runtime/regular-file.ts'
 import { type ProcessIdentity, readStartTime } from '../processes/process-identity.ts'
 
 /**
- * What one run leaves in `runs/JOBID/`. Each file appears whole or not at all, in this order:
+ * The files of one run in `runs/JOBID/`. Each file is written atomically, in this order:
  *
- *   spec.json    the job was accepted; on the disk before schedule() resolves
- *   launch.json  how the next start goes; rewritten by every try
- *   started      the claim: exactly one supervisor makes it, ever
+ *   spec.json    the job was accepted; durable before schedule() resolves
+ *   launch.json  the parameters of the next start; rewritten by every try
+ *   started      the claim: made exactly once, by the supervisor, or by an engine to prevent a start
  *   child.json   the spider's process
- *   limit.json   the limit that it hit, written before it is signalled because of it (run-watch.ts)
+ *   limit.json   the limit that it hit, written before the signal for it (run-watch.ts)
  *   exit.json    how it ended; `code` and `signal` both null: nobody saw it end
  *
  * resources/python/supervisor.py writes started, child.json and exit.json.
@@ -26,10 +26,10 @@ export interface RunFiles {
   exit: RunExit | null
 }
 
-/** The longest text that JavaScript has: arguments may be as large as a request. */
+/** The maximum string length in JavaScript: arguments may be as large as a request. */
 const LARGEST_SPEC_BYTES = 512 * 1024 ** 2
 const LARGEST_FACTS_BYTES = 64 * 1024
-/** There is none, or it leads nowhere, or it is no file, or not one for us. */
+/** Not there, a dangling link, not a regular file, or not readable for us. */
 const NO_FILE = new Set(['ENOENT', 'ENOTDIR', 'EISDIR', 'ELOOP', 'ENXIO', 'EACCES'])
 
 const RunSpec = z.object({
@@ -41,39 +41,39 @@ const RunSpec = z.object({
   args: z.record(z.string(), z.string()),
   priority: z.number(),
   acceptedAtMs: z.number(),
-  // Specs of earlier engines have none of these, and always told the spider its version.
+  // Specs of earlier engines have none of these, and those engines always passed the version to the spider.
   isVersionAsked: z.boolean().default(true),
   secretNames: z.array(z.string()).default([]),
   limits: RunLimits.nullable().default(null)
 })
 export type RunSpec = z.infer<typeof RunSpec>
 
-/** The year 10000: clients read times with four digits for the year. */
+/** The year 10000: clients parse times with four-digit years. */
 const LATEST_TIME_MS = 253_402_300_800_000
-// Spiders can write here: only what can be an end and a process of theirs is believed.
+// Spiders can write to these files, so only plausible values for a process and an exit are accepted.
 const Time = z.number().int().min(0).max(LATEST_TIME_MS)
 
 export const RunExit = z.object({
   code: z.number().int().nullable(),
   signal: z.string().max(20).nullable(),
   atMs: Time,
-  /** Of all its processes that were waited for; and the most memory that one of them had. Absent: nobody measured. */
+  /** CPU time of all processes that were waited for; highest memory of any one of them. Absent: not measured. */
   cpuSeconds: z.number().min(0).nullish(),
   maxRssBytes: z.number().min(0).nullish()
 })
 export type RunExit = z.infer<typeof RunExit>
 
 const Supervisor = z.object({ pid: z.number().int().min(1), startTime: z.string() })
-// Its group is signalled, and a signal to the groups 0, 1 or below goes to processes that are none of the spider's.
+// Signals go to its process group. Groups 0, 1 and below would be processes that are not the spider's.
 export const RunChild = Supervisor.extend({ pid: z.number().int().min(2), atMs: Time })
 export type RunChild = z.infer<typeof RunChild>
 
-/** How a run's directory is called: by its jobid where that is a safe name on every system, else by a digest of it. */
+/** The name of a run's directory: its jobid if that is a safe file name on every system, otherwise a digest of it. */
 export function runDirectoryName(jobid: string): string {
   return SAFE_JOBID_PATTERN.test(jobid) ? jobid : `~${createHash('sha256').update(jobid).digest('hex')}`
 }
 
-/** Makes the directory and its spec durably. False when a run of this jobid is there already. */
+/** Durably creates the directory and its spec. False if a run with this jobid exists already. */
 export async function acceptRun(runsDirectory: string, spec: RunSpec): Promise<boolean> {
   const directory = join(runsDirectory, runDirectoryName(spec.jobid))
   try {
@@ -82,7 +82,7 @@ export async function acceptRun(runsDirectory: string, spec: RunSpec): Promise<b
     if ((error as NodeJS.ErrnoException).code === 'EEXIST') return false
     throw error
   }
-  // The new name is on the disk by the time the file is: nothing waits for it.
+  // In parallel: the directory entry is durable no later than the spec is needed.
   await Promise.all([writeWhole(directory, 'spec.json', spec), syncDirectory(runsDirectory)])
   return true
 }
@@ -102,7 +102,7 @@ export async function listRunDirectories(runsDirectory: string): Promise<string[
   return entries.filter((entry) => entry.isDirectory()).map((entry) => entry.name)
 }
 
-/** Forgets a run. Without its spec it was never accepted, so a crash in the middle leaves nothing that would start. */
+/** Forgets a run. Removes the spec first: without it, a crash in between leaves nothing that would start. */
 export async function removeRun(directory: string): Promise<void> {
   try {
     await unlink(join(directory, 'spec.json'))
@@ -113,7 +113,7 @@ export async function removeRun(directory: string): Promise<void> {
   await rm(directory, { recursive: true, force: true })
 }
 
-/** Makes the claim ourselves, so that no supervisor ever starts this run. False when one was made before. */
+/** Makes the claim ourselves, so that no supervisor ever starts this run. False if it was made before. */
 export async function claimRun(directory: string): Promise<boolean> {
   await writeWhole(directory, 'started.own', { pid: process.pid, startTime: (await readStartTime(process.pid)) ?? '' })
   try {
@@ -138,15 +138,15 @@ export async function writeLimit(directory: string, limit: z.infer<typeof Limit>
 
 export async function writeExit(directory: string, exit: RunExit): Promise<void> {
   const path = join(directory, 'exit.json')
-  // A directory, which only a spider can have made, would stay.
+  // A directory in its place, which only a spider can have created, would block the rename.
   if ((await lstat(path).catch(() => null))?.isDirectory()) await rm(path, { recursive: true })
   await writeWhole(directory, 'exit.json', exit)
 }
 
-/** A file that is there whole, or not at all, even after power loss. */
+/** Writes a file atomically and durably, even if power is lost. */
 export async function writeWhole(directory: string, name: string, content: object): Promise<void> {
   const part = join(directory, `${name}.part`)
-  // Never into what stands there: a spider may have left a pipe, or a link to another file.
+  // Never write into an existing file: a spider may have left a pipe or a link to another file.
   await rm(part, { recursive: true, force: true })
   {
     await using file = await open(part, 'wx', 0o600)
@@ -157,7 +157,7 @@ export async function writeWhole(directory: string, name: string, content: objec
   await syncDirectory(directory)
 }
 
-/** A file that is absent, cut short by power loss, or overwritten by a spider is no evidence: null. */
+/** A file that is absent, truncated by power loss, or overwritten by a spider is no evidence: null. */
 async function readJson<T>(path: string, schema: z.ZodType<T>, maxBytes = LARGEST_FACTS_BYTES): Promise<T | null> {
   try {
     await using file = await openRegularFile(path)
@@ -170,7 +170,7 @@ async function readJson<T>(path: string, schema: z.ZodType<T>, maxBytes = LARGES
   }
 }
 
-/** Names in a directory are durable only once the directory is; Windows neither needs nor allows it. */
+/** Directory entries are durable only once the directory is synced. Windows neither needs nor allows it. */
 async function syncDirectory(directory: string): Promise<void> {
   if (process.platform === 'win32') return
   await using handle = await open(directory, 'r')

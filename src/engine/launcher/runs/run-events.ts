@@ -3,11 +3,11 @@ import type { Readable } from 'node:stream'
 import { z } from 'zod'
 import { RunChild, RunExit } from './run-directory.ts'
 
-/** What the supervisor of a run tells as it happens. The same is in the run directory. */
+/** Live events from a run's supervisor. The run directory contains the same facts. */
 export interface RunEvents {
   child(child: RunChild): void
   exit(exit: RunExit): void
-  /** The supervisor has ended, or its words reach us no more: the run directory is all there is. */
+  /** The supervisor has ended or its events no longer reach us. Only the run directory is left. */
   gone(): void
 }
 
@@ -19,7 +19,7 @@ const RunEvent = z.discriminatedUnion('event', [
 ])
 export type RunEvent = z.infer<typeof RunEvent>
 
-/** Calls for each line that is one of a supervisor; `other` gets the rest. Does not keep this process alive. */
+/** Parses each line; lines that are not from a supervisor go to `other`. Does not keep this process alive. */
 export function readRunEvents(
   stream: Readable & { unref?: () => void },
   onEvent: (event: RunEvent) => void,
@@ -37,7 +37,7 @@ function parseRunEvent(line: string): RunEvent | null {
   try {
     return RunEvent.parse(JSON.parse(line))
   } catch {
-    // Not one of ours, or cut short: the run directory tells the same.
+    // Not a supervisor's event, or truncated: the run directory has the same facts.
     return null
   }
 }

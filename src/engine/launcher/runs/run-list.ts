@@ -29,10 +29,10 @@ export interface Run {
   state: 'pending' | 'starting' | 'running' | 'finished'
   child: ProcessIdentity | null
   startedAtMs: number | null
-  /** The Python it was started with; null: not started, or by an earlier engine. */
+  /** The Python it was started with; null: not started, or started by an earlier engine. */
   python: string | null
   exit: RunExit | null
-  /** Its supervisor reports events, so it is polled slowly, in case one was lost; else it is polled fast. */
+  /** Its supervisor reports events, so it is polled slowly, in case one is lost. Otherwise it is polled fast. */
   supervised: boolean
   /** Why no process could be started for it. */
   problem: string | null
@@ -43,29 +43,29 @@ export interface Run {
 export interface RunListOptions {
   dataDirectory: string
   resourcesDirectory: string
-  /** Asked at each start: the operator may change it. */
+  /** Read at each start, because the operator may change it. */
   slots: () => number
-  /** The Python to start a run with; null while there is none: it then waits. */
+  /** The Python to start a run with; null while there is none, and the run waits. */
   python: (spec: RunSpec) => string | null
-  /** Where the code of a project is; null when it is not there any more. */
+  /** Where the code of a project is; null if it no longer exists. */
   source: (project: ProjectName, version: VersionName) => Promise<RunSource | null>
   directories: RunDirectories
   /** null: every start is cold. */
   pool: WarmPool | null
-  /** Ended runs that are remembered; their logs and items stay longer. */
+  /** How many ended runs are remembered. Their logs and items are kept longer. */
   finishedKept: number
   clock: Clock
   logger: Logger
   onChange: () => void
 }
 
-/** How often a run is checked whose supervisor does not tell us: an earlier engine started it. */
+/** Poll interval of a run whose supervisor does not report to us, because an earlier engine started it. */
 const POLL_MS = 250
-/** The same while its process is not there yet. */
+/** The same while its process has not been seen yet. */
 const UNSEEN_POLL_MS = 25
-/** How often a run is checked whose supervisor tells us what happens: it may die, or not get through. */
+/** Poll interval of a run whose supervisor reports to us. It may die, or an event may be lost. */
 const SUPERVISED_POLL_MS = 2_000
-/** A cancel that meets a run without a process yet waits for it this long. */
+/** How long a cancel waits for the process of a run that has none yet. */
 const CHILD_WAIT_MS = 10_000
 
 /**
@@ -75,8 +75,8 @@ const CHILD_WAIT_MS = 10_000
  *                 │            └───────────────────────^
  *                 └──> removed (cancelled)
  *
- * The run directories are the truth: what a killed engine knew of a run, the next one reads there. `started` in a run
- * directory is made once for ever, so a run starts at most once; without it, an accepted run starts.
+ * The run directories are the source of truth: after a kill, the next engine reads them. `started` is created in a run
+ * directory only once, so a run starts at most once. An accepted run without it will be started.
  */
 export class RunList {
   readonly #options: RunListOptions
@@ -86,7 +86,7 @@ export class RunList {
   readonly #runs = new Map<string, Run>()
   readonly #underWay = new Set<Promise<unknown>>()
   #isClosed = false
-  /** Slots are counted only when every live run of the last engine is known. */
+  /** Slots are counted only once every live run of the last engine is known. */
   #isRead = false
 
   private constructor(options: RunListOptions) {
@@ -96,7 +96,7 @@ export class RunList {
     this.#runsDirectory = join(options.dataDirectory, 'runs')
   }
 
-  /** Reads what earlier engines left in `runs/` and goes on with it. */
+  /** Reads what earlier engines left in `runs/` and continues it. */
   static async open(options: RunListOptions): Promise<RunList> {
     const list = new RunList(options)
     await mkdir(list.#runsDirectory, { recursive: true, mode: 0o700 })
@@ -107,7 +107,7 @@ export class RunList {
     return list
   }
 
-  /** Resolves once the run is on the disk; false when a run of this jobid is known. */
+  /** Resolves once the run is durable; false if a run with this jobid is known. */
   async accept(spec: RunSpec): Promise<boolean> {
     if (this.#runs.has(spec.jobid)) return false
     const directory = join(this.#runsDirectory, runDirectoryName(spec.jobid))
@@ -118,7 +118,7 @@ export class RunList {
     return true
   }
 
-  /** Starts pending runs while slots are free. Called by itself when one ends; call it when Python appears. */
+  /** Starts pending runs while slots are free. Runs when a run ends; call it when a Python becomes available. */
   fillSlots(): void {
     if (this.#isClosed || !this.#isRead) return
     const all = [...this.#runs.values()]
@@ -134,7 +134,7 @@ export class RunList {
     const run = this.#runs.get(jobid)
     if (!run || run.spec.project !== project || run.state === 'finished') return null
     if (run.state === 'pending') {
-      // Out of the list first: no slot that frees in the meantime may start it.
+      // Removed from the list first, so that a slot freed in the meantime does not start it.
       this.#runs.delete(jobid)
       await this.#track(removeRun(run.directory))
       this.#options.onChange()
@@ -147,7 +147,7 @@ export class RunList {
     return 'running'
   }
 
-  /** Pending in starting order, including those without a process yet; running oldest first, finished newest first. */
+  /** Pending in starting order, including those without a process yet; running oldest first; finished newest first. */
   list(): { pending: Run[]; running: Run[]; finished: Run[] } {
     const inState = (state: Run['state']) => [...this.#runs.values()].filter((run) => run.state === state)
     return {
@@ -157,7 +157,7 @@ export class RunList {
     }
   }
 
-  /** Lets go of the runs; they go on. Resolves when no start and no write is under way. */
+  /** Detaches from the runs, which continue. Resolves when no start and no write is in progress. */
   async close(): Promise<void> {
     this.#isClosed = true
     for (const run of this.#runs.values()) run.timer?.cancel()
@@ -168,7 +168,7 @@ export class RunList {
     try {
       return await acceptRun(this.#runsDirectory, spec)
     } catch (error) {
-      // A full disk, most likely. What was begun must not start after the next open.
+      // Most likely a full disk. What was begun must not start after the next open.
       await removeRun(directory)
       throw error
     }
@@ -258,7 +258,7 @@ export class RunList {
     if (!this.#isClosed && isLive(run)) run.timer = this.#clock.setTimer(delayMs, () => this.#check(run))
   }
 
-  /** Reads the run's files and processes, one check at a time, and plans the next. */
+  /** Reads the run's files and processes, one check at a time, and schedules the next. */
   #check(run: Run): void {
     if (this.#isClosed || !isLive(run)) return
     const next = (run.checking ?? Promise.resolve())
@@ -268,7 +268,7 @@ export class RunList {
         this.#checkIn(run, run.supervised ? SUPERVISED_POLL_MS : run.child === null ? UNSEEN_POLL_MS : POLL_MS)
       })
       .catch((error: unknown) => {
-        // Too many open files, say: the run is still there, so check again.
+        // For example, too many open files. The run is still there, so check again.
         this.#logger.error({ jobid: run.spec.jobid, error: String(error) }, 'checking a run failed; retrying')
         this.#checkIn(run, POLL_MS)
       })
@@ -284,7 +284,7 @@ export class RunList {
       return
     }
     if ((await isAlive(files.supervisor)) || (files.child && (await isAlive(files.child)))) return
-    // Between the first read and now the supervisor may have written the exit and gone.
+    // The supervisor may have written the exit and ended since the first read.
     const exit = (await readRunFiles(run.directory)).exit
     if (exit) return this.#end(run, exit)
     await this.#endUnseen(run)
@@ -294,7 +294,7 @@ export class RunList {
     await this.#endWith(run, { code: null, signal: null, atMs: this.#clock.nowMs() })
   }
 
-  /** It has ended, recorded or not: a spider can have removed the directory, and the slot must be freed. */
+  /** Ends a run even if the exit cannot be recorded: a spider can remove the directory, but the slot must be freed. */
   async #endWith(run: Run, exit: RunExit): Promise<void> {
     await writeExit(run.directory, exit).catch((error: unknown) => {
       this.#logger.error({ jobid: run.spec.jobid, error: String(error) }, 'the end of a run could not be recorded')
@@ -309,13 +309,13 @@ export class RunList {
     try {
       isOurs = await claimRun(run.directory)
     } catch (error) {
-      // Without its directory nothing can start it any more.
+      // Without its directory, nothing can start it any more.
       if ((error as NodeJS.ErrnoException).code === 'ENOENT') return this.#endUnseen(run)
       throw error
     }
     if (!isOurs) {
-      // A supervisor that an earlier engine started came first: there is something to watch after all. Unless its claim
-      // cannot be read; then nothing about this run can be known.
+      // A supervisor started by an earlier engine made the claim first, so there is a run to watch. If its claim cannot
+      // be read, nothing about this run can be known.
       if ((await readRunFiles(run.directory)).supervisor === null) await this.#endUnseen(run)
       return
     }
@@ -326,7 +326,7 @@ export class RunList {
       await mkdir(dirname(logFile), { recursive: true })
       await writeFile(logFile, `${reason}\n`, { flag: 'a' })
     } catch (error) {
-      // The claim is ours, and we live: a run that did not end here would look as if it had a supervisor for ever.
+      // The claim is ours, and we are alive: unless the run ends here, it would look supervised forever.
       this.#logger.error({ jobid: run.spec.jobid, error: String(error) }, 'the log of a run could not be written')
     }
     await this.#endWith(run, exit)
@@ -368,7 +368,7 @@ function newRun(directory: string, spec: RunSpec): Run {
   return { spec, directory, state: 'pending', ...empty, checking: null, timer: null }
 }
 
-/** An exit is written after the process is gone: one beside a live process was written by the spider. */
+/** An exit is written after the process has ended. If the process is still alive, the spider wrote the exit. */
 async function isSurelyAlive(child: ProcessIdentity | null): Promise<boolean> {
   return child !== null && child.startTime !== '' && (await isAlive(child))
 }

@@ -17,7 +17,7 @@ export interface RunWatchOptions {
   runs: () => { running: Run[]; finished: Run[] }
   signal: (run: Run, signal: 'INT' | 'KILL') => Promise<unknown>
   logFileOf: (run: Run) => string
-  /** null: this system does not tell what processes use. */
+  /** null: this system does not report resource usage. */
   processes: ProcessTable | null
   cancelWaitsMs: CancelWaitsMs
   clock: Clock
@@ -25,11 +25,11 @@ export interface RunWatchOptions {
   onSample: () => void
 }
 
-/** How far the wall clock may move against the monotonic one before it was set, or the machine slept. */
+/** A larger shift of the wall clock against the monotonic clock means that it was set, or the machine slept. */
 const JUMP_MS = 1_000
-/** A limit can be noticed this much late. */
+/** The maximum delay until a limit is noticed. */
 export const SAMPLE_INTERVAL_MS = 2_000
-/** Of how many ended runs the samples are kept. */
+/** How many ended runs keep their samples. */
 const ENDED_KEPT = 50
 
 interface Watched extends RunProcesses {
@@ -37,32 +37,32 @@ interface Watched extends RunProcesses {
   isCancelled: boolean
   /** In words, and since when (wall time); null: none was hit. */
   limit: { text: string; atMs: number } | null
-  /** How many steps of the signals for `limit` have been taken. */
+  /** How many steps of the stop ladder have been taken for `limit`. */
   steps: number
   history: UsageHistory
   peakMemoryBytes: number | null
   cpuSeconds: number | null
   sampledAtMs: number
-  /** By how much the wall clock has jumped since we watch it; its own time is the wall clock's without them. */
+  /** How far the wall clock has jumped since we started watching. The run's own time is wall time minus this. */
   jumpsMs: number
-  /** When it jumped last, in its own time: no silence is counted from before. */
+  /** When it jumped last, in its own time. Silence is not counted from before that. */
   jumpedAtMs: number
 }
 
 /**
- * Watches what runs: samples memory and CPU time of all runs in one pass, and ends those that hit a limit.
+ * Watches running runs: samples memory and CPU time of all runs in one pass, and ends those that hit a limit.
  *
  *   running --limit hit--> limit.json written --> the stop ladder (shared/stop-ladder.ts) ... until it has ended
  *
- * One timer for all runs, and none while nothing runs. limit.json comes before the first signal, so the next engine
- * knows why a run is being stopped, and continues the ladder by the time passed.
+ * There is one timer for all runs, and none while nothing runs. limit.json is written before the first signal, so the
+ * next engine knows why a run is being stopped, and continues the ladder according to the time passed.
  */
 export class RunWatch {
   readonly #options: RunWatchOptions
   readonly #clock: Clock
   readonly #logger: Logger
   readonly #watched = new Map<string, Watched>()
-  /** Limits that ended runs, by jobid; those of an earlier engine included. */
+  /** Limits that ended runs, by jobid, including those of an earlier engine. */
   readonly #limits = new Map<string, { text: string; atMs: number }>()
   readonly #hidden = new WeakSet<Run>()
   readonly #underWay = new Set<Promise<unknown>>()
@@ -79,7 +79,7 @@ export class RunWatch {
     this.#clocksApartMs = clock.nowMs() - clock.monotonicMs()
   }
 
-  /** Takes over what an earlier engine left: limits that were hit, and secrets of runs that ended meanwhile. */
+  /** Takes over what an earlier engine left: limits that were hit, and secrets of runs that have ended since. */
   static async open(options: RunWatchOptions): Promise<RunWatch> {
     const watch = new RunWatch(options)
     const { running, finished } = options.runs()
@@ -91,9 +91,9 @@ export class RunWatch {
     return watch
   }
 
-  /** A run started or ended. */
+  /** Call when a run has started or ended. */
   wake(): void {
-    // With a timer set, the next sample sees what is new.
+    // If a timer is set, the next sample sees the change.
     if (this.#isClosed || this.#timer !== null) return
     const { running, finished } = this.#options.runs()
     for (const run of finished) if (run.spec.secretNames.length > 0) this.#hideSecrets(run)
@@ -101,13 +101,13 @@ export class RunWatch {
       this.#timer = this.#clock.setTimer(SAMPLE_INTERVAL_MS, () => void this.#track(this.#sample()))
   }
 
-  /** A cancel was asked: how the run ends now is no longer a limit's doing. */
+  /** A cancel was requested, so the end of this run is no longer attributed to a limit. */
   forgetLimits(jobid: string): void {
     const one = this.#watched.get(jobid)
     if (one !== undefined) one.isCancelled = true
   }
 
-  /** Oldest first; empty for a run that is not known or was never sampled. */
+  /** Oldest first; empty for a run that is unknown or was never sampled. */
   usageOf(jobid: string): UsageSample[] {
     return this.#watched.get(jobid)?.history.list() ?? []
   }
@@ -116,13 +116,13 @@ export class RunWatch {
     return this.#watched.get(jobid)?.history.newest ?? null
   }
 
-  /** What was seen of an ended run: the limit that ended it, in words, and what it used at most. */
+  /** What was observed of an ended run: the limit that ended it, in words, and its maximum usage. */
   endOf({ spec, exit }: Run): { limit: string | null; peakMemoryBytes: number | null; cpuSeconds: number | null } {
     const one = this.#watched.get(spec.jobid)
     const peaks = [one?.peakMemoryBytes, exit?.maxRssBytes].filter((bytes) => bytes != null)
     return {
       limit: this.#limits.get(spec.jobid)?.text ?? (exit === null ? null : limitOfExit(spec.limits, exit)),
-      // The samples see all processes at once, but not every moment; the system every moment, but each process alone.
+      // Samples cover all processes, but not every moment. The system covers every moment, but each process separately.
       peakMemoryBytes: peaks.length === 0 ? null : Math.max(...peaks),
       cpuSeconds: exit?.cpuSeconds ?? one?.cpuSeconds ?? null
     }
@@ -150,7 +150,7 @@ export class RunWatch {
     this.wake()
   }
 
-  /** Limits count the time that spiders had: not that of a machine that slept, or of a clock that was set. */
+  /** Limits count the time that spiders could run, not the time a machine slept or changes of the clock. */
   #adjustForJump(): void {
     const apartMs = this.#clock.nowMs() - this.#clock.monotonicMs()
     const jumpMs = apartMs - this.#clocksApartMs
@@ -166,7 +166,7 @@ export class RunWatch {
     return this.#clock.nowMs() - jumpsMs
   }
 
-  /** Whether there were new ones among them. */
+  /** Returns whether there were new ones. */
   async #addNew(running: Run[]): Promise<boolean> {
     const news = running.filter((run) => !this.#watched.has(run.spec.jobid))
     const supervisors = await Promise.all(news.map(async (run) => (await readRunFiles(run.directory)).supervisor))
@@ -189,12 +189,12 @@ export class RunWatch {
         this.#newWatched(run, supervisors[index] ?? null, this.#limits.get(run.spec.jobid) ?? null)
       )
     }
-    // Who stands over several runs tells nothing about whose an orphan is.
+    // The supervisor of several runs does not show which run an orphan belongs to.
     for (const one of this.#watched.values()) if (shared.has(one.supervisor?.pid ?? 0)) one.supervisor = null
     return news.length > 0
   }
 
-  /** Keeps the samples of the newest ended runs, and the limits of those that the run list still knows. */
+  /** Keeps the samples of the newest ended runs, and the limits of those that the run list still has. */
   #forget(running: Run[], finished: Run[]): void {
     const kept = new Set([...running, ...finished.slice(0, ENDED_KEPT)].map((run) => run.spec.jobid))
     for (const jobid of this.#watched.keys()) if (!kept.has(jobid)) this.#watched.delete(jobid)
@@ -211,7 +211,7 @@ export class RunWatch {
     try {
       rows = await this.#options.processes.read((pid) => wanted.has(pid), isNew)
     } catch (error) {
-      // What can be known without it must not wait for it: time, silence, the log.
+      // Limits that do not need the process list must still be enforced: time, silence, log size.
       if (!this.#isBlind) this.#logger.warn({ error: String(error) }, 'the processes of this system cannot be listed')
       this.#isBlind = true
       return null
@@ -225,7 +225,7 @@ export class RunWatch {
   #recordUsage(one: Watched, used: RunUsage): void {
     const nowMs = this.#clock.monotonicMs()
     const before = one.cpuSeconds ?? 0
-    // A process that nobody waited for takes its time along when it ends: what was used stays used.
+    // The CPU time of a process that nobody waited for disappears when it ends, so the sum must not decrease.
     one.cpuSeconds = Math.max(before, used.cpuSeconds)
     one.peakMemoryBytes = Math.max(one.peakMemoryBytes ?? 0, used.memoryBytes)
     const elapsedSeconds = (nowMs - one.sampledAtMs) / 1000
@@ -246,7 +246,7 @@ export class RunWatch {
       const hit = findLimitHit(run.spec.limits, await this.#factsOf(one, usage?.get(one) ?? null), nowMs)
       if (hit === null || this.#isClosed || run.state !== 'running' || one.isCancelled) return
       const limit = { text: hit.text, atMs: nowMs }
-      // A spider that removed its directory does not escape; only the next engine will not know why it was stopped.
+      // A spider that removes its directory does not escape. Only the next engine will not know why it was stopped.
       await writeLimit(run.directory, { ...limit, atMs: this.#clock.nowMs() }).catch((error: unknown) => {
         this.#logger.error({ jobid: run.spec.jobid, error: String(error) }, 'an exceeded limit could not be recorded')
       })
@@ -274,14 +274,14 @@ export class RunWatch {
     }
   }
 
-  /** In its own time. A line from before a jump can seem to be of any time, the future included. */
+  /** In its own time. A line from before a jump can appear to be from any time, even the future. */
   #loggedAtOf(one: Watched, wallMs: number): number {
     if (one.jumpsMs === 0) return wallMs
     const ownMs = wallMs - one.jumpsMs
     return ownMs > this.#ownTimeOf(one) + JUMP_MS ? one.jumpedAtMs : Math.max(ownMs, one.jumpedAtMs)
   }
 
-  /** Nobody needs the values of an ended run: neither on the disk nor in memory. */
+  /** Nobody needs the secrets of an ended run, so they are removed from disk and memory. */
   #hideSecrets(run: Run): void {
     if (this.#hidden.has(run)) return
     this.#hidden.add(run)
@@ -289,7 +289,7 @@ export class RunWatch {
     void this.#track(
       (async () => {
         await writeWhole(run.directory, 'spec.json', run.spec)
-        // The one may hold them, the other whatever the spider printed; both have served their time.
+        // launch.json may contain them, and output.txt whatever the spider printed. Neither is needed any more.
         for (const name of ['launch.json', 'output.txt']) await rm(join(run.directory, name), { force: true })
       })()
     )
@@ -304,7 +304,7 @@ export class RunWatch {
   }
 
   #newWatched(run: Run, supervisor: ProcessIdentity | null, limit: Watched['limit']): Watched {
-    // Those that an earlier engine took are taken.
+    // Skips the steps that an earlier engine has taken.
     const steps = limit === null ? 0 : stepDue(this.#clock.nowMs() - limit.atMs, this.#options.cancelWaitsMs)
     const ofRun = { run, child: run.child!, supervisor, members: new Map(), limit, steps, isCancelled: false }
     const sampledAtMs = this.#clock.monotonicMs() - Math.max(0, this.#clock.nowMs() - run.startedAtMs!)

@@ -2,7 +2,7 @@ import type { SeenJob } from '../../nodes/node-client.ts'
 import type { Run } from './run-list.ts'
 import type { RunWatch } from './run-watch.ts'
 
-/** A run as a Scrapyd would list it, and how it ended besides. */
+/** A run as Scrapyd would list it, plus how it ended. */
 export function toSeenJob(run: Run, watch: Pick<RunWatch, 'endOf'>): SeenJob {
   return {
     project: run.spec.project,
@@ -15,7 +15,7 @@ export function toSeenJob(run: Run, watch: Pick<RunWatch, 'endOf'>): SeenJob {
 }
 
 type Times = Pick<SeenJob, 'startTime' | 'endTime'>
-/** Up to a thousand ended runs are in each snapshot: formatting their times again took 9 ms each time. */
+/** Each snapshot has up to a thousand ended runs. Formatting their times every time took 9 ms. */
 const timesOfEnded = new WeakMap<Run, Times>()
 
 function timesOf(run: Run): Times {
@@ -29,7 +29,7 @@ function timesOf(run: Run): Times {
   return times
 }
 
-/** `2026-11-21 01:02:03.004000`: what Scrapyd's times look like. */
+/** `2026-11-21 01:02:03.004000`: the format of Scrapyd's times. */
 function naiveLocalTime(atMs: number): string {
   const time = new Date(atMs)
   const two = (value: number) => String(value).padStart(2, '0')

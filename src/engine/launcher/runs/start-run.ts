@@ -7,9 +7,9 @@ import { type RunEvents, readRunEvents } from './run-events.ts'
 import type { WarmPool } from '../warm/warm-pool.ts'
 
 /**
- * The one place that decides how a job is started: warm, by the fork of a parent that is ready, else cold, by a Python
- * of its own. Either way a supervisor (resources/python/supervisor.py) claims the run and stands over it, and outlives
- * us. Resolves once there is a supervisor; the claim makes a second start of the same run harmless.
+ * The only place that decides how a run is started: warm, by a fork of a ready parent, otherwise cold, by its own
+ * Python process. Either way a supervisor (resources/python/supervisor.py) claims the run, watches it, and outlives us.
+ * Resolves once there is a supervisor. The claim makes a second start of the same run harmless.
  */
 export async function startRun(options: {
   runDirectory: string
@@ -20,7 +20,7 @@ export async function startRun(options: {
   resourcesDirectory: string
   pool: WarmPool | null
   events: RunEvents
-  /** Asked before a cold start that comes after a warm one failed. */
+  /** Checked before a cold start that follows a failed warm one. */
   mayStart: () => boolean
 }): Promise<void> {
   const { runDirectory, pool, events } = options

@@ -2,25 +2,25 @@ import type { UsageSample } from '../../../shared/contract/index.ts'
 import type { ProcessIdentity } from '../processes/process-identity.ts'
 import type { ProcessRow } from '../processes/process-table.ts'
 
-/** The processes of one run: where they begin, and which were seen so far. */
+/** The processes of one run: its root, and which were seen so far. */
 export interface RunProcesses {
   child: ProcessIdentity
-  /** What waits for the child and inherits its orphans; not counted itself. null: it is not of this run alone. */
+  /** Waits for the child and inherits its orphans; not counted itself. null: not exclusive to this run. */
   supervisor: ProcessIdentity | null
-  /** pid -> start time, as of the last pass: a process that lost its parents and left its group is known by it. */
+  /** pid -> start time, as of the last pass. Identifies a process that lost its parents and left its group. */
   members: Map<number, string>
 }
 
 export interface RunUsage {
   memoryBytes: number
-  /** Of all, those that ended included as far as somebody waited for them. */
+  /** Of all processes, including ended ones as far as somebody waited for them. */
   cpuSeconds: number
   processes: number
 }
 
 /**
- * What each run uses: the sum over its child, the child's session and group, all their descendants, the orphans that
- * its supervisor inherited, and the members of the last pass. Pure, but for updating `members`.
+ * The usage of each run: the sum over its child, the child's session and group, all their descendants, the orphans that
+ * its supervisor inherited, and the members of the last pass. Pure, except that it updates `members`.
  */
 export function sumUsage<T extends RunProcesses>(rows: readonly ProcessRow[], runs: readonly T[]): Map<T, RunUsage> {
   const byPid = new Map(rows.map((row) => [row.pid, row]))
@@ -32,7 +32,7 @@ export function sumUsage<T extends RunProcesses>(rows: readonly ProcessRow[], ru
   function ownerOf(row: ProcessRow): T | null {
     const known = owners.get(row.pid)
     if (known !== undefined) return known
-    // Before the parents are asked: a table that was read over some time can hold a circle.
+    // Set before the parents are checked: a table read over some time can contain a cycle.
     owners.set(row.pid, null)
     const owner = findOwner(row)
     owners.set(row.pid, owner)
@@ -70,22 +70,22 @@ export function sumUsage<T extends RunProcesses>(rows: readonly ProcessRow[], ru
   return usage
 }
 
-/** An identity's start time is `boot:ticks` on Linux; a table row has the ticks. */
+/** An identity's start time is `boot:ticks` on Linux; a table row has only the ticks. */
 function isSame(row: ProcessRow, identity: ProcessIdentity): boolean {
   if (row.startTime === '' || identity.startTime === '') return true
   return identity.startTime.split(':').at(-1) === row.startTime
 }
 
-/** One hour at one sample in 2 s. */
+/** One hour at one sample per 2 s. */
 export const SAMPLES_KEPT = 1800
 
 /**
- * What a run used over its life, in bounded space: when full, neighbours are merged (the larger memory, the mean CPU
+ * A run's usage over its lifetime, in bounded space: when full, neighbours are merged (the larger memory, the mean CPU
  * share), so a longer run has larger steps.
  */
 export class UsageHistory {
   #samples: UsageSample[] = []
-  /** How many of the samples that come in make one that is kept. */
+  /** How many incoming samples are merged into one that is kept. */
   #stride = 1
   #pending: UsageSample[] = []
   newest: UsageSample | null = null
@@ -101,7 +101,7 @@ export class UsageHistory {
     this.#stride *= 2
   }
 
-  /** Oldest first; the newest as it is. */
+  /** Oldest first. Includes the newest pending sample, unmerged. */
   list(): UsageSample[] {
     return this.#pending.length === 0 ? [...this.#samples] : [...this.#samples, this.#pending.at(-1)!]
   }

@@ -25,21 +25,21 @@ export interface WarmPoolOptions {
   onChange: () => void
 }
 
-/** Forking a Python with its frameworks loaded is safe on Linux alone. */
+/** Forking a Python process that has its frameworks loaded is only safe on Linux. */
 export const CAN_FORK = process.platform === 'linux'
 
 const MOST_PARENTS = 4
 const LARGEST_RSS_BYTES = 512 * 1024 * 1024
 const PAGE_BYTES = 4096
 const UNUSED_MS = 30 * 60_000
-/** From the request to the claim of the run; some 5 ms where nothing is wrong. */
+/** From the request to the claim of the run; normally about 5 ms. */
 const CLAIM_LIMIT_MS = 5_000
 const WARMING_LIMIT_MS = 120_000
 const FIRST_BACKOFF_MS = 1_000
 const LONGEST_BACKOFF_MS = 5 * 60_000
-/** A parent that lived so long was a good one: its end begins a new back-off. */
+/** A parent that was ready for this long was healthy: its end resets the backoff. */
 const GOOD_LIFE_MS = 60_000
-/** Room for what ps shows of a spider: a forked process can only write over its parent's arguments. */
+/** Space for what ps shows of a spider: a forked process can only overwrite its parent's arguments. */
 const ROOM_FOR_ARGUMENTS = ' '.repeat(400)
 
 const ParentEvent = z.discriminatedUnion('event', [
@@ -54,7 +54,7 @@ interface Parent {
   readyAtMs: number
   /** Paths and their modification times when the parent was started. */
   watched: [path: string, mtimeNs: string][]
-  /** By the number of the request. */
+  /** By request number. */
   waiting: Map<string, { events: RunEvents; timer: Timer; answer: (isClaimed: boolean) => void }>
   running: Map<string, RunEvents>
   timer: Timer
@@ -65,21 +65,22 @@ interface Place {
   parent: Parent | null
   backoffMs: number
   backoff: Timer | null
-  /** Why there is no parent; null: there was no reason yet to have one. */
+  /** Why the last parent failed; null: none has yet. */
   problem: string | null
   usedAtMs: number
 }
 
 /**
- * The parents of warm starts (resources/python/warm.py): for each Python a process that has Scrapy imported and forks.
+ * The parents for warm starts (resources/python/warm.py): for each Python, a process that has imported Scrapy and
+ * forks.
  *
- *   absent ──prepare──> warming ──ready──> ready ──┬─ ended, stuck ──> waiting ──back-off──> warming
+ *   absent ──prepare──> warming ──ready──> ready ──┬─ ended, stuck ──> waiting ──backoff──> warming
  *                          └──────failed, ended────┘
  *                                          ready ──┬─ packages changed, too large ──> warming (a new one)
  *                                                  └─ unused, or one too many ──> absent
  *
- * A parent that dies takes no run along: each run has a supervisor of its own, whose words go on coming here. Nothing
- * waits for a parent: where none is ready, `start` says so at once and the run starts cold.
+ * A run survives its parent, because its own supervisor's events still arrive here. Nothing waits for a parent: if none
+ * is ready, `start` returns false at once and the run starts cold.
  */
 export class WarmPool {
   readonly #options: WarmPoolOptions
@@ -96,7 +97,7 @@ export class WarmPool {
     this.#logger = options.logger
   }
 
-  /** Makes a parent ready in the background, where there is none. */
+  /** Starts a parent in the background if there is none. */
   prepare(python: string): void {
     const place = this.#placeOf(python)
     place.usedAtMs = this.#clock.monotonicMs()
@@ -132,7 +133,7 @@ export class WarmPool {
     return { mode: 'cold', text: 'Until the first spider has started, each starts its own Python process.' }
   }
 
-  /** True once the supervisor has claimed the run; false: start it cold (it may have been claimed all the same). */
+  /** True once the supervisor has claimed the run. False: start it cold (it may have been claimed after all). */
   async start(request: WarmRequest, events: RunEvents): Promise<boolean> {
     const { python } = request.launch
     this.prepare(python)
@@ -145,7 +146,7 @@ export class WarmPool {
     }
     // It may have ended during the check.
     if ((parent.state as Parent['state']) !== 'ready' || this.#isClosed) return false
-    // Of its own: what the supervisor of an earlier try says is not about this one.
+    // A new id for each try, so that events of an earlier try's supervisor are not mistaken for this one's.
     const id = String(++this.#requests)
     return new Promise((resolve) => {
       const timer = this.#clock.setTimer(CLAIM_LIMIT_MS, () =>
@@ -163,14 +164,14 @@ export class WarmPool {
     })
   }
 
-  /** Ends the parents; runs go on. */
+  /** Ends the parents. Runs continue. */
   async close(): Promise<void> {
     this.#isClosed = true
     for (const place of this.#places.values()) place.backoff?.cancel()
     await Promise.all(
       [...this.#parents].map((parent) => {
         const { process } = parent
-        // It alone may be what is waited for.
+        // Keeps our own process alive until the parent has exited.
         process.ref()
         const hasEnded = new Promise<void>((resolve) => {
           if (process.exitCode !== null || process.signalCode !== null) resolve()
@@ -220,7 +221,7 @@ export class WarmPool {
     }
     this.#parents.add(parent)
     process_.unref()
-    // Our end of it breaks when it dies, which 'exit' tells.
+    // Our end of the pipe breaks when it dies, which 'exit' reports.
     process_.stdin.on('error', () => {})
     ;(process_.stdin as Writable & { unref?: () => void }).unref?.()
     process_.once('error', (error) => this.#recordEnd(parent, error.message))
@@ -259,7 +260,7 @@ export class WarmPool {
     try {
       event = ParentEvent.parse(JSON.parse(line))
     } catch {
-      // Something that an import printed.
+      // Output of an import.
       return
     }
     if (event.event === 'failed') {
@@ -288,7 +289,7 @@ export class WarmPool {
   #endUnused(parent: Parent): void {
     const place = this.#placeOf(parent.python)
     const leftMs = place.usedAtMs + UNUSED_MS - this.#clock.monotonicMs()
-    // The only one is the main Python's: the next spider shall not wait.
+    // The last parent is kept, so that the next spider starts warm.
     if (leftMs > 0 || this.#livePlaces().length <= 1) {
       parent.timer = this.#clock.setTimer(Math.max(leftMs, 60_000), () => this.#endUnused(parent))
       return
@@ -312,7 +313,7 @@ export class WarmPool {
     this.#options.onChange()
   }
 
-  /** Ends a parent. Requests it has not answered start cold, and the claim sees to it that none starts twice. */
+  /** Ends a parent. Its unanswered requests start cold; the claim ensures that no run starts twice. */
   #end(parent: Parent, reason: string): void {
     parent.process.kill('SIGKILL')
     this.#recordEnd(parent, reason)
@@ -342,7 +343,7 @@ export class WarmPool {
   }
 }
 
-/** Why this parent should not be used any more; null: it is as good as a new one. Some tenths of a millisecond. */
+/** Why this parent should be replaced; null: it is as good as a new one. Takes some tenths of a millisecond. */
 async function problemOf(parent: Parent): Promise<string | null> {
   const [rssBytes, ...changes] = await Promise.all([
     readRssBytes(parent.process.pid!),
