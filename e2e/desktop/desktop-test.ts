@@ -6,10 +6,13 @@ import { readTestEnvironment } from '../../scripts/setup/test-environment.mjs'
 import { keepLearnedModules, lendLearnedModules } from '../../src/engine/testing/learned-modules.ts'
 import { readCredentials } from '../../src/engine/runtime/credentials-file.ts'
 import { openScreen } from '../stories/first-run.ts'
+import { until } from '../../src/engine/testing/until.ts'
 import { type Desktop, type DesktopOptions, launchDesktop } from '../support/desktop.ts'
 import { type Client, connectClient, endLocalSpiders } from '../support/service.ts'
 
 export { expect } from '@playwright/test'
+
+const DOOR_LIMIT_MS = 60_000
 
 /** For who needs no spiders: a local node is two Pythons that import Scrapy. */
 export const WITHOUT_LOCAL_NODE = { SCRAPDECK_LOCAL_SLOTS: '0' }
@@ -152,4 +155,10 @@ export async function findDoor(userData: string): Promise<{ address: string; cli
     if (isOurs) return { address, client }
   }
   return null
+}
+
+/** As soon as it is open. On a busy machine that takes as long as a window does. */
+export async function untilDoor(userData: string): Promise<{ address: string; client: Client }> {
+  const door = await until('the door', () => findDoor(userData), Boolean, DOOR_LIMIT_MS)
+  return door!
 }

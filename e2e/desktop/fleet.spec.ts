@@ -2,8 +2,7 @@ import { join } from 'node:path'
 import { isLong } from '../../scripts/test-length.mjs'
 import { uploadFolder, workWithAFleet } from '../stories/fleet.ts'
 import { startScrapydFleet } from '../support/scrapyd-fleet.ts'
-import { until } from '../../src/engine/testing/until.ts'
-import { expect, findDoor, sharedTest, test } from './desktop-test.ts'
+import { expect, sharedTest, test, untilDoor } from './desktop-test.ts'
 
 // The browser's story over the desktop's wire, which the demo and the folder use as well.
 const longTest = isLong ? test : test.skip
@@ -17,11 +16,7 @@ longTest('the same fleet by hand on the desktop', async ({ launch, userData }) =
     const desktop = await launch({ environment })
     const window = await desktop.window()
     await expect(window.getByRole('heading', { name: 'Overview' })).toBeVisible()
-    const door = await until(
-      'the door',
-      () => findDoor(userData),
-      (found) => found !== null
-    )
+    const door = await untilDoor(userData)
     if (!door) throw new Error('The desktop has no HTTP door')
     await workWithAFleet(window, { urls: scrapyds.map(({ url }) => url), client: door.client, touchFile })
   } finally {

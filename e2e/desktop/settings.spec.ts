@@ -1,7 +1,6 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { until } from '../../src/engine/testing/until.ts'
-import { expect, findDoor, test, WITHOUT_LOCAL_NODE } from './desktop-test.ts'
+import { expect, test, untilDoor, WITHOUT_LOCAL_NODE } from './desktop-test.ts'
 
 const PLUGIN = `
 import { writeFileSync } from 'node:fs'
@@ -23,11 +22,7 @@ test('scrapdeck.conf loads plugins and lets webhooks into networks, as it does f
   )
   const desktop = await launch({ environment: WITHOUT_LOCAL_NODE })
   await desktop.window()
-  const door = await until(
-    'the door',
-    () => findDoor(userData),
-    (found) => found !== null
-  )
+  const door = await untilDoor(userData)
   const create = (url: string) => door!.client.webhooks.create({ name: url, url, events: ['job.queued'] })
   expect((await create('http://10.1.2.3:9/')).webhook.url).toBe('http://10.1.2.3:9/')
   await expect(create('http://127.0.0.1:9/')).rejects.toMatchObject({ code: 'WEBHOOK_URL_FORBIDDEN' })

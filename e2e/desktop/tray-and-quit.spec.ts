@@ -2,7 +2,7 @@ import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Page } from '@playwright/test'
 import { until } from '../../src/engine/testing/until.ts'
-import { answerQuestions, askedQuestions, expect, findDoor, quit, sharedTest, test } from './desktop-test.ts'
+import { answerQuestions, askedQuestions, expect, findDoor, quit, sharedTest, test, untilDoor } from './desktop-test.ts'
 
 /** The demo project is deployed and one spider runs on this computer for much longer than the test. */
 async function startSpider(userData: string, window: Page): Promise<{ jobId: string; logPath: string }> {
@@ -64,11 +64,7 @@ test('quitting with "keep" leaves the spider running, and the next start finds i
 
   const again = await launch()
   await again.window()
-  const door = await until(
-    'the door',
-    () => findDoor(userData),
-    (found) => found !== null
-  )
+  const door = await untilDoor(userData)
   const detail = await door?.client.jobs.get({ id: jobId })
   expect(detail?.job.state).toBe('running')
   expect(detail?.attempts).toHaveLength(1)
