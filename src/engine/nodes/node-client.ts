@@ -131,14 +131,14 @@ export interface LogRange {
 
 export type NodeErrorKind =
   | 'unreachable' // no connection: refused, no such host, TLS failure
-  | 'timeout' // no whole answer in time
-  | 'reset' // the connection broke on the way
+  | 'timeout' // no complete response in time
+  | 'reset' // the connection broke during the exchange
   | 'unauthorized' // 401
-  | 'http' // another status than 200
+  | 'http' // a status other than 200
   | 'not_scrapyd' // 200 but not JSON, or JSON of another shape
-  | 'too_large' // the answer passed the size limit
+  | 'too_large' // the response exceeded the size limit
   | 'refused' // status: "error"
-  | 'aborted' // our own signal
+  | 'aborted' // aborted by our own signal
 
 /** Why a node refused, as far as its message tells. `bad_egg`: no node will ever run it. */
 export type RefusalKind = 'unknown_project' | 'unknown_version' | 'unknown_spider' | 'bad_egg' | 'other'

@@ -20,7 +20,7 @@ export function textOfStep(step: number, run: 'the run' | 'the returned run'): s
 interface Climb {
   step: number
   timer: Timer | null
-  /** Its next step is queued at the node. The wait before the step after it begins when this one is sent. */
+  /** Its next step waits for its turn at the node. The delay to the step after it starts once this one is sent. */
   isWaitingForTurn: boolean
 }
 

@@ -43,7 +43,7 @@ const STATE_OF = { pending: 'accepted', running: 'running', finished: 'finishing
 export class ReturnedRuns {
   readonly #context: DispatchContext
   readonly #follow: (one: LiveAttempt) => void
-  /** Jobids that need no lookup, with their projects: external ones, and ours while belief and lists agree. */
+  /** Jobids that need no lookup, with their projects: external ones, and ours whose state is already known. */
   readonly #known = new WeakMap<FleetNode, Map<string, string>>()
   /** Monotonic, by jobid: when an attempt ended here. Lists requested earlier cannot tell what happened after it. */
   readonly #endedAtMs = new Map<string, number>()

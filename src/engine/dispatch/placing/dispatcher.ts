@@ -48,7 +48,7 @@ export class Dispatcher {
   #again = false
   #stopped = false
   #hasWaiting = false
-  /** The request limit kept the last run from placing more. It runs again once no more than this many are in flight. */
+  /** While jobs wait: the number of requests in flight at which another run starts; -1: no jobs wait. */
   #againBelowRequests = -1
   paused = false
   /** `waiting`: the waiting reasons of these lanes changed. `laneGone`: a lane has no queued jobs left. */

@@ -32,7 +32,7 @@ except Exception as error:
 print(json.dumps(found))
 `
 
-/** Asks the program for its Python version and whether Scrapy imports. Never rejects. `directory`: without modules. */
+/** Asks the program for its Python version and whether Scrapy imports. Never rejects. `directory` has no modules. */
 export async function checkPython(
   command: string,
   options: { directory: string; clock: Clock; signal?: AbortSignal }

@@ -82,7 +82,7 @@ export async function acceptRun(runsDirectory: string, spec: RunSpec): Promise<b
     if ((error as NodeJS.ErrnoException).code === 'EEXIST') return false
     throw error
   }
-  // In parallel: the directory entry is durable no later than the spec is needed.
+  // In parallel: both must be durable before the job is accepted, in either order.
   await Promise.all([writeWhole(directory, 'spec.json', spec), syncDirectory(runsDirectory)])
   return true
 }

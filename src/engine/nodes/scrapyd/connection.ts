@@ -176,7 +176,7 @@ export function createConnection(options: {
         // With TLS 1.3 the rejection arrives only after the request was written. The server never read it.
         return fail('unreachable', clientCertificateProblem(code), 'no', error)
       }
-      // With TLS 1.3, servers request the client certificate late, and may simply hang up if they reject it.
+      // With TLS 1.3, servers check a client certificate after our handshake is done, and may just hang up.
       const hint = base.protocol === 'https:' && !hasAnswered ? ' It may require a client certificate.' : ''
       return fail('reset', `closed the connection before its response was complete (${code}).${hint}`, 'unknown', error)
     }
