@@ -1,11 +1,11 @@
 /**
- * The whole engine under a virtual clock, on simulated Scrapyds, with everything going wrong that can; what it did is
- * held against what it promises (docs/promises.md). One seed is one story, the same in every run and on every machine.
+ * Runs the whole engine under a virtual clock, on simulated Scrapyds, with every kind of fault, and checks it against
+ * its promises (docs/promises.md). A seed defines one story, the same in every run and on every machine.
  *
  *   npm run simulate -- --seeds 500             stories 1 to 500
- *   npm run simulate -- --seeds 1 --from 4711   one story again, told to the end where it goes wrong
- *   npm run simulate -- --sweep 7               story 7 once for each call that its engine makes, dying there
- *   npm run simulate -- --mutants               plants bugs: each must be found (--quick: three of them)
+ *   npm run simulate -- --seeds 1 --from 4711   repeats one story, printed to the end if it fails
+ *   npm run simulate -- --sweep 7               story 7 once per call of its engine, dying there
+ *   npm run simulate -- --mutants               plants bugs, each of which must be found (--quick: three of them)
  */
 import { fork } from 'node:child_process'
 import { availableParallelism } from 'node:os'
@@ -14,7 +14,7 @@ import { MUTANTS, type Mutant } from './mutants.ts'
 import { FAULT_KINDS, type FaultKind } from './world/faults.ts'
 import type { Task, Told } from './worker.ts'
 
-/** From so many stories on every kind of fault has happened: one that has not is a fault of the simulation. */
+/** With this many stories, every kind of fault must have happened; otherwise the simulation is broken. */
 const SEEDS_FOR_ALL_FAULTS = 300
 const STORIES_SHOWN = 3
 
@@ -53,7 +53,7 @@ async function tellSeeds(from: number, count: number): Promise<void> {
   }
 }
 
-/** Each call of the first life once its last, before and after it. */
+/** Runs the story once for each call of the first life, dying before and after it. */
 async function sweep(seed: number): Promise<void> {
   let calls = 0
   await runAll([{ seed, death: null }], null, (told) => {
@@ -74,7 +74,7 @@ async function sweep(seed: number): Promise<void> {
   showSummary(summary, performance.now() - beganMs)
 }
 
-/** A checker that never fails is worth nothing: each planted bug must break a promise within its number of stories. */
+/** Tests the checker: each planted bug must break a promise within its number of stories. */
 async function huntMutants(): Promise<void> {
   const chosen = MUTANTS.filter(
     ({ name, isQuick }) =>
@@ -163,7 +163,7 @@ function showSummary(summary: Summary, tookMs: number): void {
   if (failed.length > 0) console.log(`Again: npm run simulate -- --seeds 1 --from ${failed[0]!.task.seed}`)
 }
 
-/** In as many processes as there are processors, until all are told or `take` says that it is enough. */
+/** Runs the tasks in one process per processor, until all are done or `take` returns that it is enough. */
 async function runAll(tasks: Task[], mutant: string | null, take: (told: Told) => boolean): Promise<void> {
   const waiting = [...tasks]
   const workers = Math.min(Number(values.processes), tasks.length)

@@ -8,17 +8,17 @@ import { type Mutation, mutation, overridden } from './world/mutations.ts'
 export interface Mutant {
   name: string
   mutations: Mutation[]
-  /** Rules of the checker of which it breaks one. */
+  /** Rules of the checker, of which it must break one. */
   breaks: string[]
-  /** Found so fast that every test run can look for it. */
+  /** Found so fast that every test run can include it. */
   isQuick?: true
-  /** It is found within so many stories. */
+  /** It must be found within this many stories. */
   seeds: number
 }
 
 const TWICE = ['exactly once', 'never ran', 'one run at a time']
 
-/** The engine's store, but for some of its verbs. */
+/** The engine's store with some verbs replaced. */
 function changedStore(change: (store: Store) => Partial<Store>): Mutation {
   return mutation(() => import('../src/engine/store/sqlite/sqlite-store.ts'), {
     openSqliteStoreHere: (open) => async (options) => {
@@ -28,7 +28,7 @@ function changedStore(change: (store: Store) => Partial<Store>): Mutation {
   })
 }
 
-/** The heads of each lane are its first jobs in another order than the queue's. */
+/** Returns the heads of each lane in another order than the queue's. */
 function otherOrder(compare: (one: QueueHead, other: QueueHead) => number): Mutation {
   return changedStore((store) => ({
     async readHeads(wanted) {
@@ -58,7 +58,7 @@ export const MUTANTS: Mutant[] = [
     seeds: 300
   },
   {
-    // What is believed too early is mostly seen again, and then followed on or flagged: both must fail.
+    // Runs believed lost too early are mostly seen again, and then followed or flagged: both must fail.
     name: 'absence is believed after one snapshot, and nobody looks for what comes back',
     mutations: [
       mutation(() => import('../src/engine/dispatch/following/returned-runs.ts'), {

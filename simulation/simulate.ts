@@ -21,33 +21,33 @@ import { Nemesis } from './work/nemesis.ts'
 import { Operators } from './work/operators.ts'
 import { type Scenario, scenarioOf } from './work/scenario.ts'
 
-/** After the work and the faults, everything that can run has run by then. */
+/** By this time after the work and the faults, everything that can run has run. */
 const QUIET_LIMIT_MS = 1_800_000
-/** With jobs still queued, nothing can run once nothing has happened for so long. */
+/** With only queued jobs left and nothing happening for this long, nothing can run any more. */
 const STILL_MS = 900_000
 const SAMPLE_EVERY_MS = 10_000
 const RESTART_AFTER_MS = [50, 3_000] as const
 
 export interface StoryOptions {
   seed: number
-  /** A directory of the story's own; it is removed at the end. */
+  /** The story's own directory; removed at the end. */
   directory: string
   template: string
-  /** Kills the first engine at this call, besides what the seed does. */
+  /** Kills the first engine at this call, in addition to the seed's own kills. */
   death?: Death | null
-  /** Else the seed's own. */
+  /** Default: derived from the seed. */
   scenario?: Scenario
 }
 
 export interface Story {
   history: History
-  /** Calls of the first life: what a sweep goes through. */
+  /** Calls of the first life, for a sweep. */
   callsOfFirstLife: string[]
-  /** Of everything that the store was asked and answered, and when: two runs of one seed have the same. */
+  /** Hash of all store calls, their results and times: identical for two runs of one seed. */
   traceHash: string
 }
 
-/** Tells the story of one seed to its end. */
+/** Runs the story of one seed to its end. */
 export async function simulate(options: StoryOptions): Promise<Story> {
   const { seed } = options
   const scenario = options.scenario ?? scenarioOf(seed)
@@ -114,7 +114,7 @@ export async function simulate(options: StoryOptions): Promise<Story> {
     void operators.liftEverything()
     await time.runUntil(time.nowMs + 20_000, () => operators.pending === 0)
     let isQuiet = false
-    // What waits for a time of day waits as much longer as our clock was set back.
+    // Jobs that wait for a time of day wait longer by as much as our clock was set back.
     const limitMs = time.nowMs + QUIET_LIMIT_MS + STILL_MS + machine.setBackMs
     while (!isQuiet && time.nowMs < limitMs) {
       await time.runUntil(time.nowMs + 5_000, () => false)
@@ -139,7 +139,7 @@ export async function simulate(options: StoryOptions): Promise<Story> {
 
   function restartIn(delayMs: number): void {
     time.after(delayMs, () => {
-      // Opening a database is the one thing here that virtual time cannot see: the heap waits for it.
+      // Opening a database is the only work that virtual time cannot see, so the heap waits for it.
       time.busy += 1
       void startEngine(null).finally(() => {
         time.busy -= 1
@@ -222,7 +222,7 @@ export async function simulate(options: StoryOptions): Promise<Story> {
   }
 }
 
-/** What a client that comes with an old cursor is told of lanes: those with queued jobs, and no others. */
+/** What a client with an old cursor receives about lanes: those with queued jobs, and no others. */
 async function firstBatch(client: NonNullable<Machine['client']>): Promise<number> {
   const stopping = new AbortController()
   const stream = await client.events.subscribe({ after: '0.0.0' }, { signal: stopping.signal })
@@ -251,7 +251,7 @@ function buildNodes(scenario: Scenario, time: VirtualTime, faults: Faults): Map<
   return nodes
 }
 
-/** What an operator did before the story begins: nodes and eggs. */
+/** What an operator set up before the story begins: nodes and eggs. */
 async function furnish(machine: Machine, scenario: Scenario, witness: (...call: [string, unknown[], unknown]) => void) {
   const store = await openSqliteStoreHere({
     path: machine.disk.databasePath,
@@ -306,8 +306,8 @@ async function furnish(machine: Machine, scenario: Scenario, witness: (...call: 
 }
 
 /**
- * Queued jobs may be left; whether they had to be is for the checker to say. Nothing changes any more without being
- * asked.
+ * Whether nothing changes any more without a command. Queued jobs may be left; the checker judges whether they had to
+ * be.
  */
 async function nothingCanRun(store: Store, beliefs: Belief[], nowMs: number): Promise<boolean> {
   const { queued, starting, running } = await store.countByState()
@@ -347,8 +347,8 @@ function beliefsIn(method: string, parameters: unknown[], answer: unknown): (Unt
 }
 
 /**
- * What the engine has got of the lists of nodes. One that must be asked project by project has listed its jobs with the
- * last of them.
+ * The node lists that the engine has received. A node that is polled project by project has listed its jobs with the
+ * last response.
  */
 class ListsSeen {
   readonly #isAskedByProject: (host: string) => boolean
@@ -383,7 +383,7 @@ class ListsSeen {
   }
 }
 
-/** Not an answer that the engine could read either: null. */
+/** null: a response that the engine could not read either. */
 function readObject({ body }: HttpAnswer): Record<string, unknown[]> | null {
   try {
     return JSON.parse(Buffer.from(body).toString()) as Record<string, unknown[]>

@@ -2,9 +2,7 @@ import type { History, Violation } from './work/history.ts'
 
 const AROUND_MS = 20_000
 
-/**
- * The story of what went wrong, for people: orders, what was written down, what really ran, and the faults around it.
- */
+/** A readable report of a failed story: commands, what was recorded, what really ran, and the faults around it. */
 export function tell(history: History, violations: readonly Violation[]): string {
   const lines = [...violations].slice(0, 10).map(({ rule, jobId, text }) => `✗ ${rule}: ${jobId ?? ''} ${text}`)
   lines.push('', describeFleet(history))

@@ -1,6 +1,4 @@
-/**
- * One process of the simulation: tells the stories that it is sent, one after another, and answers what came of each.
- */
+/** A process of the simulation: runs the stories that it receives, one after another, and returns their results. */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { existsSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -19,7 +17,7 @@ export interface Task {
 export interface Told {
   task: Task
   violations: string[]
-  /** Only of stories that went wrong. */
+  /** Only for failed stories. */
   story: string
   faults: Partial<Record<FaultKind, number>>
   jobs: number

@@ -2,7 +2,7 @@ import type { Attempt, LimitRule } from '../../src/shared/contract/index.ts'
 import type { StoredJob } from '../../src/engine/store/records.ts'
 import type { Belief, History, Violation } from '../work/history.ts'
 
-/** What an order changed counts a moment later: a plan that was made just before it is still carried out. */
+/** A command takes effect a moment later: a plan made just before it is still carried out. */
 const GRACE_MS = 2_000
 
 interface NodeBelief {
@@ -18,12 +18,11 @@ interface LiveBelief {
 }
 
 /**
- * Goes through what the engine wrote down, in order, and asks at each send whether it could have known better (I2, I3,
- * limits, pauses of nodes, overlap): at that moment, with what nodes had told it.
+ * Replays what the engine recorded and checks, for each send, whether it violated what the engine knew at that moment
+ * from its nodes (I2, I3, limits, paused nodes, overlap).
  *
- * I3 exactly: when an attempt begins on a node whose slots an operator set, then all live attempts of ours there (this
- * one too, those that the node has finished not) and all others in its newest lists are together at most slots +
- * queueAhead.
+ * I3 exactly: when an attempt begins on a node whose slots an operator set, all our live attempts there (including this
+ * one, excluding those that the node has finished) plus all others in its newest lists are at most slots + queueAhead.
  */
 export function checkSends(history: History): Violation[] {
   const violations: Violation[] = []
@@ -49,7 +48,7 @@ export function checkSends(history: History): Violation[] {
         return
       case 'listed':
         listed.set(belief.host, belief.jobids)
-        // Its slot is free from there on, even where writing that down fails (the disk is full).
+        // Its slot is free from then on, even if recording that fails (the disk is full).
         for (const one of live.values()) {
           if (history.hosts.get(one.attempt.nodeId) === belief.host && belief.finished.includes(one.attempt.jobid))
             one.isFinishing = true
@@ -108,7 +107,7 @@ export function checkSends(history: History): Violation[] {
     const ours = [...live.values()].filter((one) => one.attempt.nodeId === attempt.nodeId && !one.isFinishing)
     const jobids = new Set(ours.map((one) => one.attempt.jobid))
     const strangers = (listed.get(host) ?? []).filter((jobid) => !jobids.has(jobid))
-    // Those that ended since the node listed them are no longer ours, and not yet known to be gone.
+    // Jobs that ended since the node listed them are no longer ours, but not known to be gone.
     const surely = strangers.filter((jobid) => !isOurs(jobid))
     if (ours.length + surely.length > most) {
       complain(

@@ -5,7 +5,7 @@ import { checkOrders } from './orders.ts'
 import { checkPrecedence } from './precedence.ts'
 import { checkQuiet } from './quiet.ts'
 
-/** Everything that is wrong with a story. Pure. */
+/** All violations in a story. Pure. */
 export function check(history: History): Violation[] {
   return [
     ...checkSends(history),

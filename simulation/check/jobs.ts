@@ -6,13 +6,13 @@ import type { History, Violation } from '../work/history.ts'
 import { overlapKey } from './beliefs.ts'
 import { findIllegalTransitions } from './transitions.ts'
 
-/** After which nobody knows whether a run goes on somewhere. */
+/** After these, it is unknown whether a run continues somewhere. */
 const DOUBTS: TransitionKind[] = ['given_up', 'seen_again', 'found_again']
 const NEVER_SENT = /^(cancelled while queued|expired|skipped)/
-/** Runs after which a policy may have the job run again without a doubt: they ended, and we know how. */
+/** After these results, a policy may run the job again without doubt: the run ended in a known way. */
 const KNOWN_ENDS: (Attempt['result'] | null)[] = ['failed', 'succeeded', 'cancelled']
 
-/** Holds what jobs say of themselves against what was really executed (I1, I2, I4). */
+/** Compares what jobs report with what was really executed (I1, I2, I4). */
 export function checkJobs(history: History): Violation[] {
   const violations: Violation[] = []
   const runsByAttempt = new Map<string, Run[]>()
@@ -46,8 +46,8 @@ export function checkJobs(history: History): Violation[] {
   return violations
 
   /**
-   * On another node than it was sent to, since both have one queue, and in none of that node's lists that we got:
-   * nobody promises anything of that (docs/promises.md, 7).
+   * The run was on another node than the attempt's, because both share a queue, and in no list that we received from
+   * that node: nothing is promised for this case (docs/promises.md, 7).
    */
   function ranUnseenElsewhere(attempt: Attempt, run: Run): boolean {
     return (
@@ -61,14 +61,14 @@ export function checkJobs(history: History): Violation[] {
     )
   }
 
-  /** I2: once, or flagged. */
+  /** I2: runs once, or is flagged. */
   function checkRuns(job: StoredJob, attempts: Attempt[], complain: (rule: string, text: string) => void): void {
     if (job.source === 'adopted') return
     const ran = attempts
       .flatMap((attempt) => runsOf(attempt).map((run) => ({ attempt, run })))
       .filter(({ attempt, run }) => !ranUnseenElsewhere(attempt, run))
     for (const { attempt, run } of ran) {
-      // A node that says no proves it; absence is a conclusion, which a flag may take back.
+      // A refusal is proof; absence is a conclusion, which a flag may withdraw.
       const wasAbsent = attempt.result === 'absent' && !job.mayHaveRunTwice
       if (attempt.result === 'refused' || wasAbsent) {
         complain(
@@ -125,7 +125,7 @@ export function checkJobs(history: History): Violation[] {
       const isBefore = NEVER_SENT.test(job.reason ?? '')
       if (!isBefore && !wasAsked) complain('outcome', `cancelled (${job.reason}), and nobody asked for it`)
       const ranAll = attempts.filter((attempt) => runsOf(attempt).length > 0)
-      // Flagged: that it may have run is told.
+      // Flagged: it is known that it may have run.
       if (isBefore && !job.mayHaveRunTwice && ranAll.some(({ result }) => result !== 'failed' && result !== 'lost')) {
         complain('outcome', `${job.reason}, but it ran`)
       }
@@ -157,10 +157,10 @@ export function checkJobs(history: History): Violation[] {
     timeline: Transition[],
     complain: (rule: string, text: string) => void
   ): void {
-    // It was time once; then our clock was set back.
+    // It was due once; then our clock was set back.
     const wasSetBack = history.faults.some(({ kind }) => kind === 'our clock jumped back')
     if (job.source === 'adopted' || wasSetBack) return
-    // The time of a retry takes the place of the one that was asked for.
+    // A retry time replaces the requested one.
     const retries = new Map<number | null, number>()
     for (const { attemptNumber, evidence } of timeline) {
       const { retryAtMs } = evidence
@@ -211,7 +211,7 @@ export function checkJobs(history: History): Violation[] {
       if (state === 'ended' && result === null) complain('timeline', `attempt ${number} ended without a result`)
   }
 
-  /** Unflagged, and not of an attempt that we had to believe lost. */
+  /** Unflagged jobs only, and no attempts that we had to believe lost. */
   function checkOverlaps(): void {
     const exclusive = history.jobs.filter(({ noOverlap }) => noOverlap)
     const runs = exclusive.flatMap((job) =>

@@ -1,21 +1,18 @@
 import type { Operation, History, Violation } from '../work/history.ts'
 
-/**
- * Orders that were made one after another are carried out in their order; of those that overlap in time nobody can say.
- */
+/** Sequential commands are carried out in order; for commands that overlap in time, the order is undefined. */
 export function checkOrders(history: History): Violation[] {
   return [...checkDedupe(history), ...checkPauses(history)]
 }
 
 /**
- * Two acknowledged orders with one key, the second asked for after the first was answered: within the time to live of
- * the first they are one job, after it two. Time is our wall clock: where it jumped, the checker does not know what it
- * was.
+ * Two acknowledged commands with one key, the second sent after the first was answered: they are one job within the
+ * time to live of the first, and two jobs after it. Time is our wall clock: if it jumped, the checker cannot know it.
  */
 function checkDedupe(history: History): Violation[] {
   const violations: Violation[] = []
   if (history.faults.some(({ kind }) => kind.startsWith('our clock jumped'))) return violations
-  // Who made the first job of these keys, and for how long, nobody was told.
+  // It is unknown which command created the first job of these keys, and for how long.
   const unsure = new Set(
     history.operations
       .filter(({ name, result }) => result === 'unknown' && (name === 'jobs.run' || name === 'jobs.runMany'))
@@ -34,7 +31,7 @@ function checkDedupe(history: History): Violation[] {
   for (const [key, orders] of byKey) {
     for (const [index, order] of orders.entries()) {
       for (const earlier of orders.slice(0, index)) {
-        // The one that made the job: later answers with its id lengthen nothing.
+        // The command that created the job: later ones that return its id do not extend the key.
         if (orders.find(({ id }) => id === earlier.id) !== earlier || order.invokedAtMs <= earlier.answeredAtMs)
           continue
         const isOne = order.id === earlier.id
@@ -45,7 +42,7 @@ function checkDedupe(history: History): Violation[] {
             text: `made though ${earlier.id} has its key and is young`
           })
         }
-        // A millisecond for the engine's clock, which counts whole ones.
+        // Allows a millisecond, because the engine's clock counts whole ones.
         if (isOne && !unsure.has(key) && order.invokedAtMs > earlier.answeredAtMs + earlier.ttlMs + 1) {
           violations.push({ rule: 'dedupe', jobId: order.id, text: 'answered again after its key had expired' })
         }
@@ -55,7 +52,7 @@ function checkDedupe(history: History): Violation[] {
   return violations
 }
 
-/** Nothing is sent between the answer to a pause and the next order that may have lifted it. */
+/** Nothing is sent between the response to a pause and the next command that may have lifted it. */
 function checkPauses(history: History): Violation[] {
   const violations: Violation[] = []
   const projectOf = new Map(history.jobs.map(({ id, project }) => [id, project]))
@@ -95,7 +92,7 @@ function pausesOf(operation: Operation): { project: string | null; paused: boole
   }
 }
 
-/** What an acknowledged order asked for, each with the job that it was given. */
+/** What acknowledged commands requested, each with the job that it received. */
 export function orderedJobs({ name, result, input, output }: Operation): OrderedJob[] {
   if (result !== 'ok') return []
   if (name === 'jobs.run') {

@@ -4,19 +4,19 @@ import type { StoredJob } from '../../src/engine/store/records.ts'
 import type { Belief, History, Violation } from '../work/history.ts'
 import { orderedJobs } from './orders.ts'
 
-/** What was acknowledged is part of every plan that is made so much later. */
+/** Every plan made this long after an acknowledgement includes it. */
 const GRACE_MS = 100
 /**
- * So often another project may go first before we say that this one starves: shares and eggs change while a plan is
+ * How often another project may go first before this one counts as starved: shares and eggs change while a plan is
  * carried out.
  */
 const PASSED_OVER_MAX = 3
 
-/** A job that certainly waited, free to go, from here until its first attempt or until an order may have touched it. */
+/** A job that certainly waits unhindered, until its first attempt or the next command that may affect it. */
 interface Waiting {
   job: StoredJob
   priority: number
-  /** Counts acknowledged orders: who has the lower one asked first. */
+  /** Counts acknowledged commands: the lower one was first. */
   place: number
   fromMs: number
   untilMs: number
@@ -24,12 +24,12 @@ interface Waiting {
 }
 
 /**
- * Who goes first (docs/promises.md, 3), where the checker can be sure. `first` waits surely: its order is acknowledged,
- * nothing holds it (no time, dependency, overlap or expiry), no order but one that gave it its priority or its place
- * has touched it, and nothing of it was sent yet.
+ * Who goes first (docs/promises.md, 3), where the checker can be sure. `first` certainly waits: its command is
+ * acknowledged, nothing holds it (no time, dependency, overlap or expiry), only commands that set its priority or place
+ * have affected it, and nothing of it was sent yet.
  *
- * - Then no job of its own lane (project, version, spider, placement) begins that has a lower priority, nor one of the
- *   same priority that was asked for after it, or over which it was put to the front.
+ * - Then no job of its lane (project, version, spider, placement) begins that has a lower priority, or the same
+ *   priority and a later place in the queue.
  * - Then no other project with a live job, while its own has none, begins more than a few jobs of no higher priority on
  *   nodes that took its own jobs of the same lane before: the project with no slots goes first, whatever the weights.
  *   Limits and pauses make this undecided.
@@ -39,7 +39,7 @@ export function checkPrecedence(history: History): Violation[] {
   const jobs = new Map(history.jobs.map((job) => [job.id, job]))
   const { waitings, known } = whoWaits(history, jobs)
   const live = new Map<string, Attempt>()
-  /** Lanes whose jobs the node took, and whose egg nobody took away since, so that they can go there: `node lane`. */
+  /** Lanes that can run on the node: it has accepted their jobs, and nobody deleted their egg since. `node lane`. */
   const usable = new Set<string>()
   const undecided = history.operations.find(({ name }) => /setLimits|setPaused|configure/.test(name))
   const fairUntilMs = undecided?.invokedAtMs ?? Infinity
@@ -95,8 +95,8 @@ export function checkPrecedence(history: History): Violation[] {
 }
 
 /**
- * The stretches in which it is sure what a job's priority and place are, before its first attempt; those of free jobs
- * are where it surely waits.
+ * The periods in which a job's priority and place are certain, before its first attempt; for unhindered jobs, those in
+ * which it certainly waits.
  */
 function whoWaits(
   history: History,
@@ -104,7 +104,7 @@ function whoWaits(
 ): { waitings: Waiting[]; known: Map<string, Waiting[]> } {
   const known = new Map<string, Waiting[]>()
   const begunAtMs = firstBegins(history.beliefs)
-  // The lane that is in the history is the last one.
+  // The history has only the last lane.
   const moved = new Set(
     history.operations.flatMap(({ name, input }) => (name === 'jobs.place' ? (input as { ids: string[] }).ids : []))
   )
@@ -112,7 +112,7 @@ function whoWaits(
   for (const operation of history.operations) {
     for (const { id, priority, dedupe } of orderedJobs(operation)) {
       const job = jobs.get(id)
-      // The answer may be a job that an earlier order made, which nobody acknowledged.
+      // The result may be a job from an earlier, unacknowledged command.
       if (job === undefined || known.has(id) || moved.has(id) || dedupe != null) continue
       last += 1
       const untilMs = begunAtMs.get(id) ?? Infinity
@@ -130,9 +130,9 @@ function whoWaits(
       const before = stretches?.at(-1)
       if (stretches === undefined || before === undefined || before.untilMs < operation.invokedAtMs) continue
       const { untilMs } = before
-      // Not what begins in the very millisecond of the order: that may have come of it.
+      // Excludes jobs that begin in the very millisecond of the command, which may be its effect.
       before.untilMs = operation.invokedAtMs - 1
-      // What is asked of a job before the last order about it was answered may be carried out in any order.
+      // A command sent before the previous one about the job was answered may be carried out in either order.
       if (operation.result !== 'ok' || before.fromMs > operation.invokedAtMs) continue
       const after = { ...before, fromMs: operation.answeredAtMs!, untilMs, passedOver: 0 }
       if (operation.name === 'jobs.setPriority') stretches.push({ ...after, priority: priority! })

@@ -1,7 +1,7 @@
 import type { StoredJob, StoredNode } from '../../src/engine/store/records.ts'
 import type { History, Violation } from '../work/history.ts'
 
-/** Nothing is silent, everything that can run has run, and nothing is left when all is over (I1, I5). */
+/** At the end, nothing is silent, everything that can run has run, and nothing is left over (I1, I5). */
 export function checkQuiet(history: History): Violation[] {
   const violations: Violation[] = []
   const complain = (rule: string, text: string, jobId: string | null = null) => violations.push({ rule, jobId, text })
@@ -14,7 +14,7 @@ export function checkQuiet(history: History): Violation[] {
   for (const job of jobs) {
     if (job.state === 'ended') continue
     const reason = end.waiting.get(job.id)
-    // On probation, a stuck node is given one job now and then, for ever.
+    // A stuck node on probation gets a job from time to time, forever.
     const isOnlyForStuck = history.stuckForEver.size > 0 && !history.nodes.some((node) => couldRun(job, node))
     if (job.state !== 'queued' && isOnlyForStuck) continue
     if (job.state !== 'queued') complain('liveness', `still ${job.state}, long after faults have ended`, job.id)

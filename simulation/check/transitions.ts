@@ -1,16 +1,12 @@
 import type { Attempt, AttemptState, Job, Transition, TransitionKind } from '../../src/shared/contract/index.ts'
 import { attemptStatesAfter, jobStatesAfter } from '../../src/engine/job-rules/transitions.ts'
 
-/**
- * What may stand in the timeline of one attempt only once in each of its lives (one that is found again begins
- * another).
- */
+/** May appear only once in each life of an attempt (one that is found again begins another). */
 const ONCE_A_LIFE: TransitionKind[] = ['vanished', 'limit_hit']
 
 /**
- * What a timeline tells that the table of transitions does not have (I4), in words. An entry may lead to more than one
- * state (an end sends the job back, or ends it), so all that are possible are carried on, and what is stored must be
- * one of them in the end.
+ * Describes what in a timeline violates the table of transitions (I4). An entry may lead to more than one state (an end
+ * requeues the job or ends it), so all possible states are tracked, and the stored one must be among them at the end.
  */
 export function findIllegalTransitions(
   job: Pick<Job, 'state'>,
@@ -42,7 +38,7 @@ function findInJob({ state }: Pick<Job, 'state'>, timeline: readonly Transition[
   let newest: number | null = null
   for (const { kind, attemptNumber } of timeline) {
     if (kind === 'sending') newest = attemptNumber
-    // A job follows its newest attempt only.
+    // A job follows only its newest attempt.
     if (attemptNumber !== null && attemptNumber !== newest) continue
     const newestAttempt = attemptNumber !== null
     possible = [...new Set(possible.flatMap((one) => jobStatesAfter(one, kind, { newestAttempt })))]

@@ -1,6 +1,6 @@
 /**
- * When schedules fire, once more and by other means than src/shared/calendar: every minute of the story is looked at,
- * with the offset that Intl tells for it. Only for what the story's schedules use.
+ * Computes when schedules fire, independently of src/shared/calendar: it checks every minute of the story with the
+ * offset from Intl. Supports only what the story's schedules use.
  */
 const MINUTE_MS = 60_000
 const QUARTER_MS = 15 * MINUTE_MS
@@ -22,11 +22,11 @@ export interface Timing {
 
 export interface Meant {
   nominalMs: number
-  /** Clocks leave it out, and it is not run. */
+  /** Clocks skip it, and it is not run. */
   isLeftOut: boolean
 }
 
-/** As the engine is told it. */
+/** The rule in the contract's form. */
 export function toContract(rule: Rule) {
   if (rule.kind === 'interval' || rule.kind === 'once') return rule
   const days = rule.kind === 'daily' && rule.weekdays !== null ? rule.weekdays.join(',') : '*'
@@ -39,7 +39,7 @@ export function toContract(rule: Rule) {
 
 const offsets = new Map<string, number>()
 
-/** Clocks are only ever changed at a quarter of an hour. */
+/** Clocks only ever change at a quarter of an hour. */
 function offsetAt(zone: string, atMs: number): number {
   const quarterMs = Math.floor(atMs / QUARTER_MS) * QUARTER_MS
   const key = `${zone} ${quarterMs}`
@@ -113,7 +113,7 @@ export function meantBy(timing: Timing, afterMs: number, untilMs: number): Meant
     }
   }
 
-  /** Whether clocks showed it within the hours before already. */
+  /** Whether clocks already showed it in the hours before. */
   function wasShownBefore(atMs: number, wallMs: number): boolean {
     for (let beforeMs = atMs - QUARTER_MS; beforeMs >= atMs - 8 * QUARTER_MS; beforeMs -= QUARTER_MS) {
       const offsetMs = offsetAt(timing.zone, beforeMs)

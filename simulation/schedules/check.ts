@@ -12,7 +12,7 @@ export interface Told {
   /** By state and reason. */
   fates: Record<string, number>
   jobs: number
-  /** Ends that chains answered. */
+  /** Ends that chains reacted to. */
   answers: number
   pausesByFailures: number
   crashes: number
@@ -21,11 +21,11 @@ export interface Told {
   problems: string[]
 }
 
-/** So soon an end is answered by its chains. */
+/** Chains react to an end within this time. */
 const ANSWERED_WITHIN_MS = 1_000
 
 /**
- * Runs one story and holds every row of every schedule, the end of every job and every answer of a chain against the
+ * Runs one story and compares every row of every schedule, the end of every job and every reaction of a chain with the
  * calculation.
  */
 export async function tellStory(
@@ -96,14 +96,14 @@ function compareRows(
       .join(', ')
     return `${is}; it should be ${should || 'nothing'}`
   }
-  // A schedule that is paused writes its rows by the hour: those of the last one may be outstanding.
+  // A paused schedule writes its rows hourly, so those of the last hour may be missing.
   const missing = moments.slice(at).filter(({ seenMs }) => !isPausedAt(journal, schedule.id, seenMs))
   if (missing.length === 0) return null
   const [first] = missing
   return `${missing.length} moments have no row, first ${first!.state} ${first!.reason} for ${iso(first!.nominalMs)}`
 }
 
-/** Which jobs started when, and which were cancelled, is seen by when and how they ended. */
+/** When and how jobs ended shows which jobs started when, and which were cancelled. */
 function compareEnds(
   { id }: PlannedSchedule,
   { moments, endOf }: Expectation,
@@ -124,8 +124,8 @@ function compareEnds(
 }
 
 /**
- * Every end that a chain waits for made its jobs once, at once or as soon as an engine was there; no other end made
- * any.
+ * Every end that a chain waits for created its jobs once, at once or as soon as an engine was running; no other end
+ * created any.
  */
 function compareAnswers(plan: Plan, { journal, jobs, answers, firedCounts }: Story): string[] {
   const problems: string[] = []

@@ -5,7 +5,7 @@ import type { JobOutcome } from './jobs.ts'
 import { CANCEL_TAKES_MS, isFailing, lifeOf, type Plan, type PlannedSchedule } from './plan.ts'
 import { isPausedAt, type Journal, wallAt } from './journal.ts'
 
-/** What should have become of one moment, and when that should have been written, by the wall. */
+/** The expected fate of one nominal time, and the wall time at which it should have been recorded. */
 export interface Expected {
   nominalMs: number
   state: string
@@ -30,17 +30,17 @@ export interface ExpectedJob {
   cancelledAtMs: number | null
 }
 
-/** So long after its rows could not be written a schedule is gone over once more. */
+/** A schedule is scanned again this long after its rows could not be written. */
 const AGAIN_AFTER_MS = 1_000
 const ON_TIME_MS = 60_000
-/** The longest that an engine may not notice that the clock was set ahead. */
+/** The longest time before an engine notices that the clock was set ahead. */
 const NOTICE_MAX_MS = 30_000
-/** Of another day: clocks that are set ahead bring moments of the time after the story. */
+/** Set-ahead clocks reach nominal times after the story's end. */
 const LOOKED_AHEAD_MS = 3 * 86_400_000
 
 /**
- * What should have become of every moment of a schedule: by the documents of the policies, from what happened around
- * the engine. Shares nothing with the ticker but the offset of its jitter, which is any number.
+ * The expected fate of every nominal time of a schedule, according to the documented policies and to what happened
+ * around the engine. Shares no code with the ticker except its jitter offset, which is arbitrary.
  */
 export function expect(schedule: PlannedSchedule, plan: Plan, journal: Journal): Expectation {
   const offsetMs = jitterOf(aScheduleId(schedule.id), schedule.jitterSeconds)
@@ -90,7 +90,7 @@ export function expect(schedule: PlannedSchedule, plan: Plan, journal: Journal):
     return groups
   }
 
-  /** A clock that is set ahead is noticed soon, if anything is due by it: what is paused is not. */
+  /** A clock set ahead must be noticed soon if that makes anything due; paused schedules do not count. */
   function checkNotice(seenMs: number, dueMs: number): void {
     if (isPausedAt(journal, schedule.id, seenMs)) return
     for (const [jumpMs, noticedMs] of journal.notices) {
@@ -101,7 +101,7 @@ export function expect(schedule: PlannedSchedule, plan: Plan, journal: Journal):
     }
   }
 
-  /** When a moment is judged. One of a pause comes again where the clock is set back before that is written. */
+  /** When a nominal time is judged. One in a pause recurs if the clock is set back before it is recorded. */
   function foundAt(nominalMs: number): number | null {
     for (let afterMs = 0; ; ) {
       const seenMs = seenAt(nominalMs + offsetMs, afterMs)
@@ -119,7 +119,7 @@ export function expect(schedule: PlannedSchedule, plan: Plan, journal: Journal):
     }
   }
 
-  /** When a living engine first sees, after a time, that the wall shows this one or a later one. */
+  /** When a living engine first sees, after a given time, that the wall clock has reached this time. */
   function seenAt(dueMs: number, afterMs: number): number | null {
     for (const { fromMs: begunMs, untilMs, landed } of journal.lives) {
       if (untilMs < afterMs) continue
@@ -188,7 +188,7 @@ export function expect(schedule: PlannedSchedule, plan: Plan, journal: Journal):
     for (const job of jobs) job.cancelledAtMs ??= atMs
   }
 
-  /** What an engine had no time to cancel, the next one does. */
+  /** What one engine had no time to cancel, the next one cancels. */
   function cancelAtStarts(untilMs: number): void {
     if (schedule.overlap !== 'cancel_running') return
     for (const { fromMs } of journal.lives) {
@@ -200,7 +200,7 @@ export function expect(schedule: PlannedSchedule, plan: Plan, journal: Journal):
     }
   }
 
-  /** By moment, oldest first. */
+  /** By nominal time, oldest first. */
   function liveAt(atMs: number): ExpectedJob[][] {
     const ends = new Map<ExpectedJob, number>()
     const live: ExpectedJob[][] = []

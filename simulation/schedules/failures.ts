@@ -2,12 +2,12 @@ import type { Expectation, Expected } from './expected.ts'
 import { isPausedAt, type Journal, livingSince } from './journal.ts'
 import type { PlannedSchedule } from './plan.ts'
 
-/** So soon after an end, or after the start of an engine, a schedule that failed too often is paused. */
+/** A schedule that failed too often is paused within this time after an end or the start of an engine. */
 const PAUSED_WITHIN_MS = 1_000
 
 /**
- * When a schedule is paused by its failures is read from what was written; that each of those pauses had its cause, and
- * each cause its pause, is what this calculates. `failuresInARow`: as the store has it at the end.
+ * The times of pauses due to failures are read from what was recorded; this checks that each had its cause, and that
+ * each cause led to a pause. `failuresInARow`: as stored at the end.
  */
 export function problemsOfFailures(
   schedule: PlannedSchedule,
@@ -31,7 +31,7 @@ export function problemsOfFailures(
     const dueMs = livingSince(journal, causeMs, PAUSED_WITHIN_MS)
     if (dueMs === null || dueMs > durationMs || isPausedAt(journal, id, dueMs)) continue
     if (isOverAt(dueMs)) continue
-    // What came since has time left.
+    // Ends since then still have time.
     const count = Math.min(countAt(dueMs - PAUSED_WITHIN_MS, false), countAt(dueMs, false))
     if (count >= pauseAfterFailures) problems.push(`not paused at ${dueMs}, after ${count} failures`)
   }
@@ -42,13 +42,13 @@ export function problemsOfFailures(
   }
   return problems
 
-  /** Its last moment is behind it: nothing pauses it once more. */
+  /** Its last nominal time has passed, so nothing pauses it any more. */
   function isOverAt(atMs: number): boolean {
     const last: Expected | undefined = expectation.moments.at(-1)
     return last === undefined || last.seenMs <= atMs
   }
 
-  /** `isBefore`: what was written at that very moment does not count as a change. */
+  /** `isBefore`: excludes changes recorded at exactly that time. */
   function countAt(atMs: number, isBefore: boolean): number {
     const changes = journal.changes.get(id) ?? []
     const since = changes.findLast((changedMs) => (isBefore ? changedMs < atMs : changedMs <= atMs))

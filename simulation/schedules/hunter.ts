@@ -1,4 +1,4 @@
-/** A process with a bug planted in it: tells stories until one goes wrong, and says which. */
+/** A process with a planted bug: runs stories until one fails, and reports which. */
 import { registerSimulationHooks } from '../world/hooks.ts'
 import { plant } from '../world/mutations.ts'
 import { MUTANTS } from './mutants.ts'

@@ -7,15 +7,15 @@ import { CANCEL_TAKES_MS } from './plan.ts'
 
 export type JobOutcome = 'succeeded' | 'failed' | 'cancelled'
 
-/** What a job is to do once nothing holds it. */
+/** How a job behaves once nothing holds it. */
 export interface JobPlan {
   lifeMs: number
   isFailing: boolean
   project: string
   spider: string
-  /** null: a chain made it. */
+  /** null: created by a chain. */
   of: { scheduleId: string; nominalMs: number; index: number } | null
-  /** The chains that it came from. */
+  /** The chains that led to it. */
   line: string[]
 }
 
@@ -25,21 +25,19 @@ export interface RanJob extends JobPlan {
   ended: { atMs: number; outcome: JobOutcome } | null
 }
 
-/**
- * The jobs of the story: they run, end and are cancelled whatever becomes of the engine, as those on other machines do.
- */
+/** The story's jobs: they run, end and are cancelled whatever happens to the engine, like those on other machines. */
 export class Jobs {
   readonly all = new Map<string, RanJob>()
   readonly #parts: { time: VirtualTime; store: Store; nowMs: () => number }
   readonly #timers = new Map<string, { cancel(): void }>()
-  /** By schedule: those that wait for others. */
+  /** Jobs that wait for others, by schedule. */
   readonly #held = new Map<string, Set<string>>()
 
   constructor(parts: { time: VirtualTime; store: Store; nowMs: () => number }) {
     this.#parts = parts
   }
 
-  /** They are in the queue by now. */
+  /** Call once the jobs are in the queue. */
   async add(made: NewJob[], planOf: (job: NewJob, index: number) => JobPlan): Promise<void> {
     for (const [index, job] of made.entries()) {
       const plan = planOf(job, index)
@@ -47,12 +45,12 @@ export class Jobs {
       if (job.after.length === 0) this.#start(job.id)
       else this.#heldOf(plan).add(job.id)
     }
-    // What they wait for may have ended while they were written.
+    // The jobs that they wait for may have ended during the write.
     const scheduleId = made.find(({ after }) => after.length > 0)?.scheduleId ?? null
     if (scheduleId !== null) await this.#startReleased(scheduleId)
   }
 
-  /** Those that wait end at once, those that run take their time. */
+  /** Held jobs end at once; running ones take their time. */
   async cancel(ids: string[]): Promise<void> {
     const held = ids.filter((id) => this.all.get(id)!.endsAtMs === null)
     for (const id of ids) {

@@ -1,24 +1,24 @@
-/** What happened around the engine, in monotonic time: all that the calculation is told. */
+/** What happened around the engine, in monotonic time: the only input of the calculation. */
 export interface Journal {
-  /** `landed`: of an engine that died while it wrote, the schedules whose rows were written at that very moment. */
+  /** `landed`: if the engine died while it wrote, the schedules whose rows were written at that very moment. */
   lives: { fromMs: number; untilMs: number; landed: Set<string> | null }[]
-  /** The wall shows monotonic time and this, from then on. */
+  /** From then on, the wall clock shows monotonic time plus this offset. */
   walls: { fromMs: number; offsetMs: number }[]
-  /** When a clock that was set ahead under a living engine was noticed: by the first row that was written. */
+  /** When a running engine noticed that the clock was set ahead: at the first row that it wrote. */
   notices: Map<number, number>
-  /** Cancels that were asked for in the moment of a death. */
+  /** Cancels requested at the moment of a death. */
   lastCancels: Set<string>
   /**
-   * `id monotonic time`: rows of this schedule alone could not be written. (Rows of several are tried at once by
-   * themselves.)
+   * `id monotonic time`: this schedule's rows alone could not be written. (A failed write of several schedules is
+   * retried for each separately.)
    */
   refused: Set<string>
   failedWrites: number
-  /** By schedule, as they were written. */
+  /** By schedule, as recorded. */
   pauses: Map<string, Pause[]>
-  /** By schedule, whatever was written of it but its rows: failures are counted from then on. */
+  /** By schedule, writes other than rows: failures are counted from the last one. */
   changes: Map<string, number[]>
-  /** By schedule: while it is paused its rows are written by the hour, up to this moment. */
+  /** By schedule: rows of a paused schedule are written hourly, up to this time. */
   pausedRows: Map<string, { atMs: number; nominalMs: number }[]>
 }
 
@@ -26,16 +26,16 @@ export interface Pause {
   fromMs: number
   untilMs: number
   by: 'operator' | 'failures'
-  /** Its rows of that very moment were there before. */
+  /** Its rows of that very moment were written before. */
   isAfterRows: boolean
 }
 
-/** What the wall showed. */
+/** The wall clock's time. */
 export function wallAt(journal: Journal, atMs: number): number {
   return atMs + journal.walls.findLast(({ fromMs }) => fromMs <= atMs)!.offsetMs
 }
 
-/** Both ends included, but for a pause that followed rows of the same moment. */
+/** Inclusive, except the start of a pause that followed rows of the same moment. */
 export function isPausedAt(journal: Journal, scheduleId: string, atMs: number): boolean {
   const pauses = journal.pauses.get(scheduleId) ?? []
   return pauses.some(
@@ -43,7 +43,7 @@ export function isPausedAt(journal: Journal, scheduleId: string, atMs: number): 
   )
 }
 
-/** When an engine that knows of what happened at a time has lived for so long without a break; null: none did. */
+/** When an engine that knows of an event has lived this long without interruption; null: none has. */
 export function livingSince(journal: Journal, atMs: number, forMs: number): number | null {
   for (const { fromMs, untilMs } of journal.lives) {
     const dueMs = Math.max(fromMs, atMs) + forMs

@@ -1,11 +1,11 @@
 /**
- * The real ticker, chains, orders and store under a virtual clock: schedules of all kinds, jobs that fail, a machine
- * whose clock jumps and whose disk is full now and then, an engine that is killed, also while it writes. Every row, the
- * end of every job and every answer of a chain is held against a calculation that shares no code with them.
+ * Runs the real ticker, chains, commands and store under a virtual clock: schedules of all kinds, failing jobs, a
+ * machine whose clock jumps and whose disk is sometimes full, an engine that is killed, also during writes. Compares
+ * every row, the end of every job and every reaction of a chain with a calculation that shares no code with them.
  *
  *   npm run simulate:schedules                        a week with 1,000 schedules
  *   npm run simulate:schedules -- --seed 7 --schedules 100 --days 1 --stories 20
- *   npm run simulate:schedules -- --mutants           plants bugs: each must be found (--only WORDS: of that name)
+ *   npm run simulate:schedules -- --mutants           plants bugs, which must be found (--only WORDS: by name)
  */
 import { fork } from 'node:child_process'
 import { availableParallelism } from 'node:os'
@@ -57,7 +57,7 @@ async function tellStories(from: number, count: number): Promise<void> {
   if (wrong > 0) process.exitCode = 1
 }
 
-/** A calculation that finds nothing is worth nothing: each planted bug must be found within its number of stories. */
+/** Tests the calculation: each planted bug must be found within its number of stories. */
 async function huntMutants(): Promise<void> {
   const waiting = MUTANTS.filter(({ name }) => name.includes(values.only))
   const count = waiting.length

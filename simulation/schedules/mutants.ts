@@ -3,7 +3,7 @@ import type { SchedulerParts } from '../../src/engine/schedules/scheduler.ts'
 import type { StoredSchedule } from '../../src/engine/store/records.ts'
 import { type Mutation, mutation, overridden } from '../world/mutations.ts'
 
-/** A bug that the stories must find, within `STORIES_MAX` of them unless it says otherwise. */
+/** A bug that must be found within `STORIES_MAX` stories, unless it says otherwise. */
 export interface ScheduleMutant {
   name: string
   mutations: Mutation[]
@@ -11,7 +11,7 @@ export interface ScheduleMutant {
 }
 
 export const STORIES_MAX = 40
-/** What each of the stories is like: small, so that many different ones are told. */
+/** The size of each story: small, so that many different ones are run. */
 export const STORY_SIZE = { schedules: 60, days: 1 }
 
 type TickerStore = SchedulerParts['store']
@@ -20,7 +20,7 @@ const fates = () => import('../../src/engine/schedules/fates.ts')
 const failures = () => import('../../src/engine/schedules/failures.ts')
 const clockWatch = () => import('../../src/engine/schedules/clock-watch.ts')
 
-/** What the ticker is given is another; `isStarting`: it takes up what an earlier engine left. */
+/** Replaces the ticker's parts; `isStarting`: while it takes over from an earlier engine. */
 function ticker(change: (parts: SchedulerParts, life: { isStarting(): boolean }) => Partial<SchedulerParts>): Mutation {
   return mutation(() => import('../../src/engine/schedules/scheduler.ts'), {
     Scheduler: (Original) =>
@@ -42,14 +42,14 @@ function ticker(change: (parts: SchedulerParts, life: { isStarting(): boolean })
   })
 }
 
-/** The ticker's store, but for some of its verbs. */
+/** The ticker's store with some verbs replaced. */
 function tickerStore(change: (store: TickerStore, parts: SchedulerParts) => Partial<TickerStore>): Mutation {
   return ticker((parts) => ({ store: overridden(parts.store, change(parts.store, parts)) }))
 }
 
 /**
- * Of each schedule that it reads, the ticker believes another number of runs. What it writes back is never less than
- * what is stored.
+ * Makes the ticker believe another number of runs for each schedule that it reads. It never writes back less than what
+ * is stored.
  */
 function runsBelieved(runsOf: (runCount: number) => number): Mutation {
   const believed = (stored: StoredSchedule) => ({ ...stored, runCount: runsOf(stored.runCount) })
@@ -59,7 +59,7 @@ function runsBelieved(runsOf: (runCount: number) => number): Mutation {
   }))
 }
 
-/** Failures are counted of other firings than the store's. */
+/** Counts failures over other firings than the store's. */
 function firingsCounted(change: (store: Pick<TickerStore, 'listFirings'>, of: StoredSchedule) => Partial<TickerStore>) {
   return mutation(failures, {
     readFailures: (read) => (store, stored) => read(overridden(store, change(store, stored)), stored)
@@ -69,7 +69,7 @@ function firingsCounted(change: (store: Pick<TickerStore, 'listFirings'>, of: St
 const isFailure = (status: string) => status === 'failed' || status === 'lost'
 const schedulesOf = (firings: readonly { scheduleId: string }[]) => new Set(firings.map(({ scheduleId }) => scheduleId))
 
-/** An operator ends a pause, and what passed in it is not written first. */
+/** When an operator ends a pause, the rows of the pause are not written first. */
 function withoutPausedRows(): Mutation {
   return mutation(() => import('../../src/engine/schedules/scheduler.ts'), {
     Scheduler: (Original) =>
@@ -79,9 +79,7 @@ function withoutPausedRows(): Mutation {
   })
 }
 
-/**
- * As withoutPausedRows, and not after it either; `isFromThenOn: false`: nor does it count from the end of the pause.
- */
+/** Like withoutPausedRows, and later neither; `isFromThenOn: false`: nor does counting restart at the pause's end. */
 function withoutPausedRowsEver({ isFromThenOn }: { isFromThenOn: boolean }): Mutation[] {
   const changing = new Set<string>()
   return [
@@ -209,7 +207,7 @@ export const MUTANTS: ScheduleMutant[] = [
             return lateMs > 30_000 && lateMs <= 60_000
           })
           if (!isBetween) return judge(moments, settings, around)
-          // All are judged half a minute later, and the window is as much longer.
+          // All are judged half a minute later, with a window that is longer by the same time.
           const catchUpWindowSeconds = settings.catchUpWindowSeconds + 30
           return judge(moments, { ...settings, catchUpWindowSeconds }, { ...around, nowMs: around.nowMs + 30_000 })
         }

@@ -5,10 +5,7 @@ import type { Rule, Timing } from './calendar.ts'
 const MINUTE_MS = 60_000
 const HOUR_MS = 60 * MINUTE_MS
 
-/**
- * Weeks in which clocks change somewhere, on which day of them, and where: back and ahead, on Lord Howe by half an
- * hour.
- */
+/** Weeks with a clock change: on which day and in which zones; back and ahead, by half an hour on Lord Howe. */
 const WEEKS = [
   { begins: '2026-10-22', changeDay: 3, zones: ['Europe/Berlin', 'Europe/London'] },
   { begins: '2027-03-25', changeDay: 3, zones: ['Europe/Berlin', 'Europe/London'] },
@@ -27,20 +24,20 @@ export interface PlannedSchedule {
   catchUpWindowSeconds: number
   jitterSeconds: number
   maxRuns: number | null
-  /** So many jobs each time. */
+  /** Jobs per firing. */
   jobs: number
-  /** What it asks for is not there. */
+  /** The template requests something that does not exist. */
   isRefused: boolean
-  /** How long its jobs run, at most. */
+  /** The maximum duration of its jobs. */
   longestMs: number
-  /** So many of its jobs fail. */
+  /** The share of its jobs that fail. */
   failShare: number
   pauseAfterFailures: number | null
-  /** Somebody pauses it for a while. `isFatal`: the engine dies in the moment in which it is resumed. */
+  /** An operator pauses it for a while. `isFatal`: the engine dies at the moment of the resume. */
   pause: { fromMs: number; untilMs: number; isFatal: boolean } | null
 }
 
-/** Jobs that follow each end of some spider's. */
+/** Jobs that follow each end of some spider. */
 export interface PlannedChain {
   id: string
   project: string
@@ -49,14 +46,14 @@ export interface PlannedChain {
   runs: { project: string; spiders: string[] }
 }
 
-/** A write that the engine dies of: the so-manieth from when it is armed. */
+/** A write during which the engine dies: the n-th after arming. */
 export interface Fatal {
   verbs: string[]
   call: number
   when: 'before' | 'after'
 }
 
-/** What happens to the engine and to its machine's clock; times are monotonic, from the beginning on. */
+/** What happens to the engine and its machine's clock; times are monotonic, from the start of the story. */
 export type Event =
   | {
       kind: 'crash'
@@ -66,7 +63,7 @@ export type Event =
       jumpMs: number
     }
   | { kind: 'jump'; atMs: number; byMs: number }
-  /** So many writes of rows fail, from then on: the disk is full. */
+  /** From then on, this many writes of rows fail: the disk is full. */
   | { kind: 'full_disk'; atMs: number; writes: number }
 
 export interface Plan {
@@ -99,9 +96,7 @@ export function planStory(seed: number, { schedules, days }: { schedules: number
   }
 }
 
-/**
- * Some on what schedules make, some on what those make; and two that follow each other in a circle, which turns once.
- */
+/** Some on jobs of schedules, some on jobs of those chains; and two that trigger each other, for one round. */
 function planChains(chance: Chance, schedules: PlannedSchedule[]): PlannedChain[] {
   const chains: PlannedChain[] = []
   const add = (project: string, spider: string, on = chance.pick(['succeeded', 'failed', 'ended'] as const)) => {
@@ -119,7 +114,7 @@ function planChains(chance: Chance, schedules: PlannedSchedule[]): PlannedChain[
   return chains
 }
 
-/** Each schedule's jobs have a project of their own. */
+/** Each schedule has its own project. */
 export function projectOf(scheduleId: string): string {
   return `shop${Number(`0x${scheduleId.slice(-6)}`)}`
 }
@@ -127,7 +122,7 @@ export function projectOf(scheduleId: string): string {
 interface Span {
   beginsAtMs: number
   durationMs: number
-  /** Where clocks change meanwhile. */
+  /** Zones with a clock change in this period. */
   zones: string[]
 }
 
@@ -135,11 +130,11 @@ function planSchedule(chance: Chance, index: number, { beginsAtMs, durationMs, z
   const rules = Array.from({ length: chance.happens(0.15) ? 2 : 1 }, () => planRule(chance, beginsAtMs, durationMs))
   const isPlain = chance.happens(0.7)
   const day = new Date(beginsAtMs + chance.between(0, 6) * 24 * HOUR_MS).toISOString().slice(0, 10)
-  // Sundays are when clocks change: what an exclusion means then is for the calendar's own tests.
+  // Clocks change on Sundays; the calendar's own tests cover exclusions on such days.
   const isSunday = new Date(day).getUTCDay() === 0
   const pauseMs = chance.between(0, durationMs)
   const overlap = chance.pick(['skip', 'queue_one', 'queue_all', 'cancel_running', 'allow'] as const)
-  // A line that only grows would be all that the story is about.
+  // An ever-growing queue would dominate the story.
   const longestMs = Math.min(chance.pick([1, 10, 60, 180]), overlap === 'queue_all' ? 8 : 180) * MINUTE_MS
   return {
     id: index.toString(16).padStart(32, '0'),
@@ -178,7 +173,7 @@ function planRule(chance: Chance, beginsAtMs: number, durationMs: number): Rule 
     const hours = [...new Set(Array.from({ length: chance.between(1, 4) }, () => chance.between(0, 23)))].sort(
       (a, b) => a - b
     )
-    // Hours that clocks leave out or show twice are rare, and what this is about.
+    // Hours that clocks skip or repeat are rare, and the point of this test.
     if (chance.happens(0.4)) hours.splice(0, hours.length, chance.pick([1, 2]))
     const weekdays = chance.happens(0.3) ? [...new Set([chance.between(0, 6), chance.between(0, 6)])] : null
     return { kind: 'daily', minute, hours, weekdays }
@@ -196,11 +191,11 @@ function planRule(chance: Chance, beginsAtMs: number, durationMs: number): Rule 
 }
 
 const SLOT_MS = 3 * HOUR_MS
-/** What an event of a slot brings is over by then. */
+/** By then, the effects of a slot's event are over. */
 const QUIET_AFTER_MS = 145 * MINUTE_MS
 export const DISK_FULL_MS = 20 * MINUTE_MS
 
-/** One event in each slot of some hours, and what follows of it is over before the next. */
+/** One event per slot of some hours; its effects are over before the next one. */
 function planEvents(chance: Chance, durationMs: number): Event[] {
   const slotMs = SLOT_MS
   const events: Event[] = []
@@ -240,7 +235,7 @@ function planFullDisks(chance: Chance, durationMs: number): Event[] {
   return events
 }
 
-/** How long a job runs, by what it is: half a millisecond keeps its end from falling on a moment. */
+/** A job's duration, derived from what it is; half a millisecond keeps its end off nominal times. */
 export function lifeOf(schedule: PlannedSchedule, nominalMs: number, index: number): number {
   return Math.floor(1_000 + shareOf(schedule, nominalMs, index) * schedule.longestMs) + 0.5
 }
@@ -255,5 +250,5 @@ function shareOf({ id }: PlannedSchedule, nominalMs: number, index: number): num
   return ((mixed ^ (mixed >>> 13)) >>> 0) / 2 ** 32
 }
 
-/** So long a running job takes to end once it is cancelled. */
+/** How long a running job takes to end after a cancel. */
 export const CANCEL_TAKES_MS = 5_000.25

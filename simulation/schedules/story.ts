@@ -30,7 +30,7 @@ import {
 } from './plan.ts'
 import { asSealedText } from '../../src/engine/runtime/secret-box.ts'
 
-/** An answer of a chain that the store took. */
+/** A chain's reaction that the store accepted. */
 export interface Answer {
   chainId: string
   jobId: string
@@ -42,7 +42,7 @@ export interface Story {
   schedules: Map<string, { stored: StoredSchedule; rows: StoredFiring[] }>
   jobs: RanJob[]
   answers: Answer[]
-  /** By chain, as the store counted. */
+  /** By chain, as counted by the store. */
   firedCounts: Map<string, number>
 }
 
@@ -56,18 +56,16 @@ interface Life {
   commands: ScheduleCommands
 }
 
-/** An armed death that finds no write happens by itself. */
+/** An armed death without a write happens on its own after this time. */
 const FATAL_WITHIN_MS = 20 * 60_000
 const HOUR_MS = 3_600_000
 const DAY_MS = 24 * HOUR_MS
-/** So often somebody looks for schedules that were paused for their failures, and resumes some. */
+/** How often an operator checks for schedules paused due to failures, and resumes some. */
 const VISITS_EVERY_MS = 4 * HOUR_MS + 413
 const CHAINED_LIFE_MAX_MS = 600_000
 const DISK_FULL = new Error('The disk is full')
 
-/**
- * The real ticker on the real store; jobs, deaths and the clock are the story's. `onDay`: so many days of it are over.
- */
+/** Runs the real ticker on the real store; jobs, deaths and the clock are simulated. `onDay`: days that are over. */
 export async function runStory(plan: Plan, onDay: (day: number) => void = nothing): Promise<Story> {
   const time = new VirtualTime()
   const journal: Journal = {
@@ -85,7 +83,7 @@ export async function runStory(plan: Plan, onDay: (day: number) => void = nothin
   const storeClock: Clock = {
     nowMs,
     monotonicMs: () => time.nowMs,
-    // By whole milliseconds, as the wall is read.
+    // In whole milliseconds, like the wall clock.
     setTimer: (delayMs, callback) => time.after(Math.floor(time.nowMs + delayMs) - time.nowMs, callback)
   }
   await using temporary = await openTemporaryStore({ clock: storeClock, inMemory: true })
@@ -172,7 +170,7 @@ export async function runStory(plan: Plan, onDay: (day: number) => void = nothin
     mine.scheduler = new Scheduler({
       ...{ store: lent, clock, random, logger: silentLogger, openTemplate: async (template) => template },
       ...{ prepare, cancel: (jobIds) => cancel(mine, jobIds), onJobs: nothing, onFired: nothing, onPaused: nothing },
-      // Time stands still until every call to the store is back; a turn of the event loop that is given away is none.
+      // Time stands still until every call to the store has returned, so yielding to the event loop is a no-op.
       giveWay: async () => undefined
     })
     mine.chains = new ChainRunner({
@@ -201,7 +199,7 @@ export async function runStory(plan: Plan, onDay: (day: number) => void = nothin
     void mine.chains.start()
   }
 
-  /** What an operator ordered is written; some engines die before their ticker hears of it. */
+  /** The operator's command is stored; some engines die before their ticker learns of it. */
   async function refresh(mine: Life, id: string): Promise<void> {
     const [stored] = await store.getSchedules([aScheduleId(id)])
     if (!mine.isDead && stored?.paused === false && fatalResumes.delete(id)) die(chance.between(1_000, 60_000), 0)
@@ -267,7 +265,7 @@ export async function runStory(plan: Plan, onDay: (day: number) => void = nothin
     die(pendingDeath.downMs, pendingDeath.jumpMs, landed)
   }
 
-  /** What was written is written, whether its engine lives to hear of it or not. */
+  /** Recorded rows count whether or not their engine lives to learn of it. */
   async function noteFired(mine: Life, asked: NewFiring[], written: (StoredFiring | null)[]): Promise<void> {
     if (unnoticedJumpMs !== null) journal.notices.set(unnoticedJumpMs, time.nowMs)
     unnoticedJumpMs = null
@@ -340,14 +338,14 @@ export async function runStory(plan: Plan, onDay: (day: number) => void = nothin
 
   function planPause(id: string, { fromMs, untilMs }: { fromMs: number; untilMs: number }): void {
     time.after(fromMs, () => void order(id, true))
-    // Whoever finds the engine down, or its disk full, comes back.
+    // An operator who finds the engine down or its disk full tries again later.
     const resume = async () => {
       if (['down', 'refused'].includes(await order(id, false))) time.after(3 * HOUR_MS + 17, () => void resume())
     }
     time.after(untilMs, () => void resume())
   }
 
-  /** What is over, or was paused by its failures, is not for whoever planned this pause. */
+  /** Schedules that are over or paused due to failures are left to others. */
   async function order(id: string, paused: boolean): Promise<'down' | 'refused' | 'done' | 'nothing to do'> {
     const mine = life
     const [stored] = await store.getSchedules([aScheduleId(id)])

@@ -4,15 +4,15 @@ import { logText, type Run } from './run.ts'
 
 export interface HttpRequest {
   method: string
-  /** With its query, percent-encoded. */
+  /** Includes the query, percent-encoded. */
   path: string
   headers: Record<string, string>
   body: string | Uint8Array
 }
 
 /**
- * What the request means is done when `done` runs; `answer` gets the bytes that Scrapyd would send
- * (scrapyd-protocol.md, 2 and 3).
+ * Executes the request when `done` runs; `answer` receives the bytes that Scrapyd would send (scrapyd-protocol.md, 2
+ * and 3).
  */
 export function serve(
   node: SimulatedScrapyd,
@@ -101,12 +101,12 @@ export function serve(
   }
 }
 
-/** What the eggs of the simulation hold. */
+/** The contents of the simulation's eggs. */
 export const SPIDERS: Record<string, string[]> = { shop: ['prices', 'stock'], blog: ['posts'], news: ['front'] }
 
 class Refusal extends Error {}
 
-/** Also what somebody does to the node's disk behind our back. */
+/** Also used when somebody changes the node's disk behind our back. */
 export function removeEgg(node: SimulatedScrapyd, project: string, version: string): boolean {
   const versions = node.eggs.get(project)
   if (versions?.delete(version) !== true) return false
@@ -161,7 +161,7 @@ function spidersOf(node: SimulatedScrapyd, project: string, version: string): st
   return SPIDERS[project] ?? ['only']
 }
 
-/** A job id in any project for 1.2; all queued ones of that id, and every process of it. */
+/** Matches the job id in any project for 1.2; cancels all queued jobs of that id and every process of it. */
 function cancel(
   node: SimulatedScrapyd,
   project: string,
@@ -223,7 +223,7 @@ function listed(node: SimulatedScrapyd, run: Run): object {
   return fields
 }
 
-/** Naive, in the node's own zone, by the node's own clock. */
+/** Without an offset, in the node's own zone and by its own clock. */
 function localTime(node: SimulatedScrapyd, atMs: number): string {
   const ms = 1_800_000_000_000 + atMs + node.clockOffsetMs + node.options.zoneMinutes * 60_000
   return new Date(Math.floor(ms)).toISOString().replace('T', ' ').replace('Z', '123')

@@ -1,10 +1,10 @@
-/** How a spider behaves, told by the arguments of its job: so the same job behaves the same wherever it runs. */
+/** A spider's behaviour, defined by its job's arguments, so that a job behaves the same wherever it runs. */
 export interface SpiderPlan {
   runMs: number
   end: 'finished' | 'error' | 'crash'
   /** Does not end on INT or TERM. */
   isStubborn: boolean
-  /** Writes nothing between its first and its last line. */
+  /** Writes nothing between its first and last lines. */
   isQuiet: boolean
 }
 
@@ -28,17 +28,17 @@ export interface Run {
   settings: Record<string, string>
   args: Record<string, string>
   priority: number
-  /** Order of arrival: what Scrapyd's queue breaks ties by. */
+  /** Order of arrival, which breaks ties in Scrapyd's queue. */
   order: number
   acceptedAtMs: number
   isStranger: boolean
   state: 'pending' | 'running' | 'over'
-  /** In the lists of its node; a node that restarts forgets what ran, whether the process lives on or not. */
+  /** In its node's lists; a node that restarts forgets what ran, whether or not the process survives. */
   isListed: boolean
   pid: number | null
   startedAtMs: number | null
   endedAtMs: number | null
-  /** How the process ended: `died` with its node, without a word in its log. */
+  /** How the process ended: `died` with its node, without a line in its log. */
   ended: 'finished' | 'error' | 'crash' | 'shutdown' | 'killed' | 'died' | 'no egg' | null
   signals: number
   log: Log | null
@@ -47,7 +47,7 @@ export interface Run {
 export interface Log {
   isGone: boolean
   isForbidden: boolean
-  /** Bytes that a fault cut off its end. */
+  /** Bytes that a fault cut off at the end. */
   cutBytes: number
 }
 

@@ -17,18 +17,18 @@ export interface ScrapydOptions {
   maxProc: number
   finishedToKeep: number
   jobsToKeep: number
-  /** Of local time, in minutes east of UTC. */
+  /** Offset of local time, in minutes east of UTC. */
   zoneMinutes: number
   clockOffsetMs: number
-  /** The queue on its disk; two nodes that were given one share it. */
+  /** The queue on disk; two nodes may share one. */
   queue: Run[]
 }
 
 const POLL_INTERVAL_MS = 5_000
 
 /**
- * One Scrapyd as its clients see it (scrapyd-protocol.md): queue, poller, processes, finished list, eggs, logs. Time is
- * the simulation's; what its processes really did is kept for the checker. `http.ts` gives it a voice.
+ * A Scrapyd as its clients see it (scrapyd-protocol.md): queue, poller, processes, finished list, eggs, logs. Time is
+ * simulated; what its processes really did is kept for the checker. `http.ts` is its HTTP interface.
  *
  *   POST -> queue --poll--> process --ends--> finished list (pruned)
  *             restart: the queue stays, processes and lists are forgotten, logs and eggs stay
@@ -42,13 +42,13 @@ export class SimulatedScrapyd {
   finished: Run[] = []
   /** PROJECT -> versions, as stored. */
   readonly eggs = new Map<string, Set<string>>()
-  /** Every run that was ever accepted here: the truth. Those of a shared queue are with the node that accepted them. */
+  /** Every run that was ever accepted here: the ground truth. With a shared queue, only the accepting node has them. */
   readonly accepted: Run[] = []
   /** Every process that was ever started here. */
   readonly started: Run[] = []
   isPollerStuck = false
   logsForbidden = false
-  /** When it answers again: while it lists the spiders of an egg it answers nobody. */
+  /** When it responds again: while it lists an egg's spiders, it blocks. */
   frozenUntilMs = 0
   clockOffsetMs: number
   mostAtOnce = 0
@@ -77,7 +77,7 @@ export class SimulatedScrapyd {
     return this.version === '1.5' || this.version === '1.6'
   }
 
-  /** A request has arrived: served in its turn, when the node is not busy with a listing. */
+  /** A request has arrived; it is served in order, once the node is not blocked by a listing. */
   receive(serve: (node: SimulatedScrapyd) => Served, lost: () => void): void {
     this.#inbox.push({ at: serve, lost })
     this.#work()
@@ -102,18 +102,18 @@ export class SimulatedScrapyd {
     })
   }
 
-  /** At once where there is nothing to wait for: an event of its own costs as much as the request. */
+  /** Runs at once if there is no delay, because an event would cost as much as the request. */
   #wait(delayMs: number, then: () => void): void {
     if (delayMs <= 0) then()
     else this.#time.after(delayMs, then)
   }
 
-  /** The next listing takes this long: an egg that imports half the world. */
+  /** The next listing takes this long, like an egg with very large imports. */
   freezeAtNextListing(forMs: number): void {
     this.#slowListings = forMs
   }
 
-  /** How long the node answers nobody for listing the spiders of a version; 0: it is in its cache. */
+  /** How long listing a version's spiders blocks the node; 0: cached. */
   listingMs(project: string, version: string, isFresh: boolean): number {
     const key = `${project}/${version}`
     if (!isFresh && this.#listed.has(key)) return 0
@@ -149,7 +149,7 @@ export class SimulatedScrapyd {
     this.#noteMost()
   }
 
-  /** Queued jobs of projects that have an egg: of others Scrapyd knows nothing until the project is there again. */
+  /** Queued jobs of projects with an egg: Scrapyd does not see others until their project is back. */
   knownPending(): Run[] {
     return this.queue.filter((run) => this.eggs.has(run.project))
   }
@@ -162,8 +162,8 @@ export class SimulatedScrapyd {
   }
 
   /**
-   * 1.5 and later: until no slot is free; before, one job a poll. Highest priority first within a project, projects in
-   * their order.
+   * 1.5 and later: until no slot is free; before that, one job per poll. Highest priority first within a project,
+   * projects in order.
    */
   #startJobs(): void {
     for (const project of this.eggs.keys()) {
@@ -218,7 +218,7 @@ export class SimulatedScrapyd {
     this.prune(this.options.finishedToKeep)
   }
 
-  /** Returns how many were dropped. */
+  /** Returns the number of dropped entries. */
   prune(keep: number): number {
     const surplus = Math.max(0, this.finished.length - keep)
     this.finished.splice(0, surplus)
@@ -237,7 +237,7 @@ export class SimulatedScrapyd {
     this.#listed.delete(`${project}/${version}`)
   }
 
-  /** SIGTERM or kill -9 of the server: processes live on as orphans, or the machine went down with them. */
+  /** SIGTERM or kill -9 of the server: processes survive as orphans, unless the whole machine went down. */
   restart(options: { processesDie: boolean; losesQueue: boolean }): void {
     this.#life += 1
     this.#isServing = false
@@ -252,7 +252,7 @@ export class SimulatedScrapyd {
     if (options.losesQueue) this.queue.length = 0
   }
 
-  /** The log of the newest run that wrote one under these names. */
+  /** The log of the newest run that wrote one under this name. */
   logOf(project: string, spider: string, jobid: string): Run | null {
     return (
       this.started.findLast(
@@ -266,7 +266,7 @@ export class SimulatedScrapyd {
   }
 }
 
-/** What serving a request costs and does: it blocks the node first, then its answer goes out. */
+/** What serving a request costs and does: it blocks the node first, then the response is sent. */
 export interface Served {
   blocksMs: number
   done: () => void

@@ -4,7 +4,7 @@ import type { Run } from '../scrapyd/run.ts'
 import type { Fault } from '../world/faults.ts'
 import type { Scenario } from './scenario.ts'
 
-/** One order to the engine, as its client saw it. `unknown`: the engine died before it answered. */
+/** One command to the engine, as its client saw it. `unknown`: the engine died before it responded. */
 export interface Operation {
   name: string
   input: unknown
@@ -15,7 +15,7 @@ export interface Operation {
   error: string | null
 }
 
-/** What the engine wrote down and what nodes told it, in order: enough to say what it could know when it acted. */
+/** What the engine recorded and received from nodes, in order: enough to determine what it knew when it acted. */
 export type Belief = { atMs: number } & (
   | { kind: 'life' }
   | { kind: 'begun'; attempts: Attempt[] }
@@ -31,17 +31,17 @@ export interface Sample {
   queued: Pick<Job, 'id' | 'waiting' | 'hold'>[]
 }
 
-/** Everything that is known of one story when it is over. The checker sees nothing else. */
+/** Everything known about a finished story. The checker sees nothing else. */
 export interface History {
   scenario: Scenario
   operations: Operation[]
   beliefs: Belief[]
   samples: Sample[]
   faults: Fault[]
-  /** What was accepted and what was really started, on all nodes. */
+  /** What was accepted and what really started, on all nodes. */
   accepted: Run[]
   started: Run[]
-  /** Which simulated node stands behind a node of the fleet. */
+  /** The simulated node behind each node of the fleet. */
   hosts: Map<string, string>
   jobs: StoredJob[]
   nodes: StoredNode[]
@@ -52,9 +52,9 @@ export interface History {
     atMs: number
     wallMs: number
     isQuiet: boolean
-    /** Why the jobs that are still queued wait, as a client sees it. */
+    /** Why the remaining queued jobs wait, as a client sees it. */
     waiting: Map<string, Job['waiting']>
-    /** Runs of ours that the nodes' slots show. */
+    /** Our runs that the nodes' slots show. */
     runsShown: number
     slotsUsed: number
     lanesTold: number

@@ -19,10 +19,10 @@ interface NemesisParts {
   restartIn: (delayMs: number) => void
 }
 
-/** Breaks things, as the seed says, until the work is over; then it mends all that can be mended. */
+/** Injects faults, as the seed defines, until the work is over; then repairs everything that can be repaired. */
 export class Nemesis {
   readonly #parts: NemesisParts
-  /** A node whose poller never runs again. */
+  /** Nodes whose pollers never run again. */
   readonly stuckForEver = new Set<string>()
   #isOver = false
 
@@ -40,7 +40,7 @@ export class Nemesis {
     })
   }
 
-  /** From now on nothing new goes wrong, and what was broken for a while is whole again. */
+  /** From now on no new faults occur, and temporary ones are repaired. */
   stop(): void {
     const { network, nodes, machine } = this.#parts
     this.#isOver = true
@@ -83,7 +83,7 @@ export class Nemesis {
         if (node.finished.length > 0) note(`${node.prune(0)} dropped`)
         return
       case 'node froze while listing spiders': {
-        // Something makes it list: an upload of ours, or of somebody else.
+        // Something triggers a listing: an upload of ours, or somebody else's.
         node.freezeAtNextListing(chance.pick([10_000, 40_000, 70_000, 150_000]))
         for (const project of node.eggs.keys()) for (const version of ['1', '2']) node.forget(project, version)
         return
@@ -151,7 +151,7 @@ export class Nemesis {
         return machine.jumpWall(-chance.between(1_000, 3_600_000))
       case 'clock of a node is off':
       case 'two nodes share a queue':
-        // Of the scenario: they are so from the beginning.
+        // Set by the scenario from the beginning.
         return
       default:
         throw new Error(`${kind} strikes single requests; seed ${scenario.seed}`)

@@ -12,8 +12,8 @@ type Act = (client: Client) => Promise<unknown>
 const PROJECTS = Object.keys(SPIDERS)
 
 /**
- * The people and programs that use the engine, through its contract and nothing else. Each order is recorded as it was
- * asked and as it was answered; an order whose engine died is `unknown`: it may have been carried out or not.
+ * The people and programs that use the engine, only through its contract. Each command is recorded with its result; one
+ * whose engine died is `unknown`: it may or may not have been carried out.
  */
 export class Operators {
   readonly operations: Operation[] = []
@@ -21,7 +21,7 @@ export class Operators {
   readonly #time: VirtualTime
   readonly #machine: Machine
   readonly #chance: Chance
-  /** Jobs that were acknowledged to us. */
+  /** Jobs that were acknowledged. */
   readonly #jobIds: string[] = []
   #pending = 0
 
@@ -32,7 +32,7 @@ export class Operators {
     this.#chance = parts.chance
   }
 
-  /** Orders that have not been answered and whose engine lives. */
+  /** Unanswered commands whose engine is alive. */
   get pending(): number {
     return this.#pending
   }
@@ -45,7 +45,7 @@ export class Operators {
     })
   }
 
-  /** Afterwards everything may run that can: pauses, limits and cordons are lifted. */
+  /** Lets everything run that can: lifts pauses, limits and cordons. */
   async liftEverything(): Promise<void> {
     const nodes = await this.#do('nodes.list', {}, (client) => client.nodes.list())
     const list = (nodes as Awaited<ReturnType<Client['nodes']['list']>> | null)?.nodes ?? []
@@ -137,7 +137,7 @@ export class Operators {
 
   #someIds(): string[] {
     const count = this.#chance.pick([1, 1, 2, 5])
-    // Mostly young ones: the old have ended.
+    // Mostly recent ones, because older ones have ended.
     const recent = this.#jobIds.slice(-12)
     return recent.length === 0 ? [] : [...new Set(Array.from({ length: count }, () => this.#chance.pick(recent)))]
   }
@@ -171,7 +171,7 @@ export class Operators {
     if (chance.happens(0.1)) item.expiresAtMs = Math.floor(wallMs) + chance.between(1_000, 60_000)
     if (chance.happens(0.2)) {
       item.noOverlap = true
-      // Few enough arguments that keys meet.
+      // Few different arguments, so that keys collide.
       item.args = { runMs: chance.pick(['4000', '8000']) }
     }
     if (chance.happens(0.15) && this.#jobIds.length > 0) {
@@ -199,7 +199,7 @@ export class Operators {
     this.#jobIds.push(...((output as { ids: string[] } | null)?.ids ?? []))
   }
 
-  /** Taken back at the moment of being sent. */
+  /** Cancels jobs while they are being sent. */
   async #runAndRegret(): Promise<void> {
     const before = this.#jobIds.length
     await this.#runMany()
@@ -222,7 +222,7 @@ export class Operators {
     return this.#onJobs('jobs.setPriority', { priority }, (client, input) => client.jobs.setPriority(input))
   }
 
-  /** The whole order goes into the history: the checker believes what stands there. */
+  /** Records the whole command in the history, which the checker relies on. */
   async #onJobs<More extends object>(
     name: string,
     more: More,
@@ -284,7 +284,7 @@ export class Operators {
     if (id !== null) await this.#do('nodes.remove', { id, force }, (client) => client.nodes.remove({ id, force }))
   }
 
-  /** One that was removed, or is there already. */
+  /** Adds a node that was removed, or that already exists. */
   #addNode(): Promise<unknown> {
     const { name, slots, tags } = this.#chance.pick(this.#scenario.nodes)
     const input = { url: `http://${name}:6800/`, slots, tags }
@@ -329,7 +329,7 @@ export class Operators {
     )
   }
 
-  /** Cancels or adopts what somebody else started on a node. */
+  /** Cancels or adopts external jobs on a node. */
   async #jobsOfStrangers(): Promise<void> {
     const answer = await this.#do('nodes.list', {}, (client) => client.nodes.list())
     const nodes = (answer as Awaited<ReturnType<Client['nodes']['list']>> | null)?.nodes ?? []

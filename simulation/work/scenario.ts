@@ -7,7 +7,7 @@ export interface NodeScenario {
   name: string
   version: ScrapydVersion
   maxProc: number
-  /** What the operator says; null: to be learned. */
+  /** As set by the operator; null: learned from the node. */
   slots: number | null
   queueAhead: number
   giveUpAfterSeconds: number | null
@@ -17,29 +17,29 @@ export interface NodeScenario {
   zoneMinutes: number
   clockOffsetMs: number
   sharesQueueWith: string | null
-  /** It has the eggs before we come, as a node that was there before does. */
+  /** It already has the eggs, like a node that existed before. */
   hasEggs: boolean
 }
 
 export interface Scenario {
   seed: number
   nodes: NodeScenario[]
-  /** Of one request, by kind; the same for all nodes. */
+  /** Probability per request, by kind; the same for all nodes. */
   chances: Partial<Record<RequestFault, number>>
-  /** What else may happen, and how long it is on average until the next. */
+  /** Other faults, and the average time between them. */
   acts: FaultKind[]
   actEveryMs: number
   operationEveryMs: number
-  /** Work and faults end then. */
+  /** When work and faults end. */
   activeMs: number
   cancelWaitsSeconds: readonly [number, number, number]
-  /** Jobs ask for everything that the engine offers; else only to be run. */
+  /** Jobs use every feature of the engine; otherwise they are plain. */
   isRich: boolean
 }
 
 const ACTS = FAULT_KINDS.filter((kind) => !(REQUEST_FAULTS as readonly FaultKind[]).includes(kind))
 
-/** A third of the seeds is calm, so that what goes wrong there is our own fault; the rest is from rough to wild. */
+/** A third of the seeds is calm, so that failures there are our own fault; the rest range from rough to wild. */
 export function scenarioOf(seed: number): Scenario {
   const chance = createChance(seed, 'scenario')
   const wildness = chance.pick([0, 0, 0.2, 0.5, 1, 1])

@@ -1,13 +1,13 @@
 import { createSeededRandom } from '../../src/engine/testing/seeded-random.ts'
 
 /**
- * Chance for one part of the world: each has its own stream, so that a change in one leaves the others' choices alone.
+ * Randomness for one part of the world: each part has its own stream, so that changes in one do not affect the others.
  */
 export interface Chance {
   next(): number
-  /** True in `probability` of the cases. */
+  /** True with the given probability. */
   happens(probability: number): boolean
-  /** Whole, both ends included. */
+  /** An integer, both ends included. */
   between(least: number, most: number): number
   pick<T>(from: readonly T[]): T
   hex(count: number): string

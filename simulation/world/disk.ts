@@ -10,22 +10,19 @@ import type { Store } from '../../src/engine/store/store.ts'
 import { type Life, noAnswer } from './life.ts'
 import type { VirtualTime } from './time.ts'
 
-/** Told of what the engine's store was asked and answered, in order: the checker's other witness. */
+/** Receives the store's calls and results in order, as independent evidence for the checker. */
 export type StoreWitness = (method: string, parameters: unknown[], answer: unknown) => void
 
 const READS = /^(get|list|count|find|read|changeCursor)/
 
-/**
- * The disk of the machine that the engine runs on. It outlives every life: the database is real SQLite, blobs are in
- * memory.
- */
+/** The disk of the engine's machine. It outlives every life: the database is real SQLite, blobs are in memory. */
 export class Disk {
   isFull = false
   readonly #directory: string
   readonly #time: VirtualTime
   readonly #blobs = new Map<string, Uint8Array>()
 
-  /** `template`: a database of the newest form, made once a process. */
+  /** `template`: a database with the newest schema, created once per process. */
   constructor(options: { directory: string; template: string; time: VirtualTime }) {
     this.#directory = options.directory
     this.#time = options.time
@@ -46,9 +43,8 @@ export class Disk {
   }
 
   /**
-   * The store as one life has it. Its writes go to the database at the next turn of the event loop, all that were asked
-   * in one turn or, where the life ends before, none: so a kill leaves what a real one leaves. `close` abandons it
-   * after a kill.
+   * The store as one life sees it. Writes reach the database at the next turn of the event loop: all those of one turn
+   * or, if the life ends before, none, so a kill leaves the same state as a real one. `close` abandons it after a kill.
    */
   openStore(life: Life, real: Store, witness: StoreWitness): Store {
     const time = this.#time
@@ -155,7 +151,7 @@ export class Disk {
   }
 }
 
-/** As explainSqliteError tells of SQLITE_FULL. */
+/** Like explainSqliteError for SQLITE_FULL. */
 function diskFull(path: string): ScrapdeckError {
   const cause = Object.assign(new Error('database or disk is full'), { code: 'SQLITE_FULL' })
   return new ScrapdeckError('DATA_DIRECTORY_UNUSABLE', `${path}: the disk is full. Free some space and start again.`, {
@@ -163,7 +159,7 @@ function diskFull(path: string): ScrapdeckError {
   })
 }
 
-/** An empty database of the newest form at `path`. */
+/** Creates an empty database with the newest schema at `path`. */
 export async function makeTemplate(path: string): Promise<void> {
   const store = await openSqliteStoreHere({ path, clock: systemClock, logger: silentLogger })
   await store.close()

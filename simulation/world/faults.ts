@@ -1,4 +1,4 @@
-/** What strikes single requests, each with its own chance for one request. */
+/** Faults of single requests, each with its own probability per request. */
 export const REQUEST_FAULTS = [
   'reply lost',
   'request lost',
@@ -48,12 +48,12 @@ export type FaultKind = (typeof FAULT_KINDS)[number]
 export interface Fault {
   atMs: number
   kind: FaultKind
-  /** Of the node that it struck; null: ours. */
+  /** The affected node; null: ours. */
   node: string | null
   about: string
 }
 
-/** What went wrong in one story, in order. */
+/** The faults of one story, in order. */
 export class Faults {
   readonly list: Fault[] = []
   readonly #nowMs: () => number

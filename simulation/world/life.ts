@@ -1,21 +1,18 @@
 import type { Clock } from '../../src/engine/runtime/clock.ts'
 import type { VirtualTime } from './time.ts'
 
-/**
- * At which of its calls to the outside a life ends. `after`: the call has its effect, but the engine never hears of it.
- */
+/** The outside call at which a life ends. `after`: the call takes effect, but the engine never learns of it. */
 export interface Death {
   call: number
   when: 'before' | 'after'
 }
 
 /**
- * One life of the engine, from its start to its stop or to a kill -9. Everything that the engine was lent asks here
- * before it has an effect: once the life is over nothing that it still does counts, none of its timers run, and none of
- * its calls are answered.
+ * One life of the engine, from its start to its stop or a kill -9. Everything lent to the engine checks here before it
+ * takes effect: once the life is over, its calls have no effect and never return, and its timers do not run.
  */
 export class Life {
-  /** What was called, in order: `store.applyChanges`, `n1 schedule.json`. */
+  /** The calls so far, in order: `store.applyChanges`, `n1 schedule.json`. */
   readonly calls: string[] = []
   isOver = false
   #death: Death | null
@@ -41,7 +38,7 @@ export class Life {
     this.#death = death
   }
 
-  /** Counts a call. `refused`: it must not be made. `last`: it is made, then `die` is for the caller to call. */
+  /** Counts a call. `refused`: do not make it. `last`: make it, then call `die`. */
   count(name: string): 'made' | 'refused' | 'last' {
     if (this.isOver) return 'refused'
     const isLast = this.calls.push(name) - 1 === this.#death?.call
@@ -68,12 +65,12 @@ export class Life {
     this.#whenOver.push(callback)
   }
 
-  /** How many timers are set: what a stopped engine must have brought to zero. */
+  /** The number of set timers, which must be zero once an engine has stopped. */
   timerCount(): number {
     return this.#timers.size
   }
 
-  /** The clock of the machine that the engine runs on: monotonic from the start of this life. */
+  /** The clock of the engine's machine: monotonic from the start of this life. */
   clock(wallMs: () => number): Clock {
     return {
       nowMs: () => Math.floor(wallMs()),
@@ -96,7 +93,7 @@ export class Life {
   }
 }
 
-/** What a call of a life that is over gets: no answer, ever. */
+/** The result of a call after the life is over: it never resolves. */
 export function noAnswer<T>(): Promise<T> {
   return new Promise(() => {})
 }

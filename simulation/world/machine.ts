@@ -23,24 +23,24 @@ interface MachineParts {
   faults: Faults
   witness: StoreWitness
   cancelWaitsSeconds: readonly [number, number, number]
-  /** The engine was killed, or could not start: what runs services starts it again. */
+  /** The engine was killed or could not start: the service manager starts it again. */
   onKilled: () => void
-  /** Orders that have not been answered: a look at a new node may take its time, whatever becomes of the engine. */
+  /** Unanswered commands: checking a new node may take long, whatever happens to the engine. */
   pendingOrders: () => number
 }
 
-/** The computer that the engine runs on: its disk, its wall clock, and one life of the engine after another. */
+/** The engine's computer: its disk, its wall clock, and one life of the engine after another. */
 export class Machine {
   readonly disk: Disk
   /** Null while no engine runs. */
   client: Client | null = null
   life: Life | null = null
-  /** Errors that the engine logged: faults of its own code show here first. */
+  /** Errors that the engine logged: bugs in its own code show up here first. */
   readonly complaints: { atMs: number; text: string }[] = []
-  /** Timers that were left when an engine had stopped. */
+  /** Timers left over after an engine stopped. */
   readonly timersLeft: number[] = []
   lives = 0
-  /** How far our clock was set back in all. */
+  /** How far our clock was set back in total. */
   setBackMs = 0
   #wallOffsetMs = START_WALL_MS
   #engine: Engine | null = null
@@ -64,7 +64,7 @@ export class Machine {
     return this.client !== null && this.life?.isOver === false
   }
 
-  /** Opens the disk as it is and starts an engine on it. `death`: the call at which it dies. */
+  /** Starts an engine on the disk as it is. `death`: the call at which it dies. */
   async start(death: Death | null = null): Promise<void> {
     const { seed, time, network, faults, witness } = this.#parts
     this.lives += 1
@@ -117,18 +117,18 @@ export class Machine {
     )
   }
 
-  /** As kill -9, at this moment. */
+  /** Like kill -9, at this moment. */
   kill(): void {
     if (this.life?.isOver === false) this.life.die()
   }
 
-  /** Lets go of what a dead engine had open, so that the next can have it. */
+  /** Releases what a dead engine had open, so that the next one can open it. */
   async bury(): Promise<void> {
     await this.#store?.close()
     this.#store = null
   }
 
-  /** Stops the engine as its operator does. Resolves as virtual time goes on. */
+  /** Stops the engine like its operator. Resolves as virtual time advances. */
   async stop(): Promise<void> {
     const engine = this.#engine
     const life = this.life
@@ -141,7 +141,7 @@ export class Machine {
     life.end()
   }
 
-  /** The store behind all guards, for the checker. */
+  /** The store without any guards, for the checker. */
   get store(): Store {
     return this.#store!
   }

@@ -1,20 +1,17 @@
 import { registerHooks } from 'node:module'
 
-/**
- * Changes what a module of the engine exports, as the modules see it that import it: calls within its own file stay as
- * they are.
- */
+/** Replaces exports of an engine module for the modules that import it; calls within its own file are unaffected. */
 export interface Mutation {
   load: () => Promise<object>
   changes: Changes
 }
 
 type Changes = Partial<Record<string, (original: never) => unknown>>
-/** A constant may become any other of its kind. */
+/** A constant may become any other value of its type. */
 type Changed<Value> = Value extends number ? number : Value
 
 /**
- * Checked against what the module exports: a refactoring either keeps a planted bug working, or it does not compile.
+ * Type-checked against the module's exports: after a refactoring, a planted bug either still works or does not compile.
  */
 export function mutation<Module extends object>(
   load: () => Promise<Module>,
@@ -23,7 +20,7 @@ export function mutation<Module extends object>(
   return { load, changes: changes as Changes }
 }
 
-/** The same object, but for some of its methods. */
+/** The same object with some methods replaced. */
 export function overridden<Target extends object>(target: Target, methods: Partial<Target>): Target {
   return new Proxy(target, {
     get(_, name) {
@@ -35,7 +32,7 @@ export function overridden<Target extends object>(target: Target, methods: Parti
 
 const planted = new Map<string, Changes>()
 
-/** Before any module of the engine is loaded. */
+/** Call before any module of the engine is loaded. */
 export async function plant(mutations: readonly Mutation[]): Promise<void> {
   for (const { load, changes } of mutations) planted.set(await findUrl(load), changes)
   registerHooks({
@@ -54,12 +51,12 @@ export async function plant(mutations: readonly Mutation[]): Promise<void> {
   })
 }
 
-/** @public The modules that `plant` writes import it. */
+/** @public Imported by the modules that `plant` writes. */
 export function changedExport(url: string, name: string, original: Record<string, unknown>): unknown {
   return planted.get(url)![name]!(original[name] as never)
 }
 
-/** Which module it is that would be loaded. */
+/** Which module would be loaded. */
 async function findUrl(load: Mutation['load']): Promise<string> {
   let found = ''
   const hooks = registerHooks({

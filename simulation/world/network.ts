@@ -8,29 +8,29 @@ import type { Faults, RequestFault } from './faults.ts'
 import { type Life, noAnswer } from './life.ts'
 import type { VirtualTime } from './time.ts'
 
-/** How the way to one node is now. */
+/** The current state of the connection to one node. */
 export interface Link {
   chances: Partial<Record<RequestFault, number>>
-  /** Nothing listens there: no connection. */
+  /** Nothing listens there: connections fail. */
   isRefusing: boolean
-  /** Accepts connections and answers nothing. */
+  /** Accepts connections and never responds. */
   isSilent: boolean
-  /** 401 to everything. */
+  /** Responds 401 to everything. */
   isLocked: boolean
   areLogsSlow: boolean
 }
 
 const CONNECTIONS = 4
 /**
- * A request that we gave up still arrives at most this long after; then our look at the node's lists 5 s later sees it.
- * Without such a bound no client of Scrapyd could ever prove that a job did not arrive.
+ * A request that we abandoned still arrives within this time; our refresh of the node's lists 5 s later then sees it.
+ * Without such a bound, no client of Scrapyd could ever prove that a job did not arrive.
  */
 const LATEST_ARRIVAL_MS = 3_000
 
 /**
- * Between the engine and the simulated nodes: the transport under the real Scrapyd client (connection.ts), with time
- * limits of the engine's own clock, delays, and everything that goes wrong on the way. What is on its way when the
- * engine dies arrives all the same.
+ * Connects the engine to the simulated nodes: the transport under the real Scrapyd client (connection.ts), with
+ * timeouts by the engine's own clock, delays, and all network faults. Requests in flight when the engine dies arrive
+ * all the same.
  */
 export class Network {
   readonly links = new Map<string, Link>()
@@ -48,7 +48,7 @@ export class Network {
     chance: Chance
     faults: Faults
     wallMs: () => number
-    /** Whole answers, as the engine got them. */
+    /** Complete responses, as the engine received them. */
     onAnswer: (host: string, endpoint: string, answer: HttpAnswer) => void
   }) {
     this.#time = options.time
@@ -147,7 +147,7 @@ export class Network {
     endpoint: string,
     back: { answer: (answer: HttpAnswer) => void; broken: () => void }
   ): void {
-    // A log that is not whole is not taken for whole: its length is told with it.
+    // Truncated logs are detected, because their length is sent with them.
     const isJson = endpoint.endsWith('.json')
     const strikes = (kind: RequestFault) =>
       (isJson || (kind !== 'json cut off' && kind !== 'answered twice')) && this.#strikes(host, kind, endpoint)
@@ -173,7 +173,7 @@ export class Network {
       headers: request.headers ?? {},
       body: request.body ?? ''
     }
-    // A proxy's page instead of the node's answer; the node may have got the request or not.
+    // A proxy's page instead of the node's response; the node may or may not have received the request.
     if (isHtml && this.#chance.happens(0.5)) return this.#delay(() => back.answer(LOGIN_PAGE))
     const arrive = () => {
       const node = this.#nodes.get(host)!

@@ -1,8 +1,8 @@
 import { PassThrough } from 'node:stream'
 
 /**
- * What the archive of logs compresses with, in the simulation: nothing. The real one works in other threads, whose
- * order is chance.
+ * Replaces compression in the archive of logs with nothing: real compression runs in other threads, whose order is
+ * random.
  */
 export const createGzip = () => new PassThrough()
 export const createGunzip = () => new PassThrough()

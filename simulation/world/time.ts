@@ -6,12 +6,10 @@ interface Event {
   callback: (() => void) | null
 }
 
-/** Far more than any honest chain of writes takes. */
+/** Far more than any legitimate chain of writes takes. */
 const TURNS_MAX = 20_000
 
-/**
- * The engine keeps itself busy without any time going by: to a real one that is a processor at 100 % and no answers.
- */
+/** The engine stays busy without time passing: a real one would use 100 % CPU and not respond. */
 export class NeverAtRest extends Error {
   constructor(atMs: number) {
     super(`after ${Math.round(atMs)} ms the engine goes round in circles: no timer and no node has a part in it`)
@@ -19,15 +17,15 @@ export class NeverAtRest extends Error {
 }
 
 /**
- * The simulation's only time: events in a heap, run one after another, each allowed to come to rest before the next.
- * Nothing here knows the real time, so a story costs only its work.
+ * The simulation's only time: events in a heap, run one after another, each of which settles before the next. Real time
+ * plays no role, so a story costs only its work.
  *
- * At rest: no promise can go on by itself. Everything that the engine waits for is either an event in this heap or a
- * call to the store, which `busy` counts: the store commits in a later turn of the event loop. Promises need no
- * counting, for they are worked off between any two turns.
+ * Settled: no promise can continue on its own. Everything that the engine waits for is either an event in this heap or
+ * a call to the store, which `busy` counts, because the store commits in a later turn of the event loop. Promises need
+ * no counting: they are processed between any two turns.
  */
 export class VirtualTime {
-  /** Calls to the real world (the store) that have not come back. */
+  /** Calls to the real world (the store) that have not returned. */
   busy = 0
   #elapsedMs = 0
   #order = 0
