@@ -4,9 +4,7 @@ interface TestEnvironment {
   chromium?: string | null
 }
 
-/**
- * How the tests start a browser: the one that the set-up found, quiet, and without a sandbox only where root has none.
- */
+/** Launch options for tests: the browser that setup found, without output, and unsandboxed only for root. */
 export function chromiumLaunchOptions(): { executablePath: string | undefined; headless: true; args: string[] } {
   const isRoot = process.getuid?.() === 0
   return {
@@ -23,7 +21,7 @@ export function chromiumLaunchOptions(): { executablePath: string | undefined; h
   }
 }
 
-/** undefined: Playwright's own. */
+/** undefined: Playwright's own browser. */
 function findChromium(): string | undefined {
   const environmentFile = new URL('../../.cache/test-environment.json', import.meta.url)
   const environment: TestEnvironment = existsSync(environmentFile)

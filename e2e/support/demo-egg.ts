@@ -2,15 +2,15 @@ import { resolve } from 'node:path'
 import { buildEggFromFolder } from '../../src/engine/projects/egg-builder.ts'
 import type { Service } from './service.ts'
 
-/** The bundled demo project's own folder. */
+/** The folder of the bundled demo project. */
 export const DEMO_FOLDER = resolve(import.meta.dirname, '../../resources/demo')
 
-/** The bundled demo project, packed as an egg. */
+/** Packs the bundled demo project as an egg. */
 export function buildDemoEgg(): Promise<Uint8Array> {
   return buildEggFromFolder(DEMO_FOLDER)
 }
 
-/** The bundled demo project on a service, as the version that a test names. */
+/** Uploads the bundled demo project to a service, under the given version. */
 export async function uploadDemo({ client }: Pick<Service, 'client'>, version: string): Promise<void> {
   const file = new File([new Uint8Array(await buildDemoEgg())], 'demo.egg')
   await client.projects.upload({ file, project: 'demo', version })

@@ -16,13 +16,13 @@ export interface DesktopOptions {
   environment?: Record<string, string>
 }
 
-/** The built desktop app under test, on real Electron or on the stand-in; the specs see no difference. */
+/** The built desktop app under test, on real Electron or on the stand-in; the specs cannot tell the difference. */
 export interface Desktop {
   kind: 'electron' | 'stand-in'
-  /** The page of the window that shows the UI, once there is one. */
+  /** The page of the window that shows the UI, once it exists. */
   window(): Promise<Page>
   pages(): Page[]
-  /** Runs in the main process. The function must be self-contained: only its text travels. */
+  /** Runs in the main process. The function must be self-contained, because only its source text is sent. */
   evaluate<Argument, Result>(
     run: (electron: typeof Electron, argument: Argument) => Result | Promise<Result>,
     argument: Argument
@@ -30,7 +30,7 @@ export interface Desktop {
   evaluate<Result>(run: (electron: typeof Electron) => Result | Promise<Result>): Promise<Result>
   /** The exit code once the process has ended. */
   exited: Promise<number | null>
-  /** What the main process printed. */
+  /** The output of the main process. */
   output(): string
   /** SIGTERM, as at a logout; then SIGKILL. */
   close(): Promise<void>
@@ -40,12 +40,12 @@ type FromStandIn =
   | { kind: 'browser'; endpoint: string }
   | { kind: 'evaluated'; id: number; value?: unknown; error?: string }
 
-/** Where the page believes to be, in the form of the shell it runs on. */
+/** The address that the page sees, in the form of the shell that it runs on. */
 export function appUrl(kind: Desktop['kind'], path = ''): string {
   return (kind === 'electron' ? 'scrapdeck-app://app/' : 'https://scrapdeck-app.app.localhost/') + path
 }
 
-/** The path of Electron's binary, or null where it could not be fetched. */
+/** The path of Electron's binary, or null if it could not be downloaded. */
 export function findElectron(): string | null {
   const directory = join(projectDirectory, 'node_modules/electron')
   const pathFile = join(directory, 'path.txt')
@@ -59,7 +59,7 @@ export function launchDesktop(options: DesktopOptions): Promise<Desktop> {
   return binary ? launchElectron(binary, options) : launchStandIn(options)
 }
 
-/** A second start on the same user data: resolves with its exit code. */
+/** Starts a second instance on the same user data; resolves with its exit code. */
 export function startSecondInstance(options: DesktopOptions): Promise<number | null> {
   const binary = findElectron()
   const [command, commandArguments] = binary
@@ -136,7 +136,7 @@ function findWindow(pages: () => Page[], kind: Desktop['kind'], output: () => st
   return untilPrinted('a window with the UI', find, output)
 }
 
-/** Fails with what the app has printed. */
+/** On failure, includes what the app has printed. */
 async function untilPrinted<Value>(
   what: string,
   find: () => Value | null | undefined,
@@ -163,7 +163,7 @@ function collectOutput(child: ChildProcess): () => string {
   return () => text
 }
 
-// The package's directory, not the bundle: app.getAppPath() is then what it is for a user.
+// The package's directory, not the bundle, so that app.getAppPath() is the same as for a user.
 const electronArguments = (options: DesktopOptions) => [
   projectDirectory,
   ...(process.getuid?.() === 0 ? ['--no-sandbox'] : []),

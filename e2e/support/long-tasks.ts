@@ -10,20 +10,20 @@ const rendererRoot = resolve(import.meta.dirname, '../../src/renderer')
 
 export const BUSY_NODES = 1_000
 export const BUSY_SLOTS = 16
-/** After loading, and after the first answers were drawn. */
+/** After loading and drawing the first responses. */
 const SETTLE_MS = 2_500
 
 export interface LongTasks {
-  /** The longest task of the page's main thread, in CPU time: other processes on the machine do not count. */
+  /** The longest task of the page's main thread, in CPU time, so that other processes do not count. */
   longestMs: number
-  /** How many took more than 50 ms, and the share of a core that the page used. */
+  /** The number of tasks over 50 ms, and the share of a core that the page used. */
   over50: number
   coreShare: number
-  /** What the longest ones did most, for whoever has to mend it. */
+  /** The longest tasks, as a hint for fixing them. */
   longest: { ms: number; atMs: number }[]
 }
 
-/** Builds the app over a busy fleet and serves it on loopback. */
+/** Builds the app with a busy fleet and serves it on loopback. */
 export async function serveBusyFleet(outDirectory: string): Promise<{ address: string; stop: () => Promise<void> }> {
   await build({
     configFile: false,
@@ -57,7 +57,7 @@ async function answer(directory: string, request: IncomingMessage, response: Ser
     const body = await readFile(join(directory, pathname.replaceAll('..', '')))
     response.writeHead(200, { 'content-type': TYPES[extname(pathname)] ?? 'application/octet-stream' }).end(body)
   } catch {
-    // Only what was built is there.
+    // Only built files are served.
     response.writeHead(404).end()
   }
 }
@@ -67,7 +67,7 @@ function close(server: Server): Promise<void> {
   return new Promise((done) => server.close(() => done()))
 }
 
-/** Opens a screen over the busy fleet and waits until it is drawn; gives what shows that it changes. */
+/** Opens a screen of the busy fleet and waits until it is drawn; returns the element that shows that it changes. */
 export async function openBusyScreen(
   page: Page,
   address: string,
@@ -89,22 +89,22 @@ interface TraceEvent {
   tid: number
   ts: number
   dur?: number
-  /** Of its thread, in µs. */
+  /** Thread duration, in µs. */
   tdur?: number
   args?: { name?: string }
 }
 
-/** One call of a bulk takes so many. */
+/** The number of jobs in one bulk call. */
 export const MARKED_JOBS = 10_000
 
-/** Opens the queue of the busy fleet, where so many jobs wait. */
+/** Opens the queue of the busy fleet with that many waiting jobs. */
 export async function openFullQueue(page: Page, address: string): Promise<void> {
   await page.goto(`${address}?nodes=${BUSY_NODES}&slots=${BUSY_SLOTS}&jobs=${MARKED_JOBS}#/jobs?status=queued`)
   await page.getByRole('grid', { name: 'Jobs' }).waitFor({ timeout: 30_000 })
   await page.waitForTimeout(SETTLE_MS)
 }
 
-/** Marks them all, cancels them, and takes that back. */
+/** Selects all jobs, cancels them, and undoes it. */
 export async function cancelAllAndUndo(page: Page): Promise<void> {
   await page.getByRole('checkbox', { name: 'Select all rows shown' }).click()
   const bar = page.getByRole('toolbar', { name: 'Selected jobs' })
@@ -116,9 +116,7 @@ export async function cancelAllAndUndo(page: Page): Promise<void> {
   await page.getByText('Cancelled 10,000 jobs').waitFor({ state: 'detached', timeout: 30_000 })
 }
 
-/**
- * Records a trace of the page while something is done (or for so long) and reads the tasks of its main thread from it.
- */
+/** Records a trace of the page during `work` (or for that many milliseconds) and extracts its main thread's tasks. */
 export async function recordLongTasks(page: Page, work: number | (() => Promise<void>)): Promise<LongTasks> {
   const session = await page.context().newCDPSession(page)
   const events: TraceEvent[] = []
@@ -145,7 +143,7 @@ function readTasks(events: readonly TraceEvent[], durationMs: number): LongTasks
         (event) => event.pid === pid && event.tid === tid && event.ph === 'X' && /RunTask$/.test(event.name)
       )
     )
-  // The page is the renderer that did most.
+  // The page is the renderer that used the most CPU.
   const tasks = mains
     .map(tasksOf)
     .sort((left, right) => sum(right) - sum(left))
@@ -165,7 +163,7 @@ function readTasks(events: readonly TraceEvent[], durationMs: number): LongTasks
   }
 }
 
-/** A task is in the trace once as the scheduler's and once, within it, as the thread's. */
+/** Tasks appear twice in the trace: as the scheduler's and, nested, as the thread's. */
 function outermost(tasks: readonly TraceEvent[]): TraceEvent[] {
   let endsAt = 0
   return tasks

@@ -7,7 +7,7 @@ import { type Service, TEST_CREDENTIALS } from './service.ts'
 
 const LIMIT_MS = 60_000
 
-/** A command of the test environment (scrapyd-deploy, python…) as a person runs it in `cwd`. */
+/** Runs a command of the test environment (scrapyd-deploy, python…) in `cwd`, as a person would. */
 export function runClient(
   cwd: string,
   command: string,
@@ -22,14 +22,14 @@ export function runClient(
 }
 
 export interface PythonClient {
-  /** The value of a Python expression, by JSON; an exception rejects with `Class: message`. */
+  /** Returns a Python expression's value via JSON; an exception rejects with `Class: message`. */
   evaluate(expression: string): Promise<unknown>
   stop(): void
 }
 
 /**
- * A Python of the test environment that runs `beginning` (it finds `args` in sys.argv) and then evaluates what it is
- * asked: the libraries of a client are imported once, not for each call.
+ * Starts a Python of the test environment that runs `beginning` (with `args` in sys.argv) and then evaluates
+ * expressions, so that client libraries are imported once and not for each call.
  */
 export function startPythonClient(cwd: string, beginning: string, ...args: string[]): PythonClient {
   const script = `import json, sys
@@ -58,7 +58,7 @@ for line in sys.stdin:
 
 const AUTHORIZATION = `Basic ${Buffer.from(`${TEST_CREDENTIALS.username}:${TEST_CREDENTIALS.password}`).toString('base64')}`
 
-/** Waits on the service itself: a client asked again and again is a Python started again and again. */
+/** Polls the service directly, because polling with a client would start a Python each time. */
 export async function untilJobIs(state: 'running' | 'finished', jobid: string, service: Service): Promise<void> {
   const ask = async () => {
     const url = `${service.address}/status.json?job=${jobid}`

@@ -10,8 +10,8 @@ export interface RestAnswer {
 }
 
 /**
- * One request to `/api/v1` as any HTTP client sends it. Rejects where no whole answer came: the service may have done
- * it or not.
+ * Sends one request to `/api/v1` like any HTTP client. Rejects without a complete response: the service may or may not
+ * have carried it out.
  */
 export async function askRest(
   address: string,
@@ -35,8 +35,8 @@ export interface SentEvent {
 }
 
 /**
- * Server-sent events as a browser's EventSource reads them, without its coming again by itself. Ends where the stream
- * ends or breaks; leaving the loop closes the connection.
+ * Reads server-sent events like a browser's EventSource, but without reconnecting. Ends when the stream ends or breaks;
+ * leaving the loop closes the connection.
  */
 export async function* readEvents(
   address: string,
@@ -62,7 +62,7 @@ export async function* readEvents(
       }
     }
   } catch (error) {
-    // The connection broke: what an EventSource takes as the moment to come again.
+    // The connection broke; an EventSource would reconnect now.
     if (!(error instanceof TypeError)) throw error
   } finally {
     gone.abort()

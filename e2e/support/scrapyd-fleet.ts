@@ -11,41 +11,41 @@ import { until } from '../../src/engine/testing/until.ts'
 export type ScrapydVersion = '1.2.1' | '1.3.0' | '1.4.3' | '1.5.0' | '1.6.0'
 
 export interface ScrapydOptions {
-  /** Default 1.6.0. `scrapydProblem` tells whether an older one can run here. */
+  /** Default 1.6.0. `scrapydProblem` tells whether an older version can run here. */
   version?: ScrapydVersion
   /** Default: a free one. A restart keeps it. */
   port?: number
   maxProc?: number
-  /** How often Scrapyd looks for a free slot. Its own default is 5; ours 0.5, so that tests need not wait. */
+  /** How often Scrapyd checks for a free slot. Scrapyd's default is 5; ours is 0.5, so that tests are fast. */
   pollIntervalSeconds?: number
   /** Eggs, logs, items and databases; default: a temporary folder, removed by `stop`. */
   directory?: string
   username?: string
   password?: string
-  /** More lines for [scrapyd] of its configuration. */
+  /** Additional lines for [scrapyd] in its configuration. */
   configuration?: Record<string, string | number>
-  /** Seen by Scrapyd and by the spiders it starts. */
+  /** Visible to Scrapyd and its spiders. */
   environment?: Record<string, string>
   /**
-   * What is forked, where that is safe, instead of a Python that imports Scrapy for half a second (forking_runner.py).
-   * Default: spiders and lists of spiders.
+   * What is forked, if that is safe, instead of starting a Python that takes half a second to import Scrapy
+   * (forking_runner.py). Default: spiders and lists of spiders.
    */
   forks?: 'spiders and lists' | 'lists' | 'nothing'
 }
 
 export interface Scrapyd {
-  /** With a slash at its end, without credentials. */
+  /** With a trailing slash, without credentials. */
   url: string
   port: number
   version: ScrapydVersion
   directory: string
   /** null while it is not running. */
   pid(): number | null
-  /** What the daemon printed since the first start. */
+  /** The daemon's output since the first start. */
   output(): string
-  /** SIGKILL. Spiders live on as orphans, as they do when a Scrapyd dies, unless `withSpiders`. */
+  /** SIGKILL. Spiders survive as orphans, as when a Scrapyd dies, unless `withSpiders`. */
   kill(options?: { withSpiders?: boolean }): Promise<void>
-  /** The same port and folder again, after `kill`. */
+  /** Starts again on the same port and folder, after `kill`. */
   restart(): Promise<void>
   /** Ends the daemon and its spiders. May be called twice. */
   stop(): Promise<void>
@@ -54,13 +54,13 @@ export interface Scrapyd {
 const START_LIMIT_MS = 30_000
 const STOP_LIMIT_MS = 5_000
 
-/** Why this version cannot run with the Python at hand; null: it can. Tests name it when they leave one out. */
+/** Why this version cannot run with the available Python; null: it can. Tests name it when they skip a version. */
 export function scrapydProblem(version: ScrapydVersion): string | null {
   const installation = readTestEnvironment().scrapyd[version]
   return installation ? installation.problem : 'it is not installed; run `npm run setup`'
 }
 
-/** Starts a real Scrapyd and resolves once it answers. */
+/** Starts a real Scrapyd and resolves once it responds. */
 export async function startScrapyd(options: ScrapydOptions = {}): Promise<Scrapyd> {
   const { version = '1.6.0', environment = {} } = options
   const problem = scrapydProblem(version)
@@ -79,7 +79,7 @@ export async function startScrapyd(options: ScrapydOptions = {}): Promise<Scrapy
 
   let output = ''
   let daemon: ChildProcess | null = null
-  // A group outlives its leader: after `kill` its orphans are reached through it.
+  // A process group outlives its leader: after `kill`, its orphans can be signalled through it.
   const groups = new Set<number>()
   const endGroups = () => {
     for (const group of groups) signalGroup(group, 'SIGKILL')
@@ -161,7 +161,7 @@ const CAN_FORK = process.platform === 'linux'
 /** By version; they end with this process, which holds their stdin. */
 const parents = new Map<ScrapydVersion, string>()
 
-/** The name of the socket of a Python that has imported the Scrapy of this version and forks its spiders. */
+/** The socket name of a Python that has imported this version's Scrapy and forks its spiders. */
 function parentOfSpiders(version: ScrapydVersion): string {
   const known = parents.get(version)
   if (known !== undefined) return known
@@ -182,7 +182,7 @@ function parentOfSpiders(version: ScrapydVersion): string {
   return name
 }
 
-/** Several at once; when one fails to start, those that did are stopped. */
+/** Starts several at once; if one fails, the others are stopped. */
 export async function startScrapydFleet(fleet: ScrapydOptions[]): Promise<Scrapyd[]> {
   const results = await Promise.allSettled(fleet.map((options) => startScrapyd(options)))
   const started = results.flatMap((result) => (result.status === 'fulfilled' ? [result.value] : []))
@@ -210,19 +210,19 @@ function configurationText(options: ScrapydOptions & { port: number }): string {
   return `[scrapyd]\n${lines.map(([name, value]) => `${name} = ${value}\n`).join('')}`
 }
 
-/** Scrapyd became runnable as a package with 1.5. */
+/** Scrapyd is runnable as a package since 1.5. */
 function moduleOf(version: ScrapydVersion): string {
   return version < '1.5' ? 'scrapyd.scripts.scrapyd_run' : 'scrapyd'
 }
 
-/** Any HTTP answer will do: with a password it is a 401. */
+/** Any HTTP response counts: with a password it is a 401. */
 async function answers(url: string): Promise<boolean> {
   try {
     const response = await fetch(url, { signal: AbortSignal.timeout(2000) })
     await response.body?.cancel()
     return true
   } catch {
-    // Not listening yet: the caller asks again until its limit.
+    // Not listening yet: the caller retries until its limit.
     return false
   }
 }
@@ -240,7 +240,7 @@ function signalGroup(group: number, signal: NodeJS.Signals): void {
   try {
     process.kill(-group, signal)
   } catch (error) {
-    // Everybody in it has ended.
+    // All processes of the group have ended.
     if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error
   }
 }

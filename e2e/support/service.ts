@@ -18,36 +18,36 @@ export interface ServiceOptions {
   /** Default: a temporary folder, removed by `stop`. */
   dataDirectory?: string
   localSlots?: number
-  /** What Node runs; default: SERVICE_ENTRY. */
+  /** The file that Node runs; default: SERVICE_ENTRY. */
   entry?: string
-  /** More for the command line of `scrapdeck serve`. */
+  /** Additional arguments for `scrapdeck serve`. */
   arguments?: string[]
   environment?: Record<string, string>
 }
 
-/** The real headless service in a process of its own. */
+/** The real headless service, in a separate process. */
 export interface Service {
   /** Its address; a restart keeps the port. */
   address: string
   dataDirectory: string
   /** null while it is not running. */
   pid(): number | null
-  /** Logs one browser in, once; new after each start. */
+  /** Logs in one browser, once; a new one after each start. */
   loginLink(): string
-  /** The contract over its HTTP door, with Basic auth. */
+  /** A client of the contract over HTTP, with Basic auth. */
   client: Client
   output(): string
-  /** kill -9; spiders of the local node live on. */
+  /** kill -9; spiders of the local node survive. */
   kill(): Promise<void>
-  /** The same port and data again. */
+  /** Starts again on the same port and data. */
   start(): Promise<void>
-  /** SIGTERM, and the temporary data is removed. May be called twice. */
+  /** SIGTERM; then removes the temporary data. May be called twice. */
   stop(): Promise<void>
 }
 
 /**
- * What Node runs as the command line, from the root. `npm test` builds the service and tests that, as it is shipped,
- * for it starts in a third of the time; one file run alone takes the sources and needs no build.
+ * The file that Node runs as the command line, relative to the root. `npm test` builds the service and tests it as
+ * shipped, because it starts in a third of the time; a single test file uses the sources and needs no build.
  */
 export const SERVICE_ENTRY = process.env['SERVICE_ENTRY'] ?? 'src/cli/bin.ts'
 
@@ -64,7 +64,7 @@ export async function startService(options: ServiceOptions = {}): Promise<Servic
   let child: ChildProcess | null = null
   let output = ''
   let port = '0'
-  // With packages of its own it learns others.
+  // With extra packages, it would learn different modules.
   const learns = options.localSlots !== 0 && !options.environment?.['PYTHONPATH']
   const localDirectory = learns ? join(dataDirectory, 'local') : null
   if (localDirectory !== null) lendLearnedModules(localDirectory)
@@ -149,7 +149,7 @@ export async function startService(options: ServiceOptions = {}): Promise<Servic
   return service
 }
 
-/** What starts earlier imports Scrapy beside the parent that does. */
+/** Earlier spiders would import Scrapy at the same time as the parent. */
 async function untilWarm(service: Service): Promise<void> {
   try {
     await until(
@@ -163,7 +163,7 @@ async function untilWarm(service: Service): Promise<void> {
   }
 }
 
-/** Spiders of the local node outlive the service by design: those of a test must not. */
+/** Spiders of the local node outlive the service by design; those of a test must not. */
 export async function endLocalSpiders(client: Client): Promise<void> {
   const listLive = async () => {
     const { jobs } = await client.jobs.list({ status: ['queued', 'starting', 'running'], limit: 500 })
