@@ -162,7 +162,7 @@ export async function simulate(options: StoryOptions): Promise<Story> {
       if (life?.isOver !== false) return
       samples.push({ atMs: time.nowMs, queued: jobs.map(({ id, waiting, hold }) => ({ id, waiting, hold })) })
     } catch {
-      // It is stopping.
+      // The engine is stopping.
     }
   }
 

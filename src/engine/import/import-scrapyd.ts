@@ -123,7 +123,7 @@ async function importInto(
   const databases = readDatabases()
   const logs = await importFiles('logs', source.logs, directories.logs)
   const items = await importFiles('items', source.items, directories.items)
-  // Finished before pending only for readers: each job is recognized by its id, so the order does not matter.
+  // Each job is recognized by its id, so the order does not matter; history before queue is easier to read.
   const finished = await importFinished()
   const pending = await importPending()
   return { eggs, pending, finished, logs, items }
@@ -210,7 +210,7 @@ async function importInto(
         if (isNew) count.taken++
         else count.known++
       } catch (error) {
-        // Every following file would fail too, and for no reason of its own.
+        // The disk is full: every following file would fail too.
         if ((error as NodeJS.ErrnoException).code === 'ENOSPC') throw error
         skipIn(count, `${join(from, path)}: it cannot be copied (${(error as Error).message})`)
       }

@@ -213,7 +213,7 @@ export class PluginThread {
   }
 }
 
-/** From source it is next to this file; in a bundle it is an entry of its own, next to the chunk with this code. */
+/** From source it is next to this file; in a bundle it is a separate entry, next to the chunk with this code. */
 function workerFile(): URL {
   const isSource = import.meta.url.endsWith('.ts')
   return new URL(isSource ? './plugin-worker.ts' : './plugin-worker.js', import.meta.url)

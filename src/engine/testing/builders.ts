@@ -145,7 +145,7 @@ export function aRetention(over: Plain<Partial<Retention>> = {}): Retention {
   })
 }
 
-/** Fired by the ticker and on time, at a nominal time of its own. */
+/** Fired by the ticker and on time, at a unique nominal time. */
 export function aNewFiring(over: Plain<Partial<NewFiring>> = {}): NewFiring {
   const atMs = nextMs()
   return branded({

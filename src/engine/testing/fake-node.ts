@@ -15,7 +15,7 @@ import type { Clock } from '../runtime/clock.ts'
 /** Fields that only the local node uses are optional. */
 type FakeRequest = Omit<ScheduleRequest, 'isVersionAsked' | 'secretNames' | 'limits'> & Partial<ScheduleRequest>
 
-/** How the fake handles the next `schedule`: `drop_reply` runs it without a response; the last two do not run it. */
+/** How the fake handles the next `schedule`: `drop_reply` runs it without a response; the last three do not run it. */
 export type ScheduleBehaviour = 'ok' | 'drop_reply' | 'lose_request' | 'refuse' | 'unreachable'
 
 interface FakeRun extends FakeRequest {

@@ -67,7 +67,7 @@ interface LocalNodeParts extends Base {
   isNeeded: (jobid: string) => boolean
 }
 
-/** The local node; in an engine without one, stands in for it. */
+/** Wraps the local node; if the engine has none, stands in for it. */
 export class LocalNodeRoom {
   readonly events = new EventEmitter<LocalNodeEvents>()
   readonly #parts: LocalNodeParts
@@ -130,7 +130,7 @@ export class LocalNodeRoom {
     this.#slots = slots
   }
 
-  /** Of the job's newest run on the local node. Throws JOB_NOT_FOUND. */
+  /** Usage samples of the job's newest run on the local node. Throws JOB_NOT_FOUND. */
   async usageOf(jobId: JobId): Promise<UsageSample[]> {
     const { store } = this.#parts
     await requireJob(store, jobId)
