@@ -5,7 +5,10 @@ import path from 'node:path'
 import { isWindows, nodeBinary, packageFile } from './platform.mjs'
 import { StepFailed, runCommand, say, step } from './steps.mjs'
 
-const NAMES = ['chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable']
+// The headless shell first: the stories take a quarter less time with it than with a whole browser.
+const NAMES = ['chromium-headless-shell', 'chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable']
+/** Debian's packages; some of its relatives have only the second. */
+const PACKAGES = ['chromium-headless-shell', 'chromium']
 const USUAL_PLACES = [
   '/Applications/Google Chrome.app/Contents/MacOS/Google Chrome',
   '/Applications/Chromium.app/Contents/MacOS/Chromium',
@@ -65,21 +68,20 @@ async function tryPlaywright() {
 
 async function tryDebian() {
   if (isWindows || spawnSync('apt-get', ['--version']).status !== 0) return null
-  const asRoot = process.getuid?.() === 0 ? [] : ['sudo', '-n']
+  if (!(await runApt('update'))) return null
+  for (const name of PACKAGES) if (await runApt('install', '--yes', '--no-install-recommends', name)) break
+  return findChromium()
+}
+
+/** @param {string[]} args @returns {Promise<boolean>} whether it did it; if not, what it said is shown */
+async function runApt(...args) {
+  const [command = 'apt-get', ...rest] = [...(process.getuid?.() === 0 ? [] : ['sudo', '-n']), 'apt-get', ...args]
   try {
-    for (const args of [['update'], ['install', '--yes', '--no-install-recommends', 'chromium']]) {
-      const [command = 'apt-get', ...rest] = [...asRoot, 'apt-get', ...args]
-      await runCommand({
-        title: `Chromium from Debian ${args[0]}`,
-        command,
-        args: rest,
-        timeLimitMs: DOWNLOAD_LIMIT_MS
-      })
-    }
+    await runCommand({ title: `Chromium from Debian ${args[0]}`, command, args: rest, timeLimitMs: DOWNLOAD_LIMIT_MS })
+    return true
   } catch (error) {
     if (!(error instanceof StepFailed)) throw error
     say(`  ${error.message}`)
-    return null
+    return false
   }
-  return findChromium()
 }
