@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { LOCAL_NODE_ID, nextAttempt } from '../../shared/ids.ts'
 import { openFilesystemBlobStore } from '../blobs/filesystem/filesystem-blob-store.ts'
-import { readLogRange } from '../launcher/runs/log-range.ts'
+import { readFileRange } from '../launcher/runs/file-range.ts'
 import { CLOSING_TAIL_BYTES } from '../output/log-stats.ts'
 import { judgeOutcome } from '../output/outcome.ts'
 import { inspectEgg } from '../projects/egg-inspection.ts'
@@ -383,7 +383,7 @@ async function readEgg(path: string): Promise<Buffer | string> {
 
 async function readTail(path: string): Promise<string | null> {
   const range = { offset: -CLOSING_TAIL_BYTES, limitBytes: CLOSING_TAIL_BYTES }
-  const tail = await readLogRange(path, range).catch(() => null)
+  const tail = await readFileRange(path, range).catch(() => null)
   return tail && Buffer.from(tail.bytes).toString()
 }
 

@@ -23,7 +23,7 @@ import { type Clock, sleep } from '../runtime/clock.ts'
 import type { Logger } from '../runtime/logger.ts'
 import { LocalEnvironments } from './pythons/environments.ts'
 import { itemsFileOf, logFileOf, type RunDirectories, type RunNames, type RunSource } from './runs/launch-plan.ts'
-import { readLogRange } from './runs/log-range.ts'
+import { readFileRange } from './runs/file-range.ts'
 import { openProcessTable } from './processes/process-table.ts'
 import { findPythons, PythonEnvironment } from './pythons/python-environment.ts'
 import type { Pruner } from './runs/prune-files.ts'
@@ -258,13 +258,13 @@ export class LocalNode implements NodeClient {
 
   async readLog(run: RunNames, range: { offset: number; limitBytes: number }): Promise<LogRange | null> {
     refuseBadNames(run)
-    return readLogRange(logFileOf(this.#parts.directories.logsDirectory, run), range)
+    return readFileRange(logFileOf(this.#parts.directories.logsDirectory, run), range)
   }
 
   async readItems(run: RunNames, range: { offset: number; limitBytes: number }): Promise<LogRange | null> {
     refuseBadNames(run)
     const file = itemsFileOf(this.#parts.directories.itemsDirectory, run)
-    return file === null ? null : readLogRange(file, range)
+    return file === null ? null : readFileRange(file, range)
   }
 
   async close(): Promise<void> {

@@ -7,7 +7,7 @@ import type { Clock } from '../../runtime/clock.ts'
 import { childEnvironment } from '../processes/child-environment.ts'
 import type { LaunchPlan, RunSource } from '../runs/launch-plan.ts'
 import { signalGroup } from '../processes/process-group.ts'
-import { readLogRange } from '../runs/log-range.ts'
+import { readFileRange } from '../runs/file-range.ts'
 import { runCommand } from '../runs/run-command.ts'
 import type { RunExit } from '../runs/run-directory.ts'
 import type { WarmPool } from '../warm/warm-pool.ts'
@@ -131,7 +131,7 @@ async function listWarm(options: ListingOptions, workingDirectory: string): Prom
 /** The first bytes of a file, or the last if `count` is negative. The project's code may have written the file. */
 async function readPart(path: string, count: number): Promise<string> {
   const range = { offset: Math.min(0, count), limitBytes: Math.abs(count) }
-  const part = await readLogRange(path, range).catch(() => null)
+  const part = await readFileRange(path, range).catch(() => null)
   return part === null ? '' : Buffer.from(part.bytes).toString()
 }
 

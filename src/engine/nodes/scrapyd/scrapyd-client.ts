@@ -26,7 +26,7 @@ import { SCRAPYD_TRAITS } from '../node-traits.ts'
 import { type AnswerHead, createConnection } from './connection.ts'
 import { type AnswerSchema, askJson, type Limit, statusError } from './exchange.ts'
 import type { NodeAddressParts } from './transport.ts'
-import { type AskLog, readLogRange } from './log-range.ts'
+import { type AskLog, fetchLogRange } from './fetch-log-range.ts'
 import { probeVersion } from './version.ts'
 import { needsProject } from './refusals.ts'
 import { createRequestChecks } from './request-checks.ts'
@@ -128,7 +128,7 @@ export function createScrapydClient(options: ScrapydClientOptions): ScrapydClien
     const path = [tree, run.project, run.spider, `${run.jobid}.${extension}`].map(encodeURIComponent).join('/')
     const request = { method: 'GET', path, timeoutMs: limits.logMs } as const
     const ask: AskLog = (range, receive) => connection.send({ ...request, headers: { range }, receive }, signal)
-    return readLogRange(ask, range, (head) => statusError(connection, head, noun))
+    return fetchLogRange(ask, range, (head) => statusError(connection, head, noun))
   }
 
   const client: ScrapydClient = {

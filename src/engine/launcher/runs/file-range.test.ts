@@ -3,14 +3,14 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { makeTemporaryDirectory } from '../../testing/temporary-directory.ts'
-import { readLogRange } from './log-range.ts'
+import { readFileRange } from './file-range.ts'
 
 test('a range is read from the start, from the end, and past the end', async () => {
   await using directory = await makeTemporaryDirectory()
   const path = join(directory.path, 'a.log')
   await writeFile(path, '0123456789')
   const read = async (offset: number, limitBytes: number) => {
-    const { bytes, ...rest } = (await readLogRange(path, { offset, limitBytes }))!
+    const { bytes, ...rest } = (await readFileRange(path, { offset, limitBytes }))!
     return { ...rest, text: Buffer.from(bytes).toString() }
   }
   expect(await read(2, 3)).toEqual({ offset: 2, sizeBytes: 10, text: '234' })
@@ -18,7 +18,7 @@ test('a range is read from the start, from the end, and past the end', async () 
   expect(await read(-40, 2)).toEqual({ offset: 0, sizeBytes: 10, text: '01' })
   expect(await read(10, 5)).toEqual({ offset: 10, sizeBytes: 10, text: '' })
   expect(await read(50, 5)).toEqual({ offset: 50, sizeBytes: 10, text: '' })
-  expect(await readLogRange(join(directory.path, 'b.log'), { offset: 0, limitBytes: 1 })).toBeNull()
+  expect(await readFileRange(join(directory.path, 'b.log'), { offset: 0, limitBytes: 1 })).toBeNull()
 })
 
 test.skipIf(process.platform === 'win32')('a spider that makes its log a pipe holds up nobody', async () => {
@@ -26,6 +26,6 @@ test.skipIf(process.platform === 'win32')('a spider that makes its log a pipe ho
   const path = join(directory.path, 'a.log')
   execFileSync('mkfifo', [path])
   // More than this process has threads for.
-  const reads = Array.from({ length: 8 }, () => readLogRange(path, { offset: 0, limitBytes: 10 }))
+  const reads = Array.from({ length: 8 }, () => readFileRange(path, { offset: 0, limitBytes: 10 }))
   expect(await Promise.all(reads)).toEqual(Array(8).fill(null))
 })

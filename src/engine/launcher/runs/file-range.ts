@@ -2,7 +2,7 @@ import type { LogRange } from '../../nodes/node-client.ts'
 import { openRegularFile } from '../../runtime/regular-file.ts'
 
 /** Bytes of a file, with the contract of NodeClient.readLog; null if there is no file. */
-export async function readLogRange(
+export async function readFileRange(
   path: string,
   range: { offset: number; limitBytes: number }
 ): Promise<LogRange | null> {

@@ -12,7 +12,7 @@ export type AskLog = (rangeHeader: string, receive: NodeRequest['receive']) => P
  * Range, where the rest is skipped without buffering it. Null for 404; throws the error of `unexpected` for anything
  * else.
  */
-export async function readLogRange(
+export async function fetchLogRange(
   ask: AskLog,
   wanted: WantedBytes,
   unexpected: (head: AnswerHead) => Error
