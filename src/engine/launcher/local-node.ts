@@ -67,8 +67,7 @@ interface LocalNodeEvents {
   usage: []
 }
 
-interface LocalNodeParts
-  extends Pick<LocalNodeOptions, 'resourcesDirectory' | 'source' | 'oldFiles' | 'clock' | 'logger'> {
+interface LocalNodeParts extends Pick<LocalNodeOptions, 'resourcesDirectory' | 'source' | 'clock' | 'logger'> {
   dataDirectory: string
   directories: RunDirectories
   pool: WarmPool
@@ -155,7 +154,8 @@ export class LocalNode implements NodeClient {
       directories,
       pool,
       finishedKept: FINISHED_KEPT,
-      onChange: () => void events.emit('runs')
+      onChange: () => void events.emit('runs'),
+      onStart: ({ project, spider }) => oldFiles?.prune(project, spider)
     })
     runs = list
     const watch = await RunWatch.open({
@@ -172,7 +172,7 @@ export class LocalNode implements NodeClient {
     // Catches up on what the parts reported before the listeners were set.
     watch.wake()
     list.fillSlots()
-    const parts = { ...shared, source, oldFiles, directories, pool, python, environments, watch, events }
+    const parts = { ...shared, source, directories, pool, python, environments, watch, events }
     return new LocalNode({ ...parts, runs: list })
   }
 
@@ -218,7 +218,6 @@ export class LocalNode implements NodeClient {
   }
 
   async schedule(request: ScheduleRequest): Promise<{ jobid: string }> {
-    this.#parts.oldFiles?.prune(request.project, request.spider)
     this.#refuseWhenClosed()
     refuseBadNames(request)
     const found = await this.environments.checkedPythonOf(request.project)

@@ -91,6 +91,7 @@ async function aWorkplace(): Promise<Workplace> {
         clock: systemClock,
         logger: silentLogger,
         onChange() {},
+        onStart() {},
         ...over
       })
       lists.push(list)
@@ -296,6 +297,21 @@ test('a pending run that is cancelled never starts, in this engine or the next',
   const next = await open()
   expect(idsIn(next)).toEqual({ pending: [], running: [], finished: [] })
   expect(await touched()).toEqual([])
+})
+
+test('tells of each run that gets a process, and of none that never does', async () => {
+  const { open } = await aWorkplace()
+  const started: string[] = []
+  let python: string | null = null
+  const list = await open({ python: () => python, onStart: ({ jobid }) => void started.push(jobid) })
+  await list.accept(aSpec('a', 'quick'))
+  await list.accept(aSpec('b', 'quick'))
+  await list.cancel(SHOP, 'b', 'INT')
+  expect(started).toEqual([])
+  python = 'python3'
+  list.fillSlots()
+  await untilEnded(list, 'a')
+  expect(started).toEqual(['a'])
 })
 
 test('runs wait while there is no Python, and start when it is there', async () => {

@@ -57,6 +57,8 @@ export interface RunListOptions {
   clock: Clock
   logger: Logger
   onChange: () => void
+  /** Called just before a run gets its process. A run that is refused, or cancelled while pending, never gets one. */
+  onStart: (spec: RunSpec) => void
 }
 
 /** Poll interval of a run whose supervisor does not report to us, because an earlier engine started it. */
@@ -213,6 +215,7 @@ export class RunList {
     run.python = python
     run.startedAtMs = this.#clock.nowMs()
     run.supervised = true
+    this.#options.onStart(run.spec)
     try {
       const { project, version } = run.spec
       const source = await this.#options.source(project, version)
