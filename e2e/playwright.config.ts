@@ -10,8 +10,8 @@ export default defineConfig({
   // Limits, no measure: who waits for a condition goes on at once, and a shared machine may be slow.
   timeout: 120_000,
   expect: { timeout: 20_000 },
-  // Who waits for a spider or a page leaves its core to others: more stories than there are cores.
-  workers: 3,
+  // One for each core: with a third, the bound on how long the page may be held up (ui-scale) was missed by noise.
+  workers: 2,
   fullyParallel: false,
   forbidOnly: process.env['CI'] !== undefined,
   reporter: [['list'], ['json', { outputFile: '../.cache/playwright-report.json' }]],
