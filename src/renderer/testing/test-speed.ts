@@ -1,7 +1,6 @@
 import { configure, getConfig } from '@testing-library/react'
-import * as React from 'react'
 
-// Nothing here changes what a test finds; without it the tests of the screens take a third longer.
+// Nothing here changes what a test finds; without it the tests of the screens take longer.
 
 const LABELLABLE = 'button, input:not([type="hidden"]), meter, output, progress, select, textarea'
 
@@ -30,11 +29,4 @@ configure({
     if (config._disableExpensiveErrorDiagnostics !== true) return getElementError(message, container)
     return Object.assign(new Error(message ?? ''), { name: 'TestingLibraryElementError' })
   }
-})
-
-// For its warnings React keeps the stack of each element that is made, until it has made too many: here at once.
-const internals = '__CLIENT_INTERNALS_DO_NOT_USE_OR_WARN_USERS_THEY_CANNOT_UPGRADE'
-Object.defineProperty((React as unknown as Record<string, object>)[internals] ?? {}, 'recentlyCreatedOwnerStacks', {
-  get: () => Infinity,
-  set: () => {}
 })
