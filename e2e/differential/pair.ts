@@ -65,7 +65,11 @@ export class Pair {
     this.ours = { name: 'ours', address: service.address, directory: join(base, 'ours') }
   }
 
-  static async start(tally: Tally): Promise<Pair> {
+  /**
+   * `jobsToKeep` 0: all. After jobs of one id our side has more files than theirs, so what a later job prunes cannot be
+   * compared.
+   */
+  static async start(tally: Tally, jobsToKeep = 0): Promise<Pair> {
     const base = mkdtempSync(join(tmpdir(), 'scrapdeck-differential-'))
     const environmentOf = (side: string) => {
       const reports = join(base, side, 'reports')
@@ -76,7 +80,10 @@ export class Pair {
     const environments = { theirs: environmentOf('theirs'), ours: environmentOf('ours') }
     const configuration = join(base, 'ours', 'scrapyd.conf')
     const directories = ['eggs', 'logs', 'items', 'dbs'].map((name) => `${name}_dir = ${join(base, 'ours', name)}\n`)
-    writeFileSync(configuration, `[scrapyd]\nnode_name = ${NODE_NAME}\njobs_to_keep = 5\n${directories.join('')}`)
+    writeFileSync(
+      configuration,
+      `[scrapyd]\nnode_name = ${NODE_NAME}\njobs_to_keep = ${jobsToKeep}\n${directories.join('')}`
+    )
     const [scrapyd, service] = await Promise.allSettled([
       startScrapyd({
         directory: join(base, 'theirs'),
@@ -85,7 +92,7 @@ export class Pair {
         // What spiders say of their process is compared.
         forks: 'lists',
         ...CREDENTIALS,
-        configuration: { node_name: NODE_NAME },
+        configuration: { node_name: NODE_NAME, jobs_to_keep: jobsToKeep },
         environment: environments.theirs
       }),
       startService({

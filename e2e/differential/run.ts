@@ -52,19 +52,21 @@ export async function runScenarios({ scenarios, onScenario, onFinding, signal }:
       if (signal?.aborted) break
       onScenario?.(scenario)
       const before = tally.findings.length
-      if (scenario.needsOwnServers) await end()
-      pair ??= await Pair.start(tally)
+      const { jobsToKeep } = scenario
+      const needsOwnServers = scenario.needsOwnServers || jobsToKeep !== undefined
+      if (needsOwnServers) await end()
+      pair ??= await Pair.start(tally, jobsToKeep)
       pair.scenario = scenario.name
       try {
         await scenario.run(pair)
-        if (!scenario.needsOwnServers) await pair.cleanUp()
+        if (!needsOwnServers) await pair.cleanUp()
       } catch (error) {
         if (signal?.aborted || pair === null) break
         tally.brokenOff.push(`"${scenario.name}" broke off: ${String(error)}\n  ${await pair.describeOurs()}`)
         await end()
       }
       for (const finding of tally.findings.slice(before)) onFinding?.(finding)
-      if (scenario.needsOwnServers) await end()
+      if (needsOwnServers) await end()
     }
   } finally {
     await end()

@@ -267,6 +267,21 @@ const twins: Scenario = {
   }
 }
 
+const pruning: Scenario = {
+  name: 'what jobs_to_keep removes',
+  jobsToKeep: 2,
+  async run(pair) {
+    await deploy(pair, 'p')
+    for (let number = 1; number <= 6; number++) {
+      // One more than is kept: those of this job appear after its start has pruned.
+      await pair.ask(post('schedule.json', { project: 'p', spider: 'report', jobid: `pruned-${number}` }))
+      await pair.untilEnded(`pruned-${number}`)
+      await pair.ask(get('/listjobs.json'))
+    }
+    await pair.ask(get('/jobs'))
+  }
+}
+
 const deletedWithJobs: Scenario = {
   name: 'deleting what has jobs',
   async run(pair) {
@@ -357,6 +372,7 @@ export const jobScenarios: Scenario[] = [
   priorities,
   reserved,
   twins,
+  pruning,
   deletedWithJobs,
   strangeIds,
   poorFileNames,

@@ -7,5 +7,7 @@ export interface Scenario {
   isShort?: boolean
   /** Harms or confuses whoever is asked next: it gets a pair of servers for itself. */
   needsOwnServers?: boolean
+  /** Both prune as `jobs_to_keep` says, on a pair of their own; without it they keep all files. */
+  jobsToKeep?: number
   run(pair: Pair): Promise<void>
 }
