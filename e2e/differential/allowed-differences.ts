@@ -225,14 +225,6 @@ export const ALLOWED_DIFFERENCES: readonly AllowedDifference[] = [
     expect: (_theirs, { ours }) => ours
   },
   {
-    id: 'pruned-later',
-    reason: 'A file that is still needed is not deleted, and not counted: the next start deletes it.',
-    anchor: 'pruning',
-    isOccasional: true,
-    applies: ({ scenario, request }) => scenario === PRUNING && /^\/(listjobs\.json|jobs)/.test(request.path),
-    expect: (theirs, { ours }) => ({ ...theirs, body: withUrlsNotYetPruned(theirs.body, ours.body) })
-  },
-  {
     id: 'files-of-poor-names',
     reason: 'The run has an id of ours; the job keeps its own.',
     anchor: 'unsafe-jobid',
@@ -329,7 +321,6 @@ export const ALLOWED_DIFFERENCES: readonly AllowedDifference[] = [
   }
 ]
 
-const PRUNING = 'what jobs_to_keep removes'
 const DELETED = 'deleting what has jobs'
 const POOR_NAMES = 'job ids that make poor file names'
 const EMPTY_NAMES = 'an empty project name, which in Scrapyd means all eggs'
@@ -360,22 +351,13 @@ function lastLineOf(body: string): string | undefined {
 
 /** A log or items file under a jobid of ours takes the place of the one at the same place in theirs. */
 function withUrlsOfTwins(theirs: string, ours: string): string {
-  return withUrls(theirs, ours, (_their, our) => our.includes('/<id>.'))
-}
-
-/** Where theirs has no file any more, ours may still have one; not the other way round. */
-function withUrlsNotYetPruned(theirs: string, ours: string): string {
-  return withUrls(theirs, ours, (their) => their.endsWith('null') || their === '<td></td>')
-}
-
-function withUrls(theirs: string, ours: string, isOurs: (their: string, our: string) => boolean): string {
   const url = /"(?:log|items)_url": (?:null|"[^"]*")|<td>(?:<a href=".*?">\w+<\/a>)?<\/td>/g
   const ourUrls = ours.match(url) ?? []
   if (theirs.match(url)?.length !== ourUrls.length) return theirs
   let index = -1
   return theirs.replace(url, (their) => {
     const our = ourUrls[++index]
-    return our !== undefined && isOurs(their, our) ? our : their
+    return our?.includes('/<id>.') ? our : their
   })
 }
 

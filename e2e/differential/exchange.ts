@@ -22,8 +22,6 @@ export interface AllowedDifference {
   reason: string
   /** A heading of docs/scrapyd-compatibility.md. */
   anchor: string
-  /** It depends on timing: a run in which it does not occur is no news. */
-  isOccasional?: true
   /** As precisely as it can be said: which requests, and of which answers. */
   applies(exchange: Exchange): boolean
   /** Their answer as it is expected of us. */

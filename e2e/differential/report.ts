@@ -28,9 +28,7 @@ export function reportOf(tally: Tally, { seed, isWhole, elapsedMs }: ReportOptio
   for (const reason of tally.brokenOff) lines.push(`✗ ${reason}`)
 
   const requests = [...tally.requests.values()].reduce((sum, count) => sum + count, 0)
-  const unused = isWhole
-    ? ALLOWED_DIFFERENCES.filter(({ id, isOccasional }) => !isOccasional && !tally.used.has(id))
-    : []
+  const unused = isWhole ? ALLOWED_DIFFERENCES.filter(({ id }) => !tally.used.has(id)) : []
   for (const { id } of unused)
     lines.push(`✗ The allowed difference "${id}" never occurred: take it out of allowed-differences.ts.`)
   lines.push('', 'Requests:')
