@@ -22,13 +22,13 @@ const PROTECTED = [
   ['POST', '/ui/logout']
 ] as const
 
-describe('who may ask', () => {
-  it.each(PROTECTED)('%s %s is refused without credentials', async (method, url) => {
+describe('authentication', () => {
+  it.each(PROTECTED)('%s %s is rejected without credentials', async (method, url) => {
     const { askAnonymously } = openTestApp()
     expect((await askAnonymously({ method, url })).statusCode).toBe(401)
   })
 
-  it('every operation that the API describes is refused without credentials, and by them known and taken', async () => {
+  it('every operation of the API is rejected without credentials, and exists for clients that have them', async () => {
     const { ask, askAnonymously } = openTestApp()
     const { paths } = (await ask({ url: '/api/openapi.json' })).json() as {
       paths: Record<string, Record<string, { operationId: string }>>
@@ -45,7 +45,7 @@ describe('who may ask', () => {
       expect([operationId, (await askAnonymously(request)).statusCode]).toEqual([operationId, 401])
       const rpc = { method: 'POST', url: `/api/rpc/${operationId.replace('.', '/')}` } as const
       expect([operationId, (await askAnonymously(rpc)).statusCode]).toEqual([operationId, 401])
-      // An endless one would be waited for.
+      // This stream never ends, so its response would never arrive.
       if (operationId === 'events.subscribe') continue
       const known = await ask({ ...request, headers: { 'content-type': 'application/json' }, payload: '{}' })
       expect([operationId, known.body]).not.toEqual([operationId, expect.stringContaining('The API has no')])
@@ -59,7 +59,7 @@ describe('who may ask', () => {
     ['no colon', `Basic ${Buffer.from('scrapdeck').toString('base64')}`],
     ['no base64', 'Basic %%%'],
     ['Latin-1 instead of UTF-8', `Basic ${Buffer.from('scrapdeck:é', 'latin1').toString('base64')}`]
-  ])('%s is refused as Scrapyd refuses it', async (_name, authorization) => {
+  ])('%s is rejected as in Scrapyd', async (_name, authorization) => {
     const { askAnonymously } = openTestApp()
     const response = await askAnonymously({ url: '/daemonstatus.json', headers: { authorization } })
     expect(response.statusCode).toBe(401)
@@ -68,13 +68,13 @@ describe('who may ask', () => {
     expect(response.body).toBe('Unauthorized')
   })
 
-  it('the scheme of the right credentials may be written in any case', async () => {
+  it('the Basic scheme is case-insensitive', async () => {
     const { askAnonymously } = openTestApp()
     const headers = { authorization: RIGHT.replace('Basic', 'bAsIc') }
     expect((await askAnonymously({ url: '/daemonstatus.json', headers })).statusCode).toBe(200)
   })
 
-  it('a flood of wrong Basic passwords is not looked at any more, and ends after a minute', async () => {
+  it('after too many wrong Basic passwords even the right one is rejected, for one minute', async () => {
     const { ask, clock } = openTestApp()
     for (let count = 0; count < 300; count++) {
       await ask({ url: '/daemonstatus.json', headers: { authorization: basic('scrapdeck', `guess ${count}`) } })
@@ -84,7 +84,7 @@ describe('who may ask', () => {
     expect((await ask({ url: '/daemonstatus.json' })).statusCode).toBe(200)
   })
 
-  it('the API names its refusal for programs, and asks browsers of the UI without their own dialog', async () => {
+  it('the API answers 401 with an error code, without a browser login dialog for the UI', async () => {
     const { askAnonymously } = openTestApp()
     const rest = await askAnonymously({ url: '/api/v1/nodes' })
     expect(rest.json()).toMatchObject({ code: 'UNAUTHORIZED', status: 401 })
@@ -93,7 +93,7 @@ describe('who may ask', () => {
     expect(rpc.headers['www-authenticate']).toBeUndefined()
   })
 
-  it('health is told to everybody, and nothing else with it', async () => {
+  it('health needs no credentials and reveals nothing else; metrics need them', async () => {
     const { askAnonymously, engine } = openTestApp()
     const healthy = await askAnonymously({ url: '/health' })
     const well = { status: 'ok', live: true, ready: true, reasons: [] }
@@ -106,14 +106,14 @@ describe('who may ask', () => {
     }
     expect(await ask('/health')).toEqual([503, 'unavailable', reasons])
     expect(await ask('/health/ready')).toEqual([503, 'unavailable', reasons])
-    // Whoever restarts what is not live must not do so because it stops.
+    // A supervisor must not restart a service because it is stopping.
     expect(await ask('/health/live')).toEqual([200, 'ok', reasons])
     expect((await askAnonymously({ url: '/metrics' })).statusCode).toBe(401)
   })
 })
 
 describe('browsers', () => {
-  it('a one-time link gives a session, once', async () => {
+  it('a one-time link creates one session', async () => {
     const { askAnonymously, createLoginPath } = openTestApp()
     const url = createLoginPath()
     const first = await askAnonymously({ url })
@@ -127,14 +127,14 @@ describe('browsers', () => {
     expect((await askAnonymously({ url })).statusCode).toBe(403)
   })
 
-  it('a look at the link (HEAD) does not use it up', async () => {
+  it('a HEAD request does not use up the link', async () => {
     const { askAnonymously, createLoginPath } = openTestApp()
     const url = createLoginPath()
     await askAnonymously({ method: 'HEAD', url })
     expect((await askAnonymously({ url })).statusCode).toBe(303)
   })
 
-  it('a one-time link ends after ten minutes', async () => {
+  it('a one-time link expires after ten minutes', async () => {
     const { askAnonymously, createLoginPath, clock } = openTestApp()
     const url = createLoginPath()
     await clock.advanceBy(600_001)
@@ -143,13 +143,13 @@ describe('browsers', () => {
     expect(late.headers['set-cookie']).toBeUndefined()
   })
 
-  it('a new link is given to who knows the password', async () => {
+  it('a client with the password can create a new link', async () => {
     const { ask, askAnonymously } = openTestApp()
     const { body } = await ask({ method: 'POST', url: '/ui/link' })
     expect((await askAnonymously({ url: body })).statusCode).toBe(303)
   })
 
-  it('a page without a session leads to the login form, whose right answer leads back', async () => {
+  it('a page without a session redirects to the login form, and a login redirects back', async () => {
     const { askAnonymously } = openTestApp()
     const page = await askAnonymously({ url: '/ui/jobs', headers: { accept: 'text/html' } })
     expect([page.statusCode, page.headers.location]).toEqual([303, '/ui/login'])
@@ -167,7 +167,7 @@ describe('browsers', () => {
     expect([right.statusCode, right.headers.location]).toEqual([303, '/ui/'])
   })
 
-  it('the login form takes ten wrong answers in a minute, then not even the right one', async () => {
+  it('after ten failed logins in a minute the form rejects even the right password', async () => {
     const { askAnonymously, clock } = openTestApp()
     const send = (password: string) =>
       askAnonymously({
@@ -182,7 +182,7 @@ describe('browsers', () => {
     expect((await send('correct horse: battery')).statusCode).toBe(303)
   })
 
-  it('a session outlives a restart; its file holds no token and is for its user only', async () => {
+  it('a session survives a restart; its file contains no token and only its owner can read it', async () => {
     const dataDirectory = makeTestDirectory()
     const before = openTestApp({ dataDirectory })
     const cookie = cookieOf(await before.askAnonymously({ url: before.createLoginPath() }))
@@ -197,7 +197,7 @@ describe('browsers', () => {
     expect((await after.askAnonymously({ url: '/ui/', headers: { cookie } })).statusCode).toBe(401)
   })
 
-  it('a cookie that a page of another port put before ours keeps nobody out, and opens nothing', async () => {
+  it('a cookie set by another port locks nobody out and logs nobody in', async () => {
     const { askAnonymously, createLoginPath } = openTestApp()
     const ours = cookieOf(await askAnonymously({ url: createLoginPath() }))
     const theirs = `${ours.split('=')[0]}=AAAA`
@@ -210,7 +210,7 @@ describe('browsers', () => {
     ['the proxy says so', { 'x-forwarded-proto': 'https' }, true],
     ['the page says so', { origin: 'https://127.0.0.1:6800' }, true],
     ['nobody says so', {}, false]
-  ])('behind TLS the session goes over TLS only: %s', async (_name, headers, isSecure) => {
+  ])('behind TLS the session cookie is sent only over TLS: %s', async (_name, headers, isSecure) => {
     const { askAnonymously, createLoginPath } = openTestApp()
     const response = await askAnonymously({ url: createLoginPath(), headers })
     expect(String(response.headers['set-cookie']).includes('; Secure')).toBe(isSecure)
@@ -223,7 +223,7 @@ describe('browsers', () => {
     expect((await askAnonymously({ url: '/ui/', headers: { cookie } })).statusCode).toBe(401)
   })
 
-  it('the home page is the UI for a browser with a session, the login for one without, Scrapyd for programs', async () => {
+  it('the home page is the UI with a session, the login page without one, and the Scrapyd page for programs', async () => {
     const { ask, askAnonymously, createLoginPath } = openTestApp()
     const cookie = cookieOf(await askAnonymously({ url: createLoginPath() }))
     const accept = 'text/html,*/*'
@@ -234,7 +234,7 @@ describe('browsers', () => {
   })
 })
 
-describe('web pages of others', () => {
+describe('web pages of other origins', () => {
   const FOREIGN: [string, Record<string, string>][] = [
     ['a name that was pointed at this machine', { host: 'evil.example:6800' }],
     ['our address with another port', { host: '127.0.0.1:6801' }],
@@ -259,7 +259,7 @@ describe('web pages of others', () => {
     '/nothing'
   ]
 
-  it.each(FOREIGN)('%s is refused on every path, even with the right password and session', async (_name, headers) => {
+  it.each(FOREIGN)('%s is rejected on every path, even with the right password and session', async (_name, headers) => {
     const { ask, askAnonymously, createLoginPath } = openTestApp()
     const cookie = cookieOf(await askAnonymously({ url: createLoginPath() }))
     for (const url of PATHS) {
@@ -269,7 +269,7 @@ describe('web pages of others', () => {
     }
   })
 
-  it('a preflight gets no permission', async () => {
+  it('a preflight request gets no permission', async () => {
     const { ask } = openTestApp()
     const response = await ask({
       method: 'OPTIONS',
@@ -288,12 +288,12 @@ describe('web pages of others', () => {
     { host: '127.0.0.1:6800', origin: 'http://127.0.0.1:6800', 'sec-fetch-site': 'same-origin' },
     { host: 'localhost:6800', origin: 'http://localhost:6800' },
     { host: 'localhost:6800', 'sec-fetch-site': 'none' }
-  ])('our own pages and programs are answered: %o', async (headers) => {
+  ])('our own pages and programs are accepted: %o', async (headers) => {
     const { ask } = openTestApp()
     expect((await ask({ url: '/daemonstatus.json', headers })).statusCode).toBe(200)
   })
 
-  it("the operator's own names are answered, with the port named or with any, and through a proxy with TLS", async () => {
+  it('allowed host names are accepted, with the configured port or with any, and behind a TLS proxy', async () => {
     const { ask } = openTestApp({ allowedHosts: ['deck.example', 'other.example:8443'] })
     const status = async (headers: Record<string, string>) =>
       (await ask({ url: '/daemonstatus.json', headers })).statusCode
@@ -304,7 +304,7 @@ describe('web pages of others', () => {
     expect(await status({ host: 'deck.example', origin: 'https://deck.example:444' })).toBe(403)
   })
 
-  it('on all interfaces every address is ours, and still no foreign name', async () => {
+  it('when bound to all interfaces, any IP address is accepted, but no foreign name', async () => {
     const { ask } = openTestApp({ bindAddress: '0.0.0.0' })
     const status = async (host: string) => (await ask({ url: '/daemonstatus.json', headers: { host } })).statusCode
     expect([await status('10.0.0.7:6800'), await status('[fe80::1]:6800'), await status('evil.example:6800')]).toEqual([
@@ -312,7 +312,7 @@ describe('web pages of others', () => {
     ])
   })
 
-  it('forms of any page cannot write to the API: only JSON and multipart bodies are taken', async () => {
+  it('a form on another page cannot write to the API: only JSON and multipart bodies are accepted', async () => {
     const { ask } = openTestApp()
     for (const type of ['text/plain', 'application/x-www-form-urlencoded']) {
       const response = await ask({
@@ -327,9 +327,9 @@ describe('web pages of others', () => {
   })
 })
 
-describe('answers', () => {
+describe('responses', () => {
   it.each(['/daemonstatus.json', '/api/v1/nodes', '/ui/', '/ui/login', '/health', '/nothing', '/%zz'])(
-    '%s carries the headers that keep browsers strict',
+    '%s has strict security headers',
     async (url) => {
       const { headers } = await openTestApp().ask({ url })
       expect(headers['x-content-type-options']).toBe('nosniff')
@@ -339,12 +339,12 @@ describe('answers', () => {
     }
   )
 
-  it.each(['/%zz', '/ui/%ff'])('%s, which cannot be read, is told nothing, not even itself', async (url) => {
+  it.each(['/%zz', '/ui/%ff'])('%s cannot be parsed and is not echoed in the response', async (url) => {
     const response = await openTestApp().askAnonymously({ url })
     expect([response.statusCode, response.body]).toEqual([404, NO_SUCH_PAGE])
   })
 
-  it('a request that never ends is cut off, after the longest upload', () => {
+  it('a request that never ends is cut off, but not before the longest upload would finish', () => {
     const { requestTimeout, headersTimeout } = openTestApp().fastify.server
     expect(requestTimeout).toBe(900_000)
     expect(headersTimeout).toBeLessThanOrEqual(60_000)

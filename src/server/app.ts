@@ -21,18 +21,18 @@ import { userInterfaceDoor } from './user-interface.ts'
 
 export interface AppOptions {
   engine: Pick<Engine, 'router' | 'scrapyd' | 'credentials' | 'health' | 'metrics' | 'answers'>
-  /** Where the sessions are kept. */
+  /** Where sessions are stored. */
   dataDirectory: string
   /** The built UI, with its index.html. */
   uiDirectory: string
-  /** docs/: what /docs shows. */
+  /** The documentation served at /docs. */
   docsDirectory: string
-  /** How often each credential may ask the API; 0: as often as it likes. */
+  /** Rate limit of the API per credential; 0: none. */
   apiRequestsPerSecond?: number | undefined
   bindAddress: string
   port: () => number
   allowedHosts: string[]
-  /** What differs from the defaults (scrapyd/settings.ts). */
+  /** Overrides of the defaults (scrapyd/settings.ts). */
   scrapyd?: Partial<ScrapydDoorSettings> | undefined
   clock: Clock
   logger: Logger
@@ -40,32 +40,32 @@ export interface AppOptions {
 
 export interface App {
   fastify: FastifyInstance
-  /** The path of a link that logs one browser in, once, for ten minutes. */
+  /** Path of a one-time login link, valid for ten minutes. */
   createLoginPath(): string
-  /** Answers a request that came over a Unix socket: who may open it is the file system's rule, and no web page can. */
+  /** Handles a request from a Unix socket. File permissions decide who can connect, and no web page can. */
   answerOnSocket(request: IncomingMessage, response: ServerResponse): void
 }
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** Whose request it is (authenticator.ts); empty where everybody may ask. */
+    /** Identifies who sent the request (authenticator.ts); empty for public routes. */
     credential: string
   }
 }
 
-/** For a whole request: an egg of 200 MB over 2 Mbit/s. Without a limit, anybody could hold connections for ever. */
+/** Limit for a whole request: an egg of 200 MB at 2 Mbit/s. Without it, anybody could hold connections forever. */
 const REQUEST_LIMIT_MS = 15 * 60_000
 
 const SAFE_HEADERS = {
   'x-content-type-options': 'nosniff',
   'referrer-policy': 'no-referrer',
   'x-frame-options': 'DENY',
-  // Forms and bases are not covered by default-src.
+  // default-src does not cover forms and bases.
   'content-security-policy': "default-src 'none'; form-action 'none'; base-uri 'none'; frame-ancestors 'none'",
   'cross-origin-resource-policy': 'same-origin'
 }
 
-/** The HTTP shell without a socket. Every request goes one way: the rule of origins, then who asks, then its door. */
+/** The HTTP server without a socket. Every request passes the origin check, then authentication, then its route. */
 export function createApp(options: AppOptions): App {
   const { engine, clock, logger } = options
   const authenticator = createAuthenticator({
@@ -117,13 +117,13 @@ export function createApp(options: AppOptions): App {
   }
 }
 
-/** Paths that the router cannot read never reach the hooks: without authentication, the answer tells nothing. */
+/** Paths the router cannot parse never reach the hooks, so nobody is authenticated: the answer reveals nothing. */
 function answerUnreadable(path: string, reply: FastifyReply): void {
   const page = /^\/(logs|items)\//.test(path) ? NO_SUCH_FILE : NO_SUCH_PAGE
   reply.code(404).headers(SAFE_HEADERS).type('text/html; charset=utf-8').send(page)
 }
 
-/** Only logins and what a load balancer asks. Compared with the route: a raw path has many spellings. */
+/** Only login and health checks. Compares the route: a raw path can be spelled in many ways. */
 function isOpenToAll(request: FastifyRequest): boolean {
   const { url } = request.routeOptions
   return url === '/ui/login' || url === '/health' || url === '/health/live' || url === '/health/ready'

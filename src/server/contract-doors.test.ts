@@ -4,19 +4,19 @@ import { openTestApp } from './testing/test-app.ts'
 const JSON_TYPE = { 'content-type': 'application/json' }
 
 describe('the contract as REST', () => {
-  it('reads numbers, defaults and lists from the query', async () => {
+  it('parses numbers, defaults and lists in the query', async () => {
     const { ask } = openTestApp()
     const response = await ask({ url: '/api/v1/jobs?limit=7&project=news&status%5B%5D=queued&sinceMs=5' })
     expect(response.json().jobs[0]).toMatchObject({ project: 'news', priority: 7 })
   })
 
-  it('one status in a query needs no brackets', async () => {
+  it('one status in the query needs no brackets', async () => {
     const { ask } = openTestApp()
     for (const query of ['status=queued', 'status[]=queued']) {
       expect((await ask({ url: `/api/v1/jobs?${query}` })).statusCode).toBe(200)
     }
     expect((await ask({ url: '/api/v1/jobs?status=asleep' })).statusCode).toBe(400)
-    // The description names both, and lists what may stand there.
+    // The document describes both forms and lists the allowed values.
     const document = (await ask({ url: '/api/openapi.json' })).json()
     const parameters = document.paths['/jobs'].get.parameters as { name: string; schema: { anyOf: unknown[] } }[]
     expect(parameters.find(({ name }) => name === 'status')!.schema.anyOf).toMatchObject([
@@ -25,7 +25,7 @@ describe('the contract as REST', () => {
     ])
   })
 
-  it('writes JSON bodies', async () => {
+  it('accepts JSON bodies', async () => {
     const { ask } = openTestApp()
     const payload = { project: 'shop', spiders: ['a', 'b'] }
     const response = await ask({ method: 'POST', url: '/api/v1/jobs', headers: JSON_TYPE, payload })
@@ -89,7 +89,7 @@ describe('the contract as REST', () => {
     ])
   })
 
-  it('says in words which part of the input is wrong', async () => {
+  it('explains which part of the input is wrong', async () => {
     const { ask } = openTestApp()
     const payload = { project: 'shop', spiders: [''] }
     const response = await ask({ method: 'POST', url: '/api/v1/jobs', headers: JSON_TYPE, payload })
@@ -97,7 +97,7 @@ describe('the contract as REST', () => {
     expect(response.json().message).toContain('spiders.0: ')
   })
 
-  it('a bug tells nothing of itself to the client, and all to the log', async () => {
+  it('a bug reveals no details to the client and is logged in full', async () => {
     const { ask, logged } = openTestApp()
     const payload = { ids: ['019b0000000000000000000000000009'] }
     const response = await ask({ method: 'POST', url: '/api/v1/jobs/retry', headers: JSON_TYPE, payload })
@@ -116,7 +116,7 @@ describe('the contract as REST', () => {
     expect([response.statusCode, response.json().code]).toEqual([400, 'BAD_INPUT'])
   })
 
-  it('a path that is none is told so', async () => {
+  it('an unknown path is reported', async () => {
     const { ask } = openTestApp()
     expect((await ask({ url: '/api/v1/none' })).json()).toMatchObject({ code: 'NOT_FOUND', status: 404 })
     expect((await ask({ method: 'POST', url: '/api/rpc/none' })).json()).toMatchObject({ json: { code: 'NOT_FOUND' } })
@@ -128,7 +128,7 @@ describe('the contract as REST', () => {
     expect(response.statusCode).toBeGreaterThanOrEqual(400)
   })
 
-  it('its description names each operation once, and every part of every path', async () => {
+  it('its document names each operation once and describes every path parameter', async () => {
     const { ask } = openTestApp()
     const { paths } = (await ask({ url: '/api/openapi.json' })).json() as {
       paths: Record<string, Record<string, { operationId: string; parameters?: { name: string; in: string }[] }>>
@@ -143,7 +143,7 @@ describe('the contract as REST', () => {
     }
   })
 
-  it('is described by an OpenAPI document and a page, with every operation', async () => {
+  it('is described by an OpenAPI document and a page with every operation', async () => {
     const { ask } = openTestApp()
     const document = (await ask({ url: '/api/openapi.json' })).json()
     expect(document.openapi).toMatch(/^3\.1/)

@@ -22,17 +22,17 @@ import { MAX_JSON_BYTES, MAX_UPLOAD_BYTES } from './limits.ts'
 import { describeApi } from './openapi/describe.ts'
 import { apiPageDoor } from './openapi/page.ts'
 
-// oxlint-disable-next-line typescript/no-explicit-any -- oRPC itself says "a router of whatever contract" so.
+// oxlint-disable-next-line typescript/no-explicit-any -- oRPC itself types a router of any contract like this.
 type AnyRouter = Router<any, RouterContext>
 
-/** What the doors know of a request, in addition to what the engine is told. */
+/** What the HTTP layer knows about a request, in addition to what the engine gets. */
 interface DoorContext extends RouterContext {
   credential?: string
-  /** What the contract says of the operation that is asked for; absent: it has none there. */
+  /** Metadata of the requested operation; absent: the contract has none for this request. */
   operation?: OperationMeta | undefined
-  /** The parts of the answer that are asked for. */
+  /** The requested parts of the response. */
   fields?: Wanted
-  /** As it came, through REST: to be held against what its operation knows. */
+  /** The REST request as received, for checking it against what the operation accepts. */
   request?: Parameters<typeof checkRestParts>[0]
 }
 
@@ -49,17 +49,17 @@ interface DoorsOptions {
   logger: Logger
 }
 
-/** A comment this often keeps proxies from closing a quiet stream. */
+/** Comments at this interval keep proxies from closing a quiet stream. */
 const KEEP_ALIVE_MS = 15_000
 
 /**
- * The contract over HTTP: `/api/rpc` for our own clients; for everybody else's `/api/v1` as REST, with what REST has
- * besides (parts of answers, keys for repeated writes, logs as lines), the same as JSON-RPC, and their description.
+ * The contract over HTTP: `/api/rpc` for our own clients; for all others REST at `/api/v1`, with additional features
+ * (fields, idempotency keys, logs as lines), the same operations as JSON-RPC, and their documentation.
  */
 export async function contractDoors(app: FastifyInstance, options: DoorsOptions): Promise<void> {
   const { engine, limiter, clock, logger } = options
   const router: AnyRouter = engine.router
-  // A function: the handlers' plugins put interceptors of their own into the arrays they are given.
+  // A function: the handlers' plugins modify the arrays they are given.
   const common = (): RPCHandlerOptions<DoorContext> => ({
     clientInterceptors: [
       createWireErrorInterceptor((error) => logger.error({ err: error }, 'A call of the contract failed'))
@@ -103,7 +103,7 @@ export async function contractDoors(app: FastifyInstance, options: DoorsOptions)
     if (lastEventId === END_ID) return reply.code(204).send()
     const from = typeof lastEventId === 'string' ? parsePlace(lastEventId) : { attemptNumber: null, offset: 0 }
     const stream = await openJobLog({ router: engine.router, jobId, from, clock, logger })
-    // `no-transform` and the last one: proxies must hand on each line as it comes.
+    // `no-transform` and `x-accel-buffering`: proxies must pass each line on as it arrives.
     reply.headers({ 'cache-control': 'no-store, no-transform', 'x-accel-buffering': 'no' })
     return reply.type('text/event-stream; charset=utf-8').send(stream)
   })
@@ -113,8 +113,8 @@ export async function contractDoors(app: FastifyInstance, options: DoorsOptions)
 }
 
 /**
- * Bodies that a form of any web page can send without asking first (`text/plain`, urlencoded) are not taken. Bodies are
- * read here, under Fastify's limits; oRPC takes what it finds in `request.body`.
+ * Rejects body types that a form on any web page can send without a preflight (`text/plain`, urlencoded). Bodies are
+ * parsed here, within Fastify's limits; oRPC uses the result in `request.body`.
  */
 function parseOnlyJsonAndForms(app: FastifyInstance): void {
   app.removeAllContentTypeParsers()
@@ -141,7 +141,7 @@ function parseOnlyJsonAndForms(app: FastifyInstance): void {
   )
 }
 
-/** What fails before or after the call itself: a request that cannot be read, an answer that cannot be written. */
+/** Failures outside the call itself: a request that cannot be parsed, a response that cannot be serialized. */
 function reportOutside(error: unknown, logger: Logger): void {
   if (!(error instanceof ORPCError)) logger.error({ err: error }, 'A request or an answer of the contract is malformed')
 }
@@ -166,7 +166,7 @@ async function serve(
 
 type RootInterceptor = NonNullable<RPCHandlerOptions<DoorContext>['rootInterceptors']>[number]
 
-/** What takes an Idempotency-Key is done once for each (api/once.ts). */
+/** Requests with an Idempotency-Key are performed once per key (api/once.ts). */
 function createOnceInterceptor(answers: Engine['answers']): RootInterceptor {
   return async ({ request, context, prefix, next }) => {
     const key = request.headers['idempotency-key']
@@ -176,7 +176,7 @@ function createOnceInterceptor(answers: Engine['answers']): RootInterceptor {
     const body = await request.body()
     const path = `${url.pathname}${url.search}`
     const repeatableForMs = operation.repeatableForMs?.(body) ?? 0
-    // A stream, or no response, goes to this client as it is.
+    // A stream, or no response, goes to this client directly.
     const own: { result?: Awaited<ReturnType<typeof next>> } = {}
     const response = await answerOnce(
       answers,
@@ -195,7 +195,7 @@ function createOnceInterceptor(answers: Engine['answers']): RootInterceptor {
   }
 }
 
-/** `?fields=`: only these parts of what is answered (api/fields.ts). */
+/** `?fields=`: returns only the requested parts of the response (api/fields.ts). */
 const pickPartsOfAnswer: RootInterceptor = async ({ request, context, prefix, next }) => {
   const texts = request.url.searchParams.getAll('fields')
   if (texts.length === 0) return next()
@@ -210,7 +210,7 @@ const pickPartsOfAnswer: RootInterceptor = async ({ request, context, prefix, ne
 const keepRequest: RootInterceptor = ({ request, context, prefix, next }) =>
   next({ request, prefix, context: { ...context, request } })
 
-/** Here it is known which operation it is, and nothing of it is done yet. */
+/** The first point where the operation is known and nothing has been done yet. */
 const refuseUnknownParts: NonNullable<RPCHandlerOptions<DoorContext>['clientInterceptors']>[number] = async ({
   context,
   procedure,
@@ -242,7 +242,7 @@ async function serveJsonRpc(
     const context: RouterContext = onceKey === null ? { source: 'api' } : { source: 'api', onceKey }
     const answers = await answerJsonRpc(body, { router: engine.router, context, logger })
     const response: KeyedResponse = { status: answers === null ? 204 : 200, headers: {}, body: answers ?? undefined }
-    // What of a batch was done is done: it is only free to be asked again where none of it was.
+    // Completed calls of a batch cannot be undone: the key is free again only if every call failed.
     return { response, isFinal: answers === null || [answers].flat().some((one) => 'result' in one) }
   }
   const asked = { key, credential, method, path: url, body, repeatableForMs: 0 }

@@ -9,7 +9,7 @@ import { PAGE_STYLE, sendHtml } from './page.ts'
 const PAGE_NAME = /^[a-z0-9-]{1,100}$/
 const IMAGE_NAME = /^[a-z0-9-]{1,100}\.png$/
 
-/** `/docs`: docs/ rendered. Raw HTML is shown as text; links lead to pages here or to the web. */
+/** `/docs`: the docs folder, rendered. Raw HTML is shown as text; links go to pages here or to the web. */
 export async function docsDoor(app: FastifyInstance, options: { docsDirectory: string }): Promise<void> {
   const { docsDirectory } = options
   app.get('/docs/style.css', (_request, reply) => reply.type('text/css; charset=utf-8').send(PAGE_STYLE))
@@ -106,7 +106,7 @@ export function renderMarkdown(text: string): string {
   return marked.parse(text, { async: false })
 }
 
-/** As plain words: what a page is called and what it is about. */
+/** Headings without formatting, for the title and the list of chapters. */
 function headingsOf(text: string): { depth: number; text: string }[] {
   return marked
     .lexer(text)
@@ -115,14 +115,14 @@ function headingsOf(text: string): { depth: number; text: string }[] {
     )
 }
 
-/** null: it leads out of the documentation, to where this door serves nothing. */
+/** null: the target is outside the documentation and not served here. */
 function linkTo(href: string): string | null {
   const page = /^([a-z0-9-]+)\.md(#[\w-]*)?$/.exec(href)
   if (page !== null) return `/docs/${page[1]}${page[2] ?? ''}`
   return /^(https?:\/\/|#)/.test(href) ? href : null
 }
 
-/** As forges make them, so that links of the files work here as well. */
+/** The same anchors that GitHub and others generate, so that links in the files work here too. */
 function anchorOf(heading: string): string {
   return heading
     .toLowerCase()

@@ -4,12 +4,12 @@ import { ScrapdeckError } from '../shared/errors.ts'
 import { toWireError, type WireError } from '../shared/wire-errors.ts'
 import { toPythonJson } from './scrapyd/python-json.ts'
 
-/** Errors from before or beside a door's own work (who asks, body too large, a bug), in the form its clients read. */
+/** Formats errors raised outside a route's own code (authentication, body too large, bugs) for that route's clients. */
 export function createErrorAnswer(options: { logger: Logger; hasSession(request: FastifyRequest): boolean }) {
   return function answerError(error: FastifyError | Error, request: FastifyRequest, reply: FastifyReply): FastifyReply {
     const isFile = !/^application\/json/.test(request.headers['content-type'] ?? '')
     const wire = toWireError(fromFastify(error, isFile))
-    // The query stays out of the log: it may hold a login token, or arguments of spiders.
+    // The query is not logged: it can hold a login token or spider arguments.
     const path = request.url.split('?', 1)[0] ?? ''
     if (wire.code === 'INTERNAL') options.logger.error({ err: error, path }, 'A request failed')
     reply.code(wire.status).header('cache-control', 'no-store')
@@ -27,17 +27,17 @@ export function createErrorAnswer(options: { logger: Logger; hasSession(request:
   }
 }
 
-/** People in a browser get the login page; programs get Scrapyd's answer (scrapyd-protocol.md, 7.2). */
+/** Browsers are redirected to the login page; programs get Scrapyd's answer (scrapyd-protocol.md, 7.2). */
 function askForLogin(path: string, request: FastifyRequest, reply: FastifyReply): FastifyReply {
   const isNavigation = request.headers['sec-fetch-mode'] === 'navigate'
   const isForPeople = path.startsWith('/ui') || path.startsWith('/docs')
   if (isPerson(request) && (isForPeople || (path === '/' && isNavigation))) return reply.redirect('/ui/login', 303)
-  // Without this header, or the browser would put its own dialog over the UI.
+  // With this header, browsers would show their own login dialog on top of the UI.
   if (!path.startsWith('/ui')) reply.header('www-authenticate', 'basic realm="Scrapyd"')
   return reply.header('content-type', 'text/html').send(Buffer.from('Unauthorized'))
 }
 
-/** A browser's address bar or link, as far as headers tell. */
+/** Probably a person with a browser, judging by the headers. */
 function isPerson(request: FastifyRequest): boolean {
   return request.headers.accept?.includes('text/html') ?? false
 }

@@ -2,14 +2,14 @@ import type { FastifyInstance, FastifyReply } from 'fastify'
 import type { Engine } from '../engine/index.ts'
 
 /**
- * For load balancers, containers and start scripts, without credentials or secrets. Not live: it must be restarted.
- * Live but not ready: it stops, or its disk takes nothing, and should get no requests meanwhile.
+ * For load balancers, containers and start scripts, without credentials. Not live: restart the service. Live but not
+ * ready: it is stopping or cannot write to its disk, so send it no requests for now.
  */
 export async function healthDoor(app: FastifyInstance, options: { engine: Pick<Engine, 'health'> }): Promise<void> {
   const { health } = options.engine
   app.get('/health', async (_request, reply) => sendReady(reply))
   app.get('/health/ready', async (_request, reply) => sendReady(reply))
-  // Whoever asks this kills what does not answer in time: it waits for no disk.
+  // Supervisors kill a service that does not answer in time, so this does not wait for the disk.
   app.get('/health/live', (_request, reply) => send(reply, health.now(), 'live'))
 
   async function sendReady(reply: FastifyReply): Promise<FastifyReply> {

@@ -7,7 +7,7 @@ import { listen } from './listen.ts'
 import { createFakeEngine } from './testing/fake-engine.ts'
 import { makeTestDirectory, RIGHT } from './testing/test-app.ts'
 
-/** Limits as a client meets them: on a real socket, by a clock that stands still. */
+/** Limits as a client sees them: on a real socket, with a clock that stands still. */
 async function open(apiRequestsPerSecond = 0) {
   const clock = createFakeClock()
   const service = await listen({
@@ -31,7 +31,7 @@ async function open(apiRequestsPerSecond = 0) {
   return { clock, service, ask }
 }
 
-it('one who asks too often is told how long to wait, and that long is enough; others are not kept waiting', async () => {
+it('a client over the rate limit is told how long to wait, and that is long enough; others are not affected', async () => {
   const { clock, service, ask } = await open(2)
   const login = await fetch(service.createLoginLink(), { redirect: 'manual' })
   const cookie = login.headers.get('set-cookie')!.split(';', 1)[0]!
@@ -42,7 +42,7 @@ it('one who asks too often is told how long to wait, and that long is enough; ot
   const answer = (await refused[0]!.json()) as { code: string; status: number; data: { retryAfterSeconds: number } }
   const seconds = Number(refused[0]!.headers.get('retry-after'))
   expect(answer).toMatchObject({ code: 'TOO_MANY_REQUESTS', status: 429, data: { retryAfterSeconds: seconds } })
-  // Another credential, the doors of other clients, and what watches the service.
+  // Other credentials, the Scrapyd API and health checks are not limited.
   expect((await fetch(`${service.address}/api/v1/nodes`, { headers: { cookie } })).status).toBe(200)
   expect((await ask('/daemonstatus.json')).status).toBe(200)
   expect((await ask('/health/ready')).status).toBe(200)
@@ -56,7 +56,7 @@ it('one who asks too often is told how long to wait, and that long is enough; ot
 it.each([
   ['with its length told', (text: string) => ({ body: text })],
   ['in pieces', (text: string) => ({ body: new Blob([text]).stream(), duplex: 'half' as const })]
-])('a request that is too large, %s, is refused with its code; one that just fits is not', async (_how, bodyOf) => {
+])('a request that is too large, %s, is rejected with its code; one that just fits is not', async (_how, bodyOf) => {
   const { ask } = await open()
   const textOf = (bytes: number) => {
     const order = (fill: string) => JSON.stringify({ project: 'shop', spiders: ['a'], args: { text: fill } })
@@ -68,7 +68,7 @@ it.each([
   expect([large.status, await large.json()]).toEqual([413, expect.objectContaining({ code: 'REQUEST_TOO_LARGE' })])
 })
 
-it('a file that is announced as too large is refused before it is sent', async () => {
+it('a file announced as too large is rejected before it is sent', async () => {
   const { service } = await open()
   const { port } = new URL(service.address)
   const answer = await new Promise<string>((resolve, reject) => {

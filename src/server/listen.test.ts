@@ -26,7 +26,7 @@ async function openService(changes: Partial<ListenOptions> = {}) {
   return { engine, service, port }
 }
 
-/** Sends bytes as they are, where clients would tidy them, and gives back all of the answer. */
+/** Sends bytes unchanged, which HTTP clients would normalise, and returns the whole response. */
 function sendRaw(where: number | string, lines: string[]): Promise<string> {
   return new Promise((resolve, reject) => {
     let answer = ''
@@ -42,7 +42,7 @@ function sendRaw(where: number | string, lines: string[]): Promise<string> {
 }
 
 describe('listening', () => {
-  it('tells the engine its address and answers there, and only under its own port', async () => {
+  it('tells the engine its address and responds there, only under its own port', async () => {
     const { engine, service, port } = await openService()
     expect(engine.address).toBe(service.address)
     expect((await fetch(`${service.address}/health`)).status).toBe(200)
@@ -50,30 +50,30 @@ describe('listening', () => {
     expect(answer).toMatch(/^HTTP\/1\.1 403 /)
   })
 
-  it('the one-time link leads in', async () => {
+  it('the one-time link logs in', async () => {
     const { service } = await openService()
     const response = await fetch(service.createLoginLink(), { redirect: 'manual' })
     expect([response.status, response.headers.get('set-cookie')]).toEqual([303, expect.stringContaining('HttpOnly')])
   })
 
-  it('a port in use is named, with the way out', async () => {
+  it('names a port that is in use, and what to do', async () => {
     const { port } = await openService()
     await expect(openService({ port })).rejects.toThrow(
       `Port ${port} of 127.0.0.1 is in use by another program. Stop it, or choose another with --port.`
     )
   })
 
-  it('an address that is not of this machine is named', async () => {
+  it('names an address that is not of this machine', async () => {
     await expect(openService({ bindAddress: '192.0.2.1' })).rejects.toThrow('Correct --bind')
   })
 
-  it('on all interfaces it names the loopback address', async () => {
+  it('when bound to all interfaces, it reports the loopback address', async () => {
     const { service } = await openService({ bindAddress: '0.0.0.0' })
     expect(service.address).toMatch(/^http:\/\/127\.0\.0\.1:\d+$/)
   })
 
   it.each(['/logs/../logs/shop/', '/logs/shop/..', '/logs/shop/%2e%2e/', '/ui/../../etc/passwd', '//logs//..//'])(
-    'the path %s leads nowhere',
+    'the path %s is not found',
     async (path) => {
       const { engine, port } = await openService()
       engine.files.logs.set('shop/quotes/a-1.log', Buffer.from('log'))
@@ -93,12 +93,12 @@ describe('listening', () => {
       'an absolute address of another host',
       ['GET http://evil.example/health HTTP/1.1', 'Host: evil.example', 'Connection: close']
     ]
-  ])('a request with %s is refused', async (_name, lines) => {
+  ])('a request with %s is rejected', async (_name, lines) => {
     const { port } = await openService()
     expect(await sendRaw(port, lines)).toMatch(/^HTTP\/1\.1 403 /)
   })
 
-  it('a Unix socket is for its user and group; there no Host is foreign, and the password is asked for as anywhere', async () => {
+  it('a Unix socket is open to its user and group, accepts any Host, and still requires the password', async () => {
     const unixSocketPath = join(makeTestDirectory(), 'deck.sock')
     const { service, port } = await openService({ unixSocketPath })
     expect(statSync(unixSocketPath).mode & 0o777).toBe(0o660)
@@ -110,7 +110,7 @@ describe('listening', () => {
     expect(existsSync(unixSocketPath)).toBe(false)
   })
 
-  it('a socket can be all there is, takes the place of one that nobody listens on, and of nothing else', async () => {
+  it('a socket can be the only listener and replaces only a stale socket', async () => {
     const unixSocketPath = join(makeTestDirectory(), 'deck.sock')
     const killItself = `require('net').createServer().listen(process.argv[1], () => process.kill(process.pid, 'SIGKILL'))`
     expect(spawnSync(process.execPath, ['-e', killItself, unixSocketPath]).signal).toBe('SIGKILL')
@@ -125,7 +125,7 @@ describe('listening', () => {
     expect(readFileSync(file, 'utf8')).toBe('precious')
   })
 
-  it('a stop cuts event streams, waits for answers under way, and may be asked twice', async () => {
+  it('a stop cuts event streams, waits for open requests, and can be called twice', async () => {
     const { engine, service } = await openService()
     engine.addBatch(someFigures(1))
     const headers = { authorization: RIGHT }

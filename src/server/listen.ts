@@ -6,13 +6,11 @@ import { type Clock, systemClock } from '../engine/runtime/clock.ts'
 import { type AppOptions, createApp } from './app.ts'
 
 export interface Service {
-  /**
-   * `http://127.0.0.1:6800`: where a program or a browser on this machine reaches it; `unix:PATH` where that is all.
-   */
+  /** `http://127.0.0.1:6800`: address for programs and browsers on this machine; `unix:PATH` if there is no TCP. */
   address: string
-  /** A link that logs one browser in, once, for ten minutes. */
+  /** A one-time login link, valid for ten minutes. */
   createLoginLink(): string
-  /** Refuses new requests and waits for open ones (not for event streams); the engine goes on. May be called twice. */
+  /** Rejects new requests and waits for open ones except event streams. The engine continues. Can be called twice. */
   stop(): Promise<void>
 }
 
@@ -20,15 +18,15 @@ export interface ListenOptions extends Omit<AppOptions, 'engine' | 'port' | 'clo
   engine: AppOptions['engine'] & Pick<Engine, 'setAddress'>
   /** 0: any free port; null: no TCP, only the socket. */
   port: number | null
-  /** Also listens on this Unix socket, for its user and group. */
+  /** Also listens on this Unix socket, open to its user and group. */
   unixSocketPath?: string | null
   clock?: Clock
 }
 
-/** Requests that are still not answered then are cut off: a stop has an end. */
+/** Requests still open after this are cut off, so that a stop always ends. */
 const STOP_LIMIT_MS = 5_000
 
-/** Opens the HTTP door of an engine and tells the engine its address. Rejects when the port cannot be had. */
+/** Starts the HTTP server of an engine and tells the engine its address. Rejects if the port is not available. */
 export async function listen(options: ListenOptions): Promise<Service> {
   const clock = options.clock ?? systemClock
   const { bindAddress, unixSocketPath = null } = options
@@ -70,8 +68,8 @@ export async function listen(options: ListenOptions): Promise<Service> {
 }
 
 /**
- * For its user and group (660), as Scrapyd's. A socket that nobody listens on any more is what a killed server left: it
- * is replaced. Anything else in its place is not ours to remove.
+ * Open to its user and group (660), like Scrapyd's. A socket that nobody listens on was left by a killed server and is
+ * replaced. Anything else in its place is not ours to remove.
  */
 async function listenOnSocket(path: string, answer: Parameters<typeof createServer>[1]): Promise<Server> {
   if ((await isSocket(path)) && !(await isAnswered(path))) await unlink(path)
@@ -91,7 +89,7 @@ async function isSocket(path: string): Promise<boolean> {
   try {
     return (await lstat(path)).isSocket()
   } catch {
-    // There is nothing: listening tells whether it can be made.
+    // Nothing is there: listening shows whether the socket can be created.
     return false
   }
 }
@@ -111,7 +109,7 @@ function closeServer(server: Server): Promise<void> {
   })
 }
 
-/** On all interfaces, this machine reaches it by the loopback address. */
+/** A server on all interfaces is reachable at the loopback address. */
 function reachableHost(bindAddress: string): string {
   if (bindAddress === '0.0.0.0' || bindAddress === '') return '127.0.0.1'
   if (bindAddress === '::') return '[::1]'

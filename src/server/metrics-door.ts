@@ -4,10 +4,10 @@ import type { Engine } from '../engine/index.ts'
 
 const CONTENT_TYPE = 'text/plain; version=0.0.4; charset=utf-8'
 const BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10, 60]
-/** Streams last for hours by design: how long says nothing of how fast we answer. */
+/** Streams last for hours by design, so their duration says nothing about response times. */
 const STREAM = /^text\/event-stream/
 
-/** Counts the requests of all doors. By route, not by path: paths are as many as there are jobs. */
+/** Counts requests of all routes. By route, not by path: there are as many paths as jobs. */
 export function countRequests(fastify: FastifyInstance): Registry {
   const registry = new Registry()
   const labelNames = ['method', 'route', 'status'] as const

@@ -10,7 +10,7 @@ const run = promisify(execFile)
 const ROOT = join(import.meta.dirname, '..', '..')
 const RESOURCES = join(ROOT, 'resources', 'grafana')
 
-/** Everything that Prometheus is told: by an engine that ran a job, and by its HTTP doors. */
+/** All metrics of an engine that ran a job and of its HTTP server. */
 async function readAll(): Promise<string> {
   const house = await openEngineWithFakeNode()
   const { ask } = openTestApp()
@@ -39,7 +39,7 @@ async function readAll(): Promise<string> {
 let told: Promise<string> | null = null
 const readOnce = () => (told ??= readAll())
 
-/** From Debian's prometheus package: what is installed, or else a copy of our own beside the packages of npm. */
+/** promtool of Debian's prometheus package: the installed one, or our copy next to the npm packages. */
 async function findPromtool(): Promise<string> {
   if (
     await run('promtool', ['--version']).then(
@@ -59,8 +59,8 @@ async function findPromtool(): Promise<string> {
   return own
 }
 
-describe('what Prometheus is told', () => {
-  it('counts jobs, attempts, items, waits, moments and requests', async () => {
+describe('metrics', () => {
+  it('count jobs, attempts, items, waits, firings and requests', async () => {
     const text = await readOnce()
     const valueOf = (series: string) => {
       const line = text.split('\n').find((one) => one.startsWith(`${series} `))
@@ -73,16 +73,16 @@ describe('what Prometheus is told', () => {
     expect(valueOf('scrapdeck_send_seconds_count')).toBeGreaterThanOrEqual(2)
     expect(valueOf('scrapdeck_node_slots{node="berlin"}')).toBe(2)
     expect(valueOf('scrapdeck_schedule_firings_total{state="fired"}')).toBeGreaterThanOrEqual(1)
-    // By route: what people make up in paths is one series.
+    // By route: all unknown paths together are one series.
     expect(text).toMatch(/^scrapdeck_http_requests_total\{method="GET",route="none",status="404"\} 1$/m)
     expect(valueOf('process_resident_memory_bytes')).toBeGreaterThan(0)
   })
 
-  it('is in the form that promtool asks for', async () => {
+  it('have the format that promtool requires', async () => {
     const text = await readOnce()
     const child = run(await findPromtool(), ['check', 'metrics'])
     child.child.stdin?.end(text)
-    // It ends with an error as well where only a name is not as it would have it.
+    // promtool exits with an error even for style complaints about names.
     const said = await child.then(
       ({ stderr }) => stderr,
       (error: { stderr: string }) => error.stderr
@@ -90,7 +90,7 @@ describe('what Prometheus is told', () => {
     expect(said).toBe('')
   })
 
-  it('is all that dashboard and alerts ask for, and the alerts fire when they should', async () => {
+  it('include everything the dashboard and the alerts use, and the alerts fire when they should', async () => {
     const [text, promtool] = [await readOnce(), await findPromtool()]
     const known = new Set([...text.matchAll(/^# TYPE (\S+)/gm)].map(([, name]) => name!))
     const dashboard = await readFile(join(RESOURCES, 'dashboard.json'), 'utf8')

@@ -2,8 +2,8 @@ import type { ServerResponse } from 'node:http'
 import type { FastifyInstance } from 'fastify'
 
 /**
- * Makes a close short without cutting answers off. Event streams never end by themselves: they are cut at once, clients
- * resume by cursor. Answers under way are waited for and close their connection, which would hold up the close.
+ * Makes a close quick without cutting off responses. Event streams never end by themselves, so they are cut; clients
+ * resume by cursor. Open requests are completed, then their connections closed: keep-alive would delay the close.
  */
 export function closeInOrder(fastify: FastifyInstance): void {
   const streams = new Set<ServerResponse>()

@@ -4,7 +4,7 @@ import { LOGIN_PAGE_POLICY, loginPage } from './auth/login-page.ts'
 import { openTestApp } from './testing/test-app.ts'
 
 describe('/ui/', () => {
-  it('sends the page fresh and hashed assets for ever', async () => {
+  it('revalidates the page and caches hashed assets forever', async () => {
     const { ask } = openTestApp()
     const page = await ask({ url: '/ui/' })
     expect([page.statusCode, page.headers['cache-control']]).toEqual([200, 'no-cache'])
@@ -14,7 +14,7 @@ describe('/ui/', () => {
     expect(asset.headers['content-type']).toContain('javascript')
   })
 
-  it('mistyped paths lead to the page, missing files do not', async () => {
+  it('mistyped paths redirect to the page; missing files are 404', async () => {
     const { ask } = openTestApp()
     expect((await ask({ url: '/ui/jobs/019b' })).headers.location).toBe('/ui/')
     expect((await ask({ url: '/ui/assets/gone-123.js' })).statusCode).toBe(404)
@@ -22,14 +22,14 @@ describe('/ui/', () => {
   })
 
   it.each(['/ui/%2e%2e/%2e%2e/etc/passwd', '/ui/..%2f..%2fetc%2fpasswd', '/ui/%00.js'])(
-    '%s leads nowhere',
+    '%s does not leave the directory',
     async (url) => {
       const response = await openTestApp().ask({ url })
       expect(response.body).not.toContain('root:')
     }
   )
 
-  it('says what to do when it was not built', async () => {
+  it('says what to do when the UI is not built', async () => {
     const { engine, dataDirectory, clock } = openTestApp()
     const app = createApp({
       engine,
@@ -55,7 +55,7 @@ describe('the login page', () => {
     expect(loginPage('<script>alert(1)</script>')).not.toContain('<script>')
   })
 
-  it('allows its one style sheet and nothing else', async () => {
+  it('allows only its own style sheet', async () => {
     const style = /<style>([^]*)<\/style>/.exec(loginPage(null))?.[1] as string
     const hash = Buffer.from(await crypto.subtle.digest('SHA-256', Buffer.from(style))).toString('base64')
     expect(LOGIN_PAGE_POLICY).toContain(`style-src 'sha256-${hash}'`)

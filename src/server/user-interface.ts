@@ -8,13 +8,13 @@ import { LOGIN_PAGE_POLICY, loginPage } from './auth/login-page.ts'
 import { cookieName, readSessionCookies, SESSION_COOKIE } from './auth/session-cookie.ts'
 import { parseUrlEncoded } from './scrapyd/urlencoded.ts'
 
-/** Styles inline, because the component library writes style elements; scripts only from our own files. */
+/** Inline styles because the component library inserts style elements; scripts only from our own files. */
 const UI_POLICY =
   "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; font-src 'self' data:; connect-src 'self'; worker-src 'self' blob:; manifest-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
 
 const YEAR_SECONDS = 365 * 24 * 3600
 
-/** `/ui/`: the built UI for browsers, and the ways in: one-time link and login form. */
+/** `/ui/`: the built UI for browsers, with one-time links and a login form. */
 export async function userInterfaceDoor(
   app: FastifyInstance,
   options: { authenticator: Authenticator; uiDirectory: string }
@@ -26,7 +26,7 @@ export async function userInterfaceDoor(
     { parseAs: 'buffer', bodyLimit: 10_000 },
     (_request, body, done) => done(null, body)
   )
-  // It only writes them: what is read is in session-cookie.ts.
+  // Used only for writing cookies; session-cookie.ts reads them.
   await app.register(fastifyCookie, { hook: false })
   app.get('', (_request, reply) => reply.redirect('/ui/'))
   app.get('/login', { exposeHeadRoute: false }, (request, reply) => answerLink(authenticator, request, reply))
@@ -56,12 +56,12 @@ export async function userInterfaceDoor(
     root: uiDirectory,
     cacheControl: false,
     setHeaders(reply, path) {
-      // Vite puts a hash of the content into the names of everything under assets/.
+      // Vite puts a content hash into the names of all files under assets/.
       const isHashed = path.startsWith(join(uiDirectory, 'assets') + sep)
       reply.header('cache-control', isHashed ? `public, max-age=${YEAR_SECONDS}, immutable` : 'no-cache')
     }
   })
-  // Routes are behind `#`: a path without a file is mistyped. A page in place of a missing asset would hide a fault.
+  // Routes are behind `#`, so a path without a file is mistyped. A page in place of a missing asset would hide a bug.
   app.setNotFoundHandler((request, reply) => {
     const isPage = request.method === 'GET' && !/\.[a-z0-9]+$/i.test(request.url.split('?', 1)[0] ?? '')
     if (isPage) return reply.redirect('/ui/')
@@ -100,9 +100,9 @@ function answerForm(authenticator: Authenticator, request: FastifyRequest, reply
 
 function logIn(authenticator: Authenticator, request: FastifyRequest, reply: FastifyReply): FastifyReply {
   const { host = '', origin = '' } = request.headers
-  // A client that makes these up only keeps its own cookie from itself.
+  // A client that forges these only withholds its own cookie from itself.
   const isBehindTls = origin.startsWith('https:') || request.headers['x-forwarded-proto'] === 'https'
-  // `Secure` only there: the default door is plain HTTP on the loopback interface.
+  // `Secure` only behind TLS: the default is plain HTTP on the loopback interface.
   reply.setCookie(cookieName(host), authenticator.sessions.create(), { ...SESSION_COOKIE, secure: isBehindTls })
   return reply.header('cache-control', 'no-store').redirect('/ui/', 303)
 }
@@ -111,7 +111,7 @@ function sendLoginPage(reply: FastifyReply, status: number, problem: string | nu
   return (
     reply
       .code(status)
-      // Under `no-referrer` browsers would send `Origin: null` with the form, which the rule of origins refuses.
+      // With `no-referrer`, browsers would send `Origin: null` with the form, which the origin check rejects.
       .header('referrer-policy', 'same-origin')
       .header('content-security-policy', LOGIN_PAGE_POLICY)
       .header('cache-control', 'no-store')

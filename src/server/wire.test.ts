@@ -67,14 +67,14 @@ describe.each([
     })
   })
 
-  it('errors arrive as ours, with code, message and data', async () => {
+  it('our errors arrive with code, message and data', async () => {
     const client = await connect(createFakeEngine())
     const id = '019b0000000000000000000000000009'
     const error = fromWireError(await client.jobs.get({ id }).catch((caught: unknown) => caught))
     expect([error.code, error.message, error.data]).toEqual(['JOB_NOT_FOUND', `There is no job ${id}.`, { id }])
   })
 
-  it('bad input arrives in words', async () => {
+  it('bad input is explained', async () => {
     const client = await connect(createFakeEngine())
     const error = fromWireError(await client.jobs.get({ id: 'x' }).catch((caught: unknown) => caught))
     expect(error.code).toBe('BAD_INPUT')
@@ -88,7 +88,7 @@ describe.each([
     expect([error.code, error.message.includes('secret')]).toEqual(['INTERNAL', false])
   })
 
-  it('a schedule arrives with every kind of rule, its dates, its nulls and its braces', async () => {
+  it('a schedule arrives with every kind of rule, its dates, nulls and braces', async () => {
     const client = await connect(createFakeEngine())
     const settings = {
       name: 'Prices',
@@ -113,7 +113,7 @@ describe.each([
     expect(schedule).toMatchObject({ ...settings, overlap: expect.any(String), jobs: [{ argSets: [], priority: 0 }] })
   })
 
-  it('a schedule that cannot be read tells where; one that is not there is told with its id', async () => {
+  it('an unreadable schedule names the bad field; a missing one is reported with its id', async () => {
     const client = await connect(createFakeEngine())
     const rules = [{ kind: 'cron' as const, expression: '' }]
     const bad = fromWireError(
@@ -125,7 +125,7 @@ describe.each([
     expect([none.code, none.data]).toEqual(['SCHEDULE_NOT_FOUND', { id }])
   })
 
-  it('moments of schedules and what became of them arrive whole', async () => {
+  it('run times and firings of schedules arrive whole', async () => {
     const client = await connect(createFakeEngine())
     const { schedules } = EXAMPLES
     expect(await client.schedules.preview(schedules.preview.input!)).toEqual(schedules.preview.output)
@@ -133,7 +133,7 @@ describe.each([
     expect(await client.schedules.firings(schedules.firings.input!)).toEqual(schedules.firings.output)
   })
 
-  it('a webhook shows its secret once, and its deliveries; one that may not be is refused in words', async () => {
+  it('a webhook shows its secret once, and its deliveries; a forbidden address is explained', async () => {
     const client = await connect(createFakeEngine())
     const settings = { name: 'ours', url: 'https://hooks.example/a?b=%20c', events: ['job.ended' as const] }
     const { webhook, secret } = await client.webhooks.create(settings)
@@ -145,7 +145,7 @@ describe.each([
     expect([error.code, error.message]).toEqual(['WEBHOOK_URL_FORBIDDEN', 'localhost is inside this machine.'])
   })
 
-  it('changes of schedules and webhooks come with the stream of events', async () => {
+  it('changes of schedules and webhooks arrive in the event stream', async () => {
     const engine = createFakeEngine()
     const client = await connect(engine)
     const { schedule } = EXAMPLES.schedules.create.output
@@ -160,7 +160,7 @@ describe.each([
     await stream.return(undefined)
   })
 
-  it('an error in the middle of a stream arrives after what came before it', async () => {
+  it('an error in the middle of a stream arrives after what was sent before it', async () => {
     const client = await connect(createFakeEngine())
     const seen: string[] = []
     const read = async () => {
@@ -180,7 +180,7 @@ describe.each([
     expect([error.code, error.message.includes('secret')]).toEqual(['INTERNAL', false])
   })
 
-  it('events go on where the client stopped: nothing twice, nothing lost', async () => {
+  it('events resume where the client stopped, without duplicates or gaps', async () => {
     const engine = createFakeEngine()
     const client = await connect(engine)
     for (let queued = 0; queued < 3; queued++) engine.addBatch(someFigures(queued))
@@ -197,7 +197,7 @@ describe.each([
     expect(seen).toEqual(['1', '2', '3', '4', '5'])
   })
 
-  it('a stream that the client leaves ends in the engine too', async () => {
+  it('a stream that the client closes also ends in the engine', async () => {
     const engine = createFakeEngine()
     const client = await connect(engine)
     engine.addBatch(someFigures(1))
@@ -208,7 +208,7 @@ describe.each([
     await expect.poll(() => engine.openStreams.count).toBe(0)
   })
 
-  it('a call that the client gives up is given up', async () => {
+  it('a call that the client aborts is aborted', async () => {
     const engine = createFakeEngine()
     const client = await connect(engine)
     const giveUp = new AbortController()

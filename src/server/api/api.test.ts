@@ -8,9 +8,7 @@ import { openTestApp } from '../testing/test-app.ts'
 const JSON_TYPE = { 'content-type': 'application/json' }
 const RUN = { method: 'POST', url: '/api/v1/jobs', payload: { project: 'shop', spiders: ['a'] } } as const
 
-/**
- * A fake engine that counts the jobs asked for, and names them by their number and by what the door called the order.
- */
+/** A fake engine that counts orders, gives each a numbered id, and records the `onceKey` the API passed along. */
 function countingEngine() {
   const engine = createFakeEngine()
   const asked: (string | undefined)[] = []
@@ -32,7 +30,7 @@ describe('a write with an Idempotency-Key', () => {
   const payload = { ids: ['0'.repeat(32)], priority: 1 }
   const order = { method: 'POST', url: '/api/v1/jobs/priority', payload } as const
 
-  it('is done once; what was answered first is answered again, and says so', async () => {
+  it('is performed once; a repeat gets the first response, marked as replayed', async () => {
     const { engine, asked } = countingEngine()
     const { ask } = openTestApp({ engine })
     const headers = { ...JSON_TYPE, 'idempotency-key': 'k-1' }
@@ -45,7 +43,7 @@ describe('a write with an Idempotency-Key', () => {
     expect(asked).toHaveLength(3)
   })
 
-  it('is refused for another request under the same key, and with a key that is none', async () => {
+  it('rejects an invalid key, and a key that was used for a different request', async () => {
     const { engine, asked } = countingEngine()
     const { ask } = openTestApp({ engine })
     const headers = { ...JSON_TYPE, 'idempotency-key': 'k-1' }
@@ -59,14 +57,14 @@ describe('a write with an Idempotency-Key', () => {
     expect(asked).toHaveLength(1)
   })
 
-  it('that failed leaves the key free', async () => {
+  it('a failed request leaves the key free', async () => {
     const { ask } = openTestApp()
     const headers = { ...JSON_TYPE, 'idempotency-key': 'k-1' }
     expect((await ask({ ...order, payload: { ids: [], priority: 1 }, headers })).statusCode).toBe(400)
     expect((await ask({ ...order, headers })).statusCode).toBe(200)
   })
 
-  it('knows a file again, whatever boundary its form has', async () => {
+  it('recognizes the same file despite a different form boundary', async () => {
     const { ask } = openTestApp()
     const upload = (boundary: string, content: string) =>
       ask({
@@ -80,7 +78,7 @@ describe('a write with an Idempotency-Key', () => {
     expect((await upload('two', 'PK other')).json().code).toBe('IDEMPOTENCY_KEY_REUSED')
   })
 
-  it('that is answered with a stream is not remembered', async () => {
+  it('does not store a streamed response', async () => {
     const { ask } = openTestApp()
     const deploy = { method: 'POST', url: '/api/v1/projects/shop/versions/1/deploy' } as const
     const headers = { ...JSON_TYPE, 'idempotency-key': 'k-1' }
@@ -92,8 +90,8 @@ describe('a write with an Idempotency-Key', () => {
   })
 })
 
-describe('parts of an answer', () => {
-  it('are what is asked for: names go through lists, whole things include their parts', async () => {
+describe('the fields parameter', () => {
+  it('selects parts through lists; a whole part includes its parts', async () => {
     const { ask } = openTestApp()
     const get = async (fields: string) => (await ask({ url: `/api/v1/jobs?fields=${fields}` })).json()
     expect(await get('jobs.project,jobs.placement.tags,nextBefore')).toEqual({
@@ -104,7 +102,7 @@ describe('parts of an answer', () => {
     expect((await get('jobs.placement,jobs.placement.tags')).jobs).toEqual([{ placement: { nodeId: null, tags: [] } }])
   })
 
-  it('of a failure are the whole failure; names that are none are refused', async () => {
+  it('leaves errors whole, and rejects malformed names', async () => {
     const { ask } = openTestApp()
     const failed = await ask({ url: `/api/v1/jobs/${'9'.repeat(32)}?fields=job.id` })
     expect(failed.json()).toMatchObject({ code: 'JOB_NOT_FOUND' })
@@ -113,7 +111,7 @@ describe('parts of an answer', () => {
     }
   })
 
-  it('that the operation does not have are refused with those that it has, and nothing is done', async () => {
+  it('rejects names that the operation does not have, lists those it has, and performs nothing', async () => {
     const { engine, asked } = countingEngine()
     const { ask } = openTestApp({ engine })
     const refusal = async (url: string, more: object = {}) => (await ask({ url: `/api/v1/${url}`, ...more })).json()
@@ -140,7 +138,7 @@ describe('parts of an answer', () => {
     expect(asked).toHaveLength(1)
   })
 
-  it('may have names that nobody knows before, and those of either kind of answer', async () => {
+  it('accepts names in free-form maps, and names of either response type', async () => {
     const { ask } = openTestApp()
     const args = { tag: 'x', other: 'y' }
     const run = { method: 'POST', headers: JSON_TYPE, payload: { project: 'shop', spiders: ['a'], args } } as const
@@ -167,7 +165,7 @@ describe('JSON-RPC', () => {
     return response.body === '' ? response.statusCode : response.json()
   }
 
-  it('calls an operation by its name, with parameters by name', async () => {
+  it('calls an operation by name with named parameters', async () => {
     expect(await call({ jsonrpc: '2.0', method: 'jobs.list', params: { limit: 7 }, id: 'a' })).toMatchObject({
       jsonrpc: '2.0',
       id: 'a',
@@ -194,20 +192,20 @@ describe('JSON-RPC', () => {
     ['parameters by position', { jsonrpc: '2.0', method: 'jobs.list', params: [1], id: 1 }, -32602],
     ['wrong parameters', { jsonrpc: '2.0', method: 'jobs.list', params: { limit: 0 }, id: 1 }, -32602],
     ['a bug', { jsonrpc: '2.0', method: 'jobs.retry', params: { ids: ['0'.repeat(32)] }, id: 1 }, -32603]
-  ])('%s is an error of its own', async (_name, payload, code) => {
+  ])('%s has its own error code', async (_name, payload, code) => {
     const answer = await call(payload)
     expect(answer).toMatchObject({ jsonrpc: '2.0', error: { code } })
     expect(JSON.stringify(answer)).not.toContain('secret')
   })
 
-  it('our errors come with their code', async () => {
+  it('our errors include their code', async () => {
     const id = '9'.repeat(32)
     expect(await call({ jsonrpc: '2.0', method: 'jobs.get', params: { id }, id: 1 })).toMatchObject({
       error: { code: -32000, data: { code: 'JOB_NOT_FOUND', status: 404, data: { id } } }
     })
   })
 
-  it('a batch has an answer for each call that wants one; one without such calls has none', async () => {
+  it('a batch has a response for each call except notifications, and no body if all are notifications', async () => {
     const notification = { jsonrpc: '2.0', method: 'nodes.list' }
     const answers = await call([
       { ...notification, id: 1 },
@@ -220,7 +218,7 @@ describe('JSON-RPC', () => {
     expect(await call(Array.from({ length: 1_001 }, () => notification))).toMatchObject({ error: { code: -32600 } })
   })
 
-  it('a batch with a key is done once, and each of its orders has a name of its own', async () => {
+  it('a batch with a key is performed once, and each call in it has a key of its own', async () => {
     const { engine, asked } = countingEngine()
     const { ask } = openTestApp({ engine })
     const params = { ids: ['0'.repeat(32)], priority: 1 }
@@ -233,8 +231,8 @@ describe('JSON-RPC', () => {
   })
 })
 
-describe('limits of a credential', () => {
-  it('let through what comes in a burst, then as much as a second takes', async () => {
+describe('rate limits', () => {
+  it('allow a burst, then the rate per second', async () => {
     const { ask, clock } = openTestApp({ apiRequestsPerSecond: 2 })
     const get = async () => {
       const response = await ask({ url: '/api/v1/nodes' })
@@ -249,7 +247,7 @@ describe('limits of a credential', () => {
     ])
   })
 
-  it('are each credential’s own, and not for the doors of Scrapyd clients', async () => {
+  it('apply per credential, and not to the Scrapyd API', async () => {
     const { ask, askAnonymously, createLoginPath } = openTestApp({ apiRequestsPerSecond: 1 })
     const login = await askAnonymously({ url: createLoginPath() })
     const cookie = String(login.headers['set-cookie']).split(';', 1)[0] as string
@@ -259,7 +257,7 @@ describe('limits of a credential', () => {
     for (let time = 0; time < 10; time += 1) expect((await ask({ url: '/daemonstatus.json' })).statusCode).toBe(200)
   })
 
-  it('count each call of a batch; one that is larger than any burst is let in alone', async () => {
+  it('count each call of a batch; a batch larger than the burst is accepted on its own', async () => {
     const { ask, clock } = openTestApp({ apiRequestsPerSecond: 1 })
     const batch = (count: number) => {
       const payload = Array.from({ length: count }, (_, id) => ({ jsonrpc: '2.0', method: 'nodes.list', id }))
@@ -281,7 +279,7 @@ describe('limits of a credential', () => {
 })
 
 describe('pages', () => {
-  it('/api runs only files of its own, and has them', async () => {
+  it('/api loads only its own files, and they exist', async () => {
     const { ask } = openTestApp()
     const page = await ask({ url: '/api' })
     const policy = String(page.headers['content-security-policy'])
@@ -294,7 +292,7 @@ describe('pages', () => {
     expect((await ask({ url: '/api/files/constructor' })).statusCode).toBe(404)
   })
 
-  it('people who are not logged in come to the login page, programs are told', async () => {
+  it('without a login, browsers are redirected to the login page and programs get 401', async () => {
     const { askAnonymously } = openTestApp()
     for (const url of ['/api', '/docs', '/docs/http']) {
       const person = await askAnonymously({ url, headers: { accept: 'text/html' } })
@@ -303,11 +301,11 @@ describe('pages', () => {
     }
   })
 
-  it('/docs lists every page, and every link on every page leads somewhere', async () => {
+  it('/docs lists every page, and every link on every page works', async () => {
     const { ask } = openTestApp({ apiRequestsPerSecond: 0 })
     const hrefs = (body: string) => [...body.matchAll(/(?:href|src)="([^"#]*)(#[^"]*)?"/g)]
     const { body: list } = await ask({ url: '/docs' })
-    // With what each is about: its chapters.
+    // The entry lists the chapters of the page.
     expect(list).toMatch(/>Schedules and chains<\/a><p>When it fires · /)
     const pages = hrefs(list).flatMap(([, path]) => (path!.startsWith('/docs/') ? [path!] : []))
     expect(pages).toEqual(expect.arrayContaining(['/docs/http', '/docs/security', '/docs/errors']))
@@ -327,7 +325,7 @@ describe('pages', () => {
     expect(broken).toEqual([])
   })
 
-  it('/docs shows raw HTML as text, and follows no link of another kind', () => {
+  it('/docs shows raw HTML as text and links only to its own pages and the web', () => {
     const shown = renderMarkdown(
       '<script>x</script> [a](javascript:x) [b](../x.md) ![c](https://x/y.png) <b onclick=x>'
     )

@@ -3,13 +3,13 @@ import type { AnyProcedure } from '@orpc/server'
 import { ScrapdeckError } from '../../shared/errors.ts'
 import { type Shape, shapeOfSchema } from './shape.ts'
 
-/** A part of an answer: names below each other; null: whatever is there. */
+/** The requested parts of a response as a tree of names; null: everything below. */
 export type Wanted = Map<string, Wanted | null>
 
 const MAX_TEXT = 2_000
 const PATH = /^[A-Za-z0-9_]{1,100}(\.[A-Za-z0-9_]{1,100}){0,9}$/
 
-/** `fields=jobs.id,nextBefore`: only these parts of an answer, through lists, unchecked. Throws BAD_INPUT. */
+/** Parses `fields=jobs.id,nextBefore`; names go through lists and are not checked. Throws BAD_INPUT. */
 export function parseFields(text: string): Wanted {
   const wanted: Wanted = new Map()
   const paths = text.split(',').map((path) => path.trim())
@@ -22,7 +22,7 @@ export function parseFields(text: string): Wanted {
 
 function add(wanted: Wanted, [first, ...rest]: string[]): void {
   const below = wanted.get(first!)
-  // A request for the whole and for a part of it gets the whole.
+  // A request for the whole includes its parts.
   if (below === null) return
   if (rest.length === 0) return void wanted.set(first!, null)
   const deeper: Wanted = below ?? new Map()
@@ -30,7 +30,7 @@ function add(wanted: Wanted, [first, ...rest]: string[]): void {
   add(deeper, rest)
 }
 
-/** Throws BAD_INPUT for a name that no answer of the operation can have, before the operation is performed. */
+/** Throws BAD_INPUT for names that no response of the operation can have; called before the operation is performed. */
 export function checkFields(wanted: Wanted, procedure: AnyProcedure): void {
   const { outputSchema, route } = procedure['~orpc']
   if (outputSchema === undefined || getEventIteratorSchemaDetails(outputSchema) !== undefined) {
@@ -41,7 +41,7 @@ export function checkFields(wanted: Wanted, procedure: AnyProcedure): void {
   check(wanted, route.outputStructure === 'detailed' ? partsOf(whole, root).names.get('body')! : whole, [], root)
 }
 
-/** Streams have no parts. */
+/** Streams have no parts to select. */
 export function noFields(): ScrapdeckError {
   return new ScrapdeckError('BAD_INPUT', '"fields" selects parts of a response, but this operation has none: remove it')
 }
@@ -62,7 +62,7 @@ function check(wanted: Wanted, schemas: Shape[], path: string[], root: Shape): v
   }
 }
 
-/** The names that any of these schemas has, through lists; `others`: what unknown names hold, null: there are none. */
+/** The names in any of these schemas, through lists; `others`: schemas of unlisted names, null if none are allowed. */
 function partsOf(schemas: Shape[], root: Shape): { names: Map<string, Shape[]>; others: Shape[] | null } {
   const names = new Map<string, Shape[]>()
   let others: Shape[] | null = null

@@ -15,7 +15,7 @@ import { openJobLog, parsePlace } from './job-log.ts'
 const JOB = '0'.repeat(32)
 const RECORD = '2026-11-02 12:00:02 [shop] INFO: '
 
-/** A job whose runs write what a test lets them write. */
+/** A job whose runs write what the test tells them to. */
 function aJobThatRuns() {
   const logs: string[] = []
   const state = { ended: false, outcome: null as JobProgress['outcome'], nodeIsGone: false, tails: 0 }
@@ -123,7 +123,7 @@ async function follow(job: ReturnType<typeof aJobThatRuns>, lastEventId?: string
 const messages = (sent: Sent[]) => sent.map(({ event, data }) => data.message ?? data.outcome ?? event)
 
 describe('the log of a job as events', () => {
-  it('comes line by line as it grows, and ends with the outcome', async () => {
+  it('arrives line by line as it grows and ends with the outcome', async () => {
     const job = aJobThatRuns()
     job.run(`${RECORD}one\n`)
     const { sent, stream } = await follow(job)
@@ -137,7 +137,7 @@ describe('the log of a job as events', () => {
     await expect.poll(() => stream.readableEnded).toBe(true)
   })
 
-  it('goes on after the last event that a client had, whichever that was', async () => {
+  it('resumes after any event the client received last', async () => {
     const job = aJobThatRuns()
     job.run(Array.from({ length: 20 }, (_, index) => `${RECORD}line ${index} é\n`).join(''))
     job.end('failed')
@@ -150,7 +150,7 @@ describe('the log of a job as events', () => {
     }
   })
 
-  it('of a job that runs once more goes on with the next run, once the one before is whole', async () => {
+  it('continues with the next run of the job after the log of the previous run is complete', async () => {
     const job = aJobThatRuns()
     job.run(`${RECORD}first run\n`)
     const { sent, clock } = await follow(job)
@@ -163,7 +163,7 @@ describe('the log of a job as events', () => {
     expect(sent().map(({ id }) => id?.split(':')[0])).toEqual(['1', '2', '2', 'end'])
   })
 
-  it('is kept alive while nothing is written', async () => {
+  it('sends keep-alives while nothing is written', async () => {
     const job = aJobThatRuns()
     job.run('')
     const { text, clock } = await follow(job)
@@ -171,7 +171,7 @@ describe('the log of a job as events', () => {
     await expect.poll(text).toContain(': still here\n\n')
   })
 
-  it('says so when its node does not answer any more, and where to go on', async () => {
+  it('reports that its node stopped responding', async () => {
     const job = aJobThatRuns()
     job.run(`${RECORD}one\n`)
     const { sent, stream } = await follow(job)
@@ -182,7 +182,7 @@ describe('the log of a job as events', () => {
     expect(sent().at(-1)).toMatchObject({ event: 'problem', id: undefined, data: { code: 'NODE_UNREACHABLE' } })
   })
 
-  it('is read no further when its reader has gone', async () => {
+  it('stops reading when the client disconnects', async () => {
     const job = aJobThatRuns()
     job.run('')
     const { stream } = await follow(job)
@@ -191,7 +191,7 @@ describe('the log of a job as events', () => {
     await expect.poll(() => job.state.tails).toBe(0)
   })
 
-  it('over a real connection is kept alive by comments, which a client that reads it sees as they come', async () => {
+  it('over a real connection, comments keep it alive and lines arrive as they are written', async () => {
     const job = aJobThatRuns()
     job.run(`${RECORD}one\n`)
     const clock = createFakeClock()
@@ -224,7 +224,7 @@ describe('the log of a job as events', () => {
     gone.abort()
   })
 
-  it('over HTTP: refused before it begins where there is no such job or place; 204 where it was read to its end', async () => {
+  it('over HTTP: an unknown job or position is rejected before streaming; 204 if already read to the end', async () => {
     const job = aJobThatRuns()
     job.run(`${RECORD}one\n`)
     job.end('succeeded')

@@ -9,20 +9,18 @@ import { ScrapdeckError } from '../../shared/errors.ts'
 import { toWireError } from '../../shared/wire-errors.ts'
 import { createLineReader, type LogLine } from './log-lines.ts'
 
-/**
- * A comment this often keeps proxies from closing a quiet stream; as often it is looked whether the job runs once more.
- */
+/** Comments at this interval keep proxies from closing a quiet stream; each time we also check for a newer attempt. */
 const HEARTBEAT_MS = 15_000
-/** What an EventSource gives back once there is no more: it is then told not to come again. */
+/** The last event's id. An EventSource that reconnects with it gets a 204, which tells it to stop. */
 export const END_ID = 'end'
 
 export interface Place {
-  /** null: the newest, or the first once there is one. */
+  /** null: the newest, or the first once it exists. */
   attemptNumber: AttemptNumber | null
   offset: number
 }
 
-/** `2:4096`: the second run, from there on. Throws BAD_INPUT. */
+/** Parses `2:4096`: the second attempt, from that byte offset. Throws BAD_INPUT. */
 export function parsePlace(lastEventId: string): Place {
   const match = /^([1-9]\d{0,5}):(\d{1,15})$/.exec(lastEventId)
   if (match === null) {
@@ -43,15 +41,15 @@ interface Options {
 }
 
 /**
- * The log of a job as server-sent events: `log` for each line, with the place where to go on as its id; `attempt` where
- * the job runs once more; `problem` where its node stops responding (come again with the last id); `end` with
- * the outcome. Rejects, before anything is sent, with JOB_NOT_FOUND. A client that disconnects ends its stream.
+ * The log of a job as server-sent events: `log` for each line, with the position after it as id; `attempt` when the job
+ * runs again; `problem` when its node stops responding (reconnect with the last id); `end` with the outcome. Rejects
+ * with JOB_NOT_FOUND before anything is sent. A client that disconnects ends its stream.
  */
 export async function openJobLog(options: Options): Promise<Readable> {
   const { router, jobId } = options
   await createRouterClient(router, { context: { source: 'api' } }).jobs.status({ id: jobId })
   const stream = new PassThrough()
-  // An answer without a byte is not seen to begin. Clients that lose it reconnect after so long.
+  // The first bytes make the response visible to the client. `retry`: clients wait this long before they reconnect.
   stream.write('retry: 2000\n\n')
   const gone = new AbortController()
   stream.on('close', () => gone.abort())
@@ -85,7 +83,7 @@ async function follow({ router, jobId, from, clock }: Options, stream: PassThrou
     if (isOver && newest <= (attemptNumber ?? newest)) break
     isOver = false
     if (newest <= (attemptNumber ?? newest)) continue
-    // It runs once more, or ran so in the meantime: what is left of this log, then the next.
+    // The job runs again, or has in the meantime: send the rest of this log, then continue with the next.
     const left = attemptNumber ?? newest
     for (let more = left < newest; more; ) {
       const chunk = await client.logs
@@ -101,7 +99,7 @@ async function follow({ router, jobId, from, clock }: Options, stream: PassThrou
   const { status, outcome, reason, pages, items, errors, endedAtMs } = await client.jobs.status({ id: jobId })
   stream.end(eventText('end', END_ID, { status, outcome, reason, pages, items, errors, endedAtMs }))
 
-  /** True: the log is complete. */
+  /** Returns true if the log is complete. */
   async function copy(chunks: AsyncIterable<LogChunk>): Promise<boolean> {
     for await (const chunk of chunks) {
       attemptNumber ??= (await newestAttempt()) ?? null
@@ -132,7 +130,7 @@ async function follow({ router, jobId, from, clock }: Options, stream: PassThrou
         (newest) => {
           if (newest !== undefined && attemptNumber !== null && newest > attemptNumber) superseded.abort()
         },
-        // The job is gone, or everything stops: the tail itself finds out.
+        // The job was deleted or the engine is stopping: the tail reports it.
         () => {}
       )
     }
@@ -153,7 +151,7 @@ async function follow({ router, jobId, from, clock }: Options, stream: PassThrou
   }
 }
 
-/** A run that left no log has nothing left to be read. */
+/** An attempt without a log has nothing left to read. */
 function noLog(error: unknown): null {
   if (error instanceof ScrapdeckError && error.code === 'LOG_NOT_FOUND') return null
   throw error

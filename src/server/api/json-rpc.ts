@@ -8,7 +8,7 @@ import { ScrapdeckError } from '../../shared/errors.ts'
 import { toWireError } from '../../shared/wire-errors.ts'
 import { checkParts } from './unknown-parts.ts'
 
-/** Of JSON-RPC 2.0; whatever else goes wrong is -32000 with our own code in `data`. */
+/** Codes of JSON-RPC 2.0. All other errors are -32000, with our own code in `data`. */
 const PARSE_ERROR = -32700
 const INVALID_REQUEST = -32600
 const METHOD_NOT_FOUND = -32601
@@ -36,9 +36,7 @@ export const PARSE_ERROR_ANSWER = failure(null, PARSE_ERROR, 'The body of the re
 
 const OPERATIONS = listOperations(contract)
 
-/**
- * What the calls of a body count for against the limit of its credential, in requests; a batch of none counts as one.
- */
+/** Cost of the calls in a body, in requests, for the rate limit. An empty batch costs 1. */
 export function costOfCalls(body: unknown): number {
   const calls: unknown[] = Array.isArray(body) && body.length > 0 ? body : [body]
   return calls.reduce<number>((sum, one) => {
@@ -48,8 +46,8 @@ export function costOfCalls(body: unknown): number {
 }
 
 /**
- * JSON-RPC 2.0 over the contract: `{"method": "jobs.list", "params": {"limit": 5}}`. Parameters go by name. The calls
- * of a batch begin in their order and are answered together. null: only notifications, no answer.
+ * JSON-RPC 2.0 over the contract: `{"method": "jobs.list", "params": {"limit": 5}}`. Parameters are named. The calls of
+ * a batch start in order and are answered together. Returns null if there are only notifications.
  */
 export async function answerJsonRpc(
   body: unknown,
@@ -117,7 +115,7 @@ async function perform(
   }
 }
 
-/** Only what the router has itself: `constructor` and the like are no methods. */
+/** Own properties only: `constructor` and the like are not methods. */
 function find(router: object, path: string[]): AnyProcedure | null {
   let found: unknown = router
   for (const step of path) {
@@ -131,7 +129,7 @@ function failure(id: Id, code: number, message: string, data?: unknown): JsonRpc
   return { jsonrpc: '2.0', id, error: data === undefined ? { code, message } : { code, message, data } }
 }
 
-/** The parser's failure, as against one of the door's own. */
+/** True if the body is not valid JSON. */
 export function isParseFailure(error: unknown): boolean {
   return error instanceof ScrapdeckError && error.cause instanceof SyntaxError
 }

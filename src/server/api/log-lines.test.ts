@@ -10,7 +10,7 @@ Traceback (most recent call last):
 2026-11-02 12:00:04 [a] [b] WARNING: two brackets
 `
 
-/** The pieces of a log, cut at these bytes as a tail cuts them: never within a character. */
+/** The pieces of a log, cut at these byte offsets. Like a tail, never within a character. */
 function pieces(text: string, cuts: number[]) {
   const bytes = Buffer.from(text)
   const whole = cuts
@@ -31,8 +31,8 @@ const readAll = (text: string, cuts: number[]) => {
   return pieces(text, cuts).flatMap((piece) => read(piece))
 }
 
-describe('lines of a log', () => {
-  it('have the time, level and logger of their record; what goes on with it as well', () => {
+describe('log lines', () => {
+  it('have the time, level and logger of their record, continuation lines included', () => {
     const lines = readAll(LOG, []).map(({ time, level, logger, message, continued }) => [
       time,
       level,
@@ -50,7 +50,7 @@ describe('lines of a log', () => {
     ])
   })
 
-  it('are the same however the log is cut, and each tells where the log goes on after it', () => {
+  it('do not depend on how the log was cut, and each has the offset after it', () => {
     const whole = readAll(LOG, [])
     const bytes = Buffer.from(LOG)
     for (const { message, nextOffset } of whole) {
@@ -63,7 +63,7 @@ describe('lines of a log', () => {
     )
   })
 
-  it('start again where the log did, end without a line end, and do not grow without bounds', () => {
+  it('restart with the log, can lack a final newline, and are bounded in length', () => {
     const read = createLineReader()
     const piece = (offset: number, text: string, complete = false) => ({
       ...{ offset, text, complete, sizeBytes: 9e6, nextOffset: offset + text.length }

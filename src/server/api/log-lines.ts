@@ -2,31 +2,31 @@ import type { LogChunk } from '../../shared/contract/index.ts'
 import { parseRecordHead, type RecordLevel } from '../../shared/log-record.ts'
 
 export interface LogLine {
-  /** As the spider's clock showed it, without a zone: logs name none. null: before the first record. */
+  /** By the spider's clock, without a zone because logs have none; null before the first record. */
   time: string | null
   level: RecordLevel | null
   logger: string | null
   message: string
-  /** It continues the record above it (a traceback, printed text), whose time and level it has. */
+  /** Continues the record above it (a traceback, printed text) and has its time and level. */
   continued: boolean
-  /** Where the log continues after it. */
+  /** Offset of the first byte after this line. */
   nextOffset: number
 }
 
-/** Longer lines come in pieces: memory must not depend on a spider's line ends. */
+/** Longer lines are split, so that memory use does not depend on a spider's line ends. */
 const MAX_LINE_CHARACTERS = 262_144
 
-/** Puts lines together from the pieces of one log, in order. A line without an end is given with the last piece. */
+/** Assembles lines from the pieces of one log, in order. With the last piece it also returns an unterminated line. */
 export function createLineReader(): (chunk: LogChunk) => LogLine[] {
   let pending = ''
   let expected: number | null = null
   let head: Pick<LogLine, 'time' | 'level' | 'logger'> = { time: null, level: null, logger: null }
 
   return (chunk) => {
-    // The log began again, or a piece is missing: what was begun is no part of this.
+    // The log restarted or a piece is missing: the pending text does not belong to this line.
     if (expected !== null && chunk.offset !== expected) pending = ''
     expected = chunk.nextOffset
-    // Replaced bytes (no UTF-8) hide the true length: lines then begin again at the start of the piece.
+    // Replaced bytes (invalid UTF-8) hide the true length: clients then resume at the start of the piece.
     const isExact = Buffer.byteLength(chunk.text) === chunk.nextOffset - chunk.offset
     const lines: LogLine[] = []
     let at = 0

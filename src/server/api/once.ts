@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import type { Engine } from '../../engine/index.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
 
-/** The response to a request with a key; `headers` in addition to those of every response. */
+/** The response to a request with an Idempotency-Key; `headers` are in addition to those of every response. */
 export interface KeyedResponse {
   status: number
   headers: Record<string, string>
@@ -13,7 +13,7 @@ export interface OnceRequest {
   key: string | string[]
   credential: string
   method: string
-  /** With its query. */
+  /** Includes the query. */
   path: string
   body: unknown
   /** OperationMeta.repeatableForMs of this body. */
@@ -23,8 +23,8 @@ export interface OnceRequest {
 const KEY = /^[\x21-\x7e]{1,255}$/
 
 /**
- * Performs a request once for its Idempotency-Key. What `perform` is given names the order to the engine
- * (RouterContext.onceKey). Answers that cannot be repeated (streams, failures) are not kept: their key is free again.
+ * Performs a request once per Idempotency-Key. `onceKey` identifies it to the engine (RouterContext.onceKey). Responses
+ * that cannot be repeated (streams, failures) are not stored, which frees the key.
  */
 export async function answerOnce(
   answers: Engine['answers'],
@@ -58,7 +58,7 @@ async function fingerprintOf(method: string, path: string, body: unknown): Promi
   return hash([method, path, body instanceof FormData ? await describeForm(body) : (body ?? null)])
 }
 
-/** Its boundary is another each time it is sent. */
+/** Compares the content: the form's boundary differs with each upload. */
 async function describeForm(form: FormData): Promise<unknown> {
   return Promise.all(
     [...form].map(async ([name, value]) =>

@@ -20,9 +20,9 @@ import { EXAMPLES } from '../openapi/examples.ts'
 import { arbitraryOf, fieldsOf, type JsonSchema, type Known, orKnown, spoiled } from '../testing/arbitrary-of-schema.ts'
 
 /**
- * Requests made from our own OpenAPI document, right ones and wrong ones, against a whole engine: none may be answered
- * with 500, nor with anything that the document does not say. `SCRAPDECK_PROPERTY_RUNS=500 npx vitest run …` asks more;
- * SCRAPDECK_PROPERTY_SEED repeats.
+ * Requests generated from our own OpenAPI document, valid and invalid, against a whole engine: no response may be a 500
+ * or differ from the document. `SCRAPDECK_PROPERTY_RUNS=500 npx vitest run …` generates more; SCRAPDECK_PROPERTY_SEED
+ * repeats a run.
  */
 const RUNS = Number(process.env['SCRAPDECK_PROPERTY_RUNS'] || pickLength(4, 40))
 const LIMIT_MS = 30_000 + RUNS * 2_000
@@ -36,7 +36,7 @@ interface Operation {
   path: string
   parameters: { name: string; in: string; required?: boolean; schema: JsonSchema }[]
   body: JsonSchema | null
-  /** Names of parts of its answers, for `fields`. */
+  /** Names of parts of its responses, for `fields`. */
   fields: string[]
   isForm: boolean
   answers: Map<string, { type: string; isRight: ValidateFunction }>
@@ -62,7 +62,7 @@ const known: Known = {
   names: ['shop', 'prices', '1', 'eu', 'UTC', 'Europe/Berlin', '0 7 * * *']
 }
 const logged: string[] = []
-/** So that it can be told how much was asked, and that each promise was tried at all. */
+/** Counts what was tested, so that we know each feature was exercised at least once. */
 const asked = { requests: 0, calls: 0, replayed: 0, pages: 0, picked: 0 }
 
 beforeAll(async () => {
@@ -82,7 +82,7 @@ beforeAll(async () => {
       clock,
       localNode: null,
       createNodeClient: () => new FakeNode(clock, { slots: 2 }),
-      // Nothing leaves this process, whatever addresses are made up.
+      // Nothing leaves this process, whatever addresses are generated.
       connect(options) {
         const connection = createConnection(options)
         return {
@@ -115,7 +115,7 @@ afterAll(async () => {
   await directory.remove()
 })
 
-/** One of everything, so that requests find something to act on. */
+/** Creates one of everything, so that requests find something to act on. */
 async function fill(): Promise<void> {
   const client = createRouterClient(engine.router, { context: { source: 'api' } })
   const egg = await buildEgg([
@@ -136,8 +136,8 @@ async function fill(): Promise<void> {
   known.parts['ids'] = [jobIds, [jobIds[0]]]
 }
 
-describe('requests made from the document', () => {
-  it('are made for every operation: those of the contract, and those that the door has besides', () => {
+describe('requests generated from the document', () => {
+  it('cover every operation: those of the contract and the additional ones of the API', () => {
     const names = operations.map(({ operationId }) => operationId)
     expect(names).toEqual(expect.arrayContaining(['crawl', 'jobs.status', 'jobs.logs', 'jsonrpc']))
     const inContract = Object.entries(contract).flatMap(([noun, verbs]) =>
@@ -147,7 +147,7 @@ describe('requests made from the document', () => {
   })
 
   it.each(operations.map((operation) => [operation.operationId, operation] as const))(
-    '%s, as REST and as JSON-RPC: no 500, and no answer that the document does not tell of',
+    '%s, as REST and as JSON-RPC: no 500 and no undocumented response',
     async (_name, operation) => {
       await fc.assert(
         fc.asyncProperty(requestsFor(operation), async (request) => {
@@ -166,7 +166,7 @@ describe('requests made from the document', () => {
   )
 
   it(
-    'paths that are broken, hostile, or nobody knows are refused by every door without a 500',
+    'broken, hostile and unknown paths are rejected by every API without a 500',
     async () => {
       const paths = operations.map(({ path }) => path.split('/').slice(1))
       const segment = fc.oneof(fc.constantFrom(...HOSTILE_SEGMENTS), fc.constantFrom(...paths.flat()), fc.string())
@@ -187,7 +187,7 @@ describe('requests made from the document', () => {
           fc.constantFrom('', '{}', '[]'),
           async (method, at, path, body) => {
             logged.length = 0
-            // As bytes on the wire: what is no ASCII cannot be written there.
+            // A URL is ASCII on the wire.
             const url = `${at}${path.join('/')}`.replace(/[^\x21-\x7e]/g, (sign) =>
               encodeURIComponent(sign.toWellFormed())
             )
@@ -217,7 +217,7 @@ describe('requests made from the document', () => {
     LIMIT_MS
   )
 
-  it('tried each promise: repeats, pages, parts', () => {
+  it('exercised each feature: replays, pages, parts', () => {
     if (process.env['SCRAPDECK_PROPERTY_RUNS'] !== undefined) console.log(asked)
     for (const [what, count] of Object.entries(asked)) expect([what, count]).not.toEqual([what, 0])
   })
@@ -243,7 +243,7 @@ const HOSTILE_SEGMENTS = [
   ]
 ]
 
-/** A right answer, read; null: a failure that the document tells of, or nothing that can be read. */
+/** The parsed response if it is a success; null: a documented failure, or not JSON, or reduced by `fields`. */
 function checkAnswer(operation: Operation, request: Request, { status, type, body }: Answer): unknown {
   const told = `${request.options.method} ${String(request.options.url)}: ${status} ${body.slice(0, 2_000)}\n${logged.join('\n')}`
   if (status >= 400) {
@@ -251,7 +251,7 @@ function checkAnswer(operation: Operation, request: Request, { status, type, bod
     if (!isError(answer)) throw new Error(`No error of ours: ${told}`)
     expect([ERROR_CODES[answer.code].status, answer.status], told).toEqual([status, status])
     expect(answer.code, told).not.toBe('INTERNAL')
-    // What was made up is refused for what it is; names of parts are not.
+    // Other generated values may be rejected, but these names exist.
     if (request.fields !== null) expect(answer.message, told).not.toContain('"fields"')
     return null
   }
@@ -275,16 +275,16 @@ function checkAnswer(operation: Operation, request: Request, { status, type, bod
   return answer
 }
 
-/** The same write with the same key is the same answer, and says that it is. */
+/** Repeating a write with the same key gives the same response, marked as replayed. */
 async function checkReplay(request: Request, first: Answer): Promise<void> {
-  // Calls that all failed leave the key free, as other failures do.
+  // If all calls failed, the key is free again.
   if (request.options.url === '/api/v1/jsonrpc' && !first.body.includes('"result":')) return
   const again = await ask(request)
   expect([again.status, again.body, again.headers['idempotency-replayed']]).toEqual([first.status, first.body, 'true'])
   asked.replayed += 1
 }
 
-/** The next page is there, is a page, and repeats nothing of this one. */
+/** The next page exists, is valid and repeats nothing of this one. */
 async function checkNextPage(operation: Operation, request: Request, answer: unknown): Promise<void> {
   const { nextBefore, nextAfter, ...lists } = (answer ?? {}) as Record<string, unknown>
   const cursor = nextBefore ?? nextAfter
@@ -314,11 +314,11 @@ const HEADERS = {
 interface Request {
   options: InjectOptions
   hasFields: boolean
-  /** Names of parts that are there; null: none are asked for, or made up ones. */
+  /** Existing names of parts; null: none requested, or invented ones. */
   fields: string[] | null
-  /** A write with a key of its own. */
+  /** A write with a key that no other request uses. */
   isKeyed: boolean
-  /** The same as JSON-RPC; null where it is not there. */
+  /** The same request as JSON-RPC; null if not available there. */
   call: object | null
 }
 
@@ -338,7 +338,7 @@ async function checkCall(call: object): Promise<void> {
   expect(answer.error?.code, told).not.toBe(-32603)
 }
 
-/** Streams may have no end: their head tells all that is asked here. */
+/** Streams may never end, so only their headers are read. */
 async function ask({ options }: Pick<Request, 'options'>): Promise<Answer> {
   asked.requests += 1
   const response = await fastify.inject({ ...options, payloadAsStream: true })
@@ -385,7 +385,7 @@ function requestsFor(operation: Operation): fc.Arbitrary<Request> {
         ? batches()
         : of(operation.body)
   const body = operation.body === null ? right : fc.oneof({ weight: 2, arbitrary: right }, spoiled(right))
-  // With each parameter comes a chance to be refused, or to find nothing: half of the requests have few.
+  // Each additional parameter can cause a rejection or an empty result, so half of the requests have few.
   const isFew = (name: string) => requiredKeys.includes(name) || name === 'limit' || name === 'Idempotency-Key'
   const few = Object.fromEntries(Object.entries(values).filter(([name]) => isFew(name)))
   const given = fc.oneof(fc.record(few, { requiredKeys }), fc.record(values, { requiredKeys }))
@@ -421,13 +421,13 @@ function requestsFor(operation: Operation): fc.Arbitrary<Request> {
 
 const OWN_KEY = 'own-'
 
-/** Most are new; some come again with another request, and some are none. */
+/** Most are new; some repeat a key with a different request, and some are invalid. */
 function keys(hostile: fc.Arbitrary<unknown>): fc.Arbitrary<unknown> {
   const own = fc.uuid().map((id) => `${OWN_KEY}${id}`)
   return fc.oneof({ weight: 4, arbitrary: own }, fc.constantFrom('taken', 'two words'), hostile)
 }
 
-/** Calls of all operations, with and without ids, between things that are no calls. */
+/** Calls of all operations, with and without ids, mixed with invalid ones. */
 function batches(): fc.Arbitrary<unknown> {
   const methods = operations.filter(({ operationId }) => operationId !== 'jsonrpc')
   const call = fc.constantFrom(...methods).chain((operation) =>
@@ -455,7 +455,7 @@ function callOf(operation: Operation, given: object, payload: unknown): object |
 }
 
 function of(schema: JsonSchema): fc.Arbitrary<unknown> {
-  // Known ids come to be known after the tests are collected.
+  // The known ids are only filled after the tests are collected.
   return fc.constant(null).chain(() => arbitraryOf(schema, known, resolveReference))
 }
 
@@ -471,14 +471,14 @@ function formOf(payload: unknown, headers: Record<string, string>): Partial<Inje
   }
 }
 
-/** As oRPC reads it: brackets for what has parts. */
+/** In oRPC's bracket notation for nested values. */
 function addToQuery(query: URLSearchParams, name: string, value: unknown): void {
   if (typeof value !== 'object' || value === null) query.append(name, String(value))
   else for (const [key, part] of Object.entries(value)) addToQuery(query, `${name}[${key}]`, part)
 }
 
 function wellFormed(text: string): string {
-  // A path that is none of ours: another route, and another test.
+  // A different path would be another route, which another test covers.
   const given = text.toWellFormed()
   return given === '' || given === '.' || given === '..' ? '%' : given
 }

@@ -3,7 +3,7 @@ import type { AnyRouter } from '@orpc/server'
 import { StandardRPCMatcher, type StandardMatcher } from '@orpc/server/standard'
 import type { OperationMeta } from '../../shared/contract/index.ts'
 
-/** Tells which operation a request asks for before its door has it, by the matchers that the doors themselves use. */
+/** Finds the operation of a request before it is handled, with the same matchers as the handlers. */
 export class RequestedOperations {
   private readonly doors: { prefix: string; matcher: StandardMatcher }[]
 
@@ -15,7 +15,7 @@ export class RequestedOperations {
     for (const { matcher } of this.doors) matcher.init(router)
   }
 
-  /** undefined: the contract has none there. `path`: as it came, with or without its query. */
+  /** undefined: not in the contract. `path`: as received, with or without its query. */
   async find(method: string, path: string): Promise<OperationMeta | undefined> {
     const { pathname } = new URL(`http://x${path}`)
     const door = this.doors.find(({ prefix }) => pathname.startsWith(prefix))

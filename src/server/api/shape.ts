@@ -1,6 +1,6 @@
 import { z } from 'zod'
 
-/** A JSON schema, as far as it says which parts a value has. */
+/** The part of a JSON schema that says which properties a value has. */
 export interface Shape {
   $ref?: string
   type?: unknown
@@ -14,10 +14,10 @@ export interface Shape {
   $defs?: Record<string, Shape>
 }
 
-// By side: what a schema takes and what it gives need not be the same.
+// By side: what a schema accepts and what it returns can differ.
 const shapes = { input: new WeakMap<object, Shape>(), output: new WeakMap<object, Shape>() }
 
-/** Of a zod schema of the contract; made once. */
+/** The shape of a zod schema of the contract; computed once. */
 export function shapeOfSchema(schema: object, side: 'input' | 'output'): Shape {
   let shape = shapes[side].get(schema)
   if (shape === undefined) {

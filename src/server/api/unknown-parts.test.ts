@@ -21,7 +21,7 @@ const operations = Object.entries(contract).flatMap(([noun, verbs]): [string, An
     : Object.entries(verbs).map(([verb, procedure]) => [`${noun}.${verb}`, procedure])
 )
 
-/** The app over an engine that keeps which operations came as far as being done. */
+/** The app over an engine that records which operations were performed. */
 function openCountingApp() {
   const done: string[] = []
   const count = (router: object, path: string[]): object =>
@@ -50,11 +50,11 @@ const schemaOf = ({ '~orpc': { inputSchema } }: AnyContractProcedure): JsonSchem
 
 interface Spoiled {
   value: unknown
-  /** Where the part is that nobody knows. */
+  /** Path of the unknown property. */
   path: string[]
 }
 
-/** For each object anywhere in an input whose names are not free: an input with one name more there. */
+/** For each object in an input without free-form names: an input with one extra name there. */
 function spoilEach(schema: JsonSchema): Spoiled[] {
   const choices = schema.anyOf ?? schema.oneOf
   if (choices !== undefined) return choices.flatMap(spoilEach)
@@ -70,7 +70,7 @@ function spoilEach(schema: JsonSchema): Spoiled[] {
   return properties === undefined ? below : [{ value: { ...own, [UNKNOWN]: 1 }, path: [UNKNOWN] }, ...below]
 }
 
-/** An operation as REST: what stands in the path, the rest in the query or the body. */
+/** An operation as REST: path parameters in the path, the rest in the query or the body. */
 function restRequest({ '~orpc': { route } }: AnyContractProcedure, input: Record<string, unknown>): InjectOptions {
   const { method, path = '' } = route as { method: 'GET' | 'POST'; path?: string }
   const inPath = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name!)
@@ -111,8 +111,8 @@ const rpcRequest = (method: string, params: unknown): InjectOptions => ({
   payload: { jsonrpc: '2.0', id: 1, method, params } as object
 })
 
-describe('a part that an operation does not know', () => {
-  it('is refused by each of them wherever it stands, as REST and as JSON-RPC, before anything is done', async () => {
+describe('an unknown property', () => {
+  it('is rejected by each operation at any depth, over REST and JSON-RPC, before anything is done', async () => {
     const { ask, done } = openCountingApp()
     for (const [name, procedure] of operations) {
       const spoiled = spoilEach(schemaOf(procedure))
@@ -131,7 +131,7 @@ describe('a part that an operation does not know', () => {
     expect(done).toEqual([])
   })
 
-  it('is refused in the query of every write, where its own parts have no place either', async () => {
+  it('is rejected in the query of every write, where even the known ones are not allowed', async () => {
     const { ask, done } = openCountingApp()
     for (const [name, procedure] of operations) {
       if (procedure['~orpc'].route.method === 'GET') continue
@@ -150,7 +150,7 @@ describe('a part that an operation does not know', () => {
     expect(done).toEqual([])
   })
 
-  it('is none of what the examples have: each of them is done, by either door', async () => {
+  it('does not occur in the examples: both APIs perform each of them', async () => {
     const { ask, done } = openCountingApp()
     const callable = operations.filter(([name, procedure]) => isCallable(name, procedure))
     for (const [name, procedure] of callable) {
@@ -160,7 +160,7 @@ describe('a part that an operation does not know', () => {
     }
   })
 
-  it('is none of what a schema takes, whatever that is', () => {
+  it('is never reported for input that the schema accepts', () => {
     const known = { ids: [], names: ['shop'], cursors: {}, parts: {} }
     const noReference = () => {
       throw new Error('There are no references.')
@@ -172,7 +172,7 @@ describe('a part that an operation does not know', () => {
     }
   })
 
-  it('is told with what was probably meant and with what there is', async () => {
+  it('is reported with the likely intended name and the known ones', async () => {
     const { ask } = openTestApp()
     const post = async (payload: object, query = '') =>
       (await ask({ method: 'POST', url: `/api/v1/jobs${query}`, headers: JSON_TYPE, payload })).json()
@@ -196,11 +196,11 @@ describe('a part that an operation does not know', () => {
     for (const url of ['/api/v1/jobs?fields[]=jobs.id', '/api/v1/jobs?fields=jobs.id&fields[x]=jobs'])
       expect((await ask({ url })).json().message).toMatch(/^jobs\.list has no "fields\[.*The query takes .*fields\.$/)
     expect((await ask({ method: 'POST', url: '/api/v1/system/demo', headers: JSON_TYPE, payload: { x: 1 } })).json())
-      // Where there is nothing, that is said.
+      // An operation without input says so.
       .toMatchObject({ message: 'system.runDemo has no "x". It takes nothing.' })
   })
 
-  it('of one kind is none of another: an interval has no expression', async () => {
+  it('of another kind in a union is rejected: an interval has no expression', async () => {
     const { ask } = openTestApp()
     const timing = { zone: 'UTC', rules: [{ kind: 'interval', everySeconds: 60, anchorMs: 0, expression: '@daily' }] }
     const request = {
@@ -214,7 +214,7 @@ describe('a part that an operation does not know', () => {
     )
   })
 
-  it('may be as long, or as strange, as it likes: what is answered is short', async () => {
+  it('can be as long or strange as it likes: the response stays short', async () => {
     const { ask } = openTestApp()
     for (const name of ['x'.repeat(1_000_000), '__proto__', 'constructor', '', '\u0000', '🦊']) {
       const payload = `{"project": "shop", "spiders": ["a"], ${JSON.stringify(name)}: 1}`
@@ -225,7 +225,7 @@ describe('a part that an operation does not know', () => {
   })
 })
 
-describe('names that are free stay free', () => {
+describe('free-form names stay free', () => {
   it.each([
     ['jobs.run', { project: 'shop', spiders: ['a'], args: { anything: 'x' }, settings: { ANY_SETTING: '1' } }],
     ['crawl', { spider: 'prices', params: { anything: 'x', spider: 'y', proirity: 1 } }]
@@ -237,7 +237,7 @@ describe('names that are free stay free', () => {
     expect(done).toEqual([name, name])
   })
 
-  it('those of schedule.json, where whatever is no parameter is an argument', async () => {
+  it('those of schedule.json, where anything that is not a parameter is an argument', async () => {
     const { ask, engine } = openTestApp()
     engine.versions.set('shop', new Map([['1', ['quotes']]]))
     const headers = { 'content-type': 'application/x-www-form-urlencoded' }
@@ -248,8 +248,8 @@ describe('names that are free stay free', () => {
   })
 })
 
-describe('a request whose parts stand in the wrong place', () => {
-  it('is refused where the body names another thing than the address', async () => {
+describe('a request with parts in the wrong place', () => {
+  it('is rejected if the body contradicts the path', async () => {
     const { ask, done } = openCountingApp()
     const mode = { method: 'POST', url: '/api/v1/nodes/n-0a/mode', headers: JSON_TYPE } as const
     for (const id of ['n-0b', 7, { toString: 1 }]) {
@@ -265,7 +265,7 @@ describe('a request whose parts stand in the wrong place', () => {
   it.each([
     ['a list', '[{"force": true}]'],
     ['a text', '"force"']
-  ])('is refused where the body is %s, also by an operation that needs none', async (_name, payload) => {
+  ])('is rejected if the body is %s, even if the operation needs no body', async (_name, payload) => {
     const { ask, done } = openCountingApp()
     for (const request of [
       { method: 'DELETE', url: '/api/v1/nodes/n-0a' },
@@ -277,14 +277,14 @@ describe('a request whose parts stand in the wrong place', () => {
     expect(done).toEqual([])
   })
 
-  it('is refused where it reads and has a body', async () => {
+  it('is rejected if a GET has a body', async () => {
     const { ask, done } = openCountingApp()
     const answer = await ask({ method: 'GET', url: '/api/v1/jobs', headers: JSON_TYPE, payload: { limit: 5 } })
     expect([answer.statusCode, answer.json().code]).toEqual([400, 'BAD_INPUT'])
     expect(done).toEqual([])
   })
 
-  it('is refused by the doors that are no operations of the contract', async () => {
+  it('is rejected by API endpoints outside the contract', async () => {
     const { ask, done } = openCountingApp()
     const log = await ask({ url: `/api/v1/jobs/${JOB_ID}/logs?limit=5` })
     expect([log.statusCode, log.json().message]).toEqual([

@@ -6,7 +6,7 @@ import { type Shape, shapeOfSchema } from './shape.ts'
 
 interface Asked {
   procedure: AnyProcedure
-  /** Its name: `jobs.run`. */
+  /** The operation's name: `jobs.run`. */
   operation: string
   input: unknown
 }
@@ -18,16 +18,15 @@ interface RestRequest {
   body(): Promise<unknown>
 }
 
-/** Of the door, not of an operation (fields.ts). */
+/** Parameter of the API itself, not of an operation (fields.ts). */
 const FIELDS = 'fields'
-/** A longer name is no typing error, and is not compared. */
+/** Longer names are not typos, so they are not compared. */
 const LONGEST_NAME = 100
 
 /**
- * Throws BAD_INPUT for a part that the operation would not look at, at any depth, before anything is done: a slip in a
- * name would otherwise change nothing and say nothing. The schemas themselves stay lenient, because what another
- * version has stored is read with them, and a page of our UI that was loaded before an update speaks through them. Maps
- * whose names are free (arguments) take any.
+ * Throws BAD_INPUT for a property that the operation does not know, at any depth, before anything is done: otherwise a
+ * typo would silently have no effect. The schemas themselves stay lenient: they also parse data stored by other
+ * versions, and requests from a UI page loaded before an update. Free-form maps (arguments) accept any name.
  */
 export function checkParts({ procedure, operation, input }: Asked): void {
   const root = shapeOf(procedure)
@@ -38,7 +37,7 @@ export function checkParts({ procedure, operation, input }: Asked): void {
   throw refuse(operation, path, known, takes(above === '' ? 'It' : `"${above}"`, known))
 }
 
-/** The same for REST, where a part may also be in the wrong place: it belongs to the path, the query or the body. */
+/** The same for REST, where a property can also be in the wrong place: the path, the query or the body. */
 export async function checkRestParts(request: RestRequest, asked: Asked): Promise<void> {
   const { procedure, operation } = asked
   const input = (asked.input ?? {}) as Record<string, unknown>
@@ -67,7 +66,7 @@ export async function checkRestParts(request: RestRequest, asked: Asked): Promis
   checkParts(asked)
 }
 
-/** Throws BAD_INPUT for a name in the query that is not known there; also for operations outside the contract. */
+/** Throws BAD_INPUT for an unknown name in the query; also for endpoints outside the contract. */
 export function checkQuery(
   query: URLSearchParams,
   known: string[],
@@ -75,7 +74,7 @@ export function checkQuery(
   next: (name: string) => string = () => takes('The query', known)
 ): void {
   for (const key of query.keys()) {
-    // Brackets are for what has parts: `status[]`. The door reads `fields` itself, and without them.
+    // Brackets are for lists and objects: `status[]`. `fields` is read by the API itself, and only without brackets.
     const bare = key.split('[', 1)[0]!
     const name = bare === FIELDS ? key : bare
     if (!known.includes(name)) throw refuse(operation, [name], known, next(name), ' in its query')
@@ -107,9 +106,9 @@ interface Unknown {
   known: string[]
 }
 
-/** The first part that the shape does not have. Bulks have ten thousand items: where there is none, nothing is made. */
+/** The first property the shape does not have. Allocates nothing if there is none: bulks have ten thousand items. */
 function findUnknown(value: unknown, shape: Shape, root: Shape): Unknown | null {
-  // What is of another type than the schema says is the schema's to refuse.
+  // Wrong types are rejected by the schema.
   if (typeof value !== 'object' || value === null) return null
   if (shape.$ref !== undefined) {
     return findUnknown(value, shape.$ref === '#' ? root : root.$defs![shape.$ref.split('/').at(-1)!]!, root)
@@ -137,9 +136,7 @@ function findUnknown(value: unknown, shape: Shape, root: Shape): Unknown | null 
   return null
 }
 
-/**
- * Of a union: whether it is of this choice's type, and what tells the choices apart (`kind`) does not say otherwise.
- */
+/** Whether a value can be this choice of a union: same type, and no conflict in its constants (`kind`). */
 function mayBe(value: object, choice: Shape): boolean {
   if (choice.type !== undefined && choice.type !== (Array.isArray(value) ? 'array' : 'object')) return false
   return Object.entries(choice.properties ?? {}).every(

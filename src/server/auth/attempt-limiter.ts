@@ -1,13 +1,13 @@
 import type { Clock } from '../../engine/runtime/clock.ts'
 
 export interface AttemptLimiter {
-  /** Too many failures of this client lately: refuse without looking at what it sent. */
+  /** Too many recent failures from this client: reject without checking the credentials. */
   isBlocked(client: string): boolean
   addFailure(client: string): void
 }
 
 const WINDOW_MS = 60_000
-/** Bounds the memory that made-up addresses can take; a flood of them is not a guesser. */
+/** Bounds memory use if addresses are forged; such a flood is not someone guessing passwords. */
 const MAX_CLIENTS = 10_000
 
 /** Counts failed logins by client address, in windows of a minute. */

@@ -15,11 +15,11 @@ export interface Authenticator {
   links: OneTimeLinks
   hasSession(request: FastifyRequest): boolean
   /**
-   * Throws UNAUTHORIZED unless the request has a session or the right Basic credentials. Tells which credential it was:
-   * the same text for the same user name or session, and nothing that lets anybody in.
+   * Throws UNAUTHORIZED unless the request has a session or the right Basic credentials. Returns an identifier of the
+   * credential: stable per user name or session, and useless for logging in.
    */
   check(request: FastifyRequest): string
-  /** The login form. `blocked`: too many wrong ones came from there. */
+  /** Checks the login form. `blocked`: too many failed attempts from this client. */
   checkForm(client: string, given: BasicCredentials): 'right' | 'wrong' | 'blocked'
 }
 
@@ -32,7 +32,7 @@ export function createAuthenticator(options: {
   const { credentials, clock, logger } = options
   const sessions = openSessions({ file: join(options.dataDirectory, 'sessions.json'), clock, logger })
   const formLimiter = createAttemptLimiter({ clock, maxFailuresPerMinute: 10 })
-  // Wider than the form's: a poller that was left with an old password must not lock its neighbours out.
+  // Higher than the form's: a poller with an outdated password must not lock out others behind the same address.
   const basicLimiter = createAttemptLimiter({ clock, maxFailuresPerMinute: 300 })
   const isRight = createCredentialsCheck(credentials)
   const findSession = (request: FastifyRequest) =>

@@ -5,9 +5,7 @@ export interface BasicCredentials {
   password: string
 }
 
-/**
- * Reads `Authorization: Basic …` (RFC 7617); null when there is none or it is malformed. UTF-8, as Scrapyd compares.
- */
+/** Parses `Authorization: Basic …` (RFC 7617) as UTF-8, as Scrapyd does; null if missing or malformed. */
 export function parseBasic(header: string | undefined): BasicCredentials | null {
   const match = /^basic +([A-Za-z0-9+/=_-]+) *$/i.exec(header ?? '')
   if (match === null) return null
@@ -16,7 +14,7 @@ export function parseBasic(header: string | undefined): BasicCredentials | null 
   return colon === -1 ? null : { username: text.slice(0, colon), password: text.slice(colon + 1) }
 }
 
-/** Both parts are always compared, so that the time does not tell which one was wrong. */
+/** Always compares both parts, so that timing does not reveal which one was wrong. */
 export function createCredentialsCheck(expected: BasicCredentials): (given: BasicCredentials) => boolean {
   const isUsername = createSecretCheck(expected.username)
   const isPassword = createSecretCheck(expected.password)

@@ -2,12 +2,12 @@ import { isIP } from 'node:net'
 import { hostname } from 'node:os'
 
 /**
- * Which `Host` headers are ours. A web page that had its own name point at this machine (DNS rebinding) sends that
- * name, and is refused. `allowedHosts` are the operator's own names; one without a port is right with every port.
+ * Which `Host` headers are accepted. A web page that points its own name at this machine (DNS rebinding) sends that
+ * name and is rejected. `allowedHosts` are the operator's own names; without a port they match any port.
  */
 export function createHostRule(options: {
   bindAddress: string
-  /** Asked each time: with port 0 it is known only once the server listens. */
+  /** A function: with port 0 it is known only once the server listens. */
   port: () => number
   allowedHosts: string[]
 }): (host: string | undefined) => boolean {
@@ -21,7 +21,7 @@ export function createHostRule(options: {
     if (parts === null) return false
     if (allowed.includes(parts.name) || allowed.includes((host as string).toLowerCase())) return true
     if (parts.port !== port()) return false
-    // An address is not a name, so nobody can have pointed it elsewhere: on all interfaces every address may be ours.
+    // An address is not a name that DNS could rebind: when bound to all interfaces, any address can be ours.
     return names.has(parts.name) || (isWildcard && isIP(parts.name) !== 0)
   }
 }

@@ -22,10 +22,10 @@ button { width: 100%; height: 32px; font: inherit; font-weight: 550; color: var(
 code { font-family: ui-monospace, monospace; font-size: 12px }
 `
 
-/** Nothing but this one style sheet may take effect on the page. */
+/** Only this style sheet can take effect on the page. */
 export const LOGIN_PAGE_POLICY = `default-src 'none'; style-src 'sha256-${createHash('sha256').update(STYLE).digest('base64')}'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'`
 
-/** The page for browsers without a session. `problem` says why the last try did not work. */
+/** The page for browsers without a session. `problem` says why the last attempt failed. */
 export function loginPage(problem: string | null): string {
   const shown = problem === null ? '' : `<p class="problem" role="alert">${escapeHtml(problem)}</p>\n`
   return `<!doctype html>

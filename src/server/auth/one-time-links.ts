@@ -5,15 +5,15 @@ const VALID_MS = 10 * 60_000
 const MAX_OPEN_LINKS = 100
 
 export interface OneTimeLinks {
-  /** The token of a new link. */
+  /** Creates a link and returns its token. */
   create(): string
-  /** True once for each token, within ten minutes of its making. */
+  /** True once per token, within ten minutes of its creation. */
   redeem(token: string): boolean
 }
 
 export function createOneTimeLinks(options: { clock: Clock }): OneTimeLinks {
   const { clock } = options
-  // By hash: looking a token up tells nothing of its neighbours through the time it takes.
+  // Keyed by hash, so that lookup timing reveals nothing about other tokens.
   const expiryByHash = new Map<string, number>()
   return {
     create() {

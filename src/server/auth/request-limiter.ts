@@ -4,18 +4,18 @@ import { ScrapdeckError } from '../../shared/errors.ts'
 export interface RequestLimiter {
   /** Returns how many more requests the credential may make now. Throws TOO_MANY_REQUESTS with `retryAfterSeconds`. */
   charge(credential: string, cost?: number): number
-  /** So many at once, after a while without any. */
+  /** Maximum number of requests at once. */
   readonly burst: number
 }
 
-/** So many seconds' worth may come at once: programs ask in bursts. */
+/** Programs send bursts: up to this many seconds' worth is allowed at once. */
 const BURST_SECONDS = 4
-/** Bounds the memory; there are as many credentials as users and browsers. */
+/** Bounds memory use; there are only as many credentials as users and browsers. */
 const MAX_CREDENTIALS = 2_000
 
 /**
- * How often each credential may ask: a bucket that fills by `perSecond`, up to four seconds' worth. It is there for
- * programs that run away, not for attackers: those have no credential. 0: no limit.
+ * Limits requests per credential with a token bucket that holds four seconds' worth. It stops runaway programs, not
+ * attackers: those have no credential. 0: no limit.
  */
 export function createRequestLimiter(options: { clock: Clock; perSecond: number }): RequestLimiter {
   const { clock, perSecond } = options
@@ -31,7 +31,7 @@ export function createRequestLimiter(options: { clock: Clock; perSecond: number 
       bucket.atMs = nowMs
       if (buckets.size >= MAX_CREDENTIALS && !buckets.has(credential)) buckets.clear()
       buckets.set(credential, bucket)
-      // More at once than ever fit are let in when the bucket is full, and owed.
+      // A request that costs more than the burst is accepted when the bucket is full, and its tokens are owed.
       if (bucket.left < Math.min(cost, burst)) {
         const retryAfterSeconds = Math.ceil((Math.min(cost, burst) - bucket.left) / perSecond)
         throw new ScrapdeckError(

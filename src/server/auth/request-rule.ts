@@ -2,8 +2,8 @@ import type { IncomingHttpHeaders } from 'node:http'
 import { ScrapdeckError } from '../../shared/errors.ts'
 
 /**
- * Refuses what a web page of another origin makes a browser send, whatever cookie or password it adds: a foreign Host
- * (rebinding), a foreign Origin, or a fetch that the browser itself calls foreign. Throws FORBIDDEN_ORIGIN.
+ * Rejects requests that a web page of another origin made a browser send, whatever cookie or password is attached: a
+ * foreign Host (rebinding), a foreign Origin, or a fetch the browser marks as cross-site. Throws FORBIDDEN_ORIGIN.
  */
 export function checkRequestOrigin(
   headers: IncomingHttpHeaders,
@@ -16,7 +16,7 @@ export function checkRequestOrigin(
     )
   }
   const site = headers['sec-fetch-site']
-  // `same-site` is not enough: another program on localhost with another port is the same site.
+  // `same-site` is not enough: another port on localhost is the same site.
   if (site !== undefined && site !== 'same-origin' && site !== 'none') {
     throw new ScrapdeckError(
       'FORBIDDEN_ORIGIN',
@@ -31,7 +31,7 @@ export function checkRequestOrigin(
   }
 }
 
-/** The scheme is the page's: behind a proxy the page has https while we see http. */
+/** Assumes the page's scheme: behind a proxy the page uses https but we see http. */
 function isSameOrigin(origin: string, host: string): boolean {
   if (!URL.canParse(origin)) return false
   const page = new URL(origin)

@@ -1,6 +1,6 @@
 import { hash, randomBytes, timingSafeEqual } from 'node:crypto'
 
-/** 256 bits that fit in a URL and in a cookie. */
+/** 256 bits, safe in URLs and cookies. */
 export function createToken(): string {
   return randomBytes(32).toString('base64url')
 }
@@ -10,8 +10,8 @@ export function hashToken(token: string): string {
 }
 
 /**
- * Tells whether a text is the secret. Takes the same time wherever two texts differ, and whatever their lengths: their
- * hashes are compared. The secret's own is made once, for every request asks.
+ * Returns a check for a secret. It compares hashes, so its time reveals neither the length nor the first difference.
+ * The hash of the secret is computed once because every request needs it.
  */
 export function createSecretCheck(secret: string): (given: string) => boolean {
   const expected = hash('sha256', secret, 'buffer')

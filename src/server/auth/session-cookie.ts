@@ -1,15 +1,15 @@
 import type { CookieSerializeOptions } from '@fastify/cookie'
 import { SESSION_MS } from './sessions.ts'
 
-/** Browsers send cookies to all ports of a host: with the port in it, two Scrapdecks do not log each other out. */
+/** Browsers send cookies to all ports of a host: the port in the name keeps the logins of two Scrapdecks apart. */
 export function cookieName(host: string): string {
   const port = /:(\d+)$/.exec(host)?.[1]
   return port === undefined ? 'scrapdeck_session' : `scrapdeck_session_${port}`
 }
 
 /**
- * The tokens under our name. Any page of another port may add one of its own (for a deeper path it even comes first),
- * so that taking one alone, as @fastify/cookie does, would let that page keep a user out.
+ * All tokens under our name. A page on another port can add one (for a deeper path it even comes first), so reading
+ * only one, as @fastify/cookie does, would let that page lock users out.
  */
 export function readSessionCookies(host: string, cookieHeader = ''): string[] {
   const prefix = `${cookieName(host)}=`

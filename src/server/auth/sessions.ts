@@ -8,7 +8,7 @@ export const SESSION_MS = 30 * 24 * 3_600_000
 const MAX_SESSIONS = 1000
 
 export interface Sessions {
-  /** The token of a new session: what the cookie holds. */
+  /** Creates a session and returns its token, the value of the cookie. */
   create(): string
   isValid(token: string): boolean
   end(token: string): void
@@ -16,7 +16,7 @@ export interface Sessions {
 
 const SessionsFile = z.record(z.string().regex(/^[0-9a-f]{64}$/), z.number())
 
-/** The browsers that are logged in, in a file over restarts: hashes of their tokens, with which nobody can log in. */
+/** Sessions of browsers, kept in a file across restarts. It stores hashes of tokens, which cannot be used to log in. */
 export function openSessions(options: { file: string; clock: Clock; logger: Logger }): Sessions {
   const { file, clock, logger } = options
   const expiryByHash = new Map(Object.entries(readSessions(file, logger)))
@@ -42,7 +42,7 @@ export function openSessions(options: { file: string; clock: Clock; logger: Logg
   }
 }
 
-/** An unreadable file costs logins, not the start. */
+/** A damaged file logs everyone out but does not prevent the start. */
 function readSessions(file: string, logger: Logger): Record<string, number> {
   if (!existsSync(file)) return {}
   try {

@@ -14,19 +14,19 @@ const procedures = Object.entries(contract).flatMap(([noun, verbs]): [string, An
 )
 
 describe('the examples', () => {
-  it.each(procedures)('of %s are what it takes and answers', (operationId, procedure) => {
+  it.each(procedures)('of %s match its input and output schemas', (operationId, procedure) => {
     const example = exampleOf(operationId)!
     const { inputSchema, outputSchema } = procedure['~orpc']
     const taken = (inputSchema as z.ZodType | undefined)?.safeParse(example.input)
     expect(taken?.error).toBeUndefined()
     const answer = (getEventIteratorSchemaDetails(outputSchema)?.yields ?? outputSchema) as z.ZodType
-    // Strictly as it stands: what the schema would take away must not be shown.
+    // Exactly equal: an example must not show what the schema would strip.
     expect(answer.parse(example.output)).toEqual(example.output)
   })
 })
 
 describe('the OpenAPI document', () => {
-  it('has an example for every request, every answer and every required parameter', async () => {
+  it('has an example for every request, response and required parameter', async () => {
     const { paths } = await describeApi()
     const without: string[] = []
     for (const [path, methods] of Object.entries(paths!)) {
@@ -44,7 +44,7 @@ describe('the OpenAPI document', () => {
     expect(without).toEqual([])
   })
 
-  it('says of every object in a request whose names are not free that it takes no others', async () => {
+  it('forbids additional properties in every object of a request without free-form names', async () => {
     const { paths, components } = await describeApi()
     const open: string[] = []
     const visit = (where: string, schema: Schema): void => {
@@ -64,7 +64,7 @@ describe('the OpenAPI document', () => {
     expect(open).toEqual([])
   })
 
-  it('has examples that its own schemas take, by another reader of schemas than ours', async () => {
+  it('has examples that its own schemas accept according to an independent validator', async () => {
     const document = await describeApi()
     const ajv = new Ajv2020({ strict: false, validateFormats: false })
     ajv.addSchema({ ...document, $id: 'api' } as object)
@@ -106,7 +106,7 @@ interface Operation {
   responses: Record<string, { content?: Record<string, Media> }>
 }
 
-/** References of a part of the document, when it is read by itself. */
+/** Makes the references of a part of the document absolute, so that the part can be validated alone. */
 function absolute(schema: unknown): unknown {
   return JSON.parse(JSON.stringify(schema).replaceAll('"#/', '"api#/'))
 }

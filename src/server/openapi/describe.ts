@@ -15,7 +15,7 @@ const STREAM_TYPE = 'text/event-stream'
 const { contract } = shapes
 const OPERATIONS = shapes.listOperations(contract)
 
-/** What answers are made of, named once. Inputs with defaults are other schemas and stay where they are used. */
+/** Response schemas, each named once. Inputs with defaults are different schemas and stay inline. */
 const COMMON = [
   ...(['Attempt', 'Backfill', 'Chain', 'Delivery', 'Environment', 'Figures', 'Firing', 'Job', 'Node'] as const),
   ...(['Problem', 'Project', 'RunTemplate', 'Schedule', 'SourceState', 'Version', 'Webhook'] as const)
@@ -27,7 +27,7 @@ Use Basic authentication (\`npm run scrapdeck -- credentials\`), or be logged in
 explained. Lists go by keyset: give back what \`nextBefore\` or \`nextAfter\` said. \`fields\` takes parts of an answer. An \`Idempotency-Key\` makes
 a write safe to repeat. Names that an operation does not know, in its query or its body, are refused. The same operations are [JSON-RPC 2.0](/docs/api#json-rpc) at \`/api/v1/jsonrpc\`. More: [the guide](/docs/api).`
 
-/** The contract as an OpenAPI 3.1 document with an example for every operation, and the API's own paths besides it. */
+/** The contract as an OpenAPI 3.1 document with an example per operation, plus the API's paths outside the contract. */
 export async function describeApi(): Promise<OpenAPI.Document> {
   const generator = new OpenAPIGenerator({ schemaConverters: [new ZodToJsonSchemaConverter()] })
   const document = await generator.generate(contract, {
@@ -65,7 +65,7 @@ interface Closable {
   additionalProperties?: Closable | boolean
 }
 
-/** The API refuses unknown parts (api/unknown-parts.ts); the schemas do not, because stored data is read with them. */
+/** The API rejects unknown properties (api/unknown-parts.ts), but its schemas do not: they also parse stored data. */
 function close(schema: Closable, named: Record<string, Closable>): void {
   const { $ref, anyOf = [], oneOf = [], items, properties, additionalProperties: more } = schema
   if (properties !== undefined && more === undefined) schema.additionalProperties = false
@@ -90,7 +90,7 @@ function complete(operation: Operation): void {
   const inPath = parameters.filter((parameter) => parameter.in === 'path').map(({ name }) => name)
   const body = Object.fromEntries(Object.entries(input).filter(([name]) => !inPath.includes(name)))
   const { requestBody } = operation as { requestBody?: OpenAPI.RequestBodyObject }
-  // Files come as forms, or through the UI's own wire.
+  // Files are uploaded as forms; only the UI sends them differently.
   if (requestBody?.content['multipart/form-data'] !== undefined) delete requestBody.content[JSON_TYPE]
   for (const [type, media] of Object.entries((requestBody?.content ?? {}) as Content)) {
     media.example = type === JSON_TYPE ? body : { ...body, file: '(the bytes of the file)' }
@@ -102,7 +102,7 @@ function complete(operation: Operation): void {
   operation.parameters = parameters
 }
 
-/** True: it answers with a stream of events. */
+/** Returns true if the operation responds with a stream of events. */
 function addAnswers(operation: Operation, { output }: Example): boolean {
   const responses = (operation.responses ?? {}) as Record<string, OpenAPI.ResponseObject>
   let isStream = false
@@ -122,7 +122,7 @@ function addAnswers(operation: Operation, { output }: Example): boolean {
 
 const STATUS_WORDS: Record<string, string> = { 202: 'It will run later' }
 
-/** The one operation that answers in two ways: a crawl for now, and one for later. */
+/** The one operation with two kinds of response: a crawl for now and one for later. */
 const DETAILED: Record<string, unknown> = {
   200: { job_id: JOB_ID, cached: true, cached_at: new Date(NOON_MS).toISOString() },
   202: {

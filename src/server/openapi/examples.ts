@@ -30,7 +30,7 @@ import {
   WEBHOOK_ID
 } from './example-things.ts'
 
-/** What an operation is for, in a line, with one request and its answer; of a stream, one event of it. */
+/** What an operation is for, in one line, with one request and its response (for a stream, one event). */
 export interface Example<Input = unknown, Output = unknown> {
   summary: string
   input?: Input
@@ -38,7 +38,7 @@ export interface Example<Input = unknown, Output = unknown> {
 }
 
 type Event<Output> = Output extends AsyncIterator<infer One> ? One : Output
-/** Of the contract's own shape: an operation without its example does not compile. */
+/** Shaped like the contract: an operation without an example does not compile. */
 type ExamplesOf<Inputs, Outputs> = {
   [Noun in keyof Inputs & keyof Outputs]: Noun extends 'crawl'
     ? Example<Inputs[Noun], Outputs[Noun]>
@@ -446,7 +446,7 @@ export const EXAMPLES: ExamplesOf<InferContractRouterInputs<Contract>, InferCont
   }
 }
 
-/** By the path of an operation in the contract: `jobs.list`. */
+/** By the operation's name in the contract: `jobs.list`. */
 export function exampleOf(operationId: string): Example | undefined {
   const [noun = '', verb] = operationId.split('.')
   const found = Object.hasOwn(EXAMPLES, noun) ? (EXAMPLES as Record<string, object>)[noun] : undefined

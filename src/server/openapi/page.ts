@@ -7,13 +7,13 @@ import { ScrapdeckError } from '../../shared/errors.ts'
 import { escapeHtml } from '../html.ts'
 import { sendHtml } from '../page.ts'
 
-/** Swagger UI as @fastify/swagger-ui packs it: files alone are taken from there. */
+/** Only these files of the Swagger UI packaged in @fastify/swagger-ui are served. */
 const FILES: Record<string, string> = {
   'swagger-ui-bundle.js': 'text/javascript; charset=utf-8',
   'swagger-ui.css': 'text/css; charset=utf-8'
 }
 
-/** A file of its own, because the page may run no scripts but files of ours. */
+/** A file because the page can only run scripts from our own files. */
 const START = `const dark = matchMedia('(prefers-color-scheme: dark)')
 const follow = () => document.documentElement.classList.toggle('dark-mode', dark.matches)
 dark.addEventListener('change', follow)
@@ -32,7 +32,7 @@ SwaggerUIBundle({
 })
 `
 
-/** Its elements keep their own styles, which are dark where START says so. */
+/** Swagger UI keeps its own styles, which are dark when START says so. */
 const STYLE = `
 body { margin: 0; background: #fafafa; color: #18202b; font: 15px/1.55 Inter, system-ui, sans-serif }
 nav { max-width: 1100px; margin: 0 auto; padding: 16px 20px; font-size: 13px }
@@ -45,7 +45,7 @@ nav a { color: #4656e0 }
 noscript { display: block; padding: 20px }
 `
 
-/** `/api`: the document, for people to read and try. All of it comes from here: it works without any other network. */
+/** `/api`: the document for people to read and try. Loads nothing from other hosts, so it works offline. */
 export async function apiPageDoor(
   app: FastifyInstance,
   options: { describe: () => Promise<OpenAPI.Document> }
@@ -82,7 +82,7 @@ ${operationRows(await describe())}
   )
 }
 
-/** Resolved on request: our bundle has the package beside it, not in it. */
+/** Resolved on request: the package is installed next to our bundle, not inside it. */
 function findFiles(): string {
   try {
     const require = createRequire(import.meta.url)

@@ -26,7 +26,7 @@ describe('urlencoded', () => {
     expect(shown(parseUrlEncoded(Buffer.from(text)))).toEqual(expected)
   })
 
-  it('any bytes come back from their percent-encoding: an egg may travel this way', () => {
+  it('any bytes survive percent-encoding: an egg can be sent this way', () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 300 }), fc.boolean(), (bytes, encodesAll) => {
         let text = 'project=a&egg='
@@ -40,13 +40,13 @@ describe('urlencoded', () => {
     )
   })
 
-  it('any bytes at all are read without a fault', () => {
+  it('any bytes at all are parsed without an error', () => {
     fc.assert(fc.property(fc.uint8Array({ maxLength: 100 }), (bytes) => void parseUrlEncoded(Buffer.from(bytes))))
   })
 })
 
 describe('multipart', () => {
-  it('reads fields and files alike, by field name only', () => {
+  it('parses fields and files alike, by field name only', () => {
     const body = [
       '--XyZ',
       'Content-Disposition: form-data; name="project"',
@@ -73,7 +73,7 @@ describe('multipart', () => {
     })
   })
 
-  it("what fetch's FormData sends comes back byte for byte", async () => {
+  it("what fetch's FormData sends is restored byte for byte", async () => {
     await fc.assert(
       fc.asyncProperty(fc.uint8Array({ maxLength: 2000 }), fc.string({ maxLength: 20 }), async (bytes, text) => {
         const form = new FormData()
@@ -101,11 +101,11 @@ describe('multipart', () => {
     ['no part', 'multipart/form-data; boundary=b', '--b--'],
     ['endless headers', 'multipart/form-data; boundary=b', `--b\r\nx: ${'y'.repeat(20_000)}\r\n\r\n\r\n--b--`],
     ['too many parts', 'multipart/form-data; boundary=b', `${'--b\r\n\r\n\r\n'.repeat(1002)}--b--`]
-  ])('is refused with %s', (_name, type, body) => {
+  ])('is rejected with %s', (_name, type, body) => {
     expect(() => parseMultipart(Buffer.from(body), type)).toThrow(MalformedMultipartError)
   })
 
-  it('any bytes are either read or refused as malformed', () => {
+  it('any bytes are either parsed or rejected as malformed', () => {
     const piece = fc.constantFrom('--b', '\r\n', '\r\n\r\n', 'content-disposition: form-data; name="a"', '--', 'x')
     fc.assert(
       fc.property(fc.array(piece, { maxLength: 30 }), (pieces) => {
@@ -131,7 +131,7 @@ describe('a request', () => {
     expect(shown(readArguments({ ...post, body }))).toEqual({ project: ['b1', 'b2'], spider: ['s'] })
   })
 
-  it('an empty body is none, whatever its type', () => {
+  it('an empty body counts as none, whatever its type', () => {
     const empty = { ...post, contentType: 'multipart/form-data; boundary=b', body: Buffer.alloc(0) }
     expect(shown(readArguments(empty))).toEqual({ project: ['query'], spider: ['s'] })
   })

@@ -3,8 +3,8 @@ import { parseMultipart } from './multipart.ts'
 import { parseUrlEncoded } from './urlencoded.ts'
 
 /**
- * The arguments of a request as Scrapyd sees them (scrapyd-protocol.md, 1): the query always; on POST a form body too,
- * whose names replace those of the query. Bodies of other types (JSON) are ignored. Throws MalformedMultipartError.
+ * The arguments of a request as Scrapyd reads them (scrapyd-protocol.md, 1): always the query; on POST also a form,
+ * whose names replace those of the query. Other bodies (JSON) are ignored. Throws MalformedMultipartError.
  */
 export function readArguments(request: {
   method: string

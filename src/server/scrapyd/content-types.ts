@@ -1,4 +1,4 @@
-/** Types by extension as Twisted on Debian tells them; all others are text/plain, Scrapyd's default. */
+/** Types by extension as Twisted on Debian has them; all others are text/plain, Scrapyd's default. */
 const TYPES: Record<string, string> = {
   '.7z': 'application/x-7z-compressed',
   '.css': 'text/css',
@@ -22,7 +22,7 @@ const TYPES: Record<string, string> = {
 }
 const ENCODINGS: Record<string, string> = { '.gz': 'gzip', '.bz2': 'bzip2' }
 
-/** `app.log.gz` is text/plain with the encoding gzip: its reader unpacks it. */
+/** `app.log.gz` is text/plain with the encoding gzip, so that the client unpacks it. */
 export function contentTypeOf(name: string): { type: string; encoding: string | null } {
   let extension = extensionOf(name)
   const encoding = ENCODINGS[extension] ?? null
@@ -30,7 +30,7 @@ export function contentTypeOf(name: string): { type: string; encoding: string | 
   return { type: TYPES[extension] ?? 'text/plain', encoding }
 }
 
-/** As Python's splitext: a name that only begins with a dot has none. */
+/** Like Python's splitext: a name whose only dot is the first character has no extension. */
 function extensionOf(name: string): string {
   return /[^.](\.[^.]*)$/.exec(name)?.[1]?.toLowerCase() ?? ''
 }

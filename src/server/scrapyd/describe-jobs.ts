@@ -7,7 +7,7 @@ type Options = { hasLogs: boolean; hasItems: boolean }
 type Fields = Record<string, PythonJsonValue>
 const described = new WeakMap<ScrapydJobs, { options: Options; fields: Fields }>()
 
-/** The fields of listjobs.json in Scrapyd's order (scrapyd-protocol.md, 3.8); for the same jobs the same object. */
+/** The fields of listjobs.json in Scrapyd's order (scrapyd-protocol.md, 3.8); the same object for the same jobs. */
 export function describeJobs(jobs: ScrapydJobs, options: Options): Fields {
   const kept = described.get(jobs)
   if (kept?.options === options) return kept.fields
@@ -38,13 +38,13 @@ function makeFields(jobs: ScrapydJobs, options: Options): Fields {
       start_time: formatLocalTime(job.startedAtMs),
       ...urls(job)
     })),
-    // Its text is kept: the same array comes again until something in it changes.
+    // Its text is cached: the array stays the same until one of its jobs changes.
     finished: keepText(jobs.finished, () =>
       jobs.finished.map((job) => ({
         id: job.jobid,
         project: job.project,
         spider: job.spider,
-        // A job that ended before a node ever showed it running has no start: clients expect a time here.
+        // A job that ended before its node ever listed it as running has no start, but clients expect a time.
         start_time: formatLocalTime(job.startedAtMs ?? job.endedAtMs),
         end_time: formatLocalTime(job.endedAtMs),
         ...urls(job)
@@ -53,7 +53,7 @@ function makeFields(jobs: ScrapydJobs, options: Options): Fields {
   }
 }
 
-/** Host-relative and, as in Scrapyd, not percent-encoded. */
+/** Without a host and, as in Scrapyd, not percent-encoded. */
 export function fileUrl(
   tree: FileTree,
   run: { project: ProjectName; spider: string },
@@ -62,7 +62,7 @@ export function fileUrl(
   return file === null ? null : `/${tree}/${run.project}/${run.spider}/${file}`
 }
 
-/** `2026-11-19 18:10:00.123000`, local time without a zone; the fraction is left out when it is zero (2.2). */
+/** `2026-11-19 18:10:00.123000`: local time without a zone; the fraction is omitted when it is zero (2.2). */
 export function formatLocalTime(atMs: number | null): string | null {
   if (atMs === null) return null
   const time = new Date(atMs)

@@ -3,7 +3,7 @@ import { contentTypeOf } from './content-types.ts'
 import { formatLocalTime } from './describe-jobs.ts'
 import { escapeHtml } from '../html.ts'
 
-/** Scrapyd's listing of a directory, byte for byte: ScrapydWeb reads its rows (scrapyd-protocol.md, 7.1 and 7.4). */
+/** Scrapyd's directory listing, byte for byte: ScrapydWeb parses its rows (scrapyd-protocol.md, 7.1 and 7.4). */
 export function directoryPage(path: string, entries: ScrapydDirectory['entries']): string {
   const title = escapeHtml(`Directory listing for ${path}`)
   const sorted = [...entries.filter((entry) => entry.isDirectory), ...entries.filter((entry) => !entry.isDirectory)]
@@ -64,7 +64,7 @@ ${rows.join('')}
 `
 }
 
-/** As Python's `quote`, which leaves fewer characters as they are than encodeURIComponent. */
+/** Like Python's `quote`, which leaves fewer characters unescaped than encodeURIComponent. */
 function quote(name: string): string {
   return encodeURIComponent(name.toWellFormed()).replace(
     /[!'()*]/g,
@@ -72,7 +72,7 @@ function quote(name: string): string {
   )
 }
 
-/** `566B`, `4K`, `3M`, rounded down, as Twisted does. */
+/** `566B`, `4K`, `3M`, rounded down like Twisted. */
 function formatSize(sizeBytes: number | null): string {
   if (sizeBytes === null) return ''
   if (sizeBytes < 1024) return `${sizeBytes}B`

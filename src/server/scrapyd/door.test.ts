@@ -33,7 +33,7 @@ function multipart(fields: [string, Buffer | string][]): Pick<InjectOptions, 'pa
   }
 }
 
-describe('answers, byte for byte', () => {
+describe('responses, byte for byte', () => {
   it('daemonstatus.json', async () => {
     const response = await openShop().get('/daemonstatus.json')
     expect(response.body).toBe('{"pending": 0, "running": 0, "finished": 0, "status": "ok", "node_name": "fake"}\n')
@@ -145,7 +145,7 @@ describe('answers, byte for byte', () => {
   })
 })
 
-describe('refusals in the words of Scrapyd 1.6, with HTTP 200', () => {
+describe('errors in the words of Scrapyd 1.6, with HTTP 200', () => {
   it.each([
     ['schedule.json', '', "'project' parameter is required"],
     ['schedule.json', 'project=shop', "'spider' parameter is required"],
@@ -211,7 +211,7 @@ describe('refusals in the words of Scrapyd 1.6, with HTTP 200', () => {
     ['delversion.json', 'project=none&version=9', "version '9' not found"],
     ['delproject.json', 'project=..', 'DirectoryTraversalError: ..'],
     ['delproject.json', 'project=none', "project 'none' not found"],
-    // In Scrapyd these two delete every egg.
+    // In Scrapyd, these two delete every egg.
     ['delproject.json', 'project=', 'DirectoryTraversalError: '],
     ['delproject.json', 'project=.', 'DirectoryTraversalError: .']
   ])('%s %s', async (name, payload, message) => {
@@ -220,7 +220,7 @@ describe('refusals in the words of Scrapyd 1.6, with HTTP 200', () => {
     expect(response.body).toBe(`{"status": "error", "message": ${JSON.stringify(message)}, "node_name": "fake"}\n`)
   })
 
-  it('our own errors keep our words; bugs say nothing of themselves, and are logged', async () => {
+  it('our own errors keep our words; bugs reveal nothing and are logged', async () => {
     const { get, engine, logged } = openShop()
     engine.scrapyd.listProjects = async () => {
       throw new ScrapdeckError('STOPPING', 'Scrapdeck is stopping.')
@@ -235,13 +235,13 @@ describe('refusals in the words of Scrapyd 1.6, with HTTP 200', () => {
 })
 
 describe('requests', () => {
-  it('OPTIONS names the methods and has no body', async () => {
+  it('OPTIONS lists the methods and has no body', async () => {
     const { ask } = openShop()
     const response = await ask({ method: 'OPTIONS', url: '/schedule.json' })
     expect([response.statusCode, response.headers.allow, response.body]).toEqual([204, 'OPTIONS, HEAD, POST', ''])
   })
 
-  it('HEAD has the length that GET has, and no body', async () => {
+  it('HEAD has the content length of GET and no body', async () => {
     const { ask, get } = openShop()
     const response = await ask({ method: 'HEAD', url: '/daemonstatus.json' })
     expect(response.body).toBe('')
@@ -253,7 +253,7 @@ describe('requests', () => {
     ['POST', '/daemonstatus.json', "b'GET'"],
     ['DELETE', '/daemonstatus.json', "b'GET'"],
     ['PUT', '/schedule.json', "b'POST'"]
-  ] as const)('%s %s is not a method of it', async (method, url, last) => {
+  ] as const)('%s %s is not supported', async (method, url, last) => {
     const response = await openShop().ask({ method, url })
     expect([response.statusCode, response.json().message]).toEqual([
       200,
@@ -267,7 +267,7 @@ describe('requests', () => {
     expect(response.json()).toEqual({ jobid: 'q', status: 'ok', node_name: 'fake' })
   })
 
-  it('a JSON body is ignored: the parameters are missing', async () => {
+  it('a JSON body is ignored, so the parameters are missing', async () => {
     const { ask } = openShop()
     const payload = JSON.stringify({ project: 'shop', spider: 'quotes' })
     const headers = { 'content-type': 'application/json' }
@@ -275,14 +275,14 @@ describe('requests', () => {
     expect(response.json().message).toBe("'project' parameter is required")
   })
 
-  it('an egg may come percent-encoded, as ScrapydWeb sends it', async () => {
+  it('an egg can be percent-encoded, as ScrapydWeb sends it', async () => {
     const { post, engine } = openShop()
     const egg = [...EGG].map((byte) => `%${byte.toString(16).padStart(2, '0')}`).join('')
     expect((await post('addversion.json', `project=a&version=1&egg=${egg}`)).json().status).toBe('ok')
     expect(engine.uploads[0]?.sha256).toBe(createHash('sha256').update(EGG).digest('hex'))
   })
 
-  it('a broken multipart body gets a bare 400 and the connection ends', async () => {
+  it('a broken multipart body gets an empty 400 and closes the connection', async () => {
     const { ask } = openShop()
     const headers = { 'content-type': 'multipart/form-data' }
     const response = await ask({ method: 'POST', url: '/addversion.json', headers, payload: 'x' })
@@ -307,7 +307,7 @@ describe('/logs/', () => {
     return shop
   }
 
-  it('sends a log whole, as plain text without a charset', async () => {
+  it('sends a whole log as plain text without a charset', async () => {
     const response = await openLogs().get('/logs/shop/quotes/a-1.log')
     expect(response.body).toBe('0123456789')
     expect(response.headers).toMatchObject({
@@ -317,7 +317,7 @@ describe('/logs/', () => {
     })
   })
 
-  it('sends more than one piece of a long log', async () => {
+  it('sends a long log in several pieces', async () => {
     const { get, engine } = openLogs()
     const log = randomBytes(3_000_000)
     engine.files.logs.set('shop/quotes/long.log', log)
@@ -335,17 +335,17 @@ describe('/logs/', () => {
     expect([response.statusCode, response.body, response.headers['content-range']]).toEqual([206, body, contentRange])
   })
 
-  it('says 416 for what lies behind its end', async () => {
+  it('responds 416 for a range beyond the end', async () => {
     const response = await openLogs().ask({ url: '/logs/shop/quotes/a-1.log', headers: { range: 'bytes=10-' } })
     expect([response.statusCode, response.headers['content-range']]).toEqual([416, 'bytes */10'])
   })
 
-  it('HEAD tells the size', async () => {
+  it('HEAD returns the size', async () => {
     const response = await openLogs().ask({ method: 'HEAD', url: '/logs/shop/quotes/a-1.log' })
     expect([response.statusCode, response.body, response.headers['content-length']]).toEqual([200, '', '10'])
   })
 
-  it('lists projects, spiders and runs, with their names made harmless', async () => {
+  it('lists projects, spiders and runs with escaped names', async () => {
     const { get } = openLogs()
     const projects = (await get('/logs/')).body
     expect(projects).toContain('<h1>Directory listing for /logs/</h1>')
@@ -354,7 +354,7 @@ describe('/logs/', () => {
     expect(runs.body).toContain('<td><a href="j%20k.log">j k.log</a></td>\n    <td>4K</td>')
   })
 
-  it('leads to the path with its slash', async () => {
+  it('redirects to the path with a trailing slash', async () => {
     const { get } = openLogs()
     expect((await get('/logs')).headers.location).toBe('/logs/')
     expect((await get('/logs/shop')).headers.location).toBe('/logs/shop/')
@@ -384,8 +384,7 @@ describe('files', () => {
     return shop
   }
 
-  // Each is what Scrapyd 1.6 told of a file with this name.
-  it('whatever a spider wrote runs nothing in a browser, sends no form, and is no page of ours', async () => {
+  it('a file written by a spider cannot run scripts, send forms or act as a page of ours', async () => {
     const { ask, engine } = openFiles()
     engine.files.items.set(
       'a.html',
@@ -395,6 +394,7 @@ describe('files', () => {
     expect(String(headers['content-security-policy']).split('; ')).toEqual(
       expect.arrayContaining(["default-src 'none'", 'sandbox', "form-action 'none'", "base-uri 'none'"])
     )
+    // Each type is what Scrapyd 1.6 returned for a file with this name.
     expect(headers['x-content-type-options']).toBe('nosniff')
   })
 
@@ -428,13 +428,13 @@ describe('files', () => {
     expect([response.statusCode, response.headers['last-modified']]).toEqual([status, AT])
   })
 
-  it('HEAD tells of the whole file, whatever range it names', async () => {
+  it('HEAD describes the whole file even if it has a range', async () => {
     const headers = { range: 'bytes=0-3' }
     const response = await openFiles().ask({ method: 'HEAD', url: '/logs/shop/quotes/a.log', headers })
     expect([response.statusCode, response.headers['content-length']]).toEqual([200, '10'])
   })
 
-  it('a directory without its slash leads to it, query and all, in words for people', async () => {
+  it('a directory without a trailing slash redirects to it, with its query and a readable page', async () => {
     const response = await openFiles().get('/items/shop?a=1&b')
     expect([response.statusCode, response.headers.location]).toEqual([302, '/items/shop/?a=1&b'])
     expect(response.body).toBe(`
@@ -449,7 +449,7 @@ describe('files', () => {
 `)
   })
 
-  it('a listing has the rows that ScrapydWeb reads', async () => {
+  it('a listing has the rows that ScrapydWeb parses', async () => {
     const { body } = await openFiles().get('/logs/?x=%3C')
     const at = formatLocalTime(Date.UTC(2026, 0, 2, 3, 4))!.slice(0, 16)
     expect(body).toContain('<h1>Directory listing for /logs/?x=&lt;</h1>')
@@ -470,7 +470,7 @@ describe('files', () => {
 `)
   })
 
-  it('what is not there, and what the methods are, is said as Twisted says it', async () => {
+  it('missing files and unsupported methods get the pages of Twisted', async () => {
     const { ask, get } = openFiles()
     const missing = await get('/logs/none')
     expect([missing.statusCode, missing.body]).toEqual([
@@ -504,15 +504,15 @@ describe('pages', () => {
     return shop
   }
 
-  it('/jobs lets browsers say whose page its Cancel buttons are on', async () => {
+  it('/jobs lets browsers send the origin of its Cancel buttons', async () => {
     expect((await openJobs().get('/jobs')).headers['referrer-policy']).toBe('same-origin')
   })
 
-  it('/jobs has a row for each job, in the form that ScrapydWeb takes apart', async () => {
+  it('/jobs has a row for each job in the format that ScrapydWeb parses', async () => {
     const { body, headers } = await openJobs().get('/jobs')
     expect(headers['content-type']).toBe('text/html; charset=utf-8')
     expect(body).toContain('<h1>Jobs</h1>')
-    // ScrapydWeb's own way (scrapyd-protocol.md, 7.4).
+    // The way ScrapydWeb parses it (scrapyd-protocol.md, 7.4).
     const rows = [...body.replace(/<thead>.*?<\/thead>/s, '').matchAll(/<tr>\s*((?:<td>.*?<\/td>\s*)+)<\/tr>/gs)].map(
       (row) => [...row[1]!.matchAll(/<td>(.*?)<\/td>/gs)].map((cell) => cell[1]!)
     )
@@ -544,7 +544,7 @@ describe('pages', () => {
     expect(rows[0]![9]).toMatch(/^\n *<form method="post" [^>]* action="\/cancel.json">\n.*value="&lt;p&gt;"/s)
   })
 
-  it('the path that a proxy took off goes before every link, made harmless', async () => {
+  it('the path prefix that a proxy removed is added to every link, escaped', async () => {
     const headers = { 'x-forwarded-prefix': '/a"b' }
     const { ask } = openJobs()
     expect((await ask({ url: '/jobs', headers })).body).toContain('action="/a&quot;b/cancel.json"')
@@ -554,7 +554,7 @@ describe('pages', () => {
     expect((await other.ask({ url: '/', headers: { 'x-base': '/deck' } })).body).toContain('href="/deck/items/"')
   })
 
-  it('a service that is turned off does not exist; nor do trees without a directory', async () => {
+  it('a disabled service does not exist, nor do file trees without a directory', async () => {
     const shop = openJobs({ disabledServices: new Set(['cancel.json']), hasItems: false, hasLogs: false })
     expect((await shop.post('cancel.json', 'project=shop&job=r')).statusCode).toBe(404)
     const { body } = await shop.get('/jobs')
@@ -567,7 +567,7 @@ describe('pages', () => {
     expect((await shop.get('/listjobs.json')).json().running[0]).toMatchObject({ log_url: null, items_url: null })
   })
 
-  it('the node has the name that its operator gave it; with debug on, errors are tracebacks', async () => {
+  it('node_name is the configured name; with debug on, errors are tracebacks', async () => {
     const shop = openShop({ nodeName: 'deck ü', debug: true })
     expect((await shop.get('/daemonstatus.json')).json().node_name).toBe('deck ü')
     const response = await shop.get('/listspiders.json?project=none')
@@ -575,7 +575,7 @@ describe('pages', () => {
     expect(response.body).toMatch(/^Traceback \(most recent call last\):\n.*200 project 'none' not found\n$/s)
   })
 
-  it.each(['/', '/jobs'])('%s takes GET and HEAD only', async (url) => {
+  it.each(['/', '/jobs'])('%s supports only GET and HEAD', async (url) => {
     const { ask, get } = openJobs()
     expect((await ask({ method: 'POST', url })).statusCode).toBe(405)
     expect((await ask({ method: 'PUT', url })).statusCode).toBe(501)
@@ -606,7 +606,7 @@ describe('signals', () => {
     ['-1', "TypeError: 'str' object cannot be interpreted as an integer"],
     ['99', 'OSError: [Errno 22] Invalid argument'],
     ['99999999999999999999', 'OverflowError: Python int too large to convert to C ssize_t']
-  ])('%o is none, which only a running job finds out', async (signal, message) => {
+  ])('%o is invalid, which is reported only for a running job', async (signal, message) => {
     const { post, engine } = openShop()
     expect((await post('cancel.json', `project=shop&job=r&signal=${signal}`)).json().prevstate).toBeNull()
     const files = { logFile: null, itemsFile: null }

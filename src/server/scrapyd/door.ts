@@ -18,16 +18,14 @@ import { refuseMethod, sendPage } from './twisted-pages.ts'
 
 export interface ScrapydDoorOptions {
   fleet: FleetAsScrapyd
-  /** What differs from the defaults. */
+  /** Overrides of the defaults. */
   settings?: Partial<ScrapydDoorSettings> | undefined
   logger: Logger
   hasSession(request: FastifyRequest): boolean
   nowMs(): number
 }
 
-/**
- * Pages have a style of their own, and the Cancel buttons of /jobs ask before they act; nothing else may run in them.
- */
+/** Pages have inline styles, and the Cancel buttons of /jobs ask for confirmation; no other script can run in them. */
 const CONFIRM_SHA256 = createHash('sha256').update("return confirm('Are you sure?');").digest('base64')
 const PAGE_POLICY = `default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-hashes' 'sha256-${CONFIRM_SHA256}'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'`
 
@@ -37,7 +35,7 @@ export async function scrapydDoor(app: FastifyInstance, options: ScrapydDoorOpti
   const settings = { ...DEFAULT_DOOR_SETTINGS, ...options.settings }
   const nodeName = settings.nodeName ?? fleet.nodeName
   const door: Door = { ...options, settings, nodeName, bodies: new WeakMap() }
-  // Scrapyd has an answer to every method. Node itself refuses those that it has never heard of.
+  // Scrapyd answers every method. Methods unknown to Node are rejected by Node itself.
   const unusual = METHODS.filter((method) => !app.supportedMethods.includes(method) && method !== 'CONNECT')
   for (const method of unusual) app.addHttpMethod(method)
   app.removeAllContentTypeParsers()
@@ -68,7 +66,7 @@ export async function scrapydDoor(app: FastifyInstance, options: ScrapydDoorOpti
       hasCancel: isOn('cancel.json'),
       nowMs: options.nowMs()
     })
-    // Under `no-referrer` the Cancel buttons would send `Origin: null`, which the rule of origins refuses.
+    // With `no-referrer`, the Cancel buttons would send `Origin: null`, which the origin check rejects.
     reply.headers({ 'content-security-policy': PAGE_POLICY, 'referrer-policy': 'same-origin' })
     return sendPage(request, reply, html)
   })
@@ -83,7 +81,7 @@ export async function scrapydDoor(app: FastifyInstance, options: ScrapydDoorOpti
 interface Door extends Pick<ScrapydDoorOptions, 'fleet' | 'logger'> {
   settings: ScrapydDoorSettings
   nodeName: string
-  /** By the fields that they were made of. */
+  /** By the fields they were encoded from. */
   bodies: WeakMap<object, Buffer>
 }
 
@@ -97,7 +95,7 @@ async function answerEndpoint(
   if (request.method === 'OPTIONS') return reply.code(204).header('allow', methods.join(', ')).send()
   const served = request.method === endpoint.method || (request.method === 'HEAD' && endpoint.method === 'GET')
   if (!served) {
-    // To HEAD, Scrapyd looks for its GET. Of the error only the length is seen.
+    // For HEAD, Scrapyd looks for a GET handler. The client sees only the length of this error.
     const message =
       request.method === 'HEAD'
         ? `AttributeError: '${endpoint.resource}' object has no attribute 'render_GET'`
@@ -141,7 +139,7 @@ function sendFailure(door: Door, request: FastifyRequest, reply: FastifyReply, m
   return request.method === 'HEAD' ? reply.send() : reply.send(traceback)
 }
 
-/** A Buffer, not a string: Fastify would add a charset to the type. HEAD gets the length that GET would have. */
+/** A Buffer because Fastify would add a charset to the type of a string. HEAD gets the content length of GET. */
 function sendJson(request: FastifyRequest, reply: FastifyReply, body: Buffer): FastifyReply {
   reply.code(200).header('content-type', 'application/json').header('content-length', body.length)
   return request.method === 'HEAD' ? reply.send() : reply.send(body)

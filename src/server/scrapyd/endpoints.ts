@@ -9,16 +9,16 @@ import { decodeUtf8, parsePythonFloat } from './python-text.ts'
 import type { ScrapydDoorSettings } from './settings.ts'
 import { readSignal } from './signals.ts'
 
-/** A file can be named so long on every system, `.log` included. */
+/** Short enough for a file name on every system, `.log` included. */
 const LONGEST_JOBID_BYTES = 200
 
 export interface Endpoint {
   method: 'GET' | 'POST'
-  /** Its class in Scrapyd, which the answer to HEAD names where only POST is taken. */
+  /** Its class in Scrapyd, named in the response to HEAD on POST-only endpoints. */
   resource?: string
-  /** While nothing has changed, `answer` gives the same object again: what was made of it is kept. */
+  /** `answer` returns the same object while nothing has changed, so its encoding is cached. */
   isKept?: true
-  /** The fields of a success, in Scrapyd's order, without the envelope. */
+  /** The fields of a success in Scrapyd's order, without the envelope. */
   answer(
     fleet: FleetAsScrapyd,
     args: FormValues,
@@ -27,7 +27,7 @@ export interface Endpoint {
 }
 
 /**
- * Scrapyd 1.6 over the fleet (scrapyd-protocol.md, 3), parameters in its order: the first bad one is the one it names.
+ * Scrapyd 1.6 over the fleet (scrapyd-protocol.md, 3). Parameters are read in its order: errors name the first bad one.
  */
 export const ENDPOINTS: Readonly<Record<string, Endpoint>> = {
   'daemonstatus.json': {
@@ -150,12 +150,12 @@ export const ENDPOINTS: Readonly<Record<string, Endpoint>> = {
   }
 }
 
-/** As Scrapyd takes it: any text. */
+/** Any text, as in Scrapyd. */
 function popProject(args: FormValues): ProjectName {
   return popRequired(args, 'project') as ProjectName
 }
 
-/** The directory that a project's name means to Scrapyd 1.6; refused where it is not one below its eggs directory. */
+/** The name of a project's directory in Scrapyd 1.6; empty: the eggs directory itself. Rejects what is not below it. */
 function directoryOf(project: ProjectName): ProjectName {
   if (project.includes('\0')) throw new ScrapydAnswerError('ValueError: embedded null byte')
   const name = posix.normalize(project).replace(/(?<=.)\/$/, '')
@@ -164,13 +164,13 @@ function directoryOf(project: ProjectName): ProjectName {
 }
 
 /**
- * Unlike Scrapyd: there the empty name and `.` mean the eggs directory itself, and delproject deletes every egg (3.9).
+ * Unlike Scrapyd: there, the empty name and `.` mean the eggs directory itself, and delproject deletes every egg (3.9).
  */
 function refuseEveryProject(directory: string, project: ProjectName): void {
   if (directory === '') throw new ScrapydAnswerError(`DirectoryTraversalError: ${project}`)
 }
 
-/** Unlike Scrapyd, which takes a job it can make no file for, loses it, and one of its slots for ever (6.4). */
+/** Unlike Scrapyd, which accepts a job whose files it cannot create, then loses the job and one of its slots (6.4). */
 function refuseUnsafeJobid(jobid: string | null): void {
   if (jobid === null) return
   if (jobid === '..' || /[/\0]/.test(jobid)) throw new ScrapydAnswerError(`DirectoryTraversalError: ${jobid}`)
@@ -179,7 +179,7 @@ function refuseUnsafeJobid(jobid: string | null): void {
   }
 }
 
-/** `KEY=VALUE`, split at the first `=`; the last of a key wins. */
+/** `KEY=VALUE`, split at the first `=`; the last value of a key wins. */
 function readSettings(pairs: string[]): Record<string, string> {
   const settings: [string, string][] = pairs.map((pair, index) => {
     const equals = pair.indexOf('=')
@@ -193,7 +193,7 @@ function readSettings(pairs: string[]): Record<string, string> {
   return Object.fromEntries(settings)
 }
 
-/** What is left over. */
+/** All remaining arguments; parameters were already taken out. */
 function readSpiderArguments(args: FormValues): Record<string, string> {
   const found: [string, string][] = []
   for (const [latin1Name, values] of args) {
@@ -202,7 +202,7 @@ function readSpiderArguments(args: FormValues): Record<string, string> {
   return Object.fromEntries(found)
 }
 
-/** The names that Scrapyd's own calls have taken, in the order in which Python finds them out (3.3). */
+/** Names already used by Scrapyd's own calls, in the order in which Python detects them (3.3). */
 function refuseTakenNames(args: Record<string, string>): void {
   const names = Object.keys(args)
   const schedule = 'SpiderScheduler.schedule() got multiple values for'
@@ -217,7 +217,7 @@ function refuseTakenNames(args: Record<string, string>): void {
   }
 }
 
-/** Scrapyd words a bad spider argument as the bare Python error. */
+/** Scrapyd reports a bad spider argument as the bare Python error. */
 function decodeOrRefuse(bytes: Buffer): string {
   try {
     return decodeUtf8(bytes)
@@ -226,7 +226,7 @@ function decodeOrRefuse(bytes: Buffer): string {
   }
 }
 
-/** Scrapyd takes `inf` and `nan`; it sorts nan last. Our queue orders by finite numbers. */
+/** Scrapyd accepts `inf` and `nan` and sorts nan last. Our queue needs finite numbers. */
 function toFinite(priority: number): number {
   if (Number.isNaN(priority)) return -Number.MAX_VALUE
   return Math.min(Math.max(priority, -Number.MAX_VALUE), Number.MAX_VALUE)

@@ -2,14 +2,14 @@ import { isScrapdeckError } from '../../shared/errors.ts'
 import type { FormValues } from './form-values.ts'
 import { ScrapydAnswerError } from './parameters.ts'
 
-/** What a request names; Scrapyd names it again in its error. */
+/** What a request names; Scrapyd repeats it in its error. */
 export interface Asked {
   project: string
   version: string
   spider: string
 }
 
-/** Read before the endpoint takes the parameters out of `args`, and leniently: the endpoint is the one to complain. */
+/** Called before the endpoint takes parameters out of `args`. Lenient: the endpoint reports invalid ones. */
 export function readAsked(args: FormValues): Asked {
   const first = (name: string) => args.get(name)?.[0]?.toString('utf8')
   return {
@@ -21,7 +21,7 @@ export function readAsked(args: FormValues): Asked {
 
 /**
  * The message of a failure in Scrapyd's words (scrapyd-protocol.md, 3.2 and 3.3), so that clients that match on them
- * work; null for what is neither Scrapyd's nor ours, of which a client learns nothing.
+ * work; null for unexpected errors, whose details are not shown to clients.
  */
 export function wordFailure(error: unknown, asked: Asked): string | null {
   if (error instanceof ScrapydAnswerError) return error.message
@@ -46,7 +46,7 @@ export function wordFailure(error: unknown, asked: Asked): string | null {
   }
 }
 
-/** What Scrapyd passes on of the process that listed the spiders: a traceback, whose last line tells. */
+/** Scrapyd passes on a traceback of the process that listed the spiders; its last line says what failed. */
 function runnerError(text: string): string {
   const beginning = /^(?:Traceback|\S)/.test(text) ? '' : 'Traceback (most recent call last):\n'
   return `RunnerError: ${beginning}${text}\n`

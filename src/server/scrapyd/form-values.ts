@@ -1,4 +1,4 @@
-/** Values by name. Names are kept as Latin-1 text, one character a byte, so that no name is lost; values are bytes. */
+/** Values by name. Names are Latin-1 text, one character per byte, so that none is lost; values are bytes. */
 export type FormValues = Map<string, Buffer[]>
 
 export function addValue(found: FormValues, name: string, value: Buffer): void {

@@ -1,6 +1,6 @@
 import { escapeHtml } from '../html.ts'
 
-/** Scrapyd's home page (scrapyd-protocol.md, 7.1), for tools that look for it and for people without a session. */
+/** Scrapyd's home page (scrapyd-protocol.md, 7.1), for tools that look for it and for browsers without a session. */
 export function homePage(projects: string[], options: { base: string; hasItems: boolean }): string {
   const base = escapeHtml(options.base)
   const list = projects

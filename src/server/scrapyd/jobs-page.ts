@@ -8,7 +8,7 @@ const COLUMNS = ['Project', 'Spider', 'Job', 'PID', 'Start', 'Runtime', 'Finish'
 type Row = Partial<Record<(typeof COLUMNS)[number], string>>
 
 export interface JobsPageOptions {
-  /** The path that a proxy took off; it goes before every link. */
+  /** The path prefix that a proxy removed; added to every link. */
   base: string
   hasLogs: boolean
   hasItems: boolean
@@ -16,7 +16,7 @@ export interface JobsPageOptions {
   nowMs: number
 }
 
-/** Scrapyd 1.6's `/jobs`, in the form that ScrapydWeb takes apart (scrapyd-protocol.md, 7.3 and 7.4). */
+/** Scrapyd 1.6's `/jobs` in the format that ScrapydWeb parses (scrapyd-protocol.md, 7.3 and 7.4). */
 export function jobsPage(jobs: ScrapydJobs, options: JobsPageOptions): string {
   const columns = COLUMNS.filter(
     (column) => (column !== 'Items' || options.hasItems) && (column !== 'Cancel' || options.hasCancel)
@@ -111,7 +111,7 @@ function formatSeconds(atMs: number | null): string {
   return formatLocalTime(atMs)?.slice(0, 19) ?? ''
 }
 
-/** `0:00:07`, `1 day, 2:03:04`: a timedelta without its microseconds. */
+/** `0:00:07`, `1 day, 2:03:04`: a timedelta without microseconds. */
 function formatRuntime(durationMs: number): string {
   const seconds = Math.max(0, Math.floor(durationMs / 1000))
   const days = Math.floor(seconds / 86_400)

@@ -5,14 +5,14 @@ const HEADERS_END = Buffer.from('\r\n\r\n')
 const MAX_PARTS = 1000
 const MAX_HEADER_BYTES = 16 * 1024
 
-/** Scrapyd answers such a body with a bare 400 and hangs up (scrapyd-protocol.md, 1). */
+/** Scrapyd answers such a body with an empty 400 and closes the connection (scrapyd-protocol.md, 1). */
 export class MalformedMultipartError extends Error {
   override readonly name = 'MalformedMultipartError'
 }
 
 /**
- * multipart/form-data (RFC 7578) over a body that is in memory already: values are views into it, so a 200 MB egg is
- * never copied. Only the field name counts, as in Scrapyd: `filename` and the parts' own types are ignored.
+ * Parses multipart/form-data (RFC 7578) in memory: values are views into the body, so a 200 MB egg is never copied.
+ * Only the field name counts, as in Scrapyd: `filename` and the parts' own types are ignored.
  */
 export function parseMultipart(body: Buffer, contentType: string): FormValues {
   const boundary = readParameters(contentType).get('boundary')
@@ -21,13 +21,13 @@ export function parseMultipart(body: Buffer, contentType: string): FormValues {
   }
   const delimiter = Buffer.from(`\r\n--${boundary}`, 'latin1')
   const found: FormValues = new Map()
-  // The first delimiter may stand at the very start, without the line end that belongs to all others.
+  // The first delimiter can be at the very start, without the leading line end that all others have.
   let position = body.indexOf(delimiter.subarray(2)) === 0 ? delimiter.length - 2 : afterNext(body, delimiter, 0)
   if (isFinalDelimiter(body, position)) throw new MalformedMultipartError('The multipart body has no part.')
   for (let parts = 0; !isFinalDelimiter(body, position); parts++) {
     if (parts === MAX_PARTS) throw new MalformedMultipartError(`The multipart body has more than ${MAX_PARTS} parts.`)
     const headersStart = afterNext(body, CRLF, position)
-    // A part without headers has its empty line at once.
+    // A part without headers starts with its empty line.
     const headersEnd = body.indexOf(HEADERS_END, headersStart - CRLF.length)
     if (headersEnd === -1 || headersEnd - headersStart > MAX_HEADER_BYTES) {
       throw new MalformedMultipartError('A part of the multipart body has no end of its headers.')
@@ -57,7 +57,7 @@ function readName(headers: string): string | null {
   return disposition === undefined ? null : (readParameters(disposition).get('name') ?? null)
 }
 
-/** Parameters of a header value; quoted ones are taken whole, so a `;` inside a file name hides nothing. */
+/** Parameters of a header value. Quoted values are read whole, so a `;` inside a file name is not a separator. */
 function readParameters(header: string): Map<string, string> {
   const parameters = new Map<string, string>()
   for (const [, name = '', quoted, plain = ''] of header.matchAll(/;\s*([^=;\s"]+)=(?:"((?:[^"\\]|\\.)*)"|([^;]*))/g)) {

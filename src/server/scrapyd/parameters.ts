@@ -6,7 +6,7 @@ export class ScrapydAnswerError extends Error {
   override readonly name = 'ScrapydAnswerError'
 }
 
-/** Takes the named parameter out of the arguments: what is left over are spider arguments. First value wins. */
+/** Removes the parameter from the arguments; what remains are spider arguments. The first value wins. */
 export function popRequired(args: FormValues, name: string): string {
   const value = popOptional(args, name)
   if (value === null) throw new ScrapydAnswerError(`'${name}' parameter is required`)
@@ -17,7 +17,7 @@ export function popOptional(args: FormValues, name: string): string | null {
   return popConverted(args, name, decodeUtf8)
 }
 
-/** The bytes as they came: the egg. */
+/** The raw bytes, for the egg. */
 export function popBytes(args: FormValues, name: string): Buffer {
   const value = popConverted(args, name, (bytes) => bytes)
   if (value === null) throw new ScrapydAnswerError(`'${name}' parameter is required`)
@@ -29,7 +29,7 @@ export function popConverted<Value>(args: FormValues, name: string, convert: (by
   return values[0] ?? null
 }
 
-/** Every value, for `setting`. */
+/** All values, for `setting`. */
 export function popAll<Value>(
   args: FormValues,
   name: string,

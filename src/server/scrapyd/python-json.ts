@@ -7,7 +7,7 @@ export type PythonJsonValue =
   | readonly PythonJsonValue[]
   | { readonly [key: string]: PythonJsonValue }
 
-/** JSON text that was made before. */
+/** JSON text that was encoded before. */
 class KeptText {
   readonly text: string
 
@@ -18,9 +18,7 @@ class KeptText {
 
 const kept = new WeakMap<object, KeptText>()
 
-/**
- * The value that `describe` makes, as text that is made once for each `source`: nothing may change in it afterwards.
- */
+/** The value of `describe` as text, encoded once per `source`; the source must not change afterwards. */
 export function keepText(source: object, describe: () => PythonJsonValue): PythonJsonValue {
   let text = kept.get(source)
   if (text === undefined) kept.set(source, (text = new KeptText(toPythonJson(describe()))))
@@ -28,8 +26,8 @@ export function keepText(source: object, describe: () => PythonJsonValue): Pytho
 }
 
 /**
- * JSON exactly as Python's `json.dumps` writes it by default, which is what Scrapyd answers: `, ` and `: ` between the
- * parts and everything outside ASCII as `\uXXXX` (scrapyd-protocol.md, 2.1). Numbers must be finite.
+ * JSON exactly as Python's `json.dumps` writes it by default, and so Scrapyd: separators `, ` and `: `, non-ASCII as
+ * `\uXXXX` (scrapyd-protocol.md, 2.1). Numbers must be finite.
  */
 export function toPythonJson(value: PythonJsonValue): string {
   if (typeof value === 'string') return escapeNonAscii(JSON.stringify(value))

@@ -1,9 +1,9 @@
-/** Python's own words for values it cannot read: Scrapyd passes them on to its clients (scrapyd-protocol.md, 3.2). */
+/** Python's messages for values it cannot read; Scrapyd passes them on to clients (scrapyd-protocol.md, 3.2). */
 export class PythonValueError extends Error {
   override readonly name = 'PythonValueError'
 }
 
-// ignoreBOM: Python keeps a leading U+FEFF, so must we.
+// ignoreBOM: Python keeps a leading U+FEFF, so we must too.
 const strictUtf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
 /** Strict UTF-8. Throws with the text of Python's UnicodeDecodeError. */
@@ -15,10 +15,10 @@ export function decodeUtf8(bytes: Uint8Array): string {
   }
 }
 
-// The patterns below take quadratic time on what is almost a number; a request may bring 200 MB of that.
+// The patterns below take quadratic time on near-numbers, and a request can contain 200 MB of that.
 const LONGEST_FLOAT_BYTES = 1000
 
-/** `float(b'…')`: spaces around, `_` between digits, inf and nan. Throws with the text of Python's ValueError. */
+/** `float(b'…')`: surrounding spaces, `_` between digits, inf and nan. Throws with the text of Python's ValueError. */
 export function parsePythonFloat(bytes: Uint8Array): number {
   if (bytes.length > LONGEST_FLOAT_BYTES) {
     throw new PythonValueError(`could not convert string to float: ${toBytesRepr(bytes.subarray(0, 100))}...`)
@@ -49,7 +49,7 @@ export function toBytesRepr(bytes: Uint8Array): string {
   return `b${quote}${body}${quote}`
 }
 
-/** Finds the first fault as CPython reports it: the longest well-formed start of a sequence, then why it stops. */
+/** Finds the first error as CPython reports it: the longest well-formed start of a sequence, then why it stops. */
 function describeUtf8Error(bytes: Uint8Array): string {
   let position = 0
   while (position < bytes.length) {

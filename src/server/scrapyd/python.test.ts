@@ -16,7 +16,7 @@ describe('JSON as Python writes it', () => {
     expect(toPythonJson(value)).toBe(expected)
   })
 
-  it('is ASCII, and reads back as the same value', () => {
+  it('is ASCII and parses back to the same value', () => {
     fc.assert(
       fc.property(fc.jsonValue({ noUnicodeString: false }), (value) => {
         const text = toPythonJson(value as PythonJsonValue)
@@ -27,8 +27,8 @@ describe('JSON as Python writes it', () => {
   })
 })
 
-describe("Python's words", () => {
-  // Each message is what CPython 3.11 says of the same bytes.
+describe("Python's error messages", () => {
+  // Each message is CPython 3.11's for the same bytes.
   it.each([
     ['c3', "'utf-8' codec can't decode byte 0xc3 in position 0: unexpected end of data"],
     ['c328', "'utf-8' codec can't decode byte 0xc3 in position 0: invalid continuation byte"],
@@ -44,12 +44,12 @@ describe("Python's words", () => {
     expect(() => decodeUtf8(Buffer.from(hex, 'hex'))).toThrow(message)
   })
 
-  it('text of any kind comes back from its UTF-8, a byte order mark included', () => {
+  it('any text survives UTF-8 decoding, including a byte order mark', () => {
     fc.assert(fc.property(fc.string({ unit: 'binary' }), (text) => decodeUtf8(Buffer.from(text)) === text))
     expect(decodeUtf8(Buffer.from('\ufeffa'))).toBe('\ufeffa')
   })
 
-  it('whatever cannot be decoded has a message of its own', () => {
+  it('any bytes that cannot be decoded have a message of their own', () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 8 }), (bytes) => {
         try {
@@ -80,14 +80,14 @@ describe("Python's words", () => {
     ['1__0', "could not convert string to float: b'1__0'"],
     ['0x10', "could not convert string to float: b'0x10'"],
     ['1 2', "could not convert string to float: b'1 2'"]
-  ])('float(b%o) is refused', (text, message) => {
+  ])('float(b%o) is rejected', (text, message) => {
     expect(() => parsePythonFloat(Buffer.from(text))).toThrow(message)
   })
 
   it.each([
     ['digits', `${'1'.repeat(500_000)}x`],
     ['spaces', `1${' '.repeat(500_000)}1`]
-  ])('costs no time however long: %s', (_name, text) => {
+  ])('takes no time, however long: %s', (_name, text) => {
     const startedAtMs = performance.now()
     expect(() => parsePythonFloat(Buffer.from(text))).toThrow(/^could not convert string to float: b'1/)
     expect(performance.now() - startedAtMs).toBeLessThan(1000)

@@ -21,7 +21,7 @@ describe('a range of ten bytes', () => {
     expect(parseRange(header, 10)).toEqual(expected)
   })
 
-  it('never leaves the file', () => {
+  it('never exceeds the file', () => {
     fc.assert(
       fc.property(fc.nat(), fc.nat(), fc.nat(2000), (first, last, size) => {
         for (const header of [`bytes=${first}-${last}`, `bytes=${first}-`, `bytes=-${last}`]) {

@@ -1,6 +1,6 @@
 /**
- * One range of bytes (RFC 9110, 14): `start` up to, not including, `stop`. null: no range, send the whole. Several
- * ranges at once and other units are answered with the whole, which the RFC allows.
+ * Parses one byte range (RFC 9110, 14): `start` up to but not including `stop`. null: no range, send everything. For
+ * several ranges and other units everything is sent too, which the RFC allows.
  */
 export function parseRange(
   header: string | undefined,

@@ -1,20 +1,18 @@
-/** The operator's settings of the Scrapyd API: what clients see of `scrapyd.conf` (scrapyd-protocol.md, 8). */
+/** The operator's settings of the Scrapyd API: the part of `scrapyd.conf` that clients see (scrapyd-protocol.md, 8). */
 export interface ScrapydDoorSettings {
   /** `node_name`; null: the name of this host. */
   nodeName: string | null
-  /** `debug = on`: errors of the JSON endpoints are a traceback in plain text, as in Scrapyd. */
+  /** `debug = on`: errors of the JSON endpoints are plain-text tracebacks, as in Scrapyd. */
   debug: boolean
   /** Services with an empty value in `[services]`, by name (`cancel.json`): they do not exist. */
   disabledServices: ReadonlySet<string>
-  /** `prefix_header`, in any case: the header with the base path that a proxy took off. */
+  /** `prefix_header`, case-insensitive: the header with the base path that a proxy removed. */
   prefixHeader: string
   /** `logs_dir` is not empty: `/logs/` exists, and jobs have a `log_url`. */
   hasLogs: boolean
   /** `items_dir` is a local directory: `/items/` exists, and jobs have an `items_url`. */
   hasItems: boolean
-  /**
-   * `finished_to_keep`: how many finished jobs `listjobs.json`, `daemonstatus.json` and `/jobs` tell of. Infinity: all.
-   */
+  /** `finished_to_keep`: number of finished jobs in `listjobs.json`, `daemonstatus.json` and `/jobs`. Infinity: all. */
   finishedToKeep: number
 }
 

@@ -1,12 +1,12 @@
 import type { ScrapydSignal } from '../../engine/scrapyd-commands/scrapyd-shapes.ts'
 
 const NAMES = ['HUP', 'INT', 'KILL', 'STOP', 'TERM'] as const
-/** The highest on Linux; macOS and Windows have fewer, and the node says so. */
+/** The highest on Linux. macOS and Windows have fewer; there the node reports the error. */
 const HIGHEST = 64
 
 /**
- * The `signal` of cancel.json as Scrapyd 1.6 takes it: five names, or digits. `refuse` is what Python says of anything
- * else, which Scrapyd finds out only once there is a process to signal.
+ * The `signal` of cancel.json as in Scrapyd 1.6: five names, or digits. `refuse` is Python's error for anything else,
+ * which Scrapyd notices only when there is a process to signal.
  */
 export function readSignal(text: string | null): ScrapydSignal | null {
   if (text === null) return null

@@ -13,7 +13,7 @@ export async function answerFile(
   request: FastifyRequest,
   reply: FastifyReply
 ): Promise<FastifyReply> {
-  // Not Fastify's decoded wildcard: there an encoded slash could no longer be told from a real one.
+  // Not Fastify's decoded wildcard, which no longer distinguishes an encoded slash from a real one.
   const [rawPath = '', ...query] = (request.raw.url ?? '').split('?')
   const path = rawPath.replace(/\/+/g, '/')
   const isBare = path === `/${tree}`
@@ -31,14 +31,14 @@ export async function answerFile(
   return sendFile(found, segments?.at(-1) ?? '', request, reply)
 }
 
-/** Spiders wrote it, and it has the origin of our UI: it may run nothing and send no form, as a foreign page. */
+/** Spiders write these files, and they share the origin of our UI: no scripts or forms, and a sandboxed origin. */
 const FILE_POLICY = "default-src 'none'; sandbox; form-action 'none'; base-uri 'none'; frame-ancestors 'none'"
 
 function sendFile(file: ScrapydFile, name: string, request: FastifyRequest, reply: FastifyReply): FastifyReply {
   const { sizeBytes } = file
   reply.headers({ 'accept-ranges': 'bytes', 'content-security-policy': FILE_POLICY })
   if (file.modifiedAtMs !== null) {
-    // Headers know whole seconds. Rounded up, as in Twisted: a change later in that second must not be missed.
+    // HTTP dates have whole seconds. Rounded up like Twisted, so that a change later in that second is not missed.
     const modifiedAtMs = Math.ceil(file.modifiedAtMs / 1000) * 1000
     reply.header('last-modified', new Date(modifiedAtMs).toUTCString())
     const since = Date.parse(request.headers['if-modified-since'] ?? '')
@@ -59,7 +59,7 @@ function sendFile(file: ScrapydFile, name: string, request: FastifyRequest, repl
   return start === stop ? reply.send() : reply.send(file.read(start, stop))
 }
 
-/** The decoded segments without `.`; null for what never names a file: `..`, an encoded slash, NUL, bad encoding. */
+/** Decoded segments without `.`; null if they can never name a file: `..`, encoded slash, NUL, bad encoding. */
 function decodeSegments(path: string): string[] | null {
   try {
     const segments = path.split('/').map((segment) => decodeURIComponent(segment))
@@ -71,7 +71,7 @@ function decodeSegments(path: string): string[] | null {
   }
 }
 
-/** For a heading: what cannot be decoded (in a query) is shown as it came. */
+/** For a heading: bytes that cannot be decoded (in a query) are replaced. */
 function decodeLeniently(text: string): string {
   return text.replace(/(?:%[0-9a-f]{2})+/gi, (bytes) => Buffer.from(bytes.replaceAll('%', ''), 'hex').toString('utf8'))
 }

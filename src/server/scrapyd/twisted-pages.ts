@@ -17,14 +17,14 @@ function page(title: string, heading: string, text: string): string {
 export const NO_SUCH_PAGE = page('404 - No Such Resource', 'No Such Resource', 'Sorry. No luck finding that resource.')
 export const NO_SUCH_FILE = page('404 - No Such Resource', 'No Such Resource', 'File not found.')
 
-/** With its length told, also to HEAD, which gets nothing else. */
+/** Sends the content length, also for HEAD, which gets no body. */
 export function sendPage(request: FastifyRequest, reply: FastifyReply, html: string, status = 200): FastifyReply {
   const body = Buffer.from(html)
   reply.code(status).header('content-type', 'text/html; charset=utf-8').header('content-length', body.length)
   return request.method === 'HEAD' ? reply.send() : reply.send(body)
 }
 
-/** The answer to a method that a page or a file does not know; null for those it does. */
+/** The response to a method that a page or file does not support; null for GET and HEAD. */
 export function refuseMethod(request: FastifyRequest, reply: FastifyReply): FastifyReply | null {
   const { method } = request
   if (method === 'GET' || method === 'HEAD') return null

@@ -1,6 +1,6 @@
 import { addValue, type FormValues } from './form-values.ts'
 
-/** Pairs split at `&` and `;`, a pair without `=` is dropped. Bytes in, bytes out: an egg may come this way. */
+/** Splits pairs at `&` and `;`, drops pairs without `=`. Works on bytes because an egg can be sent this way. */
 export function parseUrlEncoded(text: Buffer): FormValues {
   const found: FormValues = new Map()
   let start = 0
@@ -27,7 +27,7 @@ function findPairEnd(text: Buffer, start: number): number {
   return text.length
 }
 
-/** `+` is a space; a `%` without two hex digits behind it stays as it is. */
+/** `+` is a space; a `%` without two hex digits after it stays as it is. */
 function percentDecode(text: Buffer): Buffer {
   const decoded = Buffer.allocUnsafe(text.length)
   let length = 0

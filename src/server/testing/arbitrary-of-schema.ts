@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 
-/** JSON Schema as far as our own OpenAPI document speaks it. */
+/** The part of JSON Schema that our OpenAPI document uses. */
 export interface JsonSchema {
   $ref?: string
   const?: unknown
@@ -23,21 +23,21 @@ export interface JsonSchema {
   maximum?: number
 }
 
-/** What exists in the system under test: ids and names that let a request through to where something happens. */
+/** What exists in the system under test: ids and names that get a request past validation and lookup. */
 export interface Known {
   ids: string[]
   names: string[]
-  /** Of lists, as they were answered: by the name of the parameter that takes them. */
+  /** Cursors from list responses, by the name of the parameter that takes them. */
   cursors: Record<string, unknown[]>
-  /** Values of parts of inputs, by the part's name: most requests are to come through to where something happens. */
+  /** Values for input properties, by name, so that most requests get past validation and lookup. */
   parts: Record<string, unknown[]>
 }
 
 const MANY = 4
 
 /**
- * Values that a schema takes. Text is of every kind: control characters, lone surrogates, what paths and queries are
- * broken with.
+ * Values that a schema accepts. Strings include control characters, lone surrogates and whatever breaks paths and
+ * queries.
  */
 export function arbitraryOf(
   schema: JsonSchema,
@@ -88,7 +88,7 @@ function arbitraryObject(
   const shape = Object.fromEntries(
     Object.entries(properties).map(([name, part]) => [name, orKnown(of(part), known.parts[name])])
   )
-  // With each part that may be there comes a chance to be refused: half of them have few.
+  // Each optional property can cause a rejection, so half of the values have few.
   const few = fc.record(Object.fromEntries(required.map((name) => [name, shape[name] ?? of({})])))
   const own = fc.oneof(few, fc.record(shape, { requiredKeys: required }))
   if (typeof additionalProperties !== 'object') return own
@@ -139,7 +139,7 @@ function arbitraryString(
   )
 }
 
-/** `jobs`, `jobs.id`…: the names of parts of an answer, two deep. */
+/** `jobs`, `jobs.id`…: the names of parts of a response, two levels deep. */
 export function fieldsOf(schema: JsonSchema, resolve: (reference: string) => JsonSchema, deep = 1): string[] {
   if (schema.$ref !== undefined) return fieldsOf(resolve(schema.$ref), resolve, deep)
   const choices = schema.anyOf ?? schema.oneOf
@@ -151,7 +151,7 @@ export function fieldsOf(schema: JsonSchema, resolve: (reference: string) => Jso
   ])
 }
 
-/** The same with one thing in it that is something else: what a client with a fault sends. */
+/** The same value with one part replaced, like a request from a buggy client. */
 export function spoiled(value: fc.Arbitrary<unknown>): fc.Arbitrary<unknown> {
   return fc.tuple(value, fc.jsonValue({ maxDepth: 2 }), fc.nat()).map(([whole, other, at]) => {
     const places = leavesOf(whole)

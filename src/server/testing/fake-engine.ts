@@ -16,14 +16,14 @@ import { aJob } from '../../shared/testing/builders.ts'
 import { aProjectName, aVersionName } from '../../shared/testing/ids.ts'
 import { createFakeScrapyd, sha256 } from './fake-scrapyd.ts'
 
-/** An engine in memory for tests of the doors: every shape of call and of failure can be made. */
+/** An engine in memory for tests of the server: every kind of call and failure can be produced. */
 export function createFakeEngine() {
   const { scrapyd, ...fleet } = createFakeScrapyd()
   const batches: ChangeBatch[] = []
   const waiting = new Set<() => void>()
   const openStreams = { count: 0 }
 
-  // What the doors' tests ask for; every other operation answers with its example (openapi/examples.ts).
+  // Only what the tests of the server need; every other operation returns its example (openapi/examples.ts).
   const server = implement(contract)
   const own = {
     jobs: {
@@ -43,7 +43,7 @@ export function createFakeEngine() {
       })),
       count: server.jobs.count.handler(({ input }) => ({ status: [{ value: 'queued', count: input.ids.length }] })),
       cancel: server.jobs.cancel.handler(({ input }) => ({ asked: input.ids, alreadyEnded: [] })),
-      // A bug, as far as the doors can tell: its text must stay inside.
+      // An unexpected error from the server's point of view: its text must not reach the client.
       retry: server.jobs.retry.handler(() => {
         throw new Error('secret detail in /home/somebody')
       })
@@ -170,7 +170,7 @@ export function createFakeEngine() {
     metrics: async () => '# HELP scrapdeck_info Always 1.\n# TYPE scrapdeck_info gauge\nscrapdeck_info 1\n',
     healthNow,
     health: { now: () => healthNow, check: async () => healthNow },
-    /** What a test looks at and changes. */
+    /** What tests inspect and change. */
     ...fleet,
     openStreams,
     addBatch(figures: Figures) {
@@ -187,7 +187,7 @@ const aShopJob = (over: Partial<Job> = {}) =>
 
 type Operations = AnyContractProcedure | { [name: string]: Operations }
 
-/** A handler for each operation of the contract: its own, or one that answers with the example. */
+/** A handler for each operation of the contract: its own, or one that returns the example. */
 function withExamples(part: Operations, own: object | undefined, path: string[] = []): unknown {
   if (!isContractProcedure(part)) {
     const ownOf = (name: string) => (own as Record<string, object> | undefined)?.[name]

@@ -11,7 +11,7 @@ import { createFakeEngine, type FakeEngine } from './fake-engine.ts'
 
 export const RIGHT = basic('scrapdeck', 'correct horse: battery')
 
-/** The app over a fake engine, on 127.0.0.1:6800 by its rule of hosts, with a directory of its own. */
+/** The app over a fake engine, accepting the host 127.0.0.1:6800, with its own data directory. */
 export function openTestApp(
   options: {
     allowedHosts?: string[]
@@ -52,10 +52,10 @@ export function openTestApp(
     logged,
     dataDirectory,
     clock,
-    /** As a client with the right password, unless the request says otherwise. */
+    /** With the right password, unless the request has other headers. */
     ask: (request: InjectOptions): Promise<LightMyRequestResponse> =>
       app.fastify.inject({ ...request, headers: { host: '127.0.0.1:6800', authorization: RIGHT, ...request.headers } }),
-    /** As a stranger. */
+    /** Without credentials. */
     askAnonymously: (request: InjectOptions): Promise<LightMyRequestResponse> =>
       app.fastify.inject({ ...request, headers: { host: '127.0.0.1:6800', ...request.headers } })
   }
@@ -71,7 +71,7 @@ export function makeTestDirectory(): string {
   return directory
 }
 
-/** The `name=value` of the session cookie that an answer sets. */
+/** The `name=value` of the session cookie that a response sets. */
 export function cookieOf(response: LightMyRequestResponse): string {
   return String(response.headers['set-cookie']).split(';', 1)[0] as string
 }
