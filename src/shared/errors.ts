@@ -1,7 +1,7 @@
 /**
- * The one table of error codes. A code never changes its meaning and is never reused; every code is explained for
- * users in docs/errors.md (a test compares the two both ways). `status` is the HTTP status of the REST door; the
- * Scrapyd-compatible door answers 200 with `status: "error"`, as Scrapyd does.
+ * The only table of error codes. A code never changes its meaning and is never reused; docs/errors.md explains each to
+ * users (a test compares both). `status` is the HTTP status of the REST API; the Scrapyd-compatible API answers 200
+ * with `status: "error"`, as Scrapyd does.
  */
 export const ERROR_CODES = {
   BAD_INPUT: { status: 400, title: 'The request is not valid for this operation' },
@@ -55,7 +55,7 @@ export const ERROR_CODES = {
 
 export type ErrorCode = keyof typeof ERROR_CODES
 
-/** The only error class on a wire. `message`: what happened, to what, what next. `data` survives structured clone. */
+/** The only error class clients get. `message`: what happened, to what, what next. `data` survives structured clone. */
 export class ScrapdeckError extends Error {
   override readonly name = 'ScrapdeckError'
   readonly code: ErrorCode
@@ -68,7 +68,7 @@ export class ScrapdeckError extends Error {
   }
 }
 
-/** True for an error of ours with this code (or with any code, when none is named). */
+/** True for an error of ours with this code (or with any code if none is given). */
 export function isScrapdeckError(error: unknown, code?: ErrorCode): error is ScrapdeckError {
   return error instanceof ScrapdeckError && (code === undefined || error.code === code)
 }

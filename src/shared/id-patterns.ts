@@ -1,6 +1,6 @@
 /**
- * Job ids are 32 lower-case hex digits, of which the first 12 are the time in milliseconds, so that they sort by the
- * time they were made, and those of one process made in the same millisecond still sort in the order of making.
+ * Job ids are 32 lower-case hex digits. The first 12 are the creation time in milliseconds, so ids sort by it; ids from
+ * one process also sort by creation within the same millisecond.
  */
 export const JOB_ID_PATTERN = /^[0-9a-f]{32}$/
 

@@ -1,17 +1,17 @@
 import type { AttemptNumber, NodeId } from './contract/ids.ts'
 
-/** Jobids that are safe in paths, addresses and shells. Others are accepted too (docs/scrapyd-compatibility.md). */
+/** Jobids that are safe in paths, URLs and shells. Others are accepted too (docs/scrapyd-compatibility.md). */
 export const SAFE_JOBID_PATTERN = /^[A-Za-z0-9_-]{1,128}$/
 
 /** The id of the node inside the engine. */
 export const LOCAL_NODE_ID = 'local' as NodeId
 
-/** Of a job that has had so many attempts. */
+/** The number of the attempt after this many. */
 export function nextAttempt(attemptCount: number): AttemptNumber {
   return (attemptCount + 1) as AttemptNumber
 }
 
-/** Time (milliseconds since 1970) at which a job id was made. */
+/** Creation time of a job, in milliseconds since 1970. */
 export function timeOfJobId(jobId: string): number {
   return Number.parseInt(jobId.slice(0, 12), 16)
 }

@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import { describe, expect, it, test } from 'vitest'
 import { parseIni, readIniValue, resolveIniValue } from './ini.ts'
 
-test('a value is found in its section, whatever its case, with either delimiter', () => {
+test("finds a value in its section, whatever the key's case, with either delimiter", () => {
   const text = '# comment\n[deploy]\ndefault = wrong\n[settings]\r\n; no\r\nDefault : demo.settings \n'
   expect(readIniValue(text, 'settings', 'default')).toBe('demo.settings')
 })
@@ -12,14 +12,14 @@ test('the last of equal keys wins', () => {
   expect(readIniValue('[a]\nb=1\nb=2\n', 'a', 'b')).toBe('2')
 })
 
-test('there is none in another section, in a comment or in a line that goes on', () => {
+test('finds nothing in other sections, comments or continuation lines', () => {
   expect(readIniValue('[a]\n#b=1\nc = d\n  b = 2\n[x]\nb=3', 'a', 'b')).toBeNull()
 })
 
-describe('as ConfigParser', () => {
+describe('like ConfigParser', () => {
   const resolve = (text: string, section = 'a', key = 'x') => resolveIniValue(parseIni(text).sections, section, key)
 
-  it('%% is a percent sign, %(name)s another value, also of DEFAULT, and in a chain', () => {
+  it('%% is a percent sign; %(name)s is another value, also from DEFAULT, and can be chained', () => {
     expect(resolve('[a]\nx = 100%%')).toBe('100%')
     expect(resolve('[DEFAULT]\nroot = /srv\n[a]\ndir = %(root)s/a\nx = %(Dir)s/logs')).toBe('/srv/a/logs')
     expect(resolve('[DEFAULT]\nx = 1\n[a]\n')).toBe('1')
@@ -29,11 +29,11 @@ describe('as ConfigParser', () => {
     ['[a]\nx = 5%', 'followed by neither'],
     ['[a]\nx = %(y)s', '%(y)s refers to an option that is not set'],
     ['[a]\nx = %(x)s', 'cycle']
-  ])('%j is refused', (text, why) => {
+  ])('%j is rejected', (text, why) => {
     expect(() => resolve(text)).toThrow(why)
   })
 
-  it('what it refuses is told with its line', () => {
+  it('reports problems with their line', () => {
     expect(parseIni('x = 1\n[a]\nnonsense\ny = 1\ny = 2\n[a]\n').problems).toEqual([
       { line: 1, text: 'it comes before the first [section]' },
       { line: 3, text: 'it is neither "name = value" nor a [section]' },
@@ -42,7 +42,7 @@ describe('as ConfigParser', () => {
     ])
   })
 
-  it('any text gives what Python gives, or is refused where Python refuses it', () => {
+  it('any text gives the same result as in Python, or is rejected by both', () => {
     const line = fc.constantFrom(
       ...['[a]', '[b]', '[DEFAULT]', 'x = 1', 'y: 2', ' z = 3', '  more', '', '# no', '  ; no', 'X=', 'w = a # b'],
       ...['x', 'y = 50%%', 'v = %(x)s', ' = 1', '\t[c]', '[', '%', 'k = [v]', 'u = %']
@@ -51,7 +51,7 @@ describe('as ConfigParser', () => {
       fc.array(line, { maxLength: 9 }).map((lines) => lines.join('\n')),
       400
     )
-    // One Python for all of them.
+    // One Python process for all texts.
     const answers = JSON.parse(execFileSync('python3', ['-c', PYTHON], { input: JSON.stringify(texts) }).toString())
     const ours = texts.map((text) => {
       const { sections, problems } = parseIni(text)
@@ -88,7 +88,7 @@ def read(text):
 json.dump([read(text) for text in json.load(sys.stdin)], sys.stdout)
 `
 
-// By the square of its length it would take most of an hour, and an egg may have such a line.
-test('a line of a megabyte is read', () => {
+// Eggs can contain such lines: quadratic time would take most of an hour.
+test('parses a line of a megabyte', () => {
   expect(readIniValue(`[a]\nb${' '.repeat(1_000_000)}c\nd = e\n`, 'a', 'd')).toBe('e')
 })

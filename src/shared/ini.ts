@@ -1,15 +1,15 @@
-/** Values by key (lower-case), by section, before `%` is resolved. The section DEFAULT applies to every other one. */
+/** Values by section and lower-case key, before `%` is resolved. The section DEFAULT applies to all others. */
 export type IniSections = Map<string, Map<string, IniValue>>
 
 export interface IniValue {
   text: string
-  /** Where it stands, from 1. */
+  /** Line number, from 1. */
   line: number
 }
 
 export interface ParsedIni {
   sections: IniSections
-  /** Lines that Python's ConfigParser refuses. Everything else was read nevertheless. */
+  /** Lines that Python's ConfigParser rejects. Everything else was still parsed. */
   problems: { line: number; text: string }[]
 }
 
@@ -17,9 +17,9 @@ const DEFAULT_SECTION = 'DEFAULT'
 const REFERENCES_DEPTH = 10
 
 /**
- * Reads text as Python's ConfigParser does: keys without regard to case, `=` or `:` between key and value, comments
- * (`#`, `;`) as whole lines only, deeper indented lines go on with the value above, empty lines between them belong to
- * it. `%` is left as it is: `resolveIniValue` resolves it, once the files that follow each other are merged.
+ * Parses text like Python's ConfigParser: case-insensitive keys, `=` or `:` after the key, whole-line comments (`#`,
+ * `;`), deeper indented lines continue the value above, and empty lines between them belong to it. `%` is kept:
+ * `resolveIniValue` resolves it after several files are merged.
  */
 export function parseIni(text: string): ParsedIni {
   const sections: IniSections = new Map()
@@ -27,7 +27,7 @@ export function parseIni(text: string): ParsedIni {
   const seenHere = new Set<string>()
   let section: Map<string, IniValue> | null = null
   let sectionName = ''
-  /** The value above, as its lines. */
+  /** The value above and its lines so far. */
   let open: { key: string; line: number; lines: string[] } | null = null
   let indent = 0
 
@@ -62,7 +62,7 @@ export function parseIni(text: string): ParsedIni {
       sections.set(sectionName, section)
       continue
     }
-    // No pattern that could backtrack over white space: untrusted eggs are read, too.
+    // No regular expression that can backtrack over white space: this also parses untrusted eggs.
     const delimiter = content.search(/[=:]/)
     if (section === null) problem('it comes before the first [section]')
     else if (delimiter < 1) problem('it is neither "name = value" nor a [section]')
@@ -79,8 +79,8 @@ export function parseIni(text: string): ParsedIni {
 }
 
 /**
- * A value with its `%(name)s` replaced by the values they name (of its section, else of DEFAULT) and `%%` by `%`. Null
- * when there is no such value. Throws an Error in words for what ConfigParser refuses.
+ * A value with `%(name)s` replaced by the named value (from its section, else DEFAULT) and `%%` by `%`. Null if there
+ * is no such value. Throws an Error that explains what ConfigParser would reject.
  */
 export function resolveIniValue(sections: IniSections, section: string, key: string): string | null {
   const find = (name: string) => sections.get(section)?.get(name) ?? sections.get(DEFAULT_SECTION)?.get(name) ?? null
@@ -98,7 +98,7 @@ export function resolveIniValue(sections: IniSections, section: string, key: str
   return value === null ? null : resolve(value.text, 1)
 }
 
-/** One value as it is written, the last of equal keys. Null when there is none. For files where `%` means nothing. */
+/** A raw value; the last of equal keys wins. Null if there is none. For files in which `%` has no meaning. */
 export function readIniValue(text: string, section: string, key: string): string | null {
   return parseIni(text).sections.get(section)?.get(key)?.text ?? null
 }

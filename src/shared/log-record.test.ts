@@ -15,7 +15,7 @@ const parts = fc.record({
 })
 
 describe('the head of a record', () => {
-  it('gives back what a formatter put into it, whatever the message is', () => {
+  it('parses back what a formatter wrote, whatever the message', () => {
     fc.assert(
       fc.property(
         parts,
@@ -68,11 +68,11 @@ describe('the head of a record', () => {
   })
 })
 
-describe('a format of a project', () => {
+describe("a project's own log format", () => {
   it.each([
     ['[ERROR] custom format', true],
     ['12:00 | CRITICAL | boom', true],
     [" 'log_count/ERROR': 3,", false],
     [`${'x'.repeat(120)} ERROR`, false]
-  ])('%j says that it is an error: %s', (line, expected) => expect(looksLikeError(line)).toBe(expected))
+  ])('%j is recognized as an error: %s', (line, expected) => expect(looksLikeError(line)).toBe(expected))
 })

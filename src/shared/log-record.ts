@@ -1,15 +1,15 @@
 export const RECORD_LEVELS = ['DEBUG', 'INFO', 'WARNING', 'ERROR', 'CRITICAL'] as const
 export type RecordLevel = (typeof RECORD_LEVELS)[number]
 
-/** What the first line of a record of Python's logging says before its message. */
+/** The part of a record's first line before its message, in Python's logging. */
 export interface RecordHead {
-  /** As the spider's clock showed it: `2026-11-02`, `12:00:02`, and the fraction's digits (empty: none). */
+  /** By the spider's clock: `2026-11-02`, `12:00:02`, and the digits of the fraction (empty: none). */
   date: string
   time: string
   fraction: string
   logger: string
   level: RecordLevel
-  /** Where in the line the message begins. */
+  /** Where the message starts in the line. */
   messageAt: number
 }
 
@@ -17,9 +17,7 @@ export interface RecordHead {
 const HEAD =
   /^(\d{4}-\d\d-\d\d)[ T](\d\d:\d\d:\d\d)(?:[.,](\d{1,9}))?(?:Z| ?[+-]\d\d:?\d\d)? \[([^\]]{0,200})\] (DEBUG|INFO|WARN(?:ING)?|ERROR|CRITICAL): ?/
 
-/**
- * null: the line goes on with the record above it (a traceback, printed text), or the project has a format of its own.
- */
+/** null: the line continues the record above (a traceback, printed text), or the project has its own format. */
 export function parseRecordHead(line: string): RecordHead | null {
   const match = HEAD.exec(line)
   if (match === null) return null
@@ -35,16 +33,16 @@ export function parseRecordHead(line: string): RecordHead | null {
   return { date, time, fraction, logger, level, messageAt: head.length }
 }
 
-/** The first line of a traceback; the line that names its exception is the next one that is not indented. */
+/** The first line of a traceback. The next line that is not indented names the exception. */
 export const TRACEBACK_HEADING = 'Traceback (most recent call last):'
 
-/** In a format of the project's own: ERROR or CRITICAL stands in the line's head as a word. */
+/** For a project's own log format: the start of the line contains the word ERROR or CRITICAL. */
 export function looksLikeError(line: string): boolean {
   return ERROR_WORD.test(line.slice(0, 120))
 }
 const ERROR_WORD = /(?:^|[\s[|])(?:ERROR|CRITICAL)(?:[\s\]:|]|$)/
 
-/** The log has records below WARNING, in any format that ends its head with `] LEVEL: `. */
+/** The log has INFO or DEBUG records, in any format whose head ends with `] LEVEL: `. */
 export function showsInfo(log: string): boolean {
   return /\] (?:INFO|DEBUG): /.test(log)
 }

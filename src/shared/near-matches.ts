@@ -1,6 +1,6 @@
 const SHOWN = 3
 
-/** ` Did you mean "quotes"?` for names close to the one that was asked, else an empty string. */
+/** ` Did you mean "quotes"?` for names close to the given one, otherwise an empty string. */
 export function suggestNear(asked: string, known: Iterable<string>): string {
   const near = [...known]
     .map((name) => ({ name, distance: distanceBetween(asked.toLowerCase(), name.toLowerCase()) }))
@@ -11,7 +11,7 @@ export function suggestNear(asked: string, known: Iterable<string>): string {
   return near.length === 0 ? '' : ` Did you mean ${near.join(' or ')}?`
 }
 
-/** How many letters must be put in, taken out or changed (Levenshtein); names that begin alike count as one apart. */
+/** The Levenshtein distance; a name that begins with the given one (3 letters or more) counts as one edit away. */
 function distanceBetween(one: string, other: string): number {
   if (one.length >= 3 && other.startsWith(one)) return 1
   let previous = Array.from({ length: other.length + 1 }, (_, index) => index)

@@ -1,6 +1,6 @@
 import type { Job } from './contract/index.ts'
 
-/** What a job has of an order that names only its spider. */
+/** The fields of a job whose request names only a spider. */
 export const PLAIN_ORDER = {
   version: null,
   settings: {},
@@ -18,7 +18,7 @@ export const PLAIN_ORDER = {
   nominalMs: null
 } satisfies Partial<Job>
 
-/** The same as it has just been queued. */
+/** The same job right after it was queued. */
 export const QUEUED_JOB: Omit<Job, 'id' | 'jobid' | 'project' | 'spider' | 'source' | 'lane' | 'queuedAtMs'> = {
   ...PLAIN_ORDER,
   dedupeKey: null,

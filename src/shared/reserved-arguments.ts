@@ -1,6 +1,6 @@
 /**
- * Spider argument names that never reach a spider: parameters of schedule.json, and names that Scrapyd's own code
- * takes, which raise, are overwritten or get lost, depending on the version (scrapyd-protocol.md, 3.1 and 3.3).
+ * Spider argument names that never reach a spider: parameters of schedule.json, and names used by Scrapyd's own code,
+ * where they raise an error, are overwritten or get lost, depending on the version (scrapyd-protocol.md, 3.1 and 3.3).
  */
 export const RESERVED_ARGUMENTS: ReadonlySet<string> = new Set([
   // Parameters of schedule.json.
@@ -10,7 +10,7 @@ export const RESERVED_ARGUMENTS: ReadonlySet<string> = new Set([
   'priority',
   'setting',
   '_version',
-  // Taken inside Scrapyd: scheduler, queue, poller, and the argument it passes to every spider.
+  // Used inside Scrapyd: scheduler, queue, poller, and the argument that it passes to every spider.
   'name',
   'settings',
   'spider_name',
@@ -20,5 +20,5 @@ export const RESERVED_ARGUMENTS: ReadonlySet<string> = new Set([
   '_spider'
 ])
 
-/** Of these, the ones that Scrapyd takes from its clients, lists with a waiting job, and then loses. */
+/** Those that Scrapyd accepts, lists with the pending job, and then loses. */
 export const LOST_ARGUMENTS: ReadonlySet<string> = new Set(['_project', '_spider'])

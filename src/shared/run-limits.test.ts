@@ -21,7 +21,7 @@ test('each limit of a job is its own, else its project’s, else none', () => {
   )
 })
 
-test('a field that the job leaves open does not lift what its project says', () => {
+test('a field that the job leaves unset keeps the project’s limit', () => {
   expect(effectiveLimits({ wallSeconds: 60 }, { wallSeconds: null, openFiles: 100 })).toEqual({
     wallSeconds: 60,
     openFiles: 100
@@ -29,7 +29,7 @@ test('a field that the job leaves open does not lift what its project says', () 
   expect(effectiveLimits({ wallSeconds: null }, null)).toBeNull()
 })
 
-test('limits that no Scrapy could start under are refused in words', () => {
+test('limits too low for Scrapy to start are rejected with an explanation', () => {
   expect(problemOfLimits({ openFiles: 10 })).toMatch(/open files limit below 64; set at least 64/)
   expect(problemOfLimits({ addressSpaceMegabytes: 64 })).toMatch(/address space/)
   expect(problemOfLimits({ openFiles: 64, memoryMegabytes: 16, wallSeconds: 1 })).toBeNull()

@@ -1,12 +1,12 @@
 import type { RunLimits } from './contract/index.ts'
 
-/** Between the steps of a stop: after INT, after the second INT, and between one KILL and the next. */
+/** Waits of a stop: after INT, after the second INT, after the first KILL; later ones are longer (stop-ladder.ts). */
 export type CancelWaitsMs = readonly [number, number, number]
 export const CANCEL_WAITS_MS: CancelWaitsMs = [30_000, 15_000, 15_000]
 
 type LimitName = keyof RunLimits
 
-/** Below these, Python with Scrapy cannot even start, and the job would fail without an understandable reason. */
+/** Below these, Python with Scrapy cannot even start, and the job would fail without a clear reason. */
 const LEAST: Partial<Record<LimitName, { value: number; text: string }>> = {
   openFiles: { value: 64, text: 'an open files limit below 64' },
   memoryMegabytes: { value: 16, text: 'a memory limit below 16 MB' },
@@ -18,13 +18,13 @@ const SIZE_UNITS = [
   ['GB', 1024]
 ] as const
 
-/** `512 MB`, `1.5 GB`: whole megabytes, exactly, in the largest unit that needs no more than one decimal. */
+/** `512 MB`, `1.5 GB`: exact, in the largest unit that needs at most one decimal. */
 export function formatMegabytes(megabytes: number): string {
   const unit = SIZE_UNITS.find(([, size]) => megabytes >= size && ((megabytes / size) * 10) % 1 === 0)
   return unit === undefined ? `${megabytes} MB` : `${megabytes / unit[1]} ${unit[0]}`
 }
 
-/** A job's limits over its project's, field by field; what the job leaves open is the project's. null: no limits. */
+/** Merges the limits of a job over its project's, field by field. null: no limits. */
 export function effectiveLimits(ofProject: RunLimits | null, ofJob: RunLimits | null): RunLimits | null {
   const limits: RunLimits = {}
   for (const layer of [ofProject, ofJob]) {
@@ -33,12 +33,12 @@ export function effectiveLimits(ofProject: RunLimits | null, ofJob: RunLimits | 
   return Object.keys(limits).length === 0 ? null : limits
 }
 
-/** There is more to hold than the wall time, which is all that can be held from afar. */
+/** Whether any limit besides the wall time is set. Only the wall time can be enforced on remote nodes. */
 export function hasLocalOnlyLimits(limits: RunLimits | null): boolean {
   return Object.entries(limits ?? {}).some(([name, value]) => name !== 'wallSeconds' && value != null)
 }
 
-/** Why a spider could never run under these, as a sentence; null: it could. */
+/** Why no spider could run under these limits, as a sentence; null: it could. */
 export function problemOfLimits(limits: RunLimits | null | undefined): string | null {
   for (const [name, least] of Object.entries(LEAST)) {
     const value = limits?.[name as LimitName]

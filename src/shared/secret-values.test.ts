@@ -10,7 +10,7 @@ const run = {
   secretNames: ['PASSWORD', 'token']
 }
 
-test('secret values are masked among settings and arguments; the rest stays', () => {
+test('secret values are masked in settings and arguments; the rest stays', () => {
   expect(maskSecrets(run)).toEqual({
     ...run,
     settings: { PASSWORD: SECRET_MASK, LOG_LEVEL: 'INFO' },
@@ -19,7 +19,7 @@ test('secret values are masked among settings and arguments; the rest stays', ()
   expect(secretValues(run)).toEqual(['open sesame', 'abc'])
 })
 
-test('whatever the names: nothing else changes, replacing back gives the same, and names of objects’ own doing are names', () => {
+test('with any names, even __proto__: nothing else changes, and replacing back restores the input', () => {
   const values = fc.dictionary(fc.oneof(fc.string(), fc.constantFrom('__proto__', 'constructor')), fc.string())
   fc.assert(
     fc.property(values, values, fc.array(fc.string()), (settings, args, more) => {

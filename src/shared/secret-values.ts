@@ -6,12 +6,12 @@ interface Values {
   secretNames?: readonly string[] | undefined
 }
 
-/** The same with a mask in the place of every secret value. */
+/** A copy with every secret value masked. */
 export function maskSecrets<T extends Values>(run: T, mask = SECRET_MASK): T {
   return run.secretNames?.length ? withSecrets(run, () => mask) : run
 }
 
-/** The same with every secret value replaced. */
+/** A copy with every secret value replaced. */
 export function withSecrets<T extends Values>(run: T, replace: (value: string) => string): T {
   const names = new Set(run.secretNames)
   const replaced = (values: Record<string, string> = {}) =>
@@ -19,7 +19,7 @@ export function withSecrets<T extends Values>(run: T, replace: (value: string) =
   return { ...run, settings: replaced(run.settings), args: replaced(run.args) }
 }
 
-/** The values themselves, each once. */
+/** The secret values, without duplicates. */
 export function secretValues({ settings = {}, args = {}, secretNames = [] }: Values): string[] {
   const values = secretNames.flatMap((name) =>
     [settings, args].filter((one) => Object.hasOwn(one, name)).map((one) => one[name]!)

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { CANCEL_WAITS_MS } from './run-limits.ts'
 import { LAST_STEP, signalOfStep, stepDue, waitAfterStep } from './stop-ladder.ts'
 
-test('a stop goes from INT over a second INT to KILL, and repeats that', () => {
+test('a stop goes from INT to a second INT to KILL, which is repeated', () => {
   const at = (sinceMs: number) => stepDue(sinceMs, CANCEL_WAITS_MS)
   expect([0, 29_999, 30_000, 44_999, 45_000, 59_999, 60_000, 89_999, 90_000].map(at)).toEqual([
     0, 0, 1, 1, 2, 2, 3, 3, 4
@@ -11,7 +11,7 @@ test('a stop goes from INT over a second INT to KILL, and repeats that', () => {
   expect([0, 1, 2, 3].map(signalOfStep)).toEqual(['INT', 'INT', 'KILL', 'KILL'])
 })
 
-test('the step that is due is the one that waiting after each step leads to', () => {
+test('the due step is the one reached by waiting after each step', () => {
   const waits = fc.tuple(
     fc.integer({ min: 1, max: 10_000 }),
     fc.integer({ min: 1, max: 10_000 }),
@@ -27,7 +27,7 @@ test('the step that is due is the one that waiting after each step leads to', ()
   )
 })
 
-test('without waits the KILL is due as soon as the first one is over', () => {
+test('with zero waits, the KILL is due right after the first wait', () => {
   expect(stepDue(9_999, [10_000, 0, 0])).toBe(0)
   expect(stepDue(10_000, [10_000, 0, 0])).toBeGreaterThanOrEqual(LAST_STEP)
 })

@@ -5,23 +5,23 @@ import type { CancelWaitsMs } from './run-limits.ts'
  *
  *   INT --first wait--> INT --second--> KILL --last--> KILL --twice the last--> KILL --> ... until it has ended
  *
- * Scrapy ends gracefully on the first INT (finishing requests under way) and at once on the second. KILL is repeated: a
- * remote Scrapyd signals only the Python process, and sees it dead at its next poll.
+ * Scrapy ends gracefully on the first INT (finishing open requests) and at once on the second. KILL is repeated: a
+ * remote Scrapyd signals only the Python process and notices its end at its next poll.
  */
 const SIGNALS = ['INT', 'INT', 'KILL'] as const
-/** All steps after it are like it. */
+/** All later steps repeat it. */
 export const LAST_STEP = SIGNALS.length - 1
 
 export function signalOfStep(step: number): 'INT' | 'KILL' {
   return SIGNALS[Math.min(step, LAST_STEP)]!
 }
 
-/** How long the run is given to end after a step before the next. */
+/** How long a run has to end after this step before the next one. */
 export function waitAfterStep(step: number, waits: CancelWaitsMs): number {
   return waits[step] ?? 2 * waits[2]
 }
 
-/** How many steps further than the first a stop has got, so long after the first. */
+/** The step that is due this long after the first one (0). */
 export function stepDue(sinceFirstMs: number, waits: CancelWaitsMs): number {
   const [first, second, last] = waits
   if (sinceFirstMs < first) return 0

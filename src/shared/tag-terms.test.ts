@@ -35,7 +35,7 @@ describe('terms on the tags of a node', () => {
   const written = (clause: { tag: string; isNot: boolean }[]) =>
     clause.map(({ tag, isNot }) => (isNot ? `!${tag}` : tag)).join('|')
 
-  it('mean what the expression that they write means', () => {
+  it('match like the logical expression they represent', () => {
     fc.assert(
       fc.property(clauses, tags, (expression, onNode) => {
         const isTrue = expression.every((clause) => clause.some(({ tag, isNot }) => onNode.includes(tag) !== isNot))
@@ -44,7 +44,7 @@ describe('terms on the tags of a node', () => {
     )
   })
 
-  it('another term never lets more nodes in, another part of a term never fewer', () => {
+  it('adding a term never matches more nodes, adding an alternative to a term never fewer', () => {
     fc.assert(
       fc.property(clauses, parts, tags, (expression, part, onNode) => {
         const before = meetsTags(expression.map(written), onNode)

@@ -1,6 +1,6 @@
 /**
- * Conditions on a node's tags (conjunctive normal form): a node must meet every term, by any of its parts. `eu` asks
- * for the tag, `!slow` for its absence, `eu|us` for one of several. Pure.
+ * Conditions on a node's tags (conjunctive normal form): a node must meet every term, through any of its parts. `eu`
+ * requires the tag, `!slow` its absence, `eu|us` either of them. Pure.
  */
 export function meetsTags(terms: readonly string[], tags: readonly string[]): boolean {
   return terms.every((term) => meetsTerm(term, tags))
@@ -10,7 +10,7 @@ function meetsTerm(term: string, tags: readonly string[]): boolean {
   return term.split('|').some((part) => (part.startsWith('!') ? !tags.includes(part.slice(1)) : tags.includes(part)))
 }
 
-/** In words that follow a noun: `tagged eu or us, not slow`; empty where there is no term. */
+/** Text that follows a noun: `tagged eu or us, not slow`; empty without terms. */
 export function describeTags(terms: readonly string[]): string {
   const without = terms.filter((term) => term.startsWith('!') && !term.includes('|'))
   const others = terms.filter((term) => !without.includes(term))

@@ -1,4 +1,4 @@
-/** Instants are numbers: milliseconds since 1970-01-01 UTC, in names that end in `AtMs`. Durations end in `Ms`. */
+/** Times are numbers: milliseconds since 1970-01-01 UTC, in names that end in `AtMs`. Durations end in `Ms`. */
 
 const DURATION_UNITS = [
   ['d', 86_400],
@@ -14,7 +14,7 @@ export function formatAge(durationMs: number): string {
   return `${Math.floor(seconds / size)} ${word}`
 }
 
-/** `1 h 30 min`, `45 s`: whole seconds, exactly, in the largest units; for limits. */
+/** `1 h 30 min`, `45 s`: exact to the second, in the largest units; for limits. */
 export function formatDuration(seconds: number): string {
   let rest = seconds
   const parts = DURATION_UNITS.flatMap(([word, size]) => {
@@ -25,7 +25,7 @@ export function formatDuration(seconds: number): string {
   return parts.join(' ') || '0 s'
 }
 
-/** `0:05`, `12:08`, `1:02:03`: a running time, with seconds. */
+/** `0:05`, `12:08`, `1:02:03`: a duration with seconds. */
 export function formatRuntime(durationMs: number): string {
   const seconds = Math.max(0, Math.floor(durationMs / 1000))
   const hours = Math.floor(seconds / 3600)

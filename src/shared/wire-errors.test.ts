@@ -4,13 +4,13 @@ import type { z } from 'zod'
 import { CrawlInput, JobFilter, JobId, QueuePlace, ScheduleSettings } from './contract/index.ts'
 import { toWireError } from './wire-errors.ts'
 
-/** What a door answers to input that a schema refuses. */
+/** The error message for input that a schema rejects. */
 function refusalOf(schema: z.ZodType, input: unknown): string {
   const { error } = schema.safeParse(input)
   return toWireError(new ORPCError('BAD_REQUEST', { data: { issues: error!.issues } })).message
 }
 
-it('where several forms are taken, the one that was meant says what is wrong with it', () => {
+it('if several forms are accepted, the message is about the one that was meant', () => {
   expect(refusalOf(CrawlInput, { spider: 'a', interval: '12 parsecs' })).toContain(
     'interval: Write seconds, or a number followed by s, m, h or d: 30m'
   )
@@ -26,7 +26,7 @@ it('where several forms are taken, the one that was meant says what is wrong wit
   expect(refusalOf(QueuePlace, 'middle')).toContain('expected "front", or expected "back"')
 })
 
-it('what has a form of its own is told by that form, not by a pattern', () => {
+it('a value with a known format is explained by that format, not by a regular expression', () => {
   expect(refusalOf(JobId, '019b')).toContain('A job id has 32 hexadecimal digits')
   const schedule = { name: 'a', zone: 'UTC', rules: [], excludedDates: ['25.12.'], jobs: [] }
   expect(refusalOf(ScheduleSettings, schedule)).toContain('excludedDates.0: Write a day as 2026-12-24')

@@ -1,12 +1,10 @@
 import { ORPCError } from '@orpc/client'
 import { ERROR_CODES, type ErrorCode, ScrapdeckError } from './errors.ts'
 
-/** What a client of the contract gets for a failure, whichever door it came through. */
+/** What a client of the contract gets for a failure, through every API. */
 export type WireError = ORPCError<ErrorCode, Record<string, unknown>>
 
-/**
- * The error a door sends. An unknown one becomes INTERNAL without its content (paths, secrets), which the door logs.
- */
+/** Converts an error for sending. Unknown ones become INTERNAL without their text (paths, secrets); the API logs it. */
 export function toWireError(error: unknown): WireError {
   if (error instanceof ScrapdeckError) return wireError(error.code, error.message, error.data, error)
   if (error instanceof ORPCError && error.status < 500) {
@@ -17,7 +15,7 @@ export function toWireError(error: unknown): WireError {
   return wireError('INTERNAL', 'Internal error. The log of Scrapdeck has the details.', {}, error)
 }
 
-/** The same error again, as clients of the contract throw and show it. */
+/** The error as clients of the contract throw and show it. */
 export function fromWireError(error: unknown): ScrapdeckError {
   if (error instanceof ScrapdeckError) return error
   if (!(error instanceof ORPCError)) {
@@ -31,8 +29,8 @@ export function fromWireError(error: unknown): ScrapdeckError {
 }
 
 /**
- * The one interceptor of every door (`clientInterceptors` of an oRPC handler): errors of a call, and errors that end a
- * stream half-way, leave as wire errors. `reportUnknown` gets those that are not ours, for the log.
+ * The interceptor of every API (`clientInterceptors` of an oRPC handler): converts errors of calls, and errors in the
+ * middle of a stream, to wire errors. `reportUnknown` receives those that are not ours, for logging.
  */
 export function createWireErrorInterceptor(reportUnknown: (error: unknown) => void) {
   const translate = (error: unknown): WireError => {
@@ -78,7 +76,7 @@ interface Issue {
   code?: string
   path?: readonly unknown[]
   message: string
-  /** Of a union: what each of its forms has against the input. */
+  /** For a union: the issues of each alternative. */
   errors?: Issue[][]
 }
 
@@ -95,7 +93,7 @@ function describeIssues(issues: Issue[]): string {
 function describeIssue(issue: Issue): string {
   const path = (issue.path ?? []).map((step) => String(isRecord(step) && 'key' in step ? step.key : step))
   const meant = formsMeant(issue)
-  // One form was meant: it tells where in the input it is wrong.
+  // Only one alternative was meant: report where it is wrong.
   if (meant.length === 1) {
     return meant[0]!.map((inner) => describeIssue({ ...inner, path: [...path, ...(inner.path ?? [])] })).join('; ')
   }
@@ -104,7 +102,7 @@ function describeIssue(issue: Issue): string {
   return path.length === 0 ? message : `${path.join('.')}: ${message}`
 }
 
-/** The forms of a union that the input comes closest to. None: it is no union, or has words of its own. */
+/** The alternatives of a union that the input comes closest to. Empty: not a union, or it has its own message. */
 function formsMeant({ code, message, errors }: Issue): Issue[][] {
   if (code !== 'invalid_union' || errors === undefined || message !== 'Invalid input') return []
   const isOfWhole = (one: Issue) => !one.path?.length

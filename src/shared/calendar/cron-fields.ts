@@ -1,28 +1,28 @@
-/** Reads cron expressions: five fields, or six with seconds first; names, ranges, steps, lists, L, W, #, `@daily`. */
+/** Parses cron expressions: five fields, or six with seconds first; names, ranges, steps, lists, L, W, #, `@daily`. */
 
 export interface CronFields {
-  /** Ascending. */
+  /** Sorted. */
   seconds: number[]
   minutes: number[]
   hours: number[]
   hasSeconds: boolean
-  /** Minutes or hours are `*` or stepped: it recurs by elapsed time over clock changes, and names no times of day. */
+  /** Minutes or hours are `*` or stepped: the rule follows elapsed time and names no times of day. */
   isOpen: boolean
   days: DayFields
 }
 
-/** Which days; null: any. Every value is spelt out, in ascending order as far as they are numbers. */
+/** Which days match; null: any. All values are listed, with numbers in ascending order. */
 export interface DayFields {
-  /** `1` to `31`, `L` (the last), `15W` (the weekday nearest to it), `LW` (the last weekday). */
+  /** `1` to `31`, `L` (the last), `15W` (the nearest weekday), `LW` (the last weekday). */
   daysOfMonth: string[] | null
   months: number[] | null
   /** `0` (Sunday) to `6`, `5#2` (the second Friday), `5#L` (the last). */
   weekdays: string[] | null
-  /** Both kinds of days are restricted and both must hold; otherwise either suffices. */
+  /** Both kinds of days are restricted and both must match; otherwise one is enough. */
   isBoth: boolean
 }
 
-/** What is wrong with an expression, in words that name the field. */
+/** What is wrong with an expression, in a sentence that names the field. */
 export class CronProblem extends Error {}
 
 /** The expressions that nicknames stand for. */
@@ -55,7 +55,7 @@ const MONTH: Field = {
 /** 7 is Sunday too, as in every cron. */
 const WEEKDAY: Field = { name: 'day of week', from: 0, to: 7, names: ['SUN', 'MON', 'TUE', 'WED', 'THU', 'FRI', 'SAT'] }
 
-/** CronProblem for what cannot be read. */
+/** Throws CronProblem if the expression is invalid. */
 export function readCron(expression: string): CronFields {
   const texts = splitCron(expression)
   const [second, minute, hour, day, month, weekday] = texts.length === 5 ? ['0', ...texts] : texts
@@ -84,7 +84,7 @@ function splitCron(expression: string): string[] {
   )
 }
 
-/** Values of a field, ascending, each once. */
+/** Values of a field, sorted, without duplicates. */
 function readField(field: Field, text: string): number[] {
   const values = new Set(text.split(',').flatMap((part) => readPart(field, part)))
   return [...values].sort((one, other) => one - other)
@@ -106,7 +106,7 @@ function readPart(field: Field, text: string): number[] {
   return stepText === undefined ? [from % (field === WEEKDAY ? 7 : 1_000)] : count(from, to, step)
 }
 
-/** `22-2` and `FRI-MON` go over the end, as people write them. */
+/** `22-2` and `FRI-MON` wrap around. */
 function readRange(field: Field, from: number, to: number, step: number): number[] {
   const size = field === WEEKDAY ? 7 : field.to - field.from + 1
   const end = from <= to ? to : to + size
@@ -142,7 +142,7 @@ function problemOf(field: Field, part: string, what: string): CronProblem {
   return new CronProblem(part === '' ? `${where} has an empty part.` : `${where} (“${part}”) ${what}.`)
 }
 
-/** Either kind of days suffices if both are restricted, unless one begins with `*` or weekdays with `+`: crontab(5). */
+/** If both kinds of days are restricted, one is enough, unless one starts with `*` or weekdays with `+`: crontab(5). */
 function readDays(day: string, month: string, weekday: string): DayFields {
   const isStar = (text: string) => text === '*' || text === '?'
   const weekdayText = weekday.startsWith('+') ? weekday.slice(1) : weekday

@@ -1,7 +1,7 @@
 /**
- * Cron expressions on a calendar without clock changes: walls in, walls out (a wall is what a clock shows, as if that
- * were UTC). croner finds the days; times of day are ours, since they are a product of three short lists and croner's
- * patterns weigh 80 kB each: ten thousand schedules at distinct minutes share the few day patterns there are.
+ * Cron expressions on a calendar without clock changes: walls in, walls out (a wall is what a clock shows, read as
+ * UTC). croner finds the days. Times of day are computed here: they are just three short lists, and a croner pattern
+ * takes 80 kB, so ten thousand schedules at distinct minutes share a few day patterns.
  */
 import { Cron } from 'croner'
 import { type CronFields, type DayFields, readCron } from './cron-fields.ts'
@@ -12,7 +12,7 @@ export interface CompiledCron extends CronFields {
 }
 
 const DAY_MS = 86_400_000
-/** Nothing later is searched. */
+/** Searches end here. */
 const LAST_MS = Date.UTC(2300, 0, 1)
 const MOST_EXPRESSIONS = 20_000
 const MOST_DAY_PATTERNS = 500
@@ -20,7 +20,7 @@ const MOST_DAY_PATTERNS = 500
 const compiled = new Map<string, CompiledCron>()
 const dayFinders = new Map<string, DayFinder>()
 
-/** CronProblem for an expression that cannot be read. */
+/** Throws CronProblem if the expression is invalid. */
 export function compileCron(expression: string): CompiledCron {
   const known = compiled.get(expression)
   if (known !== undefined) return known
@@ -32,7 +32,7 @@ export function compileCron(expression: string): CompiledCron {
   return made
 }
 
-/** The first wall of the expression that is not before `wallMs`, or null where there is none in sight. */
+/** The first wall of the expression at or after `wallMs`; null if there is none before LAST_MS. */
 export function wallAtOrAfter(cron: CompiledCron, wallMs: number): number | null {
   let dayMs = Math.floor(wallMs / DAY_MS) * DAY_MS
   let second = Math.ceil((wallMs - dayMs) / 1000)
@@ -47,9 +47,7 @@ export function wallAtOrAfter(cron: CompiledCron, wallMs: number): number | null
   }
 }
 
-/**
- * Whether the expression means this wall. One of five fields means the whole minute here: it is asked of exclusions.
- */
+/** Whether the expression matches this wall. With five fields it matches the whole minute, as exclusions need. */
 export function meansWall(cron: CompiledCron, wallMs: number): boolean {
   const dayMs = Math.floor(wallMs / DAY_MS) * DAY_MS
   const second = Math.floor((wallMs - dayMs) / 1000)
@@ -61,7 +59,7 @@ export function meansWall(cron: CompiledCron, wallMs: number): boolean {
   )
 }
 
-/** The second of the day, at or after another. */
+/** The first matching second of the day at or after `second`; null if there is none. */
 function timeAtOrAfter(cron: CronFields, second: number): number | null {
   for (const hour of cron.hours) {
     if (hour * 3600 + 3599 < second) continue
@@ -76,7 +74,7 @@ function timeAtOrAfter(cron: CronFields, second: number): number | null {
 
 class DayFinder {
   readonly #cron: Cron
-  // Questions come in ascending order mostly, many for each day that matches.
+  // Caches the last result: queries mostly ascend, with many per matching day.
   #askedMs = 0
   #foundMs: number | null = Number.NaN
 
@@ -93,7 +91,7 @@ class DayFinder {
   }
 }
 
-/** As croner takes it, with nothing left to understand in its own way; null: every day. */
+/** In croner's syntax, without anything that croner might interpret differently; null: every day. */
 function patternOf({ daysOfMonth, months, weekdays, isBoth }: DayFields): string | null {
   if (daysOfMonth === null && months === null && weekdays === null) return null
   const weekdayText = `${isBoth ? '+' : ''}${weekdays?.join(',') ?? '*'}`

@@ -19,7 +19,7 @@ const runsOf = (expression: string) =>
     limit: 1_000
   }).map(({ nominalMs }) => nominalMs)
 
-describe('words', () => {
+describe('descriptions', () => {
   it.each([
     ['* * * * *', 'every minute'],
     ['*/15 * * * *', 'every 15 minutes'],
@@ -42,7 +42,7 @@ describe('words', () => {
     expect(wordsOf(expression)).toBe(words)
   })
 
-  it('two expressions that have the same words have the same runs', () => {
+  it('two expressions with the same description have the same runs', () => {
     const field = (values: string[]) => fc.constantFrom(...values)
     const expression = fc
       .tuple(
@@ -68,7 +68,7 @@ describe('words', () => {
     expect(known.size).toBeGreaterThan(100)
   })
 
-  it('a timing has its zone, its limits and what it leaves out', () => {
+  it('a timing is described with its zone, limits and exclusions', () => {
     const timing = ScheduleTiming.parse({
       zone: 'Europe/Berlin',
       rules: [
@@ -109,7 +109,7 @@ describe('the builder', () => {
     })
   )
 
-  it('reads back what it wrote, and what it wrote has no problem', () => {
+  it('parses what it wrote, and what it wrote is valid', () => {
     fc.assert(
       fc.property(builders, (builder) => {
         const text = writeBuilder(builder)
@@ -120,7 +120,7 @@ describe('the builder', () => {
   })
 
   it.each(['*/5 * * * *', '0 9 * * 1-5', '@weekly', '@monthly', '15 */6 * * *', '0 0 L * ?'])(
-    'what it reads of %s has the same runs',
+    'parses %s into something with the same runs',
     (expression) => {
       const builder = readBuilder(expression)
       expect(builder).not.toBeNull()
@@ -137,7 +137,7 @@ describe('the builder', () => {
     '0 0 15W * *',
     '0 0 0 * * *',
     'nonsense'
-  ])('leaves %s to the text', (expression) => {
+  ])('cannot represent %s', (expression) => {
     expect(readBuilder(expression)).toBeNull()
   })
 })

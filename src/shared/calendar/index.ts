@@ -1,6 +1,6 @@
 /**
- * When schedules fire: the only calendar of the product, for the engine and the page alike. Everything here is pure;
- * moments are milliseconds UTC. A timing must have no problem (`problemOfTiming`) before the others are asked.
+ * When schedules fire: the only calendar in the product, shared by engine and UI. All functions are pure and use UTC
+ * milliseconds. A timing must be valid (`problemOfTiming`) before it is passed to the other functions.
  */
 export { type Builder, readBuilder, writeBuilder } from './builder.ts'
 export { nextOccurrence, occurrencesOf } from './occurrences.ts'

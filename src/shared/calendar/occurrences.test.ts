@@ -1,6 +1,6 @@
 /**
- * The calendar against another one: walls of a zone as `Intl` formats them, quarter of an hour by quarter of an hour
- * for a year or two, and policies applied by looking walls up in that table. It shares no line with the calendar and
+ * Compares the calendar with an independent one: a table of a zone's walls, as `Intl` formats them, for each quarter of
+ * an hour of a year or two, with the policies applied by looking up walls in it. They share no code, and the table
  * knows neither croner nor offsets.
  */
 import fc from 'fast-check'
@@ -13,7 +13,7 @@ const YEARS = pickLength(1, 2)
 const QUARTER_MS = 900_000
 const DAY_MS = 86_400_000
 
-/** Minutes and hours, and whether the text for them is open (`*`, a step); days as a test of a date. */
+/** Minutes and hours, whether their fields are open (`*`, a step), and which days match. */
 interface TestRule {
   expression: string
   minutes: number[]
@@ -36,8 +36,8 @@ const RULES: TestRule[] = [
 ]
 
 /**
- * Two years each: changes of an hour, of half an hour and of two; at midnight; at a quarter to; around Ramadan; a day
- * left out.
+ * From these years: clock changes of one hour, half an hour and two hours, at midnight, at a quarter to, around
+ * Ramadan; a skipped day.
  */
 const ZONES: [string, number][] = [
   ['Europe/Berlin', 2026],
@@ -57,7 +57,7 @@ const ZONES: [string, number][] = [
 interface ZoneTable {
   fromMs: number
   untilMs: number
-  /** What clocks show, of each quarter. */
+  /** What clocks show in each quarter of an hour. */
   walls: number[]
   momentsOf: Map<number, number[]>
 }
@@ -112,13 +112,13 @@ function runsOf(timing: ScheduleTiming, fromMs: number, untilMs: number, limit =
   )
 }
 
-describe('against an independent calendar', () => {
+describe('compared with an independent calendar', () => {
   it.each(ZONES)(`%s from %i: every policy, for ${YEARS === 1 ? 'a year' : 'two years'}`, (zone, year) => {
     const table = tableOf(zone, year)
     for (const gap of ['run_at_shift', 'skip'] as const) {
       for (const doubled of ['run_once', 'run_twice'] as const) {
         for (const rule of RULES) {
-          // The long lists of rules that no policy is for are compared once.
+          // The policies do not affect these long lists, so they are compared once.
           if (rule.hours.length === 24 && (gap !== 'skip' || doubled !== 'run_once')) continue
           const timing = aTiming([rule.expression], { zone, gap, doubled })
           const expected = expectedOf(table, rule, timing)
@@ -129,7 +129,7 @@ describe('against an independent calendar', () => {
     }
   })
 
-  it('does not depend on where one begins to look, not even in the middle of a change', () => {
+  it('does not depend on where a search starts, not even in the middle of a clock change', () => {
     const zones = ZONES.map(([zone]) => zone)
     const changes = [
       Date.UTC(2026, 2, 29),
@@ -163,8 +163,8 @@ describe('against an independent calendar', () => {
   })
 })
 
-describe('days of the calendar', () => {
-  /** Written down day by day, without a parser: what each kind of day means. */
+describe('days', () => {
+  /** An independent definition of each kind of day, without a parser. */
   const lastDayOf = (day: Date) => new Date(Date.UTC(day.getUTCFullYear(), day.getUTCMonth() + 1, 0)).getUTCDate()
   const weekdayOf = (day: Date, date: number) =>
     new Date(Date.UTC(day.getUTCFullYear(), day.getUTCMonth(), date)).getUTCDay()
@@ -249,7 +249,7 @@ describe('days of the calendar', () => {
       )
   )
 
-  it('L, W, #, names, lists, steps and ranges over the end mean the days that they say', () => {
+  it('L, W, #, names, lists, steps and wrapping ranges match the right days', () => {
     const fromMs = Date.UTC(2027, 0, 1)
     const untilMs = Date.UTC(2029, 0, 1)
     fc.assert(
@@ -292,12 +292,12 @@ describe('days of the calendar', () => {
   })
 })
 
-describe('rules together', () => {
+describe('several rules', () => {
   const afterMs = Date.UTC(2026, 5, 1) - 1
   const localsOf = (timing: ScheduleTiming, limit: number, after = afterMs) =>
     occurrencesOf(timing, { afterMs: after, limit }).map(({ local }) => local.slice(5, 19))
 
-  it('several rules that fall on one moment fire once', () => {
+  it('rules that coincide fire once', () => {
     const timing = aTiming(['0 0 * * *', '0 */12 * * *'], {
       rules: [
         { kind: 'cron', expression: '0 0 * * *' },
@@ -309,13 +309,13 @@ describe('rules together', () => {
     expect(localsOf(timing, 3)).toEqual(['06-01T00:00:00', '06-01T12:00:00', '06-02T00:00:00'])
   })
 
-  it('an interval counts elapsed time from its anchor, over clock changes, and not before it', () => {
+  it('an interval counts elapsed time from its anchor, even over clock changes, and not before it', () => {
     const anchorMs = Date.UTC(2026, 2, 28, 20, 0, 30)
     const timing = aTiming([], { zone: 'Europe/Berlin', rules: [{ kind: 'interval', everySeconds: 10_800, anchorMs }] })
     expect(localsOf(timing, 4, 0)).toEqual(['03-28T21:00:30', '03-29T00:00:30', '03-29T04:00:30', '03-29T07:00:30'])
   })
 
-  it('a single moment fires once, and tells which of two it is', () => {
+  it('a single time fires once and is marked if clocks show it twice', () => {
     const atMs = Date.UTC(2026, 9, 25, 1, 30)
     const timing = aTiming([], { zone: 'Europe/Berlin', rules: [{ kind: 'once', atMs }] })
     expect(occurrencesOf(timing, { afterMs: 0, limit: 5 })).toEqual([
@@ -333,7 +333,7 @@ describe('rules together', () => {
     ])
   })
 
-  it('is strictly after one end, up to and including the other, and within start and end', () => {
+  it("excludes the start of the range, includes its end, and stays within the schedule's start and end", () => {
     const timing = aTiming(['0 * * * *'], { startMs: Date.UTC(2026, 5, 1, 3), endMs: Date.UTC(2026, 5, 1, 5) })
     expect(localsOf(timing, 10)).toEqual(['06-01T03:00:00', '06-01T04:00:00', '06-01T05:00:00'])
     expect(localsOf(timing, 10, Date.UTC(2026, 5, 1, 3))).toEqual(['06-01T04:00:00', '06-01T05:00:00'])
@@ -347,12 +347,12 @@ describe('exclusions', () => {
   const localsOf = (timing: ScheduleTiming, limit: number) =>
     occurrencesOf(timing, { afterMs, limit }).map(({ local }) => local.slice(5, 19))
 
-  it('days are those of the zone', () => {
+  it('dates are those of the zone', () => {
     const timing = aTiming(['0 1 * * *'], { zone: 'Asia/Tokyo', excludedDates: ['2026-03-29', '2026-03-30'] })
     expect(localsOf(timing, 2)).toEqual(['03-31T01:00:00', '04-01T01:00:00'])
   })
 
-  it('an expression of five fields leaves out the whole minute, one of six the second', () => {
+  it('an expression with five fields excludes the whole minute, one with six the second', () => {
     const interval = { rules: [{ kind: 'interval' as const, everySeconds: 30, anchorMs: afterMs + 1 }] }
     expect(localsOf(aTiming([], { ...interval, excludedCrons: ['* 0 * * *'] }), 1)).toEqual(['03-28T01:00:00'])
     expect(localsOf(aTiming([], { ...interval, excludedCrons: ['0 * 0 * * *'] }), 2)).toEqual([
@@ -361,7 +361,7 @@ describe('exclusions', () => {
     ])
   })
 
-  it('hold for what a clock change moved, by the time that was meant and by the time of the run', () => {
+  it('apply to a run that a clock change moved, both at its nominal time and at its actual time', () => {
     const moved = { zone: 'Europe/Berlin', afterMs }
     expect(localsOf(aTiming(['30 2 * * *'], { zone: moved.zone, excludedCrons: ['* 2 * * SUN'] }), 2)).toEqual([
       '03-28T02:30:00',
@@ -377,7 +377,7 @@ describe('exclusions', () => {
     ])
   })
 
-  it('are the occurrences without those that are meant, whatever they are', () => {
+  it('leave exactly the occurrences that no exclusion matches', () => {
     const expression = fc.constantFrom(
       '*/5 * * * *',
       '* 3-20 * * *',

@@ -1,13 +1,12 @@
 /**
- * When a schedule fires. Expressions are computed on walls (what clocks show, cron.ts); here walls become moments,
- * stretch by stretch of one offset (zones.ts), and what clock changes do to them gets its policy:
+ * When a schedule fires. Expressions are computed on walls (what clocks show, cron.ts). Here walls become moments, one
+ * stretch of constant offset at a time (zones.ts), and a policy handles clock changes:
  *
- *   gap      clocks jump over the wall: at the moment of the change, or not at all
- *   doubled  clocks show the wall twice: at the first, or at both
+ *   gap      clocks skip the wall: run at the change, or not at all
+ *   doubled  clocks show the wall twice: run at the first, or at both
  *
- * Only for rules that name times of day. Those that recur within the hour (`isOpen`) run at every moment whose wall
- * they mean: none in a gap, all of both in a doubled hour. Intervals and single moments are moments, whatever clocks
- * show.
+ * The policies apply only to rules that name times of day. Rules that recur within the hour (`isOpen`) run at every
+ * moment whose wall they match: never in a gap, and twice in a doubled hour. Intervals and single times are absolute.
  */
 import type { Occurrence, ScheduleRule, ScheduleTiming } from '../contract/schedules.ts'
 import { compileCron, meansWall, wallAtOrAfter, type CompiledCron } from './cron.ts'
@@ -16,9 +15,9 @@ import { formatLocal, stretchAt, type Stretch } from './zones.ts'
 type Moment = Pick<Occurrence, 'nominalMs' | 'kind'>
 
 const DAY_MS = 86_400_000
-/** Nothing later is searched, nor before 1970. */
+/** Searches end here and start no earlier than 1970. */
 const LAST_MS = Date.UTC(2300, 0, 1)
-/** Excluded moments in a row that one search passes over. A timing with more is refused as one that never fires. */
+/** Consecutive excluded moments that one search skips. A timing with more is rejected as one that never fires. */
 const MOST_EXCLUDED = 20_000
 
 export interface OccurrenceRange {
@@ -27,7 +26,7 @@ export interface OccurrenceRange {
   limit: number
 }
 
-/** Ascending, after `afterMs`, up to and including `untilMs`; rules that coincide fire once. Needs a valid timing. */
+/** Sorted, after `afterMs`, up to and including `untilMs`; coinciding rules fire once. The timing must be valid. */
 export function occurrencesOf(timing: ScheduleTiming, range: OccurrenceRange): Occurrence[] {
   const untilMs = Math.min(range.untilMs ?? LAST_MS, timing.endMs ?? LAST_MS)
   const found: Occurrence[] = []
@@ -47,7 +46,7 @@ export function occurrencesOf(timing: ScheduleTiming, range: OccurrenceRange): O
   return found
 }
 
-/** The first occurrence after a moment; null: it will not fire again. */
+/** The first occurrence after a moment; null: it never fires again. */
 export function nextOccurrence(timing: ScheduleTiming, afterMs: number): Occurrence | null {
   return occurrencesOf(timing, { afterMs, limit: 1 })[0] ?? null
 }
@@ -56,7 +55,7 @@ function firstMoment(timing: ScheduleTiming, afterMs: number): number {
   return Math.max(0, Math.floor(afterMs) + 1, timing.startMs ?? 0)
 }
 
-/** Of several on one moment, the one that a clock change moved or doubled: that is what people should see. */
+/** If several coincide, prefers the one that a clock change moved or doubled, because users should see that. */
 function earliest(moments: (Moment | null)[]): Moment | null {
   return moments.reduce((best, one) => {
     if (one === null || best === null) return one ?? best
@@ -70,7 +69,7 @@ function describe(zone: string, moment: Moment): Occurrence {
   return { nominalMs: moment.nominalMs, local: formatLocal(moment.nominalMs, offsetMs), kind: moment.kind }
 }
 
-/** The first moment of a rule that is not before another, nor (roughly) after `untilMs`. */
+/** The first moment of a rule at or after `fromMs`; the search ends at or soon after `untilMs`. */
 type Search = (fromMs: number, untilMs: number) => Moment | null
 
 function searchOf(timing: ScheduleTiming, rule: ScheduleRule): Search {
@@ -118,7 +117,7 @@ function cronMoment(
       if (resumeWallMs === null) return { nominalMs: wallMs - stretch.offsetMs, kind: kindOf(stretch, wallMs) }
       fromMs = Math.min(resumeWallMs - stretch.offsetMs, stretch.endMs)
     } else {
-      // Nothing is meant earlier than two days before this wall, save a doubled hour where this stretch ends.
+      // Nothing matches earlier than two days before this wall, unless this stretch ends in a doubled hour.
       const isDoubledNext = stretch.nextOffsetMs < stretch.offsetMs
       fromMs = isDoubledNext ? stretch.endMs : Math.max(stretch.endMs, wallMs - 2 * DAY_MS)
     }
@@ -127,9 +126,7 @@ function cronMoment(
   return null
 }
 
-/**
- * Whether the rule means a wall that clocks jump over where this stretch begins. All of them run at that one moment.
- */
+/** Whether clocks skip a wall of this rule where the stretch begins. All skipped walls run once, at the change. */
 function hasRunAtShift(timing: ScheduleTiming, cron: CompiledCron, isExcluded: Excluder, stretch: Stretch): boolean {
   if (cron.isOpen || timing.gap === 'skip') return false
   const untilWallMs = stretch.startMs + stretch.offsetMs
@@ -143,7 +140,7 @@ function hasRunAtShift(timing: ScheduleTiming, cron: CompiledCron, isExcluded: E
   return false
 }
 
-/** Walls before this one were shown before the stretch began, already. */
+/** Walls before this one were already shown before the stretch began. */
 function repeatedUntil(stretch: Stretch): number {
   return stretch.startMs + stretch.previousOffsetMs
 }
@@ -153,7 +150,7 @@ function kindOf(stretch: Stretch, wallMs: number): Occurrence['kind'] {
   return wallMs >= stretch.endMs + stretch.nextOffsetMs ? 'first_of_two' : 'normal'
 }
 
-/** null: not excluded. Otherwise the first wall that may not be. */
+/** null: not excluded. Otherwise the first wall that might not be excluded. */
 type Excluder = (wallMs: number) => number | null
 
 const MINUTE_MS = 60_000
@@ -171,7 +168,7 @@ function excluder(timing: ScheduleTiming): Excluder {
   }
 }
 
-/** Passes over the whole of what an exclusion covers around a wall, where that is easily seen. */
+/** Skips everything the exclusion obviously covers around a wall. */
 function resumeAfter(cron: CompiledCron, wallMs: number): number {
   const after = (unitMs: number) => (Math.floor(wallMs / unitMs) + 1) * unitMs
   if (cron.hasSeconds && cron.seconds.length < 60) return after(1000)

@@ -7,7 +7,7 @@ const aTiming = (more: object) =>
   ScheduleTiming.parse({ zone: 'UTC', rules: [{ kind: 'cron', expression: '0 * * * *' }], ...more })
 const cron = (expression: string) => ({ kind: 'cron' as const, expression })
 
-describe('what is wrong with a timing', () => {
+describe('problems of a timing', () => {
   it.each([
     ['61 * * * *', 'The minute field (“61”) has 61; it goes from 0 to 59.'],
     ['0 24 * * *', 'The hour field (“24”) has 24; it goes from 0 to 23.'],
@@ -21,7 +21,7 @@ describe('what is wrong with a timing', () => {
     ['0 0 * * L', 'The day of week field (“L”) needs a day before it: 5L is the last Friday of the month.'],
     ['* * *', 'The expression has 3 fields; it needs five (minute hour day month weekday), or six with seconds first.'],
     ['@reboot', '“@reboot” is unknown. Use one of @yearly, @annually, @monthly, @weekly, @daily, @midnight, @hourly.']
-  ])('%s: the field is named', (expression, words) => {
+  ])('%s: the message names the field', (expression, words) => {
     expect(problemOfCron(expression)).toBe(words)
   })
 
@@ -40,11 +40,11 @@ describe('what is wrong with a timing', () => {
       { rules: [cron('0 * * * *'), cron('x')] },
       'Rule 2: The expression has 1 field; it needs five (minute hour day month weekday), or six with seconds first.'
     ]
-  ])('%j: in words', (more, words) => {
+  ])('%j: explained', (more, words) => {
     expect(problemOfTiming(aTiming(more))).toBe(words)
   })
 
-  it('no text, however odd, does more than have a problem; what has none is computed', () => {
+  it('random text is either reported as invalid or computed', () => {
     const part = fc.oneof(
       fc.constantFrom('*', '?', '*/5', '0', '1-5', 'MON', 'L', 'LW', '5L', '15W', '5#2', '+1', '1/2', '59-1', ''),
       fc.string({ maxLength: 4 })
@@ -67,11 +67,11 @@ describe('what is wrong with a timing', () => {
     )
   })
 
-  it('moments beyond every calendar end a search instead of breaking it', () => {
+  it('times beyond every calendar end the search instead of breaking it', () => {
     for (const afterMs of [8.64e15, 1e300, Number.MAX_SAFE_INTEGER])
       expect(nextOccurrence(aTiming({}), afterMs)).toBeNull()
     expect(nextOccurrence(aTiming({}), -8.64e15)?.nominalMs).toBe(0)
-    // The contract takes none of these; a database that somebody wrote into may hold them.
+    // The contract accepts none of these, but a manually edited database can contain them.
     const interval = { kind: 'interval' as const, everySeconds: 60, anchorMs: 9e15 }
     const far = { ...aTiming({}), rules: [interval, { kind: 'once' as const, atMs: -9e15 }], startMs: -9e15 }
     expect(problemOfTiming(far)).toContain('never fires')

@@ -3,7 +3,7 @@ import { CronProblem, readCron } from './cron-fields.ts'
 import { nextOccurrence } from './occurrences.ts'
 import { isZone } from './zones.ts'
 
-/** What is wrong with a timing, in words that name the field; null: it can be trusted to the calendar. */
+/** What is wrong with a timing, in a sentence that names the field; null: it is valid. */
 export function problemOfTiming(timing: ScheduleTiming): string | null {
   if (!isZone(timing.zone)) return `“${timing.zone}” is not a time zone. Use a name such as Europe/Berlin or UTC.`
   for (const [index, rule] of timing.rules.entries()) {
@@ -24,7 +24,7 @@ export function problemOfTiming(timing: ScheduleTiming): string | null {
   return 'It never fires: its start, end and exclusions leave no run times.'
 }
 
-/** null: the expression can be read. */
+/** null: the expression is valid. */
 export function problemOfCron(expression: string): string | null {
   try {
     readCron(expression)

@@ -22,18 +22,18 @@ describe('placeholders', () => {
     expect(expandText(text, values)).toBe(expanded)
   })
 
-  it('what there was not is empty', () => {
+  it('missing values become empty', () => {
     expect(expandText('[{previous}] [{stats.none}]', { ...values, previousMs: null, stats: {} })).toBe('[] []')
   })
 
-  it('chains have the job before, its outcome and its stats, which cannot bring placeholders of their own', () => {
+  it('chains have the previous job, its outcome and its stats, whose placeholders are not expanded', () => {
     const chain = { ...values, job: 'j1', outcome: 'succeeded', stats: { item_scraped_count: 12, 'a/b': '{schedule}' } }
     expect(expandText('{job} {outcome} {stats.item_scraped_count} {stats.a/b}', chain)).toBe(
       'j1 succeeded 12 {schedule}'
     )
   })
 
-  it('one that does not exist is told, with those that do', () => {
+  it('an unknown placeholder is reported with the known ones', () => {
     expect(problemOfText('{nominal:yyyy} {{x} {"a":1}')).toBeNull()
     expect(problemOfText('{nominl}')).toBe(
       '{nominl} is not known here. Use {nominal}, {previous}, {now}, {schedule}; write {{ for a literal brace.'

@@ -1,24 +1,24 @@
-/** Placeholders of a RunTemplate: `{nominal}`, `{previous:yyyy-MM-dd}`, `{schedule}`; `{{` is a brace. Pure. */
+/** Placeholders of a RunTemplate: `{nominal}`, `{previous:yyyy-MM-dd}`, `{schedule}`; `{{` is a literal brace. Pure. */
 import { formatLocal, formatOffset, stretchAt } from './zones.ts'
 
 export interface TextValues {
   nominalMs: number
-  /** null: it has not fired before; its placeholder becomes an empty text. */
+  /** null: it has not fired before; the placeholder becomes empty. */
   previousMs: number | null
   nowMs: number
   zone: string
   schedule: string
-  /** Of the job before, in chains. */
+  /** Only in chains: values of the previous job. */
   stats?: Record<string, unknown>
   job?: string
   outcome?: string
 }
 
-/** `{`, a word, and a format or name behind it. JSON and other braces stand for themselves. */
+/** `{`, a word, and an optional format or name. JSON and other braces stay as they are. */
 const PLACEHOLDER = /\{\{|\{([a-z_]+)(?::([^{}]*)|\.([^{}]+))?\}/g
 const MOMENTS = ['nominal', 'previous', 'now']
 
-/** What is not known stays as it stands; `problemOfText` says so before. */
+/** Replaces placeholders; unknown ones stay as they are (`problemOfText` reports them earlier). */
 export function expandText(text: string, values: TextValues): string {
   return text.replace(
     PLACEHOLDER,
@@ -39,7 +39,7 @@ export function expandText(text: string, values: TextValues): string {
   )
 }
 
-/** A placeholder that does not exist, in words; null: all do. */
+/** Reports the first unknown placeholder; null: all are known. */
 export function problemOfText(text: string, place: 'schedule' | 'chain' = 'schedule'): string | null {
   const known = [...MOMENTS, 'schedule', ...(place === 'chain' ? ['job', 'outcome'] : [])]
   for (const [whole, word, format, name] of text.matchAll(PLACEHOLDER)) {
@@ -54,10 +54,10 @@ export function problemOfText(text: string, place: 'schedule' | 'chain' = 'sched
   return null
 }
 
-/** Letters that stand for a part, longest first; others stand for themselves, as does what is in 'quotes'. */
+/** Date patterns, longest first. Other letters and text in 'quotes' are literal. */
 const PARTS = /'([^']*)'|yyyy|yy|MM|dd|HH|mm|ss|SSS|XXX/g
 
-/** Without a format `2026-03-29T03:00:00+02:00`; `unix` and `unixms` are seconds and milliseconds since 1970. */
+/** The default format is `2026-03-29T03:00:00+02:00`; `unix` and `unixms` are seconds and milliseconds since 1970. */
 function formatMoment(atMs: number, zone: string, format: string | undefined): string {
   const { offsetMs } = stretchAt(zone, atMs)
   if (format === undefined || format === '') return formatLocal(atMs, offsetMs)

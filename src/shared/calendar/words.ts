@@ -1,6 +1,6 @@
 /**
- * What a rule says, in words that are exactly what it does: made of the values that the calendar computes with, nothing
- * left out, so that two rules with the same words have the same runs (a test holds it). Pure.
+ * Describes a rule exactly: the text is built from the values the calendar computes with and omits nothing, so two
+ * rules with the same description have the same runs (a test checks this). Pure.
  */
 import type { ScheduleRule, ScheduleTiming } from '../contract/schedules.ts'
 import { formatDuration, twoDigits } from '../time.ts'
@@ -24,7 +24,7 @@ export function describeTiming(timing: ScheduleTiming): string {
   return `${rules} (${timing.zone})${limits.join('')}${except}`
 }
 
-/** For a rule that cannot be read: what is wrong with it. `zone`: in which moments are shown. */
+/** For an invalid rule: what is wrong with it. `zone`: the zone in which times are shown. */
 export function describeRule(rule: ScheduleRule, zone: string): string {
   if (rule.kind === 'interval')
     return `every ${formatDuration(rule.everySeconds)} from ${momentOf(rule.anchorMs, zone)} on`
@@ -89,13 +89,13 @@ function describeHours(hours: number[]): string {
   return hours.length === 24 ? ' of every hour' : ` of ${valuesOf('hour', hours)}`
 }
 
-/** The step of values that go round evenly: 0, 15, 30, 45 of 60. */
+/** The step of values that are spread evenly over `size`, such as 0, 15, 30, 45 of 60; otherwise null. */
 function evenStep(values: number[], size: number): number | null {
   const step = progressionOf(values)
   return step === size / values.length ? step : null
 }
 
-/** The step between values that all have the same. */
+/** The common difference of the values; null if there is none. */
 function progressionOf(values: number[]): number | null {
   const step = (values[1] ?? 0) - (values[0] ?? 0)
   return values.length > 1 && values.every((value, index) => value === (values[0] as number) + index * step)
@@ -136,7 +136,7 @@ function describeDaysOfMonth(days: string[]): string {
 }
 
 function describeWeekdays(days: string[]): string {
-  // Weeks begin on Monday in words, so that Saturday and Sunday stand together.
+  // Weeks start on Monday here, so that Saturday and Sunday are adjacent.
   const plain = days
     .filter((day) => day.length === 1)
     .map((day) => (Number(day) + 6) % 7)
@@ -156,7 +156,7 @@ function valuesOf(noun: string, values: number[]): string {
   return `${noun}${values.length === 1 ? '' : 's'} ${namesOf(values, String)}`
 }
 
-/** Three or more in a row are a range. */
+/** Three or more consecutive values become a range. */
 function namesOf(values: number[], nameOf: (value: number) => string): string {
   const ranges: [number, number][] = []
   for (const value of values) {

@@ -1,22 +1,18 @@
-/** Time zones as stretches of one offset, read from `Intl` and kept: within one, a clock is plain arithmetic. */
+/** Time zones as stretches of constant offset, read from `Intl` and cached: within one, clocks need only arithmetic. */
 import { twoDigits } from '../time.ts'
 
-/**
- * A stretch of time in which a zone's clocks show UTC plus `offsetMs`. Walls are what clocks show, as if that were UTC.
- */
+/** A period in which a zone's clocks show UTC plus `offsetMs`. Walls are what clocks show, read as UTC. */
 export interface Stretch {
   startMs: number
   endMs: number
   offsetMs: number
-  /** Just before `startMs`, and at `endMs`; the same as `offsetMs` where we only stopped looking there. */
+  /** Just before `startMs`, and at `endMs`; equal to `offsetMs` at the limits of our search. */
   previousOffsetMs: number
   nextOffsetMs: number
 }
 
 const DAY_MS = 86_400_000
-/**
- * A zone changes its clocks at most once within this time; Morocco's two changes around Ramadan are four weeks apart.
- */
+/** A zone changes its clocks at most once in this time; Morocco's two changes around Ramadan are four weeks apart. */
 const SAMPLE_MS = 4 * DAY_MS
 const CHUNK_MS = 91 * SAMPLE_MS
 const MOST_ZONES = 1_000
@@ -29,19 +25,19 @@ interface Zone {
 
 const zones = new Map<string, Zone | null>()
 
-/** Whether `Intl` knows a zone by this name. */
+/** Whether `Intl` knows this zone. */
 export function isZone(name: string): boolean {
   return zoneOf(name) !== null
 }
 
-/** Names for a list to choose from: UTC first, then those of the IANA database by name. */
+/** Zones to choose from: UTC first, then the IANA database by name. */
 export function listZones(): string[] {
   return ['UTC', ...Intl.supportedValuesOf('timeZone').filter((name) => name !== 'UTC')]
 }
 
 /**
- * The stretch that holds `atMs`. Its ends are those of the real one, as far as they lie within some days of the year
- * around; no end is nearer than that without being a change of clocks. RangeError for a name that is no zone.
+ * The stretch that contains `atMs`, cut off four days outside the 364-day chunk around it; any other end is a clock
+ * change. Throws RangeError if there is no such zone.
  */
 export function stretchAt(name: string, atMs: number): Stretch {
   const zone = zoneOf(name)
@@ -50,7 +46,7 @@ export function stretchAt(name: string, atMs: number): Stretch {
   let stretches = zone.chunks.get(index)
   if (stretches === undefined) {
     if (zone.chunks.size >= MOST_CHUNKS) zone.chunks.clear()
-    // A sample more at both ends: what is true of a moment near the border depends on the change beyond it.
+    // One more sample at both ends: moments near the border depend on a change beyond it.
     stretches = findStretches(zone.format, index * CHUNK_MS - SAMPLE_MS, (index + 1) * CHUNK_MS + SAMPLE_MS)
     zone.chunks.set(index, stretches)
   }
@@ -95,7 +91,7 @@ function openZone(name: string): Zone | null {
     })
     return { format, chunks: new Map() }
   } catch {
-    // The only way that Intl has of saying that it knows no such zone.
+    // Intl reports an unknown zone only by throwing.
     return null
   }
 }
@@ -115,7 +111,7 @@ function findStretches(format: Intl.DateTimeFormat, fromMs: number, untilMs: num
   return [...stretches, open]
 }
 
-/** The first moment after `fromMs` whose offset is another. */
+/** The first moment after `fromMs` with a different offset. */
 function findChange(format: Intl.DateTimeFormat, fromMs: number, untilMs: number, offsetMs: number): number {
   let before = fromMs / 1000
   let after = untilMs / 1000
@@ -127,7 +123,7 @@ function findChange(format: Intl.DateTimeFormat, fromMs: number, untilMs: number
   return after * 1000
 }
 
-/** `atMs`: a whole second. */
+/** `atMs` must be a whole second. */
 function offsetAt(format: Intl.DateTimeFormat, atMs: number): number {
   const [month, day, year, hour, minute, second] = format.format(atMs).split(/\D+/, 6).map(Number) as [
     number,

@@ -17,7 +17,7 @@ const Seconds = z.union([
     .pipe(z.number().max(31_536_000))
 ])
 
-/** A moment with its offset (`2026-12-24T18:00:00+01:00`), or milliseconds since 1970. */
+/** A time with its offset (`2026-12-24T18:00:00+01:00`), or milliseconds since 1970. */
 const Moment = z.union([
   MomentMs,
   z.iso
@@ -29,23 +29,23 @@ const Moment = z.union([
 ])
 
 /**
- * One order in the words of people who want pages, not jobs, hence with underscores. `start_urls` reach the spider as
- * one argument, a JSON list; `depth` is the setting DEPTH_LIMIT; `params` are arguments.
+ * A crawl request in the terms of people who want pages, not jobs; hence the underscores. The spider gets `start_urls`
+ * as one argument, a JSON list; `depth` becomes the setting DEPTH_LIMIT; `params` become arguments.
  */
 export const CrawlInput = z.object({
-  /** Whose order it is: what others ordered is no answer to it. */
+  /** The end user of the request: requests of other users never share its cached answer. */
   user_id: z.string().min(1).max(200).optional(),
-  /** Absent: the one project that has the spider. */
+  /** Default: the only project that has the spider. */
   project: ProjectName.optional(),
   spider: z.string().min(1).max(200),
   start_urls: z.array(z.string().min(1).max(4_000)).max(10_000).optional(),
   depth: z.number().int().min(0).max(1_000).optional(),
   schedule_at: Moment.optional(),
-  /** Repeats it: the first time at `schedule_at`, or at once. */
+  /** Repeats the crawl, starting at `schedule_at` or now. */
   interval: Seconds.optional(),
-  /** A new job whatever was ordered before; it is then what later orders are answered with. */
+  /** Creates a new job in any case; later identical requests are answered with that one. */
   ignore_cache: z.boolean().default(false),
-  /** For how long the same order again is answered with this job. */
+  /** How long identical requests are answered with this job. */
   cache_seconds: z.number().int().min(1).max(31_536_000).default(DEFAULT_CACHE_SECONDS),
   params: z.record(z.string().min(1).max(200), z.union([z.string(), z.number(), z.boolean()])).optional()
 })
@@ -55,15 +55,15 @@ const IsoTime = z.iso.datetime()
 
 export const CrawlNow = z.object({
   job_id: JobId,
-  /** The same was ordered before: this is that job, made at `cached_at`. */
+  /** An identical request was made before: this is its job, created at `cached_at`. */
   cached: z.boolean(),
   cached_at: IsoTime.nullable()
 })
 export const CrawlLater = z.object({
-  /** Of a crawl at a time; null for a repeated one, whose jobs are made as their time comes. */
+  /** Set for a delayed crawl; null for a repeated one, whose jobs are created when they are due. */
   job_id: JobId.nullable(),
   schedule_id: ScheduleId.nullable(),
-  /** null: the schedule that answers the same order is paused or over. */
+  /** null: the schedule that answers the identical request is paused or over. */
   next_run: IsoTime.nullable(),
   cached: z.boolean(),
   cached_at: IsoTime.nullable()
@@ -74,14 +74,14 @@ export const CrawlOutput = z.union([
 ])
 export type CrawlOutput = z.infer<typeof CrawlOutput>
 
-/** Until its answer is no longer cached; a repeated crawl is a schedule, which is found again by its name. */
+/** Until its answer is no longer cached. A repeated crawl is a schedule and is found by its name. */
 function repeatableForMs(body: unknown): number {
   const { interval, cache_seconds = DEFAULT_CACHE_SECONDS, ignore_cache } = (body ?? {}) as Record<string, unknown>
   if (isSet(ignore_cache)) return 0
   return interval === undefined ? knownForMs(cache_seconds) : Number.POSITIVE_INFINITY
 }
 
-/** 200: a job for now; 202: one for later, or a schedule. */
+/** 200: a job for now; 202: a job for later, or a schedule. */
 export const crawlContract = write('operator', 'POST /crawl', { repeatableForMs })
   .route({ outputStructure: 'detailed' })
   .input(CrawlInput)

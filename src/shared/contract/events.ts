@@ -9,13 +9,13 @@ import { Project } from './projects.ts'
 import { Schedule } from './schedules.ts'
 import { Figures, Problem, PythonState } from './system.ts'
 
-/** The newest state of one thing that changed; several changes of one thing between two batches are one. */
+/** The newest state of something that changed. Several changes of the same thing between two batches are merged. */
 export const Change = z.discriminatedUnion('kind', [
   z.object({ kind: z.literal('job'), job: Job }),
   z.object({ kind: z.literal('job_removed'), id: JobId }),
-  /** So many jobs changed at once that they are not sent one by one: ask again for what is shown. */
+  /** Too many jobs changed at once to send them individually: refetch what is shown. */
   z.object({ kind: z.literal('jobs') }),
-  /** What all queued jobs of a lane wait for now. */
+  /** Why all queued jobs of a lane are waiting now. */
   z.object({ kind: z.literal('waiting'), lane: z.string(), waiting: Waiting }),
   z.object({ kind: z.literal('node'), node: Node }),
   z.object({ kind: z.literal('node_removed'), id: NodeId }),
@@ -37,14 +37,14 @@ export type Change = z.infer<typeof Change>
 export const ChangeBatch = z.object({
   /** Pass this as `after` to resume after this batch. */
   cursor: z.string(),
-  /** The cursor is older than what is kept: refetch what is shown, then resume from here. */
+  /** The cursor is older than the stored changes: refetch what is shown, then resume from here. */
   reset: z.boolean(),
   changes: z.array(Change)
 })
 export type ChangeBatch = z.infer<typeof ChangeBatch>
 
 export const eventsContract = {
-  /** Without `after`: from now on (the first batch comes at once and only carries the cursor). */
+  /** Without `after`: only future changes (the first batch arrives at once and carries only the cursor). */
   subscribe: read('viewer', 'GET /events')
     .input(z.object({ after: z.string().max(100).optional() }))
     .output(eventIterator(ChangeBatch))

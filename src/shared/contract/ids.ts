@@ -2,8 +2,8 @@ import { z } from 'zod'
 import { JOB_ID_PATTERN, NODE_ID_PATTERN, RANDOM_ID_PATTERN } from '../id-patterns.ts'
 
 /**
- * Ids and names, each a type of its own: neither another id nor plain text can stand for one. They are made where data
- * enters: these schemas parse it, the store declares its rows, and one place makes the new ids of each kind.
+ * Ids and names have their own types, so neither another id nor plain text can take their place. They are created where
+ * data enters: these schemas parse it, the store declares its rows, and one place generates new ids.
  */
 export const JobId = z.string().regex(JOB_ID_PATTERN, 'A job id has 32 hexadecimal digits').brand<'JobId'>()
 export type JobId = z.infer<typeof JobId>
@@ -17,11 +17,11 @@ export type ProjectName = z.infer<typeof ProjectName>
 export const VersionName = z.string().min(1).max(200).brand<'VersionName'>()
 export type VersionName = z.infer<typeof VersionName>
 
-/** As answers tell them: nodes have projects and versions that no operation of ours would take. */
+/** In responses: nodes have projects and versions with names that no operation of ours would accept. */
 export const ToldProject = z.string().brand<'ProjectName'>()
 export const ToldVersion = z.string().brand<'VersionName'>()
 
-/** Counts the attempts of one job from 1; with the job's id it names an attempt. */
+/** Counts the attempts of a job from 1; together with the job's id it identifies an attempt. */
 export const AttemptNumber = z.number().int().positive().brand<'AttemptNumber'>()
 export type AttemptNumber = z.infer<typeof AttemptNumber>
 
@@ -40,12 +40,12 @@ export const WebhookId = z
   .brand<'WebhookId'>()
 export type WebhookId = z.infer<typeof WebhookId>
 
-/** Of a discovery source; an operator chooses it. */
+/** Id of a discovery source, chosen by an operator. */
 export const SourceId = z
   .string()
   .regex(/^[a-z0-9][a-z0-9-]{0,39}$/)
   .brand<'SourceId'>()
 export type SourceId = z.infer<typeof SourceId>
 
-/** What the SecretBox makes of a secret: the only form in which the store may hold one. */
+/** A secret encrypted by SecretBox: the only form in which the store can hold one. */
 export type SealedText = string & z.core.$brand<'SealedText'>

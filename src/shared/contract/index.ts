@@ -13,7 +13,7 @@ import { chainsContract, schedulesContract } from './schedules.ts'
 import { systemContract } from './system.ts'
 import { webhooksContract } from './webhooks.ts'
 
-/** Everything a client can ask of an engine, over every door. */
+/** Everything a client can request from an engine, through every API. */
 export const contract = {
   crawl: crawlContract,
   jobs: jobsContract,

@@ -3,7 +3,7 @@ import { AttemptNumber, JobId, NodeId, ProjectName, ToldProject, ToldVersion, Ve
 import { ask, isSet, knownForMs, read, write } from './operation.ts'
 import { MomentMs } from './moment.ts'
 
-/** Where a job is in its life (drawn in job-rules/transitions.ts). */
+/** A job's state; it follows the state of its newest attempt (job-rules/transitions.ts). */
 export const JobState = z.enum(['queued', 'starting', 'running', 'ended'])
 export type JobState = z.infer<typeof JobState>
 
@@ -11,11 +11,11 @@ export type JobState = z.infer<typeof JobState>
 export const Outcome = z.enum(['succeeded', 'failed', 'cancelled', 'lost'])
 export type Outcome = z.infer<typeof Outcome>
 
-/** State and outcome in one word: what lists filter by and show. */
+/** State and outcome combined: what lists show and filter by. */
 export const JobStatus = z.enum(['queued', 'starting', 'running', 'succeeded', 'failed', 'cancelled', 'lost'])
 export type JobStatus = z.infer<typeof JobStatus>
 
-/** Why a queued job has not been sent yet: a code for programs, words for people. */
+/** Why a queued job has not been sent yet: a code for programs, with text for people. */
 export const WaitingCode = z.enum([
   'next_in_line',
   'paused',
@@ -37,21 +37,21 @@ export const WaitingCode = z.enum([
   'retry_wait'
 ])
 export type WaitingCode = z.infer<typeof WaitingCode>
-/** `untilMs`: when the wait is over, where a time ends it (not_before, retry_wait). */
+/** `untilMs`: when the wait ends, if it has an end (not_before, retry_wait). */
 export const Waiting = z.object({ code: WaitingCode, text: z.string(), untilMs: z.number().optional() })
 export type Waiting = z.infer<typeof Waiting>
 
-/** What a node may be tagged with: no blanks, `|` or `!`, which tag terms are made of. */
+/** A tag of a node. No spaces, `|` or `!`, which are the syntax of tag terms. */
 export const NodeTag = z
   .string()
   .max(60)
   .regex(/^[^\s|!]+$/, 'A tag must not contain spaces, | or !')
-/** One condition on a node's tags: `eu`, `!slow` (not on it), `eu|us` (one of them), `gpu|!slow`. */
+/** One condition on a node's tags: `eu`, `!slow` (must not have it), `eu|us` (any of them), `gpu|!slow`. */
 export const TagTerm = z
   .string()
   .max(200)
   .regex(/^!?[^\s|!]+(\|!?[^\s|!]+)*$/, 'Write a tag, !tag, or several separated by |')
-/** Which nodes may run a job. Both empty: any node. A node must meet all tag terms (shared/tag-terms.ts). */
+/** Which nodes can run a job. Both empty: any node. A node must meet all tag terms (shared/tag-terms.ts). */
 export const Placement = z.object({ nodeId: NodeId.nullable(), tags: z.array(TagTerm).max(20) })
 export type Placement = z.infer<typeof Placement>
 
@@ -60,9 +60,9 @@ const StringMap = z.record(z.string(), z.string())
 const Limit = z.number().int().min(1).max(1_000_000_000).nullable().optional()
 
 /**
- * What ends a run before its own end: `wallSeconds` on every node, the others on the local node. Each absent or null:
- * no limit; a field that a job leaves open is its project's. Memory is the resident memory of all its processes,
- * sampled; `addressSpaceMegabytes`, `cpuSeconds` and `openFiles` are set in the kernel for each process as well.
+ * Limits that end a run early: `wallSeconds` on every node, the others on the local node. Absent or null: no limit; a
+ * field that a job leaves unset is the project's. Memory is the resident memory of all its processes, sampled;
+ * `addressSpaceMegabytes`, `cpuSeconds` and `openFiles` are also set in the kernel for each process.
  */
 export const RunLimits = z.object({
   wallSeconds: Limit,
@@ -70,14 +70,14 @@ export const RunLimits = z.object({
   addressSpaceMegabytes: Limit,
   cpuSeconds: Limit,
   openFiles: Limit,
-  /** No new line in the log for so long. */
+  /** Time without a new line in the log. */
   silentSeconds: Limit,
   logMegabytes: Limit
 })
 export type RunLimits = z.infer<typeof RunLimits>
 
 /**
- * When a job that ended badly is tried again: at most `attempts` runs that reached a node. The wait before run n+1 is
+ * When to retry a job that failed or was lost: at most `attempts` runs that reached a node. The wait before run n+1 is
  * `backoffSeconds * backoffFactor^(n-1)`, at most `backoffMaxSeconds`. A cancelled job is never retried.
  */
 export const RetryPolicy = z.object({
@@ -93,79 +93,77 @@ export const RetryPolicy = z.object({
 })
 export type RetryPolicy = z.infer<typeof RetryPolicy>
 
-/** A job that must end first, and how; when it ends otherwise, the one that waits for it is cancelled (skipped). */
+/** A job that must end first, and how. If it ends otherwise, the dependent job is cancelled (skipped). */
 export const Dependency = z.object({ jobId: JobId, on: z.enum(['succeeded', 'failed', 'ended']) })
 export type Dependency = z.infer<typeof Dependency>
 
-/** Keeps a queued job out of the line until something else has happened. */
+/** Keeps a queued job out of its lane until a given time or until another job has ended. */
 export const Hold = z.enum(['not_before', 'retry', 'dependency', 'overlap'])
 export type Hold = z.infer<typeof Hold>
 
-/** What a run used at one moment, over all its processes. */
+/** Resource usage of a run at one moment, over all its processes. */
 export const UsageSample = z.object({
   atMs: z.number(),
   memoryBytes: z.number(),
-  /** Of one core, since the sample before: 1 is one core busy. */
+  /** Since the previous sample; 1 is one core fully used. */
   cpuShare: z.number(),
   processes: z.number().int()
 })
 export type UsageSample = z.infer<typeof UsageSample>
 
-/** What stands where a secret value would, in every answer. */
+/** Replaces secret values in every response. */
 export const SECRET_MASK = '\u2022\u2022\u2022\u2022\u2022\u2022'
 
 export const Job = z.object({
   id: JobId,
-  /** The id that Scrapyd clients see; equal to `id` unless the client of schedule.json brought its own. */
+  /** The id that Scrapyd clients see; equal to `id` unless the client of schedule.json chose one. */
   jobid: z.string(),
   project: ToldProject,
-  /** null: the latest at the time the job is sent, as Scrapyd does. */
+  /** null: the latest version at the time the job is sent, as in Scrapyd. */
   version: ToldVersion.nullable(),
   spider: z.string(),
   settings: StringMap,
   args: StringMap,
-  /** Names of settings and arguments whose values are secret: SECRET_MASK stands in their place above. */
+  /** Names of settings and arguments with secret values; above, these are replaced by SECRET_MASK. */
   secretNames: z.array(z.string()),
   limits: RunLimits.nullable(),
   retry: RetryPolicy.nullable(),
   /** Not sent before this time. */
   notBeforeMs: z.number().nullable(),
-  /** Dropped (cancelled, reason `expired`) when it has not been sent by this time. */
+  /** Cancelled with reason `expired` if it has not been sent by this time. */
   expiresAtMs: z.number().nullable(),
-  /** At most one live run of this spider with these arguments among the jobs that say so. */
+  /** Only one live run of this spider with these arguments, among the jobs that set this. */
   noOverlap: z.boolean(),
-  /** All of them must have ended as said. */
+  /** All of these jobs must have ended as stated. */
   after: z.array(Dependency),
   dedupeKey: z.string().nullable(),
   hold: Hold.nullable(),
   priority: z.number(),
-  /** Place in the queue among jobs of the same priority: lower goes first. */
+  /** Position among queued jobs of the same priority: lower goes first. */
   rank: z.number(),
   placement: Placement,
   source: z.enum(['ui', 'api', 'scrapyd', 'demo', 'retry', 'adopted', 'schedule', 'chain', 'crawl']),
-  /** The schedule that made it, and the moment that it stands for (schedules.ts). */
+  /** The schedule that created it, and the scheduled time of the run (schedules.ts). */
   scheduleId: z.string().brand<'ScheduleId'>().nullable(),
   nominalMs: z.number().nullable(),
   state: JobState,
   outcome: Outcome.nullable(),
   status: JobStatus,
-  /** Why it ended so, in a few words (`finished`, `shutdown`, `exit code 1`); null before. */
+  /** Why it ended, in a few words (`finished`, `shutdown`, `exit code 1`); null before. */
   reason: z.string().nullable(),
-  /** The line of the log that killed it, when one was found. */
+  /** The log line that explains the failure, if one was found. */
   killingLine: z.string().nullable(),
   waiting: Waiting.nullable(),
-  /** Jobs of one lane are alike to placement (project, spider, version, node, tags): unless held, they wait alike. */
+  /** Placement treats jobs of a lane alike (project, spider, version, node, tags): unless held, they wait together. */
   lane: z.string(),
   /** The node of the newest attempt. */
   nodeId: NodeId.nullable(),
   attemptCount: z.number().int(),
-  /**
-   * It may have run more than once (its node forgot it or was given up, and it was run again): look at the attempts.
-   */
+  /** It may have run more than once (its node forgot it or was given up, and it ran again); see its attempts. */
   mayHaveRunTwice: z.boolean(),
-  /** It is live on a node that has not answered since then, so what became of it is unknown; null: it is known. */
+  /** It is live on a node that has not responded since then, so its state is unknown; null: it is known. */
   unknownSinceMs: z.number().nullable(),
-  /** Somebody asked to cancel it; the node has not confirmed yet while state is not `ended`. */
+  /** A cancel was requested; until state is `ended`, the node has not confirmed it. */
   cancelAskedAtMs: z.number().nullable(),
   queuedAtMs: z.number(),
   startedAtMs: z.number().nullable(),
@@ -178,11 +176,11 @@ export type Job = z.infer<typeof Job>
 
 export const AttemptState = z.enum(['sending', 'uncertain', 'accepted', 'running', 'finishing', 'ended'])
 export type AttemptState = z.infer<typeof AttemptState>
-/** `refused` and `absent` (proved never to have reached the node) send the job back to the queue. */
+/** `refused` and `absent` (proven never to have reached the node) put the job back in the queue. */
 export const AttemptResult = z.enum(['succeeded', 'failed', 'cancelled', 'lost', 'refused', 'absent'])
 export type AttemptResult = z.infer<typeof AttemptResult>
 
-/** Reasons of attempts that code compares: they are stored, so they must not change. */
+/** Reasons of attempts that code compares. They are stored, so they must not change. */
 export const ATTEMPT_REASONS = { givenUp: 'given up', takenBack: 'taken back', nodeRemoved: 'node removed' } as const
 
 export const Attempt = z.object({
@@ -196,7 +194,7 @@ export const Attempt = z.object({
   spider: z.string(),
   state: AttemptState,
   result: AttemptResult.nullable(),
-  /** In a few words; those that code compares are ATTEMPT_REASONS. */
+  /** In a few words; code compares only ATTEMPT_REASONS. */
   reason: z.string().nullable(),
   sentAtMs: z.number(),
   acceptedAtMs: z.number().nullable(),
@@ -205,19 +203,19 @@ export const Attempt = z.object({
   pid: z.number().int().nullable(),
   exitCode: z.number().int().nullable(),
   signal: z.string().nullable(),
-  /** Scrapy's closing stats, keys as Scrapy names them; null until they were read. */
+  /** Scrapy's closing stats with Scrapy's keys; null until they have been read. */
   stats: z.record(z.string(), z.union([z.string(), z.number()])).nullable(),
-  /** The limit that ended it, in words. */
+  /** The limit that ended it, as text. */
   limitHit: z.string().nullable(),
-  /** Local node only: the most memory that all its processes had at once, and what they used of the CPUs. */
+  /** Local node only: peak memory of all its processes together, and their CPU time. */
   peakMemoryBytes: z.number().nullable(),
   cpuSeconds: z.number().nullable(),
-  /** The log was copied into our archive. */
+  /** The log was copied to our archive. */
   logArchived: z.boolean()
 })
 export type Attempt = z.infer<typeof Attempt>
 
-/** One line of a job's timeline: what changed, when, and what showed it. Recorded once (invariant I4). */
+/** One entry of a job's timeline: what changed, when, and the evidence. Recorded once (invariant I4). */
 export const Transition = z.object({
   sequence: z.number().int(),
   jobId: JobId,
@@ -236,17 +234,17 @@ export const Transition = z.object({
     'absent',
     'cancel_asked',
     'cancel_sent',
-    /** It ran on a remote node for longer than its wall time: it is stopped as a cancel would, and its job fails. */
+    /** It exceeded its wall time on a remote node: it is stopped like a cancelled run, and its job fails. */
     'limit_hit',
     'ended',
     'restored',
     /** The hold was lifted: its time came, or what it waited for ended. */
     'released',
-    /** The attempt's node was given up (by policy or by hand): back in the queue. */
+    /** The attempt's node was given up (by policy or by hand): the job is back in the queue. */
     'given_up',
     /** A run that we had given up or lost was seen again on its node. */
     'seen_again',
-    /** Its node accepted it but started nothing: taken out of the node's queue. */
+    /** The node accepted it but starts nothing: it was removed from the node's queue. */
     'taken_back',
     /** An operator changed its priority, order or placement. */
     'changed'
@@ -260,7 +258,7 @@ export type TransitionKind = Transition['kind']
 export const JobDetail = z.object({ job: Job, attempts: z.array(Attempt), timeline: z.array(Transition) })
 export type JobDetail = z.infer<typeof JobDetail>
 
-/** How far a job is, for those who ask again and again. */
+/** The progress of a job, for clients that poll. */
 export const JobProgress = Job.pick({
   ...{
     id: true,
@@ -277,9 +275,9 @@ export const JobProgress = Job.pick({
 })
 export type JobProgress = z.infer<typeof JobProgress>
 
-/** What narrows a list. `spider` and `project` take `*`; `text`: in either, or the start of an id (from 10 digits). */
+/** `spider` and `project` accept `*`; `text` matches in either, or the start of a jobid or an id (from 10 digits). */
 export const JobFilter = z.object({
-  /** One may stand alone: `?status=queued`. */
+  /** A single value is accepted too: `?status=queued`. */
   status: z.union([z.array(JobStatus).max(7), JobStatus.transform((one) => [one])]).optional(),
   project: z.string().max(200).optional(),
   spider: z.string().max(200).optional(),
@@ -304,25 +302,25 @@ export const RunInput = z.object({
   spiders: z.array(z.string().min(1).max(200)).min(1).max(1000),
   settings: StringMap.optional(),
   args: StringMap.optional(),
-  /** Settings and arguments whose values must not be shown again. */
+  /** Settings and arguments whose values must never be shown again. */
   secretNames: z.array(z.string().max(200)).max(100).optional(),
   limits: RunLimits.nullable().optional(),
   priority: z.number().finite().optional(),
   nodeId: NodeId.nullable().optional(),
   tags: z.array(TagTerm).max(20).optional(),
-  /** Absent: as the project says. null: never. */
+  /** Absent: the project's policy. null: never. */
   retry: RetryPolicy.nullable().optional(),
   notBeforeMs: MomentMs.nullable().optional(),
   expiresAtMs: MomentMs.nullable().optional(),
-  /** Absent: as the project says. */
+  /** Absent: the project's setting. */
   noOverlap: z.boolean().optional(),
   after: z.array(Dependency).max(100).optional(),
-  /** While a job asked for with the same key is younger than this, that job is the answer and no new one is made. */
+  /** For `ttlSeconds` from now, requests with the same key return this job instead of creating one. */
   dedupe: z
     .object({
       key: z.string().min(1).max(500),
       ttlSeconds: z.number().min(1).max(31_536_000),
-      /** A new job whatever was asked for: the key stands for it from now on. */
+      /** Creates a new job in any case, which the key refers to from now on. */
       renew: z.boolean().optional()
     })
     .nullable()
@@ -330,18 +328,18 @@ export const RunInput = z.object({
 })
 export type RunInput = z.infer<typeof RunInput>
 
-/** One job of a bulk: as RunInput, with one spider. */
+/** One job of a bulk: like RunInput, with one spider. */
 export const RunItem = RunInput.omit({ spiders: true }).extend({ spider: z.string().min(1).max(200) })
 export type RunItem = z.infer<typeof RunItem>
 
-/** Where queued jobs go in the order of their priority: before all others, behind all others, or right before one. */
+/** Position of queued jobs within their priority: before all others, behind all others, or right before one job. */
 export const QueuePlace = z.union([z.literal('front'), z.literal('back'), z.object({ before: JobId })])
 export type QueuePlace = z.infer<typeof QueuePlace>
 
 const Ids = z.object({ ids: z.array(JobId).min(1).max(10_000) })
 const Changed = z.object({ changed: z.array(JobId) })
 
-/** A job made under a request's key is found again by it, as long as its own dedupe key does not say otherwise. */
+/** A job created with an idempotency key is found by that key, unless its own dedupe key takes precedence. */
 function repeatableForMs(body: unknown): number {
   const dedupe = (body as { dedupe?: { ttlSeconds?: unknown; renew?: unknown } | null } | null | undefined)?.dedupe
   if (dedupe == null) return Number.POSITIVE_INFINITY
@@ -355,7 +353,7 @@ function allRepeatableForMs(body: unknown): number {
 }
 
 export const jobsContract = {
-  /** Newest first, by keyset: `before` is the id of the last row of the page above. */
+  /** Newest first, by keyset: `before` is the id of the last row of the previous page. */
   list: read('viewer', 'GET /jobs')
     .input(JobFilter.extend({ before: JobId.optional(), limit: z.coerce.number().int().min(1).max(500).default(100) }))
     .output(z.object({ jobs: z.array(Job), nextBefore: JobId.nullable() })),
@@ -366,47 +364,45 @@ export const jobsContract = {
   status: read('viewer', 'GET /jobs/{id}/status')
     .input(z.object({ id: JobId }))
     .output(JobProgress),
-  /** Memory and CPU of the newest run on the local node, oldest sample first; empty for runs elsewhere. */
+  /** Memory and CPU of the newest run on the local node, oldest sample first; empty for runs on other nodes. */
   usage: read('viewer', 'GET /jobs/{id}/usage')
     .input(z.object({ id: JobId }))
     .output(z.object({ samples: z.array(UsageSample) })),
   run: write('operator', 'POST /jobs', { repeatableForMs })
     .input(RunInput)
     .output(z.object({ jobs: z.array(Job) })),
-  /** Many jobs in one transaction, all or none. `ids`: in the order of items; a deduplicated one is the earlier job. */
+  /** Creates many jobs in one transaction, all or none. `ids` has the items' order; duplicates have the earlier id. */
   runMany: write('operator', 'POST /jobs/bulk', { repeatableForMs: allRepeatableForMs })
     .input(z.object({ jobs: z.array(RunItem).min(1).max(10_000) }))
     .output(z.object({ ids: z.array(JobId), deduplicated: z.number().int() })),
-  /** How many of these jobs have which status now: progress of a bulk act. Unknown ids are not counted. */
+  /** Number of these jobs per status now: the progress of a bulk action. Unknown ids are not counted. */
   count: ask('viewer', 'POST /jobs/count')
     .input(Ids)
     .output(z.object({ status: z.array(FacetCount) })),
-  /** Queued jobs only; others are left as they are. */
+  /** Only changes queued jobs; others are left as they are. */
   setPriority: write('operator', 'POST /jobs/priority')
     .input(Ids.extend({ priority: z.number().finite() }))
     .output(Changed),
-  /** Queued jobs only. `before` gives them the priority of the job that they are put before. */
+  /** Only changes queued jobs. `before` gives them the priority of the job they are placed before. */
   reorder: write('operator', 'POST /jobs/reorder')
     .input(Ids.extend({ to: QueuePlace }))
     .output(Changed),
-  /** Queued jobs only: where they may run from now on. */
+  /** Sets where queued jobs can run from now on. */
   place: write('operator', 'POST /jobs/place').input(Ids.extend(Placement.shape)).output(Changed),
   /**
-   * Gives up the live attempts of jobs whose node does not answer, and queues them for other nodes: they may run twice,
-   * and are flagged so. Jobs whose node answers are left alone and not in `changed`.
+   * Gives up the live attempts of jobs whose node does not respond and queues the jobs for other nodes: they may run
+   * twice and are flagged. Jobs whose node responds are left alone and are not in `changed`.
    */
   runElsewhere: write('operator', 'POST /jobs/elsewhere').input(Ids).output(Changed),
-  /**
-   * Ask for an end: queued jobs end at once, live ones by the ladder INT, INT, KILL; `force` starts at the second step.
-   */
+  /** Queued jobs end at once, live ones by the stop ladder INT, INT, KILL; `force` starts at the second INT. */
   cancel: write('operator', 'POST /jobs/cancel')
     .input(Ids.extend({ force: z.boolean().default(false) }))
     .output(z.object({ asked: z.array(JobId), alreadyEnded: z.array(JobId) })),
-  /** Undo of a cancel: jobs that were cancelled while still queued go back to their place. */
+  /** Undoes a cancel: jobs that were cancelled while queued return to their place. */
   restore: write('operator', 'POST /jobs/restore')
     .input(Ids)
     .output(z.object({ restored: z.array(JobId) })),
-  /** The same again as new jobs. */
+  /** Creates new jobs from these. */
   retry: write('operator', 'POST /jobs/retry')
     .input(Ids)
     .output(z.object({ jobs: z.array(Job) }))

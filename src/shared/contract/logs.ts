@@ -3,14 +3,14 @@ import { z } from 'zod'
 import { JobId } from './ids.ts'
 import { read } from './operation.ts'
 
-/** A piece of a log. Offsets and sizes are in bytes of the file; `text` is UTF-8, cut at line ends where possible. */
+/** A piece of a log. Offsets and sizes are in bytes; `text` is UTF-8, cut at line ends where possible. */
 export const LogChunk = z.object({
   offset: z.number().int(),
   nextOffset: z.number().int(),
   /** Size of the whole file when this piece was read. */
   sizeBytes: z.number().int(),
   text: z.string(),
-  /** The run has ended and this piece reaches the end of its log: nothing more will come. */
+  /** The run has ended and this piece reaches the end of its log: there is nothing more. */
   complete: z.boolean()
 })
 export type LogChunk = z.infer<typeof LogChunk>
@@ -21,7 +21,7 @@ const OfJob = z.object({
 })
 
 export const logsContract = {
-  /** A range of the log. Negative `offset`: that many bytes before the end. */
+  /** A range of the log. A negative `offset` counts from the end. */
   read: read('viewer', 'GET /jobs/{jobId}/log')
     .input(
       OfJob.extend({
@@ -31,8 +31,8 @@ export const logsContract = {
     )
     .output(LogChunk),
   /**
-   * The log as it grows. Starts `tailBytes` before its end, or at `offset` after a dropped connection. A job that has
-   * not started yet waits with an open stream; the stream ends after the chunk with `complete: true`.
+   * The log as it grows. Starts `tailBytes` before its end, or at `offset` after a dropped connection. For a job that
+   * has not started yet the stream stays open; it ends after the chunk with `complete: true`.
    */
   tail: read('viewer', 'GET /jobs/{jobId}/log/tail')
     .input(

@@ -8,7 +8,7 @@ const schedule = (more: object) => ({
   ...more
 })
 
-it('moments that no calendar can show are refused wherever somebody asks for one; others are not', () => {
+it('times that no calendar can show are rejected in every request', () => {
   const asked = (atMs: number) => [
     CrawlInput.safeParse({ spider: 'a', schedule_at: atMs }).success,
     RunInput.safeParse({ project: 'shop', spiders: ['a'], notBeforeMs: atMs }).success,

@@ -1,10 +1,10 @@
 import { z } from 'zod'
 
-/** The end of the year 9999: what is later has no date that programs write and read. */
+/** The end of the year 9999: most programs cannot read or write later dates. */
 const LAST_MS = 253_402_300_799_999
 
-/** A moment that somebody asks for: whole milliseconds from 1970 on. Beyond, calendars throw and dates get signs. */
+/** A time in a request: whole milliseconds since 1970. Beyond this range calendars throw and years get a sign. */
 export const MomentMs = z.number().int().min(0).max(LAST_MS)
 
-/** The same in a query. */
+/** The same, in a query. */
 export const MomentOfQueryMs = z.coerce.number().int().min(0).max(LAST_MS)

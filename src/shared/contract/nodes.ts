@@ -3,9 +3,7 @@ import { JobId, NodeId, ProjectName, ToldProject } from './ids.ts'
 import { ask, read, write } from './operation.ts'
 import { Job, NodeTag, UsageSample } from './jobs.ts'
 
-/**
- * How the local node starts spiders: forked from a Python that has Scrapy imported, or a new Python for each; and why.
- */
+/** How the local node starts spiders: forked from a Python with Scrapy already imported, or in a new one; and why. */
 export const StartMode = z.object({ mode: z.enum(['warm', 'warming', 'cold']), text: z.string() })
 export type StartMode = z.infer<typeof StartMode>
 
@@ -16,7 +14,7 @@ export type NodeHealth = z.infer<typeof NodeHealth>
 export const NodeMode = z.enum(['active', 'cordoned', 'draining'])
 export type NodeMode = z.infer<typeof NodeMode>
 
-/** A slot in use: a job of ours (`jobId` set) or an external one. */
+/** A slot in use, by a job of ours (`jobId` set) or an external one. */
 export const NodeRun = z.object({
   jobId: JobId.nullable(),
   jobid: z.string(),
@@ -38,20 +36,20 @@ export const Node = z.object({
   username: z.string().nullable(),
   hasPassword: z.boolean(),
   hasCaCertificate: z.boolean(),
-  /** How many jobs run at once there, and how we know: set by the operator, our default, learned by watching. */
+  /** How many jobs it can run at once, and the source: set by the operator, our default, or learned by observation. */
   slots: z.number().int(),
   slotsSource: z.enum(['set', 'default', 'learned']),
-  /** How we know, in words: `set by you`, `learned: 4 ran while 2 waited, for 12 s`. */
+  /** The source as text: `set by you`, `learned: 4 ran while 2 waited, for 12 s`. */
   slotsText: z.string(),
-  /** How many jobs may wait in the node's own queue besides those that fill its slots. */
+  /** How many jobs can wait in the node's own queue in addition to those that fill its slots. */
   queueAhead: z.number().int(),
-  /** A node that has not answered for so long is given up: its jobs run elsewhere. null: never by itself. */
+  /** After this long without a response the node is given up and its jobs run elsewhere. null: never automatically. */
   giveUpAfterSeconds: z.number().int().nullable(),
   group: z.string().nullable(),
   tags: z.array(z.string()),
   mode: NodeMode,
   health: NodeHealth,
-  /** What is wrong, in words with the next step; null when nothing is. */
+  /** What is wrong and what to do; null when nothing is. */
   problem: z.string().nullable(),
   /** `1.6`, `1.5+`, `1.3`…; null until probed. */
   scrapydVersion: z.string().nullable(),
@@ -62,19 +60,19 @@ export const Node = z.object({
   finished: z.number().int().nullable(),
   latencyMs: z.number().nullable(),
   lastSeenAtMs: z.number().nullable(),
-  /** It has not responded since then; null: it responds, or was not asked yet. */
+  /** It has not responded since then; null: it responds, or was not polled yet. */
   unreachableSinceMs: z.number().nullable(),
-  /** It accepts jobs and has started none since then: it gets no new ones. */
+  /** It accepts jobs but has started none since then, so it gets no new ones. */
   stuckSinceMs: z.number().nullable(),
   /** The node's clock minus ours. */
   clockOffsetMs: z.number().nullable(),
   addedAtMs: z.number(),
   hasClientCertificate: z.boolean(),
-  /** Without its credentials. */
+  /** Without credentials. */
   proxyUrl: z.string().nullable(),
   /** The discovery source that found it; null: added by hand. */
   sourceId: z.string().nullable(),
-  /** Local node only: what it starts spiders with. */
+  /** Local node only: the Python that runs spiders. */
   python: z.object({ path: z.string(), version: z.string(), scrapyVersion: z.string(), start: StartMode }).nullable()
 })
 export type Node = z.infer<typeof Node>
@@ -83,12 +81,12 @@ export const NodeAddress = z.object({
   url: z.string().min(1).max(2000),
   username: z.string().max(200).nullable().optional(),
   password: z.string().max(1000).nullable().optional(),
-  /** PEM, for nodes whose certificate comes from a private authority. */
+  /** PEM, for certificates issued by a private CA. */
   caCertificate: z.string().max(100_000).nullable().optional(),
-  /** PEM, both or none: for nodes that ask who we are (mutual TLS). */
+  /** PEM, both or neither: for nodes that require a client certificate (mutual TLS). */
   clientCertificate: z.string().max(100_000).nullable().optional(),
   clientKey: z.string().max(100_000).nullable().optional(),
-  /** `http://user:password@proxy:3128`; `direct`: none; null: as HTTP_PROXY, HTTPS_PROXY and NO_PROXY say. */
+  /** `http://user:password@proxy:3128`; `direct`: none; null: as set by HTTP_PROXY, HTTPS_PROXY and NO_PROXY. */
   proxyUrl: z.string().max(2000).nullable().optional()
 })
 export type NodeAddress = z.infer<typeof NodeAddress>
@@ -103,9 +101,9 @@ export const NodeSettings = z.object({
 })
 export type NodeSettings = z.infer<typeof NodeSettings>
 
-/** What a probe of an address found, before anything is saved. */
+/** What a probe of an address found; nothing is saved. */
 export const ProbeResult = z.object({
-  /** Normalised: scheme and trailing slash added, credentials taken out. */
+  /** Normalised: scheme and trailing slash added, credentials removed. */
   url: z.string(),
   reachable: z.boolean(),
   health: NodeHealth,
@@ -117,9 +115,9 @@ export const ProbeResult = z.object({
   projects: z.array(z.string()),
   latencyMs: z.number().nullable(),
   clockOffsetMs: z.number().nullable(),
-  /** Plain HTTP to another machine, or no password: worth a warning. */
+  /** Such as plain HTTP to another machine, or no password. */
   warnings: z.array(z.string()),
-  /** The fleet has this address already. */
+  /** A node that already has this address. */
   duplicateOf: NodeId.nullable()
 })
 export type ProbeResult = z.infer<typeof ProbeResult>
@@ -138,7 +136,7 @@ export const nodesContract = {
   setMode: write('admin', 'POST /nodes/{id}/mode')
     .input(ById.extend({ mode: NodeMode }))
     .output(Node),
-  /** Refused with NODE_BUSY while jobs of ours are live there, unless `force`: they are then marked lost. */
+  /** Rejected with NODE_BUSY while our jobs are live there, unless `force`: they are then marked lost. */
   remove: write('admin', 'DELETE /nodes/{id}')
     .input(ById.extend({ force: z.coerce.boolean().default(false) }))
     .output(z.object({ removed: NodeId })),
@@ -146,6 +144,6 @@ export const nodesContract = {
   cancelExternal: write('operator', 'POST /nodes/{id}/external/cancel')
     .input(ExternalJob)
     .output(z.object({ wasState: z.enum(['pending', 'running']).nullable() })),
-  /** Takes an external job into our history: followed, judged and archived like one of ours. */
+  /** Takes an external job into our history: followed, judged and archived like our own. */
   adoptExternal: write('operator', 'POST /nodes/{id}/external/adopt').input(ExternalJob).output(Job)
 }

@@ -5,35 +5,34 @@ import { contract, listOperations, type Operations, ROLES } from './index.ts'
 const OPERATIONS = listOperations(contract)
 
 describe('every operation of the contract', () => {
-  it.each([...OPERATIONS])('%s says what a server must know of it', (_name, operation) => {
+  it.each([...OPERATIONS])('%s has the metadata that a server needs', (_name, operation) => {
     const { meta, route } = operation['~orpc']
     expect(ROLES).toContain(meta.role)
     expect(meta.cost).toBeGreaterThan(0)
-    // What changes something is no GET, which browsers and proxies repeat as they like; what is none may be sent with a
-    // key.
+    // A GET must not change anything, because browsers and proxies repeat it freely. All others accept a key.
     expect([route.method === 'GET' ? meta.writes : false, meta.takesKey]).toEqual([false, route.method !== 'GET'])
     if (meta.repeatableForMs !== undefined) expect(meta.takesKey).toBe(true)
   })
 
-  it('is listed by its name', () => {
+  it('is listed by name', () => {
     expect([...OPERATIONS.keys()]).toEqual(
       expect.arrayContaining(['crawl', 'jobs.run', 'fleetFile.apply', 'system.status'])
     )
   })
 
-  it('must be begun with its metadata', () => {
-    // @ts-expect-error -- begun without.
+  it('must be declared with metadata', () => {
+    // @ts-expect-error -- declared without metadata.
     const bare: Operations = { list: oc.route({ method: 'GET', path: '/bare' }) }
     expect(Object.keys(bare)).toEqual(['list'])
   })
 
-  it('is one of those that viewers may do only where it writes nothing', () => {
+  it('is allowed for viewers only if it writes nothing', () => {
     const writes = [...OPERATIONS].filter(([, { '~orpc': of }]) => of.meta.writes && of.meta.role === 'viewer')
     expect(writes).toEqual([])
   })
 
-  // A write that was begun with `ask` would be open to viewers: whoever adds one here has made sure that it only asks.
-  it('changes something, unless it is a GET or one of the few questions that are too long for one', () => {
+  // A write declared with `ask` would be open to viewers: whoever adds one here has checked that it only reads.
+  it('changes something, unless it is a GET or one of the few queries that are too long for one', () => {
     const asks = [...OPERATIONS].filter(([, { '~orpc': of }]) => !of.meta.writes && of.route.method !== 'GET')
     expect(asks.map(([name]) => name)).toEqual([
       ...['jobs.count', 'nodes.probe', 'schedules.preview', 'schedules.planBackfill', 'fleetFile.plan']
@@ -41,7 +40,7 @@ describe('every operation of the contract', () => {
   })
 })
 
-describe('an order that was cut off by a crash', () => {
+describe('a request that was cut off by a crash', () => {
   it.each([
     ['jobs.run', { project: 'shop', spiders: ['a'] }, Number.POSITIVE_INFINITY],
     ['jobs.run', { dedupe: { key: 'k', ttlSeconds: 60 } }, 50_000],
@@ -52,11 +51,11 @@ describe('an order that was cut off by a crash', () => {
     ['crawl', { spider: 'a', cache_seconds: 30 }, 20_000],
     ['crawl', { spider: 'a', interval: '5m', cache_seconds: 1 }, Number.POSITIVE_INFINITY],
     ['crawl', { spider: 'a', ignore_cache: true }, 0],
-    // Doors read this as true.
+    // Parsed as true by the APIs.
     ['crawl', { spider: 'a', interval: 300, ignore_cache: 'true' }, 0],
     ['webhooks.create', { name: 'a' }, undefined],
     ['jobs.run', null, Number.POSITIVE_INFINITY]
-  ])('to %s with %o may be done again for %s ms', (name, body, expected) => {
+  ])('to %s with %o can be repeated for %s ms', (name, body, expected) => {
     expect(OPERATIONS.get(name)!['~orpc'].meta.repeatableForMs?.(body)).toBe(expected)
   })
 })

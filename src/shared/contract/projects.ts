@@ -5,13 +5,13 @@ import { read, write } from './operation.ts'
 import { RetryPolicy, RunLimits } from './jobs.ts'
 
 /**
- * Where a version stands on one node. `present`: the egg that we sent. `missing`: we sent it, and the node has it no
- * longer. `foreign`: the node lists a version of this name that we did not send, so it may hold other code.
+ * The state of a version on one node. `present`: the egg that we sent. `missing`: we sent it, but the node no longer
+ * has it. `foreign`: the node lists a version with this name that we did not send, so its code may differ.
  */
 export const Deployment = z.object({
   nodeId: NodeId,
   state: z.enum(['sending', 'present', 'failed', 'missing', 'foreign']),
-  /** Of the egg that we sent there; null: we sent none. */
+  /** Hash of the egg that we sent there; null: we sent none. */
   sha256: z.string().nullable(),
   error: z.string().nullable(),
   changedAtMs: z.number()
@@ -21,20 +21,20 @@ export type Deployment = z.infer<typeof Deployment>
 export const Version = z.object({
   project: ToldProject,
   version: ToldVersion,
-  /** null: we only saw it on nodes and have no egg of our own to send. */
+  /** null: we only saw it on nodes and have no egg to send. */
   sha256: z.string().nullable(),
   sizeBytes: z.number().int().nullable(),
-  /** null: not listed yet (no Python here, and no node has been asked). */
+  /** null: not listed yet (no Python here, and no node was asked). */
   spiders: z.array(z.string()).nullable(),
   createdAtMs: z.number(),
-  /** Scrapyd up to 1.4 and from 1.5 on would disagree on where this name stands among the others; null: they agree. */
+  /** Set if Scrapyd up to 1.4 and from 1.5 on would sort this name differently among the others. */
   orderWarning: z.string().nullable(),
   deployments: z.array(Deployment)
 })
 export type Version = z.infer<typeof Version>
 
 /**
- * Which Python runs a project on the local node. Requirements: an environment of its own, made once for each content.
+ * The Python that runs a project on the local node. `requirements`: an environment of its own, built once per content.
  */
 export const ProjectPython = z.discriminatedUnion('kind', [
   z.object({ kind: z.literal('default') }),
@@ -43,21 +43,21 @@ export const ProjectPython = z.discriminatedUnion('kind', [
 ])
 export type ProjectPython = z.infer<typeof ProjectPython>
 
-/** What an operator sets for a project; it outlives the project's versions. */
+/** The operator's settings for a project. They outlive the project's versions. */
 export const ProjectSettings = z.object({
   python: ProjectPython,
   limits: RunLimits.nullable(),
   /** Share of slots at equal priority: a project of weight 2 gets twice as many as one of weight 1. */
   weight: z.number().min(0.01).max(100).default(1),
   paused: z.boolean().default(false),
-  /** For jobs that say nothing of their own. */
+  /** For jobs without their own policy. */
   retry: RetryPolicy.nullable().default(null),
   noOverlap: z.boolean().default(false),
-  /** `on_demand`: a node gets an egg before its first job; `at_once`: all nodes that may run it get the latest. */
+  /** `on_demand`: a node gets an egg before its first job; `at_once`: all nodes that can run it get the latest. */
   distribution: z.enum(['on_demand', 'at_once']).default('on_demand')
 })
 export type ProjectSettings = z.infer<typeof ProjectSettings>
-/** Of a project without settings of its own. */
+/** For projects without settings of their own. */
 export const DEFAULT_PROJECT_SETTINGS: ProjectSettings = ProjectSettings.parse({
   python: { kind: 'default' },
   limits: null
@@ -65,7 +65,7 @@ export const DEFAULT_PROJECT_SETTINGS: ProjectSettings = ProjectSettings.parse({
 
 export const Project = z.object({
   name: ToldProject,
-  /** The version that a job without a version gets. */
+  /** The version for jobs that name none. */
   latestVersion: ToldVersion.nullable(),
   settings: ProjectSettings,
   /** Newest upload first. */
@@ -81,17 +81,17 @@ export const projectsContract = {
     .input(z.object({ project: ProjectName }))
     .output(Project),
   /**
-   * An egg, or a zip of a folder with scrapy.cfg (the egg is then built). `project` and `version` default to what
-   * the archive says of itself and to the present time (`20261119T181000`).
+   * Uploads an egg, or a zip of a folder with scrapy.cfg (the egg is then built). `project` and `version` default to
+   * the archive's own metadata and to the current time (`20261119T181000`).
    */
   upload: write('deployer', 'POST /projects')
     .input(z.object({ file: z.file(), project: ProjectName.optional(), version: VersionName.optional() }))
     .output(Version),
-  /** Send a version to nodes now, instead of before the first job that needs it. Progress per node, then the end. */
+  /** Sends a version to nodes now instead of before the first job that needs it. Streams the progress per node. */
   deploy: write('deployer', 'POST /projects/{project}/versions/{version}/deploy')
     .input(ByVersion.extend({ nodeIds: z.array(NodeId).max(10_000).optional() }))
     .output(eventIterator(Deployment)),
-  /** Replaces what is set for a project; runs that started keep what they started with. */
+  /** Replaces the settings of a project. Runs that already started keep the old ones. */
   configure: write('deployer', 'PUT /projects/{project}/settings')
     .input(z.object({ project: ProjectName, settings: ProjectSettings }))
     .output(Project),

@@ -4,9 +4,9 @@ import { read, write } from './operation.ts'
 import { NodeTag, Waiting } from './jobs.ts'
 
 /**
- * At most `max` live runs of the spiders that match, counted over the whole fleet, over the nodes with a tag, or on
- * each node by itself. All fields that choose are joined: `{ project: 'shop' }` limits a project, `{ spider: 'price*',
- * perNode: true, max: 1 }` keeps spiders of one site apart. `*` stands for anything; null for all.
+ * At most `max` live runs of the matching spiders, counted over the whole fleet, over the nodes with a tag, or on each
+ * node separately. All criteria must match: `{ project: 'shop' }` limits a project, `{ spider: 'price*', perNode: true,
+ * max: 1 }` keeps spiders of one site on separate nodes. `*` matches anything; null matches all.
  */
 export const LimitRule = z.object({
   id: z.string().regex(/^[0-9a-f]{1,32}$/),
@@ -18,7 +18,7 @@ export const LimitRule = z.object({
 })
 export type LimitRule = z.infer<typeof LimitRule>
 
-/** Queued jobs that are alike to placement, how many there are, and what they wait for. */
+/** A lane: how many queued jobs it has, and why they wait. */
 export const LaneSummary = z.object({
   lane: z.string(),
   project: ToldProject,
@@ -29,15 +29,15 @@ export const LaneSummary = z.object({
 export type LaneSummary = z.infer<typeof LaneSummary>
 
 export const queueContract = {
-  /** `live`: how many runs count against the limit now; for one per node, those on the node that has most. */
+  /** `live`: how many runs count against the limit now; for one per node, those on the node with the most. */
   limits: read('viewer', 'GET /queue/limits').output(
     z.object({ limits: z.array(LimitRule.extend({ live: z.number().int() })) })
   ),
-  /** Replaces all limits. Runs above a new limit continue; none is added until they are below it. */
+  /** Replaces all limits. Runs above a new limit continue; new ones wait until there is room. */
   setLimits: write('admin', 'PUT /queue/limits')
     .input(z.object({ limits: z.array(LimitRule).max(1_000) }))
     .output(z.object({ limits: z.array(LimitRule.extend({ live: z.number().int() })) })),
-  /** The lanes with most jobs first; held jobs are in none. */
+  /** The longest lanes first. Held jobs are in no lane. */
   lanes: read('viewer', 'GET /queue/lanes')
     .input(z.object({ limit: z.coerce.number().int().min(1).max(1_000).default(100) }))
     .output(z.object({ lanes: z.array(LaneSummary), total: z.number().int() }))

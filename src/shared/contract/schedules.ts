@@ -4,41 +4,41 @@ import { ask, read, write } from './operation.ts'
 import { Dependency, RetryPolicy, RunLimits, TagTerm } from './jobs.ts'
 import { MomentMs, MomentOfQueryMs } from './moment.ts'
 
-/** What a schedule or chain runs each time: one job per spider, set of arguments and combination of the matrix. */
+/** What a schedule or chain runs each time: one job per spider, argument set and matrix combination. */
 export const RunTemplate = z.object({
   project: ProjectName,
   version: VersionName.nullable().default(null),
   spiders: z.array(z.string().min(1).max(200)).min(1).max(100),
   settings: z.record(z.string(), z.string()).default({}),
   /**
-   * Of all jobs. Values may hold `{nominal}`, `{previous}`, `{now}` and `{schedule}`, with a date format behind a colon
-   * (`{nominal:yyyy-MM-dd}`); in chains also `{stats.NAME}`, `{job}`, `{outcome}` of the job before. `{{`: a brace.
+   * For all jobs. Values can use `{nominal}`, `{previous}`, `{now}` and `{schedule}`, with a date format after a colon
+   * (`{nominal:yyyy-MM-dd}`); in chains also `{stats.NAME}`, `{job}`, `{outcome}` of the previous job. `{{`: a brace.
    */
   args: z.record(z.string(), z.string()).default({}),
-  /** In addition to `args`: one job each. Empty: one job. */
+  /** Added to `args`, one job per set. Empty: one job. */
   argSets: z.array(z.record(z.string(), z.string())).max(1_000).default([]),
-  /** Every combination of these values, for each set. */
+  /** All combinations of these values, for each set. */
   matrix: z.record(z.string(), z.array(z.string()).min(1).max(100)).default({}),
   secretNames: z.array(z.string().max(200)).max(100).default([]),
   limits: RunLimits.nullable().default(null),
   priority: z.number().finite().default(0),
   nodeId: NodeId.nullable().default(null),
   tags: z.array(TagTerm).max(20).default([]),
-  /** null: as the project says. */
+  /** null: the project's policy. */
   retry: RetryPolicy.nullable().default(null)
 })
 export type RunTemplate = z.infer<typeof RunTemplate>
 
-/** A zone of the IANA database, as `Intl` knows it. */
+/** A zone of the IANA database that `Intl` knows. */
 export const TimeZone = z.string().min(1).max(60)
-/** A calendar day of the schedule's zone. */
+/** A calendar day in the schedule's zone. */
 export const CalendarDate = z.string().regex(/^\d{4}-\d\d-\d\d$/, 'Write a day as 2026-12-24')
 
-/** When a schedule fires. Several rules of one schedule that fall on one moment fire once. */
+/** When a schedule fires. Rules of one schedule that coincide fire once. */
 export const ScheduleRule = z.discriminatedUnion('kind', [
   /** 5 or 6 fields (seconds first), names, ranges, steps, lists, L, W, #, `@daily`… */
   z.object({ kind: z.literal('cron'), expression: z.string().min(1).max(200) }),
-  /** Counted in elapsed time from `anchorMs`, whatever clocks show. */
+  /** Elapsed time from `anchorMs`, regardless of clock changes. */
   z.object({
     kind: z.literal('interval'),
     everySeconds: z.number().int().min(1).max(31_622_400),
@@ -51,19 +51,19 @@ export type ScheduleRule = z.infer<typeof ScheduleRule>
 export const OverlapPolicy = z.enum(['skip', 'queue_one', 'queue_all', 'cancel_running', 'allow'])
 export type OverlapPolicy = z.infer<typeof OverlapPolicy>
 
-/** All that decides when a schedule fires: what the calendar (shared/calendar) is asked with. */
+/** Everything that decides when a schedule fires: the input of the calendar (shared/calendar). */
 export const ScheduleTiming = z.object({
   zone: TimeZone,
   rules: z.array(ScheduleRule).min(1).max(20),
-  /** Occurrences on these days, or that one of these expressions matches too, are left out. */
+  /** Occurrences on these days, or that one of these expressions matches as well, are left out. */
   excludedDates: z.array(CalendarDate).max(1_000).default([]),
   excludedCrons: z.array(z.string().min(1).max(200)).max(20).default([]),
   /**
-   * A time of day that a clock change leaves out: run at the change, or not at all. Only for rules that name times of
-   * day; those that recur within the hour (minutes or hours open: `*`, a step) follow elapsed time, as in vixie-cron.
+   * A time of day that a clock change skips: run at the change, or not at all. Only for rules that name times of day;
+   * those that recur within the hour (minutes or hours are open: `*`, a step) follow elapsed time, as in vixie-cron.
    */
   gap: z.enum(['run_at_shift', 'skip']).default('run_at_shift'),
-  /** A time of day that there is twice: run at the first, or at both. */
+  /** A time of day that clocks show twice: run at the first, or at both. */
   doubled: z.enum(['run_once', 'run_twice']).default('run_once'),
   startMs: MomentMs.nullable().default(null),
   endMs: MomentMs.nullable().default(null)
@@ -74,20 +74,20 @@ export const ScheduleSettings = ScheduleTiming.extend({
   name: z.string().min(1).max(200),
   jobs: z.array(RunTemplate).min(1).max(50),
   overlap: OverlapPolicy.default('skip'),
-  /** What was missed (engine off, asleep, clock stepped) for longer than the window ago is only recorded. */
+  /** Runs missed longer ago than the window (engine off, asleep, clock stepped) are only recorded. */
   catchUp: z.enum(['none', 'last', 'all']).default('last'),
   catchUpWindowSeconds: z.number().int().min(0).max(31_622_400).default(3_600),
-  /** Fires up to so much later, by an offset that stays the same for the schedule. */
+  /** Fires up to this much later, by an offset that is constant per schedule. */
   jitterSeconds: z.number().int().min(0).max(86_400).default(0),
-  /** Ends (is paused with the reason `max_runs`) after so many firings that made jobs; null: never. */
+  /** Paused with the reason `max_runs` after this many firings that created jobs; null: never. */
   maxRuns: z.number().int().min(1).max(1_000_000_000).nullable().default(null),
-  /** Paused after so many firings in a row of which a job failed; null: never. */
+  /** Paused after this many consecutive firings with a failed job; null: never. */
   pauseAfterFailures: z.number().int().min(1).max(1_000).nullable().default(null)
 })
 export type ScheduleSettings = z.infer<typeof ScheduleSettings>
 
 export const FiringState = z.enum(['fired', 'skipped', 'missed', 'failed'])
-/** Why no job was made, or why late: a code for programs, `text` for people. */
+/** Why no job was created, or why late: a code for programs, with `text` for people. */
 export const FiringReason = z.enum([
   'on_time',
   'caught_up',
@@ -103,11 +103,11 @@ export const FiringReason = z.enum([
   'max_runs',
   'refused'
 ])
-/** One moment of a schedule and what became of it. There is one row for each (schedule, nominal time, origin). */
+/** One scheduled time and its result. There is one row per (schedule, nominal time, origin). */
 export const Firing = z.object({
   id: z.number().int(),
   scheduleId: ScheduleId,
-  /** The moment the rule means, without jitter and whatever the delay. */
+  /** The scheduled time, without jitter or delay. */
   nominalMs: z.number(),
   /** `tick`: by the clock; `manual`: run now; `backfill`. */
   origin: z.enum(['tick', 'manual', 'backfill']),
@@ -115,10 +115,10 @@ export const Firing = z.object({
   state: FiringState,
   reason: FiringReason,
   text: z.string(),
-  /** Missed moments in a row may be one row: so many. */
+  /** Consecutive missed times can share a row: their number. */
   count: z.number().int(),
   jobIds: z.array(JobId),
-  /** Of its jobs, as far as they have ended: the run bars. */
+  /** Combined outcome of its jobs so far, for the run bars. */
   outcome: z.enum(['live', 'succeeded', 'failed', 'cancelled', 'lost']).nullable(),
   durationMs: z.number().nullable()
 })
@@ -147,28 +147,28 @@ export const Schedule = ScheduleSettings.extend({
   pausedBy: z.enum(['operator', 'failures', 'max_runs', 'end', 'invalid']).nullable(),
   createdAtMs: z.number(),
   changedAtMs: z.number(),
-  /** null: it will not fire again. Jitter included; `nextNominalMs` without. */
+  /** null: it never fires again. Includes jitter; `nextNominalMs` does not. */
   nextAtMs: z.number().nullable(),
   nextNominalMs: z.number().nullable(),
   runCount: z.number().int(),
   failuresInARow: z.number().int(),
-  /** The last 30, newest first; in lists as many as were asked for. */
+  /** The last 30, newest first; in lists, as many as requested. */
   recent: z.array(Firing),
   backfill: Backfill.nullable()
 })
 export type Schedule = z.infer<typeof Schedule>
 
 /**
- * A rule that makes jobs when a job of another spider has ended: run B after A. Once for each job that ends after the
- * chain was made; not for jobs that it led to itself, so that a circle of chains ends after one round.
+ * Creates jobs when a job of another spider ends: run B after A. Fires once for each job that ends after the chain was
+ * created, but not for jobs that it led to itself, so that a cycle of chains ends after one round.
  */
 export const ChainSettings = z.object({
   name: z.string().min(1).max(200),
   enabled: z.boolean().default(true),
   project: ProjectName,
-  /** `*` stands for anything. */
+  /** `*` matches anything. */
   spider: z.string().min(1).max(200),
-  /** `failed` stands for lost as well; `ended` for any end, a cancel too. */
+  /** `failed` includes lost; `ended` is any end, including cancelled. */
   on: Dependency.shape.on,
   run: RunTemplate
 })
@@ -178,30 +178,30 @@ export const Chain = ChainSettings.extend({
   id: ChainId,
   firedCount: z.number().int(),
   lastFiredAtMs: z.number().nullable(),
-  /** Why it made no job the last time it should have; null: it did, or has not had to yet. */
+  /** Why it created no job the last time it should have; null: it did, or was not due yet. */
   problem: z.string().nullable()
 })
 export type Chain = z.infer<typeof Chain>
 
-/** One moment that a timing means, and what clock changes make of it. */
+/** One scheduled time, and how clock changes affect it. */
 export const Occurrence = z.object({
   nominalMs: z.number(),
-  /** As clocks of the zone show it, with its offset: `2026-03-29T03:00:00+02:00`. */
+  /** As clocks in the zone show it, with the offset: `2026-03-29T03:00:00+02:00`. */
   local: z.string(),
-  /** `gap`: clocks skip this time of day, it runs at the change. The last two: of a time that clocks show twice. */
+  /** `gap`: clocks skip this time, so it runs at the change. The last two: clocks show this time twice. */
   kind: z.enum(['normal', 'gap', 'first_of_two', 'second_of_two'])
 })
 export type Occurrence = z.infer<typeof Occurrence>
 
-/** From `fromMs` on and before `untilMs`, so that adjacent spans share nothing. */
+/** Includes `fromMs` but not `untilMs`, so adjacent spans do not overlap. */
 const Span = z.object({ fromMs: MomentOfQueryMs, untilMs: MomentOfQueryMs })
 const Changed = z.object({ schedule: Schedule })
 const Ids = z.object({ ids: z.array(ScheduleId).min(1).max(10_000) })
 
 export const schedulesContract = {
   /**
-   * By name, by keyset: `after` is what `nextAfter` of the page above said, and holds whatever became of its schedules.
-   * A page is shorter than `limit` where more than 3,000 firings would come with it.
+   * Sorted by name, by keyset: `after` is the `nextAfter` of the previous page, and stays valid whatever happens to its
+   * schedules. A page is shorter than `limit` if it would otherwise carry more than 3,000 firings.
    */
   list: read('viewer', 'GET /schedules')
     .input(
@@ -210,7 +210,7 @@ export const schedulesContract = {
         project: ToldProject.max(200).optional(),
         after: z.string().max(2_000).optional(),
         limit: z.coerce.number().int().min(1).max(500).default(100),
-        /** So many of the newest firings of each. */
+        /** Number of newest firings to include for each. */
         recent: z.coerce.number().int().min(0).max(30).default(30)
       })
     )
@@ -219,11 +219,11 @@ export const schedulesContract = {
     .input(z.object({ id: ScheduleId }))
     .output(Schedule),
   create: write('operator', 'POST /schedules').input(ScheduleSettings).output(Changed),
-  /** `revision`: of what was edited; refused with CHANGED_MEANWHILE if it has changed since. Absent: no such check. */
+  /** `revision`: the one that was edited; CHANGED_MEANWHILE if there is a newer one. Absent: no check. */
   update: write('operator', 'PUT /schedules/{id}')
     .input(ScheduleSettings.extend({ id: ScheduleId, revision: z.number().int().optional() }))
     .output(Changed),
-  /** Its history goes with it; its jobs stay. */
+  /** Deletes its history too; its jobs stay. */
   remove: write('operator', 'POST /schedules/remove')
     .input(Ids)
     .output(z.object({ removed: z.array(ScheduleId) })),
@@ -233,7 +233,7 @@ export const schedulesContract = {
   runNow: write('operator', 'POST /schedules/{id}/run')
     .input(z.object({ id: ScheduleId }))
     .output(z.object({ firing: Firing })),
-  /** The next run times of a timing, which need not be saved, with its words. BAD_INPUT says what is wrong with it. */
+  /** The next run times and description of a timing, saved or not. BAD_INPUT says what is wrong with it. */
   preview: ask('viewer', 'POST /schedules/preview')
     .input(
       z.object({
@@ -243,11 +243,11 @@ export const schedulesContract = {
       })
     )
     .output(z.object({ words: z.string(), occurrences: z.array(Occurrence) })),
-  /** Run times of all schedules in a range, without jitter; at most `limit`, and `more` says that there are others. */
+  /** Run times of all schedules in a range, without jitter; at most `limit`. `more`: there are others. */
   calendar: read('viewer', 'GET /schedules/calendar')
     .input(Span.extend({ limit: z.coerce.number().int().min(1).max(20_000).default(5_000) }))
     .output(z.object({ moments: z.array(z.object({ scheduleId: ScheduleId, atMs: z.number() })), more: z.boolean() })),
-  /** How many schedules fire in each minute, jitter included, beside the slots of the fleet: where to spread them. */
+  /** Firings per minute, with jitter, and the fleet's slots: shows where to spread schedules out. */
   load: read('viewer', 'GET /schedules/load')
     .input(Span)
     .output(
@@ -256,7 +256,7 @@ export const schedulesContract = {
         minutes: z.array(z.object({ atMs: z.number(), firings: z.number().int(), jobs: z.number().int() }))
       })
     ),
-  /** Newest first. Without `scheduleId` of all schedules: the missed-run list. */
+  /** Newest first. Without `scheduleId`: of all schedules, for the list of missed runs. */
   firings: read('viewer', 'GET /schedules/firings')
     .input(
       z.object({
@@ -268,8 +268,8 @@ export const schedulesContract = {
     )
     .output(z.object({ firings: z.array(Firing), nextBefore: z.number().int().nullable() })),
   /**
-   * What a backfill would do; nothing is made. Moments that have a job already are left out, and those (`forgotten`) of
-   * which that is not known any more, because the history there was pruned.
+   * What a backfill would do; creates nothing. Leaves out times that already have a job, and times for which that is no
+   * longer known (`forgotten`) because the history was pruned.
    */
   planBackfill: ask('viewer', 'POST /schedules/{id}/backfill/plan')
     .input(z.object({ id: ScheduleId, fromMs: MomentMs, untilMs: MomentMs }))
@@ -290,7 +290,7 @@ export const schedulesContract = {
         fromMs: MomentMs,
         untilMs: MomentMs,
         order: z.enum(['oldest_first', 'newest_first']).default('oldest_first'),
-        /** So many firings live at a time. */
+        /** Maximum number of live firings. */
         concurrency: z.number().int().min(1).max(1_000).default(1)
       })
     )

@@ -5,11 +5,11 @@ import { read, write } from './operation.ts'
 import { Job } from './jobs.ts'
 import { StartMode } from './nodes.ts'
 
-/** The figures of the status bar and the overview. `sampledAtMs` is when they were true. */
+/** The figures of the status bar and the overview, as of `sampledAtMs`. */
 export const Figures = z.object({
   sampledAtMs: z.number(),
   /**
-   * Of nodes that answer; of those that take no jobs now (cordoned, draining, stuck) only the slots that are in use.
+   * Slots of responding nodes. Nodes that accept no jobs now (cordoned, draining, stuck) count only their used slots.
    */
   slotsTotal: z.number().int(),
   slotsUsed: z.number().int(),
@@ -26,7 +26,7 @@ export const Figures = z.object({
 })
 export type Figures = z.infer<typeof Figures>
 
-/** Something an operator should act on, worst first. `mend` names the action that the UI offers. */
+/** Something an operator should fix, worst first. `mend`: the action that the UI offers. */
 export const Problem = z.object({
   id: z.string(),
   severity: z.enum(['error', 'warning']),
@@ -49,7 +49,7 @@ export const Problem = z.object({
       'run_elsewhere',
       'open_discovery',
       'open_project',
-      /** `scheduleId`, or all of them where that is absent. */
+      /** Opens `scheduleId`; if absent, all schedules. */
       'open_schedules'
     ])
     .nullable()
@@ -62,7 +62,7 @@ export const PythonState = z.object({
   version: z.string().nullable(),
   scrapyVersion: z.string().nullable(),
   start: StartMode,
-  /** What is missing and what to do, in words; null when ready. */
+  /** What is missing and what to do; null when ready. */
   problem: z.string().nullable()
 })
 export type PythonState = z.infer<typeof PythonState>
@@ -70,10 +70,10 @@ export type PythonState = z.infer<typeof PythonState>
 export const SystemStatus = z.object({
   scrapdeckVersion: z.string(),
   startedAtMs: z.number(),
-  /** `http://127.0.0.1:6800`; null where no HTTP door is open. */
+  /** `http://127.0.0.1:6800`; null without an HTTP server. */
   address: z.string().nullable(),
   host: z.enum(['desktop', 'service']),
-  /** Where node passwords are kept, for Settings: `keychain`, or `file` with its protection in words. */
+  /** Where node passwords are stored, for Settings: `keychain`, or `file` with a description of its protection. */
   secrets: z.object({ store: z.enum(['keychain', 'file']), text: z.string() }),
   figures: Figures,
   problems: z.array(Problem),
@@ -89,14 +89,14 @@ export type Progress = z.infer<typeof Progress>
 
 export const systemContract = {
   status: read('viewer', 'GET /system').output(SystemStatus),
-  /** Samples of the figures, oldest first, one each 10 s for the last hour: the sparklines. */
+  /** Samples of the figures, oldest first, one every 10 s for the last hour: the sparklines. */
   history: read('viewer', 'GET /system/history').output(z.object({ samples: z.array(Figures) })),
   credentials: read('owner', 'GET /system/credentials').output(Credentials),
   setPaused: write('operator', 'POST /system/paused')
     .input(z.object({ paused: z.boolean() }))
     .output(z.object({ paused: z.boolean() })),
-  /** Deploys the bundled demo project if it is not there and queues one run of its spider. */
+  /** Deploys the bundled demo project if necessary and queues one run of its spider. */
   runDemo: write('deployer', 'POST /system/demo').output(z.object({ job: Job })),
-  /** Makes a Python environment with Scrapy for the local node. */
+  /** Creates a Python environment with Scrapy for the local node. */
   createEnvironment: write('deployer', 'POST /system/environment').output(eventIterator(Progress))
 }

@@ -18,7 +18,7 @@ export const WebhookSettings = z.object({
   name: z.string().min(1).max(200),
   url: z.string().min(1).max(2_000),
   events: z.array(WebhookEvent).min(1).max(20),
-  /** Only of this project; null: of all. */
+  /** Only events of this project; null: of all. */
   project: ProjectName.nullable().default(null),
   enabled: z.boolean().default(true)
 })
@@ -28,7 +28,7 @@ export const Webhook = WebhookSettings.extend({
   id: WebhookId,
   createdAtMs: z.number(),
   lastDeliveredAtMs: z.number().nullable(),
-  /** Deliveries that wait (again), and those that were given up. */
+  /** Deliveries waiting for a try, and those that were given up. */
   waiting: z.number().int(),
   dead: z.number().int(),
   problem: z.string().nullable()
@@ -45,7 +45,7 @@ export const Delivery = z.object({
   madeAtMs: z.number(),
   nextTryAtMs: z.number().nullable(),
   endedAtMs: z.number().nullable(),
-  /** Of the last try: the status, or what went wrong. */
+  /** Result of the last try: the status, or what went wrong. */
   answer: z.string().nullable()
 })
 export type Delivery = z.infer<typeof Delivery>
@@ -66,11 +66,11 @@ export const webhooksContract = {
   remove: write('admin', 'DELETE /webhooks/{id}')
     .input(z.object({ id: WebhookId }))
     .output(z.object({ removed: z.boolean() })),
-  /** Create a new secret; the old one stays valid for a day. */
+  /** Creates a new secret; the old one stays valid for a day. */
   rotate: write('admin', 'POST /webhooks/{id}/rotate')
     .input(z.object({ id: WebhookId }))
     .output(Secret.extend({ webhook: Webhook })),
-  /** Sends a test event now and tells what was answered; it is not tried again. */
+  /** Sends a test event now and returns the response. It is not retried. */
   test: write('admin', 'POST /webhooks/{id}/test')
     .input(z.object({ id: WebhookId }))
     .output(z.object({ ok: z.boolean(), answer: z.string() })),
@@ -85,7 +85,7 @@ export const webhooksContract = {
       })
     )
     .output(z.object({ deliveries: z.array(Delivery), nextBefore: z.string().nullable() })),
-  /** Again, from the first try on. Empty `deliveryIds`: all dead ones. */
+  /** Delivers again with the count of tries reset. Empty `deliveryIds`: all dead ones. */
   replay: write('admin', 'POST /webhooks/{id}/replay')
     .input(z.object({ id: WebhookId, deliveryIds: z.array(z.string().max(100)).max(10_000).default([]) }))
     .output(z.object({ replayed: z.number().int() }))

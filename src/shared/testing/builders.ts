@@ -10,7 +10,7 @@ import {
 import { QUEUED_JOB } from '../plain-job.ts'
 import { aJobId, branded, type Plain } from './ids.ts'
 
-/** A Scrapyd that is up and has nothing to do. */
+/** A Scrapyd node that is up and idle. */
 export function aNode(over: Plain<Partial<Node>> = {}): Node {
   return branded({
     id: 'eu-1',
@@ -50,7 +50,7 @@ export function aNode(over: Plain<Partial<Node>> = {}): Node {
   })
 }
 
-/** A job that waits; of another status it has the state and outcome of that status. */
+/** A queued job; with another status, it has the matching state and outcome. */
 export function aJob(over: Plain<Partial<Job>> = {}): Job {
   const id = over.id ?? jobIdAt(Date.now(), 1)
   const status: JobStatus = over.status ?? 'queued'
@@ -72,11 +72,11 @@ export function aJob(over: Plain<Partial<Job>> = {}): Job {
   })
 }
 
-/** Ids sort by their time, then by the number. */
+/** Ids sort by time, then by the number. */
 export const jobIdAt = (atMs: number, number: number): JobId =>
   aJobId(Math.floor(atMs).toString(16).padStart(12, '0') + number.toString(16).padStart(20, '0'))
 
-/** Daily at three in the morning, UTC, one job; it has never fired. */
+/** Daily at 03:00 UTC, one job; it has never fired. */
 export function aSchedule(over: Plain<Partial<Schedule>> = {}): Schedule {
   const settings = ScheduleSettings.parse({
     name: 'nightly',

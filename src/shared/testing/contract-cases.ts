@@ -1,6 +1,6 @@
 /**
- * What any engine answers, whoever fulfils the contract: the real one (src/engine/contract.test.ts) and the renderer's
- * fake (src/renderer/testing/fake-engine.test.ts) pass the same cases, so that screens are tested against what is so.
+ * Test cases for every implementation of the contract. The real engine (src/engine/contract.test.ts) and the renderer's
+ * fake (src/renderer/testing/fake-engine.test.ts) both pass them, so that screens are tested against real behaviour.
  */
 import { type ContractRouterClient, isContractProcedure } from '@orpc/contract'
 import { describe, expect, it, onTestFinished } from 'vitest'
@@ -16,7 +16,7 @@ export interface OpenedEngine {
   stop(): Promise<void> | void
 }
 
-/** Left to tests of their own: they need a Python, a spider's own life, or an answer from the network. */
+/** Covered by tests of their own: they need a Python, a spider that acts on its own, or a response from the network. */
 const NOT_COVERED = [
   'crawl',
   'jobs.runElsewhere',
@@ -33,18 +33,18 @@ const NOT_COVERED = [
 ]
 
 const NOBODY = 'f'.repeat(32)
-/** src/shared knows neither Node nor the browser; both have files. */
+/** src/shared knows neither Node nor the browser; both have File. */
 const FileOf = (globalThis as unknown as { File: new (parts: string[], name: string) => UploadedFile }).File
 const DAY_MS = 86_400_000
 const START_MS = Date.UTC(2030, 0, 15, 3)
 const shop: Omit<RunItem, 'spider'> = { project: aProjectName('shop') }
 const template = { project: 'shop', spiders: ['prices'] }
 
-/** `open` gives an engine with the one node `berlin` (2 slots) and version 1 of the project `shop`; nothing else. */
+/** `open` returns an engine with only the node `berlin` (2 slots) and version 1 of the project `shop`. */
 export function describeContract(name: string, open: () => Promise<OpenedEngine>): void {
   const called = new Set<string>()
 
-  /** The queue is paused: what is asked for waits. */
+  /** With a paused queue, so that jobs stay queued. */
   async function start(): Promise<Client> {
     const { client, stop } = await open()
     onTestFinished(stop)
@@ -95,7 +95,7 @@ export function describeContract(name: string, open: () => Promise<OpenedEngine>
       expect(counted.status).toEqual(expect.arrayContaining(counts.status))
     })
 
-    it('tells of one job, and of one that there is not', async () => {
+    it('describes a job, and reports one that does not exist', async () => {
       const client = await start()
       const { jobs } = await client.jobs.run({ ...template, args: { page: '2' }, priority: 3 })
       const [{ id } = { id: '' }] = jobs
@@ -117,7 +117,7 @@ export function describeContract(name: string, open: () => Promise<OpenedEngine>
       expect(await codeOf(client.jobs.status({ id: NOBODY }))).toBe('JOB_NOT_FOUND')
     })
 
-    it('cancels what waits at once, restores it as it was, and runs it again as a new job', async () => {
+    it('cancels a queued job at once, restores it unchanged, and runs it again as a new job', async () => {
       const client = await start()
       const [id, other] = await queueThree(client)
       expect(await client.jobs.cancel({ ids: [id] })).toEqual({ asked: [id], alreadyEnded: [] })
@@ -130,7 +130,7 @@ export function describeContract(name: string, open: () => Promise<OpenedEngine>
       expect(jobs[0]?.id).not.toBe(other)
     })
 
-    it('changes priority, order and placement of what waits, and of nothing else', async () => {
+    it('changes priority, order and placement of queued jobs only', async () => {
       const client = await start()
       const [first, second, ended] = await queueThree(client)
       await client.jobs.cancel({ ids: [ended] })
@@ -147,7 +147,7 @@ export function describeContract(name: string, open: () => Promise<OpenedEngine>
       expect((await rankOf(first)).rank).toBeLessThan((await rankOf(second)).rank)
     })
 
-    it('takes a key once, holds what must wait, and masks secrets', async () => {
+    it('deduplicates by key, holds jobs that must wait, and masks secrets', async () => {
       const client = await start()
       const run = { ...shop, spider: 'prices', dedupe: { key: 'k', ttlSeconds: 3_600 } }
       const { ids, deduplicated } = await client.jobs.runMany({ jobs: [run, run] })
@@ -167,7 +167,7 @@ export function describeContract(name: string, open: () => Promise<OpenedEngine>
       expect(secret).toMatchObject({ args: { page: '1' }, secretNames: ['token'] })
     })
 
-    it('shows the lanes and keeps the limits', async () => {
+    it('shows the lanes and stores the limits', async () => {
       const client = await start()
       const ids = await queueThree(client)
       await client.jobs.runMany({ jobs: [{ ...shop, spider: 'prices', args: { of: 'more' } }] })
@@ -207,7 +207,7 @@ export function describeContract(name: string, open: () => Promise<OpenedEngine>
       expect(probe).toMatchObject({ reachable: false, health: 'down', duplicateOf: null, projects: [] })
     })
 
-    it('sets, pauses and deletes projects and versions', async () => {
+    it('configures, pauses and deletes projects and versions', async () => {
       const client = await start()
       const { projects } = await client.projects.list()
       expect(projects).toMatchObject([{ name: 'shop', latestVersion: '1', versions: [{ version: '1' }] }])
@@ -216,14 +216,14 @@ export function describeContract(name: string, open: () => Promise<OpenedEngine>
       expect((await client.projects.setPaused({ project: 'shop', paused: true })).settings.paused).toBe(true)
       expect((await client.projects.get({ project: 'shop' })).settings).toMatchObject({ weight: 3, paused: true })
       await client.projects.deleteVersion({ project: 'shop', version: '1' })
-      // With its last version a project that no node has is gone.
+      // A project without versions that is on no node is gone.
       expect(await codeOf(client.projects.get({ project: 'shop' }))).toBe('PROJECT_NOT_FOUND')
       expect((await client.projects.list()).projects).toEqual([])
       expect(await codeOf(client.projects.deleteProject({ project: 'shop' }))).toBe('PROJECT_NOT_FOUND')
       expect(await codeOf(client.projects.upload({ file: new FileOf(['text'], 'shop.txt') }))).toBe('EGG_NOT_A_ZIP')
     })
 
-    it('keeps schedules: made, found, changed once, paused, removed', async () => {
+    it('keeps schedules: created, found, changed once, paused, removed', async () => {
       const client = await start()
       const create = (name: string, over: Partial<ScheduleSettings> = {}) =>
         client.schedules.create(settingsOf(name, over))
@@ -249,7 +249,7 @@ export function describeContract(name: string, open: () => Promise<OpenedEngine>
       expect(await codeOf(client.schedules.get({ id }))).toBe('SCHEDULE_NOT_FOUND')
     })
 
-    it('says when schedules fire: spans end before their end', async () => {
+    it('says when schedules fire: a span excludes its end', async () => {
       const client = await start()
       const rules = [{ kind: 'once' as const, atMs: START_MS }]
       const { schedule } = await client.schedules.create(settingsOf('once', { rules }))
@@ -278,7 +278,7 @@ export function describeContract(name: string, open: () => Promise<OpenedEngine>
       expect(minutes).toEqual([{ atMs: Math.floor(schedule.nextAtMs! / 60_000) * 60_000, firings: 1, jobs: 1 }])
     })
 
-    it('fires a schedule when asked, and plans what a backfill would do', async () => {
+    it('fires a schedule on request, and plans a backfill', async () => {
       const client = await start()
       const { schedule } = await client.schedules.create(settingsOf('daily'))
       const { id } = schedule
@@ -294,7 +294,7 @@ export function describeContract(name: string, open: () => Promise<OpenedEngine>
       expect(backfill).toMatchObject({ scheduleId: id, state: 'running', total: 3 })
     })
 
-    it('keeps chains and webhooks, shows a secret once, and refuses addresses inside', async () => {
+    it('keeps chains and webhooks, shows a secret once, and rejects internal addresses', async () => {
       const client = await start()
       const chain = {
         name: 'then',
@@ -327,7 +327,7 @@ export function describeContract(name: string, open: () => Promise<OpenedEngine>
       expect(await codeOf(client.webhooks.rotate({ id: webhook.id }))).toBe('WEBHOOK_NOT_FOUND')
     })
 
-    it('keeps sources of nodes, and knows no environment that is not there', async () => {
+    it('keeps sources of nodes, and reports an environment that does not exist', async () => {
       const client = await start()
       const source = { kind: 'list' as const, nodes: 'http://127.0.0.1:9/' }
       const put = await client.discovery.put({ id: 'ours', source, password: 'x', username: 'me' })
@@ -341,14 +341,14 @@ export function describeContract(name: string, open: () => Promise<OpenedEngine>
       expect(await codeOf(client.environments.remove({ id: 'none' }))).toBe('NOT_FOUND')
     })
 
-    it('a fleet that is as its file says needs no change', async () => {
+    it('a fleet that matches its file needs no change', async () => {
       const client = await start()
       const { yaml } = await client.fleetFile.export({})
       expect(await client.fleetFile.plan({ yaml })).toEqual({ changes: [] })
       expect(await client.fleetFile.apply({ yaml })).toEqual({ changes: [] })
     })
 
-    it('says how it is: figures, problems, credentials; a job that never ran has no log', async () => {
+    it('reports status: figures, problems, credentials; a job that never ran has no log', async () => {
       const client = await start()
       const [id] = await queueThree(client)
       const { figures, problems } = await client.system.status()
@@ -360,7 +360,7 @@ export function describeContract(name: string, open: () => Promise<OpenedEngine>
       expect(await codeOf(client.logs.read({ jobId: NOBODY, offset: 0 }))).toBe('JOB_NOT_FOUND')
     })
 
-    it('tells of changes from now on, and from a cursor on', async () => {
+    it('streams changes from now on, and from a cursor on', async () => {
       const client = await start()
       const stream = await client.events.subscribe({})
       const first = await stream.next()
@@ -387,7 +387,7 @@ export function describeContract(name: string, open: () => Promise<OpenedEngine>
   })
 }
 
-/** Daily at three in the morning, UTC. */
+/** Daily at 03:00 UTC. */
 const settingsOf = (name: string, over: Partial<ScheduleSettings> = {}): ScheduleSettings =>
   ScheduleSettings.parse({
     name,
@@ -409,12 +409,12 @@ function operationsOf(part: object, path: string[] = []): string[] {
   return Object.entries(part).flatMap(([name, inner]) => operationsOf(inner as object, [...path, name]))
 }
 
-/** The same client; the names of what is called are kept. */
+/** A client that behaves the same and records the names of called operations. */
 function recording<T extends object>(client: T, called: Set<string>, path: string[] = []): T {
   return new Proxy(client, {
     get: (target, name) => {
       const value: unknown = Reflect.get(target, name)
-      // A promise that gives the client asks it for `then`.
+      // Resolving a promise with this client looks for `then`, which is undefined.
       return typeof value === 'function' || (typeof value === 'object' && value !== null)
         ? recording(value, called, [...path, String(name)])
         : value

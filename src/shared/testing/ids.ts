@@ -13,7 +13,7 @@ import type {
 
 type Brand = Record<typeof z.core.$brand, unknown>
 
-/** The same with plain texts and numbers for ids, names and what else has a brand: what a test may write down. */
+/** The same type with plain strings and numbers in place of branded ones, for literals in tests. */
 export type Plain<T> = T extends string
   ? T extends Brand
     ? string
@@ -28,7 +28,7 @@ export type Plain<T> = T extends string
         ? { [Key in keyof T]: Plain<T[Key]> }
         : T
 
-/** Takes the plain ids in it for what they are to be where it stands. */
+/** Converts plain ids to the branded types expected by the context. */
 export const branded = <T, P extends Plain<T> = Plain<T>>(value: P): T => value as unknown as T
 
 export const aJobId = (text: string): JobId => text as JobId
