@@ -16,11 +16,11 @@ import type { ImportFlags } from './import-scrapyd.ts'
 import { keepHeapSmall } from './keep-heap-small.ts'
 import { packagePaths, readPackageVersion } from './package-paths.ts'
 
-// For all that is imported from here on, which is nearly everything. Where nothing can be written it does nothing.
+// For everything imported from here on, which is nearly everything. No effect if the directory is not writable.
 enableCompileCache(packagePaths.compileCacheDirectory)
 keepHeapSmall()
 
-// npm runs its scripts in the checkout: names of files, and scrapyd.conf, are meant from where npm was called.
+// npm runs scripts in the checkout, but file names and scrapyd.conf are meant relative to where npm was called.
 if (['serve', 'start', 'scrapdeck'].includes(process.env['npm_lifecycle_event'] ?? '')) {
   process.chdir(process.env['INIT_CWD'] ?? '.')
 }
@@ -45,12 +45,12 @@ interface Flags extends ServeFlags {
 const program = new Command('scrapdeck')
   .description('One queue for a fleet of Scrapyd nodes.')
   .version(readPackageVersion())
-  // --version of a subcommand is that of a project.
+  // --version of a subcommand is the version of a project.
   .enablePositionalOptions()
   .exitOverride()
 sayUsageErrors(program, process.argv.includes('--json'))
 
-/** Everything that decides how the service runs; `config` tells what would come of it. */
+/** The options that decide how the service runs; `config` shows their result. */
 function serviceCommand(name: string, description: string): Command {
   return program
     .command(name)
@@ -145,7 +145,7 @@ const terminal: Terminal = {
   environment: process.env,
   directory: process.cwd(),
   homeDirectory: homedir(),
-  // Only commands that ask for it change what an interrupt does.
+  // Handles interrupts only for commands that ask for it.
   get interrupted() {
     if (process.listenerCount('SIGINT') === 0) process.on('SIGINT', () => interruption.abort())
     return interruption.signal
@@ -153,7 +153,7 @@ const terminal: Terminal = {
   nowMs: () => Date.now(),
   sleep: (ms) => sleep(ms, undefined, { signal: interruption.signal }),
   localService(flags) {
-    // Whom to ask as is not how a service would be protected that started here.
+    // These credentials are for connecting; they must not become those of a service started here.
     const { SCRAPDECK_USERNAME: _username, SCRAPDECK_PASSWORD: _password, ...environment } = process.env
     const { data, port: portText, config } = flags
     const { port, dataDirectory } = resolve({ data, port: portText, config }, environment).options
@@ -162,30 +162,30 @@ const terminal: Terminal = {
 }
 addClientCommands(program, terminal)
 
-// A reader that has enough (`| head`) is no failure.
+// A reader that closes the pipe early (`| head`) is not a failure.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => process.exit(error.code === 'EPIPE' ? 0 : 1))
-// Nor is one that does not want to hear what went wrong; the code says it.
+// Nor is a closed standard error; the exit code still reports the failure.
 process.stderr.on('error', () => {})
 try {
   await program.parseAsync()
 } catch (error) {
-  // A start that failed half-way may have left a handle open; nothing of it is worth waiting for.
+  // A start that failed half-way may have left handles open; exit without waiting for them.
   process.exit(report(error))
 }
 
-/** Says what went wrong, and with which code to end. */
+/** Prints the error and returns the exit code. */
 function report(error: unknown): number {
-  // commander has said it, or has shown its help.
+  // commander has already printed the error or its help.
   if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : EXIT_CODES.usage
   if (interruption.signal.aborted) return EXIT_CODES.interrupted
   const message = error instanceof Error ? error.message : String(error)
   if (message !== '' && process.argv.includes('--json')) {
-    // The code of docs/errors.md, where it is one of ours, and what came with it.
+    // If the error is ours: its code from docs/errors.md, and its data.
     const details = isScrapdeckError(error) ? { code: error.code, data: error.data } : {}
     process.stderr.write(`${JSON.stringify({ error: { message, ...details } })}\n`)
     return exitCodeOf(error)
   }
-  // Several, as of a configuration file, below each other.
+  // Several problems, as in a configuration file, are printed as a list.
   const text = message.includes('\n') ? `\n${message.replaceAll(/^/gm, '- ')}` : ` ${message}`
   if (message !== '') process.stderr.write(`scrapdeck:${text}\n`)
   return exitCodeOf(error)

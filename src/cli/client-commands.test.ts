@@ -8,18 +8,18 @@ import { call, makeDirectory, startEngine, startServer } from './testing/call.ts
 const JOB_ID = '019b0000000000000000000000000001'
 const page = readFileSync(new URL('../../docs/cli.md', import.meta.url), 'utf8')
 
-it('asks for runs with arguments and settings, and prints their ids', async () => {
+it('queues runs with arguments and settings, and prints their ids', async () => {
   const { url } = await startEngine()
   const { code, out } = await call(
     ['run', 'shop', 'prices', 'quotes', '-a', 'day=2026=11', '-a', 'x=', '-s', 'LOG_LEVEL=INFO'],
     { url }
   )
-  // What the example waits for is not this test's affair.
+  // The text after the colon is the example's reason for waiting.
   const lines = out.split('\n').map((line) => line.replace(/: .*/, ''))
   expect([code, lines]).toEqual([0, [`${JOB_ID}  queued`, `${JOB_ID}  queued`, '']])
 })
 
-it('--json is the answer of the API', async () => {
+it('--json prints the response of the API', async () => {
   const { url } = await startEngine()
   const { out } = await call(['run', 'shop', 'prices', '-a', 'day=2026=11', '--json'], { url })
   expect(JSON.parse(out)).toMatchObject({
@@ -27,7 +27,7 @@ it('--json is the answer of the API', async () => {
   })
 })
 
-it('lists jobs as columns, without what would steer the terminal', async () => {
+it('lists jobs as columns, without terminal control characters', async () => {
   const { url } = await startEngine()
   const { out } = await call(['jobs', '--project', '\u001b]0;owned\u0007shop', '--limit', '1'], { url })
   const [header, row, ...rest] = out.split('\n')
@@ -59,7 +59,7 @@ it.each([
   expect(ended.code).toBe(EXIT_CODES[code])
 })
 
-it('a wrong password, nobody there, and something else there have codes of their own', async () => {
+it('a wrong password, an unreachable server, and a server that is not Scrapdeck have exit codes of their own', async () => {
   const { url } = await startEngine()
   expect(await call(['jobs'], { url, password: 'wrong' })).toMatchObject({ code: EXIT_CODES.unauthorized })
   const nobody = await call(['jobs'], { url: 'http://127.0.0.1:1' })
@@ -73,7 +73,7 @@ it('a wrong password, nobody there, and something else there have codes of their
   expect(await call(['jobs'], { url: scrapyd })).toMatchObject({ code: EXIT_CODES.unreachable })
 })
 
-it('sends no password where none was given for another machine, and never follows a redirect with it', async () => {
+it('sends no local password to another machine, and never follows a redirect with one', async () => {
   const elsewhere = await call(['jobs'], { url: 'http://deck.example.org', password: '' })
   expect([elsewhere.code, elsewhere.error]).toEqual([
     EXIT_CODES.unauthorized,
@@ -102,7 +102,7 @@ it('a write whose connection broke is sent again with the same key', async () =>
   expect(keys[1]).toBe(keys[0])
 })
 
-it('--wait ends with a code of its own when a job did not succeed', async () => {
+it('--wait ends with its own exit code if a job did not succeed', async () => {
   let asked = 0
   const url = await startServer((request, response) => {
     response.setHeader('content-type', 'application/json')
@@ -116,7 +116,7 @@ it('--wait ends with a code of its own when a job did not succeed', async () => 
   expect([code, out]).toEqual([EXIT_CODES.badOutcome, `${JOB_ID}  queued\n${JOB_ID}  failed (exit code 1)\n`])
 })
 
-it('logs -f goes on where a connection broke off, and ends with the log', async () => {
+it('logs -f resumes where a connection dropped, and ends with the log', async () => {
   const asked: (string | undefined)[] = []
   const url = await startServer((request, response) => {
     asked.push(request.url?.split('?')[1])
@@ -127,7 +127,7 @@ it('logs -f goes on where a connection broke off, and ends with the log', async 
       )
     if (asked.length === 1) send(5, 'one\ntwo\n', false)
     else send(13, 'three\n', true)
-    // The first stream breaks off once its piece has left.
+    // Drop the first stream after its chunk has been sent.
     if (asked.length === 1) setImmediate(() => setTimeout(() => response.destroy(), 50))
     else response.end('event: done\n\n')
   })
@@ -136,7 +136,7 @@ it('logs -f goes on where a connection broke off, and ends with the log', async 
   expect(asked).toEqual(['tailBytes=262144', 'offset=13'])
 })
 
-it('a log on a terminal keeps its colours and nothing else that steers; into a file it goes as it is', async () => {
+it('a log on a terminal keeps only colours of its control characters; in a file it is unchanged', async () => {
   const text = '\u001b[31mred\u001b[0m \u001b[2J\u009b5n\tdone\r\n'
   const url = await startServer((_request, response) => {
     response.setHeader('content-type', 'application/json')
@@ -162,7 +162,7 @@ it('deploys a folder as an egg; project and version come from the options', asyn
   expect(JSON.parse(json.out)).toMatchObject({ version: 'project.egg', sizeBytes: expect.any(Number) })
 })
 
-it('deploys to a target of scrapy.cfg, with its credentials, as scrapyd-deploy does', async () => {
+it('deploys to a target in scrapy.cfg with its credentials, like scrapyd-deploy', async () => {
   const { url } = await startEngine()
   const target = `[deploy]\nproject = store\n[deploy:prod]\nurl = ${url}/\nusername = scrapdeck\npassword = correct horse: battery\nversion = GIT\n`
   const directory = makeDirectory({ ...PROJECT, 'scrapy.cfg': PROJECT['scrapy.cfg'] + target })
@@ -180,7 +180,7 @@ it('deploys to a target of scrapy.cfg, with its credentials, as scrapyd-deploy d
   expect(listed.out).not.toContain('battery')
 })
 
-it('without an address, the [deploy] of scrapy.cfg says where; with one, it does not', async () => {
+it('the [deploy] section of scrapy.cfg applies only without an explicit address', async () => {
   const { url } = await startEngine()
   const target = '[deploy]\nurl = http://127.0.0.1:1/\nproject = store\n'
   const directory = makeDirectory({ ...PROJECT, 'scrapy.cfg': PROJECT['scrapy.cfg'] + target })
@@ -188,7 +188,7 @@ it('without an address, the [deploy] of scrapy.cfg says where; with one, it does
   expect(await call(['deploy'], { directory, url })).toMatchObject({ code: 0 })
 })
 
-it('schedules are shown by name, made from flags, and looked ahead', async () => {
+it('shows schedules by name, creates them from flags, and previews them', async () => {
   const { url } = await startEngine()
   const list = await call(['schedules', 'list'], { url })
   expect([list.code, list.out]).toEqual([0, expect.stringMatching(/^NAME +STATE +NEXT +LAST +WHEN +ID\n/)])
@@ -215,7 +215,7 @@ it('schedules are shown by name, made from flags, and looked ahead', async () =>
   expect([history.code, history.out]).toEqual([0, expect.stringMatching(/^FOR +STATE/)])
 })
 
-it('completion for bash suggests commands, commands of commands, and options', async () => {
+it('completion for bash suggests commands, subcommands and options', async () => {
   const { out } = await call(['completion', 'bash'])
   const complete = (...words: string[]) =>
     execFileSync('bash', [
@@ -231,7 +231,7 @@ it('completion for bash suggests commands, commands of commands, and options', a
   expect(complete('nodes', 'a')).toBe('add activate')
   expect(complete('schedules', 'create', 'x', '--sp')).toBe('--spider')
   expect(complete('run', 'shop', 'prices', '--no')).toBe('--node --no-overlap')
-  // Names of files, which bash completes where there is nothing of ours.
+  // File names, which bash completes where we have nothing to suggest.
   expect(complete('apply', '')).toBe('')
 })
 

@@ -18,7 +18,7 @@ import { addNodeCommands } from './commands/nodes.ts'
 import { addRunCommand } from './commands/run.ts'
 import { addScheduleCommands } from './commands/schedules.ts'
 
-/** The address is resolved with the first request: some commands send none, and `deploy` has addresses of its own. */
+/** Resolves the address on the first request: some commands send none, and `deploy` has addresses of its own. */
 function openSession(flags: ConnectionFlags, terminal: Terminal): Session {
   let client: Client | null = null
   return {

@@ -4,7 +4,7 @@ import { EXAMPLES } from '../server/openapi/examples.ts'
 import { EXIT_CODES } from './client/exit-codes.ts'
 import { call, makeDirectory, openDoors, startServer } from './testing/call.ts'
 
-it('a command line that is wrong is an object for programs as well, and says to people where to look', async () => {
+it('a usage error is a JSON object for programs, and tells people where to look', async () => {
   for (const words of [['jobs', '--nope'], ['jobs', '--limit', 'x'], ['run', 'demo'], ['bogus']]) {
     const { code, error } = await call(words)
     expect([code, error]).toEqual([EXIT_CODES.usage, expect.stringMatching(/^scrapdeck: [^]+ --help [^]+\.\n$/)])
@@ -14,7 +14,7 @@ it('a command line that is wrong is an object for programs as well, and says to 
   }
 })
 
-it('what shows before it does takes --dry-run for what it does anyway, but not beside --yes', async () => {
+it('commands that preview by default accept --dry-run, but not together with --yes', async () => {
   const engine = await openEngineWithFakeNode()
   onTestFinished(() => engine.remove())
   const { username, password } = engine.engine.credentials
@@ -30,7 +30,7 @@ it('what shows before it does takes --dry-run for what it does anyway, but not b
   expect([both.code, both.error]).toEqual([EXIT_CODES.usage, expect.stringContaining('--dry-run')])
 })
 
-it('a schedule of what is not deployed is created, and said', async () => {
+it('a schedule of something not deployed is created with a warning', async () => {
   const url = await startServer((request, response) => {
     const isProject = request.url?.includes('/projects/') === true
     const isThere = request.url?.endsWith('/projects/shop') === true
@@ -64,7 +64,7 @@ it('a schedule of what is not deployed is created, and said', async () => {
   })
 })
 
-it('one job shows what plugins made of it; what is not there says where to look', async () => {
+it('a single job shows what plugins changed; a failed lookup says where to look', async () => {
   const detail = EXAMPLES.jobs.get.output
   const evidence = { 'changed by quota': ['depth', 'LOG_LEVEL'], 'not asked of broken': 'no room', pid: 7 }
   const step = { ...detail.timeline[0]!, text: 'Accepted', evidence }

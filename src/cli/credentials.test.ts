@@ -13,7 +13,7 @@ describe('scrapdeck credentials', () => {
     expect(text).toContain('[deploy:scrapdeck]\nurl = http://127.0.0.1:6801/\nusername = ann\npassword = 100%%\n')
   })
 
-  it('says what to do when there are none yet', async () => {
+  it('says what to do if there are none yet', async () => {
     await using directory = await makeTemporaryDirectory()
     expect(() => describeCredentials(directory.path, 6800)).toThrow(`npm run serve -- --data ${directory.path}`)
   })

@@ -25,7 +25,7 @@ export function requireCredentials(dataDirectory: string): StoredCredentials {
   )
 }
 
-/** Python's ConfigParser reads `%` as the start of a reference. */
+/** Python's ConfigParser treats `%` as the start of a reference. */
 function escapeConfig(value: string): string {
   return value.replaceAll('%', '%%')
 }

@@ -5,7 +5,7 @@ describe('the default data directory', () => {
   const find = (platform: NodeJS.Platform, homeDirectory: string, environment = {}) =>
     defaultDataDirectory({ platform, homeDirectory, environment })
 
-  it('is the place each system has for it', () => {
+  it('follows the conventions of each system', () => {
     expect(find('linux', '/home/ann')).toBe('/home/ann/.local/share/scrapdeck')
     expect(find('linux', '/home/ann', { XDG_DATA_HOME: '/data' })).toBe('/data/scrapdeck')
     expect(find('linux', '/home/ann', { XDG_DATA_HOME: 'relative' })).toBe('/home/ann/.local/share/scrapdeck')

@@ -1,6 +1,6 @@
 import { posix, win32 } from 'node:path'
 
-/** Where Scrapdeck keeps its data unless told: the place that each system has for it. The only file that knows. */
+/** Where Scrapdeck keeps its data by default: each system's usual place. Only this file knows it. */
 export function defaultDataDirectory(machine: {
   platform: NodeJS.Platform
   environment: Record<string, string | undefined>
@@ -11,7 +11,7 @@ export function defaultDataDirectory(machine: {
     return win32.join(environment.APPDATA || win32.join(homeDirectory, 'AppData', 'Roaming'), 'Scrapdeck')
   }
   if (platform === 'darwin') return posix.join(homeDirectory, 'Library', 'Application Support', 'Scrapdeck')
-  // The XDG specification: a relative path there is not valid and is ignored.
+  // XDG specification: a relative path is invalid and must be ignored.
   const xdg = environment.XDG_DATA_HOME ?? ''
   return posix.join(posix.isAbsolute(xdg) ? xdg : posix.join(homeDirectory, '.local', 'share'), 'scrapdeck')
 }

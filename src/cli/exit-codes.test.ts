@@ -3,7 +3,7 @@ import { openEngineWithFakeNode } from '../engine/testing/engine-with-fake-node.
 import { EXIT_CODES } from './client/exit-codes.ts'
 import { call, makeDirectory, openDoors } from './testing/call.ts'
 
-/** What remote-engine.test.ts leaves of docs/cli.md's table: what an engine itself refuses. */
+/** The rows of docs/cli.md's table that remote-engine.test.ts does not cover: errors from an engine itself. */
 async function openEngine() {
   const engine = await openEngineWithFakeNode()
   onTestFinished(() => engine.remove())
@@ -19,7 +19,7 @@ async function openEngine() {
   return { engine, run }
 }
 
-it('what is not there is 5, with its name, for each command that names something', async () => {
+it('a missing thing is 5, with its name, for each command that names one', async () => {
   const { engine, run } = await openEngine()
   await engine.prepare('berlin')
   const id = '019b0000000000000000000000000001'
@@ -45,7 +45,7 @@ it('what is not there is 5, with its name, for each command that names something
   }
 })
 
-it('what stands against it is 6, and what the order itself gets wrong is 2', async () => {
+it('a conflict is 6, and an invalid request 2', async () => {
   const { engine, run } = await openEngine()
   await engine.prepare('berlin')
   await engine.client.jobs.run({ project: 'shop', spiders: ['prices'] })

@@ -69,7 +69,7 @@ async function call(words: string[], environment: Record<string, string> = {}) {
 
 const file = (name: string, text: string) => writeFileSync(join(directory, name), text)
 
-test('a fleet file is shown as a difference, done when told to, and then there is nothing left', async () => {
+test('a fleet file is shown as a diff, applied with --yes, and then matches the fleet', async () => {
   file(
     'fleet.yaml',
     `version: 1
@@ -105,7 +105,7 @@ schedules:
   expect((await call(['apply', 'other.yaml', '--prune', '--yes'])).out).toBe('- schedule night\n1 change made.\n')
 })
 
-test('what a file gets wrong is told with its line, and ends with 2', async () => {
+test('an error in a file is reported with its line and ends with 2', async () => {
   file('fleet.yaml', "version: 1\nnodes:\n  - { name: a, url: '${A}', slotz: 3 }\n")
   const { code, error } = await call(['apply', 'fleet.yaml'], { A: 'two\nlines' })
   expect(code).toBe(2)
@@ -113,7 +113,7 @@ test('what a file gets wrong is told with its line, and ends with 2', async () =
   expect((await call(['apply', 'nowhere.yaml'])).error).toContain('nowhere.yaml cannot be read')
 })
 
-test('schedules of other programs are reported, planned, written as a file or made', async () => {
+test('schedules of other programs are reported, planned, written to a file, or created', async () => {
   const task = { project: 'shop', spider: 'prices', trigger: 'cron', clients: '[1]' }
   makeGerapyDatabase(
     join(directory, 'db.sqlite3'),
@@ -142,7 +142,7 @@ test('schedules of other programs are reported, planned, written as a file or ma
   expect((await call(['import-schedules', 'gerapy'])).error).toContain('Specify the database of gerapy')
 })
 
-test('an import of which nothing can be taken over fails, with what keeps each', async () => {
+test('an import without any importable schedule fails and says why for each', async () => {
   file('crontab', '0 3 * * * /usr/bin/backup\n')
   const refused = await call(['import-schedules', 'crontab', 'crontab', '--yes'])
   expect(refused.code).toBe(1)
@@ -152,7 +152,7 @@ test('an import of which nothing can be taken over fails, with what keeps each',
   expect((await call(['import-schedules', 'crontab', 'empty'])).code).toBe(0)
 })
 
-test('what ScrapydWeb itself wrote is first only shown, then made: nodes by their addresses, paused as there', async () => {
+test("ScrapydWeb's own data is first only shown, then created: nodes by address, paused schedules stay paused", async () => {
   const urls = ['127.0.0.1:16801', 'localhost:16802', '127.0.0.1:16803']
   file(
     'nodes.yaml',

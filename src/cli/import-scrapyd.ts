@@ -8,15 +8,15 @@ import { isUrl, localPath } from '../config/local-path.ts'
 import type { ServeOptions } from '../config/serve-options.ts'
 
 export interface ImportFlags {
-  /** Scrapyd's own configuration file; default: those that it reads when it is started in the directory. */
+  /** Scrapyd's own configuration file; default: those it reads when started in that directory. */
   config?: string
-  /** That of the service which takes over. */
+  /** Configuration file of the Scrapdeck service that takes over. */
   serviceConfig?: string
   dryRun?: boolean
   evenIfRunning?: boolean
 }
 
-/** Where a Scrapyd that was started in `directory` keeps things, and whether it runs. */
+/** Where a Scrapyd started in a given directory keeps its data, and its address. */
 interface StoppedScrapyd {
   eggs: string
   logs: string | null
@@ -26,7 +26,7 @@ interface StoppedScrapyd {
   address: string | null
 }
 
-/** `scrapdeck import-scrapyd`: `print` gets lines for people. Throws BAD_INPUT: nothing found, or that Scrapyd runs. */
+/** `scrapdeck import-scrapyd`: `print` gets lines for people. Throws BAD_INPUT if nothing is found or Scrapyd runs. */
 export async function runImport(
   directory: string,
   flags: ImportFlags,
@@ -95,7 +95,7 @@ function findScrapyd(root: string, configFile: string | undefined): StoppedScrap
   }
 }
 
-/** A running Scrapyd keeps changing what is read, and would start the same pending jobs as we do. */
+/** A running Scrapyd would change the data while we read it, and would start the same pending jobs as we do. */
 async function refuseRunning(root: string, address: string | null): Promise<void> {
   const pidFile = join(root, 'twistd.pid')
   const pid = existsSync(pidFile) ? Number(readFileSync(pidFile, 'utf8').trim()) : 0
@@ -124,7 +124,7 @@ function isAlive(pid: number): boolean {
   }
 }
 
-/** Items in a storage elsewhere are not ours to write. */
+/** We do not write to an items storage elsewhere. */
 function localOnly(directories: ServeOptions['directories']): ServeOptions['directories'] {
   const { items } = directories
   return items !== undefined && items !== null && isUrl(items) ? { ...directories, items: null } : directories

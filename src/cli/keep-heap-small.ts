@@ -1,9 +1,9 @@
 import { setFlagsFromString } from 'node:v8'
 
 /**
- * V8 lets garbage grow to a multiple of what is alive before it collects it all. What watching thousands of nodes
- * leaves lives for seconds, so it all gets there (with --max-semi-space-size=16, which cannot be set from here, the
- * rest stays small too): a service that runs for months has the processor time to collect it earlier.
+ * V8 lets garbage grow to a multiple of the live heap before a full collection. Watching thousands of nodes leaves
+ * objects that live for seconds and so reach the old generation (with --max-semi-space-size=16, which cannot be set
+ * from here, the young one stays small too). A service that runs for months has the CPU time to collect earlier.
  */
 export function keepHeapSmall(): void {
   setFlagsFromString('--heap-growing-percent=25')

@@ -1,7 +1,7 @@
 import { ScrapdeckError } from '../shared/errors.ts'
 import { requireCredentials } from './credentials.ts'
 
-/** Asks the service on this machine for a new one-time link. */
+/** Requests a new one-time login link from the service on this machine. */
 export async function requestLoginLink(dataDirectory: string, port: number): Promise<string> {
   const { username, password } = requireCredentials(dataDirectory)
   const authorization = `Basic ${Buffer.from(`${username}:${password}`).toString('base64')}`

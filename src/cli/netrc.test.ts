@@ -22,7 +22,7 @@ function write(text: string, mode = 0o600): string {
 const find = (host: string, environment: Record<string, string> = {}) =>
   findInNetrc(host, { homeDirectory: directory, environment })
 
-/** What they mean is Python's to say: scrapyd-deploy asks its netrc module. */
+/** Python defines what these mean: scrapyd-deploy uses its netrc module. */
 const FILES = [
   'machine a.example login me password secret\n',
   'machine a.example\n\tlogin me\n\tpassword "two words"\n\taccount x\ndefault login any password other\n',
@@ -33,14 +33,14 @@ const FILES = [
   ''
 ]
 
-it.each(FILES)('is read as Python reads it: %j', (text) => {
+it.each(FILES)('is parsed like in Python: %j', (text) => {
   const path = write(text)
   const program = `import json, netrc, sys; print(json.dumps({'' if host == 'default' else host: {'username': login, 'password': password} for host, (login, _, password) in netrc.netrc(sys.argv[1]).hosts.items()}))`
   const expected: unknown = JSON.parse(execFileSync('python3', ['-c', program, path], { encoding: 'utf8' }))
   expect(Object.fromEntries(parseNetrc(text))).toEqual(expected)
 })
 
-it('the host decides, whatever its port, and default stands for the others', () => {
+it('entries match by host, whatever the port, and default matches all others', () => {
   write('machine a.example login a password one\ndefault login any password other')
   expect(find('a.example')).toEqual({ username: 'a', password: 'one' })
   expect(find('b.example')).toEqual({ username: 'any', password: 'other' })
@@ -54,7 +54,7 @@ it('NETRC names another file', () => {
   expect(find('a.example', { NETRC: path })).toEqual({ username: 'a', password: 'one' })
 })
 
-it('passwords that others can read are not used, but only where they would be', () => {
+it('passwords that others can read are not used, but that matters only if they are needed', () => {
   const path = write('machine a.example login a password one\nmachine ftp.example login anonymous password me@', 0o640)
   expect(() => find('a.example')).toThrow(`chmod 600 ${path}`)
   expect(find('elsewhere.example')).toBeNull()
@@ -62,7 +62,7 @@ it('passwords that others can read are not used, but only where they would be', 
 })
 
 it.each(['nonsense', 'machine', 'machine a login', 'machine a hunter2 me'])(
-  '%j is refused without showing its words',
+  '%j is rejected without showing its words',
   (text) => {
     write(text)
     expect(() => find('a')).toThrow('is not understood')

@@ -14,8 +14,8 @@ export interface NetrcPlace {
 }
 
 /**
- * What `~/.netrc` has for a host, as scrapyd-deploy reads it: the port does not count, `default` stands for other
- * hosts. null: nothing. Throws for a file that others may read or that cannot be understood, rather than ignore it.
+ * The entry of `~/.netrc` for a host, as scrapyd-deploy finds it: the port is ignored, and `default` matches other
+ * hosts. null: none. Throws if others can read the file or it cannot be parsed, rather than ignore it.
  */
 export function findInNetrc(hostname: string, { homeDirectory, environment }: NetrcPlace): NetrcEntry | null {
   const path = environment['NETRC'] || join(homeDirectory, '.netrc')
@@ -23,7 +23,7 @@ export function findInNetrc(hostname: string, { homeDirectory, environment }: Ne
   const entries = parseNetrc(readNetrc(path), path)
   const found = entries.get(hostname.replace(/^\[|\]$/g, '')) ?? entries.get('')
   if (found === undefined) return null
-  // Nothing secret in it: Python's netrc lets it pass as well.
+  // No secret in it: Python's netrc skips the check too.
   if (found.username !== 'anonymous') refuseIfShared(path)
   return found
 }
@@ -50,7 +50,7 @@ function refuseIfShared(path: string): void {
   }
 }
 
-/** By host; the `default` entry under ''. Python's rules: quotes, `\` and comments count, macros are skipped. */
+/** By host; the `default` entry under ''. Python's rules: handles quotes, `\` and comments, skips macros. */
 export function parseNetrc(text: string, path = '.netrc'): Map<string, NetrcEntry> {
   // A macro ends at an empty line.
   const withoutMacros = `${text}\n\n`.replaceAll(/(^|\s)macdef[ \t]+\S+[^\n]*\n(?:[^\n]+\n)*\n/g, '$1')
@@ -77,7 +77,7 @@ export function parseNetrc(text: string, path = '.netrc'): Map<string, NetrcEntr
   return entries
 }
 
-/** The word may be a password that stands in a wrong place. */
+/** Does not show the word: it may be a misplaced password. */
 function notUnderstood(path: string, word: string): ScrapdeckError {
   const shown = /^(machine|login|user|password|account|macdef)$/.test(word)
     ? `"${word}" has nothing behind it`

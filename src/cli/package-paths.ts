@@ -2,17 +2,17 @@ import { readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
-/** The only place that knows where the package's files are, from here; out/service/ is as deep as src/cli/. */
+/** Only this file knows where the package's files are, relative to itself; out/service/ is as deep as src/cli/. */
 const root = join(dirname(fileURLToPath(import.meta.url)), '..', '..')
 
 export const packagePaths = {
   /** Python files and the demo project. */
   resourcesDirectory: join(root, 'resources'),
-  /** The built UI: `npm run build` makes it. */
+  /** The built UI, created by `npm run build`. */
   uiDirectory: join(root, 'out', 'renderer'),
-  /** What /docs shows. */
+  /** The documentation served at /docs. */
   docsDirectory: join(root, 'docs'),
-  /** Compiled code of the last start. Ours, not the system's folder for temporary files, which others may write to. */
+  /** Compiled code of the last start. Not in the system's temporary directory, which others can write to. */
   compileCacheDirectory: join(root, '.cache', 'compiled')
 }
 

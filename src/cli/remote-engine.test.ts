@@ -8,13 +8,11 @@ import { expect, it, onTestFinished } from 'vitest'
 import { EXIT_CODES } from './client/exit-codes.ts'
 import { call, makeDirectory, startEngine, startServer } from './testing/call.ts'
 
-/**
- * What stands between a command and an engine elsewhere: nobody there, another password, certificates, another version.
- */
+/** Problems with a remote engine: unreachable, wrong password, certificates, another version. */
 
 const JOB_ID = '019b0000000000000000000000000001'
 
-/** Each command with what it needs at least; a command that is missing here fails the first test. */
+/** Each command with its minimum arguments; the first test fails if a command is missing here. */
 const COMMANDS: Record<string, string[]> = {
   deploy: ['.'],
   run: ['shop', 'prices'],
@@ -58,7 +56,7 @@ const leaves = (command: Command, path: string[] = []): { name: string; command:
 
 const wordsOf = (name: string) => [...name.split(' '), ...(COMMANDS[name] ?? [])]
 
-it('every command takes --json, and none is forgotten below', async () => {
+it('every command accepts --json, and all are listed below', async () => {
   const { program } = await call(['completion', 'bash'])
   const commands = leaves(program)
   expect(commands.map(({ name }) => name).sort()).toEqual([...Object.keys(COMMANDS), 'completion'].sort())
@@ -66,7 +64,7 @@ it('every command takes --json, and none is forgotten below', async () => {
     expect([name, command.options.some(({ long }) => long === '--json')]).toEqual([name, true])
 })
 
-it('for each command nobody there is 3, a wrong password 4, a wrong option 2', async () => {
+it('for each command an unreachable engine is 3, a wrong password 4, a wrong option 2', async () => {
   const { url } = await startEngine()
   const directory = makeDirectory(FILES)
   for (const name of Object.keys(COMMANDS)) {
@@ -92,7 +90,7 @@ it('for each command nobody there is 3, a wrong password 4, a wrong option 2', a
   }
 })
 
-it('a certificate of nobody known is told with what to do, at once, and the password is never sent', async () => {
+it('an unknown certificate is reported at once with what to do, and the password is never sent', async () => {
   const directory = makeDirectory()
   const files = ['-keyout', join(directory, 'key.pem'), '-out', join(directory, 'ca.pem')]
   const curve = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-days', '1']
@@ -113,13 +111,13 @@ it('a certificate of nobody known is told with what to do, at once, and the pass
   expect(asked).toBe(0)
 })
 
-it('an address with https:// where plain HTTP is spoken says so', async () => {
+it('https:// with a plain HTTP server says so', async () => {
   const { url } = await startEngine()
   const { code, error } = await call(['jobs'], { url: url.replace('http:', 'https:') })
   expect([code, error]).toEqual([EXIT_CODES.unreachable, expect.stringContaining('does not use TLS. Use http://')])
 })
 
-it('an engine of an older version is told by what it has not, or by what it answers', async () => {
+it('an engine of another version is detected by a missing operation or an unknown response', async () => {
   const without = await startServer((request, response) =>
     response.writeHead(404, { 'content-type': 'application/json' }).end(
       JSON.stringify({
@@ -147,7 +145,7 @@ it('an engine of an older version is told by what it has not, or by what it answ
   ])
 })
 
-it('a proxy that asks for a login, or is broken, or the API of somebody else, is no Scrapdeck', async () => {
+it('login proxies, broken proxies and other APIs are not taken for Scrapdeck', async () => {
   for (const [status, type, code] of [
     [401, 'text/html', EXIT_CODES.unauthorized],
     [502, 'text/html', EXIT_CODES.unreachable],
@@ -169,12 +167,12 @@ const netrc = (text: string, mode = '600') => {
 }
 const OF_OURS = 'machine 127.0.0.1 login scrapdeck password "correct horse: battery"\n'
 
-it('deploy and the others take user and password from ~/.netrc, as scrapyd-deploy does', async () => {
+it('deploy and other commands read user and password from ~/.netrc, like scrapyd-deploy', async () => {
   const { url } = await startEngine()
   const target = `[deploy]\nproject = shop\nusername = somebody\n[deploy:prod]\nurl = ${url}/\nusername =\n`
   const directory = makeDirectory({ ...FILES, 'scrapy.cfg': `[settings]\ndefault = shop.settings\n${target}` })
   const home = netrc(OF_OURS)
-  // Those of another engine are not for what a scrapy.cfg names.
+  // Credentials for another engine are not sent to a target of scrapy.cfg.
   const elsewhere = { directory, home, url: 'https://deck.example.org', password: 'of deck.example.org' }
   expect(await call(['deploy', '-t', 'prod'], elsewhere)).toMatchObject({ code: 0 })
   expect(
@@ -182,7 +180,7 @@ it('deploy and the others take user and password from ~/.netrc, as scrapyd-deplo
   ).toMatchObject({ code: 0 })
   const open = await call(['deploy', '-t', 'prod'], { ...elsewhere, home: netrc(OF_OURS, '644') })
   expect([open.code, open.error]).toEqual([EXIT_CODES.unauthorized, expect.stringContaining('chmod 600')])
-  // What the target says comes first.
+  // Credentials in the target come first.
   const named = makeDirectory({
     ...FILES,
     'scrapy.cfg': `[settings]\ndefault = shop.settings\n${target}`.replace(
@@ -195,7 +193,7 @@ it('deploy and the others take user and password from ~/.netrc, as scrapyd-deplo
   })
 })
 
-it('$NAME in scrapy.cfg is the variable of that name', async () => {
+it('$NAME in scrapy.cfg is an environment variable', async () => {
   const { url } = await startEngine()
   const target = `[deploy:prod]\nurl = ${url}/\nusername = scrapdeck\npassword = \${DECK_PASSWORD}\nproject = $PROJECT\nversion = $UNSET\n`
   const directory = makeDirectory({ ...FILES, 'scrapy.cfg': `[settings]\ndefault = shop.settings\n${target}` })

@@ -4,7 +4,7 @@ import type { ProjectName, VersionName } from '../shared/contract/index.ts'
 import { ScrapdeckError } from '../shared/errors.ts'
 import { type IniSections, parseIni, resolveIniValue } from '../shared/ini.ts'
 
-/** A `[deploy]` or `[deploy:NAME]` of scrapy.cfg. What is not set there is null. */
+/** A `[deploy]` or `[deploy:NAME]` section of scrapy.cfg. Values that are not set are null. */
 export interface DeployTarget {
   /** `default` for `[deploy]`. */
   name: string
@@ -16,12 +16,12 @@ export interface DeployTarget {
 }
 
 export interface ScrapyConfiguration {
-  /** Where the closest scrapy.cfg is; null: none up to the root. */
+  /** Directory of the closest scrapy.cfg; null: none up to the root. */
   projectDirectory: string | null
   targets: DeployTarget[]
 }
 
-/** The files that Scrapy reads, in its order: later ones over earlier ones (scrapy.utils.conf). */
+/** Reads the files that Scrapy reads, in its order; later ones take precedence (scrapy.utils.conf). */
 export function readScrapyConfiguration(place: {
   directory: string
   homeDirectory: string
@@ -55,7 +55,7 @@ function targetOf(
   const name = /^deploy(?::(.+))?$/.exec(section)
   if (name === null) return []
   const get = (key: string) => {
-    // As scrapyd-deploy: [deploy] holds for every target without its own value; an empty user name is one (~/.netrc).
+    // Like scrapyd-deploy: [deploy] has the defaults of all targets. An empty user name overrides it (for ~/.netrc).
     const value = valueOf(sections, section, key) ?? valueOf(sections, 'deploy', key)
     return value === null || value === '' ? null : expandVariables(value, environment)
   }
@@ -71,7 +71,7 @@ function targetOf(
   ]
 }
 
-/** `$NAME` and `${NAME}` as Python's os.path.expandvars: what is not set stays as it stands. */
+/** `$NAME` and `${NAME}` like Python's os.path.expandvars: unset variables stay as they are. */
 function expandVariables(text: string, environment: Record<string, string | undefined>): string {
   return text.replaceAll(
     /\$(?:(\w+)|\{([^}]*)\})/g,

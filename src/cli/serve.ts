@@ -8,14 +8,14 @@ import type { ServeOptions } from '../config/serve-options.ts'
 import { packagePaths, readPackageVersion } from './package-paths.ts'
 
 /**
- * Runs until a signal. Standard output carries two lines, for people and start scripts: that it is ready, and the link
- * into the UI. The log goes to standard error. `asJson`: the two as one object, and the log as JSON lines.
+ * Runs until a signal. Standard output gets two lines, for people and start scripts: that it is ready, and the login
+ * link. The log goes to standard error. `asJson`: both lines as one object, and the log as JSON lines.
  */
 export async function serve(options: ServeOptions, warnings: string[], asJson: boolean): Promise<void> {
   const logger = createLogger(asJson)
   for (const warning of warnings) logger.warn({}, warning)
   const { bindAddress, port } = options
-  // A failed start closes what was opened; the engine is stopped even if its door does not close.
+  // A failed start closes what was opened; the engine is stopped even if the HTTP server does not close.
   await using starting = new AsyncDisposableStack()
   const engine = await createEngine({
     ...engineOptionsOf(options, process.cwd()),
@@ -52,7 +52,7 @@ export async function serve(options: ServeOptions, warnings: string[], asJson: b
   }
 }
 
-/** The first signal stops in order, the second at once. */
+/** The first signal stops cleanly, the second at once. */
 function stopOnSignal(stop: () => Promise<void>, logger: Logger): void {
   let isStopping = false
   const onSignal = (signal: NodeJS.Signals) => {

@@ -6,24 +6,23 @@ import { parseIni } from '../shared/ini.ts'
 
 const root = fileURLToPath(new URL('../../', import.meta.url))
 
-// systemd repeats keys where it means lists; the unit does without, so the reader of scrapyd.conf reads it, and sees a
-// doubled line.
+// systemd repeats keys to build lists; our unit does not, so the INI parser can read it and reports duplicate lines.
 const { sections, problems } = parseIni(readFileSync(join(root, 'resources/systemd/scrapdeck.service'), 'utf8'))
 const service = Object.fromEntries([...(sections.get('Service') ?? [])].map(([key, { text }]) => [key, text]))
 
-it('the unit leaves spiders alone when it stops, and takes nothing from under them', () => {
+it('the unit leaves spiders running when it stops, and removes nothing they use', () => {
   expect(problems).toEqual([])
   expect(service).toMatchObject({
     killmode: 'process',
     oompolicy: 'continue',
-    // /tmp and shared memory of the user go at a stop.
+    // systemd removes the user's files in /tmp and shared memory when the unit stops.
     environment: 'TMPDIR=%S/scrapdeck/tmp',
     statedirectory: 'scrapdeck scrapdeck/tmp'
   })
   expect(service).not.toHaveProperty('removeipc')
 })
 
-it('the unit gives a user of its own and no way to more', () => {
+it('the unit has its own user without further privileges', () => {
   expect(service).toMatchObject({
     user: 'scrapdeck',
     umask: '0077',
@@ -41,7 +40,7 @@ it('the unit gives a user of its own and no way to more', () => {
   expect(service).not.toHaveProperty('memorydenywriteexecute')
 })
 
-it('the unit starts what the build makes, with one configuration file and its own data', () => {
+it('the unit starts the built service with one configuration file and its own data', () => {
   const [program, heap, script, ...args] = service['execstart']!.split(' ')
   expect(program).toBe('/opt/scrapdeck/node_modules/node/bin/node')
   expect(heap).toMatch(/^--max-semi-space-size=\d+$/)

@@ -6,7 +6,7 @@ import { SCRAPYD_OPTIONS, SCRAPYD_SERVICES } from './scrapyd-options.ts'
 
 const page = readFileSync(new URL('../../docs/configuration.md', import.meta.url), 'utf8')
 
-/** Names in the first column of the table below a heading: several may share a row. */
+/** Names in the first column of the table below a heading; rows can have several. */
 function namesInTable(section: string): string[] {
   const text = page.split(/^## /m).find((part) => part.startsWith(`${section}\n`)) ?? ''
   const rows = text.split('\n').filter((line) => line.startsWith('| `'))

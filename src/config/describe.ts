@@ -1,6 +1,6 @@
 import type { ResolvedOptions } from './serve-options.ts'
 
-/** What `scrapdeck config` prints: in the form of a configuration file, with where each value comes from. */
+/** The output of `scrapdeck config`: like a configuration file, with the origin of each value. */
 export function describeConfiguration(files: string[], { listed, warnings }: ResolvedOptions): string {
   const lines = files.length === 0 ? ['# No configuration file was found.'] : files.map((file) => `# Read: ${file}`)
   lines.push(...warnings.map((warning) => `# Warning: ${warning}`))

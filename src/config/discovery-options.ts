@@ -2,10 +2,10 @@ import { resolve as resolvePath } from 'node:path'
 import type { z } from 'zod'
 import { SourceSettings } from '../shared/contract/index.ts'
 
-/** A source of nodes as the configuration names it, with its password. */
+/** A source of nodes from the configuration, with its password. */
 export type ConfiguredSource = SourceSettings & { password?: string | null }
 
-/** The id of the source that `nodes` is. */
+/** Id of the source created by the option `nodes`. */
 export const NODES_SOURCE = 'configuration'
 
 const KEYS = {
@@ -16,12 +16,12 @@ const KEYS = {
   ]
 }
 
-/** `nodes`: one address a line. The engine reads the lines; what cannot be read there stops the start, too. */
+/** `nodes`: one address per line. The engine parses the lines; an invalid one also prevents the start. */
 export function nodesSource(text: string): ConfiguredSource {
   return SourceSettings.parse({ id: NODES_SOURCE, source: { kind: 'list', nodes: text } })
 }
 
-/** `discover`: a source a line, `file PATH …` or `dns NAME …`, then words such as `refresh=30`. */
+/** `discover`: one source per line, `file PATH …` or `dns NAME …`, followed by options such as `refresh=30`. */
 export function readSources(
   text: string,
   workingDirectory: string
@@ -31,7 +31,7 @@ export function readSources(
   for (const line of text.split('\n').map((each) => each.trim())) {
     if (line === '') continue
     const read = readSource(line, workingDirectory)
-    // Never the whole line: it may hold a password.
+    // Never print the whole line: it may contain a password.
     const [kind, what] = line.split(/\s+/)
     if ('problem' in read) problems.push(`discover: ${kind} ${what ?? ''}: ${read.problem}`)
     else if (sources.some(({ id }) => id === read.source.id)) {
@@ -86,7 +86,7 @@ function readSource(line: string, workingDirectory: string): { source: Configure
   return { source: { ...parsed.data, password: values.get('password') ?? null } }
 }
 
-/** `dns-scrapyd-crawl-svc`: of its kind and what it names, in the letters that ids have. */
+/** `dns-scrapyd-crawl-svc`: from its kind and target, with only the characters allowed in ids. */
 function idFor(kind: string, what: string): string {
   const letters = what.toLowerCase().replace(/[^a-z0-9]+/g, '-')
   return `${kind}-${letters.replace(/^-|-$/g, '')}`.slice(0, 40).replace(/-$/, '')

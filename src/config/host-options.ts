@@ -2,7 +2,7 @@ import type { EngineOptions } from '../engine/index.ts'
 import type { ListenOptions } from '../server/listen.ts'
 import type { ServeOptions } from './serve-options.ts'
 
-/** The engine's part of the configuration, for every host. Projects without an egg are below `workingDirectory`. */
+/** The engine's options, for every host. Projects without an egg are imported from `workingDirectory`. */
 export function engineOptionsOf(options: ServeOptions, workingDirectory: string) {
   return {
     dataDirectory: options.dataDirectory,
@@ -25,7 +25,7 @@ export function engineOptionsOf(options: ServeOptions, workingDirectory: string)
   } satisfies Partial<EngineOptions>
 }
 
-/** What the HTTP door is given of the configuration. */
+/** The HTTP server's options. */
 export function doorOptionsOf(options: ServeOptions) {
   return {
     dataDirectory: options.dataDirectory,

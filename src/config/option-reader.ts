@@ -1,7 +1,7 @@
 import type { Configuration, ConfiguredValue } from './read-files.ts'
 import type { ListedOption, ServeFlags } from './serve-options.ts'
 
-/** What a name outside the file is called there. */
+/** Environment variables of options, in order of precedence. */
 export const VARIABLES: Record<string, string[]> = {
   bind_address: ['SCRAPDECK_BIND', 'SCRAPYD_BIND_ADDRESS'],
   http_port: ['SCRAPDECK_PORT', 'SCRAPYD_HTTP_PORT'],
@@ -20,12 +20,12 @@ export interface OptionContext {
   environment: Record<string, string | undefined>
   configuration: Configuration
   defaultDataDirectory: string
-  /** Where relative directories begin, as in Scrapyd: where the service was started. */
+  /** Relative directories start here, as in Scrapyd: where the service was started. */
   workingDirectory: string
   cpuCount: number
 }
 
-/** Finds the values of options where they may be set, and records what is listed, refused and worth a warning. */
+/** Looks up options in all their sources, and collects the list of values, problems and warnings. */
 export class OptionReader {
   readonly listed: ListedOption[] = []
   readonly warnings: string[] = []
@@ -36,7 +36,7 @@ export class OptionReader {
     this.context = context
   }
 
-  /** From the flag, else a variable, else the files. Empty variables count as absent, as in Scrapyd. */
+  /** From the flag, else a variable, else the files. Empty variables count as unset, as in Scrapyd. */
   pick(
     section: 'scrapyd' | 'scrapdeck',
     name: string,
@@ -49,7 +49,7 @@ export class OptionReader {
     return this.configured(section, name)
   }
 
-  /** From the files alone. A value that cannot be read there is a problem, and none. */
+  /** From the files only. If the value cannot be resolved, records a problem and returns null. */
   configured(section: string, name: string): ConfiguredValue | null {
     try {
       return this.context.configuration.get(section, name)
@@ -60,7 +60,7 @@ export class OptionReader {
     }
   }
 
-  /** For `scrapdeck config`: the value in words, and where it is from. */
+  /** For `scrapdeck config`: the value as text, and its origin. */
   list(section: string, name: string, value: string, picked: ConfiguredValue | null): void {
     this.listed.push({ section, name, value, from: picked?.from ?? 'default' })
   }
@@ -73,12 +73,12 @@ export class OptionReader {
     this.problems.push(`${picked.from}: ${why}`)
   }
 
-  /** null, and refused: it is no whole number from 0 to `maximum`. */
+  /** Records a problem and returns null unless it is a whole number from 0 to `maximum`. */
   whole(picked: ConfiguredValue, name: string, maximum: number): number | null {
     const text = name === 'http_port' && picked.text === '' ? '0' : picked.text
     const value = Number(text)
     if (/^\d+$/.test(text) && value <= maximum) return value
-    // A flag says its name itself.
+    // For a flag, the name is already in the text.
     const what = `${name} must be a whole number from 0 to ${maximum}, not "${picked.text}".`
     if (name === picked.from) this.problems.push(what)
     else this.refuse(picked, what)

@@ -5,7 +5,7 @@ const FILE = import.meta.filename
 const read = (text: string) => readPluginLines(text, import.meta.dirname)
 
 describe('plugins in the configuration', () => {
-  it('are a module a line, with words for us and options for themselves', () => {
+  it("are one module per line, with our options and the plugin's own", () => {
     const text = `\n  plugin-options.test.ts\n  ${FILE} name=b timeout=0.5 memory=64 on_failure=hold url=http://a?b=c token=\n`
     expect(read(text)).toEqual({
       plugins: [
@@ -31,7 +31,7 @@ describe('plugins in the configuration', () => {
     [`${FILE} name=a on_failure=panic`, 'on_failure= takes'],
     [`${FILE} name=a token=geheim oops`, 'behind the module stand words'],
     [`${FILE} name=a\n${FILE} name=a`, 'a stands twice']
-  ])('%j is refused, and no option shown', (text, words) => {
+  ])('%j is rejected without showing any option', (text, words) => {
     const { problems } = read(text)
     expect(problems.join()).toContain(words)
     expect(problems.join()).not.toContain('geheim')

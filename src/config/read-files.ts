@@ -3,14 +3,14 @@ import { dirname, join, posix } from 'node:path'
 import { ScrapdeckError } from '../shared/errors.ts'
 import { type IniSections, parseIni, resolveIniValue } from '../shared/ini.ts'
 
-/** What the configuration files say together, later files over earlier ones. */
+/** The merged configuration files; later files take precedence. */
 export interface Configuration {
-  /** Those that were there, in the order of reading. */
+  /** The files that exist, in reading order. */
   files: string[]
-  /** The value with its `%` resolved; null where no file sets it. Throws BAD_INPUT, naming file and line. */
+  /** The value with its `%` resolved; null if no file sets it. Throws BAD_INPUT, naming file and line. */
   get(section: string, key: string): ConfiguredValue | null
   keys(section: string): string[]
-  /** Sections of files that are about Scrapyd alone: in a scrapy.cfg, others have theirs. */
+  /** Sections of files that are only for Scrapyd; a scrapy.cfg has other sections too. */
   sections: { name: string; file: string }[]
 }
 
@@ -21,8 +21,8 @@ export interface ConfiguredValue {
 }
 
 /**
- * The files that Scrapyd 1.6 reads, in its order (scrapyd-protocol.md, 8). Of scrapy.cfg only one with a [scrapyd]
- * section: Scrapyd takes the `[settings] default = …` of the project it is started in for a project "default".
+ * The files that Scrapyd 1.6 reads, in its order (scrapyd-protocol.md, 8). A scrapy.cfg counts only with a [scrapyd]
+ * section: otherwise Scrapyd takes a Scrapy project's `[settings] default = …` for a project named "default".
  */
 export function listScrapydFiles(place: { directory: string; homeDirectory: string }): string[] {
   return [
@@ -35,9 +35,7 @@ export function listScrapydFiles(place: { directory: string; homeDirectory: stri
   ]
 }
 
-/**
- * Reads these files; missing ones are passed over. Throws BAD_INPUT for what ConfigParser refuses, all of it at once.
- */
+/** Reads these files and skips missing ones. Throws BAD_INPUT with everything that ConfigParser would reject. */
 export function readConfiguration(paths: string[], options: { mustExist?: boolean } = {}): Configuration {
   const merged: IniSections = new Map()
   const origins = new Map<string, string>()
@@ -102,12 +100,12 @@ function filesIn(folder: string): string[] {
       .sort()
       .map((name) => posix.join(folder, name))
   } catch {
-    // Missing or not readable: like Scrapyd, continue without it.
+    // Missing or unreadable: continue without it, like Scrapyd.
     return []
   }
 }
 
-/** ConfigParser skips what it cannot open; a file named with --config must exist (readConfiguration). */
+/** ConfigParser skips files that it cannot open; only a --config file must exist (readConfiguration). */
 function readIfThere(path: string): string | null {
   try {
     return readFileSync(path, 'utf8')

@@ -19,7 +19,7 @@ export const OWN_OPTIONS = [
   'api_requests_per_second'
 ]
 
-/** The section [scrapdeck], its flags and its variables. */
+/** Reads the section [scrapdeck], its flags and its variables. */
 export function readOwnOptions(options: OptionReader) {
   const { flags, workingDirectory, defaultDataDirectory } = options.context
   for (const name of options.context.configuration.keys('scrapdeck').filter((key) => !OWN_OPTIONS.includes(key))) {
@@ -55,7 +55,7 @@ function readPlugins(options: OptionReader): PluginSettings[] {
   const picked = options.pick('scrapdeck', 'plugins')
   const { plugins, problems: wrong } = readPluginLines(picked?.text ?? '', options.context.workingDirectory)
   for (const problem of wrong) options.refuse(picked!, problem)
-  // By name: their options may hold passwords.
+  // By name only: their options may contain passwords.
   options.list('scrapdeck', 'plugins', plugins.map(({ name }) => name).join(', '), picked)
   return plugins
 }
@@ -69,7 +69,7 @@ function readApiRequests(options: OptionReader): number | null {
   return null
 }
 
-/** The engine reads them; what it cannot read stops the start, too. */
+/** The engine parses them; an invalid one also prevents the start. */
 function readWebhookNetworks(options: OptionReader): string {
   const picked = options.pick('scrapdeck', 'webhook_networks')
   options.list('scrapdeck', 'webhook_networks', picked?.text ?? '', picked)
@@ -82,7 +82,7 @@ function readDiscovery(options: OptionReader): ConfiguredSource[] {
   const lines = (nodes?.text ?? '').split('\n').filter((line) => line.trim() !== '')
   const { sources, problems: wrong } = readSources(discover?.text ?? '', options.context.workingDirectory)
   for (const problem of wrong) options.refuse(discover!, problem)
-  // Counted, not shown: sources may hold passwords.
+  // Counted, not shown: sources may contain passwords.
   options.list('scrapdeck', 'nodes', lines.length === 0 ? '' : `${lines.length} listed`, nodes)
   options.list('scrapdeck', 'discover', sources.map(({ id }) => id).join(', '), discover)
   return [...(lines.length === 0 ? [] : [nodesSource(lines.join('\n'))]), ...sources]

@@ -7,14 +7,14 @@ import type { ServeOptions } from './serve-options.ts'
 
 const KNOWN_SECTIONS = ['scrapyd', 'services', 'settings', 'scrapdeck', 'DEFAULT']
 
-/** Everything that a scrapyd.conf may say, with the flags and variables that stand for its options. */
+/** Reads all options of scrapyd.conf, including their flags and variables. */
 export function readScrapydOptions(options: OptionReader) {
   const listening = readListening(options)
   const credentials = readCredentials(options)
   const slots = readSlots(options)
   const directories = readDirectories(options)
   const settingsProjects = readSettingsProjects(options)
-  // 0 deletes nothing in Scrapyd, too (scrapyd-protocol.md, 6.4).
+  // 0 deletes nothing, as in Scrapyd (scrapyd-protocol.md, 6.4).
   const jobsToKeep = readWhole(options, 'jobs_to_keep', 'all') || null
   const door = readDoor(options, directories)
   checkRest(options)
@@ -26,10 +26,10 @@ function readListening(options: OptionReader) {
   const bind = options.pick('scrapyd', 'bind_address', { name: '--bind', value: flags.bind })
   const port = options.pick('scrapyd', 'http_port', { name: '--port', value: flags.port })
   const socket = options.pick('scrapyd', 'unix_socket_path', { name: '--unix-socket', value: flags.unixSocket })
-  // What is not a number is refused as such, and not also taken for "no TCP".
+  // An invalid number is rejected as such and must not also count as "no TCP".
   const number =
     port === null ? 6800 : (options.whole(port, port.from === '--port' ? '--port' : 'http_port', 65_535) ?? 6800)
-  // 0 is "no TCP" in Scrapyd's files and variables, and "any free port" in ours.
+  // 0 means "no TCP" in Scrapyd's files and variables, but "any free port" in ours.
   const isScrapydWord = port !== null && port.from !== '--port' && port.from !== 'SCRAPDECK_PORT'
   const hasTcp = bind?.text !== '' && !(isScrapydWord && number === 0)
   const unixSocketPath = socket === null || socket.text === '' ? null : resolvePath(workingDirectory, socket.text)
@@ -83,7 +83,7 @@ function readSlots(options: OptionReader): Pick<ServeOptions, 'localSlots' | 'co
   options.list('scrapdeck', 'local_slots', String(ownCount ?? scrapydCount ?? cpuCount), own ?? total ?? perCpu)
   options.list('scrapyd', 'max_proc', total === null ? 'see local_slots' : String(totalCount), total)
   options.list('scrapyd', 'max_proc_per_cpu', perCpu === null ? 'see local_slots' : String(perCpuCount), perCpu)
-  // None at all is no number for the UI to change: it turns the local node off.
+  // 0 turns the local node off and cannot be changed in the UI.
   return { localSlots: isPinned || ownCount === 0 ? ownCount : null, configuredSlots }
 }
 
@@ -141,7 +141,7 @@ function readDoor(options: OptionReader, { logs, items }: ServeOptions['director
   options.list('scrapyd', 'prefix_header', prefixHeader?.text ?? 'x-forwarded-prefix', prefixHeader)
   const finished = readWhole(options, 'finished_to_keep', '100')
   const isMemory = !options.pick('scrapyd', 'jobstorage')?.text.endsWith('.SqliteJobStorage')
-  // Scrapyd's store in memory keeps all of them then, the one in SQLite none (scrapyd-protocol.md, 6.5).
+  // Scrapyd's memory storage then keeps all of them, its SQLite storage none (scrapyd-protocol.md, 6.5).
   if (finished !== null) door.finishedToKeep = finished === 0 && isMemory ? Number.POSITIVE_INFINITY : finished
   if (logs === null) door.hasLogs = false
   if (items === null || (items !== undefined && isUrl(items))) door.hasItems = false
@@ -170,7 +170,7 @@ function readServices(options: OptionReader): Set<string> {
   return disabled
 }
 
-/** The rest: values that must be the default, values without effect, unknown names. */
+/** Checks the rest: values that must be the default, values without effect, unknown names. */
 function checkRest(options: OptionReader): void {
   const { configuration } = options.context
   for (const [name, treatment] of Object.entries(SCRAPYD_OPTIONS)) {

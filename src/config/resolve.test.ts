@@ -60,7 +60,7 @@ describe('options of the service', () => {
     })
   })
 
-  it('say how often the API may be asked', () => {
+  it('limit the request rate of the API', () => {
     expect(resolve('[scrapdeck]\napi_requests_per_second = 0\n').options.apiRequestsPerSecond).toBe(0)
     for (const text of ['-1', '1.5', 'many'])
       expect(() => resolve(`[scrapdeck]\napi_requests_per_second = ${text}\n`)).toThrow('whole number')
@@ -110,7 +110,7 @@ describe('options of the service', () => {
     })
   })
 
-  it('an empty variable is no variable, as in Scrapyd', () => {
+  it('an empty variable counts as unset, as in Scrapyd', () => {
     expect(resolve(null, { environment: { SCRAPDECK_PORT: '', SCRAPYD_HTTP_PORT: '7002' } }).options.port).toBe(7002)
     const environment = { SCRAPYD_USERNAME: '', SCRAPYD_PASSWORD: '' }
     expect(scrapyd('username = f\npassword = 100%%', { environment }).credentials).toEqual({
@@ -119,11 +119,11 @@ describe('options of the service', () => {
     })
   })
 
-  it.each(['x', '-1', '65536', '1.5', ' '])('--port %j is refused', (port) => {
+  it.each(['x', '-1', '65536', '1.5', ' '])('--port %j is rejected', (port) => {
     expect(() => resolve(null, { flags: { port } })).toThrow('--port must be a whole number from 0 to 65535')
   })
 
-  it('a password without a user name is refused, wherever each comes from', () => {
+  it('a password without a user name is rejected, wherever each comes from', () => {
     expect(() => resolve(null, { flags: { password: 'p' } })).toThrow('or neither')
     expect(() => scrapyd('username = ann')).toThrow('scrapyd.conf, line 2: Set both the user name and the password')
     expect(scrapyd('username = ann', { environment: { SCRAPYD_PASSWORD: 'p' } }).credentials).toEqual({
@@ -134,9 +134,9 @@ describe('options of the service', () => {
 })
 
 describe("Scrapyd's options", () => {
-  it('each one is in the table, as in the default file of Scrapyd 1.6, and none of the defaults is refused', () => {
+  it('all options in the default file of Scrapyd 1.6 are known, and none of its defaults is rejected', () => {
     const { options, warnings } = resolve(DEFAULT_FILE)
-    // With an empty user name a Scrapyd asks nobody for a password: Scrapdeck does, and says so.
+    // With an empty user name, Scrapyd requires no password. Scrapdeck does, and says so.
     expect(warnings).toEqual([
       expect.stringMatching(/line 6: username is empty: .* "scrapdeck credentials" shows them/)
     ])
@@ -157,11 +157,11 @@ describe("Scrapyd's options", () => {
     ['http_port = 0', { port: null, unixSocketPath: '/s' }],
     ['http_port =', { port: null, unixSocketPath: '/s' }],
     ['http_port = 6801', { port: 6801, unixSocketPath: '/s' }]
-  ])('%s beside a socket', (line, expected) => {
+  ])('%s with a socket', (line, expected) => {
     expect(scrapyd(`${line}\nunix_socket_path = /s`)).toMatchObject(expected)
   })
 
-  it('port 0 is any free port on our command line, and no TCP in Scrapyd’s words', () => {
+  it('port 0 is any free port on our command line, but no TCP in Scrapyd’s options', () => {
     expect(resolve(null, { flags: { port: '0' } }).options.port).toBe(0)
     const environment = { SCRAPYD_HTTP_PORT: '0', SCRAPYD_UNIX_SOCKET_PATH: 'deck.sock' }
     expect(resolve(null, { environment }).options).toMatchObject({ port: null, unixSocketPath: '/work/deck.sock' })
@@ -183,7 +183,7 @@ describe("Scrapyd's options", () => {
     expect(resolve('[scrapdeck]\nlocal_slots = 0\n').options.localSlots).toBe(0)
   })
 
-  it('directories are relative to where the service starts; empty ones are none; items may be elsewhere', () => {
+  it('directories are relative to where the service starts; empty ones are disabled; items can be a URL', () => {
     expect(scrapyd('logs_dir =\nitems_dir = out/items\njobs_dir = jobs\neggs_dir = /eggs')).toMatchObject({
       directories: { logs: null, items: '/work/out/items', jobs: '/work/jobs', eggs: '/eggs' },
       door: { hasLogs: false }
@@ -201,13 +201,13 @@ describe("Scrapyd's options", () => {
     expect(scrapyd('jobs_to_keep = 7').jobsToKeep).toBe(7)
   })
 
-  it('finished_to_keep = 0 is all or none, as the store of Scrapyd has it', () => {
+  it("finished_to_keep = 0 is all or none, depending on Scrapyd's job storage", () => {
     expect(scrapyd('finished_to_keep = 0').door.finishedToKeep).toBe(Number.POSITIVE_INFINITY)
     const lines = 'finished_to_keep = 0\njobstorage = scrapyd.jobstorage.SqliteJobStorage'
     expect(scrapyd(lines).door.finishedToKeep).toBe(0)
   })
 
-  it('what clients see is the door’s', () => {
+  it('options that Scrapyd clients see are passed to the Scrapyd API', () => {
     const lines = 'node_name = deck-1\nprefix_header = X-Base\ndebug = yes\nfinished_to_keep = 7'
     expect(scrapyd(lines).door).toEqual({
       nodeName: 'deck-1',
@@ -229,15 +229,15 @@ describe("Scrapyd's options", () => {
       'scrapyd.conf, line 2: logs_dir cannot be read: %(nothing)s refers to an option that is not set'
     ],
     ['nonsense', 'scrapyd.conf, line 2: it is neither']
-  ])('%j is refused by name', (lines, message) => {
+  ])('%j is rejected by name', (lines, message) => {
     expect(() => scrapyd(lines)).toThrow(message)
   })
 
-  it('all that is refused is told at once', () => {
+  it('all problems are reported at once', () => {
     expect(() => scrapyd('launcher = a.B\npoller = c.D')).toThrow(/poller = c\.D[^]*launcher = a\.B/)
   })
 
-  it('names that nobody knows are warned about', () => {
+  it('unknown names cause a warning', () => {
     const { warnings } = resolve('[scrapyd]\nlogs_to_keep = 5\n[service]\na = b\n')
     expect(warnings).toEqual([
       expect.stringContaining('scrapyd.conf, line 2: Scrapyd has no option "logs_to_keep"'),
@@ -247,7 +247,7 @@ describe("Scrapyd's options", () => {
 })
 
 describe('[services], [settings] and [scrapdeck]', () => {
-  it('an empty service is disabled; the standard ones are taken; others are refused', () => {
+  it('an empty service is disabled; the standard ones are accepted; others are rejected', () => {
     const standard = Object.entries(SCRAPYD_SERVICES).map(([name, value]) => `${name} = ${value}\n`)
     expect(resolve(`[services]\n${standard.join('')}`).options.door).toEqual({})
     expect(resolve('[services]\nDelProject.json =\ndelversion.json =\n').options.door.disabledServices).toEqual(
@@ -256,12 +256,12 @@ describe('[services], [settings] and [scrapdeck]', () => {
     expect(() => resolve('[services]\nextra.json = my.Service\n')).toThrow('line 2: extra.json = my.Service is not')
   })
 
-  it('projects without an egg name their settings module; names are in lower case, as in Scrapyd', () => {
+  it('projects without an egg name their settings module; project names are lower-cased, as in Scrapyd', () => {
     expect(resolve('[settings]\nShop = shop.settings\n').options.settingsProjects).toEqual({ shop: 'shop.settings' })
     expect(() => resolve('[settings]\nshop =\n')).toThrow('shop names no settings module')
   })
 
-  it('our own options are taken, and misspelt ones refused', () => {
+  it('our own options are accepted, and misspelt ones rejected', () => {
     const own = '[scrapdeck]\ndata = d\npython = /p\nlocal_slots = 2\nallowed_hosts = a.example\n  b.example\n'
     expect(resolve(own).options).toMatchObject({
       dataDirectory: '/work/d',
@@ -281,8 +281,8 @@ describe('[services], [settings] and [scrapdeck]', () => {
   })
 })
 
-describe('the files', () => {
-  it('the later wins, key by key, and the closest scrapy.cfg counts only with a [scrapyd] of its own', () => {
+describe('configuration files', () => {
+  it('later files override single keys, and the closest scrapy.cfg counts only with a [scrapyd] section', () => {
     const home = aFolder({ '.scrapyd.conf': '[scrapyd]\nhttp_port = 2\nmax_proc = 2\n' })
     const project = aFolder({
       'scrapy.cfg': '[scrapyd]\nmax_proc = 3\n[deploy]\nurl = x\n',
@@ -299,13 +299,13 @@ describe('the files', () => {
     expect(configuration.keys('settings')).toEqual([])
   })
 
-  it('one that is named must be there', () => {
+  it('a file given with --config must exist', () => {
     expect(() => readConfiguration(['/nowhere/x.conf'], { mustExist: true })).toThrow('no file /nowhere/x.conf')
   })
 })
 
 describe('scrapdeck config', () => {
-  it('tells every option with its origin, but no password', () => {
+  it('shows every option with its origin, but no password', () => {
     const resolved = resolve('[scrapyd]\nhttp_port = 6801\nusername = ann\npassword = secret\npoll_interval = 1\n', {
       flags: { bind: '::1' }
     })
@@ -347,10 +347,10 @@ finished_to_keep  = 100
 dbs_dir           = dbs
 `
 
-describe('where nodes come from', () => {
+describe('sources of nodes', () => {
   const conf = (lines: string) => resolve(`[scrapdeck]\n${lines}\n`)
 
-  it('is a list, files and names, each with what holds for its nodes', () => {
+  it('are a list, files and names, each with options for its nodes', () => {
     const { options, listed } = conf(
       [
         'nodes =',
@@ -404,7 +404,7 @@ describe('where nodes come from', () => {
     ['discover = dns a.svc record=MX', 'record: '],
     ['discover =\n  dns a.svc\n  dns a.svc', 'the id dns-a-svc stands twice'],
     ['discover = dns a.svc password=geheim oops', 'after dns stand']
-  ])('refuses %j and never shows a password', (lines, words) => {
+  ])('rejects %j and never shows a password', (lines, words) => {
     expect(() => conf(lines)).toThrow(words)
     expect(() => conf(lines)).not.toThrow('geheim')
   })

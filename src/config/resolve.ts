@@ -4,7 +4,7 @@ import { readOwnOptions } from './read-own-options.ts'
 import { readScrapydOptions } from './read-scrapyd-options.ts'
 import type { ResolvedOptions, ServeOptions } from './serve-options.ts'
 
-/** Throws BAD_INPUT with every refused option by name, the reason and what to do: nothing in a file is ignored. */
+/** Throws BAD_INPUT with every rejected option: its name, the reason and what to do. None is silently ignored. */
 export function resolveServeOptions(context: OptionContext): ResolvedOptions {
   const reader = new OptionReader(context)
   const options: ServeOptions = { ...readScrapydOptions(reader), ...readOwnOptions(reader) }

@@ -1,9 +1,9 @@
-/** How an option of `[scrapyd]` is treated that has no counterpart here; docs/configuration.md tells users the same. */
+/** How Scrapdeck treats an option of `[scrapyd]`; docs/configuration.md tells users the same. */
 export type Treatment =
   | { kind: 'honoured' }
-  /** Any value is taken; it has nothing to do here, and `scrapdeck config` says why. */
+  /** Accepts any value; it has no effect here, and `scrapdeck config` says why. */
   | { kind: 'needless'; why: string }
-  /** Names Python classes: these values mean what Scrapdeck does anyway, others are refused. */
+  /** Names of Python classes: these values match what Scrapdeck does anyway; others are rejected. */
   | { kind: 'fixed'; values: string[]; why: string }
 
 const NO_CLASSES =
@@ -23,7 +23,7 @@ const HONOURED = [
   ]
 ]
 
-/** Every option of Scrapyd 1.6 (scrapyd-protocol.md, 8). A name that is not in this table causes a warning. */
+/** Every option of Scrapyd 1.6 (scrapyd-protocol.md, 8). Other names cause a warning. */
 export const SCRAPYD_OPTIONS: Readonly<Record<string, Treatment>> = {
   ...Object.fromEntries(HONOURED.map((name) => [name, { kind: 'honoured' as const }])),
   jobstorage: {

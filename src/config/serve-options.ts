@@ -2,49 +2,47 @@ import type { ScrapydDoorSettings } from '../server/scrapyd/settings.ts'
 import type { ConfiguredSource } from './discovery-options.ts'
 import type { PluginSettings } from './plugin-options.ts'
 
-/**
- * What a host is set to, resolved: the command line, then the environment, then the configuration files, then defaults.
- */
+/** The resolved options of a host: command line, then environment, then configuration files, then defaults. */
 export interface ServeOptions {
   dataDirectory: string
   bindAddress: string
-  /** 0: any free one; null: no TCP at all. */
+  /** 0: any free port; null: no TCP. */
   port: number | null
-  /** The port was set explicitly: no other one is tried. */
+  /** The port was set explicitly, so no other one is tried. */
   isPortNamed: boolean
   unixSocketPath: string | null
   credentials: { username: string; password: string } | null
-  /** Holds at every start; null: what was set before, else what a file says, else one for each CPU. */
+  /** Applies at every start; null: the number set before, else `configuredSlots`, else one per CPU. */
   localSlots: number | null
-  /** From a file (`max_proc`): taken over when it has changed there. */
+  /** From a file (`local_slots`, `max_proc`): adopted when the value in the file changes. */
   configuredSlots: number | null
   pythonPath: string | null
   allowedHosts: string[]
-  /** Between the steps of a cancel: after INT, after the second INT, after KILL; null: as the engine has them. */
+  /** Waits between the steps of a cancel: after INT, after the second INT, after KILL; null: the engine's defaults. */
   cancelWaitsSeconds: [number, number, number] | null
-  /** As Scrapyd lays them out. Absent: in the data directory. null: none are written. */
+  /** Laid out like Scrapyd's. Absent: in the data directory. null: none are written. */
   directories: {
     eggs?: string
     logs?: string | null
-    /** A path, or a URL of a storage that Scrapy knows. */
+    /** A path, or a URL of a storage that Scrapy supports. */
     items?: string | null
     jobs?: string | null
   }
-  /** Logs and item files kept for each spider; null: all. */
+  /** Logs and item files kept per spider; null: all. */
   jobsToKeep: number | null
-  /** Projects without an egg: their settings module by their name. */
+  /** Projects without an egg: their settings module by project name. */
   settingsProjects: Record<string, string>
   door: Partial<ScrapydDoorSettings>
-  /** Sources of nodes, in addition to those set up in the UI. */
+  /** Sources of nodes, in addition to those added in the UI. */
   discovery: ConfiguredSource[]
   plugins: PluginSettings[]
-  /** Networks inside this one that webhooks may go to. */
+  /** Internal networks that webhooks are allowed to reach. */
   webhookNetworks: string
-  /** How often each credential may ask the API; 0: as often as it likes; null: as the server has it. */
+  /** Rate limit of the API per credential; 0: none; null: the server's default. */
   apiRequestsPerSecond: number | null
 }
 
-/** As commander gives them: text, as typed. */
+/** As parsed by commander: the text as typed. */
 export interface ServeFlags {
   data?: string
   bind?: string
@@ -59,9 +57,9 @@ export interface ServeFlags {
 
 export interface ResolvedOptions {
   options: ServeOptions
-  /** Every option with its value in words and where it came from, for `scrapdeck config`. */
+  /** Every option with its value as text and its origin, for `scrapdeck config`. */
   listed: ListedOption[]
-  /** What an operator should know, for the log: unknown names, values that have nothing to do here. */
+  /** For the log: unknown names, values without effect. */
   warnings: string[]
 }
 

@@ -1,6 +1,6 @@
 import { type Command, InvalidArgumentError, Option } from 'commander'
 
-/** `-a name=value`, as often as wanted. */
+/** `-a name=value`, repeatable. */
 export function collectPair(text: string, before: Record<string, string> = {}): Record<string, string> {
   const at = text.indexOf('=')
   if (at < 1) throw new InvalidArgumentError('Write name=value.')
@@ -16,7 +16,7 @@ export function wholeNumber(text: string): number {
   return Number(text)
 }
 
-/** `2026-12-24T18:00`, in the machine's zone unless it names its offset. */
+/** `2026-12-24T18:00`, in the machine's zone unless it has an offset. */
 export function moment(text: string): number {
   const atMs = Date.parse(text)
   if (Number.isNaN(atMs))
@@ -24,7 +24,7 @@ export function moment(text: string): number {
   return atMs
 }
 
-/** Of a command that first shows what it would do. `--dry-run` is the same as no `--yes`, for scripts. */
+/** For commands that first show what they would do. `--dry-run` is the same as no `--yes`, for scripts. */
 export function withConsent(command: Command): Command {
   return command
     .option('--yes', 'do it')

@@ -24,9 +24,9 @@ export interface ConnectionFlags extends LocalFlags {
   json?: boolean
 }
 
-/** Where an engine is, and as whom it is asked. */
+/** Where an engine is, and the credentials to use there. */
 export interface Address {
-  /** Without a slash at the end. */
+  /** Without a trailing slash. */
   url: string
   username: string
   password: string
@@ -50,7 +50,7 @@ export function addConnectionOptions(command: Command): Command {
     .option('--json', 'print the answer as JSON')
 }
 
-/** By flags, then variables, then the service on this machine. Throws in words where something is missing. */
+/** Uses flags, then variables, then the service on this machine. Throws an explanation if something is missing. */
 export function findAddress(
   flags: ConnectionFlags,
   terminal: Terminal,
@@ -92,7 +92,7 @@ function passwordOf(flags: ConnectionFlags, terminal: Terminal): string | undefi
   }
 }
 
-/** Without a slash at the end, and without who asks. */
+/** Without a trailing slash and without credentials. */
 export const baseOf = (url: URL): string => `${url.origin}${url.pathname.replace(/\/+$/, '')}`
 
 export function readUrl(text: string): URL {
@@ -104,7 +104,7 @@ export function readUrl(text: string): URL {
 const REDOES = 2
 const REDO_AFTER_MS = 1_000
 
-/** A typed client of the REST door. Every write has its own key, so it can be sent again after a dropped connection. */
+/** A typed client of the REST API. Every write has its own key, so it can be sent again after a dropped connection. */
 export function connect(address: Address, terminal: Terminal): Client {
   const credentials = Buffer.from(`${address.username}:${address.password}`).toString('base64')
   const link = new OpenAPILink(contract, {
@@ -128,7 +128,7 @@ export function connect(address: Address, terminal: Terminal): Client {
   return createORPCClient(link)
 }
 
-/** What answers there may be something else: a Scrapyd, a login page, a proxy. */
+/** The server may not be Scrapdeck: a Scrapyd, a login page or a proxy may answer instead. */
 async function checkAnswer(response: Response, { url }: Address): Promise<Response> {
   const type = response.headers.get('content-type') ?? ''
   if (response.ok && !type.includes('html')) return response
@@ -151,7 +151,7 @@ function unreachable({ url }: Address, error: unknown): CommandEnd {
   )
 }
 
-/** What is wrong with the encryption of a connection, and what to do; null: it is something else. */
+/** Explains a TLS error and what to do; null: it is a different error. */
 function problemOfTls(code: string): string | null {
   if (/SELF_SIGNED|UNABLE_TO_(GET_ISSUER|VERIFY)/.test(code)) {
     return 'its certificate was issued by an unknown authority. For a private CA, set NODE_EXTRA_CA_CERTS=ca.pem'
@@ -159,7 +159,7 @@ function problemOfTls(code: string): string | null {
   if (code === 'CERT_HAS_EXPIRED') return 'its certificate has expired. Renew it there.'
   if (code === 'CERT_NOT_YET_VALID') return 'its certificate is not valid yet. Check the clocks of both machines.'
   if (code === 'ERR_TLS_CERT_ALTNAME_INVALID') return 'its certificate is for a different host name. Use that name.'
-  // What a server answers that speaks plain HTTP.
+  // Typical for a server that speaks plain HTTP.
   if (/WRONG_VERSION_NUMBER|PACKET_LENGTH_TOO_LONG/.test(code))
     return 'it does not use TLS. Use http:// if that is intended.'
   return /^(ERR_SSL|ERR_TLS|CERT_|EPROTO)/.test(code) ? `no encrypted connection could be made (${code}).` : null
@@ -170,12 +170,12 @@ function codeOf(error: unknown): string | undefined {
   return cause?.code ?? cause?.message
 }
 
-/** Errors of a call as ours: what the command line says and ends with. */
+/** Converts an error of a call to one with a message and exit code for the command line. */
 export function toCommandError(error: unknown): unknown {
   if (error instanceof CommandEnd || error instanceof ScrapdeckError) return error
   if (error instanceof ORPCError) {
     const ours = fromWireError(error)
-    // No operation of ours is missing in an engine of this version.
+    // An engine of this version has all our operations, so it must be a different version.
     if (ours.code !== 'NOT_FOUND' || !ours.message.startsWith('The API has no ')) return ours
     return new CommandEnd(
       EXIT_CODES.failed,

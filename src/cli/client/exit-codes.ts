@@ -1,6 +1,6 @@
 import { ERROR_CODES, ScrapdeckError } from '../../shared/errors.ts'
 
-/** What commands that talk to an engine end with; docs/cli.md explains each (a test compares). */
+/** Exit codes of commands that talk to an engine; docs/cli.md explains each (a test compares). */
 export const EXIT_CODES = {
   ok: 0,
   failed: 1,
@@ -13,7 +13,7 @@ export const EXIT_CODES = {
   interrupted: 130
 } as const
 
-/** Ends the command with a code of its own; without a message, everything has been said. */
+/** Ends the command with this exit code; without a message, everything has already been printed. */
 export class CommandEnd extends Error {
   readonly exitCode: number
 

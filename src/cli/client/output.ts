@@ -1,6 +1,6 @@
 import { type Terminal, withoutSteering } from './terminal.ts'
 
-/** The answer as JSON, or what `describe` makes of it for people. */
+/** Prints the response as JSON, or as text made by `describe`. */
 export function print<Answer>(
   terminal: Terminal,
   flags: { json?: boolean },
@@ -15,7 +15,7 @@ export function printLine(terminal: Terminal, text: string): void {
   if (text !== '') terminal.out(`${withoutSteering(text)}\n`)
 }
 
-/** Columns as wide as their widest cell, headers in capitals, the last not padded. `empty`: for no rows. */
+/** Columns are as wide as their widest cell, headers in capitals, the last one unpadded. `empty`: text for no rows. */
 export function table(headers: string[], rows: (string | number | null)[][], empty: string): string {
   if (rows.length === 0) return empty
   const cells = [headers.map((header) => header.toUpperCase()), ...rows.map((row) => row.map(textOf))]

@@ -2,7 +2,7 @@ import type { Command } from 'commander'
 import type { Client, ConnectionFlags } from './connect.ts'
 import type { Terminal } from './terminal.ts'
 
-/** A command that talks to an engine: whom it asks, where it prints, how it was called. */
+/** A command's connection to an engine, its output, and its flags. */
 export interface Session {
   client: Client
   terminal: Terminal
@@ -12,13 +12,13 @@ export interface Session {
 type Act<Options> = (session: Session, words: string[], options: Options) => Promise<void>
 
 export interface ClientCommands {
-  /** `usage` as commander has it (`cancel <id...>`); the second call says what it does. */
+  /** `usage` in commander's syntax (`cancel <id...>`); the returned function sets the action. */
   add(
     usage: string,
     description: string,
     configure?: (command: Command) => Command
   ): <Options>(act: Act<Options & ConnectionFlags>) => Command
-  /** Adds a command of which others are parts; they are added with what it returns. */
+  /** Adds a command with subcommands; the returned function adds those. */
   group(name: string, description: string): ClientCommands['add']
   terminal: Terminal
 }

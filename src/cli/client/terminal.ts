@@ -1,8 +1,8 @@
-/** What a command may touch of the machine: handed in, so that tests run commands in their own process. */
+/** Everything a command uses of the machine; injected, so that tests can run commands in their own process. */
 export interface Terminal {
   out(text: string): void
   error(text: string): void
-  /** Of standard output: text of others is then shown without what would steer the terminal. */
+  /** Of standard output: untrusted text is then printed without control characters. */
   isTerminal: boolean
   environment: Record<string, string | undefined>
   directory: string
@@ -11,7 +11,7 @@ export interface Terminal {
   interrupted: AbortSignal
   nowMs(): number
   sleep(ms: number): Promise<void>
-  /** Port and data directory that a service started here with these flags would have. */
+  /** Port and data directory of a service started here with these flags. */
   localService(flags: LocalFlags): { port: number | null; dataDirectory: string }
 }
 
@@ -21,7 +21,7 @@ export interface LocalFlags {
   config?: string | undefined
 }
 
-/** Everything but line ends, tabs and colours: node names and logs are written by others. */
+/** Control characters except line ends and tabs; colours match so that they can be kept. The text is untrusted. */
 const STEERING = /(\x1b\[[0-9;]*m)|[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]/g
 
 export function withoutSteering(text: string): string {

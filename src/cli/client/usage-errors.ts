@@ -1,6 +1,6 @@
 import type { Command } from 'commander'
 
-/** Prints commander's usage errors as all others: an object for programs, a sentence with a hint for people. */
+/** Prints commander's usage errors like all others: an object for programs, a sentence with a hint for people. */
 export function sayUsageErrors(program: Command, isJson: boolean): Command {
   return program.configureOutput({
     outputError(text, write) {

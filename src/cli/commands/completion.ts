@@ -25,9 +25,9 @@ interface Suggestion {
   description: string
 }
 
-/** A command that words have led to, and what may follow. */
+/** The command typed so far, and what can follow it. */
 interface Place {
-  /** `nodes add`; empty: nothing but the program's name. */
+  /** `nodes add`; empty: only the program's name. */
   path: string
   commands: Suggestion[]
   options: Suggestion[]
@@ -45,7 +45,7 @@ function placesOf(command: Command, path: string[] = []): Place[] {
   ]
 }
 
-/** Words of paths have no blanks or quotes: they are our own names of commands. */
+/** Our own command names contain no spaces or quotes. */
 function pathCases(places: Place[], indent: string): string {
   const paths = places.map(({ path }) => path).filter((path) => path !== '')
   return paths.map((path) => `${indent}'${path}') place='${path}' ;;`).join('\n')

@@ -72,7 +72,7 @@ async function deploy(session: Session, path: string | undefined, flags: DeployF
   if (flags.send) await sendToNodes(client, answer, session)
 }
 
-/** As scrapyd-deploy: `[deploy]` without a name, unless another address was given. */
+/** Like scrapyd-deploy: `[deploy]` without a name, unless another address was given. */
 function chooseTarget(targets: DeployTarget[], flags: DeployFlags, terminal: Terminal): DeployTarget | null {
   const isAddressed = flags.url !== undefined || Boolean(terminal.environment['SCRAPDECK_URL'])
   const name = flags.target ?? 'default'
@@ -87,8 +87,8 @@ function chooseTarget(targets: DeployTarget[], flags: DeployFlags, terminal: Ter
 }
 
 /**
- * User and password: those of the flags, else of scrapy.cfg, else of ~/.netrc, as scrapyd-deploy has it. Those of a
- * target go nowhere else, and those of another engine (SCRAPDECK_URL) not to what a scrapy.cfg names.
+ * Credentials come from the flags, else scrapy.cfg, else ~/.netrc, as in scrapyd-deploy. A target's credentials are
+ * sent only to that target, and those for another engine (SCRAPDECK_URL) never to a target of scrapy.cfg.
  */
 function connectToTarget(target: DeployTarget, flags: DeployFlags, terminal: Terminal): Client {
   const url = readUrl(target.url as string)
@@ -103,7 +103,7 @@ function connectToTarget(target: DeployTarget, flags: DeployFlags, terminal: Ter
   return connect(address, terminal)
 }
 
-/** `GIT` and `HG` as scrapyd-deploy has them: what describes the commit, and the branch. */
+/** `GIT` and `HG` as in scrapyd-deploy: a description of the commit, and the branch. */
 async function resolveVersion(wanted: string, directory: string): Promise<string> {
   const ask = async (program: string, words: string[]) => (await run(program, words, { cwd: directory })).stdout.trim()
   try {

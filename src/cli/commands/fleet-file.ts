@@ -28,7 +28,7 @@ interface ImportFlags {
 const IMPORT_SOURCES: readonly ImportSource[] = ['scrapydweb', 'gerapy', 'crontab']
 const NOTHING_DONE = 'No changes made. Add --yes to apply.'
 
-/** Fleet as code: `export`, `apply`, and `import-schedules`, which makes such a file of what other programs have. */
+/** Fleet as code: `export`, `apply`, and `import-schedules`, which converts schedules of other programs. */
 export function addFleetFileCommands({ add, terminal }: ClientCommands): void {
   add(
     'export',
@@ -90,7 +90,7 @@ async function runImport(
   flags: ImportFlags
 ): Promise<void> {
   const { terminal } = session
-  // Loaded only here and below: the other commands should not wait for readers of databases and files.
+  // Loaded only when needed, so that other commands do not wait for readers of databases and files.
   const { importSchedules } = await import('../../engine/import/import-schedules.ts')
   const isInput = path === undefined || path === '-'
   const { yaml, imported } = importSchedules({
@@ -164,14 +164,14 @@ function describeField(name: string, from: string | null, to: string | null): st
 }
 
 /**
- * `password: ${NODE_PASSWORD}`: secrets come from variables, so that the file can stand in a repository. Only where it
- * is the whole value, and every line stays where it is: messages name lines.
+ * `password: ${NODE_PASSWORD}`: secrets come from environment variables, so that the file can be kept in a repository.
+ * Replaces only whole values and keeps all lines in place, because messages refer to lines.
  */
 async function withVariables(yaml: string, environment: Record<string, string | undefined>): Promise<string> {
   const { isScalar, parseDocument, visit } = await import('yaml')
   const replaced: { from: number; until: number; text: string }[] = []
   const document = parseDocument(yaml, { prettyErrors: false, logLevel: 'silent' })
-  // What cannot be read is refused by the engine, with its lines.
+  // The engine rejects invalid YAML and names the lines.
   if (document.errors.length > 0) return yaml
   visit(document, {
     Scalar(_key, node) {

@@ -91,7 +91,7 @@ async function showJob({ client, terminal, flags }: Session, id: string): Promis
   print(terminal, flags, detail, (answer) => describeJob(answer, names))
 }
 
-/** Of the evidence what is in words, not in figures: what plugins did. */
+/** Entries named by a phrase instead of a field name: what plugins did. */
 function notesOf(evidence: Record<string, unknown>): string[] {
   const inWords = Object.entries(evidence).filter(([name]) => name.includes(' '))
   return inWords.map(([name, value]) => `${' '.repeat(21)}${name}: ${[value].flat().join(', ')}`)
@@ -137,7 +137,7 @@ function describeJob({ job, attempts, timeline }: JobDetail, nodes: Map<string, 
   return [...lines, '', ...steps].join('\n')
 }
 
-/** The whole id, or its beginning as long as it is one job's. */
+/** Accepts the whole id, or a prefix that matches only one job. */
 export async function findJobId(client: Client, text: string): Promise<JobId> {
   const whole = JobId.safeParse(text)
   if (whole.success) return whole.data
@@ -168,7 +168,7 @@ export async function nodeNames(client: Client): Promise<Map<string, string>> {
   return new Map(nodes.map(({ id, name }) => [id, name]))
 }
 
-/** Waits for the end of jobs. Says each, and ends with badOutcome unless all succeeded. */
+/** Waits until the jobs have ended and prints each. Ends with badOutcome unless all succeeded. */
 export async function waitForJobs({ client, terminal, flags }: Session, ids: string[]): Promise<void> {
   const open = new Set(ids)
   let areGood = true
@@ -176,7 +176,7 @@ export async function waitForJobs({ client, terminal, flags }: Session, ids: str
   while (open.size > 0) {
     for (const id of open) {
       const progress = await client.jobs.status({ id }).catch((error: unknown) => {
-        // The engine may be restarting: the jobs continue without it.
+        // The engine may be restarting; its jobs continue without it.
         const isAway = error instanceof CommandEnd && error.exitCode === EXIT_CODES.unreachable
         if (!isAway || terminal.interrupted.aborted || missed >= MOST_MISSED) throw error
         missed += 1
@@ -196,5 +196,5 @@ export async function waitForJobs({ client, terminal, flags }: Session, ids: str
 }
 
 const WAIT_MS = 1_000
-/** Looks in a row that found no engine. */
+/** Consecutive polls without a response. */
 const MOST_MISSED = 120

@@ -8,7 +8,7 @@ import { findJobId } from './jobs.ts'
 const READ_BYTES = 1_048_576
 const MOST_TAIL_BYTES = 4_194_304
 const REOPEN_AFTER_MS = 1_000
-/** Without a piece of log between them. */
+/** Consecutive attempts without receiving any log. */
 const MOST_REOPENS = 120
 
 interface LogFlags {
@@ -46,9 +46,7 @@ async function printLog(session: Session, jobId: JobId, { attempt, lines }: LogF
   }
 }
 
-/**
- * Prints until the run has ended. A dropped connection, or an engine that starts again, is taken up where it broke off.
- */
+/** Prints until the run has ended. Resumes at the same position after a dropped connection or an engine restart. */
 export async function followLog(session: Session, jobId: JobId, { attempt, lines }: LogFlags): Promise<void> {
   const { client, terminal } = session
   const of = { jobId, attemptNumber: attempt }
@@ -66,7 +64,7 @@ export async function followLog(session: Session, jobId: JobId, { attempt, lines
         reopened = 0
         if (piece.complete) return
       }
-      // The server ended the stream in order, without an end of the log: it is stopping.
+      // The stream ended cleanly before the log was complete: the server is stopping.
       if (reopened >= MOST_REOPENS)
         throw new CommandEnd(EXIT_CODES.unreachable, 'The connection to the log kept dropping.')
     } catch (error) {
@@ -79,7 +77,7 @@ export async function followLog(session: Session, jobId: JobId, { attempt, lines
   }
 }
 
-/** For people the text; as JSON one object a piece. */
+/** Text for people; with --json, one object per chunk. */
 function writerOf({ terminal, flags }: Session): (text: string, offset: number) => void {
   if (flags.json) return (text, offset) => text !== '' && terminal.out(`${JSON.stringify({ offset, text })}\n`)
   return (text) => terminal.out(terminal.isTerminal ? withoutSteering(text) : text)

@@ -60,7 +60,7 @@ export function addRunCommand({ add }: ClientCommands): void {
     })
     const ids = answer.jobs.map(({ id }) => id)
     const isWaiting = options.wait || options.follow
-    // While waiting, standard output is for what comes of it.
+    // With --json, a command that waits prints only the outcomes.
     if (!(isWaiting && flags.json)) {
       print(terminal, flags, answer, ({ jobs }) =>
         jobs.map((job) => `${job.id}  ${job.status}${job.waiting === null ? '' : `: ${job.waiting.text}`}`).join('\n')

@@ -249,7 +249,7 @@ function timingOf({ zone, rules, excludedDates, excludedCrons, gap, doubled, sta
   return { zone, rules, excludedDates, excludedCrons, gap, doubled, startMs, endMs }
 }
 
-/** A schedule may be created before its project is deployed, but a mistyped name should be seen at once. */
+/** A schedule can be created before its project is deployed, but a mistyped name should be noticed at once. */
 async function whatIsNotDeployed(
   client: Client,
   { project: name, version, spider }: CreateFlags
@@ -279,7 +279,7 @@ async function idsOf(client: Client, names: string[]): Promise<string[]> {
   return Promise.all(names.map(async (name) => (await findSchedule(client, name)).id))
 }
 
-/** By id, or by its whole name as long as only one has it. */
+/** Accepts an id, or a whole name that only one schedule has. */
 export async function findSchedule(client: Client, text: string): Promise<Schedule> {
   if (/^[0-9a-f]{32}$/.test(text)) return client.schedules.get({ id: text })
   const { schedules } = await client.schedules.list({ text, limit: 500, recent: 0 })

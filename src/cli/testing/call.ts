@@ -23,13 +23,13 @@ export function makeDirectory(files: Record<string, string> = {}): string {
   return directory
 }
 
-/** The doors over an engine in memory; its address. */
+/** Starts the HTTP server over an engine in memory; returns its address. */
 export async function startEngine(): Promise<{ url: string; engine: ReturnType<typeof createFakeEngine> }> {
   const engine = createFakeEngine()
   return { url: await openDoors(engine), engine }
 }
 
-/** The doors over any engine; their address. */
+/** Starts the HTTP server over any engine; returns its address. */
 export async function openDoors(engine: Parameters<typeof listen>[0]['engine']): Promise<string> {
   const service = await listen({
     engine,
@@ -64,7 +64,7 @@ interface Call {
   isTerminal?: boolean
 }
 
-/** One command in this process: what it printed, and the code it would end with. */
+/** Runs one command in this process; returns what it printed and its exit code. */
 export async function call(words: string[], { url, password = 'correct horse: battery', ...options }: Call = {}) {
   let out = ''
   let error = ''
