@@ -3,8 +3,8 @@ import { extname } from 'node:path'
 import { protocol } from 'electron'
 import { APP_SCHEME, findAppFile } from './app-url.ts'
 
-// Styles are inline because Mantine and xterm write them at run time; large files are zipped in workers made of blobs.
-// The page never talks to the network: its only way out is the wire, so a script that slipped in could send nothing.
+// Inline styles because Mantine and xterm insert styles at run time; large files are zipped in workers made from blobs.
+// The page has no network access, only the wire, so an injected script could send nothing.
 const CONTENT_SECURITY_POLICY = [
   "default-src 'none'",
   "script-src 'self'",
@@ -30,7 +30,7 @@ const CONTENT_TYPES: Record<string, string> = {
   '.wasm': 'application/wasm'
 }
 
-/** Before `ready`, once: makes the scheme a secure standard origin whose scripts V8 may cache compiled. */
+/** Call once, before `ready`. Makes the scheme a secure standard origin whose scripts V8 can cache compiled. */
 export function registerAppScheme(): void {
   protocol.registerSchemesAsPrivileged([
     { scheme: APP_SCHEME, privileges: { standard: true, secure: true, supportFetchAPI: true, codeCache: true } }
@@ -57,7 +57,7 @@ async function answer(rendererDirectory: string, request: Request): Promise<Resp
       }
     })
   } catch (error) {
-    // A missing file is an answer; anything else (a broken disk) should be seen.
+    // A missing file gets a 404; anything else (a broken disk) is not hidden.
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return new Response(null, { status: 404 })
     throw error
   }

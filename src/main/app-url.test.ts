@@ -4,7 +4,7 @@ import { findAppFile, isAppUrl } from './app-url.ts'
 
 const DIRECTORY = '/opt/scrapdeck/out/renderer'
 
-describe('the address of a document of ours', () => {
+describe('the address of one of our documents', () => {
   test.each(['scrapdeck-app://app/', 'scrapdeck-app://app/#/jobs', 'scrapdeck-app://app/index.html?x=1'])(
     'is %s',
     (url) => expect(isAppUrl(url)).toBe(true)
@@ -23,8 +23,8 @@ describe('the address of a document of ours', () => {
   ])('is not %s', (url) => expect(isAppUrl(url)).toBe(false))
 })
 
-describe('the file behind an address', () => {
-  test('is the one it names', () => {
+describe('the file of an address', () => {
+  test('is the named file', () => {
     expect(findAppFile(DIRECTORY, 'scrapdeck-app://app/assets/index-1a2b.js?v=2#x')).toBe(
       `${DIRECTORY}/assets/index-1a2b.js`
     )
@@ -44,7 +44,7 @@ describe('the file behind an address', () => {
     'https://app/index.html'
   ])('is none for %s', (url) => expect(findAppFile(DIRECTORY, url)).toBeNull())
 
-  test('never lies outside of the directory', () => {
+  test('is never outside the directory', () => {
     const piece = fc.constantFrom('..', '.', '%2e%2e', '%2f', '/', '\\', '%5c', 'a', 'index.js', '%00', '%', '?', '#')
     fc.assert(
       fc.property(fc.array(piece, { maxLength: 12 }), (pieces) => {

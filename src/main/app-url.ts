@@ -2,15 +2,15 @@ import { extname, join, relative, resolve, sep } from 'node:path'
 
 export const APP_SCHEME = 'scrapdeck-app'
 
-/** Where the UI lives. A file:// page could read the disk; this origin can read out/renderer and nothing else. */
+/** Origin of the UI. A file:// page could read the disk; this origin can read out/renderer and nothing else. */
 export const APP_URL = `${APP_SCHEME}://app/`
 
-/** True for a document of ours: the exact scheme and host, no user, no port. */
+/** Whether this is one of our documents: the exact scheme and host, no user, no port. */
 export function isAppUrl(url: string): boolean {
   return url.startsWith(APP_URL)
 }
 
-/** The file that a URL of ours names; null where it would leave the directory. A path without extension is a view. */
+/** The file of one of our URLs; null if it would be outside the directory. A path without an extension is a view. */
 export function findAppFile(rendererDirectory: string, url: string): string | null {
   if (!isAppUrl(url)) return null
   const path = decodePath(new URL(url).pathname)
@@ -25,7 +25,7 @@ function decodePath(pathname: string): string | null {
   try {
     return decodeURIComponent(pathname)
   } catch {
-    // Broken percent-encoding names no file of ours.
+    // Broken percent-encoding: none of our files.
     return null
   }
 }

@@ -3,7 +3,7 @@ import { findDeepLink, jobIdOfDeepLink } from './deep-link.ts'
 
 const JOB_ID = '0192f0c0a1b2000000abcdef01234567'
 
-test('a link to a job names it', () => {
+test('parses the job id of a link', () => {
   expect(jobIdOfDeepLink(`scrapdeck://job/${JOB_ID}`)).toBe(JOB_ID)
   expect(jobIdOfDeepLink(`scrapdeck://job/${JOB_ID}/`)).toBe(JOB_ID)
 })
@@ -15,9 +15,9 @@ test.each([
   `scrapdeck://run/${JOB_ID}`,
   `https://job/${JOB_ID}`,
   'scrapdeck://'
-])('%s refers to an option that is not set', (link) => expect(jobIdOfDeepLink(link)).toBeNull())
+])('%s is not a link to a job', (link) => expect(jobIdOfDeepLink(link)).toBeNull())
 
-test('a link is found among the arguments of a start', () => {
+test('finds the link in command-line arguments', () => {
   expect(findDeepLink(['app', '--flag', 'scrapdeck://job/x'])).toBe('scrapdeck://job/x')
   expect(findDeepLink(['app', '--flag'])).toBeNull()
 })

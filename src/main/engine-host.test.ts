@@ -15,7 +15,7 @@ import { readDesktopSettings } from './settings.ts'
 
 type Client = ContractRouterClient<Contract>
 
-/** Why the HTTP door does not close; null: it does. */
+/** The error when the HTTP server closes; null: it closes. */
 const door = vi.hoisted(() => ({ problem: null as string | null }))
 vi.mock('../server/listen.ts', async (importOriginal) => {
   const { listen } = await importOriginal<typeof import('../server/listen.ts')>()
@@ -76,7 +76,7 @@ async function uploadShop(client: Client): Promise<void> {
   })
 }
 
-test('a job that a page or the tray asks for is recorded as queued from the app, one that a program asks for as via the API', async () => {
+test('jobs from a page or the tray are recorded as queued from the app, those of programs as queued via API', async () => {
   const { host, address } = await startHost()
   const { port1, port2 } = new MessageChannel()
   onTestFinished(() => port1.close())
@@ -107,7 +107,7 @@ test('a job that a page or the tray asks for is recorded as queued from the app,
   })
 })
 
-test('the engine is stopped and its directory free even where the HTTP door does not close, and that is told', async () => {
+test('if the HTTP server does not close, the engine still stops and frees its directory, and stop reports the error', async () => {
   const { host, dataDirectory } = await startHost()
   door.problem = 'a connection hangs'
   onTestFinished(() => {

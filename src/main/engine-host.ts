@@ -12,7 +12,7 @@ import { createWireErrorInterceptor } from '../shared/wire-errors.ts'
 
 interface EngineHostOptions {
   settings: ResolvedOptions
-  /** The app's own directory: where relative paths of the settings begin. */
+  /** The app's own directory; relative paths in the settings start here. */
   userData: string
   resourcesDirectory: string
   uiDirectory: string
@@ -21,15 +21,15 @@ interface EngineHostOptions {
   secretBox: SecretBox
 }
 
-/** The engine as the shell sees it. Only this file knows that it runs in the main process, not in a utilityProcess. */
+/** The engine as seen by the shell. Only this file knows that it runs in the main process, not in a utilityProcess. */
 export interface EngineHost {
-  /** The contract in this process: for the tray. */
+  /** The contract in this process, for the tray. */
   client: RouterClient<Engine['router']>
-  /** Serves the contract on one end of a MessageChannelMain until the other end goes. */
+  /** Serves the contract on one end of a MessageChannelMain until the other end closes. */
   connect(port: MessagePortMain): void
   localRunningCount(): Promise<number>
   stopLocalSpiders(): Promise<void>
-  /** Spiders of the local node continue. May be called twice. */
+  /** Spiders of the local node continue. Can be called twice. */
   stop(): Promise<void>
 }
 
@@ -37,7 +37,7 @@ const USUAL_PORT = 6800
 // 6801 to 6809 are left to Scrapyds on this machine, such as those of the demo.
 const OTHER_PORTS = { from: 6810, to: 6899 }
 
-/** Opens the engine and its HTTP door, so that scrapyd-deploy, curl and a browser work with the desktop too. */
+/** Starts the engine and its HTTP server, so that scrapyd-deploy, curl and browsers also work with the desktop app. */
 export async function startEngineHost(options: EngineHostOptions): Promise<EngineHost> {
   const { uiDirectory, docsDirectory, userData, settings, ...engineOptions } = options
   const logger = pino(
@@ -45,7 +45,7 @@ export async function startEngineHost(options: EngineHostOptions): Promise<Engin
     pino.destination(2)
   )
   for (const warning of settings.warnings) logger.warn(warning)
-  // A failed start closes what was opened; the engine is stopped even if its door does not close.
+  // A failed start closes what was opened; the engine is stopped even if the HTTP server does not close.
   await using starting = new AsyncDisposableStack()
   const engine = await createEngine({
     ...engineOptions,
@@ -62,7 +62,7 @@ export async function startEngineHost(options: EngineHostOptions): Promise<Engin
       createWireErrorInterceptor((error) => logger.error({ err: error }, 'A call of the contract failed'))
     ]
   })
-  // Only windows of ours have a port; programs use the HTTP door.
+  // Only our own windows have a port; programs use HTTP.
   const context: RouterContext = { source: 'ui' }
   const running = starting.move()
   let stopped: Promise<void> | null = null
@@ -78,7 +78,7 @@ export async function startEngineHost(options: EngineHostOptions): Promise<Engin
   }
 }
 
-/** Where the usual port belongs to a Scrapyd of the user's, one of the next: the address stays easy to guess. */
+/** If the usual port is taken (by a Scrapyd, say), uses one of the next: the address stays easy to guess. */
 async function listenOnFreePort(options: Omit<ListenOptions, 'port'>): Promise<Service> {
   for (let port = USUAL_PORT; port <= OTHER_PORTS.to; port = Math.max(port + 1, OTHER_PORTS.from)) {
     try {

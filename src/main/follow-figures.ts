@@ -1,14 +1,14 @@
 import type { Figures } from '../shared/contract/index.ts'
 import type { EngineHost } from './engine-host.ts'
 
-/** Calls `show` with the figures of now and after each change, until the signal aborts. */
+/** Calls `show` with the current figures and after each change, until the signal aborts. */
 export async function followFigures(
   client: EngineHost['client'],
   show: (figures: Figures) => void,
   signal: AbortSignal
 ): Promise<void> {
   try {
-    // Subscribed before the first look, so that no change falls between the two.
+    // Subscribe before the first read, so that no change is lost in between.
     const batches = await client.events.subscribe({}, { signal })
     show((await client.system.status()).figures)
     for await (const batch of batches) {

@@ -15,7 +15,7 @@ import { openWires } from './wire.ts'
 
 registerAppScheme()
 lockDownPages()
-// A second start hands its arguments to the first one and goes; the first shows its window.
+// A second instance passes its arguments to the first and exits; the first shows its window.
 if (app.requestSingleInstanceLock()) startDesktop()
 else app.exit(0)
 
@@ -32,7 +32,7 @@ function startDesktop(): void {
   let host: Promise<EngineHost> | null = null
   let tray: FleetTray | null = null
 
-  // Any of these may come before there can be a window.
+  // Any of these can happen before windows can be opened.
   const show = (link: string | null) => void app.whenReady().then(() => window.open(viewOfLink(link)))
   app.on('second-instance', (_event, argv) => show(findDeepLink(argv)))
   app.on('open-url', (event, link) => {
@@ -40,7 +40,7 @@ function startDesktop(): void {
     show(link)
   })
   app.on('activate', () => show(null))
-  // The engine continues without a window: the tray shows it.
+  // Without a window the engine continues; the tray shows it.
   app.on('window-all-closed', () => {})
   if (app.isPackaged) app.setAsDefaultProtocolClient(DEEP_LINK_SCHEME)
 
@@ -75,7 +75,7 @@ function startDesktop(): void {
     serveApp(rendererDirectory)
     openWires(host)
     installMenu(() => window.open())
-    // The window comes up while the engine opens its store; its first calls wait in the wire.
+    // The window opens while the engine opens its store; first calls wait in the wire.
     window.open(viewOfLink(findDeepLink(process.argv)))
     try {
       const { client } = await host
@@ -89,7 +89,7 @@ function startDesktop(): void {
         console.error('The tray no longer follows the fleet:', error)
       )
     } catch (error) {
-      // Never carry on without the engine: an app that looks alive and records nothing would be worse.
+      // Never continue without the engine: an app that looks alive but records nothing would be worse.
       console.error(error)
       dialog.showErrorBox('Scrapdeck could not start', (error as Error).message)
       app.exit(1)

@@ -1,6 +1,6 @@
 import { Menu, type MenuItemConstructorOptions, app } from 'electron'
 
-/** The application menu. Editing roles matter: without them macOS has no copy and paste in text fields. */
+/** The application menu. Its editing roles matter: without them, macOS has no copy and paste in text fields. */
 export function installMenu(openWindow: () => void): void {
   const first: MenuItemConstructorOptions = {
     label: app.name,

@@ -3,7 +3,7 @@ import { app, dialog } from 'electron'
 interface QuitOptions {
   localRunningCount(): Promise<number>
   stopLocalSpiders(): Promise<void>
-  /** Everything that must be written or closed before the process may go. */
+  /** Resolves once everything is written and closed, so that the process can end. */
   stop(): Promise<void>
 }
 
@@ -12,7 +12,7 @@ const STOP_ALL = 1
 const CANCEL = 2
 
 /**
- * Quitting with spiders on this machine needs an answer first, because they can outlive the app.
+ * Quitting while spiders run on this machine asks first, because they can outlive the app.
  *
  *   idle --quit--> asking --cancel--> idle
  *                  asking --nothing runs, keep, stop all--> stopping --> stopped (the process ends)

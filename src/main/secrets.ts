@@ -4,10 +4,10 @@ import { asSealedText, type SecretBox } from '../engine/runtime/secret-box.ts'
 const PREFIX = 'keychain:'
 
 /**
- * A SecretBox over the system's keychain. Only the asynchronous API: the synchronous one is gone from Electron 46.
+ * A SecretBox backed by the system's keychain. Uses only the asynchronous API: Electron 46 removes the synchronous one.
  *
- * Without a real keychain Linux falls back to `basic_text`, a password that is the same on every machine: then
- * `fallback` (a key file that only this user can read) protects better, and its description says why it was chosen.
+ * Without a real keychain, Linux falls back to `basic_text`, a password that is the same on every machine. Then
+ * `fallback` (a key file that only this user can read) is safer, and its description says why it was chosen.
  */
 export async function openSecretBox(fallback: () => Promise<SecretBox>): Promise<SecretBox> {
   const backend = process.platform === 'linux' ? safeStorage.getSelectedStorageBackend() : 'system'

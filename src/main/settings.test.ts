@@ -6,7 +6,7 @@ import { readDesktopSettings } from './settings.ts'
 
 const PLUGIN = 'export default () => ({})\n'
 
-test('without a file everything is as before: its own data, this machine alone, any port that is free', async () => {
+test('without a file the defaults apply: its own data, only this machine, any free port', async () => {
   await using userData = await makeTemporaryDirectory()
   const { options, warnings } = readDesktopSettings(userData.path, {})
   expect(options).toMatchObject({
@@ -20,7 +20,7 @@ test('without a file everything is as before: its own data, this machine alone, 
   expect(warnings).toEqual([])
 })
 
-test('scrapdeck.conf says what the configuration of the service says; its paths begin beside it', async () => {
+test("scrapdeck.conf accepts the service's options; its paths are relative to it", async () => {
   await using userData = await makeTemporaryDirectory()
   await writeFile(join(userData.path, 'tell.mjs'), PLUGIN)
   const file = '[scrapyd]\nhttp_port = 7001\n[scrapdeck]\nplugins = tell.mjs timeout=2\nwebhook_networks = 10.0.0.0/8\n'
@@ -35,7 +35,7 @@ test('scrapdeck.conf says what the configuration of the service says; its paths 
   })
 })
 
-test('what cannot be honoured is refused with its line, not passed over', async () => {
+test('unknown options are rejected with their line', async () => {
   await using userData = await makeTemporaryDirectory()
   await writeFile(join(userData.path, 'scrapdeck.conf'), '[scrapdeck]\nplugin = tell.mjs\n')
   expect(() => readDesktopSettings(userData.path, {})).toThrow(/scrapdeck\.conf, line 2: \[scrapdeck\] has no option/)

@@ -5,9 +5,9 @@ import { resolveServeOptions } from '../config/resolve.ts'
 import type { ResolvedOptions } from '../config/serve-options.ts'
 
 /**
- * What can be set of the service can be set here, in the same words: in `scrapdeck.conf` of the app's own directory and
- * in SCRAPDECK_ variables. Scrapyd's own files and variables are those of a Scrapyd beside us, and an app is started in
- * no directory that would tell which one. Throws BAD_INPUT, as the service does.
+ * The desktop app accepts the options of the service: in `scrapdeck.conf` of its own directory and in SCRAPDECK_
+ * variables. Scrapyd's own files and variables are ignored: they are for a Scrapyd on the same machine, and an app has
+ * no working directory to find them by. Throws BAD_INPUT, like the service.
  */
 export function readDesktopSettings(
   userData: string,

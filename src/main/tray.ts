@@ -21,7 +21,7 @@ export function openTray(iconPath: string, actions: TrayActions): FleetTray {
   function show(figures: Figures | null) {
     const summary = figures ? describeFigures(figures) : 'starting'
     const key = `${summary} ${figures?.paused}`
-    // Each change rebuilds a native menu and would close it under the pointer: only when what it says changed.
+    // An update rebuilds a native menu and would close it under the pointer, so update only if the text changed.
     if (key === shown) return
     shown = key
     tray.setToolTip(`Scrapdeck: ${summary}`)

@@ -8,22 +8,22 @@ import { MINIMUM_SIZE, createWindowStateWriter, placeWindow, readWindowState } f
 const LAPTOP = { x: 0, y: 0, width: 1920, height: 1080 }
 const SECOND = { x: 1920, y: 0, width: 2560, height: 1440 }
 
-describe('placing the window', () => {
+describe('window placement', () => {
   test('a first start gets a centred window', () => {
     expect(placeWindow(null, [LAPTOP])).toEqual({ x: 240, y: 90, width: 1440, height: 900, maximized: false })
   })
 
-  test('it comes back where it was left', () => {
+  test('a window returns to where it was', () => {
     const left = { x: 2100, y: 50, width: 1500, height: 1000, maximized: true }
     expect(placeWindow(left, [LAPTOP, SECOND])).toEqual(left)
   })
 
-  test('a window on a display that is gone comes to the first one', () => {
+  test('a window on a display that is gone moves to the first one', () => {
     const left = { x: 2100, y: 50, width: 1500, height: 1000, maximized: false }
     expect(placeWindow(left, [LAPTOP])).toEqual({ x: 240, y: 90, width: 1440, height: 900, maximized: false })
   })
 
-  test('wherever it was left, its title bar can be reached', () => {
+  test('wherever it was, its title bar can be reached', () => {
     const coordinate = fc.integer({ min: -5000, max: 5000 })
     const size = fc.integer({ min: 1, max: 5000 })
     fc.assert(
@@ -39,14 +39,14 @@ describe('placing the window', () => {
   })
 })
 
-describe('the file of the window', () => {
+describe('the window state file', () => {
   let directory = ''
   beforeEach(() => {
     directory = mkdtempSync(join(tmpdir(), 'scrapdeck-window-'))
   })
   afterEach(() => rmSync(directory, { recursive: true, force: true }))
 
-  test('holds the last of many places after a flush', async () => {
+  test('stores the last position after a flush', async () => {
     const path = join(directory, 'window.json')
     const writer = createWindowStateWriter(path)
     const place = { x: 1, y: 2, width: 1000, height: 700, maximized: false }
@@ -57,7 +57,7 @@ describe('the file of the window', () => {
   })
 
   test.each(['', 'null', '{"x":1}', '{"x":0,"y":0,"width":-1,"height":5,"maximized":false}'])(
-    'damaged (%s) counts as none',
+    'is ignored if damaged (%s)',
     (text) => {
       const path = join(directory, 'window.json')
       writeFileSync(path, text)

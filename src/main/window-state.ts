@@ -13,14 +13,14 @@ export type WindowState = z.infer<typeof WindowState>
 
 type Rectangle = Omit<WindowState, 'maximized'>
 
-// 1280 × 720 is the smallest desktop that the UI is made for.
+// 1280 × 720 is the smallest desktop the UI is designed for.
 export const MINIMUM_SIZE = { width: 960, height: 600 }
 const FIRST_SIZE = { width: 1440, height: 900 }
 const SAVE_AFTER_MS = 400
 // With less of its title bar on a display, the window could not be dragged.
 const GRABBABLE_PX = 80
 
-/** Where the window goes: as it was left, if a display still shows it there; otherwise centred on the first display. */
+/** Restores the window's place if a display still shows it; otherwise centres it on the first display. */
 export function placeWindow(saved: WindowState | null, workAreas: Rectangle[]): WindowState {
   const [first] = workAreas
   if (!first) return saved ?? { x: 0, y: 0, ...FIRST_SIZE, maximized: false }
@@ -42,18 +42,18 @@ export function placeWindow(saved: WindowState | null, workAreas: Rectangle[]): 
   }
 }
 
-/** Read once before the first paint: a small file, and the window cannot be made without it. */
+/** Read synchronously once before the first paint: the file is small, and the window needs it. */
 export function readWindowState(path: string): WindowState | null {
   try {
     const parsed = WindowState.safeParse(JSON.parse(readFileSync(path, 'utf8')))
     return parsed.success ? parsed.data : null
   } catch {
-    // Missing on first start, or damaged: either way the window opens where a new one would.
+    // Missing on first start, or damaged: either way the window opens like a new one.
     return null
   }
 }
 
-/** Writes at most once per pause in the dragging; `flush` writes what is still waiting. */
+/** Writes at most once per pause while dragging; `flush` writes the pending state. */
 export function createWindowStateWriter(path: string): { save(state: WindowState): void; flush(): Promise<void> } {
   let waiting: WindowState | null = null
   let timer: NodeJS.Timeout | undefined
@@ -82,12 +82,12 @@ async function writeState(path: string, state: WindowState): Promise<void> {
     await writeFile(`${path}.new`, JSON.stringify(state))
     await rename(`${path}.new`, path)
   } catch (error) {
-    // Losing the window's place is no reason to trouble anybody, but a developer should see why.
+    // Not worth bothering users with, but developers should see why.
     console.warn('The window position could not be saved:', error)
   }
 }
 
-/** Enough of the title bar (the top edge) lies on the display to drag the window by it. */
+/** Whether enough of the title bar (the top edge) is on the display to drag the window. */
 function canBeGrabbed(window: Rectangle, area: Rectangle): boolean {
   const visibleWidth = Math.min(window.x + window.width, area.x + area.width) - Math.max(window.x, area.x)
   const topIsOnDisplay = window.y >= area.y && window.y <= area.y + area.height - GRABBABLE_PX

@@ -9,13 +9,13 @@ interface MainWindowOptions {
 }
 
 export interface MainWindow {
-  /** Shows the window, making it if it was closed; with a view (`#/jobs?…`) goes there. */
+  /** Shows the window, creating it if necessary; with a view (`#/jobs?…`), navigates there. */
   open(view?: string): void
-  /** Waits until the window's place is on disk. */
+  /** Resolves once the window's place is on disk. */
   flush(): Promise<void>
 }
 
-/** The one window. Closing it frees its renderer; the engine continues behind the tray. */
+/** The only window. Closing it frees its renderer; the engine continues behind the tray. */
 export function createMainWindow({ preloadPath, statePath, iconPath }: MainWindowOptions): MainWindow {
   const writer = createWindowStateWriter(statePath)
   let window: BrowserWindow | null = null
@@ -74,7 +74,7 @@ export function createMainWindow({ preloadPath, statePath, iconPath }: MainWindo
   return { open, flush: () => writer.flush() }
 }
 
-/** No page may open windows, leave our origin, embed another or get a permission. The browser opens web links. */
+/** No page can open windows, leave our origin, embed another or get a permission. Web links open in the browser. */
 export function lockDownPages(): void {
   app.on('web-contents-created', (_event, contents) => {
     contents.setWindowOpenHandler(({ url }) => {
@@ -91,7 +91,7 @@ export function lockDownPages(): void {
   })
 }
 
-/** Copying to the clipboard after a click is all that a page may do; everything else is refused. */
+/** Pages are only allowed to copy to the clipboard after a click; everything else is denied. */
 export function denyPermissions(): void {
   const isAllowed = (permission: string, url: string) => permission === 'clipboard-sanitized-write' && isAppUrl(url)
   session.defaultSession.setPermissionRequestHandler((_contents, permission, callback, details) =>
@@ -105,7 +105,7 @@ export function denyPermissions(): void {
 
 function load(window: BrowserWindow, view: string): void {
   window.loadURL(APP_URL + view).catch((error: Error) => {
-    // A second load while the first is under way aborts the first: that is not a failure.
+    // A second load aborts the first one; that is not a failure.
     if (!error.message.includes('ERR_ABORTED')) console.error('The window could not load the UI:', error)
   })
 }

@@ -3,7 +3,7 @@ import { WIRE_CHANNEL } from '../shared/wire.ts'
 import { isAppUrl } from './app-url.ts'
 import type { EngineHost } from './engine-host.ts'
 
-/** Gives a MessagePort to each document of ours that asks, and its other end to the engine; refuses other senders. */
+/** Gives a MessagePort to each of our documents that asks, and the other end to the engine. Rejects other senders. */
 export function openWires(host: Promise<EngineHost>): void {
   ipcMain.on(WIRE_CHANNEL, (event: IpcMainEvent) => {
     const frame = event.senderFrame
@@ -13,7 +13,7 @@ export function openWires(host: Promise<EngineHost>): void {
     }
     const { port1, port2 } = new MessageChannelMain()
     frame.postMessage(WIRE_CHANNEL, null, [port2])
-    // What the page sends before the engine is open waits in the channel.
+    // Until the engine is open, messages from the page wait in the channel.
     host.then(
       ({ connect }) => connect(port1),
       () => port1.close()

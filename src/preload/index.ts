@@ -1,10 +1,10 @@
 import { contextBridge, ipcRenderer } from 'electron'
 import { WIRE_CHANNEL, WIRE_MESSAGE } from '../shared/wire.ts'
 
-// The page gets one wire and nothing else of Electron. Everything it may ask for is the contract behind that wire.
+// The page gets one wire and nothing else of Electron. The contract behind the wire is all it can call.
 ipcRenderer.on(WIRE_CHANNEL, (event) => {
   const [port] = event.ports
-  // '/' is "only to a document of my own origin": the port is worth the whole engine.
+  // '/' means "only to a document of my own origin": the port gives full access to the engine.
   if (port) window.postMessage(WIRE_MESSAGE, '/', [port])
 })
 
