@@ -20,10 +20,10 @@ const FINISHED = 100
 const CONNECTIONS = 32
 
 /**
- * The same requests from the same generator (its own process, kept-alive connections, a password on both), turn by
- * turn; each figure is the median of the rounds' ratios. The lists have the 100 newest finished jobs, which really ran.
- * While jobs are scheduled the one slot of either side is taken by an idle spider: only taking the job is measured.
- * Ours is on the disk when it is answered.
+ * Both sides get the same requests from the same generator (its own process, kept-alive connections, passwords on
+ * both), in alternating rounds; each figure is the median of the per-round ratios. The lists hold the 100 newest
+ * finished jobs, which really ran. During the schedule rounds an idle spider occupies the only slot on each side, so
+ * only accepting jobs is measured. Scrapdeck's jobs are on disk before it responds.
  */
 export const run = () => measure({ finished: FINISHED, rounds: 7, durationMs: 2_000 })
 

@@ -16,9 +16,7 @@ import * as makespan from './makespan.ts'
 import * as recover from './recover.ts'
 import * as schedules from './schedules.ts'
 
-/**
- * The benches with so little to do that they tell nothing but whether they work: their figures are for a quiet machine.
- */
+/** The benches at a tiny size: this checks only that they work. Real figures need a quiet machine. */
 const SHORT: [name: string, measure: () => Promise<Figure[]>, figures: string[]][] = [
   [
     'api',
@@ -85,7 +83,7 @@ const SHORT: [name: string, measure: () => Promise<Figure[]>, figures: string[]]
   ]
 ]
 
-/** These start Scrapyds and services beside each other as `local-start` does: in `npm run test:long`. */
+/** These start Scrapyds and services side by side, as `local-start` does; they run only in `npm run test:long`. */
 const ONLY_LONG = ['api', 'cold', 'local-memory', 'local-throughput']
 
 async function all(figures: AsyncIterable<Figure>): Promise<Figure[]> {
@@ -95,7 +93,7 @@ async function all(figures: AsyncIterable<Figure>): Promise<Figure[]> {
 }
 
 test.runIf(process.platform === 'linux').each(SHORT.filter(([name]) => isLong || !ONLY_LONG.includes(name)))(
-  '%s measures both sides and gives the figures it promises',
+  '%s measures both sides and reports the figures it promises',
   { timeout: 120_000 },
   async (_name, measure, figures) => {
     const measured = new Map((await measure()).map(({ figure, value }) => [figure, value]))

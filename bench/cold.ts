@@ -17,9 +17,9 @@ const root = resolve(import.meta.dirname, '..')
 const LIMIT_MS = 20_000
 
 /**
- * What `npm run serve` starts when everything is installed and built (out/service), on a data directory that exists,
- * with the local node on: from spawn until /health is answered, asked again every millisecond. Scrapyd's start is
- * measured the same way beside it, for comparison.
+ * Starts what `npm run serve` starts once everything is installed and built (out/service), on an existing data
+ * directory, with the local node on. Measured from spawn until /health responds, polled every millisecond. Scrapyd's
+ * start is measured the same way for comparison.
  */
 export const run = () => measure({ rounds: 9 })
 
@@ -41,7 +41,7 @@ export async function measure({ rounds }: { rounds: number }): Promise<Figure[]>
       stdio: 'ignore'
     })
   try {
-    // Makes the data directory; not counted, for every start after the first finds one.
+    // Creates the data directory. Not counted, because every start after the first finds one.
     await firstAnswerMs(startOurs, '/health')
     const tookMs = { ours: [] as number[], theirs: [] as number[] }
     for (let round = 1; round <= rounds; round += 1) {

@@ -16,7 +16,7 @@ interface Size {
   slots: number
   queued: number
   lanes: number
-  /** Runs take evenly between these. */
+  /** Run times are distributed uniformly between these two. */
   jobMs: [number, number]
   measureMs: number
 }
@@ -35,10 +35,9 @@ export function run(): Promise<Figure[]> {
 }
 
 /**
- * All slots are busy, so each POST goes to a slot that was freed before. Measured from the moment at which the lists
- * that show the end of a run were compared with what we believed (before that is written down) until the next job's
- * request is given to the connection of the same node: the change of state, the plan, the claim and their two commits
- * are in it.
+ * All slots are busy, so each POST goes to a slot that has just been freed. Measured from the moment the engine detects
+ * the end of a run (before that is committed) until it hands the next job's request to the same node's client: this
+ * includes the state change, the plan, the claim and their two commits.
  */
 export async function measure(size: Size): Promise<Figure[]> {
   const freedAtMs = new Map<string, number[]>()

@@ -10,7 +10,7 @@ export const about =
 const LANES = 2_000
 const NODES = 1_000
 const SLOTS = 16
-/** Jobs that outlast the measurement: nothing but dispatching is counted. */
+/** Jobs outlast the measurement, so that only dispatching is counted. */
 const LONG_MS = 3_600_000
 
 interface Size {
@@ -21,7 +21,7 @@ interface Size {
 }
 
 const AT_FULL_SIZE: Size = { nodes: NODES, slots: SLOTS, queued: NODES * SLOTS, lanes: LANES }
-/** The same number of slots on more and more nodes, then a longer and longer queue for the same fleet. */
+/** The same number of slots spread over more and more nodes, then an ever longer queue on the same fleet. */
 const GROWTH: Size[] = [
   { ...AT_FULL_SIZE, nodes: 10, slots: 1_600 },
   { ...AT_FULL_SIZE, nodes: 100, slots: 160 },
@@ -37,7 +37,7 @@ export function run(): AsyncIterable<Figure> {
   return measure({ sizes: [AT_FULL_SIZE, ...GROWTH], lives: LIVES })
 }
 
-/** The first size gives `jobs_per_s`; each gives `cpu_us_per_job`, of the engine's process alone. */
+/** The first size yields `jobs_per_s`; every size yields `cpu_us_per_job`, for the engine's process alone. */
 export async function* measure(options: { sizes: Size[]; lives: Lives }): AsyncGenerator<Figure> {
   for (const [index, size] of options.sizes.entries()) {
     const { jobsPerSecond, cpuUsPerJob, conditions } = await fillSlots(size)
@@ -47,14 +47,14 @@ export async function* measure(options: { sizes: Size[]; lives: Lives }): AsyncG
   yield* await liveWhole(options.lives)
 }
 
-/** From the end of a pause until every slot, or the queue, is used up and each job is written down as accepted. */
+/** From resuming until all slots are taken, or the queue is empty, and every job is recorded as accepted. */
 async function fillSlots(size: Size) {
   const jobs = Math.min(size.queued, size.nodes * size.slots)
   const measured = await timed({ ...size, jobMs: LONG_MS }, jobs, 'accepted')
   return { ...measured, conditions: { ...conditionsOf(size), jobs } }
 }
 
-/** Jobs that run for some seconds, are seen to end, have their logs judged and archived, and make room for others. */
+/** Jobs that run for a few seconds, are seen to end, have their logs evaluated and archived, and free their slots. */
 async function liveWhole(size: Lives): Promise<Figure[]> {
   const { jobsPerSecond, cpuUsPerJob } = await timed(size, size.queued, 'ended')
   const conditions = { ...conditionsOf(size), jobs: size.queued, job_ms: size.jobMs.join('-') }
@@ -66,7 +66,7 @@ async function liveWhole(size: Lives): Promise<Figure[]> {
 
 async function timed(size: Size & { jobMs: number | [number, number] }, jobs: number, target: 'accepted' | 'ended') {
   const fleet = await startSimulatedFleet({ ...size, projects: PROJECTS })
-  // A node's lists may show a job as running before its answer was written down: that is acceptance, too.
+  // A node may list a job as running before its response has been recorded: that also counts as accepted.
   const reached = new Set<string>()
   let lastAtMs = 0
   const engine = await startBusyEngine({

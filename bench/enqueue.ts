@@ -20,8 +20,8 @@ export const run = (): AsyncIterable<Figure> =>
   measure({ queued: [0, 1_000, 100_000, 1_000_000], calls: 20, inFlight: 2, jobsPerCall: 10_000 })
 
 /**
- * Calls through the contract within the process, and of a client over HTTP, so many at a time as clients over several
- * connections make them, on a queue that is so long already.
+ * Calls through the contract in this process, and from a client over HTTP, on a queue of the given length. `inFlight`
+ * calls run at a time, as from clients on several connections.
  */
 export async function* measure(options: {
   queued: number[]
@@ -104,7 +104,7 @@ async function askThroughContract(engine: Engine, { calls, inFlight, jobsPerCall
   return performance.now() - startedMs
 }
 
-/** As a client elsewhere does, with the whole HTTP shell before the engine; the client is another process. */
+/** As a remote client does it: through the whole HTTP layer, with the client in another process. */
 async function askOverHttp(engine: Engine, dataDirectory: string, load: Load): Promise<number> {
   const service = await listen({
     engine,

@@ -9,9 +9,9 @@ const JOBS = 300
 const NODES = 3
 
 /**
- * One job at a time, each asked for through the contract while slots are free, as the UI does. Measured from the call
- * until the POST of schedule.json has arrived at the node (in another process): the engine's check, two durable
- * transactions (job; attempt) and the way over loopback are in it.
+ * One job at a time, each queued through the contract while slots are free, as the UI does. Measured from the call
+ * until the POST to schedule.json reaches the node (in another process): this includes the engine's validation, two
+ * durable transactions (job, attempt) and the loopback.
  */
 export async function run(): Promise<Figure[]> {
   const fleet = await startSimulatedFleet({ nodes: NODES, slots: 8, jobMs: 20, report: true })

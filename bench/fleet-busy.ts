@@ -7,15 +7,15 @@ import { startSimulatedFleet } from './support/start-simulated-fleet.ts'
 export const about = 'how soon the end of a run is seen on a busy fleet, and what that costs'
 
 const SLOTS = 8
-// Runs that last evenly up to this, all begun together and followed by others: over the measured half minute 200 in
-// 1,000 nodes end a second.
+// Run times are uniform up to this. All runs begin together and are replaced as they end, so that during the measured
+// half minute 200 runs per second end on 1,000 nodes.
 const LONGEST_RUN_MS = 61_000
 const ENDS_PER_SECOND_AND_NODE = 0.2
 const LANES = 40
 
 /**
- * 1,000 nodes with eight running jobs each, of which 200 end a second and others take their place: all nodes are asked
- * each second.
+ * 1,000 nodes with eight running jobs each; 200 runs end per second and others take their place, so every node is
+ * polled each second.
  */
 export function run(): Promise<Figure[]> {
   return measure({ nodes: 1_000, measureMs: 30_000 })
@@ -56,7 +56,7 @@ export async function measure(options: { nodes: number; measureMs: number; longe
     const untilMs = performance.timeOrigin + performance.now()
     const isWithin = (atMs: number) => atMs >= fromMs && atMs < untilMs
     const ends = [...endedAtMs].filter(([, atMs]) => isWithin(atMs))
-    // The last of them are seen after the measuring; what is never seen shows as a wait in vain.
+    // The last ends are seen after the measurement; an end that is never seen makes this time out.
     await until('all ends seen', async () => ends.every(([jobid]) => seenAtMs.has(jobid)))
     for (const [jobid, atMs] of ends) seenAfterMs.push(seenAtMs.get(jobid)! - atMs)
     const conditions = {

@@ -14,13 +14,13 @@ export const about = 'what watching an idle fleet costs: processor, memory, and 
 const SIZES = [10, 100, 1_000, 5_000]
 const MEASURE_MS = 30_000
 const SETTLE_MS = 30_000
-// As `npm start`, `npm run serve` and the systemd unit start it: by default V8 gives the young half of the heap 128 MB
-// on a large machine.
+// As in `npm start`, `npm run serve` and the systemd unit: by default V8 gives the young generation 128 MB on a large
+// machine.
 const SERVICE_FLAGS = ['--max-semi-space-size=16']
 const SLOTS = 4
 const INTERVAL_S = 5
 
-/** Idle nodes, each asked every five seconds, by an engine in a process of its own. */
+/** Idle nodes, each polled every five seconds by an engine in its own process. */
 export function run(): Promise<Figure[]> {
   return measure({ sizes: SIZES, measureMs: MEASURE_MS, settleMs: SETTLE_MS })
 }
@@ -46,7 +46,7 @@ async function measureSize(
     return (await once(engine, 'message'))[0] as Watched
   }
   try {
-    // What is asked of a node only when it has come up is over by then: not what watching costs.
+    // By then the requests made only when a node comes up are done; they are not part of the cost of watching.
     const deadline = performance.now() + Math.max(settleMs, 60_000)
     let watched = await ask(settleMs)
     while (watched.slotsTotal < nodes * SLOTS) {

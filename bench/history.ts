@@ -16,7 +16,7 @@ export const about = 'the list of jobs over a long history: its first page and i
 const PAGE = 100
 const NODE = `n${'0'.repeat(29)}13`
 
-/** Every filter of the list, alone and with others; some leave nearly all jobs, some few, some none. */
+/** Every filter of the list, alone and combined; some match nearly all jobs, some a few, some none. */
 const filtersAt = (nowMs: number): JobFilter[] => [
   {},
   { status: ['succeeded'] },
@@ -34,17 +34,14 @@ const filtersAt = (nowMs: number): JobFilter[] => [
   { text: (nowMs - 86_400_000).toString(16).padStart(12, '0').slice(0, 10) },
   { sinceMs: nowMs - 3_600_000 },
   { sinceMs: nowMs - 7 * 86_400_000, status: ['failed'], project: 'p7', spider: 's*' },
-  // The middle of all there is: nothing is further from both ends.
+  // The middle of the history: as far as possible from both ends.
   { sinceMs: nowMs - 15 * 86_400_000 },
   { sinceMs: nowMs - 20 * 86_400_000, text: 's4', nodeId: aNodeId(NODE) }
 ]
 
 export const run = (): AsyncIterable<Figure> => measure({ sizes: [1_000, 100_000, 1_000_000], rounds: 20 })
 
-/**
- * Each filter is asked for as often as `rounds` says; the figures are over all of them, and the slowest filter is
- * named.
- */
+/** Runs each filter `rounds` times; the figures cover all filters, and the slowest one is named. */
 export async function* measure({ sizes, rounds }: { sizes: number[]; rounds: number }): AsyncGenerator<Figure> {
   for (const finished of sizes) {
     const directory = mkdtempSync(join(tmpdir(), 'scrapdeck-bench-history-'))

@@ -11,10 +11,10 @@ const SPIDERS = 8
 const SETTLE_MS = 1_000
 
 /**
- * So many idle spiders at once on either side. Counted is everything the side started for them: on ours each spider,
- * its supervisor and the warm parent, so that the parent is shared out over the spiders; on Scrapyd the spiders. Not
- * counted on either: the server itself. Private: Private_Clean + Private_Dirty of smaps_rollup. `proportional_ratio`
- * also counts what processes have in common, each its share (Pss).
+ * Runs the same number of idle spiders on both sides at once and counts every process started for them, but not the
+ * server. On our side these are the spiders, their supervisors and the warm parent (shared by all spiders); on Scrapyd
+ * only the spiders. Private means Private_Clean + Private_Dirty of smaps_rollup; `proportional_ratio` also includes
+ * each process's share of shared memory (Pss).
  */
 export const run = () => measure({ spiders: SPIDERS, rounds: 3 })
 
@@ -47,7 +47,7 @@ export async function measure(options: { spiders: number; rounds: number }): Pro
   ]
 }
 
-/** All that runs for the spiders, divided by their number. */
+/** The memory of everything that runs for the spiders, divided by their number. */
 async function perSpider(start: () => Promise<Side>, spiders: number): Promise<Memory> {
   const side = await start()
   try {

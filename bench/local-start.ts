@@ -19,10 +19,10 @@ const SLOTS = 4
 const FAST_POLL_SECONDS = 0.1
 
 /**
- * One job at a time on an idle node; the time runs from before the POST until the instant that Scrapy gave its line
- * "Spider opened" (LOG_FORMAT with `created`, on all sides alike). Turn by turn: ours, Scrapyd that looks every 0.1 s,
- * and now and then Scrapyd with its defaults. All are asked at moments spread evenly over the interval in which a
- * Scrapyd looks once: left to chance, twelve waits of 0 to 5 s have a median anywhere between 1.5 and 3.5.
+ * One job at a time on an idle node, measured from before the POST until Scrapy logs "Spider opened" (LOG_FORMAT with
+ * `created`, the same on all sides). The sides alternate: ours, Scrapyd with a poll interval of 0.1 s and, less often,
+ * Scrapyd with its defaults. Requests are spread evenly over the poll interval: left to chance, the median of twelve
+ * waits of 0 to 5 s lies anywhere between 1.5 and 3.5 s.
  */
 export const run = () => measure({ ours: 60, fastPoll: 20, byDefault: 12 })
 
@@ -39,7 +39,7 @@ export async function measure(samples: { ours: number; fastPoll: number; byDefau
     const turns = Math.max(...wanted)
     for (let turn = 0; turn < turns; turn += 1) {
       for (const [index, side] of sides.entries()) {
-        // Spread evenly over the turns.
+        // Each side's samples are spread evenly over all turns.
         const due = Math.floor(((turn + 1) * wanted[index]!) / turns)
         if (openedMs[index]!.length >= due) continue
         const intervalMs = index === 2 ? SCRAPYD_POLL_SECONDS * 1000 : FAST_POLL_SECONDS * 1000
@@ -70,13 +70,13 @@ export async function measure(samples: { ours: number; fastPoll: number; byDefau
   }
 }
 
-/** Waits for a random moment within this share of the interval; when in it a Scrapyd looks, nobody here knows. */
+/** Waits for a random moment within this part of the interval; when Scrapyd polls within the interval is unknown. */
 async function untilPhase(intervalMs: number, from: number, width: number): Promise<void> {
   const phaseMs = (from + Math.random() * width) * intervalMs
   await delay((phaseMs - (performance.now() % intervalMs) + intervalMs) % intervalMs)
 }
 
-/** From before the POST to Scrapy's own line; then waits until the node is idle again. */
+/** Measures from before the POST to Scrapy's own log line, then waits until the node is idle again. */
 async function openMs(side: Side): Promise<number> {
   const askedAtMs = performance.timeOrigin + performance.now()
   const jobid = await schedule(side, 'noop')

@@ -8,9 +8,9 @@ const SLOTS = 4
 const ASKED_AT_ONCE = 8
 
 /**
- * The jobs are asked for as fast as they are taken; the time runs from the first request until every job has ended.
- * Turn by turn; a Scrapyd gets fewer jobs (its rate does not depend on how many wait), or the bench would take many
- * minutes.
+ * Jobs are queued as fast as they are accepted; measured from the first request until every job has ended. The sides
+ * alternate. The Scrapyds get fewer jobs, because their rate does not depend on the queue length and the bench would
+ * take many minutes.
  */
 export const run = () => measure({ jobs: 200, fastPollJobs: 24, defaultJobs: 20, rounds: 3 })
 

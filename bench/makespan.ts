@@ -7,14 +7,14 @@ export const about =
   'the same jobs on the same unequal nodes: until the last has ended, given out at once round robin and by our queue'
 
 interface Load {
-  /** Of the nodes, one each. */
+  /** One entry per node. */
   slots: number[]
   jobs: number
   shortMs: number
   longMs: number
-  /** Every so many jobs one is long. */
+  /** One in this many jobs is long. */
   longEvery: number
-  /** How often the nodes look into their own queues. */
+  /** How often the nodes poll their own queues. */
   pollMs: number
 }
 
@@ -22,8 +22,8 @@ interface Load {
 const TRUE_POLL_MS = 5_000
 
 /**
- * A fifth of the true times, so that it is over in minutes: short runs of 25 s, long ones of 200 s. Our own looks are
- * not hurried.
+ * A fifth of realistic times, so that it takes minutes: these stand for short runs of 25 s and long ones of 200 s. Our
+ * own polling is not sped up.
  */
 const FULL: Load = {
   slots: [4, 4, 4, 8, 8, 16],
@@ -38,7 +38,7 @@ export function run(): Promise<Figure[]> {
   return measure(FULL)
 }
 
-/** Both sides run at the same time, on fleets of their own, so that neither has a quieter machine. */
+/** Both sides run at the same time on separate fleets, so that neither gets a quieter machine. */
 export async function measure(load: Load): Promise<Figure[]> {
   const lengths = Array.from({ length: load.jobs }, (_, index) =>
     index % load.longEvery === 0 ? load.longMs : load.shortMs
@@ -73,7 +73,7 @@ async function withFleet(load: Load, measureOn: (fleet: SimulatedFleet) => Promi
   }
 }
 
-/** As ScrapydWeb does: each job is posted at once into a node's own queue, one node after the other. */
+/** As ScrapydWeb does it: every job is posted immediately to a node's own queue, round robin. */
 async function givenOutAtOnce(fleet: SimulatedFleet, lengths: number[]): Promise<number> {
   const ended = countEnds(fleet)
   const beganAtMs = nowMs()
@@ -106,7 +106,7 @@ async function fromOurQueue(fleet: SimulatedFleet, { slots }: Load, lengths: num
   }
 }
 
-/** Resolves when so many runs have ended on the nodes, with how long that took. */
+/** Resolves once this many runs have ended on the nodes, with the time it took. */
 function countEnds(fleet: SimulatedFleet): (jobs: number, beganAtMs: number) => Promise<number> {
   let count = 0
   let lastAtMs = 0

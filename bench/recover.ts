@@ -28,7 +28,7 @@ interface Size {
 }
 
 /**
- * The attempts are as a kill left them: sent, and nobody knows whether they arrived. Every round starts on fresh data.
+ * The attempts are as a kill leaves them: sent, without a record of whether they arrived. Each round has fresh data.
  */
 export async function* measure({ sizes, rounds }: { sizes: Size[]; rounds: number }): AsyncGenerator<Figure> {
   for (const { queued, live } of sizes) {
@@ -51,7 +51,7 @@ export async function* measure({ sizes, rounds }: { sizes: Size[]; rounds: numbe
   }
 }
 
-/** That the dispatcher has planned is seen by the reason that a queued job waits for: no node answers. */
+/** The dispatcher has planned once a queued job's waiting reason says so: no node is reachable. */
 async function recover(dataDirectory: string, queued: number): Promise<number> {
   const startedMs = performance.now()
   const engine = await createEngine({

@@ -1,13 +1,13 @@
 /**
- * `npm run bench -- NAME`: runs bench/NAME.ts and prints one line of JSON for each of its figures; without a name,
- * lists the benches. Everything else goes to standard error, so that the figures can be piped on.
+ * `npm run bench -- NAME` runs bench/NAME.ts and prints one line of JSON per figure; without a name it lists the
+ * benches. Everything else goes to standard error, so that the figures can be piped.
  */
 import fs from 'node:fs'
 import { pathToFileURL } from 'node:url'
 import type { Figure } from './figure.ts'
 
 interface Bench {
-  /** One line for the list. */
+  /** One-line description for the list. */
   about: string
   run(): AsyncIterable<Figure> | Promise<Figure[]>
 }

@@ -32,12 +32,12 @@ interface Load {
 }
 
 const ROUND_MS = 4_000
-/** Until the schedules of a round are written down: they have to be before the first of them is due. */
+/** Time to write the schedules of a round: all must be stored before the first one is due. */
 const WRITING_MS = { least: 1_000, each: 9 }
 const WARM_ROUNDS = 1
 const ZONES = ['UTC', 'Europe/Berlin', 'America/New_York', 'Asia/Kolkata', 'Australia/Lord_Howe']
 
-/** The real ticker, checks of jobs and store (a thread of its own, each commit synced); nothing is dispatched. */
+/** Uses the real ticker, job validation and store (in its own thread, every commit synced); nothing is dispatched. */
 export async function* measure(load: Load): AsyncGenerator<Figure> {
   const conditions = { schedules: load.schedules, synchronous: 'FULL', ...machine() }
   const settings = Array.from({ length: load.schedules }, (_, index) => settingsOf(index))
@@ -68,7 +68,7 @@ export async function* measure(load: Load): AsyncGenerator<Figure> {
   }
 }
 
-/** All kinds, no two alike; each once a day or a week. */
+/** A mix of cron expressions and time zones; each fires at most once a day. */
 function settingsOf(index: number): ScheduleSettings {
   const [minute, hour] = [index % 60, Math.floor(index / 60) % 24]
   const days = ['*', '1-5', '1,3,5', '0', '*'][index % 5]
@@ -110,8 +110,8 @@ async function idleShare(store: Store, { idleMs }: Load): Promise<number> {
 }
 
 /**
- * From the moment that the rule means until its job is on the disk. The first round is not counted: an engine with so
- * many schedules fires one or another all the time, and its code is warm.
+ * From the nominal time until the job is on disk. The first round is a warm-up and not counted: an engine with this
+ * many schedules fires all the time, so its code is warm.
  */
 async function lateness(store: Store, { atOnce, rounds }: Load, settings: ScheduleSettings[]) {
   const warmMs = Math.ceil((Date.now() + WRITING_MS.least + atOnce * WRITING_MS.each) / 1_000) * 1_000

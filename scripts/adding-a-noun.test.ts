@@ -9,8 +9,8 @@ const places = [...page.matchAll(/`((?:src|docs|scripts|e2e)(?:\/[\w./-]+)?|[A-Z
   ([, path, symbol]) => ({ path: path as string, symbol })
 )
 
-describe('the walk through a noun', () => {
-  it('names the whole way', () => {
+describe('the guide to adding a noun', () => {
+  it('names every step', () => {
     expect(places.length).toBeGreaterThan(25)
     expect(contract).toHaveProperty('schedules')
   })

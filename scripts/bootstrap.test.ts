@@ -5,7 +5,7 @@ import { expect, test } from 'vitest'
 import { inRoot } from './setup/platform.mjs'
 
 test.each(['start.mjs', 'test.mjs', 'demo.mjs'])(
-  '%s runs before anything is installed: only its own .mjs and Node',
+  '%s runs before anything is installed: it imports only our own .mjs files and Node modules',
   (name) => {
     const imported = importsOf(inRoot('scripts', name))
     expect(imported.size).toBeGreaterThan(5)
@@ -13,7 +13,7 @@ test.each(['start.mjs', 'test.mjs', 'demo.mjs'])(
   }
 )
 
-/** Everything a module imports, and what that imports: files with their path, packages as they are named. */
+/** Everything a module imports, transitively: files by path, packages by name. */
 function importsOf(file: string, seen = new Set<string>()): Set<string> {
   for (const [, imported = ''] of fs.readFileSync(file, 'utf8').matchAll(/^import [^']*from '([^']+)'$/gm)) {
     const target = imported.startsWith('.') ? path.join(path.dirname(file), imported) : imported

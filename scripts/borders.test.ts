@@ -5,7 +5,7 @@ import { promisify } from 'node:util'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { cacheDirectory, inRoot, packageFile } from './setup/platform.mjs'
 
-/** One forbidden import for each rule: the file it stands in, what it imports, the rule that must fire. */
+/** One forbidden import for each rule: the importing file, what it imports, the rule that must fire. */
 const PLANTED: [file: string, imported: string, rule: string][] = [
   ['src/shared/a.ts', '../engine/index.ts', 'shared-imports-nothing-of-ours'],
   ['src/shared/b.ts', 'node:fs', 'shared-runs-anywhere'],
@@ -50,7 +50,7 @@ const PLANTED: [file: string, imported: string, rule: string][] = [
   ['src/preload/a.ts', '../main/index.ts', 'preload-knows-the-wire-only']
 ]
 
-/** Allowed, though close to a border. */
+/** Allowed, though similar to a violation. */
 const ALLOWED: [file: string, imported: string][] = [
   ['src/engine/dispatch/b.ts', '../queue/claim.ts'],
   ['src/engine/launcher/b.ts', '../nodes/node-client.ts'],
@@ -81,7 +81,7 @@ const EXISTING = [
   'src/renderer/features/nodes/card.ts'
 ]
 
-// A house of its own, so that nobody who builds meanwhile meets the planted files.
+// In a separate directory, so that nobody building at the same time sees the planted files.
 let house = ''
 let violations: { from: string; rule: { name: string } }[] = []
 let rules: { name: string; comment: string }[] = []
@@ -127,7 +127,7 @@ function write(file: string, text: string): void {
   fs.writeFileSync(target, text)
 }
 
-/** As a type: the borders hold for types too. */
+/** A type import: the borders apply to types too. */
 function importOf(imported: string): string {
   return `import type * as Other from '${imported}'\nexport type Thing = typeof Other\n`
 }

@@ -1,10 +1,10 @@
 /**
  * Adds to package-lock.json the optional packages of other platforms that npm left out.
  *
- * A registry mirror that lacks the binaries of some platforms makes `npm install` write a lock without them; `npm ci`
- * then refuses that lock everywhere ("Missing: … from lock file"), and those platforms would get no binary. The entries
- * added here have the exact version and the platform, but no integrity: npm takes it from the registry there. Run it
- * (`npm run lock:complete`) after adding a dependency through such a mirror; it changes nothing otherwise.
+ * Behind a registry mirror that lacks the binaries of some platforms, `npm install` writes a lock without them; `npm
+ * ci` then rejects that lock everywhere ("Missing: … from lock file"), and those platforms would get no binary. The
+ * entries added here have the exact version and the platform but no integrity, which npm gets from the registry later.
+ * Run it (`npm run lock:complete`) after adding a dependency through such a mirror; otherwise it changes nothing.
  */
 import fs from 'node:fs'
 import { inRoot } from './setup/platform.mjs'

@@ -1,10 +1,10 @@
 /**
- * The main job to look at: three real Scrapyd 1.6 servers with two slots each, Scrapdeck with them as its nodes, the
- * demo project on all of them, and 60 jobs.
+ * The product's main task as a demo: three real Scrapyd 1.6 servers with two slots each, Scrapdeck with them as its
+ * nodes, the demo project deployed to all of them, and 60 jobs.
  *
- *   npm run demo                     goes on until Ctrl-C, to look at it in the browser
- *   npm run demo -- --exit           ends when the jobs have ended; 1 unless each ended as it should
- *   npm run demo -- --port 7800      Scrapdeck there, the Scrapyds on the three ports after it
+ *   npm run demo                     runs until Ctrl-C, so that you can watch it in the browser
+ *   npm run demo -- --exit           ends when the jobs have ended; exit code 1 if any ended unexpectedly
+ *   npm run demo -- --port 7800      Scrapdeck on this port, the Scrapyds on the three ports after it
  */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
@@ -20,7 +20,7 @@ import { buildEggFromFolder } from '../src/engine/projects/egg-builder.ts'
 import { type Job, JobStatus } from '../src/shared/contract/index.ts'
 import { cacheDirectory, inRoot } from './setup/platform.mjs'
 
-/** What is queued, and how each ends: the broken ones are broken on purpose. */
+/** What is queued, and how each job ends: the broken ones are meant to fail. */
 const JOBS: { spider: string; count: number; args: Record<string, string>; status: JobStatus }[] = [
   { spider: 'quotes', count: 36, args: { pages: '6', delay: '0.3' }, status: 'succeeded' },
   { spider: 'prices', count: 16, args: { pages: '8', delay: '0.3' }, status: 'succeeded' },
@@ -100,7 +100,7 @@ async function startScrapdeck(): Promise<Client> {
       '--local-slots=0'
     ],
     {
-      // A group of its own: Ctrl-C is ours to pass on, once the demo has ended in order.
+      // Its own process group: the demo stops it itself on Ctrl-C, after shutting down in order.
       detached: true,
       stdio: ['ignore', 'pipe', fs.openSync(logFile, 'w')],
       env: { ...process.env, SCRAPDECK_USERNAME: credentials.username, SCRAPDECK_PASSWORD: credentials.password }
@@ -131,7 +131,7 @@ async function deploy(client: Client): Promise<void> {
   console.log(`✓ The demo project is on all ${NODE_COUNT} nodes`)
 }
 
-/** Shows the jobs on their way, until the last has ended. */
+/** Prints the jobs' progress until the last has ended. */
 async function watch(client: Client): Promise<Job[]> {
   let shown = ''
   for (;;) {
@@ -187,7 +187,7 @@ async function end(child: ChildProcess): Promise<void> {
   await exited
 }
 
-/** What started last stops first. */
+/** Stops everything in reverse start order. */
 async function stopAll(): Promise<void> {
   for (const stop of stops.splice(0).reverse()) await stop()
 }

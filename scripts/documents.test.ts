@@ -7,7 +7,7 @@ import { rootDirectory } from './setup/platform.mjs'
 const files = execFileSync('git', ['ls-files'], { cwd: rootDirectory, encoding: 'utf8' }).trim().split('\n')
 const WRITTEN_BY_US = /^(?:src|e2e|bench|simulation|scripts|resources)\/.*\.(?:ts|tsx|mjs|py|css)$/
 
-test('a document that the code sends its reader to is there', () => {
+test('every document that the code refers to exists', () => {
   const named = files
     .filter((file) => WRITTEN_BY_US.test(file) && !/\.test\.tsx?$/.test(file))
     .flatMap((file) => {

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { parse } from 'yaml'
 import { inRoot } from './setup/platform.mjs'
 
-test('each package that electron-builder.yml names is a dependency', () => {
+test('each package named in electron-builder.yml is a dependency', () => {
   const dependencies = Object.keys(JSON.parse(fs.readFileSync(inRoot('package.json'), 'utf8')).dependencies)
   const named = packagesNamedIn(fs.readFileSync(inRoot('electron-builder.yml'), 'utf8'))
   expect(named.length).toBeGreaterThan(5)
@@ -12,7 +12,7 @@ test('each package that electron-builder.yml names is a dependency', () => {
   )
 })
 
-/** Names of packages, and scopes (`@mantine`) where all of a scope is meant. */
+/** Names of packages, or a scope (`@mantine`) where it means all packages of the scope. */
 function packagesNamedIn(configuration: string): string[] {
   const { files, asarUnpack } = parse(configuration) as { files: string[]; asarUnpack: string[] }
   return [...files, ...asarUnpack].flatMap((pattern) => {

@@ -51,7 +51,7 @@ const PLANTED: [rule: string, mistake: string, file: string, code: string][] = [
   ]
 ]
 
-/** Allowed, though close to a mistake. */
+/** Allowed, though similar to a mistake. */
 const ALLOWED: [what: string, file: string, code: string][] = [
   ['a date made of a number in the engine', ENGINE, 'export const found = new Date(5)'],
   ['null or undefined in one comparison', ENGINE, 'export const isThere = (one?: number | null) => one != null'],
@@ -68,11 +68,11 @@ const ALLOWED: [what: string, file: string, code: string][] = [
   ]
 ]
 
-/** What is said of each file; of what no rule says, `rule` is the message. */
+/** What the linter reports for each file; without a rule, `rule` is the message. */
 let found: Map<string, { rule: string; words: string }[]>
 
 beforeAll(async () => {
-  // A house of its own outside the checkout, whose .gitignore would hide it from the linter.
+  // In a directory outside the checkout, whose .gitignore would hide it from the linter.
   await using house = await makeTemporaryDirectory()
   const write = async (file: string, text: string) => {
     const target = path.join(house.path, file)
@@ -95,7 +95,7 @@ test.each(ALLOWED)('%s is allowed', (what, file) => {
   expect(found.get(placeOf(what, file))).toBeUndefined()
 })
 
-test('who asks for the time or for chance in the engine is told of the clock', () => {
+test('code in the engine that reads the time or a random number is pointed to the clock', () => {
   const ofTime = [...found.values()]
     .flat()
     .filter(({ rule, words }) => /no-restricted|no-new-date/.test(rule) && !words.includes('Node'))
@@ -109,7 +109,7 @@ test('every rule has a planted mistake', () => {
   expect(new Set(PLANTED.map(([rule]) => rule))).toEqual(names.add(UNUSED_DIRECTIVE))
 })
 
-/** Each case has a file of its own, in the folder and of the kind of `file`. */
+/** Each case has its own file, in the same folder and of the same kind as `file`. */
 function placeOf(what: string, file: string): string {
   const { dir, base } = path.posix.parse(file)
   return `${dir}/${what.replace(/\W+/g, '-')}-${base}`
@@ -126,7 +126,7 @@ interface Diagnostic {
 async function lint(directory: string): Promise<typeof found> {
   const text = await new Promise<string>((resolve, reject) => {
     const args = [packageFile('oxlint/bin/oxlint'), '--format', 'json', 'src']
-    // Exit status 1: it found something.
+    // Exit status 1 means that it found something.
     execFile(process.execPath, args, { cwd: directory }, (error, stdout, stderr) =>
       error && error.code !== 1 ? reject(new Error(stdout + stderr, { cause: error })) : resolve(stdout)
     )

@@ -1,11 +1,11 @@
 import { BaseSequencer, type TestSpecification } from 'vitest/node'
 
 /**
- * Begun last they would run alone at the end. Elsewhere nobody remembers how long files took, and these are short to
- * read.
+ * Started last, these would run alone at the end. The list is fixed because a fresh checkout has no record of
+ * durations.
  */
 const LONGEST = [
-  // Mostly waits: what a dead engine may have sent is doubted for a minute.
+  // Mostly waiting: what a dead engine may have sent stays in doubt for a minute.
   'e2e/chaos/chaos.integration.test.ts',
   'e2e/fleet/demo-fleet.integration.test.ts',
   'e2e/differential/differential.integration.test.ts',
@@ -16,7 +16,7 @@ const LONGEST = [
   'simulation/simulation.integration.test.ts'
 ]
 
-/** Vitest's own order, but for the longest files of tests, which come first. */
+/** Vitest's own order, except that the longest test files come first. */
 export class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     const rankOf = ({ moduleId }: TestSpecification) => {

@@ -6,9 +6,9 @@ const MEMORY = '/dev/shm'
 const ROOM_BYTES = 2 ** 31
 
 /**
- * For Vitest: the temporary files of one run lie in directories of its own, and a run whose tests leave some fails. A
- * test that forgets to remove its directory leaves it for ever, on every machine. They lie in memory where there is
- * room: a new database commits a dozen times before its test begins, and none of these needs that to survive.
+ * For Vitest: puts the temporary files of a run into directories of its own, and fails a run whose tests leave some
+ * behind. A test that forgets to remove its directory would leave it forever, on every machine. They are in memory
+ * where there is room: a new database commits a dozen times before its test begins, and none of them needs to survive.
  */
 export default function watchLeftovers() {
   const before = { ...process.env }

@@ -1,4 +1,4 @@
-/** A rule for oxlint: `new Date()` asks for the time, `new Date(atMs)` does not. Its option is the message. */
+/** A rule for oxlint: `new Date()` reads the time, `new Date(atMs)` does not. Its option is the message. */
 export default {
   meta: { name: 'scrapdeck' },
   rules: {

@@ -1,7 +1,7 @@
 /**
- * `npm start`: installs what is missing, builds if needed, opens the app; without Electron or a display, the same
- * engine as a service with the UI in the browser. `npm run serve` is `--service`: the service alone, with exactly the
- * given port. What follows `--` goes to the app or the service. Runs on Node 20, before anything is installed.
+ * `npm start`: installs what is missing, builds if needed and opens the app; without Electron or a display it runs the
+ * same engine as a service with the UI in the browser. `npm run serve` is `--service`: only the service, on exactly the
+ * given port. Arguments after `--` go to the app or the service. Runs on Node 20, before anything is installed.
  */
 import net from 'node:net'
 import { ensureBuilt } from './setup/build.mjs'
@@ -13,9 +13,9 @@ import { runInOurPlace } from './setup/run-in-our-place.mjs'
 import { say, showFailure } from './setup/steps.mjs'
 
 const USUAL_PORT = 6800
-/** 6801 to 6809 are left to Scrapyds beside us, the demo's among them. */
+/** 6801 to 6809 are left to other Scrapyds on this machine, including the demo's. */
 const OTHER_PORTS = { from: 6810, to: 6899 }
-/** A window that closes this soon with an error never opened: no sandbox for this user, a missing library. */
+/** A window that closes this soon with an error never opened: no sandbox for this user, or a missing library. */
 const FAILED_START_MS = 10_000
 
 const given = process.argv.slice(2)
@@ -47,7 +47,7 @@ async function openInBrowser(reason) {
 
 /** @param {string[]} args */
 function serve(args) {
-  // By default V8 gives the young half of the heap 128 MB on a large machine.
+  // By default V8 gives the young generation 128 MB on a large machine.
   return runInOurPlace(nodeBinary, [
     '--max-semi-space-size=16',
     inRoot('out', 'service', 'scrapdeck.js'),

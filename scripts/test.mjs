@@ -1,12 +1,12 @@
 /**
- * `npm test`: its own set-up, then every check, two at a time; the first that fails ends it with its output. A table
- * tells where the time went. The last line says `N passed, N failed`, summed over all tests.
+ * `npm test`: sets up its environment, then runs every check, two at a time; the first failure ends it with that
+ * check's output. A table shows where the time went. The last line says `N passed, N failed`, summed over all tests.
  *
  *   npm test                    everything
- *   npm run check               the same without the set-up
+ *   npm run check               the same without the setup
  *   npm run check -- unit       only these steps
- *   npm run setup               the set-up alone
- *   npm run test:long           the tests that have a long form (test-length.mjs) in it
+ *   npm run setup               only the setup
+ *   npm run test:long           everything, with tests in their long form (test-length.mjs)
  *
  * Runs on Node 20, before anything is installed.
  */
@@ -39,18 +39,18 @@ const vitest = (title, name, projects) => ({
   ]
 })
 
-/** What starts the service starts what was built: it is what ships, and ready in a third of the time. */
+/** Tests that start the service start the built one: it is what ships, and starts in a third of the time. */
 const BUILT_SERVICE = { SERVICE_ENTRY: 'out/service/scrapdeck.js' }
 
 /**
- * `cores`: how much of the machine it is given; `after`: what must have ended, and is run with it.
+ * `cores`: how many cores it is given; `after`: checks that must end first, and are run with it.
  * @typedef {{
  *   title: string, cores?: number, after?: string[], args?: string[], env?: Record<string, string>,
  *   work?: () => Promise<unknown>, next?: string
  * }} Check
  */
 
-/** @type {Record<string, () => Check>} in the order they begin: the quick ones first */
+/** @type {Record<string, () => Check>} in starting order: the quick ones first */
 const CHECKS = {
   format: () => ({
     title: 'Format',
@@ -72,7 +72,7 @@ const CHECKS = {
   }),
   types: () => ({
     title: 'Types',
-    // One checker: each more checks again what files of its share import, and this runs beside others.
+    // One checker: each additional one checks shared imports again, and other checks run at the same time.
     args: [packageFile('typescript-native/bin/tsc'), '-b', '--builders', '1', '--checkers', '1', '--pretty', 'false']
   }),
   lint: () => ({
@@ -81,7 +81,7 @@ const CHECKS = {
   }),
   build: () => ({ title: 'Build', work: ensureBuilt }),
   unit: () => ({ ...vitest('Unit tests', 'unit', ['unit', 'renderer', 'alone']), cores: 2 }),
-  // Each has the machine to itself: side by side, what these show live came too late for those that watch it.
+  // Alone on the machine: side by side with other checks, these tests saw live updates too late.
   integration: () => ({
     ...vitest('Integration tests', 'integration', ['integration']),
     ...{ cores: 2, after: ['build'], env: BUILT_SERVICE }
@@ -108,7 +108,7 @@ const CHECKS = {
 const given = process.argv.slice(2)
 const commonEnvironment = {
   NO_COLOR: '1',
-  // Services, threads and tools begin from our sources many hundred times: each is compiled once.
+  // Services, threads and tools start from our sources many hundred times; this compiles each file once.
   NODE_COMPILE_CACHE: path.join(cacheDirectory, 'compiled'),
   ...(given.includes('--long') && { TEST_LENGTH: 'long' })
 }

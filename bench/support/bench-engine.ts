@@ -5,7 +5,7 @@ import { createRouterClient } from '@orpc/server'
 import { createEngine } from '../../src/engine/index.ts'
 import { buildEgg } from '../../src/engine/projects/egg-builder.ts'
 
-/** An engine of the real kind on a directory of its own, without a local node, and a client of its contract. */
+/** A real engine in its own directory, without a local node, and a client of its contract. */
 export async function startBenchEngine() {
   const directory = await mkdtemp(join(tmpdir(), 'scrapdeck-bench-'))
   const engine = await createEngine({
@@ -27,7 +27,7 @@ export async function startBenchEngine() {
 
 export type BenchClient = Awaited<ReturnType<typeof startBenchEngine>>['client']
 
-/** Puts a project with one spider on all nodes that are up. */
+/** Deploys a project with one spider to all nodes that are up. */
 export async function deployNoop(client: BenchClient): Promise<void> {
   const egg = await buildEgg(
     [

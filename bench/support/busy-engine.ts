@@ -18,8 +18,8 @@ const BATCH = 5_000
 export const PROJECTS = ['shop', 'news', 'maps', 'jobs']
 
 /**
- * An engine that begins, paused, with nodes that have all eggs and a long queue in many lanes, all put straight into
- * its store: asking for a million jobs is a bench of its own. `watch` may stand between the engine and its store.
+ * An engine that starts paused, with nodes that have all eggs and a long queue in many lanes. All of it is written
+ * directly to its store: queueing a million jobs is a bench of its own. `watch` can wrap the store.
  */
 export async function startBusyEngine(options: {
   fleet: SimulatedFleet
@@ -81,7 +81,7 @@ export async function startBusyEngine(options: {
   const client = createRouterClient(engine.router, { context: { source: 'api' } })
   const isUp = async () => (await client.system.status()).figures.slotsTotal === nodes.length * slots
   await until('all nodes up', isUp, Boolean, 120_000)
-  // What is asked once of a node that has come up is over by then.
+  // By then the requests made only when a node comes up are done.
   await new Promise((resolve) => setTimeout(resolve, Math.min(5_000, 100 + nodes.length * 5)))
   return {
     client,
@@ -92,7 +92,7 @@ export async function startBusyEngine(options: {
   }
 }
 
-/** Has `hear` told of changes that the store has applied. */
+/** Calls `hear` for every change that the store has applied. */
 export function watchChanges(
   store: Store,
   hear: (change: Parameters<Store['applyChanges']>[0][number]) => void

@@ -1,7 +1,7 @@
 /**
- * A load generator in a process of its own: so many kept-alive connections, one request on each at a time, for a while.
- * Started with `fork`; takes one message, answers with one. A wrong answer ends it: speed of wrong answers is no
- * figure.
+ * A load generator in its own process: the given number of kept-alive connections, one request at a time on each, for a
+ * given time. Started with `fork`; receives one message and replies with one. A wrong response ends it: the speed of
+ * wrong responses means nothing.
  */
 import { Client } from 'undici'
 
@@ -12,7 +12,7 @@ export interface LoadOrder {
   body: string | null
   connections: number
   durationMs: number
-  /** What each answer must hold. */
+  /** Text that every response must contain. */
   expected: string
 }
 
@@ -35,7 +35,7 @@ async function generate(order: LoadOrder): Promise<LoadResult> {
   const { origin, pathname, search } = new URL(order.url)
   const path = pathname + search
   const clients = Array.from({ length: order.connections }, () => new Client(origin))
-  // The connections are made before the clock starts.
+  // Connects before the clock starts.
   await Promise.all(clients.map((client) => ask(client)))
   const startedMs = performance.now()
   let requests = 0
@@ -51,7 +51,7 @@ async function generate(order: LoadOrder): Promise<LoadResult> {
   await Promise.all(clients.map((client) => client.destroy()))
   return { requests, seconds }
 
-  /** Without a body object for each answer: the generator must not be what is measured. */
+  /** Avoids a body object per response, so that the generator is not the bottleneck. */
   function ask(client: Client): Promise<void> {
     return new Promise((resolve, reject) => {
       let statusCode = 0

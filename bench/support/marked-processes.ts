@@ -1,15 +1,15 @@
 import { readdirSync, readFileSync } from 'node:fs'
 
-/** In the environment of every process that a side of a bench starts, however far removed: by this they are found. */
+/** Set in the environment of every process that one side of a bench starts, including descendants, to find them by. */
 export const MARK = 'BENCH_SIDE'
 
-/** Memory of one process in bytes: what is its own, and that with its share of what it has in common with others. */
+/** Memory of one process in bytes: private, and proportional (including its share of shared memory). */
 export interface Memory {
   privateBytes: number
   proportionalBytes: number
 }
 
-/** The processes that have `MARK=value`, forks included. Linux only. */
+/** Finds the processes with `MARK=value`, forks included. Linux only. */
 export function findMarked(value: string): number[] {
   const wanted = `${MARK}=${value}`
   return readdirSync('/proc')
@@ -18,7 +18,7 @@ export function findMarked(value: string): number[] {
     .map(Number)
 }
 
-/** null: it has ended. From smaps_rollup: Private_Clean + Private_Dirty, and Pss. */
+/** null if it has ended. From smaps_rollup: Private_Clean + Private_Dirty, and Pss. */
 export function readMemory(pid: number): Memory | null {
   const text = readProcess(pid, 'smaps_rollup')
   if (text === '') return null
@@ -34,13 +34,13 @@ export function endMarked(value: string): void {
     try {
       process.kill(pid, 'SIGKILL')
     } catch (error) {
-      // It ended between the look and the signal.
+      // It ended before the signal was sent.
       if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error
     }
   }
 }
 
-/** '' for a process that has ended or is somebody else's. */
+/** '' for a process that has ended or belongs to another user. */
 function readProcess(pid: number | string, file: string): string {
   try {
     return readFileSync(`/proc/${pid}/${file}`, 'latin1')

@@ -1,8 +1,8 @@
 import { Agent, request } from 'node:http'
 
 /**
- * A client in a process of its own: asks for jobs by the bulk over HTTP, so many calls at a time, and tells how long
- * all took.
+ * A client in its own process: queues jobs in bulk over HTTP, with several calls in flight, and reports how long all of
+ * them took.
  *
  *   post-jobs.ts ADDRESS AUTHORIZATION CALLS IN_FLIGHT JOBS_PER_CALL
  */

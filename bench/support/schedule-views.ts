@@ -21,9 +21,9 @@ const PAGE = 100
 const FIRINGS_EACH = 30
 
 /**
- * What is asked about all schedules at once: the week's calendar, the load of a day, a page of the list. The engine's
- * own orders on a store in a thread of its own, without the doors before them; how late the event loop is meanwhile is
- * what everything else notices of it.
+ * Reads that cover all schedules: the week's calendar, a day's load, a page of the list. They call the engine's own
+ * functions on a store in its own thread, without the API on top; the delay of the event loop meanwhile is what
+ * everything else would notice.
  */
 export async function* scheduleViews(
   schedules: StoredSchedule[],
@@ -35,7 +35,7 @@ export async function* scheduleViews(
     const store = await openSqliteStore({ path, clock: systemClock, logger: silentLogger, onDeath: () => undefined })
     progress(`schedules: views of ${schedules.length}`)
     await Promise.all(schedules.map((schedule) => store.putSchedule(schedule)))
-    // Names in the order of the list, so that the first page has firings.
+    // Adds firings to the first schedules in list order, so that the first page has some.
     const { schedules: listed } = await store.pageSchedules({}, { after: null, limit: PAGE })
     for (let round = 1; round <= FIRINGS_EACH; round += 1) await store.fire(listed.map(({ id }) => firingOf(id, round)))
     const reads = new ScheduleReads({

@@ -5,7 +5,7 @@ import { systemClock } from '../../src/engine/runtime/clock.ts'
 import { silentLogger } from '../../src/engine/runtime/logger.ts'
 import { openSqliteStoreHere } from '../../src/engine/store/sqlite/sqlite-store.ts'
 
-/** How many jobs of what kind a database is to have. `live`: sent, and nobody knows yet what became of them. */
+/** How many jobs of each kind to write. `live`: sent, with an unknown result. */
 export interface Seed {
   finished: number
   queued: number
@@ -20,10 +20,10 @@ const SLOTS_OF_NODE = 400
 const SHA256 = '0'.repeat(64)
 
 /**
- * Writes jobs straight into an engine's database: what a million jobs took days to leave. They are spread over 30 days,
- * 20 projects of 10 spiders each, 50 nodes and all outcomes; the counters are counted from them. The nodes of live jobs
- * are in the fleet, with their eggs, at an address where nobody answers. Resolves when all of it is on the disk: what
- * is measured next does not wait for that.
+ * Writes jobs directly to an engine's database; running a million would take days. They spread over 30 days, 20
+ * projects of 10 spiders each, 50 nodes and the outcomes succeeded, failed and lost; the counters are derived from
+ * them. The nodes of live jobs are in the fleet, with their eggs, at an address where nothing listens. Resolves once
+ * everything is on disk, so that what is measured next does not wait for that.
  */
 export async function seedDatabase(dataDirectory: string, seed: Seed): Promise<void> {
   const path = join(dataDirectory, FILE)
@@ -66,7 +66,7 @@ export async function seedDatabase(dataDirectory: string, seed: Seed): Promise<v
   await syncFile(path)
 }
 
-/** The same data once more, for a round that changes it. */
+/** Copies the database for a round that changes it. */
 export async function copyDatabase(from: string, to: string): Promise<void> {
   await mkdir(to)
   await copyFile(join(from, FILE), join(to, FILE))

@@ -6,8 +6,8 @@ import { openSqliteStore } from '../../src/engine/store/sqlite/sqlite-store.ts'
 import { aStoredNode } from '../../src/engine/testing/builders.ts'
 
 /**
- * Puts nodes into the data of an engine that has not been started yet: adding thousands one by one would be a bench of
- * its own.
+ * Adds nodes to the data of an engine that has not started yet: adding thousands one by one would be a bench of its
+ * own.
  */
 export async function seedNodes(dataDirectory: string, urls: string[], options: { slots: number }): Promise<void> {
   await mkdir(dataDirectory, { recursive: true })

@@ -10,15 +10,13 @@ import { until } from '../../src/engine/testing/until.ts'
 import type { LoadOrder, LoadResult } from './load.ts'
 import { endMarked, MARK } from './marked-processes.ts'
 
-/**
- * One of the two that a bench compares. Both speak Scrapyd's API, both ask for a password, so both are driven alike.
- */
+/** One of the two servers that a bench compares. Both speak Scrapyd's API with a password, so both are driven alike. */
 export interface Side {
   name: string
-  /** With a slash at its end. */
+  /** With a trailing slash. */
   url: string
   directory: string
-  /** Of the server itself. */
+  /** The server's own process. */
   pid: number
   stop(): Promise<void>
 }
@@ -27,8 +25,8 @@ const AUTHORIZATION = `Basic ${Buffer.from(`${TEST_CREDENTIALS.username}:${TEST_
 export const PROJECT = 'bench'
 
 /**
- * Two spiders that do nothing: `noop` ends at once, `idle` stays until it is told to stop. Its logs have the time to
- * the microsecond: `created` is time.time() of the line itself, on both sides alike.
+ * Two spiders that do nothing: `noop` ends at once, `idle` stays until it is stopped. Their logs have microsecond
+ * timestamps: `created` is time.time() of the log record itself, on both sides.
  */
 const PROJECT_FILES = {
   'scrapy.cfg': '[settings]\ndefault = bench.settings\n',
@@ -105,7 +103,7 @@ export async function startOurs(options: { slots: number }): Promise<Side> {
   return side
 }
 
-/** Scrapyd 1.6 from PyPI, with the project deployed; what is not named keeps Scrapyd's own default. */
+/** Scrapyd 1.6 from PyPI, with the project deployed; options not given keep Scrapyd's defaults. */
 export async function startTheirs(
   name: string,
   options: Pick<ScrapydOptions, 'maxProc' | 'pollIntervalSeconds'>
@@ -139,10 +137,10 @@ export async function startTheirs(
   return side
 }
 
-/** Scrapyd's own default (scrapyd-protocol.md, 8). */
+/** Scrapyd's default (scrapyd-protocol.md, 8). */
 export const SCRAPYD_POLL_SECONDS = 5
 
-/** One request of Scrapyd's API. Rejects unless the answer says "ok". */
+/** Sends one request of Scrapyd's API. Rejects unless the response says "ok". */
 export async function call(
   side: Side,
   endpoint: string,
@@ -167,7 +165,7 @@ export async function counts(side: Side): Promise<{ pending: number; running: nu
   return (await call(side, 'daemonstatus.json')) as unknown as { pending: number; running: number; finished: number }
 }
 
-/** Resolves when nothing waits and nothing runs. */
+/** Resolves when nothing is pending or running. */
 export async function untilQuiet(side: Side, limitMs = 300_000): Promise<void> {
   await until(
     `${side.name}: every job ended`,
@@ -180,7 +178,7 @@ export async function untilQuiet(side: Side, limitMs = 300_000): Promise<void> {
   )
 }
 
-/** When Scrapy gave the line "Spider opened" in the log of a run, by the line itself; waits for it. */
+/** Waits for the line "Spider opened" in a run's log and returns the time that Scrapy gave it. */
 export async function openedAtMs(side: Side, spider: 'noop' | 'idle', jobid: string): Promise<number> {
   let atSeconds: string | undefined
   await until(`${side.name}: the line "Spider opened" of ${jobid}`, async () => {
@@ -190,7 +188,7 @@ export async function openedAtMs(side: Side, spider: 'noop' | 'idle', jobid: str
   return Number(atSeconds) * 1000
 }
 
-/** The log of a run as it is now; null while there is none. */
+/** The current log of a run; null if it does not exist yet. */
 async function readLog(side: Side, spider: string, jobid: string): Promise<string | null> {
   const response = await fetch(`${side.url}logs/${PROJECT}/${spider}/${jobid}.log`, {
     headers: { authorization: AUTHORIZATION }
@@ -199,7 +197,7 @@ async function readLog(side: Side, spider: string, jobid: string): Promise<strin
   return response.status === 200 ? text : null
 }
 
-/** Requests a second, by a load generator in a process of its own. */
+/** Requests per second, from a load generator in its own process. */
 export async function measureLoad(
   side: Side,
   request: { endpoint: string; form?: Record<string, string>; connections: number; durationMs: number }
@@ -226,7 +224,7 @@ export async function measureLoad(
   return requests / seconds
 }
 
-/** For the person who waits; the figures go to standard output. */
+/** For the person watching; the figures go to standard output. */
 export function progress(text: string): void {
   process.stderr.write(`${text}\n`)
 }

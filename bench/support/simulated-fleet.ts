@@ -1,14 +1,14 @@
 /**
- * Many Scrapyds (1.6) in one process, over real HTTP on one port: node `n7` is at `/n7/`. Run as a process of its own
- * by the benches, so that its work is not counted as the engine's. Prints its port, then one line `POST <epoch ms,
- * fractional> <jobid>` for each schedule.json (`--report`), and `ENDED <epoch ms> <jobid>` for each end of a run
+ * Many Scrapyds (1.6) in one process, over real HTTP on one port: node `n7` is at `/n7/`. The benches run it in its own
+ * process, so that its work is not counted as the engine's. Prints its port, then a line `POST <epoch ms, fractional>
+ * <jobid>` for each schedule.json (`--report`), and `ENDED <epoch ms> <jobid>` for each run that ends
  * (`--report-ends`).
  *
  *   node simulated-fleet.ts --nodes 100 --slots 4,4,8 --job-ms 1000-5000 --poll-ms 5000 --projects shop,news
  *
- * `--slots` are given to the nodes in turn. A run takes `--job-ms` (evenly between two numbers), or as long as its
- * argument `ms` says, and leaves a log with closing stats. `--poll-ms`: a free slot is filled when the node's poller
- * comes by, as Scrapyd does; 0, the default: at once. `--projects`: each node has version 1 of them from the start.
+ * `--slots` are assigned to the nodes in rotation. A run takes `--job-ms` (uniform between two numbers) unless its
+ * argument `ms` says otherwise, and leaves a log with closing stats. `--poll-ms`: a free slot is filled at the node's
+ * next poll, as in Scrapyd; 0, the default: immediately. `--projects`: each node has version 1 of them from the start.
  */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -64,7 +64,7 @@ for (let index = 0; index < Number(values.nodes); index += 1) {
     finished: []
   }
   nodes.set(name, node)
-  // Their pollers began at different moments.
+  // The pollers of the nodes are not in step.
   if (pollMs > 0) setTimeout(() => setInterval(() => startPending(node), pollMs), Math.random() * pollMs)
 }
 let nextPid = 1000
@@ -76,7 +76,7 @@ const server = createServer((request, response) => {
   request.on('end', () => answer(request, response, Buffer.concat(pieces).toString('latin1')))
 })
 server.listen(0, '127.0.0.1', () => console.log((server.address() as AddressInfo).port))
-// As Twisted does; Node's own five seconds would close connections between two looks.
+// As Twisted does; Node's default of five seconds would close connections between two polls.
 server.keepAliveTimeout = 60_000
 process.on('disconnect', () => process.exit())
 

@@ -2,23 +2,23 @@ import { type ChildProcess, fork } from 'node:child_process'
 import { createInterface } from 'node:readline'
 
 export interface SimulatedFleet {
-  /** Addresses of the nodes, as an operator would add them. */
+  /** Node addresses, as an operator would add them. */
   urls: string[]
-  /** The next `POST` lines, in order of arrival. */
+  /** Future `POST` lines, in order of arrival. */
   onPost(listener: (post: { atMs: number; jobid: string }) => void): void
-  /** The next `ENDED` lines. */
+  /** Future `ENDED` lines. */
   onEnd(listener: (end: { atMs: number; jobid: string }) => void): void
   stop(): void
 }
 
 export interface SimulatedFleetOptions {
   nodes: number
-  /** Of each node, or of the nodes in turn. */
+  /** One number for all nodes, or a list assigned in rotation. */
   slots: number | number[]
-  /** How long a run takes that has no argument `ms`: so long, or evenly between two. */
+  /** Duration of a run without an argument `ms`: fixed, or uniform between two numbers. */
   jobMs: number | [number, number]
   pollMs?: number
-  /** Whose version 1 is there from the start. */
+  /** Projects whose version 1 is on every node from the start. */
   projects?: string[]
   report?: boolean
   reportEnds?: boolean

@@ -1,6 +1,6 @@
 /**
- * An engine in a process of its own, with nothing else in it, so that what is measured of the process is the engine's.
- * Sends a message with its figures for each message it gets (a wait in ms to measure over, after which it answers).
+ * An engine alone in its own process, so that what is measured of the process is the engine's. Each message holds a
+ * time in ms to measure over; after that time it replies with the figures.
  *
  *   fork('watched-engine.ts', [dataDirectory])
  */
@@ -44,7 +44,7 @@ async function measure(measureMs: number): Promise<Watched> {
   const used = process.cpuUsage(before)
   const tookMs = performance.now() - begunAtMs
   const rssMb = process.memoryUsage.rss() / 2 ** 20
-  // By itself: watching the loop each millisecond is work as well.
+  // Measured separately: sampling the loop every millisecond costs CPU time too.
   const histogram = monitorEventLoopDelay({ resolution: LOOP_RESOLUTION_MS })
   histogram.enable()
   await pause(measureMs / 3)

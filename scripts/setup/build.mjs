@@ -1,4 +1,4 @@
-/** out/main, out/preload, out/renderer and out/service, built again when anything they are made of has changed. */
+/** Builds out/main, out/preload, out/renderer and out/service again when any of their inputs has changed. */
 import fs from 'node:fs'
 import { inRoot, nodeBinary, packageFile } from './platform.mjs'
 import { hashOf, isStamped, removeStamp, stamp } from './stamps.mjs'
@@ -38,7 +38,7 @@ export async function ensureBuilt() {
   await ensure(SERVICE, () => step('Build of the service', buildService))
 }
 
-/** The headless service alone, without a word: benches start it, and their standard output is for figures. */
+/** Builds only the headless service, silently: the benches' standard output is for figures. */
 export function ensureServiceBuilt() {
   return ensure(SERVICE, buildService)
 }

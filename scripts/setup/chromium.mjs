@@ -1,13 +1,13 @@
-/** A Chromium for browser tests: one that is here, else Playwright's, else Debian's package. */
+/** A Chromium for browser tests: an installed one, else Playwright's, else Debian's package. */
 import { spawnSync } from 'node:child_process'
 import fs from 'node:fs'
 import path from 'node:path'
 import { isWindows, nodeBinary, packageFile } from './platform.mjs'
 import { StepFailed, runCommand, say, step } from './steps.mjs'
 
-// The headless shell first: the stories take a quarter less time with it than with a whole browser.
+// The headless shell first: with it the stories take a quarter less time than with a full browser.
 const NAMES = ['chromium-headless-shell', 'chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable']
-/** Debian's packages; some of its relatives have only the second. */
+/** Debian's packages; some derived distributions have only the second. */
 const PACKAGES = ['chromium-headless-shell', 'chromium']
 const USUAL_PLACES = [
   '/Applications/Google Chrome.app/Contents/MacOS/Google Chrome',
@@ -44,7 +44,7 @@ function findChromium() {
   return [...places, ...USUAL_PLACES, playwrightChromium()].find((place) => place && fs.existsSync(place)) ?? null
 }
 
-/** Where Playwright's own Chromium is, or would be. */
+/** The path of Playwright's own Chromium, whether installed or not. */
 function playwrightChromium() {
   const question = `console.log(require(${JSON.stringify(packageFile('playwright-core'))}).chromium.executablePath())`
   return spawnSync(nodeBinary, ['-e', question], { encoding: 'utf8' }).stdout.trim()
@@ -73,7 +73,7 @@ async function tryDebian() {
   return findChromium()
 }
 
-/** @param {string[]} args @returns {Promise<boolean>} whether it did it; if not, what it said is shown */
+/** @param {string[]} args @returns {Promise<boolean>} whether it succeeded; on failure its output is shown */
 async function runApt(...args) {
   const [command = 'apt-get', ...rest] = [...(process.getuid?.() === 0 ? [] : ['sudo', '-n']), 'apt-get', ...args]
   try {

@@ -1,4 +1,4 @@
-/** Electron's binary: not in its npm package, but fetched from GitHub when first wanted. */
+/** Electron's binary: not part of its npm package, but downloaded from GitHub when first needed. */
 import fs from 'node:fs'
 import path from 'node:path'
 import { hasDisplay, inRoot, nodeBinary, packageFile, stampDirectory } from './platform.mjs'
@@ -6,13 +6,13 @@ import { stamp } from './stamps.mjs'
 import { StepFailed, commandStep } from './steps.mjs'
 
 const DOWNLOAD_LIMIT_MS = 120_000
-/** After a failed download: a machine without GitHub should not wait for it at every start. */
+/** After a failed download, so that a machine without GitHub access does not wait for it at every start. */
 const TRY_AGAIN_AFTER_MS = 24 * 3_600_000
 const FAILED = 'electron-download-failed'
 
 /**
- * @returns {Promise<{ binary: string, reason: null } | { binary: null, reason: string }>} the program, or why there is
- * none
+ * @returns {Promise<{ binary: string, reason: null } | { binary: null, reason: string }>} the program, or why it is
+ * missing
  */
 export async function findElectron() {
   if (!hasDisplay()) return { binary: null, reason: 'there is no display' }

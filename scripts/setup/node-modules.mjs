@@ -1,4 +1,4 @@
-/** node_modules as package-lock.json wants them, and in them the Node 24 that everything else runs on. */
+/** node_modules as required by package-lock.json, including the Node 24 that everything else runs on. */
 import fs from 'node:fs'
 import { inRoot, nodeBinary, npmCommand } from './platform.mjs'
 import { StepFailed, commandStep } from './steps.mjs'
@@ -10,8 +10,8 @@ export async function ensureNodeModules() {
     await commandStep({
       title: 'npm packages',
       command: npmCommand,
-      // No package's script is needed but that of `node`, below: better-sqlite3 brings its binaries, and building it
-      // would ask for a compiler.
+      // Only the script of `node` is needed, below: better-sqlite3 ships its binaries, and building it would need a
+      // compiler.
       args: ['ci', '--ignore-scripts', '--no-audit', '--no-fund'],
       next: REACH
     })
@@ -27,8 +27,8 @@ export async function ensureNodeModules() {
 }
 
 /**
- * npm notes what it installed in node_modules/.package-lock.json. Comparing that with the lock also sees an
- * installation that broke off, or one by hand, which a stamp of ours would not.
+ * npm records what it installed in node_modules/.package-lock.json. Comparing that with the lock also detects an
+ * interrupted or manual installation, which a stamp of our own would not.
  */
 function matchesLock() {
   const installed = readPackages(inRoot('node_modules', '.package-lock.json'))

@@ -1,6 +1,6 @@
 /**
- * The one place that knows where things stand and what they are called on each operating system.
- * Imported before anything is installed: only what Node 20 has itself.
+ * The only place that knows file locations and names on each operating system. Imported before anything is installed,
+ * so it may use only what Node 20 has built in.
  */
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -21,7 +21,7 @@ export const pythonEnvironmentDirectory = inRoot('.venv')
 /** Real Scrapyd servers and clients, for tests and the demo. */
 export const testPythonDirectory = inRoot('.cache', 'python-test')
 
-/** The Node 24 of the dev dependency `node`: TypeScript runs in it directly, and better-sqlite3 needs it. */
+/** Node 24 from the dev dependency `node`: it runs TypeScript directly, and better-sqlite3 needs it. */
 export const nodeBinary = inRoot('node_modules', 'node', 'bin', isWindows ? 'node.exe' : 'node')
 export const npmCommand = isWindows ? 'npm.cmd' : 'npm'
 
@@ -37,7 +37,7 @@ export const pythonIn = (environmentDirectory) =>
  */
 export const packageFile = (file) => inRoot('node_modules', ...file.split('/'))
 
-/** The environment for everything we start: the right Node first, as npm scripts have it. */
+/** The environment for every process we start: the right Node first on PATH, as in npm scripts. */
 export const childEnvironment = () => {
   const pathName = Object.keys(process.env).find((name) => name.toUpperCase() === 'PATH') ?? 'PATH'
   return {
@@ -46,6 +46,6 @@ export const childEnvironment = () => {
   }
 }
 
-/** A desktop that a window could open on. */
+/** Whether a window can open. */
 export const hasDisplay = () =>
   process.platform !== 'linux' || Boolean(process.env.DISPLAY || process.env.WAYLAND_DISPLAY)

@@ -1,4 +1,4 @@
-/** Virtual environments with exactly what a requirements file pins. */
+/** Virtual environments with exactly the packages that a requirements file pins. */
 import { spawnSync } from 'node:child_process'
 import fs from 'node:fs'
 import path from 'node:path'
@@ -11,7 +11,7 @@ const CANDIDATES = isWindows
   ? ['python', 'py']
   : ['python3', 'python', 'python3.13', 'python3.12', 'python3.11', 'python3.10', 'python3.14']
 
-/** `.venv` with Scrapy: what the local node runs spiders with. @returns {Promise<string>} its Python */
+/** `.venv` with Scrapy, in which the local node runs spiders. @returns {Promise<string>} its Python */
 export const ensurePythonEnvironment = () =>
   ensureEnvironment({
     title: 'Python environment with Scrapy (.venv)',
@@ -34,7 +34,7 @@ export const ensureTestPythonEnvironment = () =>
  * @param {object} options
  * @param {string} options.title
  * @param {string} options.directory
- * @param {string[]} options.requirements the one to install, then those it includes
+ * @param {string[]} options.requirements the file to install, then the files it includes
  */
 async function ensureEnvironment({ title, directory, requirements }) {
   const python = pythonIn(directory)
@@ -67,7 +67,7 @@ async function createEnvironment({ title, base, directory }) {
   })
 }
 
-/** @returns {string} a Python that is new enough */
+/** @returns {string} a recent enough Python */
 function findPython() {
   const asked = process.env.SCRAPDECK_PYTHON
   const seen = []

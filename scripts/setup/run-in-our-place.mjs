@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process'
 import { childEnvironment, rootDirectory } from './platform.mjs'
 
 /**
- * The program in our place: same terminal, our signals. Ctrl-C reaches it from the terminal itself.
+ * Runs a program in place of this one: same terminal, our signals. Ctrl-C reaches it from the terminal itself.
  * @param {string} command
  * @param {string[]} args
  * @returns {Promise<number>} its exit code

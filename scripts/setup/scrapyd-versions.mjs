@@ -1,11 +1,11 @@
 /**
- * The older Scrapyds that tests run against. Each gets its own folder under .cache, put before everything else by
- * PYTHONPATH, so that one Python environment serves all.
+ * The older Scrapyds that tests run against. Each gets its own folder under .cache, put first by PYTHONPATH, so that
+ * one Python environment serves all.
  *
- * Scrapyd up to 1.3 hands the log file to Scrapy in the environment (SCRAPY_LOG_FILE), which Scrapy 2.8 stopped
- * reading, and does not know Scrapy's asyncio reactor: it gets the Scrapy of its time, with the w3lib, parsel and
- * Twisted that one needs. Probed with CPython 3.11; whether a version starts with this Python is tried after its
- * installation.
+ * Scrapyd up to 1.3 passes the log file to Scrapy in the environment (SCRAPY_LOG_FILE), which Scrapy 2.8 stopped
+ * reading, and does not support Scrapy's asyncio reactor. It therefore gets a Scrapy of its time, with matching w3lib,
+ * parsel and Twisted. Tested with CPython 3.11; after installation each version is checked for whether it starts with
+ * this Python.
  */
 import { spawnSync } from 'node:child_process'
 import fs from 'node:fs'
@@ -24,11 +24,11 @@ const OLDER = {
   '1.5.0': []
 }
 
-/** What pip says where a package is not for this Python; all else (no network) is a failure of the set-up. */
+/** What pip prints when a package does not support this Python; anything else (no network) is a failed setup. */
 const NOT_FOR_THIS_PYTHON =
   /Requires-Python|requires a different Python|metadata-generation-failed|Failed building wheel/
 
-/** In the environment itself, by requirements-test.txt. */
+/** Installed in the environment itself, by requirements-test.txt. */
 const NEWEST = '1.6.0'
 
 /**
@@ -81,7 +81,7 @@ function install(python, version, packages, directory) {
 }
 
 /**
- * The last line of Python's complaint when this Scrapyd cannot even be loaded.
+ * The last line of Python's error message if this Scrapyd cannot even be imported.
  * @param {string} python
  * @param {string | null} pythonPath
  */

@@ -1,11 +1,11 @@
-/** Several steps at once, as many as the machine has room for. */
+/** Runs several steps at once, as many as the machine has room for. */
 
-/** Two, wherever we run: tests that measure themselves should be in the same company everywhere. */
+/** Always two, whatever the machine: tests that measure time should run under the same load everywhere. */
 const CORES = 2
 
 /**
- * Begins tasks in their order, as soon as there is room and what each comes after has ended; none overtakes another.
- * The first that fails is thrown at once.
+ * Starts tasks in order, each as soon as there is room and the tasks in its `after` have ended; none overtakes another.
+ * The first failure is thrown immediately.
  * @template {{ name: string, title: string, cores: number, after: string[] }} Task
  * @param {Task[]} tasks
  * @param {(task: Task) => Promise<unknown>} run

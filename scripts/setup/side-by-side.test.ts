@@ -11,19 +11,19 @@ interface Task {
 
 const aTask = (name: string, cores = 1, after: string[] = []): Task => ({ name, title: name, cores, after })
 
-test('two run at once, in their order, and none beside what needs the whole machine', async () => {
+test('two tasks run at once, in order, and none beside one that needs the whole machine', async () => {
   const { log, run } = recorder()
   await runSideBySide([aTask('a'), aTask('b'), aTask('whole', 2), aTask('c')], run)
   expect(log).toEqual(['+a', '+b', '-a', '-b', '+whole', '-whole', '+c', '-c'])
 })
 
-test('what comes after another waits for its end; where the other is not run, nothing waits', async () => {
+test('a task waits for those in its `after`; one that is not part of the run is not waited for', async () => {
   const { log, run } = recorder()
   await runSideBySide([aTask('build'), aTask('browser', 1, ['build', 'unknown'])], run)
   expect(log).toEqual(['+build', '-build', '+browser', '-browser'])
 })
 
-test('the first failure is thrown at once, and nothing more begins', async () => {
+test('the first failure is thrown immediately, and no further task starts', async () => {
   const begun: string[] = []
   const never = new Promise<void>(() => {})
   const run = ({ name }: Task) => {
@@ -34,7 +34,7 @@ test('the first failure is thrown at once, and nothing more begins', async () =>
   expect(begun).toEqual(['slow', 'bad'])
 })
 
-test('whatever the tasks: each runs once, and never more than two cores are given away', () =>
+test('for any tasks: each runs once, and never more than two cores are in use', () =>
   fc.assert(
     fc.asyncProperty(fc.array(fc.record({ cores: fc.integer({ min: 1, max: 2 }), ticks: fc.nat(5) })), async (plan) => {
       let used = 0

@@ -1,11 +1,11 @@
-/** Stamps: a step whose inputs have the hash that was stamped after its last success need not run again. */
+/** A step need not run again while the hash of its inputs equals the one stamped after its last success. */
 import { createHash } from 'node:crypto'
 import fs from 'node:fs'
 import path from 'node:path'
 import { stampDirectory } from './platform.mjs'
 
 /**
- * By content, not by time: git checkouts change times.
+ * By content, not modification time: git checkouts change times.
  * @param {string[]} pathsOfInputs files or folders
  * @param {string[]} [more] other things the result depends on
  */

@@ -12,7 +12,7 @@ beforeEach(() => {
 })
 afterEach(() => fs.rmSync(folder, { recursive: true }))
 
-test('a file that changes, moves or comes to it changes the hash of its folder', () => {
+test('a file that is changed, moved or added changes the hash of its folder', () => {
   const before = hashOf([folder])
   fs.writeFileSync(path.join(folder, 'deep', 'one.ts'), 'two')
   const changed = hashOf([folder])
@@ -23,13 +23,13 @@ test('a file that changes, moves or comes to it changes the hash of its folder',
   expect(new Set([before, changed, moved, grown]).size).toBe(4)
 })
 
-test('a new time on the same content changes nothing: git sets times as it likes', () => {
+test('a new modification time on the same content changes nothing: git sets times as it likes', () => {
   const before = hashOf([folder])
   fs.utimesSync(path.join(folder, 'deep', 'one.ts'), 1, 1)
   expect(hashOf([folder])).toBe(before)
 })
 
-test('what is not there is nothing, and what else the result depends on counts', () => {
+test('missing inputs are skipped, and other dependencies of the result count', () => {
   expect(hashOf([folder, path.join(folder, 'missing')])).toBe(hashOf([folder]))
   expect(hashOf([folder], ['scrapyd==1.6.0'])).not.toBe(hashOf([folder], ['scrapyd==1.5.0']))
 })

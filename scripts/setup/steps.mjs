@@ -1,6 +1,6 @@
 /**
- * Long steps as a person wants to see them: one line each with its time; the whole output goes to a file under
- * .cache/logs and is shown only when the step failed.
+ * Progress of long steps: one line each with its time. The full output goes to a file under .cache/logs and is shown
+ * only if the step fails.
  */
 import { spawn } from 'node:child_process'
 import fs from 'node:fs'
@@ -10,7 +10,7 @@ import { childEnvironment, isWindows, rootDirectory, stepLogDirectory } from './
 const SHOWN_LINES = 60
 const STILL_RUNNING_EVERY_MS = 30_000
 
-/** A step that failed, with words for the person who sees it. */
+/** A failed step, with a message for the user. */
 export class StepFailed extends Error {
   /**
    * @param {string} title
@@ -30,7 +30,7 @@ const running = new Map()
 let redraw
 
 /**
- * Shows `title` with its time while `work` runs.
+ * Shows `title` and the elapsed time while `work` runs.
  * @template T
  * @param {string} title
  * @param {() => Promise<T>} work
@@ -52,7 +52,7 @@ export async function step(title, work) {
 }
 
 /**
- * One program as one step.
+ * Runs one program as one step.
  * @param {object} options
  * @param {string} options.title
  * @param {string} options.command
@@ -79,9 +79,9 @@ export function runCommand({ title, command, args, next, cwd = rootDirectory, en
   return new Promise((resolve, reject) => {
     let output = ''
     let tooLong = false
-    // npm is a .cmd on Windows, which needs a shell; nothing else of ours does.
+    // npm is a .cmd on Windows, which needs a shell; nothing else we run does.
     const shell = isWindows && command.endsWith('.cmd')
-    // Its own process group, so that a time limit or Ctrl-C reaches the grandchildren too.
+    // Its own process group, so that a time limit or Ctrl-C also reaches grandchildren.
     const child = spawn(command, args, {
       cwd,
       shell,
@@ -119,14 +119,14 @@ export function runCommand({ title, command, args, next, cwd = rootDirectory, en
   })
 }
 
-/** One line that is not a step. @param {string} text */
+/** Prints a line that is not a step. @param {string} text */
 export function say(text) {
   clearLine()
   console.log(text)
 }
 
 /**
- * The end of a script: prints why it failed, with the last lines of what the failing program said.
+ * For the end of a script: prints why it failed, with the last lines of the failing program's output.
  * @param {unknown} error
  */
 export function showFailure(error) {
@@ -145,7 +145,7 @@ export function showFailure(error) {
 const children = new Set()
 const interrupted = () => process.exit(130)
 
-/** Nothing that we started may outlive us. @param {import('node:child_process').ChildProcess} child */
+/** No process we start may outlive us. @param {import('node:child_process').ChildProcess} child */
 function endWithUs(child) {
   if (children.size === 0) {
     process.on('exit', endChildren)
@@ -176,7 +176,7 @@ function endGroup(child, signal) {
     if (isWindows) child.kill(signal)
     else process.kill(-child.pid, signal)
   } catch (error) {
-    // It ended between the question and the signal.
+    // It ended before the signal was sent.
     if (/** @type {NodeJS.ErrnoException} */ (error).code !== 'ESRCH') throw error
   }
 }
@@ -192,14 +192,14 @@ function finish(title, sign, beganAt) {
   drawRunning()
 }
 
-/** On a terminal the last line tells what runs. */
+/** On a terminal the last line shows what is running. */
 function drawRunning() {
   if (!process.stdout.isTTY || running.size === 0) return
   clearLine()
   process.stdout.write(`… ${runningText()}`.slice(0, (process.stdout.columns || 80) - 1))
 }
 
-/** Elsewhere (CI) a line now and then shows that we are alive. */
+/** Elsewhere (CI) an occasional line shows that we are still running. */
 function printRunning() {
   console.log(`… ${runningText()}`)
 }

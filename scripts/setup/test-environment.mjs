@@ -1,4 +1,4 @@
-/** What the set-up of `npm test` found and installed, written for the tests that use it. */
+/** What the setup of `npm test` found and installed, written to a file for the tests. */
 import fs from 'node:fs'
 import { ensureChromium } from './chromium.mjs'
 import { inRoot } from './platform.mjs'
@@ -11,12 +11,12 @@ const file = inRoot('.cache', 'test-environment.json')
 /**
  * @typedef {object} TestEnvironment
  * @property {string} python has Scrapy, Scrapyd 1.6.0, scrapyd-client
- * @property {string | null} chromium null: only `npm run demo` was set up so far
+ * @property {string | null} chromium null: only `npm run demo` has been set up so far
  * @property {Record<string, import('./scrapyd-versions.mjs').ScrapydInstallation>} scrapyd by version
  */
 
 /**
- * @param {{ withBrowser: boolean }} wish the demo needs no browser of its own
+ * @param {{ withBrowser: boolean }} wish the demo needs no browser
  * @returns {Promise<TestEnvironment>}
  */
 export async function ensureTestEnvironment({ withBrowser }) {
@@ -28,14 +28,14 @@ export async function ensureTestEnvironment({ withBrowser }) {
   return environment
 }
 
-/** A Scrapyd that cannot run here is named, never left out in silence. @param {TestEnvironment['scrapyd']} scrapyd */
+/** A Scrapyd that cannot run here is named, never skipped silently. @param {TestEnvironment['scrapyd']} scrapyd */
 export function nameUntested(scrapyd) {
   for (const [version, { problem }] of Object.entries(scrapyd)) {
     if (problem) say(`! Scrapyd ${version} cannot run with this Python and is not tested here: ${problem}`)
   }
 }
 
-/** @returns {TestEnvironment} what the last set-up wrote */
+/** @returns {TestEnvironment} what the last setup wrote */
 export function readTestEnvironment() {
   if (!fs.existsSync(file)) throw new Error('The test environment is not set up. Run `npm run setup`, then try again.')
   return JSON.parse(fs.readFileSync(file, 'utf8'))

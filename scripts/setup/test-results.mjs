@@ -1,4 +1,4 @@
-/** What the reports of Vitest and Playwright say, which differ, in one form. */
+/** The reports of Vitest and Playwright, converted to one format. */
 import fs from 'node:fs'
 import path from 'node:path'
 import { rootDirectory } from './platform.mjs'
@@ -48,7 +48,7 @@ function durationOf({ suites = [], specs = [] }) {
   )
 }
 
-/** @param {Record<string, Result>} results @param {number} brokenSteps what could not even start is one failure */
+/** @param {Record<string, Result>} results @param {number} brokenSteps a step that did not start is one failure */
 export function sums(results, brokenSteps) {
   const all = Object.values(results)
   const passed = all.reduce((sum, one) => sum + one.passed, 0)
@@ -57,7 +57,7 @@ export function sums(results, brokenSteps) {
 }
 
 /**
- * Each part with when it began, how long it took, its tests, and the files in which most of that went.
+ * For each part: when it began, how long it took, its number of tests, and its slowest files.
  * @param {{ name: string, title: string, beganMs: number, tookMs: number }[]} parts
  * @param {Record<string, Result>} results
  * @param {number} totalMs
@@ -74,7 +74,7 @@ export function table(parts, results, totalMs) {
   return columns([['Part', 'began', 'took', 'tests'], ...rows, ['All', '', seconds(totalMs), '']])
 }
 
-/** @param {string[][]} rows the first column to the left, all others to the right */
+/** @param {string[][]} rows the first column left-aligned, all others right-aligned */
 function columns(rows) {
   const widths = (rows[0] ?? []).map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)))
   return rows

@@ -21,12 +21,12 @@ const ofPlaywright = resultOf({
   ]
 })
 
-test('the last line sums all tests; what could not start is one failure', () => {
+test('the last line sums up all tests; a step that could not start is one failure', () => {
   expect(sums({ unit: ofVitest, browser: ofPlaywright }, 0)).toBe('8 passed, 1 failed')
   expect(sums({ browser: ofPlaywright }, 1)).toBe('5 passed, 1 failed')
 })
 
-test('the table has a line for each part, its slowest files, and the whole', () => {
+test('the table has a line for each part, its slowest files, and the total', () => {
   const parts = [
     { name: 'lint', title: 'Lint', beganMs: 0, tookMs: 61_000 },
     { name: 'unit', title: 'Unit tests', beganMs: 61_000, tookMs: 4_000 },
