@@ -1,7 +1,7 @@
 import { defineConfig } from '@playwright/test'
 import base from './playwright.config.ts'
 
-/** Pictures for people, never part of a test run: `npx playwright test -c e2e/screenshots.config.ts`. */
+/** Screenshots for people, never part of a test run: `npx playwright test -c e2e/screenshots.config.ts`. */
 export default defineConfig({
   ...base,
   workers: 1,

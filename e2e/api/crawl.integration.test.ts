@@ -4,7 +4,7 @@ import { askRest } from '../support/rest.ts'
 import { type Service, startService } from '../support/service.ts'
 import { until } from '../../src/engine/testing/until.ts'
 
-/** As long as a second is short and a burst of a credential is wide (docs/api.md, Limits). */
+/** Few enough for one credential's burst (docs/api.md, Limits). */
 const AT_ONCE = 1_000
 
 let service: Service
@@ -23,7 +23,7 @@ async function jobIds(): Promise<string[]> {
   return jobs.map(({ id }) => id)
 }
 
-test('a thousand clients that order the same crawl at the same moment get one job, and one of them is told that it is new', async () => {
+test('a thousand clients that request the same crawl at once get one job, and exactly one response says that it is new', async () => {
   const order = { user_id: 'ann', start_urls: ['https://shop.example/'], depth: 2 }
   const earlier = new Set(await jobIds())
   const answers = await Promise.all(Array.from({ length: AT_ONCE }, () => crawl(order)))
@@ -38,7 +38,7 @@ test('a thousand clients that order the same crawl at the same moment get one jo
   for (const other of others) expect(other).toEqual({ job_id: made[0], cached: true, cached_at })
 })
 
-test('others, or whoever wants it fresh, or later than it is remembered, get a job of their own', async () => {
+test('a different user, a fresh crawl or an expired cache entry gets its own job', async () => {
   const order = { start_urls: ['https://news.example/'] }
   const first = (await crawl(order)).body
   const others = await Promise.all(
@@ -52,7 +52,7 @@ test('others, or whoever wants it fresh, or later than it is remembered, get a j
 
   const brief = { start_urls: ['https://brief.example/'], cache_seconds: 1 }
   const forgotten = (await crawl(brief)).body
-  // By the clock of the service: asked until the second is over.
+  // The service's clock decides, so it asks until the second has passed.
   const late = await until(
     'the order to be forgotten',
     async () => (await crawl(brief)).body,
@@ -61,7 +61,7 @@ test('others, or whoever wants it fresh, or later than it is remembered, get a j
   expect(late.job_id).not.toBe(forgotten.job_id)
 })
 
-test('for later it is one job that waits; repeated it is one schedule, whoever many order it', async () => {
+test('a crawl for later is one waiting job and a repeated crawl one schedule, however many clients request it', async () => {
   const schedule_at = new Date(Math.floor(Date.now() / 1000) * 1000 + 3_600_000).toISOString()
   const later = await Promise.all(Array.from({ length: 20 }, () => crawl({ schedule_at })))
   expect(later.map(({ status, body }) => [status, body.next_run])).toEqual(later.map(() => [202, schedule_at]))

@@ -29,7 +29,7 @@ class Lines(scrapy.Spider):
         yield
 `
 
-test('the log of a running spider as events: whoever comes again after kill -9 has lost no line and got none twice', async () => {
+test('the log of a running spider as events: a client that reconnects after kill -9 misses no line and gets none twice', async () => {
   const directory = mkdtempSync(join(tmpdir(), 'scrapdeck-job-log-'))
   onTestFinished(() => rmSync(directory, { recursive: true, force: true }))
   const gate = join(directory, 'gate')
@@ -54,7 +54,7 @@ test('the log of a running spider as events: whoever comes again after kill -9 h
 
   const sent: SentEvent[] = []
   const lastId = () => sent.findLast((event) => event.id !== null)?.id ?? null
-  /** As an EventSource: goes on after the last event that came, until it has seen enough or the connection breaks. */
+  /** Like an EventSource: resumes after the last event received, until it has seen enough or the connection breaks. */
   const read = async (isEnough: (event: SentEvent) => boolean, onFirst = () => {}) => {
     for await (const event of readEvents(service.address, `/jobs/${id}/logs`, lastId())) {
       sent.push(event)
@@ -64,7 +64,7 @@ test('the log of a running spider as events: whoever comes again after kill -9 h
   }
   const isLine = (number: number) => (event: SentEvent) => event.data.message === `line ${number} é`
 
-  // A reader who is there when the engine dies, in the middle of lines that come.
+  // A reader that is connected when the engine dies, in the middle of the stream.
   let killed: Promise<void> | null = null
   await read(
     () => false,
@@ -84,7 +84,7 @@ test('the log of a running spider as events: whoever comes again after kill -9 h
   await service.start()
   await read(isLine(33))
   expect(sent.length).toBeGreaterThan(before)
-  // Left by the reader's own will, and once more with nothing new to read before the spider ends.
+  // Disconnects by itself, then once more with nothing new to read before the spider ends.
   await read(isLine(45))
   letThrough('end')
   await read(({ event }) => event === 'end')
@@ -96,7 +96,7 @@ test('the log of a running spider as events: whoever comes again after kill -9 h
   const more = sent.find(({ data }) => data.message === 'more of it')
   expect(more?.data).toMatchObject({ continued: true, level: 'INFO', logger: 'lines' })
   expect(sent.at(-1)).toMatchObject({ event: 'end', id: 'end', data: { outcome: 'succeeded', status: 'succeeded' } })
-  // An EventSource that comes again after the end is told not to.
+  // An EventSource that reconnects after the end is told to stop.
   const again = await askRest(service.address, { path: `/jobs/${id}/logs`, headers: { 'last-event-id': 'end' } })
   expect([again.status, again.body]).toEqual([204, null])
 }, 180_000)

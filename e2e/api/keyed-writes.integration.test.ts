@@ -3,7 +3,7 @@ import { uploadDemo } from '../support/demo-egg.ts'
 import { askRest, type RestAnswer } from '../support/rest.ts'
 import { type Service, startService } from '../support/service.ts'
 
-/** After so many answers of a round the service is killed: at once, early, and where most is done. */
+/** The service is killed after this many responses of a round: at once, early, and when most of the work is done. */
 const KILLED_AFTER = [1, 8, 40]
 const ORDERS_OF_A_KIND = 12
 
@@ -14,7 +14,7 @@ beforeAll(async () => {
 })
 afterAll(() => service?.stop())
 
-/** One write, its key, what it makes known by `name`, and whether it may be answered with "nobody can know". */
+/** One write, its key, what it creates under `name`, and whether the response may be that its result is unknown. */
 interface Order {
   name: string
   path: string
@@ -35,9 +35,9 @@ function ordersOf(round: number): Order[] {
     }),
     bulk: (name) => ({ path: '/jobs/bulk', body: { jobs: [{ ...work, args: { order: name } }] }, mayBeCutOff: false }),
     crawl: (name) => ({ ...crawl(name, {}), mayBeCutOff: false }),
-    // Whatever was made before it: only its key could keep it from being done twice.
+    // Creates a job regardless of earlier ones: only its key can prevent a second one.
     fresh: (name) => ({ ...crawl(name, { ignore_cache: true }), mayBeCutOff: true }),
-    // The crash may last longer than this remembers.
+    // The crash may outlast the cache.
     brief: (name) => ({ ...crawl(name, { cache_seconds: 1 }), mayBeCutOff: true }),
     webhook: (name) => ({
       ...{ path: '/webhooks', body: { name, url: 'https://hooks.example/', events: ['job.ended'] } },
@@ -55,7 +55,7 @@ function ordersOf(round: number): Order[] {
 const send = ({ name, path, body }: Order): Promise<RestAnswer> =>
   askRest(service.address, { method: 'POST', path, body, headers: { 'idempotency-key': name } })
 
-/** How often each name is there. */
+/** How many jobs and webhooks exist under each name. */
 async function effects(): Promise<Map<string, number>> {
   const counts = new Map<string, number>()
   const add = (name: string | undefined) => name !== undefined && counts.set(name, (counts.get(name) ?? 0) + 1)
@@ -69,14 +69,14 @@ async function effects(): Promise<Map<string, number>> {
   return counts
 }
 
-test('writes with a key, asked again after each kill -9: each has one effect and one answer, or says that nobody knows', async () => {
+test('writes with a key, repeated after each kill -9: each has one effect and one response, or says that the result is unknown', async () => {
   const orders: Order[] = []
   const answered = new Map<string, RestAnswer>()
   let cutOff = 0
   const note = ({ name }: Order, answer: RestAnswer) => {
     const first = answered.get(name)
     if (first === undefined) return void answered.set(name, answer)
-    // The same answer, and not the same work again.
+    // The same response, and the work is not done again.
     expect([name, answer.status, answer.body]).toEqual([name, first.status, first.body])
     if (answer.status < 300) expect([name, answer.headers.get('idempotency-replayed')]).toEqual([name, 'true'])
   }
@@ -96,11 +96,11 @@ test('writes with a key, asked again after each kill -9: each has one effect and
     await killed.promise
     cutOff += results.filter(({ status }) => status === 'rejected').length
     await service.start()
-    // Everything that was ever asked, whether it was answered or not.
+    // Repeats every request so far, whether it was answered or not.
     await Promise.all(orders.map(async (order) => note(order, await send(order))))
   }
 
-  // Without requests that the kill took the answer from, nothing was tried.
+  // If the kills had cut off no requests, the test would prove nothing.
   expect(cutOff).toBeGreaterThan(ORDERS_OF_A_KIND)
   const counts = await effects()
   for (const { name, mayBeCutOff } of orders) {

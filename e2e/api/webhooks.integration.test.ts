@@ -19,7 +19,7 @@ interface Posted {
   taken: boolean
 }
 
-/** Takes the first `taking` messages and leaves those after them without an answer, until it is told to take all. */
+/** Accepts the first `taking` messages and leaves later ones unanswered until `takeAll`. */
 async function startReceiver(taking: number) {
   const posted: Posted[] = []
   let left = taking
@@ -55,7 +55,7 @@ function isSigned({ headers, body, id }: Posted, secret: string): boolean {
   return headers['webhook-signature'] === `v1,${signature}`
 }
 
-test('what webhooks were to be told outlives kill -9: all of it comes, under the same id where it comes again', async () => {
+test('webhook deliveries survive kill -9: every event arrives, and repeats keep the same id', async () => {
   const directory = mkdtempSync(join(tmpdir(), 'scrapdeck-webhooks-'))
   onTestFinished(() => rmSync(directory, { recursive: true, force: true }))
   const configuration = join(directory, 'scrapyd.conf')
@@ -82,8 +82,7 @@ test('what webhooks were to be told outlives kill -9: all of it comes, under the
     ([came, delivered]) => came! > 5 && delivered === 5
   )
   const known = new Set((await deliveries()).filter(({ state }) => state === 'delivered').map(({ id }) => id))
-  // Those were answered to their client, and nobody was told yet: the receiver leaves all that it is asked without an
-  // answer.
+  // These are acknowledged to the client but not delivered yet: the receiver leaves every request unanswered.
   asked.push(...(await queue()))
   await service.kill()
   const before = posted.splice(0)
@@ -95,15 +94,15 @@ test('what webhooks were to be told outlives kill -9: all of it comes, under the
     (waiting) => waiting === 0
   )
 
-  // Each event has come, none was made up, and each is signed.
+  // Every event arrived, none was invented, and each is signed.
   const told = [...before.filter(({ taken }) => taken), ...posted]
   expect(new Set(told.map(({ jobId }) => jobId))).toEqual(new Set(asked))
   expect(told.filter((message) => !isSigned(message, secret))).toEqual([])
-  // One id for each event, whenever and however often it comes, and the same words.
+  // One id per event and the same body, however often it arrives.
   const wordsOf = new Map([...before, ...posted].map(({ id, body }) => [id, body]))
   expect([wordsOf.size, new Set(wordsOf.values()).size]).toEqual([asked.length, asked.length])
   for (const { id, body } of [...before, ...posted]) expect([id, body]).toEqual([id, wordsOf.get(id)])
-  // What was under way comes again; what was written down as told does not.
+  // What was in flight is sent again; what was recorded as delivered is not.
   const again = new Set(posted.map(({ id }) => id))
   const underWay = before.filter(({ taken }) => !taken)
   expect(underWay.length).toBeGreaterThan(0)

@@ -1,12 +1,12 @@
 import { expect, test } from './browser-test.ts'
 
-test('the API is read and tried in the browser, from files of the built service alone; its guide is a link away', async ({
+test('the API can be read and tried in the browser, served only from the built service; its guide is one link away', async ({
   page,
   serve
 }) => {
-  // Swagger UI takes its time where the machine is shared.
+  // Swagger UI is slow on a shared machine.
   test.setTimeout(180_000)
-  // As it is shipped: its files are found from out/ as from src/.
+  // As shipped: finds its files from out/ as it does from src/.
   const service = await serve({ localSlots: 0, entry: 'out/service/scrapdeck.js' })
   const elsewhere: string[] = []
   const refused: string[] = []
@@ -14,7 +14,7 @@ test('the API is read and tried in the browser, from files of the built service 
     if (!request.url().startsWith(service.address) && !/^(data|blob):/.test(request.url()))
       elsewhere.push(request.url())
   })
-  // What the page's own policy forbids is told here.
+  // Violations of the page's own policy show up here.
   page.on('console', (message) => message.type() === 'error' && refused.push(message.text()))
   await page.goto(service.loginLink())
   await expect(page.getByRole('heading', { name: 'Overview' })).toBeVisible()
@@ -28,7 +28,7 @@ test('the API is read and tried in the browser, from files of the built service 
   await expect(answer).toContainText('"nodeId": []')
   expect(refused).toEqual([])
 
-  // Light or dark as the system is, at once.
+  // Follows the system's light or dark setting immediately.
   const body = page.locator('body')
   await expect(body).toHaveCSS('background-color', 'rgb(250, 250, 250)')
   await page.emulateMedia({ colorScheme: 'dark' })

@@ -1,7 +1,7 @@
 import { runTheDemo } from '../stories/first-run.ts'
 import { expect, test } from './browser-test.ts'
 
-test('first run: from the link on the terminal to a finished demo job with its live log', async ({ page, serve }) => {
+test('first run: from the link in the terminal to a finished demo job with its live log', async ({ page, serve }) => {
   const service = await serve()
   await page.goto(service.loginLink())
   await expect(page.getByRole('heading', { name: 'Overview' })).toBeVisible()
@@ -9,11 +9,7 @@ test('first run: from the link on the terminal to a finished demo job with its l
   await runTheDemo(page)
 })
 
-test('the link works once, and without it there is a login that takes the credentials', async ({
-  page,
-  browser,
-  serve
-}) => {
+test('the link works once; without it a login asks for the credentials', async ({ page, browser, serve }) => {
   const service = await serve({ localSlots: 0 })
   await page.goto(service.loginLink())
   await expect(page.getByRole('heading', { name: 'Overview' })).toBeVisible()
@@ -35,7 +31,7 @@ test('no web page of another origin can reach the service with the browser’s s
   const service = await serve({ localSlots: 0 })
   await page.goto(service.loginLink())
   await expect(page.getByRole('heading', { name: 'Overview' })).toBeVisible()
-  // The same machine by another name is another origin, and the nearest that a hostile page can come.
+  // The same machine under another name is another origin, and the closest a hostile page can get.
   await page.route('http://hostile.localhost/', (route) =>
     route.fulfill({ contentType: 'text/html', body: '<h1>hostile</h1>' })
   )

@@ -33,7 +33,7 @@ test('three nodes by paste, an egg by drop, three spiders at once, a reload in t
   await workWithAFleet(page, { urls: scrapyds.map(({ url }) => url), client: service.client, touchFile })
 })
 
-test('the page lives through a kill -9 of the service: it says so, comes back by itself and shows the truth', async ({
+test('the page survives a kill -9 of the service: it says so, reconnects by itself and shows the current state', async ({
   page,
   serve
 }) => {
@@ -72,7 +72,10 @@ test('a file that is not an egg is refused with its reason, and the next drop wo
   expect((await service.client.projects.list()).projects).toEqual([])
 })
 
-test('a project’s folder is enough: packed in the page, built and listed by the engine', async ({ page, serve }) => {
+test('a project’s folder is enough: the page packs it, the engine builds the egg and lists its spiders', async ({
+  page,
+  serve
+}) => {
   const service = await serve()
   await page.goto(service.loginLink())
   await uploadFolder(page, directory)

@@ -3,7 +3,10 @@ import { giveAProjectItsOwnPython, lookAtTheLocalNode, runUnderLimits } from '..
 import { uploadDemo } from '../support/demo-egg.ts'
 import { expect, test } from './browser-test.ts'
 
-test('limits, a secret, memory and CPU of a run, its own Python: the local node by hand', async ({ page, serve }) => {
+test('the local node by hand: limits, a secret, memory and CPU of a run, a Python of its own', async ({
+  page,
+  serve
+}) => {
   test.setTimeout(180_000)
   const service = await serve()
   await uploadDemo(service, 'v1')

@@ -13,7 +13,7 @@ test.afterAll(async () => {
   await Promise.all(scrapyds.map((scrapyd) => scrapyd.stop()))
 })
 
-test('a limit, a pause, a retry and a node that dies: each says why a job waits, and what can be done', async ({
+test('a limit, a pause, a retry and a dying node: each says why a job waits and what can be done', async ({
   page,
   serve
 }) => {

@@ -2,10 +2,10 @@ import { uploadDemo } from '../support/demo-egg.ts'
 import { readTheWeek, spreadTheLoad } from '../stories/schedules-ahead.ts'
 import { expect, test } from './browser-test.ts'
 
-// Half hours show what a whole hour hides.
+// A half-hour offset reveals bugs that whole hours hide.
 test.use({ timezoneId: 'Asia/Kolkata' })
 
-test('the week ahead has its runs at their times, and a crowded minute is spread and put back', async ({
+test('the week ahead shows runs at their times, and a crowded minute can be spread and restored', async ({
   page,
   serve
 }) => {

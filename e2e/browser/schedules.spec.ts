@@ -10,7 +10,7 @@ import {
 } from '../stories/schedules.ts'
 import { expect, test } from './browser-test.ts'
 
-test('a schedule is written in any way, says what clocks do to it, runs, pauses, is backfilled, and tells what it missed', async ({
+test('a schedule can be written in any form, explains clock changes, runs, pauses, backfills and reports missed runs', async ({
   page,
   serve
 }) => {

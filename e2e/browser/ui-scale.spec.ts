@@ -40,7 +40,7 @@ for (const [screen, hash] of [
   })
 }
 
-test('marking 10,000 waiting jobs, cancelling them and taking that back holds the page up for less than 50 ms', async ({
+test('marking 10,000 queued jobs, cancelling them and undoing that blocks the page for less than 50 ms at a time', async ({
   page
 }) => {
   test.setTimeout(120_000)
@@ -49,8 +49,8 @@ test('marking 10,000 waiting jobs, cancelling them and taking that back holds th
 })
 
 /**
- * It is CPU time of the page's thread, but a busy machine makes that longer too (its caches are others'), and never
- * shorter: the shortest of at most three rounds is the work's own.
+ * Measures CPU time of the page's thread. A busy machine can only make that longer (cache contention), never shorter,
+ * so the best of up to three rounds is closest to the cost of the work itself.
  */
 async function expectShortTasks(page: Page, work: Parameters<typeof recordLongTasks>[1]): Promise<void> {
   const rounds: Awaited<ReturnType<typeof recordLongTasks>>[] = []

@@ -7,11 +7,11 @@ import { PROJECT } from './project.ts'
 
 const BULK = 8
 const AGAIN_AFTER_MS = 100
-/** An engine that was just killed may leave a request without an answer and without an end. */
+/** An engine that was just killed may leave a request hanging without a response. */
 const ANSWER_LIMIT_MS = 10_000
 const DEDUPE_SECONDS = 86_400
 
-/** Asks for jobs at the service's doors while it dies and comes back, and remembers what it was promised. */
+/** Queues jobs through the service's APIs while it dies and comes back, and records what was acknowledged. */
 export class Asker {
   readonly asked: Asked[] = []
   readonly #address: string
@@ -25,12 +25,12 @@ export class Asker {
     this.#signal = signal
   }
 
-  /** Requests that had to be asked again because no answer came. */
+  /** Requests that had to be repeated because no response came. */
   get repeated(): number {
     return this.#repeated
   }
 
-  /** Never more than `backlogMax` ahead of what has begun: so they are asked for during the whole run. */
+  /** Never more than `backlogMax` ahead of the runs that have begun, so that requests are spread over the whole run. */
   async askAll(jobs: PlannedJob[], backlogMax: number, begunCount: () => number): Promise<void> {
     const rest = [...jobs]
     while (rest.length > 0 && !this.#signal.aborted) {
@@ -59,10 +59,7 @@ export class Asker {
     for (const [index, { number }] of jobs.entries()) this.asked.push({ number, id: answer?.ids[index] ?? null })
   }
 
-  /**
-   * Scrapyd's own API has no key to ask again with: what is not answered may have been taken or not, and is left at
-   * that.
-   */
+  /** Scrapyd's API has no idempotency key: an unanswered request may have been accepted or not, and is not repeated. */
   async #askAsScrapyd(job: PlannedJob): Promise<void> {
     const { args } = itemOf(job)
     const body = new URLSearchParams({ project: PROJECT, spider: job.spider, ...args })
@@ -75,7 +72,7 @@ export class Asker {
       const answer = (await response.json()) as { status: string; jobid?: string }
       if (answer.status === 'ok') id = answer.jobid ?? null
     } catch {
-      // The engine is away: nothing was promised.
+      // The engine is down: nothing was acknowledged.
     }
     this.asked.push({ number: job.number, id })
   }
@@ -86,7 +83,7 @@ export class Asker {
       try {
         return await withLimit(ask())
       } catch (error) {
-        // The service said no: asking again would not help.
+        // The service refused: repeating the request would not help.
         if (isRefusal(error)) throw error
         this.#repeated += 1
         await pause(AGAIN_AFTER_MS, this.#signal)
@@ -120,7 +117,7 @@ async function withLimit<Answer>(answer: Promise<Answer>): Promise<Answer> {
   }
 }
 
-/** Every job that the service knows, with the attempts of those whose story is not plain. */
+/** Every job that the service knows, with the attempts of those that were not simply one run and a success. */
 export async function tellAll(client: Client, ranOnce: (number: number) => boolean): Promise<Told[]> {
   const told: Told[] = []
   for await (const job of allJobs(client)) {

@@ -1,14 +1,14 @@
 """
-What the Scrapyds of `npm run chaos` start for each job, by their own setting `runner` (default: scrapyd.runner). Scrapyd itself is
-the unmodified one: it lists spiders, takes jobs, starts and watches the processes.
+The program that the Scrapyds of `npm run chaos` start for each job, through their setting `runner` (default: scrapyd.runner).
+Scrapyd itself is unmodified: it lists spiders, accepts jobs, starts and watches the processes.
 
-Every run appends a line to the file CHAOS_TRUTH when it begins and one when it ends, whatever Scrapdeck believes:
+Every run appends a line to the file CHAOS_TRUTH when it begins and another when it ends, independently of Scrapdeck:
 
     begin JOBID NODE PID SECONDS_SINCE_1970 NUMBER
     end   JOBID NODE PID SECONDS_SINCE_1970 NUMBER
 
-The spider `quick` is played without importing Scrapy, which costs most of a second of processor time: it sleeps and writes a log
-that ends as Scrapy's does. Everything else (`real`, and Scrapyd's listing of spiders) goes to Scrapyd's own runner.
+The spider `quick` is simulated without importing Scrapy, which would cost most of a second of CPU time: it sleeps and writes a
+log that ends like Scrapy's. Everything else (`real`, and Scrapyd's listing of spiders) goes to Scrapyd's own runner.
 """
 import os
 import signal
@@ -25,7 +25,7 @@ def main():
     spider = arguments[1]
     given = options(arguments[2:])
     settings, values = given["-s"], given["-a"]
-    # Up to 1.3 the log file is named in the environment alone, which Scrapy before 2.8 looked at.
+    # Scrapyd up to 1.3 names the log file only in the environment, which Scrapy before 2.8 read.
     log_file = settings.get("LOG_FILE") or os.environ.get("SCRAPY_LOG_FILE")
     note("begin", values)
     if spider == "quick":
@@ -51,7 +51,7 @@ def options(arguments):
 def note(what, values):
     line = f"{what} {values['_job']} {os.environ['CHAOS_NODE']} {os.getpid()} {time.time():.6f} {values['number']}\n"
     file = os.open(os.environ["CHAOS_TRUTH"], os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
-    # One write of less than a page at the end of the file: lines of many processes never mix.
+    # A single appending write of less than a page: lines of different processes never mix.
     os.write(file, line.encode())
     os.close(file)
 
@@ -67,7 +67,7 @@ def play(values, log_file):
             time.sleep(float(values["seconds"]))
         except KeyboardInterrupt:
             reason = "shutdown"
-        # First the truth: a log that ends well without it would be a lie of ours, not of Scrapdeck.
+        # Recorded before the log ends: otherwise a log could end well without a recorded run, which would look like Scrapdeck's fault.
         note("end", values)
         ended = time.time()
         write(log, f"[scrapy.core.engine] INFO: Closing spider ({reason})")

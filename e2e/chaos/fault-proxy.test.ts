@@ -44,8 +44,8 @@ async function failureOf(promise: Promise<unknown>): Promise<string> {
   }
 }
 
-describe('a proxy before a node', () => {
-  it('passes everything on in good weather, and tells what was asked', async () => {
+describe('a proxy in front of a node', () => {
+  it('passes everything through when no fault is active, and reports the requests', async () => {
     const { ask, passed, proxy } = await aNodeBehindAProxy()
     expect(await ask('daemonstatus.json')).toBe(ANSWER)
     expect(await ask('schedule.json', { method: 'POST', body: 'x'.repeat(500_000) })).toBe(ANSWER)
@@ -56,7 +56,7 @@ describe('a proxy before a node', () => {
   it.each<Fault>([
     { kind: 'latency', direction: 'up', delayMs: 20, jitterMs: 5 },
     { kind: 'slicer', direction: 'down', sliceBytes: 10, delayMs: 1 }
-  ])('is only slow: %j', async (fault) => {
+  ])('only slows down: %j', async (fault) => {
     const { ask, proxy } = await aNodeBehindAProxy()
     await proxy.apply(fault)
     expect(await ask()).toBe(ANSWER)
@@ -82,7 +82,7 @@ describe('a proxy before a node', () => {
     ['up', 0],
     ['down', 1]
   ] as const)(
-    'swallows what goes %s, and breaks such a connection when the weather is better',
+    'swallows what goes %s, and breaks such a connection when the fault is cleared',
     async (direction, arrived) => {
       const { ask, asked, proxy } = await aNodeBehindAProxy()
       await proxy.apply({ kind: 'black_hole', direction })
@@ -95,7 +95,7 @@ describe('a proxy before a node', () => {
     }
   )
 
-  it('delivers a POST late, when its sender has gone, and lets the rest pass', async () => {
+  it('delivers a POST late, after its sender has gone, and lets other requests pass', async () => {
     const { ask, asked, proxy } = await aNodeBehindAProxy()
     await proxy.apply({ kind: 'late' })
     const sender = new AbortController()
@@ -109,7 +109,7 @@ describe('a proxy before a node', () => {
     await expect.poll(() => asked).toEqual(['GET /listjobs.json', 'POST /schedule.json'])
   })
 
-  it('is not there while its machine is away, whatever the weather', async () => {
+  it('refuses connections while its machine is away, whatever the fault', async () => {
     const { ask, proxy } = await aNodeBehindAProxy()
     await proxy.setNodeAway(true)
     expect(await failureOf(ask())).toBe('ECONNREFUSED')

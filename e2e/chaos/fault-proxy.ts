@@ -7,31 +7,29 @@ import { freePort } from '../support/scrapyd-fleet.ts'
 /** `up`: from Scrapdeck to the node; `down`: from the node to Scrapdeck. */
 export type Direction = 'up' | 'down'
 
-/** One way for a network to misbehave, for a while. */
+/** One way in which a network misbehaves for a while. */
 export type Fault =
-  /** Each piece arrives later: `delayMs`, give or take `jitterMs`. */
+  /** Each chunk arrives later: by `delayMs`, give or take `jitterMs`. */
   | { kind: 'latency'; direction: Direction; delayMs: number; jitterMs: number }
   /** Some bytes pass, then both sides get a reset. */
   | { kind: 'reset'; direction: Direction; afterBytes: number }
-  /** Connections are taken, and nothing is forwarded: what was sent meanwhile is gone for good. */
+  /** Connections are accepted, but nothing is forwarded: what is sent meanwhile is lost. */
   | { kind: 'black_hole'; direction: Direction }
-  /** Half of what the node answers, then the connection is closed. */
+  /** Half of the node's response, then the connection is closed. */
   | { kind: 'half_reply' }
   /** A few bytes at a time. */
   | { kind: 'slicer'; direction: Direction; sliceBytes: number; delayMs: number }
-  /**
-   * A POST arrives only when it is over, though its sender may have given up or died long ago; everything else passes.
-   */
+  /** A POST is delivered only when the fault is over, though its sender may be long gone; everything else passes. */
   | { kind: 'late' }
-  /** Nobody listens; open connections are reset. */
+  /** Connections are refused; open ones are reset. */
   | { kind: 'down' }
 
 export type FaultKind = Fault['kind']
 export const FAULT_KINDS: FaultKind[] = ['latency', 'reset', 'black_hole', 'half_reply', 'slicer', 'late', 'down']
 
 /**
- * A TCP proxy before one node that does to its connections what toxiproxy's toxics do. It knows nothing of HTTP but the
- * first words of a request, by which `onRequest` tells when something was really sent.
+ * A TCP proxy in front of one node that treats its connections as toxiproxy's toxics do. Of HTTP it knows only the
+ * start of a request, by which `onRequest` reports what was really sent.
  */
 export class FaultProxy {
   readonly #targetPort: number
@@ -42,7 +40,7 @@ export class FaultProxy {
   #fault: Fault | null = null
   #isNodeAway = false
   #port = 0
-  /** Connections that the fault of the moment has done something to. */
+  /** Connections affected by the current fault. */
   #hits = new Set<Link>()
   #refused = 0
 
@@ -61,7 +59,7 @@ export class FaultProxy {
     await this.#listen()
   }
 
-  /** From now on until `clear`; one at a time. */
+  /** In effect until `clear`; one fault at a time. */
   async apply(fault: Fault): Promise<void> {
     this.#fault = fault
     this.#hits = new Set()
@@ -69,12 +67,12 @@ export class FaultProxy {
     if (fault.kind === 'down') await this.#shut()
   }
 
-  /** A POST is held back at this moment, to be delivered late. */
+  /** Whether a POST is currently held back, to be delivered late. */
   get isHolding(): boolean {
     return this.#fault?.kind === 'late' && this.#hits.size > 0
   }
 
-  /** How many connections the present fault has harmed. Nobody can count connections to where nobody listens: 1. */
+  /** How many connections the current fault has affected. While `down`, refused connections cannot be counted: 1. */
   get hits(): number {
     return this.#hits.size + this.#refused
   }
@@ -83,12 +81,12 @@ export class FaultProxy {
     const fault = this.#fault
     this.#fault = null
     if (fault?.kind === 'late') for (const link of this.#hits) link.release()
-    // Bytes are missing in the middle of these: they cannot go on.
+    // Bytes are missing in the middle of these connections, so they cannot continue.
     if (fault?.kind === 'black_hole') for (const link of this.#hits) link.reset()
     if (!this.#isNodeAway) await this.#listen()
   }
 
-  /** The machine behind it is gone, and comes back: nobody listens meanwhile, whatever the weather. */
+  /** The machine behind it goes away or comes back: while away, connections are refused whatever the fault. */
   async setNodeAway(isAway: boolean): Promise<void> {
     this.#isNodeAway = isAway
     if (isAway) await this.#shut()
@@ -143,7 +141,7 @@ interface LinkOptions {
   onClosed: () => void
 }
 
-/** One connection through the proxy: two sockets, and what is on its way between them, in order. */
+/** One connection through the proxy: two sockets and the data in transit between them, in order. */
 class Link {
   readonly #options: LinkOptions
   readonly #client: net.Socket
@@ -155,13 +153,13 @@ class Link {
   constructor(options: LinkOptions) {
     this.#options = options
     this.#client = options.client
-    // A half that has ended is passed on as such, in its turn.
+    // A half-close is passed on as such, after the data before it.
     this.#node = net.connect({ port: options.targetPort, host: '127.0.0.1', allowHalfOpen: true })
     this.#wire(this.#client, 'up', this.#node)
     this.#wire(this.#node, 'down', this.#client)
   }
 
-  /** What was held for being late goes on now. */
+  /** Sends what was held back by the fault `late`. */
   release(): void {
     this.#released.resolve()
   }
@@ -192,7 +190,7 @@ class Link {
     this.#onTheWay[direction] = this.#onTheWay[direction].then(work).catch(() => this.reset())
   }
 
-  /** A side that has died is not told from one that has finished: its last bytes arrive, then the end. */
+  /** A dead side is treated like a finished one: its last bytes are delivered, then the end. */
   #passEnd(direction: Direction, to: net.Socket): void {
     const fault = this.#options.faultNow()
     if (fault?.kind === 'black_hole' && fault.direction === direction) {
@@ -201,7 +199,7 @@ class Link {
     }
     if (to.connecting) to.destroy()
     else to.end()
-    // Nobody reads an answer any more.
+    // Nobody is left to read a response.
     if (direction === 'down') this.#node.destroy()
   }
 
@@ -240,7 +238,7 @@ class Link {
         this.#options.noteHit()
         for (let at = 0; at < piece.length; at += fault.sliceBytes) {
           await this.#write(to, piece.subarray(at, at + fault.sliceBytes))
-          // A whole egg in slices would take minutes: once the weather is better, the rest goes at once.
+          // A whole egg in slices would take minutes: once the fault is cleared, the rest is sent at once.
           if (this.#options.faultNow() === fault) await delay(fault.delayMs)
         }
         return
@@ -255,7 +253,7 @@ class Link {
     }
   }
 
-  /** Waits where the reader is slower. */
+  /** Waits while the receiver is slower. */
   async #write(to: net.Socket, piece: Buffer): Promise<void> {
     if (piece.length === 0 || to.destroyed || !to.writable) return
     if (!to.write(piece)) await Promise.race([once(to, 'drain'), once(to, 'close')])

@@ -43,13 +43,13 @@ function verdictOn(facts: { told?: Told[]; runs?: Run[]; deaths?: NodeDeath[]; i
 }
 const complaintsOn = (facts: Parameters<typeof verdictOn>[0]) => complaintsOf(verdictOn(facts), 2)
 
-describe('the judge of a chaos', () => {
-  it('has nothing to say where a job ran once and is told so', () => {
+describe('the verdict of a chaos run', () => {
+  it('has no complaint about a job that ran once and is reported so', () => {
     expect(complaintsOn({})).toEqual([])
     expect(verdictOn({})).toMatchObject({ acknowledged: 1, runs: 1, outcomes: { succeeded: 1 }, duplicated: [] })
   })
 
-  it('complains of an acknowledged job that is gone, or never ran without a reason', () => {
+  it('complains about an acknowledged job that is gone, or never ran without a reason', () => {
     expect(complaintsOn({ told: [], runs: [] })).toEqual(['1 acknowledged jobs are gone: 1'])
     const failed = aTelling({ status: 'failed' }, [anAttempt({ result: 'failed' })])
     expect(complaintsOn({ told: [failed], runs: [] })).toEqual([
@@ -57,7 +57,7 @@ describe('the judge of a chaos', () => {
     ])
   })
 
-  it('takes the death of its node for a reason, while the job was there', () => {
+  it('accepts the death of its node as a reason, while the job was there', () => {
     const lost = aTelling({ status: 'lost' }, [anAttempt({ result: 'lost' })])
     expect(complaintsOn({ told: [lost], runs: [], deaths: [aDeath()] })).toEqual([])
     expect(verdictOn({ told: [lost], runs: [], deaths: [aDeath()] }).neverRanButExplained).toEqual([1])
@@ -66,7 +66,7 @@ describe('the judge of a chaos', () => {
     }
   })
 
-  it('expects nothing of a job that was never acknowledged, but takes it as it is when it was written', () => {
+  it('expects nothing of a job that was never acknowledged, but judges it if it was stored', () => {
     expect(complaintsOn({ id: null, told: [], runs: [] })).toEqual([])
     expect(complaintsOn({ id: null })).toEqual([])
     expect(complaintsOn({ id: null, told: [aTelling({ state: 'queued', status: 'queued' })], runs: [] })).toHaveLength(
@@ -74,20 +74,20 @@ describe('the judge of a chaos', () => {
     )
   })
 
-  it('complains of a success without a run that came to its end', () => {
+  it('complains about a success without a completed run', () => {
     const words = '1 jobs are said to have succeeded, but no run of them came to its end: 1'
     expect(complaintsOn({ runs: [aRun({ endedAtMs: null })] })).toEqual([words])
     expect(complaintsOn({ runs: [] })).toContain(words)
   })
 
-  it('complains of two runs unless they are flagged', () => {
+  it('complains about two runs unless they are flagged', () => {
     const runs = [aRun(), aRun({ pid: 11, beganAtMs: 2_500, endedAtMs: 2_600 })]
     expect(complaintsOn({ runs })).toEqual(['1 jobs ran twice without being flagged: 1'])
     expect(complaintsOn({ runs, told: [aTelling({ mayHaveRunTwice: true })] })).toEqual([])
     expect(verdictOn({ runs, told: [aTelling({ mayHaveRunTwice: true })] }).duplicated).toEqual([1])
   })
 
-  it('takes a run after one that failed for what the retry policy asked for, and after one held for absent for a duplicate', () => {
+  it('counts a run after a failed one as a retry, and a run after one reported absent as a duplicate', () => {
     const runs = [aRun({ endedAtMs: null }), aRun({ jobid: 'a-2', pid: 11, beganAtMs: 2_500, endedAtMs: 2_600 })]
     const second = anAttempt({ jobid: 'a-2' })
     const deaths = [aDeath()]
@@ -97,7 +97,7 @@ describe('the judge of a chaos', () => {
     expect(verdictOn(absent).wronglyAbsent).toEqual(['a'])
   })
 
-  it('tells which duplicates a retry of a lost run made', () => {
+  it('reports which duplicates came from retrying a lost run', () => {
     const runs = [aRun({ endedAtMs: null }), aRun({ jobid: 'a-2', pid: 11, beganAtMs: 2_500, endedAtMs: 2_600 })]
     const attempts = [anAttempt({ result: 'lost' }), anAttempt({ jobid: 'a-2' })]
     const told = [aTelling({ mayHaveRunTwice: true }, attempts)]
@@ -108,7 +108,7 @@ describe('the judge of a chaos', () => {
     })
   })
 
-  it('complains of a node over its slots; what died with its machine ran until then', () => {
+  it('complains about a node over its slots; runs that died with their machine count until then', () => {
     const runs = [1, 2, 3].map((number) => aRun({ number, pid: number, endedAtMs: null }))
     expect(complaintsOn({ runs })).toContain('node-1 ran 3 spiders at once, and has 2 slots')
     const later = runs.map((run, index) => ({ ...run, beganAtMs: 1_000 + index * 1_000 }))
@@ -116,7 +116,7 @@ describe('the judge of a chaos', () => {
     expect(verdictOn({ runs: later, deaths: [aDeath()] }).mostAtOnce).toEqual({ 'node-1': 2 })
   })
 
-  it('complains of a dedupe key with two jobs, and of a job without an end', () => {
+  it('complains about a dedupe key with two jobs, and about a job that did not end', () => {
     expect(complaintsOn({ told: [aTelling(), aTelling({ id: aJobId('b') })] })).toEqual([
       '1 dedupe keys have more than one job: 1'
     ])
@@ -126,8 +126,8 @@ describe('the judge of a chaos', () => {
   })
 })
 
-describe('the truth', () => {
-  it('is what whole lines say', () => {
+describe('the record written by the runs', () => {
+  it('is read up to the last complete line', () => {
     const text = 'begin a node-1 10 1.5 7\nbegin b node-2 11 1.6 8\nend a node-1 10 2.5 7\nend b node-2 11 2.'
     expect(parseTruth(text)).toEqual([
       { number: 7, jobid: 'a', node: 'node-1', pid: 10, beganAtMs: 1_500, endedAtMs: 2_500 },
@@ -136,7 +136,7 @@ describe('the truth', () => {
   })
 
   it.each(['begin a node-1 10 1.5\n', 'start a node-1 10 1.5 7\n', 'end a node-1 10 1.5 7\n'])(
-    'is never %j',
+    'is rejected if a line is malformed: %j',
     (text) => {
       expect(() => parseTruth(text)).toThrow(/truth/)
     }

@@ -1,17 +1,17 @@
 import type { Attempt, Job } from '../../src/shared/contract/index.ts'
 import type { Run } from './truth.ts'
 
-/** What the asking side knows of one job. */
+/** What the client knows about one job. */
 export interface Asked {
   number: number
-  /** The id that the answer gave; null: nobody ever answered. */
+  /** The id in the response; null if there never was one. */
   id: string | null
 }
 
 export interface Told {
   number: number
   job: Pick<Job, 'id' | 'state' | 'status' | 'mayHaveRunTwice'>
-  /** Empty where one run and a success leave nothing to ask. */
+  /** Empty if there was one run and a success, which needs no closer look. */
   attempts: ToldAttempt[]
 }
 export type ToldAttempt = Pick<Attempt, 'jobid' | 'nodeId' | 'result' | 'sentAtMs' | 'endedAtMs'>
@@ -27,37 +27,37 @@ export interface Verdict {
   acknowledged: number
   runs: number
   outcomes: Record<string, number>
-  /** Acknowledged, and in no list of Scrapdeck any more. */
+  /** Acknowledged, but Scrapdeck no longer lists them. */
   forgotten: number[]
-  /** Acknowledged, never ran, and no death of its node explains it. */
+  /** Acknowledged, never ran, and not explained by the death of their node. */
   lost: number[]
   /**
-   * Never ran, said to be lost, and its node died meanwhile: a node forgets what it took from its queue and had not
+   * Never ran, reported as lost, and their node died meanwhile: a node forgets what it took from its queue but had not
    * started.
    */
   neverRanButExplained: number[]
-  /** Not at an end when time was up. */
+  /** Not ended when time was up. */
   unfinished: number[]
-  /** Ran more often than Scrapdeck's own records of ended runs account for, or after one that it held for lost. */
+  /** Ran more often than Scrapdeck's records of failed runs explain, or again after a run it considered lost. */
   duplicated: number[]
   unflagged: number[]
-  /** Of those duplicated: the policy had a run repeated that was held for lost, and it had begun. */
+  /** The part of `duplicated` where the retry policy repeated a run that was considered lost but had begun. */
   retriedAfterLoss: number[]
-  /** Flagged, though they ran once: the price of not knowing. */
+  /** Flagged although they ran once: the price of not knowing. */
   flaggedInVain: number[]
-  /** Said to have succeeded, and no run came to its end. */
+  /** Reported as succeeded without a completed run. */
   succeededWithoutRun: number[]
-  /** Said to be lost or failed, though a run of the newest attempt came to its end. */
+  /** Reported as lost or failed although a run of the newest attempt completed. */
   endedWellButNotBelieved: number[]
-  /** Attempts said never to have reached their node that ran there. */
+  /** Attempts that ran, although they were reported as absent or refused. */
   wronglyAbsent: string[]
   /** Several jobs for one dedupe key. */
   askedTwice: number[]
-  /** Of each node, at one moment, by the runs' own record. */
+  /** The most runs at one time on each node, according to the runs themselves. */
   mostAtOnce: Record<string, number>
 }
 
-/** Compares what Scrapdeck tells with what really ran. Pure. */
+/** Compares what Scrapdeck reports with what really ran. Pure. */
 export function judge(facts: {
   asked: Asked[]
   told: Told[]
@@ -93,7 +93,7 @@ export function judge(facts: {
     const found = id === null ? tellings[0] : tellings.find(({ job }) => job.id === id)
     if (found === undefined) {
       if (id !== null) verdict.forgotten.push(number)
-      // Never acknowledged, never written: nothing was promised. But then nothing may run either.
+      // Never acknowledged and never stored: nothing was promised, but then nothing may run either.
       else if (runsOf.has(number)) verdict.duplicated.push(number)
       continue
     }
@@ -122,7 +122,7 @@ export function judge(facts: {
         verdict.wronglyAbsent.push(jobid)
       }
     }
-    // A run that failed before our eyes may be followed by another: the retry policy asks for it, and it is no doubt.
+    // After a run that visibly failed, another may follow: the retry policy asks for it, so it is no duplicate.
     const failedBefore = new Set(attempts.slice(0, -1).flatMap((one) => (one.result === 'failed' ? [one.jobid] : [])))
     const inDoubt = own.filter(({ jobid }) => !failedBefore.has(jobid)).length
     const isTwice = inDoubt > 1 || new Set(own.map(({ jobid }) => jobid)).size < own.length
@@ -142,7 +142,7 @@ export function judge(facts: {
   }
 }
 
-/** Why the run fails; nothing: it does not. */
+/** The reasons why the run fails; empty if it passes. */
 export function complaintsOf(verdict: Verdict, slotsPerNode: number): string[] {
   const complaints: string[] = []
   const add = (list: (number | string)[], words: string) => {
@@ -161,7 +161,7 @@ export function complaintsOf(verdict: Verdict, slotsPerNode: number): string[] {
   return complaints
 }
 
-/** A run without an end was ended by the death of its node, or goes on. */
+/** A run without an end ended with the death of its machine, or is still running. */
 function mostAtOnce(runs: Run[], deaths: NodeDeath[]): number {
   const steps = runs.flatMap(({ node, beganAtMs, endedAtMs }) => {
     const death = deaths.find((one) => one.node === node && one.withSpiders && one.atMs >= beganAtMs)

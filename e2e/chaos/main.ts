@@ -1,13 +1,13 @@
 /**
- * `npm run chaos`: the service, killed again and again, on real Scrapyds that are killed as well, behind proxies that
- * harm their connections; then everything that really ran is compared with what the service tells. Ends with 1 when an
- * acknowledged job was lost or one ran twice without being flagged. The last line is the result as JSON.
+ * `npm run chaos`: kills the service again and again while it works on real Scrapyds, which are killed as well, through
+ * proxies that damage their connections, then compares what really ran with what the service reports. Exits with 1 on
+ * any complaint, such as a lost acknowledged job or one that ran twice unflagged. The last line is the result as JSON.
  *
  *   npm run chaos                                        2,000 jobs, 30 kills of the engine, 6 of nodes
  *   npm run chaos -- --jobs 300 --kills 5 --node-kills 2 --seed 7
  *   npm run chaos -- --short                             what `npm test` runs: 60 jobs, 3 kills, 1 of a node
  *   npm run chaos -- --versions 1.6.0,1.3.0,1.2.1        other Scrapyds
- *   npm run chaos -- --keep DIRECTORY                    leaves the data, and the service's log, there
+ *   npm run chaos -- --keep DIRECTORY                    keeps the data and the service's log there
  */
 import { mkdirSync } from 'node:fs'
 import { parseArgs } from 'node:util'
@@ -46,13 +46,13 @@ for (const name of ['seed', 'jobs', 'engineKills', 'nodeKills'] as const) {
   if (!Number.isInteger(options[name]) || options[name] < 0) throw new Error(`${name} must be a whole number`)
 }
 if (values.keep !== undefined) mkdirSync(values.keep, { recursive: true })
-// The sources start in more time than the bundle, but need no build.
+// Starting from the sources takes longer than from the bundle, but needs no build.
 if (!values.sources) await ensureServiceBuilt()
 
 const interruption = new AbortController()
 for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
   process.on(name, () => {
-    // The first ends everything in order; for who cannot wait, the second ends it at once (the exit handlers kill).
+    // The first signal shuts down in order; a second one ends at once (the exit handlers kill).
     if (interruption.signal.aborted) process.exit(1)
     interruption.abort()
   })
@@ -74,7 +74,7 @@ try {
 }
 process.exit()
 
-/** A version that this Python cannot run is replaced by the newest, and said so. */
+/** A version that this Python cannot run is replaced by the newest, with a message. */
 function runnable(version: ScrapydVersion): ScrapydVersion {
   const problem = scrapydProblem(version)
   if (problem === null) return version

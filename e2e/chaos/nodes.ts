@@ -8,9 +8,9 @@ import { between, type ChaosOptions, drawFaults, type PlannedNodeKill } from './
 import type { Run } from './truth.ts'
 
 export interface FaultCount {
-  /** Times that such weather came. */
+  /** How often this fault was applied. */
   periods: number
-  /** Of those, in how many it met a connection. */
+  /** In how many of those periods it affected a connection. */
   met: number
   connections: number
 }
@@ -24,17 +24,17 @@ export interface ChaosNode {
   sentAtMs: number[]
 }
 
-/** Real Scrapyds, each behind a proxy of its own: what Scrapdeck is told of them is the proxy's address. */
+/** Real Scrapyds, each behind its own proxy; Scrapdeck knows only the proxy's address. */
 export async function startNodes(options: ChaosOptions, truthFile: string, random: Random): Promise<ChaosNode[]> {
   const installed = readTestEnvironment().scrapyd
   const scrapyds = await startScrapydFleet(
     options.versions.map((version, index) => ({
       version,
-      // More than the slots that Scrapdeck is told of: if it ever sent too much, a node would run it, and the truth
-      // would show it.
+      // More than the slots that Scrapdeck knows of: if it ever sent too much, the node would run it and the runs' own
+      // record would show it.
       maxProc: options.slotsPerNode * 2,
       pollIntervalSeconds: options.pollIntervalSeconds,
-      // Scrapyd's own 5 would take the logs of running jobs away, at ten jobs a second.
+      // At ten jobs per second, Scrapyd's default of 5 would remove the logs of running jobs.
       configuration: { runner: 'chaos_runner', jobs_to_keep: 300 },
       environment: {
         PYTHONPATH: [import.meta.dirname, installed[version]?.pythonPath].filter(Boolean).join(':'),
@@ -73,7 +73,7 @@ export function noFaults(): Record<FaultKind, FaultCount> {
   return Object.fromEntries(FAULT_KINDS.map((kind) => [kind, none()])) as Record<FaultKind, FaultCount>
 }
 
-/** Calm and bad weather in turn before one node, until told to stop; then it is calm. */
+/** Alternates calm and faults in front of one node until aborted, and ends calm. */
 export async function makeWeather(
   { proxy }: ChaosNode,
   options: ChaosOptions,
@@ -95,7 +95,7 @@ export async function makeWeather(
 }
 
 /**
- * kill -9, some time away, and a start with the same folder. Resolves with when it answered again (performance.now).
+ * kill -9, some downtime, and a restart with the same folder. Resolves with the time of its return (performance.now).
  */
 export async function killNode(node: ChaosNode, kill: PlannedNodeKill, deaths: NodeDeath[]): Promise<number> {
   deaths.push({ node: node.name, atMs: Date.now(), withSpiders: kill.withSpiders })
@@ -107,12 +107,12 @@ export async function killNode(node: ChaosNode, kill: PlannedNodeKill, deaths: N
   return performance.now()
 }
 
-/** Resolves early when the whole ends. */
+/** Resolves early when aborted. */
 export async function pause(forMs: number, signal: AbortSignal): Promise<void> {
   await delay(forMs, undefined, { signal }).catch(() => {})
 }
 
-/** Whether this run can still be at work: its node did not die with it. */
+/** Whether this run can still be working: it has no end, and its node did not die with it. */
 export function isAtWork(run: Run, deaths: NodeDeath[]): boolean {
   if (run.endedAtMs !== null) return false
   return !deaths.some(({ node, atMs, withSpiders }) => withSpiders && node === run.node && atMs >= run.beganAtMs)

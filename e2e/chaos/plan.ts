@@ -12,16 +12,16 @@ export interface ChaosOptions {
   versions: ScrapydVersion[]
   slotsPerNode: number
   pollIntervalSeconds: number
-  /** Every so manieth job is a real Scrapy spider; the others are played (chaos_runner.py). */
+  /** Every nth job is a real Scrapy spider; the others are simulated (chaos_runner.py). */
   realEvery: number
-  /** Jobs that may be asked for before the runs catch up. */
+  /** How many jobs may be queued ahead of the runs. */
   backlogMax: number
   /**
-   * Machines die with their spiders; else only Scrapyds do. Scrapdeck gives up a silent orphan after a minute: too long
-   * for a short run.
+   * Machines die with their spiders; otherwise only Scrapyds die. Scrapdeck gives up a silent orphan after a minute,
+   * which is too long for a short run.
    */
   machinesDie: boolean
-  /** How long weather and calm last, in seconds: fewer where the whole run is short. */
+  /** How long faults and calm last, in seconds: shorter for a short run. */
   weatherSeconds: number
   calmSeconds: number
   limitMinutes: number
@@ -55,9 +55,7 @@ export const SHORT_RUN: Omit<ChaosOptions, 'seed'> = {
   limitMinutes: 3
 }
 
-/**
- * Which door a job is asked for at. The first two carry a dedupe key and are asked again until they are acknowledged.
- */
+/** The API through which a job is queued. The first two carry a dedupe key and are repeated until acknowledged. */
 export type Door = 'run' | 'bulk' | 'scrapyd'
 
 export interface PlannedJob {
@@ -68,17 +66,14 @@ export interface PlannedJob {
   retry: RetryPolicy | null
 }
 
-/** Something dies once so many runs have begun, and `afterMs` later. */
+/** Something is killed `afterMs` after this many runs have begun. */
 export interface PlannedKill {
   atRuns: number
   afterMs: number
 }
 
 export interface PlannedEngineKill extends PlannedKill {
-  /**
-   * It dies while a POST of it is held back by the network, which delivers it later: the moment that is hardest to get
-   * right.
-   */
+  /** Killed while the network holds back one of its POSTs, to be delivered later: the hardest moment to get right. */
   whileHeld: boolean
 }
 
@@ -95,7 +90,7 @@ export interface Plan {
   nodeKills: PlannedNodeKill[]
 }
 
-/** What will be asked for and who dies when, all of it by the seed. The weather is drawn as it comes (`drawFaults`). */
+/** Which jobs are queued and what is killed when, determined by the seed. `drawFaults` draws faults on the fly. */
 export function createPlan(options: ChaosOptions): Plan {
   const random = createSeededRandom(options.seed)
   const jobs = Array.from({ length: options.jobs }, (_, index) => planJob(index + 1, options, random))
@@ -118,10 +113,10 @@ function planJob(number: number, options: ChaosOptions, random: Random): Planned
   return {
     number,
     spider: number % options.realEvery === 0 ? 'real' : 'quick',
-    // Most end between two looks of Scrapdeck; some are seen running by several.
+    // Most end between two polls; some are seen running by several.
     seconds: kind < 0.8 ? random.next() * 0.3 : kind < 0.95 ? 1 + random.next() : 3 + random.next() * 3,
     door: door < 0.7 ? 'run' : door < 0.95 ? 'bulk' : 'scrapyd',
-    // schedule.json knows no retry.
+    // schedule.json has no retry policy.
     retry:
       random.next() < 0.5 && door < 0.95
         ? { attempts: 4, backoffSeconds: 1, backoffFactor: 2, backoffMaxSeconds: 5, on: ['failed', 'lost'] }
@@ -129,7 +124,7 @@ function planJob(number: number, options: ChaosOptions, random: Random): Planned
   }
 }
 
-/** Random moments, but one in each stretch of the run, so that chance leaves no part of it in peace. */
+/** Random moments, but one in each segment of the run, so that chance leaves no part of it undisturbed. */
 function planTimes(count: number, options: ChaosOptions, random: Random): PlannedKill[] {
   return Array.from({ length: count }, (_, index) => ({
     atRuns: Math.floor(((index + random.next()) / count) * options.jobs * 0.95),
@@ -137,13 +132,13 @@ function planTimes(count: number, options: ChaosOptions, random: Random): Planne
   }))
 }
 
-/** Bad weather for one node, without end. Every kind comes before one comes again. */
+/** An endless series of faults for one node. Each kind comes once before any repeats. */
 export function* drawFaults(random: Random, weatherSeconds: number): Generator<{ fault: Fault; forMs: number }> {
   for (;;) {
     const deck = [...FAULT_KINDS]
     while (deck.length > 0) {
       const [kind] = deck.splice(Math.floor(random.next() * deck.length), 1)
-      // What makes Scrapdeck doubt a job must last longer than its time limits, now and then.
+      // Faults that make Scrapdeck doubt a job must sometimes outlast its timeouts.
       const longer = kind === 'black_hole' || kind === 'late' ? 2 : 1
       const forMs = between(random, 0.25, 1.75) * longer * weatherSeconds * 1000
       yield { fault: makeFault(kind!, random), forMs }

@@ -7,7 +7,7 @@ const read = (file: string) => readFileSync(new URL(file, root), 'utf8')
 const page = read('docs/promises.md')
 const { scripts } = JSON.parse(read('package.json')) as { scripts: Record<string, string> }
 
-/** The cells of the table row that begins with these words. */
+/** The cells of the table row that begins with this text. */
 function row(words: string): string[] {
   const line = page.split('\n').find((one) => one.startsWith(`| ${words}`))
   if (line === undefined) throw new Error(`docs/promises.md has no row that begins with: ${words}`)
@@ -18,7 +18,7 @@ function row(words: string): string[] {
 }
 
 /**
- * `src/engine/FILE NAME`: the number that NAME stands for there. Most are nobody else's business, and so not exported.
+ * Takes `FILE NAME`: the number assigned to NAME in src/engine/FILE. Read from the text, because most are not exported.
  */
 function constantOf(where: string): number {
   const [file, name] = where.split(' ')
@@ -28,13 +28,13 @@ function constantOf(where: string): number {
 }
 
 describe('docs/promises.md', () => {
-  it('names only commands that there are', () => {
+  it('names only commands that exist', () => {
     const named = [...page.matchAll(/`npm (?:run )?([\w-]+)/g)].map(([, name]) => name!)
     expect(named).toContain('chaos')
     for (const name of named) expect(Object.keys(scripts)).toContain(name)
   })
 
-  it('names only benches that there are, with figures that they print', () => {
+  it('names only benches that exist, with figures that they print', () => {
     const rows = [...page.matchAll(/^\| `npm run bench -- ([\w-]+)` \| ([^|]+) \|/gm)]
     expect(rows).toHaveLength(9)
     for (const [, bench, cell] of rows) {
@@ -43,14 +43,14 @@ describe('docs/promises.md', () => {
     }
   })
 
-  it('says of each figure what was seen', () => {
+  it('gives a measured value for each figure', () => {
     const rows = page.split('\n').filter((line) => /^\|( `npm run|  *\| )/.test(line))
     const figures = rows.filter((line) => line.split('|').length === 6)
     expect(figures.length).toBeGreaterThan(12)
     for (const line of figures) expect(line.split('|')[4]!.trim()).not.toBe('')
   })
 
-  it('says what the chaos does, and with how much', () => {
+  it('describes what the chaos run does, with its numbers', () => {
     const { jobs, engineKills, nodeKills, realEvery } = WHOLE_RUN
     const told = page.slice(page.indexOf('- **`chaos`**'))
     for (const text of [
@@ -95,14 +95,14 @@ describe('docs/promises.md', () => {
       'A job that a node refused',
       ['dispatch/placing/refusal-backoff.ts FIRST_MS', 'dispatch/placing/refusal-backoff.ts MAX_MS']
     ]
-  ])('tells the time limit that the engine has: %s', (words, constants) => {
+  ])('states the time limits of the engine: %s', (words, constants) => {
     const told = [...row(words)[1]!.matchAll(/(\d+) (s|min)\b/g)].map(
       ([, count, unit]) => Number(count) * (unit === 's' ? 1_000 : 60_000)
     )
     expect(told).toEqual(constants.map(constantOf))
   })
 
-  it('leads only to pages that there are', () => {
+  it('links only to pages that exist', () => {
     for (const [, file] of page.matchAll(/\]\(([\w.-]+\.md)/g)) {
       expect(existsSync(new URL(`docs/${file}`, root))).toBe(true)
     }

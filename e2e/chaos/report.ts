@@ -2,7 +2,7 @@ import { cpus, loadavg } from 'node:os'
 import type { ChaosResult } from './run.ts'
 import type { ChaosOptions } from './plan.ts'
 
-/** What a run printed for people. The JSON beside it has the same and more. */
+/** A readable summary of a run. The JSON next to it has the same and more. */
 export function describe(result: ChaosResult, options: ChaosOptions): string {
   const { verdict, faults, engineRecoveries, nodeRecoveries } = result
   const outcomes = Object.entries(verdict.outcomes).map(([outcome, count]) => `${count} ${outcome}`)

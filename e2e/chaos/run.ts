@@ -30,14 +30,14 @@ import { readTruth, type Run } from './truth.ts'
 export interface ChaosResult {
   seed: number
   verdict: Verdict
-  /** Empty: nothing was lost, nothing ran twice unflagged. */
+  /** Empty if nothing is wrong: nothing was lost, nothing ran twice unflagged. */
   complaints: string[]
   /**
-   * After each kill of the engine: until /health says ready, and until the first job was sent; null: none was due
+   * After each kill of the engine: time until /health is ready, and until the first job was sent; null if none was sent
    * before the next kill.
    */
   engineRecoveries: { readyMs: number; firstSentMs: number | null }[]
-  /** After each kill of a node: from when it answered again until the first job was sent there. */
+  /** After each kill of a node: from its first response until the first job was sent to it. */
   nodeRecoveries: { withSpiders: boolean; firstSentMs: number | null }[]
   faults: Record<FaultKind, FaultCount>
   askedAgain: number
@@ -50,17 +50,17 @@ export interface RunOptions extends ChaosOptions {
   entry?: string
   signal?: AbortSignal
   onProgress?: (text: string) => void
-  /** Where everything is put, and left; default: a temporary folder. */
+  /** Where all data is put and kept; default: a temporary folder, which is removed. */
   directory?: string
 }
 
-/** Without news for so long, something kills all the same: it may be the kill that gets things going again. */
+/** After this long without progress the kill happens anyway: it may be what gets things going again. */
 const STANDSTILL_MS = 20_000
 const READY_LIMIT_MS = 60_000
 /** An orphan is given up after a minute of silence, and then its job may wait for its retry. */
 const QUIET_LIMIT_MS = 240_000
 
-/** One run of the chaos, whole: whatever happens, everything that it started is ended. */
+/** One complete chaos run; whatever happens, every process it started is ended. */
 export async function runChaos(options: RunOptions): Promise<ChaosResult> {
   const isTemporary = options.directory === undefined
   const directory = options.directory ?? mkdtempSync(join(tmpdir(), 'scrapdeck-chaos-'))
@@ -79,9 +79,9 @@ class Chaos {
   readonly #truthFile: string
   readonly #random
   readonly #beganAt = performance.now()
-  /** Everything is over: the run has ended, was interrupted, or has used up its time. */
+  /** The run has ended, was interrupted, or is out of time. */
   readonly #over = new AbortController()
-  /** The jobs have been asked for, and nobody kills or disturbs any longer. */
+  /** All jobs have been queued; kills and faults are over. */
   readonly #calm = new AbortController()
   readonly #deaths: NodeDeath[] = []
   readonly #faults = noFaults()
@@ -168,7 +168,7 @@ class Chaos {
     await client.projects.upload({ file: await chaosEgg(), project: PROJECT, version: '1' })
   }
 
-  /** The first that fails ends the others. */
+  /** The first failure ends the others. */
   async #untilOneFails<Parts extends readonly Promise<unknown>[]>(
     parts: [...Parts]
   ): Promise<{ [Index in keyof Parts]: Awaited<Parts[Index]> }> {
@@ -190,7 +190,7 @@ class Chaos {
       await this.#service!.kill()
       const beganAt = performance.now()
       const started = this.#service!.start()
-      // A failed start is told below; until then /health alone is looked at.
+      // A failed start is reported below; until then only /health is polled.
       started.catch(() => {})
       const readyMs = (await this.#readyAt(started)) - beganAt
       recoveries.push({ beganAt, readyMs })
@@ -253,7 +253,7 @@ class Chaos {
     await pause(afterMs, this.#over.signal)
   }
 
-  /** Or not, where no such weather comes for a while. */
+  /** Gives up if no POST is held back for a while. */
   async #untilHeld(): Promise<void> {
     const limit = performance.now() + 3_000 * this.#options.weatherSeconds
     while (performance.now() < limit && !this.#nodes.some(({ proxy }) => proxy.isHolding)) {
@@ -262,7 +262,7 @@ class Chaos {
     }
   }
 
-  /** A short run may be through before every kind has met a connection: Scrapdeck looks at its nodes all the same. */
+  /** A short run may end before every kind of fault has affected a connection; polling still provides connections. */
   async #untilEveryKindOfWeather(): Promise<void> {
     const limit = performance.now() + 60_000
     while (performance.now() < limit && Object.values(this.#faults).some(({ met }) => met === 0)) {

@@ -1,15 +1,15 @@
 import { readFileSync } from 'node:fs'
 
-/** One process that really was a run of a job. */
+/** One process that really ran a job. */
 export interface Run {
-  /** The number of the job that was asked for. */
+  /** The number of the job. */
   number: number
-  /** As the node knew it: the id of the job, with `-2`, `-3`… for later attempts. */
+  /** As the node knew it: the job's id, with `-2`, `-3`… for later attempts. */
   jobid: string
   node: string
   pid: number
   beganAtMs: number
-  /** null: it never came to its end. */
+  /** null: it never completed. */
   endedAtMs: number | null
 }
 
@@ -20,7 +20,7 @@ export function readTruth(file: string): Run[] {
 
 export function parseTruth(text: string): Run[] {
   const runs = new Map<string, Run>()
-  // What stands after the last line break is a line that is being written at this moment.
+  // Text after the last line break is a line still being written.
   for (const line of text.split('\n').slice(0, -1)) {
     const [what, jobid, node, pid, seconds, number, ...rest] = line.split(' ')
     if ((what !== 'begin' && what !== 'end') || number === undefined || rest.length > 0) {

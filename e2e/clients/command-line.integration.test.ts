@@ -52,7 +52,7 @@ async function startServe(dataDirectory: string, ...more: string[]) {
   }
 }
 
-it('serve prints that it is ready and the link, and nothing else; SIGTERM ends it with 0', async () => {
+it('serve prints only that it is ready and the link; SIGTERM ends it with exit code 0', async () => {
   const { child, printed, ready, link, address } = await startServe(makeDirectory())
   expect(ready).toMatch(/^Scrapdeck is ready on http:\/\/127\.0\.0\.1:\d+$/)
   expect(link).toMatch(
@@ -75,7 +75,7 @@ it('credentials and link find the running service', async () => {
   expect((await fetch(link.stdout.trim(), { redirect: 'manual' })).headers.get('location')).toBe('/ui/')
 })
 
-it('a browser stays logged in when the service is started again', async () => {
+it('a browser stays logged in across a restart of the service', async () => {
   const dataDirectory = makeDirectory()
   const first = await startServe(dataDirectory)
   const login = await fetch(first.link.split(' ')[1] as string, { redirect: 'manual' })
@@ -96,7 +96,7 @@ it('a second service on the same data is refused in one line', async () => {
   expect(second.stderr).toContain(dataDirectory)
 })
 
-it('a port in use, and a data directory that is none, are refused in one line', async () => {
+it('a port in use or an invalid data directory is refused in one line', async () => {
   const other = createServer().listen(0, '127.0.0.1')
   await once(other, 'listening')
   onTestFinished(() => void other.close())
@@ -114,7 +114,7 @@ it('a port in use, and a data directory that is none, are refused in one line', 
   expect(unusable.stderr).toMatch(/^scrapdeck: .*\n$/)
 })
 
-it('a password without a user name is refused, and credentials of an empty directory are not made up', async () => {
+it('a password without a user name is refused, and no credentials are invented for an empty directory', async () => {
   const directory = makeDirectory()
   mkdirSync(join(directory, 'data'))
   expect(await run('serve', '--password', 'x', '--data', join(directory, 'data'))).toMatchObject({
@@ -134,7 +134,7 @@ it('binding to other machines warns about plain HTTP', async () => {
   )
 })
 
-it('npm run scrapdeck means the directory in which npm was called', async () => {
+it('npm run scrapdeck uses the directory in which npm was called', async () => {
   const directory = makeDirectory()
   writeFileSync(join(directory, 'scrapyd.conf'), '[scrapyd]\neggs_dir = eggs\n')
   const { stdout } = await new Promise<{ stdout: string }>((resolveRun, reject) => {
@@ -146,7 +146,7 @@ it('npm run scrapdeck means the directory in which npm was called', async () => 
   expect(stdout).toContain(`eggs_dir = ${join(directory, 'eggs')} `)
 })
 
-it('serve --json says as JSON that it is ready, and logs as JSON lines', async () => {
+it('serve --json reports readiness as JSON and logs JSON lines', async () => {
   const { child, printed } = await startServe(makeDirectory(), '--json')
   const [line = '', ...rest] = printed.stdout.split('\n')
   expect(rest).toEqual([''])
@@ -159,7 +159,7 @@ it('serve --json says as JSON that it is ready, and logs as JSON lines', async (
   expect(logged.map((one) => typeof (JSON.parse(one) as { msg: unknown }).msg)).toEqual(logged.map(() => 'string'))
 })
 
-it('without a command the help is shown; a misspelt one is put right; a reader that has enough is no failure', async () => {
+it('without a command it shows the help; a misspelt one gets a suggestion; a closed pipe is no failure', async () => {
   const shell = (line: string) =>
     new Promise<{ code: number; stdout: string; stderr: string }>((done) => {
       execFile('bash', ['-o', 'pipefail', '-c', line], { cwd: root, timeout: 30_000 }, (error, stdout, stderr) =>

@@ -40,7 +40,7 @@ async function ask(
   return answer
 }
 
-/** Every file with its content and time: what must not change. */
+/** Every file with its content and modification time, none of which may change. */
 function fingerprint(directory: string): string[] {
   return (readdirSync(directory, { recursive: true }) as string[]).sort().map((path) => {
     const file = join(directory, path)
@@ -50,7 +50,7 @@ function fingerprint(directory: string): string[] {
   })
 }
 
-/** A Scrapyd with two versions, a job that finished, one that was cut off, and three that wait. */
+/** A Scrapyd with two versions, a finished job, an interrupted one and three pending ones. */
 async function leaveScrapyd(directory: string): Promise<Scrapyd> {
   const configuration = { jobstorage: 'scrapyd.jobstorage.SqliteJobStorage' }
   const scrapyd = await startScrapyd({ directory, maxProc: 1, configuration })
@@ -71,7 +71,7 @@ async function leaveScrapyd(directory: string): Promise<Scrapyd> {
     () => ask(scrapyd, 'listjobs.json?project=demo'),
     (answer) => (answer['running'] as unknown[]).length === 1
   )
-  // Running comes before the log: without one there would be a log less to take over.
+  // A job is listed as running before its log exists; without the log there would be one less to import.
   await until(
     'the log of the job that is cut off',
     async () => existsSync(join(directory, 'logs', 'demo', 'slow', 'cut-off.log')),
@@ -83,7 +83,7 @@ async function leaveScrapyd(directory: string): Promise<Scrapyd> {
   return scrapyd
 }
 
-it('takes over what a real Scrapyd left, once, changing nothing there, and runs what was pending', async () => {
+it('imports what a real Scrapyd left, once, without changing anything there, and runs what was pending', async () => {
   const directory = makeDirectory()
   const data = join(makeDirectory(), 'data')
   const scrapyd = await leaveScrapyd(directory)
@@ -92,7 +92,7 @@ it('takes over what a real Scrapyd left, once, changing nothing there, and runs 
   expect([refused.code, refused.output]).toEqual([2, expect.stringContaining('Stop that Scrapyd first')])
   await scrapyd.kill({ withSpiders: true })
 
-  // What Scrapyd itself leaves behind at times, and old ones did.
+  // What Scrapyd sometimes leaves behind, and older versions did.
   writeFileSync(join(directory, 'eggs', 'demo', 'broken.egg'), 'no egg')
   const odd = `
 import sqlite3, json
@@ -151,14 +151,14 @@ other.commit()
   expect(byJobid('waits-1')).toMatchObject({ version: 'r9', settings: { LOG_LEVEL: 'INFO' } })
   const started = ['first', 'waits-1', 'waits-2'].map((jobid) => byJobid(jobid).startedAtMs!)
   expect(started).toEqual([...started].sort())
-  // The latest is what Scrapyd took for it.
+  // The latest version by Scrapyd's own order.
   expect((await service.client.projects.get({ project: 'demo' })).latestVersion).toBe('r9')
   expect(readFileSync(join(data, 'local', 'logs', 'demo', 'quotes', 'done-1.log'), 'utf8')).toContain(
     'Spider closed (finished)'
   )
 })
 
-it('a data directory that an engine uses is left alone', async () => {
+it('a data directory in use by an engine is left alone', async () => {
   const directory = makeDirectory()
   writeFileSync(join(directory, 'scrapyd.conf'), '[scrapyd]\nhttp_port = 0\n')
   const nothing = await run(directory, '--data', makeDirectory())

@@ -10,7 +10,7 @@ let service: Service
 let directory: string
 let python: PythonClient
 
-/** `api` is the real ScrapydAPI, which Gerapy is built on. */
+/** `api` is the real ScrapydAPI, which Gerapy builds on. */
 const BEGINNING = `from scrapyd_api import ScrapydAPI
 api = ScrapydAPI(sys.argv[1], auth=("tester", "a password for tests"), timeout=30)`
 
@@ -28,9 +28,9 @@ afterAll(async () => {
 
 const call = (expression: string) => python.evaluate(expression)
 
-it('python-scrapyd-api: every method works as against a Scrapyd', async () => {
+it('python-scrapyd-api: every method works as with a Scrapyd', async () => {
   expect(await call('api.list_projects()')).toEqual([])
-  // It sends the egg as a file of a multipart form.
+  // It sends the egg as a file in a multipart form.
   expect(await call("api.add_version('demo', '1.0', open('demo.egg', 'rb'))")).toBe(4)
   expect(await call("api.add_version('demo', '2', open('demo.egg', 'rb').read())")).toBe(4)
   expect(await call('api.list_projects()')).toEqual(['demo'])
@@ -60,7 +60,7 @@ it('python-scrapyd-api: every method works as against a Scrapyd', async () => {
   expect(await call('api.list_projects()')).toEqual([])
 })
 
-it('python-scrapyd-api: what we refuse is an error with our words', async () => {
+it('python-scrapyd-api: a refusal is an error with our message', async () => {
   const refused = (expression: string, message: unknown) => expect(call(expression)).rejects.toMatchObject({ message })
   await refused("api.list_spiders('none')", "ScrapydResponseError: project 'none' not found")
   await refused("api.schedule('none', 'x')", "ScrapydResponseError: project 'none' not found")

@@ -7,10 +7,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest'
 import { SERVICE_ENTRY, type Service, startService, TEST_CREDENTIALS } from '../support/service.ts'
 import { until } from '../../src/engine/testing/until.ts'
 
-/**
- * The command of the shell against a real service in another process, with real spiders: as if it were on another
- * machine.
- */
+/** The command line against a real service in another process, with real spiders, as if on another machine. */
 
 const command = resolve(import.meta.dirname, '../..', SERVICE_ENTRY)
 let service: Service
@@ -73,7 +70,7 @@ function scrapdeck(...words: string[]): Promise<{ code: number; stdout: string; 
   })
 }
 
-/** What it prints can be read while it runs. */
+/** Its output can be read while it runs. */
 function startScrapdeck(...words: string[]) {
   const child = spawn(process.execPath, [command, ...words], { cwd: project, env: environment() })
   const printed = { stdout: '', stderr: '' }
@@ -82,7 +79,7 @@ function startScrapdeck(...words: string[]) {
   return { printed, ended: once(child, 'close').then(([code]) => code as number) }
 }
 
-it('a project is deployed from its folder, run, followed, looked at and scheduled', async () => {
+it('a project is deployed from its folder, run, followed, inspected and scheduled', async () => {
   const deployed = await scrapdeck('deploy', '--version', '1')
   expect([deployed.code, deployed.stdout], deployed.stderr).toEqual([
     0,
@@ -118,7 +115,7 @@ it('a project is deployed from its folder, run, followed, looked at and schedule
   expect(log.stdout).toContain(`day is ${new Date().getUTCFullYear()}`)
 })
 
-it('what a program needs to know is the exit code', async () => {
+it('exit codes tell programs what happened', async () => {
   expect(await scrapdeck('run', 'shop', 'nothing')).toMatchObject({
     code: 5,
     stderr: expect.stringContaining('nothing')
@@ -127,7 +124,7 @@ it('what a program needs to know is the exit code', async () => {
   expect([failed.code, failed.stdout], failed.stderr).toEqual([7, expect.stringMatching(/ failed \(/)])
 })
 
-it('what people read about the service on this machine, programs have as JSON', async () => {
+it('what people can read about the local service, programs get as JSON', async () => {
   const place = ['--data', service.dataDirectory, '--port', new URL(service.address).port]
   const credentials = JSON.parse((await scrapdeck('credentials', ...place, '--json')).stdout)
   expect(credentials).toEqual({ ...TEST_CREDENTIALS, port: Number(place[3]) })
@@ -137,7 +134,7 @@ it('what people read about the service on this machine, programs have as JSON', 
   expect(options).toContainEqual(expect.objectContaining({ name: 'http_port', value: place[3] }))
 })
 
-it('logs -f and run --wait follow a live job, also while the engine is killed and started again', async () => {
+it('logs -f and run --wait follow a live job, even while the engine is killed and restarted', async () => {
   const untilFile = join(project, 'until')
   const asked = await scrapdeck('run', 'shop', 'slow', '-a', `until=${untilFile}`, '--json')
   const [{ id }] = JSON.parse(asked.stdout).jobs

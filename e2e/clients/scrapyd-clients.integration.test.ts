@@ -30,7 +30,7 @@ afterAll(async () => {
   if (projectDirectory) rmSync(projectDirectory, { recursive: true, force: true })
 })
 
-/** The scrapy.cfg that `scrapdeck credentials` prints, with this target. */
+/** The scrapy.cfg printed by `scrapdeck credentials`, with this target. */
 function writeConfiguration(section: string, url: string, password: string): void {
   const target = `[${section}]\nurl = ${url}/\nproject = demo\nusername = ${USERNAME}\npassword = ${password}\n`
   writeFileSync(join(projectDirectory, 'scrapy.cfg'), `[settings]\ndefault = demo.settings\n\n${target}`)
@@ -38,7 +38,7 @@ function writeConfiguration(section: string, url: string, password: string): voi
 
 const run = (command: string, ...args: string[]) => runClient(projectDirectory, command, ...args)
 
-/** ScrapydClient, the class that scripts use, in the real Python. */
+/** ScrapydClient, the class that scripts use, in real Python. */
 const BEGINNING = `from scrapyd_client.pyclient import ScrapydClient
 client = ScrapydClient(url=sys.argv[1], username=sys.argv[2], password=sys.argv[3])`
 const callClient = (expression: string) => python.evaluate(expression)
@@ -49,7 +49,7 @@ interface Jobs {
   finished: { id: string; start_time: string; end_time: string; log_url: string | null }[]
 }
 
-describe('the real clients of Scrapyd against the fleet', () => {
+describe('the real clients of Scrapyd, used with the fleet', () => {
   it('scrapyd-deploy deploys; a wrong password is a failed deploy', async () => {
     const deployed = await run('scrapyd-deploy', '--version', '1.0.1')
     expect(deployed).toMatchObject({ code: 0, stderr: expect.stringContaining('Server response (200):') })
@@ -62,8 +62,7 @@ describe('the real clients of Scrapyd against the fleet', () => {
   })
 
   it('scrapyd-client lists and schedules; the job runs and leaves its log', async () => {
-    // scrapyd-client puts a slash between the address and the name: doubled here, as with its own default
-    // configuration.
+    // scrapyd-client inserts a slash between address and endpoint: doubled here, as with its default configuration.
     expect((await run('scrapyd-client', 'projects')).stdout).toBe('demo\n')
     expect((await run('scrapyd-client', 'spiders', '-p', 'demo')).stdout).toContain('quotes')
     const scheduled = await run(
@@ -111,7 +110,7 @@ describe('the real clients of Scrapyd against the fleet', () => {
     expect(await callClient(`client.status('${jobid}')`)).toMatchObject({ currstate: 'finished' })
   })
 
-  it('errors reach the clients in words they print', async () => {
+  it('errors reach the clients as text that they print', async () => {
     await expect(callClient("client.spiders('none')")).rejects.toThrow("project 'none' not found")
     await expect(callClient("client.schedule('demo', 'none')")).rejects.toThrow("spider 'none' not found")
     await expect(callClient("client.delversion('demo', '9')")).rejects.toThrow("version '9' not found")
@@ -124,13 +123,13 @@ describe('the real clients of Scrapyd against the fleet', () => {
     })
   })
 
-  it('versions are listed as Scrapyd lists them, and the project goes when it is deleted', async () => {
+  it("versions are listed in Scrapyd's order, and the project is gone once deleted", async () => {
     expect(await callClient("client.versions('demo')")).toEqual(['1_0_1'])
     expect(await callClient("client.delproject('demo')")).toMatchObject({ status: 'ok' })
     expect(await callClient('client.projects()')).toEqual([])
   })
 
-  it('works through a proxy that takes a base path off', async () => {
+  it('works through a proxy that strips a base path', async () => {
     const prefix = '/base/path'
     const target = new URL(service.address)
     const proxy = createServer((incoming, outgoing) => {
@@ -156,7 +155,7 @@ describe('the real clients of Scrapyd against the fleet', () => {
     onTestFinished(() => void proxy.close())
     const base = `http://127.0.0.1:${(proxy.address() as AddressInfo).port}${prefix}`
 
-    // Both commands read the same target: deploy needs the slash at its end, the others double it.
+    // Both commands read the same target: deploy needs the trailing slash, the others double it.
     writeConfiguration('deploy', base, PASSWORD)
     const deployed = await run('scrapyd-deploy', '--version', '7')
     expect(JSON.parse(deployed.stdout)).toMatchObject({ status: 'ok', project: 'demo', version: '7' })

@@ -24,7 +24,7 @@ function makeDirectory(): string {
   return directory
 }
 
-// oxlint-disable-next-line typescript/no-explicit-any -- answers of Scrapyd, compared as they are
+// oxlint-disable-next-line typescript/no-explicit-any -- responses of Scrapyd, compared as they are
 type Answer = any
 
 async function ask(address: string, path: string, form?: Record<string, string | Blob>): Promise<Answer> {
@@ -42,7 +42,7 @@ function waitUntilFinished(address: string, project: string, jobid: string): Pro
   )
 }
 
-it('scrapyd.conf decides where all is kept, and a real Scrapyd goes on from there; and back', async () => {
+it('scrapyd.conf decides where everything is stored, and a real Scrapyd can take over from there, and back', async () => {
   const directory = makeDirectory()
   const data = makeDirectory()
   const configuration = join(makeDirectory(), 'deck.conf')
@@ -86,7 +86,7 @@ Plain = demo.settings
   }
   expect(readdirSync(join(directory, 'eggs', 'demo')).sort()).toEqual(['1_0.egg', '2_0.egg'])
 
-  // Projects of [settings] run without an egg.
+  // Projects in [settings] run without an egg.
   expect((await ask(service.address, 'listprojects.json')).projects).toEqual(['demo', 'plain'])
   expect((await ask(service.address, 'listversions.json?project=plain')).versions).toEqual([])
   await until(
@@ -105,7 +105,7 @@ Plain = demo.settings
   expect(readFileSync(join(directory, 'logs', 'plain', 'quotes', 'plain-1.log'), 'utf8')).toContain('(finished)')
   expect((await fetch(new URL('delproject.json', service.address), { headers: { authorization } })).status).toBe(404)
 
-  // Files stand where Scrapyd puts them; of those of jobs that are over, jobs_to_keep stay.
+  // Files are where Scrapyd puts them; of ended jobs only those that jobs_to_keep keeps remain.
   for (const jobid of ['a', 'b', 'c']) {
     await ask(service.address, 'schedule.json', { ...quick, project: 'demo', jobid })
     await waitUntilFinished(service.address, 'demo', jobid)
@@ -128,7 +128,7 @@ Plain = demo.settings
   await waitUntilFinished(scrapyd.url, 'demo', 'theirs')
   await scrapyd.kill({ withSpiders: true })
 
-  // As with Scrapyd, an egg is deployed by copying it where the others are.
+  // As with Scrapyd, copying an egg next to the others deploys it.
   mkdirSync(join(directory, 'eggs', 'copied'))
   copyFileSync(join(directory, 'eggs', 'demo', '1_0.egg'), join(directory, 'eggs', 'copied', '7.egg'))
   await service.start()

@@ -6,7 +6,7 @@ import { until } from '../../src/engine/testing/until.ts'
 /**
  * What ScrapydWeb and Gerapy rely on (scrapyd-protocol.md, 7.4; my8100/scrapydweb, views/dashboard/jobs.py,
  * views/files/logs.py and log.py; Gerapy/Gerapy, server/core/views.py). Both pin Flask and Django of 2021, so their
- * rules stand here; what they keep of their schedules was written by themselves (src/engine/import/schedules/testing).
+ * rules are copied here; the samples of their stored schedules are genuine (src/engine/import/schedules/testing).
  */
 
 const authorization = `Basic ${Buffer.from('tester:a password for tests').toString('base64')}`
@@ -21,7 +21,7 @@ async function ask(path: string, headers: Record<string, string> = {}): Promise<
   return fetch(service.address + path, { headers: { authorization, ...headers } })
 }
 
-/** ScrapydWeb posts everything as a form, eggs too: their bytes percent-encoded. */
+/** ScrapydWeb posts everything as a form, even eggs: their bytes are percent-encoded. */
 async function postForm(endpoint: string, body: string): Promise<Record<string, unknown>> {
   const headers = { authorization, 'content-type': 'application/x-www-form-urlencoded' }
   const response = await fetch(`${service.address}/${endpoint}`, { method: 'POST', headers, body })
@@ -44,8 +44,8 @@ interface Row {
 const COLUMNS = ['project', 'spider', 'job', 'pid', 'start', 'runtime', 'finish', 'log', 'items'] as const
 
 /**
- * A row of the table is a bare <tr> and up to nine bare <td>, three of them certain, each on one line with nothing but
- * white space between them; what follows up to the </tr> is not looked at, unless it could be a cell of the nine.
+ * A table row is a bare <tr> and up to nine bare <td>, of which three are required, each on one line with only white
+ * space between them. What follows up to the </tr> is ignored unless it could be one of the nine cells.
  */
 function rowsOf(page: string): Row[] {
   const cell = String.raw`<td>(.*?)</td>\s*`
@@ -56,7 +56,7 @@ function rowsOf(page: string): Row[] {
   })
 }
 
-/** As ScrapydWeb tells them apart. */
+/** How ScrapydWeb tells them apart. */
 const stateOf = (row: Row) => (row.start === '' ? 'pending' : row.finish === '' ? 'running' : 'finished')
 
 const hrefOf = (cell: string) => /href=['"](.+?)['"]/.exec(cell)?.[1]
@@ -108,22 +108,22 @@ it('ScrapydWeb: uploads an egg in a form, and reads pending, running and finishe
   for (const row of [running, finished]) expect(row.runtime).toMatch(/^(\d+ days?, )?\d+:\d\d:\d\d$/)
   expect(hrefOf(running.log)).toBe(`/logs/demo/slow/${jobid(1)}.log`)
   expect(hrefOf(finished.log)).toBe(`/logs/demo/quotes/${jobid(0)}.log`)
-  // The Cancel cell must not be taken for Items where there is none.
+  // Without items, the Cancel cell must not be mistaken for the Items cell.
   for (const row of rows) expect(row.items).not.toContain('form')
 
-  // Stop and forced stop are a cancel and another.
+  // Stop and forced stop are a cancel and a second one.
   expect(await postForm('cancel.json', `project=demo&job=${jobid(2)}`)).toMatchObject({ prevstate: 'pending' })
   expect(await postForm('cancel.json', `project=demo&job=${jobid(1)}`)).toMatchObject({ prevstate: 'running' })
   await postForm('cancel.json', `project=demo&job=${jobid(1)}`)
   await until('all jobs to end', readJobs, (seen) => seen.every((row) => stateOf(row) === 'finished'))
 })
 
-it('ScrapydWeb: finds its way through the directories to a log, by the suffixes it tries', async () => {
+it('ScrapydWeb: finds a log through the directory pages, by the suffixes it tries', async () => {
   const entriesOf = async (path: string) => {
     const response = await ask(path)
     const page = await response.text()
     expect([response.status, page]).toEqual([200, expect.stringContaining(`Directory listing for ${path}`)])
-    // A row of an odd or even class, five bare cells; the first one's link and its text are the file.
+    // A row of class odd or even with five bare cells; the first one's link, and the link's text, is the file.
     const cell = String.raw`\s*<td>(.*?)</td>`
     const rows = page.matchAll(new RegExp(String.raw`<tr class="(?:odd|even)">${cell.repeat(5)}\s*</tr>`, 'g'))
     return [...rows].map(([, link = '', size = '', modified = '', type = '']) => {
@@ -146,12 +146,12 @@ it('ScrapydWeb: finds its way through the directories to a log, by the suffixes 
     found.push((await ask(`/logs/demo/quotes/2018-09-05T03_13_50${suffix}`)).status)
   }
   expect(found).toEqual([200, 404, 404, 404, 404])
-  // LogParser is not there: ScrapydWeb then reads the log itself.
+  // LogParser is missing: ScrapydWeb then reads the log itself.
   expect((await ask('/logs/stats.json')).status).toBe(404)
   expect((await ask('/logs/demo/quotes/2018-09-05T03_13_50.json')).status).toBe(404)
 })
 
-it('Gerapy: the last thousand bytes of a log', async () => {
+it('Gerapy: reads the last thousand bytes of a log', async () => {
   const path = '/logs/demo/quotes/2018-09-05T03_13_50.log'
   const whole = Buffer.from(await (await ask(path)).arrayBuffer())
   expect(whole.length).toBeGreaterThan(1000)

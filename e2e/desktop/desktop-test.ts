@@ -14,26 +14,26 @@ export { expect } from '@playwright/test'
 
 const DOOR_LIMIT_MS = 60_000
 
-/** For who needs no spiders: a local node is two Pythons that import Scrapy. */
+/** For tests without spiders: a local node costs two Pythons that import Scrapy. */
 export const WITHOUT_LOCAL_NODE = { SCRAPDECK_LOCAL_SLOTS: '0' }
 
 interface DesktopFixtures {
-  /** A userData folder of this test's own. */
+  /** A userData folder for this test only. */
   userData: string
-  /** Starts the built app; ended after the test. */
+  /** Starts the built app; it is ended after the test. */
   launch: (options?: Partial<DesktopOptions>) => Promise<Desktop>
   desktop: Desktop
   window: Page
 }
 
-/** To start the app is to start a browser, an engine and two Pythons: whoever leaves it as it was found shares one. */
+/** Starting the app means a browser, an engine and two Pythons, so tests that leave it as they found it share one. */
 interface SharedFixtures {
   shared: { desktop: Desktop; userData: string }
 }
 
 export const test = base.extend<DesktopFixtures, SharedFixtures>({
   shared: [
-    // Empty, but needed: Playwright reads the names of fixtures from this pattern
+    // Empty, but needed: Playwright reads the fixtures' names from this pattern.
     async ({}, use) => {
       const userData = mkdtempSync(join(tmpdir(), 'scrapdeck-desktop-'))
       const desktop = await startDesktop({ userData })
@@ -43,7 +43,7 @@ export const test = base.extend<DesktopFixtures, SharedFixtures>({
     },
     { scope: 'worker' }
   ],
-  // Empty, but needed: Playwright reads the names of fixtures from this pattern
+  // Empty, but needed: Playwright reads the fixtures' names from this pattern.
   userData: async ({}, use) => {
     const directory = mkdtempSync(join(tmpdir(), 'scrapdeck-desktop-'))
     await use(directory)
@@ -66,9 +66,9 @@ export const test = base.extend<DesktopFixtures, SharedFixtures>({
 })
 
 /**
- * Tests whose `desktop`, `window` and `userData` are those of one app, which earlier tests may have used: it shows
- * Overview, nothing runs and nothing is paused, but there may be projects and jobs. A test that fails ends it; the next
- * has another.
+ * Tests whose `desktop`, `window` and `userData` belong to one app that earlier tests may have used: it shows Overview,
+ * nothing runs and nothing is paused, but projects and jobs may exist. A failing test ends the app; the next test gets
+ * a new one.
  */
 export const sharedTest = test.extend({
   userData: async ({ shared }, use) => use(shared.userData),
@@ -81,14 +81,14 @@ export const sharedTest = test.extend({
   },
   window: async ({ desktop }, use) => {
     const window = await desktop.window()
-    // An earlier test may have ended in a dialog.
+    // An earlier test may have left a dialog open.
     if ((await window.getByRole('dialog').count()) > 0) await window.reload()
     await openScreen(window, 'Overview')
     await use(window)
   }
 })
 
-/** Answers the next question with the button whose label fits, and keeps what was asked. */
+/** Answers the following questions with the button whose label matches, and records them. */
 export async function answerQuestions(desktop: Desktop, label: string): Promise<void> {
   await desktop.evaluate(({ dialog }, pattern) => {
     const asked: { message: string; buttons: string[] }[] = []
@@ -106,14 +106,14 @@ export const askedQuestions = (desktop: Desktop) =>
     () => (globalThis as unknown as { askedQuestions: { message: string; buttons: string[] }[] }).askedQuestions
   )
 
-/** As from the menu; ends well. */
+/** As from the menu; expects exit code 0. */
 export async function quit(desktop: Desktop): Promise<void> {
   await desktop.evaluate(({ app }) => void setTimeout(() => app.quit(), 50))
   expect(await desktop.exited).toBe(0)
 }
 
 function startDesktop(options: DesktopOptions): Promise<Desktop> {
-  // A test may have put something else there.
+  // The test may have put its own data there.
   if (!existsSync(join(options.userData, 'data'))) lendLearnedModules(join(options.userData, 'data/local'))
   const environment = { SCRAPDECK_PYTHON: readTestEnvironment().python, ...options.environment }
   return launchDesktop({ ...options, environment })
@@ -131,15 +131,15 @@ type Attach = (name: string, options: { body: string | Buffer; contentType: stri
 async function attachEvidence(desktop: Desktop, attach: Attach): Promise<void> {
   await attach('main process', { body: desktop.output(), contentType: 'text/plain' })
   for (const page of desktop.pages()) {
-    // A page that is gone by now has no picture; the output above remains.
+    // A page that is already gone has no screenshot; the output above remains.
     const picture = await page.screenshot({ timeout: 5_000 }).catch(() => null)
     if (picture) await attach('window', { body: picture, contentType: 'image/png' })
   }
 }
 
 /**
- * The HTTP door of this desktop: on port 6800 or one from 6810 on, and it alone knows its credentials. null once it is
- * closed.
+ * The HTTP server of this desktop: on port 6800 or one from 6810 on, and the only one that knows its credentials. null
+ * if it is closed.
  */
 export async function findDoor(userData: string): Promise<{ address: string; client: Client } | null> {
   const credentials = readCredentials(join(userData, 'data'))
@@ -149,7 +149,7 @@ export async function findDoor(userData: string): Promise<{ address: string; cli
     const client = connectClient(address, credentials)
     const isOurs = await client.system.credentials().then(
       ({ password }) => password === credentials.password,
-      // Nobody there, another program, or another Scrapdeck that does not know this password.
+      // Nothing listens, or it is another program, or another Scrapdeck that does not know this password.
       () => false
     )
     if (isOurs) return { address, client }
@@ -157,7 +157,7 @@ export async function findDoor(userData: string): Promise<{ address: string; cli
   return null
 }
 
-/** As soon as it is open. On a busy machine that takes as long as a window does. */
+/** Waits until it is open; on a busy machine that takes as long as opening a window. */
 export async function untilDoor(userData: string): Promise<{ address: string; client: Client }> {
   const door = await until('the door', () => findDoor(userData), Boolean, DOOR_LIMIT_MS)
   return door!

@@ -4,7 +4,7 @@ import { uploadFolder, workWithAFleet } from '../stories/fleet.ts'
 import { startScrapydFleet } from '../support/scrapyd-fleet.ts'
 import { expect, sharedTest, test, untilDoor } from './desktop-test.ts'
 
-// The browser's story over the desktop's wire, which the demo and the folder use as well.
+// The browser's story over the desktop's transport; the demo and the folder story use that transport in short runs too.
 const longTest = isLong ? test : test.skip
 
 longTest('the same fleet by hand on the desktop', async ({ launch, userData }) => {

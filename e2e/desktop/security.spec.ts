@@ -1,11 +1,11 @@
 import { appUrl } from '../support/desktop.ts'
 import { expect, sharedTest as test } from './desktop-test.ts'
 
-test('the window has every protection on', async ({ desktop, window }) => {
+test('the window has every protection enabled', async ({ desktop, window }) => {
   await expect(window.getByRole('heading', { name: 'Overview' })).toBeVisible()
   const preferences = await desktop.evaluate(({ BrowserWindow }) => {
     const contents = BrowserWindow.getAllWindows()[0]?.webContents
-    // Not in Electron's types, but in Electron: what the page really runs with.
+    // Not in Electron's types, but in Electron: the preferences that the page really runs with.
     return (contents as unknown as { getLastWebPreferences(): Record<string, unknown> }).getLastWebPreferences()
   })
   expect(preferences).toMatchObject({
@@ -31,14 +31,14 @@ test('the page cannot leave its origin', async ({ desktop, window }) => {
     await window.evaluate((url) => {
       globalThis.location.href = url
     }, target)
-    // A load that is allowed would have begun by then.
+    // An allowed load would have begun by then.
     await window.waitForTimeout(300)
     expect(window.url().startsWith(appUrl(desktop.kind)), target).toBe(true)
   }
   await expect(window.getByRole('heading', { name: 'Overview' })).toBeVisible()
 })
 
-test('window.open makes no window; web links go to the browser, others nowhere', async ({ desktop, window }) => {
+test('window.open opens no window; web links go to the browser, others are dropped', async ({ desktop, window }) => {
   await expect(window.getByRole('heading', { name: 'Overview' })).toBeVisible()
   await desktop.evaluate(({ shell }) => {
     const opened: string[] = []
@@ -70,7 +70,7 @@ test('permissions are refused', async ({ window }) => {
   expect(states).toEqual(['denied', 'denied', 'denied'])
 })
 
-test('a page of another origin gets no wire, even with our preload in it', async ({ desktop, window }) => {
+test('a page of another origin gets no transport, even with our preload in it', async ({ desktop, window }) => {
   await expect(window.getByRole('heading', { name: 'Overview' })).toBeVisible()
   await desktop.evaluate(async ({ BrowserWindow }) => {
     const ours = BrowserWindow.getAllWindows()[0]?.webContents
@@ -98,7 +98,7 @@ test('a page of another origin gets no wire, even with our preload in it', async
       })
   )
   expect(answer).toBe('nothing')
-  // The same question from our own page is answered: the refusal above was not a broken preload.
+  // The same request from our own page succeeds: the refusal above was not a broken preload.
   const ours = await window.evaluate(
     () =>
       new Promise<string>((resolve) => {
@@ -114,10 +114,10 @@ test('a page of another origin gets no wire, even with our preload in it', async
   await expect.poll(() => desktop.pages().length).toBe(1)
 })
 
-test('files outside of the UI cannot be read through its origin', async ({ desktop, window }) => {
+test('files outside the UI cannot be read through its origin', async ({ desktop, window }) => {
   await expect(window.getByRole('heading', { name: 'Overview' })).toBeVisible()
   const statuses = await window.evaluate(async (base) => {
-    // Scripts may load from the origin: the way in that the policy leaves open.
+    // The policy allows scripts from the origin, so this is the possible way in.
     const load = (path: string) =>
       new Promise<string>((resolve) => {
         const script = document.createElement('script')

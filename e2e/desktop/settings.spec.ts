@@ -10,7 +10,7 @@ export default ({ said }) => {
 }
 `
 
-test('scrapdeck.conf loads plugins and lets webhooks into networks, as it does for the service', async ({
+test('scrapdeck.conf loads plugins and allows webhook networks, as it does for the service', async ({
   launch,
   userData
 }) => {
@@ -29,7 +29,7 @@ test('scrapdeck.conf loads plugins and lets webhooks into networks, as it does f
   expect(readFileSync(said, 'utf8')).toBe('started')
 })
 
-test('a line that cannot be honoured stops the start and is named', async ({ launch, userData }) => {
+test('an invalid line prevents the start and is named', async ({ launch, userData }) => {
   writeFileSync(join(userData, 'scrapdeck.conf'), '[scrapdeck]\nplugin = tell.mjs\n')
   const desktop = await launch()
   test.skip(desktop.kind === 'electron', 'the error box of a real desktop waits for a click')

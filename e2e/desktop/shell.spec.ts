@@ -11,11 +11,11 @@ sharedTest('the window opens with the UI on its own origin', async ({ desktop, w
   expect(window.url().startsWith(appUrl(desktop.kind))).toBe(true)
 })
 
-test('first run: the demo job runs to its end over the MessagePort wire; then it quits at once and asks nothing', async ({
+test('first run: the demo job runs to its end over the MessagePort transport; then the app quits without asking', async ({
   desktop,
   window
 }) => {
-  // The page has no other way to the engine: its policy forbids the network.
+  // The page has no other way to the engine: its policy forbids network access.
   const blocked = await window.evaluate(async () => {
     const violation = new Promise<string>((resolve) => {
       document.addEventListener('securitypolicyviolation', (event) => resolve(event.effectiveDirective), { once: true })
@@ -30,7 +30,7 @@ test('first run: the demo job runs to its end over the MessagePort wire; then it
   await quit(desktop)
 })
 
-sharedTest('the page gets one wire and nothing of Node or Electron', async ({ window }) => {
+sharedTest('the page gets one transport and nothing of Node or Electron', async ({ window }) => {
   const found = await window.evaluate(() => ({
     bridge: Object.keys((globalThis as { scrapdeck?: object }).scrapdeck ?? {}).toSorted(),
     globals: ['require', 'process', 'module', 'Buffer', 'electron', 'ipcRenderer'].filter((name) => name in globalThis)
@@ -38,7 +38,7 @@ sharedTest('the page gets one wire and nothing of Node or Electron', async ({ wi
   expect(found).toEqual({ bridge: ['platform', 'requestWire'], globals: [] })
 })
 
-sharedTest('a reload gets a new wire and the screen comes back', async ({ window }) => {
+sharedTest('a reload gets a new transport and the screen comes back', async ({ window }) => {
   await expect(window.getByRole('status').filter({ hasText: 'Live' })).toBeVisible()
   await window.reload()
   await expect(window.getByRole('heading', { name: 'Overview' })).toBeVisible()
@@ -46,7 +46,7 @@ sharedTest('a reload gets a new wire and the screen comes back', async ({ window
 })
 
 sharedTest(
-  'Scrapyd clients find the desktop on its HTTP door, with its credentials only',
+  "Scrapyd clients find the desktop's HTTP server, with its credentials only",
   async ({ window, userData }) => {
     await expect(window.getByRole('heading', { name: 'Overview' })).toBeVisible()
     const door = await findDoor(userData)
@@ -59,7 +59,7 @@ sharedTest(
   }
 )
 
-sharedTest('a second start shows the first window and ends', async ({ desktop, window, userData }) => {
+sharedTest('a second start shows the first window and exits', async ({ desktop, window, userData }) => {
   await expect(window.getByRole('heading', { name: 'Overview' })).toBeVisible()
   await desktop.evaluate(({ BrowserWindow }) => BrowserWindow.getAllWindows()[0]?.minimize())
   expect(await startSecondInstance({ userData })).toBe(0)
@@ -70,7 +70,7 @@ sharedTest('a second start shows the first window and ends', async ({ desktop, w
     .toEqual([false])
 })
 
-sharedTest('a deep link shows its job and does nothing else', async ({ desktop, window, userData }) => {
+sharedTest('a deep link opens its job and does nothing else', async ({ desktop, window, userData }) => {
   const door = await findDoor(userData)
   const id = (await door?.client.system.runDemo())?.job.id ?? ''
   const list = async () => (await door?.client.jobs.list({}))?.jobs ?? []
@@ -116,7 +116,7 @@ test('the window comes back where it was left', async ({ launch, userData }) => 
   expect(bounds).toMatchObject({ width: 1200, height: 800 })
 })
 
-test('a data directory that cannot be used ends the start with the reason', async ({ launch, userData }) => {
+test('an unusable data directory ends the start with the reason', async ({ launch, userData }) => {
   writeFileSync(join(userData, 'data'), 'a file where a folder must be')
   const desktop = await launch()
   test.skip(desktop.kind === 'electron', 'a native error box waits for a click')

@@ -4,7 +4,7 @@ import type { Page } from '@playwright/test'
 import { until } from '../../src/engine/testing/until.ts'
 import { answerQuestions, askedQuestions, expect, findDoor, quit, sharedTest, test, untilDoor } from './desktop-test.ts'
 
-/** The demo project is deployed and one spider runs on this computer for much longer than the test. */
+/** Deploys the demo project and runs one spider on this computer for much longer than the test. */
 async function startSpider(userData: string, window: Page): Promise<{ jobId: string; logPath: string }> {
   await expect(window.getByRole('heading', { name: 'Overview' })).toBeVisible()
   const door = await findDoor(userData)
@@ -25,7 +25,7 @@ async function startSpider(userData: string, window: Page): Promise<{ jobId: str
   return { jobId, logPath }
 }
 
-/** What the spider itself wrote: the proof that it lives, whoever else is alive. */
+/** What the spider itself wrote: proof that it is alive, whatever else is. */
 function readLog(path: string): string {
   return existsSync(path) ? readFileSync(path, 'utf8') : ''
 }
@@ -75,7 +75,7 @@ test('quitting with "keep" leaves the spider running, and the next start finds i
   expect(readLog(logPath)).toMatch(/Spider closed \((shutdown|finished)\)\s*$/)
 })
 
-sharedTest('the tray tells what runs, what is free and what failed', async ({ desktop, window, userData }) => {
+sharedTest('the tray shows what is running, what is free and what failed', async ({ desktop, window, userData }) => {
   await desktop.evaluate(({ Tray }) => {
     Object.assign(globalThis, { trayTips: [] })
     const setToolTip = Tray.prototype.setToolTip
@@ -109,7 +109,7 @@ sharedTest('"Pause queue" in the tray pauses the queue', async ({ desktop, windo
       const menu = (globalThis as unknown as { trayMenu?: Electron.Menu }).trayMenu
       return menu?.items.find(({ label }) => label === 'Pause queue')?.checked
     })
-  // The menu is made again when its words change. Each is awaited: two changes at once are one, or none.
+  // The menu is rebuilt when its text changes. Each change is awaited: two at once may cause one rebuild or none.
   const door = await findDoor(userData)
   await door?.client.system.setPaused({ paused: true })
   await expect.poll(isPausedInMenu).toBe(true)

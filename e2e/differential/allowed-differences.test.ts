@@ -14,7 +14,7 @@ const exchange = (theirs: Seen, ours: Seen): Exchange => ({
 })
 
 describe('allowed differences', () => {
-  it('each is explained where it says, once by its name', () => {
+  it('each is explained at its anchor and has a unique id', () => {
     const text = readFileSync(join(import.meta.dirname, '../../docs/scrapyd-compatibility.md'), 'utf8')
     const headings = [...text.matchAll(/^### (.*)$/gm)].map(([, heading]) => heading)
     for (const { anchor } of ALLOWED_DIFFERENCES) expect(headings).toContain(anchor)
@@ -29,7 +29,7 @@ describe('allowed differences', () => {
     expect: (theirs: Seen) => ({ ...theirs, body: theirs.body.toUpperCase() })
   }
 
-  it('turn their answer into ours, and are counted', () => {
+  it('turn their response into ours, and are counted', () => {
     expect(judge(exchange(seen('a'), seen('A')), [upperCase])).toEqual({ difference: null, used: ['upper'] })
   })
 

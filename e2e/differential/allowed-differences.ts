@@ -1,6 +1,6 @@
 import type { AllowedDifference } from './exchange.ts'
 
-/** In the order in which they are applied: each sees their answer as those before it left it. */
+/** In the order in which they are applied: each one gets their response as changed by those before it. */
 export const ALLOWED_DIFFERENCES: readonly AllowedDifference[] = [
   {
     id: 'no-cors',
@@ -332,7 +332,7 @@ function withoutHeaders(headers: Record<string, string>, pattern: RegExp): Recor
   return Object.fromEntries(Object.entries(headers).filter(([name]) => !pattern.test(name)))
 }
 
-/** Names in JSON, as they stand there. */
+/** Sorts quoted JSON names within a list. */
 function sortNames(list: string): string {
   const nameOf = (text: string) => (text === '' ? '' : (JSON.parse(text) as string))
   const names = list.split(/, (?=")/)
@@ -349,7 +349,7 @@ function lastLineOf(body: string): string | undefined {
   return (JSON.parse(body) as { message?: string }).message?.trimEnd().split('\n').at(-1)
 }
 
-/** A log or items file under a jobid of ours takes the place of the one at the same place in theirs. */
+/** Where our log or items URL has a generated jobid, it replaces the one at the same position in theirs. */
 function withUrlsOfTwins(theirs: string, ours: string): string {
   const url = /"(?:log|items)_url": (?:null|"[^"]*")|<td>(?:<a href=".*?">\w+<\/a>)?<\/td>/g
   const ourUrls = ours.match(url) ?? []
@@ -361,7 +361,7 @@ function withUrlsOfTwins(theirs: string, ours: string): string {
   })
 }
 
-/** The waiting jobs of a list or of the page, those of one project together, projects by name. */
+/** The pending jobs of a list or of the page, grouped by project, projects sorted by name. */
 function withPendingByProject(body: string): string {
   const projectOf = (entry: string) =>
     /^\{"id": "(?:[^"\\]|\\.)*", "project": "((?:[^"\\]|\\.)*)"/.exec(entry)?.[1] ??

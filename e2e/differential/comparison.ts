@@ -1,13 +1,13 @@
 import type { AllowedDifference, Exchange, Seen } from './exchange.ts'
 import type { Answer, Request } from './http.ts'
 
-/** What one side calls its own: replaced by the same words on both sides. */
+/** Values specific to one side: replaced by the same placeholders on both. */
 export interface Surroundings {
   directory: string
   address: string
 }
 
-/** The headers that clients read. `date` and `server` are nobody's business. */
+/** The headers that clients read. `date` and `server` do not matter. */
 const COMPARED_HEADERS = [
   'accept-ranges',
   'access-control-allow-headers',
@@ -28,7 +28,7 @@ export function see(request: Request, answer: Answer, surroundings: Surroundings
   }
   if (answer.headers['last-modified'] !== undefined) headers['last-modified'] = '<time>'
   const length = answer.headers['content-length']
-  // Lengths of masked text differ; that each side tells its own truth is compared. HEAD has only the number.
+  // Lengths of masked text differ, so this compares whether each side's length is correct. HEAD has only the number.
   if (request.method === 'HEAD') headers['content-length'] = length ?? '<none>'
   else if (length !== undefined) {
     headers['content-length'] =
@@ -37,7 +37,7 @@ export function see(request: Request, answer: Answer, surroundings: Surroundings
   return { status: answer.status, headers, body: mask(asText(answer.body), surroundings) }
 }
 
-/** Bytes that are no text are shown as such, so that they compare exactly. */
+/** Bytes that are not text are shown in hex, so that they compare exactly. */
 function asText(bytes: Buffer): string {
   const text = bytes.toString('utf8')
   return Buffer.from(text).equals(bytes) ? text : `<bytes ${bytes.toString('hex')}>`
@@ -56,15 +56,15 @@ export function mask(text: string, { directory, address }: Surroundings): string
 }
 
 export interface Verdict {
-  /** null: the same, but for what is allowed. */
+  /** null: the same, apart from what is allowed. */
   difference: string | null
   /** Allowed differences that occurred. */
   used: string[]
 }
 
 /**
- * Each allowed difference turns their answer into the one that is expected of us; what then still differs is a finding.
- * So none can hide another, and one that is no longer true fails.
+ * Each allowed difference turns their response into what we expect of ours; whatever still differs is a finding. So
+ * none can hide another, and one that no longer applies fails.
  */
 export function judge(exchange: Exchange, allowed: readonly AllowedDifference[]): Verdict {
   const used: string[] = []

@@ -4,12 +4,10 @@ import { ZipFile } from 'yazl'
 import { aProjectName } from '../../src/shared/testing/ids.ts'
 import { buildEgg } from '../../src/engine/projects/egg-builder.ts'
 
-/** What the spiders of these eggs are told through their servers' environment. */
+/** The environment variable of the servers that tells these eggs' spiders where to write their reports. */
 export const REPORTS_VARIABLE = 'DIFFERENTIAL_REPORTS'
 
-/**
- * `report` tells all that it sees of its process; `hold` stays until it is released. `more` are spiders by name only.
- */
+/** `report` reports all it sees of its process; `hold` stays until it is released. `more` are spiders in name only. */
 export async function reporterEgg(more: string[] = [], settings = ''): Promise<Buffer> {
   const spiders = await readFile(join(import.meta.dirname, 'reporter.py'), 'utf8')
   const added = more.map((name) => `\n\nclass ${name}_(Report):\n    name = ${JSON.stringify(name)}\n`).join('')
@@ -22,12 +20,12 @@ export async function reporterEgg(more: string[] = [], settings = ''): Promise<B
   })
 }
 
-/** A project whose settings module fails when it is imported. */
+/** A project whose settings module fails on import. */
 export function brokenEgg(): Promise<Buffer> {
   return egg({ 'reporter/__init__.py': '', 'reporter/settings.py': 'raise RuntimeError("no good")\n' })
 }
 
-/** Prints while it is imported: Scrapyd takes each line for a spider. */
+/** Prints on import: Scrapyd takes each line for a spider. */
 export async function talkingEgg(): Promise<Buffer> {
   return reporterEgg([], 'print("hello from settings")\n')
 }
@@ -39,7 +37,7 @@ async function egg(files: Record<string, string>): Promise<Buffer> {
   return Buffer.from(await buildEgg(list, { project: aProjectName('reporter') }))
 }
 
-/** Any archive, for eggs that are none. */
+/** Any archive, for invalid eggs. */
 export async function archive(files: Record<string, string>): Promise<Buffer> {
   const zip = new ZipFile()
   for (const [name, text] of Object.entries(files)) zip.addBuffer(Buffer.from(text), name)

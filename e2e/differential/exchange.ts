@@ -1,6 +1,6 @@
 import type { Request } from './http.ts'
 
-/** What is compared of an answer, or of a finished job, with everything masked that may differ by its nature. */
+/** What is compared of a response or of a finished job, with everything masked that differs by its nature. */
 export interface Seen {
   status: number
   headers: Record<string, string>
@@ -14,16 +14,14 @@ export interface Exchange {
   ours: Seen
 }
 
-/**
- * One way in which we differ from Scrapyd 1.6 on purpose. docs/scrapyd-compatibility.md explains each at its anchor.
- */
+/** One deliberate difference from Scrapyd 1.6. docs/scrapyd-compatibility.md explains each at its anchor. */
 export interface AllowedDifference {
   id: string
   reason: string
   /** A heading of docs/scrapyd-compatibility.md. */
   anchor: string
-  /** As precisely as it can be said: which requests, and of which answers. */
+  /** As narrow as possible: which requests, and which of their responses. */
   applies(exchange: Exchange): boolean
-  /** Their answer as it is expected of us. */
+  /** Their response, changed to what we expect of ours. */
   expect(theirs: Seen, exchange: Exchange): Seen
 }

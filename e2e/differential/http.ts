@@ -1,18 +1,18 @@
 import { Buffer } from 'node:buffer'
 import { request as sendRequest } from 'node:http'
 
-/** One request, as it is sent to both servers. */
+/** One request, as sent to both servers. */
 export interface Request {
   method: string
   /** As on the wire: with its query, percent-encoded by the scenario. */
   path: string
   headers?: Record<string, string>
   body?: Buffer | string
-  /** Sent with the credentials of both servers unless it says otherwise. */
+  /** By default requests carry the credentials of both servers. */
   withoutCredentials?: boolean
 }
 
-/** One answer, as it came. */
+/** One response, as it came. */
 export interface Answer {
   status: number
   headers: Record<string, string>
@@ -21,7 +21,7 @@ export interface Answer {
 
 const ANSWER_LIMIT_MS = 60_000
 
-/** A connection for each request: nothing of one answer can leak into the next. */
+/** A new connection per request: nothing of one response can leak into the next. */
 export function send(address: string, request: Request): Promise<Answer> {
   const { hostname, port } = new URL(address)
   const { method, path, headers = {} } = request
@@ -62,12 +62,12 @@ export function post(endpoint: string, fields: [string, string][] | Record<strin
   return postForm(endpoint, new URLSearchParams(pairs).toString())
 }
 
-/** A urlencoded body, as it is. */
+/** A urlencoded body, sent as is. */
 export function postForm(endpoint: string, body: Buffer | string): Request {
   return { method: 'POST', path: `/${endpoint}`, headers: { 'content-type': FORM }, body }
 }
 
-/** multipart/form-data, as requests and curl send it; a Buffer goes as a file. */
+/** multipart/form-data, as sent by requests and curl; a Buffer becomes a file. */
 export function postMultipart(endpoint: string, fields: [string, string | Buffer][]): Request {
   const boundary = 'differential-boundary-7c1f'
   const parts = fields.map(([name, value]) => {
@@ -83,7 +83,7 @@ export function postMultipart(endpoint: string, fields: [string, string | Buffer
   }
 }
 
-/** For the report: what to type to ask one server the same. Bodies that are no text are named by their size. */
+/** For the report: the command that sends the same request to one server. Non-text bodies are shown as their size. */
 export function asCurl(request: Request, address: string, credentials: { username: string; password: string }): string {
   const words = ['curl', '-si', '--path-as-is', '-X', request.method]
   if (!request.withoutCredentials) words.push('-u', `${credentials.username}:${credentials.password}`)

@@ -1,5 +1,5 @@
 /**
- * `npm run differential`: every scenario and the generated sequences, on a real Scrapyd 1.6 and on our service.
+ * `npm run differential`: runs every scenario and the generated sequences on a real Scrapyd 1.6 and on our service.
  *
  *   npm run differential                      everything
  *   npm run differential -- --seed 7          the generated sequences of another seed
@@ -15,7 +15,7 @@ const all = wholeRun(seed)
 const isNamed = all.some(({ name }) => name === values.only)
 const scenarios = all.filter(({ name }) => (isNamed ? name === values.only : name.includes(values.only ?? '')))
 const beganAt = performance.now()
-// Both servers leave spiders behind when they are merely killed.
+// Both servers leave spiders behind when they are just killed.
 const interruption = new AbortController()
 for (const name of ['SIGINT', 'SIGTERM'] as const) process.once(name, () => interruption.abort())
 const tally = await runScenarios({

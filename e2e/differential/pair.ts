@@ -15,12 +15,12 @@ export interface Finding extends Exchange {
   curl: string
 }
 
-/** What a whole run has seen, over all its pairs of servers. */
+/** What a whole run has seen, across all its pairs of servers. */
 export interface Tally {
   requests: Map<string, number>
   findings: Finding[]
   used: Map<string, number>
-  /** Scenarios that could not be told to their end, with the reason. */
+  /** Scenarios that could not be completed, with the reason. */
   brokenOff: string[]
 }
 
@@ -45,9 +45,9 @@ const NODE_NAME = 'node ü'
 const SLOTS = 1
 const JOB_LIMIT_MS = 30_000
 
-/** A real Scrapyd and our service, each in a directory of its own, asked the same. */
+/** A real Scrapyd and our service, each in its own directory, which get the same requests. */
 export class Pair {
-  /** The scenario that is under way, for the report. */
+  /** The current scenario, for the report. */
   scenario = ''
   readonly theirs: Side
   readonly ours: Side
@@ -66,15 +66,15 @@ export class Pair {
   }
 
   /**
-   * `jobsToKeep` 0: all. After jobs of one id our side has more files than theirs, so what a later job prunes cannot be
-   * compared.
+   * `jobsToKeep` 0 keeps everything. After several jobs with one id our side has more files than theirs, so what a
+   * later job prunes could not be compared.
    */
   static async start(tally: Tally, jobsToKeep = 0): Promise<Pair> {
     const base = mkdtempSync(join(tmpdir(), 'scrapdeck-differential-'))
     const environmentOf = (side: string) => {
       const reports = join(base, side, 'reports')
       mkdirSync(reports, { recursive: true })
-      // Theirs is always started with it (scrapyd-fleet.ts), and its spiders see it.
+      // Scrapyd is always started with it (scrapyd-fleet.ts), and its spiders see it.
       return { [REPORTS_VARIABLE]: reports, DIFFERENTIAL_INHERITED: 'ä b;c', PYTHONUNBUFFERED: '1' }
     }
     const environments = { theirs: environmentOf('theirs'), ours: environmentOf('ours') }
@@ -89,7 +89,7 @@ export class Pair {
         directory: join(base, 'theirs'),
         maxProc: SLOTS,
         pollIntervalSeconds: 0.05,
-        // What spiders say of their process is compared.
+        // What spiders report about their process is compared.
         forks: 'lists',
         ...CREDENTIALS,
         configuration: { node_name: NODE_NAME, jobs_to_keep: jobsToKeep },
@@ -116,12 +116,12 @@ export class Pair {
     return [this.theirs, this.ours]
   }
 
-  /** Sends it to both, compares, and gives both answers, for what a later request takes from an earlier answer. */
+  /** Sends it to both, compares, and returns both responses for later requests that need values from them. */
   async ask(request: Request): Promise<Both> {
     return this.askEach(() => request)
   }
 
-  /** As `ask`, where length and body differ by their nature: a log has times and measurements in it. */
+  /** Like `ask`, for responses whose length and body differ by nature: a log has times and measurements in it. */
   async askForHeaders(request: Request): Promise<Both> {
     return this.askEach(
       () => request,
@@ -136,7 +136,7 @@ export class Pair {
   }
 
   /**
-   * As `ask`, with a request that takes something from the side it is sent to. The report shows what was sent to us.
+   * Like `ask`, for a request that contains a value from the side it is sent to. The report shows the one sent to us.
    */
   async askEach(requestOf: (side: Side) => Request, adapt: (seen: Seen) => Seen = (seen) => seen): Promise<Both> {
     const request = requestOf(this.ours)
@@ -149,7 +149,7 @@ export class Pair {
     return { theirs: theirs!, ours: ours! }
   }
 
-  /** As `ask`, one request after the other. */
+  /** Like `ask`, for several requests in order. */
   async askAll(requests: Request[]): Promise<void> {
     for (const request of requests) await this.ask(request)
   }
@@ -162,7 +162,7 @@ export class Pair {
     this.#tally.findings.push({ ...exchange, difference, curl: asCurl(request, this.ours.address, CREDENTIALS) })
   }
 
-  /** What jobs left behind, compared as answers are: by name, with the same allowances. */
+  /** What jobs left behind, compared like responses: by name, with the same allowances. */
   compareFacts(name: string, factsOf: (side: Side) => unknown): void {
     const [theirs, ours] = this.sides.map((side) => {
       const text = JSON.stringify(factsOf(side), null, 1) ?? 'undefined'
@@ -171,12 +171,12 @@ export class Pair {
     this.compare({ method: 'JOB', path: `/${name}` }, theirs!, ours!)
   }
 
-  /** Without comparing, for what only leads to a state. */
+  /** Sends it to both without comparing, to reach a state. */
   async quietly(request: Request): Promise<void> {
     await Promise.all(this.sides.map((side) => this.#send(side, request)))
   }
 
-  /** Both have started what they can start; only spiders that hold are left. */
+  /** Waits until both have started what they can start and only holding spiders are left. */
   async settle(): Promise<void> {
     await Promise.all(
       this.sides.map((side) =>
@@ -202,7 +202,7 @@ export class Pair {
     await this.untilReported(`${jobid}.held`)
   }
 
-  /** After a cancel: the job is in neither list of those that live. */
+  /** After a cancel: waits until the job is neither pending nor running. */
   async untilEnded(jobid: string): Promise<void> {
     await Promise.all(
       this.sides.map((side) =>
@@ -221,7 +221,7 @@ export class Pair {
     for (const side of this.sides) writeFileSync(join(side.directory, 'reports', `${jobid}.release`), '')
   }
 
-  /** A file that a spider wrote about itself, on both sides. */
+  /** Waits for the file that a spider writes about itself, on both sides. */
   async untilReported(name: string): Promise<void> {
     await Promise.all(
       this.sides.map((side) =>
@@ -243,12 +243,12 @@ export class Pair {
     return JSON.parse((await this.#send(side, get('/listjobs.json'))).body.toString())
   }
 
-  /** Nothing of a scenario may reach the next: its jobs end, its projects go. */
+  /** Nothing of a scenario may reach the next: ends its jobs and deletes its projects. */
   async cleanUp(): Promise<void> {
     for (const side of this.sides) {
       const { pending, running } = await this.jobs(side)
       for (const { id, project } of [...pending, ...running]) {
-        // The id may be known by a hold only.
+        // Cancelled by id even if only a hold uses it.
         await this.#send(side, post('cancel.json', { project, job: id, signal: 'KILL' }))
       }
     }
@@ -258,7 +258,7 @@ export class Pair {
           `the jobs of ${side.name} to end`,
           async () => {
             const jobs = await this.jobs(side)
-            // Scrapyd may have started one between the question and the cancel.
+            // Scrapyd may have started one between the list and the cancel.
             for (const { id, project } of [...jobs.pending, ...jobs.running]) {
               await this.#send(side, post('cancel.json', { project, job: id, signal: 'KILL' }))
             }
@@ -275,14 +275,14 @@ export class Pair {
     }
   }
 
-  /** Ends both, with their spiders, and removes what they left. */
+  /** Ends both, with their spiders, and removes their directories. */
   async stop(): Promise<void> {
     const stopped = await Promise.allSettled([this.#scrapyd.stop(), this.#service.stop()])
     rmSync(this.#base, { recursive: true, force: true, maxRetries: 5 })
     for (const result of stopped) if (result.status === 'rejected') throw result.reason
   }
 
-  /** For the report of a scenario that broke off: what our service printed at last, and its newest jobs. */
+  /** For the report of a scenario that broke off: the last output of our service, and its newest jobs. */
   async describeOurs(): Promise<string> {
     const printed = this.#service.output().split('\n').slice(-15).join('\n')
     const jobs = await this.#service.client.jobs.list({ limit: 5 }).then((list) => JSON.stringify(list.jobs), String)

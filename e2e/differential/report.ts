@@ -5,12 +5,12 @@ const SHOWN_BODY_CHARACTERS = 1500
 
 export interface ReportOptions {
   seed: number | null
-  /** Every allowed difference must have occurred. */
+  /** Whether every allowed difference must have occurred. */
   isWhole: boolean
   elapsedMs: number
 }
 
-/** What was asked, as curl, what both said, and where it differs first. */
+/** The request as curl, both responses, and where they first differ. */
 export function describeFinding({ scenario, request, difference, curl, theirs, ours }: Finding): string {
   const lines = [`✗ ${request.method} ${request.path}   (${scenario})`, `    ${curl}`, `    ${difference}`]
   for (const [name, seen] of [
@@ -22,7 +22,7 @@ export function describeFinding({ scenario, request, difference, curl, theirs, o
   return lines.join('\n')
 }
 
-/** Counts, and what is wrong beside the findings. */
+/** Counts, and what else is wrong besides the findings. */
 export function reportOf(tally: Tally, { seed, isWhole, elapsedMs }: ReportOptions): { text: string; isGood: boolean } {
   const lines: string[] = []
   for (const reason of tally.brokenOff) lines.push(`✗ ${reason}`)

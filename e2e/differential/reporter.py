@@ -1,4 +1,4 @@
-"""Spiders of the differential test. They tell through files, so that both servers are asked the same way."""
+"""Spiders of the differential test. They report through files, so that both servers get the same requests."""
 
 import asyncio
 import json
@@ -16,7 +16,7 @@ PROJECT_PRIORITY = 20
 
 
 def tell(name, text):
-    """Whole or not at all: the other side reads as soon as the name is there."""
+    """Writes the file atomically: the test reads it as soon as the name exists."""
     path = REPORTS / name
     whole = path.with_name(path.name + ".part")
     whole.write_text(text)
@@ -93,7 +93,7 @@ class Hold(scrapy.Spider):
 
 
 class Deaf(scrapy.Spider):
-    """Only a signal that cannot be caught ends it, or its release."""
+    """Ends only on its release or on a signal that cannot be caught."""
 
     name = "deaf"
 

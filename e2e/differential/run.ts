@@ -19,7 +19,7 @@ const HAND_WRITTEN: Scenario[] = [
 
 const GENERATED_SEQUENCES = 30
 
-/** A generated sequence has the seed of the run plus its number: one alone is replayed by its own seed and `--only`. */
+/** Each generated sequence is seeded with the run's seed plus its number: replay one with its own seed and `--only`. */
 export function wholeRun(seed: number, sequences = GENERATED_SEQUENCES): Scenario[] {
   const generated = Array.from({ length: sequences }, (_, index) => generatedScenario(seed + index))
   return [...HAND_WRITTEN, ...generated]
@@ -27,15 +27,15 @@ export function wholeRun(seed: number, sequences = GENERATED_SEQUENCES): Scenari
 
 export interface RunOptions {
   scenarios: Scenario[]
-  /** Told of each scenario as it begins. */
+  /** Called when a scenario begins. */
   onScenario?: (scenario: Scenario) => void
-  /** Told of each finding once its scenario has ended. */
+  /** Called with each finding once its scenario has ended. */
   onFinding?: (finding: Finding) => void
-  /** Aborted: the servers and spiders of the moment are ended, and the run with them. */
+  /** When aborted, the current servers and spiders are ended, and the run with them. */
   signal?: AbortSignal
 }
 
-/** Runs them one after the other, on one pair of servers but for those that harm it. */
+/** Runs them in order on one pair of servers, except those that need their own. */
 export async function runScenarios({ scenarios, onScenario, onFinding, signal }: RunOptions): Promise<Tally> {
   const tally = newTally()
   let pair: Pair | null = null

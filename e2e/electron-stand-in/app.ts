@@ -22,7 +22,7 @@ class App extends EventEmitter {
 
   constructor() {
     super()
-    // `ready` never comes before the main bundle has run to its end once.
+    // `ready` never fires before the main bundle has run to its end once.
     setTimeout(() => {
       this.#isReady = true
       this.emit('ready')
@@ -39,7 +39,7 @@ class App extends EventEmitter {
   getAppPath = () => appPath
   getVersion = () => packageJson.version
 
-  /** The first process listens on a socket in its user data; a second one tells it its arguments and hears "no". */
+  /** The first process listens on a socket in its user data; a second one sends it its arguments and gets `false`. */
   requestSingleInstanceLock(): boolean {
     if (existsSync(this.#lockPath) && isProcessAlive(Number(readFileSync(`${this.#lockPath}.pid`, 'utf8')))) {
       const socket = createConnection(this.#lockPath)
@@ -60,7 +60,7 @@ class App extends EventEmitter {
     return true
   }
 
-  /** before-quit → each window's close → will-quit → the process ends; any of the first three may say no. */
+  /** before-quit → each window's close → will-quit → exit; any of the first three may cancel it. */
   quit(): void {
     if (this.#isQuitting) return
     const beforeQuit = new PreventableEvent()
@@ -97,18 +97,18 @@ BrowserWindow.onCreated((window) => {
   app.emit('web-contents-created', new PreventableEvent(), window.webContents)
   window.once('closed', () => {
     if (BrowserWindow.getAllWindows().length > 0) return
-    // As in Electron: without a listener the last window takes the app along.
+    // As in Electron: without a listener, closing the last window quits the app.
     if (!app.emit('window-all-closed')) app.quit()
   })
 })
-// Electron's main process never ends by running out of work.
+// Electron's main process never exits because it has nothing left to do.
 setInterval(() => {}, 2 ** 30)
 
 function isProcessAlive(pid: number): boolean {
   try {
     return process.kill(pid, 0)
   } catch {
-    // No such process: the lock was left by one that was killed.
+    // No such process: the lock was left by a killed one.
     return false
   }
 }

@@ -38,7 +38,7 @@ class PreventableEvent {
   }
 }
 
-/** One document of the main frame. When the page goes elsewhere it is gone, and with it its end of every port. */
+/** One document of the main frame. When the page navigates away it is gone, and its end of every port with it. */
 class WebFrameMain {
   readonly parent = null
   readonly url: string
@@ -54,7 +54,7 @@ class WebFrameMain {
 
   postMessage(channel: string, message: unknown, transfer: MessagePortMain[] = []) {
     const ids = transfer.map(() => nextPortId++)
-    // The page must know the ports before the first message on them.
+    // The page must know the ports before their first message arrives.
     this.#send({ kind: 'ipc', channel, ids, data: encodeClone(structuredClone(message)) })
     for (const [index, id] of ids.entries()) {
       const port = transfer[index]?.transferTo({
@@ -96,7 +96,7 @@ class WebContents extends EventEmitter {
   #session: CDPSession | null = null
   #frames = new Map<number, WebFrameMain>()
   #openHandler: (details: WindowOpenDetails) => { action: string } = () => ({ action: 'allow' })
-  /** Loads that the app asked for are not navigations of the page: Electron asks nobody about them. */
+  /** Set while the app itself loads a page: Electron does not emit will-frame-navigate for such loads. */
   #loadingUrl: string | null = null
 
   constructor(window: BrowserWindow, webPreferences: WebPreferences) {
@@ -147,7 +147,7 @@ class WebContents extends EventEmitter {
         arguments: [{ value: message }]
       })
     } catch (error) {
-      // The document went while the message was on its way; Electron drops such messages too.
+      // The document was gone before the message arrived; Electron drops such messages too.
       if (this.#frames.has(contextId)) console.warn('A message did not reach its page:', (error as Error).message)
     }
   }
@@ -170,8 +170,7 @@ class WebContents extends EventEmitter {
       this.#frames.get(executionContextId)?.receive(JSON.parse(payload) as FromPage)
     })
     session.on('Page.windowOpen', ({ url }) => {
-      // The popup itself is closed below; `window.open` gives the page a window that is closed, where Electron gives
-      // null.
+      // The popup itself is closed below; here `window.open` returns a closed window, where Electron returns null.
       const { action } = this.#openHandler({ url: toAppUrl(url) })
       if (action !== 'deny') throw new Error('The stand-in has no windows opened by pages')
     })

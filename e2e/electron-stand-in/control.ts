@@ -1,6 +1,6 @@
 /**
- * How the specs look into the main process, as Playwright's `electronApp.evaluate` does on real Electron: a function's
- * text comes over the process channel and runs here with the electron module. Only under a test (process.send exists).
+ * Lets the specs inspect the main process, as Playwright's `electronApp.evaluate` does on real Electron: a function's
+ * source arrives over the process channel and runs here with the electron module. Only in tests (process.send exists).
  */
 export function listenForEvaluations(): void {
   if (!process.send) return

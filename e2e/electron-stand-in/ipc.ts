@@ -1,6 +1,6 @@
 import { EventEmitter } from 'node:events'
 
-/** Where a port goes on after it was transferred to a page: its far end is a real MessagePort there. */
+/** The other end of a port that was transferred to a page: a real MessagePort there. */
 export interface PortSink {
   post(data: unknown): void
   close(): void
@@ -8,7 +8,7 @@ export interface PortSink {
 
 export const ipcMain = new EventEmitter()
 
-/** Electron's MessagePortMain: an EventEmitter that keeps what comes before `start()`. */
+/** Electron's MessagePortMain: an EventEmitter that buffers messages until `start()`. */
 export class MessagePortMain extends EventEmitter {
   #peer: MessagePortMain | null = null
   #sink: PortSink | null = null
@@ -40,7 +40,7 @@ export class MessagePortMain extends EventEmitter {
     this.#peer?.close()
   }
 
-  /** The port's life in this process ends: it is the page's now. The returned functions speak for the page. */
+  /** The port now belongs to the page and is dead in this process. The returned functions act for the page. */
   transferTo(sink: PortSink): { receiveFromPage(data: unknown): void; closedByPage(): void } {
     if (this.#sink || this.#isStarted) throw new Error('A port can be transferred once, and only before start()')
     this.#sink = sink

@@ -2,14 +2,14 @@ import { decodeClone, encodeClone } from './clone-codec.ts'
 
 /** The name of the isolated world that the preload bundle runs in. */
 export const PRELOAD_WORLD = 'stand-in preload'
-/** The function in that world that carries text to this process. */
+/** The function in that world that sends text to this process. */
 export const TO_MAIN_BINDING = 'standInToMain'
 
-// Both worlds share the window's event targets but none of its objects: the bridge between them is events with text,
-// and each value is cloned on the way, as Electron's contextBridge does.
+// Both worlds share the window's event targets but no objects: they communicate by events with text, and each value is
+// cloned on the way, as by Electron's contextBridge.
 const BRIDGE = 'stand-in-bridge'
 
-/** What runs in the isolated world before any script of the page: a sandboxed preload's `require` and `process`. */
+/** Runs in the isolated world before any script of the page: provides a sandboxed preload's `require` and `process`. */
 export function preloadWorldSource(preloadBundle: string): string {
   return `(() => {
     if (window !== window.top) return
@@ -26,7 +26,7 @@ export function preloadWorldSource(preloadBundle: string): string {
   })()`
 }
 
-/** What runs in the page's own world before its scripts: it only puts up what the preload exposed. */
+/** Runs in the page's own world before its scripts: only exposes what the preload exposed. */
 export function pageWorldSource(): string {
   return `(() => {
     if (window !== window.top) return
@@ -72,7 +72,7 @@ function createPreloadElectron(bridge: string, binding: string) {
     return { value: encodeClone(value) }
   }
   const tellPage = () => window.dispatchEvent(new CustomEvent(`${bridge}:exposed`, { detail: JSON.stringify(exposed) }))
-  // The page's world may come up before or after this one.
+  // The page's world may be set up before or after this one.
   window.addEventListener(`${bridge}:hello`, tellPage)
   window.addEventListener(`${bridge}:call`, (event) => {
     const { id, values } = JSON.parse((event as CustomEvent<string>).detail) as { id: number; values: unknown[] }

@@ -38,15 +38,13 @@ export const session = {
   }
 }
 
-/** The app's own answer for one of its URLs (browser form), or null when the scheme is not the app's. */
+/** The app's own response for one of its URLs (browser form); null for other schemes. */
 export async function answerFromApp(method: string, browserUrl: string): Promise<Response | null> {
   const handler = handlers.get(schemeOf(browserUrl) ?? '')
   return handler ? handler(new Request(toAppUrl(browserUrl), { method })) : null
 }
 
-/**
- * Electron asks both handlers: the check for `navigator.permissions.query`, the request when a page wants to use it.
- */
+/** Electron uses both handlers: the check for `navigator.permissions.query`, the request when a page needs one. */
 export async function isPermissionGranted(permission: string, appUrl: string): Promise<boolean> {
   const details = { requestingUrl: appUrl }
   const origin = appUrl.split('/').slice(0, 3).join('/')

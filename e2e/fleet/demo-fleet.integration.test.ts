@@ -16,7 +16,7 @@ const WHOLE_ROUND: Round = { quotes: 36, prices: 16, broken: 8 }
 /** More than there are slots. */
 const CALM_ROUND = pickLength({ quotes: 4, prices: 2, broken: 2 }, WHOLE_ROUND)
 const KILLS_ROUND = pickLength({ quotes: 7, prices: 3, broken: 2 }, WHOLE_ROUND)
-/** So many spiders of the round have come up. */
+/** How many spiders of the round have started by then. */
 const ENGINE_KILLS_AT = pickLength([2, 6, 9], [8, 22, 40])
 const SCRAPYD_KILL_AT = pickLength(4, 15)
 const SCRAPYD_AWAY_MS = 2_000
@@ -42,7 +42,7 @@ test(`${sizeOf(CALM_ROUND)} jobs on three real Scrapyds: each runs once, ends ri
   const nodes = await Promise.all(fleet.scrapyds.map(mostAtOnce))
   expect(nodes.reduce((sum, { runs }) => sum + runs, 0)).toBe(asked.length)
   for (const node of nodes) {
-    // Used, and never over: with a slot idle all the time the test would prove little.
+    // Fully used but never exceeded: if a slot were always idle, the test would prove little.
     expect(node.runs).toBeGreaterThan(asked.length / 12)
     expect(node.mostAtOnce).toBe(SLOTS_PER_NODE)
   }
@@ -57,7 +57,7 @@ test('the engine killed three times and one Scrapyd once: every job runs once, o
   const killedNodeId = (await fleet.service.client.nodes.list()).nodes.find(({ url }) => url === killed.url)?.id
 
   for (const touchedCount of [...ENGINE_KILLS_AT, SCRAPYD_KILL_AT].toSorted((left, right) => left - right)) {
-    // Counted by the spiders, not by the engine: a kill must not wait for the engine to be in a good moment.
+    // Counted by the spiders, not by the engine: kills must not wait for a convenient moment of the engine.
     await until(
       'spiders to come up',
       async () => fleet.touched().length - before,
@@ -76,7 +76,7 @@ test('the engine killed three times and one Scrapyd once: every job runs once, o
   const all = await fleet.untilEnded(earlier.size + asked.length)
   const jobs = all.filter(({ id }) => !earlier.has(id))
 
-  // Nothing acknowledged is gone, nothing appeared.
+  // No acknowledged job is gone, and none appeared.
   expect(jobs.map(({ id }) => id).toSorted()).toEqual(asked.map(({ id }) => id).toSorted())
 
   const runsOf = countRuns(fleet.touched().slice(before))
@@ -90,7 +90,7 @@ test('the engine killed three times and one Scrapyd once: every job runs once, o
       expect({ job: job.id, ran, status: job.status }).toEqual({ job: job.id, ran: 1, status: expectedOutcome(job) })
     }
   }
-  // At most what was on the killed node at that moment, plus what ended there unseen.
+  // At most what occupied the killed node's slots at that moment, including runs whose end had not been seen.
   expect(jobs.filter(({ status }) => status === 'lost').length).toBeLessThanOrEqual(SLOTS_PER_NODE)
 
   for (const scrapyd of fleet.scrapyds) {

@@ -8,7 +8,7 @@ import { type Service, startService } from '../support/service.ts'
 import { until } from '../../src/engine/testing/until.ts'
 
 export const SLOTS_PER_NODE = 2
-// More than the slots that Scrapdeck is told of: if it ever sent too much, a node would run it, and the test would see
+// More than the slots that Scrapdeck knows of: if it ever sent too much, the node would run it and the test would see
 // it.
 const MAX_PROC = SLOTS_PER_NODE * 2
 
@@ -29,18 +29,17 @@ export interface DemoFleet {
   scrapyds: Scrapyd[]
   /** Queues the whole round and returns its jobs. */
   queueRound(round: Round): Promise<Job[]>
-  /** Of all rounds. */
+  /** The jobs of all rounds. */
   jobs(): Promise<Job[]>
-  /** All jobs, as many as they should be by now, once the last of them has ended. */
+  /** All jobs, once this many exist and all have ended. */
   untilEnded(count: number): Promise<Job[]>
-  /** The jobids in the order in which their spiders came up, as the spiders themselves wrote them, of all rounds. */
+  /** The jobids of all rounds, in the order in which their spiders started, as written by the spiders themselves. */
   touched(): string[]
   stop(): Promise<void>
 }
 
 /**
- * Three real Scrapyds with two slots each as nodes of a real service, and the demo project uploaded but not sent
- * anywhere.
+ * Three real Scrapyds with two slots each as nodes of a real service; the demo project is uploaded but not deployed.
  */
 export async function startDemoFleet(): Promise<DemoFleet> {
   const directory = mkdtempSync(join(tmpdir(), 'scrapdeck-fleet-'))
@@ -95,7 +94,7 @@ export function expectedOutcome(job: Job): JobStatus {
   return SPIDERS[job.spider as keyof Round].outcome
 }
 
-/** How many spiders the node ran at one moment at most, by its own record of starts and ends. */
+/** How many spiders the node ran at most at one time, by its own record of starts and ends. */
 export async function mostAtOnce(scrapyd: Scrapyd): Promise<{ runs: number; mostAtOnce: number }> {
   const response = await fetch(`${scrapyd.url}listjobs.json?project=demo`)
   const { finished } = (await response.json()) as { finished: { start_time: string; end_time: string }[] }
@@ -103,7 +102,7 @@ export async function mostAtOnce(scrapyd: Scrapyd): Promise<{ runs: number; most
     { atMs: Date.parse(start_time), change: 1 },
     { atMs: Date.parse(end_time), change: -1 }
   ])
-  // An end and a start in the same instant are one slot handed over.
+  // An end and a start at the same instant are one slot handed over.
   steps.sort((left, right) => left.atMs - right.atMs || left.change - right.change)
   let running = 0
   let most = 0

@@ -17,14 +17,14 @@ const SIZES = [
   { name: '390', width: 390, height: 844 }
 ]
 const SCHEMES = ['light', 'dark'] as const
-/** What the README shows; copied to docs/images when SCRAPDECK_DOCS_IMAGES is set. */
+/** Shown in the README; copied to docs/images when SCRAPDECK_DOCS_IMAGES is set. */
 const FOR_README = ['overview-light-1440', 'jobs-dark-1440', 'logs-dark-1440']
 
 let service: Service
 let fresh: Service
 let scrapyds: Scrapyd[] = []
 const configuration = mkdtempSync(join(tmpdir(), 'scrapdeck-pictures-'))
-/** SCRAPDECK_SCREENS=^schedules takes only those, and fills only what they need. */
+/** SCRAPDECK_SCREENS=^schedules takes only those screens, and creates only the data they need. */
 const only = new RegExp(process.env['SCRAPDECK_SCREENS'] ?? '')
 
 test.beforeAll(async () => {
@@ -46,7 +46,7 @@ test.afterAll(async () => {
   rmSync(configuration, { recursive: true, force: true })
 })
 
-/** Three servers and two projects. */
+/** Adds three servers and two projects. */
 async function deploy(): Promise<void> {
   const { client } = service
   const names = ['eu-1', 'eu-2', 'us-1']
@@ -60,10 +60,7 @@ async function deploy(): Promise<void> {
   await client.projects.upload({ file, project: 'news', version: '2026-11-18' })
 }
 
-/**
- * A fleet in the middle of its work: ended, failed, running and waiting jobs, a node that is away, one that is
- * cordoned.
- */
+/** A fleet at work: ended, failed, running and queued jobs, an unreachable node, a cordoned one. */
 async function fillFleet(): Promise<void> {
   const { client } = service
   const run = (project: string, spider: string, count: number, args: Record<string, string> = {}) =>
@@ -97,7 +94,7 @@ async function fillFleet(): Promise<void> {
   )
 }
 
-/** Jobs that wait for different reasons: slots, a limit, a time, another job, and a tag that nobody has. */
+/** Jobs that wait for different reasons: slots, a limit, a time, another job, and a tag that no node has. */
 async function fillQueue(): Promise<void> {
   const { client } = service
   const everywhere = { project: null, spider: null, tag: null, perNode: false }
@@ -121,8 +118,8 @@ async function fillQueue(): Promise<void> {
 }
 
 /**
- * On this computer: limits of a project, a run that one of them ended, one that goes on with a secret, and an
- * environment with problems.
+ * On this computer: project limits, a run that one of them ended, a running one with a secret, and an environment with
+ * problems.
  */
 async function runOnLocalNode(): Promise<void> {
   const { client } = service
@@ -152,7 +149,7 @@ async function runOnLocalNode(): Promise<void> {
   await client.jobs.run({ project: 'shop', spiders: ['slow'], args, ...secret, limits: { memoryMegabytes: 96 } })
 }
 
-/** The local job of a status that has limits of its own. */
+/** The local job of this status that has its own limits. */
 async function findLimitedJob(status: 'running' | 'failed'): Promise<string> {
   const { jobs } = await service.client.jobs.list({ status: [status], nodeId: LOCAL_NODE_ID, limit: 100 })
   return jobs.find(({ limits }) => limits !== null)?.id ?? ''
@@ -267,14 +264,14 @@ for (const scheme of SCHEMES) {
         await page.goto(await loginPath(from))
         for (const [screen, show] of wanted) {
           await show(page)
-          // Live data and lazy screens: a picture of the settled state, not of a skeleton.
+          // Live data and lazy screens: wait for the settled state, not a skeleton.
           await page.waitForTimeout(900)
           const file = `${screen}-${scheme}-${sizeName}`
           await page.screenshot({ path: join(pictures, `${file}.png`) })
           if (process.env['SCRAPDECK_DOCS_IMAGES'] && FOR_README.includes(file)) copyToDocs(file)
-          // A dialog with an open list takes one for the list.
+          // In a dialog with an open list, the first Escape only closes the list.
           for (let times = 0; times < 3; times += 1) await page.keyboard.press('Escape')
-          // With changes it would be asked about before the next screen.
+          // Unsaved changes would prompt before the next screen.
           const discard = page.getByRole('button', { name: 'Discard changes', exact: true })
           if (await discard.isVisible()) await discard.click()
         }
@@ -286,7 +283,7 @@ for (const scheme of SCHEMES) {
   }
 }
 
-/** The printed link works once; each picture session asks for one of its own. */
+/** The printed link works once; each screenshot session requests its own. */
 async function loginPath({ address, client }: Service): Promise<string> {
   const { username, password } = await client.system.credentials()
   const response = await fetch(`${address}/ui/link`, {

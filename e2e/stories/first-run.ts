@@ -1,13 +1,13 @@
 import { type Page, expect } from '@playwright/test'
 
-/** From an app that has seen nothing to a finished demo job whose log was read while it grew. */
+/** From a fresh app to a finished demo job whose log was read while it grew. */
 export async function runTheDemo(page: Page): Promise<void> {
   await expect(page.getByRole('region', { name: 'Begin' })).toBeVisible()
   await page.getByRole('button', { name: 'Run demo' }).click()
 
   const log = page.getByRole('log')
   await expect(log).toContainText('Spider opened', { timeout: 20_000 })
-  // Live: seen before its end, then its end without a reload.
+  // Live: seen before the job's end, then its end without a reload.
   await expect(log).not.toContainText('Spider closed')
   await expect(log).toContainText('Spider closed (finished)', { timeout: 30_000 })
 

@@ -6,14 +6,14 @@ import type { Client } from '../support/service.ts'
 import { openScreen } from './first-run.ts'
 
 interface Fleet {
-  /** Real Scrapyds, not known to Scrapdeck yet. */
+  /** Real Scrapyds, not yet known to Scrapdeck. */
   urls: string[]
   client: Client
-  /** Where every spider, on whichever node, writes its jobid as it comes up. */
+  /** Where every spider, on whichever node, writes its jobid when it starts. */
   touchFile: string
 }
 
-/** The main job by hand: nodes by paste, an egg by drop, three spiders at once, a reload in the middle, a cancel. */
+/** The main task by hand: nodes by paste, an egg by drop, three spiders at once, a reload in the middle, a cancel. */
 export async function workWithAFleet(page: Page, { urls, client, touchFile }: Fleet): Promise<void> {
   await addNodesByPaste(page, urls)
   await deployEgg(page, await buildDemoEgg(), 'v1', urls.length + 1)
@@ -29,7 +29,7 @@ export async function workWithAFleet(page: Page, { urls, client, touchFile }: Fl
   await detail.getByRole('tab', { name: 'Log' }).click()
   await expect(detail.getByRole('log')).toContainText('Tick 3')
   await page.reload()
-  // The address holds the open job and its tab; the log goes on where it is now.
+  // The address contains the open job and its tab; the log continues from where it is now.
   await expect(detail.getByRole('log')).toContainText(/Tick \d+/)
   await expect(detail.getByRole('tab', { name: 'Log' })).toHaveAttribute('aria-selected', 'true')
   await expect(jobRows(page, 'quotes')).toContainText('succeeded', { timeout: 30_000 })
@@ -44,12 +44,12 @@ export async function workWithAFleet(page: Page, { urls, client, touchFile }: Fl
   expect(touched.toSorted()).toEqual(after.map(({ id }) => id).toSorted())
 }
 
-/** Pastes addresses into the Add dialog, sees each tried, and adds the good ones. */
+/** Pastes addresses into the Add dialog, sees each one tested, and adds the good ones. */
 export async function addNodesByPaste(page: Page, urls: string[]): Promise<void> {
   await openScreen(page, 'Nodes')
   await page.getByRole('button', { name: 'Add nodes', exact: true }).click()
   const dialog = page.getByRole('dialog', { name: 'Add nodes' })
-  // One that is nothing and one that stands there twice: what is wrong must not keep the rest from being added.
+  // One with nothing behind it and one listed twice: errors must not keep the rest from being added.
   const pasted = ['127.0.0.1:9', ...urls, urls[0]]
   await dialog.getByRole('textbox', { name: 'Addresses of Scrapyd servers' }).fill(pasted.join('\n'))
   const found = dialog.getByRole('list', { name: 'Address check' })
@@ -59,7 +59,7 @@ export async function addNodesByPaste(page: Page, urls: string[]): Promise<void>
   await dialog.getByRole('button', { name: `Add ${urls.length} nodes` }).click()
 
   const table = page.getByRole('grid', { name: 'Nodes' })
-  // What could not be added stays in the dialog, to be mended.
+  // What could not be added stays in the dialog to be corrected.
   await expect(dialog).toContainText('127.0.0.1:9')
   await dialog.getByRole('button', { name: 'Close', exact: true }).last().click()
   for (const url of urls) {
@@ -68,7 +68,7 @@ export async function addNodesByPaste(page: Page, urls: string[]): Promise<void>
   }
 }
 
-/** Drops a file on the window, wherever it is, as the file manager would. */
+/** Drops a file anywhere on the window, as from the file manager. */
 export async function dropFile(page: Page, name: string, bytes: Uint8Array): Promise<void> {
   const transfer = await page.evaluateHandle(
     ([fileName, base64]) => {
@@ -101,7 +101,7 @@ export async function uploadFolder(page: Page, scratch: string): Promise<void> {
   await expect(dialog).toContainText('broken, prices, quotes, slow', { timeout: 20_000 })
 }
 
-/** Drops an egg, uploads it and sends it to every node: this computer's, and those that were added. */
+/** Drops an egg, uploads it and deploys it to every node: the local one and those that were added. */
 export async function deployEgg(page: Page, egg: Uint8Array, version: string, nodeCount: number): Promise<void> {
   await dropFile(page, `demo-${version}.egg`, egg)
   const dialog = page.getByRole('dialog', { name: 'Deploy project' })
@@ -116,7 +116,7 @@ export async function deployEgg(page: Page, egg: Uint8Array, version: string, no
   await expect(dialog).toBeHidden()
 }
 
-/** Several spiders of the demo project at once, through the Run dialog. */
+/** Runs several spiders of the demo project at once, through the Run dialog. */
 export async function runSpiders(page: Page, spiders: string[]): Promise<void> {
   await page.getByRole('banner').getByRole('button', { name: /^Run/ }).click()
   const dialog = page.getByRole('dialog', { name: 'Run spiders' })
@@ -125,19 +125,19 @@ export async function runSpiders(page: Page, spiders: string[]): Promise<void> {
     await box.fill(spider)
     await page.getByRole('option', { name: spider, exact: true }).click()
   }
-  // Leaves the list, which lies over the button.
+  // Closes the list, which covers the button.
   await dialog.getByRole('heading', { name: 'Run spiders' }).click()
   await dialog.getByRole('button', { name: spiders.length > 1 ? `Run ${spiders.length} spiders` : /^Run/ }).click()
   await expect(dialog).toBeHidden()
 }
 
-/** Opens the job of a spider and asks for its end; resolves when the node has confirmed it. */
+/** Opens a spider's job and requests its cancellation; resolves when the node has confirmed it. */
 export async function cancelJob(page: Page, spider: string): Promise<void> {
   await openScreen(page, 'Jobs')
   await jobRows(page, spider).first().click()
   const detail = page.getByRole('complementary', { name: 'Job' })
   await detail.getByRole('button', { name: 'Cancel' }).click()
-  // Asked at once; ended only when the node says so.
+  // Requested at once; ended only when the node says so.
   await expect(detail).toContainText(/cancelling|Cancel requested|cancelled/)
   await expect(jobRows(page, spider).first()).toContainText('cancelled', { timeout: 30_000 })
 }

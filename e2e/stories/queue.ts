@@ -6,7 +6,7 @@ import { jobRows } from './fleet.ts'
 
 const SLOW = { project: 'demo', spiders: ['slow'], args: { seconds: '300' } }
 
-/** A limit holds a job back and says so; raised, the job runs. */
+/** A limit holds a job back and says so; once it is raised, the job runs. */
 export async function limitRuns(page: Page, client: Client): Promise<void> {
   await openScreen(page, 'Queue')
   await page.getByRole('button', { name: 'Add limit' }).first().click()
@@ -33,11 +33,11 @@ export async function limitRuns(page: Page, client: Client): Promise<void> {
   await expect(jobRows(page, 'slow').filter({ hasText: 'running' })).toHaveCount(2, { timeout: 20_000 })
 }
 
-/** A paused project sends nothing and says so; resumed, its job runs. */
+/** A paused project dispatches nothing and says so; once resumed, its job runs. */
 export async function pauseAProject(page: Page, client: Client): Promise<void> {
   await openScreen(page, 'Queue')
   const sends = page.getByRole('switch', { name: 'Dispatch jobs of demo' })
-  // The switch itself is hidden behind its picture.
+  // The switch itself is hidden behind its graphic.
   await sends.dispatchEvent('click')
   await expect(sends).not.toBeChecked()
   await client.jobs.run({ project: 'demo', spiders: ['quotes'], args: { pages: '1', delay: '0' } })
@@ -50,7 +50,7 @@ export async function pauseAProject(page: Page, client: Client): Promise<void> {
   await expect(jobRows(page, 'quotes')).toContainText('succeeded', { timeout: 30_000 })
 }
 
-/** A job that fails says when it is tried again, and how often it may be. */
+/** A failing job says when it is retried, and how many attempts it has. */
 export async function retryWhatFails(page: Page): Promise<void> {
   await openScreen(page, 'Jobs')
   await page.getByRole('banner').getByRole('button', { name: /^Run/ }).click()
@@ -71,7 +71,7 @@ export async function retryWhatFails(page: Page): Promise<void> {
   await expect(job.getByRole('region', { name: 'Attempt 1' })).toContainText('failed')
 }
 
-/** A node dies under a run: unknown, and run elsewhere by hand; the job says that it may have run twice. */
+/** A node dies under a run: the job is unknown, is run elsewhere by hand, and says that it may have run twice. */
 export async function runElsewhere(page: Page, node: Scrapyd, client: Client): Promise<void> {
   const { nodes } = await client.nodes.list()
   const dead = nodes.find(({ url }) => url === node.url)
@@ -88,7 +88,7 @@ export async function runElsewhere(page: Page, node: Scrapyd, client: Client): P
   await node.kill({ withSpiders: true })
   await expect(job).toContainText('unknown', { timeout: 40_000 })
   await expect(job).toContainText('It may then run twice.')
-  // It was asked for that node alone: anywhere else will do now.
+  // It was placed on that node only; afterwards any other will do.
   await job.getByRole('button', { name: 'Run elsewhere' }).click()
   await expect(job).toContainText('This job may have run more than once.', { timeout: 20_000 })
   await client.jobs.place({ ids: [id], nodeId: null, tags: [] })

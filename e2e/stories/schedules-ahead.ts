@@ -6,7 +6,7 @@ import { QUOTES } from './schedules.ts'
 
 const HOUR_MS = 3_600_000
 const DAY_MS = 24 * HOUR_MS
-/** By how much clocks of Kolkata, which the browser has, are ahead of UTC. */
+/** How far Kolkata's clocks, which the browser uses, are ahead of UTC. */
 const AHEAD_MS = 5.5 * HOUR_MS
 
 /** Opens one of the views over all schedules. */
@@ -20,8 +20,8 @@ const dateWords = (atMs: number) =>
   new Date(atMs).toLocaleDateString('en-GB', { day: 'numeric', month: 'short', timeZone: 'UTC' })
 
 /**
- * The next week has each run at its time, by the browser's clock (Kolkata: UTC and a half past five) or by UTC's; each
- * leads to its schedule.
+ * The next week shows each run at its time, by the browser's clock (Kolkata: UTC+5:30) or by UTC; each links to its
+ * schedule.
  */
 export async function readTheWeek(page: Page, client: Client): Promise<void> {
   const todayMs = Math.floor((Date.now() + AHEAD_MS) / DAY_MS) * DAY_MS
@@ -32,11 +32,11 @@ export async function readTheWeek(page: Page, client: Client): Promise<void> {
 
   await openView(page, 'Calendar')
   const hours = (name: RegExp) => page.getByRole('button', { name })
-  // This week has what was run by hand just now, and what becomes of it without a reload.
+  // This week shows what was just run by hand, and updates its result without a reload.
   const byHand = hours(/runs?$/).filter({ has: page.getByRole('img', { name: 'succeeded' }) })
   await expect(byHand).toContainText('late news', { timeout: 30_000 })
   await expect(page.getByRole('button', { name: 'This week' })).toBeDisabled()
-  // The line of the present, by the minutes of clocks here.
+  // The line for the current time, by minutes of the local clock.
   const minutesMs = (Date.now() + AHEAD_MS) % HOUR_MS
   const line = await page.locator('td[data-today] i').evaluate((element) => Number.parseFloat(element.style.top))
   expect(Math.abs((((minutesMs / HOUR_MS) * 100 - line + 150) % 100) - 50)).toBeLessThan(4)
@@ -69,11 +69,11 @@ export async function readTheWeek(page: Page, client: Client): Promise<void> {
 }
 
 /**
- * Eight meet in one minute for two slots: spread they do not, in words before it is done and in the engine after it;
- * and back.
+ * Eight jobs meet in one minute for two slots; after spreading they do not, in the preview and then in the engine; and
+ * back.
  */
 export async function spreadTheLoad(page: Page, client: Client): Promise<void> {
-  // An hour that is still to come, whenever this runs.
+  // An hour still to come, whenever this runs.
   const hour = (new Date().getUTCHours() + 2) % 24
   const inKolkata = `${String((hour + 5) % 24).padStart(2, '0')}:37`
   const isCrowded = new RegExp(`${inKolkata}: 8 jobs of 8 schedules`)

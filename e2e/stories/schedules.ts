@@ -14,7 +14,7 @@ export const scheduleRow = (page: Page, name: string) =>
 
 const nextRuns = (page: Page) => page.getByRole('table', { name: 'Next runs' }).locator('time')
 
-/** Expression, words and builder follow each other, whichever is changed; what is not understood changes nothing. */
+/** Expression, words and builder follow each other, whichever is changed; invalid input changes nothing. */
 export async function editCronInAllDirections(page: Page): Promise<void> {
   await openScreen(page, 'Schedules')
   await page.getByRole('button', { name: 'New schedule' }).first().click()
@@ -53,14 +53,14 @@ export async function editCronInAllDirections(page: Page): Promise<void> {
   await expect(words).toHaveValue('at 03:00, 03:20 and 03:40 on Monday to Saturday')
   await expect(nextRuns(page)).toHaveCount(10)
 
-  // What is wrong is said at the field, in words.
+  // Errors are shown at the field, in words.
   await expression.fill('0 25 * * *')
   await expect(page.getByText('it goes from 0 to 23').first()).toBeVisible()
   await page.getByRole('button', { name: 'Create' }).click()
   await expect(page.getByText('Correct the marked fields.')).toBeVisible()
 }
 
-/** Days with a clock change are marked, with what happens on them by the policy that is chosen. */
+/** Days with a clock change are marked, with what the chosen policy does on them. */
 export async function seeClockChanges(page: Page): Promise<void> {
   const expression = page.getByLabel('Cron expression')
   const changes = page.locator('[data-clock-change]')
@@ -78,7 +78,7 @@ export async function seeClockChanges(page: Page): Promise<void> {
   )
   await page.getByRole('button', { name: 'run twice' }).click()
   await expect(changes.filter({ hasText: 'clocks go back' })).toContainText('both occurrences run')
-  // In a list that reaches the change, the runs themselves have badges: from the day before it on.
+  // If the list reaches the change, the runs themselves have badges, from the day before it on.
   await expression.fill('30 2 27-28 3 *')
   await page.getByRole('button', { name: 'run at the change' }).click()
   await expect(page.getByRole('table', { name: 'Next runs' }).getByText('moved by clock change').first()).toBeVisible()
@@ -86,7 +86,7 @@ export async function seeClockChanges(page: Page): Promise<void> {
   await expect(changes).toHaveCount(0)
 }
 
-/** Saved, it stands in the table with its next run; run now makes a job that leads back to it. */
+/** Once saved, it is in the table with its next run; Run now creates a job that links back to it. */
 export async function createAndRunNow(page: Page): Promise<void> {
   await page.getByLabel('Cron expression').fill('0 3 * * 1-5')
   await page.getByRole('combobox', { name: 'Project' }).click()
@@ -119,7 +119,7 @@ export async function createAndRunNow(page: Page): Promise<void> {
   await expect(scheduleRow(page, 'nightly quotes').getByRole('img', { name: 'Last 1 run: 1 succeeded' })).toBeVisible()
 }
 
-/** Paused with a note that everybody sees; resumed with a click. */
+/** Pauses with a note that everybody sees; resumes with one click. */
 export async function pauseWithANote(page: Page): Promise<void> {
   const detail = page.getByRole('complementary', { name: 'Schedule nightly quotes' })
   await detail.getByRole('button', { name: 'Pause…' }).click()
@@ -131,7 +131,7 @@ export async function pauseWithANote(page: Page): Promise<void> {
   await expect(scheduleRow(page, 'nightly quotes')).toContainText(/in \d+/)
 }
 
-/** What a backfill would do is counted first; then it is done, with its progress in sight, and only once. */
+/** A backfill is first previewed; then it runs, with visible progress, and only once. */
 export async function backfillTheWeek(page: Page, client: Client): Promise<void> {
   const { schedule } = await client.schedules.create(
     ScheduleSettings.parse({
@@ -166,7 +166,7 @@ export async function backfillTheWeek(page: Page, client: Client): Promise<void>
 }
 
 /**
- * What falls into a time in which the engine was off and is not caught up is told: in the table, the detail and the
+ * Runs that fell into the engine's downtime and are not caught up are shown: in the table, the detail pane and the
  * missed list.
  */
 export async function findWhatWasMissed(page: Page, service: Service): Promise<void> {
@@ -199,7 +199,7 @@ export async function findWhatWasMissed(page: Page, service: Service): Promise<v
 }
 
 /**
- * In the smallest desktop a long expression and a long zone stand whole in the table: when something runs is never cut.
+ * In the smallest desktop window a long expression and a long zone are fully visible in the table: times are never cut.
  */
 export async function readLongTimesInTheTable(page: Page, client: Client): Promise<void> {
   await client.schedules.create(
@@ -221,7 +221,7 @@ export async function readLongTimesInTheTable(page: Page, client: Client): Promi
   }
 }
 
-/** As if the engine had been off for three hours: it goes on from where it says that it was. */
+/** As if the engine had been off for three hours: it continues from the time it has recorded. */
 export async function missHours(service: Service, scheduleId: string): Promise<void> {
   await service.kill()
   const database = new Database(join(service.dataDirectory, 'scrapdeck.sqlite'))

@@ -8,14 +8,14 @@ import { QUOTES } from './schedules.ts'
 
 export interface Receiver {
   url: string
-  /** What it answers from now on. */
+  /** The status with which it responds from now on. */
   answerWith(status: number): void
-  /** The types of what came, in order; whatever is not signed with `secret` throws. */
+  /** The types of the events received, in order; throws on anything not signed with `secret`. */
   received(secret: string): string[]
   stop(): void
 }
 
-/** Takes what webhooks send, on this machine. */
+/** Receives webhook requests on this machine. */
 export async function startReceiver(): Promise<Receiver> {
   const taken: { id: string; at: string; signature: string; body: string }[] = []
   let status = 204
@@ -47,8 +47,8 @@ export async function startReceiver(): Promise<Receiver> {
 }
 
 /**
- * Added it shows its secret once and answers a test; what a receiver gave up on for good is listed as given up, and is
- * sent again.
+ * A new webhook shows its secret once and delivers a test; a delivery that was given up is listed as such and sent
+ * again.
  */
 export async function tellAReceiver(page: Page, client: Client, receiver: Receiver): Promise<void> {
   await page.getByRole('link', { name: 'Settings' }).click()
@@ -66,7 +66,7 @@ export async function tellAReceiver(page: Page, client: Client, receiver: Receiv
   await expect(row.getByRole('status')).toContainText('Test delivered: 204')
   expect(receiver.received(secret)).toEqual(['webhook.test'])
 
-  // 410: it wants nothing any more. That is known at once, where other failures are tried for days.
+  // 410 means gone: given up at once, where other failures are retried for days.
   receiver.answerWith(410)
   await client.jobs.run(QUOTES)
   await expect(row).toContainText('1 given up', { timeout: 30_000 })

@@ -13,8 +13,8 @@ const LONG_SECONDS = 30 * 86_400
 
 /**
  * What operators and clients set up and run, through the contract: nodes (added and discovered), projects with eggs,
- * limits, webhooks with deliveries, chains, schedules with firings of each state, a backfill that is done and one under
- * way, secrets, remembered answers. The engine ends paused.
+ * limits, webhooks with deliveries, chains, schedules with firings in each state, a finished backfill and a running
+ * one, secrets, remembered responses. The engine ends up paused.
  */
 export async function fillThroughEngine(dataDirectory: string, clock: FakeClock): Promise<void> {
   const nodes = new Map<string, FakeNode>()
@@ -92,13 +92,13 @@ export async function fillThroughEngine(dataDirectory: string, clock: FakeClock)
     ]
   })
 
-  // --- who is told ------------------------------------------------------------------------------------------------
+  // --- webhooks ---------------------------------------------------------------------------------------------------
   const hook = { events: ['job.ended' as const, 'schedule.fired' as const], project: null, enabled: true }
   const good = await client.webhooks.create({ ...hook, name: 'good', url: 'https://example.org/good' })
   await client.webhooks.rotate({ id: good.webhook.id })
   await client.webhooks.create({ ...hook, name: 'down', url: 'https://example.org/down', project: 'shop' })
 
-  // --- jobs that ran, one after another by a chain ----------------------------------------------------------------
+  // --- jobs that ran in sequence through a chain ------------------------------------------------------------------
   await client.chains.create({
     ...{ name: 'report after prices', enabled: true, project: 'shop', spider: 'reports', on: 'succeeded' },
     run: { ...shop, args: { after: '{job}', token: 'chained' }, secretNames: ['token'] }
@@ -121,7 +121,7 @@ export async function fillThroughEngine(dataDirectory: string, clock: FakeClock)
   const { firedCount: _, lastFiredAtMs: __, problem: ___, ...settings } = chain
   await client.chains.update({ ...settings, enabled: false })
 
-  // --- schedules: fired, skipped (the first still runs), missed (the engine was off), failed (no such spider) ------
+  // --- schedules: fired, skipped (still running), missed (engine off), failed (no such spider) --------------------
   const hourly = { rules: [{ kind: 'interval' as const, everySeconds: 3_600, anchorMs: 0 }], zone: 'Europe/Berlin' }
   const { schedule: first } = await client.schedules.create({
     ...{ ...hourly, name: 'hourly', jobs: [{ ...shop, args: { key: 'of a schedule' }, secretNames: ['key'] }] },
@@ -142,7 +142,7 @@ export async function fillThroughEngine(dataDirectory: string, clock: FakeClock)
   await endAll()
   await client.schedules.setPaused({ ids: [first.id], paused: true, note: 'over the weekend' })
 
-  // --- backfills: one done, one under way -------------------------------------------------------------------------
+  // --- backfills: one done, one in progress -----------------------------------------------------------------------
   const anchorMs = Math.floor(clock.nowMs() / HOUR_MS) * HOUR_MS
   const past = (from: number, until: number) => ({
     fromMs: anchorMs - from * HOUR_MS,

@@ -15,7 +15,7 @@ import type { FakeClock } from '../../src/engine/testing/fake-clock.ts'
 const DAY_MS = 86_400_000
 
 /**
- * The states that an engine passes through too fast to be stopped in: of jobs and their attempts, chain ends,
+ * States that an engine passes through too quickly to be stopped in: of jobs and their attempts, chain ends,
  * deliveries, alerts.
  */
 export async function fillThroughStore(dataDirectory: string, clock: FakeClock): Promise<void> {
@@ -85,7 +85,7 @@ export async function fillThroughStore(dataDirectory: string, clock: FakeClock):
   await change(finishing, { to: 'running' })
   await change(finishing, { to: 'finishing' })
 
-  // --- ended, with what they left -----------------------------------------------------------------------------------
+  // --- ended, with what they left behind ----------------------------------------------------------------------------
   const outcomes: Outcome[] = ['succeeded', 'failed', 'cancelled', 'lost']
   for (const outcome of outcomes) {
     const job = await begin()
@@ -131,7 +131,7 @@ export async function fillThroughStore(dataDirectory: string, clock: FakeClock):
   const start = anAttemptStart(external, { jobid: 'brought', nodeId, entry: entry('Adopted') })
   await store.recordRuns([{ job: external, start, changes: [] }])
 
-  // --- an end that a chain has not answered, an end that asks for nothing --------------------------------------------
+  // --- an end that a chain has not handled yet, an end that triggers nothing -----------------------------------------
   await end(await begin({ spider: 'reports' }), 'succeeded')
   await end(await begin({ spider: 'reports' }), 'failed')
 

@@ -15,10 +15,7 @@ export type Everything = Awaited<ReturnType<typeof readEverything>>
 
 const ALL = { before: null, limit: 10_000 }
 
-/**
- * All that a data directory holds, as the store's verbs, the blobs and the key file give it: JSON, in an order that
- * stays the same.
- */
+/** Everything in a data directory, read through the store, the blobs and the key file: JSON, in a stable order. */
 export async function readEverything(dataDirectory: string, clock: Clock) {
   const path = join(dataDirectory, 'scrapdeck.sqlite')
   const store = await openSqliteStoreHere({ path, clock, logger: silentLogger })
@@ -89,8 +86,7 @@ async function rememberedAnswer(store: Store, key: string, clock: Clock) {
 }
 
 /**
- * In the form in which the first of them was written: what were JSON texts among the settings then are rows with
- * revisions now.
+ * In the format of the first data directory: what were JSON texts among the settings then are rows with revisions now.
  */
 async function readSettings(store: Store) {
   return {

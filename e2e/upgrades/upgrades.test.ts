@@ -17,7 +17,7 @@ let directory: Awaited<ReturnType<typeof makeTemporaryDirectory>>
 let clock: FakeClock
 let expected: Everything & { nowMs: number }
 
-it('the newest form of the data has a directory here, for what comes after it', () => {
+it('the newest data format has a directory here, for later versions', () => {
   const newest = Math.max(...readdirSync(FIXTURES).map((name) => Number.parseInt(name, 10)))
   expect(newest).toBe(MIGRATIONS.length)
 })
@@ -26,25 +26,25 @@ describe.each(readdirSync(FIXTURES))('the data directory %s', (name) => {
   beforeEach(async () => {
     directory = await makeTemporaryDirectory()
     await cp(join(FIXTURES, name, 'data'), directory.path, { recursive: true })
-    // Which git does not keep, and without which the key is refused.
+    // git does not keep the mode, and without it the key is refused.
     await chmod(join(directory.path, 'secret.key'), 0o600)
     expected = JSON.parse(await readFile(join(FIXTURES, name, 'expected.json'), 'utf8'))
     clock = createFakeClock(expected.nowMs)
   })
   afterEach(() => directory.remove())
 
-  it('is upgraded without a loss: every row, blob and secret reads as it did', async () => {
+  it('is upgraded without loss: every row, blob and secret reads as before', async () => {
     const { nowMs: _, ...before } = expected
     const now = await readEverything(directory.path, clock)
     for (const noun of Object.keys(before) as (keyof Everything)[]) {
-      // What a newer form adds may be there as well.
+      // A newer format may add fields.
       expect(now[noun], noun).toMatchObject(before[noun] as object)
       if (Array.isArray(before[noun])) expect((now[noun] as unknown[]).length, noun).toBe(before[noun].length)
     }
     expect(await readEverything(directory.path, clock)).toEqual(now)
   })
 
-  it('is worked on by the engine: nodes, settings, backfills and sources are as they were, and logs are read', async () => {
+  it('works with the engine: nodes, settings, backfills and sources are as they were, and logs can be read', async () => {
     const passwords: (string | null)[] = []
     const engine = await createEngine({
       ...{ dataDirectory: directory.path, host: 'service', resourcesDirectory: RESOURCES, scrapdeckVersion: 'test' },

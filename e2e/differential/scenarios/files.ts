@@ -3,7 +3,7 @@ import { get, post, postMultipart } from '../http.ts'
 import type { Pair } from '../pair.ts'
 import type { Scenario } from './scenario.ts'
 
-/** What is there to read: pages, logs and items. Chapter 7. */
+/** What can be read: pages, logs and items. Chapter 7. */
 
 async function runOne(pair: Pair, project: string, jobid: string): Promise<void> {
   const egg = await reporterEgg()
@@ -55,7 +55,7 @@ const items: Scenario = {
     const times = ['Thu, 01 Jan 1970 00:00:00 GMT', 'Fri, 01 Jan 2100 00:00:00 GMT', 'nonsense', '']
     for (const time of times) await pair.ask(get(path, { 'if-modified-since': time }))
     await pair.ask(get(path, { 'if-range': '"x"', range: 'bytes=0-4' }))
-    // Each side's own time, which differs.
+    // Each side has its own time.
     await pair.askEach((side) =>
       get(path, { 'if-modified-since': { theirs, ours }[side.name].headers['last-modified'] ?? '' })
     )
@@ -68,7 +68,7 @@ const logs: Scenario = {
   async run(pair) {
     await runOne(pair, 'p', 'logged')
     const path = '/logs/p/report/logged.log'
-    // Its length differs by what Scrapy measured: only its beginning and the form of the answers compare.
+    // The length depends on what Scrapy measured: only the beginning and the form of the responses are compared.
     await pair.askForHeaders(get(path, { range: 'bytes=0-23' }))
     await pair.askForHeaders(get(path))
     await pair.askForHeaders(get(path, { range: 'bytes=-1000' }))

@@ -17,11 +17,11 @@ interface Waiting {
 }
 
 /**
- * Requests at random over so few names that they meet: what one adds, another asks for and a third deletes. The one
- * slot is held, so that scheduled jobs wait; at the end some of them run.
+ * Random requests over so few names that they interact: what one adds, another reads and a third deletes. The one slot
+ * is held, so scheduled jobs wait; at the end some of them run.
  *
- * What is remembered of the requests only keeps them away from what is settled elsewhere: a project is not deleted
- * while its jobs wait, and no job starts whose version is gone.
+ * The requests are tracked only to avoid cases that other scenarios cover: a project is not deleted while its jobs
+ * wait, and no job starts whose version is gone.
  */
 export function generatedScenario(seed: number): Scenario {
   return {
@@ -52,7 +52,7 @@ async function runSequence(pair: Pair, seed: number): Promise<void> {
   await pair.ask(upload('gate', '1', eggs.plain))
   await pair.hold('gate', gate)
 
-  /** The same fields in one of the ways that a client may send them. */
+  /** The same fields in one of the encodings a client may use. */
   const send = (endpoint: string, fields: [string, string][]): Request => {
     const form = new URLSearchParams(fields).toString()
     const way = number(5)
@@ -127,7 +127,7 @@ async function runSequence(pair: Pair, seed: number): Promise<void> {
         const isLast = versions?.size === 1 && versions.has(version)
         if (isLast) await cancelAllOf(name)
         await pair.ask(send('delversion.json', [['project', name], ...maybe('version', version, 0.95)]))
-        // The field may have been left out: what is still listed is still there.
+        // The field may have been left out, so the version may still exist.
         const listed = JSON.parse(
           (await pair.ask(query('listversions.json', [['project', name]]))).theirs.body.toString()
         )
@@ -173,7 +173,7 @@ async function runSequence(pair: Pair, seed: number): Promise<void> {
   await addVersion()
   for (let count = 0; count < REQUESTS_IN_A_SEQUENCE; count++) await act()
 
-  // Of one project those jobs may run that can: in the order of their priorities.
+  // At most one project's jobs run, those that can, in priority order; all others are cancelled.
   const runnable = (job: Waiting) => job.version === undefined || stored.get(job.project)?.has(job.version)
   const lucky = chance(0.3) ? waiting.find(runnable)?.project : undefined
   for (const job of waiting

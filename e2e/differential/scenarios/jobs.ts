@@ -245,7 +245,7 @@ const reserved: Scenario = {
 
 const twins: Scenario = {
   name: 'one job id for several jobs',
-  // Finished twins stay in every later list.
+  // Finished jobs with the same id would stay in every later list.
   needsOwnServers: true,
   async run(pair) {
     await deploy(pair, 'p')
@@ -273,7 +273,7 @@ const pruning: Scenario = {
   async run(pair) {
     await deploy(pair, 'p')
     for (let number = 1; number <= 6; number++) {
-      // One more than is kept: those of this job appear after its start has pruned.
+      // One more than jobs_to_keep is listed: the job's own files appear after the pruning at its start.
       await pair.ask(post('schedule.json', { project: 'p', spider: 'report', jobid: `pruned-${number}` }))
       await pair.untilEnded(`pruned-${number}`)
       await pair.ask(get('/listjobs.json'))
@@ -316,7 +316,7 @@ const deletedWithJobs: Scenario = {
 
 const STRANGE_IDS = ['a b', 'ünï ☃', "q'uote", '<i>', '%2e', 'x'.repeat(180), 'a;b&c=d', '-']
 
-/** Scrapyd makes hidden files, or files over two lines, of them. */
+/** Scrapyd would turn them into hidden files, or names with line breaks. */
 const POOR_FILE_NAMES = ['', '.', 'new\nline', 'back\\slash']
 
 const poorFileNames: Scenario = {

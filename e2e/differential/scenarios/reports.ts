@@ -5,7 +5,7 @@ import { postMultipart, post } from '../http.ts'
 import type { Pair, Side } from '../pair.ts'
 import type { Scenario } from './scenario.ts'
 
-/** What a spider sees of its process, and what it leaves: chapters 6.4, 6.7. */
+/** What a spider sees of its process, and what it leaves behind: chapters 6.4, 6.7. */
 
 interface Report {
   argv: string[]
@@ -26,7 +26,7 @@ async function deploy(pair: Pair, version: string): Promise<void> {
   )
 }
 
-/** Of the variables only those that the server added or changed: the rest is this process's own. */
+/** Only variables that the server added or changed: the rest comes from this test's process. */
 function addedVariables(environment: Record<string, string>): Record<string, string> {
   const added = Object.entries(environment).filter(([name, value]) => process.env[name] !== value)
   return Object.fromEntries(added.sort(([one], [other]) => (one < other ? -1 : 1)))
@@ -61,14 +61,14 @@ function compareJob(pair: Pair, jobid: string): void {
     const { items } = filesOf(report)
     return items !== undefined && existsSync(items) ? readFileSync(items, 'utf8') : 'no items file'
   })
-  // Both serve what they wrote where Scrapyd keeps it.
+  // Both serve what spiders wrote from where Scrapyd keeps it.
   for (const tree of ['logs', 'items']) {
     const name = `${jobid}.${tree === 'logs' ? 'log' : 'jl'}`
     fact(`${tree}_dir`, (_report, side) => existsSync(join(side.directory, tree, 'p', 'report', name)))
   }
 }
 
-/** The lines, with times, sizes and measurements taken out; statistics are compared by their names. */
+/** The lines, with times, sizes and measurements removed; statistics are compared by name only. */
 function logShape(log: string, { directory }: Side): string[] {
   return log
     .replaceAll(directory, '<directory>')

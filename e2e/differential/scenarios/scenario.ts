@@ -1,13 +1,13 @@
 import type { Pair } from '../pair.ts'
 
-/** A sequence of requests that leads from nothing to some state; what it made is removed after it. */
+/** A sequence of requests from an empty state; what it creates is removed afterwards. */
 export interface Scenario {
   name: string
-  /** Also in the short form, which is part of `npm test`; `npm run test:long` runs all that are written by hand. */
+  /** Also part of the short form in `npm test`; `npm run test:long` runs all hand-written scenarios. */
   isShort?: boolean
-  /** Harms or confuses whoever is asked next: it gets a pair of servers for itself. */
+  /** Damages or confuses its servers for later requests, so it gets its own pair. */
   needsOwnServers?: boolean
-  /** Both prune as `jobs_to_keep` says, on a pair of their own; without it they keep all files. */
+  /** Both sides prune by `jobs_to_keep`, on their own pair; without it they keep all files. */
   jobsToKeep?: number
   run(pair: Pair): Promise<void>
 }
