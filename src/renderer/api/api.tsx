@@ -16,7 +16,7 @@ export function ApiProvider({ client, children }: { client: Client; children: Re
   return <ApiContext value={api}>{children}</ApiContext>
 }
 
-/** The engine, for components. Fails outside of ApiProvider. */
+/** The engine's API, for components. Throws outside ApiProvider. */
 export function useApi(): Api {
   const api = useContext(ApiContext)
   if (api === null) throw new Error('useApi outside of ApiProvider')

@@ -8,7 +8,7 @@ export interface Explanation {
   text: string
 }
 
-/** Words for any error that a call can end with: ours (by code), a lost connection, or a mistake. */
+/** Text for any error a call can end with: ours (by code), a lost connection, or a bug. */
 export function explainError(error: unknown): Explanation {
   const code = codeOf(error)
   const message = error instanceof Error ? error.message : String(error)

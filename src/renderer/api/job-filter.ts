@@ -1,7 +1,7 @@
 import type { Job, JobFilter } from '../../shared/contract/index.ts'
 import { matchesGlob } from '../../shared/glob.ts'
 
-/** Whether a job belongs in a list with this filter; the same rules as the engine's `jobs.list`. */
+/** Whether a job belongs in a list with this filter. Must match the rules of the engine's `jobs.list`. */
 export function jobMatches(job: Job, filter: JobFilter): boolean {
   if (filter.status !== undefined && filter.status.length > 0 && !filter.status.includes(job.status)) return false
   if (!matchesGlob(filter.project ?? null, job.project) || !matchesGlob(filter.spider ?? null, job.spider)) return false

@@ -2,10 +2,10 @@ import type { Job, JobFilter } from '../../shared/contract/index.ts'
 import type { Client } from './wire.ts'
 
 const PAGE_ROWS = 500
-/** What one call of a bulk takes. */
+/** The most that one bulk call accepts. */
 export const BULK_MAX = 10_000
 
-/** The jobs that match, newest first, up to the size of a bulk; `onPage` hears how many there are and may stop it. */
+/** Reads the matching jobs, newest first, up to the size of a bulk; `onPage` gets the count so far and may stop it. */
 export async function readJobs(client: Client, filter: JobFilter, onPage?: (count: number) => boolean): Promise<Job[]> {
   const jobs: Job[] = []
   let before: string | undefined

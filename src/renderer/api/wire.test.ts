@@ -6,7 +6,7 @@ afterEach(() => {
   delete window.scrapdeck
 })
 
-it('believes only a port that comes from its own window', async () => {
+it('accepts only a port that comes from its own window', async () => {
   const { port1: ours } = new MessageChannel()
   const { port1: foreign } = new MessageChannel()
   const started = vi.spyOn(ours, 'addEventListener')

@@ -5,10 +5,10 @@ import type { ContractRouterClient } from '@orpc/contract'
 import type { Contract } from '../../shared/contract/index.ts'
 import { WIRE_MESSAGE } from '../../shared/wire.ts'
 
-/** Every call of the contract, typed; the same over both doors. */
+/** Every call of the contract, typed; the same over both transports. */
 export type Client = ContractRouterClient<Contract>
 
-/** What the preload script of the desktop exposes: a way to ask for the port, and nothing else. */
+/** What the desktop's preload script exposes: a way to request the port, and nothing else. */
 export interface DesktopBridge {
   requestWire(): void
   platform: string
@@ -20,7 +20,7 @@ declare global {
   }
 }
 
-/** A MessagePort in the desktop; HTTP beside `/ui/` in a browser. */
+/** A MessagePort in the desktop; HTTP relative to `/ui/` in a browser. */
 export async function connectWire(): Promise<Client> {
   if (window.scrapdeck) return createORPCClient(new PortLink({ port: await receivePort(window.scrapdeck) }))
   return createORPCClient(
@@ -38,7 +38,7 @@ export async function connectWire(): Promise<Client> {
 function receivePort(bridge: DesktopBridge): Promise<MessagePort> {
   return new Promise((resolve) => {
     const onMessage = (event: MessageEvent) => {
-      // Only our own preload runs in this window before us; a frame or another window is never believed.
+      // Only our own preload runs in this window before us; frames and other windows are never trusted.
       const port = event.ports[0]
       if (event.source !== window || event.data !== WIRE_MESSAGE || port === undefined) return
       window.removeEventListener('message', onMessage)

@@ -1,4 +1,4 @@
-/** `?status=failed&status=lost`: lists by repeated names, so that addresses can be read and typed. */
+/** `?status=failed&status=lost`: lists as repeated names, so that addresses can be read and typed. */
 export function parseAddress(search: string): Record<string, unknown> {
   const result: Record<string, unknown> = {}
   for (const [name, value] of new URLSearchParams(search)) {

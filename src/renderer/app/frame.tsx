@@ -18,7 +18,7 @@ const WindowDropZone = lazy(
   loadPatiently(() => import('./window-drop-zone.tsx').then((module) => ({ default: module.WindowDropZone })))
 )
 
-/** What is around every screen. */
+/** The frame around every screen. */
 export function Frame() {
   const navigate = useNavigate()
   const [keysOpened, setKeysOpened] = useState(false)

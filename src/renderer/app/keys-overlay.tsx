@@ -14,7 +14,7 @@ export function KeysOverlay({ opened, onClose }: { opened: boolean; onClose: () 
 
 export function KeyList() {
   const groups = useKeyGroups(({ groups }) => groups)
-  // Those of the screen first, in the order in which it added them; those that work everywhere last.
+  // The screen's own groups first, in the order in which it added them; global ones last.
   const titles = [...new Set(groups.map(({ title }) => title))].sort(
     (left, right) => Number(left === EVERYWHERE) - Number(right === EVERYWHERE)
   )

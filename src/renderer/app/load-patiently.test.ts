@@ -1,7 +1,7 @@
 import { expect, it, vi } from 'vitest'
 import { loadAhead, loadPatiently } from './load-patiently.ts'
 
-it('asks again until the part comes, and never rejects', async () => {
+it('retries until the part loads, and never rejects', async () => {
   const warn = vi.spyOn(console, 'warn').mockImplementation(() => {})
   const load = vi.fn<() => Promise<string>>()
   load.mockRejectedValueOnce(new Error('Failed to fetch')).mockResolvedValue('screen')
@@ -10,7 +10,7 @@ it('asks again until the part comes, and never rejects', async () => {
   warn.mockRestore()
 })
 
-it('loads every part ahead', async () => {
+it('preloads every part', async () => {
   const load = vi.fn(async () => 'dialog')
   loadPatiently(load)
   await loadAhead()

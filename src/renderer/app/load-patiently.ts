@@ -3,8 +3,8 @@ type Load<Module> = () => Promise<Module>
 const loads: Load<unknown>[] = []
 
 /**
- * The code of a part of the app, asked for again until it comes: what rejects once would stay broken until a reload,
- * and the service may just be restarting. All parts are listed for `loadAhead`.
+ * Loads the code of a part of the app and retries until it succeeds: after one rejection it would stay broken until a
+ * reload, and the service may just be restarting. All parts are registered for `loadAhead`.
  */
 export function loadPatiently<Module>(load: Load<Module>, retryAfterMs = 1000): Load<Module> {
   const patient = async () => {
@@ -21,7 +21,7 @@ export function loadPatiently<Module>(load: Load<Module>, retryAfterMs = 1000): 
   return patient
 }
 
-/** Fetches every part while the service is there: each must open at once, also when it is away later. */
+/** Preloads every part while the service is up, so that each opens at once, even when the service is down later. */
 export async function loadAhead(): Promise<void> {
   for (const load of loads) await load()
 }

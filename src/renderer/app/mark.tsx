@@ -1,4 +1,4 @@
-/** The mark of Scrapdeck: a queue and the one that watches it. */
+/** Scrapdeck's logo: a queue and the one that watches it. */
 export function Mark() {
   return (
     <svg

@@ -21,7 +21,7 @@ afterEach(() => {
 
 const pick = async (name: RegExp) => fireEvent.click(await screen.findByRole('button', { name }))
 
-it('opens the Run dialog with the spider that was picked', async () => {
+it('opens the Run dialog with the chosen spider', async () => {
   await openPalette('run zalando')
   await pick(/prices\/zalando/)
   await waitFor(() => expect(useRunDialog.getState().prefill).toEqual({ project: 'prices', spiders: ['zalando'] }))
@@ -35,7 +35,7 @@ it('finds a job by its id', async () => {
   await waitFor(() => expect(app.router.state.location.search).toMatchObject({ job: job.id }))
 })
 
-it('finds a node by its tag and says when there is nothing of that name', async () => {
+it('finds a node by its tag and says when nothing matches', async () => {
   await openPalette('lab-b')
   await screen.findByRole('button', { name: /lab-b/ })
   fireEvent.change(screen.getByRole('textbox', { name: 'Search or run a command' }), { target: { value: 'qqq' } })

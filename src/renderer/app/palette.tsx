@@ -32,7 +32,7 @@ interface Entry {
   label: string
   note?: ReactNode
   icon: ReactNode
-  /** Further words it is found by. */
+  /** More words to find it by. */
   words?: string
   run: () => void
 }
@@ -64,7 +64,7 @@ export function Palette({ onShowKeys }: { onShowKeys: () => void }) {
   )
 }
 
-// Inside of the list, so that it fetches and computes only while the palette is open.
+// Inside the list, so that it fetches and computes only while the palette is open.
 function Entries({ text, onShowKeys }: { text: string; onShowKeys: () => void }) {
   const entries = [
     ...useScreens(onShowKeys),
@@ -78,7 +78,7 @@ function Entries({ text, onShowKeys }: { text: string; onShowKeys: () => void })
   for (const entry of entries) {
     const haystack = `${entry.label} ${entry.words ?? ''} ${entry.group}`.toLowerCase()
     if (!words.every((word) => haystack.includes(word))) continue
-    // Without a word there is nothing to find: only places and acts.
+    // Without text to search for, only places and actions are listed.
     if (words.length === 0 && !['Go to', 'Do'].includes(entry.group)) continue
     const group = shown.get(entry.group) ?? []
     if (group.length < SHOWN_PER_GROUP) shown.set(entry.group, [...group, entry])
@@ -214,7 +214,7 @@ function useSchedules(text: string): Entry[] {
     id: `schedule ${schedule.id}`,
     group: 'Schedules',
     label: schedule.name,
-    // Found by the engine, which looks into what it runs as well.
+    // Matched by the engine, which also searches what the schedule runs.
     words: `${text} edit`,
     note: schedule.paused ? 'paused' : schedule.zone,
     icon: <IconCalendarTime size={16} />,

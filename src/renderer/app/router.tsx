@@ -25,7 +25,7 @@ import { loadPatiently } from './load-patiently.ts'
 
 const root = createRootRoute({ component: Frame, notFoundComponent: () => <NotFound /> })
 
-/** Each screen is a file of its own, loaded when it is first shown. */
+/** Each screen has its own file, loaded when it is first shown. */
 const screenAt = <Path extends string, Module extends Record<string, unknown>, Search = object>(
   path: Path,
   load: () => Promise<Module>,
@@ -39,7 +39,7 @@ const screenAt = <Path extends string, Module extends Record<string, unknown>, S
     component: lazyRouteComponent(loadPatiently(load), name)
   })
 
-/** Where `scrapdeck://job/ID` and short links lead. */
+/** The target of `scrapdeck://job/ID` and short links. */
 const job = createRoute({
   getParentRoute: () => root,
   path: '/job/$id',
@@ -96,7 +96,7 @@ export function createAppRouter(history: RouterHistory) {
     history,
     parseSearch: parseAddress,
     stringifySearch: formatAddress,
-    // A pointer over a link is enough of a sign to fetch the code of its screen.
+    // Hovering over a link is reason enough to fetch the code of its screen.
     defaultPreload: 'intent',
     defaultPendingMs: 150,
     defaultPendingComponent: () => <RowsSkeleton />,

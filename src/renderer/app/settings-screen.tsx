@@ -152,7 +152,7 @@ function CredentialsView({ credentials }: { credentials: Credentials }) {
   )
 }
 
-/** Shown with dots for the password, so that a shared screen does not give it away; copied with it. */
+/** The password is shown as dots, so that a shared screen does not reveal it, but is copied in full. */
 function Snippet(props: {
   textWith: (secret: string) => string
   password: string

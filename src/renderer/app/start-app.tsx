@@ -19,12 +19,12 @@ import { loadAhead } from './load-patiently.ts'
 import { createQueryClient } from './query-client.ts'
 import { createAppRouter } from './router.tsx'
 
-/** Follows the engine's changes, listens for keys and draws the app. Runs once, at the start of the page. */
+/** Follows the engine's changes, listens for keys and renders the app. Runs once, when the page starts. */
 export function startApp(client: Client): void {
   const queryClient = createQueryClient()
   followChanges({ api: createApi(client), queryClient, onConnection: setConnection })
   listenForKeys()
-  // Hash addresses: the same bundle serves under /ui/ and under the desktop's own protocol, whose paths are files.
+  // Hash URLs: the same bundle is served under /ui/ and under the desktop's own protocol, whose paths are files.
   const root = document.getElementById('root')
   if (!root) throw new Error('index.html has no #root')
   createRoot(root).render(
@@ -32,7 +32,7 @@ export function startApp(client: Client): void {
       <App client={client} queryClient={queryClient} history={createHashHistory()} />
     </StrictMode>
   )
-  // The first screen goes first.
+  // Delayed, so that the first screen loads first.
   setTimeout(() => void loadAhead(), 1500)
 }
 

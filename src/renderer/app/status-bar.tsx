@@ -8,7 +8,7 @@ import { formatCount } from '../ui/numbers.ts'
 import { splitSlots } from '../ui/slots-in-use.ts'
 import classes from './frame.module.css'
 
-/** The engine's pulse. While the connection is down the figures are old, and look so. */
+/** The engine's status at a glance. While the connection is down the figures are outdated, and look so. */
 export function StatusBar() {
   const { query } = useApi()
   const { data: status } = useQuery(query.system.status.queryOptions())

@@ -46,7 +46,7 @@ export function TopBar() {
   )
 }
 
-// Amber while paused: it must not be forgotten.
+// Amber while paused, so that nobody forgets it.
 const PAUSED_LOOK = {
   '--button-bg': 'var(--wait-soft)',
   '--button-hover': 'var(--wait-soft)',

@@ -4,7 +4,7 @@ import { useNavigate } from '@tanstack/react-router'
 import { offerFiles, useDroppedFiles } from '../state/dropped-files.ts'
 import classes from './frame.module.css'
 
-/** Files dropped anywhere go to a component that asks for some, else to the projects screen, which deploys them. */
+/** Files dropped anywhere go to the component that accepts them, else to the projects screen, which deploys them. */
 export function WindowDropZone() {
   const navigate = useNavigate()
   const target = useDroppedFiles((state) => state.target)

@@ -1,7 +1,7 @@
 import { useEffect } from 'react'
 import { create } from 'zustand'
 
-/** Where dropped files go instead of to the projects screen, and what is said while they hang over the window. */
+/** Where dropped files go instead of the projects screen, and the text shown while they are dragged over the window. */
 interface DropTarget {
   title: string
   text: string
@@ -9,7 +9,7 @@ interface DropTarget {
 }
 
 interface DroppedFiles {
-  /** Dropped anywhere in the window, for the projects screen. */
+  /** Files dropped anywhere in the window, for the projects screen. */
   files: readonly File[]
   target: DropTarget | null
 }
@@ -18,14 +18,14 @@ export const useDroppedFiles = create<DroppedFiles>(() => ({ files: [], target: 
 
 export const offerFiles = (files: readonly File[]) => useDroppedFiles.setState({ files })
 
-/** The waiting files, once. */
+/** Returns the waiting files once. */
 export function claimFiles(): readonly File[] {
   const { files } = useDroppedFiles.getState()
   if (files.length > 0) useDroppedFiles.setState({ files: [] })
   return files
 }
 
-/** Sends what is dropped to the component while it is mounted. `onFiles` must stay the same function. */
+/** Sends dropped files to the component while it is mounted. `onFiles` must stay the same function. */
 export function useDropTarget(title: string, text: string, onFiles: DropTarget['onFiles']): void {
   useEffect(() => {
     useDroppedFiles.setState({ target: { title, text, onFiles } })

@@ -4,14 +4,14 @@ import { listenForKeys, useKeys } from './keys.ts'
 
 afterEach(cleanup)
 
-it('leaves the Esc that closed a dialog alone: what is under it stays open', () => {
+it('ignores the Esc that closed a dialog, so that what is below it stays open', () => {
   const stop = listenForKeys()
   const close = vi.fn()
   renderHook(() => useKeys('Screen', [{ key: 'Escape', label: 'Close the detail', run: close }]))
   const dialog = document.body.appendChild(document.createElement('div'))
   dialog.setAttribute('role', 'dialog')
   dialog.setAttribute('aria-modal', 'true')
-  // As Mantine does: it hears the key first, and the dialog is gone when ours hears it.
+  // Like Mantine, which handles the key first, so the dialog is gone when our handler runs.
   const closeDialog = () => dialog.remove()
   window.addEventListener('keydown', closeDialog, true)
   const press = () => document.body.dispatchEvent(new KeyboardEvent('keydown', { key: 'Escape', bubbles: true }))

@@ -1,11 +1,11 @@
 import { useEffect, useRef } from 'react'
 import { create } from 'zustand'
 
-/** One key of the keyboard with what it does, in words: the `?` overlay lists all that are active. */
+/** One key and what it does, in words: the `?` overlay lists all active ones. */
 export interface KeyBinding {
-  /** As `KeyboardEvent.key`: `j`, `X` (with Shift), `/`, `Escape`; with `mod+` for Ctrl or Cmd, `Alt+` for Alt. */
+  /** As in `KeyboardEvent.key`: `j`, `X` (with Shift), `/`, `Escape`; with `mod+` for Ctrl or Cmd, `Alt+` for Alt. */
   key: string
-  /** What it does, for the overlay: `Open the job`. */
+  /** For the overlay: `Open the job`. */
   label: string
   run: (event: KeyboardEvent) => void
 }
@@ -16,12 +16,12 @@ interface KeysState {
 
 export const useKeyGroups = create<KeysState>(() => ({ groups: [] }))
 
-/** The group of the frame: any key of a screen wins over it. */
+/** The frame's group: any key of a screen takes precedence over it. */
 export const EVERYWHERE = 'Everywhere'
 
 let nextId = 1
 
-/** Activates keys while the component is mounted (and `enabled`). Later groups win over earlier ones. */
+/** Activates keys while the component is mounted (and `enabled`). Later groups take precedence over earlier ones. */
 export function useKeys(title: string, bindings: readonly KeyBinding[], enabled = true): void {
   const newest = useRef(bindings)
   newest.current = bindings
@@ -40,12 +40,12 @@ export function useKeys(title: string, bindings: readonly KeyBinding[], enabled 
   }, [title, names, enabled])
 }
 
-/** Dialogs and what a button drops down: each has keys of its own, and Esc closes it alone. */
+/** Dialogs and menus: they have their own keys, and Esc closes only them. */
 const OVER_THE_SCREEN = '[role="dialog"], [role="menu"]'
 
-/** The one listener. Letters do nothing while a field has the focus, or a dialog or menu is open. */
+/** The only listener. Letters do nothing while a field has the focus, or a dialog or menu is open. */
 export function listenForKeys(): () => void {
-  // Asked before anybody hears the key: the Esc that closes a dialog or a menu must not close what is under it, too.
+  // Checked before any other handler runs: the Esc that closes a dialog or a menu must not also close what is below it.
   let isDialogOpen = false
   const onKeyDownFirst = () => {
     isDialogOpen = document.querySelector(OVER_THE_SCREEN) !== null
@@ -53,7 +53,7 @@ export function listenForKeys(): () => void {
   const onKeyDown = (event: KeyboardEvent) => {
     if (event.defaultPrevented || event.isComposing) return
     const mod = event.ctrlKey || event.metaKey
-    // Both together type a letter on many keyboards (AltGr).
+    // On many keyboards both together type a character (AltGr).
     if (mod && event.altKey) return
     const name = mod ? `mod+${event.key.toLowerCase()}` : event.altKey ? `Alt+${event.key}` : event.key
     if (!mod && (isDialogOpen || isTyping(event.target))) return

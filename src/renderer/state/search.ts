@@ -1,6 +1,6 @@
 /**
- * What each screen keeps in its address. Anything may stand in an address, so every value is
- * checked and what does not fit is left out. Features read it with `getRouteApi('/jobs').useSearch()`.
+ * What each screen keeps in its address. An address may contain anything, so every value is checked and invalid ones
+ * are dropped. Features read it with `getRouteApi('/jobs').useSearch()`.
  */
 import { JOB_ID_PATTERN, NODE_ID_PATTERN, RANDOM_ID_PATTERN } from '../../shared/id-patterns.ts'
 import type {
@@ -40,18 +40,18 @@ export const parseJobsSearch = (raw: Raw) => ({
   text: textOf(raw['text']),
   /** Hours back from now. */
   sinceHours: Number(raw['sinceHours']) > 0 ? Number(raw['sinceHours']) : undefined,
-  /** The job whose detail is open. */
+  /** The job whose detail pane is open. */
   job: textOf<JobId>(raw['job'], JOB_ID_PATTERN),
-  /** The tab of the detail. */
+  /** The tab of the detail pane. */
   tab: textOf(raw['tab']),
-  /** Only what this schedule made. */
+  /** Only jobs that this schedule made. */
   schedule: textOf<ScheduleId>(raw['schedule'], RANDOM_ID_PATTERN)
 })
 
 export const parseSchedulesSearch = (raw: Raw) => ({
-  /** The schedule whose detail is open. */
+  /** The schedule whose detail pane is open. */
   schedule: textOf<ScheduleId>(raw['schedule'], RANDOM_ID_PATTERN),
-  /** The editor is open: with this schedule, or with a new one (`new`). */
+  /** Set while the editor is open: the schedule's id, or `new`. */
   edit: textOf(raw['edit'], /^([0-9a-f]{32}|new)$/),
   /** The filter of the table. */
   text: textOf(raw['text']),
@@ -61,18 +61,18 @@ export const parseSchedulesSearch = (raw: Raw) => ({
 export const parseProjectsSearch = (raw: Raw) => ({
   project: textOf<ProjectName>(raw['project']),
   version: textOf<VersionName>(raw['version']),
-  /** The log of its environment is open. */
+  /** Whether the log of its environment is open. */
   log: flagOf(raw['log'])
 })
 
 export const parseNodesSearch = (raw: Raw) => ({
-  /** The node whose detail is open. */
+  /** The node whose detail pane is open. */
   node: textOf<NodeId>(raw['node'], NODE_ID_PATTERN),
-  /** The Add dialog is open. */
+  /** Whether the Add dialog is open. */
   add: flagOf(raw['add']),
   /** The environment whose log is open. */
   log: textOf(raw['log'], ENVIRONMENT_ID_PATTERN),
-  /** Only the nodes of this group. */
+  /** Only nodes of this group. */
   group: textOf(raw['group'])
 })
 
@@ -86,7 +86,7 @@ export const parseLogsSearch = (raw: Raw) => ({
 
 export type CalendarSearch = Partial<ReturnType<typeof parseCalendarSearch>>
 export const parseCalendarSearch = (raw: Raw) => ({
-  /** A day of the week that is shown, `2026-11-23`; absent: this week. */
+  /** A day of the displayed week, `2026-11-23`; absent: this week. */
   week: textOf(raw['week'], DAY_PATTERN),
   /** The hour whose runs are listed, as milliseconds. */
   hour: instantOf(raw['hour']),
@@ -104,19 +104,19 @@ export const parseLoadSearch = (raw: Raw) => ({
 
 export type ChainsSearch = Partial<ReturnType<typeof parseChainsSearch>>
 export const parseChainsSearch = (raw: Raw) => ({
-  /** The chain that is edited. */
+  /** The chain being edited. */
   chain: textOf<ChainId>(raw['chain'], RANDOM_ID_PATTERN),
-  /** A new one is made. */
+  /** Whether a new one is being created. */
   add: flagOf(raw['add'])
 })
 
 const flagOf = (value: unknown): true | undefined => (String(value) === 'true' ? true : undefined)
 
-/** Of this century and the next: anything else was not written by us. */
+/** Only this century and the next: any other value was not written by us. */
 const instantOf = (value: unknown): number | undefined =>
   Number.isInteger(Number(value)) && Number(value) > 9e11 && Number(value) < 7e12 ? Number(value) : undefined
 
-/** Branded where the pattern is that of an id; a project or a version is any text. */
+/** Branded if the pattern is that of an id; projects and versions are any text. */
 function textOf<Text extends string = string>(value: unknown, pattern?: RegExp): Text | undefined {
   if (typeof value !== 'string' || value === '' || value.length > 200) return undefined
   return pattern === undefined || pattern.test(value) ? (value as Text) : undefined

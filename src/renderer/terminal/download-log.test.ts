@@ -5,7 +5,7 @@ import type { LogsClient } from './follow-log.ts'
 
 const jobId = '0'.repeat(32)
 
-/** A log that gives at most 4 characters at a time and grows with each read. */
+/** A log that returns at most 4 characters per read and grows with each read. */
 function growingLog() {
   let text = 'abcdefghij'
   const read = async ({ offset }: { offset: number }) => {
@@ -17,7 +17,7 @@ function growingLog() {
   return { read } as unknown as Pick<LogsClient, 'read'>
 }
 
-it('reads a log that grows as fast as it is read up to the size it had at the beginning', async () => {
+it('reads a log that grows as fast as it is read, up to the size it had at the start', async () => {
   const shares: number[] = []
   const parts = await readWholeLog({
     logs: growingLog(),

@@ -10,18 +10,18 @@ export interface DownloadLogOptions {
   readonly onProgress: (share: number) => void
 }
 
-/** Reads a log from its beginning to its present end and hands it to the browser as a file. */
+/** Reads a log from its beginning to its current end and hands it to the browser as a file. */
 export async function downloadLog(options: DownloadLogOptions): Promise<void> {
   const parts = await readWholeLog(options)
   const link = document.createElement('a')
   link.href = URL.createObjectURL(new Blob(parts, { type: 'text/plain;charset=utf-8' }))
   link.download = options.fileName
   link.click()
-  // Some browsers open the address only after this turn.
+  // Some browsers open the URL only later.
   setTimeout(() => URL.revokeObjectURL(link.href), 10_000)
 }
 
-/** The log in pieces as they came; stops at the size that the first piece told, so that a fast log has an end. */
+/** The log in the chunks received; stops at the size reported with the first chunk, so that a fast log ends. */
 export async function readWholeLog({
   logs,
   jobId,

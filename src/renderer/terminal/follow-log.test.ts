@@ -13,7 +13,7 @@ const chunk = (offset: number, text: string, complete = false): LogChunk => ({
 
 type Input = Parameters<LogsClient['tail']>[0]
 
-/** A client whose every call of `tail` plays the next script; 'break' throws in the middle of the stream. */
+/** A client on which each call of `tail` plays the next script; 'break' throws in the middle of the stream. */
 function clientPlaying(...scripts: Array<Array<LogChunk | 'break'>>) {
   const calls: Input[] = []
   const tail = async (input: Input) => {
@@ -33,7 +33,7 @@ function clientPlaying(...scripts: Array<Array<LogChunk | 'break'>>) {
 const jobId = '0'.repeat(32)
 
 describe('followLog', () => {
-  it('begins at the end of the log and stops when the run has ended', async () => {
+  it('starts near the end of the log and stops when the run has ended', async () => {
     const { calls, logs } = clientPlaying([chunk(10, 'a\n'), chunk(12, 'b\n', true)])
     const texts: string[] = []
     const states: FollowState[] = []
@@ -50,7 +50,7 @@ describe('followLog', () => {
     expect(states.map(({ kind }) => kind)).toEqual(['live', 'complete'])
   })
 
-  it('goes on at the byte where the connection broke', async () => {
+  it('continues at the byte where the connection broke', async () => {
     const { calls, logs } = clientPlaying([chunk(0, 'a\n'), 'break'], [chunk(2, 'b\n')], [chunk(4, 'c\n', true)])
     const texts: string[] = []
     const kinds: string[] = []
@@ -72,7 +72,7 @@ describe('followLog', () => {
     expect(kinds).toEqual(['live', 'interrupted', 'live', 'live', 'complete'])
   })
 
-  it('does not pull the next piece before the last one was taken', async () => {
+  it('does not pull the next chunk before the last one was consumed', async () => {
     let pulled = 0
     const logs = {
       tail: async () =>
@@ -100,7 +100,7 @@ describe('followLog', () => {
     await following
   })
 
-  it('gives up when there is no log to be had', async () => {
+  it('gives up when no log is available', async () => {
     const logs = {
       tail: () => Promise.reject(Object.assign(new Error('gone'), { code: 'LOG_NOT_FOUND' }))
     } as unknown as Pick<LogsClient, 'tail'>
@@ -116,7 +116,7 @@ describe('followLog', () => {
     expect(kinds).toEqual(['unavailable'])
   })
 
-  it('ends at once when told to, also while it waits to try again', async () => {
+  it('stops immediately when told to, even while waiting to retry', async () => {
     const { logs } = clientPlaying()
     const abort = new AbortController()
     const following = followLog({

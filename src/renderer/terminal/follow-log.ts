@@ -4,9 +4,7 @@ import type { Client } from '../api/wire.ts'
 
 export type LogsClient = Client['logs']
 
-/**
- * `live`: the stream is open; `interrupted`: it is tried again; `complete`: the end; `unavailable`: there is no log.
- */
+/** `live`: the stream is open; `interrupted`: being retried; `complete`: the end; `unavailable`: there is no log. */
 export type FollowState =
   | { readonly kind: 'live' | 'complete' }
   | { readonly kind: 'interrupted' | 'unavailable'; readonly error: unknown }
@@ -15,19 +13,19 @@ export interface FollowLogOptions {
   readonly logs: Pick<LogsClient, 'tail'>
   readonly jobId: JobId
   readonly attemptNumber?: AttemptNumber | undefined
-  /** How much of the end of the log to begin with. */
+  /** How much of the end of the log to start with. */
   readonly tailBytes: number
-  /** Takes a piece; the next one is pulled when the promise is fulfilled (flow control). */
+  /** Consumes a chunk; the next one is pulled when the promise resolves (flow control). */
   readonly onChunk: (chunk: LogChunk) => void | Promise<void>
   readonly onState: (state: FollowState) => void
   readonly signal: AbortSignal
-  /** Waits between two tries; 0.5 s doubling to 10 s unless a test says otherwise. */
+  /** Delay between two attempts; by default 0.5 s, doubling up to 10 s. */
   readonly waitMs?: (failures: number) => number
 }
 
 /**
  * Follows a log until its run has ended or `signal` aborts. After a dropped connection it continues at the byte where
- * it broke, as often as needed: the window may be older than the engine's restart. Resolves; never rejects.
+ * it broke, as often as needed: the window may outlive the engine. Resolves; never rejects.
  */
 export async function followLog(options: FollowLogOptions): Promise<void> {
   const { logs, jobId, attemptNumber, tailBytes, onChunk, onState, signal } = options
@@ -49,7 +47,7 @@ export async function followLog(options: FollowLogOptions): Promise<void> {
           return
         }
       }
-      // The stream ended without saying that the log is complete: the engine went away in good order. Ask again.
+      // The stream ended without marking the log as complete: the engine shut down in order. Retry.
       failures += 1
     } catch (error) {
       if (signal.aborted) return
@@ -64,7 +62,7 @@ export async function followLog(options: FollowLogOptions): Promise<void> {
   }
 }
 
-/** Asking again would give the same answer. */
+/** Retrying would give the same response. */
 function isFinal(error: unknown): boolean {
   const code = typeof error === 'object' && error !== null && 'code' in error ? error.code : null
   return code === 'LOG_NOT_FOUND' || code === 'JOB_NOT_FOUND' || code === 'BAD_INPUT'

@@ -6,7 +6,7 @@ import { plainLogLine } from './log-line.ts'
 const head = (level: string, message: string) => `2026-11-19 03:12:51 [a] ${level}: ${message}`
 const bytes = (text: string) => new TextEncoder().encode(text).length
 
-/** Cuts a text into pieces as the engine sends them, with offsets in bytes. */
+/** Cuts a text into chunks as the engine sends them, with offsets in bytes. */
 function piecesOf(text: string, cuts: readonly number[]) {
   const places = [0, ...[...cuts].sort((a, b) => a - b), text.length]
   return places.slice(1).map((end, index) => {
@@ -19,7 +19,7 @@ function piecesOf(text: string, cuts: readonly number[]) {
 const shown = (buffer: LogBuffer) => buffer.lines.map(plainLogLine)
 
 describe('LogBuffer', () => {
-  it('gives whole lines only, and the unfinished last one when the log is complete', () => {
+  it('returns whole lines only, and the unfinished last one when the log is complete', () => {
     const buffer = new LogBuffer()
     expect(buffer.append({ offset: 0, nextOffset: 5, sizeBytes: 5, text: 'a\nb\nc' }).lines.map(plainLogLine)).toEqual([
       'a',
@@ -41,14 +41,14 @@ describe('LogBuffer', () => {
     expect(buffer.lines.map((line) => line.level)).toEqual(['ERROR', 'ERROR', 'ERROR', 'ERROR', 'INFO'])
   })
 
-  it('adds nothing for a piece that a resumed stream sends again', () => {
+  it('adds nothing for a chunk that a resumed stream repeats', () => {
     const buffer = new LogBuffer()
     buffer.append({ offset: 0, nextOffset: 4, sizeBytes: 4, text: 'a\nb\n' })
     expect(buffer.append({ offset: 0, nextOffset: 4, sizeBytes: 4, text: 'a\nb\n' }).lines).toEqual([])
     expect(shown(buffer)).toEqual(['a', 'b'])
   })
 
-  it('begins again with a log that became shorter: it is another file', () => {
+  it('starts over when the log became shorter, because it is another file', () => {
     const buffer = new LogBuffer()
     buffer.append({ offset: 0, nextOffset: 9, sizeBytes: 9, text: `${head('ERROR', 'a')}\nb` })
     expect(buffer.append({ offset: 0, nextOffset: 2, sizeBytes: 2, text: 'c\n' })).toMatchObject({ startsOver: true })
@@ -57,7 +57,7 @@ describe('LogBuffer', () => {
     expect([buffer.firstOffset, buffer.nextOffset]).toEqual([0, 2])
   })
 
-  it('drops whole pieces from the beginning and knows the exact offset of what is left', () => {
+  it('drops whole chunks from the beginning and knows the exact offset of the rest', () => {
     const buffer = new LogBuffer(3)
     buffer.append({ offset: 0, nextOffset: 4, sizeBytes: 4, text: 'a\nb\n' })
     buffer.append({ offset: 4, nextOffset: 8, sizeBytes: 8, text: 'c\nd\n' })
@@ -67,7 +67,7 @@ describe('LogBuffer', () => {
     expect(buffer.isFull).toBe(true)
   })
 
-  it('joins the two halves of a line when older text is put before it', () => {
+  it('joins the two halves of a line when older text is prepended', () => {
     const buffer = new LogBuffer()
     const text = `${head('ERROR', 'broken')}\n  File\n`
     buffer.append({ offset: 30, nextOffset: text.length, sizeBytes: text.length, text: text.slice(30) })
@@ -78,7 +78,7 @@ describe('LogBuffer', () => {
     expect(buffer.firstOffset).toBe(0)
   })
 
-  it('gives a traceback at the beginning the level of the head that older text brings', () => {
+  it('gives a traceback at the beginning the level of the line that older text adds above it', () => {
     const buffer = new LogBuffer()
     buffer.append({ offset: 100, nextOffset: 110, sizeBytes: 110, text: '  File "a"\n' })
     buffer.prepend({ offset: 0, nextOffset: 100, text: `${head('ERROR', 'x')}\n` })

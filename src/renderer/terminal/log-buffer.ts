@@ -1,28 +1,28 @@
 import type { LogChunk } from '../../shared/contract/index.ts'
 import { type LogLevel, type LogLine, MAX_LINE_CHARS, parseLogLine } from './log-line.ts'
 
-/** A piece of the log in the order of the file. */
+/** A chunk of the log, in file order. */
 export type LogPiece = Readonly<Pick<LogChunk, 'offset' | 'nextOffset' | 'text'>>
 
 export interface Appended {
-  /** Whole lines that became known with this piece. */
+  /** Lines completed by this chunk. */
   readonly lines: readonly LogLine[]
   /** Lines dropped from the beginning to stay within the limit. */
   readonly droppedCount: number
-  /** The file has become shorter, so it is another: what was held is gone, and `lines` begin it. */
+  /** The file became shorter, so it is another one: what was held is gone, and `lines` are its beginning. */
   readonly startsOver: boolean
 }
 
 const NOTHING_ADDED: Appended = { lines: [], droppedCount: 0, startsOver: false }
 
 /**
- * The part of a log that the window holds: at most `maxLines` lines (and one piece more), whole pieces dropped from
- * the beginning, so that `firstOffset` is always an exact place in the file to read older lines from.
+ * The part of a log that the window holds: at most `maxLines` lines (plus one chunk). Whole chunks are dropped from the
+ * beginning, so that `firstOffset` is always an exact offset from which to read older lines.
  */
 export class LogBuffer {
   readonly #maxLines: number
   #lines: LogLine[] = []
-  /** Pieces from oldest to newest: where each starts, and how many lines began in it. */
+  /** Chunks from oldest to newest: where each starts, and how many lines began in it. */
   #pieces: Array<{ offset: number; lineCount: number }> = []
   #unfinished = ''
   #nextOffset: number | null = null
@@ -36,22 +36,22 @@ export class LogBuffer {
     return this.#lines
   }
 
-  /** Offset in bytes of the first line held; null while nothing has come. */
+  /** Byte offset of the first line held; null before the first chunk. */
   get firstOffset(): number | null {
     return this.#pieces[0]?.offset ?? null
   }
 
-  /** Where the log continues after what is held; null while nothing has come. */
+  /** Where the log continues after what is held; null before the first chunk. */
   get nextOffset(): number | null {
     return this.#nextOffset
   }
 
-  /** The last few lines of room are not worth writing the whole terminal again. */
+  /** Room for a few more lines is not worth rewriting the whole terminal. */
   get isFull(): boolean {
     return this.lineRoom < this.#maxLines / 50 || this.lineRoom === 0
   }
 
-  /** Lines that may still be put before those held. */
+  /** How many lines can still be prepended. */
   get lineRoom(): number {
     return Math.max(0, this.#maxLines - this.#lines.length)
   }
@@ -60,7 +60,7 @@ export class LogBuffer {
     return this.#counts
   }
 
-  /** Adds the next piece. A piece that was seen already (a resumed stream that overlaps) adds nothing. */
+  /** Adds the next chunk. A chunk seen before (when a resumed stream overlaps) adds nothing. */
   append(piece: LogPiece & Pick<LogChunk, 'sizeBytes'>): Appended {
     const startsOver = piece.sizeBytes < (this.#nextOffset ?? 0)
     if (startsOver) this.#clear()
@@ -68,7 +68,7 @@ export class LogBuffer {
     this.#nextOffset = piece.nextOffset
     const parts = (this.#unfinished + piece.text).split('\n')
     this.#unfinished = parts.pop() as string
-    // A log that never ends its line is shown nevertheless, and cannot grow in memory.
+    // A log that never ends its line is shown anyway, and cannot fill the memory.
     if (this.#unfinished.length > MAX_LINE_CHARS) {
       parts.push(this.#unfinished)
       this.#unfinished = ''
@@ -79,7 +79,7 @@ export class LogBuffer {
     return { lines, droppedCount: this.#dropOldest(), startsOver }
   }
 
-  /** The last line of a log that does not end with a newline; call it when nothing more will come. */
+  /** The last line of a log that does not end with a newline; call it when the log is complete. */
   finish(): Appended {
     if (this.#unfinished === '') return NOTHING_ADDED
     const lines = this.#parse([this.#unfinished], this.#lines.at(-1)?.level ?? 'INFO')
@@ -90,12 +90,12 @@ export class LogBuffer {
     return { lines, droppedCount: 0, startsOver: false }
   }
 
-  /** Puts older text, which must end at `firstOffset`, before what is held. */
+  /** Prepends older text, which must end at `firstOffset`. */
   prepend(piece: LogPiece): void {
     const parts = piece.text.split('\n')
     const tail = parts.pop() as string
     const first = this.#lines[0]
-    // The window began in the middle of a line: its two halves become one again.
+    // The window began in the middle of a line: joins its two halves.
     if (tail !== '' && first !== undefined) {
       const joined = parseLogLine(tail + first.text, 'INFO')
       this.#count(first, -1)
@@ -108,7 +108,7 @@ export class LogBuffer {
     this.#pieces.unshift({ offset: piece.offset, lineCount: lines.length })
   }
 
-  /** A traceback whose head was not known yet takes the level of the head that has come now. */
+  /** A traceback whose first line was unknown takes the level of the line now above it. */
   #relabelBeginning(above: LogLevel): void {
     for (let at = 0; this.#lines[at]?.continues; at += 1) {
       const line = this.#lines[at] as LogLine

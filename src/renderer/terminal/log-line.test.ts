@@ -19,7 +19,7 @@ describe('parseLogLine', () => {
     })
   })
 
-  it('does not take a level in the middle of a message for a head', () => {
+  it('does not take a level in the middle of a message as the start of a line', () => {
     expect(parseLogLine('  got 2026-11-19 03:12:51 [a] ERROR: no', 'INFO')).toMatchObject({
       level: 'INFO',
       continues: true
@@ -38,19 +38,19 @@ describe('parseLogLine', () => {
 })
 
 describe('paintLogLine', () => {
-  it('puts time, level, logger and message into their columns', () => {
+  it('aligns time, level, logger and message in columns', () => {
     const line = parseLogLine('2026-11-19 03:12:52 [scrapy.core.scraper] ERROR: Spider error', 'INFO')
     expect(withoutColours(paintLogLine(line))).toBe('03:12:52 ERROR    [scrapy.core.scraper] Spider error')
     expect(plainLogLine(line)).toBe('2026-11-19 03:12:52 [scrapy.core.scraper] ERROR: Spider error')
   })
 
-  it('leaves the logger out where there is no room for it', () => {
+  it('omits the logger if there is no room for it', () => {
     const line = parseLogLine('2026-11-19 03:12:52 [scrapy.core.scraper] WARNING: Slow', 'INFO')
     expect(withoutColours(paintLogLine(line, true))).toBe('03:12:52 WARNING Slow')
     expect(paintLogLine(parseLogLine('Traceback:', 'ERROR'), true)).toBe('  Traceback:')
   })
 
-  it('marks the line that names the exception', () => {
+  it('highlights the line that names the exception', () => {
     const painted = paintLogLine(parseLogLine("KeyError: 'offerPrice'", 'ERROR'))
     expect(withoutColours(painted).trim()).toBe("KeyError: 'offerPrice'")
     expect(painted).toContain('\u001b[31mKeyError')

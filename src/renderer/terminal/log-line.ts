@@ -4,18 +4,18 @@ import { sanitiseLine, withoutColours } from './sanitise.ts'
 export type LogLevel = Exclude<RecordLevel, 'CRITICAL'>
 export const LOG_LEVELS: readonly LogLevel[] = ['DEBUG', 'INFO', 'WARNING', 'ERROR']
 
-/** One line of a log, safe to show. A line without a head of its own belongs to the one above (`continues`). */
+/** One line of a log, safe to show. A line without its own time and level belongs to the one above (`continues`). */
 export interface LogLine {
-  /** Sanitised, colours of the spider included. */
+  /** Sanitised, but with the spider's colours. */
   readonly text: string
   readonly level: LogLevel
   readonly continues: boolean
 }
 
-/** Longer lines are cut: a spider that prints a whole page must not take the window down. */
+/** Longer lines are cut: a spider that prints a whole page must not freeze the window. */
 export const MAX_LINE_CHARS = 16_384
 
-/** Reads one line; CRITICAL counts as ERROR. `above`: the level of the line before, which tracebacks continue. */
+/** Parses one line; CRITICAL counts as ERROR. `above`: the level of the previous line, which tracebacks inherit. */
 export function parseLogLine(raw: string, above: LogLevel): LogLine {
   const cut =
     raw.length > MAX_LINE_CHARS
@@ -27,7 +27,7 @@ export function parseLogLine(raw: string, above: LogLevel): LogLine {
   return { text, level: head.level === 'CRITICAL' ? 'ERROR' : head.level, continues: false }
 }
 
-/** The line as the terminal shows it, in columns and colours. A narrow terminal leaves the logger out. */
+/** The line as the terminal shows it, in columns and colours. A narrow terminal omits the logger. */
 export function paintLogLine(line: LogLine, isNarrow = false): string {
   if (line.continues) return paintContinuation(line, isNarrow)
   const { time, logger, level, messageAt } = parseRecordHead(line.text) as RecordHead
@@ -43,7 +43,7 @@ export function plainLogLine(line: LogLine): string {
 }
 
 const RESET = '\u001b[0m'
-// Colours of the terminal's theme: short codes, of which a rewrite of 50,000 lines parses several hundred thousand.
+// Colours of the terminal's theme. Short codes, because rewriting 50,000 lines parses several hundred thousand of them.
 const FAINT = '\u001b[90m'
 const BRIGHT = '\u001b[97m'
 const RED = '\u001b[31m'
@@ -54,7 +54,7 @@ const LEVEL_COLOUR: Record<LogLevel, string> = {
   ERROR: RED
 }
 
-/** Lines of a traceback are indented to the message; the one that names the exception is red. */
+/** Traceback lines are indented to the message; the one that names the exception is red. */
 function paintContinuation(line: LogLine, isNarrow: boolean): string {
   const isException = line.level === 'ERROR' && /^[\w.]*(?:Error|Exception|Warning|Exit|Interrupt)\b/.test(line.text)
   return `${isNarrow ? '  ' : CONTINUATION_INDENT}${isException ? `${RED}${line.text}${RESET}` : line.text}`

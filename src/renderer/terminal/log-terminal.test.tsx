@@ -5,7 +5,7 @@ import { renderBare } from '../testing/render-app.tsx'
 import { LogTerminal } from './log-terminal.tsx'
 import { outliveTerminals, stubCanvas } from '../testing/stub-canvas.ts'
 
-// The first screen of a file is imported only now, which may take a while on a busy machine.
+// The first screen of each test file is imported only now, which may take a while on a busy machine.
 configure({ asyncUtilTimeout: 8000 })
 
 beforeEach(stubCanvas)
@@ -32,7 +32,7 @@ function openLog(status: 'succeeded' | 'queued', over: { failure?: Error } = {})
 
 const log = () => within(screen.getByTestId('log'))
 
-it('shows the log with its name, levels and last lines as text', async () => {
+it('exposes the log with its name, levels and last lines as text', async () => {
   openLog('succeeded')
   expect(screen.getByRole('region', { name: 'Log of shop/prices' })).toBeTruthy()
   await waitFor(() => expect(log().getByRole('log').textContent).toMatch(/KeyError: 'offerPrice'|Crawled \(200\)/))
@@ -40,7 +40,7 @@ it('shows the log with its name, levels and last lines as text', async () => {
   expect(await log().findByText('complete')).toBeTruthy()
 })
 
-it('hides a level and shows one alone', async () => {
+it('hides a level, and shows only one level', async () => {
   openLog('succeeded')
   await waitFor(() => expect(log().getByRole('log').textContent).toContain('DEBUG'))
   fireEvent.click(log().getByRole('button', { name: /^DEBUG/ }))
@@ -48,7 +48,7 @@ it('hides a level and shows one alone', async () => {
   expect(log().getByRole('log').textContent).toContain('INFO')
   fireEvent.click(log().getByRole('button', { name: /^ERROR/ }), { shiftKey: true })
   await waitFor(() => expect(log().getByRole('log').textContent).not.toContain('INFO'))
-  // Tracebacks go with the line they belong to.
+  // Tracebacks stay with the line they belong to.
   expect(log().getByRole('log').textContent).toContain('Traceback (most recent call last):')
 })
 
@@ -62,7 +62,7 @@ it('says what a log without lines waits for, or why there is none', async () => 
   expect((await log().findByRole('alert')).textContent).toContain('The node has no log of this run any more.')
 })
 
-it('leaves when it is taken out of the page', async () => {
+it('stops when it is unmounted', async () => {
   const { view } = openLog('succeeded')
   await waitFor(() => expect(log().getByRole('log').textContent).not.toBe(''))
   view.unmount()

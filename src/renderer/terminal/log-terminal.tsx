@@ -24,26 +24,26 @@ import classes from './log-terminal.module.css'
 import { EMPTY_LOG, type LogSnapshot, LogView } from './log-view.ts'
 
 export interface LogTerminalProps {
-  /** The whole client: its parts are proxies, made again at each look, and nothing to hold on to. */
+  /** The whole client, because its parts are proxies that are created anew on each access. */
   client: { readonly logs: LogsClient }
   jobId: JobId
-  /** The newest attempt when left out. */
+  /** Absent: the newest attempt. */
   attemptNumber?: AttemptNumber
   /** Whose log it is, for its accessible name: `shop/prices on eu-1`. */
   title: string
-  /** What the download is called. */
+  /** The name of the downloaded file. */
   fileName: string
-  /** What to say while no line has come. */
+  /** The text shown before the first line arrives. */
   waitingText: string
-  /** The keys of the log (f, n, N, e, w) are active: it is visible and the only one. */
+  /** Whether the log's keys (f, n, N, e, w) are active: it is visible and the only one. */
   hasKeys: boolean
-  /** What the screen adds to the buttons, smallest first. */
+  /** Buttons added by the screen, smallest first. */
   extraActions?: ReactNode
-  /** `/` goes to the search of this log and not to another box of the screen. */
+  /** `/` goes to the search of this log instead of another box of the screen. */
   hasSearchKey?: boolean
 }
 
-/** A live log: follows, filters by level, finds, copies. Mount it with a `key` of job and attempt. */
+/** A live log: follow, filter by level, search, copy. Mount it with a `key` of job and attempt. */
 export function LogTerminal(props: LogTerminalProps) {
   const { title, fileName, waitingText, hasKeys, hasSearchKey = false, extraActions } = props
   const host = useRef<HTMLDivElement>(null)
@@ -152,7 +152,7 @@ export function LogTerminal(props: LogTerminalProps) {
             <IconArrowDown size={14} aria-hidden /> {plural(snapshot.newLineCount, 'new line')}
           </button>
         )}
-        {/* A fast log would drown a screen reader: the lines are there to be read, and only the state is announced. */}
+        {/* A fast log would flood a screen reader: its lines can be read, but only the state is announced. */}
         <pre className="visually-hidden" role="log" aria-live="off" aria-label="The last lines">
           {snapshot.lastLines}
         </pre>
@@ -162,7 +162,7 @@ export function LogTerminal(props: LogTerminalProps) {
   )
 }
 
-/** Makes the view when the element is there, and keeps its size and its use of WebGL in step with the page. */
+/** Creates the view once the element exists, and keeps its size and its use of WebGL in sync with the page. */
 function useLogView({ client, jobId, attemptNumber }: LogTerminalProps, host: RefObject<HTMLDivElement | null>) {
   const [view, setView] = useState<LogView | null>(null)
   const [snapshot, setSnapshot] = useState<LogSnapshot>(EMPTY_LOG)
@@ -193,7 +193,7 @@ function useLogView({ client, jobId, attemptNumber }: LogTerminalProps, host: Re
   return { view, snapshot }
 }
 
-/** A click hides or shows a level; with Shift, or a double click, it alone is shown. */
+/** A click hides or shows a level; with Shift, or on a double click, only that level is shown. */
 function LevelChips({ snapshot, onShow }: { snapshot: LogSnapshot; onShow: (levels: ReadonlySet<LogLevel>) => void }) {
   const { shownLevels, counts } = snapshot
   const toggle = (level: LogLevel, alone: boolean) => {

@@ -10,13 +10,13 @@ import { readLogRange } from './read-log-range.ts'
 import { createTerminal, SEARCH_LOOK } from './terminal-look.ts'
 import { TerminalWriter } from './terminal-writer.ts'
 
-/** How the log is shown, and how far it has come. */
+/** How the log is shown, and how much of it has arrived. */
 interface LogViewState {
   shownLevels: ReadonlySet<LogLevel>
   sizeBytes: number
   state: FollowState | { readonly kind: 'opening' }
   isFollowing: boolean
-  /** Lines that came while the reader was elsewhere. */
+  /** Lines that arrived while the reader was scrolled elsewhere. */
   newLineCount: number
   isWrapping: boolean
   isLoadingOlder: boolean
@@ -29,7 +29,7 @@ export interface LogSnapshot extends Readonly<LogViewState> {
   readonly lineCount: number
   /** Bytes of the log before the first line held. */
   readonly earlierBytes: number
-  /** No more older lines can be shown here. */
+  /** Whether no more older lines can be shown here. */
   readonly isFull: boolean
   /** The end of what is shown, for screen readers and tests. */
   readonly lastLines: string
@@ -61,23 +61,23 @@ export interface LogViewOptions {
   readonly jobId: JobId
   readonly attemptNumber?: AttemptNumber | undefined
   readonly onChange: () => void
-  /** Reading older lines failed; the view stays as it is. */
+  /** Called when reading older lines failed; the view stays as it is. */
   readonly onError: (error: unknown) => void
 }
 
 const FIRST_READ_BYTES = 262_144
 const OLDER_READ_BYTES = 1_048_576
-/** Older lines rewrite the whole terminal: each step reads this many times what is held, so that there are few. */
+/** Older lines rewrite the whole terminal: each step reads this many times what is held, so that few are needed. */
 const OLDER_READ_GROWTH = 3
 const NARROW_COLUMNS = 80
 const REWRITE_STEP_LINES = 1000
 const LAST_LINES_FOR_READERS = 120
-/** Unwrapped lines scroll sideways up to here; longer ones wrap nevertheless (a canvas has its limits). */
+/** Unwrapped lines scroll sideways up to this width; longer ones still wrap, because a canvas has its limits. */
 const MAX_UNWRAPPED_COLUMNS = 500
 
 /**
- * One log in one terminal: pulls it, keeps the lines, and shows those of the chosen levels. Everything that changes
- * which lines are shown writes them again from the buffer; between that only new lines are written.
+ * One log in one terminal: pulls it, keeps the lines, and shows those of the chosen levels. Whatever changes which
+ * lines are shown rewrites them from the buffer; otherwise only new lines are written.
  */
 export class LogView {
   readonly #options: LogViewOptions
@@ -112,17 +112,17 @@ export class LogView {
     return this.#snapshot
   }
 
-  /** Puts the terminal into the page and begins to follow the log. */
+  /** Puts the terminal into the page and starts following the log. */
   open(element: HTMLElement): void {
     this.#terminal.open(element)
-    // Readers get the last lines from the component; the terminal's own text field must not catch the focus.
+    // Screen readers get the last lines from the component; the terminal's own text field must not take the focus.
     this.#terminal.textarea?.setAttribute('tabindex', '-1')
     this.#terminal.textarea?.setAttribute('aria-hidden', 'true')
     this.fit()
     this.retry()
   }
 
-  /** Asks for the log again after it was not to be had. */
+  /** Requests the log again after it was unavailable. */
   retry(): void {
     void followLog({
       logs: this.#options.logs,
@@ -139,11 +139,11 @@ export class LogView {
     this.#abort.abort()
     cancelAnimationFrame(this.#frame)
     this.#writer.close()
-    // xterm measures itself once more a moment after it was opened and does not stop that when it is disposed.
+    // xterm measures itself again shortly after opening and does not cancel that when disposed.
     setTimeout(() => this.#terminal.dispose(), 100)
   }
 
-  /** WebGL contexts are few (a browser takes the oldest away above 16): only a visible terminal holds one. */
+  /** WebGL contexts are limited (beyond 16 a browser drops the oldest): only a visible terminal holds one. */
   setVisible(isVisible: boolean): void {
     if (!isVisible) {
       this.#webgl?.dispose()
@@ -161,7 +161,7 @@ export class LogView {
       this.#terminal.loadAddon(webgl)
       this.#webgl = webgl
     } catch {
-      // No WebGL on this machine: xterm uses DOM elements, only slower.
+      // No WebGL on this machine: xterm falls back to DOM elements, which are just slower.
       this.#webgl = null
     }
   }
@@ -184,11 +184,11 @@ export class LogView {
   follow(isFollowing: boolean): void {
     this.#change({ isFollowing, ...(isFollowing && { newLineCount: 0 }) })
     if (isFollowing) this.#terminal.scrollToBottom()
-    // xterm follows by itself while it is at the end: one line up is the nearest position that does not move.
+    // At the end xterm follows by itself: one line up is the nearest position that stays put.
     else if (this.#isAtEnd()) this.#terminal.scrollLines(-1)
   }
 
-  /** Moves the view by a key of the keyboard; false when the key means nothing here. */
+  /** Scrolls the view by a key; false if the key does not scroll. */
   scrollBy(key: string): boolean {
     if (key === 'PageUp' || key === 'PageDown') this.#terminal.scrollPages(key === 'PageUp' ? -1 : 1)
     else if (key === 'ArrowUp' || key === 'ArrowDown') this.#terminal.scrollLines(key === 'ArrowUp' ? -1 : 1)
@@ -210,7 +210,7 @@ export class LogView {
     this.setVisible(true)
   }
 
-  /** Marks all matches; an empty text takes the marks away. */
+  /** Highlights all matches; an empty text removes the highlights. */
   find(text: string, step: 'first' | 'next' | 'before'): void {
     if (text === '') {
       this.#search.clearDecorations()
@@ -223,7 +223,7 @@ export class LogView {
     if (!isFound) this.#change({ match: { index: -1, count: 0 } })
   }
 
-  /** Goes to the next line of level ERROR under the top of the view, round to the first one after the last. */
+  /** Goes to the next ERROR line below the top of the view, and from the last one back to the first. */
   showNextError(): void {
     const { active } = this.#terminal.buffer
     const selected = this.#terminal.getSelectionPosition()?.start.y
@@ -244,12 +244,12 @@ export class LogView {
     }
   }
 
-  /** The selected text, else all lines shown. */
+  /** The selected text, otherwise all lines shown. */
   copyText(): string {
     return this.#terminal.getSelection() || this.#shownLines().map(plainLogLine).join('\n')
   }
 
-  /** The terminal's place is at its top already: read what is before it. */
+  /** Reads what comes before the lines held, for when the terminal is scrolled to its top. */
   async loadOlder(): Promise<void> {
     const end = this.#buffer.firstOffset
     if (end === null || end === 0 || this.#now.isLoadingOlder || this.#buffer.isFull) return
@@ -270,7 +270,7 @@ export class LogView {
     }
   }
 
-  /** Never more than there is room for, by the length of the lines held: the terminal's scrollback has its limit. */
+  /** Never more than there is room for, estimated from the length of the lines held: the scrollback is limited. */
   #olderBytes(end: number): number {
     const heldBytes = (this.#buffer.nextOffset ?? end) - end
     const roomBytes = this.#buffer.lineRoom * (heldBytes / Math.max(1, this.#buffer.lines.length))
@@ -284,7 +284,7 @@ export class LogView {
     const newLineCount = this.#now.newLineCount + (this.#now.isFollowing ? 0 : added.length)
     this.#change({ sizeBytes: chunk.sizeBytes, newLineCount })
     if (startsOver) return this.#rewrite()
-    // While the lines are written again, these are among them.
+    // A rewrite in progress includes these.
     if (added.length > 0 && !this.#isRewriting) await this.#writeLines(added)
   }
 
@@ -295,7 +295,7 @@ export class LogView {
     if (this.#now.isFollowing) this.#terminal.scrollToBottom()
   }
 
-  /** Shows the lines of the chosen levels afresh, in pieces, so that the window stays alive. */
+  /** Rewrites the lines of the chosen levels, in steps, so that the window stays responsive. */
   async #rewrite(): Promise<void> {
     this.#mustRewrite = true
     if (this.#isRewriting) return
@@ -307,7 +307,7 @@ export class LogView {
         this.#terminal.reset()
         written = 0
       }
-      // Read again at each step: lines that come meanwhile belong to the end.
+      // Read again at each step: lines that arrive meanwhile belong at the end.
       const lines = this.#shownLines().slice(written, written + REWRITE_STEP_LINES)
       written += lines.length
       await this.#writeLines(lines)
@@ -333,7 +333,7 @@ export class LogView {
     return Math.min(widest, MAX_UNWRAPPED_COLUMNS)
   }
 
-  /** After a click xterm's hidden text field has the focus, to copy selections: its keys are passed to the window. */
+  /** After a click xterm's hidden text field has the focus, for copying: its keys are passed on to the page. */
   #passOn(event: KeyboardEvent): boolean {
     const { key, shiftKey } = event
     if (event.type === 'keydown' && !event.ctrlKey && !event.metaKey && !event.altKey) {
@@ -355,7 +355,7 @@ export class LogView {
     return viewportY >= baseY
   }
 
-  /** One change of the page per frame, however many pieces come. */
+  /** At most one update of the page per frame, however many chunks arrive. */
   #change(change: Partial<LogViewState>): void {
     Object.assign(this.#now, change)
     if (this.#frame !== 0 || this.#abort.signal.aborted) return

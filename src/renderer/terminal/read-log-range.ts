@@ -9,7 +9,7 @@ export interface LogRange {
   readonly end: number
 }
 
-/** The bytes of a log between two places, in as many reads as the engine needs; it may begin a little later. */
+/** The bytes of a log between two offsets, in as many reads as the engine needs; it may begin slightly later. */
 export async function readLogRange(
   logs: LogsClient,
   { jobId, attemptNumber, start, end }: LogRange,

@@ -5,11 +5,11 @@ import { sanitiseLine, withoutColours } from './sanitise.ts'
 const ESC = '\u001b'
 
 describe('sanitiseLine', () => {
-  it('leaves plain text and tabs as they are', () => {
+  it('leaves plain text and tabs unchanged', () => {
     expect(sanitiseLine('a\tb — ünïcode 漢字 🕷')).toBe('a\tb — ünïcode 漢字 🕷')
   })
 
-  it('keeps colours and closes them at the end of the line', () => {
+  it('keeps colours and resets them at the end of the line', () => {
     expect(sanitiseLine(`${ESC}[1;31mred${ESC}[0m ${ESC}[38;5;200mx`)).toBe(
       `${ESC}[1;31mred${ESC}[0m ${ESC}[38;5;200mx${ESC}[0m`
     )
@@ -35,7 +35,7 @@ describe('sanitiseLine', () => {
     ['a reversed reading direction', 'a\u202ecod.exe', 'acod.exe'],
     ['an escape at the end', `abc${ESC}`, 'abc'],
     ['our own mark', 'a\ue0ff[31mb', 'a[31mb']
-  ])('takes out %s', (_name, dirty, clean) => {
+  ])('removes %s', (_name, dirty, clean) => {
     expect(sanitiseLine(dirty)).toBe(clean)
   })
 
@@ -43,7 +43,7 @@ describe('sanitiseLine', () => {
     expect(sanitiseLine(`before ${ESC}]0;never closed`)).toBe('before 0;never closed')
   })
 
-  it('never lets anything through but text and colours, whatever comes', () => {
+  it('lets nothing through but text and colours, whatever the input', () => {
     const nasty = fc.array(
       fc.oneof(
         fc.constantFrom(
@@ -75,7 +75,7 @@ describe('sanitiseLine', () => {
     )
   })
 
-  it('gives the same when done twice', () => {
+  it('changes nothing when applied twice', () => {
     const line = `${ESC}[31mred${ESC}]0;t\u0007 text`
     expect(sanitiseLine(sanitiseLine(line)).startsWith(sanitiseLine(line))).toBe(true)
   })

@@ -1,8 +1,8 @@
 /**
- * Log text comes from spiders and the sites they read: it is hostile. A terminal obeys what it is shown, so of every
- * control sequence only colours survive (SGR 0–4, 7 and their ends, 16, 256 and true colours). Titles, hyperlinks,
- * clipboard writes (OSC), device queries, cursor movement, blinking and concealed text do not, nor do characters
- * that turn the reading direction round.
+ * Log text comes from spiders and the sites they read: it is untrusted. A terminal obeys what it is shown, so of all
+ * control sequences only colours survive (SGR 0–4, 7 and their resets, 16, 256 and true colours). Titles, hyperlinks,
+ * clipboard writes (OSC), device queries, cursor movement, blinking and concealed text do not, nor do characters that
+ * reverse the reading direction.
  */
 export function sanitiseLine(text: string): string {
   if (!SUSPECT.test(text)) return text
@@ -13,7 +13,7 @@ export function sanitiseLine(text: string): string {
       const codes = end === 'm' ? colourCodes(parameters) : ''
       if (codes === '') return ''
       coloured = true
-      // Kept out of the way of the last step with a mark that the text itself cannot contain any more.
+      // Protected from the following steps by a marker that the text itself can no longer contain.
       return `${MARK}[${codes}m`
     })
     .replace(OTHER_ESCAPE, '')
@@ -27,10 +27,10 @@ export function withoutColours(sanitised: string): string {
   return sanitised.includes('\u001b') ? sanitised.replace(SGR, '') : sanitised
 }
 
-// A private-use character: STRING_SEQUENCE takes it out of the input first, so it can only come from us.
+// A private-use character: STRING_SEQUENCE removes it from the input first, so it can only come from us.
 const MARK = '\ue0ff'
 const SUSPECT = /[\u0000-\u0008\u000a-\u001f\u007f-\u009f\u200e\u200f\u202a-\u202e\u2066-\u2069\ue0ff]/
-/** OSC, DCS, SOS, PM and APC with their payload, when they are closed; an open one loses only its beginning. */
+/** OSC, DCS, SOS, PM and APC with their payload if they are terminated; an unterminated one loses only its start. */
 const STRING_SEQUENCE =
   /(?:\u001b[\]PX^_]|[\u009d\u0090\u0098\u009e\u009f])[^\u0007\u001b\u009c]{0,65536}(?:\u0007|\u001b\\|\u009c)|\ue0ff/g
 const CONTROL_SEQUENCE = /(?:\u001b\[|\u009b)([0-?]{0,128})[ -/]{0,16}([@-~])/g
@@ -38,7 +38,7 @@ const OTHER_ESCAPE = /\u001b(?:[ -/]{0,4}[0-~])?/g
 const UNWANTED = /[\u0000-\u0008\u000a-\u001f\u007f-\u009f\u200e\u200f\u202a-\u202e\u2066-\u2069]/g
 const SGR = /\u001b\[[0-9;]*m/g
 
-/** The colour codes of one SGR sequence; the others (blink, conceal, fonts) are left out. */
+/** The colour codes of one SGR sequence; the others (blink, conceal, fonts) are dropped. */
 function colourCodes(parameters: string): string {
   if (!/^[0-9;]*$/.test(parameters)) return ''
   const codes = parameters.split(';').map(Number)

@@ -1,9 +1,9 @@
 import { Terminal } from '@xterm/xterm'
 
-/** A terminal that only shows: no input, no cursor, no links. */
+/** A terminal that only displays: no input, no cursor, no links. */
 export function createTerminal(): Terminal {
   return new Terminal({
-    // The search's marks are decorations, which xterm still calls proposed.
+    // Search highlights are decorations, which xterm still calls a proposed API.
     allowProposedApi: true,
     convertEol: true,
     disableStdin: true,
@@ -15,13 +15,13 @@ export function createTerminal(): Terminal {
     scrollback: 60_000,
     minimumContrastRatio: 4.5,
     overviewRuler: { width: 9 },
-    // No link is ever followed out of a log.
+    // Links in a log are never opened.
     linkHandler: { activate: () => {} },
     theme: TERMINAL_THEME
   })
 }
 
-/** The terminal is dark in both looks: logs carry the colours of dark terminals. */
+/** The terminal is dark in both schemes: logs use colours meant for dark terminals. */
 const TERMINAL_THEME = {
   background: '#0a0d11',
   foreground: '#c9d3df',

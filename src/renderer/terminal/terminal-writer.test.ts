@@ -16,12 +16,12 @@ async function isSettled(promise: Promise<void>): Promise<boolean> {
 }
 
 describe('TerminalWriter', () => {
-  it('lets small writes through at once', async () => {
+  it('lets small writes through immediately', async () => {
     const { sink } = slowSink()
     expect(await isSettled(new TerminalWriter(sink).write('x'.repeat(1000)))).toBe(true)
   })
 
-  it('holds the puller above 100,000 unparsed characters and lets it go under 5,000', async () => {
+  it('blocks the reader above 100,000 unparsed characters and releases it below 5,000', async () => {
     const { parsed, sink } = slowSink()
     const writer = new TerminalWriter(sink)
     await writer.write('x'.repeat(60_000))
@@ -36,7 +36,7 @@ describe('TerminalWriter', () => {
     expect(await isSettled(third)).toBe(true)
   })
 
-  it('lets the puller go when the terminal is closed', async () => {
+  it('releases the reader when the terminal is closed', async () => {
     const { sink } = slowSink()
     const writer = new TerminalWriter(sink)
     const held = writer.write('x'.repeat(200_000))

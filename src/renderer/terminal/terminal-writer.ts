@@ -7,9 +7,9 @@ const PAUSE_ABOVE_CHARS = 100_000
 const RESUME_BELOW_CHARS = 5_000
 
 /**
- * Flow control between a fast log and the terminal's parser: `write` resolves at once while little is waiting, and,
- * once more than 100,000 characters are unparsed, only when fewer than 5,000 are left. Whoever awaits it pulls no more
- * from the engine meanwhile. (xterm would take up to 50 MB and freeze the window over it.)
+ * Flow control between a fast log and the terminal's parser: `write` resolves immediately while little is unparsed;
+ * above 100,000 unparsed characters it resolves only when fewer than 5,000 are left. A caller that awaits it pulls
+ * nothing from the engine meanwhile. (xterm would buffer up to 50 MB and freeze the window.)
  */
 export class TerminalWriter {
   readonly #sink: TerminalSink
@@ -34,7 +34,7 @@ export class TerminalWriter {
     return new Promise((resolve) => this.#waiting.push(resolve))
   }
 
-  /** Lets everybody go who waits: the terminal is gone and will not call back any more. */
+  /** Releases all callers: the terminal is gone and will not call back. */
   close(): void {
     this.#resume()
   }

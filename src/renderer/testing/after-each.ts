@@ -2,7 +2,7 @@ import { cleanup } from '@testing-library/react'
 import { afterEach, vi } from 'vitest'
 import './test-speed.ts'
 
-// Files of tests share a page and the modules in it (vitest.config.ts): what one leaves there, the next would find.
+// Test files share a page and its modules (vitest.config.ts): what one leaves there, the next would find.
 afterEach(() => {
   cleanup()
   vi.useRealTimers()

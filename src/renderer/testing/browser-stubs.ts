@@ -1,4 +1,4 @@
-/** What jsdom lacks of a browser and Mantine and the virtualiser need: sizes, media queries, observers. */
+/** What Mantine and the virtualiser need and jsdom lacks: sizes, media queries, observers. */
 export function stubBrowser(): void {
   window.matchMedia = (query) =>
     ({

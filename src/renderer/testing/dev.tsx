@@ -1,6 +1,6 @@
 /**
- * The whole app over an engine in memory, for looking at screens; never shipped. Scenes by the address:
- * `dev.html?first` (first run), `?python=missing`, `?nodes=1000`, `?jobs=5000`, `?still` (nothing changes by itself).
+ * The whole app over an in-memory engine, for looking at screens; never shipped. Scenes by URL: `dev.html?first` (first
+ * run), `?python=missing`, `?nodes=1000`, `?jobs=5000`, `?still` (nothing changes by itself).
  */
 import { startApp } from '../app/start-app.tsx'
 import { createFakeEngine } from './fake-engine.ts'

@@ -1,7 +1,7 @@
 import { implement } from '@orpc/server'
 import { type Change, type ChangeBatch, contract } from '../../shared/contract/index.ts'
 
-/** The row of changes; a cursor is a place in it. */
+/** The sequence of changes; a cursor is a position in it. */
 export function createFakeChanges() {
   let firstKept = 0
   const changes: Change[] = []
@@ -13,7 +13,7 @@ export function createFakeChanges() {
       for (const wake of [...wakers]) wake(false)
     },
     dropStreams: () => [...wakers].forEach((wake) => wake(true)),
-    /** Nobody is told of this one: it is only there to be missed. */
+    /** Nobody is notified of this change: it exists only to be missed. */
     forget: (change: Change) => {
       firstKept = changes.length + 1
       changes.push(change)

@@ -1,6 +1,6 @@
 /**
- * An engine in memory for tests and for looking at screens: the whole contract over believable data, changed by
- * `step()` or by a timer. What it answers is held to the real engine by shared/testing/contract-cases.ts.
+ * An in-memory engine for tests and for looking at screens: the whole contract over realistic data, changed by `step()`
+ * or by a timer. shared/testing/contract-cases.ts checks its responses against the real engine's.
  */
 import { createRouterClient, implement, type Router } from '@orpc/server'
 import {
@@ -40,7 +40,7 @@ interface FakeEngineOptions extends FakeWorldOptions {
 
 export interface FakeEngine {
   client: Client
-  /** For wires of its own: what answers the calls. */
+  /** Answers the calls, for callers that bring their own transport. */
   router: Router<Contract, Record<never, never>>
   jobs: Map<string, Job>
   nodes: Map<string, Node>
@@ -53,12 +53,12 @@ export interface FakeEngine {
   calls: string[]
   /** Each named call fails with this error until it is deleted. */
   failures: Map<string, Error>
-  /** Calls of that name are answered only when it is let go. */
+  /** Calls of this name are answered only after `release()`. */
   holdBack(name: string): { release(): void }
   emit(...changes: Change[]): void
-  /** Breaks every open stream of changes, as a lost connection does. */
+  /** Breaks every open stream of changes, like a lost connection. */
   dropStreams(): void
-  /** Cursors given out so far are too old: the next subscribe gets `reset`. */
+  /** Expires all cursors issued so far: the next subscribe gets `reset`. */
   forgetChanges(): void
   step(): void
   stop(): void

@@ -15,7 +15,7 @@ export function createFakeEnvironments({ environments, emit, stepMs }: FakeWorld
     environments.get(id) ??
     fail(new ScrapdeckError('NOT_FOUND', `There is no environment ${id}. It may have been removed.`))
 
-  /** A making in four steps; the log grows with them. */
+  /** A build in four steps; the log grows with them. */
   async function build(id: string): Promise<void> {
     const steps = ['Making a virtual environment', 'Reading the requirements', 'Installing 34 packages', 'Trying it']
     for (const [index, text] of steps.entries()) {
@@ -37,7 +37,7 @@ export function createFakeEnvironments({ environments, emit, stepMs }: FakeWorld
     })
   }
 
-  /** The environment that a project's Python asks for, made when there is none. */
+  /** The environment that a project's Python needs, created if it does not exist. */
   function environmentFor(project: ProjectName, { python: wanted }: ProjectSettings): void {
     for (const environment of environments.values()) {
       const projectsThere = environment.projects.filter((name) => name !== project)

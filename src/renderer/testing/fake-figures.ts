@@ -1,7 +1,7 @@
 import type { Figures, Job, Node, Problem, PythonState } from '../../shared/contract/index.ts'
 import { aProjectName } from '../../shared/testing/ids.ts'
 
-/** What of the fake world they are taken from. */
+/** The part of the fake world that the figures are computed from. */
 interface Seen {
   jobs: ReadonlyMap<string, Job>
   nodes: ReadonlyMap<string, Node>

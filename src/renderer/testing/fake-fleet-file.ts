@@ -1,7 +1,7 @@
 import { implement } from '@orpc/server'
 import { contract } from '../../shared/contract/index.ts'
 
-/** A fleet that is as its file says. */
+/** A fleet that matches its file. */
 export function createFakeFleetFile() {
   const os = implement(contract).fleetFile
   return {

@@ -13,7 +13,7 @@ import { aJob, aNode, jobIdAt } from '../../shared/testing/builders.ts'
 import { anAttemptNumber, aProjectName, aVersionName, branded } from '../../shared/testing/ids.ts'
 import { fakeUsage, WARM } from './fake-local-node.ts'
 
-/** A row of numbers in [0, 1) that is the same for the same seed. */
+/** A sequence of numbers in [0, 1) that is the same for the same seed. */
 export function seededRandom(seed: number): () => number {
   let state = seed
   return () => {
@@ -87,7 +87,7 @@ export function fakeNodes(count: number, nowMs: number): Node[] {
         latencyMs: null
       }
     }
-    // It answers: that it starts nothing is told by stuckSinceMs alone.
+    // The node responds: only stuckSinceMs shows that it starts nothing.
     if (name === 'us-2') return { ...node, stuckSinceMs: nowMs - 240_000 }
     if (name === 'lab-b') return { ...node, mode: 'draining' as const }
     if (name === 'lab-a') return { ...node, mode: 'cordoned' as const }
@@ -132,7 +132,7 @@ export function fakeLimits(): LimitRule[] {
   ]
 }
 
-/** What queued jobs wait for, by turns; the last three are held. */
+/** What queued jobs wait for, in rotation; the last three are held. */
 const waitsAt = (nowMs: number, { project }: Job): Pick<Job, 'waiting' | 'hold' | 'notBeforeMs' | 'attemptCount'>[] => {
   const laterHourMs = Math.ceil(nowMs / 3_600_000 + 4) * 3_600_000
   const free = { hold: null, notBeforeMs: null, attemptCount: 0 }
@@ -166,7 +166,7 @@ const FAKE_RETRY = {
   on: ['failed' as const, 'lost' as const]
 }
 
-/** Newest first. Running jobs are put into the slots of the nodes, which are changed in place. */
+/** Newest first. Running jobs are put into the slots of the nodes, which are modified in place. */
 export function fakeJobs(count: number, nodes: Node[], nowMs: number, random: () => number): Job[] {
   const projects = Object.keys(SPIDERS)
   const pick = <T>(list: readonly T[]): T => list[Math.floor(random() * list.length)] as T
@@ -261,7 +261,7 @@ export function fakeJobs(count: number, nodes: Node[], nowMs: number, random: ()
   return jobs
 }
 
-/** Two runs were live on the node that is down: what became of them is unknown. */
+/** Two runs were live on the node that is down, so their state is unknown. */
 function leaveUnknown(jobs: Job[], nodes: readonly Node[]): void {
   const down = nodes.find(({ unreachableSinceMs }) => unreachableSinceMs !== null)
   if (down === undefined) return
@@ -339,7 +339,7 @@ export function fakeDetail(job: Job): JobDetail {
   return { job, attempts, timeline }
 }
 
-/** One line of a believable log. */
+/** One line of a realistic log. */
 export function fakeLogLine(job: Job, number: number): string {
   const at = new Date((job.startedAtMs ?? job.queuedAtMs) + number * 700).toISOString().slice(0, 19).replace('T', ' ')
   if (number % 41 === 40) {

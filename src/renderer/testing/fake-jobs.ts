@@ -6,7 +6,7 @@ import { fakeUsage } from './fake-local-node.ts'
 import { jobOfItem } from './fake-queue.ts'
 import type { FakeWorld } from './fake-world.ts'
 
-/** Jobs one by one; what is done to the queue as a whole is in fake-queue.ts. */
+/** Operations on single jobs; those on the queue as a whole are in fake-queue.ts. */
 export function createFakeJobs({ jobs, jobOf, queueJob, saveAll }: FakeWorld) {
   const os = implement(contract)
   const newestFirst = () => [...jobs.values()].sort((left, right) => (left.id < right.id ? 1 : -1))

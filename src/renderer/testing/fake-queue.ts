@@ -45,7 +45,7 @@ export function createFakeQueue(world: FakeWorld) {
     const isPolicy = job.waiting?.code === 'limit' || job.waiting?.code === 'project_paused'
     return job.waiting === null || isPolicy ? { code: 'next_in_line', text: 'next in queue' } : job.waiting
   }
-  /** After limits or pauses changed. */
+  /** Called after limits or pauses changed. */
   function publishWaiting(): void {
     const changed: Job[] = []
     for (const job of jobs.values()) {
@@ -163,7 +163,7 @@ export function createFakeQueue(world: FakeWorld) {
   }
 }
 
-/** The fields of a new job that a request says. */
+/** The fields of a new job that a request sets. */
 export function jobOfItem(item: RunItem): Partial<Job> {
   const nowMs = Date.now()
   const masked = (values: Record<string, string> = {}) =>

@@ -8,10 +8,10 @@ import type { FakeWorld } from './fake-world.ts'
 
 const RECENT = 30
 const DAY_MS = 86_400_000
-/** The engine counts what a backfill would do up to so many. */
+/** The engine counts the runs of a backfill up to this many. */
 const BACKFILL_MAX = 10_000
 
-/** Schedules in memory, with a believable history; only `step()` and `runNow` make jobs. */
+/** Schedules in memory, with a realistic history; only `step()` and `runNow` create jobs. */
 export function createFakeSchedules(world: FakeWorld) {
   const os = implement(contract)
   const firings: Firing[] = []
@@ -95,7 +95,7 @@ export function createFakeSchedules(world: FakeWorld) {
 
   return {
     schedules,
-    /** A backfill under way does one more. */
+    /** A backfill in progress runs one more. */
     step() {
       for (const schedule of schedules.values()) {
         const { backfill } = schedule
@@ -229,7 +229,7 @@ export function createFakeSchedules(world: FakeWorld) {
   }
 }
 
-/** By how much it fires later than its moments. */
+/** How much later than scheduled it fires. */
 const jitterOf = ({ jitterSeconds }: ScheduleSettings) => jitterSeconds * 400
 
 const idOf = (number: number) => `5ced${number.toString(16)}`.padEnd(32, '0')

@@ -4,7 +4,7 @@ import { SPIDERS } from './fake-fleet.ts'
 import { fakeUsage } from './fake-local-node.ts'
 import type { FakeWorld } from './fake-world.ts'
 
-/** One believable moment: a job starts, one progresses, one ends, one arrives. */
+/** One realistic step: a job starts, one progresses, one ends, one arrives. */
 export function letTimePass({ jobs, nodes, random, emit, figures, save, saveNode, nodeOf, queueJob }: FakeWorld): void {
   const all = [...jobs.values()]
   const running = all.filter((job) => job.status === 'running')

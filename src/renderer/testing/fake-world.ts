@@ -22,16 +22,16 @@ export interface FakeWorldOptions {
   python?: PythonState['state']
   /** Only the local node, no projects, no jobs. */
   firstRun?: boolean
-  /** How long each step of an upload, a deploy or the making of an environment takes. */
+  /** How long each step of an upload, a deploy or an environment build takes. */
   stepMs?: number
 }
 
-/** From so many jobs on a bulk is told as one change, as the engine does. */
+/** From this many jobs on a bulk is announced as one change, as the engine does. */
 const TOLD_ONE_BY_ONE_MAX = 200
 
 export type FakeWorld = ReturnType<typeof createFakeWorld>
 
-/** What there is, and how it is changed so that everybody is told. */
+/** The fake engine's data, and the functions that change it and announce the changes. */
 export function createFakeWorld(options: FakeWorldOptions, emit: (...changes: Change[]) => void) {
   const { firstRun = false, seed = 7, python: pythonState = 'ready', stepMs = 700 } = options
   const random = seededRandom(seed)

@@ -15,10 +15,10 @@ import { theme } from '../ui/theme.ts'
 import { stubBrowser } from './browser-stubs.ts'
 import type { FakeEngine } from './fake-engine.ts'
 
-// Screens are loaded when first shown: on a busy machine that alone may take longer than the one second of the library.
+// Screens are loaded when first shown: on a busy machine that alone may take longer than the library's one second.
 configure({ asyncUtilTimeout: 5000 })
 
-/** The whole app at an address, over a fake engine; `stop()` ends what it started. */
+/** Renders the whole app at an address, over a fake engine; `stop()` ends what it started. */
 export function renderApp(engine: FakeEngine, address = '/') {
   stubBrowser()
   const queryClient = createQueryClient()
@@ -57,7 +57,7 @@ export function renderApp(engine: FakeEngine, address = '/') {
   }
 }
 
-/** One component with what the app puts around it, without a router. */
+/** Renders one component with the app's providers, without a router. */
 export function renderBare(children: ReactNode) {
   stubBrowser()
   return render(

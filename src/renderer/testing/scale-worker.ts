@@ -1,11 +1,11 @@
-/** A fleet where every node changes each second: runs end and begin, and the jobs with them. */
+/** A fleet in which every node changes each second: runs end and begin, and their jobs with them. */
 import { RPCHandler } from '@orpc/server/message-port'
 import type { Change, Job, Node } from '../../shared/contract/index.ts'
 import { aJob, aNode, jobIdAt } from '../../shared/testing/builders.ts'
 import { createFakeEngine } from './fake-engine.ts'
 import { seededRandom } from './fake-fleet.ts'
 
-/** As the engine's change feed sends them. */
+/** The interval of the engine's change feed. */
 const BATCH_EVERY_MS = 100
 const BATCHES_PER_ROUND = 10
 
@@ -48,7 +48,7 @@ self.onmessage = ({ data, ports }: MessageEvent<{ nodes: number; slots: number; 
     }
     engine.emit(...changes)
   }, BATCH_EVERY_MS)
-  // Thousands of finished jobs a minute are told as one change now and then.
+  // Thousands of jobs that finish per minute are announced as one change now and then.
   setInterval(() => engine.emit({ kind: 'jobs' }), 1_000)
   new RPCHandler(engine.router).upgrade(port)
   port.start()

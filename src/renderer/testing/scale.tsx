@@ -1,7 +1,6 @@
 /**
- * The whole app over a busy fleet: an engine in a worker, on the wire that the desktop has (a MessagePort), so that
- * what the page itself does can be measured. `scale.html?nodes=1000&slots=16&jobs=10000` (that many wait); never
- * shipped.
+ * The whole app over a busy fleet: an engine in a worker, connected by a MessagePort as in the desktop, so that the
+ * page's own work can be measured. `scale.html?nodes=1000&slots=16&jobs=10000` (that many queued); never shipped.
  */
 import { WIRE_MESSAGE } from '../../shared/wire.ts'
 import { connectWire } from '../api/wire.ts'

@@ -1,10 +1,10 @@
 import { configure, getConfig } from '@testing-library/react'
 
-// Nothing here changes what a test finds; without it the tests of the screens take longer.
+// This only makes the screens' tests faster; it does not change their results.
 
 const LABELLABLE = 'button, input:not([type="hidden"]), meter, output, progress, select, textarea'
 
-/** jsdom goes through the whole page for each label on it, whenever the labels of one element are asked for. */
+/** jsdom searches the whole page for each label on it, whenever the labels of one element are requested. */
 function labelsOf(element: HTMLElement): HTMLLabelElement[] {
   const isItsLabel = (label: HTMLLabelElement) =>
     label.htmlFor === '' ? label.querySelector(LABELLABLE) === element : label.htmlFor === element.id
@@ -22,8 +22,8 @@ for (const { prototype } of [HTMLButtonElement, HTMLInputElement, HTMLSelectElem
 
 const { getElementError } = getConfig()
 configure({
-  // Each poll of `findBy…` and `waitFor` that finds nothing makes an error with the whole page in it. The one that is
-  // shown when the time is up gets the page then.
+  // Each poll of `findBy…` and `waitFor` that finds nothing would create an error that contains the whole page. Only
+  // the final error, after the timeout, gets the page.
   getElementError(message, container) {
     const config = getConfig() as { _disableExpensiveErrorDiagnostics?: boolean }
     if (config._disableExpensiveErrorDiagnostics !== true) return getElementError(message, container)

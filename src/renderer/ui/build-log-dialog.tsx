@@ -11,7 +11,7 @@ import { StepProgress, EnvironmentStateText, environmentName, pythonWords } from
 import { RebuildButton } from './rebuild-button.tsx'
 import { ErrorState } from './states.tsx'
 
-/** What building an environment says, as it says it. */
+/** The output of building an environment, as it was printed. */
 export function BuildLogDialog({ id, onClose }: { id: string; onClose: () => void }) {
   const { query } = useApi()
   const { data } = useQuery(query.environments.list.queryOptions())
@@ -70,7 +70,7 @@ function BuildLog({ environment }: { environment: Environment }) {
       {error !== null ? (
         <ErrorState what="the log" error={error} onRetry={retry} />
       ) : (
-        // A fast log would drown a screen reader: it is there to be read, and only the state is announced.
+        // A fast log would flood a screen reader: it can be read, but only the state is announced.
         <pre ref={screen} className={classes.screen} role="log" aria-live="off" tabIndex={0} onScroll={onScroll}>
           {text === '' && <span>{isOpen ? 'The log is empty so far.' : 'No build log.'}</span>}
           {text}
@@ -82,7 +82,7 @@ function BuildLog({ environment }: { environment: Environment }) {
 
 const TEXT_MAX = 2_000_000
 
-/** The log from its start as it grows; started again when the environment is built again. */
+/** The log as it grows, at most its last 2,000,000 characters; starts over when the environment is built again. */
 function useBuildLog({ id, state }: Environment) {
   const { client } = useApi()
   const [round, setRound] = useState(0)
@@ -112,7 +112,7 @@ function useBuildLog({ id, state }: Environment) {
     }
   }, [client, id, round])
 
-  // Its log has ended and it is built again: another log begins.
+  // Its log has ended and it is being built again: another log begins.
   const [before, setBefore] = useState(state)
   if (state !== before) {
     setBefore(state)
@@ -121,7 +121,7 @@ function useBuildLog({ id, state }: Environment) {
   return { text, isOpen, error, retry: () => setRound(round + 1) }
 }
 
-/** Packages print what they like while they are built; of a line that was written over, the last state counts. */
+/** Packages print anything while they are built; of a line that was overwritten, the last state counts. */
 function cleanLog(raw: string): string {
   return raw
     .split('\n')

@@ -1,11 +1,11 @@
 import { useSyncExternalStore } from 'react'
 
-/** One clock for the whole window: all relative times change in the same frame, and none ticks when none is shown. */
+/** One clock for the whole window: all relative times change in the same frame, and it stops when none is shown. */
 const listeners = new Set<() => void>()
 let nowMs = Date.now()
 let timer: ReturnType<typeof setInterval> | null = null
 
-/** The present time, a new value each second. */
+/** The current time, updated every second. */
 export function useNow(): number {
   return useSyncExternalStore(subscribe, () => nowMs)
 }

@@ -4,28 +4,28 @@ import { DialogFoot, DialogText } from './dialog.tsx'
 import { FormFailure } from './fields/form-failure.tsx'
 
 interface ConfirmDialogProps {
-  /** A question that names the thing. */
+  /** A question that names the object. */
   title: string
   /** What will happen. */
   children: ReactNode
-  /** What the button does: a verb, with its object where the title does not say it. */
+  /** The button's label: a verb, with its object if the title does not name it. */
   act: string
   onAct: () => void
   isActing?: boolean
-  /** Why it was refused, where no notice tells it. */
+  /** Why the action was refused, if no notice says so. */
   error?: unknown
-  /** It destroys nothing. */
+  /** The action destroys nothing. */
   isHarmless?: boolean
-  /** Enter does it at once. */
+  /** Enter triggers the action at once. */
   focusesAct?: boolean
-  /** The way out. */
+  /** The label of the button that cancels. */
   keep?: string
-  /** Another way out, between the two. */
+  /** Another choice, between the two buttons. */
   instead?: ReactNode
   onClose: () => void
 }
 
-/** Asks before what cannot be undone. */
+/** Asks before an action that cannot be undone. */
 export function ConfirmDialog(props: ConfirmDialogProps) {
   const { title, children, act, onAct, isActing, error = null, keep = 'Cancel', instead, onClose } = props
   return (

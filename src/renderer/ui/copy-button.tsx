@@ -16,7 +16,7 @@ export function CopyButton({ value, what }: { value: string; what: string }) {
   )
 }
 
-/** What a machine reads, with the button that copies it. */
+/** Machine-readable text, with a button that copies it. */
 export function CopyText({ value, what }: { value: string; what: string }) {
   return (
     <>

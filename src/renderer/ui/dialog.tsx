@@ -2,7 +2,7 @@ import type { ReactNode } from 'react'
 import classes from './dialog.module.css'
 
 interface DialogFootProps {
-  /** Before the buttons: what is missing, or what will be. */
+  /** Shown before the buttons: what is missing, or what will happen. */
   says?: string
   children: ReactNode
 }
@@ -21,7 +21,7 @@ export function DialogFoot({ says, children }: DialogFootProps) {
   )
 }
 
-/** What a question of a dialog is about, in a sentence or two. */
+/** What a dialog's question is about, in a sentence or two. */
 export function DialogText({ children }: { children: ReactNode }) {
   return <div className={classes.text}>{children}</div>
 }

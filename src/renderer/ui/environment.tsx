@@ -16,7 +16,7 @@ export function environmentName({ id, kind }: Pick<Environment, 'id' | 'kind'>):
   return kind === 'requirements' ? `${KIND_WORDS[kind]} ${id.slice(0, 8)}` : KIND_WORDS[kind]
 }
 
-/** `Python 3.13.2, Scrapy 2.13.3`, as far as it is known. */
+/** `Python 3.13.2, Scrapy 2.13.3`, as far as known. */
 export function pythonWords({ version, scrapyVersion }: Pick<Environment, 'version' | 'scrapyVersion'>): string {
   return [version && `Python ${version}`, scrapyVersion && `Scrapy ${scrapyVersion}`].filter(Boolean).join(', ')
 }
@@ -27,7 +27,7 @@ const STATE_LOOK: Record<Environment['state'], { tone: Tone; shape: ReactNode }>
   ready: { tone: 'ok', shape: <IconCheck size={14} stroke={2.2} aria-hidden /> }
 }
 
-/** Shape and word of its state. */
+/** The shape and word of its state. */
 export function EnvironmentStateText({ environment: { state } }: { environment: Environment }) {
   const { tone, shape } = STATE_LOOK[state]
   return (
@@ -37,7 +37,7 @@ export function EnvironmentStateText({ environment: { state } }: { environment: 
   )
 }
 
-/** The step under way over its bar; a step of unknown length moves without a figure. */
+/** The current step above its bar; a step of unknown length is animated without a percentage. */
 export function StepProgress({ progress }: { progress: Environment['progress'] }) {
   if (progress === null) return null
   const percent = progress.share === null ? null : Math.round(progress.share * 100)
@@ -54,7 +54,7 @@ export function StepProgress({ progress }: { progress: Environment['progress'] }
   )
 }
 
-/** Warm is how it should be and is said calmly, in lists without its text; cold is explained. */
+/** Warm is the normal state: shown quietly, and in lists without its text; cold is explained. */
 export function StartModeText({ start, isBrief = false }: { start: StartMode; isBrief?: boolean }) {
   return (
     <span className={classes.start}>

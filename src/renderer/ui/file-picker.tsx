@@ -3,20 +3,20 @@ import type { RefObject } from 'react'
 interface FilePickerProps {
   /** What it picks: `Requirements file`. */
   label: string
-  /** Absent: a whole folder. */
+  /** Absent: picks a whole folder. */
   accept?: string
   multiple?: boolean
   onFiles: (files: readonly File[]) => void
-  /** A button clicks it. */
+  /** The visible button clicks this input. */
   inputRef: RefObject<HTMLInputElement | null>
 }
 
-/** The hidden field behind a button that picks files; the same files can be picked again. */
+/** The hidden input behind a button that picks files; the same files can be picked again. */
 export function FilePicker({ label, accept, multiple = false, onFiles, inputRef }: FilePickerProps) {
   return (
     <input
       ref={(element) => {
-        // React knows no such attribute; every browser we run in does.
+        // React does not know this attribute; every browser we support does.
         if (accept === undefined) element?.setAttribute('webkitdirectory', '')
         inputRef.current = element
       }}

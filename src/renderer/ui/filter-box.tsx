@@ -6,7 +6,7 @@ import classes from './filter-box.module.css'
 interface FilterBoxProps {
   /** `Filter nodes` */
   label: string
-  /** What it looks into. */
+  /** What it searches. */
   placeholder: string
   value: string
   onChange: (value: string) => void
@@ -14,7 +14,7 @@ interface FilterBoxProps {
   inputRef: RefObject<HTMLInputElement | null>
 }
 
-/** Filters the table of a screen while typing; Esc empties and leaves it. */
+/** Filters a screen's table while typing; Esc clears and leaves it. */
 export function FilterBox({ label, placeholder, value, onChange, onClear, inputRef }: FilterBoxProps) {
   return (
     <TextInput

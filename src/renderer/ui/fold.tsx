@@ -4,14 +4,14 @@ import classes from './fold.module.css'
 
 interface FoldProps {
   title: string
-  /** What it holds, in a line. */
+  /** What it contains, in a line. */
   summary: ReactNode
-  /** Something in it is wrong: it opens, so that the field can be seen. */
+  /** Something in it is invalid: it opens, so that the field is visible. */
   isWrong?: boolean
   children: ReactNode
 }
 
-/** A part of a form that most never open: closed it says what it holds. */
+/** A section of a form that most users never open: collapsed, it summarises what it contains. */
 export function Fold({ title, summary, isWrong = false, children }: FoldProps) {
   const [isOpened, setOpened] = useState(false)
   if (isWrong && !isOpened) setOpened(true)

@@ -3,17 +3,17 @@ import type { RefObject } from 'react'
 import { ConfirmDialog } from './confirm-dialog.tsx'
 
 interface LeaveGuardProps {
-  /** A sentence: what is not saved yet. null: nothing is lost by leaving. */
+  /** A sentence about what is not saved yet. null: nothing would be lost. */
   unsaved: string | null
   /** Set before the screen is left on purpose. */
   isLeaving: RefObject<boolean>
 }
 
-/** Asks before a screen is left by a link, a key, Back or the tab's end while something on it is not saved. */
+/** Asks before a link, a key, Back or closing the tab leaves a screen with unsaved changes. */
 export function LeaveGuard({ unsaved, isLeaving }: LeaveGuardProps) {
   const blocker = useBlocker({
     shouldBlockFn: () => unsaved !== null && !isLeaving.current,
-    // A window of the desktop would only not close, and say nothing.
+    // A desktop window would just not close, without a message.
     enableBeforeUnload: () => unsaved !== null && window.scrapdeck === undefined,
     withResolver: true
   })

@@ -4,14 +4,14 @@ import type { ReactNode } from 'react'
 
 interface MoreMenuProps {
   label: string
-  /** Of the button, in pixels. */
+  /** Size of the button, in pixels. */
   size?: number
   isVertical?: boolean
   /** Items of a Menu. */
   children: ReactNode
 }
 
-/** What else can be done with a thing, behind three dots. */
+/** More actions, behind three dots. */
 export function MoreMenu({ label, size, isVertical = false, children }: MoreMenuProps) {
   const Icon = isVertical ? IconDotsVertical : IconDots
   return (

@@ -5,11 +5,11 @@ import { explainError } from '../api/explain-error.ts'
 
 const UNDO_MS = 10_000
 let nextId = 1
-/** More than these are queued invisibly, where nothing could be undone. */
+/** Further notices would be queued invisibly, where their Undo could not be reached. */
 const SHOWN_AT_ONCE = 50
 let shown = 0
 
-/** Above the status bar, and at the left: the right has the buttons of dialogs and the detail of a row. Many scroll. */
+/** Above the status bar, on the left: the right has the buttons of dialogs and the detail pane. Many notices scroll. */
 export function Notices() {
   return <Notifications position="bottom-left" limit={SHOWN_AT_ONCE} mb={26} />
 }
@@ -19,12 +19,12 @@ export function showNotice(notice: NotificationData): void {
   notifications.show({ withBorder: true, priority: ++shown, ...notice })
 }
 
-/** The notice that still offers to undo something, by what was changed. */
+/** The notice that still offers Undo, by what was changed. */
 const offered = new Map<string, string>()
 
 /**
- * Says what was done and offers to undo it for 10 s. `about` names what was changed: an earlier notice about it closes,
- * since its Undo would restore what has been replaced since.
+ * Says what was done and offers Undo for 10 s. `about` names what was changed: an earlier notice about it closes,
+ * because its Undo would restore an outdated state.
  */
 export function notifyUndo(text: string, undo: () => void | Promise<unknown>, about?: string): void {
   const id = `undo-${nextId++}`
@@ -51,7 +51,7 @@ export function notifyUndo(text: string, undo: () => void | Promise<unknown>, ab
   })
 }
 
-/** Says what was done, with the way to it: `act` is the button's words. */
+/** Says what was done, with a link to it: `act` is the button's label. */
 export function notifyLink(text: string, act: string, open: () => void): void {
   showNotice({ autoClose: 8000, message: <TextWithButton text={text} act={act} onAct={open} /> })
 }
@@ -68,12 +68,12 @@ function TextWithButton({ text, act, onAct }: { text: string; act: string; onAct
   )
 }
 
-/** Confirms an act whose effect is not on the screen. */
+/** Confirms an action whose effect is not visible on the screen. */
 export function notifyDone(text: string): void {
   showNotice({ message: text, autoClose: 4000 })
 }
 
-/** `what` says what did not work: `Could not drain eu-1`. Stays until it is closed. */
+/** `what` says what failed: `Could not drain eu-1`. Stays until it is closed. */
 export function notifyError(what: string, error: unknown): void {
   showNotice({ title: what, message: explainError(error).text, color: 'red', autoClose: false })
 }

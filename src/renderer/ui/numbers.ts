@@ -29,7 +29,7 @@ export function formatMemory(sizeBytes: number): string {
 /** `32 %` of one core; two busy cores are `200 %`. */
 export const formatCpuShare = (share: number): string => `${Math.round(share * 100)} %`
 
-/** `3.2 s`, `48 s`, `4 min 10 s`, `2 h 5 min`: an amount of time that was used. */
+/** `3.2 s`, `48 s`, `4 min 10 s`, `2 h 5 min`: an amount of time used. */
 export function formatSeconds(seconds: number): string {
   if (seconds < 10) return `${seconds.toFixed(1)} s`
   const whole = Math.round(seconds)

@@ -12,7 +12,7 @@ interface PaneHeadProps {
   onClose: () => void
 }
 
-/** The head of a detail pane: what it shows, and the way to close it. */
+/** The head of a detail pane: what it shows, and a button that closes it. */
 export function PaneHead({ what, children, menu, onClose }: PaneHeadProps) {
   return (
     <header className={classes.head}>

@@ -5,7 +5,7 @@ interface PanelProps {
   title?: ReactNode
   /** After the title, less prominent. */
   note?: ReactNode
-  /** At the right of the head: a legend, a button. */
+  /** On the right of the head: a legend, a button. */
   aside?: ReactNode
   /** No padding: for tables and lists that bring their own. */
   flush?: boolean
@@ -28,7 +28,7 @@ export function Panel({ title, note, aside, flush = false, children }: PanelProp
   )
 }
 
-/** Label and value on one line; stack several for the facts of a thing. */
+/** Label and value on one line; stack several for the facts about an object. */
 export function FieldRow({ label, children }: { label: ReactNode; children: ReactNode }) {
   return (
     <div className={classes.field}>
@@ -40,13 +40,13 @@ export function FieldRow({ label, children }: { label: ReactNode; children: Reac
 
 interface ScreenHeadProps {
   title: ReactNode
-  /** Links to the views of the screen, in the same place on each of them. */
+  /** Links to the screen's views, in the same place on each of them. */
   views?: ReactNode
   note?: ReactNode
   children?: ReactNode
 }
 
-/** The head of a screen: its name, its views, a quiet note, actions at the right. */
+/** The head of a screen: its name, its views, an unobtrusive note, actions on the right. */
 export function ScreenHead({ title, views, note, children }: ScreenHeadProps) {
   return (
     <div className={classes.screenHead}>

@@ -8,7 +8,7 @@ import { notifyError } from './notify.tsx'
 
 const NOT_STEPPED: Progress = { text: 'Creating', done: false, share: null }
 
-/** Makes the local node's Python environment: a button that turns into a progress bar. */
+/** Creates the local node's Python environment: a button that turns into a progress bar. */
 export function CreateEnvironment({ primary = false }: { primary?: boolean }) {
   const { client, query } = useApi()
   const [step, setStep] = useState(NOT_STEPPED)
@@ -21,7 +21,7 @@ export function CreateEnvironment({ primary = false }: { primary?: boolean }) {
     onError: (error) => notifyError('Could not create the environment', error),
     onSettled: () => setStep(NOT_STEPPED)
   })
-  // Another window, or the engine itself, may be making it.
+  // Another window, or the engine itself, may be creating it.
   if (isPending || status?.python.state === 'creating')
     return (
       <Box w={220} maw="100%">

@@ -15,7 +15,7 @@ export function useRebuild(environment: Environment): { rebuild: () => void; isA
   return { rebuild: () => mutate({ id: environment.id }), isAsking: isPending }
 }
 
-/** Shown with the failure of a project's environment; the main one has Create environment. */
+/** Shown with a failed project environment; the main one has Create environment instead. */
 export function RebuildButton({ environment }: { environment: Environment }) {
   const { rebuild, isAsking } = useRebuild(environment)
   if (environment.state !== 'failed' || environment.kind !== 'requirements') return null

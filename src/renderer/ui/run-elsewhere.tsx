@@ -9,7 +9,7 @@ import { DialogFoot, DialogText } from './dialog.tsx'
 import { notifyDone, notifyError } from './notify.tsx'
 import { plural } from './numbers.ts'
 
-/** Gives up what is live on a node that does not answer, after saying what that means. */
+/** Gives up the live runs of a node that does not respond, after explaining what that means. */
 export function RunElsewhereButton({ nodeId, nodeName }: { nodeId: NodeId; nodeName: string }) {
   const { client, query } = useApi()
   const [ids, setIds] = useState<string[] | null>(null)

@@ -5,11 +5,11 @@ test('jobs within the slots are all in use', () => {
   expect(splitSlots(4, 10)).toEqual({ inUse: 4, over: null, hint: undefined })
 })
 
-test('more jobs than slots are never said to use slots that do not exist', () => {
+test('more jobs than slots never use slots that do not exist', () => {
   expect(splitSlots(14, 10)).toMatchObject({ inUse: 10, over: '+4' })
 })
 
-test('counts an idle node that takes nothing as having no slots, and none of a node that does not answer', () => {
+test('counts a node that takes no jobs only with what runs there, and a node that does not respond not at all', () => {
   const node: Parameters<typeof countSlots>[0][number] = {
     health: 'up',
     mode: 'active',

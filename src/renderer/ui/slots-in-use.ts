@@ -1,7 +1,7 @@
 import type { Node } from '../../shared/contract/index.ts'
 import { formatCount } from './numbers.ts'
 
-/** Of nodes that answer, as the engine's figures count: one that takes nothing more counts with what runs there. */
+/** Over nodes that respond, as in the engine's figures: a node that takes no more jobs counts with what runs there. */
 export function countSlots(nodes: ReadonlyArray<Pick<Node, 'health' | 'mode' | 'stuckSinceMs' | 'slots' | 'runs'>>): {
   used: number
   total: number
@@ -15,8 +15,8 @@ export function countSlots(nodes: ReadonlyArray<Pick<Node, 'health' | 'mode' | '
 }
 
 /**
- * `10/10`, and `+4` when the nodes hold more jobs than they have slots: sent before a node was known to have fewer,
- * they wait there. `14/10` would claim that they run.
+ * `10/10`, and `+4` if the nodes hold more jobs than slots: sent before a node was known to have fewer, they wait
+ * there. `14/10` would claim that they run.
  */
 export function splitSlots(
   used: number,

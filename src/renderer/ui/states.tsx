@@ -43,7 +43,7 @@ export function ErrorState({ what, error, onRetry }: { what: string; error: unkn
   )
 }
 
-/** Grey rows in the place of what loads; shown only after 150 ms, so that fast answers do not flash. */
+/** Grey rows in place of what is loading; shown only after 150 ms, so that fast responses do not flash. */
 export function RowsSkeleton({ rows = 8 }: { rows?: number }) {
   return (
     <div className={classes.skeleton} role="status" aria-label="Loading">
@@ -61,7 +61,7 @@ interface QueryStateProps<T> {
   children: (data: T) => ReactNode
 }
 
-/** Skeleton, error or content of one query. Data once shown stays while it is fetched again. */
+/** Skeleton, error or content of one query. Data once shown stays visible during a refetch. */
 export function QueryState<T>({ query, what, rows, children }: QueryStateProps<T>) {
   if (query.data !== undefined) return children(query.data)
   if (query.isError) return <ErrorState what={what} error={query.error} onRetry={() => void query.refetch()} />

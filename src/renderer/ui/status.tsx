@@ -15,7 +15,7 @@ import { formatInstant } from './time.tsx'
 
 export type Tone = 'run' | 'ok' | 'bad' | 'wait' | 'lost' | 'off'
 
-/** Colour and shape of each status: the shape alone must tell it too. */
+/** Colour and shape of each status: the shape alone must be enough. */
 export const STATUS_LOOK: Record<JobStatus, { tone: Tone; Icon: typeof IconCheck }> = {
   queued: { tone: 'wait', Icon: IconClock },
   starting: { tone: 'run', Icon: IconCircleHalf2 },
@@ -26,17 +26,17 @@ export const STATUS_LOOK: Record<JobStatus, { tone: Tone; Icon: typeof IconCheck
   lost: { tone: 'lost', Icon: IconHelp }
 }
 
-/** The dot of a running job is as large as the other shapes look. */
+/** The dot of a running job is scaled to look as large as the other shapes. */
 const sizedAs = (status: JobStatus, size: number) =>
   status === 'running' ? { size: size - 4, style: { margin: 2 }, stroke: 2.2 } : { size, stroke: 2.2 }
 
-/** The shape of a status; its name is read to those who do not see it. */
+/** The shape of a status, with its name for screen readers. */
 export function StatusIcon({ status, size = 14 }: { status: JobStatus; size?: number }) {
   const { tone, Icon } = STATUS_LOOK[status]
   return <Icon className={`tone-${tone}`} {...sizedAs(status, size)} role="img" aria-label={status} />
 }
 
-/** Shape and word. `word`: what is said instead while something was asked that is not confirmed: `cancelling…`. */
+/** Shape and word. `word` replaces the status while a request is not confirmed: `cancelling…`. */
 export function StatusText({ status, word }: { status: JobStatus; word?: string }) {
   const { tone, Icon } = STATUS_LOOK[status]
   return (
@@ -47,7 +47,7 @@ export function StatusText({ status, word }: { status: JobStatus; word?: string 
   )
 }
 
-/** Of a live job whose node is unreachable: its state is unknown. */
+/** For a live job whose node is unreachable: its state is unknown. */
 export function UnknownText({ sinceMs }: { sinceMs: number }) {
   return (
     <span
@@ -70,19 +70,19 @@ const HEALTH_LOOK: Record<NodeHealth, { tone: Tone; word: string }> = {
 
 type NodeState = Pick<Node, 'health' | 'mode' | 'stuckSinceMs'>
 
-/** It does not answer as it should: what is shown of it was true when it last did. */
+/** It does not respond properly: what is shown of it is from its last good response. */
 export const isAway = ({ health }: Pick<Node, 'health'>): boolean => health !== 'up' && health !== 'unknown'
 
 export const isTroubled = (node: NodeState): boolean => isAway(node) || node.stuckSinceMs !== null
 
-/** A node's state in a word or two, what is wrong with it first: `up`, `draining`, `down`, `stuck`. */
+/** A node's state in a word or two, problems first: `up`, `draining`, `down`, `stuck`. */
 export function nodeWord({ health, mode, stuckSinceMs }: NodeState): string {
   if (health !== 'up') return HEALTH_LOOK[health].word
   if (stuckSinceMs !== null) return 'stuck'
   return mode === 'active' ? 'up' : mode
 }
 
-/** Round: up. Ring: cordoned or draining. Triangle: trouble. Grey: not asked yet. */
+/** Filled: up. Ring: cordoned, draining or not checked yet. Triangle: a problem. */
 export function NodeHealthDot({ node }: { node: NodeState }) {
   const { health, mode } = node
   const word = nodeWord(node)

@@ -6,7 +6,7 @@ const renderer = resolve(import.meta.dirname, '..')
 const read = (path: string) => readFileSync(path, 'utf8')
 const sources = globSync('**/*.tsx', { cwd: renderer }).map((path) => ({ path, text: read(join(renderer, path)) }))
 
-/** Which sheet stands behind which name in a component: `classes` of `./panel.module.css`. */
+/** The style sheet behind each name in a component: `classes` of `./panel.module.css`. */
 const uses = sources.flatMap(({ path, text }) =>
   [...text.matchAll(/^import (\w+) from '(.+\.module\.css)'$/gm)].map(([, name = '', sheet = '']) => ({
     path,
@@ -16,7 +16,7 @@ const uses = sources.flatMap(({ path, text }) =>
 )
 const classesOf = (sheet: string) => new Set([...read(sheet).matchAll(/\.([a-zA-Z]\w*)/g)].map(([, name = '']) => name))
 
-it('every class that a component names is in its style sheet', () => {
+it('every class that a component uses is in its style sheet', () => {
   const missing = uses.flatMap(({ path, sheet, names }) => {
     const known = classesOf(sheet)
     return names.filter((name) => !known.has(name)).map((name) => `${path}: ${name}`)
@@ -24,7 +24,7 @@ it('every class that a component names is in its style sheet', () => {
   expect(missing).toEqual([])
 })
 
-it('no style sheet is left that no component uses', () => {
+it('every style sheet is used by a component', () => {
   const used = new Set(uses.map(({ sheet }) => sheet))
   const sheets = globSync('**/*.module.css', { cwd: renderer }).map((path) => join(renderer, path))
   expect(sheets.filter((sheet) => !used.has(sheet))).toEqual([])

@@ -24,7 +24,7 @@ const indigo: MantineColorsTuple = [
   '#262f82'
 ]
 
-// Mantine draws its dark scheme from this row; these are the greys of theme.css.
+// Mantine builds its dark scheme from these; they are the greys of theme.css.
 const dark: MantineColorsTuple = [
   '#dfe4ec',
   '#b8c1ce',
@@ -48,7 +48,7 @@ const TEXT_INPUTS = [
   'Textarea'
 ]
 
-/** Mantine, made calm and dense. Its colours come from theme.css. */
+/** Mantine, calmer and denser. Its colours come from theme.css. */
 export const theme = createTheme({
   primaryColor: 'indigo',
   primaryShade: { light: 6, dark: 4 },
@@ -92,7 +92,7 @@ export const theme = createTheme({
     }),
     Menu: Menu.extend({ defaultProps: { shadow: 'md', position: 'bottom-end', transitionProps: { duration: 80 } } }),
     Tabs: Tabs.extend({ defaultProps: { keepMounted: false } }),
-    // Mantine's own would be 10 px.
+    // Mantine's default is 10 px.
     InputWrapper: InputWrapper.extend({
       vars: () => ({
         label: {},
@@ -116,7 +116,7 @@ const variables = {
   '--mantine-color-placeholder': 'var(--faint)',
   '--mantine-color-anchor': 'var(--accent)',
   '--mantine-color-error': 'var(--bad)',
-  // Its own reds are too pale to be read on our surfaces.
+  // Mantine's own reds are too pale to read on our surfaces.
   '--mantine-color-red-6': 'var(--bad)',
   '--mantine-color-red-filled': 'var(--bad)',
   '--mantine-color-red-filled-hover': 'color-mix(in srgb, var(--bad) 88%, var(--text))',

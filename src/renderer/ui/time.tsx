@@ -17,7 +17,7 @@ export function RelativeTime({ atMs, suffix = '' }: { atMs: number | null; suffi
 export function Runtime({ startedAtMs, endedAtMs }: { startedAtMs: number | null; endedAtMs: number | null }) {
   if (startedAtMs === null) return null
   if (endedAtMs !== null)
-    // Clocks of nodes differ: what began after its end took no time.
+    // Clocks of nodes differ: a run that seems to begin after its end took no time.
     return <span title={formatInstant(startedAtMs)}>{formatRuntime(Math.max(0, endedAtMs - startedAtMs))}</span>
   return <RunningTime startedAtMs={startedAtMs} />
 }
@@ -27,7 +27,7 @@ function RunningTime({ startedAtMs }: { startedAtMs: number }) {
   return <span title={`since ${formatInstant(startedAtMs)}`}>{formatRuntime(nowMs - startedAtMs)}</span>
 }
 
-/** `21 Nov 2026, 09:42:10`, in the zone and language of the machine. */
+/** `21 Nov 2026, 09:42:10`, in the machine's time zone and language. */
 export function formatInstant(atMs: number): string {
   return instantFormat.format(atMs)
 }

@@ -2,7 +2,7 @@ import { useQuery } from '@tanstack/react-query'
 import type { NodeId } from '../../shared/contract/index.ts'
 import { useApi } from '../api/api.tsx'
 
-/** Names of nodes by their ids; the id itself where the node is gone. */
+/** Names of nodes by id; the id itself if the node is gone. */
 export function useNodeName(): (id: NodeId) => string {
   const { query } = useApi()
   const { data } = useQuery(query.nodes.list.queryOptions())

@@ -2,7 +2,7 @@ import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { useApi } from '../api/api.tsx'
 import { notifyError } from './notify.tsx'
 
-/** The pause of the whole queue. What is shown changes when the engine has confirmed it. */
+/** The pause of the whole queue. The switch changes once the engine has confirmed it. */
 export function usePauseSwitch() {
   const { query } = useApi()
   const queryClient = useQueryClient()

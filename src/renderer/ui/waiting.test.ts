@@ -12,13 +12,13 @@ it('counts down to a retry and never says that it waits 0 s', () => {
   ])
 })
 
-it('names the time before which a job is not sent, with its day when that is not today', () => {
+it('shows the time before which a job is not sent, with its day if that is not today', () => {
   const at = (day: number, hour: number) => new Date(2026, 10, day, hour).getTime()
   const words = (untilMs: number) => waitingWords({ code: 'not_before', text: 'too early', untilMs }, nowMs)
   expect([words(at(21, 14)), words(at(23, 14))]).toEqual(['not before 14:00', 'not before 23 Nov, 14:00'])
   expect(formatMoment(at(21, 14) + 5000, nowMs)).toBe('14:00:05')
 })
 
-it('says what the engine says where no time ends the wait', () => {
+it("shows the engine's text if no time ends the wait", () => {
   expect(waitingWords({ code: 'limit', text: '2 of 2 run' }, nowMs)).toBe('2 of 2 run')
 })

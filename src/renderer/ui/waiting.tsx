@@ -3,14 +3,14 @@ import { formatAge } from '../../shared/time.ts'
 import { useNow } from './clock.ts'
 import { formatInstant } from './time.tsx'
 
-/** What a queued job waits for, in words; where a time ends the wait, how far away it is, counting down. */
+/** What a queued job waits for, in words; if a time ends the wait, a countdown to it. */
 export function WaitingText({ waiting }: { waiting: Waiting | null }) {
   if (waiting === null) return 'next in queue'
   if (waiting.untilMs === undefined) return <span title={waiting.text}>{withShortIds(waiting.text)}</span>
   return <WaitingUntil waiting={waiting} untilMs={waiting.untilMs} />
 }
 
-/** Ids of jobs begin with the time, so those of one minute look alike: their end tells them apart. */
+/** Job ids begin with the time, so those of one minute look alike: their end tells them apart. */
 const withShortIds = (text: string) => text.replace(/\b[0-9a-f]{26}([0-9a-f]{6})\b/g, '…$1')
 
 function WaitingUntil({ waiting, untilMs }: { waiting: Waiting; untilMs: number }) {
@@ -28,7 +28,7 @@ export function waitingWords({ code, text, untilMs }: Waiting, nowMs: number): s
   return `${text}, for ${formatAge(untilMs - nowMs + 999)} more`
 }
 
-/** `14:00` within a day, `23 Nov, 14:00` otherwise; with seconds where they matter. */
+/** `14:00` if it is today, `23 Nov, 14:00` otherwise; with seconds if they are not zero. */
 export function formatMoment(atMs: number, nowMs: number): string {
   const at = new Date(atMs)
   const time = at.toLocaleTimeString('en-GB', {

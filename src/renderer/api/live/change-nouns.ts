@@ -1,6 +1,6 @@
 import type { Change, Contract } from '../../../shared/contract/index.ts'
 
-/** The noun that each kind of change is about. A kind without a noun, or a noun without updates, does not compile. */
+/** The noun that each kind of change belongs to. A kind without a noun, or a noun without updates, does not compile. */
 export const NOUN_OF = {
   job: 'jobs',
   job_removed: 'jobs',
@@ -26,5 +26,5 @@ export type Noun = (typeof NOUN_OF)[Change['kind']]
 
 type KindOf<N extends Noun> = { [K in Change['kind']]: (typeof NOUN_OF)[K] extends N ? K : never }[Change['kind']]
 
-/** Every change that is about a noun. */
+/** Every change that belongs to a noun. */
 export type ChangeOf<N extends Noun> = Extract<Change, { kind: KindOf<N> }>

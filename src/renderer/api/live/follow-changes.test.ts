@@ -15,7 +15,7 @@ let frames: (() => void)[]
 let following: { stop(): void }
 const closing: (() => void)[] = []
 
-/** Begins to follow and waits until the stream is open; changes are applied when `drawFrame()` is called. */
+/** Starts following and waits until the stream is open; changes are applied when `drawFrame()` is called. */
 async function follow(refetchAfterMs = 10): Promise<void> {
   following = followChanges({
     api,
@@ -34,7 +34,7 @@ async function drawFrame(): Promise<void> {
   for (const frame of frames.splice(0)) frame()
 }
 
-/** Shows a query, as a mounted screen does. */
+/** Observes a query, as a mounted screen does. */
 async function show<T>(options: T): Promise<T> {
   const observer = new QueryObserver(queryClient, options as never)
   closing.push(observer.subscribe(() => {}))
@@ -64,7 +64,7 @@ afterEach(() => {
   engine.stop()
 })
 
-it('changes a row in place, puts a new one on top and takes away what no longer fits the filter', async () => {
+it('updates a row in place, puts a new one on top and removes what no longer matches the filter', async () => {
   await follow()
   const all = await show(jobList())
   const queued = await show(jobList({ status: ['queued'] }))
@@ -84,7 +84,7 @@ it('changes a row in place, puts a new one on top and takes away what no longer 
   expect(callsOf('jobs.list')).toBe(2)
 })
 
-it('leaves to the next page what is older than the last row of a page', async () => {
+it('leaves jobs older than the last row of a page to the next page', async () => {
   await follow()
   const page = await show(jobList({ limit: 2 }))
   engine.emit({ kind: 'job', job: { ...engine.jobs.get(jobIdAt(1000, 1))!, priority: 5 } })
@@ -92,7 +92,7 @@ it('leaves to the next page what is older than the last row of a page', async ()
   expect(queryClient.getQueryData(page.queryKey)?.jobs.map(({ spider }) => spider)).toEqual(['s5', 's4'])
 })
 
-it('lets a list with a limit not grow beyond it, however many jobs arrive', async () => {
+it('does not let a list with a limit grow beyond it, however many jobs arrive', async () => {
   await follow()
   const { queryKey } = await show(jobList({ limit: 3 }))
   for (let index = 6; index <= 40; index++)
@@ -104,7 +104,7 @@ it('lets a list with a limit not grow beyond it, however many jobs arrive', asyn
   expect(queryClient.getQueryData(queryKey)?.nextBefore).toBe(jobIdAt(38_000, 38))
 })
 
-it('fills a list with a limit up again when rows leave it', async () => {
+it('refills a list with a limit when rows leave it', async () => {
   await follow()
   const { queryKey } = await show(jobList({ limit: 2, status: ['queued'] }))
   const newest = engine.jobs.get(jobIdAt(5000, 5))!
@@ -117,7 +117,7 @@ it('fills a list with a limit up again when rows leave it', async () => {
   )
 })
 
-it('draws a hundred changes of one job once', async () => {
+it('renders a hundred changes of one job once', async () => {
   await follow()
   const { queryKey } = await show(jobList())
   let writes = 0
@@ -128,7 +128,7 @@ it('draws a hundred changes of one job once', async () => {
   )
   const job = engine.jobs.get(jobIdAt(5000, 5))!
   for (let pages = 1; pages <= 100; pages++) engine.emit({ kind: 'job', job: { ...job, pages } })
-  // Batches may come in parts; the last frame holds the newest.
+  // Batches may arrive in parts; the last frame has the newest.
   await vi.waitFor(async () => {
     await drawFrame()
     expect(queryClient.getQueryData(queryKey)?.jobs[0]?.pages).toBe(100)
@@ -136,7 +136,7 @@ it('draws a hundred changes of one job once', async () => {
   expect(writes).toBeLessThanOrEqual(3)
 })
 
-it('goes on at its cursor after a drop: nothing lost, nothing fetched again', async () => {
+it('resumes at its cursor after a drop: nothing lost, nothing fetched again', async () => {
   await follow()
   const { queryKey } = await show(jobList())
   const calls = callsOf('jobs.list')
@@ -151,7 +151,7 @@ it('goes on at its cursor after a drop: nothing lost, nothing fetched again', as
   expect(callsOf('jobs.list')).toBe(calls)
 })
 
-it('fetches what is shown anew when the engine no longer keeps what was missed', async () => {
+it('fetches what is shown again when the engine no longer has what was missed', async () => {
   await follow()
   const { queryKey } = await show(jobList())
   engine.jobs.clear()
@@ -163,12 +163,12 @@ it('fetches what is shown anew when the engine no longer keeps what was missed',
   })
 })
 
-it('does not let an answer that was under way undo a change', async () => {
+it('does not let an in-flight response undo a change', async () => {
   await follow()
   const { queryKey } = await show(jobList())
   const old = queryClient.getQueryData(queryKey)!
   const changed = { ...old.jobs[0]!, priority: 9 }
-  // A fetch begins, the change comes, then the fetch ends with what was true before.
+  // A fetch begins, the change arrives, then the fetch ends with the older state.
   let answer = (_data: typeof old) => {}
   const fetching = queryClient.fetchQuery({
     queryKey,
@@ -196,7 +196,7 @@ it('shows a change of the open job at once and fetches its timeline once for man
   await vi.waitFor(() => expect(callsOf('jobs.get')).toBe(calls + 1), { timeout: 2000 })
 })
 
-it('keeps nodes, the state of the engine and the sparklines true', async () => {
+it("keeps nodes, the engine's status and the sparklines up to date", async () => {
   await follow()
   const nodes = await show(api.query.nodes.list.queryOptions())
   const status = await show(api.query.system.status.queryOptions())
@@ -222,7 +222,7 @@ it('keeps nodes, the state of the engine and the sparklines true', async () => {
   expect(queryClient.getQueryData(history.queryKey)?.samples.at(-1)?.queued).toBe(77)
 })
 
-it('replaces the environments as one', async () => {
+it('replaces the environments as a whole', async () => {
   await follow()
   const options = await show(api.query.environments.list.queryOptions())
   const [first] = engine.environments.values()

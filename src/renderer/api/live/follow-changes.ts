@@ -1,11 +1,11 @@
 /**
- * Keeps the query cache true: one stream of changes from the engine, written into whatever is cached.
+ * Keeps the query cache up to date: one stream of changes from the engine, applied to whatever is cached.
  *
  *   connecting ──first batch──▶ live ──stream ends or breaks──▶ reconnecting ──first batch──▶ live
  *
- * What must stay true: after a drop the stream goes on at the cursor of the last batch received, so nothing is lost
- * and nothing is sent whole again; a fresh or expired cursor makes everything cached be fetched again; a fetch that was
- * under way while changes came in does not undo them.
+ * What must stay true: after a drop the stream resumes at the cursor of the last batch received, so nothing is lost or
+ * sent again as a whole; a fresh or expired cursor makes everything cached be fetched again; a fetch that was in flight
+ * while changes arrived does not undo them.
  */
 import { matchQuery, type Query, type QueryClient } from '@tanstack/react-query'
 import type { Change, ChangeBatch } from '../../../shared/contract/index.ts'
@@ -18,15 +18,15 @@ interface FollowChangesOptions {
   api: Api
   queryClient: QueryClient
   onConnection: (state: Connection['state']) => void
-  /** Runs a flush later: once per drawn frame. */
+  /** Schedules a flush: once per frame. */
   onNextFrame?: (flush: () => void) => void
-  /** Time before a details query is fetched again after its job changed; further changes in between add nothing. */
+  /** Delay before a details query is fetched again after its job changed; further changes meanwhile add nothing. */
   refetchAfterMs?: number
-  /** First wait before connecting again; doubles up to 30 times this, with jitter. */
+  /** First delay before reconnecting; doubles up to 30 times this, with jitter. */
   retryAfterMs?: number
 }
 
-/** Follows until `stop()`. */
+/** Follows changes until `stop()`. */
 export function followChanges(options: FollowChangesOptions): { stop(): void } {
   const { api, queryClient, onConnection, onNextFrame = nextFrame, refetchAfterMs = 400, retryAfterMs = 500 } = options
   const abort = new AbortController()
@@ -36,7 +36,7 @@ export function followChanges(options: FollowChangesOptions): { stop(): void } {
   let flushPlanned = false
   const refetches = new Map<string, ReturnType<typeof setTimeout>>()
 
-  // Changes that came while fetches were under way, and where in that row each fetch began.
+  // Changes that arrived while fetches were in flight, and the position in them at which each fetch began.
   let sinceFetches: Change[] = []
   const fetchBegan = new Map<string, number>()
   const unsubscribe = cache.subscribe((event) => {
@@ -80,7 +80,7 @@ export function followChanges(options: FollowChangesOptions): { stop(): void } {
           onConnection('live')
         }
       } catch (error) {
-        // Whatever broke the stream, the answer is the same: say so and connect again.
+        // Whatever broke the stream, the reaction is the same: report it and reconnect.
         if (abort.signal.aborted) return
         console.warn('The stream of changes was interrupted', error)
       }
@@ -111,7 +111,7 @@ export function followChanges(options: FollowChangesOptions): { stop(): void } {
     void queryClient.invalidateQueries()
   }
 
-  /** A query that was fetched while changes came in gets only those; in a frame all cached ones get all. */
+  /** A query fetched while changes arrived gets only those; each frame, all cached queries get all changes. */
   function applyTo(queries: readonly Query[], changes: readonly Change[]): void {
     for (const { queryKey, write, isOutdated } of queryUpdates(changes, api.query)) {
       for (const query of queries.filter((each) => matchQuery({ queryKey }, each))) {
@@ -129,7 +129,7 @@ export function followChanges(options: FollowChangesOptions): { stop(): void } {
     if (refetches.has(query.queryHash)) return
     const timer = setTimeout(() => {
       refetches.delete(query.queryHash)
-      // One that is under way may have been answered before the change; broken off each time, it would never end.
+      // A fetch in flight may have been answered before the change; if it were restarted each time, it would never end.
       if (query.state.fetchStatus === 'fetching') return refetchSoon(query)
       void queryClient.invalidateQueries({ queryKey: query.queryKey, exact: true })
     }, refetchAfterMs)
@@ -137,10 +137,10 @@ export function followChanges(options: FollowChangesOptions): { stop(): void } {
   }
 }
 
-/** The input of a query, from the key that oRPC makes: [path, { input }]. */
+/** The input of a query, from oRPC's key: [path, { input }]. */
 const inputOf = ({ queryKey }: Query) => (queryKey[1] as { input?: object } | undefined)?.input ?? {}
 
-// A hidden window draws no frames; its cache is kept true by a timer.
+// A hidden window renders no frames; a timer keeps its cache up to date.
 function nextFrame(flush: () => void): void {
   if (document.visibilityState === 'visible') requestAnimationFrame(flush)
   else setTimeout(flush, 250)

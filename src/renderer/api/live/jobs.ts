@@ -3,12 +3,12 @@ import type { Api } from '../api.tsx'
 import { jobMatches } from '../job-filter.ts'
 import { type DataOf, type NounUpdates, type Pages, patch, patchPages, refetch } from './query-updates.ts'
 
-/** Rows that the first page of an endless list may grow to. */
+/** How many rows the first page of an infinite list may grow to. */
 const LIST_ROWS_MAX = 2000
 const PAGE_ROWS = 100
 
 type JobPage = DataOf<Api['query']['jobs']['list']>
-/** As the UI asks: the contract would also take one status alone, and numbers as text. */
+/** As the UI sends it: the contract also accepts a single status, and numbers as text. */
 type ListInput = JobFilter & { before?: string | undefined; limit?: number | undefined }
 type ById = ReadonlyMap<string, Job | null>
 type ByLane = ReadonlyMap<string, Waiting>
@@ -37,7 +37,7 @@ export const jobs: NounUpdates<'jobs'> = {
         (data, input) => updateList(data, input as ListInput, byId),
         (data, input) => lacksRows(data, input as ListInput)
       ),
-      // What is shown of the job changes at once; its timeline is fetched.
+      // The job itself changes at once; its timeline is fetched again.
       patch(
         get,
         (data, { id }) => ({ ...data, job: byId.get(id) ?? data.job }),
@@ -61,7 +61,7 @@ export const jobs: NounUpdates<'jobs'> = {
   }
 }
 
-/** What a lane waits for is told once for all its queued jobs. */
+/** The waiting reason of a lane is sent once for all its queued jobs. */
 function withWaiting(job: Job, byLane: ByLane): Job {
   const waiting = job.state === 'queued' ? byLane.get(job.lane) : undefined
   return waiting === undefined ? job : { ...job, waiting }
@@ -74,7 +74,7 @@ function pagesWithWaiting(data: Pages<JobPage>, byLane: ByLane): Pages<JobPage> 
 
 function updateList(data: Pages<JobPage>, input: ListInput, jobs: ById): Pages<JobPage> {
   if (!('pages' in data)) return trimPage(updatePage(data, input, jobs, input.before ?? null), input.limit ?? PAGE_ROWS)
-  // The first page takes what is new; every page keeps its own rows and the gap down to its last one.
+  // The first page takes new rows; every page keeps its own rows and the range down to its last one.
   let above: string | null = null
   const pages = data.pages.map((page) => {
     const updated = updatePage(page, input, jobs, above)
@@ -82,7 +82,7 @@ function updateList(data: Pages<JobPage>, input: ListInput, jobs: ById): Pages<J
     return updated
   })
   if (pages.every((page, index) => page === data.pages[index])) return data
-  // Left open for days, the list would grow without end: rows far down are fetched again on scrolling.
+  // Left open for days, the list would grow without bound: rows far down are fetched again on scrolling.
   const [first] = pages
   if (first && first.jobs.length > LIST_ROWS_MAX) {
     return { pages: [trimPage(first, LIST_ROWS_MAX / 2)], pageParams: data.pageParams.slice(0, 1) }
@@ -90,7 +90,7 @@ function updateList(data: Pages<JobPage>, input: ListInput, jobs: ById): Pages<J
   return { ...data, pages }
 }
 
-/** Rows went out of a page that ended at its limit: those that stood below it belong into it now. */
+/** Whether rows have left a page that ended at its limit, so that the rows below it now belong in it. */
 function lacksRows(data: Pages<JobPage>, { limit = PAGE_ROWS }: ListInput): boolean {
   return !('pages' in data) && data.nextBefore !== null && data.jobs.length < limit
 }
@@ -101,7 +101,7 @@ function trimPage(page: JobPage, rows: number): JobPage {
   return { jobs, nextBefore: jobs.at(-1)?.id ?? null }
 }
 
-/** Rows are sorted newest first, and ids sort by time, so a job's place in a page follows from its id. */
+/** Rows are sorted newest first and ids sort by time, so a job's place in a page follows from its id. */
 function updatePage(page: JobPage, filter: JobFilter, jobs: ById, above: string | null): JobPage {
   const present = new Set<string>()
   let changed = false

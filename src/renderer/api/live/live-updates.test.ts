@@ -9,16 +9,16 @@ import { patch, refetch } from './query-updates.ts'
 
 const { query } = createApi(createFakeEngine({ jobCount: 0, nodeCount: 1 }).client)
 
-it('whatever an operation writes is told as a change of its noun', () => {
+it('everything an operation writes is announced as a change of its noun', () => {
   const written = [...listOperations(contract)].filter(([, operation]) => operation['~orpc'].meta.writes)
   const nouns = new Set(written.map(([name]) => name.split('.')[0] as keyof Contract))
-  // These write what other nouns tell of.
+  // The data that these write belongs to other nouns.
   for (const other of ['crawl', 'fleetFile'] as const) nouns.delete(other)
   const told: ReadonlySet<string> = new Set(Object.values(NOUN_OF))
   expect([...nouns].filter((noun) => !told.has(noun))).toEqual([])
 })
 
-it('what would leave live updates out does not compile', () => {
+it('leaving something out of live updates does not compile', () => {
   expectTypeOf<Noun>().toExtend<keyof Contract>()
   expectTypeOf<ChangeOf<'jobs'>['kind']>().toEqualTypeOf<'job' | 'job_removed' | 'jobs' | 'waiting'>()
   expectTypeOf<ChangeOf<Noun>>().toEqualTypeOf<Change>()
@@ -33,13 +33,13 @@ it('what would leave live updates out does not compile', () => {
   // @ts-expect-error an operation that the contract does not have
   const unknown = () => refetch(query.jobs.list, query.jobs.theirList)
   expectTypeOf(unknown).toBeFunction()
-  // @ts-expect-error a field that the answer of the operation does not have
+  // @ts-expect-error a field that the operation's response does not have
   patch(query.nodes.list, (data) => ({ nodes: data.theirNodes }))
-  // @ts-expect-error what the operation does not answer with
+  // @ts-expect-error not what the operation returns
   patch(query.jobs.get, () => aJob() satisfies Job)
 })
 
-it('of several changes of one thing only the newest is left, in the order of the newest', () => {
+it('of several changes of one thing only the newest remains, in the order of the newest', () => {
   const [first, second] = [jobIdAt(1, 1), jobIdAt(2, 2)]
   const changes: Change[] = [
     { kind: 'job', job: aJob({ id: first }) },
@@ -50,7 +50,7 @@ it('of several changes of one thing only the newest is left, in the order of the
   expect(newestOfEach(changes)).toEqual([changes[1], changes[2], changes[3]])
 })
 
-it('a bulk of jobs says nothing of single rows: all that counts or lists jobs is fetched', () => {
+it('a bulk change of jobs names no single rows: every query that counts or lists jobs is fetched again', () => {
   const updates = queryUpdates([{ kind: 'jobs' }], query)
   expect(updates.map(({ queryKey, write }) => [(queryKey[0] as string[]).join('.'), write])).toEqual(
     ['jobs.list', 'jobs.facets', 'jobs.get', 'jobs.count', 'queue.lanes', 'queue.limits'].map((name) => [name, null])

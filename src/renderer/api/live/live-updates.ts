@@ -10,7 +10,7 @@ import { system } from './system.ts'
 
 export type LiveUpdates = { readonly [N in Noun]: NounUpdates<N> }
 
-/** Which cached answers a change of each noun touches, and how. */
+/** Which cached results a change of each noun affects, and how. */
 export const LIVE_UPDATES = {
   jobs,
   nodes,
@@ -28,7 +28,7 @@ export const LIVE_UPDATES = {
   webhooks: outdates(({ webhooks }) => refetch(webhooks.list, webhooks.deliveries))
 } as const satisfies LiveUpdates
 
-/** Several changes of one thing: only the newest. */
+/** Keeps only the newest of several changes of one thing. */
 export function newestOfEach(changes: readonly Change[]): Change[] {
   const newest = new Map<string, Change>()
   for (const change of changes) {
@@ -47,7 +47,7 @@ export function queryUpdates(changes: readonly Change[], query: Api['query']): Q
 
 const updatesOf = (noun: Noun) => LIVE_UPDATES[noun] as NounUpdates<Noun>
 
-/** For a noun whose changes only say that it changed. */
+/** For a noun whose changes carry no data. */
 function outdates(updates: (query: Api['query']) => QueryUpdate[]) {
   return { thingOf: () => 'all', updates: (_changes: readonly unknown[], query: Api['query']) => updates(query) }
 }

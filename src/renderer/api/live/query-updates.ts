@@ -3,31 +3,31 @@ import type { InfiniteData, QueryKey } from '@tanstack/react-query'
 import type { Api } from '../api.tsx'
 import type { ChangeOf, Noun } from './change-nouns.ts'
 
-/** What the changes of one noun do to what is cached. */
+/** What the changes of one noun do to the cache. */
 export interface NounUpdates<N extends Noun> {
-  /** Of several changes of one thing within a frame only the newest is drawn: the key tells single things apart. */
+  /** The key of the thing that changed: of several changes with one key within a frame, only the newest is applied. */
   thingOf(change: ChangeOf<N>): string
   updates(changes: readonly ChangeOf<N>[], query: Api['query']): readonly QueryUpdate[]
 }
 
-/** What becomes of the cached answers of one operation. */
+/** What happens to the cached results of one operation. */
 export interface QueryUpdate {
   readonly queryKey: QueryKey
-  /** The same object when nothing changes; null: only the engine knows what is true now. */
+  /** Returns the same object if nothing changes; null: only the engine knows the new state. */
   readonly write: ((data: unknown, input: unknown) => unknown) | null
-  /** Whether the answer must be fetched again nevertheless, given what was written and what was there before. */
+  /** Whether the result must still be fetched again, given what was written and what was there before. */
   readonly isOutdated: (data: unknown, input: unknown, before: unknown) => boolean
 }
 
-// oxlint-disable-next-line typescript/no-explicit-any -- whatever operation: its types are read from it below.
+// oxlint-disable-next-line typescript/no-explicit-any -- any operation: its types are inferred from it below.
 type Operation = ProcedureUtils<any, any, any, any> & GeneralUtils<any>
 type InputOf<Op> = Op extends ProcedureUtils<infer _Context, infer Input, infer _Output, infer _Error> ? Input : never
 export type DataOf<Op> =
   Op extends ProcedureUtils<infer _Context, infer _Input, infer Output, infer _Error> ? Output : never
-/** A list may be cached as one page or as endless pages. */
+/** A list may be cached as one page or as infinite pages. */
 export type Pages<Page> = Page | InfiniteData<Page>
 
-/** Writes a change into the cached answers of an operation. */
+/** Applies a change to the cached results of an operation. */
 export function patch<Op extends Operation>(
   operation: Op,
   write: (data: DataOf<Op>, input: NonNullable<InputOf<Op>>) => DataOf<Op>,
@@ -36,7 +36,7 @@ export function patch<Op extends Operation>(
   return { queryKey: operation.key(), write: write as never, isOutdated: isOutdated as never }
 }
 
-/** The same for an operation that is also cached as endless pages. */
+/** The same for an operation that is also cached as infinite pages. */
 export function patchPages<Op extends Operation>(
   operation: Op,
   write: (data: Pages<DataOf<Op>>, input: NonNullable<InputOf<Op>>) => Pages<DataOf<Op>>,
@@ -45,12 +45,12 @@ export function patchPages<Op extends Operation>(
   return { queryKey: operation.key(), write: write as never, isOutdated: isOutdated as never }
 }
 
-/** For changes that only say that something is no longer true. */
+/** For changes that only say that something is outdated. */
 export function refetch(...operations: readonly Operation[]): QueryUpdate[] {
   return operations.map((operation) => ({ queryKey: operation.key(), write: null, isOutdated: () => true }))
 }
 
-/** The list with changed things in their places and new ones at the end; null removes. */
+/** The list with changed items in place and new ones at the end; null removes an item. */
 export function mergeList<T>(
   list: readonly T[],
   changes: ReadonlyMap<string, T | null>,

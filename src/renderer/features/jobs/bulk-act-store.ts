@@ -1,38 +1,38 @@
 import { create } from 'zustand'
 
 /**
- * Acts on marked jobs that are under way. An act is *asked* the moment somebody clicks, *confirmed* when the engine has
- * answered, and over when all its jobs are where it should bring them (a running spider takes its time to stop).
+ * Bulk actions on marked jobs that are in progress. An action is *asked* when the user clicks, *confirmed* when the
+ * engine has responded, and *over* when all its jobs are where it should bring them (a running spider takes time to
+ * stop). If the engine refuses, the action is dropped and an error is shown.
  *
- *   asked ──answer──▶ confirmed ──all there──▶ over
- *     └────refused──▶ failed
+ *   asked ──response──▶ confirmed ──all there──▶ over
  */
 export interface BulkAct {
   id: string
-  /** `Cancelling`, `Moving`: while it is under way. */
+  /** `Cancelling`, `Moving`: while it is in progress. */
   doing: string
-  /** `Cancelled`, `Moved`: what is counted. */
+  /** `Cancelled`, `Moved`: for the jobs counted. */
   done: string
   ids: readonly string[]
-  /** What rows of these jobs say until the engine has answered. */
+  /** Shown in the rows of these jobs until the engine has responded. */
   rowWord: string
   state: 'asked' | 'confirmed' | 'over' | 'failed'
-  /** How many jobs are where the act should bring them. */
+  /** How many jobs are where the action should bring them. */
   count: number
-  /** After the count: `12 are still stopping`. */
+  /** Shown after the count: `12 are still stopping`. */
   note: string | null
   undo: (() => Promise<unknown>) | null
 }
 
 interface BulkActs {
   acts: ReadonlyMap<string, BulkAct>
-  /** The word for a job that an unanswered act is about. */
+  /** The word shown for each job of an unanswered action. */
   asked: ReadonlyMap<string, string>
 }
 
 export const useBulkActs = create<BulkActs>(() => ({ acts: new Map(), asked: new Map() }))
 
-/** Adds an act or changes one. */
+/** Adds or replaces a bulk action. */
 export function putBulkAct(act: BulkAct): void {
   useBulkActs.setState(({ acts }) => withAsked(new Map(acts).set(act.id, act)))
 }
@@ -52,7 +52,7 @@ export function dropBulkAct(id: string): void {
 
 let last: { key: string; asked: ReadonlyMap<string, string> } = { key: '', asked: new Map() }
 
-/** Rows are notified only when an act begins or is answered, not with each count. */
+/** Rows are notified only when an action begins or is answered, not for each count. */
 function withAsked(acts: ReadonlyMap<string, BulkAct>): BulkActs {
   const unanswered = [...acts.values()].filter(({ state }) => state === 'asked')
   const key = unanswered.map(({ id }) => id).join()

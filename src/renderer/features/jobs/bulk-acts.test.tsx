@@ -30,7 +30,7 @@ const markAllShown = async () => {
   return within(await screen.findByRole('toolbar', { name: 'Selected jobs' }))
 }
 
-it('marks all that match, beyond the rows that are loaded, and cancels them with progress and one undo', async () => {
+it('marks all matching jobs, beyond the loaded rows, and cancels them with progress and one Undo', async () => {
   open('/jobs', { jobCount: 900, nodeCount: 30 })
   const live = [...engine.jobs.values()].filter(({ state }) => state !== 'ended').length
   const waiting = those('queued').length
@@ -39,14 +39,14 @@ it('marks all that match, beyond the rows that are loaded, and cancels them with
   await bar.findByText('900 jobs selected')
   fireEvent.click(bar.getByRole('button', { name: `Cancel ${live}` }))
   fireEvent.click(await screen.findByRole('button', { name: 'Cancel jobs' }))
-  // Running spiders take their time; those that waited are there at once.
+  // Running spiders take time to stop; queued jobs are cancelled at once.
   expect(await screen.findByText(`Cancelled ${waiting} of ${live} jobs`)).toBeTruthy()
   expect(screen.getByText(`${live - waiting} still stopping`)).toBeTruthy()
   fireEvent.click(await screen.findByRole('button', { name: 'Undo' }))
   await waitFor(() => expect(those('queued')).toHaveLength(waiting))
 }, 30_000)
 
-it('says what was asked before the engine has answered, in the rows too', async () => {
+it('shows what was requested before the engine has responded, in the rows too', async () => {
   open('/jobs?status=queued')
   const cancel = engine.holdBack('jobs.cancel')
   const bar = await markAllShown()
@@ -57,7 +57,7 @@ it('says what was asked before the engine has answered, in the rows too', async 
   expect(await screen.findByText(/^Cancelled \d+ jobs$/)).toBeTruthy()
 })
 
-it('changes the priority of marked jobs, and Undo gives each its old one back', async () => {
+it("changes the priority of marked jobs, and Undo restores each one's old priority", async () => {
   open('/jobs?status=queued')
   const before = new Map(those('queued').map(({ id, priority }) => [id, priority]))
   const bar = await markAllShown()
@@ -89,7 +89,7 @@ it('moves marked jobs to a node, to tags and to any node, and Undo puts each bac
   await waitFor(() => expect(places().every(({ nodeId, tags }) => nodeId === null && tags.length === 0)).toBe(true))
 })
 
-it('keeps each Undo in reach while seven acts are open, the newest on top, and each undoes its own act alone', async () => {
+it('keeps every Undo in reach while seven actions are open, newest on top, and each undoes only its own action', async () => {
   open('/jobs?status=queued')
   await waitFor(async () => expect((await rows()).length).toBeGreaterThan(7))
   const cancelled: string[] = []
@@ -106,7 +106,7 @@ it('keeps each Undo in reach while seven acts are open, the newest on top, and e
   }
   expect(cancelled).toHaveLength(7)
   const undos = screen.getAllByRole('button', { name: 'Undo', description: 'Cancelled 1 job' })
-  // Newest first: the third from the top is the fifth act.
+  // Newest first: the third from the top is the fifth action.
   fireEvent.click(undos[2]!)
   await waitFor(() => expect(engine.jobs.get(cancelled[4]!)?.state).toBe('queued'))
   expect(cancelled.filter((id) => engine.jobs.get(id)?.state === 'queued')).toEqual([cancelled[4]])
@@ -115,7 +115,7 @@ it('keeps each Undo in reach while seven acts are open, the newest on top, and e
   expect(cancelled.filter((id) => engine.jobs.get(id)?.state === 'queued')).toEqual([cancelled[0], cancelled[4]])
 }, 30_000)
 
-it('says at once that 10,000 marked jobs are being cancelled: before any of it is asked of the engine', async () => {
+it('says at once that 10,000 marked jobs are being cancelled, before any request is sent to the engine', async () => {
   open('/jobs?status=queued')
   await waitFor(async () => expect((await rows()).length).toBeGreaterThan(1))
   const [like] = those('queued')
@@ -131,7 +131,7 @@ it('says at once that 10,000 marked jobs are being cancelled: before any of it i
   const cancel = engine.holdBack('jobs.cancel')
   const asked = engine.calls.length
   fireEvent.click(bar.getByRole('button', { name: 'Cancel 10,000' }))
-  // No await in between: the click itself has shown it.
+  // No await in between: the click itself must show it.
   expect(screen.getByText('Cancelling 10,000 jobs: requested')).toBeTruthy()
   expect(within(screen.getByRole('grid', { name: 'Jobs' })).getAllByText('cancelling…').length).toBeGreaterThan(3)
   expect(screen.queryByRole('toolbar', { name: 'Selected jobs' })).toBeNull()
@@ -142,7 +142,7 @@ it('says at once that 10,000 marked jobs are being cancelled: before any of it i
   expect(those('queued')).toHaveLength(waiting - 10_000)
 }, 30_000)
 
-it('says unknown of a run whose node does not answer, and queues it for others after saying that it may run twice', async () => {
+it('shows unknown for a run whose node does not respond, and requeues it after warning that it may run twice', async () => {
   open('/jobs?status=running&node=eu-4')
   const unknown = those('running').filter(({ nodeId }) => nodeId === 'eu-4')
   expect(await within(await grid()).findAllByText('unknown')).toHaveLength(unknown.length)
@@ -150,7 +150,7 @@ it('says unknown of a run whose node does not answer, and queues it for others a
   const pane = within(await screen.findByRole('complementary', { name: 'Job' }))
   expect(await pane.findByText(/state of this run is unknown/)).toBeTruthy()
   expect(pane.getByText('It may then run twice.')).toBeTruthy()
-  // The last word of the timeline is not “running”.
+  // The last entry of the timeline is not “running”.
   expect(pane.getAllByRole('listitem').at(-1)?.textContent).toMatch(/^eu-4 is unreachable: state unknown since then/)
   fireEvent.click(pane.getByRole('button', { name: 'Run elsewhere' }))
   await waitFor(() =>
@@ -159,7 +159,7 @@ it('says unknown of a run whose node does not answer, and queues it for others a
   expect(await pane.findByText('This job may have run more than once.')).toBeTruthy()
 })
 
-it('is known again as soon as its node answers, before any job says so', async () => {
+it('shows the state again as soon as the node responds, before any job changes', async () => {
   open('/jobs?status=running&node=eu-4')
   expect((await within(await grid()).findAllByText('unknown')).length).toBeGreaterThan(0)
   engine.emit({ kind: 'node', node: { ...engine.nodes.get('eu-4')!, health: 'up', unreachableSinceMs: null } })
@@ -182,7 +182,7 @@ it('shows the queue in its order, and Alt with an arrow moves a row', async () =
   await waitFor(() => expect(order().slice(0, 3)).toEqual([first, second, third]))
 })
 
-it('keeps one notice, with the way back of the last step, while a row is moved step by step', async () => {
+it('keeps one notice, which undoes the last step, while a row is moved step by step', async () => {
   open('/jobs?status=queued')
   const table = await grid()
   await waitFor(async () => expect((await rows()).length).toBeGreaterThan(3))
@@ -197,14 +197,14 @@ it('keeps one notice, with the way back of the last step, while a row is moved s
   expect(screen.getAllByRole('button', { name: 'Undo' })).toHaveLength(1)
 })
 
-it('puts moved rows between their new neighbours until the engine has answered', () => {
+it('puts moved rows between their new neighbours until the engine has responded', () => {
   expect(placesBetween({ priority: 0, rank: 4 }, { priority: 0, rank: 5 }, 1)).toEqual([{ priority: 0, rank: 4.5 }])
   expect(placesBetween({ priority: 9, rank: 4 }, { priority: 0, rank: 5 }, 1)[0]).toMatchObject({ priority: 0 })
   const last = placesBetween({ priority: 1, rank: 8 }, null, 2)
   expect(last.every(({ rank }) => rank > 8)).toBe(true)
 })
 
-it('counts down to a retry in the row, and tells how often it may still run', async () => {
+it('counts down to a retry in the row, and shows how many attempts are left', async () => {
   open('/jobs?status=queued')
   const [retry] = those('queued').filter(({ hold }) => hold === 'retry')
   engine.jobs.set(retry!.id, {

@@ -29,7 +29,7 @@ interface JobArgumentsProps {
   onOpen: (id: JobId) => void
 }
 
-/** The request, exactly. */
+/** Exactly what was requested. */
 export function JobArguments({ job, nodeName, onOpen }: JobArgumentsProps) {
   const { nodeId, tags } = job.placement
   const where =
@@ -98,7 +98,7 @@ const ON_WORDS: Record<Dependency['on'], string> = {
   ended: 'ends with any outcome'
 }
 
-/** The jobs that must end first, by their spiders' names: the required outcome, and their status now. */
+/** The jobs that must end first, by spider name: the required outcome, and the current status. */
 export function Dependencies({ after, onOpen }: { after: readonly Dependency[]; onOpen: (id: JobId) => void }) {
   return after.map((dependency) => <DependencyLink key={dependency.jobId} dependency={dependency} onOpen={onOpen} />)
 }

@@ -14,7 +14,7 @@ interface JobAttemptsProps {
   onLog: (number: AttemptNumber) => void
 }
 
-/** Every try to run the job on a node, newest first. */
+/** Every attempt to run the job, newest first. */
 export function JobAttempts({ attempts, nodeName, onLog }: JobAttemptsProps) {
   if (attempts.length === 0)
     return <EmptyState title="No attempts yet">The job has not been sent to a node.</EmptyState>
@@ -69,7 +69,7 @@ export function JobAttempts({ attempts, nodeName, onLog }: JobAttemptsProps) {
   ))
 }
 
-/** `lost` and `absent` have more than one cause: the reason tells which. */
+/** `lost` and `absent` have several causes: the reason tells which. */
 function resultWord({ result, reason, state }: Attempt): string {
   if (result === 'lost' && reason === ATTEMPT_REASONS.givenUp) return 'given up'
   if (result === 'absent' && reason === ATTEMPT_REASONS.takenBack) return 'withdrawn'

@@ -8,23 +8,23 @@ import { WaitingText } from '../../ui/waiting.tsx'
 import { useBulkActs } from './bulk-act-store.ts'
 import classes from './jobs-screen.module.css'
 
-/** What ails the node of a live job, in a word (`down`), and when it was last heard; null: it answers. */
+/** What is wrong with the node of a live job, in a word (`down`), and when it last responded; null: nothing. */
 export type AwayOf = (job: Job) => Away | null
 export interface Away {
   word: string
   lastSeenAtMs: number | null
-  /** It has not answered since then, so the state of its jobs is unknown; null: it answers, if only to refuse. */
+  /** It has not responded since then, so the state of its jobs is unknown; null: it responds, if only to refuse. */
   unknownSinceMs: number | null
 }
 
-/** The columns of the jobs table; the less needed go first when the table is narrow. */
+/** The columns of the jobs table; the less important ones are hidden first when the table is narrow. */
 export function jobColumns(nodeName: (id: string) => string, awayOf: AwayOf, isQueue: boolean): Column<Job>[] {
   const columns: Column<Job>[] = [
     {
       id: 'status',
       header: 'Status',
       width: '108px',
-      // In the queue every row says queued: where it is narrow, why it waits gets the room.
+      // In the queue every row says queued: in a narrow table the waiting reason gets the space.
       hideBelowPx: isQueue ? 440 : undefined,
       cell: (job) => <JobStatusCell job={job} away={awayOf(job)} />
     },
@@ -72,7 +72,7 @@ export function jobColumns(nodeName: (id: string) => string, awayOf: AwayOf, isQ
       width: '74px',
       align: 'end',
       hideBelowPx: 496,
-      // While its node is away its state is unknown: the clock stops at the last response.
+      // While its node is away the state is unknown: the clock stops at the last response.
       cell: (job) => (
         <Runtime startedAtMs={job.startedAtMs} endedAtMs={job.endedAtMs ?? awayOf(job)?.lastSeenAtMs ?? null} />
       )
@@ -105,7 +105,7 @@ export function jobColumns(nodeName: (id: string) => string, awayOf: AwayOf, isQ
       )
     }
   ]
-  // What only a run has is empty for all that wait: their reasons get the room.
+  // Columns for runs are empty for all waiting jobs: the waiting reasons get the space.
   return isQueue ? columns.filter(({ id }) => !RUN_COLUMNS.has(id)) : columns
 }
 
@@ -145,7 +145,7 @@ function Flags({ job }: { job: Job }) {
   )
 }
 
-/** Asked to stop, not confirmed yet. */
+/** Cancellation requested, not yet confirmed. */
 export function isCancelling(job: Job): boolean {
   return job.cancelAskedAtMs !== null && job.state !== 'ended'
 }

@@ -133,7 +133,7 @@ export function JobDetailPane({ jobId, tab, nodeName, awayOf, actions, onTab, on
 
 interface JobHeadProps {
   job: Job
-  /** The newest. */
+  /** The newest one. */
   attempt: Attempt | undefined
   nodeName: (id: string) => string
   away: Away | null
@@ -143,7 +143,7 @@ interface JobHeadProps {
 
 function JobHead({ job, attempt, nodeName, away, onElsewhere, onOpen }: JobHeadProps) {
   const unknownSinceMs = away?.unknownSinceMs ?? null
-  // A job that asked for the latest was sent with one.
+  // A job that requested the latest version was sent with a specific one.
   const version = job.version ?? attempt?.version ?? null
   // The node reports no version of an adopted run.
   const versionWords = version === null ? 'latest version' : version === '' ? 'unknown version' : `version ${version}`
@@ -164,7 +164,7 @@ function JobHead({ job, attempt, nodeName, away, onElsewhere, onOpen }: JobHeadP
         {job.reason !== null && limitHit === null && <strong>{job.reason}</strong>}
         {job.nodeId !== null && (
           <span>
-            {/* Back in the queue it is on no node. */}
+            {/* A job that is back in the queue is on no node. */}
             {job.state === 'queued' && 'last on '}
             {nodeName(job.nodeId)}
             {away !== null && (
@@ -256,7 +256,7 @@ const WAITING_LINKS: Partial<Record<WaitingCode, { to: '/queue' | '/projects' | 
   nodes_cordoned: { to: '/nodes', word: 'Show nodes' }
 }
 
-/** To where the wait can be ended. */
+/** Links to where the wait can be ended. */
 function WaitingLink({ job, code }: { job: Job; code: WaitingCode }) {
   const link = WAITING_LINKS[code]
   if (link === undefined) return null
@@ -274,7 +274,7 @@ function Expiry({ atMs }: { atMs: number }) {
   return <p title={formatInstant(atMs)}>cancelled if not sent by {formatMoment(atMs, useNow())}</p>
 }
 
-/** The actions that make sense now; a requested cancel and a confirmed one look different. */
+/** The actions that make sense now; a requested cancel looks different from a confirmed one. */
 function JobButtons({ job, actions, onOpen }: { job: Job; actions: JobActions; onOpen: (id: JobId) => void }) {
   const [isBusy, setBusy] = useState(false)
   const act = (work: Promise<unknown>) => {
@@ -354,7 +354,7 @@ function JobButtons({ job, actions, onOpen }: { job: Job; actions: JobActions; o
 
 const WIDE_KEY = 'scrapdeck.job-detail.wide'
 
-/** Kept on this machine: a preferred width is not part of the address. */
+/** Kept on this machine: a preferred width does not belong in the address. */
 function useWide(): [boolean, (isWide: boolean) => void] {
   const [isWide, setWide] = useState(() => localStorage.getItem(WIDE_KEY) === 'yes')
   return [

@@ -45,5 +45,5 @@ export function JobFacets({ facets, search, nodeName, onChange }: JobFacetsProps
   )
 }
 
-/** More than these are found by typing. */
+/** Values beyond these are found by typing. */
 const MOST = 20

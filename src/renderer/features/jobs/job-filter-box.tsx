@@ -23,8 +23,8 @@ interface JobFilterBoxProps {
 const TEXT_AFTER_MS = 250
 
 /**
- * Chips for what is set, and a box to type in. A term becomes a chip when a blank follows it or on Enter; words act as
- * they are typed and stay in the box. Backspace in the empty box takes the last chip back to be edited.
+ * Chips for the filters that are set, and a box to type in. A term becomes a chip on Enter or when a space follows it;
+ * words apply as they are typed and stay in the box. Backspace in the empty box turns the last chip back into text.
  */
 export function JobFilterBox({ search, nodes, schedules, onChange, inputRef }: JobFilterBoxProps) {
   const [draft, setDraft] = useState(search.text ?? '')
@@ -33,7 +33,7 @@ export function JobFilterBox({ search, nodes, schedules, onChange, inputRef }: J
   const later = useRef<ReturnType<typeof setTimeout>>(undefined)
   useEffect(() => () => clearTimeout(later.current), [])
 
-  // The address was changed elsewhere (back, a link, Clear): the box shows what it says now.
+  // The address was changed elsewhere (back, a link, Clear): the box now shows what it says.
   useEffect(() => {
     if (search.text === asked.current) return
     asked.current = search.text

@@ -36,11 +36,11 @@ describe('parseFilterText', () => {
     })
   })
 
-  it('finds nothing in an empty text', () => {
+  it('finds no filter in an empty text', () => {
     expect(parse('  ')).toEqual({ search: {}, problems: [] })
   })
 
-  it('takes quoted values, node names with blanks and the other words for status', () => {
+  it('accepts quoted values, node names with spaces and synonyms for status', () => {
     expect(parse('node:"this computer" state:lost outcome:failed "two words"').search).toEqual({
       node: 'local',
       status: ['lost', 'failed'],
@@ -64,7 +64,7 @@ describe('parseFilterText', () => {
     ['since:yesterday', '“yesterday” is not a time'],
     ['since:2030-01-01', '“2030-01-01” is not a time in the past'],
     ['colour:red', 'Unknown filter “colour”']
-  ])('says what is wrong with %s and goes on without it', (text, problem) => {
+  ])('reports what is wrong with %s and continues without it', (text, problem) => {
     const { search, problems } = parse(text)
     expect(search).toEqual({})
     expect(problems[0]).toContain(problem)
@@ -83,7 +83,7 @@ describe('parseFilterText', () => {
     )
   })
 
-  it('reads back what the chips say', () => {
+  it('parses what the chips format', () => {
     const value = fc.string({ minLength: 1, maxLength: 30 }).filter((text) => !text.includes('"') && text.trim() !== '')
     const anySearch: fc.Arbitrary<FilterSearch> = fc.record(
       {
@@ -111,7 +111,7 @@ describe('parseFilterText', () => {
 })
 
 describe('splitTyped', () => {
-  it('takes whole terms out of the box and leaves words and what is being typed', () => {
+  it('takes complete terms out of the box and leaves words and what is being typed', () => {
     expect(splitTyped('status:failed amaz')).toEqual({ whole: 'status:failed', rest: 'amaz' })
     expect(splitTyped('status:fail')).toEqual({ whole: '', rest: 'status:fail' })
     expect(splitTyped('node:"this computer" ')).toEqual({ whole: 'node:"this computer"', rest: '' })
@@ -120,7 +120,7 @@ describe('splitTyped', () => {
 })
 
 describe('filterOfSearch', () => {
-  it('asks the engine for what the address says', () => {
+  it("builds the engine's filter from the address", () => {
     expect(filterOfSearch({ status: ['failed'], node: aNodeId('n1'), sinceHours: 1, text: 'x' }, 7_200_000)).toEqual({
       status: ['failed'],
       nodeId: 'n1',
@@ -146,6 +146,6 @@ describe('toggleFacet', () => {
   })
 })
 
-it('a chip is taken away with its value', () => {
+it('removing a chip removes its value', () => {
   expect(withoutTerm({ sinceHours: 2, text: 'a' }, 'since')).toEqual({ sinceHours: undefined, text: 'a' })
 })

@@ -14,7 +14,7 @@ export type FilterSearch = Pick<
   'status' | 'project' | 'spider' | 'node' | 'schedule' | 'text' | 'sinceHours'
 >
 
-/** The word before the colon. Aliases are read but written back as these. */
+/** The word before the colon. Aliases are accepted, but written back as these. */
 export const FILTER_KEYS = ['status', 'project', 'spider', 'node', 'schedule', 'since'] as const
 export type FilterKey = (typeof FILTER_KEYS)[number]
 
@@ -27,21 +27,21 @@ export interface FilterTerm {
 export interface FilterContext {
   /** Nodes by id and name, for `node:`. */
   readonly nodes: ReadonlyArray<{ id: NodeId; name: string }>
-  /** The same of schedules, for `schedule:`; absent: by id only. */
+  /** Schedules by id and name, for `schedule:`; absent: by id only. */
   readonly schedules?: ReadonlyArray<{ id: ScheduleId; name: string }>
   readonly nowMs: number
 }
 
 export interface ParsedFilter {
   readonly search: FilterSearch
-  /** In words, for the line under the box; what they are about is left out of `search`. */
+  /** Messages for the line below the box; the terms they are about are left out of `search`. */
   readonly problems: readonly string[]
 }
 
 /**
- * The filter box's grammar: terms parted by blanks; a term is `key:value` or a word; a value with blanks stands in
- * double quotes. `status` takes several values by comma; every other key takes one, and the last one given counts.
- * Words are one text, looked for in project, spider and job id.
+ * The filter box's grammar: terms separated by spaces; a term is `key:value` or a word; a value with spaces is in
+ * double quotes. `status` takes several values separated by commas; every other key takes one, and the last one given
+ * counts. Words form one text, which is searched in project, spider and job id.
  *
  *   status:failed,running project:shop spider:price* node:eu-1 since:2d amazon
  */
@@ -63,7 +63,7 @@ export function parseFilterText(text: string, context: FilterContext): ParsedFil
   return { search, problems }
 }
 
-/** While typing: the complete terms (a blank follows them), and the rest, which stays in the box as text to search. */
+/** While typing: splits off the complete terms (followed by a space); the rest stays in the box as text to search. */
 export function splitTyped(text: string): { whole: string; rest: string } {
   const whole: string[] = []
   const rest = text.replace(/(^|\s)([A-Za-z]+:(?:"[^"]+"|[^\s"]+))\s/g, (_match, before: string, term: string) => {
@@ -95,7 +95,7 @@ export function termsOfSearch(
   })
 }
 
-/** A chip as it would be typed. */
+/** A chip as the user would type it. */
 export function formatTerm({ key, value }: FilterTerm): string {
   return `${key}:${/[\s"]/.test(value) ? `"${value.replaceAll('"', '')}"` : value}`
 }
@@ -104,7 +104,7 @@ export function withoutTerm(search: FilterSearch, key: FilterKey): FilterSearch 
   return { ...search, [key === 'since' ? 'sinceHours' : key]: undefined }
 }
 
-/** Adds or takes away one status, or sets, changes or clears a project or node: what a click on a facet does. */
+/** Adds or removes one status, or sets, changes or clears a project or node: what a click on a facet does. */
 export function toggleFacet(search: FilterSearch, key: 'status' | 'project' | 'node', value: string): FilterSearch {
   if (key !== 'status') return { ...search, [key]: search[key] === value ? undefined : value }
   const before = search.status ?? []
@@ -113,7 +113,7 @@ export function toggleFacet(search: FilterSearch, key: 'status' | 'project' | 'n
   return { ...search, status: next.length > 0 ? next : undefined }
 }
 
-/** The filter for the engine. `nowMs` should change seldom: each change fetches the list again. */
+/** The filter for the engine. `nowMs` should rarely change: each change fetches the list again. */
 export function filterOfSearch(
   { status, project, spider, node, schedule, text, sinceHours }: FilterSearch,
   nowMs: number
@@ -141,7 +141,7 @@ const ALIASES: Record<string, FilterKey | undefined> = {
   ...{ state: 'status', outcome: 'status' }
 }
 
-/** A key whose value is still to be typed; else key and value, the value quoted or bare. */
+/** A key whose value is not typed yet; otherwise key and value, with the value quoted or bare. */
 const TOKEN = /[A-Za-z]+:(?=\s|$)|(?:([A-Za-z]+):)?(?:"([^"]*)"?|([^\s"]\S*))/g
 
 function tokensOf(text: string): Array<{ key: string | null; value: string }> {
@@ -173,7 +173,7 @@ function addSchedule(search: FilterSearch, value: string, context: FilterContext
 
 const SINCE_UNIT_HOURS: Record<string, number> = { m: 1 / 60, min: 1 / 60, h: 1, d: 24, w: 168 }
 
-/** `30m`, `24h`, `2d`, `1w` back from now, or a date (counted back from now in whole hours). */
+/** `30m`, `24h`, `2d`, `1w` before now, or a date (converted to whole hours before now). */
 function addSince(search: FilterSearch, value: string, nowMs: number, problems: string[]): void {
   const span = /^(\d{1,5})(m|min|h|d|w)$/.exec(value)
   if (span !== null) {

@@ -12,7 +12,7 @@ interface JobLogProps {
   nodeName: (id: string) => string
 }
 
-/** The log of the newest attempt, or of the one chosen. */
+/** The log of the newest attempt, or of the chosen one. */
 export function JobLog({ detail: { job, attempts }, attemptNumber, onAttempt, nodeName }: JobLogProps) {
   const { client } = useApi()
   const newest = attempts.at(-1)?.number

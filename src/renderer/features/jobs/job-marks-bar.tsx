@@ -16,25 +16,25 @@ import classes from './jobs-screen.module.css'
 import type { JobActions } from './use-job-actions.ts'
 import { optionsOf } from '../../ui/fields/options.ts'
 
-/** From so many running jobs on, a dialog says first what will happen. */
+/** From this many running jobs on, a dialog first says what will happen. */
 const MANY_RUNNING = 6
-/** A menu just opened must not be covered by the notice of an earlier act. */
+/** A menu just opened must not be covered by the notice of an earlier action. */
 const OVER_NOTICES = 500
 
 interface JobMarksBarProps {
   marked: readonly Job[]
-  /** Live on a node that does not answer. */
+  /** Live on a node that does not respond. */
   isUnknown: (job: Job) => boolean
   nodes: ReadonlyArray<{ id: NodeId; name: string; tags: readonly string[] }>
   actions: JobActions
   onClear: () => void
-  /** Marks all that match the filter; absent when they are marked. */
+  /** Marks everything that matches the filter; null if there is nothing more to mark. */
   everything: { count: number | null; isReading: boolean; read: number; onMark: () => void } | null
 }
 
 type Asking = 'cancel' | 'force' | 'elsewhere'
 
-/** What can be done with the marked jobs. A button that would do nothing says why. */
+/** The actions on the marked jobs. A button that would do nothing says why. */
 export const JobMarksBar = memo(function JobMarksBar(props: JobMarksBarProps) {
   const { marked, isUnknown, nodes, actions, onClear, everything } = props
   const [asking, setAsking] = useState<Asking | null>(null)
@@ -144,7 +144,7 @@ export const JobMarksBar = memo(function JobMarksBar(props: JobMarksBarProps) {
 
 type Groups = Record<'live' | 'queued' | 'running' | 'unknown' | 'beingCancelled' | 'ended', Job[]>
 
-/** One pass: there may be ten thousand. */
+/** A single pass: there may be ten thousand. */
 function groupsOf(marked: readonly Job[], isUnknown: (job: Job) => boolean): Groups {
   const groups: Groups = { live: [], queued: [], running: [], unknown: [], beingCancelled: [], ended: [] }
   for (const job of marked) {
@@ -178,7 +178,7 @@ function textOf(asking: Asking, { live, running, unknown }: Groups): string {
 }
 
 interface PopoverFormProps {
-  /** The button that opens it. */
+  /** The label of the button that opens it. */
   word: string
   title: string
   act: string
@@ -188,7 +188,7 @@ interface PopoverFormProps {
   children: ReactNode
 }
 
-/** A button that drops down a form of one or two fields. */
+/** A button that opens a form of one or two fields. */
 function PopoverForm({ word, title, act, isReady = true, onOpen, onSubmit, children }: PopoverFormProps) {
   const [isOpen, setOpen] = useState(false)
   const toggle = () => {

@@ -7,7 +7,7 @@ import { useNow } from '../../ui/clock.ts'
 import { formatInstant } from '../../ui/time.tsx'
 import { formatMoment } from '../../ui/waiting.tsx'
 
-/** Later than so is worth a word: what is queued in time begins in time. */
+/** Only a longer delay is worth showing: normally a job is queued at its scheduled time. */
 const LATE_MS = 60_000
 
 /** `by nightly prices, for 03:00`: the schedule that made the job, and its scheduled time. */

@@ -6,7 +6,7 @@ import { EmptyState } from '../../ui/states.tsx'
 import classes from './job-detail-pane.module.css'
 import { JobUsage } from './job-usage.tsx'
 
-/** The figures of the run and Scrapy's own stats, both read from the end of the log; runtime and usage are live. */
+/** The run's figures and Scrapy's own stats, both read from the end of the log; runtime and usage are live. */
 export function JobStats({ detail }: { detail: JobDetail }) {
   const { job, attempts } = detail
   const nowMs = useNow()

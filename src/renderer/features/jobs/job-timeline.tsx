@@ -10,11 +10,11 @@ import classes from './job-timeline.module.css'
 interface JobTimelineProps {
   detail: JobDetail
   nodeName: (id: string) => string
-  /** Its node does not answer; null: what the steps say holds. */
+  /** Set while its node does not respond; null: the steps are current. */
   unknown: { sinceMs: number; lastSeenAtMs: number | null } | null
 }
 
-/** Every transition with its time and evidence; last, what the job waits for now or that its state is unknown. */
+/** Every transition with its time and evidence, then the current waiting reason, or that the state is unknown. */
 export function JobTimeline({ detail: { job, timeline }, nodeName, unknown }: JobTimelineProps) {
   const steps = timeline.filter((step, index) => !isSaidAgain(step, timeline[index + 1]))
   return (
@@ -57,7 +57,7 @@ export function JobTimeline({ detail: { job, timeline }, nodeName, unknown }: Jo
   )
 }
 
-/** Taking over a run begins and confirms an attempt in one moment: the same words twice tell nothing. */
+/** Taking over a run begins and confirms an attempt at the same moment: the second entry would add nothing. */
 const isSaidAgain = (step: Transition, next: Transition | undefined) =>
   next !== undefined && next.text === step.text && next.atMs === step.atMs
 
@@ -93,7 +93,7 @@ function Step({ step, before, nodeName }: StepProps) {
         <small className={classes.more}>
           {evidence
             .map(([key, value]) => `${wordsOf(key)} ${shorten(valueOf(key, value, nodeName), 60)}`)
-            // `Running, pid 5` need not say the pid once more.
+            // `Running, pid 5` need not repeat the pid.
             .filter((words) => !step.text.includes(words))
             .join(', ')}
         </small>
@@ -147,7 +147,7 @@ function toneOf(step: Transition, job: JobDetail['job']): Tone | undefined {
   return KIND_TONE[step.kind]
 }
 
-/** `03:00:00.012`, or `+9 ms` and `+4.2 s` when the step before was less than a minute ago. */
+/** `03:00:00.012`, or `+9 ms` and `+4.2 s` if the previous step was less than a minute ago. */
 export function formatStepTime(atMs: number, beforeMs: number | undefined): string {
   const sinceMs = beforeMs === undefined ? Number.POSITIVE_INFINITY : atMs - beforeMs
   if (sinceMs >= 0 && sinceMs < 1000) return `+${Math.round(sinceMs)} ms`
@@ -183,7 +183,7 @@ function valueOf(key: string, value: unknown, nodeName: (id: string) => string):
   return value === null ? 'none' : JSON.stringify(value)
 }
 
-/** As the local node tells it: `{ code: 1, signal: null }`. */
+/** In the local node's format: `{ code: 1, signal: null }`. */
 function exitWords(value: unknown): string {
   const { code, signal } = (value ?? {}) as { code?: unknown; signal?: unknown }
   if (typeof signal === 'string') return `signal ${signal}`

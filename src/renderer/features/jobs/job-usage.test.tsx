@@ -6,7 +6,7 @@ import { aJob, jobIdAt } from '../../../shared/testing/builders.ts'
 import { aNodeId } from '../../../shared/testing/ids.ts'
 import { renderApp } from '../../testing/render-app.tsx'
 
-// The first screen of a file is imported only now, which may take a while on a busy machine.
+// The first screen of each test file is imported only now, which may take a while on a busy machine.
 configure({ asyncUtilTimeout: 8000 })
 
 let engine: FakeEngine
@@ -25,7 +25,7 @@ async function openLocalJob(over: Partial<Job>, tab = 'stats') {
 }
 const ended = { status: 'failed', state: 'ended', outcome: 'failed', endedAtMs: Date.now() } as const
 
-it('draws memory and CPU of a run as it goes; the arrow keys read a value off', async () => {
+it('draws memory and CPU of a run live; the arrow keys read out a value', async () => {
   const pane = await openLocalJob({})
   const chart = await pane.findByRole('slider', { name: /^Memory over time, peak \d+ MB$/ })
   expect(pane.getByRole('slider', { name: /^CPU over time, peak \d+ %$/ })).toBeTruthy()
@@ -37,7 +37,7 @@ it('draws memory and CPU of a run as it goes; the arrow keys read a value off', 
   await waitFor(() => expect(engine.calls.filter((call) => call === 'jobs.usage').length).toBeGreaterThan(1))
 })
 
-it('lists the limits in force and whose they are', async () => {
+it('lists the limits in force and where each comes from', async () => {
   const pane = await openLocalJob({ limits: { memoryMegabytes: 2048 } })
   const usage = within(await pane.findByRole('region', { name: 'Memory and CPU' }))
   const rows = (await usage.findAllByRole('row')).map(({ textContent }) => textContent)
@@ -45,7 +45,7 @@ it('lists the limits in force and whose they are', async () => {
   expect(rows).toContain('Memory2 GB · this job')
 })
 
-it('says which limit ended a job before anything else, and what it came to', async () => {
+it('shows first which limit ended a job, and the value it reached', async () => {
   const pane = await openLocalJob({ ...ended, reason: 'memory limit of 512 MB' })
   expect(await pane.findByText('Stopped by the memory limit of 512 MB (used 530 MB).')).toBeTruthy()
   expect(pane.queryByRole('columnheader', { name: 'now' })).toBeNull()
@@ -53,20 +53,20 @@ it('says which limit ended a job before anything else, and what it came to', asy
   expect((await pane.findByText('Peak memory')).parentElement?.textContent).toMatch(/\d+ MB/)
 })
 
-it('shows no figures of a run on another node, which does not tell them', async () => {
+it('shows no usage of a run on another node, which does not report it', async () => {
   const pane = await openLocalJob({ nodeId: aNodeId('eu-1') })
   expect(await pane.findByText('Runtime')).toBeTruthy()
   expect(pane.queryByRole('region', { name: 'Memory and CPU' })).toBeNull()
 })
 
-it('shows a secret as one, without its value', async () => {
+it('marks a secret as such, without its value', async () => {
   const pane = await openLocalJob({ args: { token: SECRET_MASK, page: '2' }, secretNames: ['token'] }, 'arguments')
   const row = (await pane.findByText('token')).closest('tr') as HTMLElement
   expect(within(row).getByRole('img', { name: 'Secret' })).toBeTruthy()
   expect(row.textContent).toContain(SECRET_MASK)
 })
 
-it('says that figures of the log come with the end of the job, before it starts and while it runs', async () => {
+it('says that figures from the log come with the end of the job, before it starts and while it runs', async () => {
   const queued = await openLocalJob({ status: 'queued', state: 'queued', startedAtMs: null })
   expect(await queued.findByText('Figures appear when the job ends.')).toBeTruthy()
   app.stop()

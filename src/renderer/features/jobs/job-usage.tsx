@@ -13,13 +13,13 @@ import classes from './job-detail-pane.module.css'
 const POLL_MS = 2000
 const MEGABYTE = 1_048_576
 
-/** Memory and CPU of a run on the local node as it goes, what it came to, and what it may not go beyond. */
+/** Live memory and CPU of a run on the local node, its totals, and its limits. */
 export function JobUsage({ detail: { job, attempts } }: { detail: JobDetail }) {
   const api = useApi()
   const isLive = job.state === 'running' || job.state === 'starting'
   const usage = useQuery({
     ...api.query.jobs.usage.queryOptions({ input: { id: job.id } }),
-    // Samples are no stored thing and come with no change of their own.
+    // Samples are not stored and have no change event of their own.
     refetchInterval: isLive ? POLL_MS : false
   })
   const [lookAtMs, setLookAtMs] = useState<number | null>(null)
@@ -107,7 +107,7 @@ function Figures({ attempt, samples, isLive }: { attempt: Attempt; samples: Usag
   )
 }
 
-/** Until the runner tells: the shares over the time between samples. */
+/** Until the runner reports the total: the shares multiplied by the time between samples. */
 function cpuSecondsOf(samples: readonly UsageSample[]): number | null {
   if (samples.length < 2) return null
   return samples.reduce((sum, { atMs, cpuShare }, index) => {
@@ -116,7 +116,7 @@ function cpuSecondsOf(samples: readonly UsageSample[]): number | null {
   }, 0)
 }
 
-/** Those of the job over those of its project, and where each comes from. */
+/** The job's limits over those of its project, and where each comes from. */
 function Limits({ job, ofProject }: { job: Job; ofProject: RunLimits | null }) {
   const limits = limitsInForce(effectiveLimits(ofProject, job.limits))
   return (
@@ -142,7 +142,7 @@ function Limits({ job, ofProject }: { job: Job; ofProject: RunLimits | null }) {
   )
 }
 
-/** undefined: unknown. */
+/** undefined: not known yet. */
 function useProjectLimits({ project }: Job): RunLimits | null | undefined {
   const api = useApi()
   const { data } = useQuery(api.query.projects.list.queryOptions())

@@ -6,7 +6,7 @@ import { useRunDialog } from '../../state/open-run-dialog.ts'
 import { createFakeEngine, type FakeEngine } from '../../testing/fake-engine.ts'
 import { renderApp } from '../../testing/render-app.tsx'
 
-// The first screen of a file is imported only now, which may take a while on a busy machine.
+// The first screen of each test file is imported only now, which may take a while on a busy machine.
 configure({ asyncUtilTimeout: 8000 })
 
 let engine: FakeEngine
@@ -28,7 +28,7 @@ const rows = async () => (await table()).getAllByRole('row').slice(1)
 const markRow = async (index: number, shiftKey = false) =>
   fireEvent.click(within((await rows())[index] as HTMLElement).getByRole('checkbox'), { shiftKey })
 
-it('narrows the list by the facets and by what is typed, all of it in the address', async () => {
+it('narrows the list by facets and by typing, with all of it in the address', async () => {
   open('/jobs')
   fireEvent.click(
     within(await screen.findByRole('navigation', { name: 'Filters' })).getByRole('button', { name: /failed/ })
@@ -43,7 +43,7 @@ it('narrows the list by the facets and by what is typed, all of it in the addres
   await waitFor(() => expect(app.router.state.location.search).not.toHaveProperty('project'))
 })
 
-it('says what is wrong with a term, and looks for words as they are typed', async () => {
+it('says what is wrong with a term, and searches for words as they are typed', async () => {
   open('/jobs')
   const box = await screen.findByLabelText('Filter jobs')
   fireEvent.change(box, { target: { value: 'colour:red' } })
@@ -56,7 +56,7 @@ it('says what is wrong with a term, and looks for words as they are typed', asyn
   })
 })
 
-it('says which filter leaves nothing, and clears it', async () => {
+it('says which filter leaves no jobs, and clears it', async () => {
   open('/jobs?text=nosuchspider&status=failed')
   expect(await screen.findByText('No matching jobs')).toBeTruthy()
   expect(screen.getByText(/status:failed.*nosuchspider/)).toBeTruthy()
@@ -64,14 +64,14 @@ it('says which filter leaves nothing, and clears it', async () => {
   await waitFor(async () => expect((await rows()).length).toBeGreaterThan(5))
 })
 
-it('teaches what a job is when there is none', async () => {
+it('explains what a job is when there is none', async () => {
   open('/jobs', { firstRun: true })
   expect(await screen.findByText('No jobs yet')).toBeTruthy()
   fireEvent.click(screen.getByRole('button', { name: 'Run spider' }))
   expect(useRunDialog.getState().prefill).toEqual({})
 })
 
-it('says why the list cannot be shown, and asks again', async () => {
+it('says why the list cannot be shown, and retries', async () => {
   engine = createFakeEngine({ jobCount: 5 })
   engine.failures.set('jobs.list', new TypeError('Failed to fetch'))
   app = renderApp(engine, '/jobs')
@@ -83,7 +83,7 @@ it('says why the list cannot be shown, and asks again', async () => {
   await waitFor(async () => expect(await rows()).toHaveLength(5))
 })
 
-it('shows new jobs and changes without being asked', async () => {
+it('shows new jobs and changes without a reload', async () => {
   open('/jobs?status=running')
   const before = (await rows()).length
   const [queued] = jobsThatAre('queued')
@@ -95,7 +95,7 @@ it('shows new jobs and changes without being asked', async () => {
   await waitFor(async () => expect(await rows()).toHaveLength(before + 1))
 })
 
-it('cancels the marked queued jobs at once and takes it back with Undo', async () => {
+it('cancels the marked queued jobs at once and undoes that with Undo', async () => {
   open('/jobs?status=queued')
   await markRow(0)
   await markRow(2, true)
@@ -107,7 +107,7 @@ it('cancels the marked queued jobs at once and takes it back with Undo', async (
   await waitFor(() => expect(jobsThatAre('queued')).toHaveLength(queuedBefore))
 })
 
-it('asks before it stops many running jobs', async () => {
+it('asks before stopping many running jobs', async () => {
   open('/jobs?status=running')
   await markRow(0)
   await markRow(6, true)
@@ -120,7 +120,7 @@ it('asks before it stops many running jobs', async () => {
   )
 })
 
-it('retries the ended ones among the marked', async () => {
+it('retries the ended jobs among the marked ones', async () => {
   open('/jobs?status=failed&status=succeeded')
   const before = engine.jobs.size
   await markRow(0)
@@ -148,7 +148,7 @@ it('shows a job beside the list: why it ended, its timeline with the evidence, i
   expect(await rows()).not.toHaveLength(0)
 })
 
-it('tells a cancel that was asked from one that is confirmed, and offers force', async () => {
+it('distinguishes a requested cancel from a confirmed one, and offers force', async () => {
   open('/jobs?status=running')
   fireEvent.click((await rows())[0] as HTMLElement)
   const pane = within(await screen.findByRole('complementary', { name: 'Job' }))
@@ -159,7 +159,7 @@ it('tells a cancel that was asked from one that is confirmed, and offers force',
   await waitFor(() => expect(engine.calls.filter((call) => call === 'jobs.cancel')).toHaveLength(2))
 })
 
-it('opens the Run dialog with everything of a job', async () => {
+it('opens the Run dialog with everything filled in from a job', async () => {
   open('/jobs?status=failed')
   fireEvent.click((await rows())[0] as HTMLElement)
   const pane = within(await screen.findByRole('complementary', { name: 'Job' }))
@@ -181,7 +181,7 @@ it('opens the Run dialog with everything of a job', async () => {
   })
 })
 
-it('loads further pages when the end comes into sight, down to the last of many jobs', async () => {
+it('loads further pages when the end scrolls into view, down to the last of many jobs', async () => {
   open('/jobs', { jobCount: 450, nodeCount: 60 })
   await table()
   await waitFor(() => expect(engine.calls.filter((call) => call === 'jobs.list').length).toBeGreaterThanOrEqual(1))
@@ -195,7 +195,7 @@ it('loads further pages when the end comes into sight, down to the last of many 
   }
 })
 
-it('says of a job on a node that is down that this is what was heard last', async () => {
+it('says that the state of a job on a down node is the last known one', async () => {
   open('/jobs?status=running')
   await rows()
   const job = jobsThatAre('running').find(({ nodeId }) => engine.nodes.get(nodeId ?? '')?.health === 'up')
@@ -231,7 +231,7 @@ it('names the job that another one waits for, opens it, and says when the wait e
   await waitFor(() => expect(app.router.state.location.search).toMatchObject({ job: running.id }))
 })
 
-it('says which schedule made a job, and for which moment', async () => {
+it('says which schedule made a job, and its scheduled time', async () => {
   engine = createFakeEngine({ jobCount: 10 })
   const { schedules } = await engine.client.schedules.list({ text: 'nightly prices' })
   const { firing } = await engine.client.schedules.runNow({ id: schedules[0]!.id })

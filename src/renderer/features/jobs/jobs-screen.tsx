@@ -26,7 +26,7 @@ import { ORDERED_MAX, useQueueOrder } from './use-queue-order.ts'
 const route = getRouteApi('/jobs')
 const PAGE_ROWS = 200
 
-/** One table for the jobs of all states; filters, the open job and its tab are in the address. */
+/** One table for jobs in all states; filters, the open job and its tab are in the address. */
 export function JobsScreen() {
   const api = useApi()
   const search: JobsSearch = route.useSearch()
@@ -42,7 +42,7 @@ export function JobsScreen() {
   }
   const clearFilter = () => setFilter({})
 
-  // As a text, the filter is equal when nothing in it has changed; the time it counts back from then stays as well.
+  // Compared as text, the filter changes only with its content, and the time it counts back from stays the same.
   const filterText = JSON.stringify({ ...search, job: undefined, tab: undefined })
   const filter = useMemo(
     () => filterOfSearch(JSON.parse(filterText) as FilterSearch, Math.floor(Date.now() / 60_000) * 60_000),
@@ -62,7 +62,7 @@ export function JobsScreen() {
     ...api.query.schedules.list.queryOptions({ input: { limit: 500 } }),
     enabled: search.schedule !== undefined
   })
-  // Nodes change every second, their names hardly ever: only those may draw every row again.
+  // Nodes change every second, their names hardly ever: only a change of names may render every row again.
   const namesText = JSON.stringify(nodes?.map(({ id, name }) => [id, name]) ?? [])
   const nodeNames = useMemo(() => new Map<string, string>(JSON.parse(namesText) as [string, string][]), [namesText])
   const nodeName = useCallback((id: string) => nodeNames.get(id) ?? id, [nodeNames])
@@ -181,7 +181,7 @@ export function JobsScreen() {
 const rowId = (job: Job) => job.id
 const NO_NODES: [] = []
 
-/** How many jobs the filter lets through, of those statuses that it names. */
+/** How many jobs match the filter, of the statuses that it names. */
 function matchingCount(
   counts: ReadonlyArray<{ value: string; count: number }> | undefined,
   status: JobsSearch['status']

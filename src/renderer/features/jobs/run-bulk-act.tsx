@@ -9,7 +9,7 @@ import { type BulkAct, changeBulkAct, dropBulkAct, putBulkAct, useBulkActs } fro
 import classes from './bulk-act.module.css'
 
 const POLL_MS = 1_000
-/** What has not moved for so many polls is left to the list: a node that is away may keep a job for hours. */
+/** After this many polls without progress the list shows the rest: an unreachable node may keep a job for hours. */
 const POLLS_WITHOUT_NEWS_MAX = 30
 const SHOWN_AFTER_MS = 10_000
 
@@ -18,26 +18,26 @@ let nextNumber = 1
 export interface BulkActPlan {
   doing: string
   done: string
-  /** `asked…` unless told otherwise. */
+  /** Defaults to `asked…`. */
   rowWord?: string
   ids: readonly JobId[]
-  /** Asks for up to 10,000 of them; answers with those that it applies to, at once or soon. */
+  /** Requests the action for up to 10,000 of them; returns those it applies to, now or soon. */
   ask: (ids: JobId[]) => Promise<readonly JobId[]>
-  /** Takes it back for those that were changed. */
+  /** Reverts it for the jobs that were changed. */
   undo?: ((changed: readonly JobId[]) => Promise<unknown>) | undefined
-  /** The act is over for jobs with one of these statuses; absent: it is over with the answer. */
+  /** The action is over for jobs with one of these statuses; absent: over with the response. */
   until?: readonly JobStatus[]
-  /** What the act means for those that are not there yet: `still stopping`. */
+  /** For jobs that are not there yet: `still stopping`. */
   pendingWord?: string
-  /** What it did not apply to: `had ended already`. */
+  /** For jobs it did not apply to: `had ended already`. */
   skippedWord: string
-  /** Of a row of acts on the same things (a job moved up five times) only the newest keeps its notice. */
+  /** In a series of actions on the same jobs (moved up five times) only the newest keeps its notice. */
   series?: string
 }
 
 const newestOfSeries = new Map<string, string>()
 
-/** Says at once that it was asked, asks, and follows until all jobs are where they should be. Never throws. */
+/** Shows the request at once, sends it, and follows until all jobs are where they should be. Never throws. */
 export async function runBulkAct(client: Client, plan: BulkActPlan): Promise<void> {
   const id = `bulk-${nextNumber++}`
   if (plan.series !== undefined) {
@@ -79,7 +79,7 @@ async function follow(client: Client, id: string, ids: readonly JobId[], plan: B
     if (left === 0) return
     withoutNews = count === before ? withoutNews + 1 : 0
     before = count
-    // No need to ask for ten thousand ids every second while nothing changes.
+    // While nothing changes there is no need to query ten thousand ids every second.
     await new Promise((resolve) => setTimeout(resolve, POLL_MS * Math.min(5, 1 + withoutNews)))
   }
 }
@@ -98,7 +98,7 @@ function close(id: string): void {
   dropBulkAct(id)
 }
 
-/** `Cancelled 3,200 of 10,000 jobs`, with what is left and the way back. */
+/** `Cancelled 3,200 of 10,000 jobs`. */
 export function bulkActWords({ state, doing, done, ids, count }: BulkAct): string {
   if (state === 'asked' && count === 0) return `${doing} ${plural(ids.length, 'job')}: requested`
   if (count >= ids.length) return `${done} ${plural(ids.length, 'job')}`

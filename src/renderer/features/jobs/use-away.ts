@@ -4,11 +4,11 @@ import { isAway, nodeWord } from '../../ui/status.tsx'
 import type { Away, AwayOf } from './job-columns.tsx'
 
 /**
- * What is known of the nodes of live jobs: from the nodes themselves, where they are known here, since a node that
- * answers again says so before its jobs do; else from the job.
+ * Which live jobs have a node with problems. Taken from the nodes if they are loaded, because a node that responds
+ * again changes before its jobs do; otherwise from the job.
  */
 export function useAway(nodes: readonly Node[] | undefined): AwayOf {
-  // Nodes change every second, who is away hardly ever: only that may draw every row again.
+  // Nodes change every second, which of them are away hardly ever: only that may render every row again.
   const awayText = JSON.stringify(nodes?.filter(isAway).map(awayEntry) ?? [])
   const hasNodes = nodes !== undefined
   return useMemo(() => {

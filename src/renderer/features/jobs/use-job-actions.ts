@@ -8,7 +8,7 @@ import { runBulkAct } from './run-bulk-act.tsx'
 
 export type JobActions = ReturnType<typeof jobActions>
 
-/** Acts on jobs, with words for what happened. What changes on the screen comes back as events, not from here. */
+/** Actions on jobs, with messages about the result. What changes on the screen comes back as events, not from here. */
 export function useJobActions(): JobActions {
   const { client } = useApi()
   return useMemo(() => jobActions(client), [client])
@@ -56,7 +56,7 @@ function jobActions(client: Client) {
         until: ENDED,
         pendingWord: 'still stopping',
         skippedWord: 'had already ended',
-        // Only what never left the queue can come back; a running spider is asked to stop immediately.
+        // Only jobs that never left the queue can be restored; a running spider gets its stop signal at once.
         undo: queued.size === 0 ? undefined : (changed) => restore(changed.filter((id) => queued.has(id)))
       })
     },
@@ -97,7 +97,7 @@ function jobActions(client: Client) {
         skippedWord: 'had left the queue'
       })
     },
-    /** `undoTo`: where they stood before, if that can be said. */
+    /** `undoTo`: where they were before, if that can be expressed. */
     reorder(jobs: readonly Job[], to: QueuePlace, undoTo?: QueuePlace): Promise<void> {
       const where = to === 'front' ? 'to the front' : to === 'back' ? 'to the back' : 'in the queue'
       const queued = queuedOf(jobs)
@@ -133,7 +133,7 @@ async function inCalls(ids: readonly JobId[], call: (ids: JobId[]) => Promise<un
   for (let from = 0; from < ids.length; from += BULK_MAX) await call(ids.slice(from, from + BULK_MAX))
 }
 
-/** Restores a field of the changed jobs as it was, with one call for all that had the same value. */
+/** Restores a field of the changed jobs, with one call for all jobs that had the same value. */
 function giveBack<Field extends keyof Job>(
   jobs: readonly Job[],
   field: Field,

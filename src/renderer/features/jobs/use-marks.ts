@@ -6,11 +6,11 @@ import { notifyError } from '../../ui/notify.tsx'
 
 const NO_MARKS: ReadonlySet<string> = new Set()
 
-/** The marked jobs: rows of the list, and all other matches of the filter, once they are selected. */
+/** The marked jobs: rows of the list and, once they have been read, all other matches of the filter. */
 export function useMarks(rows: readonly Job[], filter: JobFilter) {
   const { client } = useApi()
   const [marks, setMarks] = useState(NO_MARKS)
-  /** Selected jobs that are in no row here, as they were when they were read. */
+  /** Marked jobs that are not among the rows, as they were when they were read. */
   const [beyond, setBeyond] = useState<ReadonlyMap<string, Job>>(new Map())
   const [read, setRead] = useState<number | null>(null)
   const reading = useRef(0)
@@ -30,7 +30,7 @@ export function useMarks(rows: readonly Job[], filter: JobFilter) {
     return [...here, ...[...beyond.values()].filter(({ id }) => marks.has(id) && !shown.has(id))]
   }, [marks, rows, beyond])
 
-  /** Reads the ids of all that match, page by page, and marks them; clearing the marks breaks it off. */
+  /** Reads all matching jobs, page by page, and marks them; clearing the marks stops it. */
   const markAll = useCallback(async () => {
     const mine = ++reading.current
     setRead(0)

@@ -2,7 +2,7 @@ import { useCallback, useEffect, useMemo, useState } from 'react'
 import type { Job } from '../../../shared/contract/index.ts'
 import type { JobActions } from './use-job-actions.ts'
 
-/** So many queued jobs are read to show them in their order; beyond that, the list stays newest first. */
+/** Up to this many queued jobs are read to show them in queue order; with more, the list stays newest first. */
 export const ORDERED_MAX = 5_000
 
 interface Place {
@@ -11,8 +11,8 @@ interface Place {
 }
 
 /**
- * The queued jobs in the order in which the queue takes them, when the list holds nothing else. The order is known only
- * when all of them are here, so the other pages are read too, up to a bound.
+ * The queued jobs in the order of the queue, if the list holds nothing else. The order is known only once all of them
+ * are loaded, so the other pages are read too, up to a limit.
  */
 export function useQueueOrder({
   isQueue,
@@ -21,14 +21,14 @@ export function useQueueOrder({
   loadMore,
   actions
 }: {
-  /** Only queued jobs are listed. */
+  /** Whether only queued jobs are listed. */
   isQueue: boolean
   rows: readonly Job[]
   hasMore: boolean
   loadMore: () => void
   actions: JobActions
 }) {
-  /** Where moved jobs stand until the engine has answered. */
+  /** The places of moved jobs until the engine has responded. */
   const [moved, setMoved] = useState<ReadonlyMap<string, Place>>(new Map())
   const isReading = isQueue && hasMore && rows.length < ORDERED_MAX
   useEffect(() => {
@@ -67,13 +67,13 @@ export function useQueueOrder({
   return { ordered, isOrdered, isReading, reorder }
 }
 
-/** The job behind those that are moved, which they are put before again to undo it. */
+/** The job behind those that are moved; Undo puts them in front of it again. */
 function followerOf(ordered: readonly Job[], isMoved: ReadonlySet<string>, first: Job): Job | null {
   const from = ordered.indexOf(first)
   return ordered.slice(from).find(({ id }) => !isMoved.has(id)) ?? null
 }
 
-/** Between two neighbours, evenly; with the priority of the one that they go before, as the engine gives them. */
+/** Evenly between two neighbours, with the priority of the one they go in front of, as the engine assigns them. */
 export function placesBetween(above: Place | undefined, below: Place | null, count: number): Place[] {
   const priority = below?.priority ?? above?.priority ?? 0
   const high = below?.rank ?? (above?.rank ?? 0) + count + 1

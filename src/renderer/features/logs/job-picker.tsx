@@ -13,11 +13,11 @@ interface JobPickerProps {
   isOpen: boolean
   onOpenChange: (isOpen: boolean) => void
   onPick: (id: JobId) => void
-  /** Logs that are open already. */
+  /** Logs that are already open. */
   open: readonly JobId[]
 }
 
-/** Jobs that have a log, running ones first, then the newest; typing looks in project, spider and id. */
+/** Jobs that have a log, running ones first, then the newest; typing searches project, spider and id. */
 export function JobPicker({ isOpen, onOpenChange, onPick, open }: JobPickerProps) {
   return (
     <Popover

@@ -3,7 +3,7 @@ import { aJobId } from '../../../shared/testing/ids.ts'
 import { closeTab, openTab, tabsOf } from './log-tabs.ts'
 
 describe('tabsOf', () => {
-  it('opens the log in front even when the list of the address lacks it, and none twice', () => {
+  it("opens the log in front even if the address's list lacks it, and none twice", () => {
     expect(tabsOf({ jobs: [aJobId('a'), aJobId('b'), aJobId('a')], job: aJobId('c') })).toEqual({
       open: ['a', 'b', 'c'],
       front: 'c'
@@ -28,7 +28,7 @@ describe('closeTab', () => {
     expect(closeTab({ open: [aJobId('a')], front: aJobId('a') }, aJobId('a'))).toEqual({ open: [], front: null })
   })
 
-  it('leaves the front alone when another one is closed', () => {
+  it('leaves the front unchanged when another one is closed', () => {
     expect(closeTab(tabs, aJobId('a'))).toEqual({ open: ['b', 'c'], front: 'b' })
   })
 })

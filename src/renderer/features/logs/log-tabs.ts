@@ -1,13 +1,13 @@
 import type { JobId } from '../../../shared/contract/index.ts'
 import type { LogsSearch } from '../../state/search.ts'
 
-/** The open logs, and the one in front: always one of them, or null when none is open. */
+/** The open logs, and the one in front: always one of them, or null if none is open. */
 export interface LogTabs {
   readonly open: JobId[]
   readonly front: JobId | null
 }
 
-/** What the address says, mended: a log in front is open, and one of the open ones is in front. */
+/** The address, corrected: the log in front is open, and one of the open ones is in front. */
 export function tabsOf({ jobs, job }: LogsSearch): LogTabs {
   const open = [...new Set([...(jobs ?? []), ...(job === undefined ? [] : [job])])]
   return { open, front: job ?? open[0] ?? null }
@@ -17,7 +17,7 @@ export function openTab(tabs: LogTabs, id: JobId): LogTabs {
   return { open: tabs.open.includes(id) ? tabs.open : [...tabs.open, id], front: id }
 }
 
-/** The neighbour at the right comes to the front, else the one at the left. */
+/** The right-hand neighbour comes to the front, otherwise the left-hand one. */
 export function closeTab(tabs: LogTabs, id: JobId): LogTabs {
   const at = tabs.open.indexOf(id)
   const open = tabs.open.filter((each) => each !== id)

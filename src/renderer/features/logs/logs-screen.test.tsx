@@ -4,10 +4,10 @@ import { afterEach, expect, it, vi } from 'vitest'
 import { createFakeEngine, type FakeEngine } from '../../testing/fake-engine.ts'
 import { renderApp } from '../../testing/render-app.tsx'
 
-// The first screen of a file is imported only now, which may take a while on a busy machine.
+// The first screen of each test file is imported only now, which may take a while on a busy machine.
 configure({ asyncUtilTimeout: 8000 })
 
-// The terminal draws on what jsdom has not got; it has tests of its own, and those of e2e/ see the real one.
+// jsdom cannot draw the terminal; it has tests of its own, and the end-to-end tests use the real one.
 vi.mock('../../terminal/log-terminal.tsx', () => ({
   LogTerminal: ({ title }: { title: string }) => <div data-testid="log">Log of {title}</div>
 }))
@@ -34,7 +34,7 @@ it('opens a log from the picker', async () => {
   expect(await screen.findAllByRole('tab')).toHaveLength(1)
 })
 
-it('keeps the open logs in the address and goes from one to the other', async () => {
+it('keeps the open logs in the address and switches between them', async () => {
   const running = open((ids) => ids.slice(0, 2))
   const tabs = await screen.findAllByRole('tab')
   expect(tabs.map((tab) => tab.getAttribute('aria-selected'))).toEqual(['true', 'false'])
@@ -45,7 +45,7 @@ it('keeps the open logs in the address and goes from one to the other', async ()
   expect(app.router.state.location.search).toMatchObject({ job: running[0] })
 })
 
-it('still shows which tab it is when the job is not known any more', async () => {
+it('still shows which tab it is when the job no longer exists', async () => {
   open(() => ['f'.repeat(32)])
   const list = within(await screen.findByRole('tablist', { name: 'Open logs' }))
   expect(await list.findByText('unknown job')).toBeTruthy()

@@ -17,10 +17,10 @@ import { closeTab, openTab, tabsOf } from './log-tabs.ts'
 
 const route = getRouteApi('/logs')
 
-/** Logs that were in front lately stay alive behind it, with their place; older ones are opened again. */
+/** Recently shown logs stay mounted in the background with their position; older ones are opened again. */
 const MOST_ALIVE = 4
 
-/** Live logs in tabs; the address holds which are open. */
+/** Live logs in tabs; the open ones are in the address. */
 export function LogsScreen() {
   const api = useApi()
   const tabs = tabsOf(route.useSearch())

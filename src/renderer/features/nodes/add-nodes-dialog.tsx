@@ -37,7 +37,7 @@ type Verdict = 'asking' | 'good' | 'duplicate' | 'bad'
 const ROWS_SHOWN = 60
 const URGENCY: Record<Verdict, number> = { bad: 0, asking: 1, good: 2, duplicate: 3 }
 
-/** Paste addresses, see what each is, add the good ones. Closes when nothing is left to mend. */
+/** Paste addresses, see what each is, add the good ones. Closes when nothing is left to correct. */
 export function AddNodesDialog({ onClose }: { onClose: () => void }) {
   const { client } = useApi()
   const [text, setText] = useState('')
@@ -59,7 +59,7 @@ export function AddNodesDialog({ onClose }: { onClose: () => void }) {
     probe: probes.get(address.key),
     verdict: verdictOf(address, probes.get(address.key))
   }))
-  // A thousand rows of fields would hold the page up: those that need attention come first, the rest are counted.
+  // A thousand rows of fields would block the page: those that need attention come first, the rest are counted.
   const shown =
     rows.length <= ROWS_SHOWN
       ? rows
@@ -314,7 +314,7 @@ function nameFor({ url, problem }: PastedAddress, probe: Probe | undefined): str
   if (problem !== null) return ''
   if (probe?.result?.nodeName) return probe.result.nodeName
   const { hostname, host } = new URL(url)
-  // A bare number says nothing as a name: there, the address with its port is the name.
+  // A bare number means nothing as a name: then the address with its port is the name.
   return /^[\d.]+$|^\[|^localhost$/.test(hostname) ? host : (hostname.split('.')[0] as string)
 }
 

@@ -23,12 +23,12 @@ import { RelativeTime } from '../../ui/time.tsx'
 import classes from './environments.module.css'
 
 interface EnvironmentsProps {
-  /** Whose log is open: part of the address. */
+  /** The environment whose log is open: part of the address. */
   openLog: string | undefined
   onLog: (id: string | undefined) => void
 }
 
-/** The Pythons in which the local node runs projects: what each is, who uses it, how it was made. */
+/** The Pythons in which the local node runs projects: what each is, who uses it, how it was built. */
 export function Environments({ openLog, onLog }: EnvironmentsProps) {
   const { query } = useApi()
   const environments = useQuery(query.environments.list.queryOptions())
@@ -105,7 +105,7 @@ function EnvironmentItem({ environment, onLog }: { environment: Environment; onL
           </Menu.Item>
         </MoreMenu>
       </header>
-      {/* What was built before serves on while it is built again, and when that fails. */}
+      {/* The previous build stays in use during a rebuild, and if it fails. */}
       {version !== null && (
         <div className={classes.python}>
           <span>{pythonWords(environment)}</span>
@@ -154,7 +154,7 @@ function EnvironmentItem({ environment, onLog }: { environment: Environment; onL
   )
 }
 
-/** Packages cannot be brought back as they were, so this is asked and not undone. */
+/** Packages cannot be restored exactly, so this asks first instead of offering Undo. */
 function RemoveDialog({ environment, onClose }: { environment: Environment; onClose: () => void }) {
   const { query } = useApi()
   const name = environmentName(environment)

@@ -7,7 +7,7 @@ import { useApi } from '../../api/api.tsx'
 import { MoreMenu } from '../../ui/more-menu.tsx'
 import { notifyDone, notifyError } from '../../ui/notify.tsx'
 
-/** An external job on a node, and what can be done about it. */
+/** An external job on a node, with its actions. */
 export function ExternalRun({ node, run }: { node: Node; run: NodeRun }) {
   const { query } = useApi()
   const navigate = useNavigate()

@@ -6,7 +6,7 @@ import { RelativeTime } from '../../ui/time.tsx'
 import type { Column } from '../../ui/table/column.ts'
 import classes from './node-columns.module.css'
 
-/** Its values are those of its last answer. */
+/** Its values are those of its last response. */
 export const isStale = (node: Node): boolean => isAway(node) && node.lastSeenAtMs !== null
 
 export const nodeColumns: readonly Column<Node>[] = [

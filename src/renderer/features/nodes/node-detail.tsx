@@ -33,7 +33,7 @@ interface NodeDetailProps {
   onClose: () => void
 }
 
-/** Everything about one node, at the right of the table. */
+/** Everything about one node, to the right of the table. */
 export function NodeDetail({ node, openLog, onLog, onClose }: NodeDetailProps) {
   const [editing, setEditing] = useState(false)
   const { remove, confirmation } = useRemoveNode(node, onClose)
@@ -129,10 +129,10 @@ function ModeButtons({ node }: { node: Node }) {
 }
 
 const SLOTS_SOURCE = { set: 'set by you', default: 'default', learned: 'learned' }
-/** Clocks closer than this are as good as ours. */
+/** Smaller clock offsets do not matter. */
 const CLOCK_OFFSET_MIN_MS = 2_000
 
-/** A response without news is no change event: for a healthy node it is polled while the detail is open. */
+/** A response without news causes no change event, so a healthy node is polled while its detail pane is open. */
 function useLatestAnswer(node: Node): Pick<Node, 'lastSeenAtMs' | 'latencyMs'> {
   const { query } = useApi()
   const isAsked = node.kind === 'scrapyd' && node.health === 'up'
@@ -290,7 +290,7 @@ function LocalPython({ python }: Pick<Node, 'python'>) {
   )
 }
 
-/** Each run with what it uses now. */
+/** Each run with its current usage. */
 function LocalRuns({ runs }: Pick<Node, 'runs'>) {
   return (
     <section className={classes.runs}>

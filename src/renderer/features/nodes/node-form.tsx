@@ -28,7 +28,7 @@ export function NodeForm({ node, onDone }: { node: Node; onDone: () => void }) {
     }
   })
   const { url, username } = form.values
-  // The engine never gives a password to another machine than the one it was entered for.
+  // The engine never sends a password to another machine than the one it was entered for.
   const movesAway = originOf(url) !== originOf(node.url)
   const certificate = (has: boolean) => ({ placeholder: has ? 'unchanged' : 'none', classNames: { input: 'mono' } })
   return (
@@ -145,10 +145,10 @@ const startNode = (node: Node) => ({
 type NodeTexts = ReturnType<typeof startNode>
 
 const { shape } = NodeSettings
-/** undefined, where nothing was entered: it stays as it is. */
+/** undefined if nothing was entered: the saved value stays. */
 const unlessEmpty = z.string().transform((text) => text || undefined)
 
-/** What differs from the node. */
+/** Only what differs from the node. */
 function nodeForm(node: Node): z.ZodType<NodeChange, NodeTexts> {
   const whole = z
     .object({

@@ -4,7 +4,7 @@ import { ScrapdeckError } from '../../../shared/errors.ts'
 import { createFakeEngine, type FakeEngine } from '../../testing/fake-engine.ts'
 import { renderApp } from '../../testing/render-app.tsx'
 
-// The first screen of a file is imported only now, which may take a while on a busy machine.
+// The first screen of each test file is imported only now, which may take a while on a busy machine.
 configure({ asyncUtilTimeout: 8000 })
 
 let engine: FakeEngine
@@ -18,7 +18,7 @@ afterEach(() => app.stop())
 
 const rowOf = async (url: string) => within((await screen.findByTitle(url)).closest('li') as HTMLElement)
 
-it('tries each pasted address and adds the good ones, keeping in sight what still needs mending', async () => {
+it('tests each pasted address and adds the good ones, keeping in view what still needs correcting', async () => {
   open('/nodes?add=true')
   const dialog = within(await screen.findByRole('dialog', { name: 'Add nodes' }))
   fireEvent.change(dialog.getByLabelText('Addresses of Scrapyd servers', { exact: false }), {
@@ -47,7 +47,7 @@ it('tries each pasted address and adds the good ones, keeping in sight what stil
   expect(screen.getByTitle('http://down.example.net:6800/')).toBeTruthy()
 })
 
-it('asks again with the password that was missing', async () => {
+it('tests again with the missing password', async () => {
   open('/nodes?add=true')
   fireEvent.change(await screen.findByLabelText('Addresses of Scrapyd servers', { exact: false }), {
     target: { value: 'https://locked.example.net' }
@@ -60,7 +60,7 @@ it('asks again with the password that was missing', async () => {
   await (await rowOf('https://locked.example.net/')).findByRole('img', { name: 'OK' })
 })
 
-it('shows a change of a node without being asked', async () => {
+it('shows a change of a node without a reload', async () => {
   open('/nodes?node=eu-1')
   const detail = within(await screen.findByRole('complementary', { name: 'Node eu-1' }))
   fireEvent.click(detail.getByRole('button', { name: 'Cordon' }))
@@ -73,7 +73,7 @@ it('shows a change of a node without being asked', async () => {
   expect((await detail.findByRole('alert')).textContent).toContain('The node did not answer.')
 })
 
-it('says what is lost before it removes a node that runs jobs of ours', async () => {
+it('says what will be lost before removing a node that runs jobs of ours', async () => {
   open('/nodes?node=us-1')
   const ours = engine.nodes.get('us-1')!.runs.length
   expect(ours).toBeGreaterThan(0)
@@ -86,7 +86,7 @@ it('says what is lost before it removes a node that runs jobs of ours', async ()
   await waitFor(() => expect(engine.nodes.has('us-1')).toBe(false))
 })
 
-it('removes a free node at once and gives it back on Undo', async () => {
+it('removes a free node at once and restores it on Undo', async () => {
   open('/nodes?node=lab-a')
   fireEvent.click(await screen.findByRole('button', { name: 'More actions' }))
   fireEvent.click(await screen.findByRole('menuitem', { name: 'Remove node' }))
@@ -124,7 +124,7 @@ it('shows what the local node starts spiders with, and what each run uses, live'
   expect((await detail.findByText('Windows has no fork.')).parentElement?.textContent).toContain('cold')
 })
 
-it('lists the environments with who uses them, shows a build log, rebuilds, and removes only what is unused', async () => {
+it('lists the environments with their users, shows a build log, rebuilds, and removes only unused ones', async () => {
   open('/nodes?node=local', { stepMs: 100 })
   const environments = within(await screen.findByRole('region', { name: 'Environments' }))
   const failed = within(await environments.findByRole('listitem', { name: /c05d2e88/ }))
@@ -150,7 +150,7 @@ it('lists the environments with who uses them, shows a build log, rebuilds, and 
   await waitFor(() => expect(environments.getAllByRole('listitem')).toHaveLength(3))
 })
 
-it('makes the Python that is missing from the local node itself', async () => {
+it('creates a missing Python from the local node itself', async () => {
   engine = createFakeEngine({ firstRun: true, python: 'missing' })
   engine.nodes.set('local', { ...engine.nodes.get('local')!, python: null })
   app = renderApp(engine, '/nodes?node=local')
@@ -160,7 +160,7 @@ it('makes the Python that is missing from the local node itself', async () => {
   await waitFor(() => expect(engine.calls).toContain('system.createEnvironment'))
 })
 
-it('sets the policies of a node: ahead in its queue, when it is given up, its group and its proxy', async () => {
+it("sets a node's policies: jobs queued ahead, give up after, group and proxy", async () => {
   open('/nodes?node=eu-1')
   const detail = within(await screen.findByRole('complementary', { name: 'Node eu-1' }))
   expect(detail.getByText(/never \(jobs stay “unknown”/)).toBeTruthy()
@@ -188,7 +188,7 @@ it('sets the policies of a node: ahead in its queue, when it is given up, its gr
   expect(await detail.findByText(/15 min \(its jobs then run on other nodes\)/)).toBeTruthy()
 })
 
-it('shows since when a node is silent or stuck, and how its slots are known', async () => {
+it('shows since when a node is silent or stuck, and where its number of slots comes from', async () => {
   open('/nodes')
   const table = within(await screen.findByRole('grid', { name: 'Nodes' }))
   const rowOf = async (name: string) => (await table.findByText(name)).closest('[role=row]')!.textContent
@@ -196,7 +196,7 @@ it('shows since when a node is silent or stuck, and how its slots are known', as
   expect(await rowOf('us-2')).toMatch(/stuck 4 min/)
 })
 
-it('marks a stuck node as trouble although it answers, and says what becomes of its jobs and what to do', async () => {
+it('marks a stuck node as a problem although it responds, and says what happens to its jobs and what to do', async () => {
   open('/nodes')
   fireEvent.click(await within(await screen.findByRole('grid', { name: 'Nodes' })).findByText('us-2'))
   const detail = within(await screen.findByRole('complementary', { name: 'Node us-2' }))
@@ -204,7 +204,7 @@ it('marks a stuck node as trouble although it answers, and says what becomes of 
   expect(detail.getByRole('alert').textContent).toMatch(/has not started any for 4 min.*withdrawn.*Restart Scrapyd/)
 })
 
-it('narrows the table to a group, by the address', async () => {
+it('narrows the table to a group, with the group in the address', async () => {
   open('/nodes')
   const groups = within(await screen.findByRole('toolbar', { name: 'Groups' }))
   fireEvent.click(groups.getByRole('button', { name: /Asia/ }))
@@ -214,7 +214,7 @@ it('narrows the table to a group, by the address', async () => {
   expect(app.router.state.location.search).toMatchObject({ group: 'Asia' })
 })
 
-it('takes over a job that somebody else started there, and cancels one', async () => {
+it('takes over an external job, and cancels one', async () => {
   open('/nodes?node=ap-1')
   const detail = within(await screen.findByRole('complementary', { name: 'Node ap-1' }))
   const menus = await detail.findAllByRole('button', { name: 'More for legacy/catalogue, external' })
@@ -228,7 +228,7 @@ it('takes over a job that somebody else started there, and cancels one', async (
   expect(app.router.state.location.pathname).toBe('/jobs')
 })
 
-it('Esc closes an open menu alone, not the node under it', async () => {
+it('Esc closes only an open menu, not the node below it', async () => {
   open('/nodes?node=ap-1')
   const detail = within(await screen.findByRole('complementary', { name: 'Node ap-1' }))
   fireEvent.click(detail.getByRole('button', { name: 'More actions' }))
@@ -239,7 +239,7 @@ it('Esc closes an open menu alone, not the node under it', async () => {
   await waitFor(() => expect(app.router.state.location.search).not.toHaveProperty('node'))
 })
 
-it('asks an open node when it answered last, though an answer that tells nothing new is no change', async () => {
+it('shows when an open node last responded, even when the response brings no change', async () => {
   open('/nodes?node=ap-1')
   const detail = within(await screen.findByRole('complementary', { name: 'Node ap-1' }))
   const node = engine.nodes.get('ap-1')!
@@ -247,7 +247,7 @@ it('asks an open node when it answered last, though an answer that tells nothing
   expect(await detail.findByText(/latency 777 ms/)).toBeTruthy()
 })
 
-it('says on the node itself that it is cordoned because its source names it no longer', async () => {
+it('shows on the node itself that it is cordoned because its source no longer lists it', async () => {
   open('/nodes?node=us-2')
   engine.nodes.set('us-2', { ...engine.nodes.get('us-2')!, sourceId: 'kubernetes', mode: 'cordoned' })
   const pane = within(await screen.findByRole('complementary', { name: 'Node us-2' }))

@@ -146,7 +146,7 @@ function filterNodes(nodes: readonly Node[], filter: string): readonly Node[] {
   })
 }
 
-/** Groups with how many nodes, in the order of the alphabet. */
+/** Groups with their number of nodes, in alphabetical order. */
 function groupsOf(nodes: readonly Node[]): { name: string; count: number; troubled: number }[] {
   const groups = Map.groupBy(
     nodes.filter(({ group }) => group !== null),

@@ -4,7 +4,7 @@ import { parseAddresses } from './parse-addresses.ts'
 
 const urls = (text: string) => parseAddresses(text).map(({ url }) => url)
 
-it('takes hosts, ports, schemes and base paths as people write them', () => {
+it('accepts hosts, ports, schemes and base paths as people write them', () => {
   expect(
     urls('one.example.net\ntwo.example.net:6801\nhttps://three.example.net/base\n10.0.0.4\n[::1]:6802\nlocalhost')
   ).toEqual([
@@ -17,7 +17,7 @@ it('takes hosts, ports, schemes and base paths as people write them', () => {
   ])
 })
 
-it('takes credentials out of the address', () => {
+it('splits credentials from the address', () => {
   expect(parseAddresses('https://deploy:p%40ss@host.example.net:6800/')).toEqual([
     {
       key: 'https://host.example.net:6800/',
@@ -30,13 +30,13 @@ it('takes credentials out of the address', () => {
   expect(parseAddresses('http://u:100%@host:6800')[0]).toMatchObject({ username: 'u', password: '100%', problem: null })
 })
 
-it('reads inventories: notes, list marks, commas, cfg lines, the same server twice', () => {
+it('reads inventories: notes, list marks, commas, cfg lines, duplicate servers', () => {
   expect(
     urls('# the fleet\n- one:6800   # old\nurl = http://two:6800/\none:6800, three:6800;http://one:6800/')
   ).toEqual(['http://one:6800/', 'http://two:6800/', 'http://three:6800/'])
 })
 
-it('says of a line that it is no address, instead of trying it', () => {
+it('reports a line that is no address instead of trying it', () => {
   expect(parseAddresses('ftp://host\nht!tp://\nhttp://').map(({ problem }) => problem)).toEqual([
     'Use an http or https address.',
     'This is not a valid address. Example: http://host:6800/',
@@ -44,7 +44,7 @@ it('says of a line that it is no address, instead of trying it', () => {
   ])
 })
 
-it('never fails, and never leaves a password in what is shown as the address', () => {
+it('never fails, and never leaves a password in the displayed address', () => {
   fc.assert(
     fc.property(fc.string({ unit: 'binary' }), fc.stringMatching(/^[a-z]{6,12}$/), (noise, secret) => {
       for (const { url, problem } of parseAddresses(`${noise}\nhttp://user:${secret}@host.example.net/`)) {

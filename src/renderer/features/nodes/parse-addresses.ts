@@ -1,4 +1,4 @@
-/** One line of what was pasted: an address with what it says of credentials. */
+/** One pasted line: an address and its credentials. */
 export interface PastedAddress {
   /** The same for the same server, however it was written. */
   key: string
@@ -6,7 +6,7 @@ export interface PastedAddress {
   url: string
   username: string | null
   password: string | null
-  /** Why this line cannot be an address; null when it can. */
+  /** Why this line cannot be an address; null if it can. */
   problem: string | null
 }
 
@@ -14,8 +14,8 @@ const LINES_MAX = 1000
 const NOT_AN_ADDRESS = 'This is not a valid address. Example: http://host:6800/'
 
 /**
- * Reads pasted lines: `host`, `host:port`, `https://user:pass@host/base`, with commas, list marks and `#` notes
- * as they come out of inventories and scrapyd.cfg files. The same address twice is one.
+ * Reads pasted lines: `host`, `host:port`, `https://user:pass@host/base`, with the commas, list marks and `#` notes
+ * found in inventories and scrapyd.cfg files. Duplicate addresses are merged.
  */
 export function parseAddresses(text: string): PastedAddress[] {
   const found = new Map<string, PastedAddress>()
@@ -41,7 +41,7 @@ function parseAddress(word: string): PastedAddress {
   } catch {
     return { ...nothing, problem: NOT_AN_ADDRESS }
   }
-  // The parser takes more in a host name than any name server does.
+  // The parser accepts more in a host name than any name server does.
   if (!/^(\[[\da-f:.]+\]|[\w.-]+)$/i.test(url.hostname)) return { ...nothing, problem: NOT_AN_ADDRESS }
   if (url.protocol !== 'http:' && url.protocol !== 'https:')
     return { ...nothing, problem: 'Use an http or https address.' }
@@ -56,7 +56,7 @@ function parseAddress(word: string): PastedAddress {
   return { key: url.href, url: url.href, username: username || null, password: password || null, problem: null }
 }
 
-// `%` in a password that was not encoded must not break the line.
+// An unencoded `%` in a password must not break the line.
 function decode(text: string): string {
   try {
     return decodeURIComponent(text)

@@ -7,8 +7,8 @@ import { notifyDone, notifyError, notifyUndo } from '../../ui/notify.tsx'
 import { plural } from '../../ui/numbers.ts'
 
 /**
- * Removes at once with an undo where adding it again gives back the same. Where it would not (jobs run there, or a
- * password that only the engine knows is forgotten), a dialog says first what will be gone.
+ * Removes at once with Undo, which adds the node again. If jobs run there, or if that would lose a password or CA
+ * certificate that only the engine knows, a dialog first says what will be lost.
  */
 export function useRemoveNode(node: Node, onRemoved: () => void) {
   const { client, query } = useApi()

@@ -6,7 +6,7 @@ import { useApi } from '../../api/api.tsx'
 import { explainError } from '../../api/explain-error.ts'
 import type { PastedAddress } from './parse-addresses.ts'
 
-/** What we know of one address. */
+/** What is known about one address. */
 export interface Probe {
   asking: boolean
   result: ProbeResult | null
@@ -17,7 +17,7 @@ export type Credentials = Record<'username' | 'password' | 'caCertificate', stri
 
 const AT_ONCE = 12
 
-/** Probes every address, some at once; an address is probed again when its credentials change. */
+/** Probes every address, several at a time; probes an address again when its credentials change. */
 export function useProbes(
   addresses: readonly PastedAddress[],
   credentialsOf: (address: PastedAddress) => Credentials

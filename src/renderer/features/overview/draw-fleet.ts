@@ -14,10 +14,10 @@ interface Picture {
 
 type Paint = Record<'run' | 'bad' | 'ok' | 'off' | 'line' | 'dim' | 'faint' | 'font', string>
 
-/** What each canvas shows, so that only changes are drawn again. */
+/** What each canvas shows, so that only changes are drawn. */
 const drawn = new WeakMap<HTMLCanvasElement, Picture & { ratio: number; paint: Paint }>()
 
-/** Draws the visible rows: all of them after a move, else those of nodes that changed. */
+/** Draws the visible rows: all of them after scrolling or resizing, otherwise those with changed nodes. */
 export function drawFleet(canvas: HTMLCanvasElement, picture: Picture): void {
   const context = canvas.getContext('2d')
   if (!context) return
@@ -51,7 +51,7 @@ export function drawFleet(canvas: HTMLCanvasElement, picture: Picture): void {
       const old = before.nodes[index]
       if (old === node || (old !== undefined && looksAlike(old, node))) continue
       const { x, y } = cornerOf(layout, index)
-      // The dot and the widest note reach a little beyond the column.
+      // The dot and the widest note extend slightly beyond the column.
       context.clearRect(x - 2, y, layout.columnPx + 4, ROW_PX)
     }
     drawNode(context, node, layout, index, paint)
@@ -59,7 +59,7 @@ export function drawFleet(canvas: HTMLCanvasElement, picture: Picture): void {
   drawn.set(canvas, { ...picture, ratio, paint })
 }
 
-/** Colours and the font are those of the page. */
+/** Colours and the font come from the page. */
 function readPaint(canvas: HTMLCanvasElement): Paint {
   const style = getComputedStyle(canvas)
   const colour = (name: string) => style.getPropertyValue(`--${name}`).trim()
@@ -75,7 +75,7 @@ function readPaint(canvas: HTMLCanvasElement): Paint {
   }
 }
 
-/** Most changes of a node (when it was seen, which job is in a slot) leave its picture as it is. */
+/** Most changes of a node (last response, which job is in a slot) do not change how it is drawn. */
 export function looksAlike(left: Node, right: Node): boolean {
   if (left.name !== right.name || left.health !== right.health || left.mode !== right.mode) return false
   if (left.slots !== right.slots || left.runs.length !== right.runs.length) return false

@@ -10,7 +10,7 @@ import { Sparkline } from '../../ui/charts/sparkline.tsx'
 import type { Tone } from '../../ui/status.tsx'
 import classes from './figure-cards.module.css'
 
-/** The four figures with their last hour; each leads to the jobs behind it. */
+/** The four figures with their last hour; each links to the jobs behind it. */
 export function FigureCards({ figures }: { figures: Figures }) {
   const { query } = useApi()
   const { data } = useQuery(query.system.history.queryOptions())

@@ -20,7 +20,7 @@ export function useIsFirstRun(): boolean {
   return fleet.nodes.every(({ kind }) => kind === 'local') && eggs.projects.length === 0 && newest.jobs.length === 0
 }
 
-/** The first two minutes: what this is, and three ways to begin. */
+/** The first two minutes: what this is, and three ways to start. */
 export function FirstRun({ python }: { python: PythonState }) {
   return (
     <section className={classes.panel} aria-label="Begin">

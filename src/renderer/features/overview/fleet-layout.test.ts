@@ -10,7 +10,7 @@ const aFleet = fc
   .map((slots) => slots.map((count, index) => aNode({ id: `n${index}`, slots: count })))
 const aWidth = fc.integer({ min: 280, max: 2400 })
 
-it('finds every cell under its own middle', () => {
+it('finds every cell at its own centre', () => {
   fc.assert(
     fc.property(aFleet, aWidth, (nodes, widthPx) => {
       const layout = layoutFleet(nodes.length, widthPx)
@@ -26,7 +26,7 @@ it('finds every cell under its own middle', () => {
   )
 })
 
-it('keeps the cells of a node within its column, however many slots it has', () => {
+it("keeps a node's cells within its column, however many slots it has", () => {
   fc.assert(
     fc.property(aFleet, aWidth, (nodes, widthPx) => {
       const layout = layoutFleet(nodes.length, widthPx)
@@ -50,7 +50,7 @@ it('shows a cell for each external run beyond the slots', () => {
   expect(cellCount(aNode({ slots: 1, runs: [run, run, run] }))).toBe(3)
 })
 
-it('draws a node again only when its picture changes', () => {
+it('redraws a node only when it would look different', () => {
   const run = {
     jobId: aJobId('a'),
     jobid: 'a',

@@ -11,7 +11,7 @@ const CELL_MAX_PX = 12
 export type FleetLayout = ReturnType<typeof layoutFleet>
 export type FleetSpot = { node: Node; run: NodeRun | null; slot: number | null }
 
-/** Where the cells of a fleet are, for a width. Rows fill the columns from left to right, as one reads. */
+/** Where the cells of a fleet are at a given width. Rows fill the columns from left to right, in reading order. */
 export function layoutFleet(nodeCount: number, widthPx: number) {
   const columns = Math.max(
     1,
@@ -37,10 +37,10 @@ export function cornerOf(layout: FleetLayout, index: number): { x: number; y: nu
   }
 }
 
-/** A node shows at least its slots, and more cells when more than that runs there (external jobs). */
+/** A node shows at least its slots, and more cells if more than that runs there (external jobs). */
 export const cellCount = (node: Node): number => Math.max(node.slots, node.runs.length)
 
-/** Width given to one cell with its gap: narrower when the node has many slots. */
+/** Width of one cell with its gap: narrower if the node has many slots. */
 export const cellPitch = (layout: FleetLayout, node: Node): number =>
   Math.min(CELL_MAX_PX, layout.cellsPx / Math.max(1, cellCount(node)))
 

@@ -15,8 +15,8 @@ import classes from './fleet-map.module.css'
 const MAX_HEIGHT_PX = 420
 
 /**
- * Every slot of the fleet as one cell. Drawn on a canvas no larger than what is in sight, so that a thousand nodes cost
- * what ten do. The Nodes screen holds the same facts for those who do not see the picture.
+ * Every slot of the fleet as one cell. Drawn on a canvas no larger than the visible part, so that a thousand nodes cost
+ * as much as ten. The Nodes screen has the same facts for those who cannot see the picture.
  */
 export function FleetMap({ nodes }: { nodes: readonly Node[] }) {
   const navigate = useNavigate()

@@ -21,7 +21,7 @@ it('offers the demo spider on first run and opens its live log', async () => {
   expect(app.router.state.location.search).toMatchObject({ job: job?.id })
 })
 
-it('makes a Python environment with progress, then offers the demo', async () => {
+it('creates a Python environment with progress, then offers the demo', async () => {
   open({ firstRun: true, python: 'missing' })
   await screen.findByText(/Scrapy is not/)
   fireEvent.click(screen.getByRole('button', { name: 'Create environment' }))
@@ -29,7 +29,7 @@ it('makes a Python environment with progress, then offers the demo', async () =>
   await screen.findByRole('button', { name: 'Run demo' }, { timeout: 5000 })
 })
 
-it('puts the mend beside each problem, and takes a cordon back on Undo', async () => {
+it('puts the fix beside each problem, and undoes a cordon on Undo', async () => {
   open()
   const row = within((await screen.findByText('us-2 is stuck')).closest('li') as HTMLElement)
   fireEvent.click(row.getByRole('button', { name: 'Cordon' }))
@@ -38,7 +38,7 @@ it('puts the mend beside each problem, and takes a cordon back on Undo', async (
   await waitFor(() => expect(engine.nodes.get('us-2')?.mode).toBe('active'))
 })
 
-it('shows what failed last with the line that killed it, and runs it again', async () => {
+it('shows the latest failures with their last error, and runs one again', async () => {
   open({ jobCount: 200 })
   const newest = [...engine.jobs.values()].find(({ status }) => status === 'failed')!
   const count = engine.jobs.size
@@ -49,7 +49,7 @@ it('shows what failed last with the line that killed it, and runs it again', asy
   await screen.findByText(`${newest.project}/${newest.spider} is queued again`)
 })
 
-it('follows the figures live, and says so when it cannot', async () => {
+it('updates the figures live, and says so when it cannot', async () => {
   open()
   const bar = within(await screen.findByRole('contentinfo', { name: 'Status' }))
   await bar.findByText('Live')
@@ -63,7 +63,7 @@ it('follows the figures live, and says so when it cannot', async () => {
   await bar.findByText('Live')
 })
 
-it('pauses the queue by the switch in the top bar, once the engine has confirmed it', async () => {
+it('pauses the queue with the switch in the top bar, once the engine has confirmed it', async () => {
   open()
   const pause = await screen.findByRole<HTMLButtonElement>('button', { name: 'Pause queue' })
   await waitFor(() => expect(pause.disabled).toBe(false))
@@ -72,7 +72,7 @@ it('pauses the queue by the switch in the top bar, once the engine has confirmed
   await screen.findByText('The queue is paused')
 })
 
-it('runs the jobs of a silent node elsewhere, after saying that they may run twice', async () => {
+it('runs the jobs of a silent node elsewhere, after warning that they may run twice', async () => {
   open()
   fireEvent.click(await screen.findByRole('button', { name: 'Run elsewhere' }))
   const dialog = within(await screen.findByRole('dialog', { name: 'Run jobs of eu-4 elsewhere?' }))

@@ -14,7 +14,7 @@ import { usePauseSwitch } from '../../ui/use-pause-switch.ts'
 import { useNodeName } from '../../ui/use-node-name.ts'
 import classes from './problems.module.css'
 
-/** What needs action, worst first, each with the action that mends it. */
+/** What needs action, worst first, each with the action that fixes it. */
 export function Problems({ problems }: { problems: readonly Problem[] }) {
   if (problems.length === 0) {
     return (
@@ -85,7 +85,7 @@ function Mend({ problem: { mend, nodeId, project, spider, scheduleId } }: { prob
   if (mend === 'open_discovery') return <LinkButton to="/nodes/sources">Open sources</LinkButton>
   if (mend === 'create_environment') return <CreateEnvironment />
   if (mend === 'resume') return <ResumeButton />
-  // A Python that a project names, and that is not there: to be mended where it is named.
+  // A Python that a project names but that does not exist: fixed where it is named.
   if (project === null) return null
   return (
     <LinkButton to="/projects" search={{ project }}>

@@ -16,7 +16,7 @@ const aVersion = (over: Partial<Version>): Version => ({
   ...over
 })
 
-it('tells which spiders came and went', () => {
+it('lists the spiders that were added and removed', () => {
   expect(compareSpiders(aVersion({ spiders: ['a', 'c'] }), aVersion({ spiders: ['a', 'b'] }))).toEqual({
     added: ['c'],
     removed: ['b']

@@ -1,6 +1,6 @@
 import type { Deployment, Node, Version } from '../../../shared/contract/index.ts'
 
-/** Spiders that came and went from one version to the next; null where either list is not known. */
+/** Spiders added and removed from one version to the next; null if either list is unknown. */
 export function compareSpiders(
   version: Version,
   before: Version | undefined
@@ -13,25 +13,25 @@ export function compareSpiders(
   }
 }
 
-/** The state of a version on a node; an egg that was replaced since is not this version. */
+/** The state of a version on a node; an egg that has been replaced since is not this version. */
 export type Place = Deployment['state'] | 'replaced'
 
 export function placeOf(version: Version, { state, sha256 }: Deployment): Place {
   return state === 'present' && version.sha256 !== null && sha256 !== version.sha256 ? 'replaced' : state
 }
 
-/** What is to be mended by sending it (again). */
+/** Whether sending it (again) fixes it. */
 export const isDrift = (place: Place): boolean => place === 'missing' || place === 'foreign' || place === 'replaced'
 
 export interface Spread {
   readonly present: number
   readonly failed: number
-  /** Nodes that had it and lost it, or hold something else by its name. */
+  /** Nodes that had it and lost it, or hold a different egg under its name. */
   readonly drifted: number
   readonly total: number
 }
 
-/** On how many of the fleet's nodes a version is. Nodes that were removed do not count. */
+/** How many of the fleet's nodes have a version. Nodes that were removed do not count. */
 export function spreadOf(version: Version | undefined, nodes: readonly Node[]): Spread {
   const places = new Map(version?.deployments.map((one) => [one.nodeId, placeOf(version, one)]))
   const here = nodes.flatMap(({ id }) => places.get(id) ?? [])

@@ -17,7 +17,7 @@ interface DeleteDialogProps {
   onProjectGone: () => void
 }
 
-/** Says what will be gone. An egg cannot be brought back, so this is asked and not undone. */
+/** Says what will be gone. An egg cannot be restored, so this asks first instead of offering Undo. */
 export function DeleteDialog({ project, version, onClose, onProjectGone }: DeleteDialogProps) {
   const { client } = useApi()
   const nodeName = useNodeName()

@@ -10,7 +10,7 @@ import { DeployProgress } from './deploy-progress.tsx'
 import classes from './projects.module.css'
 import { useDeploy } from './use-deploy.ts'
 
-/** Chooses nodes for a version, those without it first, and shows the sending. */
+/** Chooses nodes for a version, those without it first, and shows the progress. */
 export function DeployDialog({ version, onClose }: { version: Version; onClose: () => void }) {
   const api = useApi()
   const nodes = useQuery(api.query.nodes.list.queryOptions()).data?.nodes ?? []

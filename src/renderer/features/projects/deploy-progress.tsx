@@ -7,7 +7,7 @@ import { useNodeName } from '../../ui/use-node-name.ts'
 import classes from './projects.module.css'
 import type { Deploy } from './use-deploy.ts'
 
-/** How far a deploy has come, node by node; what failed can be sent again alone. */
+/** The progress of a deploy, node by node; failed ones can be sent again separately. */
 export function DeployProgress({ deploy, expected }: { deploy: Deploy; expected: number }) {
   const nameOf = useNodeName()
   const rows = [...deploy.deployments.values()]

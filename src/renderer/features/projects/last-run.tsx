@@ -4,7 +4,7 @@ import { StatusText } from '../../ui/status.tsx'
 import { RelativeTime } from '../../ui/time.tsx'
 import classes from './projects.module.css'
 
-/** The newest job of a project or spider, as a way to it. */
+/** The newest job of a project or spider, as a link. */
 export function LastRun({ job }: { job: Job | undefined }) {
   if (job === undefined) return <span className="faint">not recently</span>
   return (
@@ -17,7 +17,7 @@ export function LastRun({ job }: { job: Job | undefined }) {
   )
 }
 
-/** Of jobs sorted newest first, the first of each name. */
+/** The first job of each name, which is the newest if the jobs are sorted newest first. */
 export function newestBy(jobs: readonly Job[] | undefined, nameOf: (job: Job) => string): ReadonlyMap<string, Job> {
   return new Map(jobs?.toReversed().map((job) => [nameOf(job), job]))
 }

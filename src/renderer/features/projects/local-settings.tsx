@@ -18,7 +18,7 @@ interface LocalSettingsProps {
   onEdit: () => void
 }
 
-/** What holds for a project on the local node: its Python and how far that is, and its limits. */
+/** A project's settings on the local node: its Python and the state of that, and its limits. */
 export function LocalSettings({ project, isLogOpen, onLog, onEdit }: LocalSettingsProps) {
   const { query } = useApi()
   const nodes = useQuery(query.nodes.list.queryOptions()).data?.nodes

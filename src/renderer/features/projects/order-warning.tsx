@@ -1,7 +1,7 @@
 import { IconAlertTriangle } from '@tabler/icons-react'
 import classes from './projects.module.css'
 
-/** Which version each Scrapyd would take for the latest, where they disagree. */
+/** Which version each Scrapyd considers the latest, if they disagree. */
 export function OrderWarning({ text }: { text: string }) {
   return (
     <p className={classes.warning} role="note">

@@ -2,7 +2,7 @@ import { unzipSync } from 'fflate'
 import { describe, expect, it } from 'vitest'
 import { isLeftOut, planUploads, projectOfConfig } from './plan-upload.ts'
 
-/** A file as a drop of a folder gives it. */
+/** A file as it comes from a dropped folder. */
 function dropped(path: string, text = 'x'): File {
   const file = new File([text], path.split('/').at(-1) as string)
   Object.defineProperty(file, 'path', { value: path })
@@ -10,7 +10,7 @@ function dropped(path: string, text = 'x'): File {
 }
 
 describe('planUploads', () => {
-  it('takes eggs and zips as they are and reads the names setuptools gives', async () => {
+  it('takes eggs and zips as they are and reads the names that setuptools gives', async () => {
     const egg = new File(['abc'], 'shop-1.4.0-py3.12.egg')
     const { plans, problems } = await planUploads([egg, new File(['z'], 'thing.zip')])
     expect(problems).toEqual([])
@@ -21,7 +21,7 @@ describe('planUploads', () => {
     expect(await plans[0]?.open()).toBe(egg)
   })
 
-  it('zips a dropped project folder from its scrapy.cfg down, without what belongs to the machine', async () => {
+  it('zips a dropped project folder from its scrapy.cfg down, without machine-specific files', async () => {
     const { plans, problems } = await planUploads([
       dropped('./work/shop/scrapy.cfg', '[settings]\ndefault = shop.settings\n[deploy]\nproject = webshop\n'),
       dropped('./work/shop/shop/__init__.py', ''),
@@ -40,7 +40,7 @@ describe('planUploads', () => {
     expect(new TextDecoder().decode(entries['shop/spiders/a.py'])).toBe('spider')
   })
 
-  it('says once what a folder without scrapy.cfg lacks, and what is no archive', async () => {
+  it('says once what a folder without scrapy.cfg lacks, and which file is no archive', async () => {
     const { plans, problems } = await planUploads([
       dropped('/photos/a.jpg'),
       dropped('/photos/b.jpg'),

@@ -1,8 +1,8 @@
 import { type AsyncZippable, zip } from 'fflate'
 
-/** A file that came with its place in a dropped folder, if it came in one. */
+/** A file with its place in the dropped folder, if it came in one. */
 export interface DroppedFile {
-  /** With `/` between the parts, no leading `/` or `./`. */
+  /** With `/` as separator, without a leading `/` or `./`. */
   readonly path: string
   readonly file: File
 }
@@ -12,9 +12,9 @@ export interface UploadPlan {
   readonly key: string
   readonly name: string
   readonly sizeBytes: number
-  /** null for an egg or a zip; else how many files of the folder go into the zip. */
+  /** null for an egg or a zip; otherwise how many files of the folder go into the zip. */
   readonly fileCount: number | null
-  /** What it seems to be, from its name or its scrapy.cfg; the engine looks inside and knows better. */
+  /** A guess from its name or its scrapy.cfg; the engine looks inside and knows better. */
   readonly guess: { readonly project: string | null; readonly version: string | null }
   /** What is sent; a folder is zipped only now. */
   readonly open: () => Promise<File>
@@ -22,11 +22,11 @@ export interface UploadPlan {
 
 export interface UploadPlans {
   readonly plans: readonly UploadPlan[]
-  /** What was dropped and cannot be deployed, in words. */
+  /** What was dropped but cannot be deployed, in words. */
   readonly problems: readonly string[]
 }
 
-/** Makes of dropped or chosen files what can be deployed: eggs, zips, and folders with a scrapy.cfg. */
+/** Turns dropped or chosen files into what can be deployed: eggs, zips, and folders with a scrapy.cfg. */
 export async function planUploads(files: readonly File[]): Promise<UploadPlans> {
   const dropped = files.map((file) => ({ file, path: pathOf(file) }))
   const projectRoots = rootsOf(dropped)
@@ -49,7 +49,7 @@ export async function planUploads(files: readonly File[]): Promise<UploadPlans> 
   return { plans, problems }
 }
 
-/** What belongs to the machine and not to the project: caches, environments, hidden files. */
+/** What does not belong to the project's source: caches, environments, build output, hidden files. */
 export function isLeftOut(relativePath: string): boolean {
   return relativePath
     .split('/')
@@ -61,7 +61,7 @@ export function isLeftOut(relativePath: string): boolean {
 
 const LEFT_OUT_FOLDERS = new Set(['__pycache__', 'venv', 'env', 'node_modules', 'build', 'dist'])
 
-/** Drops say it in `path`, folder pickers in `webkitRelativePath`. */
+/** Drops have it in `path` or `relativePath`, folder pickers in `webkitRelativePath`. */
 function pathOf(file: File & { path?: string; relativePath?: string }): string {
   const path = file.webkitRelativePath || file.relativePath || file.path || file.name
   return path.replaceAll('\\', '/').replace(/^(?:\.?\/)+/, '')

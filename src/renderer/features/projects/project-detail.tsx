@@ -124,7 +124,7 @@ function PauseButton({ project: { name, settings } }: { project: Project }) {
   )
 }
 
-/** What holds for its jobs and eggs, where that is not the default. */
+/** Settings for its jobs and eggs that are not the default. */
 function QueueFacts({ project: { settings } }: { project: Project }) {
   const retry = describeRetry(settings.retry)
   const isDefault =

@@ -8,7 +8,7 @@ import { useRunDialog } from '../../state/open-run-dialog.ts'
 import { createFakeEngine, type FakeEngine } from '../../testing/fake-engine.ts'
 import { renderApp } from '../../testing/render-app.tsx'
 
-// The first screen of a file is imported only now, which may take a while on a busy machine.
+// The first screen of each test file is imported only now, which may take a while on a busy machine.
 configure({ asyncUtilTimeout: 8000 })
 
 let engine: FakeEngine
@@ -37,7 +37,7 @@ it('lists the projects with their drift, and opens one', async () => {
   expect(app.router.state.location.search).toEqual({ project: 'prices' })
 })
 
-it('shows what changed in a version, and runs a spider of it', async () => {
+it('shows what changed in a version, and runs one of its spiders', async () => {
   open('/projects?project=prices')
   const detail = within(await screen.findByRole('region', { name: 'Project prices' }))
   fireEvent.click(
@@ -49,7 +49,7 @@ it('shows what changed in a version, and runs a spider of it', async () => {
   expect(useRunDialog.getState().prefill).toEqual({ project: 'prices', spiders: ['otto'] })
 })
 
-it('takes an egg dropped anywhere: editable, uploaded, sent to all nodes, the failed one again, then run', async () => {
+it('accepts an egg dropped anywhere: edited, uploaded, sent to all nodes, the failed one again, then run', async () => {
   open('/projects')
   await screen.findByRole('grid', { name: 'Projects' })
   act(() => offerFiles([egg()]))
@@ -73,7 +73,7 @@ it('takes an egg dropped anywhere: editable, uploaded, sent to all nodes, the fa
   expect(useRunDialog.getState().prefill).toMatchObject({ project: 'webshop', spiders: ['demo'] })
 })
 
-it('says in words why an upload was refused, and lets it be tried again', async () => {
+it('explains why an upload was refused, and lets the user try again', async () => {
   open('/projects')
   await screen.findByRole('grid', { name: 'Projects' })
   engine.failures.set(
@@ -122,12 +122,12 @@ it('deletes a version only after saying what goes and what stays', async () => {
   await waitFor(() => expect(engine.projects.get('prices')?.latestVersion).toBe('20261112T090412'))
 })
 
-it('teaches what a project is when there is none', async () => {
+it('explains what a project is when there is none', async () => {
   open('/projects', { firstRun: true })
   expect(await screen.findByText('No projects yet')).toBeTruthy()
 })
 
-it('builds an environment from dropped requirements, with its progress and its log, and keeps limits', async () => {
+it('builds an environment from dropped requirements, with its progress and its log, and saves limits', async () => {
   open('/projects?project=prices', { stepMs: 150 })
   fireEvent.click(await screen.findByRole('button', { name: 'Python and limits…' }))
   const dialog = await dialogNamed('Settings of prices')
@@ -181,7 +181,7 @@ it('keeps the dialog open with the reason when the settings are refused', async 
   expect((await dialog.findByRole('alert')).textContent).toContain('There is no Python at /opt/py.')
 })
 
-it('says what each node lost or holds instead, and mends one of them and all', async () => {
+it('says what each node lost or holds instead, and fixes one of them and then all', async () => {
   open('/projects?project=prices')
   const project = engine.projects.get('prices')!
   const [latest, ...older] = project.versions
@@ -218,7 +218,7 @@ it('pauses a project and says so until it is resumed', async () => {
   await waitFor(() => expect(detail.queryByText(notice)).toBeNull())
 })
 
-it('sets weight, retry, overlap and how eggs reach nodes, and shows what is not as usual', async () => {
+it('sets weight, retry, overlap and how eggs reach nodes, and shows what is not the default', async () => {
   open('/projects?project=prices')
   fireEvent.click(await screen.findByRole('button', { name: 'Settings…' }))
   const dialog = await dialogNamed('Settings of prices')
@@ -242,7 +242,7 @@ it('sets weight, retry, overlap and how eggs reach nodes, and shows what is not 
   expect(await detail.findByText('the latest version goes to all active nodes immediately')).toBeTruthy()
 })
 
-it('warns where nodes disagree on the latest version', async () => {
+it('warns if nodes disagree on the latest version', async () => {
   open('/projects?project=prices')
   const project = engine.projects.get('prices')!
   const versions = project.versions.map((one, index) => (index === 0 ? { ...one, orderWarning: 'Scrapyd 1.2 …' } : one))

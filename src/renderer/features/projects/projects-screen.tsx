@@ -25,7 +25,7 @@ import { UploadDialog } from './upload-dialog.tsx'
 
 const route = getRouteApi('/projects')
 
-/** What there is to run, where it is, and the way to bring more. */
+/** What can be run, where it is, and how to add more. */
 export function ProjectsScreen() {
   const api = useApi()
   const search = route.useSearch()
@@ -42,7 +42,7 @@ export function ProjectsScreen() {
   ])
   const picker = useRef<HTMLInputElement>(null)
   const folderPicker = useRef<HTMLInputElement>(null)
-  // A project that changes comes at the end of the cached list; on the screen each keeps its place.
+  // A changed project moves to the end of the cached list; on the screen each keeps its place.
   const byName = useMemo(
     () => (projects.data?.projects ?? []).toSorted((left, right) => left.name.localeCompare(right.name)),
     [projects.data]
@@ -198,7 +198,7 @@ function useLastJobs(): ReadonlyMap<string, Job> {
   return useMemo(() => newestBy(jobs, ({ project }) => project), [jobs])
 }
 
-/** What was dropped anywhere in the window, or chosen here, made ready for the upload dialog. */
+/** Files dropped anywhere in the window, or chosen here, prepared for the upload dialog. */
 function useUploads(): [UploadPlans | null, (files: readonly File[] | null) => void] {
   const [uploads, setUploads] = useState<UploadPlans | null>(null)
   const offer = (files: readonly File[] | null) => {

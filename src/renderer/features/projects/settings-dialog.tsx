@@ -17,7 +17,7 @@ import { CODE_INPUT } from '../../ui/fields/code-input.ts'
 
 const REQUIREMENTS_MAX_BYTES = 200_000
 
-/** How a project's jobs are sent and retried, how its eggs reach nodes, its Python here, and the limits of its runs. */
+/** How a project's jobs are sent and retried, how its eggs reach nodes, its local Python, and its run limits. */
 export function SettingsDialog({ project, onClose }: { project: Project; onClose: () => void }) {
   const { client } = useApi()
   const form = useFormOf<SettingsTexts, ProjectSettings>({
@@ -83,7 +83,7 @@ export function SettingsDialog({ project, onClose }: { project: Project; onClose
   )
 }
 
-/** What holds for all jobs of the project, wherever they run. */
+/** What applies to all jobs of the project, wherever they run. */
 function QueueSettings({ fields }: { fields: Fields<SettingsTexts> }) {
   return (
     <section className={classes.settingsPart} aria-labelledby="settings-queue">
@@ -133,7 +133,7 @@ function Requirements({ fields, refusal }: { fields: Fields<SettingsTexts['pytho
   const { text } = fields.values
   const picker = useRef<HTMLInputElement>(null)
   const [problem, setProblem] = useState<string | null>(null)
-  // Its setter adds to whatever the form holds by then: the first one serves as well as the last.
+  // `change` merges into the current form, so the first instance works as well as the latest.
   const [change] = useState(() => fields.change)
   const readFiles = useCallback(
     (files: readonly File[]) =>

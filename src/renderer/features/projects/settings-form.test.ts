@@ -17,7 +17,7 @@ it.each<ProjectSettings>([
   },
   { ...DEFAULT_PROJECT_SETTINGS, python: { kind: 'interpreter', path: '/opt/venv/bin/python' }, limits },
   { ...DEFAULT_PROJECT_SETTINGS, python: { kind: 'requirements', text: 'scrapy==2.13.3\nlxml\n' }, limits }
-])('gives back what it was begun with: %j', (settings) => {
+])('returns what it started with: %j', (settings) => {
   expect(SettingsForm.parse(startSettings(settings))).toEqual(settings)
 })
 
@@ -36,11 +36,11 @@ it.each([
   [{ weight: '' }, 'weight', 'Enter a number'],
   [{ weight: '0' }, 'weight', 'At least 0.01'],
   [{ weight: '101' }, 'weight', 'At most 100']
-])('says at the field what is wrong with %j', (patch, field, words) => {
+])('shows at the field what is wrong with %j', (patch, field, words) => {
   expect(problem(patch)).toEqual([[field, words]])
 })
 
-it('takes a path of Windows', () => {
+it('accepts a Windows path', () => {
   expect(problem({ python: { kind: 'interpreter', path: 'C:\\Python\\python.exe' } })).toEqual([])
 })
 

@@ -6,7 +6,7 @@ import { absolutePath, numberText } from '../../ui/fields/texts.ts'
 
 const { shape } = ProjectSettings
 
-/** The fields of the kinds not chosen keep what was typed. */
+/** The fields of the kinds not chosen keep their text. */
 export const SettingsForm = z.object({
   python: z.discriminatedUnion('kind', [
     z.object({ kind: z.literal('default') }),
@@ -39,7 +39,7 @@ export const startSettings = ({ python, limits, weight, retry, ...settings }: Pr
   retry: retryTexts(retry)
 })
 
-/** Lines that ask for something: no comments, no options of pip. */
+/** Lines that require a package: no comments, no pip options. */
 export function requirementCount(text: string): number {
   return text.split(/\r\n|\r|\n/).filter((line) => /^\s*[^\s#-]/.test(line)).length
 }

@@ -2,7 +2,7 @@ import { IconAlertTriangle, IconX } from '@tabler/icons-react'
 import type { Spread } from './compare-versions.ts'
 import classes from './projects.module.css'
 
-/** `all 5 nodes`, or the drift: `3 of 5 nodes`. Not there is no trouble: it is sent when a job needs it. */
+/** `all 5 nodes`, or the drift: `3 of 5 nodes`. A node without it is no problem: it is sent when a job needs it. */
 export function SpreadText({ spread: { present, failed, drifted, total } }: { spread: Spread }) {
   const nodes = total === 1 ? 'node' : 'nodes'
   if (present === total && total > 0)

@@ -20,7 +20,7 @@ interface UploadDialogProps {
   onUploaded: (version: Version) => void
 }
 
-/** Shows what was dropped, uploads it, and offers what comes next. */
+/** Shows what was dropped, uploads it, and offers the next step. */
 export function UploadDialog({ uploads, onClose, onUploaded }: UploadDialogProps) {
   return (
     <Modal
@@ -146,7 +146,7 @@ function UploadCard({ plan, onUploaded, onClose }: UploadCardProps) {
   )
 }
 
-/** It is here; now it can go to the nodes, or simply be run (the engine sends it where it is needed). */
+/** Uploaded: it can be deployed to nodes, or simply be run (the engine sends it where it is needed). */
 function Uploaded({ version, onClose }: { version: Version; onClose: () => void }) {
   const api = useApi()
   const nodeCount = useQuery(api.query.nodes.list.queryOptions()).data?.nodes.length ?? 0

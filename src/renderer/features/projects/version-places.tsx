@@ -9,7 +9,7 @@ import { isDrift, type Place, placeOf } from './compare-versions.ts'
 import classes from './projects.module.css'
 import { useDeploy } from './use-deploy.ts'
 
-/** What each of the places means to an operator. */
+/** What each place means to an operator. */
 const WORDS: Record<Exclude<Place, 'present'>, string> = {
   sending: 'is being deployed',
   failed: 'failed',
@@ -18,7 +18,7 @@ const WORDS: Record<Exclude<Place, 'present'>, string> = {
   replaced: 'has an older egg of this version'
 }
 
-/** Where a version is: nodes that have it in one line, the others with the reason and the button that mends it. */
+/** Where a version is: nodes that have it in one line, the others with the reason and the button that fixes it. */
 export function VersionPlaces({ version, nodes }: { version: Version; nodes: readonly Node[] }) {
   const deploy = useDeploy(version.project, version.version)
   const known = new Map(nodes.map((node) => [node.id, node]))

@@ -22,7 +22,7 @@ interface VersionRowsProps {
   onDelete: (version: Version) => void
 }
 
-/** The versions, newest first; a row opens to what is in it and where it is. */
+/** The versions, newest first; a row expands to its contents and where it is. */
 export function VersionRows({ project, onDeploy, onDelete }: VersionRowsProps) {
   const api = useApi()
   const nodes = useQuery(api.query.nodes.list.queryOptions()).data?.nodes ?? []

@@ -13,7 +13,7 @@ import classes from './queue-screen.module.css'
 
 const LANES_SHOWN = 500
 
-/** The deepest lanes with what all jobs of each wait for. */
+/** The deepest lanes, each with its waiting reason. */
 export function LanesPanel({ queued }: { queued: number | null }) {
   const { query } = useApi()
   const navigate = useNavigate()

@@ -5,7 +5,7 @@ import { liveWords, newRule, RuleForm, ruleSentence, textsOfRule } from './limit
 
 const anything = { id: '1', project: null, spider: null, tag: null, perNode: false, max: 1 }
 
-it('says each limit as a sentence', () => {
+it('describes each limit in a sentence', () => {
   const sentences = [
     { ...anything, spider: 'price*', perNode: true },
     { ...anything, project: aProjectName('news'), max: 40 },
@@ -22,19 +22,19 @@ it('says each limit as a sentence', () => {
   ])
 })
 
-it('reads back what it shows', () => {
+it('parses what it shows', () => {
   const rule = { ...anything, project: aProjectName('shop'), tag: 'eu', max: 3 }
   expect(RuleForm.parse(textsOfRule(rule))).toEqual(rule)
 })
 
-it('gives a new rule an id that the engine takes, and says what is wrong with a half written one', () => {
+it('gives a new rule an id that the engine accepts, and says what is wrong with an incomplete one', () => {
   const fresh = newRule()
   expect(fresh.id).toMatch(/^[0-9a-f]{16}$/)
   expect([...problemsOf(RuleForm.safeParse({ ...fresh, tag: 'eu | us' })).keys()]).toEqual(['tag', 'max'])
   expect(RuleForm.parse({ ...fresh, max: 0 })).toMatchObject({ id: fresh.id, max: 0, tag: null })
 })
 
-it('counts the fullest node where each node has its own limit', () => {
+it('counts the fullest node if each node has its own limit', () => {
   expect(liveWords({ ...anything, perNode: true, live: 1 })).toBe('1 of 1 on the busiest node')
   expect(liveWords({ ...anything, max: 40, live: 38 })).toBe('38 of 40')
 })

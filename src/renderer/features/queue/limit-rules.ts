@@ -3,7 +3,7 @@ import { LimitRule } from '../../../shared/contract/index.ts'
 import { numberText, textOrNull } from '../../ui/fields/texts.ts'
 import { plural } from '../../ui/numbers.ts'
 
-/** A rule while it is edited. */
+/** A rule while it is being edited. */
 export interface RuleTexts {
   id: string
   project: string
@@ -62,7 +62,7 @@ export function ruleSentence({ project, spider, tag, perNode, max }: Omit<LimitR
 
 const isAll = (value: string | null) => value === null || /^\*+$/.test(value)
 
-/** `3 of 40`; for a rule per node, the node that has most. */
+/** `3 of 40`; for a rule per node, the node with the most. */
 export function liveWords({ perNode, max, live }: LimitRule & { live: number }): string {
   return perNode ? `${live} of ${max} on the busiest node` : `${live} of ${max}`
 }

@@ -17,10 +17,10 @@ import { optionsOf } from '../../ui/fields/options.ts'
 
 type LiveRule = LimitRule & { live: number }
 
-/** The limits as a table to edit, each with how many runs count against it now. Nothing applies until it is saved. */
+/** The limits as an editable table, each with how many runs count against it now. Nothing applies until it is saved. */
 export function LimitsPanel() {
   const { query } = useApi()
-  // The rules come as changes; how many runs are live does not, so it is polled while this is open.
+  // Rules arrive as changes; the numbers of live runs do not, so they are polled while this is open.
   const limits = useQuery(query.queue.limits.queryOptions({ refetchInterval: 2_000, staleTime: 0 }))
   return (
     <QueryState query={limits} what="the limits" rows={4}>
@@ -134,7 +134,7 @@ interface RuleRowProps {
   onRemove: () => void
 }
 
-/** A row of fields, and under it what they mean. */
+/** A row of fields, and their meaning below it. */
 function RuleRow({ fields, number, live, names, onRemove }: RuleRowProps) {
   const { values } = fields
   const rule = RuleForm.safeParse(values).data
@@ -230,7 +230,7 @@ function RuleRow({ fields, number, live, names, onRemove }: RuleRowProps) {
   )
 }
 
-/** Names to suggest, of what is there. */
+/** Suggestions from existing names. */
 function useNames() {
   const { query } = useApi()
   const projects = useQuery(query.projects.list.queryOptions()).data?.projects ?? []

@@ -66,7 +66,7 @@ function useCounts(status: ('queued' | 'starting' | 'running')[]): ReadonlyMap<s
   return new Map(data?.project.map(({ value, count }) => [value, count]))
 }
 
-/** Of the slots, when all projects that wait are served by their weight; null: it has nothing waiting, or is paused. */
+/** Its share of the slots if all waiting projects are served by weight; null if nothing of it waits or it is paused. */
 export function shareOf(
   { name, settings }: Project,
   projects: readonly Project[],

@@ -18,13 +18,13 @@ async function open(options: Parameters<typeof createFakeEngine>[0] = {}) {
   await screen.findByRole('heading', { name: 'Queue' })
 }
 
-it('shows each limit with a sentence and what is live, and says which are reached', async () => {
+it('shows each limit with a sentence and its live runs, and says which are reached', async () => {
   await open()
   expect(await screen.findByText(/at most 40 runs of project news in the fleet/)).toBeTruthy()
   expect(screen.getByText(/at most 1 run of amazon\* on each node/).textContent).toContain('reached')
 })
 
-it('holds a changed limit only once it is saved, and Undo brings the ones of before back', async () => {
+it('applies a changed limit only once it is saved, and Undo restores the previous ones', async () => {
   await open()
   fireEvent.click(await screen.findByRole('button', { name: 'Add limit' }))
   const save = await screen.findByRole('button', { name: 'Save limits' })
@@ -40,7 +40,7 @@ it('holds a changed limit only once it is saved, and Undo brings the ones of bef
   await waitFor(() => expect(engine.limits.rules).toHaveLength(3))
 })
 
-it('does not call a limit of 0 reached: it lets nothing start, whatever is live', async () => {
+it('does not call a limit of 0 reached: it lets nothing start, however many runs are live', async () => {
   await open()
   const max = await screen.findByLabelText('Maximum of limit 2')
   fireEvent.change(max, { target: { value: '0' } })
@@ -58,7 +58,7 @@ it('keeps what was typed when the engine refuses it', async () => {
   expect(screen.queryByText(/40 runs of project news/)).toBeNull()
 })
 
-it('pauses a project: its lanes say so, and resuming lets them go on', async () => {
+it('pauses a project: its lanes say so, and resuming lets them continue', async () => {
   await open()
   fireEvent.click(await screen.findByRole('switch', { name: 'Dispatch jobs of news' }))
   const lanes = within(await screen.findByRole('grid', { name: 'Lanes of the queue' }))
@@ -68,7 +68,7 @@ it('pauses a project: its lanes say so, and resuming lets them go on', async () 
   await waitFor(() => expect(engine.projects.get('news')?.settings.paused).toBe(false))
 })
 
-it('changes the weight of a project and shows the shares that it leads to', async () => {
+it('changes the weight of a project and shows the resulting shares', async () => {
   await open()
   const weight = await screen.findByLabelText('Weight of jobs')
   fireEvent.change(weight, { target: { value: '3' } })
@@ -77,7 +77,7 @@ it('changes the weight of a project and shows the shares that it leads to', asyn
   expect(await screen.findByText('50 %')).toBeTruthy()
 })
 
-it('gives slots only to those that wait and are not paused', () => {
+it('gives slots only to projects that wait and are not paused', () => {
   engine = createFakeEngine()
   app = renderApp(engine, '/queue')
   const projects = [...engine.projects.values()].slice(0, 3)
@@ -88,7 +88,7 @@ it('gives slots only to those that wait and are not paused', () => {
   expect(all.map((project) => shareOf(project, all, waitingOf))).toEqual([1, null, null])
 })
 
-it('teaches what a limit is when there is none', async () => {
+it('explains what a limit is when there is none', async () => {
   await open({ firstRun: true })
   expect(await screen.findByText('No limits')).toBeTruthy()
   expect(screen.getByText(/Jobs above the limit wait/)).toBeTruthy()

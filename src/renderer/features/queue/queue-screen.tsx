@@ -7,7 +7,7 @@ import { LanesPanel } from './lanes-panel.tsx'
 import { ProjectShares } from './project-shares.tsx'
 import classes from './queue-screen.module.css'
 
-/** What decides which job goes next: limits, shares of projects and pauses; and what the queue waits for. */
+/** What decides which job goes next (limits, shares of projects, pauses), and what the queue waits for. */
 export function QueueScreen() {
   const { query } = useApi()
   const figures = useQuery(query.system.status.queryOptions()).data?.figures

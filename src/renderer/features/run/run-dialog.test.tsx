@@ -11,7 +11,7 @@ import { renderApp } from '../../testing/render-app.tsx'
 const NEWS = aProjectName('news')
 const PRICES = aProjectName('prices')
 
-// The first screen of a file is imported only now, which may take a while on a busy machine.
+// The first screen of each test file is imported only now, which may take a while on a busy machine.
 configure({ asyncUtilTimeout: 8000 })
 
 let engine: FakeEngine
@@ -41,7 +41,7 @@ const newest = (count: number) =>
 const runButton = (dialog: ReturnType<typeof within>) =>
   dialog.getByRole('button', { name: /^Run/ }) as HTMLButtonElement
 
-it('says at the field what is missing, once Run was tried, and takes one there', async () => {
+it('shows at the field what is missing once Run was tried, and moves the focus there', async () => {
   const dialog = await open()
   const project = await dialog.findByRole('combobox', { name: 'Project' })
   expect(project.getAttribute('aria-invalid')).toBeNull()
@@ -79,14 +79,14 @@ it('runs several spiders at once with arguments and settings', async () => {
   expect(app.router.state.location.pathname).toBe('/nodes')
 })
 
-it('opens the job when it was one, and Ctrl-Enter runs', async () => {
+it('opens the job if there is only one, and Ctrl-Enter runs', async () => {
   const dialog = await open({ project: NEWS, spiders: ['reuters'] })
   fireEvent.keyDown(await dialog.findByRole('button', { name: 'Add argument' }), { key: 'Enter', ctrlKey: true })
   await waitFor(() => expect(app.router.state.location.pathname).toBe('/jobs'))
   expect(app.router.state.location.search).toMatchObject({ job: newest(1)[0]?.id })
 })
 
-it('refuses a reserved argument beside the field and does not ask the engine', async () => {
+it('refuses a reserved argument at the field without calling the engine', async () => {
   const dialog = await open({ project: PRICES, spiders: ['otto'], args: { jobid: '7' } })
   expect(await dialog.findByText(/Scrapyd reserves jobid/)).toBeTruthy()
   const before = engine.jobs.size
@@ -95,7 +95,7 @@ it('refuses a reserved argument beside the field and does not ask the engine', a
   expect(engine.jobs.size).toBe(before)
 })
 
-it('shows the same as curl', async () => {
+it('shows the equivalent curl command', async () => {
   const dialog = await open({ project: PRICES, spiders: ['otto'], args: { page: '2' } })
   fireEvent.click(await dialog.findByRole('button', { name: 'Show curl' }))
   expect(await dialog.findByText(/http:\/\/127\.0\.0\.1:6800\/schedule\.json/)).toBeTruthy()
@@ -116,7 +116,7 @@ it('stays open with the reason at its field when the engine refuses, until the f
   await waitFor(() => expect(dialog.queryByText(/has no spider otto/)).toBeNull())
 })
 
-it('says above the buttons what is about no field, and keeps what was typed', async () => {
+it('shows errors about no particular field above the buttons, and keeps what was typed', async () => {
   const dialog = await open({ project: PRICES, spiders: ['otto'], args: { page: '2' } })
   engine.failures.set('jobs.run', new ScrapdeckError('STOPPING', 'Scrapdeck is stopping. Start it again.'))
   fireEvent.click(await dialog.findByRole('button', { name: /^Run/ }))
@@ -135,12 +135,12 @@ it('remembers what was run last', async () => {
   )
 })
 
-it('says how to begin when there is no project', async () => {
+it('says how to start when there is no project', async () => {
   const dialog = await open({}, { firstRun: true })
   expect(await dialog.findByText('No projects yet')).toBeTruthy()
 })
 
-it('takes a secret as dots, sends which one it is, and keeps its value nowhere', async () => {
+it('shows a secret as dots, sends which one it is, and keeps its value nowhere', async () => {
   const dialog = await open({ project: PRICES, spiders: ['otto'], args: { token: 'hush' } })
   const value = async () => (await dialog.findByLabelText('Value of argument 1')) as HTMLInputElement
   expect((await value()).type).toBe('text')
@@ -164,7 +164,7 @@ it('asks for the secrets of a job that is run again', async () => {
   expect(dialog.queryByText('Enter the secret value')).toBeNull()
 })
 
-it('shows the limits in force, takes others for this job, and says what is wrong with one', async () => {
+it('shows the limits in force, accepts others for this job, and says what is wrong with one', async () => {
   const dialog = await open({ project: PRICES, spiders: ['otto'] })
   const limits = { wallSeconds: 1800, memoryMegabytes: 512 }
   await engine.client.projects.configure({ project: 'prices', settings: { python: { kind: 'default' }, limits } })
@@ -181,12 +181,12 @@ it('shows the limits in force, takes others for this job, and says what is wrong
   await waitFor(() => expect(newest(1)[0]?.limits).toEqual({ memoryMegabytes: 2048 }))
 })
 
-it('waits for several jobs, each with the ending that it must have', async () => {
+it('waits for several jobs, each with its required outcome', async () => {
   const dialog = await open({ project: NEWS, spiders: ['reuters'] })
   const [first, second] = newest(2)
   fireEvent.click(await dialog.findByRole('button', { name: /^More/ }))
   const field = dialog.getByRole('combobox', { name: 'After other jobs' })
-  // Newest first; what is chosen already is not offered again.
+  // Newest first; already chosen jobs are not offered again.
   for (const { project, spider, status } of [first!, second!]) {
     fireEvent.click(field)
     const offered = await waitFor(() => {
@@ -223,7 +223,7 @@ it('runs at a time: the job waits for it in the queue', async () => {
   await waitFor(() => expect(newest(1)[0]?.notBeforeMs).toBe(new Date(2099, 0, 2, 3, 4).getTime()))
 })
 
-it('runs on a schedule: it says when, makes the schedule and no job', async () => {
+it('runs on a schedule: it previews the times and creates the schedule but no job', async () => {
   const dialog = await open({ project: NEWS, spiders: ['reuters'], args: { page: '2' } })
   fireEvent.click(await dialog.findByRole('radio', { name: 'On a schedule' }))
   const expression = dialog.getByLabelText('Cron expression')

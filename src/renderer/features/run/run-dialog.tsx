@@ -125,7 +125,7 @@ function RunFields({ projects, prefill }: { projects: readonly Project[]; prefil
   )
 }
 
-/** The same for scripts and crontabs. */
+/** The equivalent command for scripts and crontabs. */
 function Command({ run, schedule }: Asked) {
   const api = useApi()
   const credentials = useQuery(api.query.system.credentials.queryOptions()).data
@@ -156,7 +156,7 @@ function Command({ run, schedule }: Asked) {
 
 type Go = ReturnType<typeof useNavigate>
 
-/** A single job opens at once; the notice has the way back to what was queued. */
+/** A single job opens at once; the notice links to what was queued. */
 function announceJobs(jobs: readonly Job[], go: Go): void {
   const [first] = jobs
   if (first === undefined) return
@@ -193,7 +193,7 @@ function lastUsed(): RunPrefill | null {
   try {
     return JSON.parse(localStorage.getItem(LAST_KEY) ?? 'null') as RunPrefill | null
   } catch {
-    // Not written by this dialog; begin empty.
+    // Not written by this dialog: start empty.
     return null
   }
 }

@@ -14,7 +14,7 @@ const runOf = (form: RunTexts) => RunForm.parse(form).run
 const problem = (form: RunTexts) => [...problemsOf(RunForm.safeParse(form))]
 
 describe('startForm', () => {
-  it('begins with the last used, and asks for nothing that was not said', () => {
+  it('starts with the last used values, and presets nothing that was not given', () => {
     expect(RunForm.parse(startForm({}, last))).toEqual({
       run: { ...last, version: null, secretNames: [], limits: null, nodeId: null, tags: [] },
       schedule: null
@@ -35,7 +35,7 @@ describe('startForm', () => {
     })
   })
 
-  it('takes over everything of a job that is run again', () => {
+  it('copies everything from a job that is run again', () => {
     const again = {
       project: SHOP,
       version: aVersionName('v1'),
@@ -51,7 +51,7 @@ describe('startForm', () => {
     expect(runOf(startForm(again, last))).toEqual(again)
   })
 
-  it('takes times and dependencies from what it was opened with only, never from the last run', () => {
+  it('takes times and dependencies only from what it was opened with, never from the last run', () => {
     const atMs = new Date(2099, 0, 2, 9, 0).getTime()
     const before = { noOverlap: true, notBeforeMs: atMs, after: [{ jobId: aJobId('b'), on: 'ended' as const }] }
     expect(startForm({}, before)).toMatchObject({ when: { kind: 'now' }, notBeforeMs: '', after: [], noOverlap: true })
@@ -69,7 +69,7 @@ describe('problemOfRow', () => {
     expect(problemOfRow('settings', row, [row])).toBeNull()
   })
 
-  it('finds a name given twice, a value without a name and a name with blanks', () => {
+  it('finds a duplicate name, a value without a name and a name with spaces', () => {
     const [one, two] = [newRow('a', '1'), newRow(' a', '2')]
     expect(problemOfRow('args', one, [one, two])).toBe('a is used twice')
     expect(problemOfRow('args', newRow('', 'x'), [])).toBe('Enter a name')
@@ -80,7 +80,7 @@ describe('problemOfRow', () => {
 
 describe('RunForm', () => {
   const form = startForm(last, null)
-  it('says at the field what is wrong', () => {
+  it('shows at the field what is wrong', () => {
     expect(problem({ ...form, project: null, spiders: [], where: 'node' })).toEqual([
       ['project', 'Choose a project'],
       ['spiders', 'Choose at least one spider'],
@@ -101,14 +101,14 @@ describe('RunForm', () => {
     ])
   })
 
-  it('asks with a node or with tags, never with both', () => {
+  it('sends a node or tags, never both', () => {
     expect(runOf({ ...form, where: 'tags', nodeId: aNodeId('n1'), tags: 'eu|us !slow' })).toMatchObject({
       nodeId: null,
       tags: ['eu|us', '!slow']
     })
   })
 
-  it('reads all that was said, and says it in a line', () => {
+  it('reads everything that was entered, and summarises it in a line', () => {
     const run = runOf({
       ...form,
       when: { ...form.when, kind: 'at' },
@@ -136,7 +136,7 @@ describe('RunForm', () => {
     expect(describeMore({}, 0)).toBeNull()
   })
 
-  it('makes a schedule of what would be run, without what belongs to one run', () => {
+  it('turns the run into a schedule, without what belongs to a single run', () => {
     const cron = (expression: string, name = '') => ({
       ...form,
       noOverlap: true,
@@ -164,7 +164,7 @@ describe('secrets', () => {
     secretNames: ['token', 'PROXY']
   }
 
-  it('have to be entered again when a job is run again: the mask never becomes a value', () => {
+  it('must be entered again when a job is run again: the mask never becomes a value', () => {
     const form = startForm(job, null)
     expect(problem(form)).toEqual([
       ['args.0.value', 'Enter the secret value'],
@@ -182,7 +182,7 @@ describe('secrets', () => {
     })
   })
 
-  it('are left out of what is kept for the next time, and their names stay', () => {
+  it('are not kept for the next time, but their names are', () => {
     const run = {
       project: aProjectName('shop'),
       spiders: ['a'],

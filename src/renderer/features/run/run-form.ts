@@ -7,7 +7,7 @@ import { jobForm, jobTexts, type JobTexts } from '../../ui/fields/job-form.ts'
 import { durationText, formBy } from '../../ui/fields/texts.ts'
 import type { WhenTexts } from './run-when-form.ts'
 
-/** Times are those of `<input type="datetime-local">`. */
+/** Times are in the format of `<input type="datetime-local">`. */
 export interface RunTexts extends JobTexts {
   when: WhenTexts
   notBeforeMs: string
@@ -18,7 +18,7 @@ export interface RunTexts extends JobTexts {
   dedupe: { key: string; ttlSeconds: string }
 }
 
-/** What is asked of the engine: jobs, or a schedule that makes them. */
+/** What is sent to the engine: jobs, or a schedule that creates them. */
 export interface Asked {
   run: RunInput
   schedule: ScheduleSettings | null
@@ -26,7 +26,7 @@ export interface Asked {
 
 export const AFTER_MAX = 100
 
-/** What the dialog begins with: what it was opened with, and the last used for everything not said. */
+/** What the dialog starts with: what it was opened with, and the last used values for everything not given. */
 export function startForm(prefill: RunPrefill, last: RunPrefill | null): RunTexts {
   // Arguments belong to a spider: those of the last run are not carried over to another project.
   const base = prefill.project === undefined || prefill.project === last?.project ? { ...last, ...prefill } : prefill
@@ -47,7 +47,7 @@ export function startForm(prefill: RunPrefill, last: RunPrefill | null): RunText
       zone: Intl.DateTimeFormat().resolvedOptions().timeZone,
       name: ''
     },
-    // Times, the jobs waited for and the key belong to one run: they are not taken over from the last one.
+    // Times, dependencies and the dedupe key belong to one run: they are not taken over from the last one.
     notBeforeMs: localTime(notBeforeMs),
     expiresAtMs: localTime(expiresAtMs),
     noOverlap: base.noOverlap ?? null,
@@ -84,7 +84,7 @@ const OnceForm = z
     else if (when.kind === 'at' && expiresAtMs <= (notBeforeMs ?? 0)) add('expiresAtMs', 'Must be after the start time')
   })
 
-/** Only what was entered; what the project decides is left open. */
+/** Only what was entered; everything else is left to the project's settings. */
 const OnceRun = jobForm(null)
   .and(OnceForm)
   .transform(
@@ -102,7 +102,7 @@ const OnceRun = jobForm(null)
     })
   )
 
-/** Overlap, catch-up and the like are as usual: the editor of schedules has them. */
+/** Overlap, catch-up and the like keep their defaults; the schedule editor has them. */
 const RepeatedRun = jobForm('schedule')
   .and(
     z.object({
@@ -126,10 +126,10 @@ const RepeatedRun = jobForm('schedule')
     return { run, schedule }
   })
 
-/** Fields that the choice of When leaves out are not judged, and keep what was typed. */
+/** Fields hidden by the choice of When are not validated, and keep their text. */
 export const RunForm = formBy<Asked, RunTexts>((texts) => (texts.when.kind === 'cron' ? RepeatedRun : OnceRun))
 
-/** `2026-11-21T14:00`, in the zone of the machine. */
+/** `2026-11-21T14:00`, in the machine's time zone. */
 function localTime(atMs: number | null | undefined): string {
   if (atMs == null) return ''
   const at = new Date(atMs)

@@ -19,16 +19,16 @@ import { CODE_INPUT } from '../../ui/fields/code-input.ts'
 
 interface RunMoreProps {
   fields: Fields<RunTexts>
-  /** The request; null while something is wrong. */
+  /** The request; null while something is invalid. */
   run: RunInput | null
-  /** What holds where nothing is said here. */
+  /** The values that apply to what is left empty here. */
   ofProject: ProjectSettings | null
 }
 
-/** How often, until when and after what: closed it summarises the request; most runs never open it. */
+/** How often, until when and after what. Collapsed, it summarises the request; most runs never open it. */
 export function RunMore({ fields, run, ofProject }: RunMoreProps) {
   const { values } = fields
-  // A schedule is made: what belongs to one run is left out.
+  // A schedule is being created: what belongs to one run is left out.
   const isRepeated = values.when.kind === 'cron'
   const usual = isRepeated ? 'retry' : 'retry, expiry, overlap, dependencies'
   return (
@@ -76,7 +76,7 @@ export function RunMore({ fields, run, ofProject }: RunMoreProps) {
   )
 }
 
-/** What the closed section says: `up to 3 attempts · no overlap`; null: nothing was entered. */
+/** The summary of the collapsed section: `up to 3 attempts · no overlap`; null: nothing was entered. */
 export function describeMore(run: Partial<RunInput>, nowMs: number): string | null {
   const { expiresAtMs, retry, noOverlap, after, dedupe } = run
   const words = joinFacts(
@@ -118,7 +118,7 @@ function AfterField({ after, onChange }: { after: readonly Dependency[]; onChang
       ? jobId
       : `${job.project}/${job.spider} · ${job.status} · ${formatAge(nowMs - job.queuedAtMs)} ago`
   }
-  // What is chosen must be among the choices, even while it is not read.
+  // Chosen jobs must be among the options, even before they are loaded.
   const choices = [...new Set([...after.map(({ jobId }) => jobId), ...jobs.keys()])]
   return (
     <fieldset className={form.group}>

@@ -3,11 +3,11 @@ import { previewTimes } from './run-when-form.ts'
 
 const cron = (expression: string) => ({ kind: 'cron' as const, zone: 'UTC', expression, name: '' })
 
-it('has nothing to say of an expression that is wrong', () => {
+it('previews nothing for an invalid expression', () => {
   expect(previewTimes(cron('61 * * * *'), 0)).toBeNull()
 })
 
-it('looks ahead', () => {
+it('previews the next runs', () => {
   const nowMs = Date.parse('2026-11-24T12:00:00Z')
   expect(
     previewTimes(cron('30 3 * * *'), nowMs)?.next.map((atMs) => new Date(atMs).toISOString().slice(0, 16))

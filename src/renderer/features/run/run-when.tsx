@@ -11,7 +11,7 @@ import { CODE_INPUT } from '../../ui/fields/code-input.ts'
 
 interface RunWhenProps {
   fields: Fields<RunTexts>
-  /** What the schedule is called where it is given no name. */
+  /** The name of the schedule if none is entered. */
   usualName: string | undefined
 }
 
@@ -22,7 +22,7 @@ const EXAMPLES = [
   { expression: '0 8 * * 1-5', words: 'on weekdays' }
 ]
 
-/** Now, later, or again and again. */
+/** Now, later, or repeatedly. */
 export function RunWhen({ fields, usualName }: RunWhenProps) {
   const when = fields.within('when')
   const { kind } = when.values

@@ -7,7 +7,7 @@ const SHOP = aProjectName('shop')
 
 const door = { address: 'http://127.0.0.1:6800/', username: 'scrapdeck' }
 
-it('writes everything that schedule.json takes', () => {
+it('writes everything that schedule.json accepts', () => {
   const run = {
     project: SHOP,
     version: aVersionName('v1'),
@@ -35,14 +35,14 @@ it('is one call for each spider', () => {
   ).toHaveLength(2)
 })
 
-it('quotes what a shell would read as its own', () => {
+it('quotes what a shell would interpret', () => {
   const value = `it's $(id) \`id\` "x" & ; é`
   const { command } = runCommand({ project: aProjectName('shop'), spiders: ['a'], args: { q: value } }, door)
   const printed = execFileSync('sh', ['-c', command.replace(/^curl/, `printf '%s\\n'`)], { encoding: 'utf8' })
   expect(printed.trimEnd().split('\n').at(-1)).toBe(`q=${value}`)
 })
 
-it('leaves secrets out', () => {
+it('leaves out secrets', () => {
   const run = {
     project: aProjectName('shop'),
     spiders: ['a'],
@@ -53,7 +53,7 @@ it('leaves secrets out', () => {
   expect(runCommand(run, door).command).not.toContain('hush')
 })
 
-it('is a call of our own API where schedule.json cannot say it, with all that was asked for and no secret', () => {
+it('calls our own API if schedule.json cannot express it, with everything requested but no secrets', () => {
   const run = {
     project: SHOP,
     spiders: ['a', 'b'],
@@ -74,7 +74,7 @@ it('is a call of our own API where schedule.json cannot say it, with all that wa
   expect(body).toEqual({ ...run, args: { token: 'SECRET' }, priority: undefined, nodeId: undefined })
 })
 
-it('stays a call of schedule.json while that can say all of it', () => {
+it('keeps calling schedule.json while that can express everything', () => {
   expect(runCommand({ project: SHOP, spiders: ['a'], nodeId: null, tags: [], limits: null }, door).isSchedule).toBe(
     true
   )

@@ -7,8 +7,8 @@ interface Door {
 }
 
 /**
- * The same run for scripts and crontabs: calls of Scrapyd's schedule.json, one for each spider, or one call of our own
- * API where those cannot say all of it. curl asks for the password, which must not be in a shell's history.
+ * The same run for scripts and crontabs: calls of Scrapyd's schedule.json, one per spider, or one call of our own API
+ * if those cannot express all of it. curl prompts for the password, which must not be in a shell's history.
  */
 export function runCommand(run: RunInput, door: Door): { command: string; isSchedule: boolean } {
   const shown = maskSecrets(run, 'SECRET')
@@ -32,13 +32,13 @@ export function beyondSchedule(run: RunInput): string[] {
   ]
 }
 
-/** A schedule instead of a run. */
+/** Creates a schedule instead of a run. */
 export function cronCommand({ name, zone, rules, jobs }: ScheduleSettings, door: Door): string {
   const shown = jobs.map((job) => said(maskSecrets(job, 'SECRET')))
   return postCommand('/api/v1/schedules', { name, zone, rules, jobs: shown }, door)
 }
 
-/** Without empty parts: they mean the same as absent ones. */
+/** Empty parts mean the same as absent ones, so they are left out. */
 const said = (body: object) => Object.fromEntries(Object.entries(body).filter(([, value]) => !isNothing(value)))
 
 function postCommand(path: string, body: object, door: Door): string {
@@ -69,7 +69,7 @@ function curl(path: string, options: readonly string[], { address, username }: D
   return [`curl --user ${quoteForShell(username)} ${url}`, ...options.map((option) => `  ${option}`)].join(' \\\n')
 }
 
-/** For POSIX shells: bare when nothing in it means anything to them. */
+/** For POSIX shells: unquoted if nothing in it is special to them. */
 function quoteForShell(text: string): string {
   return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`
 }

@@ -19,7 +19,7 @@ const timing = (expression: string, over: Partial<ScheduleTiming> = {}): Schedul
 const effects = (each: ScheduleTiming) => clockChangesOf(each, NOW_MS).map(({ effect }) => effect)
 
 describe('clockChangesOf', () => {
-  it('says what becomes of a time that is left out, and of one that is there twice, by each policy', () => {
+  it('says what happens to a skipped time, and to a repeated one, under each policy', () => {
     const changes = clockChangesOf(timing('30 2 * * *'), NOW_MS)
     expect(changes.map(({ title }) => title)).toEqual([
       'Sun 28 Mar 2027: clocks go forward 1 h',
@@ -35,26 +35,26 @@ describe('clockChangesOf', () => {
     ])
   })
 
-  it('says that other times are not touched, and how they move by UTC', () => {
+  it('says that other times are not affected, and how they shift in UTC', () => {
     expect(effects(timing('0 12 * * *'))[0]).toBe(
       'No run is skipped or doubled. After that, it runs 1 h earlier in UTC.'
     )
   })
 
-  it('says that what recurs within the hour goes by elapsed time', () => {
+  it('says that rules recurring within the hour follow elapsed time', () => {
     expect(effects(timing('*/10 * * * *'))).toEqual([
       'The interval is elapsed time: no run is skipped or doubled.',
       'The interval is elapsed time: no run is skipped or doubled.'
     ])
   })
 
-  it('tells of no change where clocks stay, or where the schedule has ended by then', () => {
+  it('reports no change if clocks stay the same, or if the schedule has ended by then', () => {
     expect(clockChangesOf(timing('30 2 * * *', { zone: 'UTC' }), NOW_MS)).toEqual([])
     expect(clockChangesOf(timing('30 2 * * *', { zone: 'Asia/Tokyo' }), NOW_MS)).toEqual([])
     expect(clockChangesOf(timing('30 2 * * *', { endMs: Date.UTC(2027, 0, 1) }), NOW_MS)).toEqual([])
   })
 
-  it('calls a change touching exactly when the calendar marks a run of that day, whatever the time, zone and policy', () => {
+  it('marks a change as affecting runs exactly when the calendar marks a run of that day, for any time, zone and policy', () => {
     fc.assert(
       fc.property(
         fc.constantFrom('Europe/Berlin', 'America/New_York', 'Australia/Lord_Howe', 'America/Santiago', 'Asia/Tokyo'),

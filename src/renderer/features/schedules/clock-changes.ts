@@ -5,31 +5,31 @@ import type { ScheduleTiming } from '../../../shared/contract/index.ts'
 import { formatDuration } from '../../../shared/time.ts'
 import { plural } from '../../ui/numbers.ts'
 
-/** A change of a zone's clocks, and what a timing makes of it, in words. */
+/** A clock change in a zone, and its effect on a timing, in words. */
 export interface ClockChange {
   atMs: number
   /** `Sun 28 Mar: clocks go forward` */
   title: string
   /** `02:30 does not exist on that day: it runs at 03:00.` */
   effect: string
-  /** Whether any run is moved, left out or doubled by it. */
+  /** Whether it moves, skips or doubles any run. */
   isTouched: boolean
 }
 
 const DAY_MS = 86_400_000
-/** How far ahead changes are shown: the next year. */
+/** How far ahead changes are shown: a year and a few days. */
 const AHEAD_MS = 370 * DAY_MS
-/** More than that on one day says nothing more. */
+/** More runs than this on one day add no information. */
 const RUNS_LOOKED_AT = 2_000
 
-/** The changes of the next year (two, where clocks change at all), with what becomes of the runs of their day. */
+/** The next clock changes within a year, at most two, with what happens to the runs of their day. */
 export function clockChangesOf(timing: ScheduleTiming, fromMs: number): ClockChange[] {
   const found: ClockChange[] = []
   let stretch = stretchAt(timing.zone, fromMs)
   while (stretch.endMs < fromMs + AHEAD_MS && found.length < 2) {
     const atMs = stretch.endMs
     const next = stretchAt(timing.zone, atMs)
-    // Where only the search stopped nothing changes.
+    // Nothing changes if only the search ended here.
     if (next.offsetMs !== stretch.offsetMs && (timing.endMs === null || atMs <= timing.endMs))
       found.push(describeChange(timing, atMs, stretch.offsetMs, next.offsetMs))
     if (next.endMs <= stretch.endMs) break
@@ -42,7 +42,7 @@ function describeChange(timing: ScheduleTiming, atMs: number, beforeMs: number, 
   const byMs = afterMs - beforeMs
   const by = formatDuration(Math.abs(byMs) / 1000)
   const title = `${dayOf(atMs, beforeMs)}: clocks go ${byMs > 0 ? 'forward' : 'back'} ${by}`
-  // Each policy is asked the same question: what differs between their answers is what the change does.
+  // Every policy runs the same query: the difference between the results is the effect of the change.
   const around = { afterMs: atMs - Math.abs(byMs) - 1, untilMs: atMs + Math.abs(byMs), limit: RUNS_LOOKED_AT }
   if (byMs > 0) {
     const moved = occurrencesOf({ ...timing, gap: 'run_at_shift' }, around).filter(({ kind }) => kind === 'gap')
@@ -77,7 +77,7 @@ function describeChange(timing: ScheduleTiming, atMs: number, beforeMs: number, 
   }
 }
 
-/** Times of day of the gap that the rules name: those that they mean in a zone without the change. */
+/** The times of day in the gap that the rules name: found by running them in a zone without the change. */
 function timesLost(timing: ScheduleTiming, atMs: number, byMs: number): string[] {
   const { offsetMs } = stretchAt(timing.zone, atMs - 1)
   const fromMs = atMs + offsetMs
@@ -88,7 +88,7 @@ function timesLost(timing: ScheduleTiming, atMs: number, byMs: number): string[]
   return named.map(({ nominalMs }) => clock(nominalMs))
 }
 
-/** Nothing that it names is touched: it goes by elapsed time, or its times lie elsewhere. */
+/** No run is affected: the rules follow elapsed time, or name other times. */
 function untouched(timing: ScheduleTiming, atMs: number, byMs: number): string {
   const isByClock = timing.rules.some(({ kind }) => kind === 'cron') && !isOpenOnly(timing)
   if (!isByClock) return 'The interval is elapsed time: no run is skipped or doubled.'

@@ -14,7 +14,7 @@ interface MarksBarProps {
   onClear: () => void
 }
 
-/** What can be done to all that are marked. */
+/** The actions on all marked schedules. */
 export function MarksBar({ marked, actions, onClear }: MarksBarProps) {
   const [removing, setRemoving] = useState(false)
   const on = marked.filter(({ paused }) => !paused)

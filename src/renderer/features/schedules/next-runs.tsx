@@ -17,14 +17,14 @@ interface NextRunsProps {
   changes: readonly ClockChange[]
 }
 
-/** Moments in the schedule's zone, in this machine's, and from now; those that a clock change touches say so. */
+/** Run times in the schedule's zone, in this machine's zone, and from now; those affected by a clock change say so. */
 export function NextRuns({ occurrences, zone, changes }: NextRunsProps) {
   const nowMs = useNow()
   const here = localZone()
   const isElsewhere = !sameClock(zone, here, nowMs)
   const rows = [
     ...occurrences.map((occurrence) => ({ atMs: occurrence.nominalMs, occurrence, change: null })),
-    // A change is listed among the runs by its time; a later one has its line below them.
+    // A change is listed among the runs by its time; a later one has its own line below them.
     ...changes
       .filter(({ atMs }) => occurrences.some(({ nominalMs }) => nominalMs >= atMs))
       .map((change) => ({ atMs: change.atMs - 1, occurrence: null, change }))
@@ -89,7 +89,7 @@ function ClockChangeText({ change }: { change: ClockChange | null }) {
   )
 }
 
-/** Two names of one clock (`UTC` and `Etc/UTC`) need no second column. */
+/** Two names for the same clock (`UTC` and `Etc/UTC`) need no second column. */
 function sameClock(zone: string, other: string, atMs: number): boolean {
   return [0, 91, 182, 273].every((days) => {
     const moment = atMs + days * 86_400_000

@@ -11,7 +11,7 @@ interface RemoveDialogProps {
   onRemoved?: () => void
 }
 
-/** A history cannot be brought back, so this is asked and not undone; to pause is offered instead. */
+/** A history cannot be restored, so this asks first instead of offering Undo, and suggests pausing. */
 export function RemoveDialog({ schedules, actions, onClose, onRemoved }: RemoveDialogProps) {
   const [only] = schedules
   const isOne = schedules.length === 1 && only !== undefined

@@ -10,10 +10,10 @@ const BARS = 30
 const BAR_PX = 4
 const STEP_PX = 5
 const HEIGHT_PX = 20
-/** Below the line, where what went wrong has its mark: colour is not the only sign. */
+/** Below the line failed runs have a mark, because colour must not be the only signal. */
 const FOOT_PX = 4
 
-/** The last moments of a schedule, oldest left: colour is the outcome, height the duration; hollow: nothing ran. */
+/** The last runs of a schedule, oldest left: colour is the outcome, height the duration; hollow: nothing ran. */
 export function RunBars({ firings }: { firings: readonly Firing[] }) {
   const shown = firings.slice(0, BARS).reverse()
   if (shown.length === 0) return <span className="faint">not run yet</span>
@@ -27,7 +27,7 @@ export function RunBars({ firings }: { firings: readonly Firing[] }) {
       aria-label={barsInWords(shown)}
       data-run-bars
     >
-      {/* Empty space before the first run: the newest are at the right, in each row. */}
+      {/* Empty space before the first run, so that the newest are at the right in each row. */}
       <rect
         className={classes.none}
         y={HEIGHT_PX - FOOT_PX - 1}
@@ -37,7 +37,7 @@ export function RunBars({ firings }: { firings: readonly Firing[] }) {
       {shown.map((firing, index) => {
         const room = HEIGHT_PX - FOOT_PX
         const ran = firing.state === 'fired'
-        // By the root: a run of a tenth of the longest is still a bar and not a dot.
+        // Square root: a run of a tenth of the longest is still a bar and not a dot.
         const share = Math.sqrt((firing.durationMs ?? (firing.outcome === 'live' ? longest / 2 : 0)) / longest)
         const height = ran ? Math.max(3, Math.round(room * share)) : 8
         const x = (BARS - shown.length + index) * STEP_PX
@@ -46,7 +46,7 @@ export function RunBars({ firings }: { firings: readonly Firing[] }) {
         return (
           <g key={firing.id} className={`tone-${tone}`}>
             <title>{firingInWords(firing)}</title>
-            {/* The whole height answers to the pointer. */}
+            {/* The whole height reacts to the pointer. */}
             <rect x={x} y={0} width={STEP_PX} height={HEIGHT_PX} fill="transparent" />
             {ran ? (
               <rect x={x} y={room - height} width={BAR_PX} height={height} rx={1} fill="currentColor" />

@@ -13,7 +13,7 @@ import type { Firing } from '../../../shared/contract/index.ts'
 import type { Tone } from '../../ui/status.tsx'
 import { lookOf, type RunLook } from './run-outcome.ts'
 
-/** Colour, shape and word for the outcome of a run: each of the three is sufficient alone. */
+/** Colour, shape and word for the outcome of a run: each of the three is sufficient by itself. */
 export const RUN_LOOKS: Record<RunLook, { tone: Tone; Icon: typeof IconCheck; word: string }> = {
   ahead: { tone: 'off', Icon: IconCircleDashed, word: 'upcoming' },
   live: { tone: 'run', Icon: IconCircleFilled, word: 'running' },

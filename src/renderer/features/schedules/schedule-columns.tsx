@@ -10,7 +10,7 @@ import classes from './schedules-screen.module.css'
 import { missedLately, OVERLAP_WORDS, pausedWords, timingShort, timingWords, whatWords } from './schedule-words.ts'
 import { formatIn, formatMoment } from './zoned-time.ts'
 
-/** `in 2 d 17 h`; why not, where it will not fire. */
+/** `in 2 d 17 h`; or why it will not fire. */
 export function NextText({ schedule }: { schedule: Schedule }) {
   const nowMs = useNow()
   if (schedule.paused)
@@ -27,7 +27,7 @@ export function NextText({ schedule }: { schedule: Schedule }) {
   )
 }
 
-/** `Mon 23 Nov 03:00`, by the clocks of its zone. */
+/** `Mon 23 Nov 03:00`, in its own zone. */
 function NextMoment({ schedule: { paused, nextAtMs, zone } }: { schedule: Schedule }) {
   const nowMs = useNow()
   if (paused || nextAtMs === null) return null
@@ -38,7 +38,7 @@ function NextMoment({ schedule: { paused, nextAtMs, zone } }: { schedule: Schedu
   )
 }
 
-/** Its fields; a line never ends within one, where another expression could be read. */
+/** Its fields; a line never breaks within one, because the rest could be read as another expression. */
 function CronFields({ text }: { text: string }) {
   return text.split(/(?<= )/).map((field, index) => (
     <span key={index} className={classes.field}>
@@ -61,7 +61,7 @@ export function ZoneText({ zone }: { zone: string }) {
   )
 }
 
-/** The columns; `onPause` gets what the switch of a row requests. */
+/** The columns; `onPause` is called when the switch of a row is used. */
 export function scheduleColumns(onPause: (schedule: Schedule, paused: boolean) => void): readonly Column<Schedule>[] {
   return [
     {

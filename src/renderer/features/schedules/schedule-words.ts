@@ -33,7 +33,7 @@ const PAUSED_BY: Record<NonNullable<Schedule['pausedBy']>, string> = {
 
 export const pausedWords = ({ pausedBy }: Schedule): string => PAUSED_BY[pausedBy ?? 'operator']
 
-/** As short as it can be said in a table: `0 3 * * 1-5`, `every 1 h 30 min`, `once`; `+2` for further rules. */
+/** The shortest form, for tables: `0 3 * * 1-5`, `every 1 h 30 min`, `once`; `+2` for further rules. */
 export function timingShort({ rules }: Pick<ScheduleTiming, 'rules'>): string {
   const [first] = rules
   if (first === undefined) return 'never'
@@ -46,7 +46,7 @@ export function timingShort({ rules }: Pick<ScheduleTiming, 'rules'>): string {
   return rules.length > 1 ? `${word}  +${rules.length - 1}` : word
 }
 
-/** The words of a timing; its expression where there are none, so that a bad one never takes the screen down. */
+/** A timing in words, or its expression if it has none, so that an invalid one never breaks the screen. */
 export function timingWords(timing: ScheduleTiming): string {
   try {
     return describeTiming(timing)
@@ -55,7 +55,7 @@ export function timingWords(timing: ScheduleTiming): string {
   }
 }
 
-/** How many jobs one firing makes of a template. */
+/** How many jobs one firing creates from a template. */
 export function jobsOfTemplate({
   spiders,
   argSets,
@@ -77,25 +77,25 @@ export function whatWords(jobs: readonly RunTemplate[]): string {
   return `${plural(spiders.size, 'spider')} of ${projects.length === 1 ? projects[0] : plural(projects.length, 'project')}`
 }
 
-/** Missed moments since it last ran, which must be seen at once. */
+/** Runs missed since it last ran, which must be visible at once. */
 export function missedLately({ recent }: { recent: readonly Firing[] }): number {
   const lastRun = recent.findIndex(({ state }) => state === 'fired')
   const since = lastRun < 0 ? recent : recent.slice(0, lastRun)
   return since.reduce((sum, { state, count }) => sum + (state === 'missed' ? count : 0), 0)
 }
 
-/** Before the oldest of these moments: from when on to catch up; null: none were missed. */
+/** The time from which to catch up, before the oldest missed run; null: none were missed. */
 export function missedSinceMs({ recent, createdAtMs }: Pick<Schedule, 'recent' | 'createdAtMs'>): number | null {
   const lastRun = recent.findIndex(({ state }) => state === 'fired')
   const index = recent.slice(0, lastRun < 0 ? recent.length : lastRun).findLastIndex(({ state }) => state === 'missed')
   if (index === -1) return null
   const oldest = recent[index]!
-  // A row may stand for several moments and has the time of the newest. What ran then is left out.
+  // A row may stand for several runs and has the time of the newest. Runs that happened are not repeated.
   const before = oldest.count > 1 ? (recent[index + 1]?.nominalMs ?? createdAtMs) : Infinity
   return Math.min(before, oldest.nominalMs - 60_000)
 }
 
-/** What went wrong last time it ran, if it did. */
+/** Whether something went wrong when it last ran. */
 export function lastFailed({ recent }: { recent: readonly Firing[] }): boolean {
   const last = recent.find(({ state, outcome }) => state === 'failed' || (outcome !== null && outcome !== 'live'))
   return last !== undefined && (last.state === 'failed' || last.outcome === 'failed' || last.outcome === 'lost')

@@ -22,20 +22,20 @@ async function open(address = '/schedules', options: Parameters<typeof createFak
   await screen.findByRole('heading', { level: 1 })
 }
 
-it('shows each schedule with its next run and its last runs in words, and what was missed', async () => {
+it('shows each schedule in words with its next run, its last runs, and what was missed', async () => {
   await open()
   const grid = within(await screen.findByRole('grid', { name: 'Schedules' }))
   expect(await grid.findByText('missed 1')).toBeTruthy()
   expect(grid.getByText('3 spiders of prices')).toBeTruthy()
   expect(grid.getAllByRole('img', { name: /^Last \d+ runs: .*succeeded/ }).length).toBeGreaterThan(5)
   expect(screen.getByText(/8 on · 2 paused · 1 with missed runs/)).toBeTruthy()
-  // When it runs next: from now, and by the clocks of its zone.
+  // When it runs next: relative to now, and in its own zone.
   const nightly = within(grid.getByText('nightly prices').closest<HTMLElement>('[role=row]')!)
   expect(nightly.getByText(/^in \d/)).toBeTruthy()
   expect(nightly.getByText(/ 03:\d\d/)).toBeTruthy()
 })
 
-it('pauses from the table at once, and Undo brings it on again', async () => {
+it('pauses from the table at once, and Undo resumes it', async () => {
   await open()
   fireEvent.click(await screen.findByRole('switch', { name: 'reuters live is on' }))
   await waitFor(() => expect(named('reuters live').paused).toBe(true))
@@ -43,7 +43,7 @@ it('pauses from the table at once, and Undo brings it on again', async () => {
   await waitFor(() => expect(named('reuters live').paused).toBe(false))
 })
 
-it('offers to take back the last of several pauses only', async () => {
+it('offers to undo only the last of several pauses', async () => {
   await open()
   for (const paused of [true, false, true]) {
     fireEvent.click(await screen.findByRole('switch', { name: 'reuters live is on' }))
@@ -55,7 +55,7 @@ it('offers to take back the last of several pauses only', async () => {
   await waitFor(() => expect(named('reuters live').paused).toBe(false))
 })
 
-it('shows the edges of a long backfill, and how many lie between', async () => {
+it('shows the first and last runs of a long backfill, and how many lie between', async () => {
   await open('/schedules?schedule=NIGHTLY')
   fireEvent.click(await screen.findByRole('button', { name: 'Backfill…' }))
   fireEvent.click(await screen.findByRole('button', { name: 'Last 30 days' }))
@@ -66,7 +66,7 @@ it('shows the edges of a long backfill, and how many lie between', async () => {
   expect(plan.getByText(new RegExp(`^${shown + Number(/\d+/.exec(between))} runs`))).toBeTruthy()
 })
 
-it('pauses with a note from the detail, and shows it', async () => {
+it('pauses with a note from the detail pane, and shows it', async () => {
   await open('/schedules?schedule=NIGHTLY')
   const detail = within(await screen.findByRole('complementary', { name: 'Schedule nightly prices' }))
   fireEvent.click(detail.getByRole('button', { name: 'Pause…' }))
@@ -76,7 +76,7 @@ it('pauses with a note from the detail, and shows it', async () => {
   expect(named('nightly prices')).toMatchObject({ paused: true, pauseNote: 'shop is closed' })
 })
 
-it('opens the schedule of a link that is not among the rows, and says where it runs by the name of the node', async () => {
+it("opens the schedule of a link that is not among the rows, and shows where it runs by the node's name", async () => {
   engine = createFakeEngine({ jobCount: 20 })
   const nightly = named('nightly prices')
   const { nodes } = await engine.client.nodes.list()
@@ -91,18 +91,18 @@ it('opens the schedule of a link that is not among the rows, and says where it r
   expect(within(screen.getByRole('grid', { name: 'Schedules' })).queryByText('nightly prices')).toBeNull()
 })
 
-it('says of a link to a deleted schedule that it is gone', async () => {
+it('says that a linked schedule has been deleted', async () => {
   await open('/schedules?schedule=00000000000000000000000000000000')
   fireEvent.click(await screen.findByRole('button', { name: 'Close' }))
   await waitFor(() => expect(screen.queryByText('This schedule was removed')).toBeNull())
 })
 
-it('saves what was changed, under the revision that was read; changed meanwhile, it offers theirs or mine', async () => {
+it('saves changes based on the revision that was read; after a concurrent change it offers theirs or mine', async () => {
   await open('/schedules?edit=NIGHTLY')
   const words = await screen.findByLabelText('In words')
   fireEvent.change(words, { target: { value: 'every weekday at 4:30' } })
   expect((screen.getByLabelText('Cron expression') as HTMLInputElement).value).toBe('30 4 * * 1-5')
-  // Somebody else is quicker.
+  // Someone else saves first.
   const before = named('nightly prices')
   await engine.client.schedules.update({ ...before, overlap: 'allow' })
   fireEvent.click(screen.getByRole('button', { name: /^Save/ }))
@@ -113,7 +113,7 @@ it('saves what was changed, under the revision that was read; changed meanwhile,
   expect(named('nightly prices').overlap).toBe('queue_one')
 })
 
-it('warns of a crowded minute and moves the schedule to a quieter one', async () => {
+it('warns about a crowded minute and moves the schedule to a quieter one', async () => {
   await open('/schedules?edit=NIGHTLY', { nodeCount: 1 })
   expect((await screen.findByRole('status', { name: 'Load' })).textContent).toContain('some will wait')
   fireEvent.click(screen.getByRole('button', { name: /^Spread to 03:/ }))
@@ -122,7 +122,7 @@ it('warns of a crowded minute and moves the schedule to a quieter one', async ()
   )
 })
 
-it('lists what did not run with the reason, and leads to its schedule', async () => {
+it('lists what did not run with the reason, and links to its schedule', async () => {
   await open('/schedules/missed')
   const grid = within(await screen.findByRole('grid', { name: 'Missed runs' }))
   expect(await grid.findByText('maps weekly')).toBeTruthy()
@@ -131,7 +131,7 @@ it('lists what did not run with the reason, and leads to its schedule', async ()
   expect((await grid.findAllByText('The run of the time before was still going.')).length).toBeGreaterThan(0)
 })
 
-it('tells the reason on a phone too', async () => {
+it('shows the reason on a phone too', async () => {
   vi.spyOn(window, 'matchMedia').mockImplementation(
     (media) => ({ matches: true, media, addEventListener() {}, removeEventListener() {} }) as unknown as MediaQueryList
   )
@@ -140,12 +140,12 @@ it('tells the reason on a phone too', async () => {
   expect((await grid.findByText('maps weekly')).closest('[role=row]')?.textContent).toMatch(/The engine was off/)
 })
 
-it('teaches on first use what a schedule is', async () => {
+it('explains on first use what a schedule is', async () => {
   await open('/schedules', { firstRun: true })
   expect(await screen.findByText('No schedules yet')).toBeTruthy()
 })
 
-it('asks before the editor is left with changes, and leaves without a word where there are none', async () => {
+it('asks before the editor is left with changes, and leaves without asking if there are none', async () => {
   await open('/schedules?edit=NIGHTLY')
   const name = await screen.findByLabelText('Name')
   fireEvent.change(name, { target: { value: 'nightly prices of all' } })

@@ -27,7 +27,7 @@ const route = getRouteApi('/schedules')
 const PAGE_ROWS = 100
 const TYPED_AFTER_MS = 150
 
-/** Schedules: the table with the detail of one, or the editor in its place. */
+/** Schedules: the table with the detail pane of one, or the editor in its place. */
 export function SchedulesScreen() {
   const { edit } = route.useSearch()
   const navigate = route.useNavigate()
@@ -45,7 +45,7 @@ function ScheduleList() {
   const [marks, setMarks] = useState<ReadonlySet<string>>(new Set())
   const filterBox = useRef<HTMLInputElement>(null)
   const actions = useScheduleActions()
-  // The text is in the address once typing stops; Back and links fill the box again.
+  // The text goes into the address once typing stops; Back and links fill the box again.
   const asked = useRef(text)
   const ask = useDebouncedCallback((value: string) => {
     asked.current = value.trim() || undefined
@@ -67,7 +67,7 @@ function ScheduleList() {
   )
   const rows = useMemo(() => list.data?.pages.flatMap(({ schedules }) => schedules) ?? [], [list.data])
   const total = list.data?.pages[0]?.total ?? 0
-  // A link may lead to one that is on a later page, or that the filter leaves out.
+  // A link may lead to a schedule on a later page, or one that the filter excludes.
   const row = rows.find(({ id }) => id === openId)
   const isElsewhere = openId !== undefined && row === undefined && list.data !== undefined
   const linked = useQuery(
@@ -191,7 +191,7 @@ function FirstSchedule({ onNew }: { onNew: () => void }) {
   )
 }
 
-/** `46 on · 3 paused · 1 with missed runs`: of all that are read; of very many only how many there are. */
+/** `46 on · 3 paused · 1 with missed runs` if all are loaded; otherwise only how many there are. */
 function countWords(rows: readonly Schedule[], total: number): string {
   if (total === 0) return 'none'
   if (rows.length < total) return plural(total, 'schedule')

@@ -10,7 +10,7 @@ const nameAll = (schedules: readonly Schedule[]): string => {
   return schedules.length === 1 && only !== undefined ? only.name : plural(schedules.length, 'schedule')
 }
 
-/** Actions on schedules from the table, its marks and the detail; shown once the engine has told the change. */
+/** Actions on schedules from the table, its marks and the detail pane; shown once the engine announces the change. */
 export function useScheduleActions() {
   const { client, query } = useApi()
   const queryClient = useQueryClient()

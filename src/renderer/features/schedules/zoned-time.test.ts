@@ -4,14 +4,14 @@ import { formatIn, formatMoment, formatTimeBeside, fromLocalInput, toLocalInput 
 
 const ZONES = ['UTC', 'Europe/Berlin', 'America/New_York', 'Asia/Kolkata', 'Australia/Lord_Howe', 'Pacific/Chatham']
 
-describe('times of a zone', () => {
-  it('are read back as the moment that they were written from, except in the hour that there is twice', () => {
+describe('times in a zone', () => {
+  it('are read back as the time they were written from, except in a repeated hour', () => {
     const fromMs = Date.UTC(2026, 0, 1)
     fc.assert(
       fc.property(fc.constantFrom(...ZONES), fc.integer({ min: 0, max: 2 * 365 * 24 * 60 }), (zone, minutes) => {
         const atMs = fromMs + minutes * 60_000
         const read = fromLocalInput(toLocalInput(atMs, zone), zone)
-        // Of two moments with the same time of day one is meant: the clocks show the same for it.
+        // Of two instants with the same time of day one is returned: the clocks show the same for both.
         expect(toLocalInput(read ?? 0, zone)).toBe(toLocalInput(atMs, zone))
         expect(Math.abs((read ?? 0) - atMs)).toBeLessThanOrEqual(3_600_000)
       })
@@ -24,7 +24,7 @@ describe('times of a zone', () => {
     expect(fromLocalInput('not a time', 'UTC')).toBeNull()
   })
 
-  it('are told with their day, and with the year where it is another', () => {
+  it('are shown with their day, and with the year if it is another one', () => {
     const atMs = Date.UTC(2026, 10, 23, 2)
     expect(formatMoment(atMs, 'Europe/Berlin', atMs)).toBe('Mon 23 Nov 03:00')
     expect(formatMoment(atMs, 'Europe/Berlin', Date.UTC(2025, 0, 1))).toBe('Mon 23 Nov 2026 03:00')
@@ -32,7 +32,7 @@ describe('times of a zone', () => {
     expect(formatTimeBeside(atMs, 'America/New_York', 'Europe/Berlin')).toBe('Sun 21:00')
   })
 
-  it('are told from now in two units', () => {
+  it('are shown relative to now in two units', () => {
     expect([500, 5_000, 300_000, 7_200_000, 7_500_000, 234_000_000, 1e10].map(formatIn)).toEqual([
       'now',
       'in 5 s',

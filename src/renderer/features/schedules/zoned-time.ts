@@ -1,4 +1,4 @@
-/** Times of day in any zone, by the browser's calendar. Formatters are kept: making one costs over a hundred uses. */
+/** Times of day in any zone, from the browser's calendar. Formatters are cached: creating one costs over 100 uses. */
 const formats = new Map<string, Intl.DateTimeFormat>()
 
 function format(kind: string, options: Intl.DateTimeFormatOptions): Intl.DateTimeFormat {
@@ -8,24 +8,24 @@ function format(kind: string, options: Intl.DateTimeFormatOptions): Intl.DateTim
   return kept
 }
 
-/** The zone of this machine. */
+/** This machine's zone. */
 export const localZone = (): string => Intl.DateTimeFormat().resolvedOptions().timeZone
 
-/** `Mon 23 Nov 03:00`, with the year where it is another than that of `nowMs`, with seconds where there are any. */
+/** `Mon 23 Nov 03:00`, with the year if it differs from that of `nowMs`, with seconds if they are not zero. */
 export function formatMoment(atMs: number, zone: string, nowMs: number): string {
   const parts = partsOf(atMs, zone)
   const year = parts['year'] === partsOf(nowMs, zone)['year'] ? '' : ` ${parts['year']}`
   return `${parts['weekday']} ${parts['day']} ${parts['month']}${year} ${timeOf(parts)}`
 }
 
-/** `03:00`, and the day before it where it is another day than `besideMs` has in `besideZone`. */
+/** `03:00` in `zone`, preceded by the day if it is another day in `besideZone`. */
 export function formatTimeBeside(atMs: number, zone: string, besideZone: string): string {
   const parts = partsOf(atMs, zone)
   const beside = partsOf(atMs, besideZone)
   return parts['day'] === beside['day'] ? timeOf(parts) : `${parts['weekday']} ${timeOf(parts)}`
 }
 
-/** `in 2 d 17 h`, `in 5 min`, `now`: two units at most, rounded down. */
+/** `in 2 d 17 h`, `in 5 min`, `now`: at most two units, rounded down. */
 export function formatIn(waitMs: number): string {
   const minutes = Math.floor(waitMs / 60_000)
   if (waitMs < 1000) return 'now'
@@ -38,7 +38,7 @@ export function formatIn(waitMs: number): string {
   return `in ${days} d`
 }
 
-/** What `<input type="datetime-local">` shows for a moment, by the clocks of a zone: `2026-11-23T03:00`. */
+/** The value of `<input type="datetime-local">` for an instant, in a zone: `2026-11-23T03:00`. */
 export function toLocalInput(atMs: number, zone: string): string {
   const parts = format('input', {
     timeZone: zone,
@@ -55,11 +55,11 @@ export function toLocalInput(atMs: number, zone: string): string {
   return `${of['year']}-${of['month']}-${of['day']}T${of['hour']}:${of['minute']}${seconds}`
 }
 
-/** When clocks of a zone show this; a time that they leave out is as much later. null: no time. */
+/** The instant at which a zone's clocks show this; a skipped time is moved past the gap. null: not a time. */
 export function fromLocalInput(text: string, zone: string): number | null {
   const wallMs = Date.parse(`${text.length === 10 ? `${text}T00:00` : text}Z`)
   if (Number.isNaN(wallMs)) return null
-  // The offset of a moment near by, then that of the moment found: they differ only within hours of a clock change.
+  // The offset at a nearby instant, then that at the result: they differ only within hours of a clock change.
   const first = wallMs - offsetMs(wallMs, zone)
   const second = wallMs - offsetMs(first, zone)
   return toLocalInput(second, zone).startsWith(text.slice(0, 16)) ? second : Math.max(first, second)
@@ -81,7 +81,7 @@ function partsOf(atMs: number, zone: string): Record<string, string> {
     second: '2-digit',
     hourCycle: 'h23'
   }).formatToParts(atMs)
-  // British English alone has months of four letters: Sept.
+  // British English abbreviates only September to four letters: Sept.
   return Object.fromEntries(parts.map(({ type, value }) => [type, type === 'month' ? value.slice(0, 3) : value]))
 }
 

@@ -22,7 +22,7 @@ const LOOKS = {
   dead: { tone: 'bad', Icon: IconX, word: 'given up' }
 } as const
 
-/** What was sent, what waits and what was given up, newest first; any of it can be sent again. */
+/** What was delivered, what is waiting and what was given up, newest first; any of it can be sent again. */
 export function DeliveriesDialog({ webhook, onClose }: { webhook: Webhook; onClose: () => void }) {
   const { query } = useApi()
   const [shown, setShown] = useState<Shown>(webhook.dead > 0 ? 'dead' : 'all')

@@ -15,7 +15,7 @@ interface WebhookDialogProps {
   onCreated: (created: { webhook: Webhook; secret: string }) => void
 }
 
-/** Where to send, and what. */
+/** Where to send, and which events. */
 export function WebhookDialog({ webhook, onClose, onCreated }: WebhookDialogProps) {
   const { client, query } = useApi()
   const projects = useQuery(query.projects.list.queryOptions()).data?.projects ?? []

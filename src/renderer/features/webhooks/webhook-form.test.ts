@@ -6,17 +6,17 @@ import { EVENT_GROUPS, eventWords, problemWords, startWebhook, WebhookForm } fro
 
 const form = (over: object) => ({ ...startWebhook(null), url: 'https://hooks.example.net/in', ...over })
 
-it('offers each event that there is, once', () => {
+it('offers each existing event once', () => {
   expect(EVENT_GROUPS.flatMap(({ events }) => events.map(({ value }) => value)).sort()).toEqual(
     [...WebhookEvent.options].sort()
   )
 })
 
-it('is called after its host where it has no name', () => {
+it('is named after its host if it has no name', () => {
   expect(WebhookForm.parse(form({ name: ' ' }))).toMatchObject({ name: 'hooks.example.net', project: null })
 })
 
-it('says at the field what is wrong', () => {
+it('shows at the field what is wrong', () => {
   const problem = (over: object) => [...problemsOf(WebhookForm.safeParse(form(over)))]
   expect(problem({ url: '', events: [] })).toEqual([
     ['url', 'Enter a URL'],
@@ -26,13 +26,13 @@ it('says at the field what is wrong', () => {
   expect(problem({ url: 'https://me:secret@x.net' })).toEqual([['url', expect.stringContaining('credentials')]])
 })
 
-it('tells in a line what it is told of', () => {
+it('summarises its events in a line', () => {
   expect(eventWords({ events: ['job.ended', 'schedule.missed', 'job.queued'], project: aProjectName('prices') })).toBe(
     'jobs queued, ended · schedules missed run · project prices'
   )
 })
 
-it('tells a bare status in words', () => {
+it('puts a bare status into words', () => {
   expect(problemWords({ problem: '503', enabled: true })).toBe('The receiver returned 503.')
   expect(problemWords({ problem: '410', enabled: false })).toMatch(/turned off/)
   expect(problemWords({ problem: 'nothing listens on 127.0.0.1:9', enabled: true })).toMatch(/^nothing listens/)

@@ -52,7 +52,7 @@ export type WebhookTexts = z.input<typeof WebhookForm>
 export const startWebhook = (webhook: Webhook | null): WebhookTexts =>
   webhook ?? { name: '', url: '', events: ['job.ended'], project: null, enabled: true }
 
-/** What is wrong with a webhook, a bare HTTP status as a sentence. */
+/** A webhook's problem, with a bare HTTP status turned into a sentence. */
 export const problemWords = ({ problem, enabled }: { problem: string; enabled: boolean }): string =>
   !/^\d{3}$/.test(problem)
     ? problem

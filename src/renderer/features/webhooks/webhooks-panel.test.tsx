@@ -34,7 +34,7 @@ it('adds a webhook and shows its secret once', async () => {
   expect((await webhooks()).at(-1)).toMatchObject({ events: ['job.ended', 'schedule.missed'], project: null })
 })
 
-it('tests a webhook, switches it off, and says what it answered', async () => {
+it('tests a webhook, shows the response, and switches the webhook off', async () => {
   const hook = await row('price warehouse')
   fireEvent.click(hook.getByRole('button', { name: 'Test' }))
   expect((await hook.findByRole('status')).textContent).toContain('503 Service Unavailable')
@@ -42,7 +42,7 @@ it('tests a webhook, switches it off, and says what it answered', async () => {
   await waitFor(async () => expect((await webhooks())[1]?.enabled).toBe(false))
 })
 
-it('sends again what was given up, one or all', async () => {
+it('sends deliveries that were given up again, one or all', async () => {
   fireEvent.click((await row('price warehouse')).getByRole('button', { name: 'Deliveries' }))
   const dialog = within(await screen.findByRole('dialog', { name: 'Deliveries to price warehouse' }))
   const dead = await dialog.findAllByText('given up')

@@ -14,13 +14,13 @@ it('covers every value with three to five round ticks from 0', () => {
   )
 })
 
-it('takes round values: powers of two for memory', () => {
+it('uses powers of two for memory', () => {
   expect(valueTicks(150 * 1_048_576, true).map((bytes) => bytes / 1_048_576)).toEqual([0, 64, 128, 192])
   expect(valueTicks(87, false)).toEqual([0, 50, 100])
   expect(valueTicks(0, false)).toEqual([0, 5, 10])
 })
 
-it('puts times at round distances from the start, within the span', () => {
+it('puts ticks at round distances from the start, within the span', () => {
   const started = 1_000_000
   expect(timeTicks(started + 61_000, started + 190_000, started, 4).map((atMs) => atMs - started)).toEqual([
     120_000, 180_000
@@ -34,7 +34,7 @@ it('puts times at round distances from the start, within the span', () => {
   )
 })
 
-it('loses no peak when it thins out', () => {
+it('loses no peak when it reduces points', () => {
   const points = Array.from({ length: 1000 }, (_, index) => ({ atMs: index, value: index === 517 ? 99 : 1 }))
   const kept = thinOut(points, 300)
   expect(kept.length).toBeLessThanOrEqual(300)

@@ -3,7 +3,7 @@ export interface Point {
   readonly value: number
 }
 
-/** Round values from 0 to at least `peak`, three to five of them; by powers of two for memory, else by 1, 2 and 5. */
+/** Round values from 0 to at least `peak`, three to five of them: powers of two for memory, otherwise 1, 2 and 5. */
 export function valueTicks(peak: number, isBinary: boolean): number[] {
   // Values near zero must look near zero.
   const top = Math.max(peak, 10)
@@ -36,7 +36,7 @@ export function timeTicks(fromMs: number, untilMs: number, startedAtMs: number, 
   return ticks
 }
 
-/** No more points than can be told apart; of those that fall together the highest stays, so that no peak is lost. */
+/** No more points than can be told apart; the highest of each group is kept, so that no peak is lost. */
 export function thinOut(points: readonly Point[], most: number): readonly Point[] {
   const size = Math.ceil(points.length / most)
   if (size <= 1) return points
@@ -47,7 +47,7 @@ export function thinOut(points: readonly Point[], most: number): readonly Point[
   return kept
 }
 
-/** The place of the point that is nearest in time. */
+/** The index of the point that is nearest in time. */
 export function nearestIndex(points: readonly Point[], atMs: number): number {
   let best = 0
   for (const [index, point] of points.entries())
@@ -55,7 +55,7 @@ export function nearestIndex(points: readonly Point[], atMs: number): number {
   return best
 }
 
-/** Where a key leads from a place in a row; null: it is none of the keys that move. */
+/** The index that a key moves to; null if the key does not move. */
 export function stepTo(key: string, from: number, last: number): number | null {
   const to = { ArrowLeft: from - 1, ArrowRight: from + 1, Home: 0, End: last }[key]
   return to === undefined ? null : Math.min(last, Math.max(0, to))

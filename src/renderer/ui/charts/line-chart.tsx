@@ -10,15 +10,15 @@ interface LineChartProps {
   title: string
   /** At least two, oldest first. */
   points: readonly Point[]
-  /** What times are counted from. */
+  /** The time that the time axis counts from. */
   startedAtMs: number
   format: (value: number) => string
-  /** Ticks at powers of two. */
+  /** Whether ticks are at powers of two. */
   isBinary?: boolean
   tone: Tone
-  /** What the value may not go beyond: a dashed line, and shown in words where it is far above. */
+  /** The maximum allowed value: a dashed line, or text if it is far above. */
   limit?: number | null
-  /** The moment under the pointer; neighbouring charts share it. */
+  /** The time under the pointer; neighbouring charts share it. */
   lookAtMs: number | null
   onLook: (atMs: number | null) => void
 }
@@ -27,10 +27,10 @@ const HEIGHT = 104
 const TOP = 6
 const BOTTOM = 18
 const RIGHT = 8
-/** Room for `512 MB`: charts above each other have their times above each other. */
+/** Room for `512 MB`, so that the time axes of stacked charts align. */
 const LEFT = 52
 
-/** One value over time, with axes. A pointer, or the arrow keys, read a value off it. */
+/** One value over time, with axes. The pointer or the arrow keys read out a value. */
 export function LineChart(props: LineChartProps) {
   const { title, startedAtMs, format, isBinary = false, tone, limit = null, lookAtMs, onLook } = props
   const { ref, width: measured } = useElementSize()
@@ -38,7 +38,7 @@ export function LineChart(props: LineChartProps) {
   const points = thinOut(props.points, width)
   const [first, last] = [points[0] as Point, points.at(-1) as Point]
   const peak = Math.max(...points.map(({ value }) => value))
-  // A limit far above would press the line flat.
+  // If the limit were far above, the line would be squashed.
   const isLimitNear = limit !== null && limit <= peak * 2.5
   const ticks = valueTicks(isLimitNear ? Math.max(peak, limit) : peak, isBinary)
   const spanMs = Math.max(1, last.atMs - first.atMs)

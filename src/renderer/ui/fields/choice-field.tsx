@@ -2,7 +2,7 @@ import { SegmentedControl, type SegmentedControlProps } from '@mantine/core'
 import { useId } from 'react'
 import classes from './form.module.css'
 
-/** One of a few, below its label. */
+/** One of a few options, below its label. */
 export function ChoiceField<Value extends string>({
   label,
   ...props

@@ -5,28 +5,28 @@ import type { ErrorCode } from '../../../shared/errors.ts'
 import { explainError } from '../../api/explain-error.ts'
 import './issue-words.ts'
 
-/** A form, or one part of it. Its paths are those of the schema, which are the contract's wherever there is one. */
+/** A form, or one part of it. Its paths are those of the schema, which are the contract's where there is one. */
 export interface Fields<Values> {
   readonly values: Values
-  /** What an input takes: its value, its change, and its error once there is reason to show one. */
+  /** The props of an input: value, change handler, and the error once there is reason to show it. */
   input(name: keyof Values & string, type?: 'checkbox'): ReturnType<UseFormReturnType<object>['getInputProps']>
-  /** What is wrong with a field, as soon as it was changed or a save was tried. */
+  /** The problem with a field, once the field was changed or a save was tried. */
   error(path: string): string | undefined
-  /** The same from the beginning: for what is never wrong while it is empty. */
+  /** The same from the start: for fields that are valid while empty. */
   problem(path: string): string | undefined
-  /** One of these names, or something below it, has an error that shows. */
+  /** Whether one of these names, or anything below it, has a visible error. */
   hasError(...names: (keyof Values & string)[]): boolean
   change(patch: Partial<Values>): void
   within<Name extends keyof Values & (string | number)>(name: Name): Fields<Values[Name]>
 }
 
-/** The state of a form, whatever is in it. */
+/** The state of a form, whatever its values. */
 export interface FormState {
   readonly isDirty: boolean
   readonly isSaving: boolean
-  /** A save was tried and fields are wrong. */
+  /** A save was tried and fields are invalid. */
   readonly isRefused: boolean
-  /** Why the engine refused to save, where that is not about one field; null: it did not. */
+  /** Why the engine refused to save, if that is not about one field; null: it did not. */
   readonly failure: unknown
   readonly element: React.RefObject<HTMLFormElement | null>
   clearFailure(): void
@@ -34,21 +34,21 @@ export interface FormState {
 }
 
 export interface FormOf<Values, Output> extends Fields<Values>, FormState {
-  /** What would be saved now; null while something is wrong. */
+  /** What would be saved now; null while something is invalid. */
   readonly output: Output | null
-  /** Begins again from here: what was typed is given up, or was saved. */
+  /** Starts over with these values: the previous ones are discarded, or have been saved. */
   restart(values: Values): void
 }
 
 interface FormOptions<Values, Output> {
-  /** From the texts of the fields to what the contract takes. */
+  /** Converts the fields' texts to what the contract accepts. */
   schema: z.ZodType<Output, Values>
   start: () => Values
-  /** What was typed stays when it throws. */
+  /** If it throws, the fields keep their text. */
   save: (output: Output) => Promise<unknown>
 }
 
-/** A refusal of the engine that is about one field, where the error does not name it itself. */
+/** The field that an error of the engine is about, for errors that do not name it. */
 const FIELD_OF_CODE: Partial<Record<ErrorCode, string>> = {
   NODE_URL_INVALID: 'url',
   NODE_DUPLICATE: 'url',
@@ -58,7 +58,7 @@ const FIELD_OF_CODE: Partial<Record<ErrorCode, string>> = {
   SPIDER_NOT_FOUND: 'spiders'
 }
 
-/** The one way from a form to the contract: Mantine holds the values, the schema judges them, field by field. */
+/** The one way from a form to the contract: Mantine holds the values, the schema validates them, field by field. */
 export function useFormOf<Values extends object, Output>(options: FormOptions<Values, Output>): FormOf<Values, Output> {
   const { schema, save } = options
   const [start] = useState(options.start)
@@ -75,14 +75,14 @@ export function useFormOf<Values extends object, Output>(options: FormOptions<Va
   const { values } = form
   const read = useMemo(() => schema.safeParse(values), [schema, values])
   const problems = useMemo(() => problemsOf(read), [read])
-  // A list in one input (tags, say) has its errors at its entries.
+  // A list in one input (tags, for example) has its errors at its entries.
   const problemAt = (path: string) =>
     problems.get(path) ?? [...problems].find(([each]) => each.startsWith(`${path}.`))?.[1]
   const error = (path: string): string | undefined => {
     if (refusal !== null && refusal.path === path) return explainError(refusal.error).text
     return wasTried || form.isDirty(path as never) ? problemAt(path) : undefined
   }
-  // The first field that is wrong comes into sight, after the fold around it has opened.
+  // Focuses the first invalid field, after the collapsed section around it has opened.
   const [tries, setTries] = useState(0)
   useEffect(() => {
     if (tries > 0) element.current?.querySelector<HTMLElement>('[aria-invalid=true]')?.focus()
@@ -143,13 +143,13 @@ export function useFormOf<Values extends object, Output>(options: FormOptions<Va
   }
 }
 
-/** What is wrong first, by the path of its field. */
+/** The first problem of each field, by path. */
 export function problemsOf({ error }: z.ZodSafeParseResult<unknown>): Map<string, string> {
   const issues = (error?.issues ?? []).map(({ path, message }): [string, string] => [path.join('.'), message])
   return new Map(issues.filter(([path], index) => issues.findIndex(([other]) => other === path) === index))
 }
 
-/** The field that a refusal names, if the form has it. */
+/** The field that an error names, if the form has it. */
 function fieldOf(failure: unknown, values: object): string | null {
   const { code } = explainError(failure)
   const named = (failure as { data?: { field?: unknown } } | null)?.data?.field

@@ -2,25 +2,25 @@ import { z } from 'zod'
 import { SECRET_MASK } from '../../../shared/contract/index.ts'
 import { RESERVED_ARGUMENTS } from '../../../shared/reserved-arguments.ts'
 
-/** One row of arguments or settings; rows keep their order and may be half filled. */
+/** One row of arguments or settings; rows keep their order and may be incomplete. */
 export interface FormRow {
   readonly key: number
   readonly name: string
   readonly value: string
-  /** Not shown again once it was sent. */
+  /** Not shown again once it has been sent. */
   readonly isSecret: boolean
 }
 
 let nextKey = 1
 export const newRow = (name = '', value = '', isSecret = false): FormRow => ({ key: nextKey++, name, value, isSecret })
-/** Rows of stored values; secrets have to be entered again. */
+/** Rows of stored values; secrets must be entered again. */
 export const rowsOf = (values: Record<string, string> = {}, secretNames: readonly string[] = []) =>
   Object.entries(values).map(([name, value]) => {
     const isSecret = secretNames.includes(name)
     return newRow(name, isSecret && value === SECRET_MASK ? '' : value, isSecret)
   })
 
-/** What is wrong with a row's name, in words; null when nothing is. */
+/** What is wrong with a row's name, in words; null if nothing is. */
 export function problemOfRow(kind: 'args' | 'settings', row: FormRow, rows: readonly FormRow[]): string | null {
   const name = row.name.trim()
   if (name === '') return row.value === '' ? null : 'Enter a name'
@@ -30,7 +30,7 @@ export function problemOfRow(kind: 'args' | 'settings', row: FormRow, rows: read
   return null
 }
 
-/** Rows as a schema: each says what is wrong at its name or its value. `problemOfValue` judges a value. */
+/** Rows as a schema: each problem is reported at the row's name or value. `problemOfValue` validates a value. */
 export const rowsForm = (kind: 'args' | 'settings', problemOfValue: (value: string) => string | null = () => null) =>
   z.custom<readonly FormRow[]>().check(({ value: rows, issues }) => {
     const add = (path: (string | number)[], message: string | null) =>
@@ -43,7 +43,7 @@ export const rowsForm = (kind: 'args' | 'settings', problemOfValue: (value: stri
     }
   })
 
-/** What the rows say; those without a name are left out. */
+/** The rows as an object; rows without a name are left out. */
 export function valuesOf(rows: readonly FormRow[]): Record<string, string> {
   return Object.fromEntries(
     rows.filter(({ name }) => name.trim() !== '').map(({ name, value }) => [name.trim(), value])

@@ -2,7 +2,7 @@ import { z } from 'zod'
 
 type Issue = Parameters<z.core.$ZodErrorMap>[0]
 
-/** What is wrong with a field whose schema has no words of its own; bounds are the contract's. `say` adds the unit. */
+/** The message for a field whose schema has none of its own; bounds are the contract's. `say` adds the unit. */
 export function wordsOfIssue(issue: Issue, say: (value: number) => string = (value) => value.toLocaleString('en')) {
   if (issue.code === 'too_small') {
     if (issue.origin === 'array') return 'Choose at least one'

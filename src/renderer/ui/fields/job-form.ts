@@ -14,7 +14,7 @@ const tagTerms = z.string().transform((text, context) => {
   return z.NEVER
 })
 
-/** Which nodes: any, those with tags, or one. The fields not chosen keep what was typed. */
+/** Which nodes: any, those with tags, or one. The fields not chosen keep their text. */
 const WhereForm = z.discriminatedUnion('where', [
   z.object({ where: z.literal('any') }).transform(() => ({ nodeId: null, tags: [] as string[] })),
   z.object({ where: z.literal('tags'), tags: tagTerms }).transform(({ tags }) => ({ nodeId: null, tags })),
@@ -23,7 +23,7 @@ const WhereForm = z.discriminatedUnion('where', [
     .transform(({ nodeId }) => ({ nodeId, tags: [] as string[] }))
 ])
 
-/** The fields that a run, a schedule and a chain share; times, overlap and the like are their own. */
+/** The fields that a run, a schedule and a chain share; times, overlap and the like are not shared. */
 export interface JobTexts {
   project: ProjectName | null
   /** null: the latest. */
@@ -59,7 +59,7 @@ export const jobTexts = (job: Partial<Job>): JobTexts => ({
   retry: retryTexts(job.retry)
 })
 
-/** `place` decides which placeholders a value may hold; null: they mean nothing there. */
+/** `place` decides which placeholders a value may contain; null: they have no meaning there. */
 export function jobForm(place: 'schedule' | 'chain' | null): z.ZodType<Job, JobTexts> {
   const ofValue = place === null ? undefined : (value: string) => problemOfText(value, place)
   return z

@@ -10,7 +10,7 @@ import type { JobTexts } from './job-form.ts'
 interface JobTargetProps {
   fields: Fields<Pick<JobTexts, 'project' | 'version' | 'spiders'>>
   projects: readonly Project[]
-  /** The first of them that is empty takes the focus. */
+  /** The first empty field takes the focus. */
   takesFocus?: boolean
 }
 
@@ -83,7 +83,7 @@ export function JobTarget({ fields, projects, takesFocus = false }: JobTargetPro
   )
 }
 
-/** Names of arguments and settings that earlier jobs of the project, or of its one spider, were given. */
+/** Names of arguments and settings used in earlier jobs of the project, or of its one selected spider. */
 export function useKnownNames({ project, spiders }: Pick<JobTexts, 'project' | 'spiders'>) {
   const { query } = useApi()
   const filter = { project: project ?? undefined, spider: spiders.length === 1 ? spiders[0] : undefined, limit: 50 }

@@ -7,11 +7,11 @@ import { ADVANCED_LIMITS, formatLimit, LIMITS, type LimitTexts, parseLimit } fro
 
 interface LimitsFieldsProps {
   fields: Fields<LimitTexts>
-  /** What holds where a field is left empty. */
+  /** Applies where a field is left empty. */
   inherited?: RunLimits | null
 }
 
-/** A row for each limit: typed with its unit, tidied on blur, with its meaning or its error beside it. */
+/** One row per limit: typed with its unit, reformatted on blur, with its meaning or its error beside it. */
 export function LimitsFields({ fields, inherited = null }: LimitsFieldsProps) {
   const id = useId()
   const [showsAll, setShowsAll] = useState(false)

@@ -12,7 +12,7 @@ const someLimits = fc.record(
   { requiredKeys: [] }
 )
 
-it('reads back every limit that it has written', () => {
+it('parses every limit that it has formatted', () => {
   fc.assert(
     fc.property(fc.constantFrom(...LIMITS.map(({ name }) => name)), aLimit, (name, value) => {
       expect(parseLimit(name, formatLimit(name, value))).toEqual({ value })
@@ -20,7 +20,7 @@ it('reads back every limit that it has written', () => {
   )
 })
 
-it('gives back the limits it was begun with, without those that are none', () => {
+it('returns the limits it started with, without those that are unset', () => {
   fc.assert(
     fc.property(someLimits, (limits) => {
       const set = Object.entries(limits).filter(([, value]) => value != null)
@@ -57,12 +57,12 @@ it.each([
   expect(parseLimit(name, text)).toEqual({ problem })
 })
 
-it('refuses under what Scrapy cannot even start, and names the field', () => {
+it('refuses less than Scrapy needs to start, and names the field', () => {
   const [issue] = LimitsForm.safeParse({ ...limitTexts(null), memoryMegabytes: '8 MB' }).error!.issues
   expect(issue).toMatchObject({ path: ['memoryMegabytes'], message: expect.stringContaining('at least 16') })
 })
 
-it('says the limits in one line', () => {
+it('summarises the limits in one line', () => {
   expect(describeLimits({ wallSeconds: 5400, memoryMegabytes: 1536, cpuSeconds: null, openFiles: 2048 })).toBe(
     '1 h 30 min wall time, 1.5 GB memory, 2,048 open files'
   )

@@ -73,7 +73,7 @@ const UNITS: Record<Exclude<LimitUnit, 'count'>, readonly (readonly [size: numbe
     [60, /^m(in(ute)?s?)?$/],
     [1, /^s(ec(ond)?s?)?$/]
   ],
-  // As the engine and operating systems count memory: a megabyte is 1,024 × 1,024 bytes.
+  // In binary units, as the engine and operating systems count memory: a megabyte is 1,024 × 1,024 bytes.
   size: [
     [1_048_576, /^ti?b?$/],
     [1024, /^gi?b?$/],
@@ -82,14 +82,14 @@ const UNITS: Record<Exclude<LimitUnit, 'count'>, readonly (readonly [size: numbe
 }
 const LIMIT_MAX = 1_000_000_000
 
-/** `1 h 30 min`, `512 MB`, `1,024`: in the largest units that say it exactly. */
+/** `1 h 30 min`, `512 MB`, `1,024`: in the largest units that are exact. */
 export function formatLimit(name: LimitName, value: number): string {
   const { unit } = fieldOf(name)
   if (unit === 'count') return new Intl.NumberFormat('en').format(value)
   return unit === 'size' ? formatMegabytes(value) : formatDuration(value)
 }
 
-/** The typed text as the engine counts it (seconds, megabytes, a number); null: no limit. */
+/** The typed text in the engine's unit (seconds, megabytes, a number); null: no limit. */
 export function parseLimit(name: LimitName, text: string): { value: number | null } | { problem: string } {
   const { unit, example } = fieldOf(name)
   if (text.trim() === '') return { value: null }
@@ -140,7 +140,7 @@ const limitText = (name: LimitName) =>
     return z.NEVER
   })
 
-/** What the fields say; null: nothing is limited. */
+/** The values of the fields; null: nothing is limited. */
 export const LimitsForm = z
   .object(
     Object.fromEntries(LIMITS.map(({ name }) => [name, limitText(name)])) as Record<
@@ -161,7 +161,7 @@ export function describeLimits(limits: RunLimits | null): string | null {
   return words.length === 0 ? null : words.join(', ')
 }
 
-/** Those that are set, in words. */
+/** The limits that are set, in words. */
 export function limitsInForce(limits: RunLimits | null): { name: LimitName; label: string; value: string }[] {
   return LIMITS.flatMap(({ name, label }) => {
     const value = limits?.[name]

@@ -14,11 +14,11 @@ const BACKOFF = [
 
 interface RetryFieldsProps {
   fields: Fields<RetryTexts>
-  /** What applies where nothing is entered here. */
+  /** Applies if nothing is entered here. */
   inherited?: RetryPolicy | null
 }
 
-/** When a run that failed or was lost is retried, and what that comes to in words. */
+/** When a run that failed or was lost is retried, and a summary in words. */
 export function RetryFields({ fields, inherited = null }: RetryFieldsProps) {
   const id = useId()
   const isAsked = fields.values.attempts.trim() !== ''

@@ -11,12 +11,12 @@ const POLICY: RetryPolicy = {
   on: ['failed', 'lost']
 }
 
-it('reads back what it wrote, and nothing where nothing stands', () => {
+it('parses what it formatted, and nothing if nothing was entered', () => {
   for (const policy of [POLICY, { ...POLICY, on: ['lost' as const] }, null])
     expect(RetryForm.parse(retryTexts(policy))).toEqual(policy)
 })
 
-it('takes waits with their units, none included', () => {
+it('accepts waits with their units, and a wait of zero', () => {
   expect(RetryForm.parse({ ...retryTexts(POLICY), backoffSeconds: '0', backoffMaxSeconds: '2 h' })).toEqual({
     ...POLICY,
     backoffSeconds: 0,
@@ -34,11 +34,11 @@ it.each([
   [{ backoffSeconds: '30' }, 'backoffSeconds', 'Add a unit: 30 s or 30 min'],
   [{ backoffSeconds: '2 d' }, 'backoffSeconds', 'At most 1 d'],
   [{ backoffMaxSeconds: '' }, 'backoffMaxSeconds', 'Required. Example: 30 min']
-])('says at the field what is wrong with %o', (patch, field, words) => {
+])('shows at the field what is wrong with %o', (patch, field, words) => {
   expect([...problemsOf(RetryForm.safeParse({ ...retryTexts(POLICY), ...patch }))]).toEqual([[field, words]])
 })
 
-it('says in words what it comes to', () => {
+it('summarises the policy in words', () => {
   expect(describeRetry(POLICY)).toBe('up to 5 attempts if failed or lost, after 30 s, 1 min, 1 min 30 s …')
   expect(describeRetry({ ...POLICY, attempts: 2, on: ['lost'] })).toBe('up to 2 attempts if lost, after 30 s')
   expect(describeRetry({ ...POLICY, attempts: 1 })).toBeNull()

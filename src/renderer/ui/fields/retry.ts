@@ -42,13 +42,13 @@ const Asked = z.object({
     .enum(['both', 'failed', 'lost'])
     .transform((on): RetryPolicy['on'] => (on === 'both' ? ['failed', 'lost'] : [on]))
 })
-/** What the fields say; null: no policy of its own. */
+/** The values of the fields; null: no policy of its own. */
 export const RetryForm = z.preprocess(
   (texts: RetryTexts) => (texts.attempts.trim() === '' ? null : texts),
   Asked.nullable()
 ) as z.ZodType<RetryPolicy | null, RetryTexts>
 
-/** `up to 4 attempts on failed or lost, after 30 s, 1 min, 2 min`; null: nothing is tried again. */
+/** `up to 4 attempts on failed or lost, after 30 s, 1 min, 2 min`; null: nothing is retried. */
 export function describeRetry(retry: RetryPolicy | null): string | null {
   if (retry === null || retry.attempts < 2) return null
   const waits = Array.from({ length: Math.min(WAITS_TOLD, retry.attempts - 1) }, (_, index) =>

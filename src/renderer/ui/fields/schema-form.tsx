@@ -12,7 +12,7 @@ interface SchemaFormProps {
   children: ReactNode
 }
 
-/** A form whose fields say themselves what is wrong with them; Ctrl-Enter saves from any of them. */
+/** A form whose fields show their own errors; Ctrl-Enter saves from any of them. */
 export function SchemaForm({ form, className, label, onEscape, children }: SchemaFormProps) {
   return (
     <form
@@ -35,14 +35,14 @@ export function SchemaForm({ form, className, label, onEscape, children }: Schem
 
 interface FormFootProps {
   form: FormState
-  /** What the button does: a verb and its object. */
+  /** The button's label: a verb and its object. */
   submit: string
-  /** What saving leads to, while nothing is wrong. */
+  /** What saving leads to, shown while everything is valid. */
   says?: string
   isDisabled?: boolean
   hint?: ReactNode
   onCancel: () => void
-  /** Before the buttons. */
+  /** Shown before the buttons. */
   children?: ReactNode
 }
 

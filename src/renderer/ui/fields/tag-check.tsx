@@ -8,7 +8,7 @@ const TAGS_SHOWN = 16
 interface TagCheckProps {
   id: string
   text: string
-  /** What is wrong with it, once there is reason to say so. */
+  /** The error, once there is reason to show it. */
   problem: string | undefined
   nodes: readonly Node[]
   onChange: (text: string) => void

@@ -9,17 +9,17 @@ const nodes = [
   { name: 'ap-1', tags: ['ap'] }
 ]
 
-it('reads an expression as conditions that must all hold', () => {
+it('parses an expression into terms that must all hold', () => {
   expect(parseTagExpression(' eu | us,  ! slow ')).toEqual({ terms: ['eu|us', '!slow'] })
   expect(parseTagExpression('')).toEqual({ terms: [] })
 })
 
-it('says what is no condition', () => {
+it('reports invalid expressions', () => {
   for (const text of ['eu||us', '!!slow', '|', 'eu|'])
     expect(parseTagExpression(text)).toEqual({ problem: expect.stringContaining('is not valid') as string })
 })
 
-it('says which nodes match, and which tag nobody has', () => {
+it('says which nodes match, and which tag no node has', () => {
   expect(matchWords(['eu|us', '!slow'], nodes)).toEqual({
     text: 'matches 3 of 5 nodes: eu-1, us-1, us-2',
     isEmpty: false

@@ -3,7 +3,7 @@ import { meetsTags } from '../../../shared/tag-terms.ts'
 const TERM = /^!?[^\s|!]+(\|!?[^\s|!]+)*$/
 const TERMS_MAX = 20
 
-/** `eu|us !slow` as terms: all must hold, one holds by any of its parts. Blanks around `|` and after `!` are fine. */
+/** `eu|us !slow` as terms: all must hold, each holds by any of its parts. Spaces around `|` and after `!` are fine. */
 export function parseTagExpression(text: string): { terms: string[] } | { problem: string } {
   const tidy = text
     .replace(/[,&]/g, ' ')
@@ -17,7 +17,7 @@ export function parseTagExpression(text: string): { terms: string[] } | { proble
   return { terms }
 }
 
-/** `matches 3 of 5 nodes: eu-1, eu-2, us-1`; of nodes without a match, what is missing. */
+/** `matches 3 of 5 nodes: eu-1, eu-2, us-1`; without a match, what is missing. */
 export function matchWords(
   terms: readonly string[],
   nodes: ReadonlyArray<{ name: string; tags: readonly string[] }>

@@ -3,7 +3,7 @@ import { formatDuration } from '../../../shared/time.ts'
 import { wordsOfIssue } from './issue-words.ts'
 import { parseDuration } from './limits.ts'
 
-/** Texts of fields as schemas: each ends in the contract's own schema, whose bounds it tells. Empty is `whenEmpty`. */
+/** Text fields as schemas: each ends in the contract's own schema and reports its bounds. Empty means `whenEmpty`. */
 function textOf<Value, Typed>(
   of: z.ZodType<Value>,
   whenEmpty: unknown,
@@ -21,15 +21,15 @@ function textOf<Value, Typed>(
   })
 }
 
-/** A span such as `1 h 30 min`, in seconds. */
+/** A duration such as `1 h 30 min`, in seconds. */
 export const durationText = <Value>(of: z.ZodType<Value>, whenEmpty: number | null | undefined = undefined) =>
   textOf<Value, string>(of, whenEmpty, parseDuration, formatDuration)
 
-/** A number, in a field of text or one of numbers, which holds '' while it is empty. */
+/** A number, in a text field or a number field, which holds '' while it is empty. */
 export const numberText = <Value>(of: z.ZodType<Value>, whenEmpty: number | null | undefined = undefined) =>
   textOf<Value, string | number>(of, whenEmpty, (text) => ({ value: text === '' ? Number.NaN : Number(text) }))
 
-/** A form whose schema depends on what was chosen in it. */
+/** A form whose schema depends on choices made in it. */
 export const formBy = <Output, Texts>(choose: (texts: Texts) => z.ZodType<Output>) =>
   z.custom<Texts>().transform((texts, context): Output => {
     const read = choose(texts).safeParse(texts)
@@ -39,10 +39,10 @@ export const formBy = <Output, Texts>(choose: (texts: Texts) => z.ZodType<Output
     return z.NEVER
   })
 
-/** null, where nothing was entered. */
+/** null if nothing was entered. */
 export const textOrNull = z.string().transform((text) => text.trim() || null)
 
-/** A path on the machine where Scrapdeck runs, which may have another system than this page. */
+/** A path on the machine where Scrapdeck runs, which may have another operating system than this page. */
 export const absolutePath = z
   .string()
   .trim()

@@ -7,7 +7,7 @@ import form from './form.module.css'
 import classes from './value-rows.module.css'
 
 interface ValueRowsProps<Name extends string> {
-  /** The form, and the name of the rows in it. */
+  /** The form, and the name of its field that holds the rows. */
   fields: Pick<Fields<Record<NoInfer<Name>, FormRow[]>>, 'values' | 'problem' | 'change'>
   name: Name
   kind: 'args' | 'settings'
@@ -18,7 +18,7 @@ interface ValueRowsProps<Name extends string> {
   names: readonly string[]
 }
 
-/** Names and values as rows; Enter in the last value begins a new row. */
+/** Names and values as rows; Enter in the last value adds a new row. */
 export function ValueRows<Name extends string>({ fields, name: at, kind, title, hint, names }: ValueRowsProps<Name>) {
   const rows = fields.values[at]
   const onChange = (next: FormRow[]) => fields.change({ [at]: next } as Record<Name, FormRow[]>)
@@ -86,7 +86,7 @@ export function ValueRows<Name extends string>({ fields, name: at, kind, title, 
 
 const SECRET_TEXT = 'Secret: never shown again after it is sent, neither here nor in logs or the process list.'
 
-/** One text field or the other: a secret is shown as dots until it is revealed. */
+/** A plain or a password field: a secret is shown as dots until it is revealed. */
 function ValueInput({ isSecret, ...props }: { isSecret: boolean; error: string | null } & ComponentProps<'input'>) {
   const rest = { ...props, size: undefined, color: undefined, style: undefined, spellCheck: false, autoComplete: 'off' }
   if (!isSecret) return <TextInput {...rest} classNames={{ input: 'mono', error: classes.fieldError }} />

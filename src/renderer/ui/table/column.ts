@@ -7,9 +7,9 @@ export interface Column<Row> {
   width: string
   align?: 'start' | 'end'
   cell: (row: Row) => ReactNode
-  /** Makes the head a button that sorts by this value. */
+  /** Makes the header a button that sorts by this value. */
   sortBy?: (row: Row) => string | number | null
-  /** The column goes when the table is narrower than this (pixels). */
+  /** The column is hidden if the table is narrower than this (pixels). */
   hideBelowPx?: number
 }
 

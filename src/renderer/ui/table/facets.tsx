@@ -16,7 +16,7 @@ interface FacetGroupProps {
   onToggle: (value: string) => void
 }
 
-/** One group of a list's filters, with counts. A click adds or takes away the value. */
+/** One group of a list's filters, with counts. A click adds or removes the value. */
 export function FacetGroup({ title, options, selected, onToggle }: FacetGroupProps) {
   if (options.length === 0) return null
   return (

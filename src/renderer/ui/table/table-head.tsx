@@ -7,7 +7,7 @@ interface HeadCellProps<Row> {
   onSort: (sort: Sort) => void
 }
 
-/** A column's head; a click sorts up, then down, then not. */
+/** A column's header; clicks sort ascending, then descending, then not at all. */
 export function HeadCell<Row>({ column, sort, onSort }: HeadCellProps<Row>) {
   const mine = sort?.id === column.id ? sort : null
   if (!column.sortBy) {

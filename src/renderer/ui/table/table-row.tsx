@@ -14,11 +14,11 @@ export interface RowViewProps {
   stale: boolean
   marked: boolean | null
   draggable: boolean
-  /** The newest handler, behind a ref: rows need not be drawn again when it changes. */
+  /** The latest handler, behind a ref: rows need not render again when it changes. */
   act: RefObject<(index: number, kind: 'open' | 'mark', range: boolean) => void>
 }
 
-// A row is drawn again only when something that it shows has changed.
+// A row renders again only if something that it shows has changed.
 export const RowView = memo(function RowView(props: RowViewProps) {
   const { row, columns, index, topPx, tracks, open, marked, act } = props
   return (

@@ -2,18 +2,18 @@ import { type DragEvent, useRef, useState } from 'react'
 
 interface ReorderOptions {
   ids: readonly string[]
-  /** Place of the row that the keys move; -1: none. */
+  /** Index of the row that the keys move; -1: none. */
   cursor: number
   marks: ReadonlySet<string> | undefined
-  /** These go right before that row, or to the end; absent: the order cannot be changed. */
+  /** Puts these rows right before that row, or at the end; absent: the order cannot be changed. */
   onReorder: ((ids: readonly string[], before: string | null) => void) | undefined
 }
 
-/** Moving rows, by dragging or with Alt and the arrows: a marked row takes the other marked ones with it. */
+/** Moves rows, by dragging or with Alt and the arrow keys: a marked row takes the other marked ones with it. */
 export function useReorder({ ids, cursor, marks, onReorder }: ReorderOptions) {
   const [dropIndex, setDropIndex] = useState<number | null>(null)
   const dragged = useRef<readonly string[]>([])
-  /** The marked rows, if the row is one of them; else the row alone. */
+  /** The marked rows, if the row is one of them; otherwise the row alone. */
   const movedWith = (target: string) => (marks?.has(target) ? ids.filter((each) => marks.has(each)) : [target])
   const moveRows = (moved: readonly string[], before: string | null) => {
     if (before === null || !moved.includes(before)) onReorder?.(moved, before)

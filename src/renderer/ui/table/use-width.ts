@@ -1,6 +1,6 @@
 import { type RefObject, useEffect, useState } from 'react'
 
-/** In pixels, as it changes; 0 until it is known. */
+/** In pixels, updated on resize; 0 until it is known. */
 export function useWidth(element: RefObject<HTMLElement | null>): number {
   const [widthPx, setWidthPx] = useState(0)
   useEffect(() => {

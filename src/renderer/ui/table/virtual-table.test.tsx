@@ -56,19 +56,19 @@ afterEach(() => {
 const press = (key: string, target: Element = document.body) => fireEvent.keyDown(target, { key })
 const marked = () => screen.getByRole('status').textContent
 
-it('keeps only the rows in sight in the page, and tells how many there are', () => {
+it('renders only the visible rows, and exposes how many there are', () => {
   expect(screen.getByRole('grid', { name: 'Things' }).getAttribute('aria-rowcount')).toBe('1001')
   const count = screen.getAllByRole('row').length
   expect(count).toBeGreaterThan(18)
   expect(count).toBeLessThan(60)
 })
 
-it('moves by j and k and opens by Enter, without a click into it first', () => {
+it('moves by j and k and opens by Enter, without clicking into it first', () => {
   for (const key of ['j', 'j', 'j', 'k', 'Enter']) press(key)
   expect(opened).toEqual(['row-1'])
 })
 
-it('marks by x and a range by Shift-x, and by the boxes', () => {
+it('marks by x, a range by Shift-x, and by the check boxes', () => {
   for (const key of ['j', 'x', 'j', 'j', 'X']) press(key)
   expect(marked()).toBe('row-0 row-1 row-2')
   const boxes = screen.getAllByRole('checkbox', { name: 'Select row' })
@@ -78,13 +78,13 @@ it('marks by x and a range by Shift-x, and by the boxes', () => {
   expect(marked()).toBe('row-0 row-2 row-1 row-3 row-4')
 })
 
-it('leaves keys to a field in which somebody types', () => {
+it('leaves keys to a field that is being typed in', () => {
   press('j')
   press('x', screen.getByRole('textbox'))
   expect(marked()).toBe('')
 })
 
-it('sorts by a column up, down and not at all, with what has no value last', () => {
+it('sorts by a column ascending, descending and not at all, with rows without a value last', () => {
   const head = screen.getByRole('button', { name: 'Size' })
   const first = () => screen.getAllByRole('row')[1]?.textContent
   fireEvent.click(head)

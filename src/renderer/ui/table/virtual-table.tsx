@@ -23,29 +23,29 @@ interface VirtualTableProps<Row> {
   rows: readonly Row[]
   rowId: (row: Row) => string
   columns: readonly Column<Row>[]
-  /** The row whose detail is open. */
+  /** The row whose detail pane is open. */
   openId?: string | null
-  /** Click, or Enter on the row under the cursor. */
+  /** Called on a click, or on Enter on the row under the cursor. */
   onOpen?: (row: Row) => void
-  /** Marked rows: gives check boxes, `x` and Shift-`x`. */
+  /** Marked rows: enables check boxes, `x` and Shift-`x`. */
   marks?: ReadonlySet<string>
   onMarks?: (marks: ReadonlySet<string>) => void
-  /** The last rows came into sight: load more. */
+  /** The last rows scrolled into view: load more. */
   onEndReached?: () => void
-  /** Values of this row are old: shown greyed. */
+  /** Whether a row's values are outdated: shown greyed out. */
   isStale?: (row: Row) => boolean
-  /** j, k, Enter and x work without a click into the table first. One table of a screen may say so. */
+  /** j, k, Enter and x work without clicking into the table first. At most one table per screen may set this. */
   primary?: boolean
-  /** Rows can be reordered, by dragging or with Alt and the arrows: these go right before that row, or to the end. */
+  /** Rows can be reordered, by dragging or with Alt and the arrow keys: puts these right before that row, or last. */
   onReorder?: (ids: readonly string[], before: string | null) => void
   empty?: ReactNode
-  /** Of every row; 32 unless told otherwise. */
+  /** Height of every row; default 32. */
   rowPx?: number
 }
 
 const ROW_PX = 32
 
-/** A table for any number of rows: only the visible ones are in the page. The cursor moves by j/k or arrows. */
+/** A table for any number of rows: only the visible ones are rendered. The cursor moves by j/k or the arrow keys. */
 export function VirtualTable<Row>(props: VirtualTableProps<Row>) {
   const { label, rowId, openId = null, onOpen, marks, onMarks, onEndReached, primary = false } = props
   const { rowPx = ROW_PX } = props
@@ -116,7 +116,7 @@ export function VirtualTable<Row>(props: VirtualTableProps<Row>) {
     ids,
     cursor,
     marks,
-    // Rows that are sorted by a value have no order of their own.
+    // Rows sorted by a value cannot be reordered.
     onReorder: sort === null ? props.onReorder : undefined
   })
   const pagePx = scroller.current?.clientHeight ?? 320

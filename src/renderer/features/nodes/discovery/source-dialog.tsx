@@ -9,7 +9,7 @@ import { optionsOf } from '../../../ui/fields/options.ts'
 import { ChoiceField } from '../../../ui/fields/choice-field.tsx'
 import { CODE_INPUT } from '../../../ui/fields/code-input.ts'
 
-/** Sets a source of nodes up, or changes one; its name stays. */
+/** Creates or edits a source of nodes; an existing one keeps its name. */
 export function SourceDialog({ source, onClose }: { source: SourceState | null; onClose: () => void }) {
   const { client } = useApi()
   const form = useFormOf<SourceTexts, SourceInput>({

@@ -19,12 +19,12 @@ const dns: SourceState = {
   vanishedNodes: []
 }
 
-it('gives back what it was begun with, and no password that was not typed', () => {
+it('returns what it started with, and no password that was not typed', () => {
   const { id, source, refreshSeconds, node, username } = dns
   expect(SourceForm.parse(startSource(dns))).toEqual({ id, source, refreshSeconds, node, username })
 })
 
-it('sends a password that was typed, and takes it away with the user name', () => {
+it('sends a typed password, and removes it with the user name', () => {
   expect(SourceForm.parse({ ...startSource(dns), password: 'p' })).toMatchObject({ password: 'p' })
   expect(SourceForm.parse({ ...startSource(dns), username: '' })).toMatchObject({ username: null, password: null })
 })
@@ -39,7 +39,7 @@ it.each([
   [{ refreshSeconds: 1 }, 'refreshSeconds', 'At least 5'],
   [{ node: { tags: ['a b'] } }, 'node.tags.0', 'tag'],
   [{ username: 'a:b' }, 'username', 'colon']
-])('says at the field what is wrong with %j', (patch: Record<string, object | string | number>, field, words) => {
+])('shows at the field what is wrong with %j', (patch: Record<string, object | string | number>, field, words) => {
   const begun = { ...startSource(null), id: 'k8s' }
   begun.source = { ...begun.source, hostname: 'scrapyd.svc' }
   const texts = Object.fromEntries(
@@ -52,7 +52,7 @@ it.each([
   expect([...problems]).toEqual([[field, expect.stringContaining(words)]])
 })
 
-it('says in words what a source is', () => {
+it('describes a source in words', () => {
   expect(sourceWords(dns.source)).toBe('SRV records of scrapyd.svc')
   expect(sourceWords({ kind: 'file', path: '/n.txt' })).toBe('the file /n.txt')
   expect(sourceWords({ kind: 'list', nodes: '' })).toBe('a list of addresses')

@@ -6,7 +6,7 @@ const { node, refreshSeconds } = SourceSettings.shape
 const ofNode = node.unwrap().shape
 type DnsSource = Extract<DiscoverySource, { kind: 'dns' }>
 
-/** The fields of the kinds not chosen keep what was typed. */
+/** The fields of the kinds not chosen keep their text. */
 export interface SourceTexts {
   id: string
   source: { kind: DiscoverySource['kind']; path: string; nodes: string; port: number | string } & Omit<
@@ -16,7 +16,7 @@ export interface SourceTexts {
   refreshSeconds: number | string
   node: { slots: number | string; queueAhead: number | string; tags: string[]; group: string }
   username: string
-  /** Empty: as it was. */
+  /** Empty: unchanged. */
   password: string
 }
 

@@ -4,7 +4,7 @@ import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { useApi } from '../../../api/api.tsx'
 
-/** From the nodes to where they come from, with a sign when a source has a problem. */
+/** Links from the nodes to their sources, with an icon if a source has a problem. */
 export function SourcesLink() {
   const { query } = useApi()
   const sources = useQuery(query.discovery.list.queryOptions()).data?.sources ?? []

@@ -4,7 +4,7 @@ import { ScrapdeckError } from '../../../../shared/errors.ts'
 import { createFakeEngine, type FakeEngine } from '../../../testing/fake-engine.ts'
 import { renderApp } from '../../../testing/render-app.tsx'
 
-// The first screen of a file is imported only now, which may take a while on a busy machine.
+// The first screen of each test file is imported only now, which may take a while on a busy machine.
 configure({ asyncUtilTimeout: 8000 })
 
 let engine: FakeEngine
@@ -18,7 +18,7 @@ afterEach(() => app.stop())
 
 const sourceNamed = async (id: string) => within(await screen.findByRole('listitem', { name: `Source ${id}` }))
 
-it('is reached from the nodes, and shows each source with its state and what it names no longer', async () => {
+it('is reached from the nodes, and shows each source with its state and the nodes it no longer lists', async () => {
   open('/nodes')
   fireEvent.click(await screen.findByRole('link', { name: /Sources/ }))
   const kubernetes = await sourceNamed('kubernetes')
@@ -32,7 +32,7 @@ it('is reached from the nodes, and shows each source with its state and what it 
   expect(app.router.state.location.pathname).toBe('/nodes/sources')
 })
 
-it('adds a source, changes it, asks it and removes it, saying what becomes of its nodes', async () => {
+it('adds a source, edits it, refreshes it and removes it, saying what happens to its nodes', async () => {
   open('/nodes/sources')
   fireEvent.click(await screen.findByRole('button', { name: 'Add source' }))
   let dialog = within(await screen.findByRole('dialog', { name: 'Add discovery source' }))
@@ -70,7 +70,7 @@ it('keeps the dialog open with the reason when a source is refused', async () =>
   expect((await dialog.findByRole('alert')).textContent).toContain('There is no such host.')
 })
 
-it('teaches what a source is when there is none', async () => {
+it('explains what a source is when there is none', async () => {
   open('/nodes/sources', { firstRun: true })
   expect(await screen.findByText('No sources')).toBeTruthy()
 })

@@ -5,7 +5,7 @@ import { useApi } from '../../../api/api.tsx'
 import { RelativeTime } from '../../../ui/time.tsx'
 import classes from './discovery.module.css'
 
-/** Of a node that its source names no longer: since when, and whether that is why it is cordoned. */
+/** For a node that its source no longer lists: since when, and whether that is why it is cordoned. */
 export function WhyVanished({ node }: { node: Node }) {
   const { query } = useApi()
   const sources = useQuery(query.discovery.list.queryOptions()).data?.sources

@@ -10,7 +10,7 @@ import { hourStart, timeWords } from './week-words.ts'
 
 const SHOWN_PER_HOUR = 6
 
-/** The week on a phone: day below day, only what runs. */
+/** The week on a phone: one day below the other, and only what runs. */
 export function Agenda({ week, utc, nowMs, nameOf, isReading, onHour }: WeekViewProps) {
   const today = dateOf(nowMs, utc)
   const todayBox = useRef<HTMLElement>(null)

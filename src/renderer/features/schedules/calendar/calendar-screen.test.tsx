@@ -3,14 +3,14 @@ import { afterEach, beforeEach, expect, it, vi } from 'vitest'
 import { createFakeEngine, type FakeEngine } from '../../../testing/fake-engine.ts'
 import { renderApp } from '../../../testing/render-app.tsx'
 
-// The first screen of a file is imported only now, which may take a while on a busy machine.
+// The first screen of each test file is imported only now, which may take a while on a busy machine.
 configure({ asyncUtilTimeout: 8000 })
 
 let engine: FakeEngine
 let app: ReturnType<typeof renderApp>
 
 beforeEach(() => {
-  // A Wednesday noon: there is a week on either side of it.
+  // Wednesday noon, so that there are days of the week on either side.
   vi.useFakeTimers({ toFake: ['Date'], now: Date.parse('2026-11-25T12:00:00Z') })
   window.innerWidth = 1280
 })
@@ -24,32 +24,32 @@ function open(address = '/schedules/calendar?utc=true', options: Parameters<type
   app = renderApp(engine, address)
 }
 
-it('shows what became of the runs that were and those to come, hour by hour', async () => {
+it('shows the outcomes of past runs and the upcoming ones, hour by hour', async () => {
   open()
-  // 03:00 of Berlin is 02:00 in UTC, in winter.
+  // 03:00 in Berlin is 02:00 UTC in winter.
   const yesterday = await screen.findByRole('button', { name: /^Tue 24 Nov 02:00/ })
   expect(yesterday.textContent).toContain('nightly prices')
   expect(within(yesterday).queryAllByRole('img', { name: 'upcoming' })).toEqual([])
   const tomorrow = await screen.findByRole('button', { name: /^Thu 26 Nov 02:00/ })
   await waitFor(() => expect(within(tomorrow).getAllByRole('img', { name: 'upcoming' }).length).toBeGreaterThan(1))
-  // What runs every ten minutes has a row instead of a thousand entries.
+  // A schedule that runs every ten minutes has one row instead of a thousand entries.
   expect(screen.getByRole('link', { name: 'reuters live' })).toBeTruthy()
 })
 
-it('lists an hour beside the week, with the way to each schedule and its own time of day', async () => {
+it('lists an hour beside the week, with a link to each schedule and its local time of day', async () => {
   open()
   fireEvent.click(await screen.findByRole('button', { name: /^Thu 26 Nov 02:00/ }))
   const pane = within(await screen.findByRole('complementary', { name: 'Runs in this hour' }))
   expect(pane.getByRole('heading').textContent).toBe('Thu 26 Nov, 02:00 to 03:00')
   expect(pane.getByRole('link', { name: 'nightly prices' }).getAttribute('href')).toMatch(/schedules\?schedule=/)
   expect(pane.getAllByText(/03:00 in Europe\/Berlin/).length).toBeGreaterThan(0)
-  // It stands where its rule says, and tells that its jobs start later.
+  // It is shown at its scheduled time, and says that its jobs start later.
   expect(pane.getByText(/starts 48 s later \(jitter\)/)).toBeTruthy()
   fireEvent.keyDown(document.body, { key: 'Escape' })
   await waitFor(() => expect(screen.queryByRole('complementary', { name: 'Runs in this hour' })).toBeNull())
 })
 
-it('goes from week to week by keys, all of it in the address', async () => {
+it('switches weeks by keys, with all of it in the address', async () => {
   open()
   await screen.findByRole('button', { name: /^Thu 26 Nov 02:00/ })
   fireEvent.keyDown(document.body, { key: 'n' })
@@ -69,7 +69,7 @@ it('shows what was missed', async () => {
   expect(pane.textContent).toContain('The engine was off')
 })
 
-it('says what it is for before there is a schedule', async () => {
+it('explains its purpose before there is a schedule', async () => {
   open('/schedules/calendar', { firstRun: true })
   expect(await screen.findByText('No schedules yet')).toBeTruthy()
 })

@@ -20,16 +20,16 @@ import { WeekGrid } from './week-grid.tsx'
 import { optionsOf } from '../../../ui/fields/options.ts'
 
 const MINUTE_MS = 60_000
-/** Then there is nothing to choose. */
+/** Then there is no choice to offer. */
 const IS_UTC_HERE = localZone() === 'UTC'
 
-/** A week of runs: the outcome of past ones, and those to come. */
+/** A week of runs: past ones with their outcome, and upcoming ones. */
 export function CalendarScreen() {
   const search = getRouteApi('/schedules/calendar').useSearch()
   const navigate = useNavigate({ from: '/schedules/calendar' })
   const isNarrow = useMediaQuery('(max-width: 760px)', window.innerWidth <= 760, { getInitialValueInEffect: false })
   const utc = search.utc === true
-  // Minutes are enough for the line of the present; each second would lay out the week again.
+  // Minutes are precise enough for the current-time line; every second would lay out the week again.
   const nowMs = Math.floor(useNow() / MINUTE_MS) * MINUTE_MS
   const days = daysOfWeek(search.week, nowMs, utc)
   const { list, schedules, runs, isCut, isReading } = useWeekRuns(days, nowMs)

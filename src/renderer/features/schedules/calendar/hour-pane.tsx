@@ -21,7 +21,7 @@ interface HourPaneProps {
   onClose: () => void
 }
 
-/** All runs of one hour, with the outcome of each and why. */
+/** All runs of one hour, each with its outcome and reason. */
 export function HourPane({ hourMs, utc, runs, schedules, onClose }: HourPaneProps) {
   const day = daysOfWeek(undefined, hourMs, utc).find(({ startMs, endMs }) => hourMs >= startMs && hourMs < endMs)
   const ofHour = runs.filter(({ atMs }) => atMs >= hourMs && atMs < hourMs + HOUR_MS)

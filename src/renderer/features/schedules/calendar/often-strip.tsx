@@ -3,7 +3,7 @@ import classes from './calendar.module.css'
 import { RUN_LOOKS } from '../run-look.tsx'
 import type { OftenRow } from './week.ts'
 
-/** A day of a schedule that runs often: a bar an hour, coloured by the worst in it. */
+/** A day of a schedule that runs often: one bar per hour, coloured by the worst outcome in it. */
 export function OftenStrip({ day }: { day: OftenRow['days'][number] }) {
   const most = Math.max(1, ...day.hours.map(({ count }) => count))
   const bad = day.hours.filter(({ look }) => look !== null && RUN_LOOKS[look].tone === 'bad').length

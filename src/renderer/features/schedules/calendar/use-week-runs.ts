@@ -4,13 +4,13 @@ import { useApi } from '../../../api/api.tsx'
 import { useSchedules, useSchedulesChanged } from '../load/use-schedules.ts'
 import { type Day, mergeRuns } from './week.ts'
 
-/** Rows of the history are read back to the week's beginning, at most so many pages. */
+/** The history is read back to the start of the week, up to this many pages. */
 const PAGES_MAX = 10
 const PAGE_ROWS = 500
-/** What is due waits at most so long for its row: jitter. */
+/** A due run gets its row at most this much later, because of jitter. */
 const DUE_MS = 86_400_000
 
-/** The runs of a week: its part of the history, and the moments to come. */
+/** The runs of a week: past ones from the history, and upcoming ones. */
 export function useWeekRuns(days: readonly Day[], nowMs: number) {
   const { query } = useApi()
   const { list, schedules, version } = useSchedules()
@@ -52,7 +52,7 @@ export function useWeekRuns(days: readonly Day[], nowMs: number) {
     [data, moments, schedules, nowMs, startMs, endMs]
   )
   const isCut = (needsMore && pages.length >= PAGES_MAX) || calendar.data?.more === true
-  // What is on its way would push away what was brought into sight.
+  // Rows that arrive later would push away what was scrolled into view.
   const isReading = calendar.isLoading || history.isLoading
   return { list, schedules, runs, isCut, isReading }
 }

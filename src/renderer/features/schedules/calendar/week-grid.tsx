@@ -13,13 +13,13 @@ export interface WeekViewProps {
   utc: boolean
   nowMs: number
   nameOf: (scheduleId: ScheduleId) => string | null
-  /** Runs are still on their way. */
+  /** Whether runs are still loading. */
   isReading: boolean
   openHourMs: number | null
   onHour: (hourMs: number) => void
 }
 
-/** More in one hour are a number. */
+/** More runs in one hour are shown as a number. */
 const SHOWN_PER_HOUR = 3
 const OFTEN_ROWS = 5
 
@@ -132,7 +132,7 @@ interface HourButtonProps {
 }
 
 function HourButton({ label, runs, utc, nameOf, isOpen, onOpen }: HourButtonProps) {
-  // Those that cannot be named are counted; a lone run of four would only make room for the number.
+  // Runs without a known name are only counted. A fourth run is shown, because a number would take the same space.
   const named = runs.filter(({ scheduleId }) => nameOf(scheduleId) !== null)
   const shown = named.slice(0, runs.length === SHOWN_PER_HOUR + 1 ? SHOWN_PER_HOUR + 1 : SHOWN_PER_HOUR)
   const inOrder = [...shown].sort((left, right) => left.atMs - right.atMs)
@@ -141,7 +141,7 @@ function HourButton({ label, runs, utc, nameOf, isOpen, onOpen }: HourButtonProp
       {inOrder.map((run) => (
         <span key={`${run.scheduleId} ${run.atMs} ${run.firing?.id}`} className={classes.run} data-look={run.look}>
           <RunIcon look={run.look} />
-          {/* The row shows the hour. */}
+          {/* The row already shows the hour. */}
           <span className={classes.time} title={timeWords(run.atMs, utc)}>
             {timeWords(run.atMs, utc).slice(2)}
           </span>

@@ -8,7 +8,7 @@ export const dayWords = ({ date }: Day): string =>
     .toLocaleDateString('en-GB', { weekday: 'short', day: 'numeric', month: 'short', timeZone: 'UTC' })
     .replace(',', '')
 
-/** `03:00`, with seconds where there are some. */
+/** `03:00`, with seconds if they are not zero. */
 export function timeWords(atMs: number, utc: boolean, zone?: string): string {
   const withSeconds = atMs % 60_000 !== 0
   return new Date(atMs).toLocaleTimeString('en-GB', {
@@ -19,7 +19,7 @@ export function timeWords(atMs: number, utc: boolean, zone?: string): string {
   })
 }
 
-/** When an hour of clocks begins on a day; null: clocks leave it out. Of two the first. */
+/** When an hour of the clock begins on a day; null if clocks skip it. Of a repeated hour, the first. */
 export function hourStart(day: Day, hour: number, utc: boolean): number | null {
   for (let atMs = day.startMs; atMs < day.endMs; atMs += HOUR_MS) if (hourOf(atMs, utc) === hour) return atMs
   return null

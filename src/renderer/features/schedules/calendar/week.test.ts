@@ -21,7 +21,7 @@ const aFiring = (over: Partial<Firing>): Firing => ({
   ...over
 })
 
-it('a week goes from Monday to Sunday, without a gap, and the weeks beside it join on', () => {
+it('a week runs from Monday to Sunday without a gap, adjacent to the weeks around it', () => {
   fc.assert(
     fc.property(fc.integer({ min: 1e12, max: 4e12 }), fc.boolean(), (atMs, utc) => {
       const days = daysOfWeek(undefined, atMs, utc)
@@ -37,11 +37,11 @@ it('a week goes from Monday to Sunday, without a gap, and the weeks beside it jo
   )
 })
 
-it('an address with a day that is none shows this week', () => {
+it('an address with an invalid day shows this week', () => {
   expect(daysOfWeek('2026-13-45', NOW, true)[0]?.date).toBe('2026-11-23')
 })
 
-it('every run is somewhere once: in its hour, or in the row of a schedule that runs often', () => {
+it('every run is shown once: in its hour, or in the row of a schedule that runs often', () => {
   const days = daysOfWeek(undefined, NOW, true)
   const [fromMs, untilMs] = [days[0]!.startMs, days[6]!.endMs]
   const run = fc.record({
@@ -66,7 +66,7 @@ it('every run is somewhere once: in its hour, or in the row of a schedule that r
   )
 })
 
-it('a schedule that runs often has a row, in which the worst of an hour is seen', () => {
+it('a schedule that runs often has a row that shows the worst outcome of each hour', () => {
   const days = daysOfWeek(undefined, NOW, true)
   const start = days[0]!.startMs
   const runs = Array.from(
@@ -82,7 +82,7 @@ it('a schedule that runs often has a row, in which the worst of an hour is seen'
   expect(often[0]?.days[0]?.hours[0]).toEqual({ count: OFTEN_FROM, look: 'missed' })
 })
 
-it('a moment that was decided is not shown as one to come; one that is late by its jitter still is', () => {
+it('a decided run is not shown as upcoming; one that is late because of jitter still is', () => {
   const moments = [
     { scheduleId: aScheduleId(A), atMs: NOW - 30_000 },
     { scheduleId: aScheduleId(B), atMs: NOW - 600_000 },
@@ -98,7 +98,7 @@ it('a moment that was decided is not shown as one to come; one that is late by i
   ])
 })
 
-it('a run by hand stands where it was made, and hides no moment', () => {
+it('a manual run is shown when it was made, and hides no scheduled one', () => {
   const manual = aFiring({ origin: 'manual', nominalMs: NOW + 600_000, atMs: NOW - 5_000, outcome: null })
   const runs = mergeRuns([manual], [{ scheduleId: aScheduleId(A), atMs: NOW + 600_000 }], new Map(), NOW)
   expect(runs.map(({ atMs, look }) => [atMs - NOW, look])).toEqual([
@@ -107,7 +107,7 @@ it('a run by hand stands where it was made, and hides no moment', () => {
   ])
 })
 
-it('what was missed, skipped and refused is told apart from what ran and failed', () => {
+it('missed, skipped and refused runs are distinguished from successful and failed ones', () => {
   const looks = (['missed', 'skipped', 'failed'] as const).map(
     (state) => mergeRuns([aFiring({ state, outcome: null })], [], new Map(), NOW)[0]?.look
   )

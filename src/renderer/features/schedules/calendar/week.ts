@@ -1,17 +1,17 @@
 import type { Firing, Schedule, ScheduleId } from '../../../../shared/contract/index.ts'
 import { lookOf, type RunLook } from '../run-outcome.ts'
 
-/** One run of a schedule in the week that is shown: one that has been decided, or one to come. */
+/** One run of a schedule in the displayed week, decided or upcoming. */
 export interface Run {
   readonly scheduleId: ScheduleId
   readonly atMs: number
   readonly look: RunLook
-  /** Missed moments in a row are one row of the history. */
+  /** Consecutive missed runs are one row of the history. */
   readonly count: number
-  /** null: it is to come. */
+  /** null: upcoming. */
   readonly firing: Firing | null
 }
-/** A calendar day of the zone that is shown: 23 or 25 hours long where clocks change. */
+/** A calendar day in the displayed zone: 23 or 25 hours long when clocks change. */
 export interface Day {
   readonly startMs: number
   readonly endMs: number
@@ -22,7 +22,7 @@ export interface Day {
 
 export interface Week {
   readonly days: readonly Day[]
-  /** By day, then by hour as clocks show it. */
+  /** By day, then by hour of the clock. */
   readonly hours: readonly (readonly (readonly Run[])[])[]
   /** Schedules that run so often that their runs would cover everything: one row each instead. */
   readonly often: readonly OftenRow[]
@@ -35,15 +35,15 @@ export interface OftenRow {
 }
 interface OftenDay {
   readonly count: number
-  /** Runs of each hour, and the look that most needs to be seen. */
+  /** The number of runs per hour, and the most important look. */
   readonly hours: readonly { readonly count: number; readonly look: RunLook | null }[]
 }
 
-/** From so many runs on one day a schedule has a row of its own. */
+/** From this many runs on one day, a schedule has its own row. */
 export const OFTEN_FROM = 7
 const HOUR_MS = 3_600_000
 
-/** Monday to Sunday around a day, which is today where it is absent or no day of the calendar. */
+/** Monday to Sunday around a day; today if it is absent or invalid. */
 export function daysOfWeek(day: string | undefined, nowMs: number, utc: boolean): Day[] {
   const wanted = day === undefined ? Number.NaN : Date.parse(`${day}T12:00:00Z`)
   const noon = Number.isNaN(wanted) ? Date.parse(`${dateOf(nowMs, utc)}T12:00:00Z`) : wanted
@@ -57,7 +57,7 @@ export function daysOfWeek(day: string | undefined, nowMs: number, utc: boolean)
   })
 }
 
-/** The same weekday so many weeks on. */
+/** The same weekday this many weeks later. */
 export const weeksOn = (days: readonly Day[], weeks: number): string =>
   new Date(Date.parse(`${days[0]?.date}T12:00:00Z`) + weeks * 7 * 24 * HOUR_MS).toISOString().slice(0, 10)
 
@@ -69,7 +69,7 @@ export function dateOf(atMs: number, utc: boolean): string {
     : new Date(atMs - at.getTimezoneOffset() * 60_000).toISOString().slice(0, 10)
 }
 
-/** What happened, and after it what is to come: a moment whose row has been written is not shown a second time. */
+/** Merges history and upcoming runs: a run with a row in the history is not shown a second time. */
 export function mergeRuns(
   firings: readonly Firing[],
   moments: readonly { scheduleId: ScheduleId; atMs: number }[],
@@ -83,7 +83,7 @@ export function mergeRuns(
     return { scheduleId, atMs: origin === 'manual' ? atMs : nominalMs, look: lookOf(firing), count, firing }
   })
   for (const { scheduleId, atMs } of moments) {
-    // Jitter lets it come later; without it the ticker is given a minute.
+    // Jitter may delay it; without jitter the ticker gets a minute.
     const lateMs = 60_000 + (schedules.get(scheduleId)?.jitterSeconds ?? 0) * 1000
     if (atMs > nowMs - lateMs && !decided.has(`${scheduleId} ${atMs}`))
       runs.push({ scheduleId, atMs, look: 'ahead', count: 1, firing: null })
@@ -92,7 +92,7 @@ export function mergeRuns(
   return runs.sort((left, right) => left.atMs - right.atMs || nameOf(left).localeCompare(nameOf(right)))
 }
 
-/** Puts runs into days and hours; those of schedules that run often into rows of their own. */
+/** Puts runs into days and hours; those of schedules that run often into their own rows. */
 export function layOutWeek(runs: readonly Run[], days: readonly Day[], utc: boolean): Week {
   const hours = days.map(() => Array.from({ length: 24 }, (): Run[] => []))
   const bySchedule = new Map<ScheduleId, Run[][]>()
@@ -133,7 +133,7 @@ function perHour(list: readonly Run[], utc: boolean): OftenDay['hours'] {
   return hours
 }
 
-/** What most needs to be seen wins where there is room for one. */
+/** The highest rank wins if there is space for only one. */
 const RANK: Record<RunLook, number> = {
   ...{ ahead: 0, succeeded: 1, cancelled: 2, skipped: 3, live: 4 },
   ...{ lost: 5, failed: 6, missed: 7, refused: 8 }
@@ -141,7 +141,7 @@ const RANK: Record<RunLook, number> = {
 
 const countOf = (runs: readonly Run[]) => runs.reduce((sum, { count }) => sum + count, 0)
 
-/** As clocks show it: of an hour that there is twice both are the same. */
+/** By the clock: the two occurrences of a repeated hour share one row. */
 export const hourOf = (atMs: number, utc: boolean) => (utc ? new Date(atMs).getUTCHours() : new Date(atMs).getHours())
 
 function startOfDay(noonUtcMs: number, utc: boolean): number {

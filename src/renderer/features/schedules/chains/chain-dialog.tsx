@@ -10,7 +10,7 @@ import { ChainForm, type ChainTexts, startChain } from './chain-form.ts'
 import { ENDINGS } from './chain-words.tsx'
 import classes from './chains.module.css'
 
-/** After what, on which ending, run what. */
+/** What to run, after which spider, on which outcome. */
 export function ChainDialog({ chain, onClose }: { chain: Chain | null; onClose: () => void }) {
   const { client, query } = useApi()
   const projects = useQuery(query.projects.list.queryOptions()).data?.projects ?? []

@@ -16,7 +16,7 @@ const form = (over: object) => ({
 
 const problem = (texts: ChainTexts) => [...problemsOf(ChainForm.safeParse(texts))]
 
-it('says at each field what is missing', () => {
+it('shows at each field what is missing', () => {
   expect(problem(startChain(null))).toEqual([
     ['project', expect.stringContaining('Enter a project')],
     ['spider', expect.stringContaining('Enter a spider')],
@@ -25,18 +25,18 @@ it('says at each field what is missing', () => {
   ])
 })
 
-it('is called after what it does where it has no name', () => {
+it('is named after what it does if it has no name', () => {
   expect(ChainForm.parse(form({}))).toMatchObject({ name: 'otto after reuters' })
   expect(ChainForm.parse(form({ spider: '*' }))).toMatchObject({ name: 'otto after news', spider: '*' })
 })
 
-it('takes what the previous job left, and no placeholder that does not exist', () => {
+it('accepts values from the previous job, and no placeholder that does not exist', () => {
   const withValue = (value: string) => form({ run: newTemplate({ ...template, args: { total: value } }) })
   expect(problem(withValue('{stats.item_scraped_count}'))).toEqual([])
   expect(problem(withValue('{stat}'))).toEqual([['run.args.0.value', expect.stringContaining('{stat}')]])
 })
 
-it('gives back what it was opened with, its secrets untouched', () => {
+it('returns what it was opened with, its secrets unchanged', () => {
   const run = RunTemplate.parse({ ...template, args: { token: SECRET_MASK }, secretNames: ['token'] })
   const chain: Chain = {
     ...{

@@ -6,7 +6,7 @@ import { newTemplate, templateForm, templateOf, type TemplateTexts } from '../ed
 export interface ChainTexts {
   name: string
   project: string
-  /** `*` stands for all of the project. */
+  /** `*` means every spider of the project. */
   spider: string
   on: Chain['on']
   run: TemplateTexts

@@ -14,7 +14,7 @@ import classes from './chains.module.css'
 
 const MARGIN = 16
 
-/** Spiders as boxes, chains as buttons on the lines between them. Wide ones scroll. */
+/** Spiders as boxes, chains as buttons on the lines between them. Wide graphs scroll. */
 export function ChainGraph({ graph, onOpen }: { graph: Graph; onOpen: (chainId: ChainId) => void }) {
   const spiders = new Map(graph.spiders.map((each) => [each.key, each]))
   const spiderOf = (key: string) => spiders.get(key) as GraphSpider
@@ -91,7 +91,7 @@ const leftOf = ({ x, y }: GraphSpider): Point => [x, y + SPIDER_HEIGHT / 2]
 const chainLeft = ({ x, y }: GraphChain): Point => [x, y + CHAIN_HEIGHT / 2]
 const chainRight = ({ x, y }: GraphChain): Point => [x + CHAIN_WIDTH, y + CHAIN_HEIGHT / 2]
 
-/** Leaves to the right and arrives from the left, also where that is a way back. */
+/** Leaves on the right and arrives from the left, even when it leads back. */
 function curve([fromX, fromY]: Point, [toX, toY]: Point): string {
   const bend = toX > fromX ? (toX - fromX) / 2 : 70
   return `M${fromX},${fromY} C${fromX + bend},${fromY} ${toX - bend},${toY} ${toX},${toY}`

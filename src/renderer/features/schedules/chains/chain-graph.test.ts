@@ -26,27 +26,27 @@ const at = (graph: ReturnType<typeof layOutChains>, key: string) => {
   return found ?? expect.fail(`${key} is not in the graph`)
 }
 
-it('what runs later stands further to the right', () => {
+it('what runs later is placed further to the right', () => {
   const graph = layOutChains([aChain('p/a', ['p/b']), aChain('p/b', ['p/c']), aChain('p/a', ['p/c'])])
   expect(at(graph, 'p/a').x).toBeLessThan(at(graph, 'p/b').x)
   expect(at(graph, 'p/b').x).toBeLessThan(at(graph, 'p/c').x)
   expect(graph.circles).toEqual([])
 })
 
-it('a pattern is led to by the spiders that it stands for', () => {
+it('a pattern is connected to the spiders that it matches', () => {
   const graph = layOutChains([aChain('p/a', ['news/reuters']), aChain('news/*', ['maps/osm'])])
   expect(graph.matches).toEqual([{ from: 'news/reuters', to: 'news/*' }])
   expect(at(graph, 'news/reuters').x).toBeLessThan(at(graph, 'news/*').x)
 })
 
-it('a circle is found, through patterns too, and only of chains that are on', () => {
+it('a circle is found, through patterns too, and only among enabled chains', () => {
   const circle = [aChain('p/a', ['p/b']), aChain('p/b', ['p/a'])]
   expect(layOutChains(circle).circles.map((each) => [...each].sort())).toEqual([['p/a', 'p/b']])
   expect(layOutChains([aChain('p/*', ['p/b'])]).circles).toEqual([['p/b']])
   expect(layOutChains([circle[0]!, { ...circle[1]!, enabled: false }]).circles).toEqual([])
 })
 
-it('nothing lies over anything, whatever is chained to what', () => {
+it('nothing overlaps, whatever is chained to what', () => {
   const name = fc.constantFrom('p/a', 'p/b', 'p/c', 'p/d', 'p/e', 'p/f', 'p/*')
   const target = fc.uniqueArray(fc.constantFrom('p/a', 'p/b', 'p/c', 'p/d', 'p/e', 'p/f'), {
     minLength: 1,

@@ -12,7 +12,7 @@ const CHAIN_ROW = CHAIN_HEIGHT + 8
 const SWEEPS = 6
 
 export interface GraphSpider {
-  /** `prices/otto`; with `*` it stands for all that fit. */
+  /** `prices/otto`; with `*` it stands for every spider that matches. */
   readonly key: string
   readonly project: ProjectName
   readonly spider: string
@@ -31,9 +31,9 @@ export interface GraphChain {
 export interface Graph {
   readonly spiders: readonly GraphSpider[]
   readonly chains: readonly GraphChain[]
-  /** A spider that a pattern matches: its runs start the chains of the pattern. */
+  /** A spider that matches a pattern: its runs start the chains of the pattern. */
   readonly matches: readonly { readonly from: string; readonly to: string }[]
-  /** Each as the spiders that it goes through; only of chains that are on. */
+  /** Each as the spiders it goes through; only enabled chains count. */
   readonly circles: readonly (readonly string[])[]
   readonly width: number
   readonly height: number
@@ -82,7 +82,7 @@ export function layOutChains(chains: readonly Chain[]): Graph {
 
 const isPattern = ({ project, spider }: { project: ProjectName; spider: string }) => `${project}${spider}`.includes('*')
 
-/** Column of each: one more than the furthest before it. What leads back into a circle counts for nothing. */
+/** The column of each: one more than the rightmost before it. Links that close a circle are ignored. */
 function rankOf(after: ReadonlyMap<string, ReadonlySet<string>>): Map<string, number> {
   const back = new Set<string>()
   const done = new Set<string>()
@@ -108,7 +108,7 @@ function rankOf(after: ReadonlyMap<string, ReadonlySet<string>>): Map<string, nu
   return ranks
 }
 
-/** Rows that keep lines short: each column is ordered by its neighbours, and nothing overlaps. */
+/** Chooses rows that keep lines short: each column is ordered by its neighbours, and nothing overlaps. */
 function placeRows(ranks: ReadonlyMap<string, number>, after: ReadonlyMap<string, ReadonlySet<string>>) {
   const neighbours = new Map([...ranks.keys()].map((key) => [key, [...(after.get(key) ?? [])]]))
   for (const [key, nexts] of after) for (const next of nexts) neighbours.get(next)?.push(key)
@@ -157,7 +157,7 @@ function placeChains(
   })
 }
 
-/** In the order that they want, at least so far apart, moved as little as their middle allows. */
+/** Sorted by the wanted position and at least `apart` from each other, moved as little as possible on average. */
 function spacedOut<T extends { key: string; y: number }>(wanted: readonly T[], apart: number): T[] {
   const inOrder = [...wanted].sort((left, right) => left.y - right.y || (left.key < right.key ? -1 : 1))
   let last = Number.NEGATIVE_INFINITY
@@ -175,7 +175,7 @@ function spacedOut<T extends { key: string; y: number }>(wanted: readonly T[], a
 const mean = (values: readonly number[] | undefined, otherwise: number) =>
   values === undefined || values.length === 0 ? otherwise : values.reduce((sum, each) => sum + each, 0) / values.length
 
-/** Cycles of chains that are on, at least one where there is any; a pattern stands for the spiders that it matches. */
+/** Circles of enabled chains, at least one if there is any; a pattern stands for the spiders that it matches. */
 function findCircles(chains: readonly Chain[]): string[][] {
   const circles: string[][] = []
   const done = new Set<string>()

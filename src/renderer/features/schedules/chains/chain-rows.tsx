@@ -21,7 +21,7 @@ export function ChainRows({ chains, onEdit }: { chains: readonly Chain[]; onEdit
   )
 }
 
-/** As a sentence: when this has ended so, run that. */
+/** As a sentence: when this ends with that outcome, run that. */
 function ChainRow({ chain, onEdit }: { chain: Chain; onEdit: () => void }) {
   const { client, query } = useApi()
   const { id, name, enabled, project, spider, on, run, firedCount, lastFiredAtMs, problem } = chain
@@ -31,7 +31,7 @@ function ChainRow({ chain, onEdit }: { chain: Chain; onEdit: () => void }) {
   const remove = useMutation(
     query.chains.remove.mutationOptions({
       onSuccess: () => {
-        // Secrets are known to the engine alone: made again, the chain would lack them.
+        // Only the engine knows the secrets: a chain created again would lack them.
         const note = run.secretNames.length > 0 ? '. If you undo this, enter its secrets again' : ''
         notifyUndo(`The chain ${name} was removed${note}.`, () => client.chains.create(ChainSettings.parse(chain)))
       },

@@ -2,7 +2,7 @@ import { IconCheck, IconFlag, IconX } from '@tabler/icons-react'
 import type { Chain, ProjectName } from '../../../../shared/contract/index.ts'
 import type { Tone } from '../../../ui/status.tsx'
 
-/** On which ending a chain runs: a word, a colour and a shape. */
+/** The outcome on which a chain runs: a word, a colour and a shape. */
 export const ENDINGS: Record<Chain['on'], { word: string; sentence: string; tone: Tone; Icon: typeof IconCheck }> = {
   succeeded: { word: 'succeeded', sentence: 'succeeds', tone: 'ok', Icon: IconCheck },
   failed: { word: 'failed', sentence: 'fails', tone: 'bad', Icon: IconX },

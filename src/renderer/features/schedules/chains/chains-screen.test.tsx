@@ -16,7 +16,7 @@ function open(address = '/schedules/chains', options: Parameters<typeof createFa
 const chains = async () => (await engine.client.chains.list()).chains
 const row = async (name: string) => within(await screen.findByRole('listitem', { name: `Chain ${name}` }))
 
-it('shows each chain as a sentence, switches it off, and takes a removal back', async () => {
+it('shows each chain as a sentence, switches it off, and undoes a removal', async () => {
   open()
   const sweep = await row('sweep after any news')
   expect(sweep.getByText('any spider of news')).toBeTruthy()
@@ -28,7 +28,7 @@ it('shows each chain as a sentence, switches it off, and takes a removal back', 
   await waitFor(async () => expect((await chains()).map(({ name }) => name)).toContain('sweep after any news'))
 })
 
-it('opens a chain from the graph and saves what was changed', async () => {
+it('opens a chain from the graph and saves the changes', async () => {
   open()
   fireEvent.click(await screen.findByRole('button', { name: 'Edit chain tell the stock' }))
   const dialog = within(await screen.findByRole('dialog', { name: 'Edit tell the stock' }))
@@ -42,7 +42,7 @@ it('opens a chain from the graph and saves what was changed', async () => {
   )
 })
 
-it('warns of a circle', async () => {
+it('warns about a circle', async () => {
   open()
   await row('tell the stock')
   await engine.client.chains.create({
@@ -57,7 +57,7 @@ it('warns of a circle', async () => {
   )
 })
 
-it('teaches what a chain is where there is none', async () => {
+it('explains what a chain is when there is none', async () => {
   open('/schedules/chains', { firstRun: true })
   expect(await screen.findByText('No chains yet')).toBeTruthy()
 })

@@ -15,7 +15,7 @@ import { layOutChains } from './chain-graph.ts'
 import { ChainRows } from './chain-rows.tsx'
 import classes from './chains.module.css'
 
-/** Chains: as a graph, and as a list to change it. */
+/** Chains: as a graph, and as an editable list. */
 export function ChainsScreen() {
   const { query } = useApi()
   const chains = useQuery(query.chains.list.queryOptions())

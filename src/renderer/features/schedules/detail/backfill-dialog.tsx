@@ -19,10 +19,10 @@ import { optionsOf } from '../../../ui/fields/options.ts'
 
 const DAY_MS = 86_400_000
 const CONCURRENCY_MAX = 1_000
-/** Of the first moments, and of the last; what lies between is counted. */
+/** This many of the first and last runs are listed; those in between are counted. */
 const MOMENTS_SHOWN = 3
 
-/** Runs the moments of a past period, each as if it were then. The runs are counted before any is created. */
+/** Runs the scheduled times of a past period, each as if it were then. The runs are counted before any is created. */
 export function BackfillDialog({ schedule, onClose }: { schedule: Schedule; onClose: () => void }) {
   const { client, query } = useApi()
   const [nowMs] = useState(() => Date.now())
@@ -100,7 +100,7 @@ export function BackfillDialog({ schedule, onClose }: { schedule: Schedule; onCl
   )
 }
 
-/** By the names of the contract; times are those of the schedule's zone. */
+/** Named as in the contract; times are in the schedule's zone. */
 interface BackfillTexts {
   fromMs: string
   untilMs: string
@@ -150,7 +150,7 @@ function Plan({ schedule, plan, nowMs }: PlanProps) {
       </span>
     )
   const known = [...new Set([...first, ...last].map(({ nominalMs }) => nominalMs))]
-  // A long list would push the order and how many at a time out of sight.
+  // A long list would push the fields for order and concurrency out of view.
   const edge = known.length === count && count <= 2 * MOMENTS_SHOWN + 1 ? count : MOMENTS_SHOWN
   const firsts = known.slice(0, edge)
   const lasts = known.slice(Math.max(edge, known.length - edge))
@@ -180,7 +180,7 @@ function Plan({ schedule, plan, nowMs }: PlanProps) {
   )
 }
 
-/** What was missed, if anything was; else the last week. */
+/** The missed time if anything was missed, otherwise the last week. */
 function startForm(schedule: Schedule, nowMs: number): BackfillTexts {
   return {
     fromMs: toLocalInput(missedSinceMs(schedule) ?? nowMs - 7 * DAY_MS, schedule.zone).slice(0, 16),

@@ -9,7 +9,7 @@ import { formatCount, plural } from '../../../ui/numbers.ts'
 import { formatMoment } from '../zoned-time.ts'
 import classes from './schedule-detail.module.css'
 
-/** The progress of a backfill; shown after its end, until the next begins. */
+/** The progress of a backfill; stays visible after its end, until the next one begins. */
 export function BackfillProgress({ schedule, backfill }: { schedule: Schedule; backfill: Backfill }) {
   const { query } = useApi()
   const [alsoJobs, setAlsoJobs] = useState(false)

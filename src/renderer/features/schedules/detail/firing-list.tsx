@@ -17,7 +17,7 @@ import classes from './firing-list.module.css'
 const PAGE_ROWS = 30
 const SHOWN = { all: undefined, 'not run': ['missed', 'skipped', 'failed'] } as const
 
-/** Why a moment was run otherwise than by the clock. */
+/** Why something ran at another time than scheduled. */
 const REASON_WORDS: Partial<Record<Firing['reason'], string>> = {
   caught_up: 'caught up',
   run_now: 'manual',
@@ -25,7 +25,7 @@ const REASON_WORDS: Partial<Record<Firing['reason'], string>> = {
   buffered: 'delayed by overlap'
 }
 
-/** Every moment of a schedule, newest first, with its outcome, or why it was not run. */
+/** Every firing of a schedule, newest first, with its outcome or why it did not run. */
 export function FiringList({ scheduleId, zone }: { scheduleId: ScheduleId; zone: string }) {
   const { query } = useApi()
   const [shown, setShown] = useState<keyof typeof SHOWN>('all')
@@ -86,7 +86,7 @@ const wholeMinute = (atMs: number) => Math.floor(atMs / 60_000) * 60_000
 function FiringRow({ firing, zone, nowMs }: { firing: Firing; zone: string; nowMs: number }) {
   const [first] = firing.jobIds
   const word = REASON_WORDS[firing.reason]
-  // Of what ran as it should have, the word above says it all.
+  // If it ran as scheduled, the text above says it all.
   const isLate = firing.reason === 'caught_up' || firing.reason === 'buffered'
   const isTold = firing.text !== '' && (firing.state !== 'fired' || isLate)
   const text = firingWords(firing)

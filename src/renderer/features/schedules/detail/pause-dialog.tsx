@@ -11,7 +11,7 @@ interface PauseDialogProps {
   onClose: () => void
 }
 
-/** Pauses with a note: who comes next sees why. */
+/** Pauses with a note, so that the next person sees why. */
 export function PauseDialog({ schedule, actions, onClose }: PauseDialogProps) {
   const [note, setNote] = useState('')
   return (

@@ -42,7 +42,7 @@ interface ScheduleDetailProps {
   onClose: () => void
 }
 
-/** Everything about one schedule, at the right of the table. */
+/** Everything about one schedule, to the right of the table. */
 export function ScheduleDetail({ schedule, actions, onEdit, onClose }: ScheduleDetailProps) {
   const navigate = useNavigate()
   const [dialog, setDialog] = useState<'pause' | 'backfill' | 'remove' | null>(null)
@@ -107,7 +107,7 @@ export function ScheduleDetail({ schedule, actions, onEdit, onClose }: ScheduleD
         <div className={classes.rules}>
           {schedule.rules.map(
             (rule, index) =>
-              // Of the other kinds the words above say all.
+              // For the other kinds the text above says it all.
               rule.kind === 'cron' && (
                 <code key={index} className="mono">
                   {rule.expression}
@@ -144,7 +144,7 @@ function StateWord({ schedule }: { schedule: Schedule }) {
   return <span className="tone-ok">on</span>
 }
 
-/** What was missed since it last ran: told here with the mend, never only in the history. */
+/** Runs missed since the last one: shown here with the fix, not only in the history. */
 function MissedNotice({ schedule, onCatchUp }: { schedule: Schedule; onCatchUp: () => void }) {
   const missed = missedLately(schedule)
   const why = schedule.recent.find(({ state }) => state === 'missed')?.text ?? ''
@@ -161,7 +161,7 @@ function MissedNotice({ schedule, onCatchUp }: { schedule: Schedule; onCatchUp: 
 }
 
 function Upcoming({ schedule }: { schedule: Schedule }) {
-  // Computed here as the engine computes it, so that it is there at once.
+  // Computed here with the engine's own code, so that it is there at once.
   const { occurrences, changes } = useMemo(() => {
     const nowMs = Date.now()
     try {
@@ -170,10 +170,10 @@ function Upcoming({ schedule }: { schedule: Schedule }) {
         changes: clockChangesOf(schedule, nowMs)
       }
     } catch {
-      // Saved by an engine that knows more zones or fields than this page does: the engine's own words are above.
+      // Saved by an engine that knows more zones or fields than this page; the engine's own description is above.
       return { occurrences: [], changes: [] }
     }
-    // It is another one after each firing, which moves the rows up.
+    // Each firing brings a new object, so the list moves up.
   }, [schedule])
   if (occurrences.length === 0) return <p className="faint">No more runs.</p>
   return (

@@ -17,10 +17,10 @@ interface BuilderFieldsProps {
   onChange: (expression: string) => void
 }
 
-/** The expression as choices; what they have no shape for is edited field by field. */
+/** The expression as choices; anything they cannot represent is edited field by field. */
 export function BuilderFields({ expression, of, onChange }: BuilderFieldsProps) {
   const builder = readBuilder(expression)
-  // Custom can be chosen, so that a plain expression can be edited by its fields, too.
+  // Custom can be chosen, so that a simple expression can be edited by its fields too.
   const [isCustom, setCustom] = useState(false)
   const kind: BuilderKind = isCustom || builder === null ? 'custom' : builder.kind
   const write = (next: Builder) => onChange(writeBuilder(next))
@@ -141,7 +141,7 @@ function Choices<Value extends string | number>({ label, of, nameOf, chosen, onT
   )
 }
 
-/** One box for each field, as it is written. */
+/** One box for each field, as written. */
 function CronFieldBoxes({ expression, of, onChange }: BuilderFieldsProps) {
   const fields = fieldsOf(expression)
   if (fields === null)
@@ -158,7 +158,7 @@ function CronFieldBoxes({ expression, of, onChange }: BuilderFieldsProps) {
           label={name}
           aria-label={`Field ${name}${of}`}
           value={value}
-          // A blank would make two fields of one.
+          // A space would split one field into two.
           onChange={(event) => {
             const typed = event.currentTarget.value.replace(/\s/g, '')
             onChange(fields.map((field, at) => (at === index ? typed || '*' : field.value)).join(' '))

@@ -14,7 +14,7 @@ export const KIND_WORDS: Record<BuilderKind, string> = {
 /** Divisors of 60: others would be uneven over the hour. */
 export const EVERY_MINUTES = [1, 2, 3, 4, 5, 6, 10, 12, 15, 20, 30]
 
-/** The same times in another shape, as far as that has a place for them. */
+/** The same times in another kind, as far as it can represent them. */
 export function toKind(expression: string, kind: Builder['kind']): string {
   const builder = readBuilder(expression)
   const minute = builder !== null && 'minute' in builder ? builder.minute : 0
@@ -29,7 +29,7 @@ export function toKind(expression: string, kind: Builder['kind']): string {
   return writeBuilder(shapes[kind])
 }
 
-/** In or out; the last one stays, since a list without a value is no time at all. */
+/** Adds or removes a value; the last one stays, since an empty list would never run. */
 export function toggle<Value>(list: readonly Value[], value: Value): Value[] {
   if (!list.includes(value)) return [...list, value]
   return list.length === 1 ? [...list] : list.filter((each) => each !== value)
@@ -37,7 +37,7 @@ export function toggle<Value>(list: readonly Value[], value: Value): Value[] {
 
 export const CRON_FIELDS = ['minute', 'hour', 'day', 'month', 'weekday'] as const
 
-/** The five (or six) fields as they are written; null: it is a nickname, or has another number of them. */
+/** The five (or six) fields as written; null if it is a nickname or has another number of fields. */
 export function fieldsOf(expression: string): { name: string; value: string }[] | null {
   const values = expression.trim().split(/\s+/)
   if (values.length !== 5 && values.length !== 6) return null

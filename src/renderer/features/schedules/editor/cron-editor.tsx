@@ -8,7 +8,7 @@ import { readWords } from './read-words.ts'
 interface CronEditorProps {
   expression: string
   zone: string
-  /** Names its fields where there are several rules: `of rule 2`. */
+  /** Added to the labels if there are several rules: `of rule 2`. */
   of: string
   onChange: (expression: string) => void
 }
@@ -16,7 +16,7 @@ interface CronEditorProps {
 /** The expression, its words and the builder: whichever is changed, the others follow at once. */
 export function CronEditor({ expression, zone, of, onChange }: CronEditorProps) {
   const id = useId()
-  // Words stay as typed while the field has the focus; then they are the calendar's.
+  // Words stay as typed while the field has the focus; then the calendar's description replaces them.
   const [draft, setDraft] = useState<string | null>(null)
   const problem = problemOfCron(expression)
   const said = problem === null ? describeRule({ kind: 'cron', expression }, zone) : ''
@@ -64,7 +64,7 @@ export function CronEditor({ expression, zone, of, onChange }: CronEditorProps) 
         spellCheck={false}
         autoComplete="off"
       />
-      {/* Always there: a line that came and went would move the buttons below from under the pointer. */}
+      {/* Always rendered: a line that appears and disappears would move the buttons below away from the pointer. */}
       <p
         id={`${id}-words`}
         className={classes.wordsHint}

@@ -11,20 +11,20 @@ import classes from './editor.module.css'
 
 const MINUTE_MS = 60_000
 const SPREAD_MINUTES = 30
-/** With so many neighbours it is worth another minute, even where slots suffice: they all begin at once. */
+/** With this many other schedules another minute is better even with enough slots: all of them start at once. */
 const MANY = 5
 
 interface LoadHintProps {
   timing: ScheduleTiming
-  /** Jobs of one firing. */
+  /** Jobs per firing. */
   jobs: number
-  /** As it is saved, where it is: it is no neighbour of itself. null: it is new, or paused. */
+  /** The saved version, which must not be counted as another schedule; null if it is new or paused. */
   saved: ScheduleTiming | null
   savedJobs: number
   onSpread: (timing: ScheduleTiming) => void
 }
 
-/** How many schedules fire in the minute of the next run, compared with the slots; with a quieter minute nearby. */
+/** How many schedules fire in the minute of the next run, compared with the slots; suggests a quieter minute nearby. */
 export function LoadHint({ timing, jobs, saved, savedJobs, onSpread }: LoadHintProps) {
   const { query } = useApi()
   const nextMs = occurrencesOf(timing, { afterMs: Date.now(), limit: 1 })[0]?.nominalMs ?? null
@@ -87,7 +87,7 @@ export function LoadHint({ timing, jobs, saved, savedJobs, onSpread }: LoadHintP
   )
 }
 
-/** The rules that fire in that minute so many minutes later; null where one cannot be moved. */
+/** The timing with the rules that fire in that minute moved by this many minutes; null if one cannot be moved. */
 function shifted(timing: ScheduleTiming, fromMs: number, minutes: number): ScheduleTiming | null {
   const moved = timing.rules.map((rule) => {
     const minute = { afterMs: fromMs - 1, untilMs: fromMs + MINUTE_MS - 1, limit: 1 }

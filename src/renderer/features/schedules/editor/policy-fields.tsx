@@ -12,7 +12,7 @@ interface PolicyFieldsProps {
   fields: Fields<ScheduleTexts>
 }
 
-/** What happens when a run meets the previous one, when the engine was off, and when it all ends. */
+/** What happens when a run meets the previous one, when the engine was off, and when the schedule ends. */
 export function PolicyFields({ fields }: PolicyFieldsProps) {
   const { values, change } = fields
   return (
@@ -159,7 +159,7 @@ function LimitFields({ fields }: PolicyFieldsProps) {
   )
 }
 
-/** What is limited, while the fields are folded away. */
+/** The limits in words, while the fields are collapsed. */
 function limitWords(form: ScheduleTexts): string {
   return joinFacts(
     form.jitterSeconds.trim() !== '' && `jitter up to ${form.jitterSeconds}`,

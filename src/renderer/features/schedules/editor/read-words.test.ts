@@ -53,7 +53,7 @@ describe('readWords', () => {
     (words) => expect(readWords(words)).toHaveProperty('problem')
   )
 
-  it('says why, where cron itself cannot say it', () => {
+  it('says why if cron itself cannot express it', () => {
     for (const words of ['every 7 minutes', 'every 5 hours', 'every 45 seconds', 'every 0 seconds'])
       expect(readWords(words), words).toMatchObject({ problem: expect.stringContaining('“Interval”') })
     expect(readWords('at 3:00 and 4:30')).toMatchObject({ problem: expect.stringContaining('Add a rule') })
@@ -62,7 +62,7 @@ describe('readWords', () => {
     })
   })
 
-  it('reads what the calendar says of any expression that the builder writes, as the same runs', () => {
+  it("reads the calendar's description of any expression from the builder back as the same runs", () => {
     const hours = fc.uniqueArray(fc.integer({ min: 0, max: 23 }), { minLength: 1, maxLength: 5 })
     const minute = fc.integer({ min: 0, max: 59 })
     const builder = fc.oneof(

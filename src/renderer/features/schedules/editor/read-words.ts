@@ -1,9 +1,9 @@
 import { problemOfCron } from '../../../../shared/calendar/index.ts'
 
 /**
- * Words as people say them, read as a cron expression: `every weekday at 3:00`, `every 15 minutes between 8 and 18`,
- * `first Monday of the month at noon`. Every word must have been understood: what is left over makes the whole not
- * understood, so the expression never says less than the words did. Pure.
+ * Reads everyday language as a cron expression: `every weekday at 3:00`, `every 15 minutes between 8 and 18`, `first
+ * Monday of the month at noon`. Every word must be understood, so that the expression never says less than the words
+ * did. Pure.
  */
 export function readWords(text: string): { expression: string } | { problem: string } {
   const plain = text.trim()
@@ -25,7 +25,7 @@ export function readWords(text: string): { expression: string } | { problem: str
 
 const NOT_UNDERSTOOD = { problem: 'Not understood. Try “every weekday at 3:00” or “every 15 minutes”.' }
 
-/** What is still to be understood. */
+/** The text that is not understood yet. */
 class Phrase {
   private rest: string
   constructor(text: string) {
@@ -40,7 +40,7 @@ class Phrase {
       .replace(/\s+/g, ' ')
       .trim()} `
   }
-  /** Takes the first match out of it. */
+  /** Removes the first match and returns it. */
   consume(pattern: RegExp): RegExpMatchArray | null {
     const found = this.rest.match(pattern)
     if (found !== null)
@@ -131,7 +131,7 @@ function readClock(phrase: Phrase): Clock | { problem: string } | null {
     /\b(?:between|from) (\d{1,2})(?::(\d\d))?( ?[ap]m)? (?:and|to|until|through|-) (\d{1,2})(?::(\d\d))?( ?[ap]m)?\b/
   )
   const from = between && hourOf(between[1], between[3])
-  // `until 18:00` is the last run, `until 18:59` lies in the hour of 18 as well.
+  // Until 18:00 includes the run at 18:00; until 18:59 is also in hour 18.
   const to = between && hourOf(between[4], between[6])
   const span = from === null || to === null ? '*' : `${from}-${to}`
   if (phrase.consume(/\bevery half(?:[ -]an)?[ -]hour\b|\bhalf[ -]hourly\b/) !== null)

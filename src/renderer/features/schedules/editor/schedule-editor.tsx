@@ -40,13 +40,13 @@ const NEXT_SHOWN = 10
 const route = getRouteApi('/schedules')
 
 interface ScheduleEditorProps {
-  /** null: a new one; like the one that is open, if one is. */
+  /** null: a new one, copied from the open schedule if there is one. */
   id: string | null
   /** null: nothing was saved. */
   onDone: (saved: Schedule | null) => void
 }
 
-/** A schedule as a whole screen: when, what and by which rules on the left; the resulting runs on the right. */
+/** A full-screen schedule editor: when, what and the policies on the left, the resulting runs on the right. */
 export function ScheduleEditor({ id, onDone }: ScheduleEditorProps) {
   const { query } = useApi()
   const { schedule: likeId, project } = route.useSearch()
@@ -103,7 +103,7 @@ function EditorForm({ start, saved, onDone }: EditorFormProps) {
     }
   })
   const { values, isDirty } = form
-  // The lists at the right may come a moment after the keys.
+  // The lists on the right may lag behind typing.
   const timing = useDeferredValue(useMemo(() => TimingForm.safeParse(values), [values]))
   const zones = useMemo(() => zoneChoices(values.zone), [values.zone])
   const spread = (next: ScheduleTiming) =>
@@ -202,7 +202,7 @@ interface OutcomeProps {
   onSpread: (timing: ScheduleTiming) => void
 }
 
-/** What comes of it: words, the next runs, clock changes, neighbours. */
+/** The result: words, the next runs, clock changes, other schedules in the same minute. */
 function Outcome({ form, timing: read, saved, onSpread }: OutcomeProps) {
   const timing = read.success ? read.data : null
   const lists = useMemo(() => {
@@ -240,7 +240,7 @@ function Outcome({ form, timing: read, saved, onSpread }: OutcomeProps) {
   )
 }
 
-/** The first thing that is wrong, with its rule where there are several. */
+/** The first problem, with its rule if there are several. */
 function problemOf({ error }: ReturnType<typeof TimingForm.safeParse>, ruleCount: number): string {
   const [first] = error?.issues ?? []
   const [, index] = first?.path ?? []
@@ -251,7 +251,7 @@ function unsavedWords(saved: Schedule | null): string {
   return saved === null ? 'The new schedule is not saved.' : `Your changes to ${saved.name} are not saved.`
 }
 
-/** This machine's zone and UTC first, then all others. */
+/** The chosen zone, this machine's and UTC first, then all others. */
 function zoneChoices(chosen: string): string[] {
   const here = localZone()
   return [...new Set([chosen, here, 'UTC', ...listZones()])]

@@ -56,17 +56,17 @@ const settings = ScheduleSettings.parse({
 const problem = (texts: ScheduleTexts) => [...problemsOf(ScheduleForm.safeParse(texts))]
 
 describe('the form of a schedule', () => {
-  it('says the same as the schedule that it was made from', () => {
+  it('returns the schedule that it was made from', () => {
     expect(ScheduleForm.parse(formOf(settings, NOW_MS))).toEqual(settings)
   })
 
-  it('keeps secrets that nobody has touched, and asks for them again in a copy', () => {
+  it('keeps unchanged secrets, and asks for them again in a copy', () => {
     const secret = { ...settings, jobs: [{ ...settings.jobs[0]!, args: { key: SECRET_MASK }, secretNames: ['key'] }] }
     expect(ScheduleForm.parse(formOf(secret, NOW_MS)).jobs[0]!.args).toEqual({ key: SECRET_MASK })
     expect(problem(copyOf(secret, NOW_MS))).toEqual([['jobs.0.args.0.value', 'Enter the secret value']])
   })
 
-  it('says at each field what is wrong with it', () => {
+  it('shows at each field what is wrong with it', () => {
     const form = emptyForm(NOW_MS)
     expect(problem(form)).toEqual([
       ['name', 'Enter a name'],
@@ -104,14 +104,14 @@ describe('the form of a schedule', () => {
     expect(wrong({ matrix: [newRow('day', 'a, {nominall}')] })).toEqual([['matrix.0.value', words]])
   })
 
-  it('reads sets of arguments as they are written', () => {
+  it('reads sets of arguments as written', () => {
     const set = { plain: 'a', empty: '', blank: 'two words', quote: 'say "hi" \\ there' }
     const text = `${writeArgSet(set)}\n\n${writeArgSet({ page: '2' })}`
     expect(argSetsText('schedule').parse(text)).toEqual([set, { page: '2' }])
     expect(argSetsText('schedule').safeParse('page=1 what').error?.issues[0]?.message).toContain('“what”')
   })
 
-  it('has a template that the contract takes', () => {
+  it('has a template that the contract accepts', () => {
     const read = templateForm('schedule').parse(newTemplate({ project: aProjectName('shop'), spiders: ['prices'] }))
     expect(RunTemplate.parse(read)).toEqual(read)
   })

@@ -14,7 +14,7 @@ import { durationText, linesOf, numberText } from '../../../ui/fields/texts.ts'
 import { type FormRow, rowsForm, rowsOf } from '../../../ui/fields/form-rows.ts'
 import { fromLocalInput, localZone, toLocalInput } from '../zoned-time.ts'
 
-/** A rule while it is typed, by the names of the contract; times of day are those of the schedule's zone. */
+/** A rule while it is edited, named as in the contract; times of day are in the schedule's zone. */
 export interface RuleTexts {
   readonly key: number
   readonly kind: ScheduleRule['kind']
@@ -27,9 +27,9 @@ export interface RuleTexts {
 
 export interface TemplateTexts extends JobTexts {
   key: number
-  /** A line for each job: `page=1 sort=asc`. */
+  /** One line per job: `page=1 sort=asc`. */
   argSets: string
-  /** A row for each name; its values with commas between. */
+  /** One row per name; its values separated by commas. */
   matrix: FormRow[]
 }
 
@@ -77,14 +77,14 @@ export const newTemplate = (over: Partial<RunTemplate> = {}): TemplateTexts => (
   )
 })
 
-/** The engine takes the mask for the saved value: a secret that is not touched need not be entered again. */
+/** The engine reads the mask as the saved value, so an unchanged secret need not be entered again. */
 export function templateOf(template: RunTemplate): TemplateTexts {
   const texts = newTemplate(template)
   const keep = (rows: FormRow[]) => rows.map((row) => (row.isSecret ? { ...row, value: SECRET_MASK } : row))
   return { ...texts, args: keep(texts.args), settings: keep(texts.settings) }
 }
 
-/** A new schedule: every night, where people are. */
+/** A new schedule: nightly, in the local time zone. */
 export function emptyForm(nowMs: number, template: Partial<RunTemplate> = {}): ScheduleTexts {
   const zone = localZone()
   return {
@@ -125,7 +125,7 @@ export function formOf(settings: ScheduleSettings, nowMs: number): ScheduleTexts
   }
 }
 
-/** The fields of a rule that was moved: what is not of its kind stays as it was typed. */
+/** The fields of a moved rule: those of other kinds keep their text. */
 export const rulePatch = (rule: ScheduleRule, zone: string): Partial<RuleTexts> => ({
   kind: rule.kind,
   ...(rule.kind === 'cron' && { expression: rule.expression }),
@@ -136,7 +136,7 @@ export const rulePatch = (rule: ScheduleRule, zone: string): Partial<RuleTexts> 
   ...(rule.kind === 'once' && { atMs: toLocalInput(rule.atMs, zone) })
 })
 
-/** A new one like another: its secrets have to be entered again, as the engine knows them for that one alone. */
+/** A copy: its secrets must be entered again, because the engine knows them only for the original. */
 export function copyOf(settings: ScheduleSettings, nowMs: number): ScheduleTexts {
   const form = formOf(settings, nowMs)
   return { ...form, name: `${form.name} copy`, jobs: settings.jobs.map(newTemplate) }
@@ -200,7 +200,7 @@ export const TimingForm = z
     return timing
   }) as never as z.ZodType<ScheduleTiming, TimingTexts>
 
-/** `page=1 sort="a b"` for each line; quotes hold blanks together. */
+/** `page=1 sort="a b"` per line; quotes keep spaces together. */
 export const argSetsText = (place: 'schedule' | 'chain') =>
   z.string().transform((text, context) => {
     const refuse = (line: number, problem: string) =>
@@ -251,7 +251,7 @@ const MatrixForm = rowsForm('args', problemOfText)
     )
   )
 
-/** `place` decides which placeholders there are. */
+/** `place` decides which placeholders are available. */
 export const templateForm = (place: 'schedule' | 'chain'): z.ZodType<RunTemplate, TemplateTexts> =>
   jobForm(place)
     .and(z.object({ argSets: argSetsText(place), matrix: MatrixForm }))

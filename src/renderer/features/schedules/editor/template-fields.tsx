@@ -59,7 +59,7 @@ export function TemplateList({ fields }: { fields: Fields<ScheduleTexts> }) {
 
 interface TemplateFieldsProps {
   fields: Fields<TemplateTexts>
-  /** In a chain values may also hold what the previous job left. */
+  /** In a chain, values may also come from the previous job. */
   place?: 'schedule' | 'chain'
 }
 

@@ -5,7 +5,7 @@ import { barsOf, hourTicks } from './load-bars.ts'
 const FROM = Date.parse('2026-11-24T00:00:00Z')
 const DAY_MS = 86_400_000
 
-it('no fullest minute is lost, however wide the bars are', () => {
+it('the fullest minute is never lost, however wide the bars are', () => {
   const minute = fc.record({
     atMs: fc.integer({ min: 0, max: 1439 }).map((each) => FROM + each * 60_000),
     firings: fc.integer({ min: 1, max: 5 }),
@@ -25,7 +25,7 @@ it('no fullest minute is lost, however wide the bars are', () => {
   )
 })
 
-it('ticks stand at round hours, as many as there is room for', () => {
+it('ticks are at round hours, as many as there is room for', () => {
   const ticks = hourTicks(FROM, FROM + DAY_MS, 8)
   expect(ticks.length).toBeLessThanOrEqual(9)
   expect(ticks.every((atMs) => new Date(atMs).getMinutes() === 0)).toBe(true)

@@ -1,16 +1,16 @@
 import type { LoadMinute } from './spread.ts'
 
 const MINUTE_MS = 60_000
-/** Minutes in one bar: what divides hours evenly, so that a bar is a time that people say. */
+/** Minutes per bar: only lengths that divide an hour evenly. */
 const BAR_MINUTES = [1, 2, 5, 10, 15, 30, 60]
 
 export interface Bar {
   readonly fromMs: number
-  /** The fullest minute of the bar: what would be lost in a sum or a mean. */
+  /** The fullest minute of the bar, which a sum or a mean would hide. */
   readonly peak: LoadMinute
 }
 
-/** So many bars as fit; each tells its fullest minute. Bars in which nothing starts are left out. */
+/** As many bars as fit, each with its fullest minute. Bars in which nothing starts are left out. */
 export function barsOf(minutes: readonly LoadMinute[], fromMs: number, untilMs: number, most: number) {
   const spanMinutes = (untilMs - fromMs) / MINUTE_MS
   const barMinutes = BAR_MINUTES.find((size) => spanMinutes / size <= most) ?? 60
@@ -25,7 +25,7 @@ export function barsOf(minutes: readonly LoadMinute[], fromMs: number, untilMs: 
   return { barMinutes, bars: [...bars.values()].sort((left, right) => left.fromMs - right.fromMs) }
 }
 
-/** Round hours of the machine's clock, or its midnights where hours would crowd. */
+/** Round hours of the machine's clock, or midnights if hours would be too dense. */
 export function hourTicks(fromMs: number, untilMs: number, most: number): number[] {
   const hours = (untilMs - fromMs) / 3_600_000
   const step = [1, 2, 3, 6, 12, 24].find((each) => hours / each <= most) ?? 24

@@ -13,7 +13,7 @@ const TOP = 10
 const BOTTOM = 20
 const LEFT = 34
 const RIGHT = 4
-/** A bar with its gap. */
+/** A bar including its gap. */
 const BAR_PX = 4
 
 interface LoadChartProps {
@@ -26,14 +26,14 @@ interface LoadChartProps {
   onOpen: (atMs: number) => void
 }
 
-/** A bar for each period, as high as its fullest minute; what is above the slots waits. Arrows move between bars. */
+/** A bar for each period, as high as its fullest minute; jobs above the slots wait. Arrow keys move between bars. */
 export function LoadChart({ minutes, slots, fromMs, untilMs, atMs, onOpen }: LoadChartProps) {
   const { ref, width: measured } = useElementSize()
   const [looked, setLooked] = useState<number | null>(null)
   const width = measured || 760
   const { bars, barMinutes } = barsOf(minutes, fromMs, untilMs, Math.floor((width - LEFT - RIGHT) / BAR_PX))
   const peak = Math.max(...bars.map((bar) => bar.peak.jobs))
-  // Slots far above would press the bars flat.
+  // If the slots were far above, the bars would be squashed.
   const areSlotsNear = slots > 0 && slots <= peak * 2.5
   const ticks = valueTicks(areSlotsNear ? Math.max(peak, slots) : peak, false)
   const spanMs = untilMs - fromMs

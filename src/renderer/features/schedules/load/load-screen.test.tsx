@@ -14,7 +14,7 @@ afterEach(() => {
   vi.useRealTimers()
 })
 
-// Seven minutes past: no schedule of the fake engine is there.
+// Seven minutes past the hour: no other schedule of the fake engine fires then.
 const crowd = async (count: number, everyMinute: boolean) => {
   for (let number = 1; number <= count; number++)
     await engine.client.schedules.create({
@@ -29,7 +29,7 @@ const expressions = async () =>
     rules[0]?.kind === 'cron' ? rules[0].expression : null
   )
 
-it('finds the fullest minute, says what would be moved, moves it, and takes it back', async () => {
+it('finds the fullest minute, previews the moves, applies them, and undoes them', async () => {
   engine = createFakeEngine({ jobCount: 10 })
   await crowd(8, true)
   app = renderApp(engine, '/schedules/load')
@@ -38,7 +38,7 @@ it('finds the fullest minute, says what would be moved, moves it, and takes it b
   await waitFor(() => expect(pane.getAllByRole('link', { name: /^shop/ })).toHaveLength(8))
   fireEvent.click(pane.getByRole('button', { name: 'Spread…' }))
   const dialog = within(await screen.findByRole('dialog', { name: /^Spread/ }))
-  // Two a minute; the one that runs every minute cannot be moved.
+  // Two per minute; the one that runs every minute cannot be moved.
   expect(dialog.getByText(/6 schedules of 8 are moved; then at most 2 jobs/)).toBeTruthy()
   expect(dialog.getByText('runs every minute')).toBeTruthy()
   expect(await expressions()).not.toContain('8 4 * * *')
@@ -52,7 +52,7 @@ it('finds the fullest minute, says what would be moved, moves it, and takes it b
   await waitFor(async () => expect((await expressions()).filter((each) => each === '7 4 * * *')).toHaveLength(7))
 })
 
-it('counts only what is still to come', async () => {
+it('counts only upcoming runs', async () => {
   vi.setSystemTime(Date.parse('2026-11-25T12:30:30Z'))
   engine = createFakeEngine({ firstRun: true })
   for (const minute of [29, 30, 31])
@@ -63,11 +63,11 @@ it('counts only what is still to come', async () => {
       jobs: [{ project: 'prices', spiders: ['otto'] }]
     })
   app = renderApp(engine, '/schedules/load')
-  // This minute is not over, that before it is.
+  // The current minute counts, the previous one does not.
   expect(await screen.findByText('2 jobs in the next 24 h')).toBeTruthy()
 })
 
-it('says which schedule somebody changed meanwhile, and moves the others', async () => {
+it('says which schedule was changed by someone else meanwhile, and moves the others', async () => {
   engine = createFakeEngine({ jobCount: 10 })
   await crowd(4, false)
   app = renderApp(engine, '/schedules/load')

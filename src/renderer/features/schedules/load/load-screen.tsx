@@ -24,7 +24,7 @@ const HOUR_MS = 3_600_000
 const CROWDED_SHOWN = 8
 const HOURS_WORDS = { 6: '6 h', 24: '24 h', 72: '3 days', 168: '7 days' }
 
-/** What schedules will start, minute by minute, compared with the slots: where they crowd, and how to spread them. */
+/** What schedules will start, minute by minute, compared with the slots: the peaks, and how to spread them. */
 export function LoadScreen() {
   const { query } = useApi()
   const search = getRouteApi('/schedules/load').useSearch()
@@ -32,13 +32,13 @@ export function LoadScreen() {
   const hours = search.hours ?? 24
   const go = (patch: LoadSearch) => void navigate({ search: { ...search, ...patch } })
   const { schedules, total, version } = useSchedules()
-  // From the hour that has begun, and no further on by itself: bars must not walk away under a pointer.
+  // Starts at the current hour and does not advance by itself: bars must not move under the pointer.
   const [nowMs, setNowMs] = useState(() => Date.now())
   const fromMs = Math.floor(nowMs / HOUR_MS) * HOUR_MS
   const span = { fromMs, untilMs: fromMs + hours * HOUR_MS }
   const load = useQuery({
     ...query.schedules.load.queryOptions({ input: span, placeholderData: keepPreviousData }),
-    // What fired earlier in this hour is no load any more.
+    // Runs from earlier in this hour no longer count.
     select: (all) => ({ ...all, minutes: all.minutes.filter(({ atMs }) => atMs + MINUTE_MS > nowMs) })
   })
   useSchedulesChanged(version, () => {
@@ -123,10 +123,10 @@ interface CrowdedProps {
   onOpen: (atMs: number) => void
 }
 
-/** Where several schedules meet, fullest first. */
+/** Minutes in which several schedules meet, fullest first. */
 function Crowded({ minutes, slots, atMs, onOpen }: CrowdedProps) {
   const crowded = crowdedMinutes(minutes, CROWDED_SHOWN)
-  // A full bar is a full fleet.
+  // A full bar means that every slot is taken.
   const most = Math.max(slots, crowded[0]?.jobs ?? 1)
   return (
     <Panel title="Busiest minutes" note="minutes with several schedules" flush>

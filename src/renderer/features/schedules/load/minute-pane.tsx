@@ -16,7 +16,7 @@ import { jobsOf } from '../schedule-words.ts'
 import { firesIn, type LoadMinute } from './spread.ts'
 import { SpreadDialog } from './spread-dialog.tsx'
 
-/** So many that are not in the list yet are read one by one. */
+/** How many schedules that are not in the list yet are read one by one. */
 const READ_MAX = 200
 
 interface MinutePaneProps {
@@ -31,7 +31,7 @@ interface MinutePaneProps {
 export function MinutePane({ atMs, load, schedules, version, onClose }: MinutePaneProps) {
   const { query } = useApi()
   const [isSpreading, setSpreading] = useState(false)
-  // Those that are in the list are known with their jitter; of others the calendar tells the moments, which have none.
+  // Listed schedules are known with their jitter; for others the calendar has only the scheduled times.
   const moments = useQuery(query.schedules.calendar.queryOptions({ input: { fromMs: atMs, untilMs: atMs + 60_000 } }))
   const others = [...new Set(moments.data?.moments.map(({ scheduleId }) => scheduleId))].filter(
     (id) => !schedules.has(id)
@@ -43,7 +43,7 @@ export function MinutePane({ atMs, load, schedules, version, onClose }: MinutePa
   })
   const known = useMemo(
     () => [...schedules.values()].filter((schedule) => firesIn(schedule, atMs)),
-    // Runs change the list each second; only what a schedule is can change when it runs.
+    // Runs change the list every second, but only a changed schedule changes when it runs.
     // oxlint-disable-next-line react/exhaustive-deps
     [version, atMs]
   )

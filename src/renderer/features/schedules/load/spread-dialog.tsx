@@ -21,7 +21,7 @@ interface SpreadDialogProps {
   onClose: () => void
 }
 
-/** Says which schedules would be moved to when, before anything is. */
+/** Shows which schedules would be moved to when, before anything is moved. */
 export function SpreadDialog({ crowd, load, atMs, onClose }: SpreadDialogProps) {
   const { client } = useApi()
   const total = load.minutes.find((minute) => minute.atMs === atMs)?.jobs ?? 0
@@ -105,7 +105,7 @@ export function SpreadDialog({ crowd, load, atMs, onClose }: SpreadDialogProps) 
   )
 }
 
-/** Jobs of each minute as it is, and as it would be. */
+/** Jobs in each minute, now and after the move. */
 function BeforeAfter({ plan, slots }: { plan: SpreadPlan; slots: number }) {
   const most = Math.max(1, ...plan.before, ...plan.after)
   const rows = [

@@ -20,7 +20,7 @@ const shifted = (expression: string, minutes: number) => {
   return 'rule' in result ? (result.rule as ReturnType<typeof cron>).expression : result.why
 }
 
-it('a moved expression reads like one that a person writes', () => {
+it('a moved expression looks as a person would write it', () => {
   expect(shifted('0 3 * * 1-5', 7)).toBe('7 3 * * 1-5')
   expect(shifted('*/15 * * * *', 7)).toBe('7-59/15 * * * *')
   expect(shifted('7-59/15 * * * *', -7)).toBe('*/15 * * * *')
@@ -37,7 +37,7 @@ it('what cannot be moved says why', () => {
   })
 })
 
-it('a moved rule runs exactly so much later, each time', () => {
+it('a moved rule runs later by exactly that much, each time', () => {
   const minute = fc.oneof(
     fc.integer({ min: 0, max: 59 }).map(String),
     fc.integer({ min: 2, max: 30 }).map((step) => `*/${step}`),
@@ -68,7 +68,7 @@ it('only the rules that fire in the crowded minute are moved', () => {
   expect('settings' in moved && moved.settings.rules).toEqual([cron('5 3 * * *'), cron('30 12 * * *')])
 })
 
-it('a crowd is thinned out: no job is lost, nothing beyond the window, and no minute is fuller than the crowd was', () => {
+it('a crowded minute is spread: no job is lost, nothing leaves the window, and no minute gets fuller than the crowd was', () => {
   const crowd = fc.array(
     fc.record({
       spiders: fc.integer({ min: 1, max: 4 }),
@@ -97,7 +97,7 @@ it('a crowd is thinned out: no job is lost, nothing beyond the window, and no mi
   )
 })
 
-it('as few as it takes are moved, to the nearest minutes with room', () => {
+it('only as many as needed are moved, to the nearest minutes with room', () => {
   const schedules = ['a', 'b', 'c', 'd'].map((name) => scheduleAt(name, '0 3 * * *'))
   const load = [
     { atMs: AT, firings: 4, jobs: 4 },
@@ -116,7 +116,7 @@ it('counts one job for each spider, set and combination', () => {
   expect(jobsOf([template])).toBe(24)
 })
 
-it('a minute of one schedule is not crowded, however many jobs it makes', () => {
+it('a minute with one schedule is not crowded, however many jobs it creates', () => {
   const load = [
     { atMs: AT, firings: 1, jobs: 90 },
     { atMs: AT + DAY_MS, firings: 2, jobs: 3 }

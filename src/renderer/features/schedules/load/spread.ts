@@ -1,4 +1,4 @@
-/** How a crowded minute is thinned out: some of its schedules are moved by some minutes. Pure. */
+/** Spreads a crowded minute: moves some of its schedules by some minutes. Pure. */
 import { NICKNAMES, readCron } from '../../../../shared/calendar/cron-fields.ts'
 import { occurrencesOf, problemOfTiming } from '../../../../shared/calendar/index.ts'
 import { type Schedule, type ScheduleRule, ScheduleSettings } from '../../../../shared/contract/index.ts'
@@ -16,12 +16,12 @@ export interface LoadMinute {
 export interface SpreadPlan {
   readonly moves: readonly { schedule: Schedule; minutes: number; settings: ScheduleSettings }[]
   readonly stays: readonly { schedule: Schedule; why: string | null }[]
-  /** Jobs of each minute from the crowded one on, the last as far away as a move may be. */
+  /** Jobs in each minute from the crowded one on, up to the longest possible move. */
   readonly before: readonly number[]
   readonly after: readonly number[]
 }
 
-/** The same rule so many minutes later; or why it cannot be moved, in words that follow "it". */
+/** The rule moved by this many minutes; or why it cannot be moved, in words that follow "it". */
 export function shiftRule(rule: ScheduleRule, minutes: number): { rule: ScheduleRule } | { why: string } {
   if (rule.kind === 'once') return { rule: { ...rule, atMs: rule.atMs + minutes * MINUTE_MS } }
   if (rule.kind === 'interval') return { rule: { ...rule, anchorMs: rule.anchorMs + minutes * MINUTE_MS } }
@@ -34,7 +34,7 @@ export function shiftRule(rule: ScheduleRule, minutes: number): { rule: Schedule
   return { rule: { ...rule, expression: fields.join(' ') } }
 }
 
-/** By how much it fires later than its moments: the jitter is the same each time, so the next run tells it. */
+/** How much later than scheduled it fires: jitter is constant per schedule, so the next run shows it. */
 export const jitterMsOf = ({ nextAtMs, nextNominalMs }: Schedule): number =>
   nextAtMs === null || nextNominalMs === null ? 0 : Math.max(0, nextAtMs - nextNominalMs)
 
@@ -45,13 +45,13 @@ export const firesIn = (schedule: Schedule, minuteMs: number): boolean => {
   return occurrencesOf(schedule, { afterMs: fromMs - 1, untilMs: fromMs + 59_999, limit: 1 }).length > 0
 }
 
-/** A schedule whose rules that fire in a minute are moved; or why it cannot be. */
+/** The schedule with all rules moved that fire in a minute; or why it cannot be moved. */
 export function shiftSchedule(
   schedule: Schedule,
   atMs: number,
   minutes: number
 ): { settings: ScheduleSettings } | { why: string } {
-  // Exclusions name times too: moved away from them, what is excluded today would run.
+  // Exclusions name times too: a moved rule would no longer match them, and excluded runs would happen.
   if (schedule.excludedCrons.length > 0) return { why: 'has exclusions by expression, which would no longer fit' }
   const rules: ScheduleRule[] = []
   for (const rule of schedule.rules) {
@@ -65,9 +65,9 @@ export function shiftSchedule(
 }
 
 /**
- * Moves as few schedules as it takes for no minute to have more than `mostJobs`, each to the nearest minute with room;
- * where none has, to the one with the least. Placed first, and so most likely to stay, are those that run often, as
- * more would be moved than this minute; then those with the most jobs, as they fit worst.
+ * Moves only as many schedules as needed so that no minute has more than `mostJobs`, each to the nearest minute with
+ * room, or to the emptiest if none has. Schedules that run often are placed first, so that they most likely stay:
+ * moving them would affect more than this minute. Then those with the most jobs, which are hardest to fit.
  */
 export function planSpread(
   crowd: readonly Schedule[],
@@ -87,7 +87,7 @@ export function planSpread(
   const bySize = [...crowd].sort(
     (left, right) => Number(often.has(right)) - Number(often.has(left)) || jobsOf(right.jobs) - jobsOf(left.jobs)
   )
-  // What cannot be moved keeps its place before anything else is given one.
+  // Schedules that cannot be moved keep their place before any other is placed.
   const movable = bySize.filter((schedule) => {
     const first = offsets(windowMinutes).map((minutes) => shiftSchedule(schedule, atMs, minutes))
     const isMovable = first.some((moved) => 'settings' in moved)
@@ -115,7 +115,7 @@ const runsOften = (schedule: Schedule, atMs: number) =>
 
 const offsets = (windowMinutes: number) => Array.from({ length: windowMinutes }, (_, index) => index + 1)
 
-/** The minutes in which most would start, with more than one schedule: those are worth a spread. */
+/** The minutes with the most jobs and more than one schedule: those are worth spreading. */
 export function crowdedMinutes(load: readonly LoadMinute[], limit: number): LoadMinute[] {
   return load
     .filter(({ firings }) => firings > 1)
@@ -123,7 +123,7 @@ export function crowdedMinutes(load: readonly LoadMinute[], limit: number): Load
     .slice(0, limit)
 }
 
-/** As short as it can be read: `7-59/15` for what recurs to the hour's end, else the minutes. */
+/** In the shortest readable form: `7-59/15` if it recurs to the end of the hour, otherwise the minutes. */
 function writeMinutes(values: readonly number[]): string {
   const [first, second] = values as [number, number | undefined]
   if (second === undefined) return String(first)

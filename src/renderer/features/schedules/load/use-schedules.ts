@@ -3,7 +3,7 @@ import { useEffect, useEffectEvent, useMemo, useRef } from 'react'
 import type { Schedule } from '../../../../shared/contract/index.ts'
 import { useApi } from '../../../api/api.tsx'
 
-/** Beyond these a week or a crowded minute is shown by counts. */
+/** With more schedules than fit on these pages, a week or a crowded minute shows counts for the rest. */
 const PAGES_MAX = 6
 const PAGE_ROWS = 500
 
@@ -27,7 +27,7 @@ export function useSchedules() {
       new Map<string, Schedule>(data?.pages.flatMap((page) => page.schedules.map((each) => [each.id, each] as const))),
     [data]
   )
-  // Moments follow from settings: they are fetched again when one of those has changed, not at every run.
+  // Run times follow from settings: they are fetched again when settings have changed, not after every run.
   const version = useMemo(
     () => [...schedules.values()].map(({ id, revision, paused }) => `${id}${revision}${paused}`).join(),
     [schedules]
@@ -35,7 +35,7 @@ export function useSchedules() {
   return { list, schedules, total: data?.pages[0]?.total ?? 0, version }
 }
 
-/** Runs when a schedule was added, changed or removed, but not when the list is read first. */
+/** Runs when a schedule was added, changed or removed, but not when the list is first loaded. */
 export function useSchedulesChanged(version: string, onChange: () => void): void {
   const known = useRef(version)
   const changed = useEffectEvent(onChange)

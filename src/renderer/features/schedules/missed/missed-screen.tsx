@@ -26,10 +26,10 @@ const STATES = {
 } as const
 type Shown = keyof typeof STATES
 const PAGE_ROWS = 200
-/** A line of what and when, two of why. */
+/** One line for what and when, two for why. */
 const NARROW_ROW_PX = 66
 
-/** What should have run and did not, of all schedules, newest first: with the reason, never silence. */
+/** What should have run but did not, of all schedules, newest first, always with the reason. */
 export function MissedScreen() {
   const { query } = useApi()
   const navigate = useNavigate()
@@ -102,7 +102,7 @@ export function MissedScreen() {
 
 const whyWords = ({ text, reason }: Firing) => (text === '' ? reason : text)
 
-/** On a phone: all of it in one column, the reason below. */
+/** On a phone: everything in one column, with the reason at the bottom. */
 function narrowColumns(nameOf: (id: string) => string, zoneOf: (id: string) => string): readonly Column<Firing>[] {
   return [
     {
