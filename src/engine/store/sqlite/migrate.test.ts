@@ -31,9 +31,9 @@ test('steps run once, in order, from where the data stands', () => {
   expect(database.prepare('SELECT count(*) FROM a').pluck().get()).toBe(1)
 })
 
-test('a step that fails half way leaves the form before it, and can be tried again', () => {
+test('an upgrade that fails half way leaves everything as it was, and can be tried again', () => {
   expect(() => migrate(database, [first, `${second}; INSERT INTO missing VALUES (1)`])).toThrow('missing')
-  expect([form(), tables()]).toEqual([1, ['a']])
+  expect([form(), tables()]).toEqual([0, []])
   migrate(database, [first, second])
   expect([form(), tables()]).toEqual([2, ['a', 'b']])
 })

@@ -30,7 +30,9 @@ export const MIGRATIONS: readonly string[] = [
   nounsOfTheirOwn
 ]
 
-/** Migrates the database to the newest schema. Each step and its number are written in one transaction. */
+/**
+ * Migrates the database to the newest schema, in one transaction: after a failure the older Scrapdeck can still open it.
+ */
 export function migrate(database: Database, migrations = MIGRATIONS): void {
   const present = database.pragma('user_version', { simple: true }) as number
   if (present > migrations.length) {
@@ -40,10 +42,9 @@ export function migrate(database: Database, migrations = MIGRATIONS): void {
         'Start the newer Scrapdeck that wrote it, or choose another data directory.'
     )
   }
-  migrations.slice(present).forEach((sql, index) => {
-    database.transaction(() => {
-      database.exec(sql)
-      database.pragma(`user_version = ${present + index + 1}`)
-    })()
-  })
+  if (present === migrations.length) return
+  database.transaction(() => {
+    for (const sql of migrations.slice(present)) database.exec(sql)
+    database.pragma(`user_version = ${migrations.length}`)
+  })()
 }
