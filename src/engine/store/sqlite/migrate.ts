@@ -30,9 +30,7 @@ export const MIGRATIONS: readonly string[] = [
   nounsOfTheirOwn
 ]
 
-/**
- * Migrates the database to the newest schema, in one transaction: after a failure the older Scrapdeck can still open it.
- */
+/** Migrates to the newest schema in one transaction: if it fails, the older Scrapdeck can still open the database. */
 export function migrate(database: Database, migrations = MIGRATIONS): void {
   const present = database.pragma('user_version', { simple: true }) as number
   if (present > migrations.length) {
