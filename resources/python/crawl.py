@@ -1,11 +1,11 @@
 """Runs Scrapy with a project active: what Scrapyd calls the runner.
 
-    crawl.py RUN_DIRECTORY PROJECT SPIDER    runs a spider as launch.json there says; the exit status is Scrapy's
+    crawl.py RUN_DIRECTORY PROJECT SPIDER    runs a spider as launch.json there specifies; exits with Scrapy's status
     crawl.py --list SOURCE                   prints the spiders of a project as one JSON array; SOURCE is JSON:
                                              {"egg": path} or {"settingsModule": name, "path": [folders]}
 
-Runs in a process of its own, as the user's Python: the only place where code of a project is executed. warm.py does the
-same in a fork (`run`, `list_spiders`). PROJECT and SPIDER are there for who looks at the list of processes.
+Runs in a separate process, in the user's Python: the only place where a project's code is executed. warm.py does the
+same in a fork (`run`, `list_spiders`). PROJECT and SPIDER are only for readers of the process list.
 """
 
 import json
@@ -13,7 +13,7 @@ import os
 import sys
 
 LISTING_LIMIT_SECONDS = 60
-# Of address space, which is far more than memory: against code that takes all there is.
+# Address space, which is far more than memory used: stops code that takes all it can get.
 LISTING_LIMIT_BYTES = 8 * 1024**3
 KNOWN_WITHIN_SECONDS = 60
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -23,7 +23,7 @@ OURS = ("crawl", "hidden_values", "supervisor", "warm")
 def main():
     forget_our_modules()
     if sys.argv[1] == "--list":
-        # What the project prints while it is imported must not mix with the answer.
+        # What the project prints while being imported must not mix with the answer.
         answer = os.dup(1)
         os.dup2(2, 1)
         return list_spiders(json.loads(sys.argv[2]), answer)
@@ -34,7 +34,7 @@ def main():
 
 
 def wait_until_known(directory):
-    """Our supervisor writes down who we are. Where it was killed before, nobody could find us: we must not run."""
+    """Waits until the supervisor has recorded this process. If it was killed first, no engine could find us: exit."""
     if os.name == "nt":
         return
     import time
@@ -70,7 +70,7 @@ def list_spiders(source, answer):
     if hasattr(os, "fork"):
         import signal
 
-        # Whoever started us may be gone: never import for ever.
+        # The engine may be gone: an import that hangs must still end.
         signal.alarm(LISTING_LIMIT_SECONDS + 10)
     hold_to({"addressSpaceBytes": LISTING_LIMIT_BYTES})
     activate(source)
@@ -80,7 +80,7 @@ def list_spiders(source, answer):
     spiders = sorted(CrawlerRunner(get_project_settings()).spider_loader.list())
     with os.fdopen(answer, "w", encoding="utf-8") as file:
         file.write(json.dumps(spiders) + "\n")
-    # Threads and exit handlers of the project are not ours to wait for.
+    # Do not wait for the project's threads and exit handlers.
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(0)
@@ -100,8 +100,8 @@ def activate(source):
     with zipfile.ZipFile(egg) as archive:
         text = archive.read("EGG-INFO/entry_points.txt").decode("utf-8")
         has_namespaces = "EGG-INFO/namespace_packages.txt" in archive.namelist()
-    # Both pkg_resources and importlib.metadata find an egg by its place on sys.path. Only where pkg_resources was
-    # imported before us (by a .pth file) must it be told, or where a package that is there already gets more parts.
+    # Both pkg_resources and importlib.metadata find an egg through sys.path. Explicit activation is needed only if
+    # pkg_resources was imported earlier (by a .pth file), or if the egg extends an existing namespace package.
     if has_namespaces or "pkg_resources" in sys.modules:
         activate_distribution(egg)
     entry_points = configparser.ConfigParser(delimiters=("=",), interpolation=None, strict=False)
@@ -114,17 +114,17 @@ def activate_distribution(egg):
     try:
         import pkg_resources
     except ImportError:
-        return  # Without it only native namespace packages exist, and those look at sys.path themselves.
+        return  # Then only native namespace packages exist, and those search sys.path themselves.
     pkg_resources.working_set.add_entry(egg)
     for distribution in pkg_resources.find_distributions(egg):
         distribution.activate()
 
 
 class Plain(str):
-    """A word of the command line that is no option's name: a spider may be called `-o`, an argument `-x`."""
+    """A command-line word that argparse never takes for an option: a spider may be named `-o`, an argument `-x`."""
 
     def __getitem__(self, index):
-        # argparse looks at the first character alone.
+        # argparse only looks at the first character.
         return "." if index == 0 else super().__getitem__(index)
 
 
@@ -139,7 +139,7 @@ def hold_to(limits):
             kind = getattr(resource, constant)
             _, most = resource.getrlimit(kind)
             limit = limits[name] if most == resource.RLIM_INFINITY else min(limits[name], most)
-            # At the hard limit of CPU time the kernel kills; a soft one below it says by its signal why.
+            # At the hard limit of CPU time the kernel sends KILL; at a lower soft limit XCPU, which names the cause.
             hard = most if name == "cpuSeconds" else limit
             resource.setrlimit(kind, (limit, hard))
 
@@ -162,7 +162,7 @@ def hide(secrets):
 
 
 def forget_our_modules():
-    """Neither our folder nor our modules may shadow modules of the project."""
+    """Keeps our folder and modules from shadowing the project's."""
     sys.path[:] = [folder for folder in sys.path if folder != HERE]
     for name in OURS:
         sys.modules.pop(name, None)

@@ -1,18 +1,18 @@
-"""Stands over one run, so that its end is known even when Scrapdeck is not there to see it.
+"""Supervises one run, so that its end is recorded even when Scrapdeck is not running.
 
     python -I -S supervisor.py RUN_DIRECTORY
 
-Reads launch.json, starts the spider cold (crawl.py, by a Python of its own) and waits. warm.py uses the same functions
-around a fork. The files in the run directory, in this order:
+Reads launch.json, starts the spider cold (crawl.py in a new Python) and waits. warm.py uses the same functions around
+a fork. The files in the run directory, in this order:
 
-    started      claim, made once for ever (a link that must not exist): whoever fails to make it starts nothing
-    child.json   {"pid", "startTime", "atMs"} of the spider, which leads a session and process group of its own
-    output.txt   what the spider wrote to stdout and stderr, bounded; its end goes into the log of a run that failed
-    exit.json    {"code", "signal", "atMs", "cpuSeconds", "maxRssBytes"}, written whole or not at all; the last two, over
-                 all processes of the run, are null where the system does not tell
+    started      the claim, created exactly once (a link that must not exist yet): without it nothing is started
+    child.json   {"pid", "startTime", "atMs"} of the spider, which leads its own session and process group
+    output.txt   what the spider wrote to stdout and stderr, bounded; its end is added to the log of a run that failed
+    exit.json    {"code", "signal", "atMs", "cpuSeconds", "maxRssBytes"}, written whole or not at all; the last two are
+                 totals over all processes of the run, null where the system does not report them
 
-Each is also told at once, as a line of JSON, to the engine that asked, if it is still there (`tell`). Scrapdeck
-(src/engine/launcher/runs/run-directory.ts) reads them. Needs nothing but the standard library.
+Each is also reported immediately, as a line of JSON, to the engine that asked for the run (`tell`). Scrapdeck
+(src/engine/launcher/runs/run-directory.ts) reads the files. Uses only the standard library.
 """
 
 import json
@@ -28,15 +28,15 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 OUTPUT_LIMIT = 1024 * 1024
 OUTPUT_KEPT = 64 * 1024
 ALREADY_STARTED = 3
-# How long processes that a spider left behind are waited for after they were killed.
+# How long to wait for a spider's leftover processes after killing them.
 LEFTOVER_SECONDS = 5
 PR_SET_CHILD_SUBREAPER = 36
-# A spider may put a pipe where we expect a file: nobody waits for its other end.
+# A spider may put a pipe where we expect a file: opening it must not block.
 PLAIN = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 
 
 class Run:
-    """One run from its claim to its end. `events` is the descriptor that the engine listens on."""
+    """One run from its claim to its end. `events` is the descriptor that the engine reads from."""
 
     def __init__(self, directory, events):
         self.directory = directory
@@ -49,7 +49,7 @@ class Run:
         self.max_rss_bytes = 0
 
     def tell(self, event, **details):
-        """One line in one write, so that those of many supervisors do not mix. Nobody there, or too slow: the files tell."""
+        """One line in one write: supervisors share the pipe. If nobody reads it in time, the files are enough."""
         line = json.dumps(dict(details, event=event, id=self.launch["id"])) + "\n"
         try:
             os.write(self.events, line.encode())
@@ -57,10 +57,10 @@ class Run:
             pass
 
     def take(self, launch=None):
-        """Claims the run and makes ready for its spider. False: somebody else has it, or it has ended already."""
+        """Claims the run and prepares for its spider. False: another process claimed it, or it has already ended."""
         os.chdir(self.directory)
         self.launch = launch or read_json("launch.json")
-        # Handlers, not SIG_IGN: a child would inherit that. The supervisor goes only when its child has gone.
+        # Handlers, not SIG_IGN, which a child would inherit. The supervisor ends only after its child.
         for name in ("SIGINT", "SIGTERM", "SIGHUP"):
             if hasattr(signal, name):
                 signal.signal(getattr(signal, name), lambda *_: None)
@@ -82,19 +82,19 @@ class Run:
         self.end(1, None)
 
     def stand_over(self, pid, popen=None, go=None):
-        """Waits for the spider, ends what it left behind, and writes down how it ended. A word on `go` lets it begin."""
+        """Waits for the spider, kills what it left behind, records its exit. A byte on `go` lets the spider begin."""
         child = {"pid": pid, "startTime": start_time(pid), "atMs": now_ms()}
         try:
             write_whole("child.json", child)
         except OSError:
-            # A full disk. A spider that nobody could find again must not run: its job would be given to another node.
+            # For example, a full disk. A spider that no engine could find again must not run: its job would run twice.
             os.kill(pid, getattr(signal, "SIGKILL", signal.SIGTERM))
             raise
         if go is not None:
             try:
                 os.write(go, b"!")
             except OSError:
-                pass  # It was killed already.
+                pass  # It has already been killed.
             os.close(go)
         self.tell("child", **child)
         threading.Thread(target=bound_output, args=(self.output,), daemon=True).start()
@@ -123,7 +123,7 @@ class Run:
             if pid:
                 self.count(usage)
                 continue
-            # Those of a killed one come to us in turn, until there are none.
+            # The children of a killed process become ours in turn, until none are left.
             for child in children_of(os.getpid()):
                 os.kill(child, signal.SIGKILL)
             time.sleep(0.005)
@@ -147,14 +147,14 @@ class Run:
         try:
             write_whole("exit.json", ending)
         finally:
-            # Also where it cannot be written: a spider may have removed the directory.
+            # Even if it could not be written: a spider may have removed the directory.
             self.tell("exit", **ending)
-        # After the telling: nobody waits for the disk. What power loss takes with it was seen to end, or is unknown.
+        # After reporting: nobody waits for the disk. If power loss takes the file, the end was reported or is unknown.
         sync("exit.json")
         sync(".")
 
     def keep_output_as_log(self):
-        """A run that failed before Scrapy opened its log, or past it (an unknown spider), still has a log that says why."""
+        """Gives a run that failed before or without Scrapy's log (an unknown spider) a log that says why."""
         log_file = self.launch["logFile"]
         end = read_end("output.txt")
         if not log_file or not end.strip():
@@ -187,7 +187,7 @@ def main():
         options = {"creationflags": subprocess.CREATE_NEW_PROCESS_GROUP}
     launch = run.launch
     try:
-        # The rest is in launch.json: settings and arguments may hold secrets, and everybody can read a command line.
+        # The rest is in launch.json: settings and arguments may contain secrets, and anybody can read a command line.
         child = subprocess.Popen(
             [launch["python"], os.path.join(HERE, "crawl.py"), run.directory, launch["project"], launch["spider"]],
             cwd=launch["workingDirectory"],
@@ -203,7 +203,7 @@ def main():
 
 
 def claim():
-    """True for exactly one process, ever. On the disk before the spider starts: power loss must not start it twice."""
+    """True for exactly one process, ever. Synced before the spider starts: power loss must not cause a second start."""
     own = "started.%d" % os.getpid()
     write_whole(own, {"pid": os.getpid(), "startTime": start_time(os.getpid())})
     try:
@@ -217,7 +217,7 @@ def claim():
 
 
 def adopt_orphans():
-    """Makes us the parent of what the spider's processes leave behind, in whichever session or group they are."""
+    """Makes us the parent of processes that the spider leaves behind, whatever session or group they are in."""
     if sys.platform != "linux":
         return
     try:
@@ -225,7 +225,7 @@ def adopt_orphans():
 
         ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     except (ImportError, OSError):
-        # A Python without ctypes: what leaves the spider's group outlives it.
+        # A Python without ctypes: processes that left the spider's group outlive it.
         pass
 
 
@@ -257,7 +257,7 @@ def read_end(path):
     try:
         descriptor = os.open(path, os.O_RDONLY | PLAIN)
     except OSError:
-        return b""  # A spider has removed it.
+        return b""  # A spider removed it.
     with open(descriptor, "rb") as file:
         status = os.fstat(descriptor)
         if not stat.S_ISREG(status.st_mode):
@@ -267,7 +267,7 @@ def read_end(path):
 
 
 def start_time(pid):
-    """What tells a process from a later one with the same pid; process-identity.ts makes the same text."""
+    """Tells a process from a later one with the same pid; process-identity.ts builds the same text."""
     if sys.platform == "linux":
         try:
             with open("/proc/%d/stat" % pid, encoding="latin-1") as file:
@@ -304,9 +304,9 @@ def read_json(path):
 
 
 def write_whole(name, content):
-    """Whole for every reader. Not yet on the disk: after power loss a file may be empty, which is no evidence."""
+    """Atomic for readers, but not synced: after power loss the file may be empty, which proves nothing."""
     temporary = name + ".part"
-    # Never into what stands there, which may be a spider's: a pipe, or a link to another file.
+    # Never write to an existing file, which may be a spider's: a pipe, or a link to another file.
     try:
         os.unlink(temporary)
     except FileNotFoundError:

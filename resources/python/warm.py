@@ -1,20 +1,20 @@
-"""Keeps Python and Scrapy ready, so that a spider starts by a fork instead of by half a second of imports.
+"""Keeps Python and Scrapy loaded, so that a spider starts with a fork instead of half a second of imports.
 
     python warm.py MODULES_FILE
 
-Reads requests from stdin and tells what happens on stdout, one JSON object a line (src/engine/launcher/warm/warm-pool.ts):
+Reads requests from stdin and reports on stdout, one JSON object per line (src/engine/launcher/warm/warm-pool.ts):
 
-    {"event": "ready", "watched": {path: mtime in ns}}      or {"event": "failed", "reason": words}, and the end
+    {"event": "ready", "watched": {path: mtime in ns}}      or {"event": "failed", "reason": text}, then exit
     {"do": "start", "directory": run directory, "launch": as in launch.json}      -> the events of supervisor.py's Run
     {"do": "list", "directory": empty folder, "launch": ...}      -> the same; the spiders are in spiders.json
-    {"event": "gone", "id": id of the launch}      the supervisor of that run has ended, whatever it told
+    {"event": "gone", "id": id of the launch}      the supervisor of that run has ended, whatever it reported
 
-    this process -- fork --> supervisor (claims, waits, tells) -- fork, new session --> the spider
+    this process -- fork --> supervisor (claims, waits, reports) -- fork, new session --> the spider
 
-It ends when stdin does; supervisors and spiders go on. It imports what Scrapy is seen to import (a dry crawl in a fork,
-remembered in MODULES_FILE), but never a Twisted reactor: that is the project's to choose, and belongs to one process.
-It never imports anything of a project. A spider can hardly tell that it was forked: `become_spider` is all that is
-between the two, and what remains is that random hash seeds are shared by the spiders of one parent.
+It ends when stdin closes; supervisors and spiders continue. It imports what Scrapy was observed to import (in a dry
+crawl in a fork, stored in MODULES_FILE), but never a Twisted reactor: the project chooses it, and it belongs to one
+process. It never imports anything from a project. `become_spider` removes nearly every trace of the fork; one remains:
+spiders of the same parent share their random hash seed.
 """
 
 import gc
@@ -48,7 +48,7 @@ def main():
     control, events = take_channels()
     if changes_locale_for_children():
         restart(control, events)
-    # How the interpreter was found, before any import had its way with it: what each spider begins with.
+    # The interpreter's state before any import changed it: each spider starts with it.
     fresh = {"environ": dict(os.environ), "path": list(sys.path), "streams": (sys.stdin, sys.stdout, sys.stderr)}
     watched = read_watched()
     try:
@@ -57,7 +57,7 @@ def main():
             names = learn(events, control, modules_file + ".dry")
         culprits = import_all(name for name in names if name not in excluded)
         if culprits:
-            # They were left half imported: a new process leaves them out.
+            # They are half imported now: a new process leaves them out.
             write_modules(modules_file, watched, names, excluded + culprits)
             restart(control, events)
         write_modules(modules_file, watched, names, excluded)
@@ -79,7 +79,7 @@ def main():
         os._exit(supervisor.ALREADY_STARTED)
     import signal
 
-    # Whoever signals the spider from its first moment on must reach it, not a handler of ours.
+    # A signal to the spider must reach it from its first moment, not one of our handlers.
     signals = signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT, signal.SIGTERM, signal.SIGHUP))
     (has_group, gets_group), (may_go, go) = os.pipe(), os.pipe()
     try:
@@ -93,7 +93,7 @@ def main():
             os.close(descriptor)
         become_spider(run, fresh)
         if not os.read(may_go, 1):
-            os._exit(1)  # Our supervisor was killed, or the disk is full: nobody could find us.
+            os._exit(1)  # Our supervisor was killed, or the disk is full: no engine could find us.
         os.close(may_go)
         signal.pthread_sigmask(signal.SIG_SETMASK, signals)
         if request["do"] == "list":
@@ -104,7 +104,7 @@ def main():
     os.close(may_go)
     os.close(gets_group)
     show_as([sys.executable, supervisor.__file__, run.directory])
-    # Its group is signalled from the moment we tell of it: that must be there.
+    # The engine may signal the process group as soon as it is reported, so it must exist by then.
     os.read(has_group, 1)
     os.close(has_group)
     run.stand_over(pid, go=go)
@@ -112,7 +112,7 @@ def main():
 
 
 def take_channels():
-    """Moves the engine's pipes out of the way of the spiders: no child may have them for its stdin and stdout."""
+    """Moves the engine's pipes away from stdin and stdout, which every child inherits."""
     import fcntl
 
     os.closerange(3, 4096)
@@ -126,8 +126,8 @@ def take_channels():
 
 
 def changes_locale_for_children():
-    """In the C locale a Python gives its children LC_CTYPE=C.UTF-8, and is itself in UTF-8 mode, which they then are not
-    (PEP 538, 540). A spider that is started cold is such a child: so must we be."""
+    """In the C locale, Python is in UTF-8 mode and gives its children LC_CTYPE=C.UTF-8, so that they are not (PEP 538,
+    540). A spider that is started cold is such a child, so a warm one must be too."""
     import _locale
 
     current = _locale.setlocale(_locale.LC_CTYPE)
@@ -143,7 +143,7 @@ def restart(control, events):
 
 
 def serve(control, events):
-    """Answers requests for ever; returns in each forked supervisor, with the request it was forked for."""
+    """Serves requests forever; returns only in a forked supervisor, with the request it was forked for."""
     import select
 
     supervisors = {}
@@ -176,7 +176,7 @@ def reap(supervisors, events):
 
 
 def become_spider(run, fresh):
-    """Makes a forked child what a Python that was just started would be."""
+    """Makes a forked child look like a Python that has just started."""
     import logging
     import random
     import signal
@@ -224,8 +224,8 @@ KEPT = []
 
 
 def finish(work, *arguments):
-    """Does the work and ends the process as Python would, but for what the heap shared with the parent holds: to take
-    that apart would copy all of it, and takes as long as the whole of a small crawl."""
+    """Does the work and ends the process as Python would, except that the heap shared with the parent is not torn down:
+    that would copy all of it and take as long as a small crawl."""
     import atexit
     import signal
     import threading
@@ -256,24 +256,24 @@ def finish(work, *arguments):
     try:
         import ctypes
 
-        # What C libraries have to do at the end, and their buffers; no thread of Python's goes on meanwhile.
+        # Runs the exit handlers of C libraries and flushes their buffers; holds the GIL, so no Python thread continues.
         ctypes.PyDLL(None).exit(code & 0xFF)
     finally:
         os._exit(code & 0xFF)
 
 
 def finalize():
-    """What the end of an interpreter does to objects that are left over: `__del__`, then what nobody closed is written."""
+    """Does what a Python does at its end to leftover objects: calls `__del__`, which also flushes unclosed files."""
     ranks = {}
     left_over = [[], [], [], []]
     standard = {id(layer) for stream in (sys.stdin, sys.stdout, sys.stderr) for layer in layers_of(stream)}
     task = getattr(sys.modules.get("asyncio"), "Task", ())
-    for thing in gc.get_objects():  # Those of the parent are frozen and not among them.
+    for thing in gc.get_objects():  # The parent's are frozen and not included.
         kind = type(thing)
         if kind not in ranks:
             ranks[kind] = rank_of(kind)
         if issubclass(kind, task) and not thing.done():
-            continue  # Its loop holds it to the end of Python, so it never complains that it was pending.
+            continue  # In a normal exit its loop keeps it alive to the end, so it never complains about being pending.
         if ranks[kind] is not None and id(thing) not in standard:
             left_over[ranks[kind]].append(thing)
     for things in left_over:
@@ -285,13 +285,13 @@ def finalize():
 
 
 def layers_of(stream):
-    """A text stream, its buffer and the file under that, which is the buffer itself where nothing is buffered."""
+    """A text stream, its buffer, and the raw file below (the buffer itself if unbuffered)."""
     buffer = getattr(stream, "buffer", None)
     return stream, buffer, getattr(buffer, "raw", None)
 
 
 def rank_of(kind):
-    """Objects may write to files, files with an encoding to those without, and packed ones to plain ones."""
+    """The order of finalizing: objects may write to files, text files to binary ones, compressed ones to plain ones."""
     import io
 
     if not hasattr(kind, "__del__"):
@@ -304,14 +304,14 @@ def rank_of(kind):
 
 
 def complain(thing):
-    """What Python says where nobody is left to be told."""
+    """Prints what Python prints for an exception that nothing can catch."""
     import traceback
 
     sys.stderr.write("Exception ignored in: %r\n%s" % (thing, traceback.format_exc()))
 
 
 def open_standard(descriptor, like):
-    """A stream as Python opens it at its start, for the file that the descriptor is now."""
+    """A standard stream as Python opens it at startup, on the file that the descriptor refers to now."""
     import io
 
     mode = like.mode
@@ -331,7 +331,7 @@ def open_standard(descriptor, like):
 
 
 def show_as(command):
-    """What ps shows of us, written over our own arguments, as far as there is room."""
+    """Changes what ps shows, by overwriting our own arguments as far as there is room."""
     if sys.platform != "linux":
         return
     import ctypes
@@ -355,7 +355,7 @@ def tell(events, **event):
 
 
 def read_watched():
-    """What changes when packages come, go or change; as it is before anything of it was imported."""
+    """Modification times that change when packages are added, removed or changed; read before importing any."""
     paths = [sys.executable, os.path.join(sys.prefix, "pyvenv.cfg"), *sys.path]
     watched = {}
     for path in paths:
@@ -367,7 +367,7 @@ def read_watched():
 
 
 def read_modules(path, watched):
-    """What was learned of these very packages; None where that is to be learned."""
+    """What was learned for exactly these packages; None if it must be learned again."""
     try:
         with open(path, encoding="utf-8") as file:
             content = json.load(file)
@@ -387,7 +387,7 @@ def write_modules(path, watched, names, excluded):
 
 
 class ReactorGuard:
-    """Lets nobody import a reactor here, and remembers whose modules tried."""
+    """Prevents imports of a reactor, and records which modules tried."""
 
     def __init__(self):
         self.culprits = []
@@ -405,7 +405,7 @@ class ReactorGuard:
 
 
 def import_all(names):
-    """Returns the modules that import a reactor, if there are any: then this process is spoiled."""
+    """Returns the modules that import a reactor; if there are any, this process must be replaced."""
     guard = ReactorGuard()
     sys.meta_path.insert(0, guard)
     try:
@@ -413,7 +413,7 @@ def import_all(names):
             try:
                 importlib.import_module(name)
             except Exception:
-                # The dry crawl could, we cannot: the spiders that need it will import it themselves.
+                # It worked in the dry crawl. Spiders that need the module import it themselves.
                 pass
     finally:
         sys.meta_path.remove(guard)
@@ -423,7 +423,7 @@ def import_all(names):
 
 
 def fill_caches():
-    """What each spider would find out for itself, for its log's first lines; nothing of it is a project's."""
+    """Computes in advance what every spider logs in its first lines; none of it depends on the project."""
     import importlib.metadata
     import platform
 
@@ -434,7 +434,7 @@ def fill_caches():
 
         get_versions()
     except Exception:
-        pass  # Another Scrapy: its spiders take some milliseconds longer.
+        pass  # A different Scrapy: its spiders start a few milliseconds later.
 
 
 def refuse_threads():
@@ -446,10 +446,10 @@ def refuse_threads():
 
 
 def learn(events, control, directory):
-    """The names of what a crawl imports, in the order of importing, by one in a fork."""
+    """Runs a crawl in a fork and returns the names of the modules it imported, in order."""
     import shutil
 
-    # One that was killed while it learned left its own.
+    # A parent that was killed while learning left its own.
     shutil.rmtree(directory, ignore_errors=True)
     os.makedirs(directory)
     reading, writing = os.pipe()
@@ -495,7 +495,7 @@ def end_with_parent():
 
 
 def dry_crawl(directory):
-    """Runs a spider that reads one page from ourselves and yields one item, the way crawl.py would."""
+    """Runs a spider that fetches one page from this process and yields one item, as crawl.py would."""
     import pathlib
     import signal
     import socket
