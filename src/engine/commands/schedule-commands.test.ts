@@ -6,7 +6,7 @@ import { aNewFiring, aNewJob, aStoredNode, anAttemptStart, entry } from '../test
 import { createFakeClock, type FakeClock } from '../testing/fake-clock.ts'
 import { createSeededRandom } from '../testing/seeded-random.ts'
 import { openTemporaryStore, type TemporaryStore } from '../testing/temporary-store.ts'
-import { ScheduleCommands, type SchedulerDoor } from './schedule-commands.ts'
+import { ScheduleCommands, type SchedulerControl } from './schedule-commands.ts'
 import { ScheduleReads, type SchedulerOutlook } from './schedule-reads.ts'
 import { asSealedText } from '../runtime/secret-box.ts'
 
@@ -25,7 +25,7 @@ beforeEach(async () => {
   temporary = await openTemporaryStore({ clock, inMemory: true })
   told = []
   next = null
-  const scheduler: SchedulerDoor & SchedulerOutlook = {
+  const scheduler: SchedulerControl & SchedulerOutlook = {
     refresh: async (id) => void told.push(`changed ${id}`),
     writePaused: async () => undefined,
     nextOf: () => next,

@@ -23,14 +23,14 @@ import { checkRange, checkTiming, type ScheduleReads } from './schedule-reads.ts
 import { sealTemplate } from './template-secrets.ts'
 
 /** The part of the scheduler that commands need. */
-export type SchedulerDoor = Pick<
+export type SchedulerControl = Pick<
   Scheduler,
   'refresh' | 'writePaused' | 'nextOf' | 'runNow' | 'backfill' | 'cancelBackfill'
 >
 
 export interface ScheduleCommandsParts {
   store: ScheduleStore & FiringReader
-  scheduler: SchedulerDoor
+  scheduler: SchedulerControl
   fleet: Pick<Fleet, 'get'>
   secretBox: Pick<SecretBox, 'seal'>
   clock: Clock
@@ -73,7 +73,7 @@ export class ScheduleCommands {
       failuresInARow: 0
     }
     await store.putSchedule(schedule)
-    await this.#told([schedule.id])
+    await this.#refresh([schedule.id])
     return this.#parts.reads.get(schedule.id)
   }
 
@@ -100,7 +100,7 @@ export class ScheduleCommands {
     const removed: string[] = []
     for (let index = 0; index < ids.length; index += DELETED_AT_ONCE) {
       const some = await this.#parts.store.deleteSchedules(ids.slice(index, index + DELETED_AT_ONCE))
-      await this.#told(some)
+      await this.#refresh(some)
       removed.push(...some)
     }
     return removed
@@ -215,10 +215,10 @@ export class ScheduleCommands {
         if (!isRace || revision !== undefined || tries === TRIES_MAX) throw error
       }
     }
-    await this.#told([id])
+    await this.#refresh([id])
   }
 
-  async #told(ids: ScheduleId[]): Promise<void> {
+  async #refresh(ids: ScheduleId[]): Promise<void> {
     for (const id of ids) await this.#parts.scheduler.refresh(id)
     this.#parts.onChange()
   }

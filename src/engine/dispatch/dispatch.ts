@@ -41,7 +41,7 @@ export class Dispatch implements FleetFollower {
     this.#finisher = new Finisher(context)
     this.#giveUp = new GiveUp(context)
     this.#stuck = new StuckNodes(context)
-    this.#returned = new ReturnedRuns(context, (one) => this.#goOn(one))
+    this.#returned = new ReturnedRuns(context, (one) => this.#resume(one))
     const refusalBackoff = new RefusalBackoff(context.clock)
     const sender = new Sender(context, refusalBackoff)
     this.#follower = new Follower(context, {
@@ -61,7 +61,7 @@ export class Dispatch implements FleetFollower {
     live.events.on('moved', ({ one, to }) => {
       if (to === 'running') this.#timeLimits.watch(one)
       if (to === 'finishing') this.#finisher.finish(one)
-      this.#ladder.goOn(one)
+      this.#ladder.sendWaiting(one)
     })
     live.events.on('ended', ({ one }) => {
       this.#timeLimits.forget(one)
@@ -77,7 +77,7 @@ export class Dispatch implements FleetFollower {
     fleet.setFollower(this)
   }
 
-  /** `waiting`: the waiting reasons of these lanes changed. `laneGone`: a lane has no queued jobs left. */
+  /** `waiting`: the waiting reasons of these lanes changed. `laneEmptied`: a lane has no queued jobs left. */
   get events(): Dispatcher['events'] {
     return this.#dispatcher.events
   }
@@ -85,7 +85,7 @@ export class Dispatch implements FleetFollower {
   /** Takes over attempts from an earlier engine. Nothing is sent before the first `wake`. */
   async start({ paused }: { paused: boolean }): Promise<void> {
     this.#dispatcher.paused = paused
-    for (const one of await this.#context.live.takeOver()) this.#goOn(one)
+    for (const one of await this.#context.live.takeOver()) this.#resume(one)
     this.#watch()
   }
 
@@ -188,7 +188,7 @@ export class Dispatch implements FleetFollower {
   }
 
   /** Resumes an attempt from its current state. */
-  #goOn(one: LiveAttempt): void {
+  #resume(one: LiveAttempt): void {
     if (one.state === 'finishing') this.#finisher.finish(one)
     else if (one.cancelAskedAtMs !== null || one.limitHit !== null) this.#ladder.resume(one)
     else if (one.state === 'running') this.#timeLimits.watch(one)

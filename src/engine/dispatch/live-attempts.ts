@@ -175,9 +175,9 @@ export class LiveAttempts {
     job: OfJob,
     move: Pick<AttemptMove, 'text' | 'evidence'> & { to: 'accepted' | 'running' | 'finishing'; exit: SeenExit | null }
   ): Promise<LiveAttempt | null> {
-    const { exit, ...told } = move
-    const { to } = told
-    const change: Change = { ...told, from: ['ended'], kind: 'found_again' }
+    const { exit, ...details } = move
+    const { to } = details
+    const change: Change = { ...details, from: ['ended'], kind: 'found_again' }
     const [isApplied] = await this.#write([{ one: attempt, change }], this.#clock.nowMs())
     if (isApplied !== true) return null
     // Immediately after the write, with nothing that can fail in between, so that a cancel from now on finds it live.

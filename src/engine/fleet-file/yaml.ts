@@ -6,7 +6,7 @@ import { FleetForm, type Part, PARTS, PART_NAMES, TEMPLATE_FIELDS } from './form
 
 /** Enough for hand-written anchors; nested aliases beyond this are an attack. */
 const ALIASES_MAX = 1_000
-const PROBLEMS_TOLD = 5
+const PROBLEMS_SHOWN = 5
 const STYLE = { lineWidth: 0, aliasDuplicateObjects: false }
 
 /** Throws FLEET_FILE_INVALID, naming lines and fields. */
@@ -81,11 +81,11 @@ function attempt<T>(work: () => T): T {
 }
 
 export function refuse(problems: string[]): never {
-  const told = problems.slice(0, PROBLEMS_TOLD).map((problem) => problem.replace(/\.?$/, ''))
-  const more = problems.length > told.length ? `; and ${problems.length - told.length} more` : ''
+  const shown = problems.slice(0, PROBLEMS_SHOWN).map((problem) => problem.replace(/\.?$/, ''))
+  const more = problems.length > shown.length ? `; and ${problems.length - shown.length} more` : ''
   throw new ScrapdeckError(
     'FLEET_FILE_INVALID',
-    `The fleet file cannot be applied: ${told.join('; ')}${more}. Nothing was changed`
+    `The fleet file cannot be applied: ${shown.join('; ')}${more}. Nothing was changed`
   )
 }
 

@@ -35,7 +35,7 @@ export class ProblemWatch {
   #schedules: ScheduleTroubles = NO_SCHEDULE_TROUBLES
   #schedulesAreOld = true
   #timer: Timer | null = null
-  #told = ''
+  #announced = ''
   #stopped = false
 
   constructor(parts: ProblemWatchParts) {
@@ -103,8 +103,8 @@ export class ProblemWatch {
     }
     if (this.#stopped) return
     const now = JSON.stringify(this.current().map(({ id, title }) => [id, title]))
-    if (now !== this.#told) this.events.emit('changed')
-    this.#told = now
+    if (now !== this.#announced) this.events.emit('changed')
+    this.#announced = now
   }
 
   /** Returns whether `read` succeeded; if not, it is tried again with the next check. */

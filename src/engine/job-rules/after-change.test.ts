@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { type Attempt, AttemptResult, AttemptState, type Job, Outcome } from '../../shared/contract/index.ts'
 import { aJobId, anAttemptNumber, aNodeId, aProjectName, aVersionName } from '../../shared/testing/ids.ts'
-import { afterChange, type JobFacts, mayGoOn } from './after-change.ts'
+import { afterChange, type JobFacts, mayRevive } from './after-change.ts'
 import type { AttemptChange } from './attempt-change.ts'
 import { ATTEMPT_TRANSITIONS, type AttemptEvent, attemptStatesAfter, jobStatesAfter } from './transitions.ts'
 
@@ -68,12 +68,12 @@ const anyCase: fc.Arbitrary<Case> = fc
     const number = isOfOld ? 1 : attemptCount
     const jobs = JOBS_OF[isOfOld ? of(AttemptState.options) : from]
     const state = event === 'found_again' && !isNoted ? 'queued' : of(jobs)
-    const isGoneOn = event === 'found_again' && !isNoted
+    const isRevived = event === 'found_again' && !isNoted
     return {
       job: {
         ...job,
         ...{ state, attemptCount },
-        ...(isGoneOn ? { cancelAskedAtMs: null } : {}),
+        ...(isRevived ? { cancelAskedAtMs: null } : {}),
         ...(state === 'ended' ? { outcome: 'failed' as const, endedAtMs: NOW_MS - 5 } : {})
       },
       attempt: anAttempt({
@@ -197,7 +197,7 @@ test.each([
   ['does not go on while another run of its overlap key is live', {}, true, false]
 ])('a run that is found again %s', (_case, over, isOverlapLive, expected) => {
   const job = { state: 'queued' as const, attemptCount: 1, cancelAskedAtMs: null, ...over }
-  expect(mayGoOn(job, { attemptNumber: anAttemptNumber(1), isOverlapLive })).toBe(expected)
+  expect(mayRevive(job, { attemptNumber: anAttemptNumber(1), isOverlapLive })).toBe(expected)
 })
 
 function anAttempt(over: Partial<Attempt>): Attempt {

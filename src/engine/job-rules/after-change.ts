@@ -53,23 +53,23 @@ export function afterChange<Facts extends JobFacts>(
   const unmoved = { attempt, jobEntry: null, event: null, outcome: null, hasLeft: false }
   const flagged = change.mayHaveRunTwice === true ? { ...before, mayHaveRunTwice: true } : before
   if (before.attemptCount !== change.attemptNumber) return { ...unmoved, job: flagged }
-  const told = withFindings(flagged, change)
-  if (change.to === undefined) return { ...unmoved, job: told }
+  const updated = withFindings(flagged, change)
+  if (change.to === undefined) return { ...unmoved, job: updated }
   if (change.to !== 'ended') {
-    const job = goingOn(told, attempt)
+    const job = continued(updated, attempt)
     const hasStarted = job.state === 'running' && before.state !== 'running'
     const event = hasStarted ? { name: 'job.started' as const, atMs: job.startedAtMs ?? change.entry.atMs } : null
     return { ...unmoved, job, event }
   }
   const outcome = jobOutcomeAfter(change, before)
-  if (outcome === null) return { ...unmoved, job: queuedAgain(told, change), hasLeft: true }
+  if (outcome === null) return { ...unmoved, job: requeued(updated, change), hasLeft: true }
   // The attempt alone would requeue the job. Ending it instead is a transition of its own.
   const isStopped = outcomeOf(change) === null
   const { atMs } = change.entry
   return {
     attempt,
     job: {
-      ...told,
+      ...updated,
       state: 'ended',
       outcome,
       reason: isStopped ? 'cancelled' : attempt.reason,
@@ -87,7 +87,7 @@ export function afterChange<Facts extends JobFacts>(
  * Whether an ended attempt that its node lists again may be revived (`found_again`): only while its job is queued, has
  * not started again or been cancelled, and no other run with its overlap key is live. The job then leaves the queue.
  */
-export function mayGoOn(
+export function mayRevive(
   job: Pick<JobFacts, 'state' | 'attemptCount' | 'cancelAskedAtMs'>,
   { attemptNumber, isOverlapLive }: { attemptNumber: AttemptNumber; isOverlapLive: boolean }
 ): boolean {
@@ -110,12 +110,12 @@ export function outcomeOf({ result, jobOutcome }: Pick<AttemptChange, 'result' |
 
 function changedAttempt(before: Attempt, change: AttemptChange): Attempt {
   const { to, entry, result, details = {} } = change
-  const goesOn = to !== undefined && to !== 'ended'
+  const isLive = to !== undefined && to !== 'ended'
   return {
     ...before,
-    ...(goesOn ? { state: to, result: null, endedAtMs: null } : {}),
+    ...(isLive ? { state: to, result: null, endedAtMs: null } : {}),
     ...(to === 'ended' ? { state: to, result: result!, endedAtMs: entry.atMs } : {}),
-    reason: change.reason ?? (goesOn ? null : before.reason),
+    reason: change.reason ?? (isLive ? null : before.reason),
     acceptedAtMs: details.acceptedAtMs ?? before.acceptedAtMs ?? (to === 'accepted' ? entry.atMs : null),
     startedAtMs: details.startedAtMs ?? before.startedAtMs ?? (to === 'running' ? entry.atMs : null),
     pid: details.pid ?? before.pid,
@@ -133,7 +133,7 @@ function withFindings<Facts extends JobFacts>(job: Facts, { counts, killingLine 
   return { ...job, ...counts, ...(killingLine === undefined ? {} : { killingLine }) }
 }
 
-function goingOn<Facts extends JobFacts>(job: Facts, { state, nodeId, startedAtMs }: Attempt): Facts {
+function continued<Facts extends JobFacts>(job: Facts, { state, nodeId, startedAtMs }: Attempt): Facts {
   const isRunning = state === 'running' || state === 'finishing'
   const after: Facts = { ...job, ...(isRunning ? { state: 'running', startedAtMs } : {}), hold: null, nodeId }
   if (job.state !== 'queued') return after
@@ -148,7 +148,7 @@ function goingOn<Facts extends JobFacts>(job: Facts, { state, nodeId, startedAtM
 }
 
 /** Resets the job to not started; the retry time replaces the requested start time. */
-function queuedAgain<Facts extends JobFacts>(
+function requeued<Facts extends JobFacts>(
   job: Facts,
   { retryAtMs, entry }: Pick<AttemptChange, 'retryAtMs' | 'entry'>
 ): Facts {

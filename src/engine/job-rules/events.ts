@@ -17,8 +17,8 @@ export function eventBody(type: string, atMs: number, data: unknown): string {
 
 /** A job as it is now, with secret values masked. Its lane is internal to placement and left out. */
 export function jobEventData(job: Omit<Job, 'waiting' | 'unknownSinceMs'>) {
-  const { lane: _lane, ...told } = maskSecrets(job)
-  return { job: told }
+  const { lane: _lane, ...masked } = maskSecrets(job)
+  return { job: masked }
 }
 
 export function firingEventData(

@@ -98,7 +98,7 @@ async function run(
     workDirectory: join(home, 'work')
   }
   const { promise: ended, resolve: end } = Promise.withResolvers<RunExit | null>()
-  const events = { child() {}, exit: end, gone: () => end(null) }
+  const events = { child() {}, exit: end, supervisorEnded: () => end(null) }
   const places = { runDirectory, source, directories, resourcesDirectory: resources }
   if (way) await untilWarm(way)
   const mayStart = () => {
@@ -354,7 +354,7 @@ test('an import that brings a reactor along is left to the spiders; a Python wit
   }
 })
 
-const NO_EVENTS = { child() {}, exit() {}, gone() {} }
+const NO_EVENTS = { child() {}, exit() {}, supervisorEnded() {} }
 
 function aRequest(directory: string): WarmRequest {
   const launch = {

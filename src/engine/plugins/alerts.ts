@@ -23,7 +23,7 @@ export class Alerts {
   /** `recorded`: events were written to the outbox. */
   readonly events = new EventEmitter<{ recorded: [] }>()
   readonly #parts: AlertsParts
-  #told: ToldProblem[] | null = null
+  #reported: ToldProblem[] | null = null
   #comparing: Promise<void> = Promise.resolve()
   #timer: Timer | null = null
   #stopped = false
@@ -40,7 +40,7 @@ export class Alerts {
 
   /** Call when the list of problems has changed: writes the differences to the outbox. */
   compareAgain(): void {
-    if (this.#told === null || this.#stopped) return
+    if (this.#reported === null || this.#stopped) return
     this.#comparing = this.#comparing.then(() => this.#recordChanges())
   }
 
@@ -51,24 +51,24 @@ export class Alerts {
   }
 
   async #read(): Promise<void> {
-    this.#told = await this.#parts.store.listToldProblems().catch(() => [])
+    this.#reported = await this.#parts.store.listToldProblems().catch(() => [])
   }
 
   async #recordChanges(): Promise<void> {
     const { store, clock, logger, problems } = this.#parts
     if (this.#stopped) return
     const now = problems()
-    const { raised, resolved } = compare(this.#told ?? [], now)
+    const { raised, resolved } = compare(this.#reported ?? [], now)
     if (raised.length + resolved.length === 0) return
     const atMs = clock.nowMs()
     const event = (name: string, data: NewEvent['data']): NewEvent => ({ event: name, project: null, atMs, data })
     try {
-      const told = now.map(({ id, title, severity }) => ({ id, title, severity }))
-      await store.putToldProblems(told, [
+      const reported = now.map(({ id, title, severity }) => ({ id, title, severity }))
+      await store.putToldProblems(reported, [
         ...resolved.map((problem) => event('problem.resolved', { problem })),
         ...raised.map((problem) => event('problem.raised', { problem }))
       ])
-      this.#told = told
+      this.#reported = reported
       this.events.emit('recorded')
     } catch (error) {
       if (!this.#stopped)
@@ -79,10 +79,10 @@ export class Alerts {
 
 /** Compares by id: a changed title (2 nodes down, 3 nodes down) is not a new problem. */
 export function compare(
-  told: readonly ToldProblem[],
+  reported: readonly ToldProblem[],
   now: readonly Problem[]
 ): { raised: Problem[]; resolved: ToldProblem[] } {
-  const before = new Set(told.map(({ id }) => id))
+  const before = new Set(reported.map(({ id }) => id))
   const after = new Set(now.map(({ id }) => id))
-  return { raised: now.filter(({ id }) => !before.has(id)), resolved: told.filter(({ id }) => !after.has(id)) }
+  return { raised: now.filter(({ id }) => !before.has(id)), resolved: reported.filter(({ id }) => !after.has(id)) }
 }

@@ -22,7 +22,7 @@ export class DueTimer {
   #timerAtMs = Number.POSITIVE_INFINITY
   #scannedAtMs = Number.NEGATIVE_INFINITY
   #isScanning = false
-  #isAskedAgain = false
+  #mustRescan = false
   #isStopped = false
 
   constructor({ store, clock, logger }: { store: HoldStore; clock: Clock; logger: Logger }) {
@@ -32,7 +32,7 @@ export class DueTimer {
   }
 
   scan({ isUrgent = false } = {}): void {
-    if (this.#isScanning) this.#isAskedAgain = true
+    if (this.#isScanning) this.#mustRescan = true
     else this.#releaseIn(isUrgent ? 0 : this.#scannedAtMs + SCANS_APART_MS - this.#clock.monotonicMs())
   }
 
@@ -57,7 +57,7 @@ export class DueTimer {
 
   async #releaseNow(): Promise<void> {
     this.#isScanning = true
-    this.#isAskedAgain = false
+    this.#mustRescan = false
     this.#timerAtMs = Number.POSITIVE_INFINITY
     let againInMs = Number.POSITIVE_INFINITY
     try {
@@ -70,7 +70,7 @@ export class DueTimer {
       this.#isScanning = false
     }
     this.#scannedAtMs = this.#clock.monotonicMs()
-    if (this.#isAskedAgain) againInMs = Math.min(againInMs, SCANS_APART_MS)
+    if (this.#mustRescan) againInMs = Math.min(againInMs, SCANS_APART_MS)
     if (againInMs < Number.POSITIVE_INFINITY) this.#releaseIn(Math.max(1, againInMs))
   }
 

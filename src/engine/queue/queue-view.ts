@@ -47,13 +47,13 @@ export class QueueView {
   #keptMax = HEADS_MAX
   readonly #stopListening: () => void
   readonly #onChange: () => void
-  readonly #onLaneGone: (lane: string) => void
+  readonly #onLaneEmptied: (lane: string) => void
 
-  /** `onChange`: the queue changed. `onLaneGone`: a lane has no jobs left. */
-  constructor(store: LaneReader, onChange: () => void, onLaneGone: (lane: string) => void = () => {}) {
+  /** `onChange`: the queue changed. `onLaneEmptied`: a lane has no jobs left. */
+  constructor(store: LaneReader, onChange: () => void, onLaneEmptied: (lane: string) => void = () => {}) {
     this.#store = store
     this.#onChange = onChange
-    this.#onLaneGone = onLaneGone
+    this.#onLaneEmptied = onLaneEmptied
     this.#stopListening = store.onQueueChange((lanes) => {
       for (const lane of lanes) this.#stale.add(lane)
       onChange()
@@ -210,7 +210,7 @@ export class QueueView {
     this.#lanes.delete(lane)
     line.lanes.delete(lane)
     if (line.lanes.size === 0) this.#lines.delete(line.key)
-    this.#onLaneGone(lane)
+    this.#onLaneEmptied(lane)
   }
 }
 

@@ -20,24 +20,24 @@ export async function makeAhead(
   make: () => Promise<DecidedFirings>
 ): Promise<NewFiring[]> {
   if (state.ahead?.dueMs === dueMs) return []
-  state.ahead = { dueMs, gone: null }
+  state.ahead = { dueMs, decided: null }
   if (dueAt(state) !== dueMs || !isPlain(state, dueMs, live)) return []
   // An error is ignored here: it occurs again at the due time and is reported then.
-  const gone = await make().catch(() => null)
-  if (gone === null || gone.firings.some((firing) => firing.state !== 'fired')) return []
+  const decided = await make().catch(() => null)
+  if (decided === null || decided.firings.some((firing) => firing.state !== 'fired')) return []
   // The jobs count as queued at their due time, not when they were prepared.
-  for (const { jobs } of gone.firings) for (const job of jobs) job.entry.atMs = dueMs
-  state.ahead = { dueMs, gone }
-  return gone.firings
+  for (const { jobs } of decided.firings) for (const job of jobs) job.entry.atMs = dueMs
+  state.ahead = { dueMs, decided }
+  return decided.firings
 }
 
 /** Returns the prepared firing if it would still be decided the same way now. It can be claimed once. */
 export function claimAhead(state: ScheduleState, live: Live, nowMs: number): DecidedFirings | null {
   const { ahead } = state
   state.ahead = null
-  if (ahead === null || ahead.gone === null || ahead.dueMs !== dueAt(state)) return null
+  if (ahead === null || ahead.decided === null || ahead.dueMs !== dueAt(state)) return null
   const isInTime = nowMs >= ahead.dueMs && nowMs - ahead.dueMs < TAKEN_LATE_MAX_MS
-  return isInTime && isPlain(state, nowMs, live) ? ahead.gone : null
+  return isInTime && isPlain(state, nowMs, live) ? ahead.decided : null
 }
 
 function isPlain({ stored, next, following, offsetMs }: ScheduleState, atMs: number, live: Live): boolean {

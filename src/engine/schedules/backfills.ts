@@ -7,7 +7,7 @@ import type { NewFiring, StoredBackfill, StoredFiring } from '../store/records.t
 import type { FiringReader, ScheduleStore, BackfillStore } from '../store/store.ts'
 import { hasFailed, isLive } from './failures.ts'
 import type { LiveJobs } from './live-jobs.ts'
-import { type AskedFiring, type JobMaker, makeFiring } from './make-firing.ts'
+import { type FiringRequest, type JobMaker, makeFiring } from './make-firing.ts'
 import type { ScheduleState } from './schedule-state.ts'
 import { countJobs } from './template.ts'
 
@@ -218,13 +218,13 @@ export class Backfills {
   async #make({ stored, moments }: ScheduleState, { id }: StoredBackfill, nominalMs: number): Promise<NewFiring> {
     const nowMs = this.#parts.clock.nowMs()
     const asked = { nominalMs, origin: 'backfill', backfillId: id, doneUntilMs: null } as const
-    const fired: AskedFiring = { ...asked, reason: 'backfill', text: 'Backfilled', after: [] }
+    const fired: FiringRequest = { ...asked, reason: 'backfill', text: 'Backfilled', after: [] }
     try {
       return await makeFiring(stored, moments, fired, { maker: this.#parts, nowMs })
     } catch (error) {
       if (!isScrapdeckError(error)) throw error
-      const told = { state: 'failed', reason: 'refused', text: `No job was created: ${error.message}` } as const
-      return { ...asked, ...told, scheduleId: stored.id, atMs: nowMs, count: 1, jobs: [] }
+      const failure = { state: 'failed', reason: 'refused', text: `No job was created: ${error.message}` } as const
+      return { ...asked, ...failure, scheduleId: stored.id, atMs: nowMs, count: 1, jobs: [] }
     }
   }
 

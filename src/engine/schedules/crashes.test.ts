@@ -1,6 +1,6 @@
 import { describe, expect, vi } from 'vitest'
 import { aScheduleId } from '../../shared/testing/ids.ts'
-import { ScheduleCommands, type SchedulerDoor } from '../commands/schedule-commands.ts'
+import { ScheduleCommands, type SchedulerControl } from '../commands/schedule-commands.ts'
 import { ScheduleReads } from '../commands/schedule-reads.ts'
 import { createSeededRandom } from '../testing/seeded-random.ts'
 import { every, it, type ScheduleWorld, START_MS } from './testing/schedule-fixtures.ts'
@@ -9,8 +9,8 @@ import { asSealedText } from '../runtime/secret-box.ts'
 const MINUTE_MS = 60_000
 
 /** Orders as an operator gives them, to whichever ticker runs by then; `refresh` may be where the engine dies. */
-function commandsOf(world: ScheduleWorld, over: Partial<SchedulerDoor> = {}): ScheduleCommands {
-  const door: SchedulerDoor = {
+function commandsOf(world: ScheduleWorld, over: Partial<SchedulerControl> = {}): ScheduleCommands {
+  const door: SchedulerControl = {
     refresh: (id) => world.scheduler.refresh(id),
     writePaused: (id) => world.scheduler.writePaused(id),
     nextOf: (id) => world.scheduler.nextOf(id),

@@ -25,7 +25,7 @@ export async function decideFirings(
   const { stored } = state
   const { overlap, maxRuns } = stored.settings
   const { fates, doneUntilMs } = judgeDue(state, { nowMs, cause })
-  const gone: DecidedFirings = { state, firings: [], cancels: [], doneUntilMs }
+  const decided: DecidedFirings = { state, firings: [], cancels: [], doneUntilMs }
   let running: LiveFiring[] | null = null
   let runCount = stored.runCount
   for (const fate of fates) {
@@ -38,9 +38,9 @@ export async function decideFirings(
       await fire(fate, running)
     }
   }
-  const last = gone.firings.at(-1)
+  const last = decided.firings.at(-1)
   if (last !== undefined) last.doneUntilMs = doneUntilMs
-  return gone
+  return decided
 
   async function fire(fate: Fate, before: LiveFiring[]): Promise<void> {
     const nominalMs = fate.nominalMs[0]!
@@ -57,8 +57,8 @@ export async function decideFirings(
     }
     try {
       const firing = await makeFiring(stored, state.moments, asked, { maker, nowMs })
-      if (cancel.length > 0) gone.cancels.push({ index: gone.firings.length, jobIds: cancel })
-      gone.firings.push(firing)
+      if (cancel.length > 0) decided.cancels.push({ index: decided.firings.length, jobIds: cancel })
+      decided.firings.push(firing)
       before.push({ nominalMs, jobIds: firing.jobs.map(({ id }) => id) })
       runCount += 1
     } catch (error) {
@@ -70,16 +70,16 @@ export async function decideFirings(
 
   /** Merges consecutive rows that are alike, under the newest moment. */
   function add(row: NewFiring): void {
-    const before = gone.firings.at(-1)
+    const before = decided.firings.at(-1)
     const isAlike = before?.state === row.state && before.reason === row.reason && before.text === row.text
-    if (!isAlike) return void gone.firings.push(row)
+    if (!isAlike) return void decided.firings.push(row)
     before.count += row.count
     before.nominalMs = row.nominalMs
     before.doneUntilMs = row.doneUntilMs
   }
 
-  function withoutJobs({ nominalMs }: Fate, told: Pick<NewFiring, 'state' | 'reason' | 'text'>): NewFiring {
-    const { state: fate, reason, text } = told
+  function withoutJobs({ nominalMs }: Fate, result: Pick<NewFiring, 'state' | 'reason' | 'text'>): NewFiring {
+    const { state: fate, reason, text } = result
     const newest = { nominalMs: nominalMs.at(-1)!, doneUntilMs: nominalMs.at(-1)!, count: nominalMs.length }
     const row = { scheduleId: stored.id, origin: 'tick', backfillId: null, atMs: nowMs } as const
     return { ...row, ...newest, state: fate, reason, text, jobs: [] }

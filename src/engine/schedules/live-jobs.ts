@@ -149,8 +149,8 @@ export class LiveJobs {
       const { changes, cursor, reset } = await store.listChanges(from, CHANGES_AT_ONCE)
       this.#cursor = from = cursor
       const areAll = reset || changes.some(({ noun }) => noun === 'jobs')
-      const told = changes.flatMap((change) => (change.noun === 'job' ? [change.id] : []))
-      for (const id of areAll ? this.#scheduleOf.keys() : told) wanted.add(id)
+      const changedIds = changes.flatMap((change) => (change.noun === 'job' ? [change.id] : []))
+      for (const id of areAll ? this.#scheduleOf.keys() : changedIds) wanted.add(id)
       if (changes.length < CHANGES_AT_ONCE) break
     }
     const ids = [...wanted].filter((id) => this.#scheduleOf.has(id))

@@ -13,7 +13,7 @@ export interface JobMaker {
   openTemplate(template: RunTemplate): Promise<RunTemplate>
 }
 
-export type AskedFiring = Pick<Firing, 'nominalMs' | 'origin' | 'reason' | 'text'> & {
+export type FiringRequest = Pick<Firing, 'nominalMs' | 'origin' | 'reason' | 'text'> & {
   backfillId: string | null
   /** Jobs that the new jobs must wait for. */
   after: JobId[]
@@ -27,12 +27,12 @@ const WAITS_MAX = 20_000
 export async function makeFiring(
   schedule: Pick<StoredSchedule, 'id' | 'settings'>,
   moments: Moments,
-  asked: AskedFiring,
+  asked: FiringRequest,
   { maker, nowMs }: { maker: JobMaker; nowMs: number }
 ): Promise<NewFiring> {
   const { id, settings } = schedule
-  const { after, ...told } = asked
-  const { nominalMs } = told
+  const { after, ...firing } = asked
+  const { nominalMs } = firing
   const previousMs = needsPrevious(settings.jobs) ? moments.previous(nominalMs) : null
   const hasSecrets = settings.jobs.some(({ secretNames }) => secretNames.length > 0)
   const jobs = hasSecrets ? await Promise.all(settings.jobs.map(maker.openTemplate)) : settings.jobs
@@ -40,7 +40,7 @@ export async function makeFiring(
   const items = expandTemplates({ name: settings.name, jobs }, placeholders)
   const made = await maker.prepare(items, { source: 'schedule', scheduled: { scheduleId: id, nominalMs } })
   return {
-    ...{ ...told, scheduleId: id, atMs: nowMs, state: 'fired', count: 1 },
+    ...{ ...firing, scheduleId: id, atMs: nowMs, state: 'fired', count: 1 },
     jobs: after.length === 0 ? made : made.map((job, index) => ({ ...job, after: waitsOf(index, made.length) }))
   }
 

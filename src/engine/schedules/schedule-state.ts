@@ -29,10 +29,10 @@ export interface DecidedFirings {
   doneUntilMs: number
 }
 
-/** A firing that was prepared ahead. `gone` is null if that was not possible: it is then decided at its time. */
+/** A firing that was prepared ahead. `decided` is null if that was not possible: it is then decided at its time. */
 export interface MadeAhead {
   dueMs: number
-  gone: DecidedFirings | null
+  decided: DecidedFirings | null
 }
 
 /** How often the skipped moments of a paused schedule are written. */

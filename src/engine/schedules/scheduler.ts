@@ -15,7 +15,7 @@ import { readFailures } from './failures.ts'
 import { decideFirings } from './decide-firings.ts'
 import { jitterOf } from './moments.ts'
 import { LiveJobs } from './live-jobs.ts'
-import { type AskedFiring, type JobMaker, makeFiring } from './make-firing.ts'
+import { type FiringRequest, type JobMaker, makeFiring } from './make-firing.ts'
 import { type PausedBy, pauseItself } from './pause-itself.ts'
 import { createState, findNext, type DecidedFirings, healAfterClock, type ScheduleState } from './schedule-state.ts'
 
@@ -158,9 +158,9 @@ export class Scheduler {
       if (state === undefined) return
       state.stored = { ...state.stored, paused: true }
       for (;;) {
-        const gone = await decideFirings(state, this.#around(state))
-        if (gone.firings.length === 0) break
-        this.#believe(gone, await this.#writeRows(gone.firings))
+        const decided = await decideFirings(state, this.#around(state))
+        if (decided.firings.length === 0) break
+        this.#believe(decided, await this.#writeRows(decided.firings))
         findNext(state)
       }
       this.#places.put(state)
@@ -173,7 +173,7 @@ export class Scheduler {
     return this.#inLine(async () => {
       const state = this.#stateOf(scheduleId)
       const nowMs = this.#parts.clock.nowMs()
-      const asked: AskedFiring = {
+      const asked: FiringRequest = {
         ...{ nominalMs: nowMs, origin: 'manual', reason: 'run_now', text: 'Run manually' },
         ...{ backfillId: null, after: [], doneUntilMs: null }
       }
@@ -302,13 +302,13 @@ export class Scheduler {
       if (due.length === 0) return this.#makeAhead()
       const writes: Promise<void>[] = []
       for (let index = 0; index < due.length; index += SCHEDULES_AT_ONCE) {
-        const gone: DecidedFirings[] = []
+        const decided: DecidedFirings[] = []
         for (const [place, state] of due.slice(index, index + SCHEDULES_AT_ONCE).entries()) {
           if (place % SEARCHES_AT_ONCE === SEARCHES_AT_ONCE - 1) await this.#giveWay()
           const found = claimAhead(state, this.#live, this.#parts.clock.nowMs()) ?? (await this.#decide(state))
-          if (found !== null) gone.push(found)
+          if (found !== null) decided.push(found)
         }
-        writes.push(this.#write(gone))
+        writes.push(this.#write(decided))
         // Requests to the store are sent at the end of this turn: yield, so that it writes while the next are decided.
         await this.#giveWay()
       }
@@ -360,23 +360,23 @@ export class Scheduler {
   /** Fires one schedule outside of a pass; returns whether more may be due. */
   async #fireOne(state: ScheduleState): Promise<boolean> {
     const { doneUntilMs } = state
-    const gone = await this.#decide(state)
-    if (gone === null || gone.firings.length === 0) return false
-    await this.#write([gone])
+    const decided = await this.#decide(state)
+    if (decided === null || decided.firings.length === 0) return false
+    await this.#write([decided])
     findNext(state)
     return state.doneUntilMs !== doneUntilMs
   }
 
   /** Writes everything in one commit; if that fails, each schedule by itself, so that one cannot block the others. */
-  async #write(gone: DecidedFirings[]): Promise<void> {
+  async #write(decided: DecidedFirings[]): Promise<void> {
     try {
-      const written = await this.#writeRows(gone.flatMap(({ firings }) => firings))
+      const written = await this.#writeRows(decided.flatMap(({ firings }) => firings))
       let index = 0
-      for (const one of gone) this.#believe(one, written.slice(index, (index += one.firings.length)))
+      for (const one of decided) this.#believe(one, written.slice(index, (index += one.firings.length)))
     } catch (error) {
-      if (gone.length > 1) for (const one of gone) await this.#write([one])
+      if (decided.length > 1) for (const one of decided) await this.#write([one])
       else {
-        const scheduleId = gone[0]?.state.stored.id
+        const scheduleId = decided[0]?.state.stored.id
         this.#report({ error, scheduleId }, 'firings could not be written; retrying in a second')
       }
     }

@@ -47,7 +47,7 @@ export class Deliverer {
   readonly #paces = new Map<string, Pace>()
   readonly #sending = new Set<Promise<void>>()
   /** Deliveries attempted since the last read started: that read may still list them in their old state. */
-  readonly #toldSince = new Set<string>()
+  readonly #attemptedSince = new Set<string>()
   #webhooks = new Map<string, StoredWebhook>()
   #stopListening: (() => void) | null = null
   #timer: Timer | null = null
@@ -134,7 +134,7 @@ export class Deliverer {
     if (this.#webhooks.size === 0) return
     const { store, clock } = this.#parts
     const nowMs = clock.nowMs()
-    this.#toldSince.clear()
+    this.#attemptedSince.clear()
     // The result includes deliveries in flight: with twice the limit, enough others are sure to be in it.
     const { deliveries, nextDueMs } = await store.listDueDeliveries(nowMs, 2 * AT_ONCE_MAX)
     if (this.#stopped) return
@@ -143,18 +143,18 @@ export class Deliverer {
     for (const delivery of deliveries) {
       const webhook = this.#webhooks.get(delivery.webhookId)
       if (webhook === undefined) continue
-      if (this.#toldSince.has(delivery.id)) continue
+      if (this.#attemptedSince.has(delivery.id)) continue
       const pace = this.#paceOf(webhook.id)
       const pauseMs = pace.pausedUntilMs - clock.monotonicMs()
       if (pauseMs > 0) nextMs = Math.min(nextMs, pauseMs)
       const atOnce = pace.failuresInARow > 0 || webhook.kind === 'plugin' ? 1 : AT_ONCE_MAX
       if (pauseMs > 0 || pace.inFlight.size >= atOnce || pace.inFlight.has(delivery.id)) continue
       pace.inFlight.add(delivery.id)
-      const told = this.#deliverOne(webhook, delivery, pace).finally(() => {
-        this.#sending.delete(told)
+      const sending = this.#deliverOne(webhook, delivery, pace).finally(() => {
+        this.#sending.delete(sending)
         this.#deliver()
       })
-      this.#sending.add(told)
+      this.#sending.add(sending)
     }
     this.#deliverIn(nextMs)
   }
@@ -162,16 +162,16 @@ export class Deliverer {
   async #deliverOne(webhook: StoredWebhook, delivery: StoredDelivery, pace: Pace): Promise<void> {
     const { store, clock, random, logger, send } = this.#parts
     try {
-      const told = await send(webhook, delivery)
+      const answer = await send(webhook, delivery)
       const backOffMs = webhook.kind === 'plugin' ? PLUGIN_BACK_OFF_MS : BACK_OFF_MS
-      const made = planTry(delivery, told, { nowMs: clock.nowMs(), random, backOffMs })
+      const made = planTry(delivery, answer, { nowMs: clock.nowMs(), random, backOffMs })
       await store.concludeTries([made])
       if (made.state === 'dead') {
         const facts = { webhook: webhook.name, event: delivery.event, delivery: delivery.id, answer: made.answer }
         logger.warn(facts, 'an event could not be delivered; giving up')
       }
       if (made.isGone === true) await this.refreshWebhooks()
-      this.#setPause(pace, told.isGood || webhook.kind === 'plugin')
+      this.#setPause(pace, answer.isGood || webhook.kind === 'plugin')
       this.events.emit('changed')
     } catch (error) {
       if (this.#stopped) return
@@ -180,7 +180,7 @@ export class Deliverer {
       Object.assign(pace, { failuresInARow: 1, pausedUntilMs: clock.monotonicMs() + PAUSE_MAX_MS })
     } finally {
       pace.inFlight.delete(delivery.id)
-      this.#toldSince.add(delivery.id)
+      this.#attemptedSince.add(delivery.id)
     }
   }
 

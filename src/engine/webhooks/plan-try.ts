@@ -36,17 +36,17 @@ const ANSWER_MAX_CHARACTERS = 500
 /** Plans what follows a try of a delivery; `tries` does not count this one. */
 export function planTry(
   delivery: { id: string; tries: number },
-  told: SendResult,
+  result: SendResult,
   { nowMs, random, backOffMs = BACK_OFF_MS }: { nowMs: number; random: Random; backOffMs?: readonly number[] }
 ): DeliveryTry {
   const { id } = delivery
-  const answer = told.answer.slice(0, ANSWER_MAX_CHARACTERS)
+  const answer = result.answer.slice(0, ANSWER_MAX_CHARACTERS)
   const ended = { id, atMs: nowMs, nextTryAtMs: null, answer }
-  if (told.isGood) return { ...ended, state: 'delivered' }
-  if (told.isGone === true) return { ...ended, state: 'dead', isGone: true }
+  if (result.isGood) return { ...ended, state: 'delivered' }
+  if (result.isGone === true) return { ...ended, state: 'dead', isGone: true }
   const waitMs = backOffMs[delivery.tries]
   if (waitMs === undefined) return { ...ended, state: 'dead' }
-  const askedMs = Math.min(RETRY_AFTER_MAX_MS, (told.retryAfterSeconds ?? 0) * SECOND_MS)
+  const askedMs = Math.min(RETRY_AFTER_MAX_MS, (result.retryAfterSeconds ?? 0) * SECOND_MS)
   const delayMs = Math.round(Math.max(waitMs, askedMs) * (1 + JITTER_SHARE * random.next()))
   return { ...ended, state: 'waiting', nextTryAtMs: nowMs + delayMs }
 }

@@ -55,12 +55,12 @@ export function createPost(parts: { guard: AddressGuard; clock: Clock; resolve?:
         settle(answer)
         client.destroy().catch(() => undefined) // Already destroyed: nothing left to do.
       }
-      const told = (): Answer => ({ kind: 'status', status: status!, retryAfterSeconds })
+      const statusAnswer = (): Answer => ({ kind: 'status', status: status!, retryAfterSeconds })
       const timer = clock.setTimer(TIMEOUT_MS, () =>
         finish(
           status === null
             ? { kind: 'failed', problem: `${url.host} did not answer within ${TIMEOUT_MS / 1000} s` }
-            : told()
+            : statusAnswer()
         )
       )
       try {
@@ -80,11 +80,11 @@ export function createPost(parts: { guard: AddressGuard; clock: Clock; resolve?:
             },
             onResponseData(_controller, piece) {
               receivedBytes += piece.length
-              if (receivedBytes > BODY_MAX_BYTES) finish(told())
+              if (receivedBytes > BODY_MAX_BYTES) finish(statusAnswer())
             },
-            onResponseEnd: () => finish(told()),
+            onResponseEnd: () => finish(statusAnswer()),
             onResponseError(_controller, error) {
-              finish(status === null ? failureOf(error, url) : told())
+              finish(status === null ? failureOf(error, url) : statusAnswer())
             }
           }
         )

@@ -75,7 +75,7 @@ export function connectListeners(rooms: Rooms): void {
     .on('waiting', (lanes) => {
       for (const lane of lanes) feed.touch(`waiting:${lane}`)
     })
-    .on('laneGone', (lane) => feed.forget(`waiting:${lane}`))
+    .on('laneEmptied', (lane) => feed.forget(`waiting:${lane}`))
   queueCommands.events.on('limitsChanged', touch('limits'))
 
   schedules.events

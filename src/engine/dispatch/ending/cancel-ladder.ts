@@ -74,7 +74,7 @@ export class CancelLadder {
   }
 
   /** Its state has changed: a cancel or limit that waited for the POST's result goes out now. */
-  goOn(one: LiveAttempt): void {
+  sendWaiting(one: LiveAttempt): void {
     // Responses still arrive while the engine stops. The next engine resumes the cancel.
     if (this.#stopped) return
     const climb = this.#climbing.get(one.key)

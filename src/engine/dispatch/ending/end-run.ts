@@ -28,15 +28,15 @@ export async function endRun(
   const earlier = isWanted ? (await store.listAttempts(one.jobId)).filter(({ number }) => number < one.number) : []
   const results = earlier.map(({ result }) => result)
   const retry = isWanted ? planRetry(one.retry, end.result, results, atMs) : null
-  const goesOn = retry !== null || isTriedAgain
+  const isRequeued = retry !== null || isTriedAgain
   return live.end(one, {
     ...end,
     kind: 'ended',
-    jobOutcome: goesOn ? null : end.result,
+    jobOutcome: isRequeued ? null : end.result,
     ...(retry === null ? {} : { retryAtMs: retry.atMs }),
-    ...(goesOn && end.result === 'lost' ? { mayHaveRunTwice: true as const } : {}),
+    ...(isRequeued && end.result === 'lost' ? { mayHaveRunTwice: true as const } : {}),
     atMs,
-    text: goesOn ? `${text}; ${retry?.words ?? 'queued again and flagged'}` : text,
+    text: isRequeued ? `${text}; ${retry?.words ?? 'queued again and flagged'}` : text,
     evidence: retry === null ? evidence : { ...evidence, retryAtMs: retry.atMs }
   })
 }

@@ -2,7 +2,7 @@ import { type Attempt, ATTEMPT_REASONS, type JobId, type NodeId } from '../../..
 import { signalOfStep, waitAfterStep } from '../../../shared/stop-ladder.ts'
 import type { FleetNode } from '../../nodes/fleet.ts'
 import { NodeError, type SeenJob, type Snapshot } from '../../nodes/node-client.ts'
-import { mayGoOn } from '../../job-rules/after-change.ts'
+import { mayRevive } from '../../job-rules/after-change.ts'
 import type { StoredJob } from '../../store/records.ts'
 import type { DispatchContext } from '../context.ts'
 import { textOfStep } from '../ending/cancel-ladder.ts'
@@ -127,7 +127,7 @@ export class ReturnedRuns {
     const job = await store.getJob(attempt.jobId)
     if (job === null) return
     const isProved = attempt.jobid.startsWith(attempt.jobId)
-    if (isProved && (await this.#goOn(node, seen, job))) return
+    if (isProved && (await this.#revive(node, seen, job))) return
     const isUnwanted = isProved && list !== 'finished' && !isOnlyHope(job)
     if (!(await this.#isRecorded(attempt))) await this.#record(node, seen, job, isUnwanted)
     if (!isUnwanted) return
@@ -137,9 +137,9 @@ export class ReturnedRuns {
   }
 
   /** The job has not started again, so the run that was given up is its current run. False: it has, or has ended. */
-  async #goOn(node: FleetNode, { attempt, job: seen, list }: Seen, job: StoredJob): Promise<boolean> {
+  async #revive(node: FleetNode, { attempt, job: seen, list }: Seen, job: StoredJob): Promise<boolean> {
     // The store itself checks for another live run with the same overlap key.
-    if (!mayGoOn(job, { attemptNumber: attempt.number, isOverlapLive: false })) return false
+    if (!mayRevive(job, { attemptNumber: attempt.number, isOverlapLive: false })) return false
     const one = await this.#context.live.revive(attempt, job, {
       to: STATE_OF[list],
       exit: seen.exit,

@@ -51,14 +51,14 @@ export class Dispatcher {
   /** While jobs wait: the number of requests in flight at which another run starts; -1: no jobs wait. */
   #againBelowRequests = -1
   paused = false
-  /** `waiting`: the waiting reasons of these lanes changed. `laneGone`: a lane has no queued jobs left. */
-  readonly events = new EventEmitter<{ waiting: [lanes: string[]]; laneGone: [lane: string] }>()
+  /** `waiting`: the waiting reasons of these lanes changed. `laneEmptied`: a lane has no queued jobs left. */
+  readonly events = new EventEmitter<{ waiting: [lanes: string[]]; laneEmptied: [lane: string] }>()
 
   constructor(context: DispatchContext, parts: DispatcherParts) {
     const { sender, refusalBackoff } = parts
     this.#context = context
     this.#parts = parts
-    const forgetLane = (lane: string) => this.events.emit('laneGone', lane)
+    const forgetLane = (lane: string) => this.events.emit('laneEmptied', lane)
     this.#queue = new QueueView(context.store, () => this.wake(), forgetLane)
     this.#board = new NodeBoard(context, parts)
     this.#due = new DueTimer(context)

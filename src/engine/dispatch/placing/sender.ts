@@ -139,10 +139,10 @@ export class Sender {
   async #askPlugins(attempt: Attempt, job: StoredJob, node: FleetNode | undefined): Promise<DispatchVerdict | null> {
     const { beforeDispatch = null } = this.#context
     if (beforeDispatch === null || node === undefined) return null
-    const { lane: _lane, ...told } = maskSecrets(job)
+    const { lane: _lane, ...masked } = maskSecrets(job)
     const { id, name, tags } = node.stored
     const { number, version } = attempt
-    return beforeDispatch({ job: told, attempt: number, version, node: { id, name, tags } })
+    return beforeDispatch({ job: masked, attempt: number, version, node: { id, name, tags } })
   }
 
   /** Nothing was sent: back to the queue, held for as long as the plugin says, or cancelled. */

@@ -109,7 +109,7 @@ async function listWarm(options: ListingOptions, workingDirectory: string): Prom
           if (stoppedFor) stop()
         },
         exit: resolve,
-        gone: () => resolve(null)
+        supervisorEnded: () => resolve(null)
       }
     )
     if (!isStarted) return null

@@ -8,7 +8,7 @@ export interface RunEvents {
   child(child: RunChild): void
   exit(exit: RunExit): void
   /** The supervisor has ended or its events no longer reach us. Only the run directory is left. */
-  gone(): void
+  supervisorEnded(): void
 }
 
 const RunEvent = z.discriminatedUnion('event', [

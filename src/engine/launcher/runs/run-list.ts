@@ -225,7 +225,7 @@ export class RunList {
         exit: (exit: RunExit) => {
           if (isLive(run)) this.#end(run, exit)
         },
-        gone: () => {
+        supervisorEnded: () => {
           run.supervised = false
           this.#check(run)
         }

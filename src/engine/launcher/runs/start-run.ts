@@ -51,6 +51,6 @@ async function startCold(
     if (event.event === 'child') events.child(event)
     if (event.event === 'exit') events.exit(event)
   })
-  supervisor.once('exit', () => events.gone())
+  supervisor.once('exit', () => events.supervisorEnded())
   supervisor.unref()
 }

@@ -230,7 +230,7 @@ export class WarmPool {
     )
     process_.once('close', () => {
       this.#parents.delete(parent)
-      for (const events of parent.running.values()) events.gone()
+      for (const events of parent.running.values()) events.supervisorEnded()
     })
     readRunEvents(
       process_.stdout,
@@ -247,7 +247,7 @@ export class WarmPool {
       waiting?.answer(false)
       const events = parent.running.get(event.id)
       parent.running.delete(event.id)
-      events?.gone()
+      events?.supervisorEnded()
       return
     }
     waiting?.answer(true)

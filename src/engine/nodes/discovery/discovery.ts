@@ -50,7 +50,7 @@ export interface DiscoveryOptions {
 const FILE_SETTLES_MS = 300
 /** Keeps sources that were set up together from refreshing together forever. */
 const JITTER_SHARE = 0.1
-const PROBLEMS_TOLD = 3
+const PROBLEMS_SHOWN = 3
 
 interface Source {
   /** As stored; 0: not stored. */
@@ -369,13 +369,13 @@ export function checkConfiguredSources(sources: readonly ConfiguredSource[]): vo
 /** null: all of it was understood. */
 function problemOf(nodes: number, problems: readonly string[]): string | null {
   if (problems.length === 0) return nodes > 0 ? null : 'It lists no nodes. The nodes it listed before are unchanged.'
-  const told = problems.slice(0, PROBLEMS_TOLD).join('; ')
-  const rest = problems.length > PROBLEMS_TOLD ? `; and ${problems.length - PROBLEMS_TOLD} more` : ''
+  const shown = problems.slice(0, PROBLEMS_SHOWN).join('; ')
+  const rest = problems.length > PROBLEMS_SHOWN ? `; and ${problems.length - PROBLEMS_SHOWN} more` : ''
   const others =
     nodes > 0
       ? 'The rest is used, and no node is cordoned until this is fixed.'
       : 'None of it could be used; the nodes it listed before are unchanged.'
-  return `${told}${rest}. ${others}`
+  return `${shown}${rest}. ${others}`
 }
 
 function inConfiguration(id: SourceId): ScrapdeckError {

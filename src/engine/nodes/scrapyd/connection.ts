@@ -213,8 +213,8 @@ function listenersOf(signal: AbortSignal): Set<() => void> {
 
 /** Infinity if the response does not say. */
 function sizeOf({ headers }: AnswerHead): number {
-  const told = headers['content-length']
-  return told !== undefined && /^\d{1,15}$/.test(told) ? Number(told) : Number.POSITIVE_INFINITY
+  const declared = headers['content-length']
+  return declared !== undefined && /^\d{1,15}$/.test(declared) ? Number(declared) : Number.POSITIVE_INFINITY
 }
 
 /** Collects a body of at most `limitBytes`. */

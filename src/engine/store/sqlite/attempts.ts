@@ -1,5 +1,5 @@
 import type { Attempt, AttemptNumber, JobId, NodeId } from '../../../shared/contract/index.ts'
-import { type AfterChange, afterChange, type JobFacts, mayGoOn } from '../../job-rules/after-change.ts'
+import { type AfterChange, afterChange, type JobFacts, mayRevive } from '../../job-rules/after-change.ts'
 import type { AttemptChange } from '../../job-rules/attempt-change.ts'
 import { overlapEnded } from '../../job-rules/timeline.ts'
 import type { RunOnNode } from '../records.ts'
@@ -80,7 +80,7 @@ export function createAttempts({ database, changes, timeline, counters, holds, c
     const job: JobBefore = { ...row, mayHaveRunTwice: row.mayHaveRunTwice === 1 }
     if (kind === 'found_again') {
       const isOverlapLive = job.overlapKey !== null && holds.isOverlapLive(job.overlapKey)
-      if (!mayGoOn(job, { attemptNumber, isOverlapLive })) return false
+      if (!mayRevive(job, { attemptNumber, isOverlapLive })) return false
     }
     const after = afterChange(job, toAttempt(before), change)
     writeAttempt(after.attempt)

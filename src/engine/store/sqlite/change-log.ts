@@ -22,7 +22,7 @@ export function createChangeLog(database: Database) {
   )
   const jobs = new Set<string>()
   const lanes = new Set<string>()
-  let lanesToTell = new Set<string>()
+  let lanesToAnnounce = new Set<string>()
 
   function cursor(): number {
     return newest.get() ?? 0
@@ -52,7 +52,7 @@ export function createChangeLog(database: Database) {
     flush(): void {
       if (jobs.size > JOBS_TOLD_ONE_BY_ONE_MAX) insert.run('jobs', '')
       else for (const id of jobs) insert.run('job', id)
-      for (const lane of lanes) lanesToTell.add(lane)
+      for (const lane of lanes) lanesToAnnounce.add(lane)
       jobs.clear()
       lanes.clear()
     },
@@ -64,8 +64,8 @@ export function createChangeLog(database: Database) {
 
     /** Returns the lanes of all flushed writes since the last call. */
     drainLanes(): string[] {
-      const taken = [...lanesToTell]
-      lanesToTell = new Set()
+      const taken = [...lanesToAnnounce]
+      lanesToAnnounce = new Set()
       return taken
     },
 

@@ -33,14 +33,14 @@ export function createCounters(database: Database, changes: ChangeLog) {
   const kinds = new Map<string, { row: CountedRow; difference: number }>()
   const lanes = new Map<string, number>()
 
-  function add(row: CountedRow, amount: 1 | -1, isTold: boolean): void {
+  function add(row: CountedRow, amount: 1 | -1, notify: boolean): void {
     const key = `${row.project}\0${row.spider}\0${row.status}\0${row.node_id ?? ''}`
     const kind = kinds.get(key)
     if (kind === undefined) kinds.set(key, { row, difference: amount })
     else kind.difference += amount
     if (row.status !== 'queued' || row.hold !== null) return
     increase(lanes, row.lane, amount)
-    if (isTold) changes.lane(row.lane)
+    if (notify) changes.lane(row.lane)
   }
 
   function discard(): void {
@@ -51,10 +51,10 @@ export function createCounters(database: Database, changes: ChangeLog) {
   return {
     discard,
 
-    /** `isTold: false`: the listeners of the queue already know. */
-    moved(before: CountedRow | null, after: CountedRow, { isTold = true } = {}): void {
-      if (before !== null) add(before, -1, isTold)
-      add(after, 1, isTold)
+    /** `notify: false`: the listeners of the queue already know. */
+    moved(before: CountedRow | null, after: CountedRow, { notify = true } = {}): void {
+      if (before !== null) add(before, -1, notify)
+      add(after, 1, notify)
     },
 
     flush(): void {

@@ -117,7 +117,7 @@ export function createQueue({ database, changes, timeline, counters, holds, chai
         const { project, spider, lane } = row
         const counted = { project, spider, lane, hold: null }
         const after = { ...counted, status: 'starting', node_id: start.nodeId }
-        counters.moved({ ...counted, status: 'queued', node_id }, after, { isTold: false })
+        counters.moved({ ...counted, status: 'queued', node_id }, after, { notify: false })
         const jobid = writeAttempt(start, row)
         timeline.add(start.jobId, start.number, 'sending', entry)
         changes.job(start.jobId)

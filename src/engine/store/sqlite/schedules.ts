@@ -210,14 +210,14 @@ export function createSchedules({ database, changes, enqueue, outbox }: Dependen
 
     fire(firings: NewFiring[]): (StoredFiring | null)[] {
       const taken = new Set<string>()
-      const told = new Set<string>()
+      const announced = new Set<string>()
       const isNew = firings.map((firing) => {
         const { scheduleId, jobs, doneUntilMs } = firing
         const isOpen = !hasBeenDone(firing, taken)
         const runs = Number(isOpen && jobs.length > 0)
         const isThere = moveOn.run(doneUntilMs, runs, Number(isOpen), scheduleId).changes > 0
-        if (isThere && !told.has(scheduleId)) changes.add('schedule', scheduleId)
-        told.add(scheduleId)
+        if (isThere && !announced.has(scheduleId)) changes.add('schedule', scheduleId)
+        announced.add(scheduleId)
         return isOpen && isThere
       })
       const jobs = firings.flatMap((firing, index) => (isNew[index] ? firing.jobs : []))
@@ -262,7 +262,7 @@ export function createSchedules({ database, changes, enqueue, outbox }: Dependen
       const { limit } = page
       const before = page.before ?? AFTER_EVERY_FIRING
       const after = sinceChange && scheduleId !== undefined ? (changedAfter.get(scheduleId) ?? 0) : 0
-      const told = (rows: FiringRow[]) => rows.filter(({ id }) => id > after).map(complete)
+      const page = (rows: FiringRow[]) => rows.filter(({ id }) => id > after).map(complete)
       const states =
         filter.states === undefined || filter.states.length === 0 ? ALL_STATES : [...new Set(filter.states)]
       const isAnyState = states.length === ALL_STATES.length
@@ -272,19 +272,19 @@ export function createSchedules({ database, changes, enqueue, outbox }: Dependen
         const wanted = rows.filter(
           (row) => states.includes(row.state) && (scheduleId === undefined || row.scheduleId === scheduleId)
         )
-        return told(wanted.slice(0, limit))
+        return page(wanted.slice(0, limit))
       }
       if (isAnyState) {
         const rows =
           scheduleId === undefined ? newest.all(before, limit) : ofSchedule.all({ id: scheduleId, before, limit })
-        return told(rows)
+        return page(rows)
       }
       const rows = states.flatMap((state) =>
         scheduleId === undefined
           ? newestIn.all(state, before, limit)
           : ofScheduleIn.all({ id: scheduleId, state, before, limit })
       )
-      return told(rows.sort((one, other) => other.id - one.id).slice(0, limit))
+      return page(rows.sort((one, other) => other.id - one.id).slice(0, limit))
     },
 
     listRecent: (scheduleIds: ScheduleId[], limit: number): StoredFiring[] =>
