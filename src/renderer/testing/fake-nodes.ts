@@ -48,6 +48,10 @@ export function createFakeNodes({ nodes, random, stepMs, emit, nextNumber, nodeO
           slots: input.slots ?? 4,
           slotsSource: input.slots ? 'set' : 'default',
           tags: input.tags ?? [],
+          queueAhead: input.queueAhead ?? 0,
+          giveUpAfterSeconds: input.giveUpAfterSeconds ?? null,
+          group: input.group ?? null,
+          proxyUrl: input.proxyUrl ?? null,
           addedAtMs: Date.now(),
           finished: 0
         })

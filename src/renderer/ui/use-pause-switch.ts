@@ -1,4 +1,5 @@
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
+import type { Project } from '../../shared/contract/index.ts'
 import { useApi } from '../api/api.tsx'
 import { notifyError } from './notify.tsx'
 
@@ -19,4 +20,15 @@ export function usePauseSwitch() {
     })
   )
   return { paused, known: status !== undefined, pending: isPending, toggle: () => mutate({ paused: !paused }) }
+}
+
+/** The pause of one project. It changes once the engine has confirmed it. */
+export function useProjectPause({ name, settings: { paused } }: Project) {
+  const { query } = useApi()
+  const { mutate, isPending } = useMutation(
+    query.projects.setPaused.mutationOptions({
+      onError: (error) => notifyError(`Could not ${paused ? 'resume' : 'pause'} ${name}`, error)
+    })
+  )
+  return { paused, isPending, toggle: () => mutate({ project: name, paused: !paused }) }
 }

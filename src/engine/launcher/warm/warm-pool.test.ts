@@ -58,7 +58,7 @@ async function aWorkplace(): Promise<Workplace> {
         ...{ workingDirectory: '', logFile: '', directories: [], secrets: [], resourceLimits: null }
       }
       const note = (name: string) => () => void events.push(name)
-      const noted = { child: note('child'), exit: note('exit'), gone: note('gone') }
+      const noted = { child: note('child'), exit: note('exit'), supervisorEnded: note('gone') }
       return pool.start({ do: 'start', directory: '', launch }, noted)
     }
   }

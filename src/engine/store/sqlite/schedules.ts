@@ -262,7 +262,7 @@ export function createSchedules({ database, changes, enqueue, outbox }: Dependen
       const { limit } = page
       const before = page.before ?? AFTER_EVERY_FIRING
       const after = sinceChange && scheduleId !== undefined ? (changedAfter.get(scheduleId) ?? 0) : 0
-      const page = (rows: FiringRow[]) => rows.filter(({ id }) => id > after).map(complete)
+      const pageOf = (rows: FiringRow[]) => rows.filter(({ id }) => id > after).map(complete)
       const states =
         filter.states === undefined || filter.states.length === 0 ? ALL_STATES : [...new Set(filter.states)]
       const isAnyState = states.length === ALL_STATES.length
@@ -272,19 +272,19 @@ export function createSchedules({ database, changes, enqueue, outbox }: Dependen
         const wanted = rows.filter(
           (row) => states.includes(row.state) && (scheduleId === undefined || row.scheduleId === scheduleId)
         )
-        return page(wanted.slice(0, limit))
+        return pageOf(wanted.slice(0, limit))
       }
       if (isAnyState) {
         const rows =
           scheduleId === undefined ? newest.all(before, limit) : ofSchedule.all({ id: scheduleId, before, limit })
-        return page(rows)
+        return pageOf(rows)
       }
       const rows = states.flatMap((state) =>
         scheduleId === undefined
           ? newestIn.all(state, before, limit)
           : ofScheduleIn.all({ id: scheduleId, state, before, limit })
       )
-      return page(rows.sort((one, other) => other.id - one.id).slice(0, limit))
+      return pageOf(rows.sort((one, other) => other.id - one.id).slice(0, limit))
     },
 
     listRecent: (scheduleIds: ScheduleId[], limit: number): StoredFiring[] =>

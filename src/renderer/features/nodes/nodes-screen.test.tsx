@@ -1,5 +1,6 @@
 import { configure, fireEvent, screen, waitFor, within } from '@testing-library/react'
 import { afterEach, expect, it } from 'vitest'
+import type { Node } from '../../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../../shared/errors.ts'
 import { createFakeEngine, type FakeEngine } from '../../testing/fake-engine.ts'
 import { renderApp } from '../../testing/render-app.tsx'
@@ -86,13 +87,36 @@ it('says what will be lost before removing a node that runs jobs of ours', async
   await waitFor(() => expect(engine.nodes.has('us-1')).toBe(false))
 })
 
-it('removes a free node at once and restores it on Undo', async () => {
+/** Opens lab-a with these facts, and clicks "Remove node" once `shown` is displayed. */
+async function removeLab(facts: Partial<Node>, shown: RegExp): Promise<void> {
   open('/nodes?node=lab-a')
-  fireEvent.click(await screen.findByRole('button', { name: 'More actions' }))
+  const detail = within(await screen.findByRole('complementary', { name: 'Node lab-a' }))
+  engine.emit({ kind: 'node', node: { ...engine.nodes.get('lab-a')!, ...facts } })
+  await detail.findByText(shown)
+  fireEvent.click(screen.getByRole('button', { name: 'More actions' }))
   fireEvent.click(await screen.findByRole('menuitem', { name: 'Remove node' }))
+}
+
+it('removes a free node at once and restores it with all its settings on Undo', async () => {
+  const settings: Partial<Node> = {
+    ...{ queueAhead: 3, giveUpAfterSeconds: 600, group: 'lab', tags: ['eu'], mode: 'cordoned', proxyUrl: 'direct' },
+    ...{ slots: 7, slotsSource: 'set' }
+  }
+  await removeLab(settings, /up to 3 queued ahead/)
   await waitFor(() => expect(engine.nodes.has('lab-a')).toBe(false))
   fireEvent.click(await screen.findByRole('button', { name: 'Undo' }))
-  await waitFor(() => expect([...engine.nodes.values()].some(({ name }) => name === 'lab-a')).toBe(true))
+  const restored = () => [...engine.nodes.values()].find(({ name }) => name === 'lab-a')
+  await waitFor(() => expect(restored()).toMatchObject(settings))
+})
+
+it.each([
+  ['client certificate', { hasClientCertificate: true }, /client certificate/],
+  ['proxy', { proxyUrl: 'http://proxy:3128' }, /proxy:3128/]
+])('asks before it removes a node whose %s it could not restore', async (what, facts, shown) => {
+  await removeLab(facts, shown)
+  const dialog = within(await screen.findByRole('dialog', { name: 'Remove lab-a?' }))
+  expect(dialog.getByText(new RegExp(what))).toBeTruthy()
+  expect(engine.nodes.has('lab-a')).toBe(true)
 })
 
 it('says why the nodes could not be loaded, and loads them on Retry', async () => {

@@ -7,29 +7,29 @@ import { notifyDone, notifyError, notifyUndo } from '../../ui/notify.tsx'
 import { plural } from '../../ui/numbers.ts'
 
 /**
- * Removes at once with Undo, which adds the node again. If jobs run there, or if that would lose a password or CA
- * certificate that only the engine knows, a dialog first says what will be lost.
+ * Removes at once with Undo, which adds the node again as it was. If jobs run there, or if that would lose a secret that
+ * only the engine knows, a dialog first says what will be lost.
  */
 export function useRemoveNode(node: Node, onRemoved: () => void) {
   const { client, query } = useApi()
   const [asking, setAsking] = useState(false)
   const ours = node.runs.filter(({ jobId }) => jobId !== null).length
-  const canUndo = ours === 0 && !node.hasPassword && !node.hasCaCertificate
+  const hasProxy = node.proxyUrl !== null && node.proxyUrl !== 'direct'
+  const hasSecrets = node.hasPassword || node.hasCaCertificate || node.hasClientCertificate || hasProxy
+  const canUndo = ours === 0 && !hasSecrets
+  const restore = async () => {
+    const { url, username, proxyUrl, name, slots, slotsSource, tags, queueAhead, giveUpAfterSeconds, group } = node
+    const settings = { name, slots: slotsSource === 'set' ? slots : null, tags, queueAhead, giveUpAfterSeconds, group }
+    const { id } = await client.nodes.add({ url, username, proxyUrl, ...settings })
+    if (node.mode !== 'active') await client.nodes.setMode({ id, mode: node.mode })
+  }
   const { mutate, isPending } = useMutation(
     query.nodes.remove.mutationOptions({
       onSuccess: () => {
         setAsking(false)
         onRemoved()
-        if (!canUndo) return notifyDone(`${node.name} was removed.`)
-        notifyUndo(`${node.name} was removed.`, () =>
-          client.nodes.add({
-            url: node.url,
-            username: node.username,
-            name: node.name,
-            slots: node.slotsSource === 'set' ? node.slots : null,
-            tags: node.tags
-          })
-        )
+        if (canUndo) notifyUndo(`${node.name} was removed.`, restore)
+        else notifyDone(`${node.name} was removed.`)
       },
       onError: (error) => notifyError(`Could not remove ${node.name}`, error)
     })
@@ -52,6 +52,8 @@ export function useRemoveNode(node: Node, onRemoved: () => void) {
         )}
         {node.hasPassword && <li>Its password is deleted. You need it to add the node again.</li>}
         {node.hasCaCertificate && <li>Its CA certificate is deleted.</li>}
+        {node.hasClientCertificate && <li>Its client certificate and key are deleted.</li>}
+        {hasProxy && <li>The address of its proxy, with any password, is deleted.</li>}
         <li>Its jobs stay in the history.</li>
       </ul>
     </ConfirmDialog>

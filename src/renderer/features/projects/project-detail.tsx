@@ -1,17 +1,17 @@
 import { ActionIcon, Button, Tooltip } from '@mantine/core'
 import { IconAdjustments, IconPlayerPause, IconPlayerPlay, IconX } from '@tabler/icons-react'
-import { useMutation, useQuery } from '@tanstack/react-query'
+import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { useMemo, useState } from 'react'
 import type { Project, Version } from '../../../shared/contract/index.ts'
 import { versionOf } from '../../../shared/version-of.ts'
 import { useApi } from '../../api/api.tsx'
 import { openRunDialog } from '../../state/open-run-dialog.ts'
-import { notifyError } from '../../ui/notify.tsx'
 import { plural } from '../../ui/numbers.ts'
 import { FieldRow, Panel, ScreenHead } from '../../ui/panel.tsx'
 import { describeRetry } from '../../ui/fields/retry.ts'
 import { EmptyState, QueryState } from '../../ui/states.tsx'
+import { useProjectPause } from '../../ui/use-pause-switch.ts'
 import { DeleteDialog } from './delete-dialog.tsx'
 import { DeployDialog } from './deploy-dialog.tsx'
 import { LastRun, newestBy } from './last-run.tsx'
@@ -104,21 +104,12 @@ function Content({ project, isLogOpen, onLog, onClose }: ContentProps) {
   )
 }
 
-function PauseButton({ project: { name, settings } }: { project: Project }) {
-  const { query } = useApi()
-  const { mutate, isPending } = useMutation(
-    query.projects.setPaused.mutationOptions({
-      onError: (error) => notifyError(`Could not ${settings.paused ? 'resume' : 'pause'} ${name}`, error)
-    })
-  )
+function PauseButton({ project }: { project: Project }) {
+  const { paused, isPending, toggle } = useProjectPause(project)
   return (
-    <Tooltip label={settings.paused ? 'Resume sending jobs of this project' : 'Stop sending jobs of this project'}>
-      <ActionIcon
-        loading={isPending}
-        aria-label={settings.paused ? 'Resume' : 'Pause'}
-        onClick={() => mutate({ project: name, paused: !settings.paused })}
-      >
-        {settings.paused ? <IconPlayerPlay size={16} /> : <IconPlayerPause size={16} />}
+    <Tooltip label={paused ? 'Resume sending jobs of this project' : 'Stop sending jobs of this project'}>
+      <ActionIcon loading={isPending} aria-label={paused ? 'Resume' : 'Pause'} onClick={toggle}>
+        {paused ? <IconPlayerPlay size={16} /> : <IconPlayerPause size={16} />}
       </ActionIcon>
     </Tooltip>
   )

@@ -8,6 +8,7 @@ import { notifyError, notifyUndo } from '../../ui/notify.tsx'
 import { formatCount } from '../../ui/numbers.ts'
 import { Panel } from '../../ui/panel.tsx'
 import { EmptyState, QueryState } from '../../ui/states.tsx'
+import { useProjectPause } from '../../ui/use-pause-switch.ts'
 import classes from './queue-screen.module.css'
 
 /** Weights and pauses of all projects in one view. */
@@ -109,13 +110,9 @@ function ShareRow({ project, waiting, live, share }: ShareRowProps) {
     if (weight === '' || weight === settings.weight) setWeight(settings.weight)
     else configure.mutate({ project: name, settings: { ...settings, weight } })
   }
-  const { mutate: setPaused } = useMutation(
-    query.projects.setPaused.mutationOptions({
-      onError: (error) => notifyError(`Could not ${settings.paused ? 'resume' : 'pause'} ${name}`, error)
-    })
-  )
+  const { paused, toggle } = useProjectPause(project)
   return (
-    <tr data-paused={settings.paused || undefined}>
+    <tr data-paused={paused || undefined}>
       <th scope="row">
         <Link to="/projects" search={{ project: name }}>
           {name}
@@ -153,9 +150,9 @@ function ShareRow({ project, waiting, live, share }: ShareRowProps) {
       <td>
         <Switch
           size="xs"
-          checked={!settings.paused}
-          onChange={(event) => setPaused({ project: name, paused: !event.currentTarget.checked })}
-          label={settings.paused ? <span className="tone-wait">paused</span> : 'yes'}
+          checked={!paused}
+          onChange={toggle}
+          label={paused ? <span className="tone-wait">paused</span> : 'yes'}
           aria-label={`Dispatch jobs of ${name}`}
         />
       </td>
