@@ -27,7 +27,7 @@ export interface FakeWorldOptions {
 }
 
 /** From this many jobs on a bulk is announced as one change, as the engine does. */
-const TOLD_ONE_BY_ONE_MAX = 200
+const EMITTED_ONE_BY_ONE_MAX = 200
 
 export type FakeWorld = ReturnType<typeof createFakeWorld>
 
@@ -92,7 +92,7 @@ export function createFakeWorld(options: FakeWorldOptions, emit: (...changes: Ch
   }
   function saveAll(changed: readonly Job[]): string[] {
     for (const job of changed) jobs.set(job.id, job)
-    if (changed.length > TOLD_ONE_BY_ONE_MAX) emit({ kind: 'jobs' })
+    if (changed.length > EMITTED_ONE_BY_ONE_MAX) emit({ kind: 'jobs' })
     else emit(...changed.map((job): Change => ({ kind: 'job', job })))
     return changed.map(({ id }) => id)
   }

@@ -1,6 +1,6 @@
 import { eventIterator } from '@orpc/contract'
 import { z } from 'zod'
-import { ToldProject } from './ids.ts'
+import { AnyProjectName } from './ids.ts'
 import { read, write } from './operation.ts'
 import { StartMode } from './nodes.ts'
 
@@ -15,7 +15,7 @@ export const Environment = z.object({
   version: z.string().nullable(),
   scrapyVersion: z.string().nullable(),
   /** Names of the projects that use it. */
-  projects: z.array(ToldProject),
+  projects: z.array(AnyProjectName),
   start: StartMode,
   /** What is wrong and what to do; null when ready. */
   problem: z.string().nullable(),

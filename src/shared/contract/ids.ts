@@ -18,8 +18,8 @@ export const VersionName = z.string().min(1).max(200).brand<'VersionName'>()
 export type VersionName = z.infer<typeof VersionName>
 
 /** In responses: nodes have projects and versions with names that no operation of ours would accept. */
-export const ToldProject = z.string().brand<'ProjectName'>()
-export const ToldVersion = z.string().brand<'VersionName'>()
+export const AnyProjectName = z.string().brand<'ProjectName'>()
+export const AnyVersionName = z.string().brand<'VersionName'>()
 
 /** Counts the attempts of a job from 1; together with the job's id it identifies an attempt. */
 export const AttemptNumber = z.number().int().positive().brand<'AttemptNumber'>()

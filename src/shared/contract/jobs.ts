@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { AttemptNumber, JobId, NodeId, ProjectName, ToldProject, ToldVersion, VersionName } from './ids.ts'
+import { AttemptNumber, JobId, NodeId, ProjectName, AnyProjectName, AnyVersionName, VersionName } from './ids.ts'
 import { ask, isSet, knownForMs, read, write } from './operation.ts'
 import { MomentMs } from './moment.ts'
 
@@ -118,9 +118,9 @@ export const Job = z.object({
   id: JobId,
   /** The id that Scrapyd clients see; equal to `id` unless the client of schedule.json chose one. */
   jobid: z.string(),
-  project: ToldProject,
+  project: AnyProjectName,
   /** null: the latest version at the time the job is sent, as in Scrapyd. */
-  version: ToldVersion.nullable(),
+  version: AnyVersionName.nullable(),
   spider: z.string(),
   settings: StringMap,
   args: StringMap,
@@ -189,8 +189,8 @@ export const Attempt = z.object({
   /** The jobid on the node. */
   jobid: z.string(),
   nodeId: NodeId,
-  project: ToldProject,
-  version: ToldVersion,
+  project: AnyProjectName,
+  version: AnyVersionName,
   spider: z.string(),
   state: AttemptState,
   result: AttemptResult.nullable(),

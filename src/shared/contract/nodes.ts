@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { JobId, NodeId, ProjectName, ToldProject } from './ids.ts'
+import { JobId, NodeId, ProjectName, AnyProjectName } from './ids.ts'
 import { ask, read, write } from './operation.ts'
 import { Job, NodeTag, UsageSample } from './jobs.ts'
 
@@ -18,7 +18,7 @@ export type NodeMode = z.infer<typeof NodeMode>
 export const NodeRun = z.object({
   jobId: JobId.nullable(),
   jobid: z.string(),
-  project: ToldProject,
+  project: AnyProjectName,
   spider: z.string(),
   state: z.enum(['starting', 'running']),
   sinceMs: z.number().nullable(),

@@ -1,6 +1,6 @@
 import { eventIterator } from '@orpc/contract'
 import { z } from 'zod'
-import { NodeId, ProjectName, ToldProject, ToldVersion, VersionName } from './ids.ts'
+import { NodeId, ProjectName, AnyProjectName, AnyVersionName, VersionName } from './ids.ts'
 import { read, write } from './operation.ts'
 import { RetryPolicy, RunLimits } from './jobs.ts'
 
@@ -19,8 +19,8 @@ export const Deployment = z.object({
 export type Deployment = z.infer<typeof Deployment>
 
 export const Version = z.object({
-  project: ToldProject,
-  version: ToldVersion,
+  project: AnyProjectName,
+  version: AnyVersionName,
   /** null: we only saw it on nodes and have no egg to send. */
   sha256: z.string().nullable(),
   sizeBytes: z.number().int().nullable(),
@@ -64,9 +64,9 @@ export const DEFAULT_PROJECT_SETTINGS: ProjectSettings = ProjectSettings.parse({
 })
 
 export const Project = z.object({
-  name: ToldProject,
+  name: AnyProjectName,
   /** The version for jobs that name none. */
-  latestVersion: ToldVersion.nullable(),
+  latestVersion: AnyVersionName.nullable(),
   settings: ProjectSettings,
   /** Newest upload first. */
   versions: z.array(Version)

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { ProjectName, ToldProject } from './ids.ts'
+import { ProjectName, AnyProjectName } from './ids.ts'
 import { read, write } from './operation.ts'
 import { NodeTag, Waiting } from './jobs.ts'
 
@@ -21,7 +21,7 @@ export type LimitRule = z.infer<typeof LimitRule>
 /** A lane: how many queued jobs it has, and why they wait. */
 export const LaneSummary = z.object({
   lane: z.string(),
-  project: ToldProject,
+  project: AnyProjectName,
   spider: z.string(),
   depth: z.number().int(),
   waiting: Waiting

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { ChainId, JobId, NodeId, ProjectName, ScheduleId, ToldProject, VersionName } from './ids.ts'
+import { ChainId, JobId, NodeId, ProjectName, ScheduleId, AnyProjectName, VersionName } from './ids.ts'
 import { ask, read, write } from './operation.ts'
 import { Dependency, RetryPolicy, RunLimits, TagTerm } from './jobs.ts'
 import { MomentMs, MomentOfQueryMs } from './moment.ts'
@@ -207,7 +207,7 @@ export const schedulesContract = {
     .input(
       z.object({
         text: z.string().max(200).optional(),
-        project: ToldProject.max(200).optional(),
+        project: AnyProjectName.max(200).optional(),
         after: z.string().max(2_000).optional(),
         limit: z.coerce.number().int().min(1).max(500).default(100),
         /** Number of newest firings to include for each. */

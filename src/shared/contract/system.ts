@@ -1,6 +1,6 @@
 import { eventIterator } from '@orpc/contract'
 import { z } from 'zod'
-import { NodeId, ToldProject } from './ids.ts'
+import { NodeId, AnyProjectName } from './ids.ts'
 import { read, write } from './operation.ts'
 import { Job } from './jobs.ts'
 import { StartMode } from './nodes.ts'
@@ -34,7 +34,7 @@ export const Problem = z.object({
   text: z.string(),
   sinceMs: z.number().nullable(),
   nodeId: NodeId.nullable(),
-  project: ToldProject.nullable(),
+  project: AnyProjectName.nullable(),
   spider: z.string().nullable(),
   scheduleId: z.string().brand<'ScheduleId'>().optional(),
   mend: z

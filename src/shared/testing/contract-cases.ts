@@ -366,17 +366,17 @@ export function describeContract(name: string, open: () => Promise<OpenedEngine>
       const first = await stream.next()
       expect(first.value).toMatchObject({ reset: false, changes: [] })
       const [id] = await queueThree(client)
-      const isTold = async (from: AsyncIterator<unknown>) => {
+      const hasChange = async (from: AsyncIterator<unknown>) => {
         for (let batch = 0; batch < 20; batch += 1) {
           const { changes } = (await from.next()).value as { changes: { kind: string; job?: { id: string } }[] }
           if (changes.some((change) => change.kind === 'job' && change.job?.id === id)) return true
         }
         return false
       }
-      expect(await isTold(stream)).toBe(true)
+      expect(await hasChange(stream)).toBe(true)
       await stream.return?.(undefined)
       const again = await client.events.subscribe({ after: (first.value as { cursor: string }).cursor })
-      expect(await isTold(again)).toBe(true)
+      expect(await hasChange(again)).toBe(true)
       await again.return?.(undefined)
     })
 

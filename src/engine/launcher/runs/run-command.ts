@@ -54,7 +54,7 @@ export function runCommand(options: {
     options.signal?.addEventListener('abort', onAbort, { once: true })
     if (options.signal?.aborted) onAbort()
 
-    const tellLines = (stream: 'out' | 'error', text: string) => {
+    const emitLines = (stream: 'out' | 'error', text: string) => {
       if (!options.onLine) return
       const lines = (unfinished[stream] + text).split(/\r?\n/)
       unfinished[stream] = lines.pop()!.slice(-10_000)
@@ -62,13 +62,13 @@ export function runCommand(options: {
     }
 
     child.stdout.setEncoding('utf8').on('data', (text: string) => {
-      if (options.onLine) return tellLines('out', text)
+      if (options.onLine) return emitLines('out', text)
       stdout += text
       if (stdout.length > options.stdoutLimitBytes) stop('output')
     })
     child.stderr.setEncoding('utf8').on('data', (text: string) => {
       stderr = (stderr + text).slice(-STDERR_KEPT_CHARACTERS)
-      tellLines('error', text)
+      emitLines('error', text)
     })
     const release = () => {
       timer.cancel()
@@ -88,7 +88,7 @@ export function runCommand(options: {
     })
     child.once('close', (code) => {
       release()
-      for (const stream of ['out', 'error'] as const) if (unfinished[stream] !== '') tellLines(stream, '\n')
+      for (const stream of ['out', 'error'] as const) if (unfinished[stream] !== '') emitLines(stream, '\n')
       resolve({ code, stdout, stderr, stoppedFor })
     })
   })

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { link, lstat, mkdir, open, readdir, rename, rm, unlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import { z } from 'zod'
-import { RunLimits, ToldProject, ToldVersion } from '../../../shared/contract/index.ts'
+import { RunLimits, AnyProjectName, AnyVersionName } from '../../../shared/contract/index.ts'
 import { SAFE_JOBID_PATTERN } from '../../../shared/ids.ts'
 import { openRegularFile } from '../../runtime/regular-file.ts'
 import { type ProcessIdentity, readStartTime } from '../processes/process-identity.ts'
@@ -33,8 +33,8 @@ const LARGEST_FACTS_BYTES = 64 * 1024
 const NO_FILE = new Set(['ENOENT', 'ENOTDIR', 'EISDIR', 'ELOOP', 'ENXIO', 'EACCES'])
 
 const RunSpec = z.object({
-  project: ToldProject,
-  version: ToldVersion,
+  project: AnyProjectName,
+  version: AnyVersionName,
   spider: z.string(),
   jobid: z.string(),
   settings: z.record(z.string(), z.string()),

@@ -1,4 +1,4 @@
-import { ToldProject, ToldVersion } from '../../../shared/contract/index.ts'
+import { AnyProjectName, AnyVersionName } from '../../../shared/contract/index.ts'
 import { z } from 'zod'
 
 // Our own contract requires this: a count that violates it would break every list that includes this node.
@@ -25,8 +25,8 @@ function isCount(value: unknown): value is number {
   return Number.isSafeInteger(value) && (value as number) >= 0
 }
 
-export const ProjectsAnswer = z.object({ projects: z.array(ToldProject) })
-export const VersionsAnswer = z.object({ versions: z.array(ToldVersion) })
+export const ProjectsAnswer = z.object({ projects: z.array(AnyProjectName) })
+export const VersionsAnswer = z.object({ versions: z.array(AnyVersionName) })
 export const SpidersAnswer = z.object({ spiders: z.array(z.string()) })
 export const AddVersionAnswer = z.object({ spiders: Count })
 export const ScheduleAnswer = z.object({ jobid: z.string() })

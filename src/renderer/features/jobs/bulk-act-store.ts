@@ -16,7 +16,7 @@ export interface BulkAct {
   ids: readonly string[]
   /** Shown in the rows of these jobs until the engine has responded. */
   rowWord: string
-  state: 'asked' | 'confirmed' | 'over' | 'failed'
+  state: 'asked' | 'confirmed' | 'over'
   /** How many jobs are where the action should bring them. */
   count: number
   /** Shown after the count: `12 are still stopping`. */

@@ -88,7 +88,7 @@ function FiringRow({ firing, zone, nowMs }: { firing: Firing; zone: string; nowM
   const word = REASON_WORDS[firing.reason]
   // If it ran as scheduled, the text above says it all.
   const isLate = firing.reason === 'caught_up' || firing.reason === 'buffered'
-  const isTold = firing.text !== '' && (firing.state !== 'fired' || isLate)
+  const showsText = firing.text !== '' && (firing.state !== 'fired' || isLate)
   const text = firingWords(firing)
   return (
     <li>
@@ -108,7 +108,7 @@ function FiringRow({ firing, zone, nowMs }: { firing: Firing; zone: string; nowM
         {word !== undefined && <span className="faint"> · {word}</span>}
       </span>
       <span className="faint">{firing.durationMs === null ? '' : formatRuntime(firing.durationMs)}</span>
-      {isTold && <p className="dim">{firing.text}</p>}
+      {showsText && <p className="dim">{firing.text}</p>}
     </li>
   )
 }
