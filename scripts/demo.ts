@@ -47,7 +47,7 @@ try {
     await stopAll()
     process.exit(isRight ? 0 : 1)
   }
-  console.log('Scrapdeck and the three Scrapyds go on. Ctrl-C ends them.')
+  console.log('Scrapdeck and the three Scrapyds keep running. Ctrl-C stops them.')
 } catch (error) {
   console.error(error instanceof Error ? error.message : error)
   await stopAll()

@@ -177,7 +177,7 @@ const LOG_STREAM: Operation = {
   operationId: 'jobs.logs',
   summary: 'The log as server-sent events, line by line',
   description:
-    'Events: `log` for each line, `attempt` when the job runs again, `problem` when its node stops responding, `end` with the outcome. Give the last id back as `Last-Event-ID` to go on.',
+    'Events: `log` for each line, `attempt` when the job runs again, `problem` when its node stops responding, `end` with the outcome. Send the last id back as `Last-Event-ID` to resume.',
   tags: ['jobs'],
   parameters: [
     { name: 'id', in: 'path', required: true, schema: { type: 'string', pattern: '^[0-9a-f]{32}$' }, example: JOB_ID },
