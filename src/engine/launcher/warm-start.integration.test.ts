@@ -118,7 +118,8 @@ async function run(
     packed: packed && gunzipSync(packed).toString(),
     deleted: await read(`${report}.deleted`)
   }
-  const found = text === null ? null : JSON.parse(text.replaceAll(home, 'HOME').replaceAll(/0x[0-9a-f]+/g, '0x'))
+  const found =
+    text === null ? null : JSON.parse(text.replaceAll(home, 'HOME').replaceAll(/ at 0x[0-9a-f]+/g, ' at 0x'))
   return { exit, log: log?.replaceAll(home, 'HOME') ?? null, output, report: found, files, home, runDirectory }
 }
 
