@@ -7,10 +7,10 @@ import { toPythonJson } from './scrapyd/python-json.ts'
 /** Formats errors raised outside a route's own code (authentication, body too large, bugs) for that route's clients. */
 export function createErrorAnswer(options: { logger: Logger; hasSession(request: FastifyRequest): boolean }) {
   return function answerError(error: FastifyError | Error, request: FastifyRequest, reply: FastifyReply): FastifyReply {
-    const isFile = !/^application\/json/.test(request.headers['content-type'] ?? '')
-    const wire = toWireError(fromFastify(error, isFile))
     // The query is not logged: it can hold a login token or spider arguments.
     const path = request.url.split('?', 1)[0] ?? ''
+    const isJson = /^application\/json/.test(request.headers['content-type'] ?? '')
+    const wire = toWireError(fromFastify(error, path === '/addversion.json' || (path.startsWith('/api') && !isJson)))
     if (wire.code === 'INTERNAL') options.logger.error({ err: error, path }, 'A request failed')
     reply.code(wire.status).header('cache-control', 'no-store')
     if (path.startsWith('/api/rpc')) return reply.send({ json: wire.toJSON(), meta: [] })

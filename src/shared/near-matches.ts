@@ -1,27 +1,54 @@
 const SHOWN = 3
+/** Nobody makes a typo in a longer name, and names come from anybody. */
+const LONGEST_NAME = 100
+const CANDIDATES_MAX = 1_000
+const EDITS_MAX = 5
 
-/** ` Did you mean "quotes"?` for names close to the given one, otherwise an empty string. */
+/**
+ * ` Did you mean "quotes"?` for names close to the given one, otherwise an empty string. Its work is bounded: lengths,
+ * edits and the number of names compared are.
+ */
 export function suggestNear(asked: string, known: Iterable<string>): string {
-  const near = [...known]
-    .map((name) => ({ name, distance: distanceBetween(asked.toLowerCase(), name.toLowerCase()) }))
-    .filter(({ name, distance }) => distance <= Math.max(1, Math.floor(Math.min(asked.length, name.length) / 3)))
+  if (asked.length > LONGEST_NAME) return ''
+  const wanted = asked.toLowerCase()
+  const found: { name: string; distance: number }[] = []
+  let candidates = 0
+  for (const name of known) {
+    candidates += 1
+    if (candidates > CANDIDATES_MAX) break
+    if (name.length > LONGEST_NAME) continue
+    const limit = Math.max(1, Math.min(EDITS_MAX, Math.floor(Math.min(asked.length, name.length) / 3)))
+    const other = name.toLowerCase()
+    // A name that begins with the given one counts as one edit away.
+    const distance = wanted.length >= 3 && other.startsWith(wanted) ? 1 : distanceWithin(wanted, other, limit)
+    if (distance !== null) found.push({ name, distance })
+  }
+  const near = found
     .sort((one, other) => one.distance - other.distance || (one.name < other.name ? -1 : 1))
     .slice(0, SHOWN)
     .map(({ name }) => `"${name}"`)
   return near.length === 0 ? '' : ` Did you mean ${near.join(' or ')}?`
 }
 
-/** The Levenshtein distance; a name that begins with the given one (3 letters or more) counts as one edit away. */
-function distanceBetween(one: string, other: string): number {
-  if (one.length >= 3 && other.startsWith(one)) return 1
-  let previous = Array.from({ length: other.length + 1 }, (_, index) => index)
+/** The Levenshtein distance, or null if it is above the limit. Computes only the diagonals that can stay within it. */
+export function distanceWithin(one: string, other: string, limit: number): number | null {
+  if (Math.abs(one.length - other.length) > limit) return null
+  const outside = limit + 1
+  let previous = Array.from({ length: other.length + 1 }, (_, column) => Math.min(column, outside))
   for (let row = 1; row <= one.length; row++) {
-    const current = [row]
-    for (let column = 1; column <= other.length; column++) {
+    const first = Math.max(1, row - limit)
+    const last = Math.min(other.length, row + limit)
+    const current = new Array<number>(other.length + 1).fill(outside)
+    current[0] = Math.min(row, outside)
+    let least = current[0]
+    for (let column = first; column <= last; column++) {
       const change = previous[column - 1]! + (one[row - 1] === other[column - 1] ? 0 : 1)
-      current.push(Math.min(change, previous[column]! + 1, current[column - 1]! + 1))
+      current[column] = Math.min(change, previous[column]! + 1, current[column - 1]! + 1)
+      least = Math.min(least, current[column]!)
     }
+    if (least > limit) return null
     previous = current
   }
-  return previous[other.length]!
+  const distance = previous[other.length]!
+  return distance > limit ? null : distance
 }

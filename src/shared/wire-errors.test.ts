@@ -31,3 +31,8 @@ it('a value with a known format is explained by that format, not by a regular ex
   const schedule = { name: 'a', zone: 'UTC', rules: [], excludedDates: ['25.12.'], jobs: [] }
   expect(refusalOf(ScheduleSettings, schedule)).toContain('excludedDates.0: Write a day as 2026-12-24')
 })
+
+it('the message does not repeat long input', () => {
+  const name = 'x'.repeat(100_000)
+  expect(refusalOf(CrawlInput, { spider: 'a', params: { [name]: {} } }).length).toBeLessThan(1_000)
+})

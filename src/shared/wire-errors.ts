@@ -84,9 +84,14 @@ function readIssues(data: unknown): Issue[] | null {
   return isRecord(data) && Array.isArray(data.issues) ? (data.issues as Issue[]) : null
 }
 
-/** `spiders.0: Too small: expected string to have >=1 characters`; the first five. */
+const PROBLEM_MAX_CHARACTERS = 500
+
+/** `spiders.0: Too small: expected string to have >=1 characters`; the first five, without repeating long input. */
 function describeIssues(issues: Issue[]): string {
-  const sentences = issues.slice(0, 5).map((issue) => describeIssue(issue))
+  const sentences = issues.slice(0, 5).map((issue) => {
+    const text = describeIssue(issue)
+    return text.length > PROBLEM_MAX_CHARACTERS ? `${text.slice(0, PROBLEM_MAX_CHARACTERS)}…` : text
+  })
   return `The request is not valid for this operation. ${sentences.join('; ')}`
 }
 

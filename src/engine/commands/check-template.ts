@@ -3,7 +3,7 @@ import type { RunTemplate } from '../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
 import { problemOfLimits } from '../../shared/run-limits.ts'
 import type { Fleet } from '../nodes/fleet.ts'
-import { checkArguments, checkNode } from './prepare-jobs.ts'
+import { checkArguments, checkNames, checkNode } from './prepare-jobs.ts'
 
 /**
  * Checks a template independently of what is deployed: throws BAD_INPUT, ARGUMENT_RESERVED or NODE_NOT_FOUND. Project
@@ -12,6 +12,7 @@ import { checkArguments, checkNode } from './prepare-jobs.ts'
 export function checkTemplate(template: RunTemplate, place: 'schedule' | 'chain', fleet: Pick<Fleet, 'get'>): void {
   const { settings, args, argSets, matrix, secretNames, limits, nodeId } = template
   const lists = [args, ...argSets, matrix]
+  checkNames(settings, 'settings')
   for (const values of lists) checkArguments(values)
   for (const [name, value] of [settings, ...lists].flatMap((values) => Object.entries(values))) {
     // Placeholders are not expanded in secret values.

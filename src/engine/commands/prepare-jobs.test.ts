@@ -108,4 +108,16 @@ describe('jobs that are asked for', () => {
       data: { index: 2 }
     })
   })
+
+  it('have names of settings and arguments that can be meant, and that nothing loses on the way', async () => {
+    const named = (names: string[]) => Object.fromEntries(names.map((name) => [name, '1']))
+    const many = named(Array.from({ length: 1_001 }, (_, index) => `a${index}`))
+    await expect(prepare([item({ args: many })])).rejects.toThrow('A job can have at most 1000 arguments, not 1001')
+    await expect(prepare([item({ settings: named(['x'.repeat(201)]) })])).rejects.toThrow(
+      `The name "${'x'.repeat(60)}…" in the settings is longer than 200 characters`
+    )
+    for (const values of [{ args: named(['__proto__']) }, { settings: named(['__proto__']) }]) {
+      await expect(prepare([item(values)])).rejects.toThrow('The name "__proto__"')
+    }
+  })
 })

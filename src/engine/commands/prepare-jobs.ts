@@ -63,6 +63,7 @@ export async function prepareJobs(
 
   function checkItem(item: RunItem): void {
     const { project, version = null, spider, nodeId = null } = item
+    checkNames(item.settings, 'settings')
     checkArguments(item.args, origin.source)
     if (nodeId !== null) checkNode(nodeId, parts.fleet)
     const problem = item.limits == null ? null : problemOfLimits(item.limits)
@@ -126,8 +127,29 @@ function named(error: ScrapdeckError, index: number, count: number): ScrapdeckEr
   return new ScrapdeckError(error.code, message, { cause: error, data: { ...error.data, index } })
 }
 
-/** Throws ARGUMENT_RESERVED; for Scrapyd clients, allows names that Scrapyd itself drops. */
+/** Their values are limited by the size of a request. */
+const NAMES_MAX = 1_000
+const LONGEST_NAME = 200
+
+/** Throws BAD_INPUT for names that are too many or too long to be meant, or that JavaScript would lose. */
+export function checkNames(values: object | undefined, what: 'settings' | 'arguments'): void {
+  if (values === undefined) return
+  const names = Object.keys(values)
+  if (names.length > NAMES_MAX) {
+    throw new ScrapdeckError('BAD_INPUT', `A job can have at most ${NAMES_MAX} ${what}, not ${names.length}`)
+  }
+  for (const name of names) {
+    if (name.length <= LONGEST_NAME && name !== '__proto__') continue
+    const problem = name === '__proto__' ? 'is not supported' : `is longer than ${LONGEST_NAME} characters`
+    throw new ScrapdeckError('BAD_INPUT', `The name "${shortened(name)}" in the ${what} ${problem}. Use another name`)
+  }
+}
+
+const shortened = (name: string) => (name.length > 60 ? `${name.slice(0, 60)}…` : name)
+
+/** As checkNames, and throws ARGUMENT_RESERVED; for Scrapyd clients, allows names that Scrapyd itself drops. */
 export function checkArguments(args: object | undefined, source?: Job['source']): void {
+  checkNames(args, 'arguments')
   for (const name in args) {
     if (!RESERVED_ARGUMENTS.has(name) || (source === 'scrapyd' && LOST_ARGUMENTS.has(name))) continue
     throw new ScrapdeckError(

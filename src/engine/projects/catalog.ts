@@ -131,7 +131,8 @@ export class Catalog {
 
   requireProject(project: ProjectName): readonly StoredVersion[] {
     if (!this.isKnown(project)) {
-      const near = suggestNear(project, this.names()) || ' Deploy it first.'
+      const near =
+        suggestNear(project, this.#known.keys()) || suggestNear(project, this.#withoutEgg.keys()) || ' Deploy it first.'
       throw new ScrapdeckError('PROJECT_NOT_FOUND', `No node and no upload has a project "${project}".${near}`)
     }
     return this.ascending(project)

@@ -614,3 +614,33 @@ describe('signals', () => {
     expect((await post('cancel.json', `project=shop&job=r&signal=${signal}`)).json().message).toBe(message)
   })
 })
+
+describe('sizes', () => {
+  const long = 'a'.repeat(200_000)
+
+  it.each([
+    ['schedule.json', `project=${long}&spider=quotes`, 'project'],
+    ['schedule.json', `project=shop&spider=${long}`, 'spider'],
+    ['schedule.json', `project=shop&spider=quotes&_version=${long}`, '_version'],
+    ['schedule.json', `project=shop&spider=quotes&jobid=${long}`, 'jobid'],
+    ['addversion.json', `project=shop&version=${long}&egg=PK`, 'version'],
+    ['cancel.json', `project=shop&job=${long}`, 'job'],
+    ['delversion.json', `project=${long}&version=1`, 'project'],
+    ['delproject.json', `project=${long}`, 'project']
+  ])('%s refuses a long name without repeating it', async (name, payload, parameter) => {
+    const { post, engine } = openShop()
+    const response = await post(name, payload)
+    expect(response.json()).toMatchObject({ message: `${parameter} is invalid: it is longer than 200 bytes` })
+    expect(engine.scheduled).toEqual([])
+  })
+
+  it('a form has at most 10,000 fields and 4 MB, and a percent-encoded egg 16 MB', async () => {
+    const { post } = openShop()
+    const fields = await post('schedule.json', `project=shop&spider=quotes${'&a='.repeat(10_000)}`)
+    expect(fields.json()).toMatchObject({ status: 'error', message: 'The form has more than 10000 fields' })
+    const form = await post('schedule.json', `project=shop&spider=quotes&a=${'x'.repeat(5_000_000)}`)
+    expect(form.json()).toMatchObject({ status: 'error', message: expect.stringContaining('the limit of 4 MB') })
+    const egg = await post('addversion.json', `project=shop&version=1&egg=PK${'x'.repeat(17_000_000)}`)
+    expect(egg.json()).toMatchObject({ message: expect.stringContaining('send a large egg as multipart/form-data') })
+  })
+})

@@ -3,7 +3,7 @@ import { METHODS } from 'node:http'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { FleetAsScrapyd } from '../../engine/scrapyd-commands/scrapyd-commands.ts'
 import type { Logger } from '../../engine/runtime/logger.ts'
-import { MAX_UPLOAD_BYTES } from '../limits.ts'
+import { MAX_FORM_BYTES } from '../limits.ts'
 import { readArguments } from './arguments.ts'
 import { ENDPOINTS, type Endpoint } from './endpoints.ts'
 import { readAsked, wordFailure } from './failures.ts'
@@ -11,6 +11,7 @@ import type { FormValues } from './form-values.ts'
 import { homePage } from './home-page.ts'
 import { jobsPage } from './jobs-page.ts'
 import { MalformedMultipartError } from './multipart.ts'
+import { ScrapydAnswerError } from './parameters.ts'
 import { type PythonJsonValue, toPythonJson } from './python-json.ts'
 import { DEFAULT_DOOR_SETTINGS, type ScrapydDoorSettings } from './settings.ts'
 import { answerFile } from './static-files.ts'
@@ -39,12 +40,12 @@ export async function scrapydDoor(app: FastifyInstance, options: ScrapydDoorOpti
   const unusual = METHODS.filter((method) => !app.supportedMethods.includes(method) && method !== 'CONNECT')
   for (const method of unusual) app.addHttpMethod(method)
   app.removeAllContentTypeParsers()
-  app.addContentTypeParser('*', { parseAs: 'buffer', bodyLimit: MAX_UPLOAD_BYTES }, (_request, body, done) =>
-    done(null, body)
-  )
+  app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body))
   const isOn = (service: string) => !settings.disabledServices.has(service)
   for (const [name, endpoint] of Object.entries(ENDPOINTS)) {
-    if (isOn(name)) app.all(`/${name}`, (request, reply) => answerEndpoint(endpoint, door, request, reply))
+    if (!isOn(name)) continue
+    const { bodyLimitBytes: bodyLimit = MAX_FORM_BYTES } = endpoint
+    app.all(`/${name}`, { bodyLimit }, (request, reply) => answerEndpoint(endpoint, door, request, reply))
   }
 
   const baseOf = (request: FastifyRequest) => String(request.headers[settings.prefixHeader.toLowerCase()] ?? '')
@@ -111,6 +112,7 @@ async function answerEndpoint(
       body: (request.body as Buffer | undefined) ?? null
     })
   } catch (error) {
+    if (error instanceof ScrapydAnswerError) return sendFailure(door, request, reply, error.message)
     if (error instanceof MalformedMultipartError) return reply.code(400).header('connection', 'close').send()
     throw error
   }

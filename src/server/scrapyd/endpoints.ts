@@ -1,6 +1,7 @@
 import { posix } from 'node:path'
 import type { ProjectName, VersionName } from '../../shared/contract/index.ts'
 import type { FleetAsScrapyd } from '../../engine/scrapyd-commands/scrapyd-commands.ts'
+import { MAX_UPLOAD_BYTES } from '../limits.ts'
 import { describeJobs } from './describe-jobs.ts'
 import type { FormValues } from './form-values.ts'
 import { ScrapydAnswerError, popAll, popBytes, popConverted, popOptional, popRequired } from './parameters.ts'
@@ -9,13 +10,12 @@ import { decodeUtf8, parsePythonFloat } from './python-text.ts'
 import type { ScrapydDoorSettings } from './settings.ts'
 import { readSignal } from './signals.ts'
 
-/** Short enough for a file name on every system, `.log` included. */
-const LONGEST_JOBID_BYTES = 200
-
 export interface Endpoint {
   method: 'GET' | 'POST'
   /** Its class in Scrapyd, named in the response to HEAD on POST-only endpoints. */
   resource?: string
+  /** The largest body; absent: MAX_FORM_BYTES. */
+  bodyLimitBytes?: number
   /** `answer` returns the same object while nothing has changed, so its encoding is cached. */
   isKept?: true
   /** The fields of a success in Scrapyd's order, without the envelope. */
@@ -40,6 +40,7 @@ export const ENDPOINTS: Readonly<Record<string, Endpoint>> = {
   'addversion.json': {
     method: 'POST',
     resource: 'AddVersion',
+    bodyLimitBytes: MAX_UPLOAD_BYTES,
     async answer(fleet, args) {
       const project = popProject(args)
       const version = popRequired(args, 'version') as VersionName
@@ -174,9 +175,6 @@ function refuseEveryProject(directory: string, project: ProjectName): void {
 function refuseUnsafeJobid(jobid: string | null): void {
   if (jobid === null) return
   if (jobid === '..' || /[/\0]/.test(jobid)) throw new ScrapydAnswerError(`DirectoryTraversalError: ${jobid}`)
-  if (Buffer.byteLength(jobid) > LONGEST_JOBID_BYTES) {
-    throw new ScrapydAnswerError(`jobid is invalid: it is longer than ${LONGEST_JOBID_BYTES} bytes`)
-  }
 }
 
 /** `KEY=VALUE`, split at the first `=`; the last value of a key wins. */

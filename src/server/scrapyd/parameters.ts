@@ -6,7 +6,13 @@ export class ScrapydAnswerError extends Error {
   override readonly name = 'ScrapydAnswerError'
 }
 
-/** Removes the parameter from the arguments; what remains are spider arguments. The first value wins. */
+/** Names of projects, versions and spiders, and jobids: short enough for a file name on every system, `.log` included. */
+export const LONGEST_NAME_BYTES = 200
+
+/**
+ * Removes the parameter from the arguments; what remains are spider arguments. The first value wins. Longer ones than a
+ * name may be are refused: nothing could be called so, and errors repeat names.
+ */
 export function popRequired(args: FormValues, name: string): string {
   const value = popOptional(args, name)
   if (value === null) throw new ScrapydAnswerError(`'${name}' parameter is required`)
@@ -14,7 +20,12 @@ export function popRequired(args: FormValues, name: string): string {
 }
 
 export function popOptional(args: FormValues, name: string): string | null {
-  return popConverted(args, name, decodeUtf8)
+  return popConverted(args, name, (bytes) => {
+    if (bytes.length > LONGEST_NAME_BYTES) {
+      throw new ScrapydAnswerError(`${name} is invalid: it is longer than ${LONGEST_NAME_BYTES} bytes`)
+    }
+    return decodeUtf8(bytes)
+  })
 }
 
 /** The raw bytes, for the egg. */

@@ -1,14 +1,23 @@
 import { addValue, type FormValues } from './form-values.ts'
+import { ScrapydAnswerError } from './parameters.ts'
 
-/** Splits pairs at `&` and `;`, drops pairs without `=`. Works on bytes because an egg can be sent this way. */
+const MAX_PAIRS = 10_000
+
+/**
+ * Splits pairs at `&` and `;`, drops pairs without `=`. Works on bytes because an egg can be sent this way. Throws
+ * ScrapydAnswerError for more than 10,000 pairs.
+ */
 export function parseUrlEncoded(text: Buffer): FormValues {
   const found: FormValues = new Map()
   let start = 0
+  let pairs = 0
   while (start <= text.length) {
     const end = findPairEnd(text, start)
     const pair = text.subarray(start, end)
     const equals = pair.indexOf(0x3d)
     if (equals !== -1) {
+      pairs += 1
+      if (pairs > MAX_PAIRS) throw new ScrapydAnswerError(`The form has more than ${MAX_PAIRS} fields`)
       addValue(
         found,
         percentDecode(pair.subarray(0, equals)).toString('latin1'),
