@@ -21,7 +21,7 @@ test('the link works once; without it a login asks for the credentials', async (
   await expect(stranger).toHaveURL(/\/ui\/login/)
   const { username, password } = await service.client.system.credentials()
   await stranger.getByLabel(/user/i).fill(username)
-  await stranger.getByLabel(/password/i).fill(password)
+  await stranger.getByLabel(/password/i).fill(password!)
   await stranger.getByRole('button').click()
   await expect(stranger.getByRole('heading', { name: 'Overview' })).toBeVisible()
   await stranger.context().close()

@@ -63,7 +63,11 @@ export async function startEngineHost(options: EngineHostOptions): Promise<Engin
     ]
   })
   // Only our own windows have a port; programs use HTTP.
-  const context: RouterContext = { source: 'ui' }
+  const context: RouterContext = {
+    source: 'ui',
+    showsPassword: true,
+    logOutEverywhere: () => service.logOutEverywhere()
+  }
   const running = starting.move()
   let stopped: Promise<void> | null = null
   return {

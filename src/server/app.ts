@@ -3,7 +3,7 @@ import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest }
 import type { Engine } from '../engine/index.ts'
 import type { Clock } from '../engine/runtime/clock.ts'
 import type { Logger } from '../engine/runtime/logger.ts'
-import { createAuthenticator } from './auth/authenticator.ts'
+import { Authenticator, type Caller, NOBODY } from './auth/authenticator.ts'
 import { createHostRule } from './auth/host-rule.ts'
 import { checkRequestOrigin } from './auth/request-rule.ts'
 import { createRequestLimiter } from './auth/request-limiter.ts'
@@ -42,14 +42,15 @@ export interface App {
   fastify: FastifyInstance
   /** Path of a one-time login link, valid for ten minutes. */
   createLoginPath(): string
+  /** Ends all browser sessions with their streams, and unused login links. Returns the number of sessions. */
+  logOutEverywhere(): number
   /** Handles a request from a Unix socket. File permissions decide who can connect, and no web page can. */
   answerOnSocket(request: IncomingMessage, response: ServerResponse): void
 }
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** Identifies who sent the request (authenticator.ts); empty for public routes. */
-    credential: string
+    caller: Caller
   }
 }
 
@@ -68,14 +69,15 @@ const SAFE_HEADERS = {
 /** The HTTP server without a socket. Every request passes the origin check, then authentication, then its route. */
 export function createApp(options: AppOptions): App {
   const { engine, clock, logger } = options
-  const authenticator = createAuthenticator({
+  const authenticator = new Authenticator({
     credentials: engine.credentials,
     dataDirectory: options.dataDirectory,
     clock,
     logger
   })
+  const hasSession = (request: FastifyRequest) => authenticator.hasSession(request)
   const isOurHost = createHostRule(options)
-  const answerError = createErrorAnswer({ logger, hasSession: authenticator.hasSession })
+  const answerError = createErrorAnswer({ logger, hasSession })
   const fastify = Fastify({
     forceCloseConnections: 'idle',
     requestTimeout: REQUEST_LIMIT_MS,
@@ -84,13 +86,15 @@ export function createApp(options: AppOptions): App {
       answerUnreadable(request.raw.url ?? '', reply as unknown as FastifyReply)
   })
   closeInOrder(fastify)
-  fastify.decorateRequest('credential', '')
+  // Fastify refuses shared objects as defaults; the hook below sets it before anybody reads it.
+  fastify.decorateRequest('caller')
   const fromSocket = new WeakSet<IncomingMessage>()
 
   fastify.addHook('onRequest', async (request, reply) => {
     reply.headers(SAFE_HEADERS)
     if (!fromSocket.has(request.raw)) checkRequestOrigin(request.headers, isOurHost)
-    if (!isOpenToAll(request)) request.credential = authenticator.check(request)
+    request.caller = isOpenToAll(request) ? NOBODY : authenticator.check(request)
+    authenticator.bindResponse(request.caller, reply.raw)
   })
   fastify.setErrorHandler(answerError)
   fastify.setNotFoundHandler((request, reply) => sendPage(request, reply, NO_SUCH_PAGE, 404))
@@ -100,15 +104,20 @@ export function createApp(options: AppOptions): App {
     fleet: engine.scrapyd,
     settings: options.scrapyd,
     logger,
-    hasSession: authenticator.hasSession,
+    hasSession,
     nowMs: () => clock.nowMs()
   })
   const perSecond = options.apiRequestsPerSecond ?? API_REQUESTS_PER_SECOND
-  fastify.register(contractDoors, { engine, limiter: createRequestLimiter({ clock, perSecond }), clock, logger })
+  const logOutEverywhere = () => authenticator.logOutEverywhere()
+  fastify.register(contractDoors, {
+    ...{ engine, clock, logger, logOutEverywhere },
+    limiter: createRequestLimiter({ clock, perSecond })
+  })
   fastify.register(docsDoor, { docsDirectory: options.docsDirectory })
   fastify.register(userInterfaceDoor, { prefix: '/ui', authenticator, uiDirectory: options.uiDirectory })
   return {
     fastify,
+    logOutEverywhere,
     createLoginPath: () => `/ui/login?token=${authenticator.links.create()}`,
     answerOnSocket(request, response) {
       fromSocket.add(request)

@@ -27,7 +27,7 @@ type AnyRouter = Router<any, RouterContext>
 
 /** What the HTTP layer knows about a request, in addition to what the engine gets. */
 interface DoorContext extends RouterContext {
-  credential?: string
+  callerId?: string
   /** Metadata of the requested operation; absent: the contract has none for this request. */
   operation?: OperationMeta | undefined
   /** The requested parts of the response. */
@@ -47,6 +47,7 @@ interface DoorsOptions {
   limiter: RequestLimiter
   clock: Clock
   logger: Logger
+  logOutEverywhere: () => number
 }
 
 /** Comments at this interval keep proxies from closing a quiet stream. */
@@ -78,18 +79,23 @@ export async function contractDoors(app: FastifyInstance, options: DoorsOptions)
   })
 
   parseOnlyJsonAndForms(app)
+  const contextOf = (source: 'ui' | 'api', { caller }: FastifyRequest): RouterContext => ({
+    source,
+    showsPassword: caller.kind === 'password',
+    logOutEverywhere: options.logOutEverywhere
+  })
   const operations = new RequestedOperations(router)
   app.decorateRequest('operation')
   app.addHook('preHandler', async (request, reply) => {
     request.operation = await operations.find(request.method, request.raw.url!)
     const isJsonRpc = request.routeOptions.url === '/api/v1/jsonrpc'
     const cost = isJsonRpc ? costOfCalls(request.body) : (request.operation?.cost ?? 1)
-    const left = limiter.charge(request.credential, cost)
+    const left = limiter.charge(request.caller.id, cost)
     if (Number.isFinite(left)) reply.headers({ 'ratelimit-limit': limiter.burst, 'ratelimit-remaining': left })
   })
-  app.all('/api/rpc/*', (request, reply) => serve(rpc, '/api/rpc', 'ui', request, reply))
+  app.all('/api/rpc/*', (request, reply) => serve(rpc, '/api/rpc', contextOf('ui', request), request, reply))
   app.post('/api/v1/jsonrpc', {
-    handler: (request, reply) => serveJsonRpc(request, reply, options),
+    handler: (request, reply) => serveJsonRpc(contextOf('api', request), request, reply, options),
     errorHandler(error, _request, reply) {
       if (!isParseFailure(error)) throw error
       reply.header('cache-control', 'no-store').send(PARSE_ERROR_ANSWER)
@@ -107,7 +113,7 @@ export async function contractDoors(app: FastifyInstance, options: DoorsOptions)
     reply.headers({ 'cache-control': 'no-store, no-transform', 'x-accel-buffering': 'no' })
     return reply.type('text/event-stream; charset=utf-8').send(stream)
   })
-  app.all('/api/v1/*', (request, reply) => serve(rest, '/api/v1', 'api', request, reply))
+  app.all('/api/v1/*', (request, reply) => serve(rest, '/api/v1', contextOf('api', request), request, reply))
   let description: ReturnType<typeof describeApi> | null = null
   await apiPageDoor(app, { describe: () => (description ??= describeApi()) })
 }
@@ -151,13 +157,13 @@ type Handler = Pick<RPCHandler<DoorContext>, 'handle'>
 async function serve(
   handler: Handler,
   prefix: `/${string}`,
-  source: 'ui' | 'api',
+  routerContext: RouterContext,
   request: FastifyRequest,
   reply: FastifyReply
 ): Promise<FastifyReply> {
   reply.header('cache-control', 'no-store')
-  const { credential, operation } = request
-  const context = { source, credential, operation }
+  const { caller, operation } = request
+  const context = { ...routerContext, callerId: caller.id, operation }
   const { matched } = await handler.handle(request, reply, { prefix, context })
   if (!matched)
     throw new ScrapdeckError('NOT_FOUND', `The API has no ${request.method} ${request.url.split('?', 1)[0]}.`)
@@ -170,7 +176,7 @@ type RootInterceptor = NonNullable<RPCHandlerOptions<DoorContext>['rootIntercept
 function createOnceInterceptor(answers: Engine['answers']): RootInterceptor {
   return async ({ request, context, prefix, next }) => {
     const key = request.headers['idempotency-key']
-    const { credential = '', operation } = context
+    const { callerId = '', operation } = context
     if (key === undefined || operation?.takesKey !== true) return next()
     const { method, url } = request
     const body = await request.body()
@@ -180,7 +186,7 @@ function createOnceInterceptor(answers: Engine['answers']): RootInterceptor {
     const own: { result?: Awaited<ReturnType<typeof next>> } = {}
     const response = await answerOnce(
       answers,
-      { key, credential, method, path, body, repeatableForMs },
+      { key, credential: callerId, method, path, body, repeatableForMs },
       async (onceKey) => {
         own.result = await next({
           ...{ request, prefix },
@@ -231,21 +237,22 @@ function isJson(body: unknown): boolean {
 }
 
 async function serveJsonRpc(
+  routerContext: RouterContext,
   request: FastifyRequest,
   reply: FastifyReply,
   { engine, logger }: DoorsOptions
 ): Promise<FastifyReply> {
-  const { body, credential, method, url } = request
+  const { body, caller, method, url } = request
   checkQuery(queryOf(request), [], 'jsonrpc')
   const key = request.headers['idempotency-key']
   const perform = async (onceKey: string | null) => {
-    const context: RouterContext = onceKey === null ? { source: 'api' } : { source: 'api', onceKey }
+    const context = onceKey === null ? routerContext : { ...routerContext, onceKey }
     const answers = await answerJsonRpc(body, { router: engine.router, context, logger })
     const response: KeyedResponse = { status: answers === null ? 204 : 200, headers: {}, body: answers ?? undefined }
     // Completed calls of a batch cannot be undone: the key is free again only if every call failed.
     return { response, isFinal: answers === null || [answers].flat().some((one) => 'result' in one) }
   }
-  const asked = { key, credential, method, path: url, body, repeatableForMs: 0 }
+  const asked = { key, credential: caller.id, method, path: url, body, repeatableForMs: 0 }
   const given =
     key === undefined ? (await perform(null)).response : await answerOnce(engine.answers, { ...asked, key }, perform)
   return reply.code(given.status).headers(given.headers).header('cache-control', 'no-store').send(given.body)

@@ -1,28 +1,13 @@
 import { connect } from 'node:net'
-import { expect, it, onTestFinished } from 'vitest'
-import { silentLogger } from '../engine/runtime/logger.ts'
+import { expect, it } from 'vitest'
 import { createFakeClock } from '../engine/testing/fake-clock.ts'
 import { MAX_JSON_BYTES, MAX_UPLOAD_BYTES } from './limits.ts'
-import { listen } from './listen.ts'
-import { createFakeEngine } from './testing/fake-engine.ts'
-import { makeTestDirectory, RIGHT } from './testing/test-app.ts'
+import { openTestService, RIGHT } from './testing/test-app.ts'
 
 /** Limits as a client sees them: on a real socket, with a clock that stands still. */
 async function open(apiRequestsPerSecond = 0) {
   const clock = createFakeClock()
-  const service = await listen({
-    engine: createFakeEngine(),
-    dataDirectory: makeTestDirectory(),
-    uiDirectory: makeTestDirectory(),
-    docsDirectory: makeTestDirectory(),
-    bindAddress: '127.0.0.1',
-    port: 0,
-    allowedHosts: [],
-    apiRequestsPerSecond,
-    clock,
-    logger: silentLogger
-  })
-  onTestFinished(() => service.stop())
+  const { service } = await openTestService({ apiRequestsPerSecond, clock })
   const { address } = service
   const ask = (path: string, init: RequestInit & { duplex?: 'half' } = {}) => {
     const headers = { authorization: RIGHT, 'content-type': 'application/json', ...(init.headers as object) }

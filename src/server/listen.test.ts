@@ -2,29 +2,9 @@ import { spawnSync } from 'node:child_process'
 import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { connect } from 'node:net'
 import { join } from 'node:path'
-import { describe, expect, it, onTestFinished } from 'vitest'
-import { silentLogger } from '../engine/runtime/logger.ts'
-import { type ListenOptions, listen } from './listen.ts'
-import { createFakeEngine, someFigures } from './testing/fake-engine.ts'
-import { makeTestDirectory, RIGHT } from './testing/test-app.ts'
-
-async function openService(changes: Partial<ListenOptions> = {}) {
-  const engine = createFakeEngine()
-  const service = await listen({
-    engine,
-    dataDirectory: makeTestDirectory(),
-    uiDirectory: makeTestDirectory(),
-    docsDirectory: makeTestDirectory(),
-    bindAddress: '127.0.0.1',
-    port: 0,
-    allowedHosts: [],
-    logger: silentLogger,
-    ...changes
-  })
-  onTestFinished(() => service.stop())
-  const port = Number(new URL(service.address).port)
-  return { engine, service, port }
-}
+import { describe, expect, it } from 'vitest'
+import { someFigures } from './testing/fake-engine.ts'
+import { makeTestDirectory, openTestService, RIGHT } from './testing/test-app.ts'
 
 /** Sends bytes unchanged, which HTTP clients would normalise, and returns the whole response. */
 function sendRaw(where: number | string, lines: string[]): Promise<string> {
@@ -43,7 +23,7 @@ function sendRaw(where: number | string, lines: string[]): Promise<string> {
 
 describe('listening', () => {
   it('tells the engine its address and responds there, only under its own port', async () => {
-    const { engine, service, port } = await openService()
+    const { engine, service, port } = await openTestService()
     expect(engine.address).toBe(service.address)
     expect((await fetch(`${service.address}/health`)).status).toBe(200)
     const answer = await sendRaw(port, ['GET /health HTTP/1.1', 'Host: 127.0.0.1:1', 'Connection: close'])
@@ -51,31 +31,31 @@ describe('listening', () => {
   })
 
   it('the one-time link logs in', async () => {
-    const { service } = await openService()
+    const { service } = await openTestService()
     const response = await fetch(service.createLoginLink(), { redirect: 'manual' })
     expect([response.status, response.headers.get('set-cookie')]).toEqual([303, expect.stringContaining('HttpOnly')])
   })
 
   it('names a port that is in use, and what to do', async () => {
-    const { port } = await openService()
-    await expect(openService({ port })).rejects.toThrow(
+    const { port } = await openTestService()
+    await expect(openTestService({ port })).rejects.toThrow(
       `Port ${port} of 127.0.0.1 is in use by another program. Stop it, or choose another with --port.`
     )
   })
 
   it('names an address that is not of this machine', async () => {
-    await expect(openService({ bindAddress: '192.0.2.1' })).rejects.toThrow('Correct --bind')
+    await expect(openTestService({ bindAddress: '192.0.2.1' })).rejects.toThrow('Correct --bind')
   })
 
   it('when bound to all interfaces, it reports the loopback address', async () => {
-    const { service } = await openService({ bindAddress: '0.0.0.0' })
+    const { service } = await openTestService({ bindAddress: '0.0.0.0' })
     expect(service.address).toMatch(/^http:\/\/127\.0\.0\.1:\d+$/)
   })
 
   it.each(['/logs/../logs/shop/', '/logs/shop/..', '/logs/shop/%2e%2e/', '/ui/../../etc/passwd', '//logs//..//'])(
     'the path %s is not found',
     async (path) => {
-      const { engine, port } = await openService()
+      const { engine, port } = await openTestService()
       engine.files.logs.set('shop/quotes/a-1.log', Buffer.from('log'))
       const answer = await sendRaw(port, [
         `GET ${path} HTTP/1.1`,
@@ -94,13 +74,13 @@ describe('listening', () => {
       ['GET http://evil.example/health HTTP/1.1', 'Host: evil.example', 'Connection: close']
     ]
   ])('a request with %s is rejected', async (_name, lines) => {
-    const { port } = await openService()
+    const { port } = await openTestService()
     expect(await sendRaw(port, lines)).toMatch(/^HTTP\/1\.1 403 /)
   })
 
   it('a Unix socket is open to its user and group, accepts any Host, and still requires the password', async () => {
     const unixSocketPath = join(makeTestDirectory(), 'deck.sock')
-    const { service, port } = await openService({ unixSocketPath })
+    const { service, port } = await openTestService({ unixSocketPath })
     expect(statSync(unixSocketPath).mode & 0o777).toBe(0o660)
     const lines = ['GET /listprojects.json HTTP/1.1', 'Host: anything.example', 'Connection: close']
     expect(await sendRaw(unixSocketPath, lines)).toMatch(/^HTTP\/1\.1 401 /)
@@ -115,18 +95,18 @@ describe('listening', () => {
     const killItself = `require('net').createServer().listen(process.argv[1], () => process.kill(process.pid, 'SIGKILL'))`
     expect(spawnSync(process.execPath, ['-e', killItself, unixSocketPath]).signal).toBe('SIGKILL')
     expect(existsSync(unixSocketPath)).toBe(true)
-    const { service } = await openService({ port: null, unixSocketPath })
+    const { service } = await openTestService({ port: null, unixSocketPath })
     expect(service.address).toBe(`unix:${unixSocketPath}`)
-    await expect(openService({ port: null, unixSocketPath })).rejects.toThrow('another program listens there')
+    await expect(openTestService({ port: null, unixSocketPath })).rejects.toThrow('another program listens there')
     expect(await sendRaw(unixSocketPath, ['GET /health HTTP/1.1', 'Host: x', 'Connection: close'])).toMatch(/ 200 /)
     const file = join(makeTestDirectory(), 'file')
     writeFileSync(file, 'precious')
-    await expect(openService({ port: null, unixSocketPath: file })).rejects.toThrow('Correct unix_socket_path')
+    await expect(openTestService({ port: null, unixSocketPath: file })).rejects.toThrow('Correct unix_socket_path')
     expect(readFileSync(file, 'utf8')).toBe('precious')
   })
 
   it('a stop cuts event streams, waits for open requests, and can be called twice', async () => {
-    const { engine, service } = await openService()
+    const { engine, service } = await openTestService()
     engine.addBatch(someFigures(1))
     const headers = { authorization: RIGHT }
     const events = await fetch(`${service.address}/api/v1/events?after=0`, { headers })

@@ -10,6 +10,8 @@ export interface Service {
   address: string
   /** A one-time login link, valid for ten minutes. */
   createLoginLink(): string
+  /** Ends all browser sessions with their streams, and unused login links. Returns the number of sessions. */
+  logOutEverywhere(): number
   /** Rejects new requests and waits for open ones except event streams. The engine continues. Can be called twice. */
   stop(): Promise<void>
 }
@@ -31,7 +33,8 @@ export async function listen(options: ListenOptions): Promise<Service> {
   const clock = options.clock ?? systemClock
   const { bindAddress, unixSocketPath = null } = options
   let port = options.port ?? 0
-  const { fastify, createLoginPath, answerOnSocket } = createApp({ ...options, clock, port: () => port })
+  const app = createApp({ ...options, clock, port: () => port })
+  const { fastify, createLoginPath, answerOnSocket, logOutEverywhere } = app
   let socketServer: Server | null = null
   try {
     if (options.port === null) await fastify.ready()
@@ -51,6 +54,7 @@ export async function listen(options: ListenOptions): Promise<Service> {
   return {
     address,
     createLoginLink: () => `${address}${createLoginPath()}`,
+    logOutEverywhere,
     stop() {
       stopping ??= (async () => {
         const limit = clock.setTimer(STOP_LIMIT_MS, () => {

@@ -3,9 +3,10 @@ import { join, sep } from 'node:path'
 import fastifyCookie from '@fastify/cookie'
 import fastifyStatic from '@fastify/static'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { ScrapdeckError } from '../shared/errors.ts'
 import type { Authenticator } from './auth/authenticator.ts'
 import { LOGIN_PAGE_POLICY, loginPage } from './auth/login-page.ts'
-import { cookieName, readSessionCookies, SESSION_COOKIE } from './auth/session-cookie.ts'
+import { cookieName, SESSION_COOKIE } from './auth/session-cookie.ts'
 import { parseUrlEncoded } from './scrapyd/urlencoded.ts'
 
 /** Inline styles because the component library inserts style elements; scripts only from our own files. */
@@ -26,17 +27,28 @@ export async function userInterfaceDoor(
     { parseAs: 'buffer', bodyLimit: 10_000 },
     (_request, body, done) => done(null, body)
   )
-  // Used only for writing cookies; session-cookie.ts reads them.
+  // Only for writing cookies; session-cookie.ts reads them.
   await app.register(fastifyCookie, { hook: false })
   app.get('', (_request, reply) => reply.redirect('/ui/'))
   app.get('/login', { exposeHeadRoute: false }, (request, reply) => answerLink(authenticator, request, reply))
   app.post('/login', (request, reply) => answerForm(authenticator, request, reply))
-  app.post('/link', (_request, reply) =>
-    reply.type('text/plain').send(`/ui/login?token=${authenticator.links.create()}`)
-  )
+  app.post('/link', (request, reply) => {
+    if (request.caller.kind !== 'password') {
+      throw new ScrapdeckError(
+        'PASSWORD_REQUIRED',
+        'A browser session cannot create login links. Use `npm run scrapdeck -- link`, or send the user name and password.'
+      )
+    }
+    return reply.type('text/plain').send(`/ui/login?token=${authenticator.links.create()}`)
+  })
+  app.post('/password', (request, reply) => {
+    const verdict = authenticator.checkPasswordAgain(request.ip, fieldsOf(request)('password'))
+    if (verdict === 'blocked') reply.header('retry-after', '60')
+    return reply.code({ right: 204, wrong: 403, blocked: 429 }[verdict]).send()
+  })
   app.post('/logout', (request, reply) => {
     const host = request.headers.host ?? ''
-    for (const token of readSessionCookies(host, request.headers.cookie)) authenticator.sessions.end(token)
+    authenticator.logOut(request)
     return reply.clearCookie(cookieName(host), SESSION_COOKIE).redirect('/ui/login', 303)
   })
 
@@ -82,8 +94,7 @@ function answerLink(authenticator: Authenticator, request: FastifyRequest, reply
 }
 
 function answerForm(authenticator: Authenticator, request: FastifyRequest, reply: FastifyReply): FastifyReply {
-  const fields = parseUrlEncoded((request.body as Buffer | undefined) ?? Buffer.alloc(0))
-  const field = (name: string) => fields.get(name)?.[0]?.toString('utf8') ?? ''
+  const field = fieldsOf(request)
   switch (authenticator.checkForm(request.ip, { username: field('username'), password: field('password') })) {
     case 'right':
       return logIn(authenticator, request, reply)
@@ -98,12 +109,18 @@ function answerForm(authenticator: Authenticator, request: FastifyRequest, reply
   }
 }
 
+/** The values of a form, by name; empty if absent. */
+function fieldsOf(request: FastifyRequest): (name: string) => string {
+  const fields = parseUrlEncoded((request.body as Buffer | undefined) ?? Buffer.alloc(0))
+  return (name) => fields.get(name)?.[0]?.toString('utf8') ?? ''
+}
+
 function logIn(authenticator: Authenticator, request: FastifyRequest, reply: FastifyReply): FastifyReply {
   const { host = '', origin = '' } = request.headers
   // A client that forges these only withholds its own cookie from itself.
   const isBehindTls = origin.startsWith('https:') || request.headers['x-forwarded-proto'] === 'https'
   // `Secure` only behind TLS: the default is plain HTTP on the loopback interface.
-  reply.setCookie(cookieName(host), authenticator.sessions.create(), { ...SESSION_COOKIE, secure: isBehindTls })
+  reply.setCookie(cookieName(host), authenticator.logIn(), { ...SESSION_COOKIE, secure: isBehindTls })
   return reply.header('cache-control', 'no-store').redirect('/ui/', 303)
 }
 

@@ -7,6 +7,7 @@ export const ERROR_CODES = {
   BAD_INPUT: { status: 400, title: 'The request is not valid for this operation' },
   UNAUTHORIZED: { status: 401, title: 'Credentials are missing or wrong' },
   FORBIDDEN_ORIGIN: { status: 403, title: 'The request came from a web page that is not Scrapdeck' },
+  PASSWORD_REQUIRED: { status: 403, title: 'This requires the password, not only a session' },
   NOT_FOUND: { status: 404, title: 'Not found' },
   JOB_NOT_FOUND: { status: 404, title: 'There is no job with this id' },
   NODE_NOT_FOUND: { status: 404, title: 'There is no node with this id' },

@@ -48,8 +48,9 @@ export class SystemCommands {
     this.#parts.dispatch.setPaused(paused)
   }
 
-  credentials(): Credentials {
-    return { ...this.#parts.credentials, address: this.address }
+  credentials(showsPassword: boolean): Credentials {
+    const { username, password } = this.#parts.credentials
+    return { username, password: showsPassword ? password : null, address: this.address }
   }
 
   /** Deploys the bundled project unless it is already there, and runs its spider. */

@@ -42,6 +42,10 @@ export interface RouterContext {
   source: 'ui' | 'api'
   /** The client's idempotency key: its jobs are created once, even if the request is repeated after a crash. */
   onceKey?: string
+  /** The caller has just sent the password, or has the desktop's own window: it may be shown. Absent: false. */
+  showsPassword?: boolean
+  /** Ends all browser sessions and returns how many there were. Absent: there is no HTTP server. */
+  logOutEverywhere?: () => number
 }
 
 export type EngineRouter = Router<Contract, RouterContext>
@@ -284,7 +288,12 @@ export function createRouter(parts: RouterParts): EngineRouter {
         problems: parts.problems()
       })),
       history: os.system.history.handler(() => ({ samples: figures.history })),
-      credentials: os.system.credentials.handler(() => systemCommands.credentials()),
+      credentials: os.system.credentials.handler(({ context }) =>
+        systemCommands.credentials(context.showsPassword === true)
+      ),
+      logOutEverywhere: os.system.logOutEverywhere.handler(({ context }) => ({
+        ended: context.logOutEverywhere?.() ?? 0
+      })),
       setPaused: os.system.setPaused.handler(async ({ input }) => {
         await systemCommands.setPaused(input.paused)
         await figures.refresh()

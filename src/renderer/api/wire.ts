@@ -4,6 +4,7 @@ import { RPCLink as PortLink } from '@orpc/client/message-port'
 import type { ContractRouterClient } from '@orpc/contract'
 import type { Contract } from '../../shared/contract/index.ts'
 import { WIRE_MESSAGE } from '../../shared/wire.ts'
+import { openLogin } from './browser-session.ts'
 
 /** Every call of the contract, typed; the same over both transports. */
 export type Client = ContractRouterClient<Contract>
@@ -28,7 +29,7 @@ export async function connectWire(): Promise<Client> {
       url: new URL('../api/rpc', document.baseURI).href,
       fetch: async (request, init) => {
         const response = await fetch(request, { ...init, credentials: 'same-origin' })
-        if (response.status === 401) window.location.assign(new URL('login', document.baseURI).href)
+        if (response.status === 401) openLogin()
         return response
       }
     })

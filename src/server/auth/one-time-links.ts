@@ -9,6 +9,8 @@ export interface OneTimeLinks {
   create(): string
   /** True once per token, within ten minutes of its creation. */
   redeem(token: string): boolean
+  /** Makes all unused links invalid. */
+  revokeAll(): void
 }
 
 export function createOneTimeLinks(options: { clock: Clock }): OneTimeLinks {
@@ -28,6 +30,7 @@ export function createOneTimeLinks(options: { clock: Clock }): OneTimeLinks {
       const expiresAtMs = expiryByHash.get(hash)
       expiryByHash.delete(hash)
       return expiresAtMs !== undefined && clock.monotonicMs() < expiresAtMs
-    }
+    },
+    revokeAll: () => expiryByHash.clear()
   }
 }

@@ -1,54 +1,119 @@
+import { randomBytes, scryptSync, timingSafeEqual } from 'node:crypto'
 import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { z } from 'zod'
 import type { Clock } from '../../engine/runtime/clock.ts'
 import type { Logger } from '../../engine/runtime/logger.ts'
+import type { BasicCredentials } from './basic.ts'
 import { createToken, hashToken } from './secrets.ts'
 
 export const SESSION_MS = 30 * 24 * 3_600_000
 const MAX_SESSIONS = 1000
 
-export interface Sessions {
-  /** Creates a session and returns its token, the value of the cookie. */
-  create(): string
-  isValid(token: string): boolean
-  end(token: string): void
-}
+const SessionsFile = z.strictObject({
+  /** Identifies the credentials that the sessions were created for. */
+  credentials: z.strictObject({ salt: z.string(), hash: z.string() }),
+  expiryByHash: z.record(z.string().regex(/^[0-9a-f]{64}$/), z.number())
+})
+type SessionsFile = z.infer<typeof SessionsFile>
 
-const SessionsFile = z.record(z.string().regex(/^[0-9a-f]{64}$/), z.number())
+export interface SessionsOptions {
+  file: string
+  /** Sessions that were created for other credentials end when the file is opened. */
+  credentials: BasicCredentials
+  clock: Clock
+  logger: Logger
+  /** A session is no longer valid. Gets its id. */
+  onEnd: (id: string) => void
+}
 
 /** Sessions of browsers, kept in a file across restarts. It stores hashes of tokens, which cannot be used to log in. */
-export function openSessions(options: { file: string; clock: Clock; logger: Logger }): Sessions {
-  const { file, clock, logger } = options
-  const expiryByHash = new Map(Object.entries(readSessions(file, logger)))
-  const write = () => {
-    const temporary = `${file}.new`
-    writeFileSync(temporary, JSON.stringify(Object.fromEntries(expiryByHash)), { mode: 0o600 })
-    renameSync(temporary, file)
-  }
-  return {
-    create() {
-      for (const [hash, expiresAtMs] of expiryByHash) if (expiresAtMs <= clock.nowMs()) expiryByHash.delete(hash)
-      const oldest = expiryByHash.keys().next().value
-      if (expiryByHash.size >= MAX_SESSIONS && oldest !== undefined) expiryByHash.delete(oldest)
-      const token = createToken()
-      expiryByHash.set(hashToken(token), clock.nowMs() + SESSION_MS)
-      write()
-      return token
-    },
-    isValid: (token) => (expiryByHash.get(hashToken(token)) ?? 0) > clock.nowMs(),
-    end(token) {
-      if (expiryByHash.delete(hashToken(token))) write()
+export class Sessions {
+  readonly #options: SessionsOptions
+  readonly #expiryByHash: Map<string, number>
+  /** null: computed when the first session is created. */
+  #credentials: SessionsFile['credentials'] | null
+
+  constructor(options: SessionsOptions) {
+    this.#options = options
+    const kept = readSessions(options.file, options.logger)
+    const isCurrent = kept !== null && isSame(kept.credentials, options.credentials)
+    this.#credentials = isCurrent ? kept.credentials : null
+    this.#expiryByHash = new Map(Object.entries(isCurrent ? kept.expiryByHash : {}))
+    // Written at once: otherwise going back to the old password would bring its sessions back.
+    if (kept !== null && !isCurrent) {
+      options.logger.info({}, 'The user name or password has changed: all browsers have been logged out')
+      this.#write()
     }
+  }
+
+  /** Creates a session and returns its token, the value of the cookie. */
+  create(): string {
+    const nowMs = this.#options.clock.nowMs()
+    for (const [hash, expiresAtMs] of this.#expiryByHash) if (expiresAtMs <= nowMs) this.#drop(hash)
+    const oldest = this.#expiryByHash.keys().next().value
+    if (this.#expiryByHash.size >= MAX_SESSIONS && oldest !== undefined) this.#drop(oldest)
+    const token = createToken()
+    this.#expiryByHash.set(hashToken(token), nowMs + SESSION_MS)
+    this.#write()
+    return token
+  }
+
+  /** The session's id, which cannot be used to log in; null: there is no such session. */
+  find(token: string): string | null {
+    const hash = hashToken(token)
+    return (this.#expiryByHash.get(hash) ?? 0) > this.#options.clock.nowMs() ? hash : null
+  }
+
+  end(token: string): void {
+    if (this.#drop(hashToken(token))) this.#write()
+  }
+
+  /** Returns how many valid sessions ended. */
+  endAll(): number {
+    const nowMs = this.#options.clock.nowMs()
+    const valid = [...this.#expiryByHash.values()].filter((expiresAtMs) => expiresAtMs > nowMs).length
+    for (const hash of [...this.#expiryByHash.keys()]) this.#drop(hash)
+    this.#write()
+    return valid
+  }
+
+  #drop(hash: string): boolean {
+    const existed = this.#expiryByHash.delete(hash)
+    if (existed) this.#options.onEnd(hash)
+    return existed
+  }
+
+  #write(): void {
+    const { file, credentials } = this.#options
+    this.#credentials ??= identify(credentials, randomBytes(16))
+    const content: SessionsFile = {
+      credentials: this.#credentials,
+      expiryByHash: Object.fromEntries(this.#expiryByHash)
+    }
+    const temporary = `${file}.new`
+    writeFileSync(temporary, JSON.stringify(content), { mode: 0o600 })
+    renameSync(temporary, file)
   }
 }
 
-/** A damaged file logs everyone out but does not prevent the start. */
-function readSessions(file: string, logger: Logger): Record<string, number> {
-  if (!existsSync(file)) return {}
+/** Slow on purpose (some 10 ms), so that the file does not help to guess the password. Computed once per start. */
+function identify({ username, password }: BasicCredentials, salt: Buffer): SessionsFile['credentials'] {
+  const hash = scryptSync(JSON.stringify([username, password]), salt, 32, { N: 4096 })
+  return { salt: salt.toString('hex'), hash: hash.toString('hex') }
+}
+
+function isSame(kept: SessionsFile['credentials'], credentials: BasicCredentials): boolean {
+  const { hash } = identify(credentials, Buffer.from(kept.salt, 'hex'))
+  return kept.hash.length === hash.length && timingSafeEqual(Buffer.from(kept.hash), Buffer.from(hash))
+}
+
+/** A damaged file, or one of an older version, logs everyone out but does not prevent the start. */
+function readSessions(file: string, logger: Logger): SessionsFile | null {
+  if (!existsSync(file)) return null
   try {
     return SessionsFile.parse(JSON.parse(readFileSync(file, 'utf8')))
   } catch (error) {
-    logger.warn({ err: error, file }, 'The sessions file is damaged: browsers have to log in again')
-    return {}
+    logger.warn({ err: error, file }, 'The sessions file cannot be read: browsers have to log in again')
+    return null
   }
 }

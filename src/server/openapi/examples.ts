@@ -434,6 +434,7 @@ export const EXAMPLES: ExamplesOf<InferContractRouterInputs<Contract>, InferCont
       summary: 'User name and password of the API',
       output: { username: 'scrapdeck', password: 'correct horse', address: 'http://127.0.0.1:6800' }
     },
+    logOutEverywhere: { summary: 'End all browser sessions', output: { ended: 3 } },
     setPaused: { summary: 'Pause or resume the whole queue', input: { paused: true }, output: { paused: true } },
     runDemo: {
       summary: 'Queue a run of the bundled demo',

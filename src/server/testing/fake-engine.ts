@@ -1,6 +1,7 @@
 import { type AnyContractProcedure, getEventIteratorSchemaDetails, isContractProcedure } from '@orpc/contract'
 import { implement, type Router } from '@orpc/server'
 import type { Engine } from '../../engine/index.ts'
+import type { RouterContext } from '../../engine/router/router.ts'
 import { type Example, EXAMPLES, exampleOf } from '../openapi/examples.ts'
 import {
   contract,
@@ -24,7 +25,7 @@ export function createFakeEngine() {
   const openStreams = { count: 0 }
 
   // Only what the tests of the server need; every other operation returns its example (openapi/examples.ts).
-  const server = implement(contract)
+  const server = implement(contract).$context<RouterContext>()
   const own = {
     jobs: {
       list: server.jobs.list.handler(({ input }) => ({
@@ -128,7 +129,14 @@ export function createFakeEngine() {
       })
     },
     system: {
-      credentials: server.system.credentials.handler(() => ({ ...credentials, address: null })),
+      credentials: server.system.credentials.handler(({ context }) => ({
+        username: credentials.username,
+        password: context.showsPassword === true ? credentials.password : null,
+        address: null
+      })),
+      logOutEverywhere: server.system.logOutEverywhere.handler(({ context }) => ({
+        ended: context.logOutEverywhere?.() ?? 0
+      })),
       setPaused: server.system.setPaused.handler(({ input }) => ({ paused: input.paused })),
       runDemo: server.system.runDemo.handler(() => ({ job: aShopJob() }))
     }

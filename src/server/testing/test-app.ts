@@ -3,9 +3,10 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { InjectOptions, LightMyRequestResponse } from 'fastify'
 import { onTestFinished } from 'vitest'
-import type { Logger } from '../../engine/runtime/logger.ts'
+import { type Logger, silentLogger } from '../../engine/runtime/logger.ts'
 import { createFakeClock } from '../../engine/testing/fake-clock.ts'
 import { createApp } from '../app.ts'
+import { type ListenOptions, listen } from '../listen.ts'
 import type { ScrapydDoorSettings } from '../scrapyd/settings.ts'
 import { createFakeEngine, type FakeEngine } from './fake-engine.ts'
 
@@ -59,6 +60,24 @@ export function openTestApp(
     askAnonymously: (request: InjectOptions): Promise<LightMyRequestResponse> =>
       app.fastify.inject({ ...request, headers: { host: '127.0.0.1:6800', ...request.headers } })
   }
+}
+
+/** The same on a real socket, on a free port of 127.0.0.1. */
+export async function openTestService(changes: Partial<Omit<ListenOptions, 'engine'>> = {}) {
+  const engine = createFakeEngine()
+  const service = await listen({
+    engine,
+    dataDirectory: makeTestDirectory(),
+    uiDirectory: makeTestDirectory(),
+    docsDirectory: makeTestDirectory(),
+    bindAddress: '127.0.0.1',
+    port: 0,
+    allowedHosts: [],
+    logger: silentLogger,
+    ...changes
+  })
+  onTestFinished(() => service.stop())
+  return { engine, service, port: Number(new URL(service.address).port) }
 }
 
 export function basic(username: string, password: string): string {

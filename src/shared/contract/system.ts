@@ -81,7 +81,12 @@ export const SystemStatus = z.object({
 })
 export type SystemStatus = z.infer<typeof SystemStatus>
 
-export const Credentials = z.object({ username: z.string(), password: z.string(), address: z.string().nullable() })
+export const Credentials = z.object({
+  username: z.string(),
+  /** null for browser sessions, which must enter it again to see it. */
+  password: z.string().nullable(),
+  address: z.string().nullable()
+})
 export type Credentials = z.infer<typeof Credentials>
 
 export const Progress = z.object({ text: z.string(), done: z.boolean(), share: z.number().min(0).max(1).nullable() })
@@ -92,6 +97,8 @@ export const systemContract = {
   /** Samples of the figures, oldest first, one every 10 s for the last hour: the sparklines. */
   history: read('viewer', 'GET /system/history').output(z.object({ samples: z.array(Figures) })),
   credentials: read('owner', 'GET /system/credentials').output(Credentials),
+  /** Ends all browser sessions with their streams, and unused login links. */
+  logOutEverywhere: write('owner', 'POST /system/logout').output(z.object({ ended: z.number().int() })),
   setPaused: write('operator', 'POST /system/paused')
     .input(z.object({ paused: z.boolean() }))
     .output(z.object({ paused: z.boolean() })),
