@@ -8,11 +8,12 @@ export default defineConfig({
       externalizeDeps: true,
       outDir: 'out/main',
       rollupOptions: {
-        // Threads (the store's, plugins') are started by their file names, beside the chunk that starts them.
+        // Threads are started by their file names, beside the chunk that starts them (runtime/thread-task.ts).
         input: {
           index: 'src/main/index.ts',
           'store-worker': 'src/engine/store/sqlite/store-worker.ts',
-          'plugin-worker': 'src/engine/plugins/plugin-worker.ts'
+          'plugin-worker': 'src/engine/plugins/plugin-worker.ts',
+          'plan-worker': 'src/engine/fleet-file/plan-worker.ts'
         },
         output: { format: 'es', chunkFileNames: '[name].js' }
       }

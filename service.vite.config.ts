@@ -12,11 +12,12 @@ export default defineConfig({
     // Its stack traces are read by people.
     minify: false,
     rollupOptions: {
-      // Threads (the store's, plugins') are started by their file names, beside the chunk that starts them.
+      // Threads are started by their file names, beside the chunk that starts them (runtime/thread-task.ts).
       input: {
         scrapdeck: 'src/cli/bin.ts',
         'store-worker': 'src/engine/store/sqlite/store-worker.ts',
-        'plugin-worker': 'src/engine/plugins/plugin-worker.ts'
+        'plugin-worker': 'src/engine/plugins/plugin-worker.ts',
+        'plan-worker': 'src/engine/fleet-file/plan-worker.ts'
       },
       output: { entryFileNames: '[name].js', chunkFileNames: '[name].js' }
     }

@@ -8,6 +8,7 @@ import { type Engine, createEngine } from '../engine/index.ts'
 import type { RouterContext } from '../engine/router/router.ts'
 import type { SecretBox } from '../engine/runtime/secret-box.ts'
 import { type ListenOptions, type Service, listen } from '../server/listen.ts'
+import { refuseBadTrees } from '../shared/tree-bounds.ts'
 import { createWireErrorInterceptor } from '../shared/wire-errors.ts'
 
 interface EngineHostOptions {
@@ -59,7 +60,8 @@ export async function startEngineHost(options: EngineHostOptions): Promise<Engin
   starting.defer(() => service.stop())
   const handler = new RPCHandler(engine.router, {
     clientInterceptors: [
-      createWireErrorInterceptor((error) => logger.error({ err: error }, 'A call of the contract failed'))
+      createWireErrorInterceptor((error) => logger.error({ err: error }, 'A call of the contract failed')),
+      refuseBadTrees
     ]
   })
   // Only our own windows have a port; programs use HTTP.

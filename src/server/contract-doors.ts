@@ -13,7 +13,8 @@ import { ScrapdeckError } from '../shared/errors.ts'
 import { createWireErrorInterceptor } from '../shared/wire-errors.ts'
 import { checkFields, noFields, parseFields, pickFields, type Wanted } from './api/fields.ts'
 import { END_ID, openJobLog, parsePlace } from './api/job-log.ts'
-import { answerJsonRpc, costOfCalls, isParseFailure, PARSE_ERROR_ANSWER } from './api/json-rpc.ts'
+import { parseJsonBody } from './api/json-body.ts'
+import { answerJsonRpc, answerToUnusableBody, costOfCalls } from './api/json-rpc.ts'
 import { answerOnce, type KeyedResponse } from './api/once.ts'
 import { RequestedOperations } from './api/requested-operations.ts'
 import { checkQuery, checkRestParts } from './api/unknown-parts.ts'
@@ -97,8 +98,9 @@ export async function contractDoors(app: FastifyInstance, options: DoorsOptions)
   app.post('/api/v1/jsonrpc', {
     handler: (request, reply) => serveJsonRpc(contextOf('api', request), request, reply, options),
     errorHandler(error, _request, reply) {
-      if (!isParseFailure(error)) throw error
-      reply.header('cache-control', 'no-store').send(PARSE_ERROR_ANSWER)
+      const answer = answerToUnusableBody(error)
+      if (answer === null) throw error
+      reply.header('cache-control', 'no-store').send(answer)
     }
   })
   app.get('/api/v1/jobs/:id/logs', async (request, reply) => {
@@ -129,9 +131,9 @@ function parseOnlyJsonAndForms(app: FastifyInstance): void {
     { parseAs: 'string', bodyLimit: MAX_JSON_BYTES },
     (_request, body, done) => {
       try {
-        done(null, body === '' ? undefined : JSON.parse(body as string))
+        done(null, parseJsonBody(body as string))
       } catch (error) {
-        done(new ScrapdeckError('BAD_INPUT', 'The body of the request is not JSON.', { cause: error }))
+        done(error as ScrapdeckError)
       }
     }
   )

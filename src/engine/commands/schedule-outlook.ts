@@ -2,11 +2,10 @@ import { occurrencesOf } from '../../shared/calendar/index.ts'
 import type { ScheduleId, ScheduleTiming } from '../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
 import { Heap } from '../queue/heap.ts'
+import { breather } from '../runtime/breather.ts'
 import type { Clock } from '../runtime/clock.ts'
 
 const MINUTE_MS = 60_000
-/** Time after which other work gets a turn of the event loop; a single search is not interrupted. */
-const TURN_MS = 4
 const READ_AHEAD_MAX = 64
 /** Moments of one schedule that are counted before yielding. */
 const COUNTED_AT_ONCE = 1_000
@@ -118,13 +117,4 @@ export async function loadByMinute(
 function tooMany(limit: number): ScrapdeckError {
   const count = limit.toLocaleString('en')
   return new ScrapdeckError('BAD_INPUT', `Schedules fire more than ${count} times in this range. Request a shorter one`)
-}
-
-function breather(clock: Pick<Clock, 'monotonicMs'>): () => Promise<void> {
-  let beganMs = clock.monotonicMs()
-  return async () => {
-    if (clock.monotonicMs() - beganMs < TURN_MS) return
-    await new Promise((resolve) => setImmediate(resolve))
-    beganMs = clock.monotonicMs()
-  }
 }

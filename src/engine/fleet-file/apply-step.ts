@@ -8,6 +8,7 @@ import type { ScheduleCommands } from '../commands/schedule-commands.ts'
 import type { WebhookCommands } from '../commands/webhook-commands.ts'
 import type { Discovery } from '../nodes/discovery/discovery.ts'
 import type { Catalog } from '../projects/catalog.ts'
+import type { Clock } from '../runtime/clock.ts'
 import type { Random } from '../runtime/random.ts'
 import { type Part, settingsFromFile, templateFromFile } from './form.ts'
 import type { Step } from './plan.ts'
@@ -24,6 +25,7 @@ export interface FleetFileParts extends FleetReads {
   webhooks: Pick<WebhookCommands, 'list' | 'create' | 'update' | 'remove' | 'check'>
   deployed: Pick<Catalog, 'names' | 'allSpidersOf'>
   random: Random
+  clock: Clock
 }
 
 type Do<P extends Part> = (step: Pick<Step<P>, 'id' | 'item' | 'before'>, parts: FleetFileParts) => Promise<unknown>

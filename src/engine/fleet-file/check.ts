@@ -6,6 +6,7 @@ import { checkSource } from '../nodes/discovery/check-source.ts'
 import { checkCertificates } from '../nodes/scrapyd/certificates.ts'
 import { parseNodeUrl } from '../nodes/scrapyd/node-url.ts'
 import { parseProxyUrl } from '../nodes/scrapyd/proxy.ts'
+import { breather } from '../runtime/breather.ts'
 import type { FleetFileParts } from './apply-step.ts'
 import {
   type FileNode,
@@ -77,13 +78,15 @@ export function normalise(form: FleetForm, current: CurrentFleet): FleetForm {
 }
 
 /** The checks of the rooms, which change nothing. */
-export type FleetChecks = Pick<FleetFileParts, 'nodes' | 'projects' | 'webhooks' | 'deployed'>
+export type FleetChecks = Pick<FleetFileParts, 'nodes' | 'projects' | 'webhooks' | 'deployed' | 'clock'>
 
 /** Checks what the commands would refuse before any of them runs. Rejects with FLEET_FILE_INVALID, naming it all. */
 export async function checkSteps(steps: readonly Step[], current: CurrentFleet, checks: FleetChecks): Promise<void> {
   const fromConfiguration = new Set(current.discovery.filter(({ isOurs }) => !isOurs).map(({ id }) => id))
   const problems = danglingNodes(steps, current)
+  const breathe = breather(checks.clock)
   for (const step of steps) {
+    await breathe()
     try {
       if (step.part === 'discovery' && fromConfiguration.has(step.id as SourceId)) {
         throw new Error('this source is in the configuration file. Change it there, or leave it out of this file')
@@ -120,10 +123,14 @@ function danglingNodes(steps: readonly Step[], current: CurrentFleet): string[] 
 const nameOf = (item: object): string => ('name' in item ? String(item.name) : '')
 
 /** Adds notes on what a template's jobs would have to wait for; these are not errors in the file. */
-export function withNotes(step: Step, { deployed }: Pick<FleetChecks, 'deployed'>): Step {
+export function createNotes({ deployed }: Pick<FleetChecks, 'deployed'>): (step: Step) => Step {
+  const known = new Set(deployed.names())
+  return (step) => withNotes(step, known, deployed)
+}
+
+function withNotes(step: Step, known: ReadonlySet<string>, deployed: FleetChecks['deployed']): Step {
   const { item } = step
   const templates = item === null ? [] : 'jobs' in item ? item.jobs : 'run' in item ? [item.run] : []
-  const known = new Set(deployed.names())
   const notes = templates.flatMap(({ project, spiders }) => {
     if (!known.has(project)) return [`the project ${project} is not deployed here: no job can be created until it is`]
     const listed = deployed.allSpidersOf(project)

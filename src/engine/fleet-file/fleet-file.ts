@@ -1,17 +1,23 @@
 import pLimit from 'p-limit'
 import type { FleetFileChange } from '../../shared/contract/index.ts'
+import { breather } from '../runtime/breather.ts'
 import { isScrapdeckError, ScrapdeckError } from '../../shared/errors.ts'
 import { maskTemplate } from '../commands/template-secrets.ts'
 import { withoutCredentials } from '../nodes/scrapyd/proxy.ts'
-import { checkSteps, normalise, withNotes } from './check.ts'
+import { checkSteps, createNotes } from './check.ts'
 import type { FleetForm } from './form.ts'
 import { applyStep, type FleetFileParts } from './apply-step.ts'
-import { planFleetFile, type CurrentFleet, type Step } from './plan.ts'
+import type { CurrentFleet, Step } from './plan.ts'
+import { planInThread } from './plan-in-thread.ts'
 import { readFleet } from './read-fleet.ts'
-import { readFleetFile, writeFleetFile } from './yaml.ts'
+import { writeFleetFile } from './yaml.ts'
 
 const HEADING = `Fleet file of Scrapdeck: what is set, without passwords, keys and other secrets (dots stand in their place,
 and an engine that has them keeps them). "scrapdeck apply FILE" shows what would change, and does it when told to.`
+
+/** Files that may wait for the thread that reads them. */
+const WAITING_MAX = 5
+const RETRY_AFTER_SECONDS = 10
 
 /** Changes listed in the error's message; `data.done` has all of them. */
 const MADE_TOLD = 10
@@ -20,6 +26,7 @@ const MADE_TOLD = 10
 export class FleetFiles {
   readonly #parts: FleetFileParts
   readonly #oneAtATime = pLimit(1)
+  readonly #oneThread = pLimit(1)
 
   constructor(parts: FleetFileParts) {
     this.#parts = parts
@@ -52,11 +59,26 @@ export class FleetFiles {
   }
 
   async #plan(yaml: string, prune: boolean): Promise<Step[]> {
-    const form = readFleetFile(yaml)
     const current = await readFleet(this.#parts)
-    const steps = planFleetFile(current, normalise(form, current), prune)
+    const steps = await this.#read(yaml, current, prune)
     await checkSteps(steps, current, this.#parts)
-    return steps.map((step) => withNotes(step, this.#parts))
+    const breathe = breather(this.#parts.clock)
+    const withNotes = createNotes(this.#parts)
+    const noted: Step[] = []
+    for (const step of steps) {
+      await breathe()
+      noted.push(withNotes(step))
+    }
+    return noted
+  }
+
+  #read(yaml: string, current: CurrentFleet, prune: boolean): Promise<Step[]> {
+    if (this.#oneThread.pendingCount >= WAITING_MAX) {
+      throw new ScrapdeckError('TOO_MANY_REQUESTS', 'Other fleet files are being read. Try again in a moment', {
+        data: { retryAfterSeconds: RETRY_AFTER_SECONDS }
+      })
+    }
+    return this.#oneThread(() => planInThread({ yaml, current, prune }, this.#parts.clock))
   }
 }
 

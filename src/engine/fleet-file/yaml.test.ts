@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import { isScrapdeckError } from '../../shared/errors.ts'
 import { readFleetFile } from './yaml.ts'
 
@@ -51,5 +51,21 @@ describe('reading a fleet file', () => {
     expect(problemOf(bomb.join('\n'))).toContain('alias')
     expect(problemOf('version: 1\nnodes: [{ name: a, __proto__: { kind: local } }]')).toContain('__proto__')
     expect(problemOf('version: 1\nprojects: [{ name: !!js/function x }]')).toContain('line 2')
+  })
+
+  test('the same key twice is found without comparing each with all others', () => {
+    const keys = Array.from({ length: 3_000 }, (_, index) => `  k${index}: 1`)
+    const isEqual = vi.spyOn(Array.prototype, 'some')
+    expect(problemOf(['version: 1', 'a:', ...keys].join('\n'))).toContain('has no field "a"')
+    expect(isEqual.mock.calls.length).toBeLessThan(1_000)
+    isEqual.mockRestore()
+    expect(problemOf(['a:', ...keys, '  k7: 2'].join('\n'))).toContain('line 3002: Map keys must be unique; "k7"')
+  })
+
+  test('what is refused is told in few words', () => {
+    const keys = Array.from({ length: 1_000 }, (_, index) => `${'k'.repeat(500)}${index}: 1`)
+    expect(problemOf(['version: 1', ...keys].join('\n')).length).toBeLessThan(1_000)
+    const row = `[${'x,'.repeat(20_000)}x]`
+    expect(problemOf(`a: &a ${row}\nb: [${'*a,'.repeat(900)}1]`)).toContain('when its aliases are replaced')
   })
 })

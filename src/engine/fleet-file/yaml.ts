@@ -1,26 +1,41 @@
 import { isDeepStrictEqual } from 'node:util'
-import { isNode, LineCounter, parseDocument, stringify } from 'yaml'
+import { type Document, isNode, isScalar, LineCounter, parseDocument, stringify, visit } from 'yaml'
 import type { z } from 'zod'
-import { ScrapdeckError } from '../../shared/errors.ts'
+import { isScrapdeckError, ScrapdeckError } from '../../shared/errors.ts'
+import { problemOfTree } from '../../shared/tree-bounds.ts'
 import { FleetForm, type Part, PARTS, PART_NAMES, TEMPLATE_FIELDS } from './form.ts'
 
 /** Enough for hand-written anchors; nested aliases beyond this are an attack. */
 const ALIASES_MAX = 1_000
+/** Deeper than the form is, and more than 4 MB of text can be without aliases. */
+const BOUNDS = { depth: 50, size: 10_000_000 }
 const PROBLEMS_SHOWN = 5
+const LONGEST_KEY = 60
 const STYLE = { lineWidth: 0, aliasDuplicateObjects: false }
 
-/** Throws FLEET_FILE_INVALID, naming lines and fields. */
+/** Throws FLEET_FILE_INVALID, naming lines and fields. Text from outside is read in a thread (plan-task.ts). */
 export function readFleetFile(text: string): FleetForm {
   const lines = new LineCounter()
   const document = attempt(() =>
-    parseDocument(text, { lineCounter: lines, prettyErrors: false, schema: 'core', uniqueKeys: true, stringKeys: true })
+    // The parser compares each key with all others of its map.
+    parseDocument(text, {
+      lineCounter: lines,
+      prettyErrors: false,
+      schema: 'core',
+      uniqueKeys: false,
+      stringKeys: true
+    })
   )
   const [error] = [...document.errors, ...document.warnings]
   if (error !== undefined) refuse([`line ${lines.linePos(error.pos[0]).line}: ${deepOr(error.message)}`])
+  attempt(() => refuseSameKeys(document, (offset) => lines.linePos(offset).line))
   const value: unknown = attempt(() => document.toJS({ maxAliasCount: ALIASES_MAX }))
+  const problem = problemOfTree(value, BOUNDS)
+  if (problem !== null) refuse([`it ${problem}`])
   const form = FleetForm.safeParse(value)
   if (form.success) return form.data
-  return refuse(form.error.issues.map((issue) => `${placeOf(issue.path)}${wordsOf(issue)}`))
+  const { issues } = form.error
+  return refuse(issues.map((issue, at) => (at < PROBLEMS_SHOWN ? `${placeOf(issue.path)}${wordsOf(issue)}` : '')))
 
   function placeOf(path: PropertyKey[]): string {
     const keys = path.map((key) => (typeof key === 'symbol' ? String(key) : key))
@@ -71,11 +86,28 @@ function compactValue(name: string, value: unknown): unknown {
   return name === 'run' ? withoutDefaults(value as object, TEMPLATE_FIELDS) : value
 }
 
+function refuseSameKeys(document: Document, lineAt: (offset: number) => number): void {
+  visit(document, {
+    Map(_key, map) {
+      const seen = new Set<unknown>()
+      for (const { key } of map.items) {
+        const name = isScalar(key) ? key.value : key
+        if (seen.has(name)) {
+          const line = isNode(key) && key.range != null ? lineAt(key.range[0]) : 0
+          refuse([`line ${line}: Map keys must be unique; "${shortened(String(name))}" is there twice`])
+        }
+        seen.add(name)
+      }
+    }
+  })
+}
+
 /** The parser itself throws on excessive nesting and too many aliases. */
 function attempt<T>(work: () => T): T {
   try {
     return work()
   } catch (error) {
+    if (isScrapdeckError(error)) throw error
     return refuse([deepOr((error as Error).message)])
   }
 }
@@ -94,12 +126,18 @@ const deepOr = (message: string): string => (/call stack/.test(message) ? 'it is
 
 function pathText(keys: (string | number)[]): string {
   return keys
-    .map((key) => (typeof key === 'number' ? `[${key}]` : `.${key}`))
+    .map((key) => (typeof key === 'number' ? `[${key}]` : `.${shortened(key)}`))
     .join('')
     .replace(/^\./, '')
 }
 
 function wordsOf(issue: z.core.$ZodIssue): string {
-  if (issue.code === 'unrecognized_keys') return `has no field ${issue.keys.map((key) => `"${key}"`).join(', ')}`
+  if (issue.code === 'unrecognized_keys') {
+    const { keys } = issue
+    const shown = keys.slice(0, PROBLEMS_SHOWN).map((key) => `"${shortened(key)}"`)
+    return `has no field ${shown.join(', ')}${keys.length > shown.length ? ` and ${keys.length - shown.length} more` : ''}`
+  }
   return issue.message.replace(/^Invalid input: /, '')
 }
+
+const shortened = (text: string) => (text.length > LONGEST_KEY ? `${text.slice(0, LONGEST_KEY)}…` : text)

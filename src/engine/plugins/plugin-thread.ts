@@ -3,6 +3,7 @@ import { pathToFileURL } from 'node:url'
 import { Worker } from 'node:worker_threads'
 import { type Clock, sleep, type Timer } from '../runtime/clock.ts'
 import type { Logger } from '../runtime/logger.ts'
+import { threadFile } from '../runtime/thread-task.ts'
 import type { FromPlugin, PluginCall } from './plugin-messages.ts'
 
 export interface PluginSettings {
@@ -128,7 +129,7 @@ export class PluginThread {
     const { module, options, memoryMb } = this.settings
     const environment = { ...process.env }
     for (const name of KEPT_FROM_PLUGINS) delete environment[name]
-    const worker = new Worker(workerFile(), {
+    const worker = new Worker(threadFile(import.meta.url, 'plugin-worker'), {
       workerData: { module: pathToFileURL(module).href, options },
       name: `scrapdeck-plugin-${this.settings.name}`,
       env: environment,
@@ -211,10 +212,4 @@ export class PluginThread {
   #error(problem: string): PluginError {
     return new PluginError(`The plugin ${this.settings.name} ${problem}`)
   }
-}
-
-/** From source it is next to this file; in a bundle it is a separate entry, next to the chunk with this code. */
-function workerFile(): URL {
-  const isSource = import.meta.url.endsWith('.ts')
-  return new URL(isSource ? './plugin-worker.ts' : './plugin-worker.js', import.meta.url)
 }

@@ -338,3 +338,26 @@ describe('pages', () => {
       expect([url, (await ask({ url })).statusCode]).toEqual([url, 404])
   })
 })
+
+describe('a body that is made to hurt', () => {
+  const deep = `{"project":"shop","spiders":["a"],"args":${'['.repeat(100_000)}${']'.repeat(100_000)}}`
+  const lost = '{"project":"shop","spiders":["a"],"args":{"__proto__":"x"}}'
+
+  it.each([
+    ['/api/v1/jobs', deep, 'nested more than 100 levels'],
+    ['/api/v1/jobs', lost, '"__proto__"'],
+    ['/api/v1/jsonrpc', `{"jsonrpc":"2.0","id":1,"method":"jobs.run","params":${deep}}`, 'nested more than 100 levels'],
+    ['/api/v1/jsonrpc', `{"jsonrpc":"2.0","id":1,"method":"jobs.run","params":${lost}}`, '"__proto__"'],
+    ['/api/rpc/jobs/run', `{"json":${deep},"meta":[]}`, 'nested more than 100 levels'],
+    ['/api/rpc/jobs/run', `{"json":${lost},"meta":[]}`, '"__proto__"']
+  ])('%s refuses it, also with an Idempotency-Key', async (url, payload, words) => {
+    const { ask } = openTestApp()
+    for (const key of [{}, { 'idempotency-key': 'k-1' }]) {
+      const response = await ask({ method: 'POST', url, headers: { ...JSON_TYPE, ...key }, payload })
+      expect([response.statusCode, response.body]).toEqual([
+        url.endsWith('jsonrpc') ? 200 : 400,
+        expect.stringContaining(JSON.stringify(words).slice(1, -1))
+      ])
+    }
+  })
+})

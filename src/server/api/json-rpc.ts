@@ -4,8 +4,9 @@ import { z } from 'zod'
 import type { RouterContext } from '../../engine/router/router.ts'
 import type { Logger } from '../../engine/runtime/logger.ts'
 import { contract, listOperations } from '../../shared/contract/index.ts'
-import { ScrapdeckError } from '../../shared/errors.ts'
+import { isScrapdeckError } from '../../shared/errors.ts'
 import { toWireError } from '../../shared/wire-errors.ts'
+import { UnusableTreeError } from './json-body.ts'
 import { checkParts } from './unknown-parts.ts'
 
 /** Codes of JSON-RPC 2.0. All other errors are -32000, with our own code in `data`. */
@@ -31,8 +32,6 @@ export type JsonRpcAnswer = { jsonrpc: '2.0'; id: Id } & (
   | { result: unknown }
   | { error: { code: number; message: string; data?: unknown } }
 )
-
-export const PARSE_ERROR_ANSWER = failure(null, PARSE_ERROR, 'The body of the request is not JSON.')
 
 const OPERATIONS = listOperations(contract)
 
@@ -129,7 +128,9 @@ function failure(id: Id, code: number, message: string, data?: unknown): JsonRpc
   return { jsonrpc: '2.0', id, error: data === undefined ? { code, message } : { code, message, data } }
 }
 
-/** True if the body is not valid JSON. */
-export function isParseFailure(error: unknown): boolean {
-  return error instanceof ScrapdeckError && error.cause instanceof SyntaxError
+/** The answer to a body that cannot be read (json-body.ts); null for other errors. */
+export function answerToUnusableBody(error: unknown): JsonRpcAnswer | null {
+  if (!isScrapdeckError(error)) return null
+  if (error.cause instanceof SyntaxError) return failure(null, PARSE_ERROR, error.message)
+  return error.cause instanceof UnusableTreeError ? failure(null, INVALID_REQUEST, error.message) : null
 }

@@ -6,7 +6,7 @@ export class ScrapydAnswerError extends Error {
   override readonly name = 'ScrapydAnswerError'
 }
 
-/** Names of projects, versions and spiders, and jobids: short enough for a file name on every system, `.log` included. */
+/** For names of projects, versions and spiders, and jobids: a file name on any system, `.log` included. */
 export const LONGEST_NAME_BYTES = 200
 
 /**

@@ -2,6 +2,7 @@ import { Worker } from 'node:worker_threads'
 import { ScrapdeckError } from '../../../shared/errors.ts'
 import type { Clock, Timer } from '../../runtime/clock.ts'
 import type { Logger } from '../../runtime/logger.ts'
+import { threadFile } from '../../runtime/thread-task.ts'
 import type { Store } from '../store.ts'
 import { Listeners } from './listeners.ts'
 import { createPreparedFirings, type SentFired } from './prepared-firings.ts'
@@ -33,7 +34,7 @@ export async function openStoreInWorker(options: {
   /** A different worker file, for tests. */
   file?: URL
 }): Promise<Store> {
-  const { path, clock, logger, onDeath, file = workerFile() } = options
+  const { path, clock, logger, onDeath, file = threadFile(import.meta.url, 'store-worker') } = options
   const worker = new Worker(file, { workerData: { path }, name: 'scrapdeck-store' })
   const opened = Promise.withResolvers<readonly Verb[]>()
   const exited = Promise.withResolvers<void>()
@@ -163,10 +164,4 @@ export async function openStoreInWorker(options: {
     for (const { reject } of waiting.values()) reject(failure)
     waiting.clear()
   }
-}
-
-/** In source, next to this file; in a bundle, next to this chunk, as a separate entry. */
-function workerFile(): URL {
-  const isSource = import.meta.url.endsWith('.ts')
-  return new URL(isSource ? './store-worker.ts' : './store-worker.js', import.meta.url)
 }

@@ -1,0 +1,58 @@
+import { Worker } from 'node:worker_threads'
+import { type ErrorCode, ScrapdeckError } from '../../shared/errors.ts'
+import type { Clock } from './clock.ts'
+
+/** What a thread answers (task-worker.ts). */
+export type TaskAnswer = { value: unknown } | { error: { code: ErrorCode; message: string } } | { failure: string }
+
+export interface ThreadTask {
+  /** The module of the thread: it calls serveTask. */
+  file: URL
+  /** Copied, like the result. */
+  input: unknown
+  timeoutMs: number
+  memoryMb: number
+  clock: Clock
+  /** The error if the thread takes longer or needs more memory. */
+  tooLarge: (what: string) => ScrapdeckError
+}
+
+/**
+ * Runs one task in a thread of its own, which ends with it: for work on text from outside whose duration nobody knows,
+ * so that it stops neither the event loop nor the process. Rejects with the ScrapdeckError that the task threw.
+ */
+export async function runInThread<Result>(task: ThreadTask): Promise<Result> {
+  const { file, input, timeoutMs, memoryMb, clock, tooLarge } = task
+  const worker = new Worker(file, {
+    workerData: input,
+    name: 'scrapdeck-task',
+    // It reads text from outside, and needs nothing of this.
+    env: {},
+    resourceLimits: { maxOldGenerationSizeMb: memoryMb }
+  })
+  const { promise, resolve, reject } = Promise.withResolvers<Result>()
+  const timer = clock.setTimer(timeoutMs, () => reject(tooLarge(`takes longer than ${timeoutMs / 1000} s`)))
+  worker.on('message', (answer: TaskAnswer) => {
+    if ('value' in answer) resolve(answer.value as Result)
+    else if ('error' in answer) reject(new ScrapdeckError(answer.error.code, answer.error.message))
+    else reject(new Error(answer.failure))
+  })
+  worker.on('error', (error: NodeJS.ErrnoException) =>
+    reject(error.code === 'ERR_WORKER_OUT_OF_MEMORY' ? tooLarge(`needs more than ${memoryMb} MB of memory`) : error)
+  )
+  worker.on('exit', () => reject(new Error('The thread of a task ended without an answer')))
+  try {
+    return await promise
+  } finally {
+    timer.cancel()
+    void worker.terminate()
+  }
+}
+
+/**
+ * The file of a thread: from source it is next to the module that starts it (`import.meta.url`); in a bundle it is a
+ * separate entry (electron.vite.config.ts, service.vite.config.ts), next to the chunk with that module.
+ */
+export function threadFile(startedBy: string, name: string): URL {
+  return new URL(`./${name}${startedBy.endsWith('.ts') ? '.ts' : '.js'}`, startedBy)
+}

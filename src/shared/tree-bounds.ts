@@ -1,0 +1,46 @@
+import { ScrapdeckError } from './errors.ts'
+
+export interface TreeBounds {
+  depth: number
+  /** Values and characters of text in all, aliases of YAML counted as often as they are used. */
+  size?: number
+}
+
+/** For input of the contract: deeper than any of its schemas. */
+export const INPUT_BOUNDS: TreeBounds = { depth: 100 }
+
+/**
+ * Why a parsed JSON or YAML value cannot be used, as text that follows its name ("is nested …"); null if it can. Checked
+ * before anything recursive sees it. A field called `__proto__` would be lost where objects are copied.
+ */
+export function problemOfTree(root: unknown, { depth, size = Number.POSITIVE_INFINITY }: TreeBounds): string | null {
+  let level: object[] = isObject(root) ? [root] : []
+  let left = size
+  for (let above = 0; level.length > 0; above += 1) {
+    if (above === depth) return `is nested more than ${depth} levels deep`
+    const next: object[] = []
+    for (const one of level) {
+      if (Object.hasOwn(one, '__proto__')) return 'has a field "__proto__", which is not supported'
+      const values: unknown[] = Array.isArray(one) ? one : Object.values(one)
+      for (const value of values) {
+        left -= typeof value === 'string' ? 1 + value.length : 1
+        if (left < 0) return `is larger than ${size} values and characters when its aliases are replaced`
+        if (isObject(value)) next.push(value)
+      }
+    }
+    level = next
+  }
+  return null
+}
+
+/** An interceptor for APIs of the contract that receive structures, not text: rejects them with BAD_INPUT. */
+export async function refuseBadTrees<Output>(options: {
+  input: unknown
+  next(): PromiseLike<Output>
+}): Promise<Output> {
+  const problem = problemOfTree(options.input, INPUT_BOUNDS)
+  if (problem !== null) throw new ScrapdeckError('BAD_INPUT', `The request ${problem}.`)
+  return options.next()
+}
+
+const isObject = (value: unknown): value is object => typeof value === 'object' && value !== null
