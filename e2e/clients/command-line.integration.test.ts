@@ -136,14 +136,14 @@ it('binding to other machines warns about plain HTTP', async () => {
 
 it('npm run scrapdeck uses the directory in which npm was called', async () => {
   const directory = makeDirectory()
-  writeFileSync(join(directory, 'scrapyd.conf'), '[scrapyd]\neggs_dir = eggs\n')
+  writeFileSync(join(directory, 'scrapyd.conf'), '[scrapyd]\nnode_name = here\n')
   const { stdout } = await new Promise<{ stdout: string }>((resolveRun, reject) => {
     const env = { ...process.env, npm_lifecycle_event: 'scrapdeck', INIT_CWD: directory }
     execFile(process.execPath, [SERVICE_ENTRY, 'config'], { cwd: root, env, timeout: 30_000 }, (error, stdout) =>
       error === null ? resolveRun({ stdout }) : reject(error)
     )
   })
-  expect(stdout).toContain(`eggs_dir = ${join(directory, 'eggs')} `)
+  expect(stdout).toMatch(new RegExp(`^node_name = here +# ${join(directory, 'scrapyd.conf')}, line 2$`, 'm'))
 })
 
 it('serve --json reports readiness as JSON and logs JSON lines', async () => {

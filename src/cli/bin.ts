@@ -5,11 +5,18 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { Command, CommanderError } from 'commander'
 import { isScrapdeckError } from '../shared/errors.ts'
 import { EXIT_CODES, exitCodeOf } from './client/exit-codes.ts'
-import type { Terminal } from './client/terminal.ts'
+import type { LocalFlags, LocalService, Terminal } from './client/terminal.ts'
 import { sayUsageErrors } from './client/usage-errors.ts'
 import { addClientCommands } from './client-commands.ts'
-import { listScrapydFiles, readConfiguration } from '../config/read-files.ts'
-import { resolveServeOptions } from '../config/resolve.ts'
+import type { OptionContext } from '../config/option-reader.ts'
+import {
+  type Configuration,
+  type ConfigurationFile,
+  listInstalledFiles,
+  listScrapydFiles,
+  readConfiguration
+} from '../config/read-files.ts'
+import { resolveLocalService, resolveServeOptions } from '../config/resolve.ts'
 import type { ResolvedOptions, ServeFlags } from '../config/serve-options.ts'
 import { defaultDataDirectory } from './default-data-directory.ts'
 import type { ImportFlags } from './import-scrapyd.ts'
@@ -125,15 +132,18 @@ function localCommand(name: string, description: string): Command {
 localCommand('credentials', 'Show the user name and the password, with a ready snippet for scrapy.cfg.').action(
   async (flags: Flags) => {
     const { describeCredentials, requireCredentials } = await import('./credentials.ts')
-    const { dataDirectory, port } = resolve(flags).options
-    writeAnswer(flags, { ...requireCredentials(dataDirectory), port }, describeCredentials(dataDirectory, port ?? 0))
+    const { findRunningService } = await import('../server/service-file.ts')
+    const { dataDirectory, port: usual } = localServiceOf(flags)
+    const running = await findRunningService(dataDirectory)
+    const address = running?.startsWith('http') ? running : `http://127.0.0.1:${usual ?? 0}`
+    const answer = { ...requireCredentials(dataDirectory), port: Number(new URL(address).port || 80) }
+    writeAnswer(flags, answer, describeCredentials(dataDirectory, address))
   }
 )
 
 localCommand('link', 'Create a one-time login link for a browser.').action(async (flags: Flags) => {
   const { requestLoginLink } = await import('./login-link.ts')
-  const { dataDirectory, port } = resolve(flags).options
-  const url = await requestLoginLink(dataDirectory, port ?? 0)
+  const url = await requestLoginLink(localServiceOf(flags).dataDirectory)
   writeAnswer(flags, { url }, `${url}\n`)
 })
 
@@ -152,13 +162,7 @@ const terminal: Terminal = {
   },
   nowMs: () => Date.now(),
   sleep: (ms) => sleep(ms, undefined, { signal: interruption.signal }),
-  localService(flags) {
-    // These credentials are for connecting; they must not become those of a service started here.
-    const { SCRAPDECK_USERNAME: _username, SCRAPDECK_PASSWORD: _password, ...environment } = process.env
-    const { data, port: portText, config } = flags
-    const { port, dataDirectory } = resolve({ data, port: portText, config }, environment).options
-    return { port, dataDirectory }
-  }
+  localService: localServiceOf
 }
 addClientCommands(program, terminal)
 
@@ -197,18 +201,30 @@ function writeAnswer(flags: Flags, answer: object, text: string): void {
 
 function configurationOf(flags: Flags) {
   const place = { directory: process.cwd(), homeDirectory: homedir() }
-  return flags.config === undefined
-    ? readConfiguration(listScrapydFiles(place))
-    : readConfiguration([flags.config], { mustExist: true })
+  return readConfiguration(flags.config === undefined ? listScrapydFiles(place) : [namedFile(flags.config)])
 }
 
-function resolve(flags: Flags, environment: Record<string, string | undefined> = process.env): ResolvedOptions {
-  return resolveServeOptions({
+function resolve(flags: Flags): ResolvedOptions {
+  return resolveServeOptions(contextOf(flags, configurationOf(flags)))
+}
+
+/** For programs that talk to the service: no file of the working directory tells them where it is. */
+function localServiceOf({ data, port, config }: LocalFlags): LocalService {
+  const files = config === undefined ? listInstalledFiles({ homeDirectory: homedir() }) : [namedFile(config)]
+  return resolveLocalService(contextOf({ data, port }, readConfiguration(files, { skipUnreadable: true })))
+}
+
+function namedFile(path: string): ConfigurationFile {
+  return { path, origin: 'named' }
+}
+
+function contextOf(flags: ServeFlags, configuration: Configuration): OptionContext {
+  return {
     flags,
-    environment,
-    configuration: configurationOf(flags),
+    configuration,
+    environment: process.env,
     defaultDataDirectory: ownDataDirectory,
     workingDirectory: process.cwd(),
     cpuCount: availableParallelism()
-  })
+  }
 }

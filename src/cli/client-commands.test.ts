@@ -182,7 +182,7 @@ it('deploys to a target in scrapy.cfg with its credentials, like scrapyd-deploy'
 
 it('the [deploy] section of scrapy.cfg applies only without an explicit address', async () => {
   const { url } = await startEngine()
-  const target = '[deploy]\nurl = http://127.0.0.1:1/\nproject = store\n'
+  const target = '[deploy]\nurl = http://127.0.0.1:1/\nusername = a\npassword = b\nproject = store\n'
   const directory = makeDirectory({ ...PROJECT, 'scrapy.cfg': PROJECT['scrapy.cfg'] + target })
   expect(await call(['deploy'], { directory })).toMatchObject({ code: EXIT_CODES.unreachable })
   expect(await call(['deploy'], { directory, url })).toMatchObject({ code: 0 })

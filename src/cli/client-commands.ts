@@ -25,7 +25,7 @@ function openSession(flags: ConnectionFlags, terminal: Terminal): Session {
     terminal,
     flags,
     get client() {
-      client ??= connect(findAddress(flags, terminal), terminal)
+      client ??= connect(() => findAddress(flags, terminal), terminal)
       return client
     }
   }

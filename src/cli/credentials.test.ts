@@ -8,13 +8,15 @@ describe('scrapdeck credentials', () => {
   it('prints a snippet that ConfigParser reads back', async () => {
     await using directory = await makeTemporaryDirectory()
     writeFileSync(join(directory.path, 'credentials.json'), JSON.stringify({ username: 'ann', password: '100%' }))
-    const text = describeCredentials(directory.path, 6801)
+    const text = describeCredentials(directory.path, 'http://127.0.0.1:6801')
     expect(text).toContain('Password:  100%\n')
     expect(text).toContain('[deploy:scrapdeck]\nurl = http://127.0.0.1:6801/\nusername = ann\npassword = 100%%\n')
   })
 
   it('says what to do if there are none yet', async () => {
     await using directory = await makeTemporaryDirectory()
-    expect(() => describeCredentials(directory.path, 6800)).toThrow(`npm run serve -- --data ${directory.path}`)
+    expect(() => describeCredentials(directory.path, 'http://127.0.0.1:6800')).toThrow(
+      `npm run serve -- --data ${directory.path}`
+    )
   })
 })

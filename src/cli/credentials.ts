@@ -2,7 +2,7 @@ import { readCredentials, type StoredCredentials } from '../engine/runtime/crede
 import { ScrapdeckError } from '../shared/errors.ts'
 
 /** What `scrapdeck credentials` prints. */
-export function describeCredentials(dataDirectory: string, port: number): string {
+export function describeCredentials(dataDirectory: string, address: string): string {
   const { username, password } = requireCredentials(dataDirectory)
   return `User name: ${username}
 Password:  ${password}
@@ -10,7 +10,7 @@ Password:  ${password}
 For scrapyd-deploy, at the end of a project's scrapy.cfg (then: scrapyd-deploy scrapdeck):
 
 [deploy:scrapdeck]
-url = http://127.0.0.1:${port}/
+url = ${address}/
 username = ${escapeConfig(username)}
 password = ${escapeConfig(password)}
 `

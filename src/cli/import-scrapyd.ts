@@ -1,6 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { homedir } from 'node:os'
-import { join, resolve } from 'node:path'
+import { dirname, join, resolve } from 'node:path'
 import { type ImportCounts, importScrapyd } from '../engine/import/import-scrapyd.ts'
 import { ScrapdeckError } from '../shared/errors.ts'
 import { listScrapydFiles, readConfiguration } from '../config/read-files.ts'
@@ -71,11 +71,12 @@ export async function runImport(
   return counts
 }
 
+/** Only says where the old data is: a Scrapyd of another user can be imported if its directory or file is named. */
 function findScrapyd(root: string, configFile: string | undefined): StoppedScrapyd {
   const configuration =
     configFile === undefined
-      ? readConfiguration(listScrapydFiles({ directory: root, homeDirectory: homedir() }))
-      : readConfiguration([configFile], { mustExist: true })
+      ? readConfiguration(listScrapydFiles({ directory: root, homeDirectory: homedir() }), { anyOwnerIn: root })
+      : readConfiguration([{ path: configFile, origin: 'named' }], { anyOwnerIn: dirname(configFile) })
   const get = (name: string, standard: string) => configuration.get('scrapyd', name)?.text ?? standard
   const place = (name: string, standard: string) => {
     const text = get(name, standard)

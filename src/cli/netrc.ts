@@ -1,5 +1,6 @@
 import { existsSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
+import { isForeign, othersMayRead } from '../engine/runtime/file-trust.ts'
 import { ScrapdeckError } from '../shared/errors.ts'
 
 export interface NetrcEntry {
@@ -37,12 +38,11 @@ function readNetrc(path: string): string {
 }
 
 function refuseIfShared(path: string): void {
-  if (process.platform === 'win32') return
-  const { mode, uid } = statSync(path)
-  if (uid !== process.getuid?.()) {
+  const info = statSync(path)
+  if (isForeign(info)) {
     throw new ScrapdeckError('UNAUTHORIZED', `${path} belongs to another user, so its passwords are not used.`)
   }
-  if ((mode & 0o077) !== 0) {
+  if (othersMayRead(info)) {
     throw new ScrapdeckError(
       'UNAUTHORIZED',
       `${path} can be read by other users, so its passwords are not used. Close it: chmod 600 ${path}`

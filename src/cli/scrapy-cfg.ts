@@ -1,5 +1,7 @@
-import { existsSync, readFileSync } from 'node:fs'
+import { existsSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
+import { requireTrusted } from '../engine/runtime/file-trust.ts'
+import { readSettingsFile } from '../engine/runtime/regular-file.ts'
 import type { ProjectName, VersionName } from '../shared/contract/index.ts'
 import { ScrapdeckError } from '../shared/errors.ts'
 import { type IniSections, parseIni, resolveIniValue } from '../shared/ini.ts'
@@ -13,6 +15,8 @@ export interface DeployTarget {
   password: string | null
   project: ProjectName | null
   version: VersionName | null
+  /** Why its password may not be sent to its address; null: it may. */
+  problem: string | null
 }
 
 export interface ScrapyConfiguration {
@@ -21,37 +25,51 @@ export interface ScrapyConfiguration {
   targets: DeployTarget[]
 }
 
-/** Reads the files that Scrapy reads, in its order; later ones take precedence (scrapy.utils.conf). */
-export function readScrapyConfiguration(place: {
+interface Place {
   directory: string
   homeDirectory: string
   environment: Record<string, string | undefined>
-}): ScrapyConfiguration {
+}
+
+/**
+ * Reads the files that Scrapy reads, in its order; later ones take precedence (scrapy.utils.conf). Throws BAD_INPUT for
+ * a file that others could have changed: its address would get the credentials.
+ */
+export function readScrapyConfiguration(place: Place): ScrapyConfiguration {
   const projectDirectory = closestProject(place.directory)
   const configHome = place.environment['XDG_CONFIG_HOME'] || join(place.homeDirectory, '.config')
-  const files = [
-    '/etc/scrapy.cfg',
-    join(configHome, 'scrapy.cfg'),
-    join(place.homeDirectory, '.scrapy.cfg'),
-    ...(projectDirectory === null ? [] : [join(projectDirectory, 'scrapy.cfg')])
-  ]
-  const merged: IniSections = new Map()
-  for (const file of files.filter((path) => existsSync(path))) {
-    for (const [section, values] of parseIni(readFileSync(file, 'utf8')).sections) {
-      merged.set(section, new Map([...(merged.get(section) ?? []), ...values]))
-    }
-  }
+  const ownFiles = ['/etc/scrapy.cfg', join(configHome, 'scrapy.cfg'), join(place.homeDirectory, '.scrapy.cfg')]
+  const own = mergeFiles(ownFiles)
+  const projectFile = projectDirectory === null ? [] : [join(projectDirectory, 'scrapy.cfg')]
+  const merged = mergeFiles([...ownFiles, ...projectFile])
+  const targets = [...merged.keys()].flatMap((section) => targetOf(merged, section, place.environment))
   return {
     projectDirectory,
-    targets: [...merged.keys()].flatMap((section) => targetOf(merged, section, place.environment))
+    targets: targets.map((target) => ({ ...target, problem: problemOfPassword(target, own, place.environment) }))
   }
 }
 
-function targetOf(
-  sections: IniSections,
-  section: string,
-  environment: Record<string, string | undefined>
-): DeployTarget[] {
+function mergeFiles(files: string[]): IniSections {
+  const merged: IniSections = new Map()
+  for (const file of files.filter((path) => existsSync(path))) {
+    requireTrusted(file, 'use --url and name the folder of your own project.')
+    for (const [section, values] of parseIni(readSettingsFile(file) ?? '').sections) {
+      merged.set(section, new Map([...(merged.get(section) ?? []), ...values]))
+    }
+  }
+  return merged
+}
+
+/** A password in the user's own files is for the address in them, not for the one that a project names. */
+function problemOfPassword(target: DeployTarget, own: IniSections, environment: Place['environment']): string | null {
+  const section = target.name === 'default' ? 'deploy' : `deploy:${target.name}`
+  const [ours] = targetOf(own, section, environment)
+  if (target.url === null || !ours?.password || ours.password !== target.password) return null
+  if (ours.url !== null && URL.parse(ours.url)?.origin === URL.parse(target.url)?.origin) return null
+  return `The password of [${section}] in your own scrapy.cfg is not sent to ${target.url}, which the project's scrapy.cfg names. If that is right, write url = ${target.url} beside the password.`
+}
+
+function targetOf(sections: IniSections, section: string, environment: Place['environment']): DeployTarget[] {
   const name = /^deploy(?::(.+))?$/.exec(section)
   if (name === null) return []
   const get = (key: string) => {
@@ -66,7 +84,8 @@ function targetOf(
       username: get('username'),
       password: get('password'),
       project: get('project') as ProjectName | null,
-      version: get('version') as VersionName | null
+      version: get('version') as VersionName | null,
+      problem: null
     }
   ]
 }

@@ -14,6 +14,16 @@ export const VARIABLES: Record<string, string[]> = {
   allowed_hosts: ['SCRAPDECK_ALLOWED_HOST']
 }
 
+/**
+ * What a file that was only found, not named, may set. Never code, paths, nodes or who has access: the directory may be
+ * a copy of somebody else's project.
+ */
+const DISCOVERABLE = new Set([
+  ...['http_port', 'max_proc', 'max_proc_per_cpu', 'jobs_to_keep', 'finished_to_keep', 'poll_interval'],
+  ...['node_name', 'debug', 'prefix_header', 'local_slots', 'cancel_waits', 'api_requests_per_second'],
+  ...['application', 'spiderqueue', 'poller', 'launcher', 'eggstorage', 'jobstorage', 'webroot', 'runner']
+])
+
 /** Where options come from, and what their defaults depend on. */
 export interface OptionContext {
   flags: ServeFlags
@@ -52,7 +62,13 @@ export class OptionReader {
   /** From the files only. If the value cannot be resolved, records a problem and returns null. */
   configured(section: string, name: string): ConfiguredValue | null {
     try {
-      return this.context.configuration.get(section, name)
+      const value = this.context.configuration.get(section, name)
+      if (value?.discoveredIn === undefined || value.text === '' || mayBeDiscovered(section, name)) return value
+      this.refuse(
+        value,
+        `${name} sets a path, code or access, which Scrapdeck takes only from a file that you name: --config ${value.discoveredIn}`
+      )
+      return null
     } catch (error) {
       const { message } = error as Error
       if (!this.problems.includes(message)) this.problems.push(message)
@@ -69,8 +85,10 @@ export class OptionReader {
     this.warnings.push(warning)
   }
 
+  /** An option that is read twice is refused once. */
   refuse(picked: ConfiguredValue, why: string): void {
-    this.problems.push(`${picked.from}: ${why}`)
+    const problem = `${picked.from}: ${why}`
+    if (!this.problems.includes(problem)) this.problems.push(problem)
   }
 
   /** Records a problem and returns null unless it is a whole number from 0 to `maximum`. */
@@ -91,4 +109,8 @@ export class OptionReader {
     if (!['0', 'no', 'false', 'off'].includes(text)) this.refuse(picked, `${name} is on or off, not "${picked.text}".`)
     return false
   }
+}
+
+function mayBeDiscovered(section: string, name: string): boolean {
+  return section === 'services' || (section !== 'settings' && DISCOVERABLE.has(name))
 }

@@ -1,5 +1,7 @@
-import { readdirSync, readFileSync } from 'node:fs'
+import { accessSync, constants, readdirSync } from 'node:fs'
 import { dirname, join, posix } from 'node:path'
+import { requireTrusted } from '../engine/runtime/file-trust.ts'
+import { readSettingsFile } from '../engine/runtime/regular-file.ts'
 import { ScrapdeckError } from '../shared/errors.ts'
 import { type IniSections, parseIni, resolveIniValue } from '../shared/ini.ts'
 
@@ -18,65 +20,126 @@ export interface ConfiguredValue {
   text: string
   /** `/etc/scrapyd/scrapyd.conf, line 3` */
   from: string
+  /** Set if the file was found in the working directory or above it: only some options may come from there. */
+  discoveredIn?: string
+}
+
+/** A file to read, and how it was found. */
+export interface ConfigurationFile {
+  path: string
+  /** `discovered`: in the working directory or above it, which may be a project that somebody else wrote. */
+  origin: 'named' | 'system' | 'user' | 'discovered'
+}
+
+interface Place {
+  directory: string
+  homeDirectory: string
 }
 
 /**
  * The files that Scrapyd 1.6 reads, in its order (scrapyd-protocol.md, 8). A scrapy.cfg counts only with a [scrapyd]
  * section: otherwise Scrapyd takes a Scrapy project's `[settings] default = …` for a project named "default".
  */
-export function listScrapydFiles(place: { directory: string; homeDirectory: string }): string[] {
+export function listScrapydFiles(place: Place): ConfigurationFile[] {
+  const closest = closestScrapyConfiguration(place.directory)
   return [
-    '/etc/scrapyd/scrapyd.conf',
-    ...(process.platform === 'win32' ? ['c:\\scrapyd\\scrapyd.conf'] : []),
-    ...filesIn('/etc/scrapyd/conf.d'),
-    join(place.directory, 'scrapyd.conf'),
-    join(place.homeDirectory, '.scrapyd.conf'),
-    ...closestScrapyConfiguration(place.directory)
+    ...systemFiles(),
+    { path: join(place.directory, 'scrapyd.conf'), origin: 'discovered' },
+    userFile(place),
+    ...(closest === null ? [] : [{ path: closest, origin: 'discovered' } as const])
   ]
 }
 
-/** Reads these files and skips missing ones. Throws BAD_INPUT with everything that ConfigParser would reject. */
-export function readConfiguration(paths: string[], options: { mustExist?: boolean } = {}): Configuration {
-  const merged: IniSections = new Map()
-  const origins = new Map<string, string>()
+/** Those of them that do not depend on a working directory. */
+export function listInstalledFiles(place: Pick<Place, 'homeDirectory'>): ConfigurationFile[] {
+  return [...systemFiles(), userFile(place)]
+}
+
+const systemFiles = () =>
+  [
+    '/etc/scrapyd/scrapyd.conf',
+    ...(process.platform === 'win32' ? ['c:\\scrapyd\\scrapyd.conf'] : []),
+    ...filesIn('/etc/scrapyd/conf.d')
+  ].map((path): ConfigurationFile => ({ path, origin: 'system' }))
+
+const userFile = (place: Pick<Place, 'homeDirectory'>): ConfigurationFile => ({
+  path: join(place.homeDirectory, '.scrapyd.conf'),
+  origin: 'user'
+})
+
+/**
+ * Reads these files and skips missing ones, except those named on the command line. Throws BAD_INPUT with everything
+ * that ConfigParser would reject, and for a file that others could have changed (file-trust.ts). `skipUnreadable`: for
+ * programs of users who may not read the service's configuration. `anyOwnerIn`: a directory that the operator named.
+ */
+export function readConfiguration(
+  listed: readonly ConfigurationFile[],
+  options: { skipUnreadable?: boolean; anyOwnerIn?: string } = {}
+): Configuration {
+  const all = new MergedFiles()
+  // Defaults of a discovered file must not reach into the values of the others.
+  const installed = new MergedFiles()
   const files: string[] = []
   const sections: Configuration['sections'] = []
   const problems: string[] = []
-  for (const path of paths) {
+  for (const { path, origin } of listed) {
+    if (options.skipUnreadable && origin !== 'named' && isUnreadable(path)) continue
     const text = readIfThere(path)
-    if (text === null && options.mustExist) {
+    if (text === null && origin === 'named') {
       throw new ScrapdeckError('BAD_INPUT', `There is no file ${path}. Correct --config.`)
     }
     if (text === null) continue
     const parsed = parseIni(text)
     const isScrapyConfiguration = isNamedScrapyConfiguration(path)
-    if (isScrapyConfiguration && !parsed.sections.has('scrapyd') && !options.mustExist) continue
+    if (isScrapyConfiguration && !parsed.sections.has('scrapyd') && origin !== 'named') continue
+    if (dirname(path) !== options.anyOwnerIn)
+      requireTrusted(path, 'start elsewhere, or name your own file with --config.')
     files.push(path)
     for (const { line, text: what } of parsed.problems) problems.push(`${path}, line ${line}: ${what}`)
-    for (const [section, values] of parsed.sections) {
-      if (!isScrapyConfiguration) sections.push({ name: section, file: path })
-      const known = merged.get(section) ?? new Map()
-      merged.set(section, known)
-      for (const [key, value] of values) {
-        known.set(key, value)
-        origins.set(`${section}\n${key}`, `${path}, line ${value.line}`)
-      }
-    }
+    if (!isScrapyConfiguration) sections.push(...[...parsed.sections.keys()].map((name) => ({ name, file: path })))
+    all.add(path, parsed.sections, origin === 'discovered')
+    if (origin !== 'discovered') installed.add(path, parsed.sections, false)
   }
   if (problems.length > 0) throw new ScrapdeckError('BAD_INPUT', problems.join('\n'))
   return {
     files,
     sections,
-    keys: (section) => [...(merged.get(section)?.keys() ?? [])],
+    keys: (section) => all.keys(section),
     get(section, key) {
-      const from = origins.get(`${section}\n${key}`) ?? origins.get(`DEFAULT\n${key}`)
-      if (from === undefined) return null
-      try {
-        const text = resolveIniValue(merged, section, key)
-        return text === null ? null : { text, from }
-      } catch (error) {
-        throw new ScrapdeckError('BAD_INPUT', `${from}: ${key} cannot be read: ${(error as Error).message}`)
+      const value = all.get(section, key)
+      return value === null || value.discoveredIn !== undefined ? value : installed.get(section, key)
+    }
+  }
+}
+
+class MergedFiles {
+  readonly #sections: IniSections = new Map()
+  readonly #origins = new Map<string, { from: string; discoveredIn?: string }>()
+
+  add(path: string, sections: IniSections, isDiscovered: boolean): void {
+    for (const [section, values] of sections) {
+      const known = this.#sections.get(section) ?? new Map()
+      this.#sections.set(section, known)
+      for (const [key, value] of values) {
+        known.set(key, value)
+        const from = `${path}, line ${value.line}`
+        this.#origins.set(`${section}\n${key}`, isDiscovered ? { from, discoveredIn: path } : { from })
       }
+    }
+  }
+
+  keys(section: string): string[] {
+    return [...(this.#sections.get(section)?.keys() ?? [])]
+  }
+
+  get(section: string, key: string): ConfiguredValue | null {
+    const origin = this.#origins.get(`${section}\n${key}`) ?? this.#origins.get(`DEFAULT\n${key}`)
+    if (origin === undefined) return null
+    try {
+      const text = resolveIniValue(this.#sections, section, key)
+      return text === null ? null : { text, ...origin }
+    } catch (error) {
+      throw new ScrapdeckError('BAD_INPUT', `${origin.from}: ${key} cannot be read: ${(error as Error).message}`)
     }
   }
 }
@@ -85,11 +148,11 @@ function isNamedScrapyConfiguration(path: string): boolean {
   return path === 'scrapy.cfg' || path.endsWith('/scrapy.cfg') || path.endsWith('\\scrapy.cfg')
 }
 
-function closestScrapyConfiguration(directory: string): string[] {
+function closestScrapyConfiguration(directory: string): string | null {
   for (let folder = directory; ; folder = dirname(folder)) {
     const path = join(folder, 'scrapy.cfg')
-    if (readIfThere(path) !== null) return [path]
-    if (dirname(folder) === folder) return []
+    if (readIfThere(path) !== null) return path
+    if (dirname(folder) === folder) return null
   }
 }
 
@@ -105,13 +168,21 @@ function filesIn(folder: string): string[] {
   }
 }
 
+function isUnreadable(path: string): boolean {
+  try {
+    accessSync(path, constants.R_OK)
+    return false
+  } catch {
+    return true
+  }
+}
+
 /** ConfigParser skips files that it cannot open; only a --config file must exist (readConfiguration). */
 function readIfThere(path: string): string | null {
   try {
-    return readFileSync(path, 'utf8')
+    return readSettingsFile(path)
   } catch (error) {
-    const { code } = error as NodeJS.ErrnoException
-    if (code === 'ENOENT' || code === 'ENOTDIR' || code === 'EISDIR') return null
+    const { code = (error as Error).message } = error as NodeJS.ErrnoException
     throw new ScrapdeckError(
       'BAD_INPUT',
       `${path} cannot be read (${code}). Correct its permissions, or specify another file with --config.`

@@ -21,22 +21,20 @@ export const OWN_OPTIONS = [
 
 /** Reads the section [scrapdeck], its flags and its variables. */
 export function readOwnOptions(options: OptionReader) {
-  const { flags, workingDirectory, defaultDataDirectory } = options.context
+  const { flags } = options.context
   for (const name of options.context.configuration.keys('scrapdeck').filter((key) => !OWN_OPTIONS.includes(key))) {
     options.refuse(
       options.context.configuration.get('scrapdeck', name)!,
       `[scrapdeck] has no option "${name}". It has: ${OWN_OPTIONS.join(', ')}.`
     )
   }
-  const data = options.pick('scrapdeck', 'data', { name: '--data', value: flags.data })
+  const dataDirectory = readDataDirectory(options)
   const python = options.pick('scrapdeck', 'python', { name: '--python', value: flags.python })
   const hosts =
     flags.allowedHost === undefined
       ? options.pick('scrapdeck', 'allowed_hosts')
       : { text: flags.allowedHost.join(','), from: '--allowed-host' }
   const allowedHosts = (hosts?.text ?? '').split(/[\s,]+/).filter((host) => host !== '')
-  const dataDirectory = data === null ? defaultDataDirectory : resolvePath(workingDirectory, data.text)
-  options.list('scrapdeck', 'data', dataDirectory, data)
   options.list('scrapdeck', 'python', python?.text ?? 'detected automatically', python)
   options.list('scrapdeck', 'allowed_hosts', allowedHosts.join(', '), hosts)
   return {
@@ -49,6 +47,14 @@ export function readOwnOptions(options: OptionReader) {
     webhookNetworks: readWebhookNetworks(options),
     apiRequestsPerSecond: readApiRequests(options)
   }
+}
+
+export function readDataDirectory(options: OptionReader): string {
+  const { flags, workingDirectory, defaultDataDirectory } = options.context
+  const data = options.pick('scrapdeck', 'data', { name: '--data', value: flags.data })
+  const directory = data === null ? defaultDataDirectory : resolvePath(workingDirectory, data.text)
+  options.list('scrapdeck', 'data', directory, data)
+  return directory
 }
 
 function readPlugins(options: OptionReader): PluginSettings[] {

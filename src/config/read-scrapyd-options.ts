@@ -21,7 +21,7 @@ export function readScrapydOptions(options: OptionReader) {
   return { ...listening, credentials, ...slots, directories, settingsProjects, jobsToKeep, door }
 }
 
-function readListening(options: OptionReader) {
+export function readListening(options: OptionReader) {
   const { flags, workingDirectory } = options.context
   const bind = options.pick('scrapyd', 'bind_address', { name: '--bind', value: flags.bind })
   const port = options.pick('scrapyd', 'http_port', { name: '--port', value: flags.port })

@@ -1,9 +1,9 @@
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { describeConfiguration } from './describe.ts'
-import { listScrapydFiles, readConfiguration } from './read-files.ts'
+import { type ConfigurationFile, listScrapydFiles, readConfiguration } from './read-files.ts'
 import { resolveServeOptions } from './resolve.ts'
 import type { ServeFlags } from './serve-options.ts'
 import { SCRAPYD_OPTIONS, SCRAPYD_SERVICES } from './scrapyd-options.ts'
@@ -19,15 +19,17 @@ function aFolder(files: Record<string, string> = {}): string {
   return directory
 }
 
+const named = (path: string): ConfigurationFile => ({ path, origin: 'named' })
+
 function resolve(
   text: string | null,
-  over: { flags?: ServeFlags; environment?: Record<string, string>; paths?: string[] } = {}
+  over: { flags?: ServeFlags; environment?: Record<string, string>; files?: ConfigurationFile[] } = {}
 ) {
-  const paths = over.paths ?? (text === null ? [] : [join(aFolder({ 'scrapyd.conf': text }), 'scrapyd.conf')])
+  const files = over.files ?? (text === null ? [] : [named(join(aFolder({ 'scrapyd.conf': text }), 'scrapyd.conf'))])
   return resolveServeOptions({
     flags: over.flags ?? {},
     environment: over.environment ?? {},
-    configuration: readConfiguration(paths),
+    configuration: readConfiguration(files),
     defaultDataDirectory: '/data',
     workingDirectory: '/work',
     cpuCount: 3
@@ -290,7 +292,7 @@ describe('configuration files', () => {
       'b/scrapy.cfg': '[settings]\ndefault = b.settings\n'
     })
     const inFolder = (name: string) => listScrapydFiles({ directory: join(project, name), homeDirectory: home })
-    expect(resolve(null, { paths: inFolder('a') })).toMatchObject({
+    expect(resolve(null, { files: inFolder('a') })).toMatchObject({
       options: { port: 2, configuredSlots: 3, door: { nodeName: 'a' } },
       warnings: []
     })
@@ -299,8 +301,51 @@ describe('configuration files', () => {
     expect(configuration.keys('settings')).toEqual([])
   })
 
+  it('a file that another user may change is refused, with its name and what to do', () => {
+    const folder = aFolder({ 'scrapy.cfg': '[scrapyd]\nmax_proc = 9\n', 'a/b/c.txt': '' })
+    chmodSync(join(folder, 'scrapy.cfg'), 0o666)
+    const files = listScrapydFiles({ directory: join(folder, 'a/b'), homeDirectory: aFolder() })
+    expect(() => readConfiguration(files)).toThrow(
+      `${join(folder, 'scrapy.cfg')} is not trusted: it can be written by every user. If it is yours: chmod go-w`
+    )
+  })
+
+  it('a file found in the working directory or above sets no code, path or access; a named one does', () => {
+    const lines =
+      '[scrapyd]\nmax_proc = 9\neggs_dir = eggs\nusername = ann\nitems_dir =\n[settings]\nshop = shop.settings\n'
+    const own = '[scrapdeck]\nplugins = evil.js\npython = evil\ndata = evil\ncancel_waits = 5 2 1\n'
+    const folder = aFolder({ 'scrapyd.conf': lines + own, 'evil.js': '' })
+    const files = listScrapydFiles({ directory: folder, homeDirectory: aFolder() })
+    const refusals = (() => {
+      try {
+        return String(resolve(null, { files }))
+      } catch (error) {
+        return (error as Error).message
+      }
+    })().split('\n')
+    const line = (number: number, name: string) =>
+      `${join(folder, 'scrapyd.conf')}, line ${number}: ${name} sets a path, code or access, which Scrapdeck takes only from a file that you name: --config ${join(folder, 'scrapyd.conf')}`
+    expect(refusals.sort()).toEqual(
+      [
+        ...[line(3, 'eggs_dir'), line(4, 'username'), line(7, 'shop')],
+        ...[line(9, 'plugins'), line(10, 'python'), line(11, 'data')]
+      ].sort()
+    )
+    const harmless = aFolder({ 'scrapyd.conf': '[scrapyd]\nmax_proc = 9\nitems_dir =\n' })
+    expect(
+      resolve(null, { files: listScrapydFiles({ directory: harmless, homeDirectory: aFolder() }) }).options
+    ).toMatchObject({ configuredSlots: 9, directories: { items: null } })
+  })
+
+  it('defaults of a file that was only found do not change what a trusted file says', () => {
+    const home = aFolder({ '.scrapyd.conf': '[DEFAULT]\nroot = /srv\n[scrapyd]\neggs_dir = %(root)s/eggs\n' })
+    const folder = aFolder({ 'scrapy.cfg': '[DEFAULT]\nroot = /evil\n[scrapyd]\nmax_proc = 1\n' })
+    const files = listScrapydFiles({ directory: folder, homeDirectory: home })
+    expect(resolve(null, { files }).options.directories).toEqual({ eggs: '/srv/eggs' })
+  })
+
   it('a file given with --config must exist', () => {
-    expect(() => readConfiguration(['/nowhere/x.conf'], { mustExist: true })).toThrow('no file /nowhere/x.conf')
+    expect(() => readConfiguration([named('/nowhere/x.conf')])).toThrow('no file /nowhere/x.conf')
   })
 })
 

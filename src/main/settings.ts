@@ -16,7 +16,7 @@ export function readDesktopSettings(
   return resolveServeOptions({
     flags: {},
     environment: Object.fromEntries(Object.entries(environment).filter(([name]) => !name.startsWith('SCRAPYD_'))),
-    configuration: readConfiguration([join(userData, 'scrapdeck.conf')]),
+    configuration: readConfiguration([{ path: join(userData, 'scrapdeck.conf'), origin: 'user' }]),
     defaultDataDirectory: join(userData, 'data'),
     workingDirectory: userData,
     cpuCount: availableParallelism()

@@ -4,6 +4,7 @@ import { type AddressInfo, connect } from 'node:net'
 import type { Engine } from '../engine/index.ts'
 import { type Clock, systemClock } from '../engine/runtime/clock.ts'
 import { type AppOptions, createApp } from './app.ts'
+import { recordService } from './service-file.ts'
 
 export interface Service {
   /** `http://127.0.0.1:6800`: address for programs and browsers on this machine; `unix:PATH` if there is no TCP. */
@@ -49,6 +50,7 @@ export async function listen(options: ListenOptions): Promise<Service> {
   }
   const address = options.port === null ? `unix:${unixSocketPath}` : `http://${reachableHost(bindAddress)}:${port}`
   options.engine.setAddress(address)
+  const forgetService = await recordService(options.dataDirectory, address)
 
   let stopping: Promise<void> | null = null
   return {
@@ -57,6 +59,7 @@ export async function listen(options: ListenOptions): Promise<Service> {
     logOutEverywhere,
     stop() {
       stopping ??= (async () => {
+        forgetService()
         const limit = clock.setTimer(STOP_LIMIT_MS, () => {
           fastify.server.closeAllConnections()
           socketServer?.closeAllConnections()

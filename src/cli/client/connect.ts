@@ -10,9 +10,11 @@ import { isLoopback } from '../../server/auth/host-rule.ts'
 import { type Contract, contract } from '../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
 import { fromWireError } from '../../shared/wire-errors.ts'
+import { findRunningService } from '../../server/service-file.ts'
 import { requireCredentials } from '../credentials.ts'
 import { findInNetrc } from '../netrc.ts'
 import { CommandEnd, EXIT_CODES } from './exit-codes.ts'
+import { fetchFrom, httpUrlOf } from './socket-fetch.ts'
 import type { LocalFlags, Terminal } from './terminal.ts'
 
 export type Client = JsonifiedClient<ContractRouterClient<Contract>>
@@ -26,7 +28,7 @@ export interface ConnectionFlags extends LocalFlags {
 
 /** Where an engine is, and the credentials to use there. */
 export interface Address {
-  /** Without a trailing slash. */
+  /** Without a trailing slash; `unix:PATH` for a socket. */
   url: string
   username: string
   password: string
@@ -50,37 +52,99 @@ export function addConnectionOptions(command: Command): Command {
     .option('--json', 'print the answer as JSON')
 }
 
-/** Uses flags, then variables, then the service on this machine. Throws an explanation if something is missing. */
+/**
+ * Uses flags, then variables, then the service on this machine. Credentials go only to the address they were made for:
+ * those of variables to SCRAPDECK_URL, those of a data directory to the service that runs with it. Rejects with an
+ * explanation if something is missing.
+ */
 export function findAddress(
   flags: ConnectionFlags,
   terminal: Terminal,
   environment: Terminal['environment'] = terminal.environment
-): Address {
-  const { SCRAPDECK_URL, SCRAPDECK_USERNAME, SCRAPDECK_PASSWORD } = environment
-  const given = flags.url ?? SCRAPDECK_URL
-  const isLocal = given === undefined || given === ''
-  const local = () => terminal.localService(flags)
-  if (isLocal && local().port === null) {
-    throw new CommandEnd(EXIT_CODES.usage, 'The service on this machine has no port. Name an address with --url.')
+): Promise<Address> {
+  const given = flags.url ?? environment['SCRAPDECK_URL']
+  return given === undefined || given === ''
+    ? findLocalAddress(flags, terminal, environment)
+    : findNamedAddress(readUrl(given), flags, terminal, environment)
+}
+
+async function findLocalAddress(
+  flags: ConnectionFlags,
+  terminal: Terminal,
+  environment: Terminal['environment']
+): Promise<Address> {
+  const { port, dataDirectory } = terminal.localService(flags)
+  const running = await findRunningService(dataDirectory)
+  const username = flags.username ?? environment['SCRAPDECK_USERNAME'] ?? ''
+  const password = passwordOf(flags, terminal) ?? environment['SCRAPDECK_PASSWORD'] ?? ''
+  const isOtherPort = flags.port !== undefined && running?.endsWith(`:${flags.port}`) !== true
+  if (password !== '') {
+    const url = running === null || isOtherPort ? addressOfPort(port) : running
+    return { url, username: username === '' ? 'scrapdeck' : username, password }
   }
-  const url = readUrl(isLocal ? `http://127.0.0.1:${local().port}` : given)
-  const username = flags.username ?? SCRAPDECK_USERNAME ?? decodeURIComponent(url.username)
-  const password = passwordOf(flags, terminal) ?? SCRAPDECK_PASSWORD ?? decodeURIComponent(url.password)
-  const address = baseOf(url)
-  if (password !== '') return { url: address, username: username === '' ? 'scrapdeck' : username, password }
-  const known = isLocal ? null : findInNetrc(url.hostname, terminal)
-  if (known !== null && (username === '' || username === known.username)) return { url: address, ...known }
-  if (username !== '' || (!isLocal && !isLoopback(url.hostname.replace(/^\[|\]$/g, '')))) {
+  if (username !== '') throw noPassword(running ?? addressOfPort(port))
+  const credentials = localCredentials(dataDirectory)
+  if (running === null) {
     throw new CommandEnd(
-      EXIT_CODES.unauthorized,
-      `No password for ${address}. Set SCRAPDECK_USERNAME and SCRAPDECK_PASSWORD, use --username and --password-file, or name it in ~/.netrc.`
+      EXIT_CODES.unreachable,
+      `No Scrapdeck runs with the data in ${dataDirectory}. Start it, or name another with --data, --url or SCRAPDECK_URL.`
     )
   }
+  if (isOtherPort) {
+    throw new CommandEnd(
+      EXIT_CODES.usage,
+      `The Scrapdeck with the data in ${dataDirectory} is at ${running}, so its password is not sent to port ${flags.port}. Name the data directory of the other one with --data.`
+    )
+  }
+  return { url: running, ...credentials }
+}
+
+async function findNamedAddress(
+  url: URL,
+  flags: ConnectionFlags,
+  terminal: Terminal,
+  environment: Terminal['environment']
+): Promise<Address> {
+  const { SCRAPDECK_URL = '', SCRAPDECK_USERNAME, SCRAPDECK_PASSWORD } = environment
+  const isElsewhere = SCRAPDECK_URL !== '' && URL.parse(SCRAPDECK_URL)?.origin !== url.origin
+  const variables = isElsewhere ? {} : { username: SCRAPDECK_USERNAME, password: SCRAPDECK_PASSWORD }
+  const username = flags.username ?? variables.username ?? decodeURIComponent(url.username)
+  const password = passwordOf(flags, terminal) ?? variables.password ?? decodeURIComponent(url.password)
+  const address = baseOf(url)
+  if (password !== '') return { url: address, username: username === '' ? 'scrapdeck' : username, password }
+  const known = findInNetrc(url.hostname, terminal)
+  if (known !== null && (username === '' || username === known.username)) return { url: address, ...known }
+  if (username === '' && isLoopback(url.hostname.replace(/^\[|\]$/g, ''))) {
+    const { dataDirectory } = terminal.localService(flags)
+    const running = await findRunningService(dataDirectory)
+    // Another name of this machine may reach another program on the same port: the recorded address is used instead.
+    if (running !== null && URL.parse(running)?.port === url.port) {
+      return { url: running, ...localCredentials(dataDirectory) }
+    }
+  }
+  throw noPassword(address, isElsewhere && Boolean(SCRAPDECK_PASSWORD) ? SCRAPDECK_URL : null)
+}
+
+function addressOfPort(port: number | null): string {
+  if (port !== null) return `http://127.0.0.1:${port}`
+  throw new CommandEnd(EXIT_CODES.usage, 'The service on this machine has no port. Name an address with --url.')
+}
+
+function localCredentials(dataDirectory: string): { username: string; password: string } {
   try {
-    return { url: address, ...requireCredentials(local().dataDirectory) }
+    return requireCredentials(dataDirectory)
   } catch (error) {
     throw new CommandEnd(EXIT_CODES.unauthorized, (error as Error).message, { cause: error })
   }
+}
+
+/** `boundTo`: the address that the password in the variables belongs to, if that is another one. */
+function noPassword(address: string, boundTo: string | null = null): CommandEnd {
+  const why = boundTo === null ? '' : ` (SCRAPDECK_PASSWORD belongs to SCRAPDECK_URL, ${boundTo})`
+  return new CommandEnd(
+    EXIT_CODES.unauthorized,
+    `No password for ${address}${why}. Set SCRAPDECK_USERNAME and SCRAPDECK_PASSWORD, use --username and --password-file, or name it in ~/.netrc.`
+  )
 }
 
 function passwordOf(flags: ConnectionFlags, terminal: Terminal): string | undefined {
@@ -104,22 +168,31 @@ export function readUrl(text: string): URL {
 const REDOES = 2
 const REDO_AFTER_MS = 1_000
 
-/** A typed client of the REST API. Every write has its own key, so it can be sent again after a dropped connection. */
-export function connect(address: Address, terminal: Terminal): Client {
-  const credentials = Buffer.from(`${address.username}:${address.password}`).toString('base64')
+/**
+ * A typed client of the REST API. `find` is called with the first request. Every write has its own key, so it can be
+ * sent again after a dropped connection.
+ */
+export function connect(find: () => Promise<Address>, terminal: Terminal): Client {
+  let found: Promise<Address> | null = null
+  const address = () => (found ??= find())
   const link = new OpenAPILink(contract, {
-    url: `${address.url}/api/v1`,
-    headers: () => ({ authorization: `Basic ${credentials}`, 'idempotency-key': randomUUID() }),
+    url: async () => `${httpUrlOf((await address()).url)}/api/v1`,
+    headers: async () => {
+      const { username, password } = await address()
+      const credentials = Buffer.from(`${username}:${password}`).toString('base64')
+      return { authorization: `Basic ${credentials}`, 'idempotency-key': randomUUID() }
+    },
     fetch: async (request, init) => {
+      const there = await address()
       for (let redo = 0; ; redo += 1) {
         try {
           const signal = AbortSignal.any([request.signal, terminal.interrupted])
-          return await checkAnswer(await fetch(request.clone(), { ...init, signal, redirect: 'manual' }), address)
+          return await checkAnswer(await fetchFrom(there.url, request.clone(), { ...init, signal }), there)
         } catch (error) {
           if (error instanceof CommandEnd || terminal.interrupted.aborted) throw error
           const code = codeOf(error) ?? ''
           const isFinal = code === 'ECONNREFUSED' || code === 'ENOTFOUND' || problemOfTls(code) !== null
-          if (isFinal || redo >= REDOES) throw unreachable(address, error)
+          if (isFinal || redo >= REDOES) throw unreachable(there, error)
           await terminal.sleep(REDO_AFTER_MS)
         }
       }

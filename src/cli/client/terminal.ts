@@ -11,8 +11,14 @@ export interface Terminal {
   interrupted: AbortSignal
   nowMs(): number
   sleep(ms: number): Promise<void>
-  /** Port and data directory of a service started here with these flags. */
-  localService(flags: LocalFlags): { port: number | null; dataDirectory: string }
+  /** The service on this machine, as these flags, variables and installed configuration files say. */
+  localService(flags: LocalFlags): LocalService
+}
+
+export interface LocalService {
+  /** Where it would listen; null: not on TCP. */
+  port: number | null
+  dataDirectory: string
 }
 
 export interface LocalFlags {

@@ -87,20 +87,23 @@ function chooseTarget(targets: DeployTarget[], flags: DeployFlags, terminal: Ter
 }
 
 /**
- * Credentials come from the flags, else scrapy.cfg, else ~/.netrc, as in scrapyd-deploy. A target's credentials are
- * sent only to that target, and those for another engine (SCRAPDECK_URL) never to a target of scrapy.cfg.
+ * Credentials come from the flags, else scrapy.cfg, else ~/.netrc, as in scrapyd-deploy. Those of a target are sent
+ * only to that target, those of variables only to SCRAPDECK_URL.
  */
 function connectToTarget(target: DeployTarget, flags: DeployFlags, terminal: Terminal): Client {
   const url = readUrl(target.url as string)
   const isGiven = flags.username !== undefined || flags.passwordFile !== undefined
   if (target.username !== null && !isGiven) {
-    return connect({ url: baseOf(url), username: target.username, password: target.password ?? '' }, terminal)
+    if (target.problem !== null) throw new CommandEnd(EXIT_CODES.unauthorized, target.problem)
+    const { username, password } = target
+    return connect(async () => ({ url: baseOf(url), username, password: password ?? '' }), terminal)
   }
-  const elsewhere = terminal.environment['SCRAPDECK_URL']
-  const isOther = elsewhere !== undefined && URL.parse(elsewhere)?.origin !== url.origin
   const { SCRAPDECK_USERNAME: _username, SCRAPDECK_PASSWORD: _password, ...environment } = terminal.environment
-  const address = findAddress({ ...flags, url: url.href }, terminal, isOther ? environment : terminal.environment)
-  return connect(address, terminal)
+  const isOurs = URL.parse(environment['SCRAPDECK_URL'] ?? '')?.origin === url.origin
+  return connect(
+    () => findAddress({ ...flags, url: url.href }, terminal, isOurs ? terminal.environment : environment),
+    terminal
+  )
 }
 
 /** `GIT` and `HG` as in scrapyd-deploy: a description of the commit, and the branch. */
@@ -147,6 +150,6 @@ async function sendToNodes(client: Client, { project, version }: Version, { term
   if (failed > 0) throw new CommandEnd(EXIT_CODES.failed, `${plural(failed, 'node')} did not accept it.`)
 }
 
-function withoutPassword({ password: _password, ...target }: DeployTarget): Omit<DeployTarget, 'password'> {
+function withoutPassword({ password: _password, problem: _problem, ...target }: DeployTarget) {
   return target
 }

@@ -9,7 +9,7 @@ import { silentLogger } from '../../engine/runtime/logger.ts'
 import { listen } from '../../server/listen.ts'
 import { createFakeEngine } from '../../server/testing/fake-engine.ts'
 import { EXIT_CODES, exitCodeOf } from '../client/exit-codes.ts'
-import type { Terminal } from '../client/terminal.ts'
+import type { LocalService, Terminal } from '../client/terminal.ts'
 import { sayUsageErrors } from '../client/usage-errors.ts'
 import { addClientCommands } from '../client-commands.ts'
 
@@ -29,15 +29,19 @@ export async function startEngine(): Promise<{ url: string; engine: ReturnType<t
   return { url: await openDoors(engine), engine }
 }
 
-/** Starts the HTTP server over any engine; returns its address. */
-export async function openDoors(engine: Parameters<typeof listen>[0]['engine']): Promise<string> {
+/** Starts the HTTP server over any engine, with TCP or on a socket; returns its address. */
+export async function openDoors(
+  engine: Parameters<typeof listen>[0]['engine'],
+  { dataDirectory = makeDirectory(), ...options }: { dataDirectory?: string; socket?: string } = {}
+): Promise<string> {
   const service = await listen({
     engine,
-    dataDirectory: makeDirectory(),
+    dataDirectory,
     uiDirectory: makeDirectory(),
     docsDirectory: makeDirectory(),
     bindAddress: '127.0.0.1',
-    port: 0,
+    port: options.socket === undefined ? 0 : null,
+    unixSocketPath: options.socket ?? null,
     allowedHosts: [],
     logger: silentLogger
   })
@@ -62,6 +66,8 @@ interface Call {
   home?: string
   environment?: Record<string, string>
   isTerminal?: boolean
+  /** The service on this machine; default: none has ever run. */
+  service?: LocalService
 }
 
 /** Runs one command in this process; returns what it printed and its exit code. */
@@ -83,7 +89,7 @@ export async function call(words: string[], { url, password = 'correct horse: ba
     interrupted: new AbortController().signal,
     nowMs: () => 61_000,
     sleep: async () => {},
-    localService: () => ({ port: 1, dataDirectory: '/nowhere' })
+    localService: () => options.service ?? { port: 1, dataDirectory: '/nowhere' }
   }
   const program = new Command('scrapdeck').enablePositionalOptions().exitOverride()
   program.configureOutput({ writeErr: (text) => void (error += text), writeOut: (text) => void (out += text) })

@@ -2,6 +2,7 @@ import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto'
 import { link, mkdir, open, readFile, rm, stat } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { ScrapdeckError } from '../../shared/errors.ts'
+import { othersMayRead } from './file-trust.ts'
 import { asSealedText, type SecretBox } from './secret-box.ts'
 
 const KEY_BYTES = 32
@@ -79,10 +80,7 @@ async function readKey(path: string): Promise<Buffer | null> {
 }
 
 async function refuseWhenOthersCanRead(path: string): Promise<void> {
-  // Windows has no such bits; the directory's access control list protects the file there.
-  if (process.platform === 'win32') return
-  const { mode } = await stat(path)
-  if ((mode & 0o077) === 0) return
+  if (!othersMayRead(await stat(path))) return
   throw new ScrapdeckError(
     'DATA_DIRECTORY_UNUSABLE',
     `The key file ${path} can be read by other users. Make it private (chmod 600) and change the nodes' passwords.`

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { systemClock } from '../../runtime/clock.ts'
-import { isAlive, readStartTime } from '../processes/process-identity.ts'
+import { isAlive, readStartTime } from '../../runtime/process-identity.ts'
 import { runCommand } from './run-command.ts'
 
 function run(script: string, over: Partial<Parameters<typeof runCommand>[0]> = {}) {

@@ -5,7 +5,7 @@ import { z } from 'zod'
 import { RunLimits, AnyProjectName, AnyVersionName } from '../../../shared/contract/index.ts'
 import { SAFE_JOBID_PATTERN } from '../../../shared/ids.ts'
 import { openRegularFile } from '../../runtime/regular-file.ts'
-import { type ProcessIdentity, readStartTime } from '../processes/process-identity.ts'
+import { type ProcessIdentity, readStartTime } from '../../runtime/process-identity.ts'
 
 /**
  * The files of one run in `runs/JOBID/`. Each file is written atomically, in this order:

@@ -9,7 +9,7 @@ import { systemClock } from '../../runtime/clock.ts'
 import { silentLogger } from '../../runtime/logger.ts'
 import { makeTemporaryDirectory, type TemporaryDirectory } from '../../testing/temporary-directory.ts'
 import { signalGroup } from '../processes/process-group.ts'
-import { isAlive } from '../processes/process-identity.ts'
+import { isAlive } from '../../runtime/process-identity.ts'
 import { acceptRun, readRunFiles, type RunSpec, writeWhole } from './run-directory.ts'
 import { RunList, type RunListOptions } from './run-list.ts'
 

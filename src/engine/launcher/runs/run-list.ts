@@ -6,7 +6,7 @@ import { type Clock, sleep, type Timer } from '../../runtime/clock.ts'
 import type { Logger } from '../../runtime/logger.ts'
 import { logFileOf, type RunDirectories, type RunSource } from './launch-plan.ts'
 import { signalGroup } from '../processes/process-group.ts'
-import { isAlive, type ProcessIdentity } from '../processes/process-identity.ts'
+import { isAlive, type ProcessIdentity } from '../../runtime/process-identity.ts'
 import {
   acceptRun,
   claimRun,

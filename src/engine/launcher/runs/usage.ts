@@ -1,5 +1,5 @@
 import type { UsageSample } from '../../../shared/contract/index.ts'
-import type { ProcessIdentity } from '../processes/process-identity.ts'
+import type { ProcessIdentity } from '../../runtime/process-identity.ts'
 import type { ProcessRow } from '../processes/process-table.ts'
 
 /** The processes of one run: its root, and which were seen so far. */

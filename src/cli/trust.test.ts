@@ -1,0 +1,132 @@
+import { chmodSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { createFakeEngine } from '../server/testing/fake-engine.ts'
+import { EXIT_CODES } from './client/exit-codes.ts'
+import { requestLoginLink } from './login-link.ts'
+import { call, makeDirectory, openDoors, startEngine, startServer } from './testing/call.ts'
+
+/** Which files the command line believes, and to whom it sends which password. */
+
+const PASSWORD = 'correct horse: battery'
+const CREDENTIALS = JSON.stringify({ username: 'scrapdeck', password: PASSWORD })
+
+/** Notes what it was sent, as a program of another user would. */
+async function startThief() {
+  const stolen: unknown[] = []
+  const url = await startServer((request, response) => {
+    stolen.push(request.headers.authorization)
+    response.writeHead(200, { 'content-type': 'application/json' }).end('{"rows":[]}')
+  })
+  return { url, port: Number(new URL(url).port), stolen }
+}
+
+async function aRunningService(socket?: string) {
+  const dataDirectory = makeDirectory({ 'credentials.json': CREDENTIALS })
+  const address = await openDoors(createFakeEngine(), { dataDirectory, ...(socket === undefined ? {} : { socket }) })
+  return { dataDirectory, address }
+}
+
+const withoutVariables = { password: '', environment: { SCRAPDECK_USERNAME: '' } }
+
+describe('the password of the service on this machine', () => {
+  it('goes to the address that the service wrote into its data directory, whatever port is configured', async () => {
+    const { dataDirectory, address } = await aRunningService()
+    const thief = await startThief()
+    const service = { dataDirectory, port: thief.port }
+    expect(await call(['nodes', 'list'], { ...withoutVariables, service })).toMatchObject({ code: 0 })
+    expect(await call(['nodes', 'list', '--url', address], { ...withoutVariables, service })).toMatchObject({ code: 0 })
+    const elsewhere = await call(['nodes', 'list', '--url', thief.url], { ...withoutVariables, service })
+    expect([elsewhere.code, elsewhere.error]).toEqual([
+      EXIT_CODES.unauthorized,
+      expect.stringContaining(`No password for ${thief.url}`)
+    ])
+    const port = await call(['nodes', 'list', '--port', String(thief.port)], { ...withoutVariables, service })
+    expect([port.code, port.error]).toEqual([
+      EXIT_CODES.usage,
+      expect.stringContaining(`is at ${address}, so its password is not sent to port ${thief.port}`)
+    ])
+    expect(thief.stolen).toEqual([])
+  })
+
+  it('is not sent to whoever listens at the address of a service that was killed', async () => {
+    const thief = await startThief()
+    const record = JSON.stringify({ address: thief.url, pid: process.pid, startTime: 'of a process that ended' })
+    const dataDirectory = makeDirectory({ 'credentials.json': CREDENTIALS, 'service.json': record })
+    const service = { dataDirectory, port: thief.port }
+    const ended = await call(['nodes', 'list'], { ...withoutVariables, service })
+    expect([ended.code, ended.error]).toEqual([
+      EXIT_CODES.unreachable,
+      `No Scrapdeck runs with the data in ${dataDirectory}. Start it, or name another with --data, --url or SCRAPDECK_URL.`
+    ])
+    await expect(requestLoginLink(dataDirectory)).rejects.toThrow('No Scrapdeck runs with the data in')
+    expect(thief.stolen).toEqual([])
+  })
+
+  it.skipIf(process.platform === 'win32')('goes through the Unix socket of a service without TCP', async () => {
+    const { dataDirectory, address } = await aRunningService(join(makeDirectory(), 'deck.sock'))
+    expect(address).toMatch(/^unix:/)
+    const service = { dataDirectory, port: null }
+    const created = await call(['nodes', 'cordon', 'x'], { ...withoutVariables, service })
+    expect([created.code, created.error]).toEqual([EXIT_CODES.notFound, expect.stringContaining('There is no node x')])
+    expect(await call(['run', 'shop', 'prices'], { ...withoutVariables, service })).toMatchObject({ code: 0 })
+  })
+})
+
+describe('the password in SCRAPDECK_PASSWORD', () => {
+  it('is not sent to another --url than SCRAPDECK_URL', async () => {
+    const { url } = await startEngine()
+    const thief = await startThief()
+    const ended = await call(['nodes', 'list', '--url', thief.url], { url })
+    expect([ended.code, ended.error]).toEqual([
+      EXIT_CODES.unauthorized,
+      expect.stringContaining(`(SCRAPDECK_PASSWORD belongs to SCRAPDECK_URL, ${url})`)
+    ])
+    expect(thief.stolen).toEqual([])
+  })
+
+  it('is not sent to an address that a scrapy.cfg names', async () => {
+    const thief = await startThief()
+    const directory = makeDirectory({
+      'scrapy.cfg': `[settings]\ndefault = shop.settings\n[deploy]\nurl = ${thief.url}/\n`,
+      'shop/settings.py': ''
+    })
+    expect(await call(['deploy'], { directory })).toMatchObject({ code: EXIT_CODES.unauthorized })
+    expect(thief.stolen).toEqual([])
+  })
+})
+
+describe('scrapy.cfg', () => {
+  it('in a directory above that another user may change is refused, with its name and what to do', async () => {
+    const thief = await startThief()
+    const directory = makeDirectory({ 'scrapy.cfg': `[deploy]\nurl = ${thief.url}/\n`, 'a/b/notes.txt': '' })
+    chmodSync(join(directory, 'scrapy.cfg'), 0o666)
+    const ended = await call(['deploy'], { directory: join(directory, 'a/b') })
+    expect([ended.code, ended.error]).toEqual([
+      EXIT_CODES.usage,
+      `${join(directory, 'scrapy.cfg')} is not trusted: it can be written by every user. If it is yours: chmod go-w ${join(directory, 'scrapy.cfg')}. Otherwise use --url and name the folder of your own project.`
+    ])
+    expect(thief.stolen).toEqual([])
+  })
+
+  it("of a project does not redirect a password from the user's own scrapy.cfg", async () => {
+    const { url } = await startEngine()
+    const thief = await startThief()
+    const directory = makeDirectory({
+      'scrapy.cfg': `[settings]\ndefault = shop.settings\n[deploy:prod]\nurl = ${thief.url}/\nproject = shop\n`,
+      'shop/settings.py': ''
+    })
+    const own = (line: string) =>
+      makeDirectory({ '.scrapy.cfg': `[deploy:prod]\n${line}username = scrapdeck\npassword = ${PASSWORD}\n` })
+    const deploy = (home: string) => call(['deploy', '-t', 'prod'], { directory, home, password: '' })
+    const ended = await deploy(own(''))
+    expect([ended.code, ended.error]).toEqual([
+      EXIT_CODES.unauthorized,
+      expect.stringContaining(`is not sent to ${thief.url}/, which the project's scrapy.cfg names`)
+    ])
+    expect(thief.stolen).toEqual([])
+    const file = join(directory, 'scrapy.cfg')
+    writeFileSync(file, readFileSync(file, 'utf8').replace(thief.url, url))
+    expect(await deploy(own(`url = ${url}\n`))).toMatchObject({ code: 0 })
+  })
+})

@@ -1,0 +1,112 @@
+import { existsSync, lstatSync, readFileSync, readlinkSync, type Stats } from 'node:fs'
+import { dirname, isAbsolute, join, parse, resolve } from 'node:path'
+import { ScrapdeckError } from '../../shared/errors.ts'
+
+/**
+ * Who may change a file, as sshd's StrictModes and git's safe.directory ask. Only this file knows what differs between
+ * systems: Windows has neither user ids nor mode bits, and its profile directories are private by their access lists.
+ */
+const HAS_OWNERS = process.platform !== 'win32'
+const ROOT = 0
+const WRITABLE_BY_GROUP = 0o020
+const WRITABLE_BY_ALL = 0o002
+const STICKY = 0o1000
+const LONGEST_LINK_CHAIN = 40
+
+/** Why a path is not trusted: the part of it that somebody else controls, and what would change that. */
+export interface Distrust {
+  path: string
+  reason: string
+  remedy: string
+}
+
+/** The user that this process runs as; null: this system has no user ids. */
+export const ownUserId = (): number | null => (HAS_OWNERS ? process.geteuid!() : null)
+
+/** Belongs to neither this user nor root. */
+export function isForeign({ uid }: Pick<Stats, 'uid'>): boolean {
+  return HAS_OWNERS && uid !== ROOT && uid !== ownUserId()
+}
+
+/** For files with secrets. */
+export function othersMayRead({ mode }: Pick<Stats, 'mode'>): boolean {
+  return HAS_OWNERS && (mode & 0o077) !== 0
+}
+
+/**
+ * Null if nobody but this user and root can change the file: it, every directory above it and every link on the way
+ * belong to one of them, and no one else may write there. In a sticky directory such as /tmp others can neither rename
+ * nor replace it. A missing file is not distrusted.
+ */
+export function findDistrust(path: string, links = 0): Distrust | null {
+  if (!HAS_OWNERS) return null
+  const whole = resolve(path)
+  const { root } = parse(whole)
+  const names = whole.slice(root.length).split(/[\\/]/)
+  let place = root
+  for (const [index, name] of ['', ...names].entries()) {
+    place = join(place, name)
+    const info = lstatSync(place, { throwIfNoEntry: false })
+    if (info === undefined) return null
+    if (isForeign(info)) return { path: place, ...foreignOwner(place, info.uid) }
+    if (info.isSymbolicLink()) {
+      if (links >= LONGEST_LINK_CHAIN) return { path: place, reason: 'is a loop of links', remedy: `rm ${place}` }
+      const target = readlinkSync(place)
+      const start = isAbsolute(target) ? target : join(dirname(place), target)
+      return findDistrust(join(start, ...names.slice(index)), links + 1)
+    }
+    const writers = writersOf(info)
+    if (writers !== null && !(info.isDirectory() && info.mode & STICKY)) {
+      return { path: place, reason: `can be written by ${writers}`, remedy: `chmod go-w ${place}` }
+    }
+  }
+  return null
+}
+
+/** Throws BAD_INPUT that names the file and the remedy. `otherwise`: what to do if the file is not the user's own. */
+export function requireTrusted(path: string, otherwise: string): void {
+  const distrust = findDistrust(path)
+  if (distrust === null) return
+  const subject = distrust.path === resolve(path) ? 'it' : `its directory ${distrust.path}`
+  throw new ScrapdeckError(
+    'BAD_INPUT',
+    `${path} is not trusted: ${subject} ${distrust.reason}. If it is yours: ${distrust.remedy}. Otherwise ${otherwise}`
+  )
+}
+
+function foreignOwner(place: string, uid: number): Omit<Distrust, 'path'> {
+  return { reason: `belongs to another user (${userName(uid)})`, remedy: `chown ${userName(ownUserId()!)} ${place}` }
+}
+
+/** Who besides the owner and root may write; null: nobody. */
+function writersOf({ mode, gid }: Stats): string | null {
+  if (mode & WRITABLE_BY_ALL) return 'every user'
+  return mode & WRITABLE_BY_GROUP && !isPrivateGroup(gid) ? `the group ${groupName(gid)}` : null
+}
+
+/**
+ * Many systems give each user a group of its own and let new files be writable by it. Such a group has no other member
+ * in the system's files; one that is not found there (a directory service) counts as shared.
+ */
+function isPrivateGroup(gid: number): boolean {
+  const group = linesOf('/etc/group').find(([, , id]) => id === String(gid))
+  if (group === undefined) return false
+  const users = linesOf('/etc/passwd')
+  const members = (group[3] ?? '').split(',').filter((name) => name !== '')
+  const ids = [
+    ...users.filter(([, , , primary]) => primary === String(gid)).map(([, , uid]) => Number(uid)),
+    ...members.map((name) => Number(users.find(([user]) => user === name)?.[2] ?? Number.NaN))
+  ]
+  return ids.every((uid) => uid === ROOT || uid === ownUserId())
+}
+
+const userName = (uid: number) => linesOf('/etc/passwd').find(([, , id]) => id === String(uid))?.[0] ?? String(uid)
+const groupName = (gid: number) => linesOf('/etc/group').find(([, , id]) => id === String(gid))?.[0] ?? String(gid)
+
+function linesOf(file: string): string[][] {
+  if (!existsSync(file)) return []
+  return readFileSync(file, 'utf8')
+    .split('\n')
+    .filter((line) => line !== '' && !line.startsWith('#'))
+    .map((line) => line.split(':'))
+}

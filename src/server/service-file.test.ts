@@ -1,0 +1,22 @@
+import { readFileSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, it } from 'vitest'
+import { makeTemporaryDirectory } from '../engine/testing/temporary-directory.ts'
+import { findRunningService, recordService } from './service-file.ts'
+
+it('a service is found by its data directory while its process lives, and by nobody else', async () => {
+  await using directory = await makeTemporaryDirectory()
+  expect(await findRunningService(directory.path)).toBeNull()
+  const forget = await recordService(directory.path, 'http://127.0.0.1:7001')
+  const file = join(directory.path, 'service.json')
+  expect(await findRunningService(directory.path)).toBe('http://127.0.0.1:7001')
+  expect(statSync(file).mode & 0o077).toBe(0)
+  const record = JSON.parse(readFileSync(file, 'utf8')) as { startTime: string }
+  // Another process has the pid of one that was killed, and whoever listens at its address is not this service.
+  writeFileSync(file, JSON.stringify({ ...record, startTime: `${record.startTime}1` }))
+  expect(await findRunningService(directory.path)).toBeNull()
+  writeFileSync(file, 'damaged')
+  expect(await findRunningService(directory.path)).toBeNull()
+  forget()
+  expect(await findRunningService(directory.path)).toBeNull()
+})

@@ -1,0 +1,35 @@
+import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { z } from 'zod'
+import { isAlive, readStartTime } from '../engine/runtime/process-identity.ts'
+
+/** `http://127.0.0.1:6800`, or `unix:PATH` if there is no TCP; and the process that listens there. */
+const ServiceFile = z.object({ address: z.string().min(1), pid: z.int().positive(), startTime: z.string() })
+
+const pathIn = (dataDirectory: string) => join(dataDirectory, 'service.json')
+
+/**
+ * Records in the data directory where its service listens: the only address to which programs on this machine send the
+ * password that is kept beside it. Returns what removes the record.
+ */
+export async function recordService(dataDirectory: string, address: string): Promise<() => void> {
+  const record = { address, pid: process.pid, startTime: (await readStartTime(process.pid)) ?? '' }
+  const path = pathIn(dataDirectory)
+  writeFileSync(`${path}.new`, `${JSON.stringify(record)}\n`, { mode: 0o600 })
+  renameSync(`${path}.new`, path)
+  return () => rmSync(path, { force: true })
+}
+
+/**
+ * The address of the service that runs with this data directory; null if none does. After a kill the record remains and
+ * anybody may listen there, so it counts only while the process that wrote it lives.
+ */
+export async function findRunningService(dataDirectory: string): Promise<string | null> {
+  try {
+    const record = ServiceFile.parse(JSON.parse(readFileSync(pathIn(dataDirectory), 'utf8')))
+    return (await isAlive(record)) ? record.address : null
+  } catch {
+    // Missing, not readable for this user, or damaged: no running service is known.
+    return null
+  }
+}
