@@ -1,5 +1,5 @@
 import { aProjectName } from '../shared/testing/ids.ts'
-import { readFileSync } from 'node:fs'
+import { readdirSync, readFileSync, statSync } from 'node:fs'
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
@@ -202,6 +202,13 @@ describe('an engine', () => {
       scrapdeckVersion: 'test'
     })
     expect(await codeOf(second)).toBe('DATA_DIRECTORY_IN_USE')
+  })
+
+  it.skipIf(process.platform === 'win32')('keeps everything in its data directory from other users', async () => {
+    await prepare()
+    const open = readdirSync(directory.path).filter((name) => statSync(join(directory.path, name)).mode & 0o077)
+    expect(open).toEqual([])
+    expect(readdirSync(directory.path)).toEqual(expect.arrayContaining(['engine.lock', 'local']))
   })
 
   it('refuses a data directory that is a file', async () => {

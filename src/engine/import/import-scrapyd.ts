@@ -1,7 +1,7 @@
 import type { JobId, ProjectName, VersionName } from '../../shared/contract/index.ts'
 import { createHash } from 'node:crypto'
 import { existsSync, readdirSync, statSync } from 'node:fs'
-import { mkdir, mkdtemp, readdir, rm, stat } from 'node:fs/promises'
+import { mkdtemp, readdir, rm, stat } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { LOCAL_NODE_ID, nextAttempt } from '../../shared/ids.ts'
@@ -15,6 +15,7 @@ import { problemOfPathPart } from '../projects/names.ts'
 import { Projects } from '../projects/projects.ts'
 import { type Clock, systemClock } from '../runtime/clock.ts'
 import { silentLogger } from '../runtime/logger.ts'
+import { makePrivateDirectory, openDataDirectory } from '../runtime/private-directory.ts'
 import { openRegularFile } from '../runtime/regular-file.ts'
 import { readScrapydDatabase } from '../store/scrapyd-databases.ts'
 import { openSqliteStore } from '../store/sqlite/sqlite-store.ts'
@@ -76,7 +77,7 @@ export async function importScrapyd(options: ImportOptions): Promise<ImportCount
   const isNew = !existsSync(join(dataDirectory, 'scrapdeck.sqlite'))
   const stand = dryRun && isNew ? await mkdtemp(join(tmpdir(), 'scrapdeck-dry-')) : dataDirectory
   try {
-    await mkdir(stand, { recursive: true, mode: 0o700 })
+    openDataDirectory(stand)
     const store = await openSqliteStore({ path: join(stand, 'scrapdeck.sqlite'), clock, logger: silentLogger })
     try {
       return await importInto(store, stand, options, clock)
@@ -102,6 +103,7 @@ async function importInto(
     report(`skipped ${words}`)
   }
   const local = join(dataDirectory, 'local')
+  if (!options.dryRun) makePrivateDirectory(local)
   const directories = {
     eggs: join(local, 'eggs'),
     logs: join(local, 'logs'),

@@ -1,5 +1,4 @@
 import { EventEmitter } from 'node:events'
-import { mkdir } from 'node:fs/promises'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
 import type { ProjectName, ProjectPython, VersionName } from '../../shared/contract/index.ts'
@@ -21,6 +20,7 @@ import { LOCAL_TRAITS } from '../nodes/node-traits.ts'
 import { problemOfPathPart } from '../projects/names.ts'
 import { type Clock, sleep } from '../runtime/clock.ts'
 import type { Logger } from '../runtime/logger.ts'
+import { makePrivateDirectory } from '../runtime/private-directory.ts'
 import { LocalEnvironments } from './pythons/environments.ts'
 import { itemsFileOf, logFileOf, type RunDirectories, type RunNames, type RunSource } from './runs/launch-plan.ts'
 import { readFileRange } from './runs/file-range.ts'
@@ -108,7 +108,7 @@ export class LocalNode implements NodeClient {
   static async open(options: LocalNodeOptions): Promise<LocalNode> {
     const { directory, resourcesDirectory, slots, source, projectPythons, oldFiles, clock, logger } = options
     // Logs and items are private to this user, even in a data directory that others may read.
-    await mkdir(directory, { recursive: true, mode: 0o700 })
+    makePrivateDirectory(directory)
     await clearListings(directory)
     const directories: RunDirectories = {
       logsDirectory: join(directory, 'logs'),

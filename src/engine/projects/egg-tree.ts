@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import type { ProjectName, VersionName } from '../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
 import { sanitiseVersion } from '../../shared/ids.ts'
+import { makePrivateDirectory } from '../runtime/private-directory.ts'
 import type { Logger } from '../runtime/logger.ts'
 import { problemOfPathPart } from './names.ts'
 
@@ -28,7 +29,7 @@ export class EggTree {
   /** Opens the tree and creates it if needed. Rejects with DATA_DIRECTORY_UNUSABLE. */
   static async open(directory: string, logger: Logger): Promise<EggTree> {
     try {
-      await mkdir(directory, { recursive: true })
+      makePrivateDirectory(directory)
     } catch (error) {
       const text = `The egg directory ${directory} cannot be created (${(error as Error).message}). Correct eggs_dir`
       throw new ScrapdeckError('DATA_DIRECTORY_UNUSABLE', text, { cause: error })

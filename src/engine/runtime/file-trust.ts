@@ -21,12 +21,18 @@ export interface Distrust {
 }
 
 /** The user that this process runs as; null: this system has no user ids. */
-export const ownUserId = (): number | null => (HAS_OWNERS ? process.geteuid!() : null)
+const ownUserId = (): number | null => (HAS_OWNERS ? process.geteuid!() : null)
 
 /** Belongs to neither this user nor root. */
 export function isForeign({ uid }: Pick<Stats, 'uid'>): boolean {
   return HAS_OWNERS && uid !== ROOT && uid !== ownUserId()
 }
+
+/** Belongs to this user, who may therefore change its mode. */
+export const isOwn = ({ uid }: Pick<Stats, 'uid'>): boolean => HAS_OWNERS && uid === ownUserId()
+
+/** The owner's name, or number if the system's files do not list it. */
+export const findOwner = ({ uid }: Pick<Stats, 'uid'>): string => userName(uid)
 
 /** For files with secrets. */
 export function othersMayRead({ mode }: Pick<Stats, 'mode'>): boolean {

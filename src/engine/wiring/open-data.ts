@@ -1,12 +1,11 @@
-import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
-import { ScrapdeckError } from '../../shared/errors.ts'
 import type { BlobStore } from '../blobs/blob-store.ts'
 import { openFilesystemBlobStore } from '../blobs/filesystem/filesystem-blob-store.ts'
 import type { Base } from './base.ts'
 import type { EngineOptions } from './engine-options.ts'
 import { readOrCreateCredentials } from '../runtime/credentials-file.ts'
 import { openFileSecretBox } from '../runtime/file-secret-box.ts'
+import { openDataDirectory } from '../runtime/private-directory.ts'
 import type { SecretBox } from '../runtime/secret-box.ts'
 import { openSqliteStore } from '../store/sqlite/sqlite-store.ts'
 import type { Store } from '../store/store.ts'
@@ -27,7 +26,7 @@ export async function openData(
   parts: Pick<Base, 'clock' | 'random' | 'logger'> & { pluginBlobs: BlobStore | null },
   opened: AsyncDisposableStack
 ): Promise<EngineData> {
-  makeDataDirectory(dataDirectory)
+  openDataDirectory(dataDirectory)
   let isDead = false
   const onDeath = () => {
     isDead = true
@@ -41,18 +40,5 @@ export async function openData(
     credentials: readOrCreateCredentials(dataDirectory, parts.random, options.credentials),
     blobs: seams.blobs ?? parts.pluginBlobs ?? (await openFilesystemBlobStore(join(dataDirectory, 'blobs'))),
     secretBox: options.secretBox ?? (await openFileSecretBox(join(dataDirectory, 'secret.key')))
-  }
-}
-
-/** Private to this user. Throws DATA_DIRECTORY_UNUSABLE. */
-function makeDataDirectory(directory: string): void {
-  try {
-    mkdirSync(directory, { recursive: true, mode: 0o700 })
-  } catch (error) {
-    throw new ScrapdeckError(
-      'DATA_DIRECTORY_UNUSABLE',
-      `The data directory ${directory} cannot be created (${(error as Error).message}). Choose another with --data`,
-      { cause: error }
-    )
   }
 }

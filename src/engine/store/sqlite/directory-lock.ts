@@ -1,3 +1,4 @@
+import { closeSync, openSync } from 'node:fs'
 import { join } from 'node:path'
 import DatabaseConstructor from 'better-sqlite3'
 import { ScrapdeckError } from '../../../shared/errors.ts'
@@ -13,7 +14,10 @@ export interface DirectoryLock {
  * while an engine runs.
  */
 export function lockDirectory(directory: string): DirectoryLock {
-  const database = new DatabaseConstructor(join(directory, 'engine.lock'), { timeout: 0 })
+  const file = join(directory, 'engine.lock')
+  // Whoever can open it can lock it, and keep this engine from starting.
+  closeSync(openSync(file, 'a', 0o600))
+  const database = new DatabaseConstructor(file, { timeout: 0 })
   try {
     database.exec('BEGIN EXCLUSIVE')
   } catch (error) {

@@ -1,7 +1,8 @@
-import { closeSync, mkdirSync, openSync } from 'node:fs'
+import { closeSync, openSync } from 'node:fs'
 import { dirname } from 'node:path'
 import DatabaseConstructor, { type Database } from 'better-sqlite3'
 import { ScrapdeckError } from '../../../shared/errors.ts'
+import { makePrivateDirectory } from '../../runtime/private-directory.ts'
 import { type DirectoryLock, lockDirectory } from './directory-lock.ts'
 import { migrate } from './migrate.ts'
 import { explainSqliteError } from './sqlite-error.ts'
@@ -14,7 +15,7 @@ export function openDatabase(path: string): { database: Database; lock: Director
   let lock: DirectoryLock | null = null
   let database: Database | null = null
   try {
-    mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
+    makePrivateDirectory(dirname(path))
     lock = lockDirectory(dirname(path))
     // It contains credentials: no other user may read it, whatever the directory's mode. SQLite's files inherit it.
     closeSync(openSync(path, 'a', 0o600))
