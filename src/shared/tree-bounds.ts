@@ -10,8 +10,8 @@ export interface TreeBounds {
 export const INPUT_BOUNDS: TreeBounds = { depth: 100 }
 
 /**
- * Why a parsed JSON or YAML value cannot be used, as text that follows its name ("is nested …"); null if it can. Checked
- * before anything recursive sees it. A field called `__proto__` would be lost where objects are copied.
+ * Why a parsed JSON or YAML value cannot be used, as text that follows its name ("is nested …"); null if it can. Call
+ * it before anything recursive gets the value. A field called `__proto__` would be lost where objects are copied.
  */
 export function problemOfTree(root: unknown, { depth, size = Number.POSITIVE_INFINITY }: TreeBounds): string | null {
   let level: object[] = isObject(root) ? [root] : []

@@ -140,6 +140,18 @@ describe('the settings of a node', () => {
     expect((await commands.update(id, { proxyUrl: 'direct' })).proxyUrl).toBe('direct')
   })
 
+  it('the password and the client key are not sent through another proxy; direct and the same proxy keep them', async () => {
+    const { id } = (await add('http://eu-1:6800/')).stored
+    const passwordAfter = async (proxyUrl: string | null, more: { password?: string } = {}) =>
+      (await commands.update(id, { proxyUrl, ...more })).stored.sealedPassword
+    expect(await passwordAfter('http://proxy:3128', { password: 'p' })).not.toBeNull()
+    expect(await passwordAfter('http://me:new@proxy:3128')).not.toBeNull()
+    expect(await passwordAfter('direct')).not.toBeNull()
+    expect(await passwordAfter('http://proxy:3128')).toBeNull()
+    expect(await passwordAfter('http://evil:3128', { password: 'p' })).not.toBeNull()
+    expect(await passwordAfter('http://proxy:3128')).toBeNull()
+  })
+
   it('are refused whole where a certificate lacks its key or a proxy is none', async () => {
     const { id } = (await add('http://eu-1:6800/')).stored
     const bad = [{ clientKey: 'x' }, { clientCertificate: 'x' }, { proxyUrl: 'socks5://a' }, { caCertificate: 'x' }]

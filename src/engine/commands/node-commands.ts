@@ -204,8 +204,11 @@ export class NodeCommands {
     const node = this.require(id)
     const address = input.url === undefined || node.stored.kind === 'local' ? null : parseNodeUrl(input.url)
     if (address !== null) this.#refuseDuplicate(address.url, id)
-    // A password or key belongs to the machine it was entered for, so it is never carried over to another address.
-    const movesAway = address !== null && new URL(address.url).origin !== new URL(node.stored.url).origin
+    // A password or key belongs to the machine it was entered for, so it is never carried over to another address, and
+    // not to a new proxy, which reads what is sent to an http node.
+    const movesAway =
+      (address !== null && new URL(address.url).origin !== new URL(node.stored.url).origin) ||
+      hasNewProxy(node, input.proxyUrl)
     const password =
       input.password === null ? '' : (input.password ?? address?.password ?? (movesAway ? '' : undefined))
     const stored: StoredNode = {
@@ -339,4 +342,12 @@ export class NodeCommands {
 function freeName(wanted: string, taken: ReadonlySet<string>): string {
   if (!taken.has(wanted)) return wanted
   for (let number = 2; ; number += 1) if (!taken.has(`${wanted}-${number}`)) return `${wanted}-${number}`
+}
+
+/** Whether requests would go through a proxy that they did not go through before. `shown`: as clients see it. */
+function hasNewProxy({ proxyUrl: before }: FleetNode, shown: string | null | undefined): boolean {
+  if (!shown || shown === before) return false
+  const proxyUrl = parseProxyUrl(shown)
+  if (proxyUrl === DIRECT) return false
+  return before === null || before === DIRECT || new URL(proxyUrl).origin !== new URL(before).origin
 }

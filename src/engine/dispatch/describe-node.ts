@@ -3,6 +3,7 @@ import { LOCAL_NODE_ID } from '../../shared/ids.ts'
 import type { LocalNode } from '../launcher/local-node.ts'
 import { trueTime } from '../nodes/clock-offset.ts'
 import type { FleetNode } from '../nodes/fleet.ts'
+import { shownExternal } from '../nodes/list-limits.ts'
 import type { SeenJob } from '../nodes/node-client.ts'
 import type { LiveAttempts } from './live-attempts.ts'
 
@@ -58,10 +59,11 @@ function runsOn(node: FleetNode, live: LiveAttempts, local: Pick<LocalNode, 'usa
     sinceMs: trueTime(job.startTime, node.status.clockEstimate),
     usage: null
   })
+  const { running, pending } = shownExternal(node.status.external)
   return [
     ...ours,
-    ...node.status.external.running.map((job) => external(job, 'running')),
-    ...node.status.external.pending.map((job) => external(job, 'starting'))
+    ...running.map((job) => external(job, 'running')),
+    ...pending.map((job) => external(job, 'starting'))
   ]
 }
 

@@ -20,6 +20,8 @@ function aFleetNode(status: Partial<NodeStatus>, stored: Parameters<typeof aStor
       health: 'up',
       problem: null,
       running: 0,
+      external: { running: [], pending: [] },
+      excess: null,
       capacity: { slots: 2 },
       lastSeenAtMs: NOW_MS - 12_000,
       ...status
@@ -89,6 +91,19 @@ describe('what an operator should act on', () => {
     const [problem] = problemsOf({ nodes: [aFleetNode({})], stuckSinceMs })
     expect(problem).toMatchObject({ title: 'eu-1 is stuck', mend: 'cordon_node', sinceMs: NOW_MS - 60_000 })
     expect(problemsOf({ nodes: [aFleetNode({ health: 'down' })], stuckSinceMs })[0]?.title).toBe('eu-1 is down')
+  })
+
+  it('a node that lists more than is read or shown is told, with what is left out', () => {
+    const running = Array.from({ length: 1_001 }, () => ({}) as never)
+    const node = aFleetNode({ excess: 'more than 2,000 projects', external: { running, pending: [] } })
+    expect(problemsOf({ nodes: [node] })).toMatchObject([
+      {
+        severity: 'warning',
+        title: 'eu-1 lists more than Scrapdeck reads',
+        text: 'it lists more than 2,000 projects; the rest is used; it lists 1,001 jobs that Scrapdeck did not start; the first 1,000 are shown',
+        nodeId: 'n1'
+      }
+    ])
   })
 
   it('a spider that failed several times is one problem, with the line that killed it last', () => {

@@ -3,6 +3,7 @@ import { LOCAL_NODE_ID } from '../../shared/ids.ts'
 import { formatAge, formatDuration } from '../../shared/time.ts'
 import type { LiveAttempt } from '../dispatch/live-attempts.ts'
 import type { FleetNode } from '../nodes/fleet.ts'
+import { LISTED_MAX } from '../nodes/list-limits.ts'
 import type { StoredJob } from '../store/records.ts'
 import { type LongWait, longWaitProblems } from './long-waits.ts'
 import { discoveryProblems, type OrderWarning, versionOrderProblems } from './fleet-problems.ts'
@@ -35,6 +36,7 @@ export function listProblems(input: ProblemsInput): Problem[] {
   return [
     ...nodeProblems(input),
     ...stuckNodes(input),
+    ...excessiveNodes(input),
     ...longWaitProblems(input.longWaits, input.nowMs),
     ...pythonProblem(input),
     ...environmentProblems(input),
@@ -101,6 +103,32 @@ function stuckNodes({ nodes, stuckSinceMs, nowMs }: ProblemsInput): Problem[] {
         sinceMs,
         nodeId: stored.id,
         mend: stored.mode === 'active' ? 'cordon_node' : 'edit_node'
+      }
+    ]
+  })
+}
+
+/** Nodes that list more than is recorded or shown: nothing of that is left out silently. */
+function excessiveNodes({ nodes }: ProblemsInput): Problem[] {
+  return nodes.flatMap(({ stored, status }): Problem[] => {
+    const count = status.external.running.length + status.external.pending.length
+    const shown = LISTED_MAX.externalShown.toLocaleString('en-US')
+    const texts = [
+      ...(status.excess === null ? [] : [`it lists ${status.excess}; the rest is used`]),
+      ...(count > LISTED_MAX.externalShown
+        ? [`it lists ${count.toLocaleString('en-US')} jobs that Scrapdeck did not start; the first ${shown} are shown`]
+        : [])
+    ]
+    if (texts.length === 0) return []
+    return [
+      {
+        ...UNRELATED,
+        id: `excess:${stored.id}`,
+        severity: 'warning',
+        title: `${stored.name} lists more than Scrapdeck reads`,
+        text: texts.join('; '),
+        nodeId: stored.id,
+        mend: 'edit_node'
       }
     ]
   })

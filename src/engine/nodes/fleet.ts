@@ -23,6 +23,8 @@ export interface NodeStatus {
   /** How many attempts of ours held a slot there when these counters arrived. The rest is not ours. */
   oursWhenCounted: number
   external: { pending: SeenJob[]; running: SeenJob[] }
+  /** What its newest inventory lists beyond the limits (list-limits.ts), worded to follow "it lists"; null: nothing. */
+  excess: string | null
   latencyMs: number | null
   lastSeenAtMs: number | null
   /**
@@ -180,6 +182,10 @@ export class Fleet {
   /** What its newest lists show that is not ours. */
   setExternal(node: FleetNode, external: NodeStatus['external']): void {
     node.status = { ...node.status, external }
+  }
+
+  setExcess(node: FleetNode, excess: string | null): void {
+    if (node.status.excess !== excess) this.#update(node, { excess })
   }
 
   /** A dispatcher request found the node unreachable: it gets no more jobs until it answers a poll. */
@@ -348,6 +354,7 @@ function unknownStatus(capacity: Capacity): NodeStatus {
     finished: null,
     oursWhenCounted: 0,
     external: { pending: [], running: [] },
+    excess: null,
     latencyMs: null,
     lastSeenAtMs: null,
     unreachableSinceMs: null,

@@ -1,15 +1,17 @@
 import { EventEmitter } from 'node:events'
 import pLimit from 'p-limit'
 import type { NodeHealth, NodeMode } from '../../shared/contract/index.ts'
+import { problemOfPathPart, problemOfVersionName } from '../projects/names.ts'
 import type { Projects } from '../projects/projects.ts'
 import type { Clock } from '../runtime/clock.ts'
 import type { Logger } from '../runtime/logger.ts'
 import type { StoredNode } from '../store/records.ts'
 import type { Fleet, FleetNode } from './fleet.ts'
+import { InventoryQuota, LISTED_MAX } from './list-limits.ts'
 import { type EggTarget, NodeError } from './node-client.ts'
 
 export interface InventoriesParts {
-  fleet: Pick<Fleet, 'get'>
+  fleet: Pick<Fleet, 'get' | 'setExcess'>
   projects: Pick<Projects, 'catalog' | 'recordSeenOnNode' | 'recordProjectsOnNode'>
   recordScrapydVersion: (node: StoredNode, scrapydVersion: string) => Promise<void>
   clock: Clock
@@ -74,17 +76,25 @@ export class Inventories {
   }
 
   /** Reads projects, versions, and the newest versions' spiders, which blocks Scrapyd until it has cached them. */
-  async #readFrom({ stored, client, observer }: FleetNode, eggTarget: EggTarget): Promise<void> {
-    const { projects, recordScrapydVersion, clock, logger } = this.#parts
+  async #readFrom(node: FleetNode, eggTarget: EggTarget): Promise<void> {
+    const { stored, client, observer } = node
+    const { fleet, projects, recordScrapydVersion, clock, logger } = this.#parts
+    const quota = new InventoryQuota()
     const askedAtMs = clock.nowMs()
-    const names = await eggTarget.listProjects()
+    const names = quota.take('projects', await eggTarget.listProjects(), (name) => problemOfPathPart(name) === null)
     for (const project of names) {
-      const versions = await eggTarget.listVersions(project)
+      if (quota.isFull('versions')) break
+      const versions = quota.take(
+        'versions',
+        await eggTarget.listVersions(project),
+        (name) => problemOfVersionName(name) === null
+      )
       const newest = versions.at(-1)
       let spiders: string[] | null = null
       if (newest !== undefined && !projects.catalog.knowsSpiders(project, newest)) {
         try {
-          spiders = await observer.duringLongCall(client.listSpiders(project, newest))
+          const listed = await observer.duringLongCall(client.listSpiders(project, newest))
+          spiders = quota.take('spiders', listed, (name) => name.length <= LISTED_MAX.nameCharacters)
         } catch (error) {
           // The version cannot be imported there. That is not a failure of the inventory.
           if (!(error instanceof NodeError) || error.kind !== 'refused') throw error
@@ -95,6 +105,7 @@ export class Inventories {
       await projects.recordSeenOnNode(stored.id, project, versions, spiders, askedAtMs)
     }
     await projects.recordProjectsOnNode(stored.id, names, askedAtMs)
+    fleet.setExcess(node, quota.problem())
     // Found by discovery, or unreachable when it was added: its version has not been probed yet.
     const version = stored.scrapydVersion === null ? await eggTarget.probeVersion?.() : undefined
     if (version !== undefined) await recordScrapydVersion(stored, version)

@@ -15,7 +15,7 @@ import { type EggFacts, inspectArchive, inspectEgg } from './egg-inspection.ts'
 import type { EggKeeping } from './egg-keeping.ts'
 import type { EggTree } from './egg-tree.ts'
 import { refuseInUse } from './in-use.ts'
-import { hasControlCharacters, problemOfPathPart } from './names.ts'
+import { problemOfPathPart, problemOfVersionName } from './names.ts'
 import { openZipArchive } from './zip-archive.ts'
 
 /** Default egg names of build tools. */
@@ -186,7 +186,7 @@ export function checkProjectName(name: string): void {
 }
 
 function checkVersion(version: VersionName): VersionName {
-  if (version === '' || version.length > 200 || hasControlCharacters(version)) {
+  if (problemOfVersionName(version) !== null) {
     throw new ScrapdeckError('BAD_INPUT', `${JSON.stringify(version)} is not a valid version name.`)
   }
   return version

@@ -1,4 +1,5 @@
 const LONGEST_NAME_BYTES = 200
+const LONGEST_VERSION = 200
 
 /**
  * Why a name cannot be a path component, as text that follows the name ("is empty"); null if it can. Projects and
@@ -22,6 +23,13 @@ export function problemOfWindowsName(name: string): string | null {
   if (/[. ]$/.test(name)) return 'ends in a dot or a space, which Windows drops'
   if (/^(con|prn|aux|nul|conin\$|conout\$|(com|lpt)[0-9¹²³]) *(\.|$)/i.test(name)) return 'is a Windows device name'
   return null
+}
+
+/** Why a text cannot name a version, worded like the above; null if it can. Nodes store other names sanitised. */
+export function problemOfVersionName(version: string): string | null {
+  if (version === '') return 'is empty'
+  if (hasControlCharacters(version)) return 'contains a control character'
+  return version.length > LONGEST_VERSION ? `is longer than ${LONGEST_VERSION} characters` : null
 }
 
 /**

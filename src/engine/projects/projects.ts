@@ -206,7 +206,8 @@ export class Projects {
   async recordProjectsOnNode(nodeId: NodeId, listed: string[], askedAtMs = this.#options.clock.nowMs()): Promise<void> {
     if (nodeId === LOCAL_NODE_ID) return
     await this.#exclusively(async () => {
-      for (const project of this.catalog.stored().filter((name) => !listed.includes(name))) {
+      const there = new Set(listed)
+      for (const project of this.catalog.stored().filter((name) => !there.has(name))) {
         await this.#seen.recordSeen({ nodeId, project, versions: [], spiders: null, askedAtMs })
       }
     })

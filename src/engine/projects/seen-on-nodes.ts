@@ -4,7 +4,7 @@ import type { Clock } from '../runtime/clock.ts'
 import type { StoredVersion } from '../store/records.ts'
 import type { VersionStore } from '../store/store.ts'
 import type { Catalog } from './catalog.ts'
-import { hasControlCharacters } from './names.ts'
+import { problemOfVersionName } from './names.ts'
 
 export interface SeenOnNodesParts {
   store: VersionStore
@@ -53,7 +53,7 @@ export class SeenOnNodes {
     }
     for (const [index, version] of versions.entries()) {
       if (index < versions.length - VERSIONS_MAX) continue
-      if (version === '' || version.length > 200 || hasControlCharacters(version)) continue
+      if (problemOfVersionName(version) !== null) continue
       const isNewest = index === versions.length - 1
       // All were discovered now; distinct times keep the node's order.
       const createdAtMs = this.#parts.clock.nowMs() - (versions.length - 1 - index)

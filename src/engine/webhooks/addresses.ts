@@ -1,5 +1,6 @@
 import { BlockList, isIP } from 'node:net'
 import { ScrapdeckError } from '../../shared/errors.ts'
+import { isMetadataAddress } from '../runtime/metadata-addresses.ts'
 
 /**
  * Where webhooks may be sent. Without it, anyone who may add a webhook could make this machine send requests to its own
@@ -32,12 +33,9 @@ const NOT_PUBLIC_V4 = [
 ]
 /** Only 2000::/3 is allocated; these ranges in it are special or embed an unchecked IPv4 address (6to4, Teredo). */
 const NOT_PUBLIC_V6 = ['2001::/23', '2001:db8::/32', '2002::/16', '3fff::/20']
-/** Cloud metadata, also through NAT64: never allowed, whatever the configuration says. */
-const NEVER = ['169.254.0.0/16', '100.100.100.200/32', 'fe80::/10', 'fd00:ec2::254/128', '64:ff9b::a9fe:0/112']
 
 const notPublic = listOf([...NOT_PUBLIC_V4, ...NOT_PUBLIC_V6])
 const givenOut = listOf(['2000::/3'])
-const never = listOf(NEVER)
 
 /** `networks`: from parseNetworks. */
 export function createAddressGuard(networks: readonly string[]): AddressGuard {
@@ -45,7 +43,8 @@ export function createAddressGuard(networks: readonly string[]): AddressGuard {
 
   function isAllowed(address: string): boolean {
     const family = isIP(address)
-    if (family === 0 || isIn(never, address)) return false
+    // Whatever the configuration says.
+    if (family === 0 || isMetadataAddress(address)) return false
     if (isIn(allowed, address)) return true
     if (isIn(notPublic, address)) return false
     return family === 4 || isIn(givenOut, address)

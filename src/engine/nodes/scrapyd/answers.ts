@@ -1,5 +1,6 @@
 import { AnyProjectName, AnyVersionName } from '../../../shared/contract/index.ts'
 import { z } from 'zod'
+import { LISTED_MAX } from '../list-limits.ts'
 
 // Our own contract requires this: a count that violates it would break every list that includes this node.
 const Count = z.number().int().nonnegative()
@@ -33,13 +34,14 @@ export const ScheduleAnswer = z.object({ jobid: z.string() })
 export const CancelAnswer = z.object({ prevstate: z.enum(['pending', 'running']).nullable() })
 export const DoneAnswer = z.object({})
 
+const Name = z.string().max(LISTED_MAX.nameCharacters)
 const ListedJob = z.object({
-  id: z.string(),
-  project: z.string(),
-  spider: z.string(),
+  id: Name,
+  project: Name,
+  spider: Name,
   pid: z.number().int().nullish(),
-  start_time: z.string().nullish(),
-  end_time: z.string().nullish(),
+  start_time: Name.nullish(),
+  end_time: Name.nullish(),
   log_url: z.string().nullish()
 })
 export type ListedJob = z.infer<typeof ListedJob>
@@ -64,18 +66,18 @@ function isListedJob(job: unknown): boolean {
   if (typeof job !== 'object' || job === null) return false
   const { id, project, spider, pid, start_time, end_time, log_url } = job as Record<string, unknown>
   return (
-    typeof id === 'string' &&
-    typeof project === 'string' &&
-    typeof spider === 'string' &&
+    isName(id) &&
+    isName(project) &&
+    isName(spider) &&
     (pid == null || Number.isSafeInteger(pid)) &&
-    isTextOrNone(start_time) &&
-    isTextOrNone(end_time) &&
-    isTextOrNone(log_url)
+    (start_time == null || isName(start_time)) &&
+    (end_time == null || isName(end_time)) &&
+    (log_url == null || typeof log_url === 'string')
   )
 }
 
-function isTextOrNone(value: unknown): boolean {
-  return value == null || typeof value === 'string'
+function isName(value: unknown): boolean {
+  return typeof value === 'string' && value.length <= LISTED_MAX.nameCharacters
 }
 
 /** 1.2 lists jobs only by project, and omits the project from each job. */

@@ -1,5 +1,6 @@
 import { BlockList, isIP } from 'node:net'
 import { ScrapdeckError } from '../../../shared/errors.ts'
+import { isMetadataAddress } from '../../runtime/metadata-addresses.ts'
 
 /** A normalized address: `url` has scheme, port (unless https on 443) and trailing slash, and no credentials. */
 export interface NodeUrl {
@@ -7,15 +8,6 @@ export interface NodeUrl {
   username: string | null
   password: string | null
 }
-
-// Addresses that give cloud credentials to any process on this machine. No Scrapyd can be there.
-const FORBIDDEN_ADDRESSES = new BlockList()
-FORBIDDEN_ADDRESSES.addSubnet('169.254.0.0', 16, 'ipv4')
-FORBIDDEN_ADDRESSES.addAddress('100.100.100.200', 'ipv4')
-FORBIDDEN_ADDRESSES.addSubnet('fe80::', 10, 'ipv6')
-// 169.254.0.0/16 through NAT64 (RFC 6052).
-FORBIDDEN_ADDRESSES.addSubnet('64:ff9b::a9fe:0', 112, 'ipv6')
-FORBIDDEN_ADDRESSES.addAddress('fd00:ec2::254', 'ipv6')
 
 const LOOPBACK_ADDRESSES = new BlockList()
 LOOPBACK_ADDRESSES.addSubnet('127.0.0.0', 8, 'ipv4')
@@ -38,17 +30,12 @@ export function parseNodeUrl(text: string): NodeUrl {
   if (url.search !== '' || url.hash !== '') {
     throw invalid('The address has a query (?) or a fragment (#); remove it')
   }
-  if (isForbiddenAddress(hostOf(url))) {
+  if (isMetadataAddress(hostOf(url))) {
     throw invalid(`${url.hostname} is a link-local or cloud metadata address, where no Scrapyd can be`)
   }
   const credentials = { username: decode(url.username), password: decode(url.password) }
   if (credentials.username?.includes(':')) throw invalid('A user name for Scrapyd cannot contain a colon')
   return { url: `${url.protocol}//${url.hostname}${portOf(url, withScheme)}${basePathOf(url)}`, ...credentials }
-}
-
-/** Whether an IP address must never be connected to, whether given directly or resolved from a host name. */
-export function isForbiddenAddress(address: string): boolean {
-  return listed(FORBIDDEN_ADDRESSES, address)
 }
 
 /** Whether a node's address stays on this machine, so that plain HTTP is safe. */

@@ -1,6 +1,7 @@
 import { BlockList, isIP } from 'node:net'
 import { ScrapdeckError } from '../../../shared/errors.ts'
-import { isForbiddenAddress, isLoopbackUrl } from './node-url.ts'
+import { isMetadataAddress } from '../../runtime/metadata-addresses.ts'
+import { isLoopbackUrl } from './node-url.ts'
 
 /** No proxy, regardless of the environment. */
 export const DIRECT = 'direct'
@@ -23,7 +24,7 @@ export function parseProxyUrl(text: string): string {
   if (url.pathname !== '/' || url.search !== '' || url.hash !== '') {
     throw invalid('A proxy address must end with its port')
   }
-  if (isForbiddenAddress(url.hostname.replace(/^\[|\]$/g, ''))) {
+  if (isMetadataAddress(url.hostname.replace(/^\[|\]$/g, ''))) {
     throw invalid(`${url.hostname} is a link-local or cloud metadata address, where no proxy can be`)
   }
   try {

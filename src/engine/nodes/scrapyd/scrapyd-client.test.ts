@@ -386,6 +386,42 @@ describe('listjobs', () => {
   })
 })
 
+describe('lists without end', () => {
+  const job = { id: 'a', project: 'p', spider: 's' }
+
+  test('more jobs than are read are a failure that says so', async () => {
+    const finished = Array.from({ length: 50_001 }, () => job)
+    const { client } = await scripted(answerJson({ pending: [], running: [], finished }))
+    const failure = await failureOf(client.listJobs())
+    expect(failure).toMatchObject({ kind: 'too_large' })
+    expect(failure.message).toContain(
+      'lists more than 50,000 jobs, which Scrapdeck does not read. Lower finished_to_keep'
+    )
+  })
+
+  test('a name that nothing can have is not the answer of a Scrapyd', async () => {
+    const odd = { ...job, spider: 'x'.repeat(1_001) }
+    const { client } = await scripted(answerJson({ pending: [odd], running: [], finished: [] }))
+    expect(await failureOf(client.listJobs())).toMatchObject({ kind: 'not_scrapyd' })
+  })
+
+  test('an old node is not asked for the jobs of any number of projects', async () => {
+    const requests: string[] = []
+    const projects = Array.from({ length: 2_001 }, (_, index) => `p${index}`)
+    const { client } = await scripted((request, response, socket) => {
+      requests.push(request.path)
+      const needsProject = { status: 'error', message: "'project'" }
+      return answerJson(request.path.startsWith('/listprojects') ? { projects } : needsProject)(
+        request,
+        response,
+        socket
+      )
+    })
+    expect((await failureOf(client.listJobs())).message).toContain('lists more than 2,000 projects')
+    expect(requests).toHaveLength(2)
+  })
+})
+
 describe('daemonstatus', () => {
   test('tells how far the clock of the node is from ours', async () => {
     const { client } = await scripted((request, response, socket) => {

@@ -22,6 +22,7 @@ import {
   SpidersAnswer,
   VersionsAnswer
 } from './answers.ts'
+import { LISTED_MAX } from '../list-limits.ts'
 import { SCRAPYD_TRAITS } from '../node-traits.ts'
 import { type AnswerHead, createConnection } from './connection.ts'
 import { type AnswerSchema, askJson, type Limit, statusError } from './exchange.ts'
@@ -53,7 +54,7 @@ const DEFAULT_LIMITS: ClientLimits = {
   logMs: 15_000,
   otherMs: 15_000,
   daemonStatusBytes: 64_000,
-  listJobsBytes: 32_000_000,
+  listJobsBytes: 8_000_000,
   otherBytes: 1_000_000
 }
 
@@ -109,13 +110,21 @@ export function createScrapydClient(options: ScrapydClientOptions): ScrapydClien
   async function listJobsOfEachProject(signal?: AbortSignal): Promise<ListJobsAnswer> {
     const whole: ListJobsAnswer = { pending: [], running: [], finished: [] }
     const { projects } = await get('listprojects.json', {}, ProjectsAnswer, other, signal)
+    if (projects.length > LISTED_MAX.projects) throw tooMany('projects')
     for (const project of projects) {
       const answer = await get('listjobs.json', { project }, ListJobsOfProjectAnswer, lists, signal)
       for (const list of ['pending', 'running', 'finished'] as const) {
         for (const job of answer[list]) whole[list].push({ ...job, project })
       }
+      if (countOf(whole) > LISTED_MAX.jobs) throw tooMany('jobs')
     }
     return whole
+  }
+
+  function tooMany(noun: 'jobs' | 'projects'): NodeError {
+    const hint = noun === 'jobs' ? ' Lower finished_to_keep in its scrapyd.conf, or empty its queue.' : ''
+    const problem = `lists more than ${LISTED_MAX[noun].toLocaleString('en-US')} ${noun}, which Scrapdeck does not read.`
+    return connection.fail('too_large', `${problem}${hint}`, 'unknown')
   }
 
   async function readFile(
@@ -145,7 +154,7 @@ export function createScrapydClient(options: ScrapydClientOptions): ScrapydClien
         pending: answer.pending,
         running: answer.running,
         finished: answer.finished,
-        nodeName: answer.node_name ?? null,
+        nodeName: answer.node_name?.slice(0, 200) ?? null,
         ...dateOf(head, askedAtMs, clock.nowMs())
       }
     },
@@ -159,6 +168,7 @@ export function createScrapydClient(options: ScrapydClientOptions): ScrapydClien
         if (!(error instanceof NodeError) || !needsProject(error.nodeMessage ?? '')) throw error
         answer = await listJobsOfEachProject(signal)
       }
+      if (countOf(answer) > LISTED_MAX.jobs) throw tooMany('jobs')
       return {
         begunAtMs,
         pending: answer.pending.map(seenJob),
@@ -238,6 +248,10 @@ function byHand<T>(read: (answer: Record<string, unknown>) => T | null): AnswerS
       return data === null ? { success: false } : { success: true, data }
     }
   }
+}
+
+function countOf({ pending, running, finished }: ListJobsAnswer): number {
+  return pending.length + running.length + finished.length
 }
 
 function seenJob(job: ListedJob): SeenJob {

@@ -4,7 +4,7 @@ import { request as requestOverHttps } from 'node:https'
 import { isIP, type LookupFunction, type Socket } from 'node:net'
 import { buildConnector, Client } from 'undici'
 import type { Clock } from '../../runtime/clock.ts'
-import { isForbiddenAddress } from './node-url.ts'
+import { isMetadataAddress } from '../../runtime/metadata-addresses.ts'
 
 export interface NodeAddressParts {
   /** As returned by parseNodeUrl. */
@@ -161,7 +161,7 @@ function serverName(url: URL): string {
 function lookupAllowed(...[host, options, callback]: Parameters<LookupFunction>): void {
   lookup(host, options, (error, address, family) => {
     const addresses = Array.isArray(address) ? address.map((each) => each.address) : [address]
-    if (!error && addresses.some(isForbiddenAddress)) {
+    if (!error && addresses.some(isMetadataAddress)) {
       callback(forbidden(host), [])
       return
     }
@@ -178,7 +178,7 @@ function refuseForbidden(hostname: string, clock: Clock): Promise<void> {
     const timer = clock.setTimer(HINT_MS, resolve)
     lookup(hostname.replace(/^\[|\]$/g, ''), { all: true }, (error, addresses) => {
       timer.cancel()
-      if (!error && addresses.some(({ address }) => isForbiddenAddress(address))) reject(forbidden(hostname))
+      if (!error && addresses.some(({ address }) => isMetadataAddress(address))) reject(forbidden(hostname))
       else resolve()
     })
   })

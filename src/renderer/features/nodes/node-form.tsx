@@ -27,9 +27,15 @@ export function NodeForm({ node, onDone }: { node: Node; onDone: () => void }) {
       onDone()
     }
   })
-  const { url, username } = form.values
-  // The engine never sends a password to another machine than the one it was entered for.
+  const { url, username, proxyUrl } = form.values
+  // The engine never sends a password to another machine than the one it was entered for, nor through another proxy.
   const movesAway = originOf(url) !== originOf(node.url)
+  const hasNewProxy = !['', 'direct', node.proxyUrl ?? ''].includes(proxyUrl.trim())
+  const kept = movesAway
+    ? 'enter it again for the new address'
+    : hasNewProxy
+      ? 'enter it again for the new proxy'
+      : 'unchanged'
   const certificate = (has: boolean) => ({ placeholder: has ? 'unchanged' : 'none', classNames: { input: 'mono' } })
   return (
     <SchemaForm form={form} className={classes.form} onEscape={onDone}>
@@ -78,7 +84,7 @@ export function NodeForm({ node, onDone }: { node: Node; onDone: () => void }) {
           <PasswordInput
             {...form.input('password')}
             label="Password"
-            placeholder={!node.hasPassword ? 'none' : movesAway ? 'enter it again for the new address' : 'unchanged'}
+            placeholder={node.hasPassword ? kept : 'none'}
             autoComplete="off"
             disabled={username === ''}
           />

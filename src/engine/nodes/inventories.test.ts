@@ -1,0 +1,66 @@
+import { expect, test } from 'vitest'
+import { aProjectName, aVersionName } from '../../shared/testing/ids.ts'
+import { silentLogger } from '../runtime/logger.ts'
+import { createFakeClock } from '../testing/fake-clock.ts'
+import { aStoredNode } from '../testing/builders.ts'
+import type { FleetNode } from './fleet.ts'
+import { Inventories } from './inventories.ts'
+
+/** A node with this inventory; `recorded` is what the projects room gets. */
+async function readInventory(projects: string[], versions: string[], spiders: string[]) {
+  const recorded = { projects: [] as string[], versions: 0, spiders: 0, asked: 0 }
+  const told: (string | null)[] = []
+  const client = {
+    eggTarget: {
+      listProjects: async () => projects.map(aProjectName),
+      listVersions: async () => {
+        recorded.asked += 1
+        return versions.map(aVersionName)
+      }
+    },
+    listSpiders: async () => spiders
+  }
+  const node = {
+    stored: { ...aStoredNode({ id: 'n1', name: 'eu-1' }), scrapydVersion: '1.6' },
+    client,
+    observer: { duringLongCall: <T>(call: T) => call }
+  } as unknown as FleetNode
+  const inventories = new Inventories({
+    fleet: { get: () => node, setExcess: (_node, excess) => void told.push(excess) },
+    projects: {
+      catalog: { knowsSpiders: () => false } as never,
+      recordSeenOnNode: async (_id, project, seen, listed) => {
+        recorded.projects.push(project)
+        recorded.versions += seen.length
+        recorded.spiders += listed?.length ?? 0
+      },
+      recordProjectsOnNode: async () => {}
+    },
+    recordScrapydVersion: async () => {},
+    clock: createFakeClock(),
+    logger: silentLogger
+  })
+  await inventories.read(node)
+  return { recorded, told }
+}
+
+const names = (count: number) => Array.from({ length: count }, (_, index) => `n${index}`)
+
+test('a normal inventory is recorded whole', async () => {
+  const { recorded, told } = await readInventory(['shop', 'news'], ['1', '2'], ['a', 'b', 'c'])
+  expect(recorded).toEqual({ projects: ['shop', 'news'], versions: 4, spiders: 6, asked: 2 })
+  expect(told).toEqual([null])
+})
+
+test('of a node that lists without end, a bounded part is asked for and recorded, and that is told', async () => {
+  const { recorded, told } = await readInventory(names(5_000), names(9_000), names(30_000))
+  expect(recorded).toMatchObject({ versions: 20_000, spiders: 50_000, asked: 3 })
+  expect(recorded.projects).toHaveLength(3)
+  expect(told).toEqual(['more than 2,000 projects and more than 50,000 spiders and more than 20,000 versions'])
+})
+
+test('names that cannot be used are left out and told', async () => {
+  const { recorded, told } = await readInventory(['a/b', 'shop'], ['1', 'x'.repeat(201)], ['y'.repeat(2_000)])
+  expect(recorded).toEqual({ projects: ['shop'], versions: 1, spiders: 0, asked: 1 })
+  expect(told).toEqual(['3 names that cannot be used'])
+})

@@ -1,0 +1,65 @@
+import type { SeenJob } from './node-client.ts'
+
+/** What one node may list at most: far more than any real one has, little enough for any number of broken ones. */
+export const LISTED_MAX = {
+  projects: 2_000,
+  /** Of all its projects together, like the spiders. */
+  versions: 20_000,
+  spiders: 50_000,
+  /** All three lists of listjobs.json together. */
+  jobs: 50_000,
+  /** Jobs that others started there, as clients see them. */
+  externalShown: 1_000,
+  nameCharacters: 1_000
+} as const
+
+type Noun = 'projects' | 'versions' | 'spiders'
+
+/** Counts what one inventory of a node lists, and takes it up to the limits. */
+export class InventoryQuota {
+  readonly #left: Record<Noun, number>
+  readonly #limits: Record<Noun, number>
+  readonly #exceeded = new Set<Noun>()
+  #unusable = 0
+
+  constructor(limits: Record<Noun, number> = LISTED_MAX) {
+    this.#limits = limits
+    this.#left = { ...limits }
+  }
+
+  /** The names that are recorded: those that can be used, and of these the last or the first as far as there is room. */
+  take<Name extends string>(noun: Noun, names: readonly Name[], isUsable: (name: Name) => boolean): Name[] {
+    const usable = names.filter(isUsable)
+    this.#unusable += names.length - usable.length
+    const room = this.#left[noun]
+    if (usable.length > room) this.#exceeded.add(noun)
+    this.#left[noun] = Math.max(0, room - usable.length)
+    if (usable.length <= room) return usable
+    // Nodes list versions in ascending order, and the newest one runs.
+    return noun === 'versions' ? usable.slice(usable.length - room) : usable.slice(0, room)
+  }
+
+  isFull(noun: Noun): boolean {
+    return this.#left[noun] === 0 && this.#exceeded.has(noun)
+  }
+
+  /** What was left out, worded to follow "it lists"; null: nothing. */
+  problem(): string | null {
+    const parts = [...this.#exceeded].map((noun) => `more than ${this.#limits[noun].toLocaleString('en-US')} ${noun}`)
+    if (this.#unusable > 0) {
+      parts.push(
+        `${this.#unusable.toLocaleString('en-US')} ${this.#unusable === 1 ? 'name' : 'names'} that cannot be used`
+      )
+    }
+    return parts.length === 0 ? null : parts.join(' and ')
+  }
+}
+
+/** The jobs of others that clients are shown. The counters of the node are complete. */
+export function shownExternal({ running, pending }: { running: SeenJob[]; pending: SeenJob[] }): {
+  running: SeenJob[]
+  pending: SeenJob[]
+} {
+  const shown = running.slice(0, LISTED_MAX.externalShown)
+  return { running: shown, pending: pending.slice(0, LISTED_MAX.externalShown - shown.length) }
+}
