@@ -29,6 +29,8 @@ export interface AppOptions {
   docsDirectory: string
   /** Rate limit of the API per credential; 0: none. */
   apiRequestsPerSecond?: number | undefined
+  /** Addresses and networks of proxies that may name the client with X-Forwarded-For. Default: none. */
+  trustedProxies?: readonly string[] | undefined
   bindAddress: string
   port: () => number
   allowedHosts: string[]
@@ -68,7 +70,7 @@ const SAFE_HEADERS = {
 
 /** The HTTP server without a socket. Every request passes the origin check, then authentication, then its route. */
 export function createApp(options: AppOptions): App {
-  const { engine, clock, logger } = options
+  const { engine, clock, logger, trustedProxies = [] } = options
   const authenticator = new Authenticator({
     credentials: engine.credentials,
     dataDirectory: options.dataDirectory,
@@ -81,6 +83,7 @@ export function createApp(options: AppOptions): App {
   const fastify = Fastify({
     forceCloseConnections: 'idle',
     requestTimeout: REQUEST_LIMIT_MS,
+    trustProxy: trustedProxies.length === 0 ? false : [...trustedProxies],
     routerOptions: { ignoreDuplicateSlashes: true, maxParamLength: 2000 },
     frameworkErrors: (_error, request, reply) =>
       answerUnreadable(request.raw.url ?? '', reply as unknown as FastifyReply)

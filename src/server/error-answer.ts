@@ -13,10 +13,10 @@ export function createErrorAnswer(options: { logger: Logger; hasSession(request:
     const wire = toWireError(fromFastify(error, path === '/addversion.json' || (path.startsWith('/api') && !isJson)))
     if (wire.code === 'INTERNAL') options.logger.error({ err: error, path }, 'A request failed')
     reply.code(wire.status).header('cache-control', 'no-store')
+    if (wire.code === 'TOO_MANY_REQUESTS') reply.header('retry-after', String(wire.data['retryAfterSeconds']))
     if (path.startsWith('/api/rpc')) return reply.send({ json: wire.toJSON(), meta: [] })
     if (path.startsWith('/api')) {
       if (wire.code === 'UNAUTHORIZED' && path === '/api' && isPerson(request)) return reply.redirect('/ui/login', 303)
-      if (wire.code === 'TOO_MANY_REQUESTS') reply.header('retry-after', String(wire.data['retryAfterSeconds']))
       if (wire.code === 'UNAUTHORIZED') reply.header('www-authenticate', 'basic realm="Scrapdeck"')
       return reply.send(wire.toJSON())
     }

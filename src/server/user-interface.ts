@@ -42,9 +42,9 @@ export async function userInterfaceDoor(
     return reply.type('text/plain').send(`/ui/login?token=${authenticator.links.create()}`)
   })
   app.post('/password', (request, reply) => {
-    const verdict = authenticator.checkPasswordAgain(request.ip, fieldsOf(request)('password'))
-    if (verdict === 'blocked') reply.header('retry-after', '60')
-    return reply.code({ right: 204, wrong: 403, blocked: 429 }[verdict]).send()
+    const verdict = authenticator.checkPasswordAgain(request, fieldsOf(request)('password'))
+    if (verdict.is === 'blocked') reply.header('retry-after', String(verdict.retryAfterSeconds))
+    return reply.code({ right: 204, wrong: 403, blocked: 429 }[verdict.is]).send()
   })
   app.post('/logout', (request, reply) => {
     const host = request.headers.host ?? ''
@@ -95,16 +95,17 @@ function answerLink(authenticator: Authenticator, request: FastifyRequest, reply
 
 function answerForm(authenticator: Authenticator, request: FastifyRequest, reply: FastifyReply): FastifyReply {
   const field = fieldsOf(request)
-  switch (authenticator.checkForm(request.ip, { username: field('username'), password: field('password') })) {
+  const verdict = authenticator.checkForm(request, { username: field('username'), password: field('password') })
+  switch (verdict.is) {
     case 'right':
       return logIn(authenticator, request, reply)
     case 'wrong':
       return sendLoginPage(reply, 401, 'Wrong user name or password.')
     case 'blocked':
       return sendLoginPage(
-        reply.header('retry-after', '60'),
+        reply.header('retry-after', String(verdict.retryAfterSeconds)),
         429,
-        'Too many failed attempts. Wait a minute and try again.'
+        `Too many failed attempts. Wait ${verdict.retryAfterSeconds} s and try again.`
       )
   }
 }

@@ -1,33 +1,38 @@
 import type { Clock } from '../../engine/runtime/clock.ts'
 
-export interface AttemptLimiter {
-  /** Too many recent failures from this client: reject without checking the credentials. */
-  isBlocked(client: string): boolean
-  addFailure(client: string): void
-}
-
 const WINDOW_MS = 60_000
-/** Bounds memory use if addresses are forged; such a flood is not someone guessing passwords. */
+/** Bounds memory use: with more clients, those with the oldest first failure are forgotten. */
 const MAX_CLIENTS = 10_000
 
-/** Counts failed logins by client address, in windows of a minute. */
-export function createAttemptLimiter(options: { clock: Clock; maxFailuresPerMinute: number }): AttemptLimiter {
-  const { clock, maxFailuresPerMinute } = options
-  const windows = new Map<string, { startedAtMs: number; failures: number }>()
-  const current = (client: string) => {
-    const window = windows.get(client)
-    return window !== undefined && clock.monotonicMs() - window.startedAtMs < WINDOW_MS ? window : null
+/** Counts failed logins by client, in windows of a minute. */
+export class AttemptLimiter {
+  readonly #clock: Clock
+  readonly #maxFailures: number
+  readonly #windows = new Map<string, { startedAtMs: number; failures: number }>()
+
+  constructor(options: { clock: Clock; maxFailuresPerMinute: number }) {
+    this.#clock = options.clock
+    this.#maxFailures = options.maxFailuresPerMinute
   }
-  return {
-    isBlocked: (client) => (current(client)?.failures ?? 0) >= maxFailuresPerMinute,
-    addFailure(client) {
-      const window = current(client)
-      if (window !== null) {
-        window.failures += 1
-        return
-      }
-      if (windows.size >= MAX_CLIENTS) windows.clear()
-      windows.set(client, { startedAtMs: clock.monotonicMs(), failures: 1 })
+
+  /** How long too many failures of this client block it; 0: it is not blocked. */
+  blockedForMs(client: string): number {
+    const window = this.#windows.get(client)
+    if (window === undefined || window.failures < this.#maxFailures) return 0
+    return Math.max(0, window.startedAtMs + WINDOW_MS - this.#clock.monotonicMs())
+  }
+
+  addFailure(client: string): void {
+    const nowMs = this.#clock.monotonicMs()
+    const window = this.#windows.get(client)
+    if (window !== undefined && nowMs - window.startedAtMs < WINDOW_MS) {
+      window.failures += 1
+      return
     }
+    // Deleted first, so that the map stays in the order of the windows.
+    this.#windows.delete(client)
+    const oldest = this.#windows.keys().next().value
+    if (this.#windows.size >= MAX_CLIENTS && oldest !== undefined) this.#windows.delete(oldest)
+    this.#windows.set(client, { startedAtMs: nowMs, failures: 1 })
   }
 }

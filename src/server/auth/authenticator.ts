@@ -4,9 +4,11 @@ import type { FastifyRequest } from 'fastify'
 import type { Clock } from '../../engine/runtime/clock.ts'
 import type { Logger } from '../../engine/runtime/logger.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
-import { createAttemptLimiter } from './attempt-limiter.ts'
-import { type BasicCredentials, createCredentialsCheck, parseBasic } from './basic.ts'
+import { type BasicCredentials, parseBasic } from './basic.ts'
+import { addressOf } from './client-address.ts'
+import { FailureLog } from './failure-log.ts'
 import { createOneTimeLinks, type OneTimeLinks } from './one-time-links.ts'
+import { KnownClients, PasswordCheck, type Verdict } from './password-check.ts'
 import { readSessionCookies } from './session-cookie.ts'
 import { SessionResponses } from './session-responses.ts'
 import { Sessions } from './sessions.ts'
@@ -34,14 +36,12 @@ export class Authenticator {
   readonly #credentials: BasicCredentials
   readonly #sessions: Sessions
   readonly #responses = new SessionResponses()
-  readonly #isRight: (given: BasicCredentials) => boolean
-  readonly #formLimiter
-  readonly #basicLimiter
+  readonly #basicCheck: PasswordCheck
+  readonly #formCheck: PasswordCheck
 
   constructor(options: AuthenticatorOptions) {
     const { credentials, clock, logger } = options
     this.#credentials = credentials
-    this.#isRight = createCredentialsCheck(credentials)
     this.links = createOneTimeLinks({ clock })
     this.#sessions = new Sessions({
       file: join(options.dataDirectory, 'sessions.json'),
@@ -50,23 +50,33 @@ export class Authenticator {
       logger,
       onEnd: (id) => this.#responses.cut(id)
     })
-    this.#formLimiter = createAttemptLimiter({ clock, maxFailuresPerMinute: 10 })
+    const common = { credentials, clock, known: new KnownClients(clock), failures: new FailureLog({ clock, logger }) }
+    this.#formCheck = new PasswordCheck({ ...common, maxFailuresPerMinute: 10 })
     // Higher than the form's: a poller with an outdated password must not lock out others behind the same address.
-    this.#basicLimiter = createAttemptLimiter({ clock, maxFailuresPerMinute: 300 })
+    this.#basicCheck = new PasswordCheck({ ...common, maxFailuresPerMinute: 300 })
   }
 
   hasSession(request: FastifyRequest): boolean {
     return this.#findSession(request) !== null
   }
 
-  /** Throws UNAUTHORIZED unless the request has a session or the right Basic credentials. */
+  /**
+   * Throws UNAUTHORIZED unless the request has a session or the right Basic credentials, TOO_MANY_REQUESTS after too
+   * many wrong ones.
+   */
   check(request: FastifyRequest): Caller {
     const session = this.#findSession(request)
     if (session !== null) return { kind: 'session', id: session }
     const given = parseBasic(request.headers.authorization)
-    if (given !== null && !this.#basicLimiter.isBlocked(request.ip)) {
-      if (this.#isRight(given)) return { kind: 'password', id: `user:${given.username}` }
-      this.#basicLimiter.addFailure(request.ip)
+    const verdict = given === null ? null : this.#basicCheck.check(addressOf(request), given)
+    if (verdict?.is === 'right') return { kind: 'password', id: `user:${given!.username}` }
+    if (verdict?.is === 'blocked') {
+      const { retryAfterSeconds } = verdict
+      throw new ScrapdeckError(
+        'TOO_MANY_REQUESTS',
+        `Too many wrong passwords came from this address. Wait ${retryAfterSeconds} s and try again.`,
+        { data: { retryAfterSeconds } }
+      )
     }
     throw new ScrapdeckError(
       'UNAUTHORIZED',
@@ -74,17 +84,14 @@ export class Authenticator {
     )
   }
 
-  /** Checks what was typed into a form. `blocked`: too many failed attempts from this client. */
-  checkForm(client: string, given: BasicCredentials): 'right' | 'wrong' | 'blocked' {
-    if (this.#formLimiter.isBlocked(client)) return 'blocked'
-    if (this.#isRight(given)) return 'right'
-    this.#formLimiter.addFailure(client)
-    return 'wrong'
+  /** Checks what was typed into the login form. */
+  checkForm(request: FastifyRequest, given: BasicCredentials): Verdict {
+    return this.#formCheck.check(addressOf(request), given)
   }
 
   /** Checks a password that a logged-in person entered again. */
-  checkPasswordAgain(client: string, password: string): 'right' | 'wrong' | 'blocked' {
-    return this.checkForm(client, { username: this.#credentials.username, password })
+  checkPasswordAgain(request: FastifyRequest, password: string): Verdict {
+    return this.checkForm(request, { username: this.#credentials.username, password })
   }
 
   /** Creates a session and returns its token, the value of the cookie. */

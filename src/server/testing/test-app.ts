@@ -20,6 +20,7 @@ export function openTestApp(
     dataDirectory?: string
     scrapyd?: Partial<ScrapydDoorSettings>
     apiRequestsPerSecond?: number
+    trustedProxies?: string[]
     engine?: FakeEngine
   } = {}
 ) {
@@ -30,7 +31,7 @@ export function openTestApp(
   writeFileSync(join(uiDirectory, 'assets', 'index-a1b2c3.js'), 'export {}')
   const clock = createFakeClock()
   const logged: string[] = []
-  const keep = (facts: object, text: string) => logged.push(`${text} ${String((facts as { err?: unknown }).err ?? '')}`)
+  const keep = (facts: object, text: string) => logged.push(`${text} ${describe(facts)}`)
   const logger: Logger = { debug: keep, info: keep, warn: keep, error: keep }
   const engine = options.engine ?? createFakeEngine()
   const app = createApp({
@@ -39,6 +40,7 @@ export function openTestApp(
     uiDirectory,
     docsDirectory: join(import.meta.dirname, '..', '..', '..', 'docs'),
     apiRequestsPerSecond: options.apiRequestsPerSecond,
+    trustedProxies: options.trustedProxies,
     bindAddress: options.bindAddress ?? '127.0.0.1',
     port: () => 6800,
     allowedHosts: options.allowedHosts ?? [],
@@ -60,6 +62,10 @@ export function openTestApp(
     askAnonymously: (request: InjectOptions): Promise<LightMyRequestResponse> =>
       app.fastify.inject({ ...request, headers: { host: '127.0.0.1:6800', ...request.headers } })
   }
+}
+
+function describe({ err, ...facts }: { err?: unknown }): string {
+  return `${String(err ?? '')}${Object.keys(facts).length === 0 ? '' : JSON.stringify(facts)}`
 }
 
 /** The same on a real socket, on a free port of 127.0.0.1. */
