@@ -29,7 +29,9 @@ export function engineOptionsOf(options: ServeOptions, workingDirectory: string)
 export function doorOptionsOf(options: ServeOptions) {
   return {
     dataDirectory: options.dataDirectory,
-    apiRequestsPerSecond: options.apiRequestsPerSecond ?? undefined,
+    trustedProxies: options.trustedProxies,
+    rateLimits: options.rateLimits,
+    connectionLimits: options.connectionLimits,
     bindAddress: options.bindAddress,
     port: options.port,
     unixSocketPath: options.unixSocketPath,

@@ -11,7 +11,13 @@ export const VARIABLES: Record<string, string[]> = {
   data: ['SCRAPDECK_DATA'],
   python: ['SCRAPDECK_PYTHON'],
   local_slots: ['SCRAPDECK_LOCAL_SLOTS'],
-  allowed_hosts: ['SCRAPDECK_ALLOWED_HOST']
+  allowed_hosts: ['SCRAPDECK_ALLOWED_HOST'],
+  trusted_proxies: ['SCRAPDECK_TRUSTED_PROXIES'],
+  max_connections: ['SCRAPDECK_MAX_CONNECTIONS'],
+  max_connections_per_address: ['SCRAPDECK_MAX_CONNECTIONS_PER_ADDRESS'],
+  rate_limit: ['SCRAPDECK_RATE_LIMIT'],
+  api_rate_limit: ['SCRAPDECK_API_RATE_LIMIT'],
+  open_rate_limit: ['SCRAPDECK_OPEN_RATE_LIMIT']
 }
 
 /**

@@ -1,6 +1,6 @@
 import { resolve as resolvePath } from 'node:path'
-import { API_REQUESTS_PER_SECOND } from '../server/limits.ts'
 import { CANCEL_WAITS_MS } from '../shared/run-limits.ts'
+import { ACCESS_OPTIONS, readAccessOptions } from './read-access-options.ts'
 import { type ConfiguredSource, nodesSource, readSources } from './discovery-options.ts'
 import type { OptionReader } from './option-reader.ts'
 import { type PluginSettings, readPluginLines } from './plugin-options.ts'
@@ -16,7 +16,7 @@ export const OWN_OPTIONS = [
   'discover',
   'plugins',
   'webhook_networks',
-  'api_requests_per_second'
+  ...ACCESS_OPTIONS
 ]
 
 /** Reads the section [scrapdeck], its flags and its variables. */
@@ -45,7 +45,7 @@ export function readOwnOptions(options: OptionReader) {
     discovery: readDiscovery(options),
     plugins: readPlugins(options),
     webhookNetworks: readWebhookNetworks(options),
-    apiRequestsPerSecond: readApiRequests(options)
+    ...readAccessOptions(options)
   }
 }
 
@@ -64,15 +64,6 @@ function readPlugins(options: OptionReader): PluginSettings[] {
   // By name only: their options may contain passwords.
   options.list('scrapdeck', 'plugins', plugins.map(({ name }) => name).join(', '), picked)
   return plugins
-}
-
-function readApiRequests(options: OptionReader): number | null {
-  const picked = options.pick('scrapdeck', 'api_requests_per_second')
-  options.list('scrapdeck', 'api_requests_per_second', picked?.text ?? String(API_REQUESTS_PER_SECOND), picked)
-  if (picked === null) return null
-  if (/^\d{1,6}$/.test(picked.text.trim())) return Number(picked.text)
-  options.refuse(picked, `api_requests_per_second must be a whole number (0: no limit), not "${picked.text}".`)
-  return null
 }
 
 /** The engine parses them; an invalid one also prevents the start. */

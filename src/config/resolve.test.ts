@@ -2,6 +2,7 @@ import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:f
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
+import { DEFAULT_CONNECTION_LIMITS, DEFAULT_RATE_LIMITS } from '../server/limits.ts'
 import { describeConfiguration } from './describe.ts'
 import { type ConfigurationFile, listScrapydFiles, readConfiguration } from './read-files.ts'
 import { resolveServeOptions } from './resolve.ts'
@@ -58,14 +59,60 @@ describe('options of the service', () => {
       discovery: [],
       plugins: [],
       webhookNetworks: '',
-      apiRequestsPerSecond: null
+      trustedProxies: [],
+      rateLimits: DEFAULT_RATE_LIMITS,
+      connectionLimits: DEFAULT_CONNECTION_LIMITS
     })
   })
 
-  it('limit the request rate of the API', () => {
-    expect(resolve('[scrapdeck]\napi_requests_per_second = 0\n').options.apiRequestsPerSecond).toBe(0)
+  it('limit the request rate of the API, as a number per second or with window and burst', () => {
+    const api = (text: string) => resolve(`[scrapdeck]\n${text}\n`).options.rateLimits.api
+    expect(api('api_requests_per_second = 0')).toBeNull()
+    expect(api('api_requests_per_second = 20')).toEqual({ requests: 20, windowSeconds: 1, burst: 80 })
+    expect(api('api_rate_limit = 600 per 60')).toEqual({ requests: 600, windowSeconds: 60, burst: 40 })
+    expect(api('api_rate_limit = 600 per 60 burst 100')).toEqual({ requests: 600, windowSeconds: 60, burst: 100 })
+    expect(api('api_rate_limit = 0')).toBeNull()
+    for (const text of ['600', '600 per 0', '0 per 60', '600 / 60', 'many per second', '600 per 60 burst 0'])
+      expect(() => api(`api_rate_limit = ${text}`)).toThrow('such as "600 per 60"')
+    expect(() => api('api_requests_per_second = 5\napi_rate_limit = 5 per 1')).toThrow('Remove one of them')
     for (const text of ['-1', '1.5', 'many'])
       expect(() => resolve(`[scrapdeck]\napi_requests_per_second = ${text}\n`)).toThrow('whole number')
+  })
+
+  it('limit the request rate of the other doors, under our name or with the three options of [scrapyd]', () => {
+    const limits = (text: string) => resolve(text).options.rateLimits
+    expect(limits('[scrapdeck]\nrate_limit = 10 per 1\nopen_rate_limit = 0')).toMatchObject({
+      doors: { requests: 10, windowSeconds: 1, burst: 40 },
+      open: null
+    })
+    const three = 'rate_limiting_enabled = true\nrate_limit_max_requests = 100\nrate_limit_window = 30'
+    expect(limits(`[scrapyd]\n${three}`).doors).toEqual({ requests: 100, windowSeconds: 30, burst: 100 })
+    expect(limits('[scrapyd]\nrate_limiting_enabled = on').doors).toEqual({
+      requests: 1000,
+      windowSeconds: 60,
+      burst: 1000
+    })
+    expect(limits('[scrapyd]\nrate_limiting_enabled = off').doors).toBeNull()
+    const idle = resolve('[scrapyd]\nrate_limit_max_requests = 100')
+    expect([idle.options.rateLimits.doors, idle.warnings]).toEqual([
+      null,
+      [expect.stringContaining('has no effect without rate_limiting_enabled = on')]
+    ])
+    expect(() => limits(`[scrapyd]\n${three}\n[scrapdeck]\nrate_limit = 1 per 1`)).toThrow('Remove one of them')
+    expect(() => limits('[scrapyd]\nrate_limiting_enabled = on\nrate_limit_window = 0')).toThrow('whole number from 1')
+  })
+
+  it('name the proxies that are trusted, as addresses and networks but never everything', () => {
+    const proxies = (text: string) => resolve(`[scrapdeck]\ntrusted_proxies = ${text}\n`).options.trustedProxies
+    expect(proxies('127.0.0.1, ::1 10.1.0.0/16 fd00::/8')).toEqual(['127.0.0.1', '::1', '10.1.0.0/16', 'fd00::/8'])
+    for (const text of ['0.0.0.0/0', '::/0', 'proxy.example', '10.0.0.0/33', '10.0.0', '10.0.0.1/8/8'])
+      expect(() => proxies(text)).toThrow('addresses and networks')
+  })
+
+  it('limit connections', () => {
+    const text = '[scrapdeck]\nmax_connections = 100\nmax_connections_per_address = 10\n'
+    expect(resolve(text).options.connectionLimits).toEqual({ total: 100, perAddress: 10 })
+    expect(() => resolve('[scrapdeck]\nmax_connections = 0\n')).toThrow('whole number from 1')
   })
 
   it("come from the command line, then our variables, then Scrapyd's, then the files", () => {
@@ -135,6 +182,9 @@ describe('options of the service', () => {
   })
 })
 
+/** Options of asynchronous Scrapyds that keep their meaning here. */
+const OF_ASYNCHRONOUS = ['rate_limiting_enabled', 'rate_limit_max_requests', 'rate_limit_window']
+
 describe("Scrapyd's options", () => {
   it('all options in the default file of Scrapyd 1.6 are known, and none of its defaults is rejected', () => {
     const { options, warnings } = resolve(DEFAULT_FILE)
@@ -143,7 +193,7 @@ describe("Scrapyd's options", () => {
       expect.stringMatching(/line 6: username is empty: .* "scrapdeck credentials" shows them/)
     ])
     const names = [...DEFAULT_FILE.matchAll(/^(\w+) +=/gm)].map((match) => match[1])
-    expect(Object.keys(SCRAPYD_OPTIONS).sort()).toEqual([...names, 'node_name'].sort())
+    expect(Object.keys(SCRAPYD_OPTIONS).sort()).toEqual([...names, 'node_name', ...OF_ASYNCHRONOUS].sort())
     expect(options).toEqual({
       ...resolve(null).options,
       isPortNamed: true,

@@ -20,7 +20,8 @@ const HONOURED = [
     'eggs_dir',
     'jobs_to_keep',
     'finished_to_keep'
-  ]
+  ],
+  ...['rate_limiting_enabled', 'rate_limit_max_requests', 'rate_limit_window']
 ]
 
 /** Every option of Scrapyd 1.6 (scrapyd-protocol.md, 8). Other names cause a warning. */

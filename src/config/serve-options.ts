@@ -1,3 +1,4 @@
+import type { ConnectionLimits, RateLimits } from '../server/limits.ts'
 import type { ScrapydDoorSettings } from '../server/scrapyd/settings.ts'
 import type { ConfiguredSource } from './discovery-options.ts'
 import type { PluginSettings } from './plugin-options.ts'
@@ -38,8 +39,10 @@ export interface ServeOptions {
   plugins: PluginSettings[]
   /** Internal networks that webhooks are allowed to reach. */
   webhookNetworks: string
-  /** Rate limit of the API per credential; 0: none; null: the server's default. */
-  apiRequestsPerSecond: number | null
+  /** Proxies that may name the client with X-Forwarded-For: addresses and networks. */
+  trustedProxies: string[]
+  rateLimits: RateLimits
+  connectionLimits: ConnectionLimits
 }
 
 /** As parsed by commander: the text as typed. */

@@ -6,14 +6,21 @@ import type { Logger } from '../engine/runtime/logger.ts'
 import { Authenticator, type Caller, NOBODY } from './auth/authenticator.ts'
 import { createHostRule } from './auth/host-rule.ts'
 import { checkRequestOrigin } from './auth/request-rule.ts'
-import { createRequestLimiter } from './auth/request-limiter.ts'
+import { DoorLimits } from './auth/door-limits.ts'
+import { Connections, TIME_LIMITS } from './connections.ts'
 import { contractDoors } from './contract-doors.ts'
 import { closeInOrder } from './orderly-close.ts'
 import { docsDoor } from './docs-door.ts'
 import { createErrorAnswer } from './error-answer.ts'
 import { healthDoor } from './health.ts'
 import { countRequests, metricsDoor } from './metrics-door.ts'
-import { API_REQUESTS_PER_SECOND } from './limits.ts'
+import {
+  type ConnectionLimits,
+  DEFAULT_CONNECTION_LIMITS,
+  DEFAULT_RATE_LIMITS,
+  type RateLimits,
+  STRANGER_BODY_LIMIT_MS
+} from './limits.ts'
 import { scrapydDoor } from './scrapyd/door.ts'
 import type { ScrapydDoorSettings } from './scrapyd/settings.ts'
 import { NO_SUCH_FILE, NO_SUCH_PAGE, sendPage } from './scrapyd/twisted-pages.ts'
@@ -27,8 +34,9 @@ export interface AppOptions {
   uiDirectory: string
   /** The documentation served at /docs. */
   docsDirectory: string
-  /** Rate limit of the API per credential; 0: none. */
-  apiRequestsPerSecond?: number | undefined
+  /** Overrides of the defaults (limits.ts). */
+  rateLimits?: Partial<RateLimits> | undefined
+  connectionLimits?: Partial<ConnectionLimits> | undefined
   /** Addresses and networks of proxies that may name the client with X-Forwarded-For. Default: none. */
   trustedProxies?: readonly string[] | undefined
   bindAddress: string
@@ -56,9 +64,6 @@ declare module 'fastify' {
   }
 }
 
-/** Limit for a whole request: an egg of 200 MB at 2 Mbit/s. Without it, anybody could hold connections forever. */
-const REQUEST_LIMIT_MS = 15 * 60_000
-
 const SAFE_HEADERS = {
   'x-content-type-options': 'nosniff',
   'referrer-policy': 'no-referrer',
@@ -82,12 +87,19 @@ export function createApp(options: AppOptions): App {
   const answerError = createErrorAnswer({ logger, hasSession })
   const fastify = Fastify({
     forceCloseConnections: 'idle',
-    requestTimeout: REQUEST_LIMIT_MS,
+    requestTimeout: TIME_LIMITS.requestTimeout,
+    http: TIME_LIMITS,
     trustProxy: trustedProxies.length === 0 ? false : [...trustedProxies],
     routerOptions: { ignoreDuplicateSlashes: true, maxParamLength: 2000 },
     frameworkErrors: (_error, request, reply) =>
       answerUnreadable(request.raw.url ?? '', reply as unknown as FastifyReply)
   })
+  const connections = new Connections({
+    limits: { ...DEFAULT_CONNECTION_LIMITS, ...options.connectionLimits },
+    trustedProxies
+  })
+  connections.watch(fastify.server)
+  const limits = new DoorLimits({ limits: { ...DEFAULT_RATE_LIMITS, ...options.rateLimits }, clock })
   closeInOrder(fastify)
   // Fastify refuses shared objects as defaults; the hook below sets it before anybody reads it.
   fastify.decorateRequest('caller')
@@ -96,9 +108,39 @@ export function createApp(options: AppOptions): App {
   fastify.addHook('onRequest', async (request, reply) => {
     reply.headers(SAFE_HEADERS)
     if (!fromSocket.has(request.raw)) checkRequestOrigin(request.headers, isOurHost)
-    request.caller = isOpenToAll(request) ? NOBODY : authenticator.check(request)
+    identify(request, reply)
+    if (request.caller.kind === 'nobody') {
+      // Whoever floods the login must not keep out those who logged in from the same address before.
+      if (!authenticator.knows(request) || !isLogin(request)) limits.chargeOpen(request, reply)
+      limitBody(request)
+      return
+    }
+    connections.trust(request.raw.socket)
     authenticator.bindResponse(request.caller, reply.raw)
+    // The API charges when it knows the operation.
+    if (!isApi(request)) limits.chargeDoor(request, reply)
   })
+  // An answer that did not need the body: the rest of it is read for a while, so that the client gets the answer.
+  fastify.addHook('onResponse', async (request) => limitBody(request))
+
+  function identify(request: FastifyRequest, reply: FastifyReply): void {
+    request.caller = NOBODY
+    if (isOpenToAll(request)) return
+    try {
+      request.caller = authenticator.check(request)
+    } catch (error) {
+      limits.chargeOpen(request, reply)
+      throw error
+    }
+  }
+
+  function limitBody({ raw, headers }: FastifyRequest): void {
+    const hasBody = headers['content-length'] !== undefined || headers['transfer-encoding'] !== undefined
+    if (!hasBody || raw.complete || raw.readableEnded) return
+    const limit = clock.setTimer(STRANGER_BODY_LIMIT_MS, () => raw.destroy())
+    const cancel = () => limit.cancel()
+    raw.once('end', cancel).once('close', cancel)
+  }
   fastify.setErrorHandler(answerError)
   fastify.setNotFoundHandler((request, reply) => sendPage(request, reply, NO_SUCH_PAGE, 404))
   fastify.register(healthDoor, { engine })
@@ -110,11 +152,13 @@ export function createApp(options: AppOptions): App {
     hasSession,
     nowMs: () => clock.nowMs()
   })
-  const perSecond = options.apiRequestsPerSecond ?? API_REQUESTS_PER_SECOND
   const logOutEverywhere = () => authenticator.logOutEverywhere()
   fastify.register(contractDoors, {
-    ...{ engine, clock, logger, logOutEverywhere },
-    limiter: createRequestLimiter({ clock, perSecond })
+    engine,
+    clock,
+    logger,
+    limits,
+    logOutEverywhere
   })
   fastify.register(docsDoor, { docsDirectory: options.docsDirectory })
   fastify.register(userInterfaceDoor, { prefix: '/ui', authenticator, uiDirectory: options.uiDirectory })
@@ -138,5 +182,14 @@ function answerUnreadable(path: string, reply: FastifyReply): void {
 /** Only login and health checks. Compares the route: a raw path can be spelled in many ways. */
 function isOpenToAll(request: FastifyRequest): boolean {
   const { url } = request.routeOptions
-  return url === '/ui/login' || url === '/health' || url === '/health/live' || url === '/health/ready'
+  return isLogin(request) || url === '/health' || url === '/health/live' || url === '/health/ready'
+}
+
+/** Served by contract-doors.ts. */
+function isApi({ routeOptions: { url } }: FastifyRequest): boolean {
+  return url !== undefined && /^\/api(\/|$)/.test(url)
+}
+
+function isLogin({ routeOptions: { url } }: FastifyRequest): boolean {
+  return url === '/ui/login'
 }

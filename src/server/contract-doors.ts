@@ -18,7 +18,7 @@ import { answerJsonRpc, answerToUnusableBody, costOfCalls } from './api/json-rpc
 import { answerOnce, type KeyedResponse } from './api/once.ts'
 import { RequestedOperations } from './api/requested-operations.ts'
 import { checkQuery, checkRestParts } from './api/unknown-parts.ts'
-import type { RequestLimiter } from './auth/request-limiter.ts'
+import type { DoorLimits } from './auth/door-limits.ts'
 import { MAX_JSON_BYTES, MAX_UPLOAD_BYTES } from './limits.ts'
 import { describeApi } from './openapi/describe.ts'
 import { apiPageDoor } from './openapi/page.ts'
@@ -45,7 +45,7 @@ declare module 'fastify' {
 
 interface DoorsOptions {
   engine: Pick<Engine, 'router' | 'answers'>
-  limiter: RequestLimiter
+  limits: DoorLimits
   clock: Clock
   logger: Logger
   logOutEverywhere: () => number
@@ -59,7 +59,7 @@ const KEEP_ALIVE_MS = 15_000
  * (fields, idempotency keys, logs as lines), the same operations as JSON-RPC, and their documentation.
  */
 export async function contractDoors(app: FastifyInstance, options: DoorsOptions): Promise<void> {
-  const { engine, limiter, clock, logger } = options
+  const { engine, limits, clock, logger } = options
   const router: AnyRouter = engine.router
   // A function: the handlers' plugins modify the arrays they are given.
   const common = (): RPCHandlerOptions<DoorContext> => ({
@@ -91,8 +91,7 @@ export async function contractDoors(app: FastifyInstance, options: DoorsOptions)
     request.operation = await operations.find(request.method, request.raw.url!)
     const isJsonRpc = request.routeOptions.url === '/api/v1/jsonrpc'
     const cost = isJsonRpc ? costOfCalls(request.body) : (request.operation?.cost ?? 1)
-    const left = limiter.charge(request.caller.id, cost)
-    if (Number.isFinite(left)) reply.headers({ 'ratelimit-limit': limiter.burst, 'ratelimit-remaining': left })
+    limits.chargeApi(request, reply, cost)
   })
   app.all('/api/rpc/*', (request, reply) => serve(rpc, '/api/rpc', contextOf('ui', request), request, reply))
   app.post('/api/v1/jsonrpc', {

@@ -1,13 +1,13 @@
 import { connect } from 'node:net'
 import { expect, it } from 'vitest'
 import { createFakeClock } from '../engine/testing/fake-clock.ts'
-import { MAX_JSON_BYTES, MAX_UPLOAD_BYTES } from './limits.ts'
+import { MAX_JSON_BYTES, MAX_UPLOAD_BYTES, perSecond } from './limits.ts'
 import { openTestService, RIGHT } from './testing/test-app.ts'
 
 /** Limits as a client sees them: on a real socket, with a clock that stands still. */
-async function open(apiRequestsPerSecond = 0) {
+async function open(apiRequests = 0) {
   const clock = createFakeClock()
-  const { service } = await openTestService({ apiRequestsPerSecond, clock })
+  const { service } = await openTestService({ rateLimits: { api: perSecond(apiRequests) }, clock })
   const { address } = service
   const ask = (path: string, init: RequestInit & { duplex?: 'half' } = {}) => {
     const headers = { authorization: RIGHT, 'content-type': 'application/json', ...(init.headers as object) }

@@ -10,5 +10,48 @@ export const MAX_FORM_BYTES = MAX_JSON_BYTES
 /** Percent-encoded forms are decoded byte by byte: an egg that is larger must be sent as multipart/form-data. */
 export const MAX_ENCODED_EGG_BYTES = 16 * 1024 * 1024
 
-/** Per credential: far more than people and programs need, far less than a loop without pauses sends. */
-export const API_REQUESTS_PER_SECOND = 500
+/** Limit for a whole request: an egg of 200 MB at 2 Mbit/s. Without it, anybody could hold connections forever. */
+export const REQUEST_LIMIT_MS = 15 * 60_000
+
+/** The headers of a request take one packet; a client that needs longer than this is not sending them. */
+export const HEADERS_LIMIT_MS = 10_000
+
+/** For the body of a request without credentials, and for the rest of a body that nobody reads any more. */
+export const STRANGER_BODY_LIMIT_MS = 10_000
+
+/** `requests` in `windowSeconds`, evenly distributed; up to `burst` of them at once. */
+export interface RateLimit {
+  requests: number
+  windowSeconds: number
+  burst: number
+}
+
+/** The rate limits of the doors; null: none. */
+export interface RateLimits {
+  /** REST, JSON-RPC and the UI's API, for each credential at each address. */
+  api: RateLimit | null
+  /** Everything else that requires credentials (Scrapyd's endpoints, logs, items, metrics, pages), likewise. */
+  doors: RateLimit | null
+  /** What is open to all (health, login) and what is rejected for its credentials, for each address. */
+  open: RateLimit | null
+}
+
+/** Programs send bursts: four seconds' worth at once. */
+export const BURST_SECONDS = 4
+
+export const perSecond = (requests: number): RateLimit | null =>
+  requests === 0 ? null : { requests, windowSeconds: 1, burst: requests * BURST_SECONDS }
+
+/**
+ * The API: far more than people and programs need, far less than a loop without pauses sends. Scrapyd has no limit, and
+ * its clients poll as fast as they like.
+ */
+export const DEFAULT_RATE_LIMITS: RateLimits = { api: perSecond(500), doors: null, open: perSecond(100) }
+
+export interface ConnectionLimits {
+  total: number
+  /** Does not apply to this machine and to trusted proxies, behind which all clients have one address. */
+  perAddress: number
+}
+
+export const DEFAULT_CONNECTION_LIMITS: ConnectionLimits = { total: 4_000, perAddress: 500 }

@@ -1,9 +1,10 @@
 import { chmod, lstat, unlink } from 'node:fs/promises'
-import { createServer, type Server } from 'node:http'
+import { createServer, type RequestListener, type Server } from 'node:http'
 import { type AddressInfo, connect } from 'node:net'
 import type { Engine } from '../engine/index.ts'
 import { type Clock, systemClock } from '../engine/runtime/clock.ts'
 import { type AppOptions, createApp } from './app.ts'
+import { TIME_LIMITS } from './connections.ts'
 import { recordService } from './service-file.ts'
 
 export interface Service {
@@ -78,9 +79,9 @@ export async function listen(options: ListenOptions): Promise<Service> {
  * Open to its user and group (660), like Scrapyd's. A socket that nobody listens on was left by a killed server and is
  * replaced. Anything else in its place is not ours to remove.
  */
-async function listenOnSocket(path: string, answer: Parameters<typeof createServer>[1]): Promise<Server> {
+async function listenOnSocket(path: string, answer: RequestListener): Promise<Server> {
   if ((await isSocket(path)) && !(await isAnswered(path))) await unlink(path)
-  const server = createServer(answer)
+  const server = createServer(TIME_LIMITS, answer)
   await new Promise<void>((resolve, reject) => {
     server.once('error', (error: NodeJS.ErrnoException) => {
       const why = error.code === 'EADDRINUSE' ? 'another program listens there' : error.message

@@ -3,6 +3,7 @@ import { implement } from '@orpc/server'
 import { contract } from '../../shared/contract/index.ts'
 import { renderMarkdown } from '../docs-door.ts'
 import { createFakeEngine } from '../testing/fake-engine.ts'
+import { perSecond } from '../limits.ts'
 import { openTestApp } from '../testing/test-app.ts'
 
 const JSON_TYPE = { 'content-type': 'application/json' }
@@ -233,7 +234,7 @@ describe('JSON-RPC', () => {
 
 describe('rate limits', () => {
   it('allow a burst, then the rate per second', async () => {
-    const { ask, clock } = openTestApp({ apiRequestsPerSecond: 2 })
+    const { ask, clock } = openTestApp({ rateLimits: { api: perSecond(2) } })
     const get = async () => {
       const response = await ask({ url: '/api/v1/nodes' })
       return [response.statusCode, response.headers['ratelimit-remaining'] ?? response.headers['retry-after']]
@@ -248,7 +249,7 @@ describe('rate limits', () => {
   })
 
   it('apply per credential, and not to the Scrapyd API', async () => {
-    const { ask, askAnonymously, createLoginPath } = openTestApp({ apiRequestsPerSecond: 1 })
+    const { ask, askAnonymously, createLoginPath } = openTestApp({ rateLimits: { api: perSecond(1) } })
     const login = await askAnonymously({ url: createLoginPath() })
     const cookie = String(login.headers['set-cookie']).split(';', 1)[0] as string
     for (let time = 0; time < 4; time += 1) await ask({ url: '/api/v1/nodes' })
@@ -258,7 +259,7 @@ describe('rate limits', () => {
   })
 
   it('count each call of a batch; a batch larger than the burst is accepted on its own', async () => {
-    const { ask, clock } = openTestApp({ apiRequestsPerSecond: 1 })
+    const { ask, clock } = openTestApp({ rateLimits: { api: perSecond(1) } })
     const batch = (count: number) => {
       const payload = Array.from({ length: count }, (_, id) => ({ jsonrpc: '2.0', method: 'nodes.list', id }))
       return ask({ method: 'POST', url: '/api/v1/jsonrpc', headers: JSON_TYPE, payload })
@@ -272,7 +273,7 @@ describe('rate limits', () => {
   })
 
   it('can be turned off', async () => {
-    const { ask } = openTestApp({ apiRequestsPerSecond: 0 })
+    const { ask } = openTestApp({ rateLimits: { api: null } })
     const response = await ask(RUN)
     expect([response.statusCode, response.headers['ratelimit-limit']]).toEqual([200, undefined])
   })
@@ -302,7 +303,7 @@ describe('pages', () => {
   })
 
   it('/docs lists every page, and every link on every page works', async () => {
-    const { ask } = openTestApp({ apiRequestsPerSecond: 0 })
+    const { ask } = openTestApp({ rateLimits: { api: null } })
     const hrefs = (body: string) => [...body.matchAll(/(?:href|src)="([^"#]*)(#[^"]*)?"/g)]
     const { body: list } = await ask({ url: '/docs' })
     // The entry lists the chapters of the page.

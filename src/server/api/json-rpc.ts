@@ -35,8 +35,9 @@ export type JsonRpcAnswer = { jsonrpc: '2.0'; id: Id } & (
 
 const OPERATIONS = listOperations(contract)
 
-/** Cost of the calls in a body, in requests, for the rate limit. An empty batch costs 1. */
+/** Cost of the calls in a body, in requests, for the rate limit. A batch that is rejected as a whole costs 1. */
 export function costOfCalls(body: unknown): number {
+  if (Array.isArray(body) && body.length > MAX_BATCH) return 1
   const calls: unknown[] = Array.isArray(body) && body.length > 0 ? body : [body]
   return calls.reduce<number>((sum, one) => {
     const method = String((one as { method?: unknown } | null | undefined)?.method)

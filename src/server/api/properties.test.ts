@@ -99,7 +99,7 @@ beforeAll(async () => {
     dataDirectory: directory.path,
     uiDirectory: directory.path,
     docsDirectory: directory.path,
-    apiRequestsPerSecond: 0,
+    rateLimits: { api: null },
     bindAddress: '127.0.0.1',
     port: () => 6800,
     allowedHosts: [],

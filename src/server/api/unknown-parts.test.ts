@@ -41,7 +41,7 @@ function openCountingApp() {
   const app = openTestApp({ engine: { ...engine, router: count(engine.router, []) as typeof engine.router }, ...FAST })
   return { ...app, done }
 }
-const FAST = { apiRequestsPerSecond: 0 }
+const FAST = { rateLimits: { api: null } }
 
 const schemaOf = ({ '~orpc': { inputSchema } }: AnyContractProcedure): JsonSchema =>
   inputSchema === undefined

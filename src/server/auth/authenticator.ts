@@ -5,7 +5,7 @@ import type { Clock } from '../../engine/runtime/clock.ts'
 import type { Logger } from '../../engine/runtime/logger.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
 import { type BasicCredentials, parseBasic } from './basic.ts'
-import { addressOf } from './client-address.ts'
+import { addressOf, clientOf } from './client-address.ts'
 import { FailureLog } from './failure-log.ts'
 import { createOneTimeLinks, type OneTimeLinks } from './one-time-links.ts'
 import { KnownClients, PasswordCheck, type Verdict } from './password-check.ts'
@@ -36,6 +36,7 @@ export class Authenticator {
   readonly #credentials: BasicCredentials
   readonly #sessions: Sessions
   readonly #responses = new SessionResponses()
+  readonly #known: KnownClients
   readonly #basicCheck: PasswordCheck
   readonly #formCheck: PasswordCheck
 
@@ -50,10 +51,16 @@ export class Authenticator {
       logger,
       onEnd: (id) => this.#responses.cut(id)
     })
-    const common = { credentials, clock, known: new KnownClients(clock), failures: new FailureLog({ clock, logger }) }
+    this.#known = new KnownClients(clock)
+    const common = { credentials, clock, known: this.#known, failures: new FailureLog({ clock, logger }) }
     this.#formCheck = new PasswordCheck({ ...common, maxFailuresPerMinute: 10 })
     // Higher than the form's: a poller with an outdated password must not lock out others behind the same address.
     this.#basicCheck = new PasswordCheck({ ...common, maxFailuresPerMinute: 300 })
+  }
+
+  /** Somebody logged in from this address in the last day. */
+  knows(request: FastifyRequest): boolean {
+    return this.#known.has(clientOf(addressOf(request)))
   }
 
   hasSession(request: FastifyRequest): boolean {

@@ -8,8 +8,8 @@ import type { FastifyRequest } from 'fastify'
 export function addressOf(request: FastifyRequest): string {
   // Fastify follows X-Forwarded-For through the trusted proxies. Some of them report `address:port`.
   const reported = (request.ip ?? '').replace(/^\[(.+)\](?::\d+)?$|^([\d.]+):\d+$/, '$1$2')
-  if (isIP(reported) !== 0) return withoutMapping(reported)
-  return withoutMapping(request.raw.socket.remoteAddress ?? 'socket')
+  if (isIP(reported) !== 0) return plainAddress(reported)
+  return plainAddress(request.raw.socket.remoteAddress ?? 'socket')
 }
 
 /**
@@ -32,6 +32,6 @@ export function clientOf(address: string): string {
 }
 
 /** `::ffff:192.0.2.1` is how a socket for both versions reports an IPv4 address. */
-function withoutMapping(address: string): string {
+export function plainAddress(address: string): string {
   return /^::ffff:[\d.]+$/i.test(address) ? address.slice('::ffff:'.length) : address
 }

@@ -1,47 +1,80 @@
 import type { Clock } from '../../engine/runtime/clock.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
+import type { RateLimit } from '../limits.ts'
 
-export interface RequestLimiter {
-  /** Returns how many more requests the credential may make now. Throws TOO_MANY_REQUESTS with `retryAfterSeconds`. */
-  charge(credential: string, cost?: number): number
-  /** Maximum number of requests at once. */
-  readonly burst: number
+/** What is left of a limit after a request, as its headers say it. */
+export interface Allowance {
+  limit: number
+  remaining: number
+  /** Seconds until the whole limit is available again. */
+  resetSeconds: number
 }
 
-/** Programs send bursts: up to this many seconds' worth is allowed at once. */
-const BURST_SECONDS = 4
-/** Bounds memory use; there are only as many credentials as users and browsers. */
-const MAX_CREDENTIALS = 2_000
+/** Bounds memory use: with more clients, those that have been quiet longest are forgotten. */
+const MAX_BUCKETS = 10_000
+/** A client that sent one large request pays for it at most this long. */
+const MAX_DEBT_SECONDS = 60
 
-/**
- * Limits requests per credential with a token bucket that holds four seconds' worth. It stops runaway programs, not
- * attackers: those have no credential. 0: no limit.
- */
-export function createRequestLimiter(options: { clock: Clock; perSecond: number }): RequestLimiter {
-  const { clock, perSecond } = options
-  const burst = perSecond * BURST_SECONDS
-  const buckets = new Map<string, { left: number; atMs: number }>()
-  return {
-    burst,
-    charge(credential, cost = 1) {
-      if (perSecond === 0) return Number.POSITIVE_INFINITY
-      const nowMs = clock.monotonicMs()
-      const bucket = buckets.get(credential) ?? { left: burst, atMs: nowMs }
-      bucket.left = Math.min(burst, bucket.left + ((nowMs - bucket.atMs) / 1000) * perSecond)
-      bucket.atMs = nowMs
-      if (buckets.size >= MAX_CREDENTIALS && !buckets.has(credential)) buckets.clear()
-      buckets.set(credential, bucket)
-      // A request that costs more than the burst is accepted when the bucket is full, and its tokens are owed.
-      if (bucket.left < Math.min(cost, burst)) {
-        const retryAfterSeconds = Math.ceil((Math.min(cost, burst) - bucket.left) / perSecond)
-        throw new ScrapdeckError(
-          'TOO_MANY_REQUESTS',
-          `Rate limit of ${perSecond} requests per second exceeded. Retry in ${retryAfterSeconds} s, and send many jobs in one request (POST /api/v1/jobs/bulk)`,
-          { data: { retryAfterSeconds } }
-        )
-      }
-      bucket.left -= cost
-      return Math.max(0, Math.floor(bucket.left))
+/** Limits the requests of each client with a token bucket. */
+export class RequestLimiter {
+  readonly #clock: Clock
+  readonly #burst: number
+  readonly #perSecond: number
+  readonly #advice: string
+  readonly #text: string
+  readonly #buckets = new Map<string, { left: number; atMs: number }>()
+
+  /** `advice`: what a client over the limit can do about it, as a clause after "Retry in 2 s". */
+  constructor(options: { clock: Clock; limit: RateLimit; advice?: string }) {
+    const { requests, windowSeconds, burst } = options.limit
+    this.#clock = options.clock
+    this.#burst = burst
+    this.#perSecond = requests / windowSeconds
+    this.#advice = options.advice ?? ''
+    this.#text = `${requests} requests per ${windowSeconds === 1 ? 'second' : `${windowSeconds} s`}`
+  }
+
+  /**
+   * Charges a request that costs as much as `cost` ordinary ones. Throws TOO_MANY_REQUESTS with `retryAfterSeconds`,
+   * and then charges nothing. A request that costs more than the burst is accepted when the bucket is full; it then
+   * owes the rest.
+   */
+  charge(client: string, cost = 1): Allowance {
+    const bucket = this.#fill(client)
+    const needed = Math.min(cost, this.#burst)
+    if (bucket.left < needed) {
+      const retryAfterSeconds = Math.ceil((needed - bucket.left) / this.#perSecond)
+      throw new ScrapdeckError(
+        'TOO_MANY_REQUESTS',
+        `Rate limit of ${this.#text} exceeded. Retry in ${retryAfterSeconds} s${this.#advice}.`,
+        { data: { retryAfterSeconds } }
+      )
     }
+    bucket.left = Math.max(bucket.left - cost, -MAX_DEBT_SECONDS * this.#perSecond)
+    return {
+      limit: this.#burst,
+      remaining: Math.max(0, Math.floor(bucket.left)),
+      resetSeconds: Math.ceil((this.#burst - bucket.left) / this.#perSecond)
+    }
+  }
+
+  #fill(client: string): { left: number; atMs: number } {
+    const nowMs = this.#clock.monotonicMs()
+    let bucket = this.#buckets.get(client)
+    if (bucket === undefined) {
+      bucket = { left: this.#burst, atMs: nowMs }
+      if (this.#buckets.size >= MAX_BUCKETS) this.#forgetQuietest()
+      this.#buckets.set(client, bucket)
+      return bucket
+    }
+    bucket.left = Math.min(this.#burst, bucket.left + ((nowMs - bucket.atMs) / 1000) * this.#perSecond)
+    bucket.atMs = nowMs
+    return bucket
+  }
+
+  /** Forgets half of the clients at once, so that a flood of new ones does not sort the map each time. */
+  #forgetQuietest(): void {
+    const byLastRequest = [...this.#buckets].sort(([, one], [, other]) => one.atMs - other.atMs)
+    for (const [client] of byLastRequest.slice(0, MAX_BUCKETS / 2)) this.#buckets.delete(client)
   }
 }

@@ -6,6 +6,7 @@ import { onTestFinished } from 'vitest'
 import { type Logger, silentLogger } from '../../engine/runtime/logger.ts'
 import { createFakeClock } from '../../engine/testing/fake-clock.ts'
 import { createApp } from '../app.ts'
+import type { RateLimits } from '../limits.ts'
 import { type ListenOptions, listen } from '../listen.ts'
 import type { ScrapydDoorSettings } from '../scrapyd/settings.ts'
 import { createFakeEngine, type FakeEngine } from './fake-engine.ts'
@@ -19,7 +20,7 @@ export function openTestApp(
     bindAddress?: string
     dataDirectory?: string
     scrapyd?: Partial<ScrapydDoorSettings>
-    apiRequestsPerSecond?: number
+    rateLimits?: Partial<RateLimits>
     trustedProxies?: string[]
     engine?: FakeEngine
   } = {}
@@ -39,7 +40,7 @@ export function openTestApp(
     dataDirectory,
     uiDirectory,
     docsDirectory: join(import.meta.dirname, '..', '..', '..', 'docs'),
-    apiRequestsPerSecond: options.apiRequestsPerSecond,
+    rateLimits: options.rateLimits,
     trustedProxies: options.trustedProxies,
     bindAddress: options.bindAddress ?? '127.0.0.1',
     port: () => 6800,

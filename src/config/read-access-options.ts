@@ -1,0 +1,140 @@
+import { isIP } from 'node:net'
+import {
+  BURST_SECONDS,
+  DEFAULT_CONNECTION_LIMITS,
+  DEFAULT_RATE_LIMITS,
+  perSecond,
+  type RateLimit
+} from '../server/limits.ts'
+import type { OptionReader } from './option-reader.ts'
+import type { ConfiguredValue } from './read-files.ts'
+import type { ServeOptions } from './serve-options.ts'
+
+/** Of [scrapdeck]: who counts as one client, and how much it may ask for. */
+export const ACCESS_OPTIONS = [
+  'trusted_proxies',
+  'max_connections',
+  'max_connections_per_address',
+  'rate_limit',
+  'api_rate_limit',
+  'open_rate_limit',
+  'api_requests_per_second'
+]
+
+/** `rate_limit_max_requests` and `rate_limit_window` if only `rate_limiting_enabled` is set. */
+const ENABLED_LIMIT = { requests: 1000, windowSeconds: 60 }
+
+export function readAccessOptions(
+  options: OptionReader
+): Pick<ServeOptions, 'trustedProxies' | 'rateLimits' | 'connectionLimits'> {
+  return {
+    trustedProxies: readTrustedProxies(options),
+    rateLimits: {
+      api: readApiLimit(options),
+      doors: readDoorsLimit(options),
+      open: readLimit(options, 'open_rate_limit', DEFAULT_RATE_LIMITS.open)
+    },
+    connectionLimits: {
+      total: readCount(options, 'max_connections', DEFAULT_CONNECTION_LIMITS.total),
+      perAddress: readCount(options, 'max_connections_per_address', DEFAULT_CONNECTION_LIMITS.perAddress)
+    }
+  }
+}
+
+function readTrustedProxies(options: OptionReader): string[] {
+  const picked = options.pick('scrapdeck', 'trusted_proxies')
+  options.list('scrapdeck', 'trusted_proxies', picked?.text ?? '', picked)
+  const proxies = (picked?.text ?? '').split(/[\s,]+/).filter((proxy) => proxy !== '')
+  for (const proxy of proxies.filter((one) => !isNetwork(one))) {
+    options.refuse(
+      picked!,
+      `trusted_proxies takes addresses and networks, such as "127.0.0.1 10.1.0.0/16", not "${proxy}". A network of all addresses would let any client choose its address.`
+    )
+  }
+  return proxies
+}
+
+/** An address, or a network that is not everything. */
+function isNetwork(text: string): boolean {
+  const [, address = '', bits] = /^([^/]+)(?:\/(\d{1,3}))?$/.exec(text) ?? []
+  const version = isIP(address)
+  if (version === 0 || bits === undefined) return version !== 0
+  return Number(bits) >= 1 && Number(bits) <= (version === 4 ? 32 : 128)
+}
+
+function readApiLimit(options: OptionReader): RateLimit | null {
+  const before = options.pick('scrapdeck', 'api_requests_per_second')
+  const shown = before?.text ?? 'see api_rate_limit'
+  options.list('scrapdeck', 'api_requests_per_second', shown, before)
+  if (before === null) return readLimit(options, 'api_rate_limit', DEFAULT_RATE_LIMITS.api)
+  if (options.pick('scrapdeck', 'api_rate_limit') !== null) {
+    options.refuse(before, 'api_requests_per_second and api_rate_limit set the same limit. Remove one of them.')
+  }
+  if (/^\d{1,6}$/.test(before.text.trim())) return perSecond(Number(before.text))
+  options.refuse(before, `api_requests_per_second must be a whole number (0: no limit), not "${before.text}".`)
+  return null
+}
+
+/** Our own option, or the three of [scrapyd] that mean the same. */
+function readDoorsLimit(options: OptionReader): RateLimit | null {
+  const enabled = options.pick('scrapyd', 'rate_limiting_enabled')
+  const maximum = options.pick('scrapyd', 'rate_limit_max_requests')
+  const window = options.pick('scrapyd', 'rate_limit_window')
+  const isEnabled = enabled !== null && options.isOn(enabled, 'rate_limiting_enabled')
+  const requests = countOf(options, maximum, 'rate_limit_max_requests') ?? ENABLED_LIMIT.requests
+  const windowSeconds = countOf(options, window, 'rate_limit_window') ?? ENABLED_LIMIT.windowSeconds
+  options.list('scrapyd', 'rate_limiting_enabled', isEnabled ? 'on' : 'off', enabled)
+  options.list('scrapyd', 'rate_limit_max_requests', String(requests), maximum)
+  options.list('scrapyd', 'rate_limit_window', String(windowSeconds), window)
+  if (!isEnabled) {
+    for (const unused of [maximum, window].filter((one) => one !== null)) {
+      options.warn(`${unused.from}: has no effect without rate_limiting_enabled = on.`)
+    }
+    return readLimit(options, 'rate_limit', DEFAULT_RATE_LIMITS.doors)
+  }
+  if (options.pick('scrapdeck', 'rate_limit') !== null) {
+    options.refuse(
+      enabled,
+      'rate_limiting_enabled and rate_limit of [scrapdeck] set the same limit. Remove one of them.'
+    )
+  }
+  options.list('scrapdeck', 'rate_limit', `${requests} per ${windowSeconds}`, enabled)
+  return { requests, windowSeconds, burst: requests }
+}
+
+/** `600 per 60 burst 100`; the burst defaults to four seconds' worth, 0 is no limit. */
+function readLimit(options: OptionReader, name: string, otherwise: RateLimit | null): RateLimit | null {
+  const picked = options.pick('scrapdeck', name)
+  options.list('scrapdeck', name, picked?.text ?? describe(otherwise), picked)
+  if (picked === null || picked.text.trim() === '0') return picked === null ? otherwise : null
+  const match = /^([1-9]\d{0,6}) +per +([1-9]\d{0,5})(?: +burst +([1-9]\d{0,6}))?$/.exec(picked.text.trim())
+  if (match === null) {
+    options.refuse(
+      picked,
+      `${name} takes a number of requests and of seconds, such as "600 per 60" or "600 per 60 burst 100" (0: no limit), not "${picked.text}".`
+    )
+    return otherwise
+  }
+  const [requests, windowSeconds] = [Number(match[1]), Number(match[2])]
+  const burst = match[3] === undefined ? Math.ceil((requests / windowSeconds) * BURST_SECONDS) : Number(match[3])
+  return { requests, windowSeconds, burst }
+}
+
+function describe(limit: RateLimit | null): string {
+  return limit === null ? '0' : `${limit.requests} per ${limit.windowSeconds} burst ${limit.burst}`
+}
+
+function readCount(options: OptionReader, name: string, otherwise: number): number {
+  const picked = options.pick('scrapdeck', name)
+  const count = countOf(options, picked, name) ?? otherwise
+  options.list('scrapdeck', name, String(count), picked)
+  return count
+}
+
+/** At least 1; null if it is not set, or refused. */
+function countOf(options: OptionReader, picked: ConfiguredValue | null, name: string): number | null {
+  if (picked === null) return null
+  if (/^[1-9]\d{0,6}$/.test(picked.text.trim())) return Number(picked.text)
+  options.refuse(picked, `${name} must be a whole number from 1, not "${picked.text}".`)
+  return null
+}

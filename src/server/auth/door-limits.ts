@@ -1,0 +1,42 @@
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { Clock } from '../../engine/runtime/clock.ts'
+import type { RateLimit, RateLimits } from '../limits.ts'
+import type { Caller } from './authenticator.ts'
+import { addressOf, clientOf } from './client-address.ts'
+import { RequestLimiter } from './request-limiter.ts'
+
+/** Applies the rate limits of all doors. Each throws TOO_MANY_REQUESTS, or tells the client in headers what is left. */
+export class DoorLimits {
+  readonly #api: RequestLimiter | null
+  readonly #doors: RequestLimiter | null
+  readonly #open: RequestLimiter | null
+
+  constructor({ limits, clock }: { limits: RateLimits; clock: Clock }) {
+    const limiterOf = (limit: RateLimit | null, advice?: string) =>
+      limit === null ? null : new RequestLimiter({ clock, limit, ...(advice !== undefined && { advice }) })
+    this.#api = limiterOf(limits.api, ', and send many jobs in one request (POST /api/v1/jobs/bulk)')
+    this.#doors = limiterOf(limits.doors)
+    this.#open = limiterOf(limits.open)
+  }
+
+  chargeApi(request: FastifyRequest, reply: FastifyReply, cost: number): void {
+    if (this.#api !== null) charge(this.#api, bucketOf(request.caller, request), { reply, cost })
+  }
+
+  chargeDoor(request: FastifyRequest, reply: FastifyReply): void {
+    if (this.#doors !== null) charge(this.#doors, bucketOf(request.caller, request), { reply, cost: 1 })
+  }
+
+  /** For requests of nobody in particular, before anything is done for them. */
+  chargeOpen(request: FastifyRequest, reply: FastifyReply): void {
+    if (this.#open !== null) charge(this.#open, clientOf(addressOf(request)), { reply, cost: 1 })
+  }
+}
+
+/** Per credential and address: all programs share one user, and one that runs wild must not stop the others. */
+const bucketOf = (caller: Caller, request: FastifyRequest): string => `${caller.id} ${clientOf(addressOf(request))}`
+
+function charge(limiter: RequestLimiter, bucket: string, { reply, cost }: { reply: FastifyReply; cost: number }): void {
+  const { limit, remaining, resetSeconds } = limiter.charge(bucket, cost)
+  reply.headers({ 'ratelimit-limit': limit, 'ratelimit-remaining': remaining, 'ratelimit-reset': resetSeconds })
+}

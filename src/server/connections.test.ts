@@ -1,0 +1,101 @@
+import { connect, type Socket } from 'node:net'
+import { expect, it, onTestFinished } from 'vitest'
+import { createFakeClock } from '../engine/testing/fake-clock.ts'
+import { openTestService, RIGHT } from './testing/test-app.ts'
+
+/** Real sockets: what counts is when the server closes them. */
+async function open(connectionLimits: { total?: number; perAddress?: number } = {}) {
+  const clock = createFakeClock()
+  const { engine, port } = await openTestService({ connectionLimits, clock, bindAddress: '0.0.0.0' })
+  const opened: Socket[] = []
+  onTestFinished(() => {
+    for (const socket of opened) socket.destroy()
+  })
+  /** Connects, sends this, and waits until the server has accepted it or closed it. */
+  const begin = async (lines: string[] = [], host = '127.0.0.1') => {
+    const socket = connect(port, host)
+    socket.on('error', () => {})
+    opened.push(socket)
+    const seen = { text: '', isClosed: false }
+    socket.on('data', (data) => {
+      seen.text += data.toString('latin1')
+    })
+    socket.on('close', () => {
+      seen.isClosed = true
+    })
+    await new Promise((resolve) => socket.once('connect', resolve))
+    if (lines.length > 0) socket.write(`${lines.join('\r\n')}\r\n\r\n`)
+    return { socket, seen }
+  }
+  const halfLogin = (host?: string) =>
+    begin(
+      [
+        'POST /ui/login HTTP/1.1',
+        `Host: 127.0.0.1:${port}`,
+        'Content-Type: application/x-www-form-urlencoded',
+        'Content-Length: 100'
+      ],
+      host
+    )
+  const request = (headers: string[] = [`Authorization: ${RIGHT}`]) =>
+    begin(['GET /daemonstatus.json HTTP/1.1', `Host: 127.0.0.1:${port}`, ...headers])
+  return { engine, clock, port, begin, halfLogin, request }
+}
+
+const openOf = (some: { seen: { isClosed: boolean } }[]) => some.filter(({ seen }) => !seen.isClosed).length
+
+it('a login that is never sent to its end is closed after ten seconds, an upload with credentials is not', async () => {
+  const { clock, port, halfLogin, begin } = await open()
+  const halves = await Promise.all(Array.from({ length: 20 }, () => halfLogin()))
+  const upload = await begin([
+    'POST /addversion.json HTTP/1.1',
+    `Host: 127.0.0.1:${port}`,
+    `Authorization: ${RIGHT}`,
+    'Content-Length: 1000'
+  ])
+  await expect.poll(() => clock.timerCount()).toBe(20)
+  await clock.advanceBy(9_999)
+  expect(openOf(halves)).toBe(20)
+  await clock.advanceBy(1)
+  await expect.poll(() => openOf(halves)).toBe(0)
+  expect(upload.seen.isClosed).toBe(false)
+})
+
+it('a body that is rejected for its credentials is read for ten seconds more, so that the answer arrives', async () => {
+  const { clock, port, begin } = await open()
+  const { seen } = await begin([
+    'POST /addversion.json HTTP/1.1',
+    `Host: 127.0.0.1:${port}`,
+    'Content-Length: 200000000'
+  ])
+  await expect.poll(() => seen.text).toContain('HTTP/1.1 401 ')
+  expect(seen.isClosed).toBe(false)
+  await clock.advanceBy(10_000)
+  await expect.poll(() => seen.isClosed).toBe(true)
+})
+
+it('thousands of half-sent requests keep nobody out: the oldest strangers make room, clients with credentials stay', async () => {
+  const { engine, request, halfLogin } = await open({ total: 20 })
+  const poller = await request()
+  await expect.poll(() => poller.seen.text).toContain('HTTP/1.1 200 ')
+  const halves: Awaited<ReturnType<typeof halfLogin>>[] = []
+  for (let count = 0; count < 200; count++) halves.push(await halfLogin())
+  await expect.poll(() => openOf(halves)).toBe(19)
+  const newcomer = await request()
+  await expect.poll(() => newcomer.seen.text).toContain('HTTP/1.1 200 ')
+  expect(poller.seen.isClosed).toBe(false)
+  engine.scrapyd.listProjects = async () => ['shop']
+  poller.socket.write(
+    `GET /listprojects.json HTTP/1.1\r\nHost: 127.0.0.1:${poller.socket.remotePort}\r\nAuthorization: ${RIGHT}\r\n\r\n`
+  )
+  await expect.poll(() => poller.seen.text).toContain('shop')
+})
+
+it('when all connections have credentials, a new one is closed', async () => {
+  const { request, begin } = await open({ total: 3 })
+  const clients = [await request(), await request(), await request()]
+  for (const { seen } of clients) await expect.poll(() => seen.text).toContain('HTTP/1.1 200 ')
+  const { seen } = await begin()
+  await expect.poll(() => seen.isClosed).toBe(true)
+  expect(openOf(clients)).toBe(3)
+})

@@ -1,0 +1,95 @@
+import type { Server, ServerOptions } from 'node:http'
+import { BlockList, isIP, type Socket } from 'node:net'
+import { clientOf, plainAddress } from './auth/client-address.ts'
+import { type ConnectionLimits, HEADERS_LIMIT_MS, REQUEST_LIMIT_MS } from './limits.ts'
+
+/** Time limits of every server: a client that does not send what it announced loses its connection. */
+export const TIME_LIMITS = {
+  requestTimeout: REQUEST_LIMIT_MS,
+  headersTimeout: HEADERS_LIMIT_MS,
+  connectionsCheckingInterval: 2_000
+} satisfies ServerOptions
+
+/**
+ * Limits connections in all and per address. If there are too many, the oldest one that has not sent valid credentials
+ * makes room: whoever opens thousands only pushes out their own.
+ */
+export class Connections {
+  readonly #limits: ConnectionLimits
+  readonly #unlimited: BlockList
+  readonly #open = new Map<Socket, string>()
+  /** Connections that have not sent valid credentials, oldest first. */
+  readonly #strangers = new Set<Socket>()
+  readonly #byClient = new Map<string, { count: number; strangers: Set<Socket> }>()
+
+  constructor(options: { limits: ConnectionLimits; trustedProxies: readonly string[] }) {
+    this.#limits = options.limits
+    this.#unlimited = listOf(['127.0.0.0/8', '::1', ...options.trustedProxies])
+  }
+
+  watch(server: Server): void {
+    server.on('connection', (socket) => this.#add(socket))
+  }
+
+  /** The connection has sent valid credentials. */
+  trust(socket: Socket): void {
+    if (!this.#strangers.delete(socket)) return
+    this.#byClient.get(this.#open.get(socket)!)?.strangers.delete(socket)
+  }
+
+  #add(socket: Socket): void {
+    const address = plainAddress(socket.remoteAddress ?? '')
+    const client = clientOf(address)
+    const ofClient = this.#byClient.get(client) ?? { count: 0, strangers: new Set() }
+    const isFull = ofClient.count >= this.#limits.perAddress && !isListed(this.#unlimited, address)
+    const hasRoom =
+      (!isFull || this.#drop(ofClient.strangers)) &&
+      (this.#open.size < this.#limits.total || this.#drop(this.#strangers))
+    if (!hasRoom) {
+      socket.destroy()
+      return
+    }
+    this.#byClient.set(client, ofClient)
+    ofClient.count += 1
+    ofClient.strangers.add(socket)
+    this.#open.set(socket, client)
+    this.#strangers.add(socket)
+    socket.once('close', () => this.#remove(socket))
+  }
+
+  /** Closes the oldest of these; false: there is none. */
+  #drop(strangers: Set<Socket>): boolean {
+    const oldest = strangers.values().next().value
+    if (oldest === undefined) return false
+    // At once: `close` comes later, and until then it would count.
+    this.#remove(oldest)
+    oldest.destroy()
+    return true
+  }
+
+  #remove(socket: Socket): void {
+    const client = this.#open.get(socket)
+    if (client === undefined) return
+    this.#open.delete(socket)
+    this.#strangers.delete(socket)
+    const ofClient = this.#byClient.get(client)!
+    ofClient.count -= 1
+    ofClient.strangers.delete(socket)
+    if (ofClient.count === 0) this.#byClient.delete(client)
+  }
+}
+
+function listOf(networks: readonly string[]): BlockList {
+  const list = new BlockList()
+  for (const network of networks) {
+    const [address = '', bits] = network.split('/')
+    const family = isIP(address) === 6 ? 'ipv6' : 'ipv4'
+    if (bits === undefined) list.addAddress(address, family)
+    else list.addSubnet(address, Number(bits), family)
+  }
+  return list
+}
+
+function isListed(list: BlockList, address: string): boolean {
+  return isIP(address) !== 0 && list.check(address, isIP(address) === 6 ? 'ipv6' : 'ipv4')
+}

@@ -1,0 +1,102 @@
+import type { InjectOptions } from 'fastify'
+import { describe, expect, it } from 'vitest'
+import type { RateLimits } from './limits.ts'
+import { cookieOf, openTestApp, RIGHT } from './testing/test-app.ts'
+
+const TWO = { requests: 2, windowSeconds: 10, burst: 2 }
+
+function open(rateLimits: Partial<RateLimits>) {
+  const app = openTestApp({ rateLimits })
+  const send = async (request: InjectOptions) => {
+    const { statusCode, headers } = await app.ask(request)
+    const shown = ['ratelimit-limit', 'ratelimit-remaining', 'ratelimit-reset', 'retry-after'].map(
+      (name) => headers[name]
+    )
+    return [statusCode, ...shown]
+  }
+  const batch = (payload: unknown[]) =>
+    app.ask({
+      method: 'POST',
+      url: '/api/v1/jsonrpc',
+      headers: { 'content-type': 'application/json' },
+      payload: JSON.stringify(payload)
+    })
+  return { ...app, send, batch }
+}
+
+describe('the rate limit of the doors', () => {
+  it.each(['/daemonstatus.json', '/jobs', '/logs/', '/items/', '/metrics', '/docs', '/ui/', '/', '/nothing'])(
+    'applies to %s: answers say what is left, a 429 how long to wait',
+    async (url) => {
+      const { send, clock } = open({ doors: TWO })
+      expect((await send({ url })).slice(1)).toEqual(['2', '1', '5', undefined])
+      expect((await send({ url })).slice(1)).toEqual(['2', '0', '10', undefined])
+      expect(await send({ url })).toEqual([429, undefined, undefined, undefined, '5'])
+      await clock.advanceBy(5_000)
+      expect((await send({ url }))[0]).not.toBe(429)
+    }
+  )
+
+  it('is off by default, and the API has its own', async () => {
+    const { send } = open({})
+    expect(await send({ url: '/daemonstatus.json' })).toEqual([200, undefined, undefined, undefined, undefined])
+    const limited = open({ doors: TWO })
+    for (let time = 0; time < 3; time++) await limited.send({ url: '/jobs' })
+    expect((await limited.send({ url: '/api/v1/nodes' }))[0]).toBe(200)
+  })
+
+  it('answers a Scrapyd client as Scrapyd would say it', async () => {
+    const { ask } = open({ doors: { ...TWO, burst: 1 } })
+    await ask({ url: '/daemonstatus.json' })
+    const { statusCode, json } = await ask({ url: '/daemonstatus.json' })
+    expect([statusCode, json()]).toEqual([
+      429,
+      { status: 'error', message: 'Rate limit of 2 requests per 10 s exceeded. Retry in 5 s.' }
+    ])
+  })
+
+  it('counts each credential at each address on its own', async () => {
+    const { send, askAnonymously, createLoginPath } = open({ doors: TWO, api: TWO })
+    const cookie = cookieOf(await askAnonymously({ url: createLoginPath() }))
+    for (const url of ['/jobs', '/api/v1/nodes']) {
+      for (let time = 0; time < 2; time++) await send({ url })
+      expect((await send({ url }))[0]).toBe(429)
+      expect((await send({ url, remoteAddress: '192.0.2.9' }))[0]).toBe(200)
+      expect((await askAnonymously({ url, headers: { cookie } })).statusCode).toBe(200)
+    }
+  })
+})
+
+describe('the rate limit of what is open to all', () => {
+  it('applies to each address, to health, to the login page and to missing credentials', async () => {
+    const { askAnonymously, ask } = open({ open: { requests: 1, windowSeconds: 1, burst: 3 } })
+    const status = async (url: string, remoteAddress?: string) =>
+      (await askAnonymously({ url, ...(remoteAddress !== undefined && { remoteAddress }) })).statusCode
+    expect([await status('/health'), await status('/ui/login'), await status('/jobs')]).toEqual([200, 200, 401])
+    expect([await status('/health'), await status('/ui/login'), await status('/jobs')]).toEqual([429, 429, 429])
+    expect(await status('/health', '192.0.2.9')).toBe(200)
+    expect((await ask({ url: '/jobs' })).statusCode).toBe(200)
+    // From here somebody has just logged in, so the login stays open.
+    expect([await status('/ui/login'), await status('/health')]).toEqual([200, 429])
+  })
+})
+
+describe('a batch', () => {
+  it('that is rejected as a whole costs one request, however long it is', async () => {
+    const { batch, ask } = open({ api: { requests: 1, windowSeconds: 1, burst: 4 } })
+    expect((await batch(Array.from({ length: 300_000 }, () => 1))).json()).toMatchObject({
+      error: { message: expect.stringContaining('at most') }
+    })
+    expect((await ask({ url: '/api/v1/nodes' })).headers['ratelimit-remaining']).toBe('2')
+  })
+
+  it('that costs more than the burst is owed for a minute at most', async () => {
+    const { batch, ask, clock } = open({ api: { requests: 1, windowSeconds: 1, burst: 4 } })
+    const calls = Array.from({ length: 1_000 }, (_, id) => ({ jsonrpc: '2.0', method: 'nodes.list', id }))
+    expect((await batch(calls)).json()).toHaveLength(1_000)
+    const refused = await ask({ url: '/api/v1/nodes' })
+    expect([refused.statusCode, refused.headers['retry-after']]).toEqual([429, '61'])
+    await clock.advanceBy(61_000)
+    expect((await ask({ url: '/api/v1/nodes', headers: { authorization: RIGHT } })).statusCode).toBe(200)
+  })
+})
