@@ -69,7 +69,7 @@ async function createEnvironment({ title, base, directory }) {
 
 /** @returns {string} a recent enough Python */
 function findPython() {
-  const asked = process.env.SCRAPDECK_PYTHON
+  const asked = process.env.SETUP_PYTHON
   const seen = []
   for (const candidate of asked ? [asked] : CANDIDATES) {
     const answer = spawnSync(candidate, ['-c', 'import sys; print(*sys.version_info[:2]); print(sys.executable)'], {
@@ -85,6 +85,6 @@ function findPython() {
   throw new StepFailed(
     'Python',
     `Python ${OLDEST.join('.')} or newer was not found${found}.\n` +
-      '  What to do: install it (python.org, or your package manager), or name one in SCRAPDECK_PYTHON.'
+      '  What to do: install it (python.org, or your package manager), or name one in SETUP_PYTHON.'
   )
 }

@@ -211,6 +211,17 @@ describe('an engine', () => {
     expect(readdirSync(directory.path)).toEqual(expect.arrayContaining(['engine.lock', 'local']))
   })
 
+  it('does not start with a Python that spiders could not use', async () => {
+    const call = createEngine({
+      dataDirectory: join(directory.path, 'other'),
+      host: 'service',
+      resourcesDirectory: RESOURCES,
+      scrapdeckVersion: 'test',
+      pythonPath: join(directory.path, 'no-python')
+    })
+    await expect(call).rejects.toThrow(`The Python ${join(directory.path, 'no-python')} does not exist.`)
+  })
+
   it('refuses a data directory that is a file', async () => {
     const dataDirectory = join(directory.path, 'credentials.json')
     const call = createEngine({

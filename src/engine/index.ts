@@ -8,8 +8,8 @@ export type { Engine, EngineOptions } from './wiring/engine-options.ts'
 
 /**
  * The engine's only entry point: opens the data directory, builds the rooms (see wiring/) and starts to work. Rejects
- * with DATA_DIRECTORY_UNUSABLE, DATA_DIRECTORY_IN_USE or DATA_FROM_NEWER_VERSION, having changed nothing. If it rejects
- * for any reason, everything that was opened is closed again.
+ * with DATA_DIRECTORY_UNUSABLE, DATA_DIRECTORY_IN_USE or DATA_FROM_NEWER_VERSION, having changed nothing, or with
+ * PYTHON_MISSING. If it rejects for any reason, everything that was opened is closed again.
  */
 export async function createEngine(options: EngineOptions): Promise<Engine> {
   const opened = new AsyncDisposableStack()

@@ -17,6 +17,8 @@ import { HealthWatch } from '../health/health-watch.ts'
 import { Metrics } from '../health/metrics.ts'
 import { ProblemWatch } from '../health/problem-watch.ts'
 import type { LocalNode } from '../launcher/local-node.ts'
+import { requirePython } from '../launcher/pythons/check-python.ts'
+import { absoluteUnlessBare } from '../launcher/pythons/python-environment.ts'
 import { checkConfiguredSources } from '../nodes/discovery/discovery.ts'
 import { createNameResolver } from '../nodes/discovery/name-resolver.ts'
 import { Fleet, type FleetNode } from '../nodes/fleet.ts'
@@ -60,8 +62,10 @@ export type Rooms = Awaited<ReturnType<typeof openRooms>>
  * the stack closes in reverse order, including rooms that were never or only partly started.
  */
 export async function openRooms(options: EngineOptions, opened: AsyncDisposableStack) {
+  const python = checkNamedPython(options)
   const ground = await openGround(options, opened)
   const fleet = await openFleet(options, ground, opened)
+  await python
   const work = openWork(options, { ...ground, ...fleet }, opened)
   const orders = openOrders(options, { ...ground, ...fleet, ...work }, opened)
   const health = openHealth(options, { ...ground, ...fleet, ...work, ...orders }, opened)
@@ -76,6 +80,17 @@ type WithFleet = Ground & Awaited<ReturnType<typeof openFleet>>
 type WithWork = WithFleet & ReturnType<typeof openWork>
 type WithOrders = WithWork & ReturnType<typeof openOrders>
 type WithHealth = WithOrders & ReturnType<typeof openHealth>
+
+/** Runs beside the opening of the rooms, and is awaited after it. Rejects with PYTHON_MISSING. */
+function checkNamedPython(options: EngineOptions): Promise<void> | null {
+  const { pythonPath, resourcesDirectory, seams } = options
+  if (pythonPath === undefined || seams?.localNode !== undefined || !hasLocalNode(options)) return null
+  const clock = seams?.clock ?? systemClock
+  const check = requirePython(absoluteUnlessBare(pythonPath), { directory: resourcesDirectory, clock })
+  // If something else fails first, that is reported.
+  check.catch(() => {})
+  return check
+}
 
 /** Clock, randomness, plugins, and the data directory. */
 async function openGround(options: EngineOptions, opened: AsyncDisposableStack) {

@@ -50,6 +50,7 @@ test('the Python that was named comes first', async () => {
 test.each([
   ['3.11.4', null, undefined, 'Python 3.11 was found but Scrapy is not installed; press Create environment.'],
   ['3.8.10', null, undefined, 'Python 3.8.10 was found but is too old. Install Python 3.10 or newer'],
+  ['3.8.10', '2.11.0', undefined, 'Python 3.8.10 was found but is too old. Install Python 3.10 or newer'],
   ['3.12.1', null, 'No module named lxml', 'its Scrapy cannot be imported (No module named lxml)']
 ])('what is missing is told in words: %s, %s, %s', async (version, scrapy, failure, words) => {
   await using t = await aRoom()

@@ -99,11 +99,11 @@ export class PythonEnvironment {
       // A name that is not on the PATH is not reported, unless the operator set it.
       if (finding.version === null && path !== this.#pythonPath) continue
       found.push(finding)
-      if (finding.scrapyVersion !== null) break
+      if (hasScrapy(finding)) break
     }
     this.#findings = found
     const last = found.at(-1)
-    if (last?.scrapyVersion) {
+    if (last !== undefined && hasScrapy(last)) {
       logger.info({ python: last.path, scrapy: last.scrapyVersion }, 'Python with Scrapy was found')
       this.#set({ ...UNKNOWN, ...pick(last), scrapyVersion: last.scrapyVersion, state: 'ready', problem: null })
     } else {
@@ -153,6 +153,8 @@ export function findPythons(resourcesDirectory: string): string[] {
 export function absoluteUnlessBare(command: string): string {
   return basename(command) === command ? command : resolve(command)
 }
+
+const hasScrapy = (finding: Finding) => finding.scrapyVersion !== null && isNewEnough(finding)
 
 function pick(finding: Finding | undefined): { path: string | null; version: string | null } {
   return { path: finding?.path ?? null, version: finding?.version ?? null }

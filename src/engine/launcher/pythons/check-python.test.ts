@@ -1,0 +1,25 @@
+import { chmod, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { systemClock } from '../../runtime/clock.ts'
+import { makeTemporaryDirectory } from '../../testing/temporary-directory.ts'
+import { requirePython } from './check-python.ts'
+
+test.skipIf(process.platform === 'win32').each([
+  ['prints {"version": "3.12.1", "hasScrapy": true}', null],
+  [
+    'prints {"version": "3.8.10", "hasScrapy": true}',
+    'is version 3.8.10; spiders need 3.10 or newer. Correct --python'
+  ],
+  ['prints {"version": "3.12.1", "hasScrapy": false}', 'has no Scrapy. Install it there: '],
+  ['prints nonsense', 'is not a Python that can be used'],
+  ['is missing', 'does not exist. Correct --python, SCRAPDECK_PYTHON or the option python, or remove it']
+])('a named Python that %s: %s', async (behaviour, problem) => {
+  await using place = await makeTemporaryDirectory()
+  const command = join(place.path, 'python')
+  if (behaviour !== 'is missing') await writeFile(command, `#!/bin/sh\necho '${behaviour.replace('prints ', '')}'\n`)
+  if (behaviour !== 'is missing') await chmod(command, 0o755)
+  const checked = requirePython(command, { directory: place.path, clock: systemClock })
+  if (problem === null) await checked
+  else await expect(checked).rejects.toThrow(`The Python ${command} ${problem}`)
+})
