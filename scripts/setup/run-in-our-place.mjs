@@ -1,11 +1,9 @@
 import { spawn } from 'node:child_process'
+import os from 'node:os'
 import { childEnvironment, rootDirectory } from './platform.mjs'
 
 /** @type {NodeJS.Signals[]} */
 const PASSED_ON = ['SIGINT', 'SIGTERM', 'SIGHUP']
-/** A shell reports a program that a signal ended as 128 + its number. */
-const SIGNAL_NUMBERS = { SIGHUP: 1, SIGINT: 2, SIGKILL: 9, SIGTERM: 15 }
-
 const ORPHANED_CHECK_EVERY_MS = 250
 
 /**
@@ -30,6 +28,7 @@ export function runInOurPlace(command, args) {
     }, ORPHANED_CHECK_EVERY_MS)
     watch.unref()
     child.on('error', reject)
-    child.on('exit', (code, signal) => resolve(code ?? 128 + (SIGNAL_NUMBERS[signal ?? 'SIGTERM'] ?? 0)))
+    // A program that a signal ended counts as 128 + its number, as in a shell.
+    child.on('exit', (code, signal) => resolve(code ?? 128 + (signal === null ? 0 : os.constants.signals[signal])))
   })
 }

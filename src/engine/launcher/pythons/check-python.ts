@@ -90,14 +90,17 @@ export async function requirePython(command: string, options: { directory: strin
   } catch {
     throw refuse(`is not a Python that can be used (${lastLine(result.stderr)})`)
   }
-  if (!isNewEnough(look)) throw refuse(`is version ${look.version}; spiders need ${OLDEST_PYTHON} or newer`)
+  if (!isNewEnoughVersion(look.version))
+    throw refuse(`is version ${look.version}; spiders need ${OLDEST_PYTHON} or newer`)
   if (!look.hasScrapy) throw refuse(`has no Scrapy. Install it there: ${command} -m pip install scrapy`)
 }
 
-export function isNewEnough<Found extends Pick<Finding, 'version'>>(
-  finding: Found
-): finding is Found & { version: string } {
-  const [major, minor] = (finding.version ?? '0.0').split('.').map(Number) as [number, number]
+export function isNewEnough(finding: Finding): finding is Finding & { version: string } {
+  return finding.version !== null && isNewEnoughVersion(finding.version)
+}
+
+function isNewEnoughVersion(version: string): boolean {
+  const [major, minor] = version.split('.').map(Number) as [number, number]
   return major > 3 || (major === 3 && minor >= OLDEST_MINOR)
 }
 
