@@ -1,0 +1,111 @@
+import { Buffer } from 'node:buffer'
+import { request as sendRequest } from 'node:http'
+import { connect, type Socket } from 'node:net'
+import { TEST_CREDENTIALS } from '../support/service.ts'
+
+export const AUTHORIZATION = `Basic ${Buffer.from(`${TEST_CREDENTIALS.username}:${TEST_CREDENTIALS.password}`).toString('base64')}`
+
+export interface Sent {
+  method?: string
+  path: string
+  headers?: Record<string, string>
+  body?: string | Buffer
+  /** Without the right user name and password. */
+  anonymous?: boolean
+}
+
+export interface Got {
+  /** 0: the connection was closed without a response. */
+  status: number
+  headers: Record<string, string | string[] | undefined>
+  /** At most KEPT_BYTES. */
+  body: string
+  bytes: number
+}
+
+const KEPT_BYTES = 100_000
+const ANSWER_LIMIT_MS = 30_000
+
+/** How an attack reaches the service. */
+export interface Attacker {
+  address: string
+  /** One request on a connection of its own. Rejects if there is no answer in half a minute. */
+  send(sent: Sent): Promise<Got>
+  /** `send` with a JSON body. */
+  sendJson(path: string, body: unknown, headers?: Record<string, string>): Promise<Got>
+  /** Writes bytes as they are; resolves with what came back until the server closed the connection or `forMs` passed. */
+  sendRaw(bytes: string | Buffer, forMs: number): Promise<string>
+  /** An open connection. */
+  open(): Promise<Socket>
+}
+
+export function createAttacker(address: string): Attacker {
+  const { hostname, port } = new URL(address)
+  const open = () =>
+    new Promise<Socket>((resolve, reject) => {
+      const socket = connect(Number(port), hostname)
+      socket.once('connect', () => {
+        socket.off('error', reject)
+        socket.on('error', () => socket.destroy())
+        resolve(socket)
+      })
+      socket.once('error', reject)
+    })
+  const send = ({ method = 'GET', path, headers = {}, body, anonymous = false }: Sent) =>
+    new Promise<Got>((resolve, reject) => {
+      const bytes = body === undefined ? null : Buffer.from(body as string)
+      const sent = sendRequest(
+        {
+          ...{ hostname, port, method, path, agent: false, timeout: ANSWER_LIMIT_MS },
+          headers: {
+            ...(anonymous ? {} : { authorization: AUTHORIZATION }),
+            ...(bytes === null ? {} : { 'content-length': String(bytes.length) }),
+            ...headers
+          }
+        },
+        (response) => {
+          const kept: Buffer[] = []
+          let count = 0
+          const finish = () =>
+            resolve({
+              ...{ status: response.statusCode ?? 0, headers: response.headers, bytes: count },
+              body: Buffer.concat(kept).toString()
+            })
+          response.on('data', (piece: Buffer) => {
+            if (count < KEPT_BYTES) kept.push(piece)
+            count += piece.length
+          })
+          response.on('end', finish)
+          response.on('error', finish)
+        }
+      )
+      sent.on('timeout', () => sent.destroy(new Error(`no answer in ${ANSWER_LIMIT_MS / 1000} s`)))
+      sent.on('error', (error: NodeJS.ErrnoException) =>
+        error.code === 'ECONNRESET' || error.code === 'EPIPE'
+          ? resolve({ status: 0, headers: {}, body: '', bytes: 0 })
+          : reject(error)
+      )
+      sent.end(bytes ?? undefined)
+    })
+  return {
+    address,
+    send,
+    open,
+    sendJson: (path, body, headers = {}) =>
+      send({
+        ...{ method: 'POST', path, headers: { 'content-type': 'application/json', ...headers } },
+        body: typeof body === 'string' ? body : JSON.stringify(body)
+      }),
+    async sendRaw(bytes, forMs) {
+      const socket = await open()
+      let got = ''
+      socket.setEncoding('latin1')
+      socket.on('data', (piece) => (got = (got + String(piece)).slice(0, KEPT_BYTES)))
+      const closed = new Promise((resolve) => socket.once('close', resolve))
+      socket.write(bytes)
+      await Promise.race([closed, new Promise((resolve) => setTimeout(resolve, forMs))])
+      socket.destroy()
+      return got
+    }
+  }
+}

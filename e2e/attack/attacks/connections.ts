@@ -1,0 +1,130 @@
+import type { Socket } from 'node:net'
+import { setTimeout as pause } from 'node:timers/promises'
+import type { Attack, Target } from '../attack.ts'
+import { AUTHORIZATION } from '../attacker.ts'
+
+/** Somebody who waits behind the attack is answered within this time. */
+const OTHERS_LIMIT_MS = 2_000
+/** Half-sent requests that nobody authenticated are gone after this. */
+const CLOSED_LIMIT_MS = 40_000
+
+/** Opens many connections, sends the beginning of a request on each, and asks as somebody else meanwhile. */
+async function holdOpen(target: Target, beginning: string, wanted: number): Promise<string[]> {
+  const { attacker, watched } = target
+  const count = Math.ceil(wanted * target.scale)
+  const before = watched.descriptors()
+  const sockets: Socket[] = []
+  let closed = 0
+  try {
+    for (let index = 0; index < count; index += 1) {
+      try {
+        const socket = await attacker.open()
+        socket.on('close', () => (closed += 1))
+        socket.resume()
+        socket.write(beginning)
+        sockets.push(socket)
+      } catch {
+        // Refused: exactly what a cap on connections does.
+        closed += 1
+      }
+    }
+    const askedAtMs = performance.now()
+    const complaints: string[] = []
+    try {
+      await attacker.send({ path: '/daemonstatus.json' })
+      const tookMs = performance.now() - askedAtMs
+      if (tookMs > OTHERS_LIMIT_MS) complaints.push(`others waited ${Math.round(tookMs)} ms`)
+    } catch (error) {
+      complaints.push(`others were not answered: ${String(error)}`)
+    }
+    const limit = performance.now() + CLOSED_LIMIT_MS
+    while (closed < count && performance.now() < limit) await pause(100)
+    if (closed < count)
+      complaints.push(`${count - closed} of ${count} connections are open after ${CLOSED_LIMIT_MS / 1000} s`)
+    const left = watched.descriptors() - before
+    if (left > 50) complaints.push(`${left} descriptors are still open`)
+    return complaints
+  } finally {
+    for (const socket of sockets) socket.destroy()
+  }
+}
+
+/** Clients that never finish what they began. */
+export const connectionAttacks: Attack[] = [
+  {
+    name: '20,000 logins whose form is never sent whole',
+    door: 'ui',
+    run: (target) =>
+      holdOpen(
+        target,
+        'POST /ui/login HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/x-www-form-urlencoded\r\nContent-Length: 100\r\n\r\nuser',
+        20_000
+      )
+  },
+  {
+    name: '20,000 requests whose headers are never sent whole',
+    door: 'http',
+    run: (target) => holdOpen(target, 'GET /daemonstatus.json HTTP/1.1\r\nHost: 127.0.0.1\r\nX-', 20_000)
+  },
+  {
+    name: '2,000 uploads by strangers that never end',
+    door: 'scrapyd',
+    run: (target) =>
+      holdOpen(
+        target,
+        'POST /addversion.json HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: multipart/form-data; boundary=x\r\nContent-Length: 200000000\r\n\r\n--x\r\n',
+        2_000
+      )
+  },
+  {
+    name: 'a client that asks for much and reads nothing',
+    door: 'http',
+    async run({ attacker, watched }) {
+      const sockets: Socket[] = []
+      const ask = `GET /api/openapi.json HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: ${AUTHORIZATION}\r\n\r\n`
+      for (let index = 0; index < 20; index += 1) {
+        const socket = await attacker.open()
+        socket.pause()
+        socket.write(ask.repeat(200))
+        sockets.push(socket)
+      }
+      await pause(3_000)
+      const got = await attacker.send({ path: '/daemonstatus.json' })
+      for (const socket of sockets) socket.destroy()
+      return got.status === 200 && watched.isRunning() ? [] : [`others were answered ${got.status}`]
+    }
+  },
+  {
+    name: 'malformed HTTP',
+    door: 'http',
+    async run({ attacker }) {
+      const complaints: string[] = []
+      const head = `Host: 127.0.0.1\r\nAuthorization: ${AUTHORIZATION}\r\n`
+      for (const bytes of [
+        '\0'.repeat(100_000),
+        `GET ${'/'.repeat(100_000)} HTTP/1.1\r\n${head}\r\n`,
+        `GET / HTTP/1.1\r\n${head}${'X-A: b\r\n'.repeat(20_000)}\r\n`,
+        `GET / HTTP/1.1\r\n${head}X: ${'a'.repeat(500_000)}\r\n\r\n`,
+        `POST /schedule.json HTTP/1.1\r\n${head}Transfer-Encoding: chunked\r\n\r\nFFFFFFFFFFFFFFFF\r\n`,
+        `POST /schedule.json HTTP/1.1\r\n${head}Transfer-Encoding: chunked\r\nContent-Length: 5\r\n\r\n0\r\n\r\n`,
+        `POST /schedule.json HTTP/1.1\r\n${head}Content-Length: -1\r\n\r\n`,
+        `POST /schedule.json HTTP/1.1\r\n${head}Content-Length: 99999999999999999999\r\n\r\n`,
+        `POST /api/v1/jobs HTTP/1.1\r\n${head}Content-Type: application/json\r\nExpect: 100-continue\r\nContent-Length: 2\r\n\r\n`,
+        `CONNECT example.com:443 HTTP/1.1\r\n${head}\r\n`,
+        `TRACE / HTTP/1.1\r\n${head}\r\n`,
+        `GET / HTTP/1.1\r\n${head}Connection: Upgrade\r\nUpgrade: websocket\r\n\r\n`,
+        `GET http://169.254.169.254/latest HTTP/1.1\r\n${head}\r\n`,
+        `GET /%c0%ae%c0%ae/%2e%2e/%00 HTTP/1.1\r\n${head}\r\n`,
+        `GET /logs/..%2f..%2f..%2fetc/passwd HTTP/1.1\r\n${head}\r\n`,
+        `GET /ui/..%5c..%5cpackage.json HTTP/1.1\r\n${head}\r\n`,
+        'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'
+      ]) {
+        const got = await attacker.sendRaw(bytes, 500)
+        const what = JSON.stringify(bytes.slice(0, 60))
+        if (/^HTTP\/1\.1 5(?!01|05)/.test(got)) complaints.push(`${what}: ${got.slice(0, 60)}`)
+        if (/root:.*:0:0/.test(got) || got.includes('"devDependencies"')) complaints.push(`${what}: a file came back`)
+      }
+      return complaints
+    }
+  }
+]

@@ -1,0 +1,88 @@
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { setTimeout as pause } from 'node:timers/promises'
+import type { Attack, Target } from '../attack.ts'
+
+/** What a node answers at each path: a text, made once, or a stream without end. */
+type Answers = Record<string, string>
+
+const STATUS = JSON.stringify({ status: 'ok', node_name: 'evil', pending: 0, running: 1, finished: 100 })
+const many = <Item>(count: number, make: (index: number) => Item) =>
+  Array.from({ length: count }, (_, index) => make(index))
+const id = (index: number) => index.toString(16).padStart(32, '0')
+const job = (index: number) => ({
+  ...{ id: id(index), project: `p${index % 1_000}`, spider: 's'.repeat(200), pid: index },
+  ...{ start_time: '2026-11-22 00:00:00.000000', end_time: '2026-11-22 00:00:01.000000' }
+})
+const ok = (fields: object) => JSON.stringify({ status: 'ok', node_name: 'evil', ...fields })
+
+/** Lets a node like this into the fleet for a few polls, and looks whether the service still answers. */
+async function admit({ attacker, watched }: Target, answers: Answers): Promise<string[]> {
+  const server = createServer((request, response) => {
+    const path = request.url!.split('?', 1)[0]!.slice(1)
+    response.writeHead(200, { 'content-type': 'application/json' })
+    response.end(answers[path] ?? ok({}))
+  }).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  const { client } = watched.service
+  try {
+    const node = await client.nodes.add({ url, slots: 2 })
+    await pause(8_000)
+    const got = await attacker.send({ path: '/daemonstatus.json' })
+    const problems = JSON.stringify(await client.system.status())
+    await client.nodes.remove({ id: node.id, force: true } as Parameters<typeof client.nodes.remove>[0])
+    return [
+      ...(got.status === 200 ? [] : [`others were answered ${got.status}`]),
+      ...(problems === '' ? ['no status'] : [])
+    ]
+  } finally {
+    server.closeAllConnections()
+    server.close()
+  }
+}
+
+const jobs = (count: number) => ok({ pending: [], running: many(count, job), finished: many(count, job) })
+
+/** Nodes that list more than any node has. */
+export const hostileNodeAttacks: Attack[] = [
+  {
+    name: 'a node with 200,000 projects',
+    door: 'node',
+    run: (target) =>
+      admit(target, {
+        'daemonstatus.json': STATUS,
+        'listprojects.json': ok({ projects: many(200_000, (index) => `project-${index}`) })
+      })
+  },
+  {
+    name: 'a node with 60,000 jobs of strangers',
+    door: 'node',
+    run: (target) =>
+      admit(target, {
+        'daemonstatus.json': STATUS,
+        'listprojects.json': ok({ projects: ['p0'] }),
+        'listjobs.json': jobs(30_000)
+      })
+  },
+  {
+    name: 'a node with 100,000 versions and spiders of each project',
+    door: 'node',
+    run: (target) =>
+      admit(target, {
+        'daemonstatus.json': STATUS,
+        'listprojects.json': ok({ projects: many(50, (index) => `p${index}`) }),
+        'listversions.json': ok({ versions: many(100_000, (index) => `v${index}`) }),
+        'listspiders.json': ok({ spiders: many(100_000, (index) => `s${index}`) })
+      })
+  },
+  {
+    name: 'a node whose answers are JSON nested 1,000,000 deep',
+    door: 'node',
+    run: (target) => {
+      const deep = `${'['.repeat(1_000_000)}${']'.repeat(1_000_000)}`
+      return admit(target, { 'daemonstatus.json': deep, 'listprojects.json': deep, 'listjobs.json': deep })
+    }
+  }
+]

@@ -1,0 +1,55 @@
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { createConnection } from 'node:net'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
+import { pathToFileURL } from 'node:url'
+import { type Service, startService } from '../support/service.ts'
+import type { LoopDelay } from './watch-inside.ts'
+
+/** A service in its own process, with what an attack may cost it in view. Linux only (/proc). */
+export interface WatchedService {
+  service: Service
+  /** Delay of its event loop since this was last called, and since its start. */
+  loopDelay(): Promise<LoopDelay>
+  /** Resident memory now, and its highest value since `resetPeak`, in MiB. */
+  memoryMb(): { now: number; peak: number }
+  resetPeak(): void
+  /** Open file descriptors. */
+  descriptors(): number
+  isRunning(): boolean
+  stop(): Promise<void>
+}
+
+export async function startWatchedService(options: { entry?: string; arguments?: string[] }): Promise<WatchedService> {
+  const directory = mkdtempSync(join(tmpdir(), 'scrapdeck-attack-'))
+  const socketPath = join(directory, 'watch.sock')
+  const inside = pathToFileURL(join(import.meta.dirname, 'watch-inside.ts'))
+  const service = await startService({
+    localSlots: 0,
+    ...options,
+    environment: { ATTACK_WATCH: socketPath, NODE_OPTIONS: `--import ${inside.href}` }
+  })
+  const pid = service.pid()!
+  const status = (name: string) =>
+    Number(new RegExp(`^${name}:\\s+(\\d+) kB`, 'm').exec(readFileSync(`/proc/${pid}/status`, 'utf8'))![1]) / 1024
+  return {
+    service,
+    loopDelay: async () => JSON.parse(await text(createConnection(socketPath))) as LoopDelay,
+    memoryMb: () => ({ now: status('VmRSS'), peak: status('VmHWM') }),
+    resetPeak: () => writeFileSync(`/proc/${pid}/clear_refs`, '5'),
+    descriptors: () => readdirSync(`/proc/${pid}/fd`).length,
+    isRunning: () => {
+      try {
+        return process.kill(pid, 0)
+      } catch {
+        return false
+      }
+    },
+    async stop() {
+      await service.stop()
+      rmSync(directory, { recursive: true, force: true })
+    }
+  }
+}
