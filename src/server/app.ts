@@ -5,7 +5,7 @@ import type { Clock } from '../engine/runtime/clock.ts'
 import type { Logger } from '../engine/runtime/logger.ts'
 import { Authenticator, type Caller, NOBODY } from './auth/authenticator.ts'
 import { createHostRule } from './auth/host-rule.ts'
-import { checkRequestOrigin } from './auth/request-rule.ts'
+import { changesNothing, checkRequestOrigin } from './auth/request-rule.ts'
 import { DoorLimits } from './auth/door-limits.ts'
 import { Connections, TIME_LIMITS } from './connections.ts'
 import { contractDoors } from './contract-doors.ts'
@@ -70,7 +70,11 @@ const SAFE_HEADERS = {
   'x-frame-options': 'DENY',
   // default-src does not cover forms and bases.
   'content-security-policy': "default-src 'none'; form-action 'none'; base-uri 'none'; frame-ancestors 'none'",
-  'cross-origin-resource-policy': 'same-origin'
+  'cross-origin-resource-policy': 'same-origin',
+  // A page that opened one of ours keeps no hold of its window.
+  'cross-origin-opener-policy': 'same-origin',
+  // Almost everything is behind a password; what may be kept says so itself.
+  'cache-control': 'no-store'
 }
 
 /** The HTTP server without a socket. Every request passes the origin check, then authentication, then its route. */
@@ -107,7 +111,9 @@ export function createApp(options: AppOptions): App {
 
   fastify.addHook('onRequest', async (request, reply) => {
     reply.headers(SAFE_HEADERS)
-    if (!fromSocket.has(request.raw)) checkRequestOrigin(request.headers, isOurHost)
+    if (!fromSocket.has(request.raw)) {
+      checkRequestOrigin(request, { isOurHost, changesNothing: changesNothing(request) })
+    }
     identify(request, reply)
     if (request.caller.kind === 'nobody') {
       // Whoever floods the login must not keep out those who logged in from the same address before.

@@ -1,7 +1,9 @@
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
 import type { Logger } from '../engine/runtime/logger.ts'
-import { ScrapdeckError } from '../shared/errors.ts'
+import { ERROR_CODES, type ErrorCode, ScrapdeckError } from '../shared/errors.ts'
 import { toWireError, type WireError } from '../shared/wire-errors.ts'
+import { isNavigation } from './auth/request-rule.ts'
+import { sendNotice } from './small-page.ts'
 import { toPythonJson } from './scrapyd/python-json.ts'
 
 /** Formats errors raised outside a route's own code (authentication, body too large, bugs) for that route's clients. */
@@ -12,8 +14,9 @@ export function createErrorAnswer(options: { logger: Logger; hasSession(request:
     const isJson = /^application\/json/.test(request.headers['content-type'] ?? '')
     const wire = toWireError(fromFastify(error, path === '/addversion.json' || (path.startsWith('/api') && !isJson)))
     if (wire.code === 'INTERNAL') options.logger.error({ err: error, path }, 'A request failed')
-    reply.code(wire.status).header('cache-control', 'no-store')
+    reply.code(wire.status)
     if (wire.code === 'TOO_MANY_REQUESTS') reply.header('retry-after', String(wire.data['retryAfterSeconds']))
+    if (isNavigation(request.headers) && wire.code !== 'UNAUTHORIZED') return sendAsPage(wire, request, reply)
     if (path.startsWith('/api/rpc')) return reply.send({ json: wire.toJSON(), meta: [] })
     if (path.startsWith('/api')) {
       if (wire.code === 'UNAUTHORIZED' && path === '/api' && isPerson(request)) return reply.redirect('/ui/login', 303)
@@ -27,13 +30,30 @@ export function createErrorAnswer(options: { logger: Logger; hasSession(request:
   }
 }
 
+/** A person followed a link or typed an address: says what happened in words, not in JSON. */
+function sendAsPage(wire: WireError, request: FastifyRequest, reply: FastifyReply): FastifyReply {
+  const { title } = ERROR_CODES[wire.code as ErrorCode] ?? { title: 'Not possible' }
+  if (wire.data['isFollowedLink'] !== true) return sendNotice(reply, { title, text: wire.message })
+  return sendNotice(reply, {
+    title: 'Opened from another web page',
+    text: 'A link on another web page leads here, and opening it may change something. If you trust that page, continue.',
+    // One slash: two, or a backslash, would name another host.
+    link: { href: request.url.replace(/^[/\\]+/, '/'), label: 'Continue' }
+  })
+}
+
 /** Browsers are redirected to the login page; programs get Scrapyd's answer (scrapyd-protocol.md, 7.2). */
 function askForLogin(path: string, request: FastifyRequest, reply: FastifyReply): FastifyReply {
-  const isNavigation = request.headers['sec-fetch-mode'] === 'navigate'
   const isForPeople = path.startsWith('/ui') || path.startsWith('/docs')
-  if (isPerson(request) && (isForPeople || (path === '/' && isNavigation))) return reply.redirect('/ui/login', 303)
+  if (isPerson(request) && (isForPeople || (path === '/' && request.headers['sec-fetch-mode'] === 'navigate')))
+    return reply.redirect('/ui/login', 303)
   // With this header, browsers would show their own login dialog on top of the UI.
   if (!path.startsWith('/ui')) reply.header('www-authenticate', 'basic realm="Scrapyd"')
+  if (isNavigation(request.headers)) {
+    // Shown when the browser's own login dialog is cancelled.
+    const text = 'This page requires a login.'
+    return sendNotice(reply, { title: 'Not logged in', text, link: { href: '/ui/login', label: 'Log in' } })
+  }
   return reply.header('content-type', 'text/html').send(Buffer.from('Unauthorized'))
 }
 

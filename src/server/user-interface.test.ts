@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { createApp } from './app.ts'
-import { LOGIN_PAGE_POLICY, loginPage } from './auth/login-page.ts'
+import { loginPage } from './auth/login-page.ts'
+import { SMALL_PAGE_POLICY } from './small-page.ts'
 import { openTestApp } from './testing/test-app.ts'
 
 describe('/ui/', () => {
@@ -58,7 +59,7 @@ describe('the login page', () => {
   it('allows only its own style sheet', async () => {
     const style = /<style>([^]*)<\/style>/.exec(loginPage(null))?.[1] as string
     const hash = Buffer.from(await crypto.subtle.digest('SHA-256', Buffer.from(style))).toString('base64')
-    expect(LOGIN_PAGE_POLICY).toContain(`style-src 'sha256-${hash}'`)
-    expect(LOGIN_PAGE_POLICY).not.toContain('script')
+    expect(SMALL_PAGE_POLICY).toContain(`style-src 'sha256-${hash}'`)
+    expect(SMALL_PAGE_POLICY).not.toContain('script')
   })
 })

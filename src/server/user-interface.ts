@@ -5,8 +5,9 @@ import fastifyStatic from '@fastify/static'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { ScrapdeckError } from '../shared/errors.ts'
 import type { Authenticator } from './auth/authenticator.ts'
-import { LOGIN_PAGE_POLICY, loginPage } from './auth/login-page.ts'
+import { loginPage } from './auth/login-page.ts'
 import { cookieName, SESSION_COOKIE } from './auth/session-cookie.ts'
+import { SMALL_PAGE_POLICY } from './small-page.ts'
 import { parseUrlEncoded } from './scrapyd/urlencoded.ts'
 
 /** Inline styles because the component library inserts style elements; scripts only from our own files. */
@@ -131,7 +132,7 @@ function sendLoginPage(reply: FastifyReply, status: number, problem: string | nu
       .code(status)
       // With `no-referrer`, browsers would send `Origin: null` with the form, which the origin check rejects.
       .header('referrer-policy', 'same-origin')
-      .header('content-security-policy', LOGIN_PAGE_POLICY)
+      .header('content-security-policy', SMALL_PAGE_POLICY)
       .header('cache-control', 'no-store')
       .type('text/html; charset=utf-8')
       .send(loginPage(problem))

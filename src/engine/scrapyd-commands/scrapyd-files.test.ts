@@ -102,3 +102,71 @@ describe('the files of this machine', () => {
     expect(await files.open('items', [])).toBeNull()
   })
 })
+
+it('a tree whose directory does not exist yet is an empty folder, as in Scrapyd', async () => {
+  await rm(join(base, 'logs'), { recursive: true })
+  expect(await logs()).toEqual({ kind: 'directory', entries: [] })
+  expect(await logs('shop')).toBeNull()
+})
+
+describe('the items of runs on other nodes', () => {
+  /** Jobs newest first, each on a node; `kept`: the jobids whose items the nodes still have. */
+  function openFleet(jobs: { jobid: string; nodeId: string }[], kept: Set<string>) {
+    const asked: string[] = []
+    const clientOf = (nodeId: string) => ({
+      readItems: async ({ jobid }: { jobid: string }) => {
+        asked.push(jobid)
+        if (nodeId === 'down') throw new Error('does not respond')
+        return kept.has(jobid) ? { offset: 0, sizeBytes: 7, bytes: new Uint8Array(1) } : null
+      }
+    })
+    const stored = jobs.map(({ jobid, nodeId }) => ({
+      ...{ id: `id-${jobid}`, jobid, nodeId, project: 'shop', spider: 'quotes' },
+      ...{ attemptCount: 1, state: 'ended', endedAtMs: 5 }
+    }))
+    files = new ScrapydFiles({
+      store: {
+        listJobs: async () => stored,
+        listAttempts: async (id: string) => stored.filter((job) => job.id === id)
+      } as unknown as Store,
+      fleet: {
+        list: () => [{ stored: { kind: 'scrapyd' } }],
+        get: (id: string) => ({ client: clientOf(id) })
+      } as unknown as Fleet,
+      catalog: { names: () => [aProjectName('shop')], allSpidersOf: () => ['quotes'] },
+      jobLogs: {} as JobLogs,
+      directories: { logs: join(base, 'logs'), items: join(base, 'items') }
+    })
+    return { asked }
+  }
+  const items = async (...segments: string[]) => {
+    const found = await files.open('items', segments)
+    return found?.kind === 'directory' ? found.entries.map(({ name, sizeBytes }) => [name, sizeBytes]) : found
+  }
+
+  it('are listed as far as the nodes still have them, with their sizes', async () => {
+    openFleet(
+      [
+        { jobid: 'c', nodeId: 'eu-1' },
+        { jobid: 'x', nodeId: 'down' },
+        { jobid: 'b', nodeId: 'eu-2' },
+        { jobid: 'a', nodeId: 'eu-1' }
+      ],
+      new Set(['a', 'c', 'x'])
+    )
+    expect(await items()).toEqual([['shop', null]])
+    expect(await items('shop')).toEqual([['quotes', null]])
+    expect(await items('shop', 'quotes')).toEqual([
+      ['a.jl', 7],
+      ['c.jl', 7]
+    ])
+    expect(await items('shop', 'other', 'deeper')).toBeNull()
+  })
+
+  it('cost few requests: a node that deleted three in a row is not asked for older ones', async () => {
+    const jobs = Array.from({ length: 500 }, (_, index) => ({ jobid: String(index), nodeId: 'eu-1' }))
+    const { asked } = openFleet(jobs, new Set(['0', '2']))
+    expect(await items('shop', 'quotes')).toHaveLength(2)
+    expect(asked).toEqual(['0', '1', '2', '3', '4', '5'])
+  })
+})

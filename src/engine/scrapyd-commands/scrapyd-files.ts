@@ -29,6 +29,9 @@ type Read = (range: { offset: number; limitBytes: number }) => Promise<LogRange 
 const EXTENSIONS = { logs: '.log', items: '.jl' } as const
 const PIECE_BYTES = 1024 * 1024
 const LISTED_OF_OTHER_NODES = 1000
+/** Each is a request to the node. By default, a Scrapyd keeps five. */
+const LISTED_ITEMS_OF_A_NODE = 100
+const GONE_IN_A_ROW = 3
 /** System errors for a path that cannot be opened. */
 const NOWHERE = new Set(['ENOENT', 'ENOTDIR', 'ENAMETOOLONG', 'ELOOP', 'EACCES', 'ERR_INVALID_ARG_VALUE'])
 
@@ -45,10 +48,14 @@ export class ScrapydFiles {
     const root = this.#parts.directories[tree]
     const local = root === null ? null : await openLocal(root, segments)
     if (local?.kind === 'file') return local
-    if (!this.#parts.fleet.list().some(({ stored }) => stored.kind === 'scrapyd')) return local
+    // Before the first run the directory does not exist, but the tree does: Scrapyd lists an empty folder.
+    const isEmptyTree = local === null && segments.length === 0 && root !== null
+    if (!this.#parts.fleet.list().some(({ stored }) => stored.kind === 'scrapyd')) {
+      return isEmptyTree ? { kind: 'directory', entries: [] } : local
+    }
     if (local === null && segments.length === 3)
       return this.#openOnNode(tree, segments as [ProjectName, string, string])
-    const remote = tree === 'logs' ? await this.#listOnNodes(segments as [] | [ProjectName, ...string[]]) : []
+    const remote = await this.#listOnNodes(tree, segments as [] | [ProjectName, ...string[]])
     if (local === null && remote.length === 0 && segments.length > 0) return null
     const known = new Set(local?.entries.map(({ name }) => name))
     const entries = [...(local?.entries ?? []), ...remote.filter(({ name }) => !known.has(name))]
@@ -106,8 +113,8 @@ export class ScrapydFiles {
     }
   }
 
-  /** Lists projects, then spiders, then the logs of runs on other nodes. */
-  async #listOnNodes([project, spider, ...deeper]: [] | [ProjectName, ...string[]]): Promise<Entry[]> {
+  /** Lists projects, then spiders, then the files of runs on other nodes. */
+  async #listOnNodes(tree: FileTree, [project, spider, ...deeper]: [] | [ProjectName, ...string[]]): Promise<Entry[]> {
     const unknown = { sizeBytes: null, modifiedAtMs: null }
     const { catalog, store } = this.#parts
     if (project === undefined) return catalog.names().map((name) => ({ name, isDirectory: true, ...unknown }))
@@ -123,10 +130,35 @@ export class ScrapydFiles {
       return jobid
     }
     const jobs = await store.listJobs({ project, spider }, { before: null, limit: LISTED_OF_OTHER_NODES })
-    return jobs
+    const entries = jobs
       .filter((job) => job.project === project && job.spider === spider && job.attemptCount > 0)
       .filter((job) => job.nodeId !== LOCAL_NODE_ID && (job.state === 'running' || job.state === 'ended'))
-      .map((job) => ({ ...unknown, name: `${nameOf(job)}.log`, isDirectory: false, modifiedAtMs: job.endedAtMs }))
+      .map((job) => ({
+        job,
+        entry: { ...unknown, name: nameOf(job) + EXTENSIONS[tree], isDirectory: false, modifiedAtMs: job.endedAtMs }
+      }))
+    return tree === 'logs' ? entries.map(({ entry }) => entry) : this.#keepExisting(entries)
+  }
+
+  /**
+   * We do not copy items, and nodes delete old ones: each node is asked for its files, newest first, until several in a
+   * row are gone. A node that does not respond has none.
+   */
+  async #keepExisting(runs: { job: StoredJob; entry: Entry }[]): Promise<Entry[]> {
+    const byNode = Map.groupBy(runs, ({ job }) => job.nodeId)
+    const found = [...byNode.values()].map(async (ofNode) => {
+      const entries: Entry[] = []
+      for (let at = 0, gone = 0; at < ofNode.length && gone < GONE_IN_A_ROW; at += 1) {
+        const { job, entry } = ofNode[at]!
+        const start = await this.#readItems(job, { offset: 0, limitBytes: 1 }).catch(() => undefined)
+        if (start === undefined) return entries
+        gone = start === null ? gone + 1 : 0
+        if (start !== null) entries.push({ ...entry, sizeBytes: start.sizeBytes })
+        if (entries.length >= LISTED_ITEMS_OF_A_NODE) return entries
+      }
+      return entries
+    })
+    return (await Promise.all(found)).flat()
   }
 }
 

@@ -1,52 +1,15 @@
-import { createHash } from 'node:crypto'
 import { escapeHtml } from '../html.ts'
-
-const STYLE = `
-:root { color-scheme: light dark; --bg: light-dark(#f4f6f8, #0e1115); --panel: light-dark(#ffffff, #14181e);
-  --line: light-dark(#d2d9e2, #2d3642); --text: light-dark(#18202b, #dfe4ec); --dim: light-dark(#566273, #97a2b2);
-  --accent: light-dark(#4656e0, #7c8cff); --on-accent: light-dark(#ffffff, #0c1020); --bad: light-dark(#cf3b33, #ef5f57) }
-* { box-sizing: border-box }
-body { margin: 0; min-height: 100vh; display: grid; place-items: center; background: var(--bg); color: var(--text);
-  font: 13px/1.45 Inter, system-ui, sans-serif }
-main { width: 340px; max-width: calc(100vw - 32px); padding: 24px; background: var(--panel); border: 1px solid var(--line);
-  border-radius: 9px }
-h1 { margin: 0 0 4px; font-size: 17px; font-weight: 650; letter-spacing: -.015em }
-p { margin: 0 0 16px; color: var(--dim) }
-.problem { color: var(--bad) }
-label { display: block; margin: 0 0 12px; font-weight: 550 }
-input { display: block; width: 100%; margin-top: 4px; padding: 6px 9px; font: inherit; color: inherit; background: var(--bg);
-  border: 1px solid var(--line); border-radius: 6px }
-button { width: 100%; height: 32px; font: inherit; font-weight: 550; color: var(--on-accent); background: var(--accent);
-  border: 0; border-radius: 6px; cursor: pointer }
-:focus-visible { outline: 2px solid var(--accent); outline-offset: 2px }
-code { font-family: ui-monospace, monospace; font-size: 12px }
-`
-
-/** Only this style sheet can take effect on the page. */
-export const LOGIN_PAGE_POLICY = `default-src 'none'; style-src 'sha256-${createHash('sha256').update(STYLE).digest('base64')}'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'`
+import { smallPage } from '../small-page.ts'
 
 /** The page for browsers without a session. `problem` says why the last attempt failed. */
 export function loginPage(problem: string | null): string {
   const shown = problem === null ? '' : `<p class="problem" role="alert">${escapeHtml(problem)}</p>\n`
-  return `<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>Log in to Scrapdeck</title>
-<style>${STYLE}</style>
-</head>
-<body>
-<main>
-<h1>Scrapdeck</h1>
+  const body = `<h1>Scrapdeck</h1>
 <p>Log in with the user name and password that <code>npm run scrapdeck -- credentials</code> shows.</p>
 ${shown}<form method="post" action="/ui/login">
 <label>User name<input name="username" autocomplete="username" required autofocus></label>
 <label>Password<input name="password" type="password" autocomplete="current-password" required></label>
 <button type="submit">Log in</button>
-</form>
-</main>
-</body>
-</html>
-`
+</form>`
+  return smallPage({ title: 'Log in to Scrapdeck', body })
 }

@@ -1,26 +1,20 @@
 import type { IncomingHttpHeaders } from 'node:http'
+import type { FastifyRequest } from 'fastify'
 import { ScrapdeckError } from '../../shared/errors.ts'
 
 /**
  * Rejects requests that a web page of another origin made a browser send, whatever cookie or password is attached: a
- * foreign Host (rebinding), a foreign Origin, or a fetch the browser marks as cross-site. Throws FORBIDDEN_ORIGIN.
+ * foreign Host (rebinding), a foreign Origin, or a fetch the browser marks as cross-site. A link that was followed there
+ * passes if `changesNothing`: the other page does not see what it opens. Throws FORBIDDEN_ORIGIN.
  */
 export function checkRequestOrigin(
-  headers: IncomingHttpHeaders,
-  isOurHost: (host: string | undefined) => boolean
+  { method, headers }: { method: string; headers: IncomingHttpHeaders },
+  rule: { isOurHost: (host: string | undefined) => boolean; changesNothing: boolean }
 ): void {
-  if (!isOurHost(headers.host)) {
+  if (!rule.isOurHost(headers.host)) {
     throw new ScrapdeckError(
       'FORBIDDEN_ORIGIN',
       `Scrapdeck does not accept the host name "${headers.host ?? ''}". If the name is right, start Scrapdeck with --allowed-host ${headers.host ?? 'NAME'}.`
-    )
-  }
-  const site = headers['sec-fetch-site']
-  // `same-site` is not enough: another port on localhost is the same site.
-  if (site !== undefined && site !== 'same-origin' && site !== 'none') {
-    throw new ScrapdeckError(
-      'FORBIDDEN_ORIGIN',
-      'Scrapdeck does not accept requests made by other web pages. To open it, type its address.'
     )
   }
   if (headers.origin !== undefined && !isSameOrigin(headers.origin, headers.host as string)) {
@@ -29,6 +23,32 @@ export function checkRequestOrigin(
       `Scrapdeck does not accept requests from web pages of ${headers.origin}.`
     )
   }
+  const site = headers['sec-fetch-site']
+  // `same-site` is not enough: another port on localhost is the same site.
+  if (site === undefined || site === 'same-origin' || site === 'none') return
+  const isFollowedLink = isNavigation(headers) && (method === 'GET' || method === 'HEAD')
+  if (isFollowedLink && rule.changesNothing) return
+  throw new ScrapdeckError(
+    'FORBIDDEN_ORIGIN',
+    'Scrapdeck does not accept requests made by other web pages. To open it, type its address.',
+    { data: { isFollowedLink } }
+  )
+}
+
+/** The request fills a window of a browser, so a person reads the answer. */
+export function isNavigation(headers: IncomingHttpHeaders): boolean {
+  return headers['sec-fetch-mode'] === 'navigate' && headers['sec-fetch-dest'] === 'document'
+}
+
+/** Pages, and the queries of Scrapyd, which ScrapydWeb links to. Not the API. */
+const OPEN_TO_LINKS =
+  /^\/(?:|jobs|api|(?:logs|items|docs|ui)(?:\/.*)?|(?:daemonstatus|listprojects|listversions|listspiders|listjobs|status)\.json)$/
+
+/** Whether a GET of this route only shows something. A login link does more: it can be used once. */
+export function changesNothing({ routeOptions, query }: FastifyRequest): boolean {
+  const { url } = routeOptions
+  if (url === undefined || !OPEN_TO_LINKS.test(url)) return false
+  return url !== '/ui/login' || !Object.hasOwn(query as object, 'token')
 }
 
 /** Assumes the page's scheme: behind a proxy the page uses https but we see http. */

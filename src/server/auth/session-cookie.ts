@@ -17,9 +17,13 @@ export function readSessionCookies(host: string, cookieHeader = ''): string[] {
   return parts.filter((part) => part.startsWith(prefix)).map((part) => part.slice(prefix.length))
 }
 
+/**
+ * `lax`: who follows a link from another site is still logged in. It protects as much as `strict` here, because
+ * request-rule.ts refuses everything else from other sites, even from other ports of localhost, where both are sent.
+ */
 export const SESSION_COOKIE: CookieSerializeOptions = {
   path: '/',
   maxAge: SESSION_MS / 1000,
   httpOnly: true,
-  sameSite: 'strict'
+  sameSite: 'lax'
 }

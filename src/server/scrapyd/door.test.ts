@@ -345,6 +345,19 @@ describe('/logs/', () => {
     expect([response.statusCode, response.body, response.headers['content-length']]).toEqual([200, '', '10'])
   })
 
+  it.each(['script', 'style', 'worker', 'serviceworker', 'iframe', 'object', 'font'])(
+    'a file cannot be part of a page, not even of our own: %s',
+    async (destination) => {
+      const { ask } = openLogs()
+      const headers = { 'sec-fetch-site': 'same-origin', 'sec-fetch-dest': destination }
+      expect((await ask({ url: '/logs/shop/quotes/a-1.log', headers })).statusCode).toBe(403)
+      for (const harmless of ['document', 'empty', 'image', 'video']) {
+        const shown = { 'sec-fetch-site': 'same-origin', 'sec-fetch-dest': harmless }
+        expect((await ask({ url: '/logs/shop/quotes/a-1.log', headers: shown })).statusCode).toBe(200)
+      }
+    }
+  )
+
   it('lists projects, spiders and runs with escaped names', async () => {
     const { get } = openLogs()
     const projects = (await get('/logs/')).body
@@ -544,15 +557,25 @@ describe('pages', () => {
     expect(rows[0]![9]).toMatch(/^\n *<form method="post" [^>]* action="\/cancel.json">\n.*value="&lt;p&gt;"/s)
   })
 
-  it('the path prefix that a proxy removed is added to every link, escaped', async () => {
-    const headers = { 'x-forwarded-prefix': '/a"b' }
+  it('the path prefix that a proxy removed is added to every link', async () => {
+    const headers = { 'x-forwarded-prefix': '/tools/deck-1' }
     const { ask } = openJobs()
-    expect((await ask({ url: '/jobs', headers })).body).toContain('action="/a&quot;b/cancel.json"')
-    expect((await ask({ url: '/jobs', headers })).body).toContain('href="/a&quot;b/logs/shop/quotes/r.log"')
-    expect((await ask({ url: '/', headers })).body).toContain('<a href="/a&quot;b/jobs">Jobs</a>')
+    expect((await ask({ url: '/jobs', headers })).body).toContain('action="/tools/deck-1/cancel.json"')
+    expect((await ask({ url: '/jobs', headers })).body).toContain('href="/tools/deck-1/logs/shop/quotes/r.log"')
+    expect((await ask({ url: '/', headers })).body).toContain('<a href="/tools/deck-1/jobs">Jobs</a>')
     const other = openJobs({ prefixHeader: 'X-Base' })
     expect((await other.ask({ url: '/', headers: { 'x-base': '/deck' } })).body).toContain('href="/deck/items/"')
   })
+
+  it.each(['/a"b', '//evil.example', 'https://evil.example', 'javascript:alert(1)', '/a/../..//b', '/x'.repeat(101)])(
+    'a prefix that is not a plain path is ignored: %s',
+    async (prefix) => {
+      const { ask } = openJobs()
+      const headers = { 'x-forwarded-prefix': prefix }
+      expect((await ask({ url: '/', headers })).body).toContain('<a href="/jobs">Jobs</a>')
+      expect((await ask({ url: '/jobs', headers })).body).toContain('href="/logs/shop/quotes/r.log"')
+    }
+  )
 
   it('a disabled service does not exist, nor do file trees without a directory', async () => {
     const shop = openJobs({ disabledServices: new Set(['cancel.json']), hasItems: false, hasLogs: false })

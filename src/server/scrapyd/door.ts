@@ -48,7 +48,7 @@ export async function scrapydDoor(app: FastifyInstance, options: ScrapydDoorOpti
     app.all(`/${name}`, { bodyLimit }, (request, reply) => answerEndpoint(endpoint, door, request, reply))
   }
 
-  const baseOf = (request: FastifyRequest) => String(request.headers[settings.prefixHeader.toLowerCase()] ?? '')
+  const baseOf = (request: FastifyRequest) => basePathOf(request.headers[settings.prefixHeader.toLowerCase()])
   app.all('/', async (request, reply) => {
     const refused = refuseMethod(request, reply)
     if (refused !== null) return refused
@@ -77,6 +77,13 @@ export async function scrapydDoor(app: FastifyInstance, options: ScrapydDoorOpti
       app.all(url, (request, reply) => answerFile(fleet, tree, request, reply))
     }
   }
+}
+
+/** A path and nothing else: `//evil.example` would make every link of a page lead there. */
+function basePathOf(header: string | string[] | undefined): string {
+  return typeof header === 'string' && header.length <= 200 && /^(\/[\w.~%-]+)+\/?$/.test(header)
+    ? header.replace(/\/$/, '')
+    : ''
 }
 
 interface Door extends Pick<ScrapydDoorOptions, 'fleet' | 'logger'> {

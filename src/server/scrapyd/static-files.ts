@@ -1,5 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { FleetAsScrapyd } from '../../engine/scrapyd-commands/scrapyd-commands.ts'
+import { ScrapdeckError } from '../../shared/errors.ts'
 import type { FileTree, ScrapydFile } from '../../engine/scrapyd-commands/scrapyd-shapes.ts'
 import { contentTypeOf } from './content-types.ts'
 import { directoryPage } from './directory-page.ts'
@@ -13,6 +14,7 @@ export async function answerFile(
   request: FastifyRequest,
   reply: FastifyReply
 ): Promise<FastifyReply> {
+  refuseAsPart(request)
   // Not Fastify's decoded wildcard, which no longer distinguishes an encoded slash from a real one.
   const [rawPath = '', ...query] = (request.raw.url ?? '').split('?')
   const path = rawPath.replace(/\/+/g, '/')
@@ -33,6 +35,22 @@ export async function answerFile(
 
 /** Spiders write these files, and they share the origin of our UI: no scripts or forms, and a sandboxed origin. */
 const FILE_POLICY = "default-src 'none'; sandbox; form-action 'none'; base-uri 'none'; frame-ancestors 'none'"
+
+/** What a browser may load these files for: to show or save them, never to run them in a page of ours. */
+const DESTINATIONS = new Set(['document', 'empty', 'image', 'audio', 'video'])
+
+/**
+ * The UI's policy allows scripts of its own origin, which these files share. Throws FORBIDDEN_ORIGIN if a page wants one
+ * as its script, style, worker or frame.
+ */
+function refuseAsPart({ headers }: FastifyRequest): void {
+  const destination = headers['sec-fetch-dest']
+  if (typeof destination !== 'string' || DESTINATIONS.has(destination)) return
+  throw new ScrapdeckError(
+    'FORBIDDEN_ORIGIN',
+    `Logs and items cannot be part of a web page (as ${JSON.stringify(destination.slice(0, 20))}). Open or download them instead.`
+  )
+}
 
 function sendFile(file: ScrapydFile, name: string, request: FastifyRequest, reply: FastifyReply): FastifyReply {
   const { sizeBytes } = file
