@@ -17,6 +17,7 @@ export default defineConfig({
         scrapdeck: 'src/cli/bin.ts',
         'store-worker': 'src/engine/store/sqlite/store-worker.ts',
         'plugin-worker': 'src/engine/plugins/plugin-worker.ts',
+        'egg-worker': 'src/engine/projects/egg-worker.ts',
         'plan-worker': 'src/engine/fleet-file/plan-worker.ts'
       },
       output: { entryFileNames: '[name].js', chunkFileNames: '[name].js' }

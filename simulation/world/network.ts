@@ -1,4 +1,6 @@
-import type { Connection, NodeRequest } from '../../src/engine/nodes/scrapyd/connection.ts'
+import { Readable } from 'node:stream'
+import { buffer } from 'node:stream/consumers'
+import type { AnswerHead, Connection, NodeRequest } from '../../src/engine/nodes/scrapyd/connection.ts'
 import type { createConnection } from '../../src/engine/nodes/scrapyd/connection.ts'
 import { NodeError } from '../../src/engine/nodes/node-client.ts'
 import { type HttpRequest, plain, serve } from '../scrapyd/http.ts'
@@ -19,6 +21,8 @@ export interface Link {
   isLocked: boolean
   areLogsSlow: boolean
 }
+
+type WholeRequest = Omit<NodeRequest, 'body'> & { body: string | Buffer }
 
 const CONNECTIONS = 4
 /**
@@ -71,7 +75,11 @@ export class Network {
       let open = 0
       let isClosed = false
 
-      const send: Connection['send'] = (request, signal) => {
+      const send: Connection['send'] = ({ body, ...request }, signal) =>
+        body instanceof Readable
+          ? this.#readBody(body).then((whole) => sendWhole({ ...request, body: whole }, signal))
+          : sendWhole({ ...request, body: body ?? '' }, signal)
+      const sendWhole = (request: WholeRequest, signal?: AbortSignal): Promise<AnswerHead> => {
         const endpoint = request.path.split('?')[0]!.replace(/^(logs|items)\/.*/, '$1')
         const counted = life.count(`${host} ${endpoint}`)
         if (counted === 'refused') return noAnswer()
@@ -140,10 +148,20 @@ export class Network {
     }
   }
 
+  /** Real reading takes no virtual time. */
+  async #readBody(body: Readable): Promise<Buffer> {
+    this.#time.busy += 1
+    try {
+      return await buffer(body)
+    } finally {
+      this.#time.busy -= 1
+    }
+  }
+
   #carry(
     host: string,
     link: Link,
-    request: NodeRequest,
+    request: WholeRequest,
     endpoint: string,
     back: { answer: (answer: HttpAnswer) => void; broken: () => void }
   ): void {
@@ -171,7 +189,7 @@ export class Network {
       method: request.method,
       path: `/${request.path}`,
       headers: request.headers ?? {},
-      body: request.body ?? ''
+      body: request.body
     }
     // A proxy's page instead of the node's response; the node may or may not have received the request.
     if (isHtml && this.#chance.happens(0.5)) return this.#delay(() => back.answer(LOGIN_PAGE))

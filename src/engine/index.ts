@@ -17,12 +17,14 @@ export async function createEngine(options: EngineOptions): Promise<Engine> {
     const rooms = await openRooms(options, opened)
     connectListeners(rooms)
     for (const { start } of STARTS) await start(rooms)
-    const { router, scrapyd, answers, credentials, healthWatch, systemCommands, metrics, figures, local } = rooms
+    const { router, scrapyd, answers, incoming, credentials, healthWatch, systemCommands, metrics, figures, local } =
+      rooms
     let stopped: Promise<void> | null = null
     return {
       router,
       scrapyd,
       answers,
+      incoming,
       credentials,
       setAddress(address) {
         systemCommands.address = address

@@ -27,7 +27,7 @@ import { NO_SUCH_FILE, NO_SUCH_PAGE, sendPage } from './scrapyd/twisted-pages.ts
 import { userInterfaceDoor } from './user-interface.ts'
 
 export interface AppOptions {
-  engine: Pick<Engine, 'router' | 'scrapyd' | 'credentials' | 'health' | 'metrics' | 'answers'>
+  engine: Pick<Engine, 'router' | 'scrapyd' | 'credentials' | 'health' | 'metrics' | 'answers' | 'incoming'>
   /** Where sessions are stored. */
   dataDirectory: string
   /** The built UI, with its index.html. */
@@ -153,6 +153,7 @@ export function createApp(options: AppOptions): App {
   fastify.register(metricsDoor, { engine, requests: countRequests(fastify) })
   fastify.register(scrapydDoor, {
     fleet: engine.scrapyd,
+    incoming: engine.incoming,
     settings: options.scrapyd,
     logger,
     hasSession,

@@ -19,7 +19,8 @@ import { answerOnce, type KeyedResponse } from './api/once.ts'
 import { RequestedOperations } from './api/requested-operations.ts'
 import { checkQuery, checkRestParts } from './api/unknown-parts.ts'
 import type { DoorLimits } from './auth/door-limits.ts'
-import { MAX_JSON_BYTES, MAX_UPLOAD_BYTES } from './limits.ts'
+import { parseContractForms } from './forms/contract-form.ts'
+import { MAX_JSON_BYTES } from './limits.ts'
 import { describeApi } from './openapi/describe.ts'
 import { apiPageDoor } from './openapi/page.ts'
 
@@ -44,7 +45,7 @@ declare module 'fastify' {
 }
 
 interface DoorsOptions {
-  engine: Pick<Engine, 'router' | 'answers'>
+  engine: Pick<Engine, 'router' | 'answers' | 'incoming'>
   limits: DoorLimits
   clock: Clock
   logger: Logger
@@ -79,7 +80,7 @@ export async function contractDoors(app: FastifyInstance, options: DoorsOptions)
     plugins: [new SmartCoercionPlugin({ schemaConverters: [new ZodToJsonSchemaConverter()] })]
   })
 
-  parseOnlyJsonAndForms(app)
+  parseOnlyJsonAndForms(app, engine)
   const contextOf = (source: 'ui' | 'api', { caller }: FastifyRequest): RouterContext => ({
     source,
     showsPassword: caller.kind === 'password',
@@ -123,7 +124,7 @@ export async function contractDoors(app: FastifyInstance, options: DoorsOptions)
  * Rejects body types that a form on any web page can send without a preflight (`text/plain`, urlencoded). Bodies are
  * parsed here, within Fastify's limits; oRPC uses the result in `request.body`.
  */
-function parseOnlyJsonAndForms(app: FastifyInstance): void {
+function parseOnlyJsonAndForms(app: FastifyInstance, { incoming }: DoorsOptions['engine']): void {
   app.removeAllContentTypeParsers()
   app.addContentTypeParser(
     'application/json',
@@ -136,16 +137,7 @@ function parseOnlyJsonAndForms(app: FastifyInstance): void {
       }
     }
   )
-  app.addContentTypeParser(
-    'multipart/form-data',
-    { parseAs: 'buffer', bodyLimit: MAX_UPLOAD_BYTES },
-    async (request: FastifyRequest, body: Buffer) => {
-      const headers = { 'content-type': request.headers['content-type'] as string }
-      return new Response(body as Buffer<ArrayBuffer>, { headers }).formData().catch((error: unknown) => {
-        throw new ScrapdeckError('BAD_INPUT', 'The body of the request is not a form.', { cause: error })
-      })
-    }
-  )
+  parseContractForms(app, incoming)
 }
 
 /** Failures outside the call itself: a request that cannot be parsed, a response that cannot be serialized. */

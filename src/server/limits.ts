@@ -4,11 +4,8 @@ export const MAX_UPLOAD_BYTES = 210 * 1024 * 1024
 /** For JSON requests: room for ten thousand job ids several times over. */
 export const MAX_JSON_BYTES = 4 * 1024 * 1024
 
-/** For forms other than an egg's: as much as JSON requests may have. */
+/** For forms without an egg, and beside one: as much as JSON requests may have. */
 export const MAX_FORM_BYTES = MAX_JSON_BYTES
-
-/** Percent-encoded forms are decoded byte by byte: an egg that is larger must be sent as multipart/form-data. */
-export const MAX_ENCODED_EGG_BYTES = 16 * 1024 * 1024
 
 /** Limit for a whole request: an egg of 200 MB at 2 Mbit/s. Without it, anybody could hold connections forever. */
 export const REQUEST_LIMIT_MS = 15 * 60_000

@@ -8,7 +8,7 @@ import type { Authenticator } from './auth/authenticator.ts'
 import { loginPage } from './auth/login-page.ts'
 import { cookieName, SESSION_COOKIE } from './auth/session-cookie.ts'
 import { SMALL_PAGE_POLICY } from './small-page.ts'
-import { parseUrlEncoded } from './scrapyd/urlencoded.ts'
+import { parseUrlEncoded } from './forms/urlencoded.ts'
 
 /** Inline styles because the component library inserts style elements; scripts only from our own files. */
 const UI_POLICY =

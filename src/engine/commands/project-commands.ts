@@ -12,6 +12,7 @@ import { type EggTarget, NodeError } from '../nodes/node-client.ts'
 import type { Environments } from '../launcher/pythons/environments.ts'
 import type { Fleet } from '../nodes/fleet.ts'
 import type { Distribution } from '../projects/distribution.ts'
+import type { Archive } from '../projects/egg-intake.ts'
 import { refuseInUse } from '../projects/in-use.ts'
 import type { InUse, Projects } from '../projects/projects.ts'
 import type { Clock } from '../runtime/clock.ts'
@@ -43,7 +44,7 @@ export class ProjectCommands {
   }
 
   async upload(
-    archive: Uint8Array,
+    archive: Archive,
     names: { project?: ProjectName | undefined; version?: VersionName | undefined },
     options: InUse = {}
   ): Promise<StoredVersion> {

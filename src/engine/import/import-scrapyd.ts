@@ -5,6 +5,7 @@ import { mkdtemp, readdir, rm, stat } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { LOCAL_NODE_ID, nextAttempt } from '../../shared/ids.ts'
+import { IncomingFiles } from '../blobs/incoming-files.ts'
 import { openFilesystemBlobStore } from '../blobs/filesystem/filesystem-blob-store.ts'
 import { readFileRange } from '../launcher/runs/file-range.ts'
 import { CLOSING_TAIL_BYTES } from '../output/log-stats.ts'
@@ -114,6 +115,7 @@ async function importInto(
   const projects = await Projects.open({
     store,
     blobs: await openFilesystemBlobStore(join(dataDirectory, 'blobs')),
+    incoming: await IncomingFiles.open(join(dataDirectory, 'incoming')),
     eggDirectory: join(local, 'egg-files'),
     ...(options.dryRun ? {} : { tree: await EggTree.open(directories.eggs, silentLogger) }),
     // The engine lists them once it has found a Python.

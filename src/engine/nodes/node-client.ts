@@ -1,4 +1,5 @@
 import type { ProjectName, RunLimits, VersionName } from '../../shared/contract/index.ts'
+import type { EggToSend } from '../projects/projects.ts'
 import type { NodeTraits } from './node-traits.ts'
 
 /**
@@ -54,7 +55,7 @@ export interface EggTarget extends Pick<NodeClient, 'listSpiders'> {
   addVersion(
     project: ProjectName,
     version: VersionName,
-    egg: Uint8Array,
+    egg: EggToSend,
     signal?: AbortSignal
   ): Promise<{ spiders: number }>
   deleteVersion(project: ProjectName, version: VersionName, signal?: AbortSignal): Promise<void>

@@ -2,6 +2,7 @@ import { join } from 'node:path'
 import { expect, test, vi } from 'vitest'
 import { DEFAULT_PROJECT_SETTINGS } from '../../shared/contract/index.ts'
 import { aNodeId, aProjectName, aVersionName, branded } from '../../shared/testing/ids.ts'
+import { IncomingFiles } from '../blobs/incoming-files.ts'
 import { openFilesystemBlobStore } from '../blobs/filesystem/filesystem-blob-store.ts'
 import { silentLogger } from '../runtime/logger.ts'
 import { anEgg } from '../testing/archives.ts'
@@ -20,6 +21,7 @@ async function openRoom() {
   const projects = await Projects.open({
     store: temporary.store,
     blobs: await openFilesystemBlobStore(join(temporary.directory, 'blobs')),
+    incoming: await IncomingFiles.open(join(temporary.directory, 'incoming')),
     eggDirectory: join(temporary.directory, 'eggs'),
     listSpidersOfEgg: async () => ['prices'],
     clock,

@@ -6,13 +6,13 @@ import { type Clock, Timers } from '../runtime/clock.ts'
 import { reportsOf } from '../runtime/reports.ts'
 import type { StoredVersion } from '../store/records.ts'
 import { WITHOUT_EGG } from './catalog.ts'
-import type { Projects } from './projects.ts'
+import type { EggToSend, Projects } from './projects.ts'
 
 /** The part of a node that distribution needs; EggTarget implements it. */
 export interface EggReceiver {
   /** Called once after an egg arrived, if its spiders are not known yet. */
   listSpiders(project: ProjectName, version: VersionName): Promise<string[]>
-  addVersion(project: ProjectName, version: VersionName, egg: Uint8Array): Promise<unknown>
+  addVersion(project: ProjectName, version: VersionName, egg: EggToSend): Promise<unknown>
 }
 
 export interface DistributionOptions {
@@ -55,8 +55,6 @@ export class Distribution {
   readonly #timers: Timers
   readonly #sending = new Map<string, Promise<void>>()
   readonly #failures = new Map<string, Failure>()
-  /** Eggs being sent, held in memory once regardless of the number of receiving nodes. */
-  readonly #inHand = new Map<string, { bytes: Promise<Uint8Array>; users: number }>()
 
   constructor(options: DistributionOptions) {
     this.#options = options
@@ -163,14 +161,15 @@ export class Distribution {
         error,
         changedAtMs: this.#clock.nowMs()
       })
-    const sha256 = this.#projects.catalog.requireEgg(project, version).sha256!
+    const egg = this.#projects.eggToSend(project, version)
+    const { sha256 } = egg
     const client = this.#options.clientOf(nodeId)
     let current: StoredVersion | null
     try {
       await record('sending', null)
       onStart?.()
       if (client === null) throw new Error('The node was removed.')
-      await this.#withEgg(sha256, project, version, (egg) => client.addVersion(project, version, egg))
+      await client.addVersion(project, version, egg)
       current = this.#projects.catalog.find(project, version)
       // If the egg was replaced while it was being sent, this records that the node has the older one.
       if (current?.sha256) await record('present', null)
@@ -199,22 +198,6 @@ export class Distribution {
       return
     }
     await this.#projects.recordSpiders(project, version, spiders)
-  }
-
-  async #withEgg(
-    sha256: string,
-    project: ProjectName,
-    version: VersionName,
-    use: (egg: Uint8Array) => Promise<unknown>
-  ): Promise<void> {
-    const held = this.#inHand.get(sha256) ?? { bytes: this.#projects.eggBytes(project, version), users: 0 }
-    this.#inHand.set(sha256, held)
-    held.users++
-    try {
-      await use(await held.bytes)
-    } finally {
-      if (--held.users === 0) this.#inHand.delete(sha256)
-    }
   }
 }
 

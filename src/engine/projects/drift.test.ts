@@ -1,13 +1,14 @@
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { aNodeId, aProjectName, aVersionName } from '../../shared/testing/ids.ts'
+import { IncomingFiles } from '../blobs/incoming-files.ts'
 import { openFilesystemBlobStore } from '../blobs/filesystem/filesystem-blob-store.ts'
 import { silentLogger } from '../runtime/logger.ts'
 import { anEgg } from '../testing/archives.ts'
 import { createFakeClock } from '../testing/fake-clock.ts'
 import { openTemporaryStore } from '../testing/temporary-store.ts'
 import { Distribution } from './distribution.ts'
-import { Projects } from './projects.ts'
+import { type EggToSend, Projects } from './projects.ts'
 
 const N1 = aNodeId('n1')
 const SHOP = aProjectName('shop')
@@ -22,6 +23,7 @@ async function openRoom() {
     Projects.open({
       store: temporary.store,
       blobs: await openFilesystemBlobStore(join(temporary.directory, 'blobs')),
+      incoming: await IncomingFiles.open(join(temporary.directory, 'incoming')),
       eggDirectory: join(temporary.directory, 'eggs'),
       listSpidersOfEgg: async () => ['prices'],
       clock,
@@ -30,8 +32,8 @@ async function openRoom() {
   const projects = await open()
   const sent: string[] = []
   const receiver = {
-    async addVersion(_project: string, version: string, egg: Uint8Array) {
-      sent.push(`${version} ${egg.byteLength}`)
+    async addVersion(_project: string, version: string, egg: EggToSend) {
+      sent.push(`${version} ${egg.sizeBytes}`)
     },
     listSpiders: async () => []
   }

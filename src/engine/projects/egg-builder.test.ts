@@ -1,5 +1,6 @@
 import { mkdir, symlink, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
+import { buffer } from 'node:stream/consumers'
 import { expect, test } from 'vitest'
 import { aProjectName } from '../../shared/testing/ids.ts'
 import { anArchive } from '../testing/archives.ts'
@@ -69,7 +70,8 @@ test.each(['', 'my-project/'])('a zip with scrapy.cfg under %j becomes an egg', 
     ...Object.entries(all).map(([path, content]) => ({ name: top + path, content })),
     { name: `__MACOSX/${top}scrapy.cfg`, content: 'junk' }
   ])
-  expect(await namesIn((await buildEggFromArchive(await openZipArchive(zip)))!)).toEqual(PACKED)
+  const egg = await buffer((await buildEggFromArchive(await openZipArchive(zip)))!)
+  expect(await namesIn(egg)).toEqual(PACKED)
 })
 
 test('a zip without scrapy.cfg, or with it two folders deep, is no project', async () => {

@@ -1,6 +1,8 @@
-import type { Dirent } from 'node:fs'
-import { readdir, readFile, stat } from 'node:fs/promises'
+import { createReadStream, type Dirent } from 'node:fs'
+import { readdir, stat } from 'node:fs/promises'
 import { basename, join } from 'node:path'
+import { PassThrough, Readable } from 'node:stream'
+import { buffer, text } from 'node:stream/consumers'
 import yazl from 'yazl'
 import type { ProjectName, VersionName } from '../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
@@ -15,6 +17,14 @@ export interface ProjectFile {
   bytes: Uint8Array
 }
 
+/** The same where it lies: opened when its turn comes, so that a project of any size is packed in little memory. */
+interface FileToPack {
+  path: string
+  open(): Readable | Promise<Readable>
+}
+
+const CONFIGURATION_MAX_BYTES = 1024 * 1024
+
 export interface EggNaming {
   /** Default: `[deploy] project` of scrapy.cfg, else the first part of the settings module. */
   project?: ProjectName
@@ -28,11 +38,62 @@ export interface EggNaming {
  * existing settings module, BAD_INPUT for an invalid name.
  */
 export async function buildEgg(files: ProjectFile[], naming: EggNaming = {}): Promise<Uint8Array> {
+  return buffer(
+    await packEgg(
+      files.map(({ path, bytes }) => ({ path, open: () => Readable.from([bytes]) })),
+      naming
+    )
+  )
+}
+
+/** Builds an egg from a folder with scrapy.cfg, ignoring links. Throws as buildEgg does, and EGG_TOO_LARGE. */
+export async function buildEggFromFolder(directory: string, naming: EggNaming = {}): Promise<Uint8Array> {
+  const files: FileToPack[] = []
+  let totalBytes = 0
+  const walk = async (folder: string, prefix: string): Promise<void> => {
+    const children = await readdir(folder, { withFileTypes: true })
+    if (prefix !== '' && children.some((child) => child.name === 'pyvenv.cfg')) return
+    for (const child of children.sort(byName)) {
+      const path = prefix + child.name
+      if (isLeftOut(path) && path !== 'scrapy.cfg') continue
+      const place = join(folder, child.name)
+      if (child.isDirectory()) await walk(place, `${path}/`)
+      if (!child.isFile()) continue
+      totalBytes += (await stat(place)).size
+      if (totalBytes > EGG_LIMITS.archiveBytes) {
+        throw new ScrapdeckError('EGG_TOO_LARGE', `The folder ${basename(directory)} is too large for an egg: ${path}.`)
+      }
+      files.push({ path, open: () => createReadStream(place) })
+    }
+  }
+  await walk(directory, '')
+  return buffer(await packEgg(files, naming))
+}
+
+/**
+ * Builds an egg from a zip of a project's folder, with scrapy.cfg at the top or inside one top-level folder; null if it
+ * is in neither. The egg is made as it is read. Throws as buildEgg does; the stream fails with EGG_NOT_A_ZIP.
+ */
+export async function buildEggFromArchive(archive: ZipArchive, naming: EggNaming = {}): Promise<Readable | null> {
+  const configuration = archive.names
+    .filter((name) => /^([^/]+\/)?scrapy\.cfg$/.test(name) && !name.startsWith('__MACOSX/'))
+    .sort((one, other) => one.length - other.length)[0]
+  if (configuration === undefined) return null
+  const top = configuration.slice(0, -'scrapy.cfg'.length)
+  const inTop = archive.names.filter((name) => name.startsWith(top)).map((name) => name.slice(top.length))
+  const environments = inTop.filter((path) => path.endsWith('/pyvenv.cfg')).map((path) => path.slice(0, -10))
+  const isWanted = (path: string) =>
+    path === 'scrapy.cfg' || !(isLeftOut(path) || environments.some((folder) => path.startsWith(folder)))
+  const files = inTop.filter(isWanted).map((path) => ({ path, open: () => archive.openRead(top + path) }))
+  return packEgg(files, naming)
+}
+
+async function packEgg(files: FileToPack[], naming: EggNaming): Promise<Readable> {
   const configuration = files.find((file) => file.path === 'scrapy.cfg')
   if (!configuration) throw new ScrapdeckError('EGG_NO_SETTINGS', 'The project folder has no scrapy.cfg.')
-  const text = Buffer.from(configuration.bytes).toString('utf8')
-  const settingsModule = settingsModuleOf(text, files)
-  const project = naming.project ?? (readIniValue(text, 'deploy', 'project') || settingsModule.split('.')[0]!)
+  const configured = await readConfiguration(configuration)
+  const settingsModule = settingsModuleOf(configured, files)
+  const project = naming.project ?? (readIniValue(configured, 'deploy', 'project') || settingsModule.split('.')[0]!)
   const problem = problemOfPathPart(project)
   if (problem) throw new ScrapdeckError('BAD_INPUT', `The project name ${JSON.stringify(project)} ${problem}.`)
 
@@ -44,54 +105,23 @@ export async function buildEgg(files: ProjectFile[], naming: EggNaming = {}): Pr
     ['EGG-INFO/top_level.txt', [...topLevel].sort().join('\n') + '\n'],
     ['EGG-INFO/zip-safe', '\n']
   ]
-  return zip([...packed, ...metadata.map(([path, content]) => ({ path, bytes: Buffer.from(content) }))])
+  return zip([
+    ...packed,
+    ...metadata.map(([path, content]) => ({ path, open: () => Readable.from([Buffer.from(content)]) }))
+  ])
 }
 
-/** Builds an egg from a folder with scrapy.cfg, ignoring links. Throws as buildEgg does, and EGG_TOO_LARGE. */
-export async function buildEggFromFolder(directory: string, naming: EggNaming = {}): Promise<Uint8Array> {
-  const files: ProjectFile[] = []
-  let totalBytes = 0
-  const walk = async (folder: string, prefix: string): Promise<void> => {
-    const children = await readdir(folder, { withFileTypes: true })
-    if (prefix !== '' && children.some((child) => child.name === 'pyvenv.cfg')) return
-    for (const child of children.sort(byName)) {
-      const path = prefix + child.name
-      if (isLeftOut(path) && path !== 'scrapy.cfg') continue
-      if (child.isDirectory()) await walk(join(folder, child.name), `${path}/`)
-      if (!child.isFile()) continue
-      totalBytes += (await stat(join(folder, child.name))).size
-      if (totalBytes > EGG_LIMITS.archiveBytes) {
-        throw new ScrapdeckError('EGG_TOO_LARGE', `The folder ${basename(directory)} is too large for an egg: ${path}.`)
-      }
-      files.push({ path, bytes: await readFile(join(folder, child.name)) })
-    }
-  }
-  await walk(directory, '')
-  return buildEgg(files, naming)
+async function readConfiguration(file: FileToPack): Promise<string> {
+  let readBytes = 0
+  const content = (await file.open()).map((piece: Buffer) => {
+    readBytes += piece.length
+    if (readBytes <= CONFIGURATION_MAX_BYTES) return piece
+    throw new ScrapdeckError('EGG_TOO_LARGE', `scrapy.cfg is larger than ${CONFIGURATION_MAX_BYTES} bytes.`)
+  })
+  return text(content)
 }
 
-/**
- * Builds an egg from a zip of a project's folder, with scrapy.cfg at the top or inside one top-level folder; null if it
- * is in neither. Throws as buildEgg does, and EGG_TOO_LARGE.
- */
-export async function buildEggFromArchive(archive: ZipArchive, naming: EggNaming = {}): Promise<Uint8Array | null> {
-  const configuration = archive.names
-    .filter((name) => /^([^/]+\/)?scrapy\.cfg$/.test(name) && !name.startsWith('__MACOSX/'))
-    .sort((one, other) => one.length - other.length)[0]
-  if (configuration === undefined) return null
-  const top = configuration.slice(0, -'scrapy.cfg'.length)
-  const inTop = archive.names.filter((name) => name.startsWith(top)).map((name) => name.slice(top.length))
-  const environments = inTop.filter((path) => path.endsWith('/pyvenv.cfg')).map((path) => path.slice(0, -10))
-  const files: ProjectFile[] = []
-  for (const path of inTop) {
-    if (path !== 'scrapy.cfg' && (isLeftOut(path) || environments.some((folder) => path.startsWith(folder)))) continue
-    const content = await archive.read(top + path, EGG_LIMITS.archiveBytes)
-    if (content !== null) files.push({ path, bytes: content })
-  }
-  return buildEgg(files, naming)
-}
-
-function settingsModuleOf(configuration: string, files: ProjectFile[]): string {
+function settingsModuleOf(configuration: string, files: { path: string }[]): string {
   const settingsModule = readIniValue(configuration, 'settings', 'default') ?? ''
   if (!isModuleName(settingsModule)) {
     throw new ScrapdeckError('EGG_NO_SETTINGS', 'scrapy.cfg has no line "default = PROJECT.settings" in [settings].')
@@ -126,18 +156,22 @@ function topModuleOf(path: string): string {
 }
 
 /** Sorted, with a fixed time and no zone, so that the same files give the same egg and need no second upload. */
-async function zip(files: ProjectFile[]): Promise<Uint8Array> {
+function zip(files: FileToPack[]): Readable {
   const archive = new yazl.ZipFile()
+  const output = new PassThrough()
+  archive.on('error', (error) => output.destroy(error as Error))
   const options = { mtime: new Date(2020, 0, 1), mode: 0o100644, forceDosTimestamp: true }
   for (const file of [...files].sort((one, other) => (one.path < other.path ? -1 : 1))) {
     const problem = problemOfEntryName(file.path)
     if (problem) throw new ScrapdeckError('EGG_UNSAFE', `The file ${JSON.stringify(file.path)} ${problem}.`)
-    archive.addBuffer(Buffer.from(file.bytes), file.path, options)
+    archive.addReadStreamLazy(file.path, options, (done) => {
+      // yazl passes on only errors of opening.
+      const failed = (error: Error) => output.destroy(error)
+      Promise.resolve(file.open()).then((content) => done(null, content.on('error', failed)), failed)
+    })
   }
   archive.end()
-  const chunks: Buffer[] = []
-  for await (const chunk of archive.outputStream) chunks.push(chunk as Buffer)
-  return Buffer.concat(chunks)
+  return archive.outputStream.pipe(output)
 }
 
 function byName(one: Dirent, other: Dirent): number {

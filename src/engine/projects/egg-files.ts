@@ -1,5 +1,8 @@
-import { mkdir, rename, rm, stat, writeFile } from 'node:fs/promises'
+import { createReadStream, createWriteStream } from 'node:fs'
+import { mkdir, rename, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
+import type { Readable } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
 import type { ProjectName, VersionName } from '../../shared/contract/index.ts'
 import type { BlobStore } from '../blobs/blob-store.ts'
 
@@ -27,12 +30,12 @@ export class EggFiles {
   async pathOf(egg: EggIdentity): Promise<string> {
     const path = this.#place(egg)
     if (await isThere(path)) return path
-    return this.#writeOnce(path, () => this.#blobs.read(`eggs/${egg.sha256}`))
+    return this.#writeOnce(path, () => this.#blobs.openRead(`eggs/${egg.sha256}`))
   }
 
-  /** Writes the file from these bytes, before there is a blob. */
-  write(egg: EggIdentity, bytes: Uint8Array): Promise<string> {
-    return this.#writeOnce(this.#place(egg), async () => bytes)
+  /** Copies the file from `source`, before there is a blob. */
+  write(egg: EggIdentity, source: string): Promise<string> {
+    return this.#writeOnce(this.#place(egg), async () => createReadStream(source))
   }
 
   remove(sha256: string): Promise<void> {
@@ -45,17 +48,17 @@ export class EggFiles {
     return join(this.#directory, sha256, `${safe(project)}-${safe(version)}.egg`)
   }
 
-  #writeOnce(path: string, read: () => Promise<Uint8Array>): Promise<string> {
+  #writeOnce(path: string, read: () => Promise<Readable>): Promise<string> {
     const written = this.#writing.get(path) ?? write(path, read).finally(() => this.#writing.delete(path))
     this.#writing.set(path, written)
     return written
   }
 }
 
-async function write(path: string, read: () => Promise<Uint8Array>): Promise<string> {
-  const bytes = await read()
+async function write(path: string, read: () => Promise<Readable>): Promise<string> {
+  const content = await read()
   await mkdir(join(path, '..'), { recursive: true, mode: 0o700 })
-  await writeFile(`${path}.part`, bytes, { mode: 0o600 })
+  await pipeline(content, createWriteStream(`${path}.part`, { mode: 0o600 }))
   await rename(`${path}.part`, path)
   return path
 }

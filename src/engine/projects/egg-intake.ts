@@ -1,22 +1,24 @@
-import { createHash } from 'node:crypto'
+import { createReadStream } from 'node:fs'
+import { rm } from 'node:fs/promises'
+import { Readable } from 'node:stream'
 import pLimit from 'p-limit'
 import type { Deployment, ProjectName, VersionName } from '../../shared/contract/index.ts'
 import { isScrapdeckError, ScrapdeckError } from '../../shared/errors.ts'
 import { LOCAL_NODE_ID } from '../../shared/ids.ts'
 import type { BlobStore } from '../blobs/blob-store.ts'
+import type { IncomingFile, IncomingFiles } from '../blobs/incoming-files.ts'
 import type { Clock } from '../runtime/clock.ts'
 import type { Logger } from '../runtime/logger.ts'
 import type { StoredVersion } from '../store/records.ts'
 import type { VersionStore } from '../store/store.ts'
 import type { Catalog } from './catalog.ts'
-import { buildEggFromArchive } from './egg-builder.ts'
 import type { EggFiles } from './egg-files.ts'
-import { type EggFacts, inspectArchive, inspectEgg } from './egg-inspection.ts'
+import type { EggFacts } from './egg-inspection.ts'
 import type { EggKeeping } from './egg-keeping.ts'
+import type { OpenEgg, OpenedEgg } from './egg-opening.ts'
 import type { EggTree } from './egg-tree.ts'
 import { refuseInUse } from './in-use.ts'
 import { problemOfPathPart, problemOfVersionName } from './names.ts'
-import { openZipArchive } from './zip-archive.ts'
 
 /** Default egg names of build tools. */
 const GENERIC_NAMES = new Set(['project', 'unknown', 'scrapy-project'])
@@ -26,6 +28,8 @@ export interface EggIntakeParts {
   blobs: BlobStore
   files: EggFiles
   tree?: Pick<EggTree, 'put'>
+  incoming: IncomingFiles
+  openEgg: OpenEgg
   catalog: Catalog
   keeping: EggKeeping
   listSpidersOfEgg: ((eggPath: string, project: ProjectName) => Promise<string[]>) | null
@@ -34,6 +38,9 @@ export interface EggIntakeParts {
   clock: Clock
   logger: Logger
 }
+
+/** An archive: an upload, a file that is only read, or bytes that are in memory anyway. */
+export type Archive = IncomingFile | string | Uint8Array
 
 export interface VersionNames {
   project?: ProjectName
@@ -49,15 +56,31 @@ export class EggIntake {
     this.#parts = parts
   }
 
-  upload(archive: Uint8Array, names: VersionNames, mayReplaceInUse: boolean): Promise<StoredVersion> {
-    return this.#uploads(() => this.#upload(archive, names, mayReplaceInUse))
+  async upload(archive: Archive, names: VersionNames, mayReplaceInUse: boolean): Promise<StoredVersion> {
+    const { incoming } = this.#parts
+    if (archive instanceof Uint8Array) {
+      await using file = await incoming.receive(Readable.from([archive]))
+      return await this.upload(file.path, names, mayReplaceInUse)
+    }
+    if (typeof archive === 'string') return this.#uploads(() => this.#open(archive, names, mayReplaceInUse))
+    // The client may go away while its upload waits for others.
+    await using _ = archive.hold()
+    return await this.upload(archive.path, names, mayReplaceInUse)
   }
 
-  async #upload(archive: Uint8Array, names: VersionNames, mayReplaceInUse: boolean): Promise<StoredVersion> {
+  async #open(path: string, names: VersionNames, mayReplaceInUse: boolean): Promise<StoredVersion> {
+    const builtPath = this.#parts.incoming.draftPath()
+    try {
+      return await this.#add(await this.#parts.openEgg(path, names, builtPath), names, mayReplaceInUse)
+    } finally {
+      await rm(builtPath, { force: true })
+    }
+  }
+
+  async #add(egg: OpenedEgg, names: VersionNames, mayReplaceInUse: boolean): Promise<StoredVersion> {
     const { blobs, files, catalog, keeping, clock, logger } = this.#parts
-    const { egg, facts } = await openEgg(archive, names)
+    const { facts, sha256, sizeBytes } = egg
     const project = projectNameFor(names.project, facts)
-    const sha256 = createHash('sha256').update(egg).digest('hex')
     const before = names.version === undefined ? null : catalog.find(project, checkVersion(names.version))
     const version = before?.version ?? names.version ?? this.#nextDefaultVersion(project)
     if (before?.sha256 === sha256) return before.spiders === null ? this.listAgain(before) : before
@@ -66,17 +89,17 @@ export class EggIntake {
       await refuseInUse(this.#parts.store, project, before.version, advice)
     }
 
-    const path = await files.write({ sha256, project, version }, egg)
+    const path = await files.write({ sha256, project, version }, egg.path)
     try {
       const spiders = await this.#listSpiders(path, project)
-      await blobs.write(`eggs/${sha256}`, egg)
+      await blobs.write(`eggs/${sha256}`, createReadStream(path))
       const stored = await this.#parts.exclusively(async () => {
         const createdAtMs = clock.nowMs()
         const deployments = stillThere(catalog.find(project, version))
         if (this.#parts.listSpidersOfEgg !== null) {
           deployments.push({ nodeId: LOCAL_NODE_ID, state: 'present', sha256, error: null, changedAtMs: createdAtMs })
         }
-        const added = { project, version, sha256, sizeBytes: egg.byteLength, spiders, createdAtMs, deployments }
+        const added = { project, version, sha256, sizeBytes, spiders, createdAtMs, deployments }
         await this.#parts.store.putVersion(added)
         catalog.remember(added)
         return added
@@ -154,15 +177,6 @@ function stillThere(before: StoredVersion | null): Deployment[] {
     const isNodesOwn = deployment.state === 'present' && deployment.sha256 === null
     return [isNodesOwn ? { ...deployment, state: 'foreign' } : deployment]
   })
-}
-
-async function openEgg(archive: Uint8Array, names: VersionNames): Promise<{ egg: Uint8Array; facts: EggFacts }> {
-  const opened = await openZipArchive(archive)
-  if (!opened.names.includes('EGG-INFO/PKG-INFO')) {
-    const egg = await buildEggFromArchive(opened, names)
-    if (egg !== null) return { egg, facts: await inspectEgg(egg) }
-  }
-  return { egg: archive, facts: await inspectArchive(opened) }
 }
 
 function projectNameFor(asked: string | undefined, facts: EggFacts): ProjectName {

@@ -3,6 +3,7 @@ import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { aProjectName, aVersionName } from '../../shared/testing/ids.ts'
+import { IncomingFiles } from '../blobs/incoming-files.ts'
 import { openFilesystemBlobStore } from '../blobs/filesystem/filesystem-blob-store.ts'
 import { silentLogger } from '../runtime/logger.ts'
 import { anEgg } from '../testing/archives.ts'
@@ -21,6 +22,7 @@ async function openRoom() {
     Projects.open({
       store: temporary.store,
       blobs,
+      incoming: await IncomingFiles.open(join(temporary.directory, 'incoming')),
       eggDirectory: join(temporary.directory, 'egg-files'),
       tree: await EggTree.open(directory, silentLogger),
       listSpidersOfEgg: async () => ['prices'],

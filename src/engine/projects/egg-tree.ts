@@ -1,4 +1,5 @@
-import { copyFile, constants, mkdir, open, readdir, readFile, rename, rm, rmdir, stat } from 'node:fs/promises'
+import { createReadStream } from 'node:fs'
+import { copyFile, constants, mkdir, open, readdir, rename, rm, rmdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { ProjectName, VersionName } from '../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
@@ -117,6 +118,12 @@ async function isFile(path: string): Promise<boolean> {
 async function hasSameBytes(path: string, other: string): Promise<boolean> {
   const [one, two] = await Promise.all([stat(path).catch(() => null), stat(other)])
   if (one === null || !one.isFile() || one.size !== two.size) return false
-  const [bytes, otherBytes] = await Promise.all([readFile(path), readFile(other)])
-  return bytes.equals(otherBytes)
+  await using file = await open(path)
+  let position = 0
+  for await (const expected of createReadStream(other) as AsyncIterable<Buffer>) {
+    const { bytesRead, buffer } = await file.read(Buffer.alloc(expected.length), 0, expected.length, position)
+    if (bytesRead !== expected.length || !buffer.equals(expected)) return false
+    position += bytesRead
+  }
+  return true
 }

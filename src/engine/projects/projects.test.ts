@@ -1,8 +1,10 @@
 import { readFile } from 'node:fs/promises'
 import { basename, join } from 'node:path'
+import { buffer } from 'node:stream/consumers'
 import { expect, test } from 'vitest'
 import { ScrapdeckError } from '../../shared/errors.ts'
 import { anAttemptNumber, aNodeId, aProjectName, aVersionName } from '../../shared/testing/ids.ts'
+import { IncomingFiles } from '../blobs/incoming-files.ts'
 import { openFilesystemBlobStore } from '../blobs/filesystem/filesystem-blob-store.ts'
 import { silentLogger } from '../runtime/logger.ts'
 import { anArchive, anEgg } from '../testing/archives.ts'
@@ -28,10 +30,11 @@ async function openRoom(over: { listSpiders?: ((path: string) => Promise<string[
     blobs,
     listed,
     listSpiders: over.listSpiders === undefined ? async () => ['prices', 'stock'] : over.listSpiders,
-    open: () =>
+    open: async () =>
       Projects.open({
         store: temporary.store,
         blobs,
+        incoming: await IncomingFiles.open(join(temporary.directory, 'incoming')),
         eggDirectory: join(temporary.directory, 'eggs'),
         listSpidersOfEgg:
           room.listSpiders &&
@@ -54,7 +57,7 @@ test('an upload is named by the egg and the time, listed, kept, and known again 
   expect(stored.deployments).toEqual([expect.objectContaining({ nodeId: 'local', state: 'present' })])
   const again = await t.room.open()
   expect(again.describe()).toMatchObject([{ name: 'shop', latestVersion: '20260131T120000', versions: [stored] }])
-  expect(await again.eggBytes(SHOP, stored.version)).toEqual(Buffer.from(egg))
+  expect(await buffer(await again.eggToSend(SHOP, stored.version).open())).toEqual(Buffer.from(egg))
 })
 
 test('the file that Python imports is named as an egg of the project, and is made again from the blob', async () => {
@@ -65,6 +68,7 @@ test('the file that Python imports is named as an egg of the project, and is mad
   const other = await Projects.open({
     store: t.store,
     blobs: t.blobs,
+    incoming: await IncomingFiles.open(join(t.directory, 'incoming')),
     eggDirectory: join(t.directory, 'elsewhere'),
     listSpidersOfEgg: null,
     clock: t.clock,
@@ -195,7 +199,9 @@ test('two versions can be one egg: it goes with the last of them', async () => {
   await t.projects.upload(egg, { version: aVersionName('1') })
   await t.projects.upload(egg, { version: aVersionName('2') })
   await t.projects.deleteVersion(aProjectName('shop'), aVersionName('1'))
-  expect(await t.projects.eggBytes(aProjectName('shop'), aVersionName('2'))).toEqual(Buffer.from(egg))
+  expect(await buffer(await t.projects.eggToSend(aProjectName('shop'), aVersionName('2')).open())).toEqual(
+    Buffer.from(egg)
+  )
   await t.projects.deleteProject(aProjectName('shop'))
   expect(t.projects.catalog.names()).toEqual([])
   expect(await t.blobs.list('eggs/')).toEqual([])

@@ -1,4 +1,4 @@
-import { readFile } from 'node:fs/promises'
+import type { Readable } from 'node:stream'
 import pLimit from 'p-limit'
 import {
   DEFAULT_PROJECT_SETTINGS,
@@ -12,14 +12,16 @@ import {
 import { ScrapdeckError } from '../../shared/errors.ts'
 import { LOCAL_NODE_ID } from '../../shared/ids.ts'
 import type { BlobStore } from '../blobs/blob-store.ts'
+import type { IncomingFiles } from '../blobs/incoming-files.ts'
 import type { Clock } from '../runtime/clock.ts'
 import type { Logger } from '../runtime/logger.ts'
 import type { StoredVersion } from '../store/records.ts'
 import type { AttemptReader, ProjectSettingsStore, VersionStore } from '../store/store.ts'
 import { Catalog, WITHOUT_EGG } from './catalog.ts'
 import { EggFiles } from './egg-files.ts'
-import { checkProjectName, EggIntake, type VersionNames } from './egg-intake.ts'
+import { type Archive, checkProjectName, EggIntake, type VersionNames } from './egg-intake.ts'
 import { EggKeeping } from './egg-keeping.ts'
+import { openEgg, type OpenEgg } from './egg-opening.ts'
 import type { EggTree } from './egg-tree.ts'
 import { problemOfPathPart } from './names.ts'
 import { SeenOnNodes } from './seen-on-nodes.ts'
@@ -34,12 +36,23 @@ export interface InUse {
   inUse?: 'refuse' | 'allow'
 }
 
+/** An egg in the blob store. */
+export interface EggToSend {
+  sha256: string
+  sizeBytes: number
+  open(): Promise<Readable>
+}
+
 /** A settings module runs without an egg or, if there is also one, with the egg on the path, as in Scrapyd. */
 export type ProjectSource = { egg: string } | SettingsSource
 
 export interface ProjectsOptions {
   store: VersionStore & ProjectSettingsStore & AttemptReader
   blobs: BlobStore
+  /** Where archives are while they are opened. */
+  incoming: IncomingFiles
+  /** Default: in this thread. */
+  openEgg?: OpenEgg
   /** Directory for local copies of eggs. */
   eggDirectory: string
   /** The same eggs in Scrapyd's layout. */
@@ -80,7 +93,7 @@ export class Projects {
     this.#files = new EggFiles({ directory: eggDirectory, blobs })
     const parts = { ...options, files: this.#files, catalog: this.catalog }
     this.#keeping = new EggKeeping(parts)
-    this.#intake = new EggIntake({ ...parts, keeping: this.#keeping, exclusively: this.#exclusively })
+    this.#intake = new EggIntake({ openEgg, ...parts, keeping: this.#keeping, exclusively: this.#exclusively })
     this.#seen = new SeenOnNodes({ ...parts, forget: (stored) => this.#forget(stored) })
     this.#withoutEgg = new SettingsProjects(parts)
   }
@@ -105,7 +118,7 @@ export class Projects {
    * Accepts an egg, or a zip of a project's folder. Throws an EGG_ code for an invalid archive, BAD_INPUT for names,
    * VERSION_IN_USE if jobs need another egg of this version. Stores nothing of a rejected upload.
    */
-  upload(archive: Uint8Array, names: VersionNames, { inUse }: InUse = {}): Promise<StoredVersion> {
+  upload(archive: Archive, names: VersionNames, { inUse }: InUse = {}): Promise<StoredVersion> {
     return this.#intake.upload(archive, names, inUse === 'allow')
   }
 
@@ -165,7 +178,7 @@ export class Projects {
     for (const { project, version, path } of found) {
       if (this.catalog.find(project, version)?.sha256) continue
       try {
-        await this.upload(await readFile(path), { project, version })
+        await this.upload(path, { project, version })
         logger.info({ path }, 'an egg that was copied into eggs_dir was added')
       } catch (error) {
         logger.warn({ path, error: String(error) }, 'an egg that was copied into eggs_dir cannot be used')
@@ -173,9 +186,10 @@ export class Projects {
     }
   }
 
-  /** The egg's bytes. Throws as requireEgg does. */
-  async eggBytes(project: ProjectName, version: VersionName): Promise<Uint8Array> {
-    return this.#options.blobs.read(`eggs/${this.catalog.requireEgg(project, version).sha256}`)
+  /** The egg of a version, for sending. Throws as requireEgg does. */
+  eggToSend(project: ProjectName, version: VersionName): EggToSend {
+    const { sha256, sizeBytes } = this.catalog.requireEgg(project, version)
+    return { sha256: sha256!, sizeBytes: sizeBytes!, open: () => this.#options.blobs.openRead(`eggs/${sha256}`) }
   }
 
   /** Lists the spiders of eggs that were uploaded while there was no Python. */

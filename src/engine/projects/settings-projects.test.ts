@@ -1,6 +1,7 @@
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { aNodeId, aProjectName, aVersionName } from '../../shared/testing/ids.ts'
+import { IncomingFiles } from '../blobs/incoming-files.ts'
 import { openFilesystemBlobStore } from '../blobs/filesystem/filesystem-blob-store.ts'
 import { silentLogger } from '../runtime/logger.ts'
 import { anEgg } from '../testing/archives.ts'
@@ -24,6 +25,7 @@ async function openRoom(settingsProjects: Record<string, SettingsSource> = { sho
   const projects = await Projects.open({
     store: temporary.store,
     blobs: await openFilesystemBlobStore(join(temporary.directory, 'blobs')),
+    incoming: await IncomingFiles.open(join(temporary.directory, 'incoming')),
     eggDirectory: join(temporary.directory, 'egg-files'),
     settingsProjects,
     listSpidersOfEgg: async () => ['of-egg'],

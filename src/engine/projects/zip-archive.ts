@@ -1,4 +1,7 @@
 import { Buffer } from 'node:buffer'
+import { stat } from 'node:fs/promises'
+import { type Readable, Transform } from 'node:stream'
+import { buffer } from 'node:stream/consumers'
 import yauzl from 'yauzl'
 import { type ErrorCode, ScrapdeckError } from '../../shared/errors.ts'
 import { problemOfEntryName } from './names.ts'
@@ -6,6 +9,8 @@ import { problemOfEntryName } from './names.ts'
 export interface ZipLimits {
   archiveBytes: number
   entries: number
+  /** Names, comments and extra fields of all entries: they are in memory while the archive is open. */
+  listBytes: number
   /** Total unpacked size of all entries, as declared by the archive. */
   totalBytes: number
   /** Highest ratio of unpacked to packed size for the whole archive; code compresses far less than this. */
@@ -18,6 +23,7 @@ const MEBIBYTE = 1024 * 1024
 export const EGG_LIMITS: ZipLimits = {
   archiveBytes: 200 * MEBIBYTE,
   entries: 50_000,
+  listBytes: 16 * MEBIBYTE,
   totalBytes: 1024 * MEBIBYTE,
   ratio: 100
 }
@@ -31,28 +37,36 @@ export interface ZipArchive {
   names: string[]
   /** Null if there is no such file. Rejects with EGG_TOO_LARGE if it unpacks to more than `limitBytes`. */
   read(name: string, limitBytes: number): Promise<Buffer | null>
+  /** Unpacks a file of `names` as it is read. Its errors are EGG_NOT_A_ZIP. */
+  openRead(name: string): Promise<Readable>
+  close(): void
 }
 
-/** Checks an archive without unpacking it. Throws EGG_NOT_A_ZIP, EGG_TOO_LARGE, EGG_UNSAFE. */
-export async function openZipArchive(bytes: Uint8Array, limits: ZipLimits = EGG_LIMITS): Promise<ZipArchive> {
-  if (bytes.byteLength > limits.archiveBytes) {
-    refuse(
-      'EGG_TOO_LARGE',
-      `The file has ${megabytes(bytes.byteLength)}; the limit is ${megabytes(limits.archiveBytes)}.`
-    )
+/**
+ * Checks an archive, a file or bytes, without unpacking it. Of a file, only the list of entries is in memory. Throws
+ * EGG_NOT_A_ZIP, EGG_TOO_LARGE, EGG_UNSAFE.
+ */
+export async function openZipArchive(source: string | Uint8Array, limits: ZipLimits = EGG_LIMITS): Promise<ZipArchive> {
+  const sizeBytes = typeof source === 'string' ? (await stat(source)).size : source.byteLength
+  if (sizeBytes > limits.archiveBytes) {
+    refuse('EGG_TOO_LARGE', `The file has ${megabytes(sizeBytes)}; the limit is ${megabytes(limits.archiveBytes)}.`)
   }
-  const content = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
   const entries = new Map<string, yauzl.Entry>()
   let totalBytes = 0
-  let archive: yauzl.ZipFile
+  let listBytes = 0
+  let archive: yauzl.ZipFile | null = null
   try {
-    // Names are checked below from their raw bytes: yauzl would turn backslashes into slashes first.
-    archive = await yauzl.fromBufferPromise(content, { lazyEntries: true, decodeStrings: false, autoClose: false })
+    archive = await openIt(source)
     if (archive.entryCount > limits.entries) {
       refuse('EGG_UNSAFE', `The archive has ${archive.entryCount} entries; the limit is ${limits.entries}.`)
     }
     for await (const entry of archive.eachEntry()) {
-      const name = decodeName(entry.fileName as unknown as Buffer)
+      const rawName = entry.fileName as unknown as Buffer
+      listBytes += rawName.length + entry.fileCommentLength + entry.extraFieldLength
+      if (listBytes > limits.listBytes) {
+        refuse('EGG_UNSAFE', `The list of files in the archive has more than ${megabytes(limits.listBytes)}.`)
+      }
+      const name = decodeName(rawName)
       checkEntry(entry, name)
       totalBytes += entry.uncompressedSize
       if (totalBytes > limits.totalBytes) {
@@ -60,7 +74,14 @@ export async function openZipArchive(bytes: Uint8Array, limits: ZipLimits = EGG_
       }
       if (!name.endsWith('/')) entries.set(name, entry)
     }
+    if (totalBytes > RATIO_COUNTS_FROM_BYTES && totalBytes > sizeBytes * limits.ratio) {
+      refuse(
+        'EGG_UNSAFE',
+        `The archive unpacks to more than ${limits.ratio} times its size, which only a zip bomb does.`
+      )
+    }
   } catch (error) {
+    archive?.close()
     if (error instanceof ScrapdeckError) throw error
     throw new ScrapdeckError(
       'EGG_NOT_A_ZIP',
@@ -68,16 +89,29 @@ export async function openZipArchive(bytes: Uint8Array, limits: ZipLimits = EGG_
       { cause: error }
     )
   }
-  if (totalBytes > RATIO_COUNTS_FROM_BYTES && totalBytes > content.byteLength * limits.ratio) {
-    refuse('EGG_UNSAFE', `The archive unpacks to more than ${limits.ratio} times its size, which only a zip bomb does.`)
-  }
+  const opened = archive
+  const openRead = (name: string) => openEntry(opened, entries.get(name)!, name)
   return {
     names: [...entries.keys()],
+    openRead,
     async read(name, limitBytes) {
       const entry = entries.get(name)
-      return entry === undefined ? null : readEntry(archive, entry, name, limitBytes)
-    }
+      if (entry === undefined) return null
+      const { uncompressedSize } = entry
+      if (uncompressedSize > limitBytes) {
+        refuse('EGG_TOO_LARGE', `${name} in the archive has ${uncompressedSize} bytes; the limit is ${limitBytes}.`)
+      }
+      return buffer(await openRead(name))
+    },
+    close: () => opened.close()
   }
+}
+
+/** Names are checked from their raw bytes: yauzl would turn backslashes into slashes first. */
+function openIt(source: string | Uint8Array): Promise<yauzl.ZipFile> {
+  const options = { lazyEntries: true, decodeStrings: false, autoClose: false } as const
+  if (typeof source === 'string') return yauzl.openPromise(source, options)
+  return yauzl.fromBufferPromise(Buffer.from(source.buffer, source.byteOffset, source.byteLength), options)
 }
 
 function checkEntry(entry: yauzl.Entry, name: string): void {
@@ -99,20 +133,15 @@ function decodeName(name: Buffer): string {
   }
 }
 
-async function readEntry(archive: yauzl.ZipFile, entry: yauzl.Entry, name: string, limit: number): Promise<Buffer> {
-  if (entry.uncompressedSize > limit) {
-    refuse('EGG_TOO_LARGE', `${name} in the archive has ${entry.uncompressedSize} bytes; the limit is ${limit}.`)
-  }
-  const chunks: Buffer[] = []
-  try {
-    // yauzl fails the stream if an entry unpacks to more than it declared.
-    for await (const chunk of await archive.openReadStreamPromise(entry)) chunks.push(chunk as Buffer)
-  } catch (error) {
-    throw new ScrapdeckError('EGG_NOT_A_ZIP', `${name} in the archive is damaged: ${(error as Error).message}.`, {
-      cause: error
-    })
-  }
-  return Buffer.concat(chunks)
+/** yauzl fails the stream if an entry unpacks to more than it declared. */
+async function openEntry(archive: yauzl.ZipFile, entry: yauzl.Entry, name: string): Promise<Readable> {
+  const damaged = (cause: Error) =>
+    new ScrapdeckError('EGG_NOT_A_ZIP', `${name} in the archive is damaged: ${cause.message}.`, { cause })
+  const packed = await archive.openReadStreamPromise(entry).catch((error: Error) => Promise.reject(damaged(error)))
+  const content = new Transform({ transform: (piece, _encoding, done) => done(null, piece) })
+  packed.on('error', (error) => content.destroy(damaged(error)))
+  content.on('close', () => packed.destroy())
+  return packed.pipe(content)
 }
 
 function refuse(code: ErrorCode, message: string): never {

@@ -14,6 +14,7 @@ import {
   type VersionName
 } from '../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
+import type { IncomingFiles } from '../blobs/incoming-files.ts'
 import type { CrawlCommands } from '../commands/crawl-commands.ts'
 import type { ChainCommands } from '../commands/chain-commands.ts'
 import type { JobCommands } from '../commands/job-commands.ts'
@@ -68,6 +69,7 @@ export interface RouterParts {
   jobLogs: JobLogs
   feed: ChangeFeed
   figures: FiguresSampler
+  incoming: IncomingFiles
   describeNode: (node: FleetNode) => Node
   listNodes: () => Node[]
   listProjects: () => Project[]
@@ -232,7 +234,7 @@ export function createRouter(parts: RouterParts): EngineRouter {
       list: os.projects.list.handler(() => ({ projects: parts.listProjects() })),
       get: os.projects.get.handler(({ input }) => requireProject(input.project)),
       upload: os.projects.upload.handler(async ({ input }) => {
-        const archive = new Uint8Array(await input.file.arrayBuffer())
+        await using archive = await parts.incoming.fromFile(input.file)
         const stored = await projectCommands.upload(archive, { project: input.project, version: input.version })
         return requireVersion(stored.project, stored.version)
       }),

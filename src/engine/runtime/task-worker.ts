@@ -3,14 +3,14 @@ import { isScrapdeckError } from '../../shared/errors.ts'
 import type { TaskAnswer } from './thread-task.ts'
 
 /** The other end of runInThread: performs the task that this thread was started for. */
-export function serveTask<Input>(perform: (input: Input) => unknown): void {
+export async function serveTask<Input>(perform: (input: Input) => unknown): Promise<void> {
   if (parentPort === null) throw new Error('This module is started as a thread only (thread-task.ts)')
-  parentPort.postMessage(answerOf(perform))
+  parentPort.postMessage(await answerOf(perform))
 }
 
-function answerOf<Input>(perform: (input: Input) => unknown): TaskAnswer {
+async function answerOf<Input>(perform: (input: Input) => unknown): Promise<TaskAnswer> {
   try {
-    return { value: perform(workerData as Input) }
+    return { value: await perform(workerData as Input) }
   } catch (error) {
     if (isScrapdeckError(error)) return { error: { code: error.code, message: error.message } }
     return { failure: error instanceof Error ? (error.stack ?? error.message) : String(error) }

@@ -5,6 +5,7 @@ import { sanitiseVersion } from '../../shared/ids.ts'
 import type { Fleet } from '../nodes/fleet.ts'
 import type { JobLogs } from '../nodes/job-logs.ts'
 import { ENDING_SIGNALS, NodeError } from '../nodes/node-client.ts'
+import type { Archive } from '../projects/egg-intake.ts'
 import type { Projects } from '../projects/projects.ts'
 import type { Clock } from '../runtime/clock.ts'
 import type { StoredJob } from '../store/records.ts'
@@ -57,7 +58,7 @@ export class ScrapydCommands {
   }
 
   /** Validates and stores the egg, counts its spiders. Replaces even a version in use. An invalid egg is not kept. */
-  async addVersion(project: ProjectName, version: VersionName, egg: Uint8Array): Promise<{ spiders: number }> {
+  async addVersion(project: ProjectName, version: VersionName, egg: Archive): Promise<{ spiders: number }> {
     const stored = await this.#parts.projectCommands.upload(egg, { project, version }, { inUse: 'allow' })
     return { spiders: stored.spiders?.length ?? 0 }
   }

@@ -1,4 +1,5 @@
 import type { BlobStore } from '../blobs/blob-store.ts'
+import type { IncomingFiles } from '../blobs/incoming-files.ts'
 import type { FleetAsScrapyd } from '../scrapyd-commands/scrapyd-commands.ts'
 import type { RememberedAnswers } from '../commands/remembered-answers.ts'
 import type { HealthWatch } from '../health/health-watch.ts'
@@ -75,6 +76,8 @@ export interface Engine {
   scrapyd: FleetAsScrapyd
   /** For requests with an idempotency key (Idempotency-Key). */
   answers: Pick<RememberedAnswers, 'once'>
+  /** For uploads that arrive in requests. */
+  incoming: Pick<IncomingFiles, 'begin' | 'toFile'>
   credentials: { username: string; password: string }
   /** Sets the address of the HTTP server, as shown to clients. */
   setAddress(address: string): void

@@ -1,5 +1,6 @@
 import { join } from 'node:path'
 import type { BlobStore } from '../blobs/blob-store.ts'
+import { IncomingFiles } from '../blobs/incoming-files.ts'
 import { openFilesystemBlobStore } from '../blobs/filesystem/filesystem-blob-store.ts'
 import type { Base } from './base.ts'
 import type { EngineOptions } from './engine-options.ts'
@@ -16,6 +17,7 @@ export interface EngineData {
   /** The store cannot read or write any more, until another process opens it. */
   isStoreDead(): boolean
   blobs: BlobStore
+  incoming: IncomingFiles
   credentials: { username: string; password: string }
   secretBox: SecretBox
 }
@@ -39,6 +41,7 @@ export async function openData(
     isStoreDead: () => isDead,
     credentials: readOrCreateCredentials(dataDirectory, parts.random, options.credentials),
     blobs: seams.blobs ?? parts.pluginBlobs ?? (await openFilesystemBlobStore(join(dataDirectory, 'blobs'))),
+    incoming: await IncomingFiles.open(join(dataDirectory, 'incoming')),
     secretBox: options.secretBox ?? (await openFileSecretBox(join(dataDirectory, 'secret.key')))
   }
 }

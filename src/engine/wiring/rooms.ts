@@ -31,6 +31,7 @@ import { AtOnce } from '../projects/at-once.ts'
 import { WITHOUT_EGG } from '../projects/catalog.ts'
 import { Distribution } from '../projects/distribution.ts'
 import { buildEggFromFolder } from '../projects/egg-builder.ts'
+import { createEggThreads } from '../projects/egg-thread.ts'
 import { EggTree } from '../projects/egg-tree.ts'
 import { Projects } from '../projects/projects.ts'
 import { WaitingReasons } from '../queue/waiting-reasons.ts'
@@ -107,7 +108,7 @@ async function openGround(options: EngineOptions, opened: AsyncDisposableStack) 
 
 /** Projects, and the nodes that run them. */
 async function openFleet(options: EngineOptions, below: Ground, opened: AsyncDisposableStack) {
-  const { base, blobs } = below
+  const { base, blobs, incoming } = below
   const { logger } = base
   const { seams = {} } = options
   const layout = layOutLocalNode(options)
@@ -117,6 +118,8 @@ async function openFleet(options: EngineOptions, below: Ground, opened: AsyncDis
   const projects = await Projects.open({
     ...base,
     blobs,
+    incoming,
+    openEgg: createEggThreads(base.clock),
     eggDirectory: join(layout.own, 'egg-files'),
     tree: seams.eggTree ?? (await EggTree.open(layout.eggs, logger)),
     settingsProjects: hasLocalNode(options) ? options.settingsProjects : undefined,
@@ -259,7 +262,8 @@ function openHealth(options: EngineOptions, below: WithOrders, opened: AsyncDisp
 
 /** What src/server serves. */
 function openDoors(options: EngineOptions, below: WithHealth, opened: AsyncDisposableStack) {
-  const { base, blobs, layout, projects, local, fleet, waiting, describe, schedules, figures, problems } = below
+  const { base, blobs, incoming, layout, projects, local, fleet, waiting, describe, schedules, figures, problems } =
+    below
   const { jobCommands, projectCommands, systemCommands, stopping } = below
   const { store, clock, random, logger, secretBox } = base
   const { environments } = local
@@ -298,6 +302,7 @@ function openDoors(options: EngineOptions, below: WithHealth, opened: AsyncDispo
     chainCommands: below.chains.commands,
     jobLogs,
     feed,
+    incoming,
     describeNode: describe,
     environments,
     usageOf: (jobId) => local.usageOf(jobId),

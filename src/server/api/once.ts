@@ -62,17 +62,16 @@ async function fingerprintOf(method: string, path: string, body: unknown): Promi
 async function describeForm(form: FormData): Promise<unknown> {
   return Promise.all(
     [...form].map(async ([name, value]) =>
-      typeof value === 'string'
-        ? [name, value]
-        : [
-            name,
-            value.name,
-            createHash('sha256')
-              .update(new Uint8Array(await value.arrayBuffer()))
-              .digest('hex')
-          ]
+      typeof value === 'string' ? [name, value] : [name, value.name, await hashFile(value)]
     )
   )
+}
+
+/** In pieces: the file is on disk. */
+async function hashFile(file: File): Promise<string> {
+  const hashed = createHash('sha256')
+  for await (const piece of file.stream()) hashed.update(piece)
+  return hashed.digest('hex')
 }
 
 function hash(value: unknown): string {

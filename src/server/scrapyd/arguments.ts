@@ -1,36 +1,22 @@
-import { MAX_ENCODED_EGG_BYTES } from '../limits.ts'
-import type { FormValues } from './form-values.ts'
-import { parseMultipart } from './multipart.ts'
-import { ScrapydAnswerError } from './parameters.ts'
-import { parseUrlEncoded } from './urlencoded.ts'
+import type { IncomingFile } from '../../engine/blobs/incoming-files.ts'
+import type { FormPart } from '../forms/form-collector.ts'
+import { addValue, type FormValues } from '../forms/form-values.ts'
+import { parseUrlEncoded } from '../forms/urlencoded.ts'
 
 /**
  * The arguments of a request as Scrapyd reads them (scrapyd-protocol.md, 1): always the query; on POST also a form,
- * whose names replace those of the query. Other bodies (JSON) are ignored. Throws MalformedMultipartError, and
- * ScrapydAnswerError for what is larger than a form may be.
+ * whose names replace those of the query. Of several files of one name, the first counts.
  */
-export function readArguments(request: {
-  method: string
-  query: string
-  contentType: string
-  body: Buffer | null
-}): FormValues {
-  const found = parseUrlEncoded(Buffer.from(request.query, 'latin1'))
-  if (request.method !== 'POST' || request.body === null || request.body.length === 0) return found
-  const mediaType = (request.contentType.split(';', 1)[0] ?? '').trim().toLowerCase()
-  const inBody =
-    mediaType === 'application/x-www-form-urlencoded'
-      ? parseUrlEncoded(ofBoundedSize(request.body))
-      : mediaType === 'multipart/form-data'
-        ? parseMultipart(request.body, request.contentType)
-        : new Map()
-  for (const [name, values] of inBody) found.set(name, values)
-  return found
-}
-
-function ofBoundedSize(body: Buffer): Buffer {
-  if (body.length <= MAX_ENCODED_EGG_BYTES) return body
-  throw new ScrapydAnswerError(
-    `The form is larger than ${MAX_ENCODED_EGG_BYTES / 1024 / 1024} MB: send a large egg as multipart/form-data`
-  )
+export function readArguments(
+  query: string,
+  form: FormPart[] | null
+): { args: FormValues; files: ReadonlyMap<string, IncomingFile> } {
+  const args = parseUrlEncoded(Buffer.from(query, 'latin1'))
+  const files = new Map<string, IncomingFile>()
+  for (const { name } of form ?? []) args.delete(name)
+  for (const { name, value } of form ?? []) {
+    if (Buffer.isBuffer(value)) addValue(args, name, value)
+    else if (!files.has(name)) files.set(name, value)
+  }
+  return { args, files }
 }

@@ -1,17 +1,18 @@
 import { createHash } from 'node:crypto'
 import { METHODS } from 'node:http'
+import type { Readable } from 'node:stream'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { IncomingFiles } from '../../engine/blobs/incoming-files.ts'
 import type { FleetAsScrapyd } from '../../engine/scrapyd-commands/scrapyd-commands.ts'
 import type { Logger } from '../../engine/runtime/logger.ts'
-import { MAX_FORM_BYTES } from '../limits.ts'
+import { MAX_FORM_BYTES, MAX_UPLOAD_BYTES } from '../limits.ts'
+import { MalformedMultipartError } from '../forms/multipart.ts'
+import { addForms, receiveForm } from '../forms/receive-form.ts'
 import { readArguments } from './arguments.ts'
 import { ENDPOINTS, type Endpoint } from './endpoints.ts'
 import { readAsked, wordFailure } from './failures.ts'
-import type { FormValues } from './form-values.ts'
 import { homePage } from './home-page.ts'
 import { jobsPage } from './jobs-page.ts'
-import { MalformedMultipartError } from './multipart.ts'
-import { ScrapydAnswerError } from './parameters.ts'
 import { type PythonJsonValue, toPythonJson } from './python-json.ts'
 import { DEFAULT_DOOR_SETTINGS, type ScrapydDoorSettings } from './settings.ts'
 import { answerFile } from './static-files.ts'
@@ -19,6 +20,7 @@ import { refuseMethod, sendPage } from './twisted-pages.ts'
 
 export interface ScrapydDoorOptions {
   fleet: FleetAsScrapyd
+  incoming: Pick<IncomingFiles, 'begin'>
   /** Overrides of the defaults. */
   settings?: Partial<ScrapydDoorSettings> | undefined
   logger: Logger
@@ -40,12 +42,25 @@ export async function scrapydDoor(app: FastifyInstance, options: ScrapydDoorOpti
   const unusual = METHODS.filter((method) => !app.supportedMethods.includes(method) && method !== 'CONNECT')
   for (const method of unusual) app.addHttpMethod(method)
   app.removeAllContentTypeParsers()
-  app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body))
+  addForms(app)
+  app.addContentTypeParser('*', async (request: FastifyRequest, body: Readable) => {
+    const takesEgg = request.routeOptions.url === '/addversion.json'
+    try {
+      await receiveForm(request, body, {
+        incoming: options.incoming,
+        isWanted: request.method === 'POST',
+        // In all other requests, `egg` is an argument like any other.
+        isFile: ({ name }) => takesEgg && name === 'egg',
+        limitBytes: takesEgg ? MAX_UPLOAD_BYTES : MAX_FORM_BYTES
+      })
+    } catch (error) {
+      if (error instanceof MalformedMultipartError) return error
+      throw error
+    }
+  })
   const isOn = (service: string) => !settings.disabledServices.has(service)
   for (const [name, endpoint] of Object.entries(ENDPOINTS)) {
-    if (!isOn(name)) continue
-    const { bodyLimitBytes: bodyLimit = MAX_FORM_BYTES } = endpoint
-    app.all(`/${name}`, { bodyLimit }, (request, reply) => answerEndpoint(endpoint, door, request, reply))
+    if (isOn(name)) app.all(`/${name}`, (request, reply) => answerEndpoint(endpoint, door, request, reply))
   }
 
   const baseOf = (request: FastifyRequest) => basePathOf(request.headers[settings.prefixHeader.toLowerCase()])
@@ -110,22 +125,11 @@ async function answerEndpoint(
         : `UnsupportedMethod: Expected one of [b'HEAD', b'OPTIONS', b'${endpoint.method}']`
     return sendFailure(door, request, reply, message)
   }
-  let args: FormValues
-  try {
-    args = readArguments({
-      method: request.method,
-      query: request.raw.url?.split('?').slice(1).join('?') ?? '',
-      contentType: request.headers['content-type'] ?? '',
-      body: (request.body as Buffer | undefined) ?? null
-    })
-  } catch (error) {
-    if (error instanceof ScrapydAnswerError) return sendFailure(door, request, reply, error.message)
-    if (error instanceof MalformedMultipartError) return reply.code(400).header('connection', 'close').send()
-    throw error
-  }
+  if (request.body instanceof MalformedMultipartError) return reply.code(400).header('connection', 'close').send()
+  const { args, files } = readArguments(request.raw.url?.split('?').slice(1).join('?') ?? '', request.form)
   const asked = readAsked(args)
   try {
-    const fields = await endpoint.answer(door.fleet, args, door.settings)
+    const fields = await endpoint.answer(door.fleet, args, door.settings, files)
     const body = door.bodies.get(fields) ?? encode({ ...fields, status: 'ok', node_name: door.nodeName })
     if (endpoint.isKept) door.bodies.set(fields, body)
     return sendJson(request, reply, body)

@@ -1,9 +1,9 @@
 import { posix } from 'node:path'
 import type { ProjectName, VersionName } from '../../shared/contract/index.ts'
+import type { IncomingFile } from '../../engine/blobs/incoming-files.ts'
 import type { FleetAsScrapyd } from '../../engine/scrapyd-commands/scrapyd-commands.ts'
-import { MAX_UPLOAD_BYTES } from '../limits.ts'
 import { describeJobs } from './describe-jobs.ts'
-import type { FormValues } from './form-values.ts'
+import type { FormValues } from '../forms/form-values.ts'
 import { ScrapydAnswerError, popAll, popBytes, popConverted, popOptional, popRequired } from './parameters.ts'
 import type { PythonJsonValue } from './python-json.ts'
 import { decodeUtf8, parsePythonFloat } from './python-text.ts'
@@ -14,15 +14,14 @@ export interface Endpoint {
   method: 'GET' | 'POST'
   /** Its class in Scrapyd, named in the response to HEAD on POST-only endpoints. */
   resource?: string
-  /** The largest body; absent: MAX_FORM_BYTES. */
-  bodyLimitBytes?: number
   /** `answer` returns the same object while nothing has changed, so its encoding is cached. */
   isKept?: true
   /** The fields of a success in Scrapyd's order, without the envelope. */
   answer(
     fleet: FleetAsScrapyd,
     args: FormValues,
-    settings: ScrapydDoorSettings
+    settings: ScrapydDoorSettings,
+    files: ReadonlyMap<string, IncomingFile>
   ): Promise<Record<string, PythonJsonValue>>
 }
 
@@ -40,11 +39,10 @@ export const ENDPOINTS: Readonly<Record<string, Endpoint>> = {
   'addversion.json': {
     method: 'POST',
     resource: 'AddVersion',
-    bodyLimitBytes: MAX_UPLOAD_BYTES,
-    async answer(fleet, args) {
+    async answer(fleet, args, _settings, files) {
       const project = popProject(args)
       const version = popRequired(args, 'version') as VersionName
-      const egg = popBytes(args, 'egg')
+      const egg = files.get('egg') ?? popBytes(args, 'egg')
       const name = directoryOf(project)
       refuseEveryProject(name, project)
       if (version === '') throw new ScrapydAnswerError('version is invalid: it is empty')

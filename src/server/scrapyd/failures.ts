@@ -1,5 +1,5 @@
 import { isScrapdeckError } from '../../shared/errors.ts'
-import type { FormValues } from './form-values.ts'
+import type { FormValues } from '../forms/form-values.ts'
 import { ScrapydAnswerError } from './parameters.ts'
 
 /** What a request names; Scrapyd repeats it in its error. */

@@ -1,4 +1,4 @@
-import type { FormValues } from './form-values.ts'
+import type { FormValues } from '../forms/form-values.ts'
 import { decodeUtf8, PythonValueError } from './python-text.ts'
 
 /** An application error of Scrapyd: HTTP 200 with `status: "error"` and this message. */

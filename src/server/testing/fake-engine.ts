@@ -15,6 +15,8 @@ import {
 import { ScrapdeckError } from '../../shared/errors.ts'
 import { aJob } from '../../shared/testing/builders.ts'
 import { aProjectName, aVersionName } from '../../shared/testing/ids.ts'
+import { IncomingFiles } from '../../engine/blobs/incoming-files.ts'
+import { makeTestDirectory } from './test-directory.ts'
 import { createFakeScrapyd, sha256 } from './fake-scrapyd.ts'
 
 /** An engine in memory for tests of the server: every kind of call and failure can be produced. */
@@ -170,6 +172,7 @@ export function createFakeEngine() {
     router,
     scrapyd,
     answers,
+    incoming: createLazyIncoming(),
     credentials,
     address: null as string | null,
     setAddress(address: string) {
@@ -185,6 +188,16 @@ export function createFakeEngine() {
       addChanges([{ kind: 'figures', figures }])
     },
     addChanges
+  }
+}
+
+/** Real files, in a directory that the first upload of a test creates. */
+function createLazyIncoming(): Pick<IncomingFiles, 'begin' | 'toFile'> {
+  let opened: Promise<IncomingFiles> | null = null
+  const open = () => (opened ??= IncomingFiles.open(makeTestDirectory()))
+  return {
+    begin: async () => (await open()).begin(),
+    toFile: async (...file) => (await open()).toFile(...file)
   }
 }
 

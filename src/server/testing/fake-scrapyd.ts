@@ -1,5 +1,7 @@
 import { createHash } from 'node:crypto'
+import { readFile } from 'node:fs/promises'
 import { Readable } from 'node:stream'
+import { IncomingFile } from '../../engine/blobs/incoming-files.ts'
 import type { FleetAsScrapyd } from '../../engine/scrapyd-commands/scrapyd-commands.ts'
 import type { ScrapydJobs, ScrapydScheduleRequest } from '../../engine/scrapyd-commands/scrapyd-shapes.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
@@ -31,10 +33,11 @@ export function createFakeScrapyd() {
       return { pending: jobs.pending.length, running: jobs.running.length, finished: jobs.finished.length }
     },
     async addVersion(project, version, egg) {
-      if (!Buffer.from(egg).subarray(0, 2).equals(Buffer.from('PK'))) {
+      const bytes = egg instanceof Uint8Array ? egg : await readFile(egg instanceof IncomingFile ? egg.path : egg)
+      if (!Buffer.from(bytes).subarray(0, 2).equals(Buffer.from('PK'))) {
         throw new ScrapdeckError('EGG_NOT_A_ZIP', 'The file is not an egg: it is not a zip archive.')
       }
-      uploads.push({ name: `${project}/${version}`, sha256: sha256(egg), sizeBytes: egg.length })
+      uploads.push({ name: `${project}/${version}`, sha256: sha256(bytes), sizeBytes: bytes.length })
       const known = versions.get(project) ?? new Map<string, string[]>()
       versions.set(project, known.set(version, ['quotes', 'slow']))
       return { spiders: 2 }

@@ -1,5 +1,4 @@
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { InjectOptions, LightMyRequestResponse } from 'fastify'
 import { onTestFinished } from 'vitest'
@@ -10,6 +9,9 @@ import type { RateLimits } from '../limits.ts'
 import { type ListenOptions, listen } from '../listen.ts'
 import type { ScrapydDoorSettings } from '../scrapyd/settings.ts'
 import { createFakeEngine, type FakeEngine } from './fake-engine.ts'
+import { makeTestDirectory } from './test-directory.ts'
+
+export { makeTestDirectory } from './test-directory.ts'
 
 export const RIGHT = basic('scrapdeck', 'correct horse: battery')
 
@@ -89,12 +91,6 @@ export async function openTestService(changes: Partial<Omit<ListenOptions, 'engi
 
 export function basic(username: string, password: string): string {
   return `Basic ${Buffer.from(`${username}:${password}`).toString('base64')}`
-}
-
-export function makeTestDirectory(): string {
-  const directory = mkdtempSync(join(tmpdir(), 'scrapdeck-server-'))
-  onTestFinished(() => rmSync(directory, { recursive: true, force: true }))
-  return directory
 }
 
 /** The `name=value` of the session cookie that a response sets. */

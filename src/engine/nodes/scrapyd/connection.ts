@@ -1,4 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http'
+import type { Readable } from 'node:stream'
 import { type Client, type Dispatcher, errors } from 'undici'
 import type { Clock } from '../../runtime/clock.ts'
 import { isScrapdeckError } from '../../../shared/errors.ts'
@@ -11,7 +12,7 @@ export interface NodeRequest {
   /** Relative to the node's base path, percent-encoded, without a leading slash. */
   path: string
   headers?: Record<string, string>
-  body?: string | Uint8Array
+  body?: string | Readable
   /** For the whole exchange, from this call to the last byte. */
   timeoutMs: number
   /** Called with the response's head. The function it returns is called with each piece of the body. */

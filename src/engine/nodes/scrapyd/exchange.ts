@@ -1,3 +1,4 @@
+import type { Readable } from 'node:stream'
 import { NodeError } from '../node-client.ts'
 import { classifyRefusal } from './refusals.ts'
 import { type AnswerHead, type Connection, collectBody } from './connection.ts'
@@ -17,7 +18,7 @@ interface JsonRequest<T> extends Limit {
   method: 'GET' | 'POST'
   path: string
   headers?: Record<string, string>
-  body?: string | Uint8Array
+  body?: string | Readable
   schema: AnswerSchema<T>
 }
 

@@ -16,6 +16,7 @@ import { CLOSING_TAIL_BYTES } from '../../output/log-stats.ts'
 import { judgeOutcome } from '../../output/outcome.ts'
 import { systemClock } from '../../runtime/clock.ts'
 import { silentLogger } from '../../runtime/logger.ts'
+import { anEggToSend } from '../../testing/egg-to-send.ts'
 import { until } from '../../testing/until.ts'
 import type { SeenJob } from '../node-client.ts'
 import { probeNode } from './probe.ts'
@@ -76,7 +77,7 @@ for (const { version, probedAs, password } of VERSIONS) {
 
     test('takes an egg, lists it, runs a spider with every kind of argument, and its log tells the outcome', async () => {
       expect(await client.daemonStatus()).toMatchObject({ pending: 0, running: 0, finished: 0 })
-      expect(await client.addVersion(DEMO, V1_0, egg)).toEqual({ spiders: 4 })
+      expect(await client.addVersion(DEMO, V1_0, anEggToSend(egg))).toEqual({ spiders: 4 })
       expect(await client.listProjects()).toEqual(['demo'])
       expect(await client.listVersions(DEMO)).toEqual(['1_0'])
       expect(await client.listSpiders(DEMO, aVersionName('1_0'))).toEqual(['broken', 'prices', 'quotes', 'slow'])
@@ -178,20 +179,24 @@ for (const { version, probedAs, password } of VERSIONS) {
           'unknown_project'
         )
         expect(await kindOf(client.deleteVersion(DEMO, aVersionName('none')))).toBe('unknown_version')
-        expect(await kindOf(client.addVersion(DEMO, aVersionName('2'), Buffer.from('not a zip')))).toBe('bad_egg')
-        expect(await kindOf(client.addVersion(DEMO, aVersionName('3'), await zip({ 'a.py': '' })))).toBe('bad_egg')
+        expect(await kindOf(client.addVersion(DEMO, aVersionName('2'), anEggToSend(Buffer.from('not a zip'))))).toBe(
+          'bad_egg'
+        )
+        expect(await kindOf(client.addVersion(DEMO, aVersionName('3'), anEggToSend(await zip({ 'a.py': '' }))))).toBe(
+          'bad_egg'
+        )
         const withoutSettings = await zip({ 'EGG-INFO/PKG-INFO': '' })
-        expect(await kindOf(client.addVersion(DEMO, aVersionName('4'), withoutSettings))).toBe('bad_egg')
+        expect(await kindOf(client.addVersion(DEMO, aVersionName('4'), anEggToSend(withoutSettings)))).toBe('bad_egg')
         const broken = await zip({
           'EGG-INFO/PKG-INFO': '',
           'EGG-INFO/entry_points.txt': '[scrapy]\nsettings = gone.settings\n'
         })
-        expect(await kindOf(client.addVersion(DEMO, aVersionName('5'), broken))).toBe('other')
+        expect(await kindOf(client.addVersion(DEMO, aVersionName('5'), anEggToSend(broken)))).toBe('other')
         // Scrapyd keeps what it refuses, and runs it as the latest version; ours was taken back. Earlier ones stay.
         expect(await client.listVersions(DEMO)).toEqual(['1_0'])
-        expect(await kindOf(client.addVersion(DEMO, V1_0, broken))).toBe('other')
+        expect(await kindOf(client.addVersion(DEMO, V1_0, anEggToSend(broken)))).toBe('other')
         expect(await client.listVersions(DEMO)).toEqual(['1_0'])
-        expect(await client.addVersion(DEMO, V1_0, egg)).toEqual({ spiders: 4 })
+        expect(await client.addVersion(DEMO, V1_0, anEggToSend(egg))).toEqual({ spiders: 4 })
       },
       60_000
     )
@@ -223,7 +228,7 @@ for (const { version, probedAs, password } of VERSIONS) {
     test.runIf(isWhole)(
       'forgets a version, and with its last a project',
       async () => {
-        await client.addVersion(aProjectName('other'), aVersionName('1'), egg)
+        await client.addVersion(aProjectName('other'), aVersionName('1'), anEggToSend(egg))
         await client.deleteVersion(DEMO, V1_0)
         expect(await client.listProjects()).toEqual(['other'])
         await client.deleteVersion(aProjectName('other'), aVersionName('1'))

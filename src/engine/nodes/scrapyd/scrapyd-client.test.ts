@@ -3,6 +3,7 @@ import { type AddressInfo, createServer, type Socket } from 'node:net'
 import { describe, expect, test } from 'vitest'
 import { aProjectName, aVersionName } from '../../../shared/testing/ids.ts'
 import { systemClock } from '../../runtime/clock.ts'
+import { anEggToSend } from '../../testing/egg-to-send.ts'
 import { answerJson, type Script, startScriptedHttpNode } from '../../testing/scripted-http-node.ts'
 import { until } from '../../testing/until.ts'
 import type { ClientLimits } from './scrapyd-client.ts'
@@ -261,7 +262,7 @@ describe('what is sent', () => {
       client.deleteVersion(aProjectName(''), V1),
       client.deleteVersion(aProjectName('.'), V1),
       client.deleteVersion(aProjectName('..'), V1),
-      client.addVersion(aProjectName('a/b'), V1, new Uint8Array(1)),
+      client.addVersion(aProjectName('a/b'), V1, anEggToSend(new Uint8Array(1))),
       client.readLog({ ...RUN, jobid: '../../x' }, { offset: 0, limitBytes: 1 })
     ]
     for (const request of refused) expect(await failureOf(request)).toMatchObject({ kind: 'refused', delivered: 'no' })

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { aProjectName, aVersionName } from '../../../shared/testing/ids.ts'
 import { type Logger, silentLogger } from '../../runtime/logger.ts'
+import { anEggToSend } from '../../testing/egg-to-send.ts'
 import { answerJson, startScriptedHttpNode } from '../../testing/scripted-http-node.ts'
 import { closers, connect, failureOf, scripted } from './testing/scripted-client.ts'
 
@@ -11,7 +12,7 @@ describe('an egg', () => {
 
   test('is sent byte by byte in a form that Scrapyd reads', async () => {
     const { node, client } = await scripted(answerJson({ project: 'shöp', version: '1.0', spiders: 3, versions: [] }))
-    expect(await client.addVersion(aProjectName('shöp'), aVersionName('1.0'), egg)).toEqual({ spiders: 3 })
+    expect(await client.addVersion(aProjectName('shöp'), aVersionName('1.0'), anEggToSend(egg))).toEqual({ spiders: 3 })
     const { headers, body } = node.requests[1] ?? { headers: {}, body: Buffer.of() }
     const form = await new Response(new Uint8Array(body), {
       headers: { 'content-type': headers['content-type'] ?? '' }
@@ -32,7 +33,7 @@ describe('an egg', () => {
 
   test('that the node refuses after storing it is taken back before the error is told', async () => {
     const { node, client } = await refusing(['1_0'])
-    const failure = await failureOf(client.addVersion(SHOP, aVersionName('1.1'), egg))
+    const failure = await failureOf(client.addVersion(SHOP, aVersionName('1.1'), anEggToSend(egg)))
     expect(failure).toMatchObject({ kind: 'refused', delivered: 'no' })
     expect(failure?.message).toMatch(/BadEggError\. It was removed from the node\.$/)
     expect(pathsOf(node)).toEqual(['/listversions.json', '/addversion.json', '/delversion.json'])
@@ -41,14 +42,14 @@ describe('an egg', () => {
 
   test('whose name the node had before is not taken back: what others run by that name would go', async () => {
     const { node, client } = await refusing(['1_0'])
-    const failure = await failureOf(client.addVersion(SHOP, aVersionName('1.0'), egg))
+    const failure = await failureOf(client.addVersion(SHOP, aVersionName('1.0'), anEggToSend(egg)))
     expect(failure?.message).toContain("It has replaced the node's previous version 1.0: send a corrected one.")
     expect(pathsOf(node)).toEqual(['/listversions.json', '/addversion.json'])
   })
 
   test('is not taken back where it is not known what the node had before', async () => {
     const { node, client } = await refusing('none of your business')
-    const failure = await failureOf(client.addVersion(SHOP, aVersionName('1.0'), egg))
+    const failure = await failureOf(client.addVersion(SHOP, aVersionName('1.0'), anEggToSend(egg)))
     expect(failure?.message).toContain('It is not known whether the node kept it: check for version 1.0 there.')
     expect(pathsOf(node)).toEqual(['/listversions.json', '/addversion.json'])
   })
@@ -56,7 +57,7 @@ describe('an egg', () => {
   test('that was never stored is not taken back: an older one of that name would go', async () => {
     const message = 'egg is not a ZIP file (if using curl, use egg=@path not egg=path)'
     const { node, client } = await scripted(answerJson({ status: 'error', message }))
-    await failureOf(client.addVersion(SHOP, aVersionName('1'), egg))
+    await failureOf(client.addVersion(SHOP, aVersionName('1'), anEggToSend(egg)))
     expect(pathsOf(node)).toEqual(['/listversions.json', '/addversion.json'])
   })
 
@@ -70,7 +71,7 @@ describe('an egg', () => {
     })
     closers.push(node.close)
     const client = connect({ url: node.url, logger })
-    expect(await failureOf(client.addVersion(SHOP, aVersionName('1'), egg))).toMatchObject({
+    expect(await failureOf(client.addVersion(SHOP, aVersionName('1'), anEggToSend(egg)))).toMatchObject({
       nodeMessage: 'Traceback: broken'
     })
     expect(warnings).toEqual([expect.stringContaining('could not be removed')])

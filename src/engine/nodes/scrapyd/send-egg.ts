@@ -1,6 +1,8 @@
 import { createHash } from 'node:crypto'
+import { Readable } from 'node:stream'
 import type { ProjectName, VersionName } from '../../../shared/contract/index.ts'
 import { sanitiseVersion } from '../../../shared/ids.ts'
+import type { EggToSend } from '../../projects/projects.ts'
 import type { Logger } from '../../runtime/logger.ts'
 import { type EggTarget, NodeError } from '../node-client.ts'
 import { AddVersionAnswer } from './answers.ts'
@@ -21,12 +23,17 @@ export async function sendEgg(
   parts: EggUploadParts,
   ...[project, version, content, signal]: Parameters<EggTarget['addVersion']>
 ): ReturnType<EggTarget['addVersion']> {
-  const { body, contentType } = multipart({ project, version }, content)
-  const headers = { 'content-type': contentType }
-  const request = { method: 'POST', path: 'addversion.json', headers, body, schema: AddVersionAnswer } as const
   const wasThere = await hasVersion(parts, project, version, signal)
+  const request = {
+    method: 'POST',
+    path: 'addversion.json',
+    ...(await multipart({ project, version }, content))
+  } as const
   try {
-    return { spiders: (await askJson(parts.connection, { ...request, ...parts.limit }, signal)).answer.spiders }
+    return {
+      spiders: (await askJson(parts.connection, { ...request, schema: AddVersionAnswer, ...parts.limit }, signal))
+        .answer.spiders
+    }
   } catch (error) {
     const isRefusal = error instanceof NodeError && error.kind === 'refused'
     if (!isRefusal || storedNothing(error.nodeMessage ?? '')) throw error
@@ -79,17 +86,29 @@ async function removeRefused(
   }
 }
 
-function multipart(fields: { project: ProjectName; version: VersionName }, egg: Uint8Array) {
+/** The body is read from the blob store while it is sent. */
+async function multipart(fields: { project: ProjectName; version: VersionName }, egg: EggToSend) {
   // Derived from the content, so it cannot occur in it, and the same request has the same bytes.
-  const hash = createHash('sha256').update(fields.project).update('\0').update(fields.version).update('\0').update(egg)
-  const boundary = `scrapdeck-${hash.digest('hex').slice(0, 40)}`
-  const head = [
-    ...Object.entries(fields).map(
-      ([name, value]) => `--${boundary}\r\nContent-Disposition: form-data; name="${name}"\r\n\r\n${value}\r\n`
-    ),
-    `--${boundary}\r\nContent-Disposition: form-data; name="egg"; filename="project.egg"\r\n`,
-    'Content-Type: application/octet-stream\r\n\r\n'
-  ]
-  const body = Buffer.concat([Buffer.from(head.join('')), egg, Buffer.from(`\r\n--${boundary}--\r\n`)])
-  return { body, contentType: `multipart/form-data; boundary=${boundary}` }
+  const hash = createHash('sha256').update(fields.project).update('\0').update(fields.version).update('\0')
+  const boundary = `scrapdeck-${hash.update(egg.sha256).digest('hex').slice(0, 40)}`
+  const fieldParts = Object.entries(fields).map(
+    ([name, value]) => `--${boundary}\r\nContent-Disposition: form-data; name="${name}"\r\n\r\n${value}\r\n`
+  )
+  const eggHead = `--${boundary}\r\nContent-Disposition: form-data; name="egg"; filename="project.egg"\r\n`
+  const head = Buffer.from(`${fieldParts.join('')}${eggHead}Content-Type: application/octet-stream\r\n\r\n`)
+  const tail = Buffer.from(`\r\n--${boundary}--\r\n`)
+  const content = await egg.open()
+  async function* pieces() {
+    yield head
+    yield* content
+    yield tail
+  }
+  return {
+    // Python's servers do not take a body in chunks.
+    headers: {
+      'content-type': `multipart/form-data; boundary=${boundary}`,
+      'content-length': String(head.length + egg.sizeBytes + tail.length)
+    },
+    body: Readable.from(pieces(), { objectMode: false }).on('close', () => content.destroy())
+  }
 }

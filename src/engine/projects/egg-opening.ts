@@ -1,0 +1,53 @@
+import { createHash } from 'node:crypto'
+import { createReadStream, createWriteStream } from 'node:fs'
+import { rm, stat } from 'node:fs/promises'
+import { pipeline } from 'node:stream/promises'
+import { buildEggFromArchive, type EggNaming } from './egg-builder.ts'
+import { type EggFacts, inspectArchive } from './egg-inspection.ts'
+import { openZipArchive, type ZipArchive } from './zip-archive.ts'
+
+/** The egg that an upload is, or became. */
+export interface OpenedEgg {
+  /** The uploaded file, or the one that was built from it. */
+  path: string
+  sizeBytes: number
+  sha256: string
+  facts: EggFacts
+}
+
+export type OpenEgg = typeof openEgg
+
+/**
+ * Checks an uploaded archive; builds an egg at `builtPath` if it is the zip of a project. Whatever its size, it is read
+ * and written in pieces. Throws an EGG_ code; then there is nothing at `builtPath`.
+ */
+export async function openEgg(path: string, naming: EggNaming, builtPath: string): Promise<OpenedEgg> {
+  try {
+    return await withArchive(path, async (archive) => {
+      const isEgg = archive.names.includes('EGG-INFO/PKG-INFO')
+      const built = isEgg ? null : await buildEggFromArchive(archive, naming)
+      if (built === null) return describe(path, archive)
+      await pipeline(built, createWriteStream(builtPath, { mode: 0o600 }))
+      return withArchive(builtPath, (egg) => describe(builtPath, egg))
+    })
+  } catch (error) {
+    await rm(builtPath, { force: true })
+    throw error
+  }
+}
+
+async function withArchive<T>(path: string, use: (archive: ZipArchive) => Promise<T>): Promise<T> {
+  const archive = await openZipArchive(path)
+  try {
+    return await use(archive)
+  } finally {
+    archive.close()
+  }
+}
+
+async function describe(path: string, archive: ZipArchive): Promise<OpenedEgg> {
+  const facts = await inspectArchive(archive)
+  const hash = createHash('sha256')
+  for await (const piece of createReadStream(path)) hash.update(piece as Buffer)
+  return { path, sizeBytes: (await stat(path)).size, sha256: hash.digest('hex'), facts }
+}

@@ -1,0 +1,27 @@
+import { ScrapdeckError } from '../../shared/errors.ts'
+import type { Clock } from '../runtime/clock.ts'
+import { runInThread, threadFile } from '../runtime/thread-task.ts'
+import type { EggNaming } from './egg-builder.ts'
+import type { OpenEgg } from './egg-opening.ts'
+
+export interface EggTask {
+  path: string
+  naming: EggNaming
+  builtPath: string
+}
+
+/** A gigabyte of code and data is unpacked and packed again within a minute; the lists of 50,000 files take 60 MB. */
+const LIMITS = { memoryMb: 100, timeoutMs: 180_000 }
+
+/**
+ * openEgg in a thread of its own: an archive may take a processor for a minute, and if one is made to use memory or
+ * time without end, the thread ends and not the service. Rejects with EGG_UNSAFE then.
+ */
+export function createEggThreads(clock: Clock, limits: typeof LIMITS = LIMITS): OpenEgg {
+  return (path, naming, builtPath) => {
+    const input: EggTask = { path, naming, builtPath }
+    const tooLarge = (what: string) =>
+      new ScrapdeckError('EGG_UNSAFE', `Reading the archive ${what}. Put fewer or smaller files into it.`)
+    return runInThread({ file: threadFile(import.meta.url, 'egg-worker'), input, clock, tooLarge, ...limits })
+  }
+}

@@ -1,0 +1,99 @@
+import { finished, type Readable } from 'node:stream'
+import { errorCodes, type FastifyInstance, type FastifyRequest } from 'fastify'
+import type { IncomingFiles } from '../../engine/blobs/incoming-files.ts'
+import { ScrapdeckError } from '../../shared/errors.ts'
+import { FormCollector, type FormPart, type PartHead, releaseFiles } from './form-collector.ts'
+import { readMultipart } from './multipart.ts'
+import { UrlEncodedParser } from './urlencoded.ts'
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** The form in the body; null: there is none, or it was not read. */
+    form: FormPart[] | null
+  }
+}
+
+interface Options {
+  incoming: Pick<IncomingFiles, 'begin'>
+  /** false: the body is read and dropped. */
+  isWanted: boolean
+  /** Which parts go to disk; the others are kept in memory. */
+  isFile: (head: PartHead) => boolean
+  /** Of the whole body. */
+  limitBytes: number
+}
+
+/** Gives the requests of this scope `form`; its files are released when the response was sent or the client is gone. */
+export function addForms(app: FastifyInstance): void {
+  app.decorateRequest('form', null)
+  // The first hook after the body was read.
+  app.addHook('preValidation', async (request, reply) => {
+    const { form } = request
+    if (form !== null) finished(reply.raw, () => void releaseFiles(form))
+  })
+}
+
+/**
+ * Reads the form in the body of a request as it arrives. Rejects with REQUEST_TOO_LARGE, MalformedMultipartError,
+ * Fastify's error for a body over the limit, and with BAD_INPUT for a client that goes away.
+ */
+export async function receiveForm(request: FastifyRequest, body: Readable, options: Options): Promise<void> {
+  const { incoming, isWanted, isFile, limitBytes } = options
+  const collector = new FormCollector(incoming, isFile)
+  try {
+    if (Number(request.headers['content-length'] ?? 0) > limitBytes) throw tooLarge()
+    const contentType = request.headers['content-type'] ?? ''
+    const isEmpty = !(await read(withinLimit(body, limitBytes), isWanted ? contentType : '', collector))
+    const parts = await collector.end()
+    request.form = isEmpty ? null : parts
+  } catch (error) {
+    await collector.abort()
+    if (body.errored === null) throw error
+    throw new ScrapdeckError('BAD_INPUT', 'The request ended before its body was complete.', { cause: error })
+  }
+}
+
+/** Resolves to false if the body is empty, which is valid whatever its type. */
+async function read(body: AsyncIterator<Buffer>, contentType: string, collector: FormCollector): Promise<boolean> {
+  const first = await body.next()
+  if (first.done === true) return false
+  async function* whole() {
+    yield first.value as Buffer
+    yield* { [Symbol.asyncIterator]: () => body }
+  }
+  switch ((contentType.split(';', 1)[0] ?? '').trim().toLowerCase()) {
+    case 'multipart/form-data':
+      await readMultipart(whole(), contentType, collector)
+      break
+    case 'application/x-www-form-urlencoded':
+      await readUrlEncoded(whole(), collector)
+      break
+    default:
+      for await (const _ of whole());
+  }
+  return true
+}
+
+async function readUrlEncoded(body: AsyncIterable<Buffer>, collector: FormCollector): Promise<void> {
+  const parser = new UrlEncodedParser()
+  const collect = async (events: ReturnType<typeof parser.push>) => {
+    for (const event of events) {
+      if ('bytes' in event) await collector.write(event.bytes)
+      else await collector.begin({ name: event.name, fileName: null, type: 'text/plain' })
+    }
+  }
+  for await (const piece of body) await collect(parser.push(piece))
+  await collect(parser.end())
+}
+
+/** Leaves the connection open when it stops early: the refusal must still be sent. */
+async function* withinLimit(body: Readable, limitBytes: number): AsyncGenerator<Buffer> {
+  let receivedBytes = 0
+  for await (const piece of body.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
+    receivedBytes += piece.length
+    if (receivedBytes > limitBytes) throw tooLarge()
+    yield piece
+  }
+}
+
+const tooLarge = () => new errorCodes.FST_ERR_CTP_BODY_TOO_LARGE()

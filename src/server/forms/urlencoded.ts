@@ -1,0 +1,106 @@
+import { ScrapdeckError } from '../../shared/errors.ts'
+import { addValue, type FormValues } from './form-values.ts'
+
+/** A name begins a value, whose bytes follow in pieces. */
+export type FormEvent = { name: string } | { bytes: Buffer }
+
+const AMPERSAND = 0x26
+const SEMICOLON = 0x3b
+const EQUALS = 0x3d
+const PERCENT = 0x25
+const MAX_NAME_BYTES = 65_536
+
+/**
+ * Parses urlencoded text piece by piece: pairs end at `&` and `;`, those without `=` are dropped. Works on bytes
+ * because an egg can be sent this way (ScrapydWeb does). Throws REQUEST_TOO_LARGE for an endless name.
+ */
+export class UrlEncodedParser {
+  #isInValue = false
+  /** The beginning of a name, or of a percent-encoded byte. */
+  #rest = Buffer.alloc(0);
+
+  *push(piece: Buffer): Generator<FormEvent> {
+    const text = this.#rest.length === 0 ? piece : Buffer.concat([this.#rest, piece])
+    let start = 0
+    for (;;) {
+      const end = findEnd(text, start, this.#isInValue)
+      if (this.#isInValue) {
+        const until = end ?? endOfWhole(text, start)
+        if (until > start) yield { bytes: percentDecode(text.subarray(start, until)) }
+        start = until
+      }
+      if (end === null) break
+      const isName = text[end] === EQUALS && !this.#isInValue
+      if (isName) yield { name: percentDecode(text.subarray(start, end)).toString('latin1') }
+      this.#isInValue = isName
+      start = end + 1
+    }
+    this.#rest = Buffer.from(text.subarray(start))
+    if (this.#rest.length > MAX_NAME_BYTES) {
+      throw new ScrapdeckError('REQUEST_TOO_LARGE', `A name in the form is longer than ${MAX_NAME_BYTES} bytes.`)
+    }
+  }
+
+  /** The text ends here. */
+  *end(): Generator<FormEvent> {
+    if (this.#isInValue && this.#rest.length > 0) yield { bytes: percentDecode(this.#rest) }
+  }
+}
+
+export function parseUrlEncoded(text: Buffer): FormValues {
+  const found: FormValues = new Map()
+  let name = ''
+  let pieces: Buffer[] | null = null
+  const add = () => pieces !== null && addValue(found, name, Buffer.concat(pieces))
+  const parser = new UrlEncodedParser()
+  for (const event of [...parser.push(text), ...parser.end()]) {
+    if ('bytes' in event) pieces!.push(event.bytes)
+    else {
+      add()
+      name = event.name
+      pieces = []
+    }
+  }
+  add()
+  return found
+}
+
+/** Of a value: the end of its pair; of a name: also its `=`. null: not in this text. */
+function findEnd(text: Buffer, start: number, isInValue: boolean): number | null {
+  for (let index = start; index < text.length; index++) {
+    const byte = text[index]
+    if (byte === AMPERSAND || byte === SEMICOLON || (byte === EQUALS && !isInValue)) return index
+  }
+  return null
+}
+
+/** The end of the text, without the beginning of a percent-encoded byte. */
+function endOfWhole(text: Buffer, start: number): number {
+  const percent = text.lastIndexOf(PERCENT)
+  return percent >= Math.max(start, text.length - 2) ? percent : text.length
+}
+
+/** `+` is a space; a `%` without two hex digits after it stays as it is. */
+function percentDecode(text: Buffer): Buffer {
+  const decoded = Buffer.allocUnsafe(text.length)
+  let length = 0
+  for (let index = 0; index < text.length; index++) {
+    const byte = text[index] as number
+    const high = byte === PERCENT ? hexDigit(text[index + 1]) : -1
+    const low = high === -1 ? -1 : hexDigit(text[index + 2])
+    if (low !== -1) {
+      decoded[length++] = high * 16 + low
+      index += 2
+    } else {
+      decoded[length++] = byte === 0x2b ? 0x20 : byte
+    }
+  }
+  return decoded.subarray(0, length)
+}
+
+function hexDigit(byte: number | undefined): number {
+  if (byte === undefined) return -1
+  if (byte >= 0x30 && byte <= 0x39) return byte - 0x30
+  const lower = byte | 0x20
+  return lower >= 0x61 && lower <= 0x66 ? lower - 0x57 : -1
+}
