@@ -61,7 +61,16 @@ it.each([
 
 it('a wrong password, an unreachable server, and a server that is not Scrapdeck have exit codes of their own', async () => {
   const { url } = await startEngine()
-  expect(await call(['jobs'], { url, password: 'wrong' })).toMatchObject({ code: EXIT_CODES.unauthorized })
+  const wrong = await call(['jobs'], { url, password: 'wrong' })
+  expect([wrong.code, wrong.error]).toEqual([
+    EXIT_CODES.unauthorized,
+    expect.stringContaining(`${url} refused the user name "scrapdeck" or its password (from SCRAPDECK_PASSWORD)`)
+  ])
+  const stripping = await startServer((_request, response) => {
+    response.writeHead(401, { 'content-type': 'application/json' })
+    response.end(JSON.stringify({ code: 'UNAUTHORIZED', status: 401, data: { credentials: 'missing' }, message: '' }))
+  })
+  expect((await call(['jobs'], { url: stripping })).error).toContain('A proxy in between may remove')
   const nobody = await call(['jobs'], { url: 'http://127.0.0.1:1' })
   expect([nobody.code, nobody.error]).toEqual([
     EXIT_CODES.unreachable,

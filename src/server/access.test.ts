@@ -83,6 +83,20 @@ describe('authentication', () => {
     expect(rpc.headers['www-authenticate']).toBeUndefined()
   })
 
+  it('the API tells missing credentials from wrong ones, not which part was wrong', async () => {
+    const { askAnonymously } = openTestApp()
+    const said = async (headers: Record<string, string>) => {
+      const { statusCode, json } = await askAnonymously({ url: '/api/v1/nodes', headers })
+      return [statusCode, json().data.credentials, json().message]
+    }
+    const missing = [401, 'missing', expect.stringContaining('No user name and password were sent')]
+    const wrong = [401, 'wrong', expect.stringContaining('The user name or the password is wrong')]
+    expect(await said({})).toEqual(missing)
+    expect(await said({ cookie: 'scrapdeck_session_6800=ended' })).toEqual(missing)
+    for (const [username, password] of [['scrapdeck', 'x'] as const, ['x', 'correct horse: battery'] as const])
+      expect(await said({ authorization: basic(username, password) })).toEqual(wrong)
+  })
+
   it('health needs no credentials and reveals nothing else; metrics need them', async () => {
     const { askAnonymously, engine } = openTestApp()
     const healthy = await askAnonymously({ url: '/health' })

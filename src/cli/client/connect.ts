@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { readFileSync } from 'node:fs'
-import { resolve } from 'node:path'
+import { join, resolve } from 'node:path'
 import { createORPCClient, ORPCError } from '@orpc/client'
 import type { ContractRouterClient } from '@orpc/contract'
 import type { JsonifiedClient } from '@orpc/openapi-client'
@@ -32,6 +32,8 @@ export interface Address {
   url: string
   username: string
   password: string
+  /** Where the password was found, for messages. */
+  passwordFrom: string
 }
 
 /** The options of every command that talks to an engine. */
@@ -77,10 +79,11 @@ async function findLocalAddress(
   const running = await findRunningService(dataDirectory)
   const username = flags.username ?? environment['SCRAPDECK_USERNAME'] ?? ''
   const password = passwordOf(flags, terminal) ?? environment['SCRAPDECK_PASSWORD'] ?? ''
+  const passwordFrom = flags.passwordFile ?? 'SCRAPDECK_PASSWORD'
   const isOtherPort = flags.port !== undefined && running?.endsWith(`:${flags.port}`) !== true
   if (password !== '') {
     const url = running === null || isOtherPort ? addressOfPort(port) : running
-    return { url, username: username === '' ? 'scrapdeck' : username, password }
+    return { url, username: username === '' ? 'scrapdeck' : username, password, passwordFrom }
   }
   if (username !== '') throw noPassword(running ?? addressOfPort(port))
   const credentials = localCredentials(dataDirectory)
@@ -110,10 +113,13 @@ async function findNamedAddress(
   const variables = isElsewhere ? {} : { username: SCRAPDECK_USERNAME, password: SCRAPDECK_PASSWORD }
   const username = flags.username ?? variables.username ?? decodeURIComponent(url.username)
   const password = passwordOf(flags, terminal) ?? variables.password ?? decodeURIComponent(url.password)
+  const passwordFrom = flags.passwordFile ?? (variables.password === undefined ? 'the address' : 'SCRAPDECK_PASSWORD')
   const address = baseOf(url)
-  if (password !== '') return { url: address, username: username === '' ? 'scrapdeck' : username, password }
+  if (password !== '')
+    return { url: address, username: username === '' ? 'scrapdeck' : username, password, passwordFrom }
   const known = findInNetrc(url.hostname, terminal)
-  if (known !== null && (username === '' || username === known.username)) return { url: address, ...known }
+  if (known !== null && (username === '' || username === known.username))
+    return { url: address, ...known, passwordFrom: '.netrc' }
   if (username === '' && isLoopback(url.hostname.replace(/^\[|\]$/g, ''))) {
     const { dataDirectory } = terminal.localService(flags)
     const running = await findRunningService(dataDirectory)
@@ -130,9 +136,9 @@ function addressOfPort(port: number | null): string {
   throw new CommandEnd(EXIT_CODES.usage, 'The service on this machine has no port. Name an address with --url.')
 }
 
-function localCredentials(dataDirectory: string): { username: string; password: string } {
+function localCredentials(dataDirectory: string): Omit<Address, 'url'> {
   try {
-    return requireCredentials(dataDirectory)
+    return { ...requireCredentials(dataDirectory), passwordFrom: join(dataDirectory, 'credentials.json') }
   } catch (error) {
     throw new CommandEnd(EXIT_CODES.unauthorized, (error as Error).message, { cause: error })
   }
@@ -189,7 +195,8 @@ export function connect(find: () => Promise<Address>, terminal: Terminal): Clien
           const signal = AbortSignal.any([request.signal, terminal.interrupted])
           return await checkAnswer(await fetchFrom(there.url, request.clone(), { ...init, signal }), there)
         } catch (error) {
-          if (error instanceof CommandEnd || terminal.interrupted.aborted) throw error
+          if (error instanceof CommandEnd || error instanceof ScrapdeckError) throw error
+          if (terminal.interrupted.aborted) throw error
           const code = codeOf(error) ?? ''
           const isFinal = code === 'ECONNREFUSED' || code === 'ENOTFOUND' || problemOfTls(code) !== null
           if (isFinal || redo >= REDOES) throw unreachable(there, error)
@@ -202,15 +209,31 @@ export function connect(find: () => Promise<Address>, terminal: Terminal): Clien
 }
 
 /** The server may not be Scrapdeck: a Scrapyd, a login page or a proxy may answer instead. */
-async function checkAnswer(response: Response, { url }: Address): Promise<Response> {
+async function checkAnswer(response: Response, address: Address): Promise<Response> {
+  const { url } = address
   const type = response.headers.get('content-type') ?? ''
   if (response.ok && !type.includes('html')) return response
   const body: unknown = type.includes('json') ? await response.clone().json() : null
   // Our errors have codes.
-  if (typeof body === 'object' && body !== null && 'code' in body) return response
-  const what = response.status === 401 ? 'refused the user name and password' : `answered with ${response.status}`
+  if (typeof body === 'object' && body !== null && 'code' in body) {
+    if (body.code === 'UNAUTHORIZED') throw unauthorized(address, body as { data?: unknown })
+    return response
+  }
+  const what =
+    response.status === 401
+      ? `refused the user name "${address.username}" or its password`
+      : `answered with ${response.status}`
   const code = response.status === 401 ? EXIT_CODES.unauthorized : EXIT_CODES.unreachable
   throw new CommandEnd(code, `${url} ${what}, which is not a Scrapdeck response. Is the address right?`)
+}
+
+function unauthorized({ url, username, passwordFrom }: Address, body: { data?: unknown }): ScrapdeckError {
+  const { credentials } = (body.data ?? {}) as { credentials?: unknown }
+  const text =
+    credentials === 'missing'
+      ? `${url} received no user name and password, although "${username}" was sent with the password from ${passwordFrom}. A proxy in between may remove the Authorization header.`
+      : `${url} refused the user name "${username}" or its password (from ${passwordFrom}). Set SCRAPDECK_USERNAME and SCRAPDECK_PASSWORD, or use --username and --password-file.`
+  return new ScrapdeckError('UNAUTHORIZED', text, { data: { credentials } })
 }
 
 function unreachable({ url }: Address, error: unknown): CommandEnd {

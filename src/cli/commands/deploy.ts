@@ -96,7 +96,13 @@ function connectToTarget(target: DeployTarget, flags: DeployFlags, terminal: Ter
   if (target.username !== null && !isGiven) {
     if (target.problem !== null) throw new CommandEnd(EXIT_CODES.unauthorized, target.problem)
     const { username, password } = target
-    return connect(async () => ({ url: baseOf(url), username, password: password ?? '' }), terminal)
+    return connect(
+      async () => ({
+        ...{ url: baseOf(url), username, password: password ?? '' },
+        passwordFrom: `[deploy:${target.name}] of scrapy.cfg`
+      }),
+      terminal
+    )
   }
   const { SCRAPDECK_USERNAME: _username, SCRAPDECK_PASSWORD: _password, ...environment } = terminal.environment
   const isOurs = URL.parse(environment['SCRAPDECK_URL'] ?? '')?.origin === url.origin

@@ -23,6 +23,12 @@ export interface Caller {
 
 export const NOBODY: Caller = { kind: 'nobody', id: '' }
 
+const UNAUTHORIZED_TEXTS = {
+  missing:
+    'No user name and password were sent. Send those that `npm run scrapdeck -- credentials` shows, or log in under /ui/.',
+  wrong: 'The user name or the password is wrong. `npm run scrapdeck -- credentials` shows the right ones.'
+}
+
 export interface AuthenticatorOptions {
   credentials: BasicCredentials
   dataDirectory: string
@@ -85,10 +91,9 @@ export class Authenticator {
         { data: { retryAfterSeconds } }
       )
     }
-    throw new ScrapdeckError(
-      'UNAUTHORIZED',
-      'Send the user name and password that `npm run scrapdeck -- credentials` shows, or log in under /ui/.'
-    )
+    // Tells apart only what the client knows anyway, not which of the two was wrong.
+    const credentials = request.headers.authorization === undefined ? 'missing' : 'wrong'
+    throw new ScrapdeckError('UNAUTHORIZED', UNAUTHORIZED_TEXTS[credentials], { data: { credentials } })
   }
 
   /** Checks what was typed into the login form. */

@@ -4,8 +4,8 @@ import { ScrapdeckError } from '../../shared/errors.ts'
 
 /**
  * Rejects requests that a web page of another origin made a browser send, whatever cookie or password is attached: a
- * foreign Host (rebinding), a foreign Origin, or a fetch the browser marks as cross-site. A link that was followed there
- * passes if `changesNothing`: the other page does not see what it opens. Throws FORBIDDEN_ORIGIN.
+ * foreign Host (rebinding), a foreign Origin, or a fetch the browser marks as cross-site. A link that was followed
+ * there passes if `changesNothing`: the other page does not see what it opens. Throws FORBIDDEN_ORIGIN.
  */
 export function checkRequestOrigin(
   { method, headers }: { method: string; headers: IncomingHttpHeaders },

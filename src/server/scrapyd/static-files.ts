@@ -40,8 +40,8 @@ const FILE_POLICY = "default-src 'none'; sandbox; form-action 'none'; base-uri '
 const DESTINATIONS = new Set(['document', 'empty', 'image', 'audio', 'video'])
 
 /**
- * The UI's policy allows scripts of its own origin, which these files share. Throws FORBIDDEN_ORIGIN if a page wants one
- * as its script, style, worker or frame.
+ * The UI's policy allows scripts of its own origin, which these files share. Throws FORBIDDEN_ORIGIN if a page wants
+ * one as its script, style, worker or frame.
  */
 function refuseAsPart({ headers }: FastifyRequest): void {
   const destination = headers['sec-fetch-dest']
