@@ -1,7 +1,8 @@
 /** node_modules as required by package-lock.json, including the Node 24 that everything else runs on. */
 import fs from 'node:fs'
-import { inRoot, nodeBinary, npmCommand } from './platform.mjs'
-import { StepFailed, commandStep } from './steps.mjs'
+import path from 'node:path'
+import { inRoot, nodeBinary, nodePackage, npmCommand } from './platform.mjs'
+import { StepFailed, commandStep, say } from './steps.mjs'
 
 const REACH = 'check that this machine can reach the npm registry (`npm ping`), then run the command again.'
 
@@ -10,20 +11,39 @@ export async function ensureNodeModules() {
     await commandStep({
       title: 'npm packages',
       command: npmCommand,
-      // Only the script of `node` is needed, below: better-sqlite3 ships its binaries, and building it would need a
-      // compiler.
+      // No package's script is needed: better-sqlite3 ships its binaries, and building it would need a compiler.
       args: ['ci', '--ignore-scripts', '--no-audit', '--no-fund'],
       next: REACH
     })
+    if (nodePackage && !wantedNode()?.integrity) {
+      say(`! package-lock.json has no hash of ${nodePackage}: the registry's own was checked.`)
+    }
   }
-  if (fs.existsSync(nodeBinary)) return
-  await commandStep({ title: 'Node 24', command: npmCommand, args: ['rebuild', 'node'], next: REACH })
-  if (fs.existsSync(nodeBinary)) return
-  throw new StepFailed(
-    'Node 24',
-    `The npm package \`node\` brought no program for ${process.platform} ${process.arch}.\n` +
-      '  What to do: install Node 24 from nodejs.org and run `node src/cli/bin.ts serve`.'
-  )
+  const name = path.basename(nodeBinary)
+  const verified = nodePackage && inRoot('node_modules', nodePackage, 'bin', name)
+  // The second is what scripts of package.json and bin/scrapdeck find.
+  for (const place of [nodeBinary, inRoot('node_modules', '.bin', name)]) linkNode(verified, place)
+}
+
+/**
+ * Puts the Node whose hash npm compared with the lock in a place from which it is run. Whatever else is there was not
+ * compared.
+ * @param {string | undefined} verified
+ * @param {string} place
+ */
+export function linkNode(verified, place) {
+  if (!verified || !fs.existsSync(verified)) {
+    throw new StepFailed(
+      'Node 24',
+      `npm brought no Node for ${process.platform} ${process.arch}.\n` +
+        '  What to do: install Node 24 from nodejs.org and run `node src/cli/bin.ts serve`.'
+    )
+  }
+  const now = fs.statSync(place, { throwIfNoEntry: false })
+  if (now && now.ino === fs.statSync(verified).ino) return
+  fs.rmSync(place, { force: true })
+  fs.mkdirSync(path.dirname(place), { recursive: true })
+  fs.linkSync(verified, place)
 }
 
 /**
@@ -32,12 +52,16 @@ export async function ensureNodeModules() {
  */
 function matchesLock() {
   const installed = readPackages(inRoot('node_modules', '.package-lock.json'))
+  const node = wantedNode()
+  if (node && installed[`node_modules/${nodePackage}`]?.integrity !== node.integrity) return false
   return Object.entries(readPackages(inRoot('package-lock.json'))).every(
     ([place, wanted]) => place === '' || wanted.optional || installed[place]?.version === wanted.version
   )
 }
 
-/** @param {string} file @returns {Record<string, { version: string, optional?: boolean }>} */
+const wantedNode = () => readPackages(inRoot('package-lock.json'))[`node_modules/${nodePackage}`]
+
+/** @param {string} file @returns {Record<string, { version: string, integrity?: string, optional?: boolean }>} */
 function readPackages(file) {
   if (!fs.existsSync(file)) return {}
   return JSON.parse(fs.readFileSync(file, 'utf8')).packages

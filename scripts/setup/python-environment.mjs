@@ -6,6 +6,9 @@ import { isWindows, pythonEnvironmentDirectory, pythonIn, inRoot, testPythonDire
 import { hashOf, isStamped, removeStamp, stamp } from './stamps.mjs'
 import { StepFailed, runCommand, step } from './steps.mjs'
 
+/** pip then refuses every package whose name, version and hash are not in the requirements. */
+export const LOCKED = ['--disable-pip-version-check', '--no-input', '--require-hashes']
+
 const OLDEST = [3, 10]
 const CANDIDATES = isWindows
   ? ['python', 'py']
@@ -16,7 +19,7 @@ export const ensurePythonEnvironment = () =>
   ensureEnvironment({
     title: 'Python environment with Scrapy (.venv)',
     directory: pythonEnvironmentDirectory,
-    requirements: [inRoot('resources', 'python', 'requirements.txt')]
+    requirements: inRoot('resources', 'python', 'requirements.txt')
   })
 
 /** Real Scrapyd servers and clients for tests and the demo. @returns {Promise<string>} its Python */
@@ -24,22 +27,19 @@ export const ensureTestPythonEnvironment = () =>
   ensureEnvironment({
     title: 'Python environment for tests, with Scrapyd',
     directory: testPythonDirectory,
-    requirements: [
-      inRoot('resources', 'python', 'requirements-test.txt'),
-      inRoot('resources', 'python', 'requirements.txt')
-    ]
+    requirements: inRoot('resources', 'python', 'requirements-test.txt')
   })
 
 /**
  * @param {object} options
  * @param {string} options.title
  * @param {string} options.directory
- * @param {string[]} options.requirements the file to install, then the files it includes
+ * @param {string} options.requirements the file to install, complete and with hashes (scripts/lock-python.mjs)
  */
 async function ensureEnvironment({ title, directory, requirements }) {
   const python = pythonIn(directory)
   const stampName = path.basename(directory)
-  const wanted = hashOf(requirements)
+  const wanted = hashOf([requirements])
   if (fs.existsSync(python) && isStamped(stampName, wanted)) return python
   await step(title, async () => {
     const base = findPython()
@@ -49,7 +49,7 @@ async function ensureEnvironment({ title, directory, requirements }) {
     await runCommand({
       title,
       command: python,
-      args: ['-m', 'pip', 'install', '--disable-pip-version-check', '--no-input', '-r', requirements[0] ?? ''],
+      args: ['-m', 'pip', 'install', ...LOCKED, '-r', requirements],
       next: 'check that this machine can reach PyPI (pip reads PIP_INDEX_URL and HTTPS_PROXY), then run the command again.'
     })
     stamp(stampName, wanted)
@@ -68,7 +68,7 @@ async function createEnvironment({ title, base, directory }) {
 }
 
 /** @returns {string} a recent enough Python */
-function findPython() {
+export function findPython() {
   const asked = process.env.SETUP_PYTHON
   const seen = []
   for (const candidate of asked ? [asked] : CANDIDATES) {

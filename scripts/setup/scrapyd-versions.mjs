@@ -10,19 +10,23 @@
 import { spawnSync } from 'node:child_process'
 import fs from 'node:fs'
 import path from 'node:path'
-import { cacheDirectory } from './platform.mjs'
+import { cacheDirectory, inRoot } from './platform.mjs'
+import { LOCKED } from './python-environment.mjs'
 import { hashOf, isStamped, removeStamp, stamp } from './stamps.mjs'
 import { runCommand, step, StepFailed } from './steps.mjs'
 
 const SCRAPY_OF_ITS_TIME = ['Scrapy==2.7.1', 'w3lib==2.0.1', 'parsel==1.7.0', 'Twisted==22.10.0']
 
 /** @type {Record<string, string[]>} version -> what is installed beside it */
-const OLDER = {
+export const OLDER = {
   '1.2.1': SCRAPY_OF_ITS_TIME,
   '1.3.0': SCRAPY_OF_ITS_TIME,
   '1.4.3': [],
   '1.5.0': []
 }
+
+/** Written by `npm run lock:python`. @param {string} version */
+export const requirementsOf = (version) => inRoot('resources', 'python', `requirements-scrapyd-${version}.txt`)
 
 /** What pip prints when a package does not support this Python; anything else (no network) is a failed setup. */
 const NOT_FOR_THIS_PYTHON =
@@ -44,13 +48,12 @@ const NEWEST = '1.6.0'
 export async function ensureScrapydVersions(python) {
   /** @type {Record<string, ScrapydInstallation>} */
   const installations = { [NEWEST]: { pythonPath: null, problem: findProblem(python, null) } }
-  for (const [version, beside] of Object.entries(OLDER)) {
+  for (const version of Object.keys(OLDER)) {
     const directory = path.join(cacheDirectory, `scrapyd-${version}`)
     const stampName = `scrapyd-${version}`
-    const packages = [`scrapyd==${version}`, ...beside]
-    const wanted = hashOf([], packages)
+    const wanted = hashOf([requirementsOf(version)])
     if (!fs.existsSync(directory) || !isStamped(stampName, wanted)) {
-      const problem = await install(python, version, packages, directory).then(
+      const problem = await install(python, version, directory).then(
         () => null,
         (error) => {
           if (error instanceof StepFailed && NOT_FOR_THIS_PYTHON.test(error.output)) return lastLine(error.output)
@@ -68,13 +71,13 @@ export async function ensureScrapydVersions(python) {
   return installations
 }
 
-/** @param {string} python @param {string} version @param {string[]} packages @param {string} directory */
-function install(python, version, packages, directory) {
+/** @param {string} python @param {string} version @param {string} directory */
+function install(python, version, directory) {
   const title = `Scrapyd ${version}`
   return step(title, async () => {
     removeStamp(`scrapyd-${version}`)
     fs.rmSync(directory, { recursive: true, force: true })
-    const pip = ['-m', 'pip', 'install', '--disable-pip-version-check', '--no-deps', '--target', directory, ...packages]
+    const pip = ['-m', 'pip', 'install', ...LOCKED, '--no-deps', '--target', directory, '-r', requirementsOf(version)]
     const next = 'check that this machine can reach PyPI, then run the command again.'
     await runCommand({ title, command: python, args: pip, next })
   })

@@ -16,7 +16,7 @@ import { findTestPython } from './testing/test-python.ts'
 const WAIT = { timeout: 200_000, interval: 50 }
 /** Something small that nothing else needs. */
 const PACKAGE = 'iniconfig==2.1.0'
-const PINNED = readFileSync(resolve('resources/python/requirements.txt'), 'utf8')
+const PINNED = readFileSync(resolve('resources/python/requirements.in'), 'utf8')
 const SPIDERS = `
 import importlib.metadata, sys
 import iniconfig, scrapy
