@@ -12,6 +12,8 @@ import { openSqliteStoreHere } from '../../src/engine/store/sqlite/sqlite-store.
 import { aNewJob, anAttemptStart, aVersion } from '../../src/engine/testing/builders.ts'
 import type { FakeClock } from '../../src/engine/testing/fake-clock.ts'
 
+const PLENTY = { count: 1_000, bytes: 1_000_000 }
+
 const DAY_MS = 86_400_000
 
 /**
@@ -145,7 +147,7 @@ export async function fillThroughStore(dataDirectory: string, clock: FakeClock):
     })
   )
   const claim = { scope: 'key of a client', key: 'order-2', fingerprint: 'f2', begunBy: 'an engine', nowMs }
-  await store.claimAnswer({ ...claim, expiresAtMs: nowMs + DAY_MS })
+  await store.claimAnswer({ ...claim, expiresAtMs: nowMs + DAY_MS, quota: { ofScope: PLENTY, ofAll: PLENTY } })
 
   // --- deliveries: one delivered, one given up, the rest wait
   // ---------------------------------------------------------

@@ -11,6 +11,8 @@ import { openSqliteStoreHere } from '../../src/engine/store/sqlite/sqlite-store.
 import type { Store } from '../../src/engine/store/store.ts'
 import type { SealedText } from '../../src/shared/contract/index.ts'
 
+const PLENTY = { count: 1_000, bytes: 1_000_000 }
+
 export type Everything = Awaited<ReturnType<typeof readEverything>>
 
 const ALL = { before: null, limit: 10_000 }
@@ -82,7 +84,7 @@ const digest = (bytes: Uint8Array) => createHash('sha256').update(bytes).digest(
 
 async function rememberedAnswer(store: Store, key: string, clock: Clock) {
   const claim = { scope: 'key of a client', key, fingerprint: 'f', begunBy: 'reader', nowMs: clock.nowMs() }
-  return store.claimAnswer({ ...claim, expiresAtMs: clock.nowMs() })
+  return store.claimAnswer({ ...claim, expiresAtMs: clock.nowMs(), quota: { ofScope: PLENTY, ofAll: PLENTY } })
 }
 
 /**

@@ -3,9 +3,9 @@ import { enableCompileCache } from 'node:module'
 import { availableParallelism, homedir } from 'node:os'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Command, CommanderError } from 'commander'
-import { isScrapdeckError } from '../shared/errors.ts'
 import { EXIT_CODES, exitCodeOf } from './client/exit-codes.ts'
-import type { LocalFlags, LocalService, Terminal } from './client/terminal.ts'
+import { textOfError } from './client/error-text.ts'
+import { type LocalFlags, type LocalService, type Terminal, withoutControls } from './client/terminal.ts'
 import { sayUsageErrors } from './client/usage-errors.ts'
 import { addClientCommands } from './client-commands.ts'
 import type { OptionContext } from '../config/option-reader.ts'
@@ -150,7 +150,7 @@ localCommand('link', 'Create a one-time login link for a browser.').action(async
 const interruption = new AbortController()
 const terminal: Terminal = {
   out: (text) => process.stdout.write(text),
-  error: (text) => process.stderr.write(text),
+  error: (text) => process.stderr.write(withoutControls(text)),
   isTerminal: process.stdout.isTTY ?? false,
   environment: process.env,
   directory: process.cwd(),
@@ -182,16 +182,7 @@ function report(error: unknown): number {
   // commander has already printed the error or its help.
   if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : EXIT_CODES.usage
   if (interruption.signal.aborted) return EXIT_CODES.interrupted
-  const message = error instanceof Error ? error.message : String(error)
-  if (message !== '' && process.argv.includes('--json')) {
-    // If the error is ours: its code from docs/errors.md, and its data.
-    const details = isScrapdeckError(error) ? { code: error.code, data: error.data } : {}
-    process.stderr.write(`${JSON.stringify({ error: { message, ...details } })}\n`)
-    return exitCodeOf(error)
-  }
-  // Several problems, as in a configuration file, are printed as a list.
-  const text = message.includes('\n') ? `\n${message.replaceAll(/^/gm, '- ')}` : ` ${message}`
-  if (message !== '') process.stderr.write(`scrapdeck:${text}\n`)
+  process.stderr.write(textOfError(error, process.argv.includes('--json')))
   return exitCodeOf(error)
 }
 

@@ -57,6 +57,7 @@ it('a conflict is 6, and an invalid request 2', async () => {
     ['schedules', 'create', 'x', '--project', 'shop', '--spider', 'prices', '--cron', '99 * * * *'],
     ['schedules', 'preview', '--cron', '@daily', '--zone', 'Mars'],
     ['run', 'shop', 'prices', '-a', '_job=x'],
+    ['run', 'shop', 'prices', '-a', '__proto__=x'],
     ['run', 'shop', 'prices', '--secret', 'nothing'],
     ['apply', 'broken.yaml'],
     ['apply', 'fleet.yaml', '--prune', '--yes'],

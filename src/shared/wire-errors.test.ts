@@ -1,7 +1,21 @@
 import { ORPCError } from '@orpc/client'
 import { expect, it } from 'vitest'
 import type { z } from 'zod'
-import { CrawlInput, JobFilter, JobId, QueuePlace, ScheduleSettings } from './contract/index.ts'
+import {
+  Chain,
+  ChainSettings,
+  CrawlInput,
+  JobFilter,
+  JobId,
+  NodeSettings,
+  NodeTag,
+  QueuePlace,
+  RunItem,
+  Schedule,
+  ScheduleSettings,
+  Webhook,
+  WebhookSettings
+} from './contract/index.ts'
 import { toWireError } from './wire-errors.ts'
 
 /** The error message for input that a schema rejects. */
@@ -35,4 +49,17 @@ it('a value with a known format is explained by that format, not by a regular ex
 it('the message does not repeat long input', () => {
   const name = 'x'.repeat(100_000)
   expect(refusalOf(CrawlInput, { spider: 'a', params: { [name]: {} } }).length).toBeLessThan(1_000)
+})
+
+it('a name with an invisible character is refused with that character; a stored one can still be listed', () => {
+  const hidden = 'abc\u202egpj'
+  const words = 'The name contains the invisible character U+202E'
+  expect(refusalOf(ScheduleSettings.shape.name, hidden)).toContain(words)
+  expect(refusalOf(ChainSettings.shape.name, hidden)).toContain(words)
+  expect(refusalOf(WebhookSettings.shape.name, hidden)).toContain(words)
+  expect(refusalOf(NodeSettings.shape.name, hidden)).toContain(words)
+  expect(refusalOf(NodeSettings.shape.group, hidden)).toContain(words)
+  expect(refusalOf(RunItem.shape.spider, hidden)).toContain(words)
+  expect(refusalOf(NodeTag, hidden)).toContain('A tag must not contain invisible characters')
+  for (const { shape } of [Schedule, Chain, Webhook]) expect(shape.name.safeParse(hidden).success).toBe(true)
 })

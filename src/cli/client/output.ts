@@ -1,4 +1,4 @@
-import { type Terminal, withoutSteering } from './terminal.ts'
+import { safeJson, type Terminal, withoutSteering } from './terminal.ts'
 
 /** Prints the response as JSON, or as text made by `describe`. */
 export function print<Answer>(
@@ -7,7 +7,7 @@ export function print<Answer>(
   answer: Answer,
   describe: (answer: Answer) => string
 ): void {
-  if (flags.json === true) terminal.out(`${JSON.stringify(answer, null, 2)}\n`)
+  if (flags.json === true) terminal.out(`${safeJson(answer, 2)}\n`)
   else printLine(terminal, describe(answer))
 }
 

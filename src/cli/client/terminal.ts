@@ -28,8 +28,21 @@ export interface LocalFlags {
 }
 
 /** Control characters except line ends and tabs; colours match so that they can be kept. The text is untrusted. */
-const STEERING = /(\x1b\[[0-9;]*m)|[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]/g
+const STEERING = /(\x1b\[[0-9;]*m)|[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g
 
 export function withoutSteering(text: string): string {
   return text.replace(STEERING, (_all, colour: string | undefined) => colour ?? '')
+}
+
+/** For messages, which need no colours: they can hide what follows. */
+export function withoutControls(text: string): string {
+  return text.replace(STEERING, '')
+}
+
+/** JSON that a terminal can be shown: the characters that JSON itself leaves as they are, but a terminal obeys. */
+export function safeJson(value: unknown, indent?: number): string {
+  return JSON.stringify(value, null, indent).replace(
+    /[\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g,
+    (one) => `\\u${one.charCodeAt(0).toString(16).padStart(4, '0')}`
+  )
 }

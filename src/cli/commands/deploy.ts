@@ -8,7 +8,7 @@ import type { Version } from '../../shared/contract/projects.ts'
 import { baseOf, type Client, connect, type ConnectionFlags, findAddress, readUrl } from '../client/connect.ts'
 import { CommandEnd, EXIT_CODES } from '../client/exit-codes.ts'
 import { plural, print, printLine, table } from '../client/output.ts'
-import type { Terminal } from '../client/terminal.ts'
+import { safeJson, type Terminal } from '../client/terminal.ts'
 import type { ClientCommands, Session } from '../client/session.ts'
 import { type DeployTarget, readScrapyConfiguration } from '../scrapy-cfg.ts'
 import { nodeNames } from './jobs.ts'
@@ -146,7 +146,7 @@ async function sendToNodes(client: Client, { project, version }: Version, { term
   const names = flags.json === true ? new Map<string, string>() : await nodeNames(client)
   for await (const deployment of await client.projects.deploy({ project, version })) {
     if (deployment.state === 'failed') failed += 1
-    if (flags.json) terminal.out(`${JSON.stringify(deployment)}\n`)
+    if (flags.json) terminal.out(`${safeJson(deployment)}\n`)
     else if (deployment.state !== 'sending')
       printLine(
         terminal,

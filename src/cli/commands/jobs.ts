@@ -6,6 +6,7 @@ import { collect, wholeNumber } from '../client/arguments.ts'
 import type { Client } from '../client/connect.ts'
 import { CommandEnd, EXIT_CODES } from '../client/exit-codes.ts'
 import { localTime, plural, print, printLine, table } from '../client/output.ts'
+import { safeJson } from '../client/terminal.ts'
 import type { ClientCommands, Session } from '../client/session.ts'
 import { findSchedule } from './schedules.ts'
 
@@ -187,7 +188,7 @@ export async function waitForJobs({ client, terminal, flags }: Session, ids: str
       if (progress.state !== 'ended') continue
       open.delete(id)
       areGood &&= progress.outcome === 'succeeded'
-      if (flags.json === true) terminal.out(`${JSON.stringify(progress)}\n`)
+      if (flags.json === true) terminal.out(`${safeJson(progress)}\n`)
       else printLine(terminal, `${id}  ${progress.outcome}${progress.reason === null ? '' : ` (${progress.reason})`}`)
     }
     if (open.size > 0) await terminal.sleep(WAIT_MS)

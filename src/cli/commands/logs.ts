@@ -1,7 +1,7 @@
 import type { JobId } from '../../shared/contract/index.ts'
 import { wholeNumber } from '../client/arguments.ts'
 import { CommandEnd, EXIT_CODES } from '../client/exit-codes.ts'
-import { withoutSteering } from '../client/terminal.ts'
+import { safeJson, withoutSteering } from '../client/terminal.ts'
 import type { ClientCommands, Session } from '../client/session.ts'
 import { findJobId } from './jobs.ts'
 
@@ -79,7 +79,7 @@ export async function followLog(session: Session, jobId: JobId, { attempt, lines
 
 /** Text for people; with --json, one object per chunk. */
 function writerOf({ terminal, flags }: Session): (text: string, offset: number) => void {
-  if (flags.json) return (text, offset) => text !== '' && terminal.out(`${JSON.stringify({ offset, text })}\n`)
+  if (flags.json) return (text, offset) => text !== '' && terminal.out(`${safeJson({ offset, text })}\n`)
   return (text) => terminal.out(terminal.isTerminal ? withoutSteering(text) : text)
 }
 

@@ -3,6 +3,7 @@ import type { RunTemplate } from '../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
 import { problemOfLimits } from '../../shared/run-limits.ts'
 import type { Fleet } from '../nodes/fleet.ts'
+import { problemOfShownName, showUnseen } from '../../shared/unseen.ts'
 import { checkArguments, checkNames, checkNode } from './prepare-jobs.ts'
 
 /**
@@ -11,6 +12,10 @@ import { checkArguments, checkNames, checkNode } from './prepare-jobs.ts'
  */
 export function checkTemplate(template: RunTemplate, place: 'schedule' | 'chain', fleet: Pick<Fleet, 'get'>): void {
   const { settings, args, argSets, matrix, secretNames, limits, nodeId } = template
+  for (const name of [template.project, ...template.spiders]) {
+    const problem = problemOfShownName(name)
+    if (problem !== null) throw new ScrapdeckError('BAD_INPUT', `The name "${showUnseen(name)}" ${problem}`)
+  }
   const lists = [args, ...argSets, matrix]
   checkNames(settings, 'settings')
   for (const values of lists) checkArguments(values)

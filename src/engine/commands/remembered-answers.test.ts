@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { silentLogger } from '../runtime/logger.ts'
+import { ROOMY_QUOTA } from '../testing/builders.ts'
 import { createFakeClock, type FakeClock } from '../testing/fake-clock.ts'
 import { openTemporaryStore, type TemporaryStore } from '../testing/temporary-store.ts'
 import { type KeyedAnswer, RememberedAnswers } from './remembered-answers.ts'
@@ -109,7 +110,13 @@ describe('a request with a key', () => {
   it('has its answer sealed at rest', async () => {
     await answers.once(request, perform)
     const nowMs = clock.nowMs()
-    const stored = await temporary.store.claimAnswer({ ...request, begunBy: 'x', nowMs, expiresAtMs: nowMs })
+    const stored = await temporary.store.claimAnswer({
+      ...request,
+      begunBy: 'x',
+      nowMs,
+      expiresAtMs: nowMs,
+      quota: ROOMY_QUOTA
+    })
     expect(stored!.answer).toMatch(/^sealed/)
     expect(stored!.answer).not.toContain('secret answer')
   })

@@ -6,6 +6,16 @@ import type { AnswerStore } from '../store/store.ts'
 
 /** A client without a response retries within minutes; a day also covers one that was off overnight. */
 const REMEMBERED_MS = 24 * 3_600_000
+/**
+ * Oldest answers beyond these are forgotten: jobs created with their keys are still found by them, other requests would
+ * be performed again.
+ */
+const QUOTA = {
+  ofScope: { count: 100_000, bytes: 64 * 1024 * 1024 },
+  ofAll: { count: 300_000, bytes: 256 * 1024 * 1024 }
+}
+/** Lists of ten thousand ids are much shorter. */
+const LONGEST_ANSWER = 8 * 1024 * 1024
 /** A full disk is noticed long before this many. */
 const MAX_UNWRITTEN = 1_000
 
@@ -82,7 +92,15 @@ export class RememberedAnswers {
     const { scope, key, fingerprint } = request
     this.#runId ??= this.#parts.newRunId()
     const nowMs = clock.nowMs()
-    const claim = { scope, key, fingerprint, begunBy: this.#runId, nowMs, expiresAtMs: nowMs + REMEMBERED_MS }
+    const claim = {
+      scope,
+      key,
+      fingerprint,
+      begunBy: this.#runId,
+      nowMs,
+      expiresAtMs: nowMs + REMEMBERED_MS,
+      quota: QUOTA
+    }
     const earlier = await store.claimAnswer(claim)
     if (earlier !== null) {
       refuseOther(request, earlier.fingerprint)
@@ -106,7 +124,8 @@ export class RememberedAnswers {
       await store.keepAnswer(scope, key, null)
       throw error
     }
-    await this.#write(name, request, answer.isFinal ? answer.text : null)
+    const isKept = answer.isFinal && answer.text.length <= LONGEST_ANSWER
+    await this.#write(name, request, isKept ? answer.text : null)
     return { ...answer, isReplayed: false }
   }
 

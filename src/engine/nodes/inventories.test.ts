@@ -60,7 +60,8 @@ test('of a node that lists without end, a bounded part is asked for and recorded
 })
 
 test('names that cannot be used are left out and told', async () => {
-  const { recorded, told } = await readInventory(['a/b', 'shop'], ['1', 'x'.repeat(201)], ['y'.repeat(2_000)])
-  expect(recorded).toEqual({ projects: ['shop'], versions: 1, spiders: 0, asked: 1 })
-  expect(told).toEqual(['3 names that cannot be used'])
+  const spiders = ['y'.repeat(2_000), 'abc\u202egpj', 'quotes']
+  const { recorded, told } = await readInventory(['a/b', 'sh\u200bop', 'shop'], ['1', 'x'.repeat(201)], spiders)
+  expect(recorded).toEqual({ projects: ['shop'], versions: 1, spiders: 1, asked: 1 })
+  expect(told).toEqual(['5 names that cannot be used'])
 })

@@ -1,13 +1,13 @@
 import { EventEmitter } from 'node:events'
 import pLimit from 'p-limit'
 import type { NodeHealth, NodeMode } from '../../shared/contract/index.ts'
-import { problemOfPathPart, problemOfVersionName } from '../projects/names.ts'
+import { problemOfPathPart, problemOfSpiderName, problemOfVersionName } from '../projects/names.ts'
 import type { Projects } from '../projects/projects.ts'
 import type { Clock } from '../runtime/clock.ts'
 import type { Logger } from '../runtime/logger.ts'
 import type { StoredNode } from '../store/records.ts'
 import type { Fleet, FleetNode } from './fleet.ts'
-import { InventoryQuota, LISTED_MAX } from './list-limits.ts'
+import { InventoryQuota } from './list-limits.ts'
 import { type EggTarget, NodeError } from './node-client.ts'
 
 export interface InventoriesParts {
@@ -94,7 +94,7 @@ export class Inventories {
       if (newest !== undefined && !projects.catalog.knowsSpiders(project, newest)) {
         try {
           const listed = await observer.duringLongCall(client.listSpiders(project, newest))
-          spiders = quota.take('spiders', listed, (name) => name.length <= LISTED_MAX.nameCharacters)
+          spiders = quota.take('spiders', listed, (name) => problemOfSpiderName(name) === null)
         } catch (error) {
           // The version cannot be imported there. That is not a failure of the inventory.
           if (!(error instanceof NodeError) || error.kind !== 'refused') throw error

@@ -27,7 +27,7 @@ export class InventoryQuota {
     this.#left = { ...limits }
   }
 
-  /** The names that are recorded: those that can be used, and of these the last or the first as far as there is room. */
+  /** The names that are recorded: those that can be used, as far as there is room. */
   take<Name extends string>(noun: Noun, names: readonly Name[], isUsable: (name: Name) => boolean): Name[] {
     const usable = names.filter(isUsable)
     this.#unusable += names.length - usable.length

@@ -4,6 +4,7 @@ import { Readable } from 'node:stream'
 import pLimit from 'p-limit'
 import type { Deployment, ProjectName, VersionName } from '../../shared/contract/index.ts'
 import { isScrapdeckError, ScrapdeckError } from '../../shared/errors.ts'
+import { showUnseen } from '../../shared/unseen.ts'
 import { LOCAL_NODE_ID } from '../../shared/ids.ts'
 import type { BlobStore } from '../blobs/blob-store.ts'
 import type { IncomingFile, IncomingFiles } from '../blobs/incoming-files.ts'
@@ -18,7 +19,7 @@ import type { EggKeeping } from './egg-keeping.ts'
 import type { OpenEgg, OpenedEgg } from './egg-opening.ts'
 import type { EggTree } from './egg-tree.ts'
 import { refuseInUse } from './in-use.ts'
-import { problemOfPathPart, problemOfVersionName } from './names.ts'
+import { problemOfPathPart, problemOfSpiderName, problemOfVersionName } from './names.ts'
 
 /** Default egg names of build tools. */
 const GENERIC_NAMES = new Set(['project', 'unknown', 'scrapy-project'])
@@ -118,7 +119,14 @@ export class EggIntake {
   async #listSpiders(path: string, project: ProjectName): Promise<string[] | null> {
     if (this.#parts.listSpidersOfEgg === null) return null
     try {
-      return await this.#parts.listSpidersOfEgg(path, project)
+      const spiders = await this.#parts.listSpidersOfEgg(path, project)
+      for (const name of spiders) {
+        const problem = problemOfSpiderName(name)
+        if (problem === null) continue
+        const shown = showUnseen(name.slice(0, 60))
+        throw new ScrapdeckError('EGG_IMPORT_FAILED', `The name of the spider "${shown}" ${problem}. Rename the spider`)
+      }
+      return spiders
     } catch (error) {
       if (isScrapdeckError(error, 'PYTHON_MISSING')) return null
       throw error

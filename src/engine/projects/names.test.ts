@@ -48,6 +48,8 @@ test.each([
   ['a\\b', 'contains a slash'],
   ['a\0b', 'contains a control character'],
   ['a\nb', 'contains a control character'],
+  ['abc\u202egpj', 'contains the invisible character U+202E'],
+  ['sh\u200bop', 'contains the invisible character U+200B'],
   ['é'.repeat(101), 'is longer than 200 bytes']
 ])('as a part of a path, %j %s', (name, problem) => {
   expect(problemOfPathPart(name)).toBe(problem)

@@ -1,5 +1,8 @@
+import { problemOfShownName } from '../../shared/unseen.ts'
+
 const LONGEST_NAME_BYTES = 200
 const LONGEST_VERSION = 200
+const LONGEST_SPIDER = 200
 
 /**
  * Why a name cannot be a path component, as text that follows the name ("is empty"); null if it can. Projects and
@@ -10,7 +13,8 @@ export function problemOfPathPart(name: string): string | null {
   if (name === '') return 'is empty'
   if (name === '.' || name === '..') return 'is a folder reference'
   if (/[/\\]/.test(name)) return 'contains a slash'
-  if (hasControlCharacters(name)) return 'contains a control character'
+  const shown = problemOfShownName(name)
+  if (shown !== null) return shown
   const onWindows = process.platform === 'win32' ? problemOfWindowsName(name) : null
   if (onWindows !== null) return onWindows
   if (Buffer.byteLength(name) > LONGEST_NAME_BYTES) return `is longer than ${LONGEST_NAME_BYTES} bytes`
@@ -25,10 +29,19 @@ export function problemOfWindowsName(name: string): string | null {
   return null
 }
 
+/** Why a text cannot name a spider that people see and run, worded like the above; null if it can. */
+export function problemOfSpiderName(name: string): string | null {
+  if (name === '') return 'is empty'
+  return (
+    problemOfShownName(name) ?? (name.length > LONGEST_SPIDER ? `is longer than ${LONGEST_SPIDER} characters` : null)
+  )
+}
+
 /** Why a text cannot name a version, worded like the above; null if it can. Nodes store other names sanitised. */
 export function problemOfVersionName(version: string): string | null {
   if (version === '') return 'is empty'
-  if (hasControlCharacters(version)) return 'contains a control character'
+  const shown = problemOfShownName(version)
+  if (shown !== null) return shown
   return version.length > LONGEST_VERSION ? `is longer than ${LONGEST_VERSION} characters` : null
 }
 
@@ -48,7 +61,7 @@ export function problemOfEntryName(name: string): string | null {
 }
 
 /** NUL and other control characters: they truncate or hide names in paths, logs and headers. */
-export function hasControlCharacters(text: string): boolean {
+function hasControlCharacters(text: string): boolean {
   for (let index = 0; index < text.length; index++) {
     const code = text.charCodeAt(index)
     if (code < 32 || code === 127) return true

@@ -23,7 +23,7 @@ import { type Archive, checkProjectName, EggIntake, type VersionNames } from './
 import { EggKeeping } from './egg-keeping.ts'
 import { openEgg, type OpenEgg } from './egg-opening.ts'
 import type { EggTree } from './egg-tree.ts'
-import { problemOfPathPart } from './names.ts'
+import { problemOfPathPart, problemOfSpiderName } from './names.ts'
 import { SeenOnNodes } from './seen-on-nodes.ts'
 import { SettingsProjects, type SettingsSource } from './settings-projects.ts'
 import { orderWarnings } from './version-order-warnings.ts'
@@ -232,8 +232,9 @@ export class Projects {
     return this.#exclusively(async () => {
       const stored = this.catalog.find(project, version)
       if (stored === null || stored.spiders !== null) return
-      await this.#options.store.putVersion({ ...stored, spiders })
-      this.catalog.remember({ ...stored, spiders })
+      const listed = { ...stored, spiders: spiders.filter((name) => problemOfSpiderName(name) === null) }
+      await this.#options.store.putVersion(listed)
+      this.catalog.remember(listed)
     })
   }
 

@@ -297,6 +297,14 @@ export interface AnswerClaim {
   begunBy: string
   nowMs: number
   expiresAtMs: number
+  /** Claiming deletes the oldest answers beyond it, those of this scope first. */
+  quota: { ofScope: AnswerQuota; ofAll: AnswerQuota }
+}
+
+/** For answers with their keys. `bytes`: of the sealed answers. */
+export interface AnswerQuota {
+  count: number
+  bytes: number
 }
 
 /** `answer` null: no answer (yet). */

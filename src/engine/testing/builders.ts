@@ -163,3 +163,9 @@ export function aNewFiring(over: Plain<Partial<NewFiring>> = {}): NewFiring {
     ...over
   })
 }
+
+/** For claims of answers: nothing is forgotten. */
+export const ROOMY_QUOTA = {
+  ofScope: { count: 1_000, bytes: 1_000_000 },
+  ofAll: { count: 1_000, bytes: 1_000_000 }
+}

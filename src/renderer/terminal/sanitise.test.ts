@@ -75,6 +75,15 @@ describe('sanitiseLine', () => {
     )
   })
 
+  it.each([
+    ['starts of strings', '\u009d'.repeat(500_000)],
+    ['starts of strings with text', '\u0090x'.repeat(250_000)],
+    ['starts of sequences', `${ESC}[`.repeat(250_000)],
+    ['starts of eight-bit sequences', '\u009b0'.repeat(250_000)]
+  ])('does not hang on many %s without an end', (_name, line) => {
+    expect(withoutColours(sanitiseLine(line)).length).toBeLessThanOrEqual(250_000)
+  })
+
   it('changes nothing when applied twice', () => {
     const line = `${ESC}[31mred${ESC}]0;t\u0007 text`
     expect(sanitiseLine(sanitiseLine(line)).startsWith(sanitiseLine(line))).toBe(true)

@@ -666,4 +666,11 @@ describe('sizes', () => {
     const egg = await post('addversion.json', `project=shop&version=1&egg=PK${'x'.repeat(17_000_000)}`)
     expect(egg.json()).toMatchObject({ status: 'ok' })
   })
+
+  it('an argument called __proto__ reaches the engine, which refuses it by name', async () => {
+    const { post, engine } = openShop()
+    await post('schedule.json', 'project=shop&spider=quotes&__proto__=x&setting=__proto__%3Dy')
+    const [{ args, settings }] = engine.scheduled as unknown as [{ args: object; settings: object }]
+    expect([Object.keys(args), Object.keys(settings)]).toEqual([['__proto__'], ['__proto__']])
+  })
 })

@@ -34,6 +34,11 @@ export const SourceSettings = z.object({
 export type SourceSettings = z.infer<typeof SourceSettings>
 
 export const SourceState = SourceSettings.extend({
+  /** Stored names are any text. */
+  node: SourceSettings.shape.node.unwrap().extend({
+    tags: z.array(z.string()).optional(),
+    group: z.string().nullable().optional()
+  }),
   hasPassword: z.boolean(),
   /** Sources from the configuration file can only be changed there. */
   isFromConfiguration: z.boolean(),

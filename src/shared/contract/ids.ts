@@ -1,5 +1,14 @@
 import { z } from 'zod'
+import { problemOfShownName } from '../unseen.ts'
 import { JOB_ID_PATTERN, NODE_ID_PATTERN, RANDOM_ID_PATTERN } from '../id-patterns.ts'
+
+/** A name that people read: an invisible character could make it look like another one (unseen.ts). For input only. */
+export const ShownName = z
+  .string()
+  .min(1)
+  .refine((text) => problemOfShownName(text) === null, {
+    error: ({ input }) => `The name ${problemOfShownName(String(input))}`
+  })
 
 /**
  * Ids and names have their own types, so neither another id nor plain text can take their place. They are created where

@@ -1,7 +1,17 @@
 import { z } from 'zod'
-import { AttemptNumber, JobId, NodeId, ProjectName, AnyProjectName, AnyVersionName, VersionName } from './ids.ts'
+import {
+  AttemptNumber,
+  JobId,
+  NodeId,
+  ProjectName,
+  AnyProjectName,
+  AnyVersionName,
+  VersionName,
+  ShownName
+} from './ids.ts'
 import { ask, isSet, knownForMs, read, write } from './operation.ts'
 import { MomentMs } from './moment.ts'
+import { problemOfShownName } from '../unseen.ts'
 
 /** A job's state; it follows the state of its newest attempt (job-rules/transitions.ts). */
 export const JobState = z.enum(['queued', 'starting', 'running', 'ended'])
@@ -46,6 +56,7 @@ export const NodeTag = z
   .string()
   .max(60)
   .regex(/^[^\s|!]+$/, 'A tag must not contain spaces, | or !')
+  .refine((tag) => problemOfShownName(tag) === null, { error: 'A tag must not contain invisible characters' })
 /** One condition on a node's tags: `eu`, `!slow` (must not have it), `eu|us` (any of them), `gpu|!slow`. */
 export const TagTerm = z
   .string()
@@ -299,7 +310,7 @@ export type JobFacets = z.infer<typeof JobFacets>
 export const RunInput = z.object({
   project: ProjectName,
   version: VersionName.nullable().optional(),
-  spiders: z.array(z.string().min(1).max(200)).min(1).max(1000),
+  spiders: z.array(ShownName.max(200)).min(1).max(1000),
   settings: StringMap.optional(),
   args: StringMap.optional(),
   /** Settings and arguments whose values must never be shown again. */
@@ -329,7 +340,7 @@ export const RunInput = z.object({
 export type RunInput = z.infer<typeof RunInput>
 
 /** One job of a bulk: like RunInput, with one spider. */
-export const RunItem = RunInput.omit({ spiders: true }).extend({ spider: z.string().min(1).max(200) })
+export const RunItem = RunInput.omit({ spiders: true }).extend({ spider: ShownName.max(200) })
 export type RunItem = z.infer<typeof RunItem>
 
 /** Position of queued jobs within their priority: before all others, behind all others, or right before one job. */

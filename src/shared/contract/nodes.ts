@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { JobId, NodeId, ProjectName, AnyProjectName } from './ids.ts'
+import { JobId, NodeId, AnyProjectName, ShownName } from './ids.ts'
 import { ask, read, write } from './operation.ts'
 import { Job, NodeTag, UsageSample } from './jobs.ts'
 
@@ -92,12 +92,12 @@ export const NodeAddress = z.object({
 export type NodeAddress = z.infer<typeof NodeAddress>
 
 export const NodeSettings = z.object({
-  name: z.string().min(1).max(100).optional(),
+  name: ShownName.max(100).optional(),
   slots: z.number().int().min(1).max(10_000).nullable().optional(),
   tags: z.array(NodeTag).max(20).optional(),
   queueAhead: z.number().int().min(0).max(1_000).optional(),
   giveUpAfterSeconds: z.number().int().min(10).max(31_536_000).nullable().optional(),
-  group: z.string().min(1).max(100).nullable().optional()
+  group: ShownName.max(100).nullable().optional()
 })
 export type NodeSettings = z.infer<typeof NodeSettings>
 
@@ -123,7 +123,11 @@ export const ProbeResult = z.object({
 export type ProbeResult = z.infer<typeof ProbeResult>
 
 const ById = z.object({ id: NodeId })
-const ExternalJob = ById.extend({ project: ProjectName, jobid: z.string().min(1).max(500) })
+/** As the node lists it: whatever its name is, it can be cancelled. */
+const ExternalJob = ById.extend({
+  project: z.string().min(1).max(1_000).brand<'ProjectName'>(),
+  jobid: z.string().min(1).max(1_000)
+})
 
 export const nodesContract = {
   list: read('viewer', 'GET /nodes').output(z.object({ nodes: z.array(Node) })),

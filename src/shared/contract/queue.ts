@@ -28,15 +28,16 @@ export const LaneSummary = z.object({
 })
 export type LaneSummary = z.infer<typeof LaneSummary>
 
+/** `live`: how many runs count against it now. A stored tag is any text. */
+const CountedLimit = LimitRule.extend({ tag: z.string().nullable(), live: z.number().int() })
+
 export const queueContract = {
   /** `live`: how many runs count against the limit now; for one per node, those on the node with the most. */
-  limits: read('viewer', 'GET /queue/limits').output(
-    z.object({ limits: z.array(LimitRule.extend({ live: z.number().int() })) })
-  ),
+  limits: read('viewer', 'GET /queue/limits').output(z.object({ limits: z.array(CountedLimit) })),
   /** Replaces all limits. Runs above a new limit continue; new ones wait until there is room. */
   setLimits: write('admin', 'PUT /queue/limits')
     .input(z.object({ limits: z.array(LimitRule).max(1_000) }))
-    .output(z.object({ limits: z.array(LimitRule.extend({ live: z.number().int() })) })),
+    .output(z.object({ limits: z.array(CountedLimit) })),
   /** The longest lanes first. Held jobs are in no lane. */
   lanes: read('viewer', 'GET /queue/lanes')
     .input(z.object({ limit: z.coerce.number().int().min(1).max(1_000).default(100) }))

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { ChainId, JobId, NodeId, ProjectName, ScheduleId, AnyProjectName, VersionName } from './ids.ts'
+import { ChainId, JobId, NodeId, ProjectName, ScheduleId, AnyProjectName, VersionName, ShownName } from './ids.ts'
 import { ask, read, write } from './operation.ts'
 import { Dependency, RetryPolicy, RunLimits, TagTerm } from './jobs.ts'
 import { MomentMs, MomentOfQueryMs } from './moment.ts'
@@ -71,7 +71,7 @@ export const ScheduleTiming = z.object({
 export type ScheduleTiming = z.infer<typeof ScheduleTiming>
 
 export const ScheduleSettings = ScheduleTiming.extend({
-  name: z.string().min(1).max(200),
+  name: ShownName.max(200),
   jobs: z.array(RunTemplate).min(1).max(50),
   overlap: OverlapPolicy.default('skip'),
   /** Runs missed longer ago than the window (engine off, asleep, clock stepped) are only recorded. */
@@ -140,6 +140,7 @@ export const Backfill = z.object({
 export type Backfill = z.infer<typeof Backfill>
 
 export const Schedule = ScheduleSettings.extend({
+  name: z.string(),
   id: ScheduleId,
   revision: z.number().int(),
   paused: z.boolean(),
@@ -163,7 +164,7 @@ export type Schedule = z.infer<typeof Schedule>
  * created, but not for jobs that it led to itself, so that a cycle of chains ends after one round.
  */
 export const ChainSettings = z.object({
-  name: z.string().min(1).max(200),
+  name: ShownName.max(200),
   enabled: z.boolean().default(true),
   project: ProjectName,
   /** `*` matches anything. */
@@ -175,6 +176,7 @@ export const ChainSettings = z.object({
 export type ChainSettings = z.infer<typeof ChainSettings>
 
 export const Chain = ChainSettings.extend({
+  name: z.string(),
   id: ChainId,
   firedCount: z.number().int(),
   lastFiredAtMs: z.number().nullable(),

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { ProjectName, WebhookId } from './ids.ts'
+import { ProjectName, WebhookId, ShownName } from './ids.ts'
 import { read, write } from './operation.ts'
 
 export const WebhookEvent = z.enum([
@@ -15,7 +15,7 @@ export const WebhookEvent = z.enum([
 export type WebhookEvent = z.infer<typeof WebhookEvent>
 
 export const WebhookSettings = z.object({
-  name: z.string().min(1).max(200),
+  name: ShownName.max(200),
   url: z.string().min(1).max(2_000),
   events: z.array(WebhookEvent).min(1).max(20),
   /** Only events of this project; null: of all. */
@@ -25,6 +25,7 @@ export const WebhookSettings = z.object({
 export type WebhookSettings = z.infer<typeof WebhookSettings>
 
 export const Webhook = WebhookSettings.extend({
+  name: z.string(),
   id: WebhookId,
   createdAtMs: z.number(),
   lastDeliveredAtMs: z.number().nullable(),

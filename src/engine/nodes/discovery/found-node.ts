@@ -1,5 +1,6 @@
 import { isScrapdeckError, ScrapdeckError } from '../../../shared/errors.ts'
 import { NodeTag } from '../../../shared/contract/index.ts'
+import { problemOfShownName } from '../../../shared/unseen.ts'
 import { parseNodeUrl } from '../scrapyd/node-url.ts'
 
 /** A node as a source names it. Missing fields come from the source's own settings. */
@@ -71,8 +72,9 @@ function readLine(content: string): FoundNode {
   if (password !== null) node.password = password
   for (const word of words) {
     const [, key, value] = /^([a-z_]+)=(.+)$/.exec(word) ?? []
-    if (key === 'name' && value!.length <= NAME_LENGTH_MAX) node.name = value!
-    else if (key === 'group' && value!.length <= NAME_LENGTH_MAX) node.group = value!
+    const isName = value !== undefined && value.length <= NAME_LENGTH_MAX && problemOfShownName(value) === null
+    if (key === 'name' && isName) node.name = value
+    else if (key === 'group' && isName) node.group = value
     else if (key === 'slots') node.slots = readCount(key, value!, 1, 10_000)
     else if (key === 'queue_ahead') node.queueAhead = readCount(key, value!, 0, 1_000)
     else if (key === 'tags') node.tags = readTags(value!)

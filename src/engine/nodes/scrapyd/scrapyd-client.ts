@@ -1,4 +1,5 @@
 import type { ProjectName } from '../../../shared/contract/index.ts'
+import { showUnseen } from '../../../shared/unseen.ts'
 import type { Clock } from '../../runtime/clock.ts'
 import type { Logger } from '../../runtime/logger.ts'
 import {
@@ -154,7 +155,7 @@ export function createScrapydClient(options: ScrapydClientOptions): ScrapydClien
         pending: answer.pending,
         running: answer.running,
         finished: answer.finished,
-        nodeName: answer.node_name?.slice(0, 200) ?? null,
+        nodeName: answer.node_name === undefined ? null : showUnseen(answer.node_name.slice(0, 200)),
         ...dateOf(head, askedAtMs, clock.nowMs())
       }
     },

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { RunTemplate, ScheduleSettings, SECRET_MASK } from '../../../shared/contract/index.ts'
 import { aProjectName, aScheduleId, aWebhookId } from '../../../shared/testing/ids.ts'
 import { aNewJob, anAttemptStart, aRetention, entry } from '../../testing/builders.ts'
-import type { NewFiring, NewWebhook, StoredDelivery } from '../records.ts'
+import type { AnswerClaim, NewFiring, NewWebhook, StoredDelivery } from '../records.ts'
 import type { Story } from './story.ts'
 import { asSealedText } from '../../runtime/secret-box.ts'
 
@@ -272,10 +272,49 @@ export function describeWebhooks(story: Story): void {
     })
 
     test('answers to requests with a key are forgotten when their time is over, not before', async () => {
-      const claim = { scope: 'ada', fingerprint: 'f', begunBy: 'run', nowMs: 0 }
+      const many = { count: 100, bytes: 1_000 }
+      const claim = { scope: 'ada', fingerprint: 'f', begunBy: 'run', nowMs: 0, quota: { ofScope: many, ofAll: many } }
       for (const at of [10, 20, 30]) await story.store.claimAnswer({ ...claim, key: `k${at}`, expiresAtMs: at })
       expect([await story.store.prune({ ...aRetention(), nowMs: 20 }, 9)]).toEqual([2])
       expect(await story.store.claimAnswer({ ...claim, key: 'k30', expiresAtMs: 30 })).toMatchObject({ begunBy: 'run' })
+    })
+
+    test('answers beyond a quota are forgotten, the oldest of the same scope first', async () => {
+      let at = 0
+      const claim = (scope: string, key: string, quota: Partial<AnswerClaim['quota']> = {}) =>
+        story.store.claimAnswer({
+          ...{ scope, key, fingerprint: 'f', begunBy: 'run', nowMs: 0, expiresAtMs: 1_000 + (at += 1) },
+          quota: { ofScope: { count: 3, bytes: 100 }, ofAll: { count: 5, bytes: 150 }, ...quota }
+        })
+      const isKept = async (scope: string, key: string) => {
+        const roomy = { count: 1_000, bytes: 10_000 }
+        const earlier = await claim(scope, key, { ofScope: roomy, ofAll: roomy })
+        if (earlier === null) await story.store.keepAnswer(scope, key, null)
+        return earlier !== null
+      }
+      for (const key of ['a1', 'a2', 'a3']) await claim('ada', key)
+      await claim('bob', 'b1')
+      await claim('ada', 'a4')
+      expect([await isKept('ada', 'a1'), await isKept('ada', 'a2'), await isKept('bob', 'b1')]).toEqual([
+        false,
+        true,
+        true
+      ])
+      // Bytes count, too, and an answer that was released does not.
+      await story.store.keepAnswer('ada', 'a3', asSealedText('x'.repeat(90)))
+      await story.store.keepAnswer('ada', 'a4', asSealedText('x'.repeat(20)))
+      await claim('ada', 'a5')
+      expect([await isKept('ada', 'a3'), await isKept('ada', 'a4')]).toEqual([false, true])
+      // In all: the oldest of anybody goes.
+      await claim('bob', 'b2')
+      await claim('cy', 'c1')
+      await claim('cy', 'c2')
+      expect([await isKept('bob', 'b1'), await isKept('cy', 'c2')]).toEqual([false, true])
+      // Counted again after a restart.
+      await story.reopen()
+      await claim('ada', 'a6')
+      await claim('ada', 'a7')
+      expect(await isKept('ada', 'a4')).toBe(false)
     })
 
     test('deliveries outlive the engine', async () => {

@@ -3,6 +3,7 @@ import { IconDownload, IconPlayerStop } from '@tabler/icons-react'
 import { useMutation } from '@tanstack/react-query'
 import { useNavigate } from '@tanstack/react-router'
 import type { Node, NodeRun } from '../../../shared/contract/index.ts'
+import { showUnseen } from '../../../shared/unseen.ts'
 import { useApi } from '../../api/api.tsx'
 import { MoreMenu } from '../../ui/more-menu.tsx'
 import { notifyDone, notifyError } from '../../ui/notify.tsx'
@@ -11,7 +12,8 @@ import { notifyDone, notifyError } from '../../ui/notify.tsx'
 export function ExternalRun({ node, run }: { node: Node; run: NodeRun }) {
   const { query } = useApi()
   const navigate = useNavigate()
-  const name = `${run.project}/${run.spider}`
+  // Nodes list any names.
+  const name = showUnseen(`${run.project}/${run.spider}`)
   const where = { id: node.id, project: run.project, jobid: run.jobid }
   const cancel = useMutation(
     query.nodes.cancelExternal.mutationOptions({
@@ -37,7 +39,7 @@ export function ExternalRun({ node, run }: { node: Node; run: NodeRun }) {
   )
   return (
     <>
-      <span className="ellipsis" title={`Job ID ${run.jobid}, not started by Scrapdeck`}>
+      <span className="ellipsis" title={`Job ID ${showUnseen(run.jobid)}, not started by Scrapdeck`}>
         {name} <span className="faint">external</span>
       </span>
       <MoreMenu label={`More for ${name}, external`} size={20}>

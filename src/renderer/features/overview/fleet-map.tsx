@@ -3,6 +3,7 @@ import { useElementSize } from '@mantine/hooks'
 import { useNavigate } from '@tanstack/react-router'
 import { type PointerEvent, useEffect, useMemo, useRef, useState } from 'react'
 import type { Node } from '../../../shared/contract/index.ts'
+import { showUnseen } from '../../../shared/unseen.ts'
 import { formatRuntime } from '../../../shared/time.ts'
 import { formatCount, plural } from '../../ui/numbers.ts'
 import { Panel } from '../../ui/panel.tsx'
@@ -90,9 +91,7 @@ function Hint({ spot, x, y }: { spot: FleetSpot; x: number; y: number }) {
     >
       {run ? (
         <>
-          <strong>
-            {run.project}/{run.spider}
-          </strong>
+          <strong>{showUnseen(`${run.project}/${run.spider}`)}</strong>
           <span>
             {run.jobId === null ? 'external, not started by Scrapdeck' : run.state}
             {run.sinceMs !== null && ` · ${formatRuntime(Date.now() - run.sinceMs)}`} · {node.name}

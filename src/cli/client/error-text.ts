@@ -1,0 +1,19 @@
+import { isScrapdeckError } from '../../shared/errors.ts'
+import { safeJson, withoutControls } from './terminal.ts'
+
+/**
+ * A failed command's line on standard error; empty: nothing to say. The text can be from the engine, a node or a file,
+ * so it has no control characters.
+ */
+export function textOfError(error: unknown, asJson: boolean): string {
+  const message = error instanceof Error ? error.message : String(error)
+  if (message === '') return ''
+  if (asJson) {
+    // If the error is ours: its code from docs/errors.md, and its data.
+    const details = isScrapdeckError(error) ? { code: error.code, data: error.data } : {}
+    return `${safeJson({ error: { message, ...details } })}\n`
+  }
+  // Several problems, as in a configuration file, are printed as a list.
+  const text = message.includes('\n') ? `\n${message.replaceAll(/^/gm, '- ')}` : ` ${message}`
+  return `scrapdeck:${withoutControls(text)}\n`
+}

@@ -1,0 +1,27 @@
+/**
+ * Characters that steer a display instead of being shown: control characters, marks of the reading direction, and those
+ * that take no room. In a name they make it look like another one; a terminal or a log obeys them.
+ */
+const DIRECTION = '\\u061c\\u200e\\u200f\\u202a-\\u202e\\u2066-\\u2069'
+const NO_ROOM =
+  '\\u00ad\\u115f\\u1160\\u17b4\\u17b5\\u180b-\\u180f\\u200b\\u2028\\u2029\\u2060-\\u2065\\u206a-\\u206f\\u3164\\ufeff\\uffa0\\ufff9-\\ufffb\\u{e0000}-\\u{e0fff}'
+/** Joiners belong into words of some scripts and into emoji, but between other letters nobody sees them. */
+const JOINERS = '(?<=[\\x00-\\x7f]|^)[\\u200c\\u200d]|[\\u200c\\u200d](?=[\\x00-\\x7f]|$)'
+const UNSEEN_SOURCE = `[\\x00-\\x1f\\x7f-\\x9f${DIRECTION}${NO_ROOM}]|${JOINERS}`
+const UNSEEN = new RegExp(UNSEEN_SOURCE, 'u')
+const EVERY_UNSEEN = new RegExp(UNSEEN_SOURCE, 'gu')
+
+/** Why a text cannot be a name that people read, worded to follow it ("contains …"); null if it can. */
+export function problemOfShownName(text: string): string | null {
+  const found = UNSEEN.exec(text)
+  if (found === null) return null
+  const code = found[0].codePointAt(0)!
+  return code < 32 || code === 127 ? 'contains a control character' : `contains the invisible character ${codeOf(code)}`
+}
+
+/** For names that others chose: what is invisible is written out, such as `U+202E`. */
+export function showUnseen(text: string): string {
+  return text.replace(EVERY_UNSEEN, (one) => `\u27e8${codeOf(one.codePointAt(0)!)}\u27e9`)
+}
+
+const codeOf = (code: number): string => `U+${code.toString(16).toUpperCase().padStart(4, '0')}`
