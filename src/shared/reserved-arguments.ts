@@ -22,3 +22,6 @@ export const RESERVED_ARGUMENTS: ReadonlySet<string> = new Set([
 
 /** Those that Scrapyd accepts, lists with the pending job, and then loses. */
 export const LOST_ARGUMENTS: ReadonlySet<string> = new Set(['_project', '_spider'])
+
+/** JavaScript loses it wherever an object is copied, so no setting or argument can be called so. */
+export const UNUSABLE_NAME = '__proto__'

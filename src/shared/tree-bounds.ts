@@ -1,4 +1,5 @@
 import { ScrapdeckError } from './errors.ts'
+import { UNUSABLE_NAME } from './reserved-arguments.ts'
 
 export interface TreeBounds {
   depth: number
@@ -11,7 +12,7 @@ export const INPUT_BOUNDS: TreeBounds = { depth: 100 }
 
 /**
  * Why a parsed JSON or YAML value cannot be used, as text that follows its name ("is nested …"); null if it can. Call
- * it before anything recursive gets the value. A field called `__proto__` would be lost where objects are copied.
+ * it before anything recursive gets the value. A field with UNUSABLE_NAME would be lost where objects are copied.
  */
 export function problemOfTree(root: unknown, { depth, size = Number.POSITIVE_INFINITY }: TreeBounds): string | null {
   let level: object[] = isObject(root) ? [root] : []
@@ -20,7 +21,7 @@ export function problemOfTree(root: unknown, { depth, size = Number.POSITIVE_INF
     if (above === depth) return `is nested more than ${depth} levels deep`
     const next: object[] = []
     for (const one of level) {
-      if (Object.hasOwn(one, '__proto__')) return 'has a field "__proto__", which is not supported'
+      if (Object.hasOwn(one, UNUSABLE_NAME)) return `has a field "${UNUSABLE_NAME}", which is not supported`
       const values: unknown[] = Array.isArray(one) ? one : Object.values(one)
       for (const value of values) {
         left -= typeof value === 'string' ? 1 + value.length : 1

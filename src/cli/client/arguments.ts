@@ -1,10 +1,13 @@
 import { type Command, InvalidArgumentError, Option } from 'commander'
+import { UNUSABLE_NAME } from '../../shared/reserved-arguments.ts'
 
 /** `-a name=value`, repeatable. */
 export function collectPair(text: string, before: Record<string, string> = {}): Record<string, string> {
   const at = text.indexOf('=')
   if (at < 1) throw new InvalidArgumentError('Write name=value.')
-  return { ...before, [text.slice(0, at)]: text.slice(at + 1) }
+  const name = text.slice(0, at)
+  if (name === UNUSABLE_NAME) throw new InvalidArgumentError(`${name} is not supported as a name.`)
+  return { ...before, [name]: text.slice(at + 1) }
 }
 
 export function collect(text: string, before: string[] = []): string[] {

@@ -7,7 +7,7 @@ import {
   SECRET_MASK
 } from '../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
-import { LOST_ARGUMENTS, RESERVED_ARGUMENTS } from '../../shared/reserved-arguments.ts'
+import { LOST_ARGUMENTS, RESERVED_ARGUMENTS, UNUSABLE_NAME } from '../../shared/reserved-arguments.ts'
 import { problemOfLimits } from '../../shared/run-limits.ts'
 import { secretValues, withSecrets } from '../../shared/secret-values.ts'
 import type { Fleet } from '../nodes/fleet.ts'
@@ -139,8 +139,8 @@ export function checkNames(values: object | undefined, what: 'settings' | 'argum
     throw new ScrapdeckError('BAD_INPUT', `A job can have at most ${NAMES_MAX} ${what}, not ${names.length}`)
   }
   for (const name of names) {
-    if (name.length <= LONGEST_NAME && name !== '__proto__') continue
-    const problem = name === '__proto__' ? 'is not supported' : `is longer than ${LONGEST_NAME} characters`
+    if (name.length <= LONGEST_NAME && name !== UNUSABLE_NAME) continue
+    const problem = name === UNUSABLE_NAME ? 'is not supported' : `is longer than ${LONGEST_NAME} characters`
     throw new ScrapdeckError('BAD_INPUT', `The name "${shortened(name)}" in the ${what} ${problem}. Use another name`)
   }
 }

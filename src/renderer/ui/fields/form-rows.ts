@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { SECRET_MASK } from '../../../shared/contract/index.ts'
-import { RESERVED_ARGUMENTS } from '../../../shared/reserved-arguments.ts'
+import { RESERVED_ARGUMENTS, UNUSABLE_NAME } from '../../../shared/reserved-arguments.ts'
 
 /** One row of arguments or settings; rows keep their order and may be incomplete. */
 export interface FormRow {
@@ -26,6 +26,7 @@ export function problemOfRow(kind: 'args' | 'settings', row: FormRow, rows: read
   if (name === '') return row.value === '' ? null : 'Enter a name'
   if (rows.some((other) => other.key !== row.key && other.name.trim() === name)) return `${name} is used twice`
   if (kind === 'args' && RESERVED_ARGUMENTS.has(name)) return `Scrapyd reserves ${name}: it would not reach the spider`
+  if (name === UNUSABLE_NAME) return `${name} is not supported as a name`
   if (/[\s=]/.test(name)) return 'A name cannot contain spaces or ='
   return null
 }
