@@ -346,6 +346,8 @@ describe('a body that is made to hurt', () => {
 
   it.each([
     ['/api/v1/jobs', deep, 'nested more than 100 levels'],
+    ['/api/v1/jobs', `[${'0,'.repeat(400_000)}0]`, 'more than 300,000 values'],
+    ['/api/v1/jobs', `{${Array.from({ length: 2_001 }, (_, at) => `"k${at}":0`).join()}}`, 'more than 2,000 fields'],
     ['/api/v1/jobs', lost, '"__proto__"'],
     ['/api/v1/jsonrpc', `{"jsonrpc":"2.0","id":1,"method":"jobs.run","params":${deep}}`, 'nested more than 100 levels'],
     ['/api/v1/jsonrpc', `{"jsonrpc":"2.0","id":1,"method":"jobs.run","params":${lost}}`, '"__proto__"'],

@@ -1,4 +1,5 @@
 import type { Readable } from 'node:stream'
+import { problemOfJsonText } from '../../../shared/json-text.ts'
 import { NodeError } from '../node-client.ts'
 import { classifyRefusal } from './refusals.ts'
 import { type AnswerHead, type Connection, collectBody } from './connection.ts'
@@ -80,7 +81,12 @@ function refusal(connection: Connection, endpoint: string, message: unknown): No
   return new NodeError('refused', text, { delivered: 'no', nodeMessage, refusal: classifyRefusal(nodeMessage) })
 }
 
+/** Nodes list a few values for each job. Short answers, of which there are thousands per second, are harmless. */
+const ANSWER_BOUNDS = { depth: 100, values: 1_000_000, fields: 10_000 }
+const HARMLESS_CHARACTERS = 10_000
+
 function parseObject(text: string): Record<string, unknown> | null {
+  if (text.length > HARMLESS_CHARACTERS && problemOfJsonText(text, ANSWER_BOUNDS) !== null) return null
   try {
     const value: unknown = JSON.parse(text)
     return typeof value === 'object' && value !== null && !Array.isArray(value)

@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { type AddressInfo, createServer, type Socket } from 'node:net'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import { aProjectName, aVersionName } from '../../../shared/testing/ids.ts'
 import { systemClock } from '../../runtime/clock.ts'
 import { anEggToSend } from '../../testing/egg-to-send.ts'
@@ -398,6 +398,14 @@ describe('lists without end', () => {
     expect(failure.message).toContain(
       'lists more than 50,000 jobs, which Scrapdeck does not read. Lower finished_to_keep'
     )
+  })
+
+  test('an answer that is nested without end is not parsed', async () => {
+    const parse = vi.spyOn(JSON, 'parse')
+    const { client } = await scripted((_request, response) => void response.end('['.repeat(1_000_000)))
+    expect(await failureOf(client.listJobs())).toMatchObject({ kind: 'not_scrapyd' })
+    expect(parse).not.toHaveBeenCalled()
+    parse.mockRestore()
   })
 
   test('a name that nothing can have is not the answer of a Scrapyd', async () => {

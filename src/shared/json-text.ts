@@ -1,0 +1,59 @@
+const QUOTE = 0x22
+const COMMA = 0x2c
+const BACKSLASH = 0x5c
+const OPEN_LIST = 0x5b
+const CLOSE_LIST = 0x5d
+const OPEN_OBJECT = 0x7b
+const CLOSE_OBJECT = 0x7d
+
+export interface JsonTextBounds {
+  depth: number
+  /** Values in all, containers included. */
+  values: number
+  /** Of one object: with very many, making it is slow. */
+  fields: number
+}
+
+/**
+ * Why a JSON text from outside is not parsed, as text that follows its name ("is nested …"); null if it can be. One pass
+ * over the characters, because parsing millions of containers blocks for longer than anybody may wait. The text need
+ * not be valid: what is wrong with it, the parser tells.
+ */
+export function problemOfJsonText(text: string, { depth, values, fields }: JsonTextBounds): string | null {
+  let level = 0
+  /** By level: commas so far; a list starts at minus infinity. */
+  const commas = [Number.NEGATIVE_INFINITY]
+  let count = 0
+  for (let at = 0; at < text.length; at += 1) {
+    const code = text.charCodeAt(at)
+    if (code === QUOTE) {
+      at = endOfString(text, at)
+    } else if (code === COMMA) {
+      count += 1
+      const ofThis = (commas[level] ?? 0) + 1
+      if (ofThis >= fields) return `has more than ${fields.toLocaleString('en-US')} fields in one object`
+      commas[level] = ofThis
+    } else if (code === OPEN_OBJECT || code === OPEN_LIST) {
+      level += 1
+      count += 1
+      if (level > depth) return `is nested more than ${depth} levels deep`
+      commas[level] = code === OPEN_OBJECT ? 0 : Number.NEGATIVE_INFINITY
+    } else if (code === CLOSE_OBJECT || code === CLOSE_LIST) {
+      level = Math.max(0, level - 1)
+    }
+    if (count > values) return `has more than ${values.toLocaleString('en-US')} values`
+  }
+  return null
+}
+
+/** The index of the closing quote; without one, the end of the text. */
+function endOfString(text: string, start: number): number {
+  for (let at = start + 1; ; at += 1) {
+    const end = text.indexOf('"', at)
+    if (end === -1) return text.length
+    let slashes = 0
+    while (text.charCodeAt(end - 1 - slashes) === BACKSLASH) slashes += 1
+    if (slashes % 2 === 0) return end
+    at = end
+  }
+}
