@@ -12,7 +12,7 @@ import { packagePaths, readPackageVersion } from './package-paths.ts'
  * link. The log goes to standard error. `asJson`: both lines as one object, and the log as JSON lines.
  */
 export async function serve(options: ServeOptions, warnings: string[], asJson: boolean): Promise<void> {
-  const logger = createLogger(asJson)
+  const logger = createLogger(options.logLevel ?? 'info', asJson)
   for (const warning of warnings) logger.warn({}, warning)
   const { bindAddress, port } = options
   // A failed start closes what was opened; the engine is stopped even if the HTTP server does not close.
@@ -71,8 +71,7 @@ function stopOnSignal(stop: () => Promise<void>, logger: Logger): void {
   process.on('SIGTERM', onSignal)
 }
 
-function createLogger(asJson: boolean): Logger {
-  const level = process.env.SCRAPDECK_LOG_LEVEL || 'info'
+function createLogger(level: string, asJson: boolean): Logger {
   // Without it an Error would be logged as {}.
   const serializers = { error: pino.stdSerializers.err }
   if (asJson || !process.stderr.isTTY) return pino({ level, serializers }, pino.destination(2))

@@ -4,7 +4,7 @@ import type { ResolvedOptions } from './serve-options.ts'
 export function describeConfiguration(files: string[], { listed, warnings }: ResolvedOptions): string {
   const lines = files.length === 0 ? ['# No configuration file was found.'] : files.map((file) => `# Read: ${file}`)
   lines.push(...warnings.map((warning) => `# Warning: ${warning}`))
-  for (const section of ['scrapyd', 'services', 'settings', 'scrapdeck']) {
+  for (const section of ['scrapyd', 'cache', 'metrics', 'services', 'settings', 'scrapdeck', 'variables']) {
     const options = listed.filter((option) => option.section === section)
     if (options.length === 0) continue
     lines.push('', `[${section}]`)

@@ -19,6 +19,7 @@ export function engineOptionsOf(options: ServeOptions, workingDirectory: string)
       ])
     ),
     pythonPath: options.pythonPath ?? undefined,
+    warmStarts: options.warmStarts,
     discovery: options.discovery,
     plugins: options.plugins,
     webhookNetworks: options.webhookNetworks

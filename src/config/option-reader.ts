@@ -1,34 +1,6 @@
+import { findOption, type OptionRow } from './option-table.ts'
 import type { Configuration, ConfiguredValue } from './read-files.ts'
 import type { ListedOption, ServeFlags } from './serve-options.ts'
-
-/** Environment variables of options, in order of precedence. */
-export const VARIABLES: Record<string, string[]> = {
-  bind_address: ['SCRAPDECK_BIND', 'SCRAPYD_BIND_ADDRESS'],
-  http_port: ['SCRAPDECK_PORT', 'SCRAPYD_HTTP_PORT'],
-  unix_socket_path: ['SCRAPDECK_UNIX_SOCKET', 'SCRAPYD_UNIX_SOCKET_PATH'],
-  username: ['SCRAPDECK_USERNAME', 'SCRAPYD_USERNAME'],
-  password: ['SCRAPDECK_PASSWORD', 'SCRAPYD_PASSWORD'],
-  data: ['SCRAPDECK_DATA'],
-  python: ['SCRAPDECK_PYTHON'],
-  local_slots: ['SCRAPDECK_LOCAL_SLOTS'],
-  allowed_hosts: ['SCRAPDECK_ALLOWED_HOST'],
-  trusted_proxies: ['SCRAPDECK_TRUSTED_PROXIES'],
-  max_connections: ['SCRAPDECK_MAX_CONNECTIONS'],
-  max_connections_per_address: ['SCRAPDECK_MAX_CONNECTIONS_PER_ADDRESS'],
-  rate_limit: ['SCRAPDECK_RATE_LIMIT'],
-  api_rate_limit: ['SCRAPDECK_API_RATE_LIMIT'],
-  open_rate_limit: ['SCRAPDECK_OPEN_RATE_LIMIT']
-}
-
-/**
- * What a file that was only found, not named, may set. Never code, paths, nodes or who has access: the directory may be
- * a copy of somebody else's project.
- */
-const DISCOVERABLE = new Set([
-  ...['http_port', 'max_proc', 'max_proc_per_cpu', 'jobs_to_keep', 'finished_to_keep', 'poll_interval'],
-  ...['node_name', 'debug', 'prefix_header', 'local_slots', 'cancel_waits', 'api_requests_per_second'],
-  ...['application', 'spiderqueue', 'poller', 'launcher', 'eggstorage', 'jobstorage', 'webroot', 'runner']
-])
 
 /** Where options come from, and what their defaults depend on. */
 export interface OptionContext {
@@ -54,15 +26,15 @@ export class OptionReader {
 
   /** From the flag, else a variable, else the files. Empty variables count as unset, as in Scrapyd. */
   pick(
-    section: 'scrapyd' | 'scrapdeck',
+    section: OptionRow['section'],
     name: string,
     flag?: { name: string; value: string | undefined }
   ): ConfiguredValue | null {
     if (flag?.value !== undefined) return { text: flag.value, from: flag.name }
     const { environment } = this.context
-    const variable = (VARIABLES[name] ?? []).find((one) => environment[one])
+    const variable = findOption(section, name)?.variables.find((one) => environment[one])
     if (variable !== undefined) return { text: environment[variable]!, from: variable }
-    return this.configured(section, name)
+    return section === 'variables' ? null : this.configured(section, name)
   }
 
   /** From the files only. If the value cannot be resolved, records a problem and returns null. */
@@ -118,5 +90,5 @@ export class OptionReader {
 }
 
 function mayBeDiscovered(section: string, name: string): boolean {
-  return section === 'services' || (section !== 'settings' && DISCOVERABLE.has(name))
+  return section === 'services' || findOption(section, name)?.mayBeDiscovered === true
 }

@@ -10,20 +10,10 @@ import type { OptionReader } from './option-reader.ts'
 import type { ConfiguredValue } from './read-files.ts'
 import type { ServeOptions } from './serve-options.ts'
 
-/** Of [scrapdeck]: who counts as one client, and how much it may ask for. */
-export const ACCESS_OPTIONS = [
-  'trusted_proxies',
-  'max_connections',
-  'max_connections_per_address',
-  'rate_limit',
-  'api_rate_limit',
-  'open_rate_limit',
-  'api_requests_per_second'
-]
-
 /** `rate_limit_max_requests` and `rate_limit_window` if only `rate_limiting_enabled` is set. */
 const ENABLED_LIMIT = { requests: 1000, windowSeconds: 60 }
 
+/** Who counts as one client, and how much it may ask for. */
 export function readAccessOptions(
   options: OptionReader
 ): Pick<ServeOptions, 'trustedProxies' | 'rateLimits' | 'connectionLimits'> {

@@ -1,31 +1,22 @@
 import { resolve as resolvePath } from 'node:path'
+import { isLoopback } from '../server/auth/host-rule.ts'
 import { CANCEL_WAITS_MS } from '../shared/run-limits.ts'
-import { ACCESS_OPTIONS, readAccessOptions } from './read-access-options.ts'
+import { readAccessOptions } from './read-access-options.ts'
 import { type ConfiguredSource, nodesSource, readSources } from './discovery-options.ts'
 import type { OptionReader } from './option-reader.ts'
+import { namesIn } from './option-table.ts'
 import { type PluginSettings, readPluginLines } from './plugin-options.ts'
+import type { ConfiguredValue } from './read-files.ts'
 import type { ServeOptions } from './serve-options.ts'
-
-export const OWN_OPTIONS = [
-  'data',
-  'python',
-  'local_slots',
-  'allowed_hosts',
-  'cancel_waits',
-  'nodes',
-  'discover',
-  'plugins',
-  'webhook_networks',
-  ...ACCESS_OPTIONS
-]
 
 /** Reads the section [scrapdeck], its flags and its variables. */
 export function readOwnOptions(options: OptionReader) {
   const { flags } = options.context
-  for (const name of options.context.configuration.keys('scrapdeck').filter((key) => !OWN_OPTIONS.includes(key))) {
+  const known = namesIn('scrapdeck')
+  for (const name of options.context.configuration.keys('scrapdeck').filter((key) => !known.includes(key))) {
     options.refuse(
       options.context.configuration.get('scrapdeck', name)!,
-      `[scrapdeck] has no option "${name}". It has: ${OWN_OPTIONS.join(', ')}.`
+      `[scrapdeck] has no option "${name}". It has: ${known.join(', ')}.`
     )
   }
   const dataDirectory = readDataDirectory(options)
@@ -41,6 +32,8 @@ export function readOwnOptions(options: OptionReader) {
     dataDirectory,
     pythonPath: python?.text || null,
     allowedHosts,
+    ...readLocalStarts(options),
+    logLevel: readLogLevel(options),
     cancelWaitsSeconds: readCancelWaits(options),
     discovery: readDiscovery(options),
     plugins: readPlugins(options),
@@ -74,7 +67,7 @@ function readWebhookNetworks(options: OptionReader): string {
 }
 
 function readDiscovery(options: OptionReader): ConfiguredSource[] {
-  const nodes = options.pick('scrapdeck', 'nodes')
+  const nodes = options.pick('scrapdeck', 'nodes') ?? readScrapydUrl(options)
   const discover = options.pick('scrapdeck', 'discover')
   const lines = (nodes?.text ?? '').split('\n').filter((line) => line.trim() !== '')
   const { sources, problems: wrong } = readSources(discover?.text ?? '', options.context.workingDirectory)
@@ -83,6 +76,62 @@ function readDiscovery(options: OptionReader): ConfiguredSource[] {
   options.list('scrapdeck', 'nodes', lines.length === 0 ? '' : `${lines.length} listed`, nodes)
   options.list('scrapdeck', 'discover', sources.map(({ id }) => id).join(', '), discover)
   return [...(lines.length === 0 ? [] : [nodesSource(lines.join('\n'))]), ...sources]
+}
+
+/** Of a crawl scheduler: the Scrapyd that it sends everything to. A node, unless it is this service's own address. */
+function readScrapydUrl(options: OptionReader): ConfiguredValue | null {
+  const picked = options.pick('variables', 'SCRAPYD_URL')
+  if (picked === null) return null
+  const url = URL.parse(picked.text.trim())
+  const port =
+    options.pick('scrapyd', 'http_port', { name: '--port', value: options.context.flags.port })?.text ?? '6800'
+  const isOwn = url !== null && isLoopback(url.hostname.replace(/^\[|\]$/g, '')) && url.port === port
+  if (isOwn) options.warn(`SCRAPYD_URL: ${url.origin} is the address of this Scrapdeck, so it does not become a node.`)
+  options.list('variables', 'SCRAPYD_URL', isOwn ? '(this Scrapdeck)' : '(a node)', picked)
+  return isOwn ? null : picked
+}
+
+/** How spiders start on this machine. `process_pool_enabled` and `process_startup_timeout` are older names. */
+function readLocalStarts(options: OptionReader): Pick<ServeOptions, 'warmStarts'> {
+  const pool = options.pick('scrapyd', 'process_pool_enabled')
+  const timeout = options.pick('scrapyd', 'process_startup_timeout')
+  const starts = options.pick('scrapdeck', 'warm_starts') ?? pool
+  const parents = options.pick('scrapdeck', 'warm_parents')
+  const wait = options.pick('scrapdeck', 'warm_wait') ?? timeout
+  const isOn = starts === null || options.isOn(starts, starts === pool ? 'process_pool_enabled' : 'warm_starts')
+  const mostParents = parents === null ? 4 : (options.whole(parents, 'warm_parents', 100) ?? 4)
+  if (mostParents === 0) options.refuse(parents!, 'warm_parents must be at least 1. To turn it off: warm_starts = off.')
+  const seconds = wait === null ? 0 : Number(wait.text)
+  if (!(seconds >= 0 && seconds <= 600)) {
+    options.refuse(
+      wait!,
+      `${wait === timeout ? 'process_startup_timeout' : 'warm_wait'} takes seconds, from 0 to 600, not "${wait!.text}".`
+    )
+  }
+  options.list('scrapyd', 'process_pool_enabled', pool?.text ?? 'see warm_starts', pool)
+  options.list('scrapyd', 'process_startup_timeout', timeout?.text ?? 'see warm_wait', timeout)
+  options.list('scrapdeck', 'warm_starts', isOn ? 'on' : 'off', starts)
+  options.list('scrapdeck', 'warm_parents', String(mostParents), parents)
+  options.list('scrapdeck', 'warm_wait', String(seconds), wait)
+  return { warmStarts: { isOn, mostParents, waitMs: seconds * 1000 } }
+}
+
+const LOG_LEVELS = ['debug', 'info', 'warn', 'error'] as const
+/** As Python names them. */
+const OTHER_NAMES: Record<string, string> = { warning: 'warn', critical: 'error', fatal: 'error' }
+
+/** LOG_LEVEL is also set for other programs, so what we do not know there is only noted. */
+function readLogLevel(options: OptionReader): ServeOptions['logLevel'] {
+  const own = options.pick('scrapdeck', 'log_level')
+  const picked = own ?? options.pick('variables', 'LOG_LEVEL')
+  const text = picked?.text.trim().toLowerCase() ?? ''
+  const level = LOG_LEVELS.find((one) => one === (OTHER_NAMES[text] ?? text)) ?? null
+  options.list('scrapdeck', 'log_level', level ?? 'info', picked)
+  if (picked === null || level !== null) return level
+  const why = `log_level is one of ${LOG_LEVELS.join(', ')}, not "${picked.text}".`
+  if (own === null) options.warn(`LOG_LEVEL: ${why}`)
+  else options.refuse(own, why)
+  return null
 }
 
 function readCancelWaits(options: OptionReader): ServeOptions['cancelWaitsSeconds'] {

@@ -2,10 +2,8 @@ import { resolve as resolvePath } from 'node:path'
 import type { ScrapydDoorSettings } from '../server/scrapyd/settings.ts'
 import { isUrl, localPath } from './local-path.ts'
 import type { OptionReader } from './option-reader.ts'
-import { SCRAPYD_OPTIONS, SCRAPYD_SERVICES } from './scrapyd-options.ts'
+import { SCRAPYD_SERVICES } from './scrapyd-services.ts'
 import type { ServeOptions } from './serve-options.ts'
-
-const KNOWN_SECTIONS = ['scrapyd', 'services', 'settings', 'scrapdeck', 'DEFAULT']
 
 /** Reads all options of scrapyd.conf, including their flags and variables. */
 export function readScrapydOptions(options: OptionReader) {
@@ -17,7 +15,6 @@ export function readScrapydOptions(options: OptionReader) {
   // 0 deletes nothing, as in Scrapyd (scrapyd-protocol.md, 6.4).
   const jobsToKeep = readWhole(options, 'jobs_to_keep', 'all') || null
   const door = readDoor(options, directories)
-  checkRest(options)
   return { ...listening, credentials, ...slots, directories, settingsProjects, jobsToKeep, door }
 }
 
@@ -168,29 +165,6 @@ function readServices(options: OptionReader): Set<string> {
     }
   }
   return disabled
-}
-
-/** Checks the rest: values that must be the default, values without effect, unknown names. */
-function checkRest(options: OptionReader): void {
-  const { configuration } = options.context
-  for (const [name, treatment] of Object.entries(SCRAPYD_OPTIONS)) {
-    if (treatment.kind === 'honoured') continue
-    const picked = options.pick('scrapyd', name)
-    if (treatment.kind === 'needless') {
-      options.list('scrapyd', name, `${picked?.text ?? ''} (without effect: ${treatment.why})`.trim(), picked)
-    } else {
-      options.list('scrapyd', name, picked?.text ?? treatment.values[0]!, picked)
-      if (picked !== null && !treatment.values.includes(picked.text)) {
-        options.refuse(picked, `${name} = ${picked.text} is not ${treatment.values.join(' or ')}: ${treatment.why}`)
-      }
-    }
-  }
-  for (const name of configuration.keys('scrapyd').filter((key) => !(key in SCRAPYD_OPTIONS))) {
-    options.warn(`${configuration.get('scrapyd', name)?.from}: Scrapyd has no option "${name}"; it has no effect.`)
-  }
-  for (const { name, file } of configuration.sections.filter((section) => !KNOWN_SECTIONS.includes(section.name))) {
-    options.warn(`${file}: the section [${name}] is not a section of Scrapyd; it has no effect.`)
-  }
 }
 
 function readWhole(options: OptionReader, name: string, absent: string): number | null {

@@ -7,7 +7,8 @@ import { describeConfiguration } from './describe.ts'
 import { type ConfigurationFile, listScrapydFiles, readConfiguration } from './read-files.ts'
 import { resolveServeOptions } from './resolve.ts'
 import type { ServeFlags } from './serve-options.ts'
-import { SCRAPYD_OPTIONS, SCRAPYD_SERVICES } from './scrapyd-options.ts'
+import { namesIn, OPTIONS } from './option-table.ts'
+import { SCRAPYD_SERVICES } from './scrapyd-services.ts'
 
 /** A folder with these files. */
 function aFolder(files: Record<string, string> = {}): string {
@@ -50,6 +51,8 @@ describe('options of the service', () => {
       localSlots: null,
       configuredSlots: null,
       pythonPath: null,
+      warmStarts: { isOn: true, mostParents: 4, waitMs: 0 },
+      logLevel: null,
       allowedHosts: [],
       cancelWaitsSeconds: null,
       directories: {},
@@ -182,8 +185,13 @@ describe('options of the service', () => {
   })
 })
 
-/** Options of asynchronous Scrapyds that keep their meaning here. */
-const OF_ASYNCHRONOUS = ['rate_limiting_enabled', 'rate_limit_max_requests', 'rate_limit_window']
+/** Options of asynchronous Scrapyds. */
+const OF_ASYNCHRONOUS = [
+  ...['rate_limiting_enabled', 'rate_limit_max_requests', 'rate_limit_window'],
+  ...['process_pool_enabled', 'process_pool_size', 'process_startup_timeout'],
+  ...['cache_backend', 'redis_url', 'redis_max_connections', 'redis_compression_threshold'],
+  ...['cache_max_size', 'cache_default_ttl']
+]
 
 describe("Scrapyd's options", () => {
   it('all options in the default file of Scrapyd 1.6 are known, and none of its defaults is rejected', () => {
@@ -193,7 +201,7 @@ describe("Scrapyd's options", () => {
       expect.stringMatching(/line 6: username is empty: .* "scrapdeck credentials" shows them/)
     ])
     const names = [...DEFAULT_FILE.matchAll(/^(\w+) +=/gm)].map((match) => match[1])
-    expect(Object.keys(SCRAPYD_OPTIONS).sort()).toEqual([...names, 'node_name', ...OF_ASYNCHRONOUS].sort())
+    expect(namesIn('scrapyd').sort()).toEqual([...names, 'node_name', ...OF_ASYNCHRONOUS].sort())
     expect(options).toEqual({
       ...resolve(null).options,
       isPortNamed: true,
@@ -295,6 +303,99 @@ describe("Scrapyd's options", () => {
       expect.stringContaining('scrapyd.conf, line 2: Scrapyd has no option "logs_to_keep"'),
       expect.stringContaining('the section [service]')
     ])
+  })
+})
+
+/** A value of each option that has a meaning here. */
+const VALUES: Record<string, string> = {
+  ...{ bind_address: '::1', http_port: '7005', unix_socket_path: '/s', username: 'ann', password: 'p', node_name: 'n' },
+  ...{ eggs_dir: '/e', logs_dir: '/l', items_dir: '/i', jobs_dir: '/j', max_proc: '3', max_proc_per_cpu: '2' },
+  ...{ jobs_to_keep: '3', finished_to_keep: '4', debug: 'on', prefix_header: 'x-base' },
+  ...{ rate_limiting_enabled: 'on', rate_limit_max_requests: '10', rate_limit_window: '5' },
+  ...{
+    process_pool_enabled: 'off',
+    process_startup_timeout: '3',
+    warm_starts: 'off',
+    warm_parents: '2',
+    warm_wait: '1'
+  },
+  ...{
+    data: '/d',
+    python: '/p',
+    local_slots: '2',
+    log_level: 'debug',
+    allowed_hosts: 'a.example',
+    nodes: 'http://a:1'
+  },
+  ...{ cancel_waits: '5 2 1', discover: 'dns a.svc', plugins: import.meta.filename, webhook_networks: '10.0.0.0/8' },
+  ...{ trusted_proxies: '10.0.0.1', api_rate_limit: '5 per 1', rate_limit: '5 per 1', open_rate_limit: '5 per 1' },
+  ...{ api_requests_per_second: '5', max_connections: '5', max_connections_per_address: '5' },
+  ...{ SCRAPYD_URL: 'http://scrapyd:6800', LOG_LEVEL: 'WARNING' }
+}
+
+describe('variables', () => {
+  const honoured = OPTIONS.filter(({ meaning }) => meaning.kind === 'honoured')
+
+  it.each(honoured.flatMap(({ name, variables }) => variables.map((variable) => [variable, name] as const)))(
+    '%s sets %s, over the file and under the command line',
+    (variable, name) => {
+      const environment: Record<string, string> = { [variable]: VALUES[name]! }
+      if (name === 'username') environment['SCRAPYD_PASSWORD'] = 'p'
+      if (name === 'password') environment['SCRAPYD_USERNAME'] = 'u'
+      const { listed } = resolve('[scrapyd]\nmax_proc = 9\nnode_name = file\n', { environment })
+      expect(listed.filter(({ from }) => from === variable)).not.toEqual([])
+    }
+  )
+
+  it('of a crawl scheduler: its Scrapyd becomes a node unless it is this Scrapdeck, and Redis is explained', () => {
+    const { options, warnings } = resolve(null, {
+      environment: { SCRAPYD_URL: 'http://scrapyd:6800', REDIS_HOST: 'redis', LOG_LEVEL: 'INFO', CRAWL_CACHE_TTL: '60' }
+    })
+    expect(options.logLevel).toBe('info')
+    expect(options.discovery).toMatchObject([{ source: { kind: 'list', nodes: 'http://scrapyd:6800' } }])
+    expect(warnings).toEqual([
+      expect.stringMatching(/^REDIS_HOST has no effect: Scrapdeck needs no Redis/),
+      expect.stringMatching(/^CRAWL_CACHE_TTL has no effect: /)
+    ])
+    const own = resolve(null, { environment: { SCRAPYD_URL: 'http://localhost:6800', LOG_LEVEL: 'chatty' } })
+    expect(own.options.discovery).toEqual([])
+    expect(own.warnings).toEqual([
+      expect.stringContaining('LOG_LEVEL: log_level is one of debug, info, warn, error, not "chatty"'),
+      expect.stringContaining('is the address of this Scrapdeck')
+    ])
+    expect(() => resolve(null, { environment: { SCRAPDECK_LOG_LEVEL: 'chatty' } })).toThrow('log_level is one of')
+  })
+})
+
+describe('options and classes of other Scrapyds', () => {
+  it.each([
+    ['application = scrapyd.async_app.create_app', 'Scrapdeck is an asynchronous service of its own'],
+    ['spiderqueue = pgqueue.PostgresSpiderQueue', 'the queue is in the database in the data directory; several'],
+    ['jobstorage = pgqueue.PostgresJobStorage', 'the history is in the database in the data directory'],
+    ['eggstorage = scrapyd_s3.S3EggStorage', 'a shared storage such as S3 comes with a later version'],
+    ['launcher = scrapyd.async_launcher.AsyncLauncher', 'the local node starts and watches spiders'],
+    ['cache_backend = redis', 'a cache in Redis, shared by several Scrapdecks, comes with a later version'],
+    ['process_pool_size = 8', 'one process forks all spiders'],
+    ['max_proc = 1\n[cache]\nhost = redis', 'host has no effect: a cache in Redis'],
+    ['max_proc = 1\n[metrics]\nenabled = off', '/metrics is always served']
+  ])('%j does not stop the start, and one line says what serves', (lines, words) => {
+    const { warnings } = resolve(`[scrapyd]\n${lines}\n`)
+    expect(warnings).toEqual([expect.stringContaining(words)])
+  })
+
+  it('what already is so needs no words', () => {
+    const lines = '[scrapyd]\ncache_backend = memory\ncache_max_size = 9\n[cache]\nbackend = memory\ndefault_ttl = 5\n'
+    expect(resolve(`${lines}[metrics]\nenabled = true\nregistry = x\nexport_interval = 15\n`).warnings).toEqual([])
+  })
+
+  it('the process pool is the warm start', () => {
+    expect(scrapyd('process_pool_enabled = false\nprocess_startup_timeout = 2.5').warmStarts).toEqual({
+      ...{ isOn: false, mostParents: 4, waitMs: 2500 }
+    })
+    const own = '[scrapyd]\nprocess_pool_enabled = no\n[scrapdeck]\nwarm_starts = on\nwarm_parents = 2\nwarm_wait = 1\n'
+    expect(resolve(own).options.warmStarts).toEqual({ isOn: true, mostParents: 2, waitMs: 1000 })
+    expect(() => resolve('[scrapdeck]\nwarm_parents = 0\n')).toThrow('To turn it off: warm_starts = off')
+    expect(() => resolve('[scrapdeck]\nwarm_wait = soon\n')).toThrow('warm_wait takes seconds, from 0 to 600')
   })
 })
 
@@ -410,7 +511,7 @@ describe('scrapdeck config', () => {
     expect(text).toMatch(/^http_port = 6801 +# .*scrapyd\.conf, line 2$/m)
     expect(text).toMatch(/^poll_interval = 1 \(without effect: jobs start as soon as a slot is free\) +# .*line 5$/m)
     expect(text).not.toContain('secret')
-    for (const name of Object.keys(SCRAPYD_OPTIONS)) expect(text).toMatch(new RegExp(`^${name} = `, 'm'))
+    for (const name of namesIn('scrapyd')) expect(text).toMatch(new RegExp(`^${name} = `, 'm'))
   })
 })
 

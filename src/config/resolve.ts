@@ -1,4 +1,5 @@
 import { ScrapdeckError } from '../shared/errors.ts'
+import { checkOtherOptions } from './check-other-options.ts'
 import { type OptionContext, OptionReader } from './option-reader.ts'
 import { readDataDirectory, readOwnOptions } from './read-own-options.ts'
 import { readListening, readScrapydOptions } from './read-scrapyd-options.ts'
@@ -8,6 +9,7 @@ import type { ResolvedOptions, ServeOptions } from './serve-options.ts'
 export function resolveServeOptions(context: OptionContext): ResolvedOptions {
   const reader = new OptionReader(context)
   const options: ServeOptions = { ...readScrapydOptions(reader), ...readOwnOptions(reader) }
+  checkOtherOptions(reader)
   const { listed, warnings, problems } = reader
   if (options.port === null && options.unixSocketPath === null) {
     problems.push(

@@ -2,6 +2,9 @@ import type { ConnectionLimits, RateLimits } from '../server/limits.ts'
 import type { ScrapydDoorSettings } from '../server/scrapyd/settings.ts'
 import type { ConfiguredSource } from './discovery-options.ts'
 import type { PluginSettings } from './plugin-options.ts'
+import type { EngineOptions } from '../engine/index.ts'
+
+type WarmStarts = NonNullable<EngineOptions['warmStarts']>
 
 /** The resolved options of a host: command line, then environment, then configuration files, then defaults. */
 export interface ServeOptions {
@@ -18,6 +21,9 @@ export interface ServeOptions {
   /** From a file (`local_slots`, `max_proc`): adopted when the value in the file changes. */
   configuredSlots: number | null
   pythonPath: string | null
+  warmStarts: WarmStarts
+  /** null: the host's default. */
+  logLevel: 'debug' | 'info' | 'warn' | 'error' | null
   allowedHosts: string[]
   /** Waits between the steps of a cancel: after INT, after the second INT, after KILL; null: the engine's defaults. */
   cancelWaitsSeconds: [number, number, number] | null

@@ -40,11 +40,15 @@ const authorization = `Basic ${Buffer.from(`${CREDENTIALS.username}:${CREDENTIAL
 async function startHost() {
   const directory = await makeTemporaryDirectory()
   const host = await startEngineHost({
-    settings: readDesktopSettings(directory.path, {
-      SCRAPDECK_LOCAL_SLOTS: '0',
-      SCRAPDECK_USERNAME: CREDENTIALS.username,
-      SCRAPDECK_PASSWORD: CREDENTIALS.password
-    }),
+    settings: readDesktopSettings(
+      directory.path,
+      {
+        SCRAPDECK_LOCAL_SLOTS: '0',
+        SCRAPDECK_USERNAME: CREDENTIALS.username,
+        SCRAPDECK_PASSWORD: CREDENTIALS.password
+      },
+      directory.path
+    ),
     userData: directory.path,
     resourcesDirectory: join(ROOT, 'resources'),
     uiDirectory: directory.path,

@@ -34,15 +34,14 @@ export interface EngineHost {
   stop(): Promise<void>
 }
 
-const USUAL_PORT = 6800
 // 6801 to 6809 are left to Scrapyds on this machine, such as those of the demo.
-const OTHER_PORTS = { from: 6810, to: 6899 }
+const OTHER_PORTS = Array.from({ length: 90 }, (_, index) => 6810 + index)
 
 /** Starts the engine and its HTTP server, so that scrapyd-deploy, curl and browsers also work with the desktop app. */
 export async function startEngineHost(options: EngineHostOptions): Promise<EngineHost> {
   const { uiDirectory, docsDirectory, userData, settings, ...engineOptions } = options
   const logger = pino(
-    { level: process.env['SCRAPDECK_LOG_LEVEL'] || 'warn', serializers: { error: pino.stdSerializers.err } },
+    { level: settings.options.logLevel ?? 'warn', serializers: { error: pino.stdSerializers.err } },
     pino.destination(2)
   )
   for (const warning of settings.warnings) logger.warn(warning)
@@ -56,7 +55,9 @@ export async function startEngineHost(options: EngineHostOptions): Promise<Engin
   })
   starting.defer(() => engine.stop())
   const door = { ...doorOptionsOf(settings.options), engine, uiDirectory, docsDirectory, logger }
-  const service = await (settings.options.isPortNamed ? listen(door) : listenOnFreePort(door))
+  const { port } = door
+  const isExact = settings.options.isPortNamed || port === null
+  const service = await (isExact ? listen(door) : listenOnFreePort({ ...door, port }))
   starting.defer(() => service.stop())
   const handler = new RPCHandler(engine.router, {
     clientInterceptors: [
@@ -84,9 +85,9 @@ export async function startEngineHost(options: EngineHostOptions): Promise<Engin
   }
 }
 
-/** If the usual port is taken (by a Scrapyd, say), uses one of the next: the address stays easy to guess. */
-async function listenOnFreePort(options: Omit<ListenOptions, 'port'>): Promise<Service> {
-  for (let port = USUAL_PORT; port <= OTHER_PORTS.to; port = Math.max(port + 1, OTHER_PORTS.from)) {
+/** If its port is taken (by a Scrapyd, say), uses one of the next: the address stays easy to guess. */
+async function listenOnFreePort(options: ListenOptions & { port: number }): Promise<Service> {
+  for (const port of [options.port, ...OTHER_PORTS]) {
     try {
       return await listen({ ...options, port })
     } catch (error) {

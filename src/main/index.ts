@@ -1,3 +1,4 @@
+import { homedir } from 'node:os'
 import { join } from 'node:path'
 import { app, dialog } from 'electron'
 import { openFileSecretBox } from '../engine/runtime/file-secret-box.ts'
@@ -56,7 +57,7 @@ function startDesktop(): void {
   })
 
   async function startEngine(): Promise<EngineHost> {
-    const settings = readDesktopSettings(userData, process.env)
+    const settings = readDesktopSettings(userData, process.env, homedir())
     const secretKey = join(settings.options.dataDirectory, 'secret.key')
     return startEngineHost({
       settings,

@@ -1,24 +1,31 @@
 import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
-import { readConfiguration } from '../config/read-files.ts'
+import { listInstalledFiles, readConfiguration } from '../config/read-files.ts'
 import { resolveServeOptions } from '../config/resolve.ts'
 import type { ResolvedOptions } from '../config/serve-options.ts'
 
 /**
- * The desktop app accepts the options of the service: in `scrapdeck.conf` of its own directory and in SCRAPDECK_
- * variables. Scrapyd's own files and variables are ignored: they are for a Scrapyd on the same machine, and an app has
- * no working directory to find them by. Throws BAD_INPUT, like the service.
+ * The desktop app reads what the service reads: the installed configuration files and all variables, and over those
+ * files `scrapdeck.conf` of its own directory. An app has no working directory in which to find more. Files that its
+ * user may not read are for the service alone. Throws BAD_INPUT, like the service.
  */
 export function readDesktopSettings(
   userData: string,
-  environment: Record<string, string | undefined>
+  environment: Record<string, string | undefined>,
+  homeDirectory: string
 ): ResolvedOptions {
-  return resolveServeOptions({
+  const own = join(userData, 'scrapdeck.conf')
+  const files = [...listInstalledFiles({ homeDirectory }), { path: own, origin: 'user' } as const]
+  const resolved = resolveServeOptions({
     flags: {},
-    environment: Object.fromEntries(Object.entries(environment).filter(([name]) => !name.startsWith('SCRAPYD_'))),
-    configuration: readConfiguration([{ path: join(userData, 'scrapdeck.conf'), origin: 'user' }]),
+    environment,
+    configuration: readConfiguration(files, { skipUnreadable: true }),
     defaultDataDirectory: join(userData, 'data'),
     workingDirectory: userData,
     cpuCount: availableParallelism()
   })
+  // A port in Scrapyd's own files or variables may be taken by that Scrapyd: the next free one then serves as well.
+  const { from } = resolved.listed.find(({ name }) => name === 'http_port')!
+  const isPortNamed = from === 'SCRAPDECK_PORT' || from.startsWith(`${own},`)
+  return { ...resolved, options: { ...resolved.options, isPortNamed } }
 }

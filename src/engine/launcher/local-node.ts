@@ -31,7 +31,7 @@ import { type Run, RunList } from './runs/run-list.ts'
 import { RunWatch } from './runs/run-watch.ts'
 import { toSeenJob } from './runs/seen-job.ts'
 import { clearListings, listSpiders } from './pythons/spider-listing.ts'
-import { WarmPool } from './warm/warm-pool.ts'
+import { WarmPool, type WarmStarts } from './warm/warm-pool.ts'
 
 export interface LocalNodeOptions {
   /** The data directory. logs/, items/, runs/, work/ and python/ are created in it. */
@@ -40,6 +40,7 @@ export interface LocalNodeOptions {
   /** Maximum spiders at once; read at each start, because the operator may change it. */
   slots: () => number
   pythonPath?: string
+  warmStarts?: WarmStarts
   /** Projects that can be run, and the Python each is set to use; default: the main one for all. */
   projectPythons?: { names: () => ProjectName[]; of: (project: ProjectName) => ProjectPython }
   /** Where the code of a project is; null if we have none. Eggs are stored in the projects room, not here. */
@@ -123,7 +124,7 @@ export class LocalNode implements NodeClient {
     let known: LocalEnvironments | null = null
     let runs: RunList | null = null
     const onPythons = () => void events.emit('pythons')
-    const pool = new WarmPool({ ...shared, onChange: onPythons })
+    const pool = new WarmPool({ ...shared, ...options.warmStarts, onChange: onPythons })
     const startOf = (path: string) => pool.mode(path)
     const python = new PythonEnvironment({
       ...shared,

@@ -3,6 +3,7 @@ import type { IncomingFiles } from '../blobs/incoming-files.ts'
 import type { FleetAsScrapyd } from '../scrapyd-commands/scrapyd-commands.ts'
 import type { RememberedAnswers } from '../commands/remembered-answers.ts'
 import type { HealthWatch } from '../health/health-watch.ts'
+import type { WarmStarts } from '../launcher/warm/warm-pool.ts'
 import type { LocalNode } from '../launcher/local-node.ts'
 import type { ConfiguredSource } from '../nodes/discovery/discovery.ts'
 import type { NameResolver } from '../nodes/discovery/name-resolver.ts'
@@ -44,6 +45,8 @@ export interface EngineOptions {
   /** Projects that run on the local node without an egg, by name. */
   settingsProjects?: Record<string, SettingsSource>
   pythonPath?: string
+  /** Default: on, at most four parents, and no start waits for one. */
+  warmStarts?: WarmStarts
   /** Node sources from the configuration file. */
   discovery?: readonly ConfiguredSource[]
   /** Modules that run with the engine, each in its own thread (docs/plugins.md). */

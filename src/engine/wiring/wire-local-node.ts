@@ -103,6 +103,7 @@ export class LocalNodeRoom {
         resourcesDirectory: options.resourcesDirectory,
         slots: () => room.#slots,
         pythonPath: options.pythonPath,
+        warmStarts: options.warmStarts,
         projectPythons: { names: () => projects.catalog.names(), of: (project) => projects.settingsOf(project).python },
         source: (project, version) => projects.source(project, version),
         directories: { logsDirectory: layout.writtenLogs, itemsDirectory: layout.items, jobsDirectory: layout.jobs },

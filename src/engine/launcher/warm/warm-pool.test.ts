@@ -7,7 +7,7 @@ import { aProjectName } from '../../../shared/testing/ids.ts'
 import { silentLogger } from '../../runtime/logger.ts'
 import { createFakeClock, type FakeClock } from '../../testing/fake-clock.ts'
 import { makeTemporaryDirectory } from '../../testing/temporary-directory.ts'
-import { WarmPool } from './warm-pool.ts'
+import { WarmPool, type WarmStarts } from './warm-pool.ts'
 
 const WAIT = { timeout: 20_000, interval: 10 }
 const closings: (() => Promise<void>)[] = []
@@ -26,11 +26,11 @@ interface Workplace {
   events: string[]
 }
 
-async function aWorkplace(): Promise<Workplace> {
+async function aWorkplace(chosen: Partial<WarmStarts> = {}): Promise<Workplace> {
   const directory = await makeTemporaryDirectory()
   const clock = createFakeClock()
   const place = { dataDirectory: directory.path, resourcesDirectory: '/nowhere' }
-  const pool = new WarmPool({ ...place, clock, logger: silentLogger, onChange() {} })
+  const pool = new WarmPool({ ...place, ...chosen, clock, logger: silentLogger, onChange() {} })
   closings.push(directory.remove, () => pool.close())
   const events: string[] = []
   return {
@@ -177,4 +177,33 @@ test('closing comes to its end where nothing else keeps the engine alive', async
     join(python, '..')
   ])
   expect(stdout).toBe('closed\n')
+})
+
+test('without warm starts no parent is made, and the node says why', async () => {
+  const { pool, aPython, start } = await aWorkplace({ isOn: false })
+  const python = await aPython('python', DEAF)
+  expect(await start(python)).toBe(false)
+  expect(pool.mode(python)).toEqual({ mode: 'cold', text: expect.stringContaining('turned off in the configuration') })
+})
+
+test('only so many parents are kept: the one that was used last longest ago ends', async () => {
+  const { pool, clock, aPython, until } = await aWorkplace({ mostParents: 1 })
+  const [first, second] = [await aPython('first', DEAF), await aPython('second', DEAF)]
+  pool.prepare(first)
+  await until(first, 'warm')
+  await clock.advanceBy(1)
+  pool.prepare(second)
+  await until(second, 'warm')
+  expect(pool.mode(first).mode).toBe('cold')
+})
+
+test('a start waits for a parent that is loading, as long as the operator chose', async () => {
+  const { clock, aPython, start, events } = await aWorkplace({ waitMs: 2_000 })
+  const python = await aPython('python', ANSWERS)
+  expect(await start(python)).toBe(true)
+  await vi.waitFor(() => expect(events).toEqual(['child', 'exit', 'gone']), WAIT)
+  const slow = await aPython('slow', 'exec cat >/dev/null')
+  const started = start(slow)
+  await clock.advanceBy(2_000)
+  expect(await started).toBe(false)
 })

@@ -17,7 +17,16 @@ export interface WarmRequest {
   launch: LaunchPlan
 }
 
-export interface WarmPoolOptions {
+/** What an operator may choose. */
+export interface WarmStarts {
+  isOn: boolean
+  /** Parents kept at once, each for one Python. */
+  mostParents: number
+  /** How long a start waits for a parent that is loading Scrapy, before it starts its own Python. */
+  waitMs: number
+}
+
+export interface WarmPoolOptions extends Partial<WarmStarts> {
   dataDirectory: string
   resourcesDirectory: string
   clock: Clock
@@ -51,6 +60,8 @@ interface Parent {
   python: string
   process: ChildProcess & { stdin: Writable; stdout: Readable }
   state: 'warming' | 'ready' | 'ended'
+  /** Resolves when it is no longer warming. */
+  warmed: PromiseWithResolvers<void>
   readyAtMs: number
   /** Paths and their modification times when the parent was started. */
   watched: [path: string, mtimeNs: string][]
@@ -86,6 +97,7 @@ export class WarmPool {
   readonly #options: WarmPoolOptions
   readonly #clock: Clock
   readonly #logger: Logger
+  readonly #isOn: boolean
   readonly #places = new Map<string, Place>()
   readonly #parents = new Set<Parent>()
   #requests = 0
@@ -93,6 +105,7 @@ export class WarmPool {
 
   constructor(options: WarmPoolOptions) {
     this.#options = options
+    this.#isOn = CAN_FORK && options.isOn !== false
     this.#clock = options.clock
     this.#logger = options.logger
   }
@@ -101,7 +114,7 @@ export class WarmPool {
   prepare(python: string): void {
     const place = this.#placeOf(python)
     place.usedAtMs = this.#clock.monotonicMs()
-    if (!CAN_FORK || this.#isClosed || place.parent !== null || place.backoff !== null) return
+    if (!this.#isOn || this.#isClosed || place.parent !== null || place.backoff !== null) return
     place.parent = this.#spawnParent(python)
     this.#endSurplus()
     this.#options.onChange()
@@ -112,6 +125,12 @@ export class WarmPool {
       return {
         mode: 'cold',
         text: 'Each spider starts its own Python process, because forking is not safe on this system.'
+      }
+    }
+    if (!this.#isOn) {
+      return {
+        mode: 'cold',
+        text: 'Each spider starts its own Python process: warm starts are turned off in the configuration.'
       }
     }
     const place = this.#places.get(python)
@@ -138,6 +157,7 @@ export class WarmPool {
     const { python } = request.launch
     this.prepare(python)
     const parent = this.#places.get(python)!.parent
+    if (parent?.state === 'warming') await this.#waitFor(parent)
     if (parent?.state !== 'ready') return false
     const problem = await problemOf(parent)
     if (problem !== null) {
@@ -162,6 +182,16 @@ export class WarmPool {
       const launch = { ...request.launch, id }
       parent.process.stdin.write(`${JSON.stringify({ ...request, launch })}\n`)
     })
+  }
+
+  /** Until it is ready or has ended, or the operator's time is over. */
+  async #waitFor(parent: Parent): Promise<void> {
+    const { waitMs = 0 } = this.#options
+    if (waitMs === 0) return
+    const isOver = Promise.withResolvers<void>()
+    const timer = this.#clock.setTimer(waitMs, () => isOver.resolve())
+    await Promise.race([parent.warmed.promise, isOver.promise])
+    timer.cancel()
   }
 
   /** Ends the parents. Runs continue. */
@@ -212,6 +242,7 @@ export class WarmPool {
       python,
       process: process_,
       state: 'warming',
+      warmed: Promise.withResolvers(),
       readyAtMs: 0,
       watched: [],
       waiting: new Map(),
@@ -269,6 +300,7 @@ export class WarmPool {
     }
     if (parent.state !== 'warming') return
     parent.state = 'ready'
+    parent.warmed.resolve()
     parent.readyAtMs = this.#clock.monotonicMs()
     parent.watched = Object.entries(event.watched)
     parent.timer.cancel()
@@ -299,7 +331,8 @@ export class WarmPool {
 
   #endSurplus(): void {
     const live = this.#livePlaces().sort((one, other) => one.usedAtMs - other.usedAtMs)
-    for (const place of live.slice(0, Math.max(0, live.length - MOST_PARENTS))) this.#release(place)
+    for (const place of live.slice(0, Math.max(0, live.length - (this.#options.mostParents ?? MOST_PARENTS))))
+      this.#release(place)
   }
 
   #livePlaces(): Place[] {
@@ -323,6 +356,7 @@ export class WarmPool {
     if (parent.state === 'ended') return
     const livedMs = parent.state === 'ready' ? this.#clock.monotonicMs() - parent.readyAtMs : 0
     parent.state = 'ended'
+    parent.warmed.resolve()
     parent.timer.cancel()
     for (const { answer } of [...parent.waiting.values()]) answer(false)
     const place = this.#placeOf(parent.python)

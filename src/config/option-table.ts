@@ -1,0 +1,177 @@
+/**
+ * Every option that Scrapdeck accepts: where it can be set and what it means here. The readers, `scrapdeck config`, the
+ * notes at start and docs/configuration.md (by a test) follow this table.
+ */
+export interface OptionRow {
+  /** Of the file; `variables`: only an environment variable, of a system that operators migrate from. */
+  section: 'scrapyd' | 'scrapdeck' | 'cache' | 'metrics' | 'variables'
+  name: string
+  /** Environment variables, in order of precedence. */
+  variables: readonly string[]
+  /**
+   * A file that was only found, not named, may set it. Never code, paths, nodes or who has access: the directory may be
+   * a copy of somebody else's project.
+   */
+  mayBeDiscovered: boolean
+  meaning: Meaning
+}
+
+export type Meaning =
+  | { kind: 'honoured' }
+  /** Accepts any value; it has no effect here, and `scrapdeck config` says why. */
+  | { kind: 'needless'; why: string }
+  /** Accepted, and explained in the log of each start that sets it: what it asks for is not here yet, or done otherwise. */
+  | { kind: 'noted'; why: string; except?: readonly string[] }
+  /** Names a Python class. Scrapdeck's own part serves instead: noted for a class that is known, refused for others. */
+  | { kind: 'class'; standard: readonly string[]; known: RegExp; serves: string; why: string }
+
+const HONOURED: Meaning = { kind: 'honoured' }
+const needless = (why: string): Meaning => ({ kind: 'needless', why })
+const noted = (why: string, except: readonly string[] = []): Meaning => ({ kind: 'noted', why, except })
+
+interface More {
+  meaning?: Meaning
+  /** Other variables of it. */
+  before?: string[]
+  after?: string[]
+  mayBeDiscovered?: boolean
+}
+
+/** `max_proc` of [scrapyd]: SCRAPYD_MAX_PROC. `plugins` of [scrapdeck]: SCRAPDECK_PLUGINS. */
+function row(section: 'scrapyd' | 'scrapdeck', name: string, more: More = {}): OptionRow {
+  const { meaning = HONOURED, before = [], after = [], mayBeDiscovered = false } = more
+  const variables = [...before, `${section}_${name}`.toUpperCase(), ...after]
+  return { section, name, variables, mayBeDiscovered, meaning }
+}
+
+/** `host` of [cache]: SCRAPYD_CACHE_HOST. It is part of a scrapyd.conf. */
+function subsectionRow(section: 'cache' | 'metrics', name: string, meaning: Meaning, after: string[] = []): OptionRow {
+  const variables = [`SCRAPYD_${section}_${name}`.toUpperCase(), ...after]
+  return { section, name, variables, mayBeDiscovered: true, meaning }
+}
+
+const variableRow = (name: string, meaning: Meaning): OptionRow => ({
+  ...{ section: 'variables', name, variables: [name], mayBeDiscovered: false, meaning }
+})
+
+const HARMLESS = { mayBeDiscovered: true }
+const NO_CLASSES =
+  'Scrapdeck has no Python in the service that could load it. Remove the line, or keep Scrapyd for this and add it to Scrapdeck as a node.'
+/** Scrapyd's own modules, and those that asynchronous Scrapyds add beside them. */
+const OF_SCRAPYD = /^scrapyd\.[\w.]+$/
+const DATABASES = 'postgres|psycopg|mysql|mongo|redis|sqlalchemy'
+const SHARED = 'several Scrapdecks on one database come with a later version'
+
+function classRow(name: string, standard: string[], serves: string, { known = '', why = NO_CLASSES } = {}): OptionRow {
+  const pattern = known === '' ? OF_SCRAPYD : new RegExp(`${OF_SCRAPYD.source}|${known}`, 'i')
+  return row('scrapyd', name, { ...HARMLESS, meaning: { kind: 'class', standard, known: pattern, serves, why } })
+}
+
+const NO_REDIS =
+  'a cache in Redis, shared by several Scrapdecks, comes with a later version. Spider lists and metadata are kept in the database in the data directory'
+const NO_CACHE_LIMIT =
+  'spider lists and metadata are kept in the database, without a limit or an expiry, and renewed when they change'
+
+export const OPTIONS: readonly OptionRow[] = [
+  row('scrapyd', 'bind_address', { before: ['SCRAPDECK_BIND'] }),
+  row('scrapyd', 'http_port', { before: ['SCRAPDECK_PORT'], ...HARMLESS }),
+  row('scrapyd', 'unix_socket_path', { before: ['SCRAPDECK_UNIX_SOCKET'] }),
+  row('scrapyd', 'username', { before: ['SCRAPDECK_USERNAME'] }),
+  row('scrapyd', 'password', { before: ['SCRAPDECK_PASSWORD'] }),
+  ...['eggs_dir', 'logs_dir', 'items_dir', 'jobs_dir'].map((name) => row('scrapyd', name)),
+  ...[
+    ...['max_proc', 'max_proc_per_cpu', 'jobs_to_keep', 'finished_to_keep', 'node_name', 'debug', 'prefix_header'],
+    ...['rate_limiting_enabled', 'rate_limit_max_requests', 'rate_limit_window'],
+    ...['process_pool_enabled', 'process_startup_timeout']
+  ].map((name) => row('scrapyd', name, HARMLESS)),
+  row('scrapyd', 'process_pool_size', {
+    meaning: noted('one process forks all spiders, so there is no pool to size. max_proc limits how many run at once'),
+    ...HARMLESS
+  }),
+  row('scrapyd', 'poll_interval', { meaning: needless('jobs start as soon as a slot is free'), ...HARMLESS }),
+  row('scrapyd', 'dbs_dir', {
+    meaning: needless('the queue and the history are in the data directory; import-scrapyd reads dbs_dir')
+  }),
+  row('scrapyd', 'cache_backend', { meaning: noted(NO_REDIS, ['memory']), ...HARMLESS }),
+  ...['redis_url', 'redis_max_connections', 'redis_compression_threshold'].map((name) =>
+    row('scrapyd', name, { meaning: noted(NO_REDIS), ...HARMLESS })
+  ),
+  ...['cache_max_size', 'cache_default_ttl'].map((name) =>
+    row('scrapyd', name, { meaning: needless(NO_CACHE_LIMIT), ...HARMLESS })
+  ),
+  classRow('application', ['scrapyd.app.application'], 'Scrapdeck is an asynchronous service of its own', {
+    known: `(${DATABASES})`
+  }),
+  classRow(
+    'spiderqueue',
+    ['scrapyd.spiderqueue.SqliteSpiderQueue'],
+    `the queue is in the database in the data directory; ${SHARED}`,
+    { known: `(${DATABASES})` }
+  ),
+  classRow(
+    'jobstorage',
+    ['scrapyd.jobstorage.MemoryJobStorage', 'scrapyd.jobstorage.SqliteJobStorage'],
+    `the history is in the database in the data directory; ${SHARED}`,
+    { known: `(${DATABASES})` }
+  ),
+  classRow(
+    'eggstorage',
+    ['scrapyd.eggstorage.FilesystemEggStorage'],
+    'eggs are kept in the data directory and eggs_dir; a shared storage such as S3 comes with a later version',
+    { known: `(s3|gcs|azure|minio|${DATABASES})` }
+  ),
+  classRow('poller', ['scrapyd.poller.QueuePoller'], 'the dispatcher starts jobs as soon as a slot is free'),
+  classRow('launcher', ['scrapyd.launcher.Launcher'], 'the local node starts and watches spiders'),
+  classRow('webroot', ['scrapyd.website.Root'], 'the Scrapyd API, /jobs, /logs and /items are built in'),
+  classRow('runner', ['scrapyd.runner'], 'the local node has a runner of its own', {
+    why: 'Scrapdeck starts spiders with a runner of its own (resources/python). Put what yours does into the project, or into its Python (sitecustomize).'
+  }),
+
+  row('scrapdeck', 'data'),
+  row('scrapdeck', 'python'),
+  row('scrapdeck', 'local_slots', HARMLESS),
+  ...['warm_starts', 'warm_parents', 'warm_wait'].map((name) => row('scrapdeck', name, HARMLESS)),
+  row('scrapdeck', 'log_level', HARMLESS),
+  row('scrapdeck', 'allowed_hosts', { after: ['SCRAPDECK_ALLOWED_HOST'] }),
+  row('scrapdeck', 'cancel_waits', HARMLESS),
+  ...['nodes', 'discover', 'plugins', 'webhook_networks', 'trusted_proxies'].map((name) => row('scrapdeck', name)),
+  ...['api_rate_limit', 'rate_limit', 'open_rate_limit', 'api_requests_per_second'].map((name) =>
+    row('scrapdeck', name, HARMLESS)
+  ),
+  ...['max_connections', 'max_connections_per_address'].map((name) => row('scrapdeck', name, HARMLESS)),
+
+  subsectionRow('cache', 'backend', noted(NO_REDIS, ['memory'])),
+  subsectionRow('cache', 'host', noted(NO_REDIS)),
+  subsectionRow('cache', 'port', noted(NO_REDIS)),
+  subsectionRow('cache', 'db', noted(NO_REDIS)),
+  subsectionRow('cache', 'max_connections', noted(NO_REDIS)),
+  subsectionRow('cache', 'compression_threshold', noted(NO_REDIS)),
+  subsectionRow('cache', 'default_ttl', needless(NO_CACHE_LIMIT)),
+  subsectionRow(
+    'metrics',
+    'enabled',
+    noted('/metrics is always served, with the password', ['on', 'true', '1', 'yes'])
+  ),
+  subsectionRow(
+    'metrics',
+    'namespace',
+    noted('names of metrics begin with scrapdeck_; a prefix of your own comes with a later version', ['scrapdeck'])
+  ),
+  subsectionRow('metrics', 'registry', needless('there is one registry')),
+  subsectionRow('metrics', 'export_interval', needless('figures are read at each scrape')),
+
+  variableRow('SCRAPYD_URL', HONOURED),
+  variableRow('LOG_LEVEL', HONOURED),
+  ...['REDIS_HOST', 'REDIS_PORT', 'REDIS_DB'].map((name) =>
+    variableRow(name, noted('Scrapdeck needs no Redis: queue, schedules and history are in the data directory'))
+  ),
+  variableRow('CRAWL_CACHE_TTL', noted('a server-wide time to live of crawls comes with a later version'))
+]
+
+const BY_NAME = new Map(OPTIONS.map((option) => [`${option.section}\n${option.name}`, option]))
+
+/** Undefined: there is no such option. */
+export const findOption = (section: string, name: string): OptionRow | undefined => BY_NAME.get(`${section}\n${name}`)
+
+export const namesIn = (section: OptionRow['section']): string[] =>
+  OPTIONS.filter((option) => option.section === section).map(({ name }) => name)
