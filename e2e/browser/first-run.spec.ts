@@ -55,3 +55,35 @@ test('no web page of another origin can reach the service with the browser’s s
   expect(outcome[0]).toBe('refused')
   expect(await service.client.jobs.list({})).toEqual(before)
 })
+
+test('a link on another page opens the app, still logged in; logging out everywhere ends it at once', async ({
+  page,
+  serve
+}) => {
+  const service = await serve({ localSlots: 0 })
+  await page.goto(service.loginLink())
+  await expect(page.getByRole('heading', { name: 'Overview' })).toBeVisible()
+  const linkedFrom = (path: string) => `<a href="${service.address}${path}">the link</a>`
+  await page.route('http://tracker.example/**', (route) =>
+    route.fulfill({
+      contentType: 'text/html',
+      body: linkedFrom(new URL(route.request().url()).searchParams.get('to')!)
+    })
+  )
+  const follow = async (path: string) => {
+    await page.goto(`http://tracker.example/?to=${encodeURIComponent(path)}`)
+    await page.getByText('the link').click()
+  }
+  await follow('/jobs')
+  await expect(page.getByRole('heading', { name: 'Jobs' })).toBeVisible()
+  await follow('/schedule.json?project=demo')
+  await expect(page.getByRole('heading', { name: 'Opened from another web page' })).toBeVisible()
+  await follow('/ui/#/settings')
+  await expect(page.getByRole('heading', { name: 'Settings' })).toBeVisible()
+
+  await page.getByRole('button', { name: 'Log out everywhere' }).click()
+  await page.getByRole('dialog').getByRole('button', { name: 'Log out everywhere' }).click()
+  await expect(page).toHaveURL(/\/ui\/login/)
+  await follow('/ui/')
+  await expect(page.getByRole('button', { name: 'Log in' })).toBeVisible()
+})
