@@ -336,7 +336,7 @@ describe('responses', () => {
   it('a request that never ends is cut off, but not before the longest upload would finish', () => {
     const { requestTimeout, headersTimeout } = openTestApp().fastify.server
     expect(requestTimeout).toBe(900_000)
-    expect(headersTimeout).toBeLessThanOrEqual(60_000)
+    expect(headersTimeout).toBeLessThanOrEqual(10_000)
     expect(headersTimeout).toBeGreaterThan(0)
   })
 })

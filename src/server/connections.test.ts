@@ -1,12 +1,18 @@
+import { EventEmitter } from 'node:events'
+import type { Server } from 'node:http'
 import { connect, type Socket } from 'node:net'
 import { expect, it, onTestFinished } from 'vitest'
 import { createFakeClock } from '../engine/testing/fake-clock.ts'
+import { Connections } from './connections.ts'
 import { openTestService, RIGHT } from './testing/test-app.ts'
 
 /** Real sockets: what counts is when the server closes them. */
-async function open(connectionLimits: { total?: number; perAddress?: number } = {}) {
+async function open(connectionLimits: { total?: number } = {}) {
   const clock = createFakeClock()
-  const { engine, port } = await openTestService({ connectionLimits, clock, bindAddress: '0.0.0.0' })
+  const logged: string[] = []
+  const keep = (_facts: object, text: string) => void logged.push(text)
+  const logger = { debug: keep, info: keep, warn: keep, error: keep }
+  const { engine, port } = await openTestService({ connectionLimits, clock, bindAddress: '0.0.0.0', logger })
   const opened: Socket[] = []
   onTestFinished(() => {
     for (const socket of opened) socket.destroy()
@@ -39,13 +45,13 @@ async function open(connectionLimits: { total?: number; perAddress?: number } = 
     )
   const request = (headers: string[] = [`Authorization: ${RIGHT}`]) =>
     begin(['GET /daemonstatus.json HTTP/1.1', `Host: 127.0.0.1:${port}`, ...headers])
-  return { engine, clock, port, begin, halfLogin, request }
+  return { engine, clock, port, logged, begin, halfLogin, request }
 }
 
 const openOf = (some: { seen: { isClosed: boolean } }[]) => some.filter(({ seen }) => !seen.isClosed).length
 
 it('a login that is never sent to its end is closed after ten seconds, an upload with credentials is not', async () => {
-  const { clock, port, halfLogin, begin } = await open()
+  const { clock, port, logged, halfLogin, begin } = await open()
   const halves = await Promise.all(Array.from({ length: 20 }, () => halfLogin()))
   const upload = await begin([
     'POST /addversion.json HTTP/1.1',
@@ -59,6 +65,7 @@ it('a login that is never sent to its end is closed after ten seconds, an upload
   await clock.advanceBy(1)
   await expect.poll(() => openOf(halves)).toBe(0)
   expect(upload.seen.isClosed).toBe(false)
+  expect(logged).toEqual([])
 })
 
 it('a body that is rejected for its credentials is read for ten seconds more, so that the answer arrives', async () => {
@@ -98,4 +105,34 @@ it('when all connections have credentials, a new one is closed', async () => {
   const { seen } = await begin()
   await expect.poll(() => seen.isClosed).toBe(true)
   expect(openOf(clients)).toBe(3)
+})
+
+it('one address has fewer connections than all, except this machine and trusted proxies', () => {
+  const connections = new Connections({ limits: { total: 100, perAddress: 2 }, trustedProxies: ['10.0.0.0/8'] })
+  const server = new EventEmitter()
+  connections.watch(server as Server)
+  const from = (remoteAddress: string) => {
+    const socket = Object.assign(new EventEmitter(), { remoteAddress, isClosed: false, destroy: () => {} })
+    socket.destroy = () => {
+      socket.isClosed = true
+      socket.emit('close')
+    }
+    server.emit('connection', socket)
+    return socket
+  }
+  const closedOf = (sockets: { isClosed: boolean }[]) => sockets.map(({ isClosed }) => isClosed)
+  const [known, ...strangers] = ['192.0.2.1', '::ffff:192.0.2.1'].map(from)
+  connections.trust(known as unknown as Socket)
+  const third = from('192.0.2.1')
+  expect(closedOf([known!, ...strangers, third])).toEqual([false, true, false])
+  connections.trust(third as unknown as Socket)
+  expect(from('192.0.2.1').isClosed).toBe(true)
+  known!.destroy()
+  expect(from('192.0.2.1').isClosed).toBe(false)
+  for (const address of ['127.0.0.1', '::1', '10.1.2.3', '192.0.2.2', '2001:db8::1']) {
+    const two = [from(address), from(address)]
+    expect([address, ...closedOf(two)]).toEqual([address, false, false])
+  }
+  const many = ['127.0.0.1', '::1', '10.1.2.3'].flatMap((address) => Array.from({ length: 5 }, () => from(address)))
+  expect(closedOf(many)).not.toContain(true)
 })

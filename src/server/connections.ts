@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs'
 import type { Server, ServerOptions } from 'node:http'
 import { BlockList, isIP, type Socket } from 'node:net'
 import { clientOf, plainAddress } from './auth/client-address.ts'
@@ -23,7 +24,7 @@ export class Connections {
   readonly #byClient = new Map<string, { count: number; strangers: Set<Socket> }>()
 
   constructor(options: { limits: ConnectionLimits; trustedProxies: readonly string[] }) {
-    this.#limits = options.limits
+    this.#limits = { ...options.limits, total: Math.min(options.limits.total, Math.floor(openFilesLimit() / 2)) }
     this.#unlimited = listOf(['127.0.0.0/8', '::1', ...options.trustedProxies])
   }
 
@@ -76,6 +77,18 @@ export class Connections {
     ofClient.count -= 1
     ofClient.strangers.delete(socket)
     if (ofClient.count === 0) this.#byClient.delete(client)
+  }
+}
+
+/** Files and connections to nodes need descriptors too, so connections get half of them. */
+function openFilesLimit(): number {
+  try {
+    // Node raises its soft limit to the hard one.
+    const limits = readFileSync('/proc/self/limits', 'utf8')
+    return Number(/^Max open files +\S+ +(\d+)/m.exec(limits)?.[1] ?? Number.POSITIVE_INFINITY)
+  } catch {
+    // Only Linux tells.
+    return Number.POSITIVE_INFINITY
   }
 }
 

@@ -1,7 +1,7 @@
 import { ActionIcon, Button, PasswordInput, Tabs } from '@mantine/core'
 import { IconEye, IconEyeOff } from '@tabler/icons-react'
 import { useMutation, useQuery } from '@tanstack/react-query'
-import { type ReactNode, useState } from 'react'
+import { type ReactNode, useId, useState } from 'react'
 import type { Credentials } from '../../../shared/contract/index.ts'
 import { useApi } from '../../api/api.tsx'
 import { checkPassword } from '../../api/browser-session.ts'
@@ -100,6 +100,7 @@ function CredentialsView({ credentials }: { credentials: Credentials }) {
 }
 
 function EnterPassword({ onRight }: { onRight: (password: string) => void }) {
+  const problemId = useId()
   const [text, setText] = useState('')
   const check = useMutation({ mutationFn: checkPassword, onSuccess: () => onRight(text) })
   return (
@@ -120,11 +121,17 @@ function EnterPassword({ onRight }: { onRight: (password: string) => void }) {
           setText(event.currentTarget.value)
           check.reset()
         }}
-        error={check.error?.message}
+        error={check.isError}
+        aria-describedby={check.isError ? problemId : undefined}
       />
       <Button type="submit" size="xs" disabled={text === ''} loading={check.isPending}>
         Show password
       </Button>
+      {check.isError && (
+        <p id={problemId} role="alert" className="tone-bad">
+          {check.error.message}
+        </p>
+      )}
     </form>
   )
 }

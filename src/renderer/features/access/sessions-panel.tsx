@@ -26,7 +26,7 @@ export function SessionsPanel() {
   )
   return (
     <Panel title="Browser sessions">
-      <p className="dim">
+      <p className={`dim ${classes.intro}`}>
         A browser stays logged in for 30 days, or until the user name or password changes. Programs send the password
         with every request and are not affected by logging out.
       </p>
