@@ -78,14 +78,14 @@ test('a file that is made to take long is read in a thread that is ended, and fe
   expect(refused).toMatchObject({ code: 'TOO_MANY_REQUESTS' })
   // The loop is free while the first is being read.
   await new Promise((resolve) => setTimeout(resolve, 100))
-  await clock.advanceBy(20_000)
+  await clock.advanceBy(30_000)
   expect(await results[0]).toMatchObject({
     code: 'FLEET_FILE_INVALID',
     message: expect.stringContaining('longer than')
   })
   for (const result of results.slice(1, 6)) {
     await new Promise((resolve) => setTimeout(resolve, 100))
-    await clock.advanceBy(20_000)
+    await clock.advanceBy(30_000)
     expect(await result).toMatchObject({ code: 'FLEET_FILE_INVALID' })
   }
 })

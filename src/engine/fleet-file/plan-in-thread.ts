@@ -5,9 +5,10 @@ import { normalise } from './check.ts'
 import { type CurrentFleet, planFleetFile, type Step } from './plan.ts'
 import { readFleetFile } from './yaml.ts'
 
-/** A file of 4 MB, as much as a request may have, takes 2 s; text that is made to hurt takes any time. */
-const TIMEOUT_MS = 20_000
-const MEMORY_MB = 512
+/** Ten thousand schedules take 2 s on an idle machine; text that is made to hurt takes any time. */
+const TIMEOUT_MS = 30_000
+/** Enough for those; more would show in the memory of the service. */
+const MEMORY_MB = 160
 
 export interface PlanInput {
   yaml: string

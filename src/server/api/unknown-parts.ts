@@ -20,7 +20,7 @@ interface RestRequest {
 
 /** Parameter of the API itself, not of an operation (fields.ts). */
 const FIELDS = 'fields'
-/** Longer names are not typos, so they are not compared. */
+/** Longer names are cut in messages. */
 const LONGEST_NAME = 100
 
 /**
@@ -85,7 +85,7 @@ function refuse(operation: string, path: string[], known: string[], next: string
   const name = path.at(-1)!
   const isLong = name.length > LONGEST_NAME
   const field = [...path.slice(0, -1), isLong ? `${name.slice(0, LONGEST_NAME)}…` : name].join('.')
-  const near = isLong ? '' : suggestNear(name, known)
+  const near = suggestNear(name, known)
   return new ScrapdeckError('BAD_INPUT', `${operation} has no "${field}"${where}.${near} ${next}`, {
     data: { field, known }
   })
