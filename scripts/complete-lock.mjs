@@ -4,10 +4,12 @@
  * Behind a registry mirror that lacks the binaries of some platforms, `npm install` writes a lock without them; `npm
  * ci` then rejects that lock everywhere ("Missing: … from lock file"), and those platforms would get no binary. The
  * entries added here have the exact version and the platform but no integrity, which npm gets from the registry later.
- * Run it (`npm run lock:complete`) after adding a dependency through such a mirror; otherwise it changes nothing.
+ * Run it (`npm run lock:complete`) after adding a dependency through such a mirror; otherwise it changes nothing. Of
+ * Node's own packages it adds the integrity that is missing, if the registry knows it.
  */
+import { spawnSync } from 'node:child_process'
 import fs from 'node:fs'
-import { inRoot } from './setup/platform.mjs'
+import { inRoot, npmCommand } from './setup/platform.mjs'
 
 const PLATFORM = /(android|darwin|freebsd|linux|openharmony|win32)-(arm64|arm|x64|ia32|ppc64|riscv64|s390x)(?:-(\w+))?$/
 
@@ -31,6 +33,15 @@ for (const [place, entry] of Object.entries(lock.packages)) {
     }
     added.push(name)
   }
+}
+
+for (const [place, entry] of Object.entries(lock.packages)) {
+  const [, name] = /^node_modules\/(node-(?:bin-)?(?:darwin|linux|win)-\w+)$/.exec(place) ?? []
+  if (!name || entry.integrity) continue
+  const answer = spawnSync(npmCommand, ['view', `${name}@${entry.version}`, 'dist.integrity'], { encoding: 'utf8' })
+  const integrity = answer.stdout.trim()
+  if (/^sha512-\S+$/.test(integrity)) lock.packages[place] = { version: entry.version, integrity, ...entry }
+  else console.log(`The registry has no integrity of ${name}@${entry.version}`)
 }
 
 lock.packages = Object.fromEntries(

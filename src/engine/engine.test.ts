@@ -1,5 +1,5 @@
 import { aProjectName } from '../shared/testing/ids.ts'
-import { readdirSync, readFileSync, statSync } from 'node:fs'
+import { chmodSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
@@ -209,6 +209,11 @@ describe('an engine', () => {
     const open = readdirSync(directory.path).filter((name) => statSync(join(directory.path, name)).mode & 0o077)
     expect(open).toEqual([])
     expect(readdirSync(directory.path)).toEqual(expect.arrayContaining(['engine.lock', 'local']))
+    await engine.stop()
+    // An older Scrapdeck, or a careless copy, left it open.
+    chmodSync(directory.path, 0o755)
+    await start()
+    expect(statSync(directory.path).mode & 0o077).toBe(0)
   })
 
   it('does not start with a Python that spiders could not use', async () => {

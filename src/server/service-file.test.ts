@@ -1,4 +1,4 @@
-import { readFileSync, statSync, writeFileSync } from 'node:fs'
+import { chownSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import { makeTemporaryDirectory } from '../engine/testing/temporary-directory.ts'
@@ -20,3 +20,17 @@ it('a service is found by its data directory while its process lives, and by nob
   forget()
   expect(await findRunningService(directory.path)).toBeNull()
 })
+
+// Only root can give files away.
+it.runIf(process.getuid?.() === 0)(
+  'a socket that another user put in the place of the own one is not used',
+  async () => {
+    await using directory = await makeTemporaryDirectory()
+    const socket = join(directory.path, 'deck.sock')
+    writeFileSync(socket, '')
+    await recordService(directory.path, `unix:${socket}`)
+    expect(await findRunningService(directory.path)).toBe(`unix:${socket}`)
+    chownSync(socket, 54_321, 54_321)
+    expect(await findRunningService(directory.path)).toBeNull()
+  }
+)

@@ -1,4 +1,4 @@
-import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { lstatSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { z } from 'zod'
 import { isAlive, readStartTime } from '../engine/runtime/process-identity.ts'
@@ -26,8 +26,12 @@ export async function recordService(dataDirectory: string, address: string): Pro
  */
 export async function findRunningService(dataDirectory: string): Promise<string | null> {
   try {
-    const record = ServiceFile.parse(JSON.parse(readFileSync(pathIn(dataDirectory), 'utf8')))
-    return (await isAlive(record)) ? record.address : null
+    const path = pathIn(dataDirectory)
+    const record = ServiceFile.parse(JSON.parse(readFileSync(path, 'utf8')))
+    const [, socket] = /^unix:(.+)$/.exec(record.address) ?? []
+    // Somebody who may write to its directory could have put another socket in its place.
+    const isOurs = socket === undefined || lstatSync(socket).uid === statSync(path).uid
+    return isOurs && (await isAlive(record)) ? record.address : null
   } catch {
     // Missing, not readable for this user, or damaged: no running service is known.
     return null

@@ -11,7 +11,7 @@ test.skipIf(process.platform === 'win32').each([
     'prints {"version": "3.8.10", "hasScrapy": true}',
     'is version 3.8.10; spiders need 3.10 or newer. Correct --python'
   ],
-  ['prints {"version": "3.12.1", "hasScrapy": false}', 'has no Scrapy. Install it there: '],
+  ['prints {"version": "3.12.1", "hasScrapy": false}', 'has no Scrapy ('],
   ['prints nonsense', 'is not a Python that can be used'],
   ['is missing', 'does not exist. Correct --python, SCRAPDECK_PYTHON or the option python, or remove it']
 ])('a named Python that %s: %s', async (behaviour, problem) => {

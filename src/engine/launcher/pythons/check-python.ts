@@ -92,7 +92,7 @@ export async function requirePython(command: string, options: { directory: strin
   }
   if (!isNewEnoughVersion(look.version))
     throw refuse(`is version ${look.version}; spiders need ${OLDEST_PYTHON} or newer`)
-  if (!look.hasScrapy) throw refuse(`has no Scrapy. Install it there: ${command} -m pip install scrapy`)
+  if (!look.hasScrapy) throw refuse(`has no Scrapy (${command} -m pip install scrapy adds it)`)
 }
 
 export function isNewEnough(finding: Finding): finding is Finding & { version: string } {
