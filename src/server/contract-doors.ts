@@ -18,6 +18,7 @@ import { answerJsonRpc, answerToUnusableBody, costOfCalls } from './api/json-rpc
 import { answerOnce, type KeyedResponse } from './api/once.ts'
 import { RequestedOperations } from './api/requested-operations.ts'
 import { checkQuery, checkRestParts } from './api/unknown-parts.ts'
+import { knowsPassword } from './auth/authenticator.ts'
 import type { DoorLimits } from './auth/door-limits.ts'
 import { parseContractForms } from './forms/contract-form.ts'
 import { MAX_JSON_BYTES } from './limits.ts'
@@ -81,9 +82,9 @@ export async function contractDoors(app: FastifyInstance, options: DoorsOptions)
   })
 
   parseOnlyJsonAndForms(app, engine)
-  const contextOf = (source: 'ui' | 'api', { caller }: FastifyRequest): RouterContext => ({
+  const contextOf = (source: 'ui' | 'api', request: FastifyRequest): RouterContext => ({
     source,
-    showsPassword: caller.kind === 'password',
+    showsPassword: knowsPassword(request),
     logOutEverywhere: options.logOutEverywhere
   })
   const operations = new RequestedOperations(router)

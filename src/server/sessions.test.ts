@@ -66,6 +66,8 @@ describe('a session', () => {
       expect(hidden.body).not.toContain('correct horse')
       // A browser that also has the password stored for the site has still not entered it again.
       expect((await askAs(cookie, { ...request, headers: { authorization: RIGHT } })).body).not.toContain('correct')
+      const remembered = { ...request, headers: { 'sec-fetch-site': 'same-origin' } }
+      expect((await ask(remembered)).body).not.toContain('correct horse')
       expect((await ask(request)).body).toContain('correct horse')
     }
   })
@@ -89,6 +91,8 @@ describe('a session', () => {
     const { askInBrowser, ask } = await openLoggedIn()
     const refused = await askInBrowser({ method: 'POST', url: '/ui/link' })
     expect([refused.statusCode, refused.body]).toEqual([403, expect.stringContaining('npm run scrapdeck -- link')])
+    const remembered = { 'sec-fetch-site': 'same-origin' }
+    expect((await ask({ method: 'POST', url: '/ui/link', headers: remembered })).statusCode).toBe(403)
     expect((await ask({ method: 'POST', url: '/ui/link' })).statusCode).toBe(200)
   })
 })

@@ -4,7 +4,7 @@ import fastifyCookie from '@fastify/cookie'
 import fastifyStatic from '@fastify/static'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { ScrapdeckError } from '../shared/errors.ts'
-import type { Authenticator } from './auth/authenticator.ts'
+import { type Authenticator, knowsPassword } from './auth/authenticator.ts'
 import { loginPage } from './auth/login-page.ts'
 import { cookieName, SESSION_COOKIE } from './auth/session-cookie.ts'
 import { SMALL_PAGE_POLICY } from './small-page.ts'
@@ -34,10 +34,10 @@ export async function userInterfaceDoor(
   app.get('/login', { exposeHeadRoute: false }, (request, reply) => answerLink(authenticator, request, reply))
   app.post('/login', (request, reply) => answerForm(authenticator, request, reply))
   app.post('/link', (request, reply) => {
-    if (request.caller.kind !== 'password') {
+    if (!knowsPassword(request)) {
       throw new ScrapdeckError(
         'PASSWORD_REQUIRED',
-        'A browser session cannot create login links. Use `npm run scrapdeck -- link`, or send the user name and password.'
+        'A browser cannot create login links. Use `npm run scrapdeck -- link`, or send the user name and password.'
       )
     }
     return reply.type('text/plain').send(`/ui/login?token=${authenticator.links.create()}`)

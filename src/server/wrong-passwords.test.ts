@@ -120,5 +120,9 @@ describe('failed logins in the log', () => {
     expect(logged.at(-1)).toBe('More logins failed in the last minute than were logged {"count":116}')
     await guess(1)
     expect(logged).toHaveLength(62)
+    await guess(400)
+    expect(logged.slice(66)).toEqual([
+      'Too many failed logins: this address is blocked for the rest of the minute {"address":"192.0.2.1"}'
+    ])
   })
 })

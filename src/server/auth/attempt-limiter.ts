@@ -22,17 +22,19 @@ export class AttemptLimiter {
     return Math.max(0, window.startedAtMs + WINDOW_MS - this.#clock.monotonicMs())
   }
 
-  addFailure(client: string): void {
+  /** Returns whether this failure blocks the client. */
+  addFailure(client: string): boolean {
     const nowMs = this.#clock.monotonicMs()
     const window = this.#windows.get(client)
     if (window !== undefined && nowMs - window.startedAtMs < WINDOW_MS) {
       window.failures += 1
-      return
+      return window.failures === this.#maxFailures
     }
     // Deleted first, so that the map stays in the order of the windows.
     this.#windows.delete(client)
     const oldest = this.#windows.keys().next().value
     if (this.#windows.size >= MAX_CLIENTS && oldest !== undefined) this.#windows.delete(oldest)
     this.#windows.set(client, { startedAtMs: nowMs, failures: 1 })
+    return this.#maxFailures === 1
   }
 }

@@ -23,6 +23,14 @@ export interface Caller {
 
 export const NOBODY: Caller = { kind: 'nobody', id: '' }
 
+/**
+ * Whoever made this request has the password at hand. A browser that was once told the password repeats it with every
+ * request, so there it proves as little as a session.
+ */
+export function knowsPassword({ caller, headers }: FastifyRequest): boolean {
+  return caller.kind === 'password' && headers['sec-fetch-site'] === undefined
+}
+
 const UNAUTHORIZED_TEXTS = {
   missing:
     'No user name and password were sent. Send those that `npm run scrapdeck -- credentials` shows, or log in under /ui/.',

@@ -32,6 +32,11 @@ export class FailureLog {
     this.#logger.warn({ address, username: readable(username) }, 'Login failed: wrong user name or password')
   }
 
+  /** Too many failures: until the minute is over, passwords from this address are refused without being checked. */
+  addBlock(address: string): void {
+    this.#logger.warn({ address }, 'Too many failed logins: this address is blocked for the rest of the minute')
+  }
+
   #endWindow(): void {
     if (this.#suppressed > 0) {
       this.#logger.warn({ count: this.#suppressed }, 'More logins failed in the last minute than were logged')

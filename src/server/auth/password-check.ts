@@ -68,8 +68,8 @@ export class PasswordCheck {
     }
     // What was not checked is neither counted nor logged; it would be the same for a known client's wrong password.
     if (isBlocked) return { is: 'blocked', retryAfterSeconds: Math.ceil(blockedForMs / 1_000) }
-    this.#limiter.addFailure(client)
     this.#failures.add(address, given.username)
+    if (this.#limiter.addFailure(client)) this.#failures.addBlock(address)
     return { is: 'wrong' }
   }
 }
