@@ -109,7 +109,9 @@ program
   .action(async (directory: string, flags: Flags & ImportFlags) => {
     const { runImport } = await import('./import-scrapyd.ts')
     const report: string[] = []
-    const { options } = resolve({ ...flags, config: flags.serviceConfig })
+    const service = { ...flags, config: flags.serviceConfig }
+    const context = contextOf(service, configurationOf(service))
+    const { options } = resolveServeOptions({ ...context, configFlag: '--service-config' })
     const counts = await runImport(directory, flags, options, (line) => {
       report.push(line)
       if (flags.json !== true) process.stdout.write(`${line}\n`)

@@ -11,6 +11,8 @@ export interface OptionContext {
   /** Relative directories start here, as in Scrapyd: where the service was started. */
   workingDirectory: string
   cpuCount: number
+  /** The flag that names the configuration file, if it is another one than `--config`. */
+  configFlag?: string
 }
 
 /** Looks up options in all their sources, and collects the list of values, problems and warnings. */
@@ -44,7 +46,7 @@ export class OptionReader {
       if (value?.discoveredIn === undefined || value.text === '' || mayBeDiscovered(section, name)) return value
       this.refuse(
         value,
-        `${name} sets a path, code or access, which Scrapdeck takes only from a file that you name: --config ${value.discoveredIn}`
+        `${name} sets a path, code or access, which Scrapdeck takes only from a file that you name: ${this.context.configFlag ?? '--config'} ${value.discoveredIn}`
       )
       return null
     } catch (error) {

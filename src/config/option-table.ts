@@ -20,7 +20,7 @@ export type Meaning =
   | { kind: 'honoured' }
   /** Accepts any value; it has no effect here, and `scrapdeck config` says why. */
   | { kind: 'needless'; why: string }
-  /** Accepted, and explained in the log of each start that sets it: what it asks for is not here yet, or done otherwise. */
+  /** Accepted, and explained in the log of each start: what it asks for is not here yet, or done otherwise. */
   | { kind: 'noted'; why: string; except?: readonly string[] }
   /** Names a Python class. Scrapdeck's own part serves instead: noted for a class that is known, refused for others. */
   | { kind: 'class'; standard: readonly string[]; known: RegExp; serves: string; why: string }

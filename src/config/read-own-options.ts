@@ -6,7 +6,6 @@ import { type ConfiguredSource, nodesSource, readSources } from './discovery-opt
 import type { OptionReader } from './option-reader.ts'
 import { namesIn } from './option-table.ts'
 import { type PluginSettings, readPluginLines } from './plugin-options.ts'
-import type { ConfiguredValue } from './read-files.ts'
 import type { ServeOptions } from './serve-options.ts'
 
 /** Reads the section [scrapdeck], its flags and its variables. */
@@ -67,7 +66,7 @@ function readWebhookNetworks(options: OptionReader): string {
 }
 
 function readDiscovery(options: OptionReader): ConfiguredSource[] {
-  const nodes = options.pick('scrapdeck', 'nodes') ?? readScrapydUrl(options)
+  const nodes = options.pick('scrapdeck', 'nodes')
   const discover = options.pick('scrapdeck', 'discover')
   const lines = (nodes?.text ?? '').split('\n').filter((line) => line.trim() !== '')
   const { sources, problems: wrong } = readSources(discover?.text ?? '', options.context.workingDirectory)
@@ -75,20 +74,28 @@ function readDiscovery(options: OptionReader): ConfiguredSource[] {
   // Counted, not shown: sources may contain passwords.
   options.list('scrapdeck', 'nodes', lines.length === 0 ? '' : `${lines.length} listed`, nodes)
   options.list('scrapdeck', 'discover', sources.map(({ id }) => id).join(', '), discover)
-  return [...(lines.length === 0 ? [] : [nodesSource(lines.join('\n'))]), ...sources]
+  const listed = lines.length === 0 ? readScrapydUrl(options) : nodesSource(lines.join('\n'))
+  return [...(listed === null ? [] : [listed]), ...sources]
 }
 
 /** Of a crawl scheduler: the Scrapyd that it sends everything to. A node, unless it is this service's own address. */
-function readScrapydUrl(options: OptionReader): ConfiguredValue | null {
+function readScrapydUrl(options: OptionReader): ConfiguredSource | null {
   const picked = options.pick('variables', 'SCRAPYD_URL')
   if (picked === null) return null
   const url = URL.parse(picked.text.trim())
+  if (url === null || !/^https?:$/.test(url.protocol)) {
+    options.refuse(picked, 'it must be the address of a Scrapyd, such as http://scrapyd:6800.')
+    return null
+  }
   const port =
     options.pick('scrapyd', 'http_port', { name: '--port', value: options.context.flags.port })?.text ?? '6800'
-  const isOwn = url !== null && isLoopback(url.hostname.replace(/^\[|\]$/g, '')) && url.port === port
+  const isOwn = isLoopback(url.hostname.replace(/^\[|\]$/g, '')) && url.port === port
   if (isOwn) options.warn(`SCRAPYD_URL: ${url.origin} is the address of this Scrapdeck, so it does not become a node.`)
-  options.list('variables', 'SCRAPYD_URL', isOwn ? '(this Scrapdeck)' : '(a node)', picked)
-  return isOwn ? null : picked
+  options.list('variables', 'SCRAPYD_URL', isOwn ? '(this Scrapdeck)' : url.origin, picked)
+  if (isOwn) return null
+  const source = nodesSource(`${url.origin}${url.pathname}`)
+  if (url.username === '') return source
+  return { ...source, username: decodeURIComponent(url.username), password: decodeURIComponent(url.password) }
 }
 
 /** How spiders start on this machine. `process_pool_enabled` and `process_startup_timeout` are older names. */

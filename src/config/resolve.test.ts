@@ -352,11 +352,17 @@ describe('variables', () => {
       environment: { SCRAPYD_URL: 'http://scrapyd:6800', REDIS_HOST: 'redis', LOG_LEVEL: 'INFO', CRAWL_CACHE_TTL: '60' }
     })
     expect(options.logLevel).toBe('info')
-    expect(options.discovery).toMatchObject([{ source: { kind: 'list', nodes: 'http://scrapyd:6800' } }])
+    expect(options.discovery).toMatchObject([{ source: { kind: 'list', nodes: 'http://scrapyd:6800/' } }])
     expect(warnings).toEqual([
       expect.stringMatching(/^REDIS_HOST has no effect: Scrapdeck needs no Redis/),
       expect.stringMatching(/^CRAWL_CACHE_TTL has no effect: /)
     ])
+    const secret = resolve(null, { environment: { SCRAPYD_URL: 'https://me:geheim@scrapyd/base' } })
+    expect(secret.options.discovery).toMatchObject([
+      { source: { nodes: 'https://scrapyd/base' }, username: 'me', password: 'geheim' }
+    ])
+    expect(JSON.stringify(secret.listed)).not.toContain('geheim')
+    expect(() => resolve(null, { environment: { SCRAPYD_URL: 'scrapyd' } })).toThrow('SCRAPYD_URL: it must be')
     const own = resolve(null, { environment: { SCRAPYD_URL: 'http://localhost:6800', LOG_LEVEL: 'chatty' } })
     expect(own.options.discovery).toEqual([])
     expect(own.warnings).toEqual([
@@ -481,6 +487,17 @@ describe('configuration files', () => {
         ...[line(3, 'eggs_dir'), line(4, 'username'), line(7, 'shop')],
         ...[line(9, 'plugins'), line(10, 'python'), line(11, 'data')]
       ].sort()
+    )
+    const context = {
+      environment: {},
+      defaultDataDirectory: '/data',
+      workingDirectory: '/work',
+      cpuCount: 3,
+      flags: {}
+    }
+    const configuration = readConfiguration(files)
+    expect(() => resolveServeOptions({ ...context, configuration, configFlag: '--service-config' })).toThrow(
+      `from a file that you name: --service-config ${join(folder, 'scrapyd.conf')}`
     )
     const harmless = aFolder({ 'scrapyd.conf': '[scrapyd]\nmax_proc = 9\nitems_dir =\n' })
     expect(
