@@ -31,6 +31,16 @@ test('no web page of another origin can reach the service with the browser’s s
   const service = await serve({ localSlots: 0 })
   await page.goto(service.loginLink())
   await expect(page.getByRole('heading', { name: 'Overview' })).toBeVisible()
+  // What a spider wrote shares the origin of the app, but no page can run it.
+  const [script] = await Promise.all([
+    page.waitForResponse(/\/items\/evil\.js/),
+    page.evaluate(() => {
+      const element = document.createElement('script')
+      element.src = '/items/evil.js'
+      document.head.append(element)
+    })
+  ])
+  expect(script.status()).toBe(403)
   // The same machine under another name is another origin, and the closest a hostile page can get.
   await page.route('http://hostile.localhost/', (route) =>
     route.fulfill({ contentType: 'text/html', body: '<h1>hostile</h1>' })

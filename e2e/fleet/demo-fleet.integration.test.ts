@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { pickLength } from '../../scripts/test-length.mjs'
 import type { Job } from '../../src/shared/contract/index.ts'
 import { until } from '../../src/engine/testing/until.ts'
+import { TEST_CREDENTIALS } from '../support/service.ts'
 import {
   type DemoFleet,
   expectedOutcome,
@@ -46,7 +47,19 @@ test(`${sizeOf(CALM_ROUND)} jobs on three real Scrapyds: each runs once, ends ri
     expect(node.runs).toBeGreaterThan(asked.length / 12)
     expect(node.mostAtOnce).toBe(SLOTS_PER_NODE)
   }
+
+  // The nodes still have their newest item files, and the listing names exactly files that can be read.
+  const listing = await ask('/items/demo/quotes/')
+  const names = [...(await listing.text()).matchAll(/href="([^"]+\.jl)"/g)].map((match) => match[1]!)
+  expect([listing.status, names.length > 0]).toEqual([200, true])
+  for (const name of names) expect([name, (await ask(`/items/demo/quotes/${name}`)).status]).toEqual([name, 200])
 }, 180_000)
+
+function ask(path: string): Promise<Response> {
+  const { username, password } = TEST_CREDENTIALS
+  const authorization = `Basic ${Buffer.from(`${username}:${password}`).toString('base64')}`
+  return fetch(fleet.service.address + path, { headers: { authorization } })
+}
 
 test('the engine killed three times and one Scrapyd once: every job runs once, or is lost with evidence', async () => {
   const earlier = new Set((await fleet.jobs()).map(({ id }) => id))
