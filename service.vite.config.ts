@@ -1,10 +1,20 @@
-import { defineConfig } from 'vite'
+import { defineConfig, type Plugin } from 'vite'
+
+/** The package itself is ES modules; the bundle's folder says what it is. */
+const sayCommonJs: Plugin = {
+  name: 'say-commonjs',
+  generateBundle() {
+    this.emitFile({ type: 'asset', fileName: 'package.json', source: '{ "type": "commonjs" }\n' })
+  }
+}
 
 /**
  * The headless service as few files: reading and stripping some thousand modules one by one took two thirds of its start
- * (docs/benchmarks.md, `cold`). One folder deep in out/, so that package-paths.ts finds the root as it does from src/.
+ * (docs/benchmarks.md, `cold`). CommonJS, because Node evaluates every getter of each of its own modules that an ES
+ * module imports (its whole HTTP client among them), which costs a fifth of the rest. One folder deep in out/, so that package-paths.ts finds the root as it does from src/.
  */
 export default defineConfig({
+  plugins: [sayCommonJs],
   build: {
     ssr: true,
     outDir: 'out/service',
@@ -20,7 +30,13 @@ export default defineConfig({
         'egg-worker': 'src/engine/projects/egg-worker.ts',
         'plan-worker': 'src/engine/fleet-file/plan-worker.ts'
       },
-      output: { entryFileNames: '[name].js', chunkFileNames: '[name].js' }
+      output: {
+        format: 'cjs',
+        entryFileNames: '[name].js',
+        chunkFileNames: '[name].js',
+        // By itself it would be put beside zod, which the store's thread then loads for it.
+        codeSplitting: { groups: [{ name: 'errors', test: /src.shared.errors\.ts$/ }] }
+      }
     }
   },
   ssr: {

@@ -2,7 +2,6 @@ import pino from 'pino'
 import { createEngine } from '../engine/index.ts'
 import type { Logger } from '../engine/runtime/logger.ts'
 import { isLoopback } from '../server/auth/host-rule.ts'
-import { listen } from '../server/listen.ts'
 import { doorOptionsOf, engineOptionsOf } from '../config/host-options.ts'
 import type { ServeOptions } from '../config/serve-options.ts'
 import { packagePaths, readPackageVersion } from './package-paths.ts'
@@ -17,13 +16,15 @@ export async function serve(options: ServeOptions, warnings: string[], asJson: b
   const { bindAddress, port } = options
   // A failed start closes what was opened; the engine is stopped even if the HTTP server does not close.
   await using starting = new AsyncDisposableStack()
-  const engine = await createEngine({
+  const opening = createEngine({
     ...engineOptionsOf(options, process.cwd()),
     host: 'service',
     resourcesDirectory: packagePaths.resourcesDirectory,
     scrapdeckVersion: readPackageVersion(),
     logger
   })
+  // Loaded while the engine waits for its data.
+  const [engine, { listen }] = await Promise.all([opening, import('../server/listen.ts')])
   starting.defer(() => engine.stop())
   const service = await listen({
     ...doorOptionsOf(options),

@@ -1,8 +1,5 @@
-import { closeAll, joinErrors } from './wiring/close-all.ts'
 import type { Engine, EngineOptions } from './wiring/engine-options.ts'
-import { connectListeners } from './wiring/listeners.ts'
-import { openRooms } from './wiring/rooms.ts'
-import { STARTS } from './wiring/starts.ts'
+import { startStoreThread } from './store/sqlite/store-thread.ts'
 
 export type { Engine, EngineOptions } from './wiring/engine-options.ts'
 
@@ -12,38 +9,9 @@ export type { Engine, EngineOptions } from './wiring/engine-options.ts'
  * PYTHON_MISSING. If it rejects for any reason, everything that was opened is closed again.
  */
 export async function createEngine(options: EngineOptions): Promise<Engine> {
-  const opened = new AsyncDisposableStack()
-  try {
-    const rooms = await openRooms(options, opened)
-    connectListeners(rooms)
-    for (const { start } of STARTS) await start(rooms)
-    const { router, scrapyd, answers, incoming, credentials, healthWatch, systemCommands, metrics, figures, local } =
-      rooms
-    let stopped: Promise<void> | null = null
-    return {
-      router,
-      scrapyd,
-      answers,
-      incoming,
-      credentials,
-      setAddress(address) {
-        systemCommands.address = address
-      },
-      health: healthWatch,
-      metrics: () => metrics.read({ nodes: rooms.listNodes(), figures: figures.current }),
-      localRunningCount: () => local.node?.runningCount() ?? 0,
-      stopLocalSpiders: async () => local.node?.stopAll(),
-      stop: () => (stopped ??= stop(opened))
-    }
-  } catch (error) {
-    throw joinErrors(
-      [error, ...(await closeAll(opened))],
-      'Scrapdeck could not start, and then not close all it had opened'
-    )
-  }
-}
-
-async function stop(opened: AsyncDisposableStack): Promise<void> {
-  const errors = await closeAll(opened)
-  if (errors.length > 0) throw joinErrors(errors, 'Scrapdeck could not stop in order')
+  const { store, clock } = options.seams ?? {}
+  // Loads SQLite while this thread loads the rooms: together that is half of the start.
+  const storeThread = store === undefined && clock === undefined ? startStoreThread() : null
+  const { openEngine } = await import('./wiring/open-engine.ts')
+  return openEngine(options, storeThread)
 }

@@ -64,6 +64,12 @@ declare module 'fastify' {
   }
 }
 
+const noSchema = () => {
+  throw new Error('Our routes have no schemas of Fastify.')
+}
+/** Without these, Fastify loads two compilers of schemas that no route has, a tenth of the start. */
+const NO_SCHEMAS = { compilersFactory: { buildValidator: noSchema, buildSerializer: noSchema } }
+
 const SAFE_HEADERS = {
   'x-content-type-options': 'nosniff',
   'referrer-policy': 'no-referrer',
@@ -95,6 +101,7 @@ export function createApp(options: AppOptions): App {
     http: TIME_LIMITS,
     trustProxy: trustedProxies.length === 0 ? false : [...trustedProxies],
     routerOptions: { ignoreDuplicateSlashes: true, maxParamLength: 2000 },
+    schemaController: NO_SCHEMAS,
     frameworkErrors: (_error, request, reply) =>
       answerUnreadable(request.raw.url ?? '', reply as unknown as FastifyReply)
   })

@@ -1,4 +1,4 @@
-import { parentPort, workerData } from 'node:worker_threads'
+import { type MessagePort, parentPort, workerData } from 'node:worker_threads'
 import { BLOB_CALLS, EVENT_HOOKS, type Plugin, type PluginFactory } from './plugin.ts'
 import type { FromPlugin, PluginCall } from './plugin-messages.ts'
 
@@ -11,33 +11,38 @@ const post = (message: FromPlugin, transfer: readonly ReadableStream[] = []) =>
 
 const KNOWN = [...Object.values(EVENT_HOOKS), 'beforeDispatch', 'blobs']
 
-try {
-  const { module, options } = workerData as { module: string; options: Record<string, string> }
-  const { default: make } = (await import(module)) as { default?: PluginFactory }
-  if (typeof make !== 'function') throw new Error('its default export is not a function that creates a plugin')
-  const plugin = await make(options)
-  if (typeof plugin !== 'object' || plugin === null) throw new Error('its default export did not return an object')
-  // A hook with a misspelled name would silently never be called.
-  const unknown = Object.keys(plugin).filter((name) => !KNOWN.includes(name))
-  if (unknown.length > 0) throw new Error(`unknown hook: ${unknown.join(', ')}. The hooks are ${KNOWN.join(', ')}`)
-  for (const name of BLOB_CALLS) {
-    if (plugin.blobs !== undefined && typeof plugin.blobs[name] !== 'function') {
-      throw new Error(`its blobs have no function ${name}`)
+void serve(port)
+
+// A function: the service's bundle is CommonJS, which has no top-level await (service.vite.config.ts).
+async function serve(port: MessagePort): Promise<void> {
+  try {
+    const { module, options } = workerData as { module: string; options: Record<string, string> }
+    const { default: make } = (await import(module)) as { default?: PluginFactory }
+    if (typeof make !== 'function') throw new Error('its default export is not a function that creates a plugin')
+    const plugin = await make(options)
+    if (typeof plugin !== 'object' || plugin === null) throw new Error('its default export did not return an object')
+    // A hook with a misspelled name would silently never be called.
+    const unknown = Object.keys(plugin).filter((name) => !KNOWN.includes(name))
+    if (unknown.length > 0) throw new Error(`unknown hook: ${unknown.join(', ')}. The hooks are ${KNOWN.join(', ')}`)
+    for (const name of BLOB_CALLS) {
+      if (plugin.blobs !== undefined && typeof plugin.blobs[name] !== 'function') {
+        throw new Error(`its blobs have no function ${name}`)
+      }
     }
-  }
-  const answer = async ({ id, call, args }: PluginCall) => {
-    try {
-      const value = await functionOf(plugin, call)(...args)
-      post({ kind: 'answer', id, value }, value instanceof ReadableStream ? [value] : [])
-    } catch (error) {
-      post({ kind: 'failed', id, problem: wordsOf(error) })
+    const answer = async ({ id, call, args }: PluginCall) => {
+      try {
+        const value = await functionOf(plugin, call)(...args)
+        post({ kind: 'answer', id, value }, value instanceof ReadableStream ? [value] : [])
+      } catch (error) {
+        post({ kind: 'failed', id, problem: wordsOf(error) })
+      }
     }
+    port.on('message', (call: PluginCall) => void answer(call))
+    post({ kind: 'ready', hooks: Object.keys(plugin) })
+  } catch (error) {
+    post({ kind: 'refused', problem: wordsOf(error) })
+    port.close()
   }
-  port.on('message', (call: PluginCall) => void answer(call))
-  post({ kind: 'ready', hooks: Object.keys(plugin) })
-} catch (error) {
-  post({ kind: 'refused', problem: wordsOf(error) })
-  port.close()
 }
 
 function functionOf(plugin: Plugin, call: string): (...args: unknown[]) => unknown {

@@ -198,6 +198,7 @@ export interface StoredBackfill extends Omit<Backfill, 'ended'> {
 
 export interface StoredSource {
   revision: number
+  /** As they were stored: those of an older version lack what has a default. */
   settings: SourceSettings
   sealedPassword: SealedText | null
 }

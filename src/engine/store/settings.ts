@@ -1,12 +1,10 @@
-import { z } from 'zod'
-
-/** Single values that belong to no noun, stored as JSON and parsed by schema. Anything but a scalar is a noun. */
-export const SETTINGS = {
+/** Single values that belong to no noun, stored as JSON. Anything but a scalar is a noun. */
+interface Settings {
   /** Nothing is sent until dispatch is resumed. */
-  paused: z.boolean(),
+  paused: boolean
   /** The local node's slots in the last configuration file read. */
-  'local.configuredSlots': z.number().int()
+  'local.configuredSlots': number
 }
 
-export type SettingKey = keyof typeof SETTINGS
-export type SettingValue<Key extends SettingKey> = z.infer<(typeof SETTINGS)[Key]>
+export type SettingKey = keyof Settings
+export type SettingValue<Key extends SettingKey> = Settings[Key]

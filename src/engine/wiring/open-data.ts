@@ -1,4 +1,5 @@
 import { join } from 'node:path'
+import type { Worker } from 'node:worker_threads'
 import type { BlobStore } from '../blobs/blob-store.ts'
 import { IncomingFiles } from '../blobs/incoming-files.ts'
 import { openFilesystemBlobStore } from '../blobs/filesystem/filesystem-blob-store.ts'
@@ -25,7 +26,7 @@ export interface EngineData {
 /** Closed with the stack. Throws DATA_DIRECTORY_UNUSABLE, DATA_DIRECTORY_IN_USE or DATA_FROM_NEWER_VERSION. */
 export async function openData(
   { dataDirectory, seams = {}, ...options }: EngineOptions,
-  parts: Pick<Base, 'clock' | 'random' | 'logger'> & { pluginBlobs: BlobStore | null },
+  parts: Pick<Base, 'clock' | 'random' | 'logger'> & { pluginBlobs: BlobStore | null; storeThread: Worker | null },
   opened: AsyncDisposableStack
 ): Promise<EngineData> {
   openDataDirectory(dataDirectory)
@@ -34,7 +35,7 @@ export async function openData(
     isDead = true
   }
   const path = join(dataDirectory, 'scrapdeck.sqlite')
-  const store = seams.store ?? (await openSqliteStore({ ...parts, path, onDeath }))
+  const store = seams.store ?? (await openSqliteStore({ ...parts, path, onDeath, thread: parts.storeThread }))
   opened.adopt(store, () => store.close())
   return {
     store,

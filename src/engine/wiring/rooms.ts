@@ -1,5 +1,6 @@
 import type { NodeId } from '../../shared/contract/index.ts'
 import { join } from 'node:path'
+import type { Worker } from 'node:worker_threads'
 import { CANCEL_WAITS_MS, type CancelWaitsMs } from '../../shared/run-limits.ts'
 import { JobCommands } from '../commands/job-commands.ts'
 import { NodeCommands } from '../commands/node-commands.ts'
@@ -62,9 +63,9 @@ export type Rooms = Awaited<ReturnType<typeof openRooms>>
  * above with events, which listeners.ts connects. Whatever must be closed is adopted by `opened` where it is created:
  * the stack closes in reverse order, including rooms that were never or only partly started.
  */
-export async function openRooms(options: EngineOptions, opened: AsyncDisposableStack) {
+export async function openRooms(options: EngineOptions, storeThread: Worker | null, opened: AsyncDisposableStack) {
   const python = checkNamedPython(options)
-  const ground = await openGround(options, opened)
+  const ground = await openGround(options, storeThread, opened)
   const fleet = await openFleet(options, ground, opened)
   await python
   const work = openWork(options, { ...ground, ...fleet }, opened)
@@ -94,13 +95,13 @@ function checkNamedPython(options: EngineOptions): Promise<void> | null {
 }
 
 /** Clock, randomness, plugins, and the data directory. */
-async function openGround(options: EngineOptions, opened: AsyncDisposableStack) {
+async function openGround(options: EngineOptions, storeThread: Worker | null, opened: AsyncDisposableStack) {
   const { seams = {}, logger = silentLogger } = options
   const { clock = systemClock, random = systemRandom } = seams
   checkConfiguredSources(options.discovery ?? [])
   const webhookNetworks = parseNetworks(options.webhookNetworks ?? '')
   const plugins = opened.adopt(await Plugins.open(options.plugins ?? [], { clock, logger }), stop)
-  const data = await openData(options, { clock, random, logger, pluginBlobs: plugins.blobs }, opened)
+  const data = await openData(options, { clock, random, logger, pluginBlobs: plugins.blobs, storeThread }, opened)
   const { store, secretBox } = data
   const base: Base = { store, clock, random, logger, secretBox }
   return { ...data, base, plugins, webhookNetworks, startedAtMs: clock.nowMs() }

@@ -95,7 +95,7 @@ export class Discovery {
     const { store, configured, fleet, logger } = this.#options
     const vanished = await store.listVanishedNodes()
     this.#vanished = new Map(vanished.map(({ nodeId, ...one }) => [nodeId, one]))
-    for (const { settings, ...kept } of await store.listSources()) this.#add(settings, kept)
+    for (const { settings, ...kept } of await store.listSources()) this.#add(SourceSettings.parse(settings), kept)
     for (const { password = null, ...settings } of configured) {
       if (this.#sources.has(settings.id)) {
         logger.warn({ source: settings.id }, 'a configured source replaces the source with the same name from the UI')

@@ -1,16 +1,25 @@
 import type { Database } from 'better-sqlite3'
-import {
-  type JobFacets,
-  type JobFilter,
+import type {
+  JobFacets,
+  JobFilter,
   JobStatus,
-  type NodeId,
-  type ProjectName,
-  type ScheduleId
+  NodeId,
+  ProjectName,
+  ScheduleId
 } from '../../../shared/contract/index.ts'
 import { matchesGlob } from '../../../shared/glob.ts'
 import { LIVE_JOB_STATES } from './counters.ts'
 import type { JobRow } from './rows.ts'
 
+const EVERY_STATUS = [
+  'queued',
+  'starting',
+  'running',
+  'succeeded',
+  'failed',
+  'cancelled',
+  'lost'
+] as const satisfies JobStatus[]
 /** Facets are for selection, and nobody selects from more values than this. */
 const FACET_LIMIT = 500
 /** Upper bound of the time between a job's id and its entry into the queue. */
@@ -146,7 +155,7 @@ export function createJobList(database: Database) {
   function pageIdsOfSchedule(scheduleId: ScheduleId, filter: JobFilter, below: string, from: string, limit: number) {
     const { status = [], text } = filter
     const isLeft = fits(filter, conditionsOfName(text))
-    const statuses = status.length === 0 ? JobStatus.options : [...new Set(status)]
+    const statuses = status.length === 0 ? EVERY_STATUS : [...new Set(status)]
     const walks = walksOfSchedule(scheduleId, statuses, from).map(
       (rowsBefore): Walk =>
         (before, count) => {
@@ -172,7 +181,7 @@ export function createJobList(database: Database) {
         return kinds.filter((kind) => isLeft(kind as unknown as NamedRow))
       }
       // The text may match single jobs, so each is checked.
-      const rows = walksOfSchedule(scheduleId, JobStatus.options, from).flatMap((walk) => [...walk(AFTER_EVERY_ID)])
+      const rows = walksOfSchedule(scheduleId, EVERY_STATUS, from).flatMap((walk) => [...walk(AFTER_EVERY_ID)])
       return rows.filter(fits(filter, conditionsOfName(text))).map((row) => ({ ...row, count: 1 }))
     }
     // Count jobs matched by id in addition to the kinds matched by text, but not twice.

@@ -1,5 +1,5 @@
 import type { Database } from 'better-sqlite3'
-import { LimitRule } from '../../../shared/contract/index.ts'
+import type { LimitRule } from '../../../shared/contract/index.ts'
 import type { StoredLimits } from '../records.ts'
 import { requireNextRevision } from './revisions.ts'
 
@@ -18,7 +18,7 @@ export function createLimits(database: Database) {
   return {
     get: (): StoredLimits => ({
       revision: revision.get()!,
-      rules: all.all().map((row) => LimitRule.parse({ ...row, perNode: row.perNode === 1 }))
+      rules: all.all().map((row) => ({ ...row, perNode: row.perNode === 1 }))
     }),
 
     replace(limits: StoredLimits): void {

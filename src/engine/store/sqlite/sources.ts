@@ -1,5 +1,5 @@
 import type { Database } from 'better-sqlite3'
-import { type NodeId, type SourceId, SourceSettings } from '../../../shared/contract/index.ts'
+import type { NodeId, SourceId, SourceSettings } from '../../../shared/contract/index.ts'
 import type { StoredSource, VanishedNode } from '../records.ts'
 import { requireNextRevision } from './revisions.ts'
 
@@ -28,7 +28,7 @@ export function createSources(database: Database) {
 
   return {
     list: (): StoredSource[] =>
-      all.all().map((row) => ({ ...row, settings: SourceSettings.parse(JSON.parse(row.settings)) })),
+      all.all().map((row) => ({ ...row, settings: JSON.parse(row.settings) as SourceSettings })),
 
     put(source: StoredSource): void {
       const { id } = source.settings

@@ -1,3 +1,4 @@
+import type { Worker } from 'node:worker_threads'
 import { ScrapdeckError } from '../../../shared/errors.ts'
 import { type Clock, systemClock } from '../../runtime/clock.ts'
 import type { Logger } from '../../runtime/logger.ts'
@@ -39,6 +40,8 @@ export interface SqliteStoreOptions {
   logger: Logger
   /** Called when the database can no longer be read or written until another process opens it. */
   onDeath?: () => void
+  /** Of `startStoreThread`; absent: it starts one. */
+  thread?: Worker | null
 }
 
 /**

@@ -7,6 +7,11 @@ import type { Store } from '../store.ts'
 /** `fire` and `prepareFirings` have their own argument format (prepared-firings.ts). */
 export type Verb = Exclude<keyof Store, 'onChange' | 'onQueueChange'>
 
+/** The first message to a thread: the file of the database. */
+export interface ToOpen {
+  path: string
+}
+
 /** All calls of one turn of the event loop. */
 export type Calls = [id: number, verb: Verb, args: unknown[]][]
 

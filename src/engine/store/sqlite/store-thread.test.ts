@@ -7,15 +7,17 @@ import { aNewJob } from '../../testing/builders.ts'
 import { createFakeClock } from '../../testing/fake-clock.ts'
 import { makeTemporaryDirectory, type TemporaryDirectory } from '../../testing/temporary-directory.ts'
 import type { Store } from '../store.ts'
-import { openStoreInWorker } from './store-thread.ts'
+import { openStoreInWorker, startStoreThread } from './store-thread.ts'
 
 /** A worker that dies at the first call whose id is asked for: what a fault of native code would do to it. */
 const DYING = new URL(
   'data:text/javascript,' +
     encodeURIComponent(`
   import { parentPort } from 'node:worker_threads'
-  parentPort.on('message', () => process.exit(7))
-  parentPort.postMessage({ kind: 'opened', verbs: ['getJob', 'enqueueJobs', 'countByState'] })
+  parentPort.once('message', () => {
+    parentPort.on('message', () => process.exit(7))
+    parentPort.postMessage({ kind: 'opened', verbs: ['getJob', 'enqueueJobs', 'countByState'] })
+  })
 `)
 )
 
@@ -26,7 +28,7 @@ describe('a store in a thread of its own', () => {
 
   const logger: Logger = { ...silentLogger, error: (_facts, text) => logged.push(text) }
   const open = (file?: URL, clock: Clock = systemClock) =>
-    openStoreInWorker({ path: join(directory.path, 'scrapdeck.sqlite'), clock, logger, ...(file && { file }) })
+    openStoreInWorker({ path: join(directory.path, 'scrapdeck.sqlite'), clock, logger, thread: startStoreThread(file) })
 
   beforeEach(async () => {
     logged = []
@@ -56,7 +58,7 @@ describe('a store in a thread of its own', () => {
       onDeath: () => {
         deaths += 1
       },
-      file: DYING
+      thread: startStoreThread(DYING)
     })
     await store.close()
     expect(deaths).toBe(1)

@@ -6,7 +6,7 @@ import { threadFile } from '../../runtime/thread-task.ts'
 import type { Store } from '../store.ts'
 import { Listeners } from './listeners.ts'
 import { createPreparedFirings, type SentFired } from './prepared-firings.ts'
-import { type Calls, type FromWorker, receiveError, type Verb } from './store-messages.ts'
+import { type Calls, type FromWorker, receiveError, type ToOpen, type Verb } from './store-messages.ts'
 
 /**
  * Verbs that may be delayed: they follow attempts, by the hundred per second, nobody waits for them by the millisecond,
@@ -20,6 +20,11 @@ interface PendingCall {
   reject: (error: unknown) => void
 }
 
+/** A thread that loads SQLite and then waits to be told which database to open. `file`: a different one, for tests. */
+export function startStoreThread(file: URL = threadFile(import.meta.url, 'store-worker')): Worker {
+  return new Worker(file, { name: 'scrapdeck-store' })
+}
+
 /**
  * The Store in a separate thread, so that no commit and no long read blocks the engine's event loop. The calls of one
  * turn are sent in one message and answered in one; patient ones wait briefly for others. If the thread dies, every
@@ -31,11 +36,12 @@ export async function openStoreInWorker(options: {
   logger: Logger
   /** The thread has exited: nothing can be read or written any more. */
   onDeath?: () => void
-  /** A different worker file, for tests. */
-  file?: URL
+  /** A started thread; absent: it starts one. */
+  thread?: Worker | null
 }): Promise<Store> {
-  const { path, clock, logger, onDeath, file = threadFile(import.meta.url, 'store-worker') } = options
-  const worker = new Worker(file, { workerData: { path }, name: 'scrapdeck-store' })
+  const { path, clock, logger, onDeath } = options
+  const worker = options.thread ?? startStoreThread()
+  worker.postMessage({ path } satisfies ToOpen)
   const opened = Promise.withResolvers<readonly Verb[]>()
   const exited = Promise.withResolvers<void>()
   const waiting = new Map<number, PendingCall>()

@@ -1,9 +1,9 @@
-import { parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads'
+import { type MessagePort, parentPort, receiveMessageOnPort } from 'node:worker_threads'
 import { systemClock } from '../../runtime/clock.ts'
 import type { Logger } from '../../runtime/logger.ts'
 import { openSqliteStoreHere } from './sqlite-store.ts'
 import { createPreparedFiringsOfThread, type SentFirings, type Preparation } from './prepared-firings.ts'
-import { type Answer, type Calls, type FromWorker, sendError, type Verb } from './store-messages.ts'
+import { type Answer, type Calls, type FromWorker, sendError, type ToOpen, type Verb } from './store-messages.ts'
 
 // The thread that runs SQLite. Each message contains all calls of one turn of the engine's event loop. All writes that
 // arrive during a commit form the next commit: as many commits as the disk can do, with no further delay. All answers
@@ -23,55 +23,58 @@ let flush: (() => void) | null = null
 let lanes: string[] = []
 let cursor: number | null = null
 
-try {
-  const { path } = workerData as { path: string }
-  const scheduleFlush = (wanted: () => void) => {
-    flush = wanted
-  }
-  const store = await openSqliteStoreHere({ path, clock: systemClock, logger, scheduleFlush })
-  store.onQueueChange((changed) => {
-    // One by one: a hundred thousand are too many arguments for one call.
-    for (const lane of changed) lanes.push(lane)
-  })
-  store.onChange((newest) => {
-    cursor = newest
-  })
+port.once('message', (first: ToOpen) => void serve(port, first))
 
-  const prepared = createPreparedFiringsOfThread()
-  const answer = async (id: number, verb: Verb, args: unknown[]): Promise<Answer> => {
-    try {
-      if (verb === 'prepareFirings') return { id, value: prepared.prepare(args[0] as Preparation) }
-      if (verb === 'fire') {
-        const firings = prepared.receive(args[0] as SentFirings)
-        return { id, value: prepared.send(firings, await store.fire(firings)) }
-      }
-      const run = store[verb] as unknown as (...args: unknown[]) => Promise<unknown>
-      return { id, value: await run(...args) }
-    } catch (error) {
-      return { id, error: sendError(error) }
+async function serve(port: MessagePort, { path }: ToOpen): Promise<void> {
+  try {
+    const scheduleFlush = (wanted: () => void) => {
+      flush = wanted
     }
-  }
-
-  port.on('message', (first: Calls) => {
-    const calls = [...first]
-    for (let count = 1; count < MESSAGES_AT_ONCE_MAX; count += 1) {
-      const next = receiveMessageOnPort(port) as { message: Calls } | undefined
-      if (next === undefined) break
-      calls.push(...next.message)
-    }
-    const asked = calls.map(([id, verb, args]) => answer(id, verb, args))
-    const commit = flush
-    flush = null
-    commit?.()
-    void Promise.all(asked).then((answers) => {
-      post({ kind: 'answers', answers, lanes, cursor })
-      lanes = []
-      cursor = null
-      if (calls.some(([, verb]) => verb === 'close')) port.close()
+    const store = await openSqliteStoreHere({ path, clock: systemClock, logger, scheduleFlush })
+    store.onQueueChange((changed) => {
+      // One by one: a hundred thousand are too many arguments for one call.
+      for (const lane of changed) lanes.push(lane)
     })
-  })
-  post({ kind: 'opened', verbs: Object.keys(store) as Verb[] })
-} catch (error) {
-  post({ kind: 'refused', error: sendError(error) })
-  port.close()
+    store.onChange((newest) => {
+      cursor = newest
+    })
+
+    const prepared = createPreparedFiringsOfThread()
+    const answer = async (id: number, verb: Verb, args: unknown[]): Promise<Answer> => {
+      try {
+        if (verb === 'prepareFirings') return { id, value: prepared.prepare(args[0] as Preparation) }
+        if (verb === 'fire') {
+          const firings = prepared.receive(args[0] as SentFirings)
+          return { id, value: prepared.send(firings, await store.fire(firings)) }
+        }
+        const run = store[verb] as unknown as (...args: unknown[]) => Promise<unknown>
+        return { id, value: await run(...args) }
+      } catch (error) {
+        return { id, error: sendError(error) }
+      }
+    }
+
+    port.on('message', (first: Calls) => {
+      const calls = [...first]
+      for (let count = 1; count < MESSAGES_AT_ONCE_MAX; count += 1) {
+        const next = receiveMessageOnPort(port) as { message: Calls } | undefined
+        if (next === undefined) break
+        calls.push(...next.message)
+      }
+      const asked = calls.map(([id, verb, args]) => answer(id, verb, args))
+      const commit = flush
+      flush = null
+      commit?.()
+      void Promise.all(asked).then((answers) => {
+        post({ kind: 'answers', answers, lanes, cursor })
+        lanes = []
+        cursor = null
+        if (calls.some(([, verb]) => verb === 'close')) port.close()
+      })
+    })
+    post({ kind: 'opened', verbs: Object.keys(store) as Verb[] })
+  } catch (error) {
+    post({ kind: 'refused', error: sendError(error) })
+    port.close()
+  }
 }

@@ -1,0 +1,49 @@
+import type { Worker } from 'node:worker_threads'
+import { closeAll, joinErrors } from './close-all.ts'
+import type { Engine, EngineOptions } from './engine-options.ts'
+import { connectListeners } from './listeners.ts'
+import { openRooms } from './rooms.ts'
+import { STARTS } from './starts.ts'
+
+/**
+ * What `createEngine` does once the rooms are loaded. `storeThread`: the thread that the store is to use, already
+ * started; null: the store has none.
+ */
+export async function openEngine(options: EngineOptions, storeThread: Worker | null): Promise<Engine> {
+  const opened = new AsyncDisposableStack()
+  // A closed store has ended its thread; this one is for a start that fails before.
+  opened.defer(async () => void (await storeThread?.terminate()))
+  try {
+    const rooms = await openRooms(options, storeThread, opened)
+    connectListeners(rooms)
+    for (const { start } of STARTS) await start(rooms)
+    const { router, scrapyd, answers, incoming, credentials, healthWatch, systemCommands, metrics, figures, local } =
+      rooms
+    let stopped: Promise<void> | null = null
+    return {
+      router,
+      scrapyd,
+      answers,
+      incoming,
+      credentials,
+      setAddress(address) {
+        systemCommands.address = address
+      },
+      health: healthWatch,
+      metrics: () => metrics.read({ nodes: rooms.listNodes(), figures: figures.current }),
+      localRunningCount: () => local.node?.runningCount() ?? 0,
+      stopLocalSpiders: async () => local.node?.stopAll(),
+      stop: () => (stopped ??= stop(opened))
+    }
+  } catch (error) {
+    throw joinErrors(
+      [error, ...(await closeAll(opened))],
+      'Scrapdeck could not start, and then not close all it had opened'
+    )
+  }
+}
+
+async function stop(opened: AsyncDisposableStack): Promise<void> {
+  const errors = await closeAll(opened)
+  if (errors.length > 0) throw joinErrors(errors, 'Scrapdeck could not stop in order')
+}
