@@ -1,4 +1,5 @@
-import { SECRET_MASK } from './contract/index.ts'
+/** Replaces secret values in every response. */
+export const SECRET_MASK = '\u2022\u2022\u2022\u2022\u2022\u2022'
 
 interface Values {
   settings?: Record<string, string> | undefined

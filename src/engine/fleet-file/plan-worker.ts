@@ -1,4 +1,4 @@
 import { serveTask } from '../runtime/task-worker.ts'
 import { planText } from './plan-in-thread.ts'
 
-await serveTask(planText)
+void serveTask(planText)

@@ -2,4 +2,4 @@ import { serveTask } from '../runtime/task-worker.ts'
 import type { EggTask } from './egg-thread.ts'
 import { openEgg } from './egg-opening.ts'
 
-await serveTask(({ path, naming, builtPath }: EggTask) => openEgg(path, naming, builtPath))
+void serveTask(({ path, naming, builtPath }: EggTask) => openEgg(path, naming, builtPath))

@@ -1,10 +1,21 @@
-/** Single values that belong to no noun, stored as JSON. Anything but a scalar is a noun. */
-interface Settings {
+/** Single values that belong to no noun, stored as JSON, with their types. Anything but a scalar is a noun. */
+const SETTINGS = {
   /** Nothing is sent until dispatch is resumed. */
-  paused: boolean
+  paused: 'boolean',
   /** The local node's slots in the last configuration file read. */
-  'local.configuredSlots': number
+  'local.configuredSlots': 'number'
+} as const
+
+interface Types {
+  boolean: boolean
+  number: number
 }
 
-export type SettingKey = keyof Settings
-export type SettingValue<Key extends SettingKey> = Settings[Key]
+export type SettingKey = keyof typeof SETTINGS
+export type SettingValue<Key extends SettingKey> = Types[(typeof SETTINGS)[Key]]
+
+/** Throws if the value is not of the setting's type. */
+export function checkSetting<Key extends SettingKey>(key: Key, value: unknown): SettingValue<Key> {
+  if (typeof value !== SETTINGS[key]) throw new TypeError(`The setting ${key} is not a ${SETTINGS[key]}`)
+  return value as SettingValue<Key>
+}

@@ -32,6 +32,7 @@ export const contract = {
 } satisfies Operations
 
 export type Contract = typeof contract
+export { SECRET_MASK } from '../secret-values.ts'
 export * from './crawl.ts'
 export * from './discovery.ts'
 export * from './environments.ts'

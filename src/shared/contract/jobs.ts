@@ -122,9 +122,6 @@ export const UsageSample = z.object({
 })
 export type UsageSample = z.infer<typeof UsageSample>
 
-/** Replaces secret values in every response. */
-export const SECRET_MASK = '\u2022\u2022\u2022\u2022\u2022\u2022'
-
 export const Job = z.object({
   id: JobId,
   /** The id that Scrapyd clients see; equal to `id` unless the client of schedule.json chose one. */

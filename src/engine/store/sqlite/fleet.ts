@@ -2,7 +2,7 @@ import type { Database } from 'better-sqlite3'
 import type { Deployment, NodeId, ProjectName, ProjectSettings, VersionName } from '../../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../../shared/errors.ts'
 import type { StoredNode, StoredVersion } from '../records.ts'
-import type { SettingKey, SettingValue } from '../settings.ts'
+import { checkSetting, type SettingKey, type SettingValue } from '../settings.ts'
 import type { ChangeLog } from './change-log.ts'
 import type { NamedRow } from './rows.ts'
 
@@ -117,11 +117,11 @@ export function createFleet({ database, changes }: { database: Database; changes
 
     getSetting<Key extends SettingKey>(key: Key): SettingValue<Key> | null {
       const text = setting.get(key)
-      return text === undefined ? null : (JSON.parse(text) as SettingValue<Key>)
+      return text === undefined ? null : checkSetting(key, JSON.parse(text))
     },
 
     putSetting<Key extends SettingKey>(key: Key, value: SettingValue<Key>): void {
-      putSetting.run(key, JSON.stringify(value))
+      putSetting.run(key, JSON.stringify(checkSetting(key, value)))
     }
   }
 }
