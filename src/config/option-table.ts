@@ -92,6 +92,10 @@ export const OPTIONS: readonly OptionRow[] = [
   row('scrapyd', 'dbs_dir', {
     meaning: needless('the queue and the history are in the data directory; import-scrapyd reads dbs_dir')
   }),
+  row('scrapyd', 'execution_ref', {
+    meaning: noted('each Scrapdeck has a queue of its own in its data directory, so nothing must be kept apart'),
+    ...HARMLESS
+  }),
   row('scrapyd', 'cache_backend', { meaning: noted(NO_REDIS, ['memory']), ...HARMLESS }),
   ...['redis_url', 'redis_max_connections', 'redis_compression_threshold'].map((name) =>
     row('scrapyd', name, { meaning: noted(NO_REDIS), ...HARMLESS })

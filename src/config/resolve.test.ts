@@ -185,12 +185,12 @@ describe('options of the service', () => {
   })
 })
 
-/** Options of asynchronous Scrapyds. */
+/** Options of asynchronous Scrapyds, and of those with a shared queue. */
 const OF_ASYNCHRONOUS = [
   ...['rate_limiting_enabled', 'rate_limit_max_requests', 'rate_limit_window'],
   ...['process_pool_enabled', 'process_pool_size', 'process_startup_timeout'],
   ...['cache_backend', 'redis_url', 'redis_max_connections', 'redis_compression_threshold'],
-  ...['cache_max_size', 'cache_default_ttl']
+  ...['cache_max_size', 'cache_default_ttl', 'execution_ref']
 ]
 
 describe("Scrapyd's options", () => {
