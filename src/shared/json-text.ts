@@ -15,8 +15,8 @@ export interface JsonTextBounds {
 }
 
 /**
- * Why a JSON text from outside is not parsed, as text that follows its name ("is nested …"); null if it can be. One pass
- * over the characters, because parsing millions of containers blocks for longer than anybody may wait. The text need
+ * Why a JSON text from outside is not parsed, as text that follows its name ("is nested …"); null if it can be. Parsing
+ * millions of containers blocks for longer than anybody may wait; this is one pass over the characters. The text need
  * not be valid: what is wrong with it, the parser tells.
  */
 export function problemOfJsonText(text: string, { depth, values, fields }: JsonTextBounds): string | null {

@@ -23,6 +23,8 @@ export interface Answer {
 }
 
 const LINES_MAX = 50_000
+/** A file with more unreadable lines is another file. */
+const PROBLEMS_MAX = 100
 const LINE_LENGTH_MAX = 2_000
 const NAME_LENGTH_MAX = 100
 const HOST_LENGTH_MAX = 255
@@ -52,6 +54,10 @@ export function readNodeLines(text: string, options: { passwords?: boolean } = {
       if (!nodes.has(node.url)) nodes.set(node.url, node)
     } catch (error) {
       if (!isScrapdeckError(error)) throw error
+      if (problems.length === PROBLEMS_MAX) {
+        problems.push(`line ${index + 1} and those after it were not read`)
+        break
+      }
       problems.push(`line ${index + 1}: ${error.message.replace(/\. An address looks like .*$/, '')}`)
     }
   }
