@@ -1,6 +1,6 @@
 import { resolve as resolvePath } from 'node:path'
 import type { z } from 'zod'
-import { SourceSettings } from '../shared/contract/index.ts'
+import { NewSource, type SourceSettings } from '../shared/contract/index.ts'
 
 /** A source of nodes from the configuration, with its password. */
 export type ConfiguredSource = SourceSettings & { password?: string | null }
@@ -18,7 +18,7 @@ const KEYS = {
 
 /** `nodes`: one address per line. The engine parses the lines; an invalid one also prevents the start. */
 export function nodesSource(text: string): ConfiguredSource {
-  return SourceSettings.parse({ id: NODES_SOURCE, source: { kind: 'list', nodes: text } })
+  return NewSource.parse({ id: NODES_SOURCE, source: { kind: 'list', nodes: text } })
 }
 
 /** `discover`: one source per line, `file PATH …` or `dns NAME …`, followed by options such as `refresh=30`. */
@@ -57,7 +57,7 @@ function readSource(line: string, workingDirectory: string): { source: Configure
     values.set(key, value!)
   }
   const number = (key: string) => (values.has(key) ? Number(values.get(key)) : undefined)
-  const parsed = SourceSettings.safeParse({
+  const parsed = NewSource.safeParse({
     id: values.get('id') ?? idFor(kind, what),
     source:
       kind === 'file'

@@ -2,6 +2,8 @@ import { z } from 'zod'
 import {
   ChainSettings,
   LimitRule,
+  NewLimitRule,
+  NewSource,
   NodeAddress,
   type NodeId,
   NodeMode,
@@ -12,7 +14,6 @@ import {
   RunTemplate,
   type ScheduleRule,
   ScheduleSettings,
-  SourceSettings,
   WebhookSettings
 } from '../../shared/contract/index.ts'
 
@@ -77,7 +78,7 @@ const FileNode = z.strictObject({
 })
 export type FileNode = z.infer<typeof FileNode>
 
-const FileSource = SourceSettings.extend({ password: NodeAddress.shape.password }).strict()
+const FileSource = NewSource.extend({ password: NodeAddress.shape.password }).strict()
 export type FileSource = z.infer<typeof FileSource>
 
 const FileProject = ProjectSettings.extend({
@@ -90,7 +91,7 @@ export type FileProject = z.infer<typeof FileProject>
 const FileLimit = z.strictObject({
   project: LimitRule.shape.project.default(null),
   spider: LimitRule.shape.spider.default(null),
-  tag: LimitRule.shape.tag.default(null),
+  tag: NewLimitRule.shape.tag.default(null),
   perNode: LimitRule.shape.perNode.default(false),
   max: LimitRule.shape.max
 })

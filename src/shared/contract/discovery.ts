@@ -23,22 +23,26 @@ export const DiscoverySource = z.discriminatedUnion('kind', [
 ])
 export type DiscoverySource = z.infer<typeof DiscoverySource>
 
+const NodeDefaults = NodeSettings.pick({ slots: true, tags: true, group: true, queueAhead: true })
+
+/** As stored: its names may be any text. */
 export const SourceSettings = z.object({
   id: SourceId,
   source: DiscoverySource,
   refreshSeconds: z.number().int().min(5).max(86_400).default(30),
   /** Initial settings of the nodes it finds. Changes that an operator makes to a node later are kept. */
-  node: NodeSettings.pick({ slots: true, tags: true, group: true, queueAhead: true }).default({}),
+  node: NodeDefaults.extend({
+    tags: z.array(z.string()).max(20).optional(),
+    group: z.string().min(1).max(100).nullable().optional()
+  }).default({}),
   username: NodeAddress.shape.username
 })
 export type SourceSettings = z.infer<typeof SourceSettings>
 
+/** As entered. */
+export const NewSource = SourceSettings.extend({ node: NodeDefaults.default({}) })
+
 export const SourceState = SourceSettings.extend({
-  /** Stored names are any text. */
-  node: SourceSettings.shape.node.unwrap().extend({
-    tags: z.array(z.string()).optional(),
-    group: z.string().nullable().optional()
-  }),
   hasPassword: z.boolean(),
   /** Sources from the configuration file can only be changed there. */
   isFromConfiguration: z.boolean(),
@@ -57,7 +61,7 @@ export const discoveryContract = {
   list: read('viewer', 'GET /discovery').output(z.object({ sources: z.array(SourceState) })),
   /** Creates or replaces a source and refreshes it. `password` absent: unchanged. */
   put: write('admin', 'PUT /discovery/{id}')
-    .input(SourceSettings.extend({ password: NodeAddress.shape.password }))
+    .input(NewSource.extend({ password: NodeAddress.shape.password }))
     .output(SourceState),
   /** Its nodes stay as if they had been added by hand. */
   remove: write('admin', 'DELETE /discovery/{id}')

@@ -12,11 +12,15 @@ export const LimitRule = z.object({
   id: z.string().regex(/^[0-9a-f]{1,32}$/),
   project: ProjectName.nullable(),
   spider: z.string().min(1).max(200).nullable(),
-  tag: NodeTag.nullable(),
+  /** A stored tag is any text. */
+  tag: z.string().max(60).nullable(),
   perNode: z.boolean(),
   max: z.number().int().min(0).max(1_000_000)
 })
 export type LimitRule = z.infer<typeof LimitRule>
+
+/** As entered. */
+export const NewLimitRule = LimitRule.extend({ tag: NodeTag.nullable() })
 
 /** A lane: how many queued jobs it has, and why they wait. */
 export const LaneSummary = z.object({
@@ -28,15 +32,14 @@ export const LaneSummary = z.object({
 })
 export type LaneSummary = z.infer<typeof LaneSummary>
 
-/** `live`: how many runs count against it now. A stored tag is any text. */
-const CountedLimit = LimitRule.extend({ tag: z.string().nullable(), live: z.number().int() })
+const CountedLimit = LimitRule.extend({ live: z.number().int() })
 
 export const queueContract = {
   /** `live`: how many runs count against the limit now; for one per node, those on the node with the most. */
   limits: read('viewer', 'GET /queue/limits').output(z.object({ limits: z.array(CountedLimit) })),
   /** Replaces all limits. Runs above a new limit continue; new ones wait until there is room. */
   setLimits: write('admin', 'PUT /queue/limits')
-    .input(z.object({ limits: z.array(LimitRule).max(1_000) }))
+    .input(z.object({ limits: z.array(NewLimitRule).max(1_000) }))
     .output(z.object({ limits: z.array(CountedLimit) })),
   /** The longest lanes first. Held jobs are in no lane. */
   lanes: read('viewer', 'GET /queue/lanes')

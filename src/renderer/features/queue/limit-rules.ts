@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { LimitRule } from '../../../shared/contract/index.ts'
+import { LimitRule, NewLimitRule } from '../../../shared/contract/index.ts'
 import { numberText, textOrNull } from '../../ui/fields/texts.ts'
 import { plural } from '../../ui/numbers.ts'
 
@@ -31,7 +31,7 @@ export const RuleForm = z.object({
   id: z.string(),
   project: textOrNull,
   spider: textOrNull,
-  tag: textOrNull.pipe(LimitRule.shape.tag),
+  tag: textOrNull.pipe(NewLimitRule.shape.tag),
   perNode: z.boolean(),
   max: numberText(LimitRule.shape.max)
 }) as never as z.ZodType<LimitRule, RuleTexts>

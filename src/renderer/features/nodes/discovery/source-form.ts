@@ -1,8 +1,13 @@
 import { z } from 'zod'
-import { type DiscoverySource, SourceSettings, type SourceState } from '../../../../shared/contract/index.ts'
+import {
+  type DiscoverySource,
+  NewSource,
+  type SourceSettings,
+  type SourceState
+} from '../../../../shared/contract/index.ts'
 import { absolutePath, numberText, textOrNull } from '../../../ui/fields/texts.ts'
 
-const { node, refreshSeconds } = SourceSettings.shape
+const { node, refreshSeconds } = NewSource.shape
 const ofNode = node.unwrap().shape
 type DnsSource = Extract<DiscoverySource, { kind: 'dns' }>
 
