@@ -3,9 +3,9 @@ import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest }
 import type { Engine } from '../engine/index.ts'
 import type { Clock } from '../engine/runtime/clock.ts'
 import type { Logger } from '../engine/runtime/logger.ts'
-import { Authenticator, type Caller, NOBODY } from './auth/authenticator.ts'
+import { Authenticator, type Caller } from './auth/authenticator.ts'
 import { createHostRule } from './auth/host-rule.ts'
-import { changesNothing, checkRequestOrigin } from './auth/request-rule.ts'
+import { RequestGate } from './auth/request-gate.ts'
 import { DoorLimits } from './auth/door-limits.ts'
 import { Connections, TIME_LIMITS } from './connections.ts'
 import { contractDoors } from './contract-doors.ts'
@@ -14,13 +14,7 @@ import { docsDoor } from './docs-door.ts'
 import { createErrorAnswer } from './error-answer.ts'
 import { healthDoor } from './health.ts'
 import { countRequests, metricsDoor } from './metrics-door.ts'
-import {
-  type ConnectionLimits,
-  DEFAULT_CONNECTION_LIMITS,
-  DEFAULT_RATE_LIMITS,
-  type RateLimits,
-  STRANGER_BODY_LIMIT_MS
-} from './limits.ts'
+import { type ConnectionLimits, DEFAULT_CONNECTION_LIMITS, DEFAULT_RATE_LIMITS, type RateLimits } from './limits.ts'
 import { scrapydDoor } from './scrapyd/door.ts'
 import type { ScrapydDoorSettings } from './scrapyd/settings.ts'
 import { NO_SUCH_FILE, NO_SUCH_PAGE, sendPage } from './scrapyd/twisted-pages.ts'
@@ -83,7 +77,7 @@ const SAFE_HEADERS = {
   'cache-control': 'no-store'
 }
 
-/** The HTTP server without a socket. Every request passes the origin check, then authentication, then its route. */
+/** The HTTP server without a socket. Every request passes the gate (request-gate.ts), then its route. */
 export function createApp(options: AppOptions): App {
   const { engine, clock, logger, trustedProxies = [] } = options
   const authenticator = new Authenticator({
@@ -93,7 +87,6 @@ export function createApp(options: AppOptions): App {
     logger
   })
   const hasSession = (request: FastifyRequest) => authenticator.hasSession(request)
-  const isOurHost = createHostRule(options)
   const answerError = createErrorAnswer({ logger, hasSession })
   const fastify = Fastify({
     forceCloseConnections: 'idle',
@@ -111,6 +104,7 @@ export function createApp(options: AppOptions): App {
   })
   connections.watch(fastify.server)
   const limits = new DoorLimits({ limits: { ...DEFAULT_RATE_LIMITS, ...options.rateLimits }, clock })
+  const gate = new RequestGate({ authenticator, limits, connections, isOurHost: createHostRule(options), clock })
   closeInOrder(fastify)
   // Fastify refuses shared objects as defaults; the hook below sets it before anybody reads it.
   fastify.decorateRequest('caller')
@@ -118,42 +112,9 @@ export function createApp(options: AppOptions): App {
 
   fastify.addHook('onRequest', async (request, reply) => {
     reply.headers(SAFE_HEADERS)
-    if (!fromSocket.has(request.raw)) {
-      checkRequestOrigin(request, { isOurHost, changesNothing: changesNothing(request) })
-    }
-    identify(request, reply)
-    if (request.caller.kind === 'nobody') {
-      // Whoever floods the login must not keep out those who logged in from the same address before.
-      if (!authenticator.knows(request) || !isLogin(request)) limits.chargeOpen(request, reply)
-      limitBody(request)
-      return
-    }
-    connections.trust(request.raw.socket)
-    authenticator.bindResponse(request.caller, reply.raw)
-    // The API charges when it knows the operation.
-    if (!isApi(request)) limits.chargeDoor(request, reply)
+    gate.admit(request, reply, { isFromSocket: fromSocket.has(request.raw) })
   })
-  // An answer that did not need the body: the rest of it is read for a while, so that the client gets the answer.
-  fastify.addHook('onResponse', async (request) => limitBody(request))
-
-  function identify(request: FastifyRequest, reply: FastifyReply): void {
-    request.caller = NOBODY
-    if (isOpenToAll(request)) return
-    try {
-      request.caller = authenticator.check(request)
-    } catch (error) {
-      limits.chargeOpen(request, reply)
-      throw error
-    }
-  }
-
-  function limitBody({ raw, headers }: FastifyRequest): void {
-    const hasBody = headers['content-length'] !== undefined || headers['transfer-encoding'] !== undefined
-    if (!hasBody || raw.complete || raw.readableEnded) return
-    const limit = clock.setTimer(STRANGER_BODY_LIMIT_MS, () => raw.destroy())
-    const cancel = () => limit.cancel()
-    raw.once('end', cancel).once('close', cancel)
-  }
+  fastify.addHook('onResponse', async (request) => gate.limitBody(request))
   fastify.setErrorHandler(answerError)
   fastify.setNotFoundHandler((request, reply) => sendPage(request, reply, NO_SUCH_PAGE, 404))
   fastify.register(healthDoor, { engine })
@@ -167,13 +128,7 @@ export function createApp(options: AppOptions): App {
     nowMs: () => clock.nowMs()
   })
   const logOutEverywhere = () => authenticator.logOutEverywhere()
-  fastify.register(contractDoors, {
-    engine,
-    clock,
-    logger,
-    limits,
-    logOutEverywhere
-  })
+  fastify.register(contractDoors, { engine, clock, logger, limits, logOutEverywhere })
   fastify.register(docsDoor, { docsDirectory: options.docsDirectory })
   fastify.register(userInterfaceDoor, { prefix: '/ui', authenticator, uiDirectory: options.uiDirectory })
   return {
@@ -191,19 +146,4 @@ export function createApp(options: AppOptions): App {
 function answerUnreadable(path: string, reply: FastifyReply): void {
   const page = /^\/(logs|items)\//.test(path) ? NO_SUCH_FILE : NO_SUCH_PAGE
   reply.code(404).headers(SAFE_HEADERS).type('text/html; charset=utf-8').send(page)
-}
-
-/** Only login and health checks. Compares the route: a raw path can be spelled in many ways. */
-function isOpenToAll(request: FastifyRequest): boolean {
-  const { url } = request.routeOptions
-  return isLogin(request) || url === '/health' || url === '/health/live' || url === '/health/ready'
-}
-
-/** Served by contract-doors.ts. */
-function isApi({ routeOptions: { url } }: FastifyRequest): boolean {
-  return url !== undefined && /^\/api(\/|$)/.test(url)
-}
-
-function isLogin({ routeOptions: { url } }: FastifyRequest): boolean {
-  return url === '/ui/login'
 }

@@ -68,6 +68,13 @@ describe('the rate limit of the doors', () => {
 })
 
 describe('the rate limit of what is open to all', () => {
+  it('applies to what is rejected for its origin', async () => {
+    const { ask } = open({ open: { requests: 1, windowSeconds: 1, burst: 1 } })
+    const foreign = { url: '/jobs', headers: { origin: 'https://evil.example' } }
+    expect([(await ask(foreign)).statusCode, (await ask(foreign)).statusCode]).toEqual([403, 429])
+    expect((await ask({ url: '/jobs' })).statusCode).toBe(200)
+  })
+
   it('applies to each address, to health, to the login page and to missing credentials', async () => {
     const { askAnonymously, ask } = open({ open: { requests: 1, windowSeconds: 1, burst: 3 } })
     const status = async (url: string, remoteAddress?: string) =>

@@ -1,0 +1,74 @@
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { Clock } from '../../engine/runtime/clock.ts'
+import type { Connections } from '../connections.ts'
+import { STRANGER_BODY_LIMIT_MS } from '../limits.ts'
+import { type Authenticator, NOBODY } from './authenticator.ts'
+import type { DoorLimits } from './door-limits.ts'
+import { changesNothing, checkRequestOrigin } from './request-rule.ts'
+
+export interface RequestGateOptions {
+  authenticator: Authenticator
+  limits: DoorLimits
+  connections: Connections
+  isOurHost: (host: string | undefined) => boolean
+  clock: Clock
+}
+
+/** What every request passes before its route: the origin check, then authentication, then the rate limit. */
+export class RequestGate {
+  readonly #options: RequestGateOptions
+
+  constructor(options: RequestGateOptions) {
+    this.#options = options
+  }
+
+  /** Sets `request.caller`, or throws. `isFromSocket`: no web page can have sent it. */
+  admit(request: FastifyRequest, reply: FastifyReply, { isFromSocket }: { isFromSocket: boolean }): void {
+    const { authenticator, limits, connections, isOurHost } = this.#options
+    request.caller = NOBODY
+    try {
+      if (!isFromSocket) checkRequestOrigin(request, { isOurHost, changesNothing: changesNothing(request) })
+      if (!isOpenToAll(request)) request.caller = authenticator.check(request)
+    } catch (error) {
+      limits.chargeOpen(request, reply)
+      throw error
+    }
+    if (request.caller.kind === 'nobody') {
+      // Whoever floods the login must not keep out those who logged in from the same address before.
+      if (!isLogin(request) || !authenticator.knows(request)) limits.chargeOpen(request, reply)
+      this.limitBody(request)
+      return
+    }
+    connections.trust(request.raw.socket)
+    authenticator.bindResponse(request.caller, reply.raw)
+    // The API charges when it knows the operation.
+    if (!isApi(request)) limits.chargeDoor(request, reply)
+  }
+
+  /**
+   * Gives the rest of the request's body a few seconds: a stranger gets no more, and after an answer it is only read so
+   * that the client gets to see the answer.
+   */
+  limitBody({ raw, headers }: FastifyRequest): void {
+    const hasBody = headers['content-length'] !== undefined || headers['transfer-encoding'] !== undefined
+    if (!hasBody || raw.complete || raw.readableEnded) return
+    const limit = this.#options.clock.setTimer(STRANGER_BODY_LIMIT_MS, () => raw.destroy())
+    const cancel = () => limit.cancel()
+    raw.once('end', cancel).once('close', cancel)
+  }
+}
+
+/** Only login and health checks. Compares the route: a raw path can be spelled in many ways. */
+function isOpenToAll(request: FastifyRequest): boolean {
+  const { url } = request.routeOptions
+  return isLogin(request) || url === '/health' || url === '/health/live' || url === '/health/ready'
+}
+
+function isLogin({ routeOptions: { url } }: FastifyRequest): boolean {
+  return url === '/ui/login'
+}
+
+/** Served by contract-doors.ts. */
+function isApi({ routeOptions: { url } }: FastifyRequest): boolean {
+  return url !== undefined && /^\/api(\/|$)/.test(url)
+}
