@@ -1,9 +1,9 @@
 import { createReadStream, type Dirent } from 'node:fs'
 import { readdir, stat } from 'node:fs/promises'
 import { basename, join } from 'node:path'
-import { PassThrough, Readable } from 'node:stream'
+import { Readable } from 'node:stream'
 import { buffer, text } from 'node:stream/consumers'
-import yazl from 'yazl'
+import { Zip, ZipDeflate } from 'fflate'
 import type { ProjectName, VersionName } from '../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
 import { isModuleName } from './egg-inspection.ts'
@@ -24,6 +24,8 @@ interface FileToPack {
 }
 
 const CONFIGURATION_MAX_BYTES = 1024 * 1024
+/** Packing takes a millisecond or two for each file, however small. */
+const MAX_FILES = 10_000
 
 export interface EggNaming {
   /** Default: `[deploy] project` of scrapy.cfg, else the first part of the settings module. */
@@ -38,12 +40,7 @@ export interface EggNaming {
  * existing settings module, BAD_INPUT for an invalid name.
  */
 export async function buildEgg(files: ProjectFile[], naming: EggNaming = {}): Promise<Uint8Array> {
-  return buffer(
-    await packEgg(
-      files.map(({ path, bytes }) => ({ path, open: () => Readable.from([bytes]) })),
-      naming
-    )
-  )
+  return buffer(await packEgg(files.map(inMemory), naming))
 }
 
 /** Builds an egg from a folder with scrapy.cfg, ignoring links. Throws as buildEgg does, and EGG_TOO_LARGE. */
@@ -98,6 +95,12 @@ async function packEgg(files: FileToPack[], naming: EggNaming): Promise<Readable
   if (problem) throw new ScrapdeckError('BAD_INPUT', `The project name ${JSON.stringify(project)} ${problem}.`)
 
   const packed = files.filter((file) => !isLeftOut(file.path))
+  if (packed.length > MAX_FILES) {
+    throw new ScrapdeckError(
+      'EGG_TOO_LARGE',
+      `The project has ${packed.length} files; the limit is ${MAX_FILES}. Leave out data and installed packages.`
+    )
+  }
   const topLevel = new Set(packed.filter((file) => file.path.endsWith('.py')).map((file) => topModuleOf(file.path)))
   const metadata: [string, string][] = [
     ['EGG-INFO/PKG-INFO', `Metadata-Version: 1.0\nName: ${project}\nVersion: ${naming.version ?? '1.0'}\n`],
@@ -105,10 +108,11 @@ async function packEgg(files: FileToPack[], naming: EggNaming): Promise<Readable
     ['EGG-INFO/top_level.txt', [...topLevel].sort().join('\n') + '\n'],
     ['EGG-INFO/zip-safe', '\n']
   ]
-  return zip([
-    ...packed,
-    ...metadata.map(([path, content]) => ({ path, open: () => Readable.from([Buffer.from(content)]) }))
-  ])
+  return zip([...packed, ...metadata.map(([path, content]) => inMemory({ path, bytes: Buffer.from(content) }))])
+}
+
+function inMemory({ path, bytes }: ProjectFile): FileToPack {
+  return { path, open: () => Readable.from([bytes]) }
 }
 
 async function readConfiguration(file: FileToPack): Promise<string> {
@@ -157,22 +161,36 @@ function topModuleOf(path: string): string {
 
 /** Sorted, with a fixed time and no zone, so that the same files give the same egg and need no second upload. */
 function zip(files: FileToPack[]): Readable {
-  const archive = new yazl.ZipFile()
-  const output = new PassThrough()
-  archive.on('error', (error) => output.destroy(error as Error))
-  const options = { mtime: new Date(2020, 0, 1), mode: 0o100644, forceDosTimestamp: true }
-  for (const file of [...files].sort((one, other) => (one.path < other.path ? -1 : 1))) {
-    const problem = problemOfEntryName(file.path)
-    if (problem) throw new ScrapdeckError('EGG_UNSAFE', `The file ${JSON.stringify(file.path)} ${problem}.`)
-    archive.addReadStreamLazy(file.path, options, (done) => {
-      // yazl passes on only errors of opening.
-      const failed = (error: Error) => output.destroy(error)
-      Promise.resolve(file.open()).then((content) => done(null, content.on('error', failed)), failed)
-    })
+  const sorted = [...files].sort((one, other) => (one.path < other.path ? -1 : 1))
+  for (const { path } of sorted) {
+    const problem = problemOfEntryName(path)
+    if (problem) throw new ScrapdeckError('EGG_UNSAFE', `The file ${JSON.stringify(path)} ${problem}.`)
+  }
+  return Readable.from(zipPieces(sorted), { objectMode: false })
+}
+
+async function* zipPieces(files: FileToPack[]): AsyncGenerator<Uint8Array> {
+  const ready: Uint8Array[] = []
+  const archive = new Zip((error, piece) => {
+    if (error) throw error
+    ready.push(piece)
+  })
+  for (const { path, open } of files) {
+    const entry = Object.assign(new ZipDeflate(path), ATTRIBUTES)
+    archive.add(entry)
+    for await (const piece of await open()) {
+      entry.push(piece as Uint8Array)
+      yield* ready.splice(0)
+    }
+    entry.push(new Uint8Array(0), true)
+    yield* ready.splice(0)
   }
   archive.end()
-  return archive.outputStream.pipe(output)
+  yield* ready
 }
+
+/** Of a regular file; 3 says that they are those of Unix. */
+const ATTRIBUTES = { mtime: new Date(2020, 0, 1), os: 3, attrs: 0o100644 << 16 }
 
 function byName(one: Dirent, other: Dirent): number {
   return one.name < other.name ? -1 : 1

@@ -10,7 +10,7 @@ export interface EggTask {
   builtPath: string
 }
 
-/** A gigabyte of code and data is unpacked and packed again within a minute; the lists of 50,000 files take 60 MB. */
+/** A gigabyte of code and data is unpacked and packed again within a minute; the list of 50,000 files takes 40 MB. */
 const LIMITS = { memoryMb: 100, timeoutMs: 180_000 }
 
 /**
