@@ -1,5 +1,5 @@
 import { anAttemptNumber } from '../../shared/testing/ids.ts'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import type { Attempt, JobId, LogChunk } from '../../shared/contract/index.ts'
 import { aJob } from '../../shared/testing/builders.ts'
 import type { BlobStore } from '../blobs/blob-store.ts'
@@ -7,6 +7,7 @@ import type { StoredJob } from '../store/records.ts'
 import type { AttemptReader, JobReader } from '../store/store.ts'
 import { createFakeClock } from '../testing/fake-clock.ts'
 import { FakeNode } from '../testing/fake-node.ts'
+import type { LogCache } from '../output/log-cache.ts'
 import type { Fleet } from './fleet.ts'
 import { JobLogs } from './job-logs.ts'
 
@@ -20,7 +21,7 @@ function aWorld() {
   const job: StoredJob = aJob({ id: ID, status: 'running' })
   const store = { getJob: async () => job, listAttempts: async () => attempts } as unknown as JobReader & AttemptReader
   const fleet = { get: () => ({ client: node }) } as unknown as Fleet
-  const logs = new JobLogs({ store, blobs: {} as BlobStore, fleet, clock })
+  const logs = new JobLogs({ store, blobs: {} as BlobStore, logCache: {} as LogCache, fleet, clock })
   const begin = (number: number, text: string | null) => {
     const jobid = `run-${number}`
     attempts.push({ jobId: ID, number, jobid, nodeId: 'n1', state: 'running', logArchived: false } as Attempt)
@@ -80,4 +81,13 @@ test('a run that never was is refused at once', async () => {
   const { begin, follow } = aWorld()
   begin(1, 'first\n')
   await expect(follow(7).ended).rejects.toMatchObject({ code: 'LOG_NOT_FOUND' })
+})
+
+test('an offset from the end is bounded: further away than one chunk may be long, it begins there', async () => {
+  const { node, logs, begin } = aWorld()
+  begin(1, 'short\n')
+  const asked = vi.spyOn(node, 'readLog')
+  const chunk = await logs.readChunk(ID, anAttemptNumber(1), { offset: -4_000_000_000, limitBytes: 100 })
+  expect(chunk).toMatchObject({ offset: 0, text: 'short\n' })
+  expect(asked.mock.calls[0]![1]).toMatchObject({ offset: -4_194_304 })
 })

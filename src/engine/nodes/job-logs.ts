@@ -1,9 +1,16 @@
 import { Readable } from 'node:stream'
-import type { Attempt, AttemptNumber, JobId, LogChunk } from '../../shared/contract/index.ts'
-import { ScrapdeckError } from '../../shared/errors.ts'
+import {
+  type Attempt,
+  type AttemptNumber,
+  type JobId,
+  type LogChunk,
+  MAX_LOG_CHUNK_BYTES
+} from '../../shared/contract/index.ts'
+import { isScrapdeckError, ScrapdeckError } from '../../shared/errors.ts'
 import type { BlobStore } from '../blobs/blob-store.ts'
 import type { WantedBytes } from '../output/byte-window.ts'
-import { archiveName, readArchivedLog, readPackedLog } from '../output/log-archive.ts'
+import { archiveName, readPackedLog } from '../output/log-archive.ts'
+import type { LogCache } from '../output/log-cache.ts'
 import { tailLog } from '../output/log-tail.ts'
 import type { Clock } from '../runtime/clock.ts'
 import { requireJob } from '../store/require-job.ts'
@@ -12,11 +19,19 @@ import type { Fleet } from './fleet.ts'
 import type { LogRange } from './node-client.ts'
 import { toClientError } from './node-failure.ts'
 
+interface JobLogsParts {
+  store: JobReader & AttemptReader
+  blobs: BlobStore
+  logCache: LogCache
+  fleet: Fleet
+  clock: Clock
+}
+
 /** The log of a job, wherever it is: in the archive once it was copied there, otherwise on its node. */
 export class JobLogs {
-  readonly #parts: { store: JobReader & AttemptReader; blobs: BlobStore; fleet: Fleet; clock: Clock }
+  readonly #parts: JobLogsParts
 
-  constructor(parts: { store: JobReader & AttemptReader; blobs: BlobStore; fleet: Fleet; clock: Clock }) {
+  constructor(parts: JobLogsParts) {
     this.#parts = parts
   }
 
@@ -38,7 +53,8 @@ export class JobLogs {
   ): Promise<LogChunk> {
     await requireJob(this.#parts.store, jobId)
     const attempt = await this.#attemptOf(jobId, number)
-    const range = attempt === null ? null : await this.#readOf(attempt, wanted, signal)
+    const bounded = { ...wanted, offset: Math.max(wanted.offset, -MAX_LOG_CHUNK_BYTES) }
+    const range = attempt === null ? null : await this.#readOf(attempt, bounded, signal)
     const mayComeYet = attempt?.state !== 'ended'
     if (range === null)
       throw new ScrapdeckError('LOG_NOT_FOUND', `Job ${jobId} has no readable log${mayComeYet ? ' yet' : ''}`)
@@ -97,11 +113,11 @@ export class JobLogs {
   }
 
   async #readOf(attempt: Attempt, range: WantedBytes, signal?: AbortSignal): Promise<LogRange | null> {
-    const { store, blobs, fleet } = this.#parts
+    const { store, fleet } = this.#parts
     if (attempt.logArchived) {
       const packed = await store.readArchivedLog(attempt.jobId, attempt.number)
       if (packed !== null) return readPackedLog(Readable.from([packed]), range)
-      return readArchivedLog(blobs, archiveName(attempt.jobId, attempt.number), range)
+      return this.#readArchived(attempt, range)
     }
     const node = fleet.get(attempt.nodeId)
     if (node === undefined) return null
@@ -109,6 +125,19 @@ export class JobLogs {
       return await node.client.readLog(attempt, range, signal)
     } catch (error) {
       throw toClientError(error)
+    }
+  }
+
+  /** null: the archive has no such log. */
+  async #readArchived({ jobId, number, endedAtMs }: Attempt, range: WantedBytes): Promise<LogRange | null> {
+    const { blobs, logCache } = this.#parts
+    const name = archiveName(jobId, number)
+    try {
+      // A run that came back is archived again under its name when it has ended again.
+      return await logCache.read(`${name} ${endedAtMs}`, () => blobs.openRead(name), range)
+    } catch (error) {
+      if (isScrapdeckError(error, 'NOT_FOUND')) return null
+      throw error
     }
   }
 }

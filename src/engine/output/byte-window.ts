@@ -1,4 +1,9 @@
-/** A range of a file. A negative `offset` counts from its end. */
+import { MAX_LOG_CHUNK_BYTES } from '../../shared/contract/index.ts'
+
+/** One more than a chunk: whether the tail begins at the start of a line shows in the byte before it. */
+export const MAX_TAIL_BYTES = MAX_LOG_CHUNK_BYTES + 1
+
+/** A range of a file. A negative `offset` counts from its end, at most MAX_TAIL_BYTES. */
 export interface WantedBytes {
   offset: number
   limitBytes: number
@@ -21,7 +26,9 @@ export interface ByteWindow {
 }
 
 export function createByteWindow(wanted: WantedBytes): ByteWindow {
-  return wanted.offset < 0 ? keepTail(-wanted.offset, wanted.limitBytes) : keepFrom(wanted.offset, wanted.limitBytes)
+  return wanted.offset < 0
+    ? keepTail(Math.min(-wanted.offset, MAX_TAIL_BYTES), wanted.limitBytes)
+    : keepFrom(wanted.offset, wanted.limitBytes)
 }
 
 function keepFrom(offset: number, limitBytes: number): ByteWindow {

@@ -6,7 +6,7 @@ import { findOwner, isForeign, isOwn, othersMayRead } from './file-trust.ts'
 const FOR_OWNER_ONLY = 0o700
 /** What Scrapdeck keeps in its data directory; nothing else there is ours to change. */
 const OURS =
-  /^(scrapdeck\.sqlite(-wal|-shm)?|engine\.lock(-journal)?|(credentials|sessions|service)\.json|secret\.key|blobs|incoming|local|health-probe)$/
+  /^(scrapdeck\.sqlite(-wal|-shm)?|engine\.lock(-journal)?|(credentials|sessions|service)\.json|secret\.key|blobs|incoming|log-cache|local|health-probe)$/
 
 /**
  * Creates a directory and what is missing above it, private to this user. Unlike mkdir's own `recursive`, it ends where

@@ -6,6 +6,7 @@ import { openFilesystemBlobStore } from '../blobs/filesystem/filesystem-blob-sto
 import type { Base } from './base.ts'
 import type { EngineOptions } from './engine-options.ts'
 import { readOrCreateCredentials } from '../runtime/credentials-file.ts'
+import { LogCache } from '../output/log-cache.ts'
 import { openFileSecretBox } from '../runtime/file-secret-box.ts'
 import { openDataDirectory } from '../runtime/private-directory.ts'
 import type { SecretBox } from '../runtime/secret-box.ts'
@@ -19,6 +20,7 @@ export interface EngineData {
   isStoreDead(): boolean
   blobs: BlobStore
   incoming: IncomingFiles
+  logCache: LogCache
   credentials: { username: string; password: string }
   secretBox: SecretBox
 }
@@ -43,6 +45,7 @@ export async function openData(
     credentials: readOrCreateCredentials(dataDirectory, parts.random, options.credentials),
     blobs: seams.blobs ?? parts.pluginBlobs ?? (await openFilesystemBlobStore(join(dataDirectory, 'blobs'))),
     incoming: await IncomingFiles.open(join(dataDirectory, 'incoming')),
+    logCache: await LogCache.open(join(dataDirectory, 'log-cache')),
     secretBox: options.secretBox ?? (await openFileSecretBox(join(dataDirectory, 'secret.key')))
   }
 }

@@ -268,7 +268,7 @@ function openDoors(options: EngineOptions, below: WithHealth, opened: AsyncDispo
   const { jobCommands, projectCommands, systemCommands, stopping } = below
   const { store, clock, random, logger, secretBox } = base
   const { environments } = local
-  const jobLogs = new JobLogs({ ...base, blobs, fleet })
+  const jobLogs = new JobLogs({ ...base, blobs, logCache: below.logCache, fleet })
   const reads = {
     store,
     waiting,

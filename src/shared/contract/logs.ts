@@ -15,18 +15,21 @@ export const LogChunk = z.object({
 })
 export type LogChunk = z.infer<typeof LogChunk>
 
+/** The most that one call reads, and the farthest from the end that one begins. */
+export const MAX_LOG_CHUNK_BYTES = 4_194_304
+
 const OfJob = z.object({
   jobId: JobId,
   attemptNumber: z.coerce.number().int().positive().brand<'AttemptNumber'>().optional()
 })
 
 export const logsContract = {
-  /** A range of the log. A negative `offset` counts from the end. */
+  /** A range of the log. A negative `offset` counts from the end, at most 4 MiB: one further away begins there. */
   read: read('viewer', 'GET /jobs/{jobId}/log')
     .input(
       OfJob.extend({
         offset: z.coerce.number().int(),
-        limitBytes: z.coerce.number().int().min(1).max(4_194_304).default(262_144)
+        limitBytes: z.coerce.number().int().min(1).max(MAX_LOG_CHUNK_BYTES).default(262_144)
       })
     )
     .output(LogChunk),
@@ -38,7 +41,7 @@ export const logsContract = {
     .input(
       OfJob.extend({
         offset: z.coerce.number().int().min(0).optional(),
-        tailBytes: z.coerce.number().int().min(0).max(4_194_304).default(262_144)
+        tailBytes: z.coerce.number().int().min(0).max(MAX_LOG_CHUNK_BYTES).default(262_144)
       })
     )
     .output(eventIterator(LogChunk))

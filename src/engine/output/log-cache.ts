@@ -1,0 +1,122 @@
+import { createWriteStream } from 'node:fs'
+import { mkdir, open, rm, stat } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Readable } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
+import { createGunzip } from 'node:zlib'
+import pLimit from 'p-limit'
+import { ScrapdeckError } from '../../shared/errors.ts'
+import type { LogBytes, WantedBytes } from './byte-window.ts'
+import { readPackedLog } from './log-archive.ts'
+
+export interface LogCacheLimits {
+  /** Of all files together; the newest stays even if it alone has more. */
+  bytes: number
+  entries: number
+}
+
+/** Archived logs have at most 256 MB. */
+const LIMITS: LogCacheLimits = { bytes: 1024 ** 3, entries: 32 }
+const UNPACKED_AT_ONCE = 2
+const PIECE_BYTES = 256 * 1024
+const NO_ROOM = new Set(['ENOSPC', 'EDQUOT', 'EROFS', 'EACCES'])
+
+interface Unpacked {
+  path: string
+  sizeBytes: number
+}
+
+/**
+ * The logs of the archive that were read lately, unpacked in files: gzip has no random access, so each range of a large
+ * log would cost unpacking all before it. Unpacking is zlib's work in other threads. The directory is emptied at the
+ * start.
+ */
+export class LogCache {
+  readonly #directory: string
+  readonly #limits: LogCacheLimits
+  readonly #slots = pLimit(UNPACKED_AT_ONCE)
+  /** By key, least recently used first. */
+  readonly #files = new Map<string, Promise<Unpacked>>()
+  #made = 0
+
+  private constructor(directory: string, limits: LogCacheLimits) {
+    this.#directory = directory
+    this.#limits = limits
+  }
+
+  /** Rejects with DATA_DIRECTORY_UNUSABLE. */
+  static async open(directory: string, limits = LIMITS): Promise<LogCache> {
+    try {
+      await rm(directory, { recursive: true, force: true })
+      await mkdir(directory, { recursive: true, mode: 0o700 })
+    } catch (error) {
+      const text = `The directory ${directory} cannot be used (${(error as Error).message}). Correct its permissions`
+      throw new ScrapdeckError('DATA_DIRECTORY_UNUSABLE', text, { cause: error })
+    }
+    return new LogCache(directory, limits)
+  }
+
+  /**
+   * One range of the log that `openPacked` unpacks to; `key` names it and changes with it. Rejects as `openPacked` does,
+   * and for a damaged log. Without room on the disk, all of it is unpacked for each range.
+   */
+  async read(key: string, openPacked: () => Promise<Readable>, wanted: WantedBytes): Promise<LogBytes> {
+    try {
+      return await readRange(await this.#use(key, openPacked), wanted)
+    } catch (error) {
+      const { code } = error as NodeJS.ErrnoException
+      // It was evicted between the two steps.
+      if (code === 'ENOENT') return this.read(key, openPacked, wanted)
+      if (NO_ROOM.has(code ?? '')) return readPackedLog(await openPacked(), wanted)
+      throw error
+    }
+  }
+
+  #use(key: string, openPacked: () => Promise<Readable>): Promise<Unpacked> {
+    const known = this.#files.get(key)
+    const file = known ?? this.#slots(() => this.#unpack(openPacked))
+    this.#files.delete(key)
+    this.#files.set(key, file)
+    if (known === undefined) {
+      file.then(
+        () => this.#evict(),
+        () => this.#files.delete(key)
+      )
+    }
+    return file
+  }
+
+  async #unpack(openPacked: () => Promise<Readable>): Promise<Unpacked> {
+    const path = join(this.#directory, String(++this.#made))
+    const packed = await openPacked()
+    try {
+      const target = createWriteStream(path, { mode: 0o600, highWaterMark: PIECE_BYTES })
+      await pipeline(packed, createGunzip({ chunkSize: PIECE_BYTES }), target)
+      return { path, sizeBytes: (await stat(path)).size }
+    } catch (error) {
+      await rm(path, { force: true })
+      throw error
+    }
+  }
+
+  async #evict(): Promise<void> {
+    let left = { ...this.#limits }
+    for (const [key, pending] of [...this.#files].reverse()) {
+      const file = await pending.catch(() => null)
+      if (file === null) continue
+      left = { bytes: left.bytes - file.sizeBytes, entries: left.entries - 1 }
+      const isNewest = left.entries === this.#limits.entries - 1
+      if (isNewest || (left.bytes >= 0 && left.entries >= 0)) continue
+      this.#files.delete(key)
+      await rm(file.path, { force: true })
+    }
+  }
+}
+
+async function readRange({ path, sizeBytes }: Unpacked, { offset, limitBytes }: WantedBytes): Promise<LogBytes> {
+  const start = offset < 0 ? Math.max(0, sizeBytes + offset) : Math.min(offset, sizeBytes)
+  const bytes = new Uint8Array(Math.min(limitBytes, sizeBytes - start))
+  await using file = await open(path)
+  await file.read(bytes, 0, bytes.length, start)
+  return { offset: start, sizeBytes, bytes }
+}
