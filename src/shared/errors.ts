@@ -37,6 +37,7 @@ export const ERROR_CODES = {
   IDEMPOTENCY_KEY_REUSED: { status: 409, title: 'The idempotency key was used for another request' },
   IDEMPOTENCY_CUT_OFF: { status: 409, title: 'The first request with this key was interrupted' },
   REQUEST_TOO_LARGE: { status: 413, title: 'The request is larger than the limit' },
+  ANSWER_TOO_LARGE: { status: 413, title: 'The response would be larger than the limit' },
   TOO_MANY_REQUESTS: { status: 429, title: 'Rate limit exceeded' },
   FLEET_FILE_INVALID: { status: 400, title: 'The fleet file cannot be applied' },
   EGG_NOT_A_ZIP: { status: 400, title: 'The file is not an egg: it is not a zip archive' },

@@ -56,6 +56,15 @@ describe('jobs that are asked for', () => {
     expect(jobs[7]).toMatchObject({ spider: 'prices', args: { token: 'sealed:tulip' }, secretNames: ['token'] })
   })
 
+  it('have a limit for the arguments of all together, which a thousand jobs with the same ones reach', async () => {
+    const args = { text: 'x'.repeat(100_000) }
+    const items = (count: number) => Array.from({ length: count }, () => item({ args }))
+    const parts = createParts()
+    await expect(prepare(items(1_000), parts)).rejects.toMatchObject({ code: 'REQUEST_TOO_LARGE' })
+    expect(parts.asked).toEqual([])
+    expect(await prepare(items(100))).toHaveLength(100)
+  })
+
   it('have the retry policy and the overlap rule of their project, unless they bring their own', async () => {
     const parts = createParts({ retry: RETRY, noOverlap: true })
     const own = { ...RETRY, attempts: 9 }

@@ -38,14 +38,16 @@ export interface PrepareJobsParts {
 
 /**
  * Validates a whole order and builds its jobs; writes nothing. Work that items share (resolving a spider, sealing a
- * secret) is done once. Rejects with PROJECT_, VERSION_, SPIDER_, NODE_NOT_FOUND, ARGUMENT_RESERVED or BAD_INPUT
- * (secrets, limits, times, dependencies); with several items, the message names the one at fault.
+ * secret) is done once. Rejects with PROJECT_, VERSION_, SPIDER_, NODE_NOT_FOUND, ARGUMENT_RESERVED, REQUEST_TOO_LARGE
+ * (arguments of all items together) or BAD_INPUT (secrets, limits, times, dependencies); with several items, the
+ * message names the one at fault.
  */
 export async function prepareJobs(
   items: readonly RunItem[],
   origin: Origin,
   parts: PrepareJobsParts
 ): Promise<NewJob[]> {
+  checkSize(items)
   const nowMs = parts.clock.nowMs()
   const resolved = new Set<string>()
   const secrets = new Set<string>()
@@ -107,6 +109,24 @@ export async function prepareJobs(
     // From here on only the dispatcher sees the plain values, when it sends the job.
     return job.secretNames.length === 0 ? job : withSecrets(job, (value) => sealed.get(value)!)
   }
+}
+
+/** Of settings and arguments of all jobs of an order: one may ask for a thousand jobs with the same arguments. */
+const MAX_ORDER_BYTES = 16_000_000
+
+function checkSize(items: readonly RunItem[]): void {
+  const known = new Map<object, number>()
+  const sizeOf = (values: object = {}) => {
+    if (!known.has(values)) known.set(values, JSON.stringify(values).length)
+    return known.get(values)!
+  }
+  const bytes = items.reduce((sum, { settings, args }) => sum + sizeOf(settings) + sizeOf(args), 0)
+  if (bytes <= MAX_ORDER_BYTES) return
+  const limit = `${MAX_ORDER_BYTES / 1_000_000} MB`
+  throw new ScrapdeckError(
+    'REQUEST_TOO_LARGE',
+    `These ${items.length} jobs have more than ${limit} of settings and arguments together. Split the order.`
+  )
 }
 
 /** Equals the retention of remembered answers (remembered-answers.ts). */

@@ -57,8 +57,8 @@ export class LogCache {
   }
 
   /**
-   * One range of the log that `openPacked` unpacks to; `key` names it and changes with it. Rejects as `openPacked` does,
-   * and for a damaged log. Without room on the disk, all of it is unpacked for each range.
+   * One range of the log that `openPacked` unpacks to; `key` names it and changes with it. Rejects as `openPacked`
+   * does, and for a damaged log. Without room on the disk, all of it is unpacked for each range.
    */
   async read(key: string, openPacked: () => Promise<Readable>, wanted: WantedBytes): Promise<LogBytes> {
     try {

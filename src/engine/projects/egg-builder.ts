@@ -1,9 +1,10 @@
 import { createReadStream, type Dirent } from 'node:fs'
 import { readdir, stat } from 'node:fs/promises'
 import { basename, join } from 'node:path'
-import { Readable } from 'node:stream'
+import { pipeline, Readable } from 'node:stream'
 import { buffer, text } from 'node:stream/consumers'
-import { Zip, ZipDeflate } from 'fflate'
+import { crc32, createDeflateRaw } from 'node:zlib'
+import { Zip, type ZipInputFile } from 'fflate'
 import type { ProjectName, VersionName } from '../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
 import { isModuleName } from './egg-inspection.ts'
@@ -176,19 +177,33 @@ async function* zipPieces(files: FileToPack[]): AsyncGenerator<Uint8Array> {
     ready.push(piece)
   })
   for (const { path, open } of files) {
-    const entry = Object.assign(new ZipDeflate(path), ATTRIBUTES)
+    const entry: ZipInputFile = { filename: path, size: 0, crc: 0, compression: DEFLATE, ...ATTRIBUTES }
     archive.add(entry)
-    for await (const piece of await open()) {
-      entry.push(piece as Uint8Array)
+    for await (const packed of pack(await open(), entry)) {
+      entry.ondata!(null, packed, false)
       yield* ready.splice(0)
     }
-    entry.push(new Uint8Array(0), true)
+    entry.ondata!(null, new Uint8Array(0), true)
     yield* ready.splice(0)
   }
   archive.end()
   yield* ready
 }
 
+/** Deflates by zlib, which is five times as fast as fflate, and records what the archive says of the content. */
+function pack(content: Readable, entry: ZipInputFile): AsyncIterable<Buffer<ArrayBuffer>> {
+  async function* recorded(pieces: AsyncIterable<Buffer>) {
+    for await (const piece of pieces) {
+      entry.size += piece.length
+      entry.crc = crc32(piece, entry.crc)
+      yield piece
+    }
+  }
+  // An error reaches the reader of the last stream.
+  return pipeline(content, recorded, createDeflateRaw(), () => {})
+}
+
+const DEFLATE = 8
 /** Of a regular file; 3 says that they are those of Unix. */
 const ATTRIBUTES = { mtime: new Date(2020, 0, 1), os: 3, attrs: 0o100644 << 16 }
 

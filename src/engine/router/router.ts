@@ -33,6 +33,7 @@ import type { Discovery } from '../nodes/discovery/discovery.ts'
 import type { FleetNode } from '../nodes/fleet.ts'
 import type { JobLogs } from '../nodes/job-logs.ts'
 import type { WaitingReasons } from '../queue/waiting-reasons.ts'
+import { bytesOf } from '../store/records.ts'
 import { requireJob } from '../store/require-job.ts'
 import type { AttemptReader, JobReader } from '../store/store.ts'
 import type { FiguresSampler } from '../health/figures.ts'
@@ -80,6 +81,9 @@ export interface RouterParts {
   status: () => Omit<SystemStatus, 'figures' | 'problems'>
 }
 
+/** Of settings and arguments in a list of jobs; a page that has more ends earlier. */
+const LIST_MAX_BYTES = 4_000_000
+
 /** The contract's operations over the engine's rooms. Each is a line or two; the rooms do the work. */
 export function createRouter(parts: RouterParts): EngineRouter {
   const { store, waiting, jobCommands, nodeCommands, projectCommands, systemCommands, discovery, queueCommands } = parts
@@ -104,11 +108,16 @@ export function createRouter(parts: RouterParts): EngineRouter {
     jobs: {
       list: os.jobs.list.handler(async ({ input }) => {
         const { before, limit, ...filter } = input
-        const rows = await store.listJobs(filter, { before: before ?? null, limit: limit + 1 })
+        const rows = await store.listJobs(filter, {
+          before: before ?? null,
+          limit: limit + 1,
+          maxBytes: LIST_MAX_BYTES
+        })
         const page = rows.slice(0, limit)
+        const isCut = rows.length > limit || bytesOf(page) >= LIST_MAX_BYTES
         return {
           jobs: page.map((job) => waiting.describeJob(job)),
-          nextBefore: rows.length > limit ? page.at(-1)!.id : null
+          nextBefore: isCut ? page.at(-1)!.id : null
         }
       }),
       facets: os.jobs.facets.handler(({ input }) => store.countFacets(input)),

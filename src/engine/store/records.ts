@@ -335,3 +335,10 @@ export interface ChangedIds {
 export type ChangedThing<Noun extends keyof ChangedIds = keyof ChangedIds> = {
   [One in Noun]: { noun: One; id: ChangedIds[One]; cursor: number }
 }[Noun]
+
+/** What the settings and arguments of jobs have in JSON, which everything else of a job hardly adds to. */
+export function bytesOf(jobs: Iterable<Pick<StoredJob, 'settings' | 'args'>>): number {
+  let bytes = 0
+  for (const { settings, args } of jobs) bytes += JSON.stringify(settings).length + JSON.stringify(args).length
+  return bytes
+}

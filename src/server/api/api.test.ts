@@ -219,6 +219,20 @@ describe('JSON-RPC', () => {
     expect(await call(Array.from({ length: 1_001 }, () => notification))).toMatchObject({ error: { code: -32600 } })
   })
 
+  it('a call for whose answer a batch has no room is not performed; all others are answered', async () => {
+    const args = { text: 'x'.repeat(1_000_000) }
+    const spiders = Array.from({ length: 9 }, (_, index) => `s${index}`)
+    const run = { jsonrpc: '2.0', method: 'jobs.run', params: { project: 'shop', spiders, args } }
+    const answers = await call([
+      { ...run, id: 1 },
+      { ...run, id: 2 },
+      { ...run, id: 3 },
+      { ...run, id: 4 }
+    ])
+    const codes = answers.map((answer: { error?: { data: { code: string } } }) => answer.error?.data.code)
+    expect(codes).toEqual([undefined, ...Array(3).fill('ANSWER_TOO_LARGE')])
+  })
+
   it('a batch with a key is performed once, and each call in it has a key of its own', async () => {
     const { engine, asked } = countingEngine()
     const { ask } = openTestApp({ engine })

@@ -4,8 +4,9 @@ import { z } from 'zod'
 import type { RouterContext } from '../../engine/router/router.ts'
 import type { Logger } from '../../engine/runtime/logger.ts'
 import { contract, listOperations } from '../../shared/contract/index.ts'
-import { isScrapdeckError } from '../../shared/errors.ts'
+import { ERROR_CODES, isScrapdeckError } from '../../shared/errors.ts'
 import { toWireError } from '../../shared/wire-errors.ts'
+import { AnswerBudget, BATCH_ANSWER_BYTES } from './answer-budget.ts'
 import { UnusableTreeError } from './json-body.ts'
 import { checkParts } from './unknown-parts.ts'
 
@@ -18,6 +19,8 @@ const INTERNAL_ERROR = -32603
 const SERVER_ERROR = -32000
 
 export const MAX_BATCH = 1_000
+/** For operations that do not declare it. */
+const USUAL_ANSWER_BYTES = 65_536
 
 const Id = z.union([z.string().max(1_000), z.number(), z.null()])
 const Call = z.strictObject({
@@ -47,7 +50,8 @@ export function costOfCalls(body: unknown): number {
 
 /**
  * JSON-RPC 2.0 over the contract: `{"method": "jobs.list", "params": {"limit": 5}}`. Parameters are named. The calls of
- * a batch start in order and are answered together. Returns null if there are only notifications.
+ * a batch start in order, a few at once, and are answered together; one whose answer has no room any more is not
+ * performed. Returns null if there are only notifications.
  */
 export async function answerJsonRpc(
   body: unknown,
@@ -57,14 +61,38 @@ export async function answerJsonRpc(
   if (body.length === 0) return failure(null, INVALID_REQUEST, 'A batch must have at least one call.')
   if (body.length > MAX_BATCH) return failure(null, INVALID_REQUEST, `A batch must have at most ${MAX_BATCH} calls.`)
   const { onceKey } = options.context
-  const answers = await Promise.all(
-    body.map((one, index) => {
-      const context = onceKey === undefined ? options.context : { ...options.context, onceKey: `${onceKey}/${index}` }
-      return answerCall(one, { ...options, context })
+  const answers: (JsonRpcAnswer | null)[] = []
+  const budget = new AnswerBudget()
+  for (const [index, one] of body.entries()) {
+    const context = onceKey === undefined ? options.context : { ...options.context, onceKey: `${onceKey}/${index}` }
+    await budget.spend(mostBytesOf(one), {
+      perform: async () => {
+        const answer = (answers[index] = await answerCall(one, { ...options, context }))
+        return answer === null ? 0 : Buffer.byteLength(JSON.stringify(answer))
+      },
+      refuse: () => (answers[index] = refuseForBudget(one))
     })
-  )
+  }
+  await budget.settled()
   const given = answers.filter((answer) => answer !== null)
   return given.length === 0 ? null : given
+}
+
+/** The most that a call may answer, as far as that is known before it is performed. */
+function mostBytesOf(body: unknown): number {
+  const { method, params } = (body ?? {}) as { method?: unknown; params?: unknown }
+  const { answerBytes } = OPERATIONS.get(String(method))?.['~orpc'].meta ?? {}
+  return answerBytes?.((params ?? {}) as Record<string, unknown>) ?? USUAL_ANSWER_BYTES
+}
+
+function refuseForBudget(body: unknown): JsonRpcAnswer | null {
+  const read = Call.safeParse(body)
+  if (read.success && read.data.id === undefined) return null
+  const id = read.success ? read.data.id! : null
+  const limit = `${BATCH_ANSWER_BYTES / 1024 ** 2} MB`
+  const text = `The answers to this batch have nearly ${limit}, the most that one may return. Nothing was done: send this call in another batch.`
+  const code = 'ANSWER_TOO_LARGE'
+  return failure(id, SERVER_ERROR, text, { code, status: ERROR_CODES[code].status, data: {} })
 }
 
 async function answerCall(

@@ -360,9 +360,15 @@ function allRepeatableForMs(body: unknown): number {
   return items.reduce<number>((leastMs, job) => Math.min(leastMs, repeatableForMs(job)), Number.POSITIVE_INFINITY)
 }
 
+/** A job as JSON, without its settings and arguments. */
+const JOB_BYTES = 2_000
+const lengthOf = (list: unknown): number => (Array.isArray(list) ? list.length : 1)
+const runAnswerBytes = ({ spiders, settings, args }: Record<string, unknown>): number =>
+  lengthOf(spiders) * (JOB_BYTES + JSON.stringify([settings, args]).length)
+
 export const jobsContract = {
   /** Newest first, by keyset: `before` is the id of the last row of the previous page. */
-  list: read('viewer', 'GET /jobs')
+  list: read('viewer', 'GET /jobs', { answerBytes: () => 4_500_000 })
     .input(JobFilter.extend({ before: JobId.optional(), limit: z.coerce.number().int().min(1).max(500).default(100) }))
     .output(z.object({ jobs: z.array(Job), nextBefore: JobId.nullable() })),
   facets: read('viewer', 'GET /jobs/facets').input(JobFilter).output(JobFacets),
@@ -376,7 +382,7 @@ export const jobsContract = {
   usage: read('viewer', 'GET /jobs/{id}/usage')
     .input(z.object({ id: JobId }))
     .output(z.object({ samples: z.array(UsageSample) })),
-  run: write('operator', 'POST /jobs', { repeatableForMs })
+  run: write('operator', 'POST /jobs', { repeatableForMs, answerBytes: runAnswerBytes })
     .input(RunInput)
     .output(z.object({ jobs: z.array(Job) })),
   /** Creates many jobs in one transaction, all or none. `ids` has the items' order; duplicates have the earlier id. */
@@ -411,7 +417,7 @@ export const jobsContract = {
     .input(Ids)
     .output(z.object({ restored: z.array(JobId) })),
   /** Creates new jobs from these. */
-  retry: write('operator', 'POST /jobs/retry')
+  retry: write('operator', 'POST /jobs/retry', { answerBytes: ({ ids }) => JOB_BYTES * lengthOf(ids) })
     .input(Ids)
     .output(z.object({ jobs: z.array(Job) }))
 }

@@ -18,6 +18,9 @@ export type LogChunk = z.infer<typeof LogChunk>
 /** The most that one call reads, and the farthest from the end that one begins. */
 export const MAX_LOG_CHUNK_BYTES = 4_194_304
 
+/** Bytes that are not UTF-8 take three each. */
+const asJson = (limitBytes: unknown): number => 3 * Math.min(Number(limitBytes ?? 262_144), MAX_LOG_CHUNK_BYTES)
+
 const OfJob = z.object({
   jobId: JobId,
   attemptNumber: z.coerce.number().int().positive().brand<'AttemptNumber'>().optional()
@@ -25,7 +28,7 @@ const OfJob = z.object({
 
 export const logsContract = {
   /** A range of the log. A negative `offset` counts from the end, at most 4 MiB: one further away begins there. */
-  read: read('viewer', 'GET /jobs/{jobId}/log')
+  read: read('viewer', 'GET /jobs/{jobId}/log', { answerBytes: ({ limitBytes }) => asJson(limitBytes) })
     .input(
       OfJob.extend({
         offset: z.coerce.number().int(),

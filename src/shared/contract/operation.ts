@@ -16,6 +16,8 @@ export interface OperationMeta {
   takesKey: boolean
   /** How many requests a call counts as in the rate limit of its credential. */
   cost: number
+  /** The most that an answer to this input may have, in bytes of JSON. Absent: little. */
+  answerBytes?: (input: Record<string, unknown>) => number
   /** The minimum role. */
   role: Role
   /**
@@ -29,14 +31,18 @@ export interface OperationMeta {
 type Address = `${HTTPMethod} ${HTTPPath}`
 
 /** Declares an operation that changes nothing. */
-export const read = (role: Role, address: Address) => begin(role, address, { writes: false, takesKey: false })
+export const read = (role: Role, address: Address, meta: Pick<OperationMeta, 'answerBytes'> = {}) =>
+  begin(role, address, { writes: false, takesKey: false, ...meta })
 
 /** The same with an input too large for a query: sent with POST, which accepts a key like every POST. */
 export const ask = (role: Role, address: Address) => begin(role, address, { writes: false, takesKey: true })
 
 /** Declares an operation that changes something. */
-export const write = (role: Role, address: Address, meta: Pick<OperationMeta, 'repeatableForMs'> = {}) =>
-  begin(role, address, { writes: true, takesKey: true, ...meta })
+export const write = (
+  role: Role,
+  address: Address,
+  meta: Pick<OperationMeta, 'repeatableForMs' | 'answerBytes'> = {}
+) => begin(role, address, { writes: true, takesKey: true, ...meta })
 
 function begin(role: Role, address: Address, meta: Omit<OperationMeta, 'role' | 'cost'>) {
   const [method, path] = address.split(' ') as [HTTPMethod, HTTPPath]

@@ -75,7 +75,7 @@ export function createJobs(database: Database) {
 
     getMany: (ids: JobId[]): StoredJob[] => many.all(JSON.stringify(ids)).map(toJob),
 
-    list: (filter: JobFilter, page: { before: string | null; limit: number }): StoredJob[] =>
+    list: (filter: JobFilter, page: { before: string | null; limit: number; maxBytes?: number }): StoredJob[] =>
       jobList.list(filter, page).map(toJob),
     countFacets: (filter: JobFilter): JobFacets => jobList.countFacets(filter),
 

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { aJobId, aNodeId, aProjectName, aScheduleId, aVersionName, branded } from '../../../shared/testing/ids.ts'
 import { aNewJob, anAttemptStart, entry } from '../../testing/builders.ts'
+import type { JobId } from '../../../shared/contract/index.ts'
 import type { NewJob } from '../records.ts'
 import type { Story } from './story.ts'
 
@@ -163,6 +164,19 @@ export function describeJobs(story: Story): void {
       const second = await pageIds({}, first.at(-1), 3)
       const third = await pageIds({}, second.at(-1), 3)
       expect([first, second, third]).toEqual([newestFirst.slice(0, 3), newestFirst.slice(3, 6), newestFirst.slice(6)])
+    })
+
+    test('a page ends early when its arguments are large, and the next begins there', async () => {
+      const jobs = Array.from({ length: 5 }, () => aNewJob({ args: { text: 'x'.repeat(1_000) } }))
+      await story.store.enqueueJobs(jobs)
+      const newestFirst = jobs.map(({ id }) => id).reverse()
+      for (const filter of [{}, { status: ['queued' as const] }]) {
+        const ids = async (before: JobId | null, maxBytes: number) =>
+          (await story.store.listJobs(filter, { before, limit: 10, maxBytes })).map(({ id }) => id)
+        expect(await ids(null, 1_500)).toEqual(newestFirst.slice(0, 2))
+        expect(await ids(newestFirst[1]!, 1)).toEqual(newestFirst.slice(2, 3))
+        expect(await ids(null, 1_000_000)).toEqual(newestFirst)
+      }
     })
 
     test('a page over several statuses is in one order', async () => {
