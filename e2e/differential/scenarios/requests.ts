@@ -220,4 +220,17 @@ const bodies: Scenario = {
   })
 }
 
-export const requestScenarios: Scenario[] = [methods, strangeMethods, paths, parsing, bodies]
+const longNames: Scenario = {
+  name: 'names that are too long',
+  isShort: true,
+  async run(pair) {
+    const long = 'x'.repeat(201)
+    await pair.ask(post('schedule.json', { project: long, spider: 'report' }))
+    await pair.ask(post('cancel.json', { project: 'p', job: long }))
+    await pair.ask(get(`/listspiders.json?project=${long}`))
+    await pair.ask(get(`/status.json?job=${long}`))
+    await pair.ask(get(`/listspiders.json?project=${long.slice(1)}`))
+  }
+}
+
+export const requestScenarios: Scenario[] = [methods, strangeMethods, paths, parsing, bodies, longNames]
