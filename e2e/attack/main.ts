@@ -2,13 +2,14 @@
  * `npm run attack`: plays known and generated attacks against every door of the built service, and watches its event
  * loop, memory and descriptors from inside. Exits with 1 if anything broke. Linux only (/proc).
  *
- *   npm run attack                          every known attack, and 500 generated requests
+ *   npm run attack                          every known attack, 500 generated requests, and the memory of large requests
  *   npm run attack -- --variants 5000 --seed 7
  *   npm run attack -- --only "fleet file"   attacks whose name contains this
  *   npm run attack -- --short               what `npm test` plays
  */
 import { parseArgs } from 'node:util'
 import { ensureServiceBuilt } from '../../scripts/setup/build.mjs'
+import { judgeMemory, MEMORY_CASES, measureMemory, printFigures } from './memory.ts'
 import { describeResult, runAttacks, SHORT_RUN, WHOLE_RUN } from './run.ts'
 
 const { values } = parseArgs({
@@ -31,6 +32,10 @@ const result = await runAttacks({
   onProgress: (text) => console.log(text)
 })
 console.log(`\n${describeResult(result)}`)
-process.exit(
-  result.complaints.length === 0 && result.outcomes.every(({ complaints }) => complaints.length === 0) ? 0 : 1
-)
+const cases = MEMORY_CASES.filter(({ name }) => !values.short && name.includes(values.only ?? ''))
+const figures = cases.length === 0 ? [] : await measureMemory(cases, { entry: 'out/service/scrapdeck.js' })
+if (figures.length > 0) printFigures(figures)
+const tooMuch = judgeMemory(figures)
+for (const complaint of tooMuch) console.log(complaint)
+const isClean = result.complaints.length === 0 && result.outcomes.every(({ complaints }) => complaints.length === 0)
+process.exit(isClean && tooMuch.length === 0 ? 0 : 1)

@@ -46,8 +46,9 @@ export interface MemoryFigure {
   seconds: number
 }
 
-/** No request may make the service grow by more, and what it took must come back. */
+/** No request may make the service grow by more, and what it took comes back but for what an allocator keeps. */
 export const MAX_GROWTH_MB = 150
+export const MAX_LEFT_MB = 120
 
 const HOSTILE_ARGUMENT_BYTES = 1_000_000
 
@@ -95,7 +96,9 @@ export const MEMORY_CASES: MemoryCase[] = [
   },
   {
     name: '200 MB as a field of schedule.json',
-    play: ({ service, files }) => upload(service, '/schedule.json', files.junk, { project: 'big' }, 'spider')
+    // The refusal closes the connection, often before it can be read.
+    play: ({ service, files }) =>
+      upload(service, '/schedule.json', files.junk, { project: 'big' }, 'spider').catch((error: Error) => error.message)
   },
   {
     name: '200 MB of JSON to schedule.json',
@@ -357,14 +360,11 @@ export function printFigures(figures: MemoryFigure[]): void {
   }
 }
 
-if (import.meta.main) {
-  const wanted = process.argv[2]
-  const cases = MEMORY_CASES.filter(({ name }) => wanted === undefined || name.includes(wanted))
-  const entry = process.env['SERVICE_ENTRY'] ?? 'out/service/scrapdeck.js'
-  const figures = await measureMemory(cases, { entry, onFigure: (figure) => printFigures([figure]) })
-  console.log('')
-  printFigures(figures)
-  const bad = figures.filter(({ grownMb, leftMb }) => grownMb > MAX_GROWTH_MB || leftMb > MAX_GROWTH_MB)
-  for (const { name, grownMb } of bad) console.log(`✗ ${name}: grew by ${grownMb.toFixed(0)} MB`)
-  process.exitCode = bad.length === 0 ? 0 : 1
+/** Which requests took too much memory, or kept it; as sentences. */
+export function judgeMemory(figures: MemoryFigure[]): string[] {
+  return figures.flatMap(({ name, answer, grownMb, leftMb }) => [
+    ...(answer.startsWith('failed') ? [`${name}: ${answer}`] : []),
+    ...(grownMb <= MAX_GROWTH_MB ? [] : [`${name}: the service's memory grew by ${grownMb.toFixed(0)} MB`]),
+    ...(leftMb <= MAX_LEFT_MB ? [] : [`${name}: ${leftMb.toFixed(0)} MB of memory were not given back`])
+  ])
 }

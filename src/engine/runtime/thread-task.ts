@@ -28,7 +28,7 @@ export async function runInThread<Result>(task: ThreadTask): Promise<Result> {
     name: 'scrapdeck-task',
     // It reads text from outside, and needs nothing of this.
     env: {},
-    resourceLimits: { maxOldGenerationSizeMb: memoryMb }
+    resourceLimits: { maxOldGenerationSizeMb: memoryMb, maxYoungGenerationSizeMb: 4 }
   })
   const { promise, resolve, reject } = Promise.withResolvers<Result>()
   const timer = clock.setTimer(timeoutMs, () => reject(tooLarge(`takes longer than ${timeoutMs / 1000} s`)))

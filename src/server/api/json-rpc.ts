@@ -90,7 +90,7 @@ function refuseForBudget(body: unknown): JsonRpcAnswer | null {
   if (read.success && read.data.id === undefined) return null
   const id = read.success ? read.data.id! : null
   const limit = `${BATCH_ANSWER_BYTES / 1024 ** 2} MB`
-  const text = `The answers to this batch have nearly ${limit}, the most that one may return. Nothing was done: send this call in another batch.`
+  const text = `A batch may return ${limit}, and this call may need more than is left. Nothing was done: send it in another batch.`
   const code = 'ANSWER_TOO_LARGE'
   return failure(id, SERVER_ERROR, text, { code, status: ERROR_CODES[code].status, data: {} })
 }
