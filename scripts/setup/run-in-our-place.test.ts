@@ -10,7 +10,7 @@ const PROGRAM = `process.on('SIGTERM', () => {
   require('node:fs').appendFileSync(process.argv[1], 'ended')
   process.exit(7)
 })
-console.log('ready')
+console.log(process.pid)
 setInterval(() => {}, 1000)`
 
 /** Starts our script in the given shell or alone; resolves when the program that it runs is ready. */
@@ -27,8 +27,17 @@ async function start(shell: string[]) {
   const [command = '', ...args] = [...shell, process.execPath, script]
   const env = { ...process.env, npm_lifecycle_event: 'serve' }
   const child = spawn(command, args, { env, stdio: ['ignore', 'pipe', 'inherit'] })
-  await once(child.stdout, 'data')
+  const [pid] = (await once(child.stdout, 'data')) as [Buffer]
+  onTestFinished(() => endIfAlive(Number(pid)))
   return { child, note: () => (fs.existsSync(note) ? fs.readFileSync(note, 'utf8') : '') }
+}
+
+function endIfAlive(pid: number): void {
+  try {
+    process.kill(pid, 'SIGKILL')
+  } catch {
+    // It ended, as it should.
+  }
 }
 
 describe.skipIf(process.platform === 'win32')('a program that runs in our place', () => {
