@@ -12,6 +12,8 @@ export interface Target {
 /** Something hostile done to one door of the service. */
 export interface Attack {
   name: string
+  /** Not in the short form, where another attack stands for it. */
+  isLong?: boolean
   door: 'scrapyd' | 'rest' | 'json-rpc' | 'ui' | 'http' | 'node'
   /** Returns what is wrong with the answers, as sentences; empty: nothing. Throwing is a complaint as well. */
   run(target: Target): Promise<string[]>

@@ -49,7 +49,9 @@ const SETTLE_LIMIT_MS = 5_000
 export async function runAttacks(options: AttackOptions): Promise<AttackResult> {
   const { seed, variants, scale, only = '', entry, onProgress = () => {} } = options
   const known = [...nameAttacks, ...documentAttacks, ...credentialAttacks, ...connectionAttacks, ...hostileNodeAttacks]
-  const attacks = [...known, ...generateAttacks(variants, seed)].filter(({ name }) => name.includes(only))
+  const attacks = [...known, ...generateAttacks(variants, seed)].filter(
+    ({ name, isLong = false }) => name.includes(only) && (!isLong || scale === 1)
+  )
   const watched = await startWatchedService(entry === undefined ? {} : { entry })
   try {
     await uploadDemo(watched.service, '1')

@@ -45,44 +45,41 @@ async function admit({ attacker, watched }: Target, answers: Answers): Promise<s
 
 const jobs = (count: number) => ok({ pending: [], running: many(count, job), finished: many(count, job) })
 
-/** Nodes that list more than any node has. */
+const NODES: Record<string, () => Answers> = {
+  'with 200,000 projects': () => ({
+    'listprojects.json': ok({ projects: many(200_000, (index) => `project-${index}`) })
+  }),
+  'with 60,000 jobs of strangers': () => ({
+    'listprojects.json': ok({ projects: ['p0'] }),
+    'listjobs.json': jobs(30_000)
+  }),
+  'with 100,000 versions and spiders of each project': () => ({
+    'listprojects.json': ok({ projects: many(50, (index) => `p${index}`) }),
+    'listversions.json': ok({ versions: many(100_000, (index) => `v${index}`) }),
+    'listspiders.json': ok({ spiders: many(100_000, (index) => `s${index}`) })
+  }),
+  'whose answers are JSON nested 1,000,000 deep': () => {
+    const deep = `${'['.repeat(1_000_000)}${']'.repeat(1_000_000)}`
+    return { 'daemonstatus.json': deep, 'listprojects.json': deep, 'listjobs.json': deep }
+  }
+}
+
+/** Nodes that list more than any node has: each alone, and all at once. */
 export const hostileNodeAttacks: Attack[] = [
+  ...Object.entries(NODES).map(
+    ([what, answers]): Attack => ({
+      name: `a node ${what}`,
+      door: 'node',
+      isLong: true,
+      run: (target) => admit(target, { 'daemonstatus.json': STATUS, ...answers() })
+    })
+  ),
   {
-    name: 'a node with 200,000 projects',
+    name: 'all these nodes at once',
     door: 'node',
-    run: (target) =>
-      admit(target, {
-        'daemonstatus.json': STATUS,
-        'listprojects.json': ok({ projects: many(200_000, (index) => `project-${index}`) })
-      })
-  },
-  {
-    name: 'a node with 60,000 jobs of strangers',
-    door: 'node',
-    run: (target) =>
-      admit(target, {
-        'daemonstatus.json': STATUS,
-        'listprojects.json': ok({ projects: ['p0'] }),
-        'listjobs.json': jobs(30_000)
-      })
-  },
-  {
-    name: 'a node with 100,000 versions and spiders of each project',
-    door: 'node',
-    run: (target) =>
-      admit(target, {
-        'daemonstatus.json': STATUS,
-        'listprojects.json': ok({ projects: many(50, (index) => `p${index}`) }),
-        'listversions.json': ok({ versions: many(100_000, (index) => `v${index}`) }),
-        'listspiders.json': ok({ spiders: many(100_000, (index) => `s${index}`) })
-      })
-  },
-  {
-    name: 'a node whose answers are JSON nested 1,000,000 deep',
-    door: 'node',
-    run: (target) => {
-      const deep = `${'['.repeat(1_000_000)}${']'.repeat(1_000_000)}`
-      return admit(target, { 'daemonstatus.json': deep, 'listprojects.json': deep, 'listjobs.json': deep })
+    async run(target) {
+      const each = Object.values(NODES).map((answers) => admit(target, { 'daemonstatus.json': STATUS, ...answers() }))
+      return (await Promise.all(each)).flat()
     }
   }
 ]

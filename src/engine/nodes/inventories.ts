@@ -83,6 +83,8 @@ export class Inventories {
     const askedAtMs = clock.nowMs()
     const names = quota.take('projects', await eggTarget.listProjects(), (name) => problemOfPathPart(name) === null)
     for (const project of names) {
+      // Whoever removes a node waits for its open requests, not for all that it lists.
+      if (this.#isStopped || fleet.get(stored.id) !== node) return
       if (quota.isFull('versions')) break
       const versions = quota.take(
         'versions',
