@@ -33,7 +33,7 @@ export interface Attacker {
   send(sent: Sent): Promise<Got>
   /** `send` with a JSON body. */
   sendJson(path: string, body: unknown, headers?: Record<string, string>): Promise<Got>
-  /** Writes bytes as they are; resolves with what came back until the server closed the connection or `forMs` passed. */
+  /** Writes bytes as they are; resolves with what came back until the connection was closed or `forMs` passed. */
   sendRaw(bytes: string | Buffer, forMs: number): Promise<string>
   /** An open connection. */
   open(): Promise<Socket>

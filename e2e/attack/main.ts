@@ -2,7 +2,7 @@
  * `npm run attack`: plays known and generated attacks against every door of the built service, and watches its event
  * loop, memory and descriptors from inside. Exits with 1 if anything broke. Linux only (/proc).
  *
- *   npm run attack                          every known attack, 500 generated requests, and the memory of large requests
+ *   npm run attack                          every known attack, 500 generated ones, the memory of large requests
  *   npm run attack -- --variants 5000 --seed 7
  *   npm run attack -- --only "fleet file"   attacks whose name contains this
  *   npm run attack -- --short               what `npm test` plays
