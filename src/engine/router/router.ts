@@ -33,7 +33,7 @@ import type { Discovery } from '../nodes/discovery/discovery.ts'
 import type { FleetNode } from '../nodes/fleet.ts'
 import type { JobLogs } from '../nodes/job-logs.ts'
 import type { WaitingReasons } from '../queue/waiting-reasons.ts'
-import { bytesOf } from '../store/records.ts'
+import { largeBytesOf } from '../store/records.ts'
 import { requireJob } from '../store/require-job.ts'
 import type { AttemptReader, JobReader } from '../store/store.ts'
 import type { FiguresSampler } from '../health/figures.ts'
@@ -81,7 +81,7 @@ export interface RouterParts {
   status: () => Omit<SystemStatus, 'figures' | 'problems'>
 }
 
-/** Of settings and arguments in a list of jobs; a page that has more ends earlier. */
+/** Of large settings and arguments in a list of jobs; a page that has more ends earlier. */
 const LIST_MAX_BYTES = 4_000_000
 
 /** The contract's operations over the engine's rooms. Each is a line or two; the rooms do the work. */
@@ -114,7 +114,7 @@ export function createRouter(parts: RouterParts): EngineRouter {
           maxBytes: LIST_MAX_BYTES
         })
         const page = rows.slice(0, limit)
-        const isCut = rows.length > limit || bytesOf(page) >= LIST_MAX_BYTES
+        const isCut = rows.length > limit || largeBytesOf(page) >= LIST_MAX_BYTES
         return {
           jobs: page.map((job) => waiting.describeJob(job)),
           nextBefore: isCut ? page.at(-1)!.id : null

@@ -3,14 +3,14 @@ import { ScrapdeckError } from '../../shared/errors.ts'
 import { LOCAL_NODE_ID } from '../../shared/ids.ts'
 import { maskSecrets } from '../../shared/secret-values.ts'
 import type { Clock } from '../runtime/clock.ts'
-import { bytesOf, type FinishedRun, type StoredJob } from '../store/records.ts'
+import { largeBytesOf, type FinishedRun, type StoredJob } from '../store/records.ts'
 import type { AttemptReader, ChangeNotifier, JobReader } from '../store/store.ts'
 import type { ScrapydJobs, ScrapydRun } from './scrapyd-shapes.ts'
 import type { ScrapydFiles } from './scrapyd-files.ts'
 
 const LIVE_LISTED_MAX = 1_000_000
-/** Of settings and arguments; Scrapyd would need far more memory for such lists. */
-const LIVE_MAX_BYTES = 24_000_000
+/** Of large settings and arguments. */
+const LIVE_MAX_BYTES = 16_000_000
 /** Files of finished runs rarely change (an operator, jobs_to_keep), but clients may poll a thousand times a second. */
 const FILES_SEEN_FOR_MS = 1_000
 
@@ -110,10 +110,10 @@ export class ScrapydJobLists {
       this.#store.listLiveAttempts()
     ])
     // A shorter list would look as if the other jobs had ended.
-    if (bytesOf(jobs) >= LIVE_MAX_BYTES) {
+    if (largeBytesOf(jobs) >= LIVE_MAX_BYTES) {
       throw new ScrapdeckError(
         'ANSWER_TOO_LARGE',
-        `The arguments of the unfinished jobs have more than ${LIVE_MAX_BYTES / 1_000_000} MB: list them in pages with GET /api/v1/jobs`
+        `The large arguments of unfinished jobs have more than ${LIVE_MAX_BYTES / 1_000_000} MB: list them in pages with GET /api/v1/jobs`
       )
     }
     const attemptOf = new Map(attempts.map((attempt) => [attempt.jobId, attempt]))

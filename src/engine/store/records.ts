@@ -336,9 +336,19 @@ export type ChangedThing<Noun extends keyof ChangedIds = keyof ChangedIds> = {
   [One in Noun]: { noun: One; id: ChangedIds[One]; cursor: number }
 }[Noun]
 
-/** What the settings and arguments of jobs have in JSON, which everything else of a job hardly adds to. */
-export function bytesOf(jobs: Iterable<Pick<StoredJob, 'settings' | 'args'>>): number {
+/** Settings and arguments of at most this size do not count: a list of many ordinary jobs is not cut. */
+const SMALL_BYTES = 10_000
+
+/** How much of the limit of a list a job takes whose settings and arguments have this many bytes of JSON. */
+export function largeBytes(bytes: number): number {
+  return bytes > SMALL_BYTES ? bytes : 0
+}
+
+/** The same of several jobs together. */
+export function largeBytesOf(jobs: Iterable<Pick<StoredJob, 'settings' | 'args'>>): number {
   let bytes = 0
-  for (const { settings, args } of jobs) bytes += JSON.stringify(settings).length + JSON.stringify(args).length
+  for (const { settings, args } of jobs) {
+    bytes += largeBytes(JSON.stringify(settings).length + JSON.stringify(args).length)
+  }
   return bytes
 }

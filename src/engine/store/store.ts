@@ -62,8 +62,8 @@ export interface JobReader {
   getJob(id: JobId): Promise<StoredJob | null>
   getJobs(ids: JobId[]): Promise<StoredJob[]>
   /**
-   * Newest first, ids below `before`. `sinceMs` excludes jobs queued earlier. Ends after the job with which settings
-   * and arguments have `maxBytes` of JSON (bytesOf), the first at the earliest.
+   * Newest first, ids below `before`. `sinceMs` excludes jobs queued earlier. Ends after the job with which large
+   * settings and arguments have `maxBytes` (records.ts, largeBytes), the first at the earliest.
    */
   listJobs(filter: JobFilter, page: { before: JobId | null; limit: number; maxBytes?: number }): Promise<StoredJob[]>
   /** Each facet counts jobs that match the other filters, so it shows the effect of other values. Highest first. */

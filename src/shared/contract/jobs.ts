@@ -368,7 +368,9 @@ const runAnswerBytes = ({ spiders, settings, args }: Record<string, unknown>): n
 
 export const jobsContract = {
   /** Newest first, by keyset: `before` is the id of the last row of the previous page. */
-  list: read('viewer', 'GET /jobs', { answerBytes: () => 4_500_000 })
+  list: read('viewer', 'GET /jobs', {
+    answerBytes: ({ limit = 100 }) => 4_000_000 + 12_000 * Math.min(Number(limit), 500)
+  })
     .input(JobFilter.extend({ before: JobId.optional(), limit: z.coerce.number().int().min(1).max(500).default(100) }))
     .output(z.object({ jobs: z.array(Job), nextBefore: JobId.nullable() })),
   facets: read('viewer', 'GET /jobs/facets').input(JobFilter).output(JobFacets),

@@ -9,6 +9,7 @@ import type {
 } from '../../../shared/contract/index.ts'
 import { matchesGlob } from '../../../shared/glob.ts'
 import { LIVE_JOB_STATES } from './counters.ts'
+import { largeBytes } from '../records.ts'
 import type { JobRow } from './rows.ts'
 
 const EVERY_STATUS = [
@@ -258,13 +259,13 @@ export function createJobList(database: Database) {
   }
 }
 
-/** Ends after the row with which settings and arguments have `maxBytes`. */
+/** Ends after the row with which large settings and arguments have `maxBytes`. */
 function withinBytes(rows: Iterable<JobRow>, maxBytes = Number.POSITIVE_INFINITY): JobRow[] {
   const taken: JobRow[] = []
   let bytes = 0
   for (const row of rows) {
     taken.push(row)
-    bytes += row.settings.length + row.args.length
+    bytes += largeBytes(row.settings.length + row.args.length)
     if (bytes >= maxBytes) break
   }
   return taken

@@ -167,16 +167,19 @@ export function describeJobs(story: Story): void {
     })
 
     test('a page ends early when its arguments are large, and the next begins there', async () => {
-      const jobs = Array.from({ length: 5 }, () => aNewJob({ args: { text: 'x'.repeat(1_000) } }))
+      const jobs = Array.from({ length: 5 }, () => aNewJob({ args: { text: 'x'.repeat(20_000) } }))
       await story.store.enqueueJobs(jobs)
       const newestFirst = jobs.map(({ id }) => id).reverse()
       for (const filter of [{}, { status: ['queued' as const] }]) {
         const ids = async (before: JobId | null, maxBytes: number) =>
           (await story.store.listJobs(filter, { before, limit: 10, maxBytes })).map(({ id }) => id)
-        expect(await ids(null, 1_500)).toEqual(newestFirst.slice(0, 2))
+        expect(await ids(null, 30_000)).toEqual(newestFirst.slice(0, 2))
         expect(await ids(newestFirst[1]!, 1)).toEqual(newestFirst.slice(2, 3))
         expect(await ids(null, 1_000_000)).toEqual(newestFirst)
       }
+      const small = Array.from({ length: 5 }, () => aNewJob({ args: { text: 'x'.repeat(1_000) } }))
+      await story.store.enqueueJobs(small)
+      expect(await story.store.listJobs({}, { before: null, limit: 5, maxBytes: 1 })).toHaveLength(5)
     })
 
     test('a page over several statuses is in one order', async () => {
