@@ -1,5 +1,5 @@
 /** Of all answers of a batch together, as JSON: in memory, they are there several times. */
-export const BATCH_ANSWER_BYTES = 16 * 1024 * 1024
+export const BATCH_ANSWER_BYTES = 12 * 1024 * 1024
 const CALLS_AT_ONCE = 8
 
 /**
