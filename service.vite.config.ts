@@ -1,4 +1,6 @@
+import { minifyContractRouter } from '@orpc/contract'
 import { defineConfig, type Plugin } from 'vite'
+import { contract } from './src/shared/contract/index.ts'
 
 /** The package itself is ES modules; the bundle's folder says what it is. */
 const sayCommonJs: Plugin = {
@@ -8,13 +10,22 @@ const sayCommonJs: Plugin = {
   }
 }
 
+/** A client needs the address of each operation, not its schemas: loading those took longer than most commands. */
+const onlyRoutes: Plugin = {
+  name: 'only-routes',
+  load(id) {
+    if (!id.endsWith('/src/cli/client/routes.ts')) return null
+    return `export const routes = ${JSON.stringify(minifyContractRouter(contract))}`
+  }
+}
+
 /**
  * The headless service as few files: reading and stripping some thousand modules one by one took two thirds of its start
  * (docs/benchmarks.md, `cold`). CommonJS, because Node evaluates every getter of each of its own modules that an ES
  * module imports (its whole HTTP client among them), which costs a fifth of the rest. One folder deep in out/, so that package-paths.ts finds the root as it does from src/.
  */
 export default defineConfig({
-  plugins: [sayCommonJs],
+  plugins: [sayCommonJs, onlyRoutes],
   build: {
     ssr: true,
     outDir: 'out/service',

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import { isLong } from '../scripts/test-length.mjs'
 import * as api from './api.ts'
+import * as cli from './cli.ts'
 import * as cold from './cold.ts'
 import * as dispatch from './dispatch.ts'
 import * as dispatchLatency from './dispatch-latency.ts'
@@ -23,6 +24,7 @@ const SHORT: [name: string, measure: () => Promise<Figure[]>, figures: string[]]
     () => api.measure({ finished: 1, rounds: 1, durationMs: 100 }),
     ['daemonstatus_ratio', 'listjobs_ratio', 'schedule_ratio']
   ],
+  ['cli', () => cli.measure({ rounds: 1 }), ['ratio', 'jobs_ms', 'node_start_ms']],
   ['cold', () => cold.measure({ rounds: 1 }), ['first_answer_ms']],
   [
     'dispatch',

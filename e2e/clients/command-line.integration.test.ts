@@ -1,11 +1,12 @@
 import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createServer } from 'node:http'
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { expect, it, onTestFinished } from 'vitest'
+import { ensureServiceBuilt } from '../../scripts/setup/build.mjs'
 import { until } from '../../src/engine/testing/until.ts'
 import { SERVICE_ENTRY } from '../support/service.ts'
 
@@ -157,6 +158,30 @@ it('serve --json reports readiness as JSON and logs JSON lines', async () => {
   expect(await once(child, 'exit')).toEqual([0, null])
   const logged = printed.stderr.trim().split('\n')
   expect(logged.map((one) => typeof (JSON.parse(one) as { msg: unknown }).msg)).toEqual(logged.map(() => 'string'))
+})
+
+it('the built command line loads what a command needs: no schemas, no fetch, no other command', async () => {
+  await ensureServiceBuilt()
+  const hook = join(makeDirectory(), 'hook.cjs')
+  writeFileSync(
+    hook,
+    "process.on('exit', () => console.log(JSON.stringify([...Object.keys(require.cache), ...process.moduleLoadList])))"
+  )
+  const loadedBy = (...words: string[]) =>
+    new Promise<string[]>((done) => {
+      const args = ['--require', hook, join(root, 'out/service/scrapdeck.js'), ...words]
+      const env = { ...process.env, SCRAPDECK_URL: 'http://127.0.0.1:2', SCRAPDECK_PASSWORD: 'x' }
+      execFile(process.execPath, args, { env }, (_error, stdout) => done(JSON.parse(stdout) as string[]))
+    })
+  for (const words of [['jobs'], ['logs', '019b0000000000000000000000000001'], ['nodes', 'list']]) {
+    const loaded = await loadedBy(...words)
+    const files = loaded.filter((name) => name.startsWith(join(root, 'out')))
+    const bytes = files.reduce((sum, file) => sum + statSync(file).size, 0)
+    // The schemas alone have 300 KB.
+    expect([words, bytes < 350_000, bytes > 100_000], files.join(' ')).toEqual([words, true, true])
+    expect(loaded.filter((name) => name.includes('undici'))).toEqual([])
+    expect(files.filter((file) => /deploy|fleet-file|schedules/.test(file))).toEqual([])
+  }
 })
 
 it('without a command it shows the help; a misspelt one gets a suggestion; a closed pipe is no failure', async () => {

@@ -9,14 +9,20 @@ import {
 } from './client/connect.ts'
 import type { ClientCommands, Session } from './client/session.ts'
 import type { Terminal } from './client/terminal.ts'
-import { addCompletionCommand } from './commands/completion.ts'
-import { addDeployCommand } from './commands/deploy.ts'
-import { addFleetFileCommands } from './commands/fleet-file.ts'
-import { addJobCommands } from './commands/jobs.ts'
-import { addLogsCommand } from './commands/logs.ts'
-import { addNodeCommands } from './commands/nodes.ts'
-import { addRunCommand } from './commands/run.ts'
-import { addScheduleCommands } from './commands/schedules.ts'
+
+/** What adds which commands, in the order of the help. A command loads only its own file. */
+const FILES: { names: readonly string[]; load: () => Promise<(commands: ClientCommands) => void> }[] = [
+  { names: ['deploy'], load: async () => (await import('./commands/deploy.ts')).addDeployCommand },
+  { names: ['run'], load: async () => (await import('./commands/run.ts')).addRunCommand },
+  { names: ['jobs', 'cancel'], load: async () => (await import('./commands/jobs.ts')).addJobCommands },
+  { names: ['logs'], load: async () => (await import('./commands/logs.ts')).addLogsCommand },
+  { names: ['nodes'], load: async () => (await import('./commands/nodes.ts')).addNodeCommands },
+  { names: ['schedules'], load: async () => (await import('./commands/schedules.ts')).addScheduleCommands },
+  {
+    names: ['export', 'apply', 'import-schedules'],
+    load: async () => (await import('./commands/fleet-file.ts')).addFleetFileCommands
+  }
+]
 
 /** Resolves the address on the first request: some commands send none, and `deploy` has addresses of its own. */
 function openSession(flags: ConnectionFlags, terminal: Terminal): Session {
@@ -31,8 +37,11 @@ function openSession(flags: ConnectionFlags, terminal: Terminal): Session {
   }
 }
 
-/** Adds every command that talks to a local or remote engine over /api/v1 (docs/cli.md). */
-export function addClientCommands(program: Command, terminal: Terminal): void {
+/**
+ * Adds the commands that talk to a local or remote engine over /api/v1 (docs/cli.md): those of the file that has
+ * `name`, or all, for the help, the completion and a name that does not exist.
+ */
+export async function addClientCommands(program: Command, terminal: Terminal, name: string | undefined): Promise<void> {
   const addTo =
     (parent: Command): ClientCommands['add'] =>
     (usage, description, configure = (command) => command) => {
@@ -55,12 +64,7 @@ export function addClientCommands(program: Command, terminal: Terminal): void {
     add: addTo(program),
     group: (name, description) => addTo(program.command(name).description(description))
   }
-  addDeployCommand(commands)
-  addRunCommand(commands)
-  addJobCommands(commands)
-  addLogsCommand(commands)
-  addNodeCommands(commands)
-  addScheduleCommands(commands)
-  addFleetFileCommands(commands)
-  addCompletionCommand(program, terminal)
+  const named = FILES.filter(({ names }) => name !== undefined && names.includes(name))
+  for (const { load } of named.length > 0 ? named : FILES) (await load())(commands)
+  if (named.length === 0) (await import('./commands/completion.ts')).addCompletionCommand(program, terminal)
 }

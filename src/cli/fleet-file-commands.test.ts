@@ -10,6 +10,7 @@ import { type EngineWithFakeNode, openEngineWithFakeNode } from '../engine/testi
 import { listen } from '../server/listen.ts'
 import { exitCodeOf } from './client/exit-codes.ts'
 import { addClientCommands } from './client-commands.ts'
+import type { Terminal } from './client/terminal.ts'
 
 let directory: string
 let engine: EngineWithFakeNode
@@ -40,7 +41,7 @@ async function call(words: string[], environment: Record<string, string> = {}) {
   let [out, error] = ['', '']
   const { username, password } = engine.engine.credentials
   const program = new Command('scrapdeck').enablePositionalOptions().exitOverride()
-  addClientCommands(program, {
+  const terminal: Terminal = {
     out: (text) => void (out += text),
     error: (text) => void (error += text),
     isTerminal: false,
@@ -56,7 +57,8 @@ async function call(words: string[], environment: Record<string, string> = {}) {
     nowMs: () => 0,
     sleep: async () => {},
     localService: () => ({ port: 1, dataDirectory: '/nowhere' })
-  })
+  }
+  await addClientCommands(program, terminal, words[0])
   const code = await program.parseAsync(words, { from: 'user' }).then(
     () => 0,
     (caught: unknown) => {

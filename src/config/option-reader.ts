@@ -1,3 +1,4 @@
+import { ScrapdeckError } from '../shared/errors.ts'
 import { findOption, type OptionRow } from './option-table.ts'
 import type { Configuration, ConfiguredValue } from './read-files.ts'
 import type { ListedOption, ServeFlags } from './serve-options.ts'
@@ -93,4 +94,9 @@ export class OptionReader {
 
 function mayBeDiscovered(section: string, name: string): boolean {
   return section === 'services' || findOption(section, name)?.mayBeDiscovered === true
+}
+
+/** Throws BAD_INPUT with all of them, if there are any. */
+export function refuseProblems(problems: string[]): void {
+  if (problems.length > 0) throw new ScrapdeckError('BAD_INPUT', problems.join('\n'))
 }

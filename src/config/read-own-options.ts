@@ -1,8 +1,8 @@
-import { resolve as resolvePath } from 'node:path'
 import { isLoopback } from '../server/auth/host-rule.ts'
 import { CANCEL_WAITS_MS } from '../shared/run-limits.ts'
 import { readAccessOptions } from './read-access-options.ts'
 import { type ConfiguredSource, nodesSource, readSources } from './discovery-options.ts'
+import { readDataDirectory } from './local-service.ts'
 import type { OptionReader } from './option-reader.ts'
 import { namesIn } from './option-table.ts'
 import { type PluginSettings, readPluginLines } from './plugin-options.ts'
@@ -39,14 +39,6 @@ export function readOwnOptions(options: OptionReader) {
     webhookNetworks: readWebhookNetworks(options),
     ...readAccessOptions(options)
   }
-}
-
-export function readDataDirectory(options: OptionReader): string {
-  const { flags, workingDirectory, defaultDataDirectory } = options.context
-  const data = options.pick('scrapdeck', 'data', { name: '--data', value: flags.data })
-  const directory = data === null ? defaultDataDirectory : resolvePath(workingDirectory, data.text)
-  options.list('scrapdeck', 'data', directory, data)
-  return directory
 }
 
 function readPlugins(options: OptionReader): PluginSettings[] {

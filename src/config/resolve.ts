@@ -1,8 +1,7 @@
-import { ScrapdeckError } from '../shared/errors.ts'
 import { checkOtherOptions } from './check-other-options.ts'
-import { type OptionContext, OptionReader } from './option-reader.ts'
-import { readDataDirectory, readOwnOptions } from './read-own-options.ts'
-import { readListening, readScrapydOptions } from './read-scrapyd-options.ts'
+import { type OptionContext, OptionReader, refuseProblems } from './option-reader.ts'
+import { readOwnOptions } from './read-own-options.ts'
+import { readScrapydOptions } from './read-scrapyd-options.ts'
 import type { ResolvedOptions, ServeOptions } from './serve-options.ts'
 
 /** Throws BAD_INPUT with every rejected option: its name, the reason and what to do. None is silently ignored. */
@@ -18,17 +17,4 @@ export function resolveServeOptions(context: OptionContext): ResolvedOptions {
   }
   refuseProblems(problems)
   return { options, listed, warnings }
-}
-
-/** Only what programs on this machine must know of its service. Throws BAD_INPUT like resolveServeOptions. */
-export function resolveLocalService(context: OptionContext): { dataDirectory: string; port: number | null } {
-  const reader = new OptionReader(context)
-  const dataDirectory = readDataDirectory(reader)
-  const { port } = readListening(reader)
-  refuseProblems(reader.problems)
-  return { dataDirectory, port }
-}
-
-function refuseProblems(problems: string[]): void {
-  if (problems.length > 0) throw new ScrapdeckError('BAD_INPUT', problems.join('\n'))
 }

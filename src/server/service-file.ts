@@ -1,10 +1,13 @@
 import { lstatSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { z } from 'zod'
 import { isAlive, readStartTime } from '../engine/runtime/process-identity.ts'
 
 /** `http://127.0.0.1:6800`, or `unix:PATH` if there is no TCP; and the process that listens there. */
-const ServiceFile = z.object({ address: z.string().min(1), pid: z.int().positive(), startTime: z.string() })
+interface ServiceFile {
+  address: string
+  pid: number
+  startTime: string
+}
 
 const pathIn = (dataDirectory: string) => join(dataDirectory, 'service.json')
 
@@ -27,7 +30,7 @@ export async function recordService(dataDirectory: string, address: string): Pro
 export async function findRunningService(dataDirectory: string): Promise<string | null> {
   try {
     const path = pathIn(dataDirectory)
-    const record = ServiceFile.parse(JSON.parse(readFileSync(path, 'utf8')))
+    const record = readRecord(readFileSync(path, 'utf8'))
     const [, socket] = /^unix:(.+)$/.exec(record.address) ?? []
     // Somebody who may write to its directory could have put another socket in its place.
     const isOurs = socket === undefined || lstatSync(socket).uid === statSync(path).uid
@@ -36,4 +39,12 @@ export async function findRunningService(dataDirectory: string): Promise<string 
     // Missing, not readable for this user, or damaged: no running service is known.
     return null
   }
+}
+
+/** Checked without zod, for which the command line would wait longer than for the service's answer. */
+function readRecord(text: string): ServiceFile {
+  const { address, pid, startTime } = JSON.parse(text) as Record<string, unknown>
+  const isValid = typeof address === 'string' && address !== '' && typeof startTime === 'string'
+  if (!isValid || !Number.isSafeInteger(pid) || (pid as number) < 1) throw new TypeError('Not the record of a service')
+  return { address, pid: pid as number, startTime }
 }

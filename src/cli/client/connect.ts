@@ -1,20 +1,18 @@
-import { randomUUID } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { createORPCClient, ORPCError } from '@orpc/client'
 import type { ContractRouterClient } from '@orpc/contract'
 import type { JsonifiedClient } from '@orpc/openapi-client'
-import { OpenAPILink } from '@orpc/openapi-client/fetch'
 import type { Command } from 'commander'
 import { isLoopback } from '../../server/auth/host-rule.ts'
-import { type Contract, contract } from '../../shared/contract/index.ts'
+import type { Contract } from '../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
 import { fromWireError } from '../../shared/wire-errors.ts'
 import { findRunningService } from '../../server/service-file.ts'
 import { requireCredentials } from '../credentials.ts'
 import { findInNetrc } from '../netrc.ts'
 import { CommandEnd, EXIT_CODES } from './exit-codes.ts'
-import { fetchFrom, httpUrlOf } from './socket-fetch.ts'
+import { type Answer, createRestLink, httpUrlOf, type RestCall, sendOverHttp } from './rest-link.ts'
 import type { LocalFlags, Terminal } from './terminal.ts'
 
 export type Client = JsonifiedClient<ContractRouterClient<Contract>>
@@ -181,49 +179,63 @@ const REDO_AFTER_MS = 1_000
 export function connect(find: () => Promise<Address>, terminal: Terminal): Client {
   let found: Promise<Address> | null = null
   const address = () => (found ??= find())
-  const link = new OpenAPILink(contract, {
-    url: async () => `${httpUrlOf((await address()).url)}/api/v1`,
-    headers: async () => {
-      const { username, password } = await address()
-      const credentials = Buffer.from(`${username}:${password}`).toString('base64')
-      return { authorization: `Basic ${credentials}`, 'idempotency-key': randomUUID() }
-    },
-    fetch: async (request, init) => {
-      const there = await address()
-      for (let redo = 0; ; redo += 1) {
-        try {
-          const signal = AbortSignal.any([request.signal, terminal.interrupted])
-          return await checkAnswer(await fetchFrom(there.url, request.clone(), { ...init, signal }), there)
-        } catch (error) {
-          if (error instanceof CommandEnd || error instanceof ScrapdeckError) throw error
-          if (terminal.interrupted.aborted) throw error
-          const code = codeOf(error) ?? ''
-          const isFinal = code === 'ECONNREFUSED' || code === 'ENOTFOUND' || problemOfTls(code) !== null
-          if (isFinal || redo >= REDOES) throw unreachable(there, error)
-          await terminal.sleep(REDO_AFTER_MS)
-        }
-      }
+  return createORPCClient(
+    createRestLink({
+      baseUrl: async () => `${httpUrlOf((await address()).url)}/api/v1`,
+      headers: async () => {
+        const { username, password } = await address()
+        return { authorization: `Basic ${Buffer.from(`${username}:${password}`).toString('base64')}` }
+      },
+      send: async (call) => sendWithRetries(await address(), await withKey(call), terminal)
+    })
+  )
+}
+
+async function withKey(call: RestCall): Promise<RestCall> {
+  if (call.method === 'GET') return call
+  const { randomUUID } = await import('node:crypto')
+  return { ...call, headers: { ...call.headers, 'idempotency-key': randomUUID() } }
+}
+
+async function sendWithRetries(there: Address, call: RestCall, terminal: Terminal): Promise<Answer> {
+  const signal = call.signal === undefined ? terminal.interrupted : AbortSignal.any([call.signal, terminal.interrupted])
+  for (let redo = 0; ; redo += 1) {
+    try {
+      const answer = await sendOverHttp(there.url, { ...call, signal })
+      checkAnswer(answer, there)
+      return { ...answer, events: answer.events && explainBreaks(answer.events, there) }
+    } catch (error) {
+      if (error instanceof CommandEnd || error instanceof ScrapdeckError || terminal.interrupted.aborted) throw error
+      const code = codeOf(error)
+      const isFinal = code === 'ECONNREFUSED' || code === 'ENOTFOUND' || problemOfTls(code) !== null
+      if (isFinal || redo >= REDOES) throw unreachable(there, error)
+      await terminal.sleep(REDO_AFTER_MS)
     }
-  })
-  return createORPCClient(link)
+  }
+}
+
+/** A stream whose connection breaks ends like any other request that found nobody. */
+async function* explainBreaks(events: AsyncIterable<unknown>, there: Address): AsyncGenerator<unknown> {
+  try {
+    yield* events
+  } catch (error) {
+    throw codeOf(error) === '' ? error : unreachable(there, error)
+  }
 }
 
 /** The server may not be Scrapdeck: a Scrapyd, a login page or a proxy may answer instead. */
-async function checkAnswer(response: Response, address: Address): Promise<Response> {
+function checkAnswer({ status, type, text }: Answer, address: Address): void {
   const { url } = address
-  const type = response.headers.get('content-type') ?? ''
-  if (response.ok && !type.includes('html')) return response
-  const body: unknown = type.includes('json') ? await response.clone().json() : null
+  if (status >= 200 && status < 300 && !type.includes('html')) return
+  const body: unknown = type.includes('json') ? JSON.parse(text) : null
   // Our errors have codes.
   if (typeof body === 'object' && body !== null && 'code' in body) {
     if (body.code === 'UNAUTHORIZED') throw unauthorized(address, body as { data?: unknown })
-    return response
+    return
   }
   const what =
-    response.status === 401
-      ? `refused the user name "${address.username}" or its password`
-      : `answered with ${response.status}`
-  const code = response.status === 401 ? EXIT_CODES.unauthorized : EXIT_CODES.unreachable
+    status === 401 ? `refused the user name "${address.username}" or its password` : `answered with ${status}`
+  const code = status === 401 ? EXIT_CODES.unauthorized : EXIT_CODES.unreachable
   throw new CommandEnd(code, `${url} ${what}, which is not a Scrapdeck response. Is the address right?`)
 }
 
@@ -237,15 +249,17 @@ function unauthorized({ url, username, passwordFrom }: Address, body: { data?: u
 }
 
 function unreachable({ url }: Address, error: unknown): CommandEnd {
-  const cause = codeOf(error) ?? (error instanceof Error ? error.message : String(error))
+  const cause = codeOf(error) || (error instanceof Error ? error.message : String(error))
   const tls = problemOfTls(cause)
   if (tls !== null) return new CommandEnd(EXIT_CODES.unreachable, `${url}: ${tls}`, { cause: error })
   return new CommandEnd(
     EXIT_CODES.unreachable,
-    `No Scrapdeck responds at ${url} (${cause}). ${cause === 'UND_ERR_SOCKET' && url.startsWith('http:') ? 'If it uses TLS, use https://. ' : ''}Start it, or name another with --url, SCRAPDECK_URL or --port.`,
+    `No Scrapdeck responds at ${url} (${cause}). ${cause === 'ECONNRESET' && url.startsWith('http:') ? 'If it uses TLS, use https://. ' : ''}Start it, or name another with --url, SCRAPDECK_URL or --port.`,
     { cause: error }
   )
 }
+
+const NO_TLS = 'NO_TLS'
 
 /** Explains a TLS error and what to do; null: it is a different error. */
 function problemOfTls(code: string): string | null {
@@ -255,15 +269,17 @@ function problemOfTls(code: string): string | null {
   if (code === 'CERT_HAS_EXPIRED') return 'its certificate has expired. Renew it there.'
   if (code === 'CERT_NOT_YET_VALID') return 'its certificate is not valid yet. Check the clocks of both machines.'
   if (code === 'ERR_TLS_CERT_ALTNAME_INVALID') return 'its certificate is for a different host name. Use that name.'
-  // Typical for a server that speaks plain HTTP.
-  if (/WRONG_VERSION_NUMBER|PACKET_LENGTH_TOO_LONG/.test(code))
+  if (code === NO_TLS || /WRONG_VERSION_NUMBER|PACKET_LENGTH_TOO_LONG/.test(code))
     return 'it does not use TLS. Use http:// if that is intended.'
   return /^(ERR_SSL|ERR_TLS|CERT_|EPROTO)/.test(code) ? `no encrypted connection could be made (${code}).` : null
 }
 
-function codeOf(error: unknown): string | undefined {
-  const { cause } = error as { cause?: { code?: string; message?: string } }
-  return cause?.code ?? cause?.message
+/** The code of an error of Node; empty: it has none. */
+function codeOf(error: unknown): string {
+  const { code, message } = error as { code?: unknown; message?: unknown }
+  // One code for everything that OpenSSL says; only its text tells a server without TLS from others.
+  if (code === 'EPROTO' && /wrong version number|packet length too long/.test(String(message))) return NO_TLS
+  return typeof code === 'string' ? code : ''
 }
 
 /** Converts an error of a call to one with a message and exit code for the command line. */

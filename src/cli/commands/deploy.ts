@@ -11,7 +11,7 @@ import { plural, print, printLine, table } from '../client/output.ts'
 import { safeJson, type Terminal } from '../client/terminal.ts'
 import type { ClientCommands, Session } from '../client/session.ts'
 import { type DeployTarget, readScrapyConfiguration } from '../scrapy-cfg.ts'
-import { nodeNames } from './jobs.ts'
+import { nodeNames } from '../client/find.ts'
 
 interface DeployFlags extends ConnectionFlags {
   target?: string

@@ -1,14 +1,12 @@
-import { JobId, type NodeId, type ProjectName } from '../../shared/contract/index.ts'
-import type { Job, JobDetail, JobStatus } from '../../shared/contract/jobs.ts'
-import { JobStatus as STATUSES } from '../../shared/contract/jobs.ts'
+import type { Job, JobDetail, JobFilter, JobId, JobStatus, ProjectName } from '../../shared/contract/index.ts'
+import { JOB_STATUSES } from '../../shared/choices.ts'
 import { formatAge, formatDuration } from '../../shared/time.ts'
 import { collect, wholeNumber } from '../client/arguments.ts'
 import type { Client } from '../client/connect.ts'
 import { CommandEnd, EXIT_CODES } from '../client/exit-codes.ts'
-import { localTime, plural, print, printLine, table } from '../client/output.ts'
-import { safeJson } from '../client/terminal.ts'
+import { findJobId, findNodeId, findSchedule, nodeNames } from '../client/find.ts'
+import { localTime, plural, print, table } from '../client/output.ts'
 import type { ClientCommands, Session } from '../client/session.ts'
-import { findSchedule } from './schedules.ts'
 
 interface ListFlags {
   status?: JobStatus[]
@@ -22,7 +20,7 @@ interface ListFlags {
 export function addJobCommands({ add }: ClientCommands): void {
   add('jobs [id]', 'List jobs, newest first, or show one with its attempts and its timeline.', (command) =>
     command
-      .option('--status <status>', `only these: ${STATUSES.options.join(', ')} (can be repeated)`, collect)
+      .option('--status <status>', `only these: ${JOB_STATUSES.join(', ')} (can be repeated)`, collect)
       .option('--project <name>', 'only of this project (* matches anything)')
       .option('--spider <name>', 'only of this spider (* matches anything)')
       .option('--node <name>', 'only on this node')
@@ -47,9 +45,9 @@ export function addJobCommands({ add }: ClientCommands): void {
 }
 
 async function listJobs({ client, terminal, flags }: Session, options: ListFlags): Promise<void> {
-  const wrong = options.status?.find((status) => !STATUSES.options.includes(status))
+  const wrong = options.status?.find((status) => !JOB_STATUSES.includes(status))
   if (wrong !== undefined) {
-    throw new CommandEnd(EXIT_CODES.usage, `${wrong} is not a status. Known statuses: ${STATUSES.options.join(', ')}.`)
+    throw new CommandEnd(EXIT_CODES.usage, `${wrong} is not a status. Known statuses: ${JOB_STATUSES.join(', ')}.`)
   }
   const filter = {
     status: options.status,
@@ -58,17 +56,11 @@ async function listJobs({ client, terminal, flags }: Session, options: ListFlags
     nodeId: options.node === undefined ? undefined : await findNodeId(client, options.node),
     scheduleId: options.schedule === undefined ? undefined : (await findSchedule(client, options.schedule)).id
   }
-  const jobs: Job[] = []
-  let before: string | undefined
-  do {
-    const limit = Math.min(500, options.limit - jobs.length)
-    if (limit < 1) break
-    const page = await client.jobs.list({ ...filter, limit, before })
-    jobs.push(...page.jobs)
-    before = page.nextBefore ?? undefined
-  } while (before !== undefined)
-  const names = flags.json === true ? new Map<string, string>() : await nodeNames(client)
-  print(terminal, flags, { jobs, nextBefore: before ?? null }, () =>
+  const [{ jobs, nextBefore }, names] = await Promise.all([
+    readNewest(client, filter, options.limit),
+    flags.json === true ? new Map<string, string>() : nodeNames(client)
+  ])
+  print(terminal, flags, { jobs, nextBefore }, () =>
     table(
       ['id', 'status', 'project', 'spider', 'node', 'age', 'items', 'why'],
       jobs.map((job) => [
@@ -84,6 +76,23 @@ async function listJobs({ client, terminal, flags }: Session, options: ListFlags
       'No jobs.'
     )
   )
+}
+
+async function readNewest(client: Client, filter: JobFilter, most: number) {
+  const jobs: Job[] = []
+  let before: JobId | null = null
+  do {
+    const limit = Math.min(500, most - jobs.length)
+    if (limit < 1) break
+    const page: { jobs: Job[]; nextBefore: JobId | null } = await client.jobs.list({
+      ...filter,
+      limit,
+      before: before ?? undefined
+    })
+    jobs.push(...page.jobs)
+    before = page.nextBefore
+  } while (before !== null)
+  return { jobs, nextBefore: before }
 }
 
 async function showJob({ client, terminal, flags }: Session, id: string): Promise<void> {
@@ -137,65 +146,3 @@ function describeJob({ job, attempts, timeline }: JobDetail, nodes: Map<string, 
   const steps = timeline.flatMap(({ atMs, text, evidence }) => [`${localTime(atMs)}  ${text}`, ...notesOf(evidence)])
   return [...lines, '', ...steps].join('\n')
 }
-
-/** Accepts the whole id, or a prefix that matches only one job. */
-export async function findJobId(client: Client, text: string): Promise<JobId> {
-  const whole = JobId.safeParse(text)
-  if (whole.success) return whole.data
-  if (!/^[0-9a-f]{10,31}$/.test(text)) {
-    throw new CommandEnd(EXIT_CODES.usage, `${text} is not a job id: 32 hexadecimal digits, or at least the first 10.`)
-  }
-  const { jobs } = await client.jobs.list({ text, limit: 2 })
-  if (jobs.length === 1) return jobs[0]!.id
-  const what =
-    jobs.length === 0
-      ? `No job id starts with ${text}; "scrapdeck jobs" lists the newest jobs.`
-      : `Several job ids start with ${text}. Give more of the id.`
-  throw new CommandEnd(EXIT_CODES.notFound, what)
-}
-
-export async function findNodeId(client: Client, text: string): Promise<NodeId> {
-  const { nodes } = await client.nodes.list()
-  const node = nodes.find(({ id }) => id === text) ?? nodes.find(({ name }) => name === text)
-  if (node !== undefined) return node.id
-  throw new CommandEnd(
-    EXIT_CODES.notFound,
-    `There is no node ${text}. There are ${nodes.map(({ name }) => name).join(', ') || 'none'}.`
-  )
-}
-
-export async function nodeNames(client: Client): Promise<Map<string, string>> {
-  const { nodes } = await client.nodes.list()
-  return new Map(nodes.map(({ id, name }) => [id, name]))
-}
-
-/** Waits until the jobs have ended and prints each. Ends with badOutcome unless all succeeded. */
-export async function waitForJobs({ client, terminal, flags }: Session, ids: string[]): Promise<void> {
-  const open = new Set(ids)
-  let areGood = true
-  let missed = 0
-  while (open.size > 0) {
-    for (const id of open) {
-      const progress = await client.jobs.status({ id }).catch((error: unknown) => {
-        // The engine may be restarting; its jobs continue without it.
-        const isAway = error instanceof CommandEnd && error.exitCode === EXIT_CODES.unreachable
-        if (!isAway || terminal.interrupted.aborted || missed >= MOST_MISSED) throw error
-        missed += 1
-        return null
-      })
-      if (progress === null) break
-      missed = 0
-      if (progress.state !== 'ended') continue
-      open.delete(id)
-      areGood &&= progress.outcome === 'succeeded'
-      if (flags.json === true) terminal.out(`${safeJson(progress)}\n`)
-      else printLine(terminal, `${id}  ${progress.outcome}${progress.reason === null ? '' : ` (${progress.reason})`}`)
-    }
-    if (open.size > 0) await terminal.sleep(WAIT_MS)
-  }
-  if (!areGood) throw new CommandEnd(EXIT_CODES.badOutcome)
-}
-
-const WAIT_MS = 1_000
-/** Consecutive polls without a response. */
-const MOST_MISSED = 120

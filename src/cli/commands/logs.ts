@@ -3,7 +3,7 @@ import { wholeNumber } from '../client/arguments.ts'
 import { CommandEnd, EXIT_CODES } from '../client/exit-codes.ts'
 import { safeJson, withoutSteering } from '../client/terminal.ts'
 import type { ClientCommands, Session } from '../client/session.ts'
-import { findJobId } from './jobs.ts'
+import { findJobId } from '../client/find.ts'
 
 const READ_BYTES = 1_048_576
 const MOST_TAIL_BYTES = 4_194_304

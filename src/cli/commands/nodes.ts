@@ -1,7 +1,7 @@
 import { collect, wholeNumber } from '../client/arguments.ts'
 import { print, table } from '../client/output.ts'
 import type { ClientCommands } from '../client/session.ts'
-import { findNodeId } from './jobs.ts'
+import { findNodeId } from '../client/find.ts'
 
 const MODES = { cordon: 'cordoned', drain: 'draining', activate: 'active' } as const
 

@@ -3,7 +3,8 @@ import { collect, collectPair, moment } from '../client/arguments.ts'
 import { EXIT_CODES, CommandEnd } from '../client/exit-codes.ts'
 import { plural, print } from '../client/output.ts'
 import type { ClientCommands } from '../client/session.ts'
-import { findJobId, findNodeId, waitForJobs } from './jobs.ts'
+import { findJobId, findNodeId } from '../client/find.ts'
+import { waitForJobs } from '../client/wait-for-jobs.ts'
 import { followLog } from './logs.ts'
 
 interface RunFlags {

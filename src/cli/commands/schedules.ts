@@ -1,11 +1,12 @@
 import type { Project, ProjectName, Schedule, ScheduleRule, VersionName } from '../../shared/contract/index.ts'
-import { OverlapPolicy } from '../../shared/contract/schedules.ts'
+import { OVERLAP_POLICIES } from '../../shared/choices.ts'
 import { describeTiming } from '../../shared/calendar/index.ts'
 import { isScrapdeckError } from '../../shared/errors.ts'
 import { versionOf } from '../../shared/version-of.ts'
 import { collect, collectPair, moment, wholeNumber, withConsent } from '../client/arguments.ts'
 import { type Client, toCommandError } from '../client/connect.ts'
 import { CommandEnd, EXIT_CODES } from '../client/exit-codes.ts'
+import { findSchedule } from '../client/find.ts'
 import { localTime, plural, print, table } from '../client/output.ts'
 import type { ClientCommands, Session } from '../client/session.ts'
 import { withoutSteering } from '../client/terminal.ts'
@@ -88,16 +89,16 @@ export function addScheduleCommands({ group, terminal }: ClientCommands): void {
         collectPair
       )
       .option('-s, --setting <NAME=value>', 'a setting of Scrapy (can be repeated)', collectPair)
-      .option('--overlap <policy>', `while a run is live: ${OverlapPolicy.options.join(', ')} (default skip)`)
+      .option('--overlap <policy>', `while a run is live: ${OVERLAP_POLICIES.join(', ')} (default skip)`)
   )(async ({ client, flags }, [name = ''], options: CreateFlags) => {
-    const overlap = OverlapPolicy.safeParse(options.overlap ?? 'skip')
-    if (!overlap.success) {
-      throw new CommandEnd(EXIT_CODES.usage, `--overlap takes one of ${OverlapPolicy.options.join(', ')}.`)
+    const overlap = OVERLAP_POLICIES.find((policy) => policy === (options.overlap ?? 'skip'))
+    if (overlap === undefined) {
+      throw new CommandEnd(EXIT_CODES.usage, `--overlap takes one of ${OVERLAP_POLICIES.join(', ')}.`)
     }
     const answer = await client.schedules.create({
       name,
       ...readTiming(options, terminal.nowMs()),
-      overlap: overlap.data,
+      overlap,
       jobs: [
         {
           project: options.project,
@@ -277,17 +278,4 @@ async function setPaused(
 
 async function idsOf(client: Client, names: string[]): Promise<string[]> {
   return Promise.all(names.map(async (name) => (await findSchedule(client, name)).id))
-}
-
-/** Accepts an id, or a whole name that only one schedule has. */
-export async function findSchedule(client: Client, text: string): Promise<Schedule> {
-  if (/^[0-9a-f]{32}$/.test(text)) return client.schedules.get({ id: text })
-  const { schedules } = await client.schedules.list({ text, limit: 500, recent: 0 })
-  const named = schedules.filter(({ name }) => name === text)
-  if (named.length === 1) return named[0] as Schedule
-  const what =
-    named.length === 0
-      ? `There is no schedule ${text}; "scrapdeck schedules list" shows all schedules.`
-      : `Several schedules are named ${text}. Use an id from "scrapdeck schedules list".`
-  throw new CommandEnd(EXIT_CODES.notFound, what)
 }

@@ -94,7 +94,7 @@ export async function call(words: string[], { url, password = 'correct horse: ba
   const program = new Command('scrapdeck').enablePositionalOptions().exitOverride()
   program.configureOutput({ writeErr: (text) => void (error += text), writeOut: (text) => void (out += text) })
   sayUsageErrors(program, words.includes('--json'))
-  addClientCommands(program, terminal)
+  await addClientCommands(program, terminal, words[0])
   const code = await program.parseAsync(words, { from: 'user' }).then(
     () => 0,
     (caught: unknown) => {

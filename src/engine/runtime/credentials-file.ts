@@ -1,11 +1,13 @@
 import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { z } from 'zod'
 import { ScrapdeckError } from '../../shared/errors.ts'
 import type { Random } from './random.ts'
 
-const CredentialsFile = z.object({ username: z.string().min(1), password: z.string().min(1) })
-export type StoredCredentials = z.infer<typeof CredentialsFile>
+/** Checked without zod, which the command line would load for this alone. */
+export interface StoredCredentials {
+  username: string
+  password: string
+}
 
 /**
  * The user name and password for clients: those `given`, else those in `<directory>/credentials.json`, else new ones.
@@ -31,7 +33,10 @@ export function readCredentials(directory: string): StoredCredentials | null {
   const file = join(directory, 'credentials.json')
   if (!existsSync(file)) return null
   try {
-    return CredentialsFile.parse(JSON.parse(readFileSync(file, 'utf8')))
+    const { username, password } = JSON.parse(readFileSync(file, 'utf8')) as Record<string, unknown>
+    if (typeof username !== 'string' || typeof password !== 'string') throw new TypeError('Both must be texts')
+    if (username === '' || password === '') throw new TypeError('Neither may be empty')
+    return { username, password }
   } catch (error) {
     throw new ScrapdeckError(
       'DATA_DIRECTORY_UNUSABLE',

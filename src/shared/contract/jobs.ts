@@ -11,6 +11,7 @@ import {
 } from './ids.ts'
 import { ask, isSet, knownForMs, read, write } from './operation.ts'
 import { MomentMs } from './moment.ts'
+import { JOB_STATUSES } from '../choices.ts'
 import { problemOfShownName } from '../unseen.ts'
 
 /** A job's state; it follows the state of its newest attempt (job-rules/transitions.ts). */
@@ -22,7 +23,7 @@ export const Outcome = z.enum(['succeeded', 'failed', 'cancelled', 'lost'])
 export type Outcome = z.infer<typeof Outcome>
 
 /** State and outcome combined: what lists show and filter by. */
-export const JobStatus = z.enum(['queued', 'starting', 'running', 'succeeded', 'failed', 'cancelled', 'lost'])
+export const JobStatus = z.enum(JOB_STATUSES)
 export type JobStatus = z.infer<typeof JobStatus>
 
 /** Why a queued job has not been sent yet: a code for programs, with text for people. */

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { OVERLAP_POLICIES } from '../choices.ts'
 import { ChainId, JobId, NodeId, ProjectName, ScheduleId, AnyProjectName, VersionName, ShownName } from './ids.ts'
 import { ask, read, write } from './operation.ts'
 import { Dependency, RetryPolicy, RunLimits, TagTerm } from './jobs.ts'
@@ -48,7 +49,7 @@ export const ScheduleRule = z.discriminatedUnion('kind', [
 ])
 export type ScheduleRule = z.infer<typeof ScheduleRule>
 
-export const OverlapPolicy = z.enum(['skip', 'queue_one', 'queue_all', 'cancel_running', 'allow'])
+export const OverlapPolicy = z.enum(OVERLAP_POLICIES)
 export type OverlapPolicy = z.infer<typeof OverlapPolicy>
 
 /** Everything that decides when a schedule fires: the input of the calendar (shared/calendar). */

@@ -1,0 +1,74 @@
+import { spawnSync } from 'node:child_process'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+import { startService, TEST_CREDENTIALS } from '../e2e/support/service.ts'
+import { ensureServiceBuilt } from '../scripts/setup/build.mjs'
+import type { Figure } from './figure.ts'
+import { machine } from './support/bench-engine.ts'
+import { median, progress } from './support/sides.ts'
+
+export const about = '`scrapdeck jobs` from its start to its end, beside Node that does nothing'
+
+const PROGRAM = resolve(import.meta.dirname, '..', 'out', 'service', 'scrapdeck.js')
+const HOOK = resolve(import.meta.dirname, 'support', 'report-cpu.cjs')
+
+/**
+ * What bin/scrapdeck runs, against a running service, in turn with `node -e 0`. Elapsed time and CPU time (user and
+ * system): the second hardly depends on what else the machine does.
+ */
+export const run = () => measure({ rounds: 15 })
+
+export async function measure({ rounds }: { rounds: number }): Promise<Figure[]> {
+  await ensureServiceBuilt()
+  const directory = mkdtempSync(join(tmpdir(), 'scrapdeck-bench-cli-'))
+  const service = await startService({ entry: 'out/service/scrapdeck.js', dataDirectory: directory, localSlots: 0 })
+  const environment = {
+    PATH: process.env['PATH'],
+    HOME: directory,
+    SCRAPDECK_URL: service.address,
+    SCRAPDECK_USERNAME: TEST_CREDENTIALS.username,
+    SCRAPDECK_PASSWORD: TEST_CREDENTIALS.password
+  }
+  try {
+    // Fills the cache of compiled code, as the first command after a build does.
+    runOnce([PROGRAM, 'jobs'], environment)
+    const jobs: Took[] = []
+    const node: Took[] = []
+    for (let round = 1; round <= rounds; round += 1) {
+      jobs.push(runOnce([PROGRAM, 'jobs'], environment))
+      node.push(runOnce(['-e', '0'], environment))
+      progress(`cli ${round}/${rounds}: ${Math.round(jobs.at(-1)!.ms)} ms, Node ${Math.round(node.at(-1)!.ms)} ms`)
+    }
+    const conditions = { runs: rounds, ...machine() }
+    const of = (list: Took[], what: keyof Took) => median(list.map((took) => took[what]))
+    const figure = (name: string, value: number, unit: string): Figure => ({ figure: name, value, unit, conditions })
+    return [
+      figure('ratio', Number((of(jobs, 'ms') / of(node, 'ms')).toFixed(2)), '×'),
+      figure('jobs_ms', Math.round(of(jobs, 'ms')), 'ms'),
+      figure('node_start_ms', Math.round(of(node, 'ms')), 'ms'),
+      figure('cpu_ratio', Number((of(jobs, 'cpuMs') / of(node, 'cpuMs')).toFixed(2)), '×'),
+      figure('jobs_cpu_ms', Math.round(of(jobs, 'cpuMs')), 'ms')
+    ]
+  } finally {
+    await service.kill()
+    rmSync(directory, { recursive: true, force: true, maxRetries: 5 })
+  }
+}
+
+interface Took {
+  ms: number
+  cpuMs: number
+}
+
+function runOnce(words: string[], environment: NodeJS.ProcessEnv): Took {
+  const beganAtMs = performance.now()
+  const { status, stderr } = spawnSync(process.execPath, ['--require', HOOK, ...words], {
+    env: environment,
+    encoding: 'utf8'
+  })
+  const ms = performance.now() - beganAtMs
+  const cpu = /^cpu (\d+)$/m.exec(stderr)?.[1]
+  if (status !== 0 || cpu === undefined) throw new Error(`It ended with ${status}: ${stderr}`)
+  return { ms, cpuMs: Number(cpu) / 1000 }
+}

@@ -1,0 +1,109 @@
+import { request as sendHttp, type IncomingMessage } from 'node:http'
+import { text as readText } from 'node:stream/consumers'
+import { type StandardLinkClient, StandardLink } from '@orpc/client/standard'
+import type { ClientContext, ClientLink } from '@orpc/client'
+import {
+  StandardBracketNotationSerializer,
+  StandardOpenAPIJsonSerializer,
+  StandardOpenAPISerializer,
+  StandardOpenapiLinkCodec
+} from '@orpc/openapi-client/standard'
+import { routes } from './routes.ts'
+
+type StandardRequest = Parameters<StandardLinkClient<ClientContext>['call']>[0]
+
+/** One request, which can be sent more than once. */
+export interface RestCall {
+  method: string
+  url: URL
+  headers: Record<string, string | string[] | undefined>
+  body: string | Uint8Array | null
+  signal: AbortSignal | undefined
+}
+
+export interface Answer {
+  status: number
+  /** Its content type; empty: none. */
+  type: string
+  /** Empty if it is a stream of events. */
+  text: string
+  events?: AsyncIterable<unknown> | undefined
+}
+
+const SOCKET = 'unix:'
+const EVENTS = 'text/event-stream'
+/** Streams of events have a comment every few seconds, and every other answer begins sooner than this. */
+const SILENT_MS = 300_000
+
+/** The URL under which a service is addressed; on a Unix socket the host has no meaning. */
+export const httpUrlOf = (address: string): string => (address.startsWith(SOCKET) ? 'http://localhost' : address)
+
+/**
+ * The REST API over Node's own HTTP client. `fetch` would take longer to load than everything else that a command
+ * needs; so would the global names FormData, Request and Response, which are used only for uploads.
+ */
+export function createRestLink(options: {
+  baseUrl: () => Promise<string>
+  headers: () => Promise<Record<string, string>>
+  send: (call: RestCall) => Promise<Answer>
+}): ClientLink<ClientContext> {
+  const serializer = new PlainSerializer(new StandardOpenAPIJsonSerializer(), new StandardBracketNotationSerializer())
+  const codec = new StandardOpenapiLinkCodec(routes, serializer, { url: options.baseUrl, headers: options.headers })
+  return new StandardLink(codec, {
+    async call(request) {
+      const { status, text, events } = await options.send(await callOf(request))
+      return { status, headers: {}, body: async () => events ?? (text === '' ? undefined : JSON.parse(text)) }
+    }
+  })
+}
+
+class PlainSerializer extends StandardOpenAPISerializer {
+  /** JSON is returned as it is; the check whether it is a form would load `FormData`. */
+  override deserialize(data: unknown): unknown {
+    const isStream = typeof data === 'object' && data !== null && Symbol.asyncIterator in data
+    return isStream ? super.deserialize(data) : data
+  }
+}
+
+async function callOf({ method, url, headers, body, signal }: StandardRequest): Promise<RestCall> {
+  if (body === undefined) return { method, url, headers, body: null, signal }
+  if (Object.prototype.toString.call(body) === '[object FormData]') {
+    const form = new Response(body as FormData)
+    const type = form.headers.get('content-type') ?? ''
+    return { method, url, headers: { ...headers, 'content-type': type }, body: await form.bytes(), signal }
+  }
+  return {
+    method,
+    url,
+    headers: { ...headers, 'content-type': 'application/json' },
+    body: JSON.stringify(body),
+    signal
+  }
+}
+
+/** Sends to an `http:`, `https:` or `unix:PATH` address; never follows a redirect. Rejects with Node's own errors. */
+export async function sendOverHttp(address: string, call: RestCall): Promise<Answer> {
+  const message = await open(address, call)
+  const status = message.statusCode ?? 502
+  const type = message.headers['content-type'] ?? ''
+  if (type.startsWith(EVENTS)) return { status, type, text: '', events: await readEvents(message) }
+  return { status, type, text: await readText(message) }
+}
+
+async function open(address: string, { url, body, ...call }: RestCall): Promise<IncomingMessage> {
+  const socketPath = address.startsWith(SOCKET) ? address.slice(SOCKET.length) : undefined
+  const send = url.protocol === 'https:' ? (await import('node:https')).request : sendHttp
+  return new Promise((resolve, reject) => {
+    const length = body === null ? {} : { 'content-length': String(Buffer.byteLength(body)) }
+    const headers = { ...call.headers, ...length }
+    const sent = send(url, { ...call, headers, ...(socketPath === undefined ? {} : { socketPath }) }, resolve)
+    sent.setTimeout(SILENT_MS, () => sent.destroy(Object.assign(new Error('No response'), { code: 'ETIMEDOUT' })))
+    sent.on('error', reject)
+    sent.end(body ?? undefined)
+  })
+}
+
+async function readEvents(message: IncomingMessage): Promise<AsyncIterable<unknown>> {
+  const { toEventIterator } = await import('@orpc/standard-server-node')
+  return toEventIterator(message)
+}

@@ -1,0 +1,224 @@
+import { availableParallelism, homedir } from 'node:os'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { Command, CommanderError } from 'commander'
+import { EXIT_CODES, exitCodeOf } from './client/exit-codes.ts'
+import { textOfError } from './client/error-text.ts'
+import { type LocalFlags, type LocalService, type Terminal, withoutControls } from './client/terminal.ts'
+import { sayUsageErrors } from './client/usage-errors.ts'
+import type { OptionContext } from '../config/option-reader.ts'
+import {
+  type Configuration,
+  type ConfigurationFile,
+  listInstalledFiles,
+  listScrapydFiles,
+  readConfiguration
+} from '../config/read-files.ts'
+import { resolveLocalService } from '../config/local-service.ts'
+import type { ResolvedOptions, ServeFlags } from '../config/serve-options.ts'
+import { defaultDataDirectory } from './default-data-directory.ts'
+import type { ImportFlags } from './import-scrapyd.ts'
+import { keepHeapSmall } from './keep-heap-small.ts'
+import { readPackageVersion } from './package-paths.ts'
+
+keepHeapSmall()
+
+// npm runs scripts in the checkout, but file names and scrapyd.conf are meant relative to where npm was called.
+if (['serve', 'start', 'scrapdeck'].includes(process.env['npm_lifecycle_event'] ?? '')) {
+  process.chdir(process.env['INIT_CWD'] ?? '.')
+}
+
+const ownDataDirectory = defaultDataDirectory({
+  platform: process.platform,
+  environment: process.env,
+  homeDirectory: homedir()
+})
+
+const PORT_HELP = 'port to listen on (default 6800; 0: any free port)'
+const DATA_HELP = `data directory (default ${ownDataDirectory})`
+const SERVICE_DATA_HELP = `where the service keeps its data (default ${ownDataDirectory})`
+const CONFIG_HELP = 'the one configuration file to read (default: those that Scrapyd reads, see docs/configuration.md)'
+const JSON_HELP = 'print it as JSON'
+
+interface Flags extends ServeFlags {
+  config?: string | undefined
+  json?: boolean
+}
+
+const program = new Command('scrapdeck')
+  .description('One queue for a fleet of Scrapyd nodes.')
+  .version(readPackageVersion())
+  // --version of a subcommand is the version of a project.
+  .enablePositionalOptions()
+  .exitOverride()
+sayUsageErrors(program, process.argv.includes('--json'))
+
+/** The options that decide how the service runs; `config` shows their result. */
+function serviceCommand(name: string, description: string): Command {
+  return program
+    .command(name)
+    .description(description)
+    .option('--port <number>', PORT_HELP)
+    .option('--data <directory>', DATA_HELP)
+    .option('--config <file>', CONFIG_HELP)
+    .option('--bind <address>', 'address to listen on (default 127.0.0.1)')
+    .option('--unix-socket <path>', 'also listen on this Unix socket')
+    .option('--username <name>', 'user name of the API (default: generated on first start)')
+    .option(
+      '--password <password>',
+      'password of the API; better in SCRAPDECK_PASSWORD, where other users cannot see it'
+    )
+    .option('--local-slots <number>', 'spiders at once on this machine (default: the number of CPUs; 0: none)')
+    .option('--python <path>', 'the Python that runs spiders on this machine')
+    .option('--allowed-host <host...>', 'additional host names under which browsers may reach the service')
+}
+
+serviceCommand('serve', 'Run the headless service: the queue, the API, the Scrapyd-compatible API and the web UI.')
+  .option('--json', 'print the ready message as JSON, and log JSON lines')
+  .action(async (flags: Flags) => {
+    const { serve } = await import('./serve.ts')
+    const { options, warnings } = await resolve(flags)
+    await serve(options, warnings, flags.json === true)
+  })
+
+serviceCommand('config', 'Show the value of every option and where it comes from.')
+  .option('--json', JSON_HELP)
+  .action(async (flags: Flags) => {
+    const { describeConfiguration } = await import('../config/describe.ts')
+    const { files } = configurationOf(flags)
+    const resolved = await resolve(flags)
+    const { listed, warnings } = resolved
+    writeAnswer(flags, { files, options: listed, warnings }, describeConfiguration(files, resolved))
+  })
+
+program
+  .command('import-scrapyd <directory>')
+  .description(
+    'Import the eggs, pending and finished jobs, logs and items of a stopped Scrapyd that was started in this directory. Its files are not changed; safe to repeat.'
+  )
+  .option('--dry-run', 'show what would be imported, write nothing')
+  .option('--config <file>', "the Scrapyd's configuration file (default: those it reads when started there)")
+  .option('--even-if-running', 'continue even if a Scrapyd seems to be running')
+  .option('--data <directory>', SERVICE_DATA_HELP)
+  .option('--service-config <file>', CONFIG_HELP)
+  .option('--json', JSON_HELP)
+  .action(async (directory: string, flags: Flags & ImportFlags) => {
+    const { runImport } = await import('./import-scrapyd.ts')
+    const { resolveServeOptions } = await import('../config/resolve.ts')
+    const report: string[] = []
+    const service = { ...flags, config: flags.serviceConfig }
+    const context = contextOf(service, configurationOf(service))
+    const { options } = resolveServeOptions({ ...context, configFlag: '--service-config' })
+    const counts = await runImport(directory, flags, options, (line) => {
+      report.push(line)
+      if (flags.json !== true) process.stdout.write(`${line}\n`)
+    })
+    const isDryRun = flags.dryRun === true
+    if (flags.json === true) writeAnswer(flags, { dryRun: isDryRun, counts, report }, '')
+  })
+
+/** For the service that runs, or would run, on this machine. */
+function localCommand(name: string, description: string): Command {
+  return program
+    .command(name)
+    .description(description)
+    .option('--data <directory>', SERVICE_DATA_HELP)
+    .option('--port <number>', 'port of the service (default 6800)')
+    .option('--config <file>', CONFIG_HELP)
+    .option('--json', JSON_HELP)
+}
+
+localCommand('credentials', 'Show the user name and the password, with a ready snippet for scrapy.cfg.').action(
+  async (flags: Flags) => {
+    const { describeCredentials, requireCredentials } = await import('./credentials.ts')
+    const { findRunningService } = await import('../server/service-file.ts')
+    const { dataDirectory, port: usual } = localServiceOf(flags)
+    const running = await findRunningService(dataDirectory)
+    const address = running?.startsWith('http') ? running : `http://127.0.0.1:${usual ?? 0}`
+    const answer = { ...requireCredentials(dataDirectory), port: Number(new URL(address).port || 80) }
+    writeAnswer(flags, answer, describeCredentials(dataDirectory, address))
+  }
+)
+
+localCommand('link', 'Create a one-time login link for a browser.').action(async (flags: Flags) => {
+  const { requestLoginLink } = await import('./login-link.ts')
+  const url = await requestLoginLink(localServiceOf(flags).dataDirectory)
+  writeAnswer(flags, { url }, `${url}\n`)
+})
+
+const interruption = new AbortController()
+const terminal: Terminal = {
+  out: (text) => process.stdout.write(text),
+  error: (text) => process.stderr.write(withoutControls(text)),
+  isTerminal: process.stdout.isTTY ?? false,
+  environment: process.env,
+  directory: process.cwd(),
+  homeDirectory: homedir(),
+  // Handles interrupts only for commands that ask for it.
+  get interrupted() {
+    if (process.listenerCount('SIGINT') === 0) process.on('SIGINT', () => interruption.abort())
+    return interruption.signal
+  },
+  nowMs: () => Date.now(),
+  sleep: (ms) => sleep(ms, undefined, { signal: interruption.signal }),
+  localService: localServiceOf
+}
+// A reader that closes the pipe early (`| head`) is not a failure.
+process.stdout.on('error', (error: NodeJS.ErrnoException) => process.exit(error.code === 'EPIPE' ? 0 : 1))
+// Nor is a closed standard error; the exit code still reports the failure.
+process.stderr.on('error', () => {})
+// A start that failed half-way may have left handles open; exit without waiting for them.
+run().catch((error: unknown) => process.exit(report(error)))
+
+/** Loads what the command needs: the service starts in half the time without what its clients need. */
+async function run(): Promise<void> {
+  const name = process.argv[2]
+  if (!program.commands.some((command) => command.name() === name)) {
+    const { addClientCommands } = await import('./client-commands.ts')
+    await addClientCommands(program, terminal, name)
+  }
+  await program.parseAsync()
+}
+
+/** Prints the error and returns the exit code. */
+function report(error: unknown): number {
+  // commander has already printed the error or its help.
+  if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : EXIT_CODES.usage
+  if (interruption.signal.aborted) return EXIT_CODES.interrupted
+  process.stderr.write(textOfError(error, process.argv.includes('--json')))
+  return exitCodeOf(error)
+}
+
+function writeAnswer(flags: Flags, answer: object, text: string): void {
+  process.stdout.write(flags.json ? `${JSON.stringify(answer, null, 2)}\n` : text)
+}
+
+function configurationOf(flags: Flags) {
+  const place = { directory: process.cwd(), homeDirectory: homedir() }
+  return readConfiguration(flags.config === undefined ? listScrapydFiles(place) : [namedFile(flags.config)])
+}
+
+async function resolve(flags: Flags): Promise<ResolvedOptions> {
+  const { resolveServeOptions } = await import('../config/resolve.ts')
+  return resolveServeOptions(contextOf(flags, configurationOf(flags)))
+}
+
+/** For programs that talk to the service: no file of the working directory tells them where it is. */
+function localServiceOf({ data, port, config }: LocalFlags): LocalService {
+  const files = config === undefined ? listInstalledFiles({ homeDirectory: homedir() }) : [namedFile(config)]
+  return resolveLocalService(contextOf({ data, port }, readConfiguration(files, { skipUnreadable: true })))
+}
+
+function namedFile(path: string): ConfigurationFile {
+  return { path, origin: 'named' }
+}
+
+function contextOf(flags: ServeFlags, configuration: Configuration): OptionContext {
+  return {
+    flags,
+    configuration,
+    environment: process.env,
+    defaultDataDirectory: ownDataDirectory,
+    workingDirectory: process.cwd(),
+    cpuCount: availableParallelism()
+  }
+}

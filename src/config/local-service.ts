@@ -1,0 +1,20 @@
+import { resolve as resolvePath } from 'node:path'
+import { type OptionContext, OptionReader, refuseProblems } from './option-reader.ts'
+import { readListening } from './read-scrapyd-options.ts'
+
+/** Only what programs on this machine must know of its service. Throws BAD_INPUT like resolveServeOptions. */
+export function resolveLocalService(context: OptionContext): { dataDirectory: string; port: number | null } {
+  const reader = new OptionReader(context)
+  const dataDirectory = readDataDirectory(reader)
+  const { port } = readListening(reader)
+  refuseProblems(reader.problems)
+  return { dataDirectory, port }
+}
+
+export function readDataDirectory(options: OptionReader): string {
+  const { flags, workingDirectory, defaultDataDirectory } = options.context
+  const data = options.pick('scrapdeck', 'data', { name: '--data', value: flags.data })
+  const directory = data === null ? defaultDataDirectory : resolvePath(workingDirectory, data.text)
+  options.list('scrapdeck', 'data', directory, data)
+  return directory
+}
