@@ -47,6 +47,7 @@ export const ERROR_CODES = {
   EGG_UNSAFE: { status: 400, title: 'The archive has an unsafe file name, link or compression ratio' },
   EGG_IMPORT_FAILED: { status: 422, title: 'The code in the egg cannot be imported' },
   VERSION_IN_USE: { status: 409, title: 'Unfinished jobs need this version' },
+  VERSION_PINNED: { status: 409, title: 'The project is pinned to this version' },
   PYTHON_MISSING: { status: 503, title: 'No Python with Scrapy was found' },
   DATA_DIRECTORY_UNUSABLE: { status: 503, title: 'The data directory cannot be written' },
   DATA_DIRECTORY_IN_USE: { status: 503, title: 'Another Scrapdeck is using this data directory' },

@@ -21,6 +21,8 @@ interface DeployFlags extends ConnectionFlags {
   send?: boolean
 }
 
+type Uploaded = Awaited<ReturnType<Client['projects']['upload']>>
+
 const run = promisify(execFile)
 
 export function addDeployCommand({ add }: ClientCommands): void {
@@ -68,7 +70,7 @@ async function deploy(session: Session, path: string | undefined, flags: DeployF
   const client = target?.url == null ? session.client : connectToTarget(target, flags, terminal)
   const file = new File([bytes as Uint8Array<ArrayBuffer>], isEgg ? basename(place) : 'project.egg')
   const answer = await client.projects.upload({ file, project, version })
-  print(terminal, flags, answer, describeVersion)
+  print(terminal, flags, answer, describeUpload)
   if (flags.send) await sendToNodes(client, answer, session)
 }
 
@@ -135,10 +137,14 @@ async function resolveVersion(wanted: string, directory: string): Promise<string
   }
 }
 
-function describeVersion({ project, version, spiders }: Version): string {
+function describeUpload({ project, version, spiders, pinnedVersion }: Uploaded): string {
   const found =
     spiders === null ? 'its spiders are not listed yet' : `${plural(spiders.length, 'spider')}: ${spiders.join(', ')}`
-  return `${project} ${version} was uploaded (${found}).`
+  const pin =
+    pinnedVersion === null || pinnedVersion === version
+      ? ''
+      : ` ${project} stays pinned to ${pinnedVersion}: jobs that name no version run that one.`
+  return `${project} ${version} was uploaded (${found}).${pin}`
 }
 
 async function sendToNodes(client: Client, { project, version }: Version, { terminal, flags }: Session): Promise<void> {

@@ -49,7 +49,7 @@ beforeEach(async () => {
     jobCommands,
     catalog: {
       names: () => branded(Object.keys(spiders).map(aProjectName)),
-      spidersOf: (project) => spiders[project] ?? []
+      hasActiveSpider: (project, spider) => spiders[project]?.includes(spider) ?? false
     },
     clock,
     async findSchedule(name) {

@@ -16,7 +16,7 @@ import type { JobCommands } from './job-commands.ts'
 
 export interface CrawlCommandsParts {
   jobCommands: Pick<JobCommands, 'queue'>
-  catalog: Pick<Catalog, 'names' | 'spidersOf'>
+  catalog: Pick<Catalog, 'names' | 'hasActiveSpider'>
   clock: Clock
   findSchedule: (name: string) => Promise<Schedule | null>
   createSchedule: (settings: ScheduleSettings) => Promise<Schedule>
@@ -132,7 +132,7 @@ export class CrawlCommands {
 
   #projectWith(spider: string): ProjectName {
     const { catalog } = this.#parts
-    const having = catalog.names().filter((name) => catalog.spidersOf(name, null).includes(spider))
+    const having = catalog.names().filter((name) => catalog.hasActiveSpider(name, spider))
     if (having.length === 1) return having[0]!
     if (having.length === 0) {
       throw new ScrapdeckError(

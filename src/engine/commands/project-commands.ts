@@ -87,10 +87,21 @@ export class ProjectCommands {
     return this.#describe(project)
   }
 
+  /** Jobs that name no version run this one from now on; null: the latest. PROJECT_ or VERSION_NOT_FOUND. */
+  async pinVersion(project: ProjectName, version: VersionName | null): Promise<Project> {
+    const { projects } = this.#parts
+    projects.catalog.requireProject(project)
+    const pinnedVersion = version === null ? null : projects.catalog.requireVersion(project, version).version
+    await projects.configure(project, { ...projects.settingsOf(project), pinnedVersion })
+    this.#wakeSending()
+    return this.#describe(project)
+  }
+
   #describe(project: ProjectName): Project {
     const { projects } = this.#parts
     const known = projects.describe().find(({ name }) => name === project)
-    return known ?? { name: project, latestVersion: null, settings: projects.settingsOf(project), versions: [] }
+    const none = { latestVersion: null, activeVersion: null, versions: [] }
+    return known ?? { name: project, settings: projects.settingsOf(project), ...none }
   }
 
   /** Waiting jobs may be able to run now, and eggs may have to be sent. */
@@ -115,10 +126,19 @@ export class ProjectCommands {
     this.#parts.wakeDispatcher()
   }
 
-  /** Deletes here and on every node that has it; returns the failed deployments. VERSION_IN_USE while jobs need it. */
+  /**
+   * Deletes here and on every node that has it; returns the failed deployments. VERSION_PINNED for the pinned version,
+   * VERSION_IN_USE while jobs need it.
+   */
   async deleteVersion(project: ProjectName, version: VersionName, options: InUse = {}): Promise<Deployment[]> {
     const { store, projects } = this.#parts
     const stored = projects.catalog.requireVersion(project, version)
+    if (projects.isPinned(stored)) {
+      throw new ScrapdeckError(
+        'VERSION_PINNED',
+        `${project} is pinned to version ${stored.version}. Pin another version or unpin it, then delete this one.`
+      )
+    }
     // Jobs without a version use the newest one left, so deleting the last version affects every job of the project.
     const isLast = projects.catalog.requireProject(project).length === 1
     if (options.inUse !== 'allow') await refuseInUse(store, project, isLast ? null : stored.version, DELETE)
@@ -134,6 +154,9 @@ export class ProjectCommands {
     if (options.inUse !== 'allow') await refuseInUse(store, project, null, DELETE)
     const failed = (await Promise.all(versions.map((stored) => this.#deleteOnNodes(stored)))).flat()
     await projects.deleteProject(project)
+    // A project of this name that is uploaded later must not wait for a version of this one.
+    const settings = projects.settingsOf(project)
+    if (settings.pinnedVersion != null) await projects.configure(project, { ...settings, pinnedVersion: null })
     this.#parts.environments.refresh()
     return failed
   }

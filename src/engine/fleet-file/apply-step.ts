@@ -23,7 +23,7 @@ export interface FleetFileParts extends FleetReads {
   schedules: Pick<ScheduleCommands, 'create' | 'update' | 'remove' | 'setPaused'>
   chains: Pick<ChainCommands, 'create' | 'update' | 'remove'>
   webhooks: Pick<WebhookCommands, 'list' | 'create' | 'update' | 'remove' | 'check'>
-  deployed: Pick<Catalog, 'names' | 'allSpidersOf'>
+  deployed: Pick<Catalog, 'names' | 'allSpidersOf' | 'find'>
   random: Random
   clock: Clock
 }

@@ -137,7 +137,13 @@ function withNotes(step: Step, known: ReadonlySet<string>, deployed: FleetChecks
     const missing = listed.length === 0 ? [] : spiders.filter((spider) => !listed.includes(spider))
     return missing.map((spider) => `no version of ${project} here has a spider ${spider}`)
   })
+  if (step.part === 'projects' && item !== null) notes.push(...notesOnPin(item as FileProject, deployed))
   return notes.length === 0 ? step : { ...step, change: { ...step.change, notes: [...new Set(notes)] } }
+}
+
+function notesOnPin({ name, pinnedVersion = null }: FileProject, deployed: FleetChecks['deployed']): string[] {
+  if (pinnedVersion === null || deployed.find(name, pinnedVersion) !== null) return []
+  return [`version ${pinnedVersion} of ${name} is not deployed here: jobs that name no version wait until it is`]
 }
 
 async function checkItem(step: Step, checks: FleetChecks): Promise<void> {

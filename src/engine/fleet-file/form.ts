@@ -84,7 +84,9 @@ export type FileSource = z.infer<typeof FileSource>
 const FileProject = ProjectSettings.extend({
   name: ProjectName,
   python: ProjectPython.default({ kind: 'default' }),
-  limits: ProjectSettings.shape.limits.default(null)
+  limits: ProjectSettings.shape.limits.default(null),
+  /** If absent, unchanged: applying a file must not undo a rollback. null unpins. */
+  pinnedVersion: ProjectSettings.shape.pinnedVersion
 }).strict()
 export type FileProject = z.infer<typeof FileProject>
 

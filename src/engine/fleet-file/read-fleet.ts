@@ -33,9 +33,9 @@ export async function readFleet(parts: FleetReads): Promise<CurrentFleet> {
       isOurs: !isFromConfiguration
     })),
     projects: byName(
-      [...(await store.listProjectSettings())].map(([name, settings]) => ({
+      [...(await store.listProjectSettings())].map(([name, { pinnedVersion, ...settings }]) => ({
         id: name,
-        item: { name, ...settings },
+        item: { name, ...settings, ...(pinnedVersion != null && { pinnedVersion }) },
         isOurs: true
       }))
     ),

@@ -62,7 +62,7 @@ export class AtOnce {
   #findAbsent(): Target[] {
     const nodeIds = this.#options.nodeIds()
     return this.#projects().flatMap((project) => {
-      const version = this.#options.projects.catalog.latestVersion(project)
+      const version = this.#options.projects.catalog.activeVersion(project)
       if (version === null) return []
       return nodeIds.map((nodeId) => ({ nodeId, project, version })).filter((target) => this.#isAbsent(target))
     })

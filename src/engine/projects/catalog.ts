@@ -21,6 +21,12 @@ export class Catalog {
   /** Caches for placement, which needs the latest version and its deployments for each lane. */
   readonly #ascending = new Map<ProjectName, readonly StoredVersion[]>()
   readonly #deployments = new WeakMap<readonly Deployment[], Map<string, Deployment>>()
+  readonly #pinnedVersionOf: (project: ProjectName) => VersionName | null
+
+  /** `pinnedVersionOf`: the version that an operator pinned, which need not exist; null: none. */
+  constructor(pinnedVersionOf: (project: ProjectName) => VersionName | null = () => null) {
+    this.#pinnedVersionOf = pinnedVersionOf
+  }
 
   names(): ProjectName[] {
     return [...new Set([...this.#known.keys(), ...this.#withoutEgg.keys()])].sort()
@@ -106,19 +112,31 @@ export class Catalog {
     return this.ascending(project).flatMap(({ version }) => (version === WITHOUT_EGG ? [] : [version]))
   }
 
-  /** For jobs without a version: our highest (version-order.ts; newest if unordered by name), else a node's latest. */
+  /** Our highest (version-order.ts; newest if unordered by name), else a node's latest. */
   latestVersion(project: ProjectName): VersionName | null {
     return this.ascending(project).at(-1)?.version ?? null
   }
 
-  /** The version that a job would run now, in our spelling; null if there is none. */
-  versionToRun(project: ProjectName, version: VersionName | null): VersionName | null {
-    return version === null ? this.latestVersion(project) : (this.find(project, version)?.version ?? null)
+  /** For jobs without a version: the pinned one, else the latest; null if there is none. */
+  activeVersion(project: ProjectName): VersionName | null {
+    return this.versionToRun(project, null)
   }
 
-  /** Empty if the spiders are not known. Version null: the latest. */
+  /** The version that a job would run now, in our spelling; null if there is none. */
+  versionToRun(project: ProjectName, version: VersionName | null): VersionName | null {
+    const named = version ?? this.#pinnedVersionOf(project)
+    return named === null ? this.latestVersion(project) : (this.find(project, named)?.version ?? null)
+  }
+
+  /** Empty if the spiders are not known. Version null: the active one. */
   spidersOf(project: ProjectName, version: VersionName | null): string[] {
     return this.requireVersion(project, version).spiders ?? []
+  }
+
+  /** Whether a job of this spider that names no version could run. */
+  hasActiveSpider(project: ProjectName, spider: string): boolean {
+    const version = this.activeVersion(project)
+    return version !== null && this.spidersOf(project, version).includes(spider)
   }
 
   allSpidersOf(project: ProjectName): string[] {
@@ -138,16 +156,16 @@ export class Catalog {
     return this.ascending(project)
   }
 
-  /** Version null: the latest. Throws PROJECT_NOT_FOUND or VERSION_NOT_FOUND, with similar names. */
+  /** Version null: the active one. Throws PROJECT_NOT_FOUND or VERSION_NOT_FOUND, with similar names. */
   requireVersion(project: ProjectName, version: VersionName | null): StoredVersion {
     const versions = this.requireProject(project)
-    const stored = version === null ? versions.at(-1)! : this.find(project, version)
-    if (!stored) {
-      const names = versions.map((one) => one.version)
-      const near = suggestNear(version!, names) || listed(names.toReversed())
-      throw new ScrapdeckError('VERSION_NOT_FOUND', `The project ${project} has no version "${version}".${near}`)
-    }
-    return stored
+    const named = version ?? this.#pinnedVersionOf(project)
+    const stored = named === null ? versions.at(-1)! : this.find(project, named)
+    if (stored) return stored
+    if (version === null) throw new ScrapdeckError('VERSION_NOT_FOUND', missingPinText(project, named!))
+    const names = versions.map((one) => one.version)
+    const near = suggestNear(version, names) || listed(names.toReversed())
+    throw new ScrapdeckError('VERSION_NOT_FOUND', `The project ${project} has no version "${version}".${near}`)
   }
 
   /** Like requireVersion; also throws VERSION_NOT_FOUND if we have no egg of it. */
@@ -197,6 +215,9 @@ export class Catalog {
     return hasEgg ? null : (this.#withoutEgg.get(project) ?? null)
   }
 }
+
+const missingPinText = (project: string, version: string): string =>
+  `${project} is pinned to version "${version}", which is missing. Upload it, or pin another version.`
 
 const LISTED_MAX = 5
 

@@ -75,7 +75,7 @@ export interface ProjectsOptions {
 export class Projects {
   readonly #options: ProjectsOptions
   /** Changed only by this class and its parts. */
-  readonly catalog = new Catalog()
+  readonly catalog = new Catalog((project) => this.settingsOf(project).pinnedVersion ?? null)
   readonly #files: EggFiles
   readonly #keeping: EggKeeping
   readonly #intake: EggIntake
@@ -128,7 +128,8 @@ export class Projects {
       const warnings = this.#warningsOf(name)
       const latestVersion = versions.at(-1)?.version ?? null
       const described = versions.map((stored) => ({ ...stored, orderWarning: warnings.get(stored.version) ?? null }))
-      return { name, latestVersion, settings: this.settingsOf(name), versions: described.toReversed() }
+      const activeVersion = this.catalog.activeVersion(name)
+      return { name, latestVersion, activeVersion, settings: this.settingsOf(name), versions: described.toReversed() }
     })
   }
 
@@ -146,10 +147,18 @@ export class Projects {
   }
 
   /** Also accepts a project that is not known yet, so that its Python can be prepared. BAD_INPUT: invalid name. */
-  async configure(project: ProjectName, next: ProjectSettings): Promise<void> {
+  async configure(project: ProjectName, settings: ProjectSettings): Promise<void> {
     if (!this.catalog.isKnown(project)) checkProjectName(project)
+    const { pinnedVersion = this.settingsOf(project).pinnedVersion ?? null } = settings
+    const next = { ...settings, pinnedVersion }
     await this.#options.store.putProjectSettings(project, next)
     this.#settings.set(project, next)
+  }
+
+  /** Found by either spelling, as everywhere. */
+  isPinned({ project, version }: Pick<StoredVersion, 'project' | 'version'>): boolean {
+    const { pinnedVersion = null } = this.settingsOf(project)
+    return pinnedVersion !== null && this.catalog.find(project, pinnedVersion)?.version === version
   }
 
   /** A local file for Python to import; null if we have no egg of the version. */

@@ -9,9 +9,7 @@ import {
   type Project,
   type SystemStatus,
   type UsageSample,
-  type JobId,
-  type ProjectName,
-  type VersionName
+  type JobId
 } from '../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
 import type { IncomingFiles } from '../blobs/incoming-files.ts'
@@ -95,12 +93,6 @@ export function createRouter(parts: RouterParts): EngineRouter {
     if (project === undefined)
       throw new ScrapdeckError('PROJECT_NOT_FOUND', `No node and no upload has a project "${name}". Deploy it first.`)
     return project
-  }
-
-  function requireVersion(project: ProjectName, version: VersionName) {
-    const found = requireProject(project).versions.find((candidate) => candidate.version === version)
-    if (found === undefined) throw new ScrapdeckError('VERSION_NOT_FOUND', `${project} has no version "${version}"`)
-    return found
   }
 
   return os.router({
@@ -245,13 +237,18 @@ export function createRouter(parts: RouterParts): EngineRouter {
       upload: os.projects.upload.handler(async ({ input }) => {
         await using archive = await parts.incoming.fromFile(input.file)
         const stored = await projectCommands.upload(archive, { project: input.project, version: input.version })
-        return requireVersion(stored.project, stored.version)
+        const { versions, settings } = requireProject(stored.project)
+        const version = versions.find((candidate) => candidate.version === stored.version)!
+        return { ...version, pinnedVersion: settings.pinnedVersion ?? null }
       }),
       deploy: os.projects.deploy.handler(({ input }) =>
         projectCommands.deploy(input.project, input.version, input.nodeIds)
       ),
       configure: os.projects.configure.handler(({ input }) => projectCommands.configure(input.project, input.settings)),
       setPaused: os.projects.setPaused.handler(({ input }) => projectCommands.setPaused(input.project, input.paused)),
+      pinVersion: os.projects.pinVersion.handler(({ input }) =>
+        projectCommands.pinVersion(input.project, input.version)
+      ),
       deleteVersion: os.projects.deleteVersion.handler(async ({ input }) => ({
         failedNodes: await projectCommands.deleteVersion(input.project, input.version)
       })),

@@ -57,10 +57,19 @@ export class ScrapydCommands {
     return this.#lists.count(finishedToKeep)
   }
 
-  /** Validates and stores the egg, counts its spiders. Replaces even a version in use. An invalid egg is not kept. */
-  async addVersion(project: ProjectName, version: VersionName, egg: Archive): Promise<{ spiders: number }> {
-    const stored = await this.#parts.projectCommands.upload(egg, { project, version }, { inUse: 'allow' })
-    return { spiders: stored.spiders?.length ?? 0 }
+  /**
+   * Validates and stores the egg, counts its spiders. Replaces even a version in use. An invalid egg is not kept.
+   * `pinned`: the other version that jobs without one still run.
+   */
+  async addVersion(
+    project: ProjectName,
+    version: VersionName,
+    egg: Archive
+  ): Promise<{ spiders: number; pinned: VersionName | null }> {
+    const { projects, projectCommands } = this.#parts
+    const stored = await projectCommands.upload(egg, { project, version }, { inUse: 'allow' })
+    const { pinnedVersion = null } = projects.settingsOf(project)
+    return { spiders: stored.spiders?.length ?? 0, pinned: projects.isPinned(stored) ? null : pinnedVersion }
   }
 
   /** Rejects as `schedule` would for these three: Scrapyd checks them before settings and arguments. */

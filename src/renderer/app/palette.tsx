@@ -237,11 +237,11 @@ function useNodesAndProjects(): Entry[] {
       icon: <IconServer2 size={16} />,
       run: () => void navigate({ to: '/nodes', search: { node: node.id } })
     })),
-    ...(eggs?.projects ?? []).map(({ name, latestVersion }) => ({
+    ...(eggs?.projects ?? []).map(({ name, activeVersion }) => ({
       id: `project ${name}`,
       group: 'Projects',
       label: name,
-      note: latestVersion,
+      note: activeVersion,
       icon: <IconBox size={16} />,
       run: () => void navigate({ to: '/projects', search: { project: name } })
     }))

@@ -101,6 +101,7 @@ export function fakeProjects(nodes: readonly Node[], nowMs: number): Project[] {
   return Object.entries(SPIDERS).map(([name, spiders], index) => ({
     name: aProjectName(name),
     latestVersion: aVersionName(VERSIONS[0] as string),
+    activeVersion: aVersionName(VERSIONS[0] as string),
     settings: DEFAULT_PROJECT_SETTINGS,
     versions: VERSIONS.map((version, age) => ({
       project: aProjectName(name),

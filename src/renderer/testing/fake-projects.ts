@@ -54,7 +54,9 @@ export function createFakeProjects(
       }
     }),
     configure: os.projects.configure.handler(({ input }) => {
-      const saved = saveProject({ ...projectOf(input.project), settings: input.settings })
+      const project = projectOf(input.project)
+      const { pinnedVersion } = project.settings
+      const saved = saveProject({ ...project, settings: { pinnedVersion, ...input.settings } })
       environmentFor(input.project, input.settings)
       return saved
     }),
@@ -64,11 +66,19 @@ export function createFakeProjects(
       publishWaiting()
       return saved
     }),
+    pinVersion: os.projects.pinVersion.handler(({ input }) => {
+      const project = projectOf(input.project)
+      const activeVersion = input.version ?? project.latestVersion
+      return saveProject({ ...project, activeVersion, settings: { ...project.settings, pinnedVersion: input.version } })
+    }),
     deleteVersion: os.projects.deleteVersion.handler(({ input }) => {
       const project = projectOf(input.project)
       const versions = project.versions.filter(({ version }) => version !== input.version)
-      if (versions.length > 0) saveProject({ ...project, versions, latestVersion: versions[0]?.version ?? null })
-      else removeProject(input.project)
+      if (versions.length > 0) {
+        const latestVersion = versions[0]?.version ?? null
+        const activeVersion = project.settings.pinnedVersion ?? latestVersion
+        saveProject({ ...project, versions, latestVersion, activeVersion })
+      } else removeProject(input.project)
       return { failedNodes: [] }
     }),
     deleteProject: os.projects.deleteProject.handler(({ input }) => {

@@ -119,13 +119,15 @@ export function createFakeWorld(options: FakeWorldOptions, emit: (...changes: Ch
       deployments: []
     }
     const before = projects.get(aProjectName(name))
+    const pinnedVersion = before?.settings.pinnedVersion ?? null
     saveProject({
       name: aProjectName(name),
       latestVersion: aVersionName(version),
+      activeVersion: pinnedVersion ?? aVersionName(version),
       settings: before?.settings ?? DEFAULT_PROJECT_SETTINGS,
       versions: [added, ...(before?.versions ?? [])]
     })
-    return added
+    return { ...added, pinnedVersion }
   }
 
   return Object.assign(state, {

@@ -165,6 +165,7 @@ export const version: Version = {
 export const project: Project = {
   name: SHOP,
   latestVersion: SHOP_VERSION,
+  activeVersion: SHOP_VERSION,
   settings: {
     python: { kind: 'default' },
     limits: { memoryMegabytes: 512 },
@@ -172,7 +173,8 @@ export const project: Project = {
     paused: false,
     retry: { attempts: 3, backoffSeconds: 30, backoffFactor: 2, backoffMaxSeconds: 3_600, on: ['failed', 'lost'] },
     noOverlap: false,
-    distribution: 'on_demand'
+    distribution: 'on_demand',
+    pinnedVersion: null
   },
   versions: [version]
 }

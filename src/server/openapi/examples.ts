@@ -235,7 +235,7 @@ export const EXAMPLES: ExamplesOf<InferContractRouterInputs<Contract>, InferCont
     upload: {
       summary: 'Upload an egg, or a zip of a folder with scrapy.cfg',
       input: { file: new File([], 'shop-1.4.0.egg'), project: 'shop', version: '1.4.0' },
-      output: version
+      output: { ...version, pinnedVersion: null }
     },
     deploy: {
       summary: 'Send a version to nodes now; progress as events',
@@ -248,6 +248,11 @@ export const EXAMPLES: ExamplesOf<InferContractRouterInputs<Contract>, InferCont
       output: project
     },
     setPaused: { summary: 'Pause or resume a project', input: { project: 'shop', paused: false }, output: project },
+    pinVersion: {
+      summary: 'Pin the active version of a project, roll back, or unpin (null)',
+      input: { project: 'shop', version: '1.4.0' },
+      output: { ...project, settings: { ...project.settings, pinnedVersion: version.version } }
+    },
     deleteVersion: {
       summary: 'Delete a version here and on all nodes',
       input: { project: 'shop', version: '1.4.0' },

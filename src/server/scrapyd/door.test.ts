@@ -2,7 +2,7 @@ import { createHash, randomBytes } from 'node:crypto'
 import type { InjectOptions } from 'fastify'
 import { describe, expect, it } from 'vitest'
 import { ScrapdeckError } from '../../shared/errors.ts'
-import { aProjectName } from '../../shared/testing/ids.ts'
+import { aProjectName, aVersionName } from '../../shared/testing/ids.ts'
 import { openTestApp } from '../testing/test-app.ts'
 import { formatLocalTime } from './describe-jobs.ts'
 import type { ScrapydDoorSettings } from './settings.ts'
@@ -55,6 +55,20 @@ describe('responses, byte for byte', () => {
     )
     const sha256 = createHash('sha256').update(EGG).digest('hex')
     expect(engine.uploads).toEqual([{ name: 'new/1.0.1', sha256, sizeBytes: EGG.length }])
+  })
+
+  it('addversion.json says that the project stays pinned to another version', async () => {
+    const { ask, engine } = openShop()
+    engine.scrapyd.addVersion = async () => ({ spiders: 2, pinned: aVersionName('1.0.0') })
+    const form = multipart([
+      ['project', 'new'],
+      ['version', '1.0.1'],
+      ['egg', EGG]
+    ])
+    expect((await ask({ method: 'POST', url: '/addversion.json', ...form })).json()).toMatchObject({
+      ...{ status: 'ok', version: '1.0.1', spiders: 2 },
+      warning: 'new stays pinned to version 1.0.0: jobs without _version run that one'
+    })
   })
 
   it('schedule.json', async () => {

@@ -46,8 +46,9 @@ export const ENDPOINTS: Readonly<Record<string, Endpoint>> = {
       const name = directoryOf(project)
       refuseEveryProject(name, project)
       if (version === '') throw new ScrapydAnswerError('version is invalid: it is empty')
-      const { spiders } = await fleet.addVersion(name, version, egg)
-      return { project, version, spiders }
+      const { spiders, pinned } = await fleet.addVersion(name, version, egg)
+      const warning = `${project} stays pinned to version ${pinned}: jobs without _version run that one`
+      return { project, version, spiders, ...(pinned !== null && { warning }) }
     }
   },
   'schedule.json': {

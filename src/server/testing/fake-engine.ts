@@ -73,7 +73,7 @@ export function createFakeEngine() {
       }))
     },
     projects: {
-      upload: server.projects.upload.handler(async ({ input }): Promise<Version> => {
+      upload: server.projects.upload.handler(async ({ input }): Promise<Version & { pinnedVersion: null }> => {
         const bytes = new Uint8Array(await input.file.arrayBuffer())
         return {
           project: aProjectName(input.project ?? 'unnamed'),
@@ -83,6 +83,7 @@ export function createFakeEngine() {
           spiders: null,
           createdAtMs: 0,
           orderWarning: null,
+          pinnedVersion: null,
           deployments: []
         }
       }),

@@ -40,7 +40,7 @@ export function createFakeScrapyd() {
       uploads.push({ name: `${project}/${version}`, sha256: sha256(bytes), sizeBytes: bytes.length })
       const known = versions.get(project) ?? new Map<string, string[]>()
       versions.set(project, known.set(version, ['quotes', 'slow']))
-      return { spiders: 2 }
+      return { spiders: 2, pinned: null }
     },
     async schedule(request) {
       if (!spidersOf(request.project, request.version).includes(request.spider)) {

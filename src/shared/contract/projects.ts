@@ -53,20 +53,28 @@ export const ProjectSettings = z.object({
   /** For jobs without their own policy. */
   retry: RetryPolicy.nullable().default(null),
   noOverlap: z.boolean().default(false),
-  /** `on_demand`: a node gets an egg before its first job; `at_once`: all nodes that can run it get the latest. */
-  distribution: z.enum(['on_demand', 'at_once']).default('on_demand')
+  /** `on_demand`: a node gets an egg before its first job; `at_once`: all that can run it get the active version. */
+  distribution: z.enum(['on_demand', 'at_once']).default('on_demand'),
+  /**
+   * Jobs that name no version run this one; null: the latest. If the project lacks it, they wait. Always present in
+   * responses; left out of a request, the pin stays as it is.
+   */
+  pinnedVersion: VersionName.nullable().optional()
 })
 export type ProjectSettings = z.infer<typeof ProjectSettings>
 /** For projects without settings of their own. */
 export const DEFAULT_PROJECT_SETTINGS: ProjectSettings = ProjectSettings.parse({
   python: { kind: 'default' },
-  limits: null
+  limits: null,
+  pinnedVersion: null
 })
 
 export const Project = z.object({
   name: AnyProjectName,
-  /** The version for jobs that name none. */
+  /** The highest by version order. */
   latestVersion: AnyVersionName.nullable(),
+  /** The version for jobs that name none: the pinned one, else the latest. null: there is none, so they wait. */
+  activeVersion: AnyVersionName.nullable(),
   settings: ProjectSettings,
   /** Newest upload first. */
   versions: z.array(Version)
@@ -82,11 +90,12 @@ export const projectsContract = {
     .output(Project),
   /**
    * Uploads an egg, or a zip of a folder with scrapy.cfg (the egg is then built). `project` and `version` default to
-   * the archive's own metadata and to the current time (`20261119T181000`).
+   * the archive's own metadata and to the current time (`20261119T181000`). `pinnedVersion`: the pin of the project,
+   * which an upload leaves alone; if set to another version, jobs that name none do not run the uploaded one.
    */
   upload: write('deployer', 'POST /projects')
     .input(z.object({ file: z.file(), project: ProjectName.optional(), version: VersionName.optional() }))
-    .output(Version),
+    .output(Version.extend({ pinnedVersion: AnyVersionName.nullable() })),
   /** Sends a version to nodes now instead of before the first job that needs it. Streams the progress per node. */
   deploy: write('deployer', 'POST /projects/{project}/versions/{version}/deploy')
     .input(ByVersion.extend({ nodeIds: z.array(NodeId).max(10_000).optional() }))
@@ -98,6 +107,11 @@ export const projectsContract = {
   setPaused: write('operator', 'POST /projects/{project}/paused')
     .input(z.object({ project: ProjectName, paused: z.boolean() }))
     .output(Project),
+  /** Pins the active version, or rolls back to an older one; null: unpins, so the latest is active again. */
+  pinVersion: write('deployer', 'POST /projects/{project}/pinned-version')
+    .input(z.object({ project: ProjectName, version: VersionName.nullable() }))
+    .output(Project),
+  /** Refused for the pinned version. */
   deleteVersion: write('deployer', 'DELETE /projects/{project}/versions/{version}')
     .input(ByVersion)
     .output(z.object({ failedNodes: z.array(Deployment) })),

@@ -207,7 +207,7 @@ export function describeContract(name: string, open: () => Promise<OpenedEngine>
       expect(probe).toMatchObject({ reachable: false, health: 'down', duplicateOf: null, projects: [] })
     })
 
-    it('configures, pauses and deletes projects and versions', async () => {
+    it('configures, pauses, pins and deletes projects and versions', async () => {
       const client = await start()
       const { projects } = await client.projects.list()
       expect(projects).toMatchObject([{ name: 'shop', latestVersion: '1', versions: [{ version: '1' }] }])
@@ -215,6 +215,10 @@ export function describeContract(name: string, open: () => Promise<OpenedEngine>
       expect((await client.projects.configure({ project: 'shop', settings })).settings).toMatchObject({ weight: 3 })
       expect((await client.projects.setPaused({ project: 'shop', paused: true })).settings.paused).toBe(true)
       expect((await client.projects.get({ project: 'shop' })).settings).toMatchObject({ weight: 3, paused: true })
+      const pinned = await client.projects.pinVersion({ project: 'shop', version: '1' })
+      expect(pinned).toMatchObject({ activeVersion: '1', settings: { pinnedVersion: '1', weight: 3 } })
+      expect(await codeOf(client.projects.deleteVersion({ project: 'shop', version: '1' }))).toBe('VERSION_PINNED')
+      await client.projects.pinVersion({ project: 'shop', version: null })
       await client.projects.deleteVersion({ project: 'shop', version: '1' })
       // A project without versions that is on no node is gone.
       expect(await codeOf(client.projects.get({ project: 'shop' }))).toBe('PROJECT_NOT_FOUND')

@@ -363,6 +363,6 @@ function eggOnItsWay(node: PlaceableNode, version: VersionName): Waiting {
 }
 
 function missingVersionText(line: QueueLine): string {
-  if (line.version === null) return `no version of ${line.project} is known; upload one`
+  if (line.version === null) return `${line.project} has no active version: upload one, or pin another`
   return `version ${line.version} of ${line.project} is gone; upload it again`
 }

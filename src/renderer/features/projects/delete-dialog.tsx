@@ -71,7 +71,7 @@ export function DeleteDialog({ project, version, onClose, onProjectGone }: Delet
     >
       {version === null ? `All ${plural(project.versions.length, 'version')} and their eggs` : 'Its egg'} will be
       deleted here{places.size > 0 ? ` and on ${plural(places.size, 'node')}` : ''}. Its jobs and their logs are kept.
-      {version !== null && version.version === project.latestVersion && project.versions[1] !== undefined && (
+      {version !== null && version.version === project.activeVersion && project.versions[1] !== undefined && (
         <>
           {' '}
           Jobs without a version then use <strong>{project.versions.find((each) => each !== version)?.version}</strong>.

@@ -1,5 +1,5 @@
 import { ActionIcon, Button, Tooltip } from '@mantine/core'
-import { IconAdjustments, IconPlayerPause, IconPlayerPlay, IconX } from '@tabler/icons-react'
+import { IconAdjustments, IconPin, IconPlayerPause, IconPlayerPlay, IconX } from '@tabler/icons-react'
 import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { useMemo, useState } from 'react'
@@ -19,6 +19,7 @@ import classes from './projects.module.css'
 import { LocalSettings } from './local-settings.tsx'
 import { OrderWarning } from './order-warning.tsx'
 import { SettingsDialog } from './settings-dialog.tsx'
+import { usePin } from './use-pin.ts'
 import { VersionRows } from './version-rows.tsx'
 
 /** One project: its spiders, its versions and where they are. */
@@ -45,10 +46,11 @@ function Content({ project, isLogOpen, onLog, onClose }: ContentProps) {
   const [isConfiguring, setConfiguring] = useState(false)
   const [deploying, setDeploying] = useState<Version | null>(null)
   const [deleting, setDeleting] = useState<Version | 'project' | null>(null)
-  const latest = versionOf(project)
+  const active = versionOf(project)
+  const latest = versionOf(project, project.latestVersion)
   return (
     <>
-      <ScreenHead title={project.name} note={latest === undefined ? undefined : `latest ${latest.version}`}>
+      <ScreenHead title={project.name} note={active === undefined ? undefined : `active ${active.version}`}>
         <Button component={Link} to="/jobs" search={{ project: project.name } as never}>
           Jobs
         </Button>
@@ -58,7 +60,7 @@ function Content({ project, isLogOpen, onLog, onClose }: ContentProps) {
             <IconAdjustments size={16} />
           </ActionIcon>
         </Tooltip>
-        {latest !== undefined && <Button onClick={() => setDeploying(latest)}>Deploy…</Button>}
+        {active !== undefined && <Button onClick={() => setDeploying(active)}>Deploy…</Button>}
         <Button variant="filled" onClick={() => openRunDialog({ project: project.name })}>
           Run…
         </Button>
@@ -74,8 +76,9 @@ function Content({ project, isLogOpen, onLog, onClose }: ContentProps) {
           <span>Paused: queued jobs wait until you resume. Running jobs continue.</span>
         </p>
       )}
+      <PinNotice project={project} />
       {latest?.orderWarning != null && <OrderWarning text={latest.orderWarning} />}
-      <Spiders project={project} version={latest} />
+      <Spiders project={project} version={active} />
       <QueueFacts project={project} />
       <LocalSettings project={project} isLogOpen={isLogOpen} onLog={onLog} onEdit={() => setConfiguring(true)} />
       <Panel
@@ -104,6 +107,26 @@ function Content({ project, isLogOpen, onLog, onClose }: ContentProps) {
   )
 }
 
+/** A newer upload changes nothing for jobs while the project is pinned, so the page says it first. */
+function PinNotice({ project }: { project: Project }) {
+  const { isPending, pin } = usePin(project)
+  const { pinnedVersion = null } = project.settings
+  if (pinnedVersion === null) return null
+  return (
+    <p className={classes.warning} role="status">
+      <IconPin size={14} className={project.activeVersion === null ? 'tone-wait' : undefined} aria-hidden />
+      <span className={classes.pinWords}>
+        {project.activeVersion === null
+          ? `Pinned to ${pinnedVersion}, which is missing: jobs that name no version wait until it is uploaded.`
+          : `Pinned to ${pinnedVersion}: new jobs run it, also after a newer upload.`}
+      </span>
+      <Button size="compact-xs" loading={isPending} onClick={() => pin(null)}>
+        Unpin
+      </Button>
+    </p>
+  )
+}
+
 function PauseButton({ project }: { project: Project }) {
   const { paused, isPending, toggle } = useProjectPause(project)
   return (
@@ -127,7 +150,7 @@ function QueueFacts({ project: { settings } }: { project: Project }) {
       {retry !== null && <FieldRow label="Retry">{retry}</FieldRow>}
       {settings.noOverlap && <FieldRow label="Overlap">one live job per spider with the same arguments</FieldRow>}
       {settings.distribution === 'at_once' && (
-        <FieldRow label="Deployment">the latest version goes to all active nodes immediately</FieldRow>
+        <FieldRow label="Deployment">the active version goes to all active nodes immediately</FieldRow>
       )}
     </Panel>
   )
@@ -142,7 +165,7 @@ function Spiders({ project, version }: { project: Project; version: Version | un
   return (
     <Panel
       title="Spiders"
-      note={spiders === null ? undefined : `${spiders.length} in the latest version`}
+      note={spiders === null ? undefined : `${spiders.length} in the active version`}
       aside={
         spiders !== null && spiders.length > 1 ? (
           <Button variant="subtle" size="compact-xs" onClick={() => run(spiders)}>

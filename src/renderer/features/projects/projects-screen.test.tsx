@@ -122,6 +122,43 @@ it('deletes a version only after saying what goes and what stays', async () => {
   await waitFor(() => expect(engine.projects.get('prices')?.latestVersion).toBe('20261112T090412'))
 })
 
+it('pins a version, rolls back, and undoes both', async () => {
+  open('/projects?project=prices')
+  const detail = within(await screen.findByRole('region', { name: 'Project prices' }))
+  const choose = async (version: string, act: string) => {
+    fireEvent.click(await detail.findByRole('button', { name: `More for ${version}` }))
+    fireEvent.click(await screen.findByRole('menuitem', { name: act }))
+  }
+  await choose('20261112T090412', 'Roll back to this')
+  expect(await detail.findByText(/^Pinned to 20261112T090412: new jobs run it/)).toBeTruthy()
+  expect(detail.getByText('active 20261112T090412')).toBeTruthy()
+  expect(await screen.findByText('prices is pinned: new jobs run 20261112T090412.')).toBeTruthy()
+
+  fireEvent.click(await detail.findByRole('button', { name: 'More for 20261112T090412' }))
+  const remove = await screen.findByRole('menuitem', { name: 'Delete…' })
+  expect(remove.getAttribute('title')).toBe('Unpin it first, or pin another version')
+  fireEvent.click(screen.getByRole('menuitem', { name: 'Unpin' }))
+  expect(await detail.findByText('active 20261119T181000')).toBeTruthy()
+  fireEvent.click(await screen.findByRole('button', { name: 'Undo' }))
+  expect(await detail.findByText('active 20261112T090412')).toBeTruthy()
+
+  fireEvent.click(detail.getByRole('button', { name: 'Unpin' }))
+  await choose('20261119T181000', 'Pin this version')
+  await waitFor(() => expect(engine.projects.get('prices')?.settings.pinnedVersion).toBe('20261119T181000'))
+})
+
+it('says after an upload that the project stays pinned, and offers to pin the new version', async () => {
+  open('/projects?project=prices')
+  await screen.findByRole('region', { name: 'Project prices' })
+  await engine.client.projects.pinVersion({ project: 'prices', version: '20261112T090412' })
+  act(() => offerFiles([egg('prices-9-py3.12.egg')]))
+  const dialog = await dialogNamed('Deploy project')
+  fireEvent.click(dialog.getByRole('button', { name: 'Upload' }))
+  expect(await dialog.findByText(/stays pinned to 20261112T090412/)).toBeTruthy()
+  fireEvent.click(dialog.getByRole('button', { name: /^Pin / }))
+  await waitFor(() => expect(engine.projects.get('prices')?.settings.pinnedVersion).not.toBe('20261112T090412'))
+})
+
 it('explains what a project is when there is none', async () => {
   open('/projects', { firstRun: true })
   expect(await screen.findByText('No projects yet')).toBeTruthy()
@@ -239,7 +276,7 @@ it('sets weight, retry, overlap and how eggs reach nodes, and shows what is not 
     })
   )
   const detail = within(await screen.findByRole('region', { name: 'Project prices' }))
-  expect(await detail.findByText('the latest version goes to all active nodes immediately')).toBeTruthy()
+  expect(await detail.findByText('the active version goes to all active nodes immediately')).toBeTruthy()
 })
 
 it('warns if nodes disagree on the latest version', async () => {

@@ -1,5 +1,5 @@
 import { Button } from '@mantine/core'
-import { IconPackage, IconUpload } from '@tabler/icons-react'
+import { IconPackage, IconPin, IconUpload } from '@tabler/icons-react'
 import { useQuery } from '@tanstack/react-query'
 import { getRouteApi } from '@tanstack/react-router'
 import { useEffect, useMemo, useRef, useState } from 'react'
@@ -130,11 +130,18 @@ function projectColumns(nodes: readonly Node[], lastJobs: ReadonlyMap<string, Jo
       sortBy: ({ name }) => name
     },
     {
-      id: 'latest',
-      header: 'Latest version',
+      id: 'active',
+      header: 'Active version',
       width: 'minmax(130px, 1.2fr)',
       hideBelowPx: 560,
-      cell: (project) => project.latestVersion ?? <span className="faint">none</span>
+      cell: ({ activeVersion, settings }) => (
+        <>
+          {activeVersion ?? <span className="faint">none</span>}
+          {settings.pinnedVersion != null && (
+            <IconPin size={13} className={classes.pin} role="img" aria-label="pinned" title="Pinned" />
+          )}
+        </>
+      )
     },
     {
       id: 'spiders',

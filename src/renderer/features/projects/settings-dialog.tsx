@@ -120,7 +120,7 @@ function QueueSettings({ fields }: { fields: Fields<SettingsTexts> }) {
         />
         <p className="dim">
           {fields.values.distribution === 'at_once'
-            ? 'Every active node gets the latest version as soon as it is uploaded or the node is back.'
+            ? 'Every active node gets the active version as soon as it is uploaded or the node is back.'
             : 'A node gets a version before its first job that needs it.'}
         </p>
       </div>

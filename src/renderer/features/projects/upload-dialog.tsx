@@ -1,8 +1,8 @@
 import { Button, Modal, Progress, TextInput } from '@mantine/core'
-import { IconAlertTriangle, IconFileZip, IconFolder } from '@tabler/icons-react'
+import { IconAlertTriangle, IconFileZip, IconFolder, IconPin } from '@tabler/icons-react'
 import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
-import type { Version } from '../../../shared/contract/index.ts'
+import type { Project, Version } from '../../../shared/contract/index.ts'
 import { useApi } from '../../api/api.tsx'
 import { openRunDialog } from '../../state/open-run-dialog.ts'
 import { DialogFoot } from '../../ui/dialog.tsx'
@@ -13,6 +13,7 @@ import { OrderWarning } from './order-warning.tsx'
 import type { UploadPlan, UploadPlans } from './plan-upload.ts'
 import classes from './projects.module.css'
 import { useDeploy } from './use-deploy.ts'
+import { usePin } from './use-pin.ts'
 
 interface UploadDialogProps {
   uploads: UploadPlans
@@ -146,10 +147,29 @@ function UploadCard({ plan, onUploaded, onClose }: UploadCardProps) {
   )
 }
 
+/** An upload leaves the pin alone: says what jobs run, and offers the uploaded version instead. */
+function PinHint({ project, uploaded }: { project: Project; uploaded: Version['version'] }) {
+  const { isPending, pin } = usePin(project)
+  const { pinnedVersion = null } = project.settings
+  if (pinnedVersion === null || pinnedVersion === uploaded) return null
+  return (
+    <p className={classes.warning}>
+      <IconPin size={14} aria-hidden />
+      <span className={classes.pinWords}>
+        {project.name} stays pinned to {pinnedVersion}: jobs that name no version run that one.
+      </span>
+      <Button size="compact-xs" loading={isPending} onClick={() => pin(uploaded)}>
+        Pin {uploaded}
+      </Button>
+    </p>
+  )
+}
+
 /** Uploaded: it can be deployed to nodes, or simply be run (the engine sends it where it is needed). */
 function Uploaded({ version, onClose }: { version: Version; onClose: () => void }) {
   const api = useApi()
   const nodeCount = useQuery(api.query.nodes.list.queryOptions()).data?.nodes.length ?? 0
+  const project = useQuery(api.query.projects.get.queryOptions({ input: { project: version.project } })).data
   const deploy = useDeploy(version.project, version.version)
   const run = () => {
     onClose()
@@ -173,6 +193,7 @@ function Uploaded({ version, onClose }: { version: Version; onClose: () => void 
       {version.spiders !== null && version.spiders.length > 0 && (
         <p className={classes.spiderNames}>{version.spiders.join(', ')}</p>
       )}
+      {project !== undefined && <PinHint project={project} uploaded={version.version} />}
       {version.orderWarning !== null && <OrderWarning text={version.orderWarning} />}
       {deploy.hasStarted && <DeployProgress deploy={deploy} expected={nodeCount} />}
       <footer className={classes.dialogFoot}>

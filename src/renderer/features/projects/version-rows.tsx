@@ -1,5 +1,14 @@
 import { Badge, Menu } from '@mantine/core'
-import { IconAlertTriangle, IconChevronRight, IconPlayerPlay, IconSend, IconTrash } from '@tabler/icons-react'
+import {
+  IconAlertTriangle,
+  IconChevronRight,
+  IconHistory,
+  IconPin,
+  IconPinnedOff,
+  IconPlayerPlay,
+  IconSend,
+  IconTrash
+} from '@tabler/icons-react'
 import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import type { Node, Project, Version } from '../../../shared/contract/index.ts'
@@ -14,6 +23,7 @@ import { compareSpiders, spreadOf } from './compare-versions.ts'
 import { OrderWarning } from './order-warning.tsx'
 import classes from './projects.module.css'
 import { SpreadText } from './spread-text.tsx'
+import { usePin } from './use-pin.ts'
 import { VersionPlaces } from './version-places.tsx'
 
 interface VersionRowsProps {
@@ -27,6 +37,7 @@ export function VersionRows({ project, onDeploy, onDelete }: VersionRowsProps) {
   const api = useApi()
   const nodes = useQuery(api.query.nodes.list.queryOptions()).data?.nodes ?? []
   const [openName, setOpenName] = useState<string | null>(null)
+  const activeAt = project.versions.findIndex(({ version }) => version === project.activeVersion)
   return (
     <ul className={classes.versions}>
       {project.versions.map((version, index) => {
@@ -42,6 +53,11 @@ export function VersionRows({ project, onDeploy, onDelete }: VersionRowsProps) {
               >
                 <IconChevronRight size={14} aria-hidden data-open={isOpen || undefined} />
                 <strong className="ellipsis">{version.version}</strong>
+                {version.version === project.activeVersion && (
+                  <Badge size="xs" variant="light" title="Jobs that name no version run this one">
+                    {project.settings.pinnedVersion == null ? 'active' : 'pinned'}
+                  </Badge>
+                )}
                 {version.version === project.latestVersion && (
                   <Badge size="xs" variant="default">
                     latest
@@ -79,8 +95,15 @@ export function VersionRows({ project, onDeploy, onDelete }: VersionRowsProps) {
                 >
                   Deploy to nodes…
                 </Menu.Item>
+                <PinItem project={project} version={version} isOlder={activeAt >= 0 && index > activeAt} />
                 <Menu.Divider />
-                <Menu.Item color="red" leftSection={<IconTrash size={14} />} onClick={() => onDelete(version)}>
+                <Menu.Item
+                  color="red"
+                  leftSection={<IconTrash size={14} />}
+                  onClick={() => onDelete(version)}
+                  disabled={isPinned(project, version)}
+                  title={isPinned(project, version) ? 'Unpin it first, or pin another version' : undefined}
+                >
                   Delete…
                 </Menu.Item>
               </MoreMenu>
@@ -90,6 +113,29 @@ export function VersionRows({ project, onDeploy, onDelete }: VersionRowsProps) {
         )
       })}
     </ul>
+  )
+}
+
+const isPinned = ({ activeVersion, settings }: Project, { version }: Version): boolean =>
+  settings.pinnedVersion != null && version === activeVersion
+
+/** Decides what jobs without a version run from now on. Rolling back is pinning an older version. */
+function PinItem({ project, version, isOlder }: { project: Project; version: Version; isOlder: boolean }) {
+  const { pin } = usePin(project)
+  if (isPinned(project, version)) {
+    return (
+      <Menu.Item leftSection={<IconPinnedOff size={14} />} onClick={() => pin(null)}>
+        Unpin
+      </Menu.Item>
+    )
+  }
+  return (
+    <Menu.Item
+      leftSection={isOlder ? <IconHistory size={14} /> : <IconPin size={14} />}
+      onClick={() => pin(version.version)}
+    >
+      {isOlder ? 'Roll back to this' : 'Pin this version'}
+    </Menu.Item>
   )
 }
 

@@ -43,7 +43,7 @@ export function JobTarget({ fields, projects, takesFocus = false }: JobTargetPro
           {...fields.input('version')}
           label="Version"
           data={[
-            { value: '', label: project?.latestVersion ? `latest (${project.latestVersion})` : 'latest' },
+            { value: '', label: project === undefined ? 'latest' : activeLabel(project) },
             ...(project?.versions.map((each) => ({ value: each.version, label: each.version })) ?? [])
           ]}
           value={version ?? ''}
@@ -81,6 +81,12 @@ export function JobTarget({ fields, projects, takesFocus = false }: JobTargetPro
       />
     </>
   )
+}
+
+/** What a job without a version runs: the latest, unless another is pinned. */
+function activeLabel({ activeVersion, settings: { pinnedVersion } }: Project): string {
+  if (pinnedVersion != null) return `pinned (${pinnedVersion}${activeVersion === null ? ', missing' : ''})`
+  return activeVersion === null ? 'latest' : `latest (${activeVersion})`
 }
 
 /** Names of arguments and settings used in earlier jobs of the project, or of its one selected spider. */

@@ -1,0 +1,23 @@
+import { useMutation } from '@tanstack/react-query'
+import type { Project, VersionName } from '../../../shared/contract/index.ts'
+import { useApi } from '../../api/api.tsx'
+import { notifyError, notifyUndo } from '../../ui/notify.tsx'
+
+/** Pins a version of the project (null: unpins), and offers Undo. It changes once the engine has confirmed it. */
+export function usePin({ name, settings: { pinnedVersion = null } }: Project) {
+  const { client, query } = useApi()
+  const { mutate, isPending } = useMutation(
+    query.projects.pinVersion.mutationOptions({
+      onSuccess: ({ activeVersion, settings }) =>
+        notifyUndo(
+          settings.pinnedVersion == null
+            ? `${name} is no longer pinned: new jobs run ${activeVersion ?? 'the latest version'}.`
+            : `${name} is pinned: new jobs run ${settings.pinnedVersion}.`,
+          () => client.projects.pinVersion({ project: name, version: pinnedVersion }),
+          `pin ${name}`
+        ),
+      onError: (error) => notifyError(`Could not change the pinned version of ${name}`, error)
+    })
+  )
+  return { isPending, pin: (version: VersionName | null) => mutate({ project: name, version }) }
+}
