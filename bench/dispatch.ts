@@ -1,4 +1,5 @@
-import type { Figure } from './figure.ts'
+import { compare, type Figure } from './figure.ts'
+import { dispatchBare } from './support/bare-dispatch.ts'
 import { machine } from './support/bench-engine.ts'
 import { until } from '../src/engine/testing/until.ts'
 import { PROJECTS, startBusyEngine, watchChanges } from './support/busy-engine.ts'
@@ -37,14 +38,29 @@ export function run(): AsyncIterable<Figure> {
   return measure({ sizes: [AT_FULL_SIZE, ...GROWTH], lives: LIVES })
 }
 
-/** The first size yields `jobs_per_s`; every size yields `cpu_us_per_job`, for the engine's process alone. */
+/**
+ * The first size yields the ratio to its bound: the same rows in grouped transactions and the same POSTs, without an
+ * engine. Every size yields `cpu_us_per_job`, for the engine's process alone.
+ */
 export async function* measure(options: { sizes: Size[]; lives: Lives }): AsyncGenerator<Figure> {
   for (const [index, size] of options.sizes.entries()) {
     const { jobsPerSecond, cpuUsPerJob, conditions } = await fillSlots(size)
-    yield { figure: index === 0 ? 'jobs_per_s' : 'growth_jobs_per_s', value: jobsPerSecond, unit: 'jobs/s', conditions }
+    if (index === 0) yield* await compareWithBare(size, jobsPerSecond, conditions)
+    else yield { figure: 'growth_jobs_per_s', value: jobsPerSecond, unit: 'jobs/s', conditions }
     yield { figure: 'cpu_us_per_job', value: cpuUsPerJob, unit: 'µs', conditions }
   }
   yield* await liveWhole(options.lives)
+}
+
+async function compareWithBare(size: Size, ours: number, conditions: Figure['conditions']): Promise<Figure[]> {
+  const fleet = await startSimulatedFleet({ ...size, jobMs: LONG_MS, projects: PROJECTS })
+  try {
+    const bound = await dispatchBare(fleet.urls, Math.min(size.queued, size.nodes * size.slots))
+    const boundIs = 'the same rows in grouped transactions and the same POSTs'
+    return compare('', { ours, bound, unit: 'jobs/s', boundIs, wanted: { atLeast: 0.4 } }, conditions)
+  } finally {
+    fleet.stop()
+  }
 }
 
 /** From resuming until all slots are taken, or the queue is empty, and every job is recorded as accepted. */

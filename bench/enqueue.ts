@@ -8,7 +8,8 @@ import { createRouterClient } from '@orpc/server'
 import { createEngine, type Engine } from '../src/engine/index.ts'
 import { silentLogger } from '../src/engine/runtime/logger.ts'
 import { listen } from '../src/server/listen.ts'
-import type { Figure } from './figure.ts'
+import { compare, type Figure } from './figure.ts'
+import { BareDatabase } from './support/bare-database.ts'
 import { deployNoop, machine } from './support/bench-engine.ts'
 import { seedDatabase } from './support/seed-database.ts'
 import { progress } from './support/sides.ts'
@@ -36,9 +37,11 @@ export async function* measure(options: {
       await seedDatabase(directory, { finished: 0, queued, live: 0 })
       for (const through of ['contract', 'http'] as const) {
         const { jobsPerSecond, cpuUsPerJob, loopP99Ms } = await enqueue(directory, through, options)
+        const bound = await insertBare(directory, options)
         const { calls, inFlight: in_flight, jobsPerCall: jobs_per_call } = options
         const conditions = { queued, calls, in_flight, jobs_per_call, through, synchronous: 'FULL', ...machine() }
-        yield { figure: 'jobs_per_s', value: jobsPerSecond, unit: 'jobs/s', conditions }
+        const rates = { ours: jobsPerSecond, bound, unit: 'jobs/s', boundIs: 'the bare inserts' }
+        yield* compare(`${through}_at_${queued}`, { ...rates, wanted: { atLeast: 0.5 } }, conditions)
         yield { figure: 'cpu_us_per_job', value: cpuUsPerJob, unit: 'µs', conditions }
         yield { figure: 'loop_p99_ms', value: loopP99Ms, unit: 'ms', conditions }
       }
@@ -81,6 +84,24 @@ async function enqueue(dataDirectory: string, through: 'contract' | 'http', load
   } finally {
     await engine.stop()
   }
+}
+
+/** The same rows in as many transactions, into the same database, by bare statements. Returns jobs per second. */
+async function insertBare(directory: string, { calls, jobsPerCall }: Load): Promise<number> {
+  const database = await BareDatabase.open(directory)
+  const insert = () =>
+    database.enqueue(
+      Array.from({ length: jobsPerCall }, (_, number) => ({
+        ...{ id: database.newId(), project: 'noop', spider: 'noop' },
+        args: { url: `https://example.com/${number}` }
+      }))
+    )
+  insert()
+  const startedMs = performance.now()
+  for (let call = 0; call < calls; call += 1) insert()
+  const tookMs = performance.now() - startedMs
+  database.close()
+  return (calls * jobsPerCall * 1_000) / tookMs
 }
 
 async function askThroughContract(engine: Engine, { calls, inFlight, jobsPerCall }: Load): Promise<number> {

@@ -5,5 +5,47 @@ export interface Figure {
   value: number
   unit: string
   /** What it was measured with: sizes, versions, machine. */
-  conditions: Record<string, string | number>
+  conditions: Conditions
+  /** Present on a ratio: what was compared with what, and what is wanted. */
+  comparison?: Comparison
+}
+
+export type Conditions = Record<string, string | number>
+
+/**
+ * Our value beside the bound that was measured in the same run. Absolute values say more about the machine than about
+ * us; their ratio holds on any.
+ */
+export interface Comparison {
+  ours: number
+  bound: number
+  unit: string
+  /** What the bound is, in a few words: `Scrapyd 1.6`, `two bare transactions and a POST`. */
+  boundIs: string
+  wanted: { atLeast: number } | { atMost: number }
+}
+
+/** The ratio as the main figure, and both values under it. `name` precedes each: `daemonstatus_ratio`. */
+export function compare(name: string, comparison: Comparison, conditions: Conditions): Figure[] {
+  const { ours, bound, unit } = comparison
+  const prefix = name === '' ? '' : `${name}_`
+  const suffix = unit
+    .replace('/', '_per_')
+    .replaceAll(/[^a-z0-9_]/gi, '')
+    .toLowerCase()
+  return [
+    { figure: `${prefix}ratio`, value: round(ours / bound), unit: 'times', conditions, comparison },
+    { figure: `${prefix}ours_${suffix}`, value: round(ours), unit, conditions },
+    { figure: `${prefix}bound_${suffix}`, value: round(bound), unit, conditions }
+  ]
+}
+
+/** Whether a comparison meets what is wanted. */
+export function isMet({ ours, bound, wanted }: Comparison): boolean {
+  return 'atLeast' in wanted ? ours / bound >= wanted.atLeast : ours / bound <= wanted.atMost
+}
+
+/** Three significant digits at least, and whole numbers where they are larger. */
+export function round(value: number): number {
+  return Math.abs(value) >= 100 ? Math.round(value) : Number(value.toPrecision(3))
 }

@@ -1,7 +1,11 @@
-import type { Figure } from './figure.ts'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { compare, type Figure, round } from './figure.ts'
 import { machine, percentile } from './support/bench-engine.ts'
 import { until } from '../src/engine/testing/until.ts'
 import { PROJECTS, startBusyEngine, watchChanges } from './support/busy-engine.ts'
+import { pollBare } from './support/poll-bare.ts'
 import { startSimulatedFleet } from './support/start-simulated-fleet.ts'
 
 export const about = 'how soon the end of a run is seen on a busy fleet, and what that costs'
@@ -15,7 +19,8 @@ const LANES = 40
 
 /**
  * 1,000 nodes with eight running jobs each; 200 runs end per second and others take their place, so every node is
- * polled each second.
+ * polled each second. The bound is a bare poller that keeps a fleet as busy: the same requests, the same log ends read,
+ * the same rows written.
  */
 export function run(): Promise<Figure[]> {
   return measure({ nodes: 1_000, measureMs: 30_000 })
@@ -64,13 +69,13 @@ export async function measure(options: { nodes: number; measureMs: number; longe
       running_per_node: SLOTS,
       measured_s: Math.round(measureMs / 1_000),
       ended_per_s: Math.round((ends.length * 1_000) / measureMs),
-      seen_p50_s: round(percentile(seenAfterMs, 0.5) / 1_000, 3),
+      seen_p50_s: round(percentile(seenAfterMs, 0.5) / 1_000),
       ...machine()
     }
-    const cpuMs = (used.user + used.system) / 1_000
+    const share = (used.user + used.system) / 1_000 / (untilMs - fromMs)
     return [
-      { figure: 'seen_p99_s', value: round(percentile(seenAfterMs, 0.99) / 1_000, 3), unit: 's', conditions },
-      { figure: 'core_share', value: round(cpuMs / (untilMs - fromMs), 3), unit: 'core', conditions }
+      { figure: 'seen_p99_s', value: round(percentile(seenAfterMs, 0.99) / 1_000), unit: 's', conditions },
+      ...(await compareWithBare(share, options, conditions))
     ]
   } finally {
     await engine.stop()
@@ -78,6 +83,23 @@ export async function measure(options: { nodes: number; measureMs: number; longe
   }
 }
 
-function round(value: number, digits: number): number {
-  return Math.round(value * 10 ** digits) / 10 ** digits
+async function compareWithBare(
+  ours: number,
+  { nodes, measureMs, longestRunMs = LONGEST_RUN_MS }: Parameters<typeof measure>[0],
+  conditions: Figure['conditions']
+): Promise<Figure[]> {
+  const fleet = await startSimulatedFleet({ nodes, slots: SLOTS, projects: PROJECTS, jobMs: [0, longestRunMs] })
+  const directory = await mkdtemp(join(tmpdir(), 'scrapdeck-bench-bare-'))
+  try {
+    const order = { urls: fleet.urls, intervalMs: 1_000, busy: { slots: SLOTS, directory } }
+    const { cpuMs, tookMs, ends } = await pollBare(order, { settleMs: Math.min(measureMs, 10_000), measureMs })
+    const comparison = {
+      ...{ ours, bound: cpuMs / tookMs, unit: 'cores', wanted: { atMost: 2 } },
+      boundIs: 'a bare poller with the same requests, log ends and rows'
+    }
+    return compare('', comparison, { ...conditions, bound_ended_per_s: Math.round((ends * 1_000) / tookMs) })
+  } finally {
+    fleet.stop()
+    await rm(directory, { recursive: true, force: true })
+  }
 }

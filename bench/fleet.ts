@@ -3,8 +3,9 @@ import { once } from 'node:events'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { Figure } from './figure.ts'
+import { compare, type Figure, round } from './figure.ts'
 import { machine } from './support/bench-engine.ts'
+import { pollBare } from './support/poll-bare.ts'
 import { seedNodes } from './support/seed-nodes.ts'
 import { startSimulatedFleet } from './support/start-simulated-fleet.ts'
 import type { Watched } from './support/watched-engine.ts'
@@ -20,7 +21,10 @@ const SERVICE_FLAGS = ['--max-semi-space-size=16']
 const SLOTS = 4
 const INTERVAL_S = 5
 
-/** Idle nodes, each polled every five seconds by an engine in its own process. */
+/**
+ * Idle nodes, each polled every five seconds by an engine in its own process; the bound is a bare poller with the same
+ * requests.
+ */
 export function run(): Promise<Figure[]> {
   return measure({ sizes: SIZES, measureMs: MEASURE_MS, settleMs: SETTLE_MS })
 }
@@ -55,18 +59,24 @@ async function measureSize(
     }
     watched = await ask(measureMs)
     const { cpuMs, tookMs, rssMb, loopP99Ms } = watched
+    engine.send('stop')
+    await once(engine, 'exit')
+    const bare = await pollBare(
+      { urls: fleet.urls, intervalMs: INTERVAL_S * 1_000 },
+      { settleMs: Math.min(settleMs, 2 * INTERVAL_S * 1_000), measureMs },
+      SERVICE_FLAGS
+    )
     const polls = (nodes * tookMs) / (INTERVAL_S * 1_000)
     const conditions = {
-      nodes,
-      interval_s: INTERVAL_S,
-      measured_s: Math.round(tookMs / 1_000),
-      cpu_us_per_poll: Math.round((cpuMs * 1_000) / polls),
-      ...machine()
+      ...{ nodes, interval_s: INTERVAL_S, measured_s: Math.round(tookMs / 1_000) },
+      ...{ cpu_us_per_poll: Math.round((cpuMs * 1_000) / polls), core_share: round(cpuMs / tookMs), ...machine() }
     }
+    const cost = { ours: (cpuMs * 1_000) / polls, bound: (bare.cpuMs * 1_000) / bare.polls, unit: 'µs per poll' }
+    const boundIs = 'a bare poller with the same requests'
     return [
-      { figure: 'core_share', value: round(cpuMs / tookMs, 4), unit: 'core', conditions },
+      ...compare(`at_${nodes}`, { ...cost, boundIs, wanted: { atMost: 1.6 } }, conditions),
       { figure: 'rss_mb', value: Math.round(rssMb), unit: 'MB', conditions },
-      { figure: 'loop_p99_ms', value: round(loopP99Ms, 2), unit: 'ms', conditions }
+      { figure: 'loop_p99_ms', value: round(loopP99Ms), unit: 'ms', conditions }
     ]
   } finally {
     if (engine.connected) engine.send('stop')
@@ -74,8 +84,4 @@ async function measureSize(
     fleet.stop()
     await rm(directory, { recursive: true, force: true })
   }
-}
-
-function round(value: number, digits: number): number {
-  return Math.round(value * 10 ** digits) / 10 ** digits
 }

@@ -1,12 +1,13 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import DatabaseConstructor from 'better-sqlite3'
 import { systemClock } from '../src/engine/runtime/clock.ts'
 import { silentLogger } from '../src/engine/runtime/logger.ts'
 import { openSqliteStore } from '../src/engine/store/sqlite/sqlite-store.ts'
 import type { JobFilter } from '../src/shared/contract/index.ts'
 import { aNodeId } from '../src/shared/testing/ids.ts'
-import type { Figure } from './figure.ts'
+import { compare, type Figure, round } from './figure.ts'
 import { machine, percentile } from './support/bench-engine.ts'
 import { seedDatabase } from './support/seed-database.ts'
 import { progress } from './support/sides.ts'
@@ -39,9 +40,15 @@ const filtersAt = (nowMs: number): JobFilter[] => [
   { sinceMs: nowMs - 20 * 86_400_000, text: 's4', nodeId: aNodeId(NODE) }
 ]
 
-export const run = (): AsyncIterable<Figure> => measure({ sizes: [1_000, 100_000, 1_000_000], rounds: 20 })
+const LARGEST = 1_000_000
 
-/** Runs each filter `rounds` times; the figures cover all filters, and the slowest one is named. */
+export const run = (): AsyncIterable<Figure> => measure({ sizes: [1_000, 100_000, LARGEST], rounds: 20 })
+
+/**
+ * Runs each filter `rounds` times; the figures cover all filters, and the slowest one is named. The bound of a page is
+ * one bare query that fetches the same rows by their ids; that of the facets one bare count of the jobs of the longer
+ * time range, in an index.
+ */
 export async function* measure({ sizes, rounds }: { sizes: number[]; rounds: number }): AsyncGenerator<Figure> {
   for (const finished of sizes) {
     const directory = mkdtempSync(join(tmpdir(), 'scrapdeck-bench-history-'))
@@ -54,18 +61,64 @@ export async function* measure({ sizes, rounds }: { sizes: number[]; rounds: num
         logger: silentLogger
       })
       const page = (filter: JobFilter) => store.listJobs(filter, { before: null, limit: PAGE })
-      const measured = [
-        ['page_p95_ms', await timesOf(page, rounds)],
-        ['facets_p95_ms', await timesOf((filter) => store.countFacets(filter), rounds)]
-      ] as const
+      const pages = await timesOf(page, rounds)
+      const facets = await timesOf((filter) => store.countFacets(filter), rounds)
+      const idsOfPages = new Map<string, string>()
+      for (const filter of filtersAt(Date.now())) {
+        idsOfPages.set(JSON.stringify(filter), JSON.stringify((await page(filter)).map(({ id }) => id)))
+      }
       await store.close()
-      for (const [figure, { tookMs, slowest }] of measured) {
-        const conditions = { finished, page: PAGE, rounds, slowest_filter: slowest, ...machine() }
-        yield { figure, value: Math.round(percentile(tookMs, 0.95) * 100) / 100, unit: 'ms', conditions }
+      const bare = openBare(directory)
+      const barePages = await timesOf(
+        async (filter) => bare.rows(idsOfPages.get(JSON.stringify(filter)) ?? '[]'),
+        rounds
+      )
+      const bareCounts = await timesOf(async () => bare.countNewerHalf(), rounds)
+      bare.close()
+      const conditions = { finished, page: PAGE, rounds, ...machine() }
+      const p95 = ({ tookMs }: { tookMs: number[] }) => percentile(tookMs, 0.95)
+      yield* compare(
+        `page_at_${finished}`,
+        {
+          ...{ ours: p95(pages), bound: p95(barePages), unit: 'ms' },
+          ...{ boundIs: 'one bare query of the same rows', wanted: { atMost: 3 } }
+        },
+        { ...conditions, slowest_filter: pages.slowest }
+      )
+      const facetsConditions = { ...conditions, slowest_filter: facets.slowest }
+      // Below that, the counters make it cheaper than any count, and the bound says nothing.
+      if (finished < LARGEST)
+        yield { figure: 'facets_p95_ms', value: round(p95(facets)), unit: 'ms', conditions: facetsConditions }
+      else {
+        const values = {
+          ours: p95(facets),
+          bound: p95(bareCounts),
+          unit: 'ms',
+          boundIs: 'one bare count of half the jobs'
+        }
+        yield* compare(`facets_at_${finished}`, { ...values, wanted: { atMost: 2.5 } }, facetsConditions)
       }
     } finally {
       rmSync(directory, { recursive: true, force: true })
     }
+  }
+}
+
+function openBare(directory: string) {
+  const database = new DatabaseConstructor(join(directory, 'scrapdeck.sqlite'), { readonly: true })
+  database.pragma('cache_size = -65536')
+  const rows = database.prepare<[string]>(
+    'SELECT jobs.* FROM json_each(?) AS wanted CROSS JOIN jobs ON jobs.id = wanted.value'
+  )
+  const count = database.prepare<[string], number>('SELECT count(*) FROM jobs WHERE id >= ?').pluck()
+  const middle = database
+    .prepare<[], string>('SELECT id FROM jobs ORDER BY id LIMIT 1 OFFSET (SELECT count(*) / 2 FROM jobs)')
+    .pluck()
+    .get()!
+  return {
+    rows: (ids: string) => rows.all(ids),
+    countNewerHalf: () => count.get(middle),
+    close: () => database.close()
   }
 }
 

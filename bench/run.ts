@@ -1,37 +1,78 @@
 /**
  * `npm run bench -- NAME` runs bench/NAME.ts and prints one line of JSON per figure; without a name it lists the
- * benches. Everything else goes to standard error, so that the figures can be piped.
+ * benches. `npm run bench -- all` runs every one that compares, and prints one table; `--save` writes it into
+ * docs/benchmarks.md. Everything else goes to standard error, so that the figures can be piped.
  */
 import fs from 'node:fs'
+import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
+import { ensureSetUp } from './support/ensure-set-up.ts'
 import type { Figure } from './figure.ts'
+import { machine } from './support/bench-engine.ts'
+import { rowsOf, type Row, tableOf } from './table.ts'
 
 interface Bench {
   /** One-line description for the list. */
   about: string
-  run(): AsyncIterable<Figure> | Promise<Figure[]>
+  /** It starts spiders or a real Scrapyd, which `npm run setup` installs. */
+  needsSetup?: boolean
+  /** `words`: what follows its name on the command line. */
+  run(words: string[]): AsyncIterable<Figure> | Promise<Figure[]>
 }
+
+/** Modules of this folder that are no benches. */
+const NO_BENCHES = ['run.ts', 'figure.ts', 'table.ts']
+/** Those whose figures have a bound, in the order of the table; the others measure what has none. */
+const COMPARING = [
+  ...['first-dispatch', 'dispatch', 'enqueue', 'fleet', 'fleet-busy', 'history', 'schedules'],
+  ...['local-start', 'local-throughput', 'local-memory', 'cold', 'cli', 'api', 'makespan']
+]
+const DOCUMENT = join(import.meta.dirname, '..', 'docs', 'benchmarks.md')
+const TABLE = /(<!-- table: npm run bench -- all --save -->\n)[\s\S]*?(<!-- end of table -->)/
 
 const names = fs
   .readdirSync(import.meta.dirname)
-  .filter((file) => file.endsWith('.ts') && !['run.ts', 'figure.ts'].includes(file) && !file.endsWith('.test.ts'))
+  .filter((file) => file.endsWith('.ts') && !NO_BENCHES.includes(file) && !file.endsWith('.test.ts'))
   .map((file) => file.slice(0, -'.ts'.length))
 
-const [wanted] = process.argv.slice(2)
+const [wanted, ...words] = process.argv.slice(2)
 if (wanted === undefined) {
   for (const name of names) console.log(`${name.padEnd(20)} ${(await load(name)).about}`)
+  console.log(`${'all'.padEnd(20)} every bench with a bound, as one table (--save: into docs/benchmarks.md)`)
+} else if (wanted === 'all') {
+  await runAll(words.includes('--save'))
 } else if (names.includes(wanted)) {
-  await runBench(wanted)
+  await runBench(wanted, words)
 } else {
   console.error(`There is no bench ${wanted}. There are: ${names.join(', ') || 'none yet'}`)
   process.exitCode = 1
 }
 
-async function runBench(name: string): Promise<void> {
-  const { run } = await load(name)
-  for await (const { figure, value, unit, conditions } of await run()) {
+async function runBench(name: string, given: string[]): Promise<Figure[]> {
+  const { run, needsSetup = false } = await load(name)
+  if (needsSetup) ensureSetUp()
+  const figures: Figure[] = []
+  for await (const one of await run(given)) {
+    const { figure, value, unit, conditions } = one
     console.log(JSON.stringify({ bench: name, figure, value, unit, conditions }))
+    figures.push(one)
   }
+  return figures
+}
+
+/** Exits with 1 if a ratio is missed. */
+async function runAll(isSaved: boolean): Promise<void> {
+  const rows: Row[] = []
+  for (const name of COMPARING.filter((one) => names.includes(one)))
+    rows.push(...rowsOf(name, await runBench(name, [])))
+  const { cpus, cpu, memory_gib, node } = machine()
+  const table = `${tableOf(rows)}\n\nMeasured on ${cpus} cores (${cpu}, ${memory_gib} GiB), Node ${node}, Scrapyd 1.6.0, in one run.`
+  console.log(`\n${table}`)
+  if (isSaved) {
+    const text = fs.readFileSync(DOCUMENT, 'utf8')
+    fs.writeFileSync(DOCUMENT, text.replace(TABLE, `$1\n${table}\n\n$2`))
+  }
+  if (table.includes('**no**')) process.exitCode = 1
 }
 
 async function load(name: string): Promise<Bench> {
