@@ -7,6 +7,7 @@ import * as dispatch from './dispatch.ts'
 import * as dispatchLatency from './dispatch-latency.ts'
 import * as enqueue from './enqueue.ts'
 import type { Figure } from './figure.ts'
+import * as firstDispatch from './first-dispatch.ts'
 import * as history from './history.ts'
 import * as fleet from './fleet.ts'
 import * as fleetBusy from './fleet-busy.ts'
@@ -22,10 +23,10 @@ const SHORT: [name: string, measure: () => Promise<Figure[]>, figures: string[]]
   [
     'api',
     () => api.measure({ finished: 1, rounds: 1, durationMs: 100 }),
-    ['daemonstatus_ratio', 'listjobs_ratio', 'schedule_ratio']
+    ['daemonstatus_ratio', 'listspiders_ratio', 'mixed_ratio', 'schedule_ratio']
   ],
-  ['cli', () => cli.measure({ rounds: 1 }), ['ratio', 'jobs_ms', 'node_start_ms']],
-  ['cold', () => cold.measure({ rounds: 1 }), ['first_answer_ms']],
+  ['cli', () => cli.measure({ rounds: 1 }), ['ratio', 'ours_ms', 'bound_ms']],
+  ['cold', () => cold.measure({ rounds: 1 }), ['ratio', 'ours_ms', 'bound_ms']],
   [
     'dispatch',
     () =>
@@ -35,7 +36,7 @@ const SHORT: [name: string, measure: () => Promise<Figure[]>, figures: string[]]
           lives: { nodes: 3, slots: 2, queued: 9, lanes: 4, jobMs: [100, 300] }
         })
       ),
-    ['jobs_per_s', 'cpu_us_per_job', 'whole_jobs_per_s', 'whole_cpu_us_per_job']
+    ['ratio', 'cpu_us_per_job', 'whole_jobs_per_s', 'whole_cpu_us_per_job']
   ],
   [
     'dispatch-latency',
@@ -50,36 +51,33 @@ const SHORT: [name: string, measure: () => Promise<Figure[]>, figures: string[]]
   [
     'fleet',
     () => fleet.measure({ sizes: [3], measureMs: 300, settleMs: 500 }),
-    ['core_share', 'rss_mb', 'loop_p99_ms']
+    ['at_3_ratio', 'rss_mb', 'loop_p99_ms']
   ],
-  [
-    'fleet-busy',
-    () => fleetBusy.measure({ nodes: 3, measureMs: 1_000, longestRunMs: 6_000 }),
-    ['seen_p99_s', 'core_share']
-  ],
-  ['local-memory', () => localMemory.measure({ spiders: 1, rounds: 1 }), ['private_ratio']],
+  ['fleet-busy', () => fleetBusy.measure({ nodes: 3, measureMs: 1_000, longestRunMs: 6_000 }), ['seen_p99_s', 'ratio']],
+  ['local-memory', () => localMemory.measure({ spiders: 1, rounds: 1 }), ['private_ratio', 'proportional_ratio']],
+  ['first-dispatch', () => firstDispatch.measure({ jobs: 3 }), ['p95_ratio', 'post_p50_ms']],
   [
     'local-start',
     () => localStart.measure({ ours: 1, fastPoll: 1, byDefault: 1 }),
-    ['opened_p50_ms', 'opened_p95_ms', 'ratio_default', 'ratio_fast_poll']
+    ['p50_ratio', 'opened_p95_ms', 'ratio_default', 'ratio_fast_poll']
   ],
   [
     'enqueue',
     () => all(enqueue.measure({ queued: [10], calls: 2, inFlight: 2, jobsPerCall: 10 })),
-    ['jobs_per_s', 'cpu_us_per_job']
+    ['contract_at_10_ratio', 'http_at_10_ratio', 'cpu_us_per_job']
   ],
-  ['history', () => all(history.measure({ sizes: [10], rounds: 1 })), ['page_p95_ms', 'facets_p95_ms']],
+  ['history', () => all(history.measure({ sizes: [10], rounds: 1 })), ['page_at_10_ratio', 'facets_p95_ms']],
   ['recover', () => all(recover.measure({ sizes: [{ queued: 10, live: 2 }], rounds: 1 })), ['ready_s']],
   [
     'local-throughput',
     () => localThroughput.measure({ jobs: 2, fastPollJobs: 1, defaultJobs: 1, rounds: 1 }),
-    ['jobs_per_s', 'ratio_default', 'ratio_fast_poll']
+    ['ratio', 'ratio_default', 'ratio_fast_poll']
   ],
   [
     'schedules',
     () => all(schedules.measure({ schedules: 20, atOnce: 10, rounds: 1, idleMs: 200 })),
     [
-      ...['firing_p50_ms', 'firing_p99_ms', 'next10_p99_ms', 'idle_core_share'],
+      ...['firing_p50_ms', 'firing_p99_ratio', 'next10_p99_ms', 'idle_core_share'],
       ...['calendar_week_ms', 'load_day_ms', 'list_page_ms', 'views_loop_p99_ms']
     ]
   ]

@@ -29,10 +29,7 @@ export interface Comparison {
 export function compare(name: string, comparison: Comparison, conditions: Conditions): Figure[] {
   const { ours, bound, unit } = comparison
   const prefix = name === '' ? '' : `${name}_`
-  const suffix = unit
-    .replace('/', '_per_')
-    .replaceAll(/[^a-z0-9_]/gi, '')
-    .toLowerCase()
+  const suffix = unit.replace('/', '_per_').replaceAll(' ', '_').replace('µ', 'u')
   return [
     { figure: `${prefix}ratio`, value: round(ours / bound), unit: 'times', conditions, comparison },
     { figure: `${prefix}ours_${suffix}`, value: round(ours), unit, conditions },

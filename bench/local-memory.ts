@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import type { Figure } from './figure.ts'
+import { compare, type Figure } from './figure.ts'
 import { machine } from './support/bench-engine.ts'
 import { findMarked, type Memory, readMemory } from './support/marked-processes.ts'
 import { median, openedAtMs, progress, schedule, type Side, startOurs, startTheirs } from './support/sides.ts'
@@ -42,7 +42,14 @@ export async function measure(options: { spiders: number; rounds: number }): Pro
     ...machine()
   }
   return [
-    { figure: 'private_ratio', value: ratio(privateOf), unit: 'times', conditions },
+    ...compare(
+      'private',
+      {
+        ...{ ours: megabytes(privateOf(ours)), bound: megabytes(privateOf(theirs)), unit: 'MB' },
+        ...{ boundIs: "Scrapyd's spiders", wanted: { atMost: 0.6 } }
+      },
+      conditions
+    ),
     { figure: 'proportional_ratio', value: ratio(proportionalOf), unit: 'times', conditions }
   ]
 }

@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import type { Figure } from './figure.ts'
+import { compare, type Figure } from './figure.ts'
+import { startBareSpiders } from './support/bare-spiders.ts'
 import { machine, percentile } from './support/bench-engine.ts'
 import {
   median,
@@ -13,6 +14,7 @@ import {
   untilQuiet
 } from './support/sides.ts'
 
+export const needsSetup = true
 export const about = 'schedule.json on the local node until the log says "Spider opened", beside a real Scrapyd 1.6'
 
 const SLOTS = 4
@@ -22,12 +24,15 @@ const FAST_POLL_SECONDS = 0.1
  * One job at a time on an idle node, measured from before the POST until Scrapy logs "Spider opened" (LOG_FORMAT with
  * `created`, the same on all sides). The sides alternate: ours, Scrapyd with a poll interval of 0.1 s and, less often,
  * Scrapyd with its defaults. Requests are spread evenly over the poll interval: left to chance, the median of twelve
- * waits of 0 to 5 s lies anywhere between 1.5 and 3.5 s.
+ * waits of 0 to 5 s lies anywhere between 1.5 and 3.5 s. The bound, in turn with ours, is a fork of a bare Python that
+ * has Scrapy loaded, until the same line.
  */
 export const run = () => measure({ ours: 60, fastPoll: 20, byDefault: 12 })
 
 export async function measure(samples: { ours: number; fastPoll: number; byDefault: number }): Promise<Figure[]> {
   const sides: Side[] = []
+  const bare = await startBareSpiders()
+  const bareMs: number[] = []
   try {
     sides.push(await startOurs({ slots: SLOTS }))
     sides.push(
@@ -45,6 +50,7 @@ export async function measure(samples: { ours: number; fastPoll: number; byDefau
         const intervalMs = index === 2 ? SCRAPYD_POLL_SECONDS * 1000 : FAST_POLL_SECONDS * 1000
         await untilPhase(intervalMs, openedMs[index]!.length / wanted[index]!, 1 / wanted[index]!)
         openedMs[index]!.push(await openMs(side))
+        if (index === 0) bareMs.push(await bare.openMs())
         progress(`${side.name} ${openedMs[index]!.length}/${wanted[index]}: ${Math.round(openedMs[index]!.at(-1)!)} ms`)
       }
     }
@@ -60,12 +66,20 @@ export async function measure(samples: { ours: number; fastPoll: number; byDefau
     const p50Ms = median(ours)
     const round = (value: number) => Math.round(value * 10) / 10
     return [
-      { figure: 'opened_p50_ms', value: round(p50Ms), unit: 'ms', conditions },
+      ...compare(
+        'p50',
+        {
+          ...{ ours: p50Ms, bound: median(bareMs), unit: 'ms' },
+          ...{ boundIs: 'a fork of a Python with Scrapy loaded', wanted: { atMost: 1.5 } }
+        },
+        conditions
+      ),
       { figure: 'opened_p95_ms', value: round(percentile(ours, 0.95)), unit: 'ms', conditions },
       { figure: 'ratio_default', value: round(median(byDefault) / p50Ms), unit: 'times', conditions },
       { figure: 'ratio_fast_poll', value: round(median(fastPoll) / p50Ms), unit: 'times', conditions }
     ]
   } finally {
+    await bare.stop()
     for (const side of sides) await side.stop()
   }
 }

@@ -1,7 +1,9 @@
-import type { Figure } from './figure.ts'
+import { compare, type Figure } from './figure.ts'
+import { startBareSpiders } from './support/bare-spiders.ts'
 import { machine } from './support/bench-engine.ts'
 import { median, progress, schedule, type Side, startOurs, startTheirs, untilQuiet } from './support/sides.ts'
 
+export const needsSetup = true
 export const about = 'many no-op jobs on the four slots of the local node, beside a real Scrapyd 1.6'
 
 const SLOTS = 4
@@ -10,7 +12,7 @@ const ASKED_AT_ONCE = 8
 /**
  * Jobs are queued as fast as they are accepted; measured from the first request until every job has ended. The sides
  * alternate. The Scrapyds get fewer jobs, because their rate does not depend on the queue length and the bench would
- * take many minutes.
+ * take many minutes. The bound is a bare Python with Scrapy loaded that forks as many, four at a time.
  */
 export const run = () => measure({ jobs: 200, fastPollJobs: 24, defaultJobs: 20, rounds: 3 })
 
@@ -22,6 +24,8 @@ export async function measure(options: {
 }): Promise<Figure[]> {
   const { jobs, fastPollJobs, defaultJobs, rounds } = options
   const sides: Side[] = []
+  const bare = await startBareSpiders()
+  const bareRates: number[] = []
   try {
     sides.push(await startOurs({ slots: SLOTS }))
     sides.push(await startTheirs('Scrapyd, poll_interval 0.1', { maxProc: SLOTS, pollIntervalSeconds: 0.1 }))
@@ -33,6 +37,7 @@ export async function measure(options: {
         const rate = await jobsPerSecond(side, wanted[index]!)
         rates[index]!.push(rate)
         progress(`${side.name} ${round}/${rounds}: ${rate.toFixed(2)} jobs/s`)
+        if (index === 0) bareRates.push(await bare.runsPerSecond(jobs, SLOTS))
       }
     }
     const [ours, fastPoll, byDefault] = rates as [number[], number[], number[]]
@@ -50,11 +55,19 @@ export async function measure(options: {
       ...machine()
     }
     return [
-      { figure: 'jobs_per_s', value: decimals(median(ours)), unit: 'jobs/s', conditions },
+      ...compare(
+        '',
+        {
+          ...{ ours: median(ours), bound: median(bareRates), unit: 'jobs/s' },
+          ...{ boundIs: 'forks of a Python with Scrapy loaded', wanted: { atLeast: 0.7 } }
+        },
+        conditions
+      ),
       { figure: 'ratio_default', value: decimals(ratioTo(byDefault)), unit: 'times', conditions },
       { figure: 'ratio_fast_poll', value: decimals(ratioTo(fastPoll)), unit: 'times', conditions }
     ]
   } finally {
+    await bare.stop()
     for (const side of sides) await side.stop()
   }
 }

@@ -1,4 +1,3 @@
-import { fork } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -7,7 +6,7 @@ import { type ScrapydOptions, startScrapyd } from '../../e2e/support/scrapyd-fle
 import { startService, TEST_CREDENTIALS } from '../../e2e/support/service.ts'
 import { buildEgg } from '../../src/engine/projects/egg-builder.ts'
 import { until } from '../../src/engine/testing/until.ts'
-import type { LoadOrder, LoadResult } from './load.ts'
+import { type Endpoint, generateLoad } from './generate-load.ts'
 import { endMarked, MARK } from './marked-processes.ts'
 
 /** One of the two servers that a bench compares. Both speak Scrapyd's API with a password, so both are driven alike. */
@@ -197,30 +196,16 @@ async function readLog(side: Side, spider: string, jobid: string): Promise<strin
   return response.status === 200 ? text : null
 }
 
-/** Requests per second, from a load generator in its own process. */
+/** Requests per second, from a load generator in its own process. Rejects if any failed. */
 export async function measureLoad(
   side: Side,
-  request: { endpoint: string; form?: Record<string, string>; connections: number; durationMs: number }
+  endpoint: Endpoint,
+  load: { connections: number; durationMs: number }
 ): Promise<number> {
-  const { endpoint, form, connections, durationMs } = request
-  const generator = fork(`${import.meta.dirname}/load.ts`)
-  const { promise, resolve, reject } = Promise.withResolvers<LoadResult>()
-  generator.once('message', (result) => resolve(result as LoadResult))
-  generator.once('exit', (code) => reject(new Error(`the load generator ended with ${code}`)))
-  const order: LoadOrder = {
-    url: side.url + endpoint,
-    method: form === undefined ? 'GET' : 'POST',
-    headers: {
-      authorization: AUTHORIZATION,
-      ...(form === undefined ? {} : { 'content-type': 'application/x-www-form-urlencoded' })
-    },
-    body: form === undefined ? null : new URLSearchParams(form).toString(),
-    connections,
-    durationMs,
-    expected: '"status": "ok"'
-  }
-  generator.send(order)
-  const { requests, seconds } = await promise
+  const server = { url: side.url, credentials: TEST_CREDENTIALS, project: PROJECT, spider: 'noop' }
+  const { connections, durationMs } = load
+  const { requests, seconds, error } = await generateLoad(server, endpoint, { connections, until: { durationMs } })
+  if (error !== null) throw new Error(`${side.name}: ${error}`)
   return requests / seconds
 }
 
@@ -235,9 +220,13 @@ export function median(values: readonly number[]): number {
   return sorted.length % 2 === 1 ? sorted[Math.floor(middle)]! : (sorted[middle - 1]! + sorted[middle]!) / 2
 }
 
+/** The egg that is deployed to every side. */
+export function buildBenchEgg(): Promise<Uint8Array> {
+  return buildEgg(Object.entries(PROJECT_FILES).map(([path, text]) => ({ path, bytes: Buffer.from(text) })))
+}
+
 async function deploy(side: Side): Promise<void> {
-  const files = Object.entries(PROJECT_FILES).map(([path, text]) => ({ path, bytes: Buffer.from(text) }))
-  const egg = await buildEgg(files)
+  const egg = await buildBenchEgg()
   await call(side, 'addversion.json', {
     project: PROJECT,
     version: '1',

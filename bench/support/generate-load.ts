@@ -1,0 +1,54 @@
+import { fork } from 'node:child_process'
+import type { LoadOrder, LoadResult } from './load.ts'
+
+/** What Scrapyd's API is asked for. `mixed`: the four that only read, in turn. */
+export const ENDPOINTS = ['daemonstatus', 'listprojects', 'listspiders', 'listjobs', 'schedule', 'mixed'] as const
+export type Endpoint = (typeof ENDPOINTS)[number]
+
+export interface Server {
+  /** With a trailing slash. */
+  url: string
+  credentials: { username: string; password: string } | null
+  project: string
+  spider: string
+}
+
+/** Requests from a load generator in its own process. */
+export async function generateLoad(
+  server: Server,
+  endpoint: Endpoint,
+  load: Pick<LoadOrder, 'connections' | 'until'>
+): Promise<LoadResult> {
+  const { url, credentials, project, spider } = server
+  const query = new URLSearchParams({ project }).toString()
+  const reads = {
+    daemonstatus: 'daemonstatus.json',
+    listprojects: 'listprojects.json',
+    listspiders: `listspiders.json?${query}`,
+    listjobs: `listjobs.json?${query}`
+  }
+  const isWrite = endpoint === 'schedule'
+  const paths = isWrite ? ['schedule.json'] : endpoint === 'mixed' ? Object.values(reads) : [reads[endpoint]]
+  const form = new URLSearchParams({ project, spider, setting: 'LOG_LEVEL=INFO', page: '1' })
+  const order: LoadOrder = {
+    urls: paths.map((path) => url + path),
+    method: isWrite ? 'POST' : 'GET',
+    headers: {
+      ...(credentials === null
+        ? {}
+        : {
+            authorization: `Basic ${Buffer.from(`${credentials.username}:${credentials.password}`).toString('base64')}`
+          }),
+      ...(isWrite ? { 'content-type': 'application/x-www-form-urlencoded' } : {})
+    },
+    body: isWrite ? form.toString() : null,
+    ...load,
+    expected: '"status": "ok"'
+  }
+  const generator = fork(`${import.meta.dirname}/load.ts`)
+  const { promise, resolve, reject } = Promise.withResolvers<LoadResult>()
+  generator.once('message', (result) => resolve(result as LoadResult))
+  generator.once('exit', (code) => reject(new Error(`the load generator ended with ${code}`)))
+  generator.send(order)
+  return promise
+}
