@@ -81,7 +81,7 @@ async function generate(order: LoadOrder): Promise<LoadResult> {
     ...{ p50Ms: at(0.5), p95Ms: at(0.95), p99Ms: at(0.99) }
   }
 
-  /** Resolves to what is wrong with the answer. Avoids a body object per response: the server is to be the bottleneck. */
+  /** Resolves to what is wrong with the answer. Makes no body object: the server is to be the bottleneck. */
   function ask(client: Client, path: string): Promise<string | null> {
     return new Promise((resolve) => {
       let statusCode = 0
