@@ -31,14 +31,13 @@ it('lists jobs as columns, without terminal control characters', async () => {
   const { url } = await startEngine()
   const { out } = await call(['jobs', '--project', '\u001b]0;owned\u0007shop', '--limit', '1'], { url })
   const [header, row, ...rest] = out.split('\n')
-  expect(header).toMatch(/^ID {32}STATUS {2}PROJECT {7}SPIDER {2}NODE {2}AGE +ITEMS {2}WHY$/)
-  expect(row).toMatch(new RegExp(`^${JOB_ID} {2}queued {2}\\]0;ownedshop {2}quotes {2}- +\\d+ \\w+ +- +\\S`))
+  expect(header).toMatch(/^ID {32}STATUS {2}PROJECT {7}SPIDER {2}NODE {2}SCHEDULE {2}AGE +ITEMS {2}WHY$/)
+  expect(row).toMatch(new RegExp(`^${JOB_ID} {2}queued {2}\\]0;ownedshop {2}quotes {2}- +- +\\d+ \\w+ +- +\\S`))
   expect(rest).toEqual([''])
 })
 
 it.each([
   [['jobs', JOB_ID], 'notFound', 'There is no job'],
-  [['jobs', 'xyz'], 'usage', 'is not a job id'],
   [['jobs', '--status', 'odd'], 'usage', 'odd is not a status'],
   [['jobs', '--limit', 'many'], 'usage', 'Write a whole number'],
   [['run', 'shop'], 'usage', "missing required argument 'spider'"],
@@ -221,7 +220,7 @@ it('shows schedules by name, creates them from flags, and previews them', async 
   const preview = await call(['schedules', 'preview', '--cron', '@daily', '--json'], { url })
   expect(JSON.parse(preview.out).occurrences.length).toBeGreaterThan(0)
   const history = await call(['schedules', 'history', '--missed'], { url })
-  expect([history.code, history.out]).toEqual([0, expect.stringMatching(/^FOR +STATE/)])
+  expect([history.code, history.out]).toEqual([0, expect.stringMatching(/^SCHEDULE +FOR +STATE/)])
 })
 
 it('completion for bash suggests commands, subcommands and options', async () => {

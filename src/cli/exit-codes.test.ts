@@ -1,26 +1,16 @@
-import { expect, it, onTestFinished } from 'vitest'
-import { openEngineWithFakeNode } from '../engine/testing/engine-with-fake-node.ts'
+import { expect, it } from 'vitest'
 import { EXIT_CODES } from './client/exit-codes.ts'
-import { call, makeDirectory, openDoors } from './testing/call.ts'
+import { openEngine } from './testing/call.ts'
 
 /** The rows of docs/cli.md's table that remote-engine.test.ts does not cover: errors from an engine itself. */
-async function openEngine() {
-  const engine = await openEngineWithFakeNode()
-  onTestFinished(() => engine.remove())
-  const url = await openDoors(engine.engine)
-  const { username, password } = engine.engine.credentials
-  const directory = makeDirectory({
-    crontab: '0 3 * * * curl http://10.9.9.9:6800/schedule.json -d project=shop -d spider=prices\n',
-    'fleet.yaml': 'version: 1\nnodes: []\n',
-    'broken.yaml': 'version: 2\n'
-  })
-  const run = (...words: string[]) =>
-    call(words, { url, password, directory, environment: { SCRAPDECK_USERNAME: username } })
-  return { engine, run }
+const FILES = {
+  crontab: '0 3 * * * curl http://10.9.9.9:6800/schedule.json -d project=shop -d spider=prices\n',
+  'fleet.yaml': 'version: 1\nnodes: []\n',
+  'broken.yaml': 'version: 2\n'
 }
 
 it('a missing thing is 5, with its name, for each command that names one', async () => {
-  const { engine, run } = await openEngine()
+  const { engine, run } = await openEngine(FILES)
   await engine.prepare('berlin')
   const id = '019b0000000000000000000000000001'
   const named = [
@@ -46,7 +36,7 @@ it('a missing thing is 5, with its name, for each command that names one', async
 })
 
 it('a conflict is 6, and an invalid request 2', async () => {
-  const { engine, run } = await openEngine()
+  const { engine, run } = await openEngine(FILES)
   await engine.prepare('berlin')
   await engine.client.jobs.run({ project: 'shop', spiders: ['prices'] })
   await engine.until(async () => engine.node.running.length === 1)

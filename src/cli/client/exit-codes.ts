@@ -10,6 +10,7 @@ export const EXIT_CODES = {
   notFound: 5,
   refused: 6,
   badOutcome: 7,
+  timedOut: 8,
   interrupted: 130
 } as const
 

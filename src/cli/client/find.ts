@@ -1,23 +1,64 @@
-import type { JobId, NodeId, Schedule } from '../../shared/contract/index.ts'
+import type { JobId, NodeId, ProjectName, Schedule } from '../../shared/contract/index.ts'
+import { isScrapdeckError } from '../../shared/errors.ts'
 import { JOB_ID_PATTERN } from '../../shared/id-patterns.ts'
-import type { Client } from './connect.ts'
+import { matchesGlob } from '../../shared/glob.ts'
+import { suggestNear } from '../../shared/near-matches.ts'
+import { describeTags, meetsTags } from '../../shared/tag-terms.ts'
+import { type Client, toCommandError } from './connect.ts'
 import { CommandEnd, EXIT_CODES } from './exit-codes.ts'
+import type { Session } from './session.ts'
 
-/** Finds what an operator names on the command line. Each ends the command with `notFound` if there is no such thing. */
+/** Finds what an operator names on the command line; ends the command with `notFound` if there is no such thing. */
 
-/** Accepts the whole id, or a prefix that matches only one job. */
-export async function findJobId(client: Client, text: string): Promise<JobId> {
-  if (JOB_ID_PATTERN.test(text)) return text as JobId
-  if (!/^[0-9a-f]{10,31}$/.test(text)) {
-    throw new CommandEnd(EXIT_CODES.usage, `${text} is not a job id: 32 hexadecimal digits, or at least the first 10.`)
+/**
+ * Acts on jobs that are named by their id, the first 10 or more digits of it, or the jobid that a client chose. 32
+ * digits are an id; only if there is no such job, they are looked up as a jobid, which clients like to make the same
+ * way. The act must do nothing if it fails with JOB_NOT_FOUND, because it is then tried again.
+ */
+export async function withJobs<Result>(
+  client: Client,
+  texts: string[],
+  act: (ids: JobId[]) => Promise<Result>
+): Promise<Result> {
+  const isWhole = (text: string): text is JobId => JOB_ID_PATTERN.test(text)
+  const ids = await Promise.all(texts.map((text) => (isWhole(text) ? text : findJobId(client, text))))
+  try {
+    return await act(ids)
+  } catch (error) {
+    if (!texts.some(isWhole) || !isScrapdeckError(toCommandError(error), 'JOB_NOT_FOUND')) throw error
+    const found = await Promise.all(
+      ids.map(async (id, index) => (isWhole(texts[index]!) ? findByJobid(client, id) : id))
+    )
+    const named = found.map((id, index) => id ?? ids[index]!)
+    if (named.every((id, index) => id === ids[index])) throw error
+    return act(named)
   }
-  const { jobs } = await client.jobs.list({ text, limit: 2 })
-  if (jobs.length === 1) return jobs[0]!.id
+}
+
+async function findJobId(client: Client, text: string): Promise<JobId> {
+  const named = await findByJobid(client, text)
+  if (named !== null) return named
+  const isStart = /^[0-9a-f]{10,31}$/.test(text)
+  const { jobs } = isStart ? await client.jobs.list({ text, limit: 100 }) : { jobs: [] }
+  const [id, ...others] = jobs.map((job) => job.id).filter((one) => one.startsWith(text))
+  if (id !== undefined && others.length === 0) return id
   const what =
-    jobs.length === 0
-      ? `No job id starts with ${text}; "scrapdeck jobs" lists the newest jobs.`
+    id === undefined
+      ? `There is no job with the id or jobid ${text}; "scrapdeck jobs" lists the newest jobs. An id can be shortened to its first 10 or more digits.`
       : `Several job ids start with ${text}. Give more of the id.`
   throw new CommandEnd(EXIT_CODES.notFound, what)
+}
+
+/** The job that has this jobid; null if none has. */
+async function findByJobid(client: Client, jobid: string): Promise<JobId | null> {
+  if (jobid.length > 200) return null
+  const { jobs } = await client.jobs.list({ jobid, limit: 6 })
+  if (jobs.length < 2) return jobs[0]?.id ?? null
+  const lines = jobs.slice(0, 5).map((job) => `${job.id} (${job.project}/${job.spider}, ${job.status})`)
+  throw new CommandEnd(
+    EXIT_CODES.notFound,
+    `${jobs.length > 5 ? 'More than five' : 'Several'} jobs have the jobid ${jobid}. Use the id of one: ${lines.join(', ')}.`
+  )
 }
 
 export async function findNodeId(client: Client, text: string): Promise<NodeId> {
@@ -46,4 +87,56 @@ export async function findSchedule(client: Client, text: string): Promise<Schedu
       ? `There is no schedule ${text}; "scrapdeck schedules list" shows all schedules.`
       : `Several schedules are named ${text}. Use an id from "scrapdeck schedules list".`
   throw new CommandEnd(EXIT_CODES.notFound, what)
+}
+
+/** More are not asked for one by one. */
+const SINGLE_MAX = 20
+
+/** The names of these schedules; one that was removed has none. */
+export async function scheduleNames(client: Client, ids: ReadonlySet<string>): Promise<Map<string, string>> {
+  if (ids.size <= SINGLE_MAX) {
+    const found = await Promise.all([...ids].map((id) => client.schedules.get({ id }).catch(() => null)))
+    return new Map(found.flatMap((one) => (one === null ? [] : [[one.id, one.name]])))
+  }
+  return new Map((await listSchedules(client, {})).flatMap(({ id, name }) => (ids.has(id) ? [[id, name]] : [])))
+}
+
+/** All that match, page by page. */
+export async function listSchedules(
+  client: Client,
+  { recent = 0, ...filter }: { project?: ProjectName | undefined; text?: string | undefined; recent?: number }
+): Promise<Schedule[]> {
+  const all: Schedule[] = []
+  let after: string | undefined
+  do {
+    const page = await client.schedules.list({ ...filter, limit: 500, recent, after })
+    all.push(...(page.schedules as Schedule[]))
+    after = page.nextAfter ?? undefined
+  } while (after !== undefined)
+  return all
+}
+
+/** An empty list can mean a mistyped name: says so if there is no such project. With a `*`, nothing is expected. */
+export async function tellMissingProject(
+  { client, terminal, flags }: Session,
+  name: string | undefined
+): Promise<void> {
+  if (name === undefined || flags.json === true) return
+  const names = (await client.projects.list()).projects.map((project) => project.name)
+  if (names.some((known) => matchesGlob(name, known))) return
+  const near = suggestNear(name, names)
+  terminal.error(`${name.includes('*') ? `No project matches ${name}.` : `There is no project ${name}.`}${near}\n`)
+}
+
+/** Says which terms no node meets: a job with one of them waits until a node does. */
+export async function tellUnmetTags({ client, terminal, flags }: Session, terms: readonly string[]): Promise<void> {
+  if (terms.length === 0 || flags.json === true) return
+  const { nodes } = await client.nodes.list()
+  const unmet = terms.filter((term) => !nodes.some(({ tags }) => meetsTags([term], tags)))
+  if (unmet.length === 0 && nodes.some(({ tags }) => meetsTags(terms, tags))) return
+  const what = describeTags(unmet.length === 0 ? terms : unmet)
+  const known = [...new Set(nodes.flatMap(({ tags }) => tags))].sort()
+  terminal.error(
+    `No node is ${what}, so nothing starts until one is. Tags of the nodes: ${known.join(', ') || 'none'}.\n`
+  )
 }

@@ -1,35 +1,94 @@
+import type { JobProgress } from '../../shared/contract/index.ts'
+import { formatAge } from '../../shared/time.ts'
 import { CommandEnd, EXIT_CODES } from './exit-codes.ts'
-import { printLine } from './output.ts'
+import { plural, printLine } from './output.ts'
 import type { Session } from './session.ts'
-import { safeJson } from './terminal.ts'
+import { safeJson, withoutSteering } from './terminal.ts'
+import { whyOf } from './why.ts'
 
-/** Waits until the jobs have ended and prints each. Ends with badOutcome unless all succeeded. */
-export async function waitForJobs({ client, terminal, flags }: Session, ids: string[]): Promise<void> {
-  const open = new Set(ids)
+const WAIT_MS = 1_000
+/** Consecutive polls without a response. */
+const MOST_MISSED = 120
+/** What has not changed is repeated now and then, so that a log of the command shows that it still waits. */
+const REPEAT_MS = 60_000
+
+/**
+ * Waits until the jobs have ended and prints each; on standard error, why those wait that have not. Ends with
+ * badOutcome unless all succeeded, with timedOut if some are left after `timeoutMs`.
+ */
+export async function waitForJobs(
+  session: Session,
+  ids: string[],
+  timeoutMs = Number.POSITIVE_INFINITY
+): Promise<void> {
+  const { terminal, flags } = session
+  const open = new Map(ids.map((id) => [id, new Reasons(id, session)]))
+  const beganAtMs = terminal.nowMs()
   let areGood = true
-  let missed = 0
   while (open.size > 0) {
-    for (const id of open) {
-      const progress = await client.jobs.status({ id }).catch((error: unknown) => {
-        // The engine may be restarting; its jobs continue without it.
-        const isAway = error instanceof CommandEnd && error.exitCode === EXIT_CODES.unreachable
-        if (!isAway || terminal.interrupted.aborted || missed >= MOST_MISSED) throw error
-        missed += 1
-        return null
-      })
-      if (progress === null) break
-      missed = 0
+    for (const [id, reasons] of open) {
+      const progress = await readProgress(session, id)
+      reasons.tell(progress)
       if (progress.state !== 'ended') continue
       open.delete(id)
       areGood &&= progress.outcome === 'succeeded'
       if (flags.json === true) terminal.out(`${safeJson(progress)}\n`)
       else printLine(terminal, `${id}  ${progress.outcome}${progress.reason === null ? '' : ` (${progress.reason})`}`)
     }
-    if (open.size > 0) await terminal.sleep(WAIT_MS)
+    if (open.size === 0) break
+    if (terminal.nowMs() - beganAtMs >= timeoutMs) {
+      throw new CommandEnd(
+        EXIT_CODES.timedOut,
+        `After ${formatAge(timeoutMs)}, ${plural(open.size, 'job')} had not ended: ${[...open.keys()].join(', ')}. The jobs continue; "scrapdeck cancel" ends them.`
+      )
+    }
+    await terminal.sleep(WAIT_MS)
   }
   if (!areGood) throw new CommandEnd(EXIT_CODES.badOutcome)
 }
 
-const WAIT_MS = 1_000
-/** Consecutive polls without a response. */
-const MOST_MISSED = 120
+/** The engine may be restarting; its jobs continue without it. */
+async function readProgress({ client, terminal }: Session, id: string): Promise<JobProgress> {
+  for (let missed = 0; ; missed += 1) {
+    try {
+      return await client.jobs.status({ id })
+    } catch (error) {
+      const isAway = error instanceof CommandEnd && error.exitCode === EXIT_CODES.unreachable
+      if (!isAway || terminal.interrupted.aborted || missed >= MOST_MISSED) throw error
+      await terminal.sleep(WAIT_MS)
+    }
+  }
+}
+
+/** What was last said of one job. */
+class Reasons {
+  readonly id: string
+  readonly session: Session
+  private said = ''
+  private saidAtMs = 0
+
+  constructor(id: string, session: Session) {
+    this.id = id
+    this.session = session
+  }
+
+  /** Says why the job waits if that has changed since the last time, or was not said for a while. */
+  tell(progress: JobProgress): void {
+    const { terminal, flags } = this.session
+    if (flags.json === true || progress.state === 'ended') return
+    const nowMs = terminal.nowMs()
+    // Compared without the time that is left, which changes with every look.
+    const said = JSON.stringify([
+      progress.status,
+      progress.waiting?.text,
+      progress.unknownSinceMs,
+      progress.cancelAskedAtMs
+    ])
+    if (said === this.said && nowMs - this.saidAtMs < REPEAT_MS) return
+    const why = whyOf(progress, nowMs)
+    const age = `for ${formatAge(nowMs - (progress.startedAtMs ?? progress.queuedAtMs))}`
+    terminal.error(withoutSteering(`${this.id}  ${progress.status} ${age}${why === null ? '' : `: ${why}`}\n`))
+    this.said = said
+    this.saidAtMs = nowMs
+  }
+}

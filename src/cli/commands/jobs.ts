@@ -3,10 +3,17 @@ import { JOB_STATUSES } from '../../shared/choices.ts'
 import { formatAge, formatDuration } from '../../shared/time.ts'
 import { collect, wholeNumber } from '../client/arguments.ts'
 import type { Client } from '../client/connect.ts'
+import { since } from '../client/durations.ts'
 import { CommandEnd, EXIT_CODES } from '../client/exit-codes.ts'
-import { findJobId, findNodeId, findSchedule, nodeNames } from '../client/find.ts'
-import { localTime, plural, print, table } from '../client/output.ts'
+import { findNodeId, findSchedule, nodeNames, scheduleNames, tellMissingProject, withJobs } from '../client/find.ts'
+import { localTime, plural, print, printLine, table } from '../client/output.ts'
+import { safeJson } from '../client/terminal.ts'
 import type { ClientCommands, Session } from '../client/session.ts'
+import { whyOf } from '../client/why.ts'
+
+const WATCH_EVERY_MS = 2_000
+/** Clears the screen and everything above it that the terminal keeps. */
+const CLEAR = '\x1b[H\x1b[2J\x1b[3J'
 
 interface ListFlags {
   status?: JobStatus[]
@@ -14,7 +21,9 @@ interface ListFlags {
   spider?: string
   node?: string
   schedule?: string
+  since?: (nowMs: number) => number
   limit: number
+  watch?: boolean
 }
 
 export function addJobCommands({ add }: ClientCommands): void {
@@ -25,14 +34,15 @@ export function addJobCommands({ add }: ClientCommands): void {
       .option('--spider <name>', 'only of this spider (* matches anything)')
       .option('--node <name>', 'only on this node')
       .option('--schedule <name>', 'only of this schedule')
-      .option('--limit <number>', 'so many', wholeNumber, 50)
+      .option('--since <time>', 'only those queued since then: 30m, 2h, 7d or a time', since)
+      .option('--limit <number>', 'maximum number of jobs', wholeNumber, 50)
+      .option('--watch', 'repeat the list whenever it changes, until you interrupt it')
   )((session, [id], flags: ListFlags) => (id === undefined ? listJobs(session, flags) : showJob(session, id)))
 
   add('cancel <id...>', 'Cancel jobs: queued ones immediately, running ones by asking them to stop.', (command) =>
     command.option('--force', 'skip the graceful stop and force it')
-  )(async ({ client, terminal, flags }, [...ids], { force }: { force?: boolean }) => {
-    const full = await Promise.all(ids.map((id) => findJobId(client, id)))
-    const answer = await client.jobs.cancel({ ids: full, force: force ?? false })
+  )(async ({ client, terminal, flags }, [...names], { force }: { force?: boolean }) => {
+    const answer = await withJobs(client, names, (ids) => client.jobs.cancel({ ids, force: force ?? false }))
     print(terminal, flags, answer, ({ asked, alreadyEnded }) =>
       [
         asked.length === 0 ? '' : `${plural(asked.length, 'job')} asked to stop.`,
@@ -44,38 +54,58 @@ export function addJobCommands({ add }: ClientCommands): void {
   })
 }
 
-async function listJobs({ client, terminal, flags }: Session, options: ListFlags): Promise<void> {
+async function listJobs(session: Session, options: ListFlags): Promise<void> {
+  const { client, terminal, flags } = session
   const wrong = options.status?.find((status) => !JOB_STATUSES.includes(status))
   if (wrong !== undefined) {
     throw new CommandEnd(EXIT_CODES.usage, `${wrong} is not a status. Known statuses: ${JOB_STATUSES.join(', ')}.`)
   }
-  const filter = {
+  const filter: JobFilter = {
     status: options.status,
     project: options.project,
     spider: options.spider,
     nodeId: options.node === undefined ? undefined : await findNodeId(client, options.node),
-    scheduleId: options.schedule === undefined ? undefined : (await findSchedule(client, options.schedule)).id
+    scheduleId: options.schedule === undefined ? undefined : (await findSchedule(client, options.schedule)).id,
+    sinceMs: options.since?.(terminal.nowMs())
   }
-  const [{ jobs, nextBefore }, names] = await Promise.all([
-    readNewest(client, filter, options.limit),
-    flags.json === true ? new Map<string, string>() : nodeNames(client)
-  ])
-  print(terminal, flags, { jobs, nextBefore }, () =>
-    table(
-      ['id', 'status', 'project', 'spider', 'node', 'age', 'items', 'why'],
-      jobs.map((job) => [
-        job.id,
-        job.status,
-        job.project,
-        job.spider,
-        job.nodeId === null ? null : (names.get(job.nodeId) ?? job.nodeId),
-        formatAge(terminal.nowMs() - job.queuedAtMs),
-        job.items,
-        job.waiting?.text ?? job.reason
-      ]),
-      'No jobs.'
-    )
-  )
+  if (options.watch) return watchJobs(session, filter, options.limit)
+  const list = await readList(session, filter, options.limit)
+  if (list.jobs.length === 0) await tellMissingProject(session, options.project)
+  print(terminal, flags, { jobs: list.jobs, nextBefore: list.nextBefore }, () => describeList(list, terminal.nowMs()))
+}
+
+/** On a terminal the list stays in its place; elsewhere it is repeated when something other than an age has changed. */
+async function watchJobs(session: Session, filter: JobFilter, most: number): Promise<void> {
+  const { terminal, flags } = session
+  for (let shown = ''; ; await terminal.sleep(WATCH_EVERY_MS)) {
+    const list = await readList(session, filter, most)
+    const nowMs = terminal.nowMs()
+    const text = describeList(list, nowMs)
+    const withoutAges = JSON.stringify(list.jobs)
+    if (flags.json === true) {
+      if (withoutAges !== shown) terminal.out(`${safeJson({ jobs: list.jobs, nextBefore: list.nextBefore })}\n`)
+    } else if (terminal.isTerminal) {
+      terminal.out(`${CLEAR}${localTime(nowMs)}, every ${WATCH_EVERY_MS / 1000} s. Ctrl-C ends it.\n\n`)
+      printLine(terminal, text)
+    } else if (withoutAges !== shown) printLine(terminal, `${localTime(nowMs)}\n${text}\n`)
+    shown = withoutAges
+  }
+}
+
+interface JobList {
+  jobs: Job[]
+  nextBefore: JobId | null
+  nodes: Map<string, string>
+  schedules: Map<string, string>
+}
+
+/** Names are read beside the jobs, and not for --json: a request takes as long as all else that a command does. */
+async function readList({ client, flags }: Session, filter: JobFilter, most: number): Promise<JobList> {
+  const nameless = new Map<string, string>()
+  if (flags.json === true) return { ...(await readNewest(client, filter, most)), nodes: nameless, schedules: nameless }
+  const [page, nodes] = await Promise.all([readNewest(client, filter, most), nodeNames(client)])
+  const scheduleIds = new Set(page.jobs.flatMap(({ scheduleId }) => scheduleId ?? []))
+  return { ...page, nodes, schedules: await scheduleNames(client, scheduleIds) }
 }
 
 async function readNewest(client: Client, filter: JobFilter, most: number) {
@@ -95,10 +125,35 @@ async function readNewest(client: Client, filter: JobFilter, most: number) {
   return { jobs, nextBefore: before }
 }
 
-async function showJob({ client, terminal, flags }: Session, id: string): Promise<void> {
-  const detail = await client.jobs.get({ id: await findJobId(client, id) })
-  const names = flags.json === true ? new Map<string, string>() : await nodeNames(client)
-  print(terminal, flags, detail, (answer) => describeJob(answer, names))
+function describeList({ jobs, nodes, schedules }: JobList, nowMs: number): string {
+  return table(
+    ['id', 'status', 'project', 'spider', 'node', 'schedule', 'age', 'items', 'why'],
+    jobs.map((job) => [
+      job.id,
+      job.status,
+      job.project,
+      job.spider,
+      nameIn(nodes, job.nodeId),
+      nameIn(schedules, job.scheduleId),
+      formatAge(nowMs - job.queuedAtMs),
+      job.items,
+      whyOf(job, nowMs)
+    ]),
+    'No jobs.'
+  )
+}
+
+const nameIn = (names: Map<string, string>, id: string | null): string | null =>
+  id === null ? null : (names.get(id) ?? id)
+
+async function showJob(session: Session, name: string): Promise<void> {
+  const { client, terminal, flags } = session
+  const detail = await withJobs(client, [name], ([id]) => client.jobs.get({ id: id! }))
+  if (flags.json === true) return print(terminal, flags, detail, () => '')
+  const { scheduleId } = detail.job
+  const nodes = await nodeNames(client)
+  const schedules = await scheduleNames(client, new Set(scheduleId === null ? [] : [scheduleId]))
+  print(terminal, flags, detail, (answer) => describeJob(answer, { nodes, schedules }, terminal.nowMs()))
 }
 
 /** Entries named by a phrase instead of a field name: what plugins did. */
@@ -107,7 +162,11 @@ function notesOf(evidence: Record<string, unknown>): string[] {
   return inWords.map(([name, value]) => `${' '.repeat(21)}${name}: ${[value].flat().join(', ')}`)
 }
 
-function describeJob({ job, attempts, timeline }: JobDetail, nodes: Map<string, string>): string {
+function describeJob(
+  { job, attempts, timeline }: JobDetail,
+  { nodes, schedules }: Pick<JobList, 'nodes' | 'schedules'>,
+  nowMs: number
+): string {
   const pairs = (values: Record<string, string>) =>
     Object.entries(values)
       .map(([name, value]) => `${name}=${value}`)
@@ -116,29 +175,36 @@ function describeJob({ job, attempts, timeline }: JobDetail, nodes: Map<string, 
     job.startedAtMs !== null && job.endedAtMs !== null
       ? formatDuration(Math.round((job.endedAtMs - job.startedAtMs) / 1000))
       : ''
+  const newest = attempts.at(-1)
+  // A job that asked for the latest version was sent with a specific one.
+  const version = job.version ?? newest?.version ?? null
   const facts: [string, string][] = [
-    ['Job', job.id],
-    ['Spider', `${job.project} / ${job.spider}${job.version === null ? '' : ` (${job.version})`}`],
+    ['Job', job.jobid === job.id ? job.id : `${job.id} (jobid ${job.jobid})`],
+    ['Spider', `${job.project} / ${job.spider}${version === null ? '' : ` (${version})`}`],
     [
       'Status',
-      [job.status, job.waiting?.text ?? job.reason ?? '', took && `after ${took}`]
+      [job.status, whyOf({ ...job, killingLine: null }, nowMs) ?? '', took && `after ${took}`]
         .filter((text) => text !== '')
         .join(', ')
     ],
+    ['Limit hit', job.outcome === 'failed' ? (newest?.limitHit ?? '') : ''],
     ['Arguments', pairs(job.args)],
     ['Settings', pairs(job.settings)],
-    ['Schedule', job.scheduleId === null ? '' : `${job.scheduleId}, for ${localTime(job.nominalMs)}`],
+    [
+      'Schedule',
+      job.scheduleId === null ? '' : `${nameIn(schedules, job.scheduleId)}, for ${localTime(job.nominalMs)}`
+    ],
     [
       'Counts',
       job.items === null
         ? ''
         : [plural(job.items, 'item'), plural(job.pages ?? 0, 'page'), plural(job.errors ?? 0, 'error')].join(', ')
     ],
-    ['Failed at', job.killingLine ?? ''],
+    ['Last error', job.killingLine ?? ''],
     [
       'Runs',
       attempts
-        .map(({ number, nodeId, result, state }) => `${number} on ${nodes.get(nodeId) ?? nodeId}: ${result ?? state}`)
+        .map(({ number, nodeId, result, state }) => `${number} on ${nameIn(nodes, nodeId)}: ${result ?? state}`)
         .join('; ')
     ]
   ]

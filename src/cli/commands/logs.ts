@@ -3,7 +3,7 @@ import { wholeNumber } from '../client/arguments.ts'
 import { CommandEnd, EXIT_CODES } from '../client/exit-codes.ts'
 import { safeJson, withoutSteering } from '../client/terminal.ts'
 import type { ClientCommands, Session } from '../client/session.ts'
-import { findJobId } from '../client/find.ts'
+import { withJobs } from '../client/find.ts'
 
 const READ_BYTES = 1_048_576
 const MOST_TAIL_BYTES = 4_194_304
@@ -24,9 +24,9 @@ export function addLogsCommand({ add }: ClientCommands): void {
       .option('-n, --lines <number>', 'only the last lines (default: all; with -f 10)', wholeNumber)
       .option('--attempt <number>', 'of this run of the job (default: the newest)', wholeNumber)
   )(async (session, [id = ''], options: LogFlags) => {
-    const jobId = await findJobId(session.client, id)
-    if (options.follow) await followLog(session, jobId, { lines: 10, ...options })
-    else await printLog(session, jobId, options)
+    await withJobs(session.client, [id], ([jobId]) =>
+      options.follow ? followLog(session, jobId!, { lines: 10, ...options }) : printLog(session, jobId!, options)
+    )
   })
 }
 

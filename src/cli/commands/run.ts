@@ -1,9 +1,10 @@
-import type { VersionName } from '../../shared/contract/index.ts'
+import type { ProjectName, VersionName } from '../../shared/contract/index.ts'
 import { collect, collectPair, moment } from '../client/arguments.ts'
 import { EXIT_CODES, CommandEnd } from '../client/exit-codes.ts'
 import { plural, print } from '../client/output.ts'
 import type { ClientCommands } from '../client/session.ts'
-import { findJobId, findNodeId } from '../client/find.ts'
+import { duration } from '../client/durations.ts'
+import { findNodeId, tellUnmetTags, withJobs } from '../client/find.ts'
 import { waitForJobs } from '../client/wait-for-jobs.ts'
 import { followLog } from './logs.ts'
 
@@ -20,6 +21,7 @@ interface RunFlags {
   /** false: `--no-overlap` was given. */
   overlap?: boolean
   wait?: boolean
+  timeout?: number
   follow?: boolean
 }
 
@@ -37,6 +39,7 @@ export function addRunCommand({ add }: ClientCommands): void {
       .option('--after <id>', 'wait until this job has succeeded (can be repeated)', collect)
       .option('--no-overlap', 'do not start while the same spider with the same arguments is running')
       .option('--wait', 'wait until the jobs end; the exit code says whether all succeeded')
+      .option('--timeout <duration>', 'wait at most this long, such as 90s, 15m or 2h; the jobs continue', duration)
       .option('-f, --follow', 'show the log as it grows, and wait for the end (one spider)')
   )(async (session, [project = '', ...spiders], options: RunFlags) => {
     const { client, terminal, flags } = session
@@ -44,22 +47,30 @@ export function addRunCommand({ add }: ClientCommands): void {
       throw new CommandEnd(EXIT_CODES.usage, '--follow shows one log: name one spider.')
     const priority = options.priority === undefined ? undefined : Number(options.priority)
     if (Number.isNaN(priority)) throw new CommandEnd(EXIT_CODES.usage, '--priority takes a number.')
-    const after = await Promise.all((options.after ?? []).map((id) => findJobId(client, id)))
-    const answer = await client.jobs.run({
-      project,
+    if (options.timeout !== undefined && !options.wait)
+      throw new CommandEnd(EXIT_CODES.usage, '--timeout limits --wait: give both.')
+    const nodeId = options.node === undefined ? undefined : await findNodeId(client, options.node)
+    const order = {
+      project: project as ProjectName,
       spiders,
       version: options.version,
       args: options.argument,
       settings: options.setting,
       secretNames: options.secret,
-      nodeId: options.node === undefined ? undefined : await findNodeId(client, options.node),
+      nodeId,
       tags: options.tag,
       priority,
       notBeforeMs: options.at,
-      after: after.length === 0 ? undefined : after.map((jobId) => ({ jobId, on: 'succeeded' as const })),
       noOverlap: options.overlap === false ? true : undefined
-    })
+    }
+    const answer = await withJobs(client, options.after ?? [], (ids) =>
+      client.jobs.run({
+        ...order,
+        after: ids.length === 0 ? undefined : ids.map((jobId) => ({ jobId, on: 'succeeded' as const }))
+      })
+    )
     const ids = answer.jobs.map(({ id }) => id)
+    await tellUnmetTags(session, options.tag ?? [])
     const isWaiting = options.wait || options.follow
     // With --json, a command that waits prints only the outcomes.
     if (!(isWaiting && flags.json)) {
@@ -71,7 +82,7 @@ export function addRunCommand({ add }: ClientCommands): void {
     if (isWaiting) {
       if (!options.follow && !flags.json)
         terminal.error(`Waiting for ${plural(ids.length, 'job')}. The jobs continue if you interrupt this command.\n`)
-      await waitForJobs(session, ids)
+      await waitForJobs(session, ids, options.timeout)
     }
   })
 }

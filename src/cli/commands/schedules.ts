@@ -6,7 +6,7 @@ import { versionOf } from '../../shared/version-of.ts'
 import { collect, collectPair, moment, wholeNumber, withConsent } from '../client/arguments.ts'
 import { type Client, toCommandError } from '../client/connect.ts'
 import { CommandEnd, EXIT_CODES } from '../client/exit-codes.ts'
-import { findSchedule } from '../client/find.ts'
+import { findSchedule, listSchedules, scheduleNames, tellMissingProject } from '../client/find.ts'
 import { localTime, plural, print, table } from '../client/output.ts'
 import type { ClientCommands, Session } from '../client/session.ts'
 import { withoutSteering } from '../client/terminal.ts'
@@ -34,14 +34,10 @@ export function addScheduleCommands({ group, terminal }: ClientCommands): void {
     command
       .option('--project <name>', 'only those with jobs of this project')
       .option('--text <words>', 'only those whose name contains this')
-  )(async ({ client, flags }, _words, { project, text }: { project?: ProjectName; text?: string }) => {
-    const all: Schedule[] = []
-    let after: string | undefined
-    do {
-      const page = await client.schedules.list({ project, text, limit: 500, recent: 1, after })
-      all.push(...page.schedules)
-      after = page.nextAfter ?? undefined
-    } while (after !== undefined)
+  )(async (session, _words, { project, text }: { project?: ProjectName; text?: string }) => {
+    const { client, flags } = session
+    const all = await listSchedules(client, { project, text, recent: 1 })
+    if (all.length === 0) await tellMissingProject(session, project)
     print(terminal, flags, { schedules: all }, (answer) =>
       table(
         ['name', 'state', 'next', 'last', 'when', 'id'],
@@ -146,17 +142,22 @@ export function addScheduleCommands({ group, terminal }: ClientCommands): void {
   })
 
   add('history [name]', 'List firings, newest first: which ran, and which were missed or skipped and why.', (command) =>
-    command.option('--missed', 'only what did not run').option('--limit <number>', 'so many', wholeNumber, 50)
+    command
+      .option('--missed', 'only what did not run')
+      .option('--limit <number>', 'maximum number of firings', wholeNumber, 50)
   )(async ({ client, flags }, [name], { missed, limit }: { missed?: boolean; limit: number }) => {
     const answer = await client.schedules.firings({
       limit: Math.min(500, Math.max(1, limit)),
       scheduleId: name === undefined ? undefined : (await findSchedule(client, name)).id,
       state: missed ? ['missed', 'skipped', 'failed'] : undefined
     })
+    const ids = new Set(flags.json === true ? [] : answer.firings.map(({ scheduleId }) => scheduleId))
+    const names = await scheduleNames(client, ids)
     print(terminal, flags, answer, ({ firings }) =>
       table(
-        ['for', 'state', 'outcome', 'count', 'why', 'jobs'],
+        ['schedule', 'for', 'state', 'outcome', 'count', 'why', 'jobs'],
         firings.map((one) => [
+          names.get(one.scheduleId) ?? one.scheduleId,
           localTime(one.nominalMs),
           one.state,
           one.outcome,

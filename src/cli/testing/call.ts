@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Command, CommanderError } from 'commander'
 import { onTestFinished } from 'vitest'
+import { openEngineWithFakeNode } from '../../engine/testing/engine-with-fake-node.ts'
 import { silentLogger } from '../../engine/runtime/logger.ts'
 import { listen } from '../../server/listen.ts'
 import { createFakeEngine } from '../../server/testing/fake-engine.ts'
@@ -59,6 +60,24 @@ export async function startServer(answer: RequestListener): Promise<string> {
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
 }
 
+/** A whole engine with a fake node behind the HTTP server; `run` is a command in a directory with these files. */
+export async function openEngine(files: Record<string, string> = {}) {
+  const engine = await openEngineWithFakeNode()
+  onTestFinished(() => engine.remove())
+  const url = await openDoors(engine.engine)
+  const { username, password } = engine.engine.credentials
+  const directory = makeDirectory(files)
+  const run = (...words: string[]) =>
+    call(words, { url, password, directory, environment: { SCRAPDECK_USERNAME: username } })
+  /** What a Scrapyd client posts to one of its endpoints. */
+  const post = async (endpoint: string, form: Record<string, string>) => {
+    const authorization = `Basic ${Buffer.from(`${username}:${password}`).toString('base64')}`
+    const body = new URLSearchParams(form)
+    return (await fetch(`${url}/${endpoint}`, { method: 'POST', headers: { authorization }, body })).json()
+  }
+  return { engine, url, run, post }
+}
+
 interface Call {
   url?: string
   password?: string
@@ -68,6 +87,8 @@ interface Call {
   isTerminal?: boolean
   /** The service on this machine; default: none has ever run. */
   service?: LocalService
+  nowMs?: () => number
+  sleep?: (ms: number) => Promise<void>
 }
 
 /** Runs one command in this process; returns what it printed and its exit code. */
@@ -87,8 +108,8 @@ export async function call(words: string[], { url, password = 'correct horse: ba
     directory: options.directory ?? makeDirectory(),
     homeDirectory: options.home ?? makeDirectory(),
     interrupted: new AbortController().signal,
-    nowMs: () => 61_000,
-    sleep: async () => {},
+    nowMs: options.nowMs ?? (() => 61_000),
+    sleep: options.sleep ?? (async () => {}),
     localService: () => options.service ?? { port: 1, dataDirectory: '/nowhere' }
   }
   const program = new Command('scrapdeck').enablePositionalOptions().exitOverride()

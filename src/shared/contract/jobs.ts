@@ -284,7 +284,10 @@ export const JobProgress = Job.pick({
 })
 export type JobProgress = z.infer<typeof JobProgress>
 
-/** `spider` and `project` accept `*`; `text` matches in either, or the start of a jobid or an id (from 10 digits). */
+/**
+ * `spider` and `project` accept `*`; `jobid` is the whole jobid that a client chose or was given; `text` matches in
+ * project or spider, or the start of a jobid or an id (from 10 digits).
+ */
 export const JobFilter = z.object({
   /** A single value is accepted too: `?status=queued`. */
   status: z.union([z.array(JobStatus).max(7), JobStatus.transform((one) => [one])]).optional(),
@@ -292,6 +295,7 @@ export const JobFilter = z.object({
   spider: z.string().max(200).optional(),
   nodeId: NodeId.optional(),
   scheduleId: z.string().max(32).brand<'ScheduleId'>().optional(),
+  jobid: z.string().min(1).max(200).optional(),
   text: z.string().max(200).optional(),
   sinceMs: z.number().optional()
 })

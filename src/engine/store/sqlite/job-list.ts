@@ -68,7 +68,11 @@ export const JOB_LIST_SQL = {
   byIdPrefix: `SELECT id, jobid, project, spider, status, coalesce(node_id, '') AS nodeId, queued_at_ms FROM jobs
     WHERE id >= ? AND id < ? ORDER BY id DESC LIMIT ${NAMED_MAX}`,
   byJobidPrefix: `SELECT id, jobid, project, spider, status, coalesce(node_id, '') AS nodeId, queued_at_ms FROM jobs
-    WHERE jobid <> id AND jobid >= ? AND jobid < ? ORDER BY jobid DESC LIMIT ${NAMED_MAX}`
+    WHERE jobid <> id AND jobid >= ? AND jobid < ? ORDER BY jobid DESC LIMIT ${NAMED_MAX}`,
+  byId: `SELECT id, jobid, project, spider, status, coalesce(node_id, '') AS nodeId, queued_at_ms FROM jobs
+    WHERE id = ? AND jobid = id`,
+  byJobid: `SELECT id, jobid, project, spider, status, coalesce(node_id, '') AS nodeId, queued_at_ms FROM jobs
+    WHERE jobid <> id AND jobid = ? ORDER BY rowid DESC LIMIT ${NAMED_MAX}`
 }
 
 interface NamedRow extends Kind {
@@ -88,6 +92,8 @@ export function createJobList(database: Database) {
   const ofKindOnNode = database.prepare<unknown[], string>(JOB_LIST_SQL.ofKindOnNode).pluck()
   const byIdPrefix = database.prepare<[string, string], NamedRow>(JOB_LIST_SQL.byIdPrefix)
   const byJobidPrefix = database.prepare<[string, string], NamedRow>(JOB_LIST_SQL.byJobidPrefix)
+  const byId = database.prepare<[string], NamedRow>(JOB_LIST_SQL.byId)
+  const byJobid = database.prepare<[string], NamedRow>(JOB_LIST_SQL.byJobid)
   const liveOfSchedule = database.prepare<unknown[], NamedRow>(JOB_LIST_SQL.liveOfSchedule)
   const endedOfSchedule = database.prepare<unknown[], NamedRow>(JOB_LIST_SQL.endedOfSchedule)
   const kindsOfSchedule = [JOB_LIST_SQL.liveKindsOfSchedule, JOB_LIST_SQL.endedKindsOfSchedule].map((sql) =>
@@ -98,6 +104,7 @@ export function createJobList(database: Database) {
     'SELECT jobs.* FROM json_each(?) AS wanted CROSS JOIN jobs ON jobs.id = wanted.value'
   )
   const queuedAt = database.prepare<[string], number>('SELECT queued_at_ms FROM jobs WHERE id = ?').pluck()
+  const scheduleOf = database.prepare<[string], string | null>('SELECT schedule_id FROM jobs WHERE id = ?').pluck()
   const countOfKind = database.prepare<unknown[], number>(JOB_LIST_SQL.countOfKind).pluck()
   const countOfKindOnNode = database.prepare<unknown[], number>(JOB_LIST_SQL.countOfKindOnNode).pluck()
   const oldest = database.prepare<[], string | null>('SELECT min(id) FROM jobs').pluck()
@@ -123,6 +130,14 @@ export function createJobList(database: Database) {
     if (digits.length >= ID_PREFIX_MIN && /^[0-9a-f]+$/.test(digits)) rows.push(...byIdPrefix.all(digits, `${digits}g`))
     const isLeft = fits(filter)
     return [...new Map(rows.map((row) => [row.id, row])).values()].filter(isLeft)
+  }
+
+  /** The newest jobs with this jobid that match the rest of the filter, newest first. */
+  function withJobid(jobid: string, filter: JobFilter): NamedRow[] {
+    const { scheduleId, text } = filter
+    const isOfSchedule = (id: string) => scheduleId === undefined || scheduleOf.get(id) === scheduleId
+    const rows = [...byId.all(jobid), ...byJobid.all(jobid)].sort((one, other) => (one.id < other.id ? 1 : -1))
+    return rows.filter(fits(filter, conditionsOfName(text))).filter(({ id }) => isOfSchedule(id))
   }
 
   function pageIds(filter: JobFilter, below: string, from: string, limit: number): string[] {
@@ -174,7 +189,8 @@ export function createJobList(database: Database) {
   }
 
   function countKinds(filter: JobFilter): (Kind & { count: number })[] {
-    const { sinceMs, text, scheduleId } = filter
+    const { sinceMs, text, scheduleId, jobid } = filter
+    if (jobid !== undefined) return withJobid(jobid, filter).map((row) => ({ ...row, count: 1 }))
     if (scheduleId !== undefined) {
       const from = sinceMs === undefined ? '' : idAt(sinceMs - ID_TIME_MARGIN_MS)
       if (text === undefined || text === '') {
@@ -232,6 +248,10 @@ export function createJobList(database: Database) {
       const below = page.before ?? AFTER_EVERY_ID
       const from = filter.sinceMs === undefined ? '' : idAt(filter.sinceMs - ID_TIME_MARGIN_MS)
       const { status = [], project, spider, nodeId, text = '', scheduleId } = filter
+      if (filter.jobid !== undefined) {
+        const named = withJobid(filter.jobid, filter).map(({ id }) => id)
+        return rowsOf(named.filter((id) => id < below).slice(0, page.limit), page.maxBytes)
+      }
       if (scheduleId !== undefined) {
         return rowsOf(pageIdsOfSchedule(scheduleId, filter, below, from, page.limit), page.maxBytes)
       }

@@ -218,6 +218,20 @@ export function describeJobs(story: Story): void {
       expect(await pageIds({ text: '' })).toEqual([plain.id, odd.id])
     })
 
+    test('a jobid finds exactly the jobs that have it, whatever else has it as its id, and other filters still hold', async () => {
+      const own = await enqueue()
+      const night = await enqueue({ jobid: 'night', project: aProjectName('books') })
+      const again = await enqueue({ jobid: 'night' })
+      await enqueue({ jobid: 'nightly' })
+      const twin = await enqueue({ jobid: own.id })
+      expect(await pageIds({ jobid: 'night' })).toEqual([again.id, night.id])
+      expect(await pageIds({ jobid: 'night', project: 'books' })).toEqual([night.id])
+      expect(await pageIds({ jobid: own.id })).toEqual([twin.id, own.id])
+      expect(await pageIds({ jobid: again.id })).toEqual([])
+      expect(await pageIds({ jobid: 'night' }, again.id, 1)).toEqual([night.id])
+      expect((await story.store.countFacets({ jobid: 'night' })).status).toEqual([{ value: 'queued', count: 2 }])
+    })
+
     test('filters narrow by node and by the time of the order', async () => {
       const [old, recent, waiting] = [await enqueue(), await enqueue(), await enqueue()]
       await begin(old, { nodeId: aNodeId('node-a') })

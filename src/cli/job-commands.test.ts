@@ -1,0 +1,167 @@
+import { expect, it } from 'vitest'
+import type { Job } from '../shared/contract/index.ts'
+import { EXAMPLES } from '../server/openapi/examples.ts'
+import { EXIT_CODES } from './client/exit-codes.ts'
+import { whyOf } from './client/why.ts'
+import { call, openEngine, startServer } from './testing/call.ts'
+
+const UUID = '6487ec79947edab326d6db28a2d86511'
+
+it('jobs, logs and cancel find a job by the jobid that a client chose', async () => {
+  const { engine, run, post } = await openEngine()
+  await engine.prepare('berlin')
+  const jobids = ['2026-11-22T10_00_00', UUID]
+  for (const jobid of jobids) await post('schedule.json', { project: 'shop', spider: 'prices', jobid })
+  const { jobs } = await engine.client.jobs.list({})
+  for (const jobid of jobids) {
+    const { id } = jobs.find((job) => job.jobid === jobid)!
+    const shown = await run('jobs', jobid)
+    expect([shown.code, shown.out]).toEqual([0, expect.stringContaining(`${id} (jobid ${jobid})`)])
+    const [byJobid, byId] = [await run('logs', jobid), await run('logs', id)]
+    expect([byJobid.code, byJobid.error]).toEqual([byId.code, byId.error])
+    expect(await run('cancel', jobid)).toMatchObject({ code: 0, out: '1 job asked to stop.\n' })
+  }
+  expect(await run('jobs', 'xyz')).toMatchObject({
+    code: EXIT_CODES.notFound,
+    error: expect.stringContaining('There is no job with the id or jobid xyz')
+  })
+})
+
+it('a jobid that several jobs have names their ids', async () => {
+  const { engine, run, post } = await openEngine()
+  await engine.prepare('berlin')
+  for (let count = 0; count < 2; count += 1) {
+    await post('schedule.json', { project: 'shop', spider: 'prices', jobid: 'night' })
+    await run('cancel', 'night')
+  }
+  const { code, error } = await run('jobs', 'night')
+  expect([code, error]).toEqual([
+    EXIT_CODES.notFound,
+    expect.stringMatching(/^Several jobs .+ [0-9a-f]{32} \(shop\/prices/)
+  ])
+})
+
+it('--since takes how long ago or a time', async () => {
+  const asked: string[] = []
+  const url = await startServer((request, response) => {
+    asked.push(request.url ?? '')
+    response.setHeader('content-type', 'application/json')
+    response.end(JSON.stringify({ jobs: [], nodes: [], nextBefore: null }))
+  })
+  const nowMs = () => 1_000_000_000_000
+  expect(await call(['jobs', '--since', '2h'], { url, nowMs })).toMatchObject({ code: 0, out: 'No jobs.\n' })
+  expect(await call(['jobs', '--since', '2026-11-22T10:00:00Z'], { url, nowMs })).toMatchObject({ code: 0 })
+  const times = asked.flatMap((one) => /sinceMs=(\d+)/.exec(one)?.[1] ?? [])
+  expect(times.map(Number)).toEqual([1_000_000_000_000 - 7_200_000, Date.UTC(2026, 10, 22, 10)])
+  expect((await call(['jobs', '--since', 'lately'], { url })).code).toBe(EXIT_CODES.usage)
+})
+
+it('--watch repeats the list when something has changed, not when only ages have', async () => {
+  const job = EXAMPLES.jobs.get.output.job
+  let looks = 0
+  const url = await startServer((request, response) => {
+    if (request.url?.includes('/jobs')) looks += 1
+    const jobs = [{ ...job, status: looks < 3 ? 'queued' : 'running', scheduleId: null }]
+    response.setHeader('content-type', 'application/json')
+    response.end(JSON.stringify({ jobs, nodes: [], nextBefore: null }))
+  })
+  let [nowMs, slept] = [job.queuedAtMs, 0]
+  const sleep = async (ms: number) => {
+    nowMs += ms
+    slept += 1
+    if (slept === 4) throw new Error('interrupted')
+  }
+  const { out } = await call(['jobs', '--watch'], { url, sleep, nowMs: () => nowMs })
+  expect(looks).toBe(4)
+  expect(out.match(/queued|running/g)).toEqual(['queued', 'running'])
+})
+
+it('a project, a spider or a tag that matches nothing is told, with names that are near', async () => {
+  const { engine, run } = await openEngine()
+  await engine.prepare('berlin')
+  expect(await run('jobs', '--project', 'shopp')).toMatchObject({
+    code: 0,
+    out: 'No jobs.\n',
+    error: 'There is no project shopp. Did you mean "shop"?\n'
+  })
+  expect((await run('jobs', '--project', 'shop')).error).toBe('')
+  expect((await run('jobs', '--project', 'x*')).error).toBe('No project matches x*.\n')
+  expect((await run('schedules', 'list', '--project', 'shopp')).error).toContain('There is no project shopp.')
+  const tagged = await run('run', 'shop', 'prices', '--tag', 'gpu')
+  expect([tagged.code, tagged.error]).toEqual([
+    0,
+    'No node is tagged gpu, so nothing starts until one is. Tags of the nodes: none.\n'
+  ])
+})
+
+it('run --wait says why a job waits when that changes and every minute, and has a time limit', async () => {
+  const id = '019b0000000000000000000000000001'
+  let looks = 0
+  const url = await startServer((request, response) => {
+    response.setHeader('content-type', 'application/json')
+    if (request.method === 'POST')
+      return response.end(JSON.stringify({ jobs: [{ id, status: 'queued', waiting: null }] }))
+    looks += 1
+    const waiting = { code: 'all_slots_busy', text: looks < 3 ? 'All slots are busy' : 'berlin is down' }
+    const nothing = { reason: null, killingLine: null, cancelAskedAtMs: null, unknownSinceMs: null, startedAtMs: null }
+    return response.end(JSON.stringify({ state: 'queued', status: 'queued', queuedAtMs: 0, waiting, ...nothing }))
+  })
+  let nowMs = 0
+  const sleep = async (ms: number) => void (nowMs += ms)
+  const words = ['run', 'shop', 'prices', '--wait', '--timeout', '90s']
+  const { code, error } = await call(words, { url, sleep, nowMs: () => nowMs })
+  expect(code).toBe(EXIT_CODES.timedOut)
+  expect(error.split('\n')).toEqual([
+    'Waiting for 1 job. The jobs continue if you interrupt this command.',
+    `${id}  queued for 0 s: All slots are busy`,
+    `${id}  queued for 2 s: berlin is down`,
+    `${id}  queued for 1 min: berlin is down`,
+    `After 1 min, 1 job had not ended: ${id}. The jobs continue; "scrapdeck cancel" ends them.`
+  ])
+  expect((await call(['run', 'shop', 'prices', '--timeout', '90s'], { url })).code).toBe(EXIT_CODES.usage)
+})
+
+it('lists name the schedule of each job and firing', async () => {
+  const { engine, run } = await openEngine()
+  await engine.prepare('berlin')
+  await run('schedules', 'create', 'nightly', '--project', 'shop', '--spider', 'prices', '--cron', '@daily')
+  await run('schedules', 'run', 'nightly')
+  expect((await run('jobs')).out).toMatch(/^ID .+ SCHEDULE .+\n\S+ .+ nightly /)
+  expect((await run('schedules', 'history')).out).toMatch(/^SCHEDULE +FOR .+\nnightly /)
+})
+
+it.each<[string, Partial<Job>]>([
+  ['next in queue', { state: 'queued', waiting: null }],
+  [
+    'Retry of a failed run (in 30 s), attempt 2 of 3',
+    {
+      state: 'queued',
+      attemptCount: 1,
+      retry: { attempts: 3, backoffSeconds: 1, backoffFactor: 1, backoffMaxSeconds: 1, on: ['failed'] },
+      waiting: { code: 'retry_wait', text: 'Retry of a failed run', untilMs: 129_500 }
+    }
+  ],
+  [
+    'All slots are busy; expires in 5 min',
+    {
+      state: 'queued',
+      waiting: { code: 'all_slots_busy', text: 'All slots are busy' },
+      expiresAtMs: 400_000
+    }
+  ],
+  ['cancelling for 10 s', { state: 'running', cancelAskedAtMs: 90_000 }],
+  ['its node has been unreachable for 40 s, so its state is unknown', { state: 'running', unknownSinceMs: 60_000 }],
+  [
+    'exit code 1: ValueError: no price; may have run more than once',
+    {
+      state: 'ended',
+      reason: 'exit code 1',
+      killingLine: 'ValueError: no price',
+      mayHaveRunTwice: true
+    }
+  ]
+])('WHY of a list says %j', (text, fields) => {
+  const { job } = EXAMPLES.jobs.get.output
+  const plain = { ...job, waiting: null, reason: null, killingLine: null, cancelAskedAtMs: null, unknownSinceMs: null }
+  expect(whyOf({ ...plain, mayHaveRunTwice: false, expiresAtMs: null, ...fields }, 100_000)).toBe(text)
+})
