@@ -16,7 +16,7 @@ export async function runUnderLimits(page: Page, client: Client): Promise<void> 
   await settings.getByRole('button', { name: 'Save settings' }).click()
   await expect(page.getByRole('region', { name: 'Project demo' })).toContainText('Wall time 8 s')
 
-  await page.getByRole('button', { name: 'Run slow' }).click()
+  await page.getByRole('button', { name: 'Run slow with…' }).click()
   const dialog = page.getByRole('dialog', { name: 'Run spiders' })
   await addArgument(page, 1, 'seconds', '300')
   await addArgument(page, 2, 'token', SECRET)

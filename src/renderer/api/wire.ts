@@ -24,11 +24,15 @@ declare global {
 /** A MessagePort in the desktop; HTTP relative to `/ui/` in a browser. */
 export async function connectWire(): Promise<Client> {
   if (window.scrapdeck) return createORPCClient(new PortLink({ port: await receivePort(window.scrapdeck) }))
+  // A call made while the page closes must outlive it.
+  let isLeaving = false
+  window.addEventListener('pagehide', () => (isLeaving = true), { capture: true })
+  window.addEventListener('pageshow', () => (isLeaving = false))
   return createORPCClient(
     new FetchLink({
       url: new URL('../api/rpc', document.baseURI).href,
       fetch: async (request, init) => {
-        const response = await fetch(request, { ...init, credentials: 'same-origin' })
+        const response = await fetch(request, { ...init, credentials: 'same-origin', keepalive: isLeaving })
         if (response.status === 401) openLogin()
         return response
       }

@@ -6,7 +6,10 @@ import { RelativeTime, Runtime } from '../../ui/time.tsx'
 import type { Column } from '../../ui/table/column.ts'
 import { WaitingText } from '../../ui/waiting.tsx'
 import { useBulkActs } from './bulk-act-store.ts'
+import { CancelCell, isCancelling } from './cancel-cell.tsx'
 import classes from './jobs-screen.module.css'
+import { usePendingCancels } from './pending-cancels.ts'
+import type { JobActions } from './use-job-actions.ts'
 
 /** What is wrong with the node of a live job, in a word (`down`), and when it last responded; null: nothing. */
 export type AwayOf = (job: Job) => Away | null
@@ -18,7 +21,12 @@ export interface Away {
 }
 
 /** The columns of the jobs table; the less important ones are hidden first when the table is narrow. */
-export function jobColumns(nodeName: (id: string) => string, awayOf: AwayOf, isQueue: boolean): Column<Job>[] {
+export function jobColumns(
+  nodeName: (id: string) => string,
+  awayOf: AwayOf,
+  isQueue: boolean,
+  actions: JobActions
+): Column<Job>[] {
   const columns: Column<Job>[] = [
     {
       id: 'status',
@@ -103,6 +111,13 @@ export function jobColumns(nodeName: (id: string) => string, awayOf: AwayOf, isQ
           <RelativeTime atMs={job.queuedAtMs} />
         </span>
       )
+    },
+    {
+      id: 'cancel',
+      header: <span className="visually-hidden">Cancel</span>,
+      width: '40px',
+      align: 'end',
+      cell: (job) => <CancelCell job={job} actions={actions} />
     }
   ]
   // Columns for runs are empty for all waiting jobs: the waiting reasons get the space.
@@ -114,6 +129,7 @@ const RUN_COLUMNS: ReadonlySet<string> = new Set(['runtime', 'items', 'errors'])
 function JobStatusCell({ job, away }: { job: Job; away: Away | null }) {
   // Only visible rows subscribe, each to its own job.
   const asked = useBulkActs((state) => state.asked.get(job.id))
+  const isPending = usePendingCancels(({ sentAtMs }) => sentAtMs.has(job.id))
   return (
     <span className={classes.status}>
       {asked !== undefined && job.state !== 'ended' ? (
@@ -121,7 +137,7 @@ function JobStatusCell({ job, away }: { job: Job; away: Away | null }) {
       ) : away !== null && away.unknownSinceMs !== null ? (
         <UnknownText sinceMs={away.unknownSinceMs} />
       ) : (
-        <StatusText status={job.status} word={isCancelling(job) ? 'cancelling…' : undefined} />
+        <StatusText status={job.status} word={isPending || isCancelling(job) ? 'cancelling…' : undefined} />
       )}
     </span>
   )
@@ -143,11 +159,6 @@ function Flags({ job }: { job: Job }) {
       )}
     </>
   )
-}
-
-/** Cancellation requested, not yet confirmed. */
-export function isCancelling(job: Job): boolean {
-  return job.cancelAskedAtMs !== null && job.state !== 'ended'
 }
 
 function NodeOrWaiting({ job, nodeName, awayOf }: { job: Job; nodeName: (id: string) => string; awayOf: AwayOf }) {

@@ -159,6 +159,32 @@ it('distinguishes a requested cancel from a confirmed one, and offers force', as
   await waitFor(() => expect(engine.calls.filter((call) => call === 'jobs.cancel')).toHaveLength(2))
 })
 
+it('cancels a running job from its row after a grace that can be undone, and at once when the page closes', async () => {
+  open('/jobs?status=running')
+  const row = within((await rows())[0] as HTMLElement)
+  fireEvent.click(row.getByRole('button', { name: /^Cancel / }))
+  expect(await screen.findByText(/^Cancelling .* in 5 s\./)).toBeTruthy()
+  expect(row.getByText('cancelling…')).toBeTruthy()
+  fireEvent.click(screen.getByRole('button', { name: 'Undo' }))
+  await waitFor(() => expect(row.queryByText('cancelling…')).toBeNull())
+  expect(engine.calls).not.toContain('jobs.cancel')
+
+  fireEvent.click(row.getByRole('button', { name: /^Cancel / }))
+  fireEvent(window, new Event('pagehide'))
+  await waitFor(() => expect(engine.calls).toContain('jobs.cancel'))
+  await waitFor(() => expect(row.queryByRole('button')).toBeNull())
+})
+
+it('cancels a queued job from its row at once, and returns it to its place', async () => {
+  open('/jobs?status=queued')
+  const row = within((await rows())[0] as HTMLElement)
+  const queued = jobsThatAre('queued').length
+  fireEvent.click(row.getByRole('button', { name: /^Cancel / }))
+  await waitFor(() => expect(jobsThatAre('queued')).toHaveLength(queued - 1))
+  fireEvent.click(await screen.findByRole('button', { name: 'Undo' }))
+  await waitFor(() => expect(jobsThatAre('queued')).toHaveLength(queued))
+})
+
 it('opens the Run dialog with everything filled in from a job', async () => {
   open('/jobs?status=failed')
   fireEvent.click((await rows())[0] as HTMLElement)

@@ -77,7 +77,7 @@ export function JobsScreen() {
     if (hasNextPage && !isFetchingNextPage) void fetchNextPage()
   }, [hasNextPage, isFetchingNextPage, fetchNextPage])
   const isQueue = search.status?.length === 1 && search.status[0] === 'queued' && !list.isPlaceholderData
-  const columns = useMemo(() => jobColumns(nodeName, awayOf, isQueue), [nodeName, awayOf, isQueue])
+  const columns = useMemo(() => jobColumns(nodeName, awayOf, isQueue, actions), [nodeName, awayOf, isQueue, actions])
   const queue = useQueueOrder({ isQueue, rows, hasMore: hasNextPage, loadMore, actions })
   const matching = useMemo(() => matchingCount(facets.data?.status, search.status), [facets.data, search.status])
   const openJob = (job: Job) => setSearch({ job: job.id }, search.job !== undefined)

@@ -14,11 +14,12 @@ import { EmptyState, QueryState } from '../../ui/states.tsx'
 import { useProjectPause } from '../../ui/use-pause-switch.ts'
 import { DeleteDialog } from './delete-dialog.tsx'
 import { DeployDialog } from './deploy-dialog.tsx'
-import { LastRun, newestBy } from './last-run.tsx'
+import { newestBy } from './last-run.tsx'
 import classes from './projects.module.css'
 import { LocalSettings } from './local-settings.tsx'
 import { OrderWarning } from './order-warning.tsx'
 import { SettingsDialog } from './settings-dialog.tsx'
+import { SpiderRow } from './spider-row.tsx'
 import { usePin } from './use-pin.ts'
 import { VersionRows } from './version-rows.tsx'
 
@@ -161,14 +162,17 @@ function Spiders({ project, version }: { project: Project; version: Version | un
   const jobs = useQuery(api.query.jobs.list.queryOptions({ input: { project: project.name, limit: 300 } })).data?.jobs
   const last = useMemo(() => newestBy(jobs, ({ spider }) => spider), [jobs])
   const spiders = version?.spiders ?? null
-  const run = (names: readonly string[]) => openRunDialog({ project: project.name, spiders: [...names] })
   return (
     <Panel
       title="Spiders"
       note={spiders === null ? undefined : `${spiders.length} in the active version`}
       aside={
         spiders !== null && spiders.length > 1 ? (
-          <Button variant="subtle" size="compact-xs" onClick={() => run(spiders)}>
+          <Button
+            variant="subtle"
+            size="compact-xs"
+            onClick={() => openRunDialog({ project: project.name, spiders: [...spiders] })}
+          >
             Run all {spiders.length}…
           </Button>
         ) : undefined
@@ -184,18 +188,7 @@ function Spiders({ project, version }: { project: Project; version: Version | un
       ) : (
         <ul className={classes.spiders}>
           {spiders.map((spider) => (
-            <li key={spider}>
-              <span className={classes.name}>{spider}</span>
-              <LastRun job={last.get(spider)} />
-              <Button
-                size="compact-xs"
-                leftSection={<IconPlayerPlay size={12} />}
-                onClick={() => run([spider])}
-                aria-label={`Run ${spider}`}
-              >
-                Run…
-              </Button>
-            </li>
+            <SpiderRow key={spider} project={project.name} spider={spider} last={last.get(spider)} />
           ))}
         </ul>
       )}

@@ -45,8 +45,37 @@ it('shows what changed in a version, and runs one of its spiders', async () => {
   )
   expect(detail.getByText('New spiders').parentElement?.textContent).toContain('cdiscount')
   expect(detail.getByText('eu-4').parentElement?.textContent).toContain('did not answer')
-  fireEvent.click(detail.getByRole('button', { name: 'Run otto' }))
-  expect(useRunDialog.getState().prefill).toEqual({ project: 'prices', spiders: ['otto'] })
+})
+
+it('runs a spider now with the arguments of its newest job; Shift and the button beside it open the dialog', async () => {
+  open('/projects?project=prices')
+  const project = aProjectName('prices')
+  const before = { project, args: { page: '7' }, settings: { CLOSESPIDER_ITEMCOUNT: '3' } }
+  await engine.client.jobs.run({ ...before, spiders: ['otto'] })
+  const detail = within(await screen.findByRole('region', { name: 'Project prices' }))
+  const button = await detail.findByRole('button', { name: 'Run otto' })
+  fireEvent.click(button)
+  expect(await screen.findByText('prices/otto is queued with page=7.')).toBeTruthy()
+  const [made] = (await engine.client.jobs.list({ project, spider: 'otto', limit: 1 })).jobs
+  expect(made).toMatchObject({ ...before, version: null })
+  expect(useRunDialog.getState().prefill).toBe(null)
+
+  const dialog = { project: 'prices', spiders: ['otto'] }
+  fireEvent.click(button, { shiftKey: true })
+  expect(useRunDialog.getState().prefill).toEqual(dialog)
+  act(() => useRunDialog.setState({ prefill: null }))
+  fireEvent.click(detail.getByRole('button', { name: 'Run otto with…' }))
+  expect(useRunDialog.getState().prefill).toEqual(dialog)
+})
+
+it('asks for the secrets of the newest job before it runs a spider again', async () => {
+  open('/projects?project=prices')
+  const project = aProjectName('prices')
+  await engine.client.jobs.run({ project, spiders: ['otto'], args: { key: 'hush' }, secretNames: ['key'] })
+  const detail = within(await screen.findByRole('region', { name: 'Project prices' }))
+  fireEvent.click(await detail.findByRole('button', { name: 'Run otto' }))
+  await waitFor(() => expect(useRunDialog.getState().prefill).toMatchObject({ secretNames: ['key'] }))
+  expect(engine.calls.filter((call) => call === 'jobs.run')).toHaveLength(1)
 })
 
 it('accepts an egg dropped anywhere: edited, uploaded, sent to all nodes, the failed one again, then run', async () => {

@@ -1,0 +1,13 @@
+import { rollBack, runAndCancel } from '../stories/one-click.ts'
+import { uploadDemo } from '../support/demo-egg.ts'
+import { expect, test } from './browser-test.ts'
+
+test('one click: a rollback, a run with the last arguments, and a cancel, each with undo', async ({ page, serve }) => {
+  const service = await serve()
+  await uploadDemo(service, 'v1')
+  await uploadDemo(service, 'v2')
+  await page.goto(service.loginLink())
+  await expect(page.getByRole('heading', { name: 'Overview' })).toBeVisible()
+  await rollBack(page)
+  await runAndCancel(page, service.client)
+})

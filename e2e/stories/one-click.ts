@@ -1,0 +1,49 @@
+import { type Page, expect } from '@playwright/test'
+import type { Client } from '../support/service.ts'
+import { openScreen } from './first-run.ts'
+
+/** Rolls back to an older version, undoes it, and pins it again: its jobs run that one after a newer upload. */
+export async function rollBack(page: Page): Promise<void> {
+  await openScreen(page, 'Projects')
+  await page.getByRole('grid', { name: 'Projects' }).getByRole('row').filter({ hasText: 'demo' }).click()
+  const project = page.getByRole('region', { name: 'Project demo' })
+  await expect(project).toContainText('active v2')
+  await chooseFor(page, 'v1', 'Roll back to this')
+  await expect(project).toContainText('Pinned to v1: new jobs run it, also after a newer upload.')
+  await page.getByRole('button', { name: 'Undo' }).click()
+  await expect(project).toContainText('active v2')
+  await chooseFor(page, 'v1', 'Roll back to this')
+  await expect(project).toContainText('active v1')
+}
+
+async function chooseFor(page: Page, version: string, act: string): Promise<void> {
+  await page.getByRole('button', { name: `More for ${version}` }).click()
+  await page.getByRole('menuitem', { name: act }).click()
+}
+
+/** Runs a spider by the keyboard with its last arguments; its cancel is undone, and sent when the page closes. */
+export async function runAndCancel(page: Page, client: Client): Promise<void> {
+  await client.jobs.run({ project: 'demo', spiders: ['slow'], args: { seconds: '300' } })
+  await page.getByRole('button', { name: 'Run slow', exact: true }).press('Shift+Enter')
+  await expect(page.getByRole('dialog', { name: 'Run spiders' })).toBeVisible()
+  await page.keyboard.press('Escape')
+  await page.getByRole('button', { name: 'Run slow', exact: true }).press('Enter')
+  await expect(page.getByText('demo/slow is queued with seconds=300.')).toBeVisible()
+  const newest = async () => (await client.jobs.list({ limit: 1 })).jobs[0]!
+  await expect.poll(async () => (await newest()).state).toBe('running')
+  const { attempts } = await client.jobs.get({ id: (await newest()).id })
+  expect(attempts[0]?.version).toBe('v1')
+
+  await openScreen(page, 'Jobs')
+  const row = page.getByRole('grid', { name: 'Jobs' }).getByRole('row').filter({ hasText: 'slow' }).first()
+  await row.getByRole('button', { name: 'Cancel demo/slow' }).click()
+  await expect(row).toContainText('cancelling…')
+  await row.getByRole('button', { name: 'Undo the cancel of demo/slow' }).click()
+  await expect(row).toContainText('running')
+  expect((await newest()).cancelAskedAtMs).toBe(null)
+  const askedAtMs = Date.now()
+  await row.getByRole('button', { name: 'Cancel demo/slow' }).click()
+  await page.goto('about:blank')
+  await expect.poll(async () => (await newest()).cancelAskedAtMs).not.toBe(null)
+  expect((await newest()).cancelAskedAtMs! - askedAtMs).toBeLessThan(4_500)
+}

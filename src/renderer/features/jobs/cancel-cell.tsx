@@ -1,0 +1,80 @@
+import { ActionIcon, Button, Group } from '@mantine/core'
+import { notifications } from '@mantine/notifications'
+import { IconArrowBackUp, IconPlayerStop } from '@tabler/icons-react'
+import { useEffect } from 'react'
+import type { Job, JobId } from '../../../shared/contract/index.ts'
+import { useNow } from '../../ui/clock.ts'
+import { showNotice } from '../../ui/notify.tsx'
+import classes from './jobs-screen.module.css'
+import { cancelSoon, undoCancel, usePendingCancels } from './pending-cancels.ts'
+import type { JobActions } from './use-job-actions.ts'
+
+/** Cancellation requested, not yet confirmed. */
+export function isCancelling(job: Job): boolean {
+  return job.cancelAskedAtMs !== null && job.state !== 'ended'
+}
+
+/** Cancels a live job with one click; until the stop signal is sent, the same place undoes it. */
+export function CancelCell({ job, actions }: { job: Job; actions: JobActions }) {
+  const isPending = usePendingCancels(({ sentAtMs }) => sentAtMs.has(job.id))
+  const name = `${job.project}/${job.spider}`
+  if (job.state === 'ended' || (isCancelling(job) && !isPending)) return null
+  const label = isPending ? `Undo the cancel of ${name}` : `Cancel ${name}`
+  const cancel = () => {
+    // A queued job returns to its place even after it was cancelled, so it needs no grace.
+    if (job.state === 'queued') return void actions.cancelOne(job)
+    const close = () => notifications.hide(noticeId(job.id))
+    showNotice({
+      id: noticeId(job.id),
+      autoClose: false,
+      withCloseButton: false,
+      message: <GraceNotice id={job.id} name={name} />
+    })
+    cancelSoon(job.id, () => {
+      close()
+      void actions.cancelOne(job)
+    })
+  }
+  return (
+    <ActionIcon
+      className={classes.cancel}
+      data-pending={isPending || undefined}
+      size={24}
+      variant="subtle"
+      color="gray"
+      tabIndex={-1}
+      aria-label={label}
+      title={isPending ? 'Undo' : 'Cancel'}
+      onClick={() => (isPending ? undo(job.id) : cancel())}
+    >
+      {isPending ? <IconArrowBackUp size={15} /> : <IconPlayerStop size={15} />}
+    </ActionIcon>
+  )
+}
+
+const noticeId = (id: JobId) => `cancel-${id}`
+
+function undo(id: JobId): void {
+  undoCancel(id)
+  notifications.hide(noticeId(id))
+}
+
+function GraceNotice({ id, name }: { id: JobId; name: string }) {
+  const nowMs = useNow()
+  const atMs = usePendingCancels(({ sentAtMs }) => sentAtMs.get(id))
+  useEffect(() => {
+    if (atMs === undefined) notifications.hide(noticeId(id))
+  }, [atMs, id])
+  const seconds = Math.max(0, Math.ceil(((atMs ?? nowMs) - nowMs) / 1000))
+  return (
+    <Group justify="space-between" wrap="nowrap">
+      <span id={noticeId(id)} role="status">
+        Cancelling {name} in {seconds} s.
+        <span className={classes.graceNote}>Closing this page cancels it immediately.</span>
+      </span>
+      <Button flex="none" aria-describedby={noticeId(id)} onClick={() => undo(id)}>
+        Undo
+      </Button>
+    </Group>
+  )
+}

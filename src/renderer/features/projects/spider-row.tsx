@@ -1,0 +1,47 @@
+import { ActionIcon, Button, Tooltip } from '@mantine/core'
+import { IconAdjustmentsHorizontal, IconPlayerPlay } from '@tabler/icons-react'
+import type { Job, ProjectName } from '../../../shared/contract/index.ts'
+import { openRunDialog } from '../../state/open-run-dialog.ts'
+import { LastRun } from './last-run.tsx'
+import classes from './projects.module.css'
+import { useRunNow, withArguments } from './use-run-now.ts'
+
+interface SpiderRowProps {
+  project: ProjectName
+  spider: string
+  /** Its newest job, if it is recent. */
+  last: Job | undefined
+}
+
+/** One click runs it as last time; Shift, or the button beside it, opens the dialog. */
+export function SpiderRow({ project, spider, last }: SpiderRowProps) {
+  const { isPending, runNow } = useRunNow(project, spider)
+  const runWith = () => openRunDialog({ project, spiders: [spider] })
+  return (
+    <li>
+      <span className={classes.name} title={spider}>
+        {spider}
+      </span>
+      <LastRun job={last} />
+      <span className={classes.runButtons}>
+        <Tooltip label={`Run now${withArguments(last)} (Shift: choose arguments)`} multiline maw={360}>
+          <Button
+            size="compact-xs"
+            leftSection={<IconPlayerPlay size={12} />}
+            loading={isPending}
+            onClick={(event) => (event.shiftKey ? runWith() : runNow())}
+            aria-label={`Run ${spider}`}
+            aria-keyshortcuts="Enter Shift+Enter"
+          >
+            Run
+          </Button>
+        </Tooltip>
+        <Tooltip label="Run with other arguments… (Shift+Enter)">
+          <ActionIcon size={22} variant="default" onClick={runWith} aria-label={`Run ${spider} with…`}>
+            <IconAdjustmentsHorizontal size={13} />
+          </ActionIcon>
+        </Tooltip>
+      </span>
+    </li>
+  )
+}
