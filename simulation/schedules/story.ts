@@ -403,7 +403,8 @@ function toStored(schedule: PlannedSchedule, beginsAtMs: number) {
     pausedBy: null,
     ...times,
     runCount: 0,
-    failuresInARow: 0
+    failuresInARow: 0,
+    crawl: null
   }
 }
 

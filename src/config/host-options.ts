@@ -11,6 +11,7 @@ export function engineOptionsOf(options: ServeOptions, workingDirectory: string)
     configuredSlots: options.configuredSlots ?? undefined,
     directories: options.directories,
     jobsToKeep: options.jobsToKeep,
+    crawlCacheSeconds: options.crawlCacheSeconds,
     cancelWaitsSeconds: options.cancelWaitsSeconds ?? undefined,
     settingsProjects: Object.fromEntries(
       Object.entries(options.settingsProjects).map(([project, settingsModule]) => [

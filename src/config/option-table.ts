@@ -138,6 +138,7 @@ export const OPTIONS: readonly OptionRow[] = [
   row('scrapdeck', 'log_level', HARMLESS),
   row('scrapdeck', 'allowed_hosts', { after: ['SCRAPDECK_ALLOWED_HOST'] }),
   row('scrapdeck', 'cancel_waits', HARMLESS),
+  row('scrapdeck', 'crawl_cache_ttl', { after: ['CRAWL_CACHE_TTL'], ...HARMLESS }),
   ...['nodes', 'discover', 'plugins', 'webhook_networks', 'trusted_proxies'].map((name) => row('scrapdeck', name)),
   ...['api_rate_limit', 'rate_limit', 'open_rate_limit', 'api_requests_per_second'].map((name) =>
     row('scrapdeck', name, HARMLESS)
@@ -168,8 +169,7 @@ export const OPTIONS: readonly OptionRow[] = [
   variableRow('LOG_LEVEL', HONOURED),
   ...['REDIS_HOST', 'REDIS_PORT', 'REDIS_DB'].map((name) =>
     variableRow(name, noted('Scrapdeck needs no Redis: queue, schedules and history are in the data directory'))
-  ),
-  variableRow('CRAWL_CACHE_TTL', noted('a server-wide time to live of crawls comes with a later version'))
+  )
 ]
 
 const BY_NAME = new Map(OPTIONS.map((option) => [`${option.section}\n${option.name}`, option]))

@@ -1,4 +1,5 @@
 import { isLoopback } from '../server/auth/host-rule.ts'
+import { DEFAULT_CRAWL_CACHE_SECONDS, MAX_CRAWL_CACHE_SECONDS } from '../shared/contract/crawl.ts'
 import { CANCEL_WAITS_MS } from '../shared/run-limits.ts'
 import { readAccessOptions } from './read-access-options.ts'
 import { type ConfiguredSource, nodesSource, readSources } from './discovery-options.ts'
@@ -34,6 +35,7 @@ export function readOwnOptions(options: OptionReader) {
     ...readLocalStarts(options),
     logLevel: readLogLevel(options),
     cancelWaitsSeconds: readCancelWaits(options),
+    crawlCacheSeconds: readCrawlCacheTtl(options),
     discovery: readDiscovery(options),
     plugins: readPlugins(options),
     webhookNetworks: readWebhookNetworks(options),
@@ -149,4 +151,12 @@ function readCancelWaits(options: OptionReader): ServeOptions['cancelWaitsSecond
     `cancel_waits takes three numbers of seconds (after INT, after the second INT, after KILL), such as "30 15 15", not "${picked.text}".`
   )
   return null
+}
+
+function readCrawlCacheTtl(options: OptionReader): number {
+  const picked = options.pick('scrapdeck', 'crawl_cache_ttl')
+  const seconds =
+    picked === null ? DEFAULT_CRAWL_CACHE_SECONDS : options.whole(picked, 'crawl_cache_ttl', MAX_CRAWL_CACHE_SECONDS)
+  options.list('scrapdeck', 'crawl_cache_ttl', String(seconds ?? ''), picked)
+  return seconds ?? DEFAULT_CRAWL_CACHE_SECONDS
 }

@@ -54,6 +54,7 @@ describe('options of the service', () => {
       warmStarts: { isOn: true, mostParents: 4, waitMs: 0 },
       logLevel: null,
       allowedHosts: [],
+      crawlCacheSeconds: 3_600,
       cancelWaitsSeconds: null,
       directories: {},
       jobsToKeep: null,
@@ -317,7 +318,8 @@ const VALUES: Record<string, string> = {
     process_startup_timeout: '3',
     warm_starts: 'off',
     warm_parents: '2',
-    warm_wait: '1'
+    warm_wait: '1',
+    crawl_cache_ttl: '60'
   },
   ...{
     data: '/d',
@@ -353,10 +355,8 @@ describe('variables', () => {
     })
     expect(options.logLevel).toBe('info')
     expect(options.discovery).toMatchObject([{ source: { kind: 'list', nodes: 'http://scrapyd:6800/' } }])
-    expect(warnings).toEqual([
-      expect.stringMatching(/^REDIS_HOST has no effect: Scrapdeck needs no Redis/),
-      expect.stringMatching(/^CRAWL_CACHE_TTL has no effect: /)
-    ])
+    expect(warnings).toEqual([expect.stringMatching(/^REDIS_HOST has no effect: Scrapdeck needs no Redis/)])
+    expect(options.crawlCacheSeconds).toBe(60)
     const secret = resolve(null, { environment: { SCRAPYD_URL: 'https://me:geheim@scrapyd/base' } })
     expect(secret.options.discovery).toMatchObject([
       { source: { nodes: 'https://scrapyd/base' }, username: 'me', password: 'geheim' }

@@ -27,6 +27,8 @@ export interface ServeOptions {
   allowedHosts: string[]
   /** Waits between the steps of a cancel: after INT, after the second INT, after KILL; null: the engine's defaults. */
   cancelWaitsSeconds: [number, number, number] | null
+  /** How long an order of POST /crawl is answered with the same job; 0: not at all. */
+  crawlCacheSeconds: number
   /** Laid out like Scrapyd's. Absent: in the data directory. null: none are written. */
   directories: {
     eggs?: string

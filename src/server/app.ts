@@ -21,7 +21,10 @@ import { NO_SUCH_FILE, NO_SUCH_PAGE, sendPage } from './scrapyd/twisted-pages.ts
 import { userInterfaceDoor } from './user-interface.ts'
 
 export interface AppOptions {
-  engine: Pick<Engine, 'router' | 'scrapyd' | 'credentials' | 'health' | 'metrics' | 'answers' | 'incoming'>
+  engine: Pick<
+    Engine,
+    'router' | 'scrapyd' | 'credentials' | 'health' | 'metrics' | 'answers' | 'incoming' | 'crawlCacheSeconds'
+  >
   /** Where sessions are stored. */
   dataDirectory: string
   /** The built UI, with its index.html. */

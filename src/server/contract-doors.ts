@@ -8,16 +8,17 @@ import type { Engine } from '../engine/index.ts'
 import type { RouterContext } from '../engine/router/router.ts'
 import type { Clock } from '../engine/runtime/clock.ts'
 import type { Logger } from '../engine/runtime/logger.ts'
-import type { JobId, OperationMeta } from '../shared/contract/index.ts'
+import type { OperationMeta } from '../shared/contract/index.ts'
 import { ScrapdeckError } from '../shared/errors.ts'
 import { createWireErrorInterceptor } from '../shared/wire-errors.ts'
-import { checkFields, noFields, parseFields, pickFields, type Wanted } from './api/fields.ts'
-import { END_ID, openJobLog, parsePlace } from './api/job-log.ts'
+import { checkFields, parseFields, pickFields, type Wanted } from './api/fields.ts'
+import { API_EVENTS, findJob, findJobOfSchedule, serveLog } from './api/serve-log.ts'
 import { parseJsonBody } from './api/json-body.ts'
 import { answerJsonRpc, answerToUnusableBody, costOfCalls } from './api/json-rpc.ts'
 import { answerOnce, type KeyedResponse } from './api/once.ts'
 import { RequestedOperations } from './api/requested-operations.ts'
 import { checkQuery, checkRestParts } from './api/unknown-parts.ts'
+import { asSchedulerSays, crawlDoor } from './api/crawl-door.ts'
 import { knowsPassword } from './auth/authenticator.ts'
 import type { DoorLimits } from './auth/door-limits.ts'
 import { parseContractForms } from './forms/contract-form.ts'
@@ -46,7 +47,7 @@ declare module 'fastify' {
 }
 
 interface DoorsOptions {
-  engine: Pick<Engine, 'router' | 'answers' | 'incoming'>
+  engine: Pick<Engine, 'router' | 'answers' | 'incoming' | 'crawlCacheSeconds'>
   limits: DoorLimits
   clock: Clock
   logger: Logger
@@ -77,7 +78,7 @@ export async function contractDoors(app: FastifyInstance, options: DoorsOptions)
   const rest = new OpenAPIHandler<DoorContext>(router, {
     ...ofRest,
     clientInterceptors: [...ofRest.clientInterceptors!, refuseUnknownParts],
-    rootInterceptors: [createOnceInterceptor(engine.answers), pickPartsOfAnswer, keepRequest],
+    rootInterceptors: [takeFromQuery, createOnceInterceptor(engine), pickPartsOfAnswer, nameAsScheduler, keepRequest],
     plugins: [new SmartCoercionPlugin({ schemaConverters: [new ZodToJsonSchemaConverter()] })]
   })
 
@@ -104,17 +105,16 @@ export async function contractDoors(app: FastifyInstance, options: DoorsOptions)
       reply.header('cache-control', 'no-store').send(answer)
     }
   })
-  app.get('/api/v1/jobs/:id/logs', async (request, reply) => {
-    const lastEventId = request.headers['last-event-id']
-    const jobId = (request.params as { id: JobId }).id
-    if (Object.hasOwn(request.query as object, 'fields')) throw noFields()
-    checkQuery(queryOf(request), [], 'jobs.logs')
-    if (lastEventId === END_ID) return reply.code(204).send()
-    const from = typeof lastEventId === 'string' ? parsePlace(lastEventId) : { attemptNumber: null, offset: 0 }
-    const stream = await openJobLog({ router: engine.router, jobId, from, clock, logger })
-    // `no-transform` and `x-accel-buffering`: proxies must pass each line on as it arrives.
-    reply.headers({ 'cache-control': 'no-store, no-transform', 'x-accel-buffering': 'no' })
-    return reply.type('text/event-stream; charset=utf-8').send(stream)
+  const logs = { router: engine.router, clock, logger }
+  app.get('/api/v1/jobs/:id/logs', (request, reply) =>
+    serveLog(request, reply, { ...logs, operation: 'jobs.logs', find: findJob, events: API_EVENTS })
+  )
+  app.get('/api/v1/schedules/:id/logs', (request, reply) =>
+    serveLog(request, reply, { ...logs, operation: 'schedules.logs', find: findJobOfSchedule, events: API_EVENTS })
+  )
+  crawlDoor(app, {
+    ...logs,
+    serveApi: (request, reply) => serve(rest, undefined, contextOf('api', request), request, reply)
   })
   app.all('/api/v1/*', (request, reply) => serve(rest, '/api/v1', contextOf('api', request), request, reply))
   let description: ReturnType<typeof describeApi> | null = null
@@ -150,7 +150,7 @@ type Handler = Pick<RPCHandler<DoorContext>, 'handle'>
 
 async function serve(
   handler: Handler,
-  prefix: `/${string}`,
+  prefix: `/${string}` | undefined,
   routerContext: RouterContext,
   request: FastifyRequest,
   reply: FastifyReply
@@ -158,7 +158,7 @@ async function serve(
   reply.header('cache-control', 'no-store')
   const { caller, operation } = request
   const context = { ...routerContext, callerId: caller.id, operation }
-  const { matched } = await handler.handle(request, reply, { prefix, context })
+  const { matched } = await handler.handle(request, reply, { ...(prefix !== undefined && { prefix }), context })
   if (!matched)
     throw new ScrapdeckError('NOT_FOUND', `The API has no ${request.method} ${request.url.split('?', 1)[0]}.`)
   return reply
@@ -166,8 +166,26 @@ async function serve(
 
 type RootInterceptor = NonNullable<RPCHandlerOptions<DoorContext>['rootInterceptors']>[number]
 
+/** Fields that a client may send in the query instead of the body (OperationMeta.alsoInQuery). */
+const takeFromQuery: RootInterceptor = async ({ request, context, prefix, next }) => {
+  const { searchParams } = request.url
+  const names = (context.operation?.alsoInQuery ?? []).filter((name) => searchParams.has(name))
+  if (names.length === 0) return next()
+  const inBody = (await request.body()) as Record<string, unknown> | undefined
+  const body = { ...inBody }
+  for (const name of names) {
+    const said = body[name]
+    const [text, ...others] = searchParams.getAll(name)
+    if (others.length > 0 || (said !== undefined && String(said) !== text)) {
+      throw new ScrapdeckError('BAD_INPUT', `"${name}" is given twice, with different values. Give it once`)
+    }
+    body[name] = text
+  }
+  return next({ context, prefix, request: { ...request, body: async () => body } })
+}
+
 /** Requests with an Idempotency-Key are performed once per key (api/once.ts). */
-function createOnceInterceptor(answers: Engine['answers']): RootInterceptor {
+function createOnceInterceptor(engine: DoorsOptions['engine']): RootInterceptor {
   return async ({ request, context, prefix, next }) => {
     const key = request.headers['idempotency-key']
     const { callerId = '', operation } = context
@@ -175,11 +193,11 @@ function createOnceInterceptor(answers: Engine['answers']): RootInterceptor {
     const { method, url } = request
     const body = await request.body()
     const path = `${url.pathname}${url.search}`
-    const repeatableForMs = operation.repeatableForMs?.(body) ?? 0
+    const repeatableForMs = operation.repeatableForMs?.(body, engine) ?? 0
     // A stream, or no response, goes to this client directly.
     const own: { result?: Awaited<ReturnType<typeof next>> } = {}
     const response = await answerOnce(
-      answers,
+      engine.answers,
       { key, credential: callerId, method, path, body, repeatableForMs },
       async (onceKey) => {
         own.result = await next({
@@ -205,6 +223,14 @@ const pickPartsOfAnswer: RootInterceptor = async ({ request, context, prefix, ne
   const { response } = result
   if (response.status >= 300 || !isJson(response.body)) return result
   return { ...result, response: { ...response, body: pickFields(response.body, wanted) } }
+}
+
+/** Outside the API, an order has a job_id in any case: a repeated one is followed by its schedule's (crawl-door.ts). */
+const nameAsScheduler: RootInterceptor = async ({ prefix, next }) => {
+  const result = await next()
+  const { response } = result
+  if (prefix !== undefined || response === undefined || response.status >= 300) return result
+  return { ...result, response: { ...response, body: asSchedulerSays(response.body) } }
 }
 
 const keepRequest: RootInterceptor = ({ request, context, prefix, next }) =>

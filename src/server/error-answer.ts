@@ -2,6 +2,7 @@ import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
 import type { Logger } from '../engine/runtime/logger.ts'
 import { ERROR_CODES, type ErrorCode, ScrapdeckError } from '../shared/errors.ts'
 import { toWireError, type WireError } from '../shared/wire-errors.ts'
+import { isCrawlRoute } from './api/crawl-door.ts'
 import { isNavigation } from './auth/request-rule.ts'
 import { sendNotice } from './small-page.ts'
 import { toPythonJson } from './scrapyd/python-json.ts'
@@ -18,7 +19,7 @@ export function createErrorAnswer(options: { logger: Logger; hasSession(request:
     if (wire.code === 'TOO_MANY_REQUESTS') reply.header('retry-after', String(wire.data['retryAfterSeconds']))
     if (isNavigation(request.headers) && wire.code !== 'UNAUTHORIZED') return sendAsPage(wire, request, reply)
     if (path.startsWith('/api/rpc')) return reply.send({ json: wire.toJSON(), meta: [] })
-    if (path.startsWith('/api')) {
+    if (path.startsWith('/api') || isCrawlRoute(request.routeOptions.url)) {
       if (wire.code === 'UNAUTHORIZED' && path === '/api' && isPerson(request)) return reply.redirect('/ui/login', 303)
       if (wire.code === 'UNAUTHORIZED') reply.header('www-authenticate', 'basic realm="Scrapdeck"')
       return reply.send(wire.toJSON())

@@ -14,6 +14,7 @@ export const PLAIN_ORDER = {
   after: [],
   priority: 0,
   placement: { nodeId: null, tags: [] },
+  userId: null,
   scheduleId: null,
   nominalMs: null
 } satisfies Partial<Job>

@@ -22,6 +22,7 @@ interface ListFlags {
   node?: string
   schedule?: string
   since?: (nowMs: number) => number
+  user?: string
   limit: number
   watch?: boolean
 }
@@ -34,6 +35,7 @@ export function addJobCommands({ add }: ClientCommands): void {
       .option('--spider <name>', 'only of this spider (* matches anything)')
       .option('--node <name>', 'only on this node')
       .option('--schedule <name>', 'only of this schedule')
+      .option('--user <id>', 'only for this user of crawl orders')
       .option('--since <time>', 'only those queued since then: 30m, 2h, 7d or a time', since)
       .option('--limit <number>', 'maximum number of jobs', wholeNumber, 50)
       .option('--watch', 'repeat the list whenever it changes, until you interrupt it')
@@ -64,6 +66,7 @@ async function listJobs(session: Session, options: ListFlags): Promise<void> {
     status: options.status,
     project: options.project,
     spider: options.spider,
+    userId: options.user,
     nodeId: options.node === undefined ? undefined : await findNodeId(client, options.node),
     scheduleId: options.schedule === undefined ? undefined : (await findSchedule(client, options.schedule)).id,
     sinceMs: options.since?.(terminal.nowMs())
@@ -190,6 +193,7 @@ function describeJob(
     ['Limit hit', job.outcome === 'failed' ? (newest?.limitHit ?? '') : ''],
     ['Arguments', pairs(job.args)],
     ['Settings', pairs(job.settings)],
+    ['User', job.userId ?? ''],
     [
       'Schedule',
       job.scheduleId === null ? '' : `${nameIn(schedules, job.scheduleId)}, for ${localTime(job.nominalMs)}`

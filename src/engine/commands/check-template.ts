@@ -12,7 +12,7 @@ import { checkArguments, checkNames, checkNode } from './prepare-jobs.ts'
  */
 export function checkTemplate(template: RunTemplate, place: 'schedule' | 'chain', fleet: Pick<Fleet, 'get'>): void {
   const { settings, args, argSets, matrix, secretNames, limits, nodeId } = template
-  for (const name of [template.project, ...template.spiders]) {
+  for (const name of [template.project, ...template.spiders, ...(template.userId == null ? [] : [template.userId])]) {
     const problem = problemOfShownName(name)
     if (problem !== null) throw new ScrapdeckError('BAD_INPUT', `The name "${showUnseen(name)}" ${problem}`)
   }

@@ -1,72 +1,76 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import {
-  CrawlInput,
-  CrawlOutput,
-  DEFAULT_PROJECT_SETTINGS,
-  type Schedule,
-  type ScheduleSettings
-} from '../../shared/contract/index.ts'
-import { aProjectName, branded } from '../../shared/testing/ids.ts'
+import { nextOccurrence } from '../../shared/calendar/index.ts'
+import { CrawlChange, CrawlInput, CrawlOutput, DEFAULT_PROJECT_SETTINGS } from '../../shared/contract/index.ts'
+import { aProjectName, aScheduleId } from '../../shared/testing/ids.ts'
 import type { Dispatch } from '../dispatch/dispatch.ts'
 import { WaitingReasons } from '../queue/waiting-reasons.ts'
 import { createJobIds } from '../runtime/ids.ts'
-import { aVersion } from '../testing/builders.ts'
+import { asSealedText } from '../runtime/secret-box.ts'
+import { aStoredSchedule, aVersion } from '../testing/builders.ts'
 import { createFakeClock, type FakeClock } from '../testing/fake-clock.ts'
 import { createSeededRandom } from '../testing/seeded-random.ts'
 import { openTemporaryStore, type TemporaryStore } from '../testing/temporary-store.ts'
 import { CrawlCommands } from './crawl-commands.ts'
 import { JobCommands } from './job-commands.ts'
-import { asSealedText } from '../runtime/secret-box.ts'
+import { ScheduleCommands, type SchedulerControl } from './schedule-commands.ts'
+import { ScheduleReads, type SchedulerOutlook } from './schedule-reads.ts'
+
+type CrawlLater = Extract<CrawlOutput, { status: 202 }>['body']
 
 let temporary: TemporaryStore
 let clock: FakeClock
 let commands: CrawlCommands
-let schedules: ScheduleSettings[]
+let openCommands: (cacheSeconds: number) => CrawlCommands
 const spiders: Record<string, string[]> = { shop: ['prices', 'stock'], news: ['stock', 'front_page'] }
 
 beforeEach(async () => {
   clock = createFakeClock()
   temporary = await openTemporaryStore({ clock, inMemory: true })
-  const jobCommands = new JobCommands({
-    store: temporary.store,
+  const { store } = temporary
+  const random = createSeededRandom(1)
+  const common = {
+    store,
     fleet: { get: () => undefined },
+    secretBox: { seal: async (text: string) => asSealedText(text) },
+    clock,
+    random
+  }
+  const jobCommands = new JobCommands({
+    ...common,
     projects: { catalog: { resolve: () => aVersion() }, settingsOf: () => DEFAULT_PROJECT_SETTINGS },
-    dispatch: { wake: () => {} } as Dispatch,
+    dispatch: { wake: () => {}, cancel: () => {} } as unknown as Dispatch,
     waiting: new WaitingReasons(),
-    secretBox: { seal: async (text) => asSealedText(text) },
-    clock,
-    newJobId: createJobIds(clock, createSeededRandom(1))
+    newJobId: createJobIds(clock, random)
   })
-  schedules = []
-  const made = (settings: ScheduleSettings) =>
-    ({
-      ...settings,
-      id: String(schedules.indexOf(settings)).padStart(32, '0'),
-      createdAtMs: clock.nowMs(),
-      nextAtMs: settings.startMs
-    }) as Schedule
-  commands = new CrawlCommands({
-    jobCommands,
-    catalog: {
-      names: () => branded(Object.keys(spiders).map(aProjectName)),
-      hasActiveSpider: (project, spider) => spiders[project]?.includes(spider) ?? false
+  const next = new Map<string, number | undefined>()
+  const scheduler: SchedulerControl & SchedulerOutlook = {
+    ...({} as SchedulerControl & SchedulerOutlook),
+    async refresh(id) {
+      const [schedule] = await store.getSchedules([id])
+      next.set(id, schedule && nextOccurrence(schedule.settings, clock.nowMs())?.nominalMs)
     },
-    clock,
-    async findSchedule(name) {
-      const found = schedules.findLast((one) => one.name === name)
-      return found === undefined ? null : made(found)
-    },
-    async createSchedule(settings) {
-      schedules.push(settings)
-      return made(settings)
-    }
-  })
+    writePaused: async () => undefined,
+    nextOf: (id) => (next.get(id) === undefined ? null : { nextAtMs: next.get(id)!, nextNominalMs: next.get(id)! }),
+    backfillOf: () => null
+  }
+  const scheduleReads = new ScheduleReads({ ...common, scheduler, slots: () => 8 })
+  const scheduleCommands = new ScheduleCommands({ ...common, scheduler, reads: scheduleReads, onChange: () => {} })
+  const catalog = {
+    names: () => Object.keys(spiders).map(aProjectName),
+    hasActiveSpider: (project: string, spider: string) => spiders[project]?.includes(spider) ?? false
+  }
+  openCommands = (cacheSeconds) =>
+    new CrawlCommands({ ...common, jobCommands, catalog, scheduleCommands, scheduleReads, cacheSeconds })
+  commands = openCommands(3_600)
 })
 
 afterEach(() => temporary.remove())
 
 /** As it comes through a door: read by its schema, and the answer held against its own. */
 const crawl = async (order: unknown) => CrawlOutput.parse(await commands.crawl(CrawlInput.parse(order)))
+const change = (part: object) => commands.update(CrawlChange.parse(part))
+const orders = async (filter: object = {}) => (await commands.list({ limit: 9, ...filter })).orders
+const argsOf = async (order: object) => (await temporary.store.getJob((await crawl(order)).body.job_id!))!.args
 const queued = async () => (await temporary.store.countByState()).queued
 
 describe('a crawl order', () => {
@@ -98,7 +102,10 @@ describe('a crawl order', () => {
     const first = await crawl({ spider: 'prices', cache_seconds: 60 })
     await clock.advanceBy(59_000)
     const again = await crawl({ spider: 'prices', params: {} })
-    expect(again).toEqual({ status: 200, body: { job_id: first.body.job_id, cached: true, cached_at: madeAt } })
+    expect(again).toEqual({
+      status: 200,
+      body: { ...first.body, cached: true, cached_at: madeAt }
+    })
     await clock.advanceBy(2_000)
     expect((await crawl({ spider: 'prices' })).body).toMatchObject({ cached: false })
     expect(await queued()).toBe(2)
@@ -133,19 +140,123 @@ describe('a crawl order', () => {
   })
 
   it('to be repeated becomes one schedule, however many ask for it at once or again', async () => {
-    const order = { spider: 'prices', interval: '30m', params: { text: 'a {nominal} b' } }
+    const order = { spider: 'prices', interval: '30m', params: { text: 'a {nominal} b' }, user_id: 'ann' }
     const answers = await Promise.all(Array.from({ length: 20 }, () => crawl(order)))
-    expect(schedules).toMatchObject([
+    const [schedule, ...others] = await temporary.store.listSchedules()
+    expect([schedule!.settings, others]).toMatchObject([
       {
         rules: [{ kind: 'interval', everySeconds: 1_800, anchorMs: clock.nowMs() + 1_000 }],
-        jobs: [{ project: 'shop', spiders: ['prices'], args: { text: 'a {{nominal} b' } }]
-      }
+        jobs: [{ project: 'shop', spiders: ['prices'], args: { text: 'a {{nominal} b' }, userId: 'ann' }]
+      },
+      []
     ])
-    const first = { job_id: null, schedule_id: '0'.repeat(32), cached: false, cached_at: null }
-    expect(answers[0]).toMatchObject({ status: 202, body: first })
+    const { id } = schedule!
+    const first = { job_id: null, schedule_id: id, scheduled: true, cached: false, cached_at: null }
+    expect(answers[0]).toMatchObject({ status: 202, body: { ...first, logs_url: `/api/v1/schedules/${id}/logs` } })
     await clock.advanceBy(60_000)
-    expect((await crawl(order)).body).toMatchObject({ schedule_id: '0'.repeat(32), cached: true })
-    expect(schedules).toHaveLength(1)
+    expect((await crawl(order)).body).toMatchObject({ schedule_id: id, cached: true })
+    expect(await temporary.store.listSchedules()).toHaveLength(1)
+    const fresh = await crawl({ ...order, ignore_cache: true })
+    expect(fresh.body).toMatchObject({ cached: false })
+    expect((await crawl(order)).body).toMatchObject({ schedule_id: (fresh.body as CrawlLater).schedule_id })
+  })
+
+  it('is repeated by a cron expression as well, in a zone, from a time on', async () => {
+    const order = { spider: 'prices', interval: ' 0 9 * * * ', zone: 'Europe/Berlin' }
+    const at = '2040-07-01T10:00:00'
+    const { status, body } = await crawl({ ...order, schedule_at: at })
+    expect([status, body]).toMatchObject([202, { scheduled: true, next_run: '2040-07-02T07:00:00.000Z' }])
+    expect((await temporary.store.listSchedules())[0]!.settings).toMatchObject({
+      zone: 'Europe/Berlin',
+      rules: [{ kind: 'cron', expression: '0 9 * * *' }],
+      startMs: Date.parse('2040-07-01T08:00:00Z')
+    })
+    const inUtc = await crawl({ spider: 'prices', interval: '0 9 * * *' })
+    expect((inUtc.body as CrawlLater).next_run).toMatch(/T09:00:00.000Z$/)
+    expect((await crawl({ ...order, schedule_at: at })).body).toMatchObject({ cached: true })
+  })
+
+  it.each([
+    [{ interval: '0 25 * * *' }, /25/],
+    [{ interval: '0 9 * * *', zone: 'Mars/Olympus' }, /Mars/],
+    [{ zone: 'Nowhere' }, /Nowhere/]
+  ])('with %o is refused by the calendar', async (part, words) => {
+    const refused = crawl({ spider: 'prices', ...part })
+    await expect(refused).rejects.toMatchObject({ code: 'BAD_INPUT', message: expect.stringMatching(words) })
+    expect(await temporary.store.listSchedules()).toEqual([])
+  })
+
+  it('has addresses as a set: neither their order nor a repetition makes another order, but the spider gets them as sent', async () => {
+    const one = { spider: 'prices', start_urls: ['https://b.example/', 'https://a.example/', 'https://b.example/'] }
+    const first = await crawl(one)
+    const second = await crawl({ ...one, start_urls: ['https://a.example/', 'https://b.example/'] })
+    expect(second.body).toMatchObject({ job_id: first.body.job_id, cached: true })
+    expect((await temporary.store.getJob(first.body.job_id!))!.args['start_urls']).toBe(JSON.stringify(one.start_urls))
+    expect((await crawl({ ...one, start_urls: ['https://a.example/'] })).body.cached).toBe(false)
+  })
+
+  it('passes on nested values, lists and null as JSON text, and text as it is', async () => {
+    const params = {
+      nested: { b: [1, { c: null }], a: 'x' },
+      list: ['a', 2],
+      nothing: null,
+      text: '{"a": 1}',
+      on: true
+    }
+    expect(await argsOf({ spider: 'prices', params })).toEqual({
+      nested: '{"b":[1,{"c":null}],"a":"x"}',
+      list: '["a",2]',
+      nothing: 'null',
+      text: '{"a": 1}',
+      on: 'true'
+    })
+    const again = await crawl({ spider: 'prices', params: { ...params, nested: { a: 'x', b: [1, { c: null }] } } })
+    expect(again.body.cached).toBe(true)
+  })
+
+  it('keeps its user on the job, and takes a number for one', async () => {
+    const userOf = async (user_id: unknown) =>
+      (await temporary.store.getJob((await crawl({ spider: 'prices', user_id })).body.job_id!))!.userId
+    expect([await userOf('ann'), await userOf(42), await userOf(undefined)]).toEqual(['ann', '42', null])
+    expect(
+      (await temporary.store.listJobs({ userId: '42' }, { before: null, limit: 9 })).map((job) => job.userId)
+    ).toEqual(['42'])
+  })
+
+  it.each([
+    [{ http_cache: true }, { HTTPCACHE_ENABLED: 'True', HTTPCACHE_EXPIRATION_SECS: '3600' }],
+    [
+      { http_cache: true, cache_seconds: 60 },
+      { HTTPCACHE_ENABLED: 'True', HTTPCACHE_EXPIRATION_SECS: '60' }
+    ],
+    [{ http_cache: true, ignore_cache: true }, { HTTPCACHE_ENABLED: 'False' }],
+    [{ ignore_cache: true }, { HTTPCACHE_ENABLED: 'False' }],
+    [{ http_cache: false }, { HTTPCACHE_ENABLED: 'False' }],
+    [{}, {}]
+  ])('with %o runs with %o', async (part, settings) => {
+    const { body } = await crawl({ spider: 'prices', ...part })
+    expect((await temporary.store.getJob(body.job_id!))!.settings).toEqual(settings)
+  })
+
+  it('that ignores the HTTP cache is what later orders with it are answered with', async () => {
+    const fresh = await crawl({ spider: 'prices', http_cache: true, ignore_cache: true })
+    const later = await crawl({ spider: 'prices', http_cache: true })
+    expect(later.body).toMatchObject({ job_id: fresh.body.job_id, cached: true })
+  })
+
+  it('is remembered as long as the server says, unless it says otherwise itself; at 0 not at all', async () => {
+    commands = openCommands(60)
+    const first = await crawl({ spider: 'prices' })
+    const own = await crawl({ spider: 'stock', project: 'shop', cache_seconds: 600 })
+    await clock.advanceBy(61_000)
+    expect((await crawl({ spider: 'prices' })).body.job_id).not.toBe(first.body.job_id)
+    expect((await crawl({ spider: 'stock', project: 'shop' })).body.job_id).toBe(own.body.job_id)
+    commands = openCommands(0)
+    const answers = [await crawl({ spider: 'front_page' }), await crawl({ spider: 'front_page', http_cache: true })]
+    expect(answers.map(({ body }) => body.cached)).toEqual([false, false])
+    expect((await temporary.store.getJob(answers[1]!.body.job_id!))!.settings).toMatchObject({
+      HTTPCACHE_EXPIRATION_SECS: '3600'
+    })
   })
 
   it('for a spider of several projects, or of none, is refused with their names', async () => {
@@ -163,9 +274,105 @@ describe('a crawl order', () => {
     { interval: '0s' },
     { interval: 1.5 },
     { interval: '9999999d' },
+    { interval: 'every day' },
+    { interval: '0 9 * *' },
     { schedule_at: 'tomorrow' },
+    { user_id: 'a\u200bnn' },
+    { user_id: 1.5 },
     { depth: -1 }
   ])('with %o is not read', (part) => {
     expect(CrawlInput.safeParse({ spider: 'prices', ...part }).success).toBe(false)
+  })
+})
+
+describe('a repeated order', () => {
+  const daily = {
+    ...{ user_id: 'ann', spider: 'prices', start_urls: ['https://b.example/{x}', 'https://a.example/'], depth: 2 },
+    ...{ params: { pages: 3, tags: ['a'], text: '7' }, interval: '0 9 * * *', http_cache: true }
+  }
+  const make = async (order: object = daily) => ((await crawl(order)).body as CrawlLater).schedule_id!
+
+  it('is listed with all that was ordered, by user and by page', async () => {
+    const id = await make()
+    await make({ ...daily, user_id: 'bob', interval: 600 })
+    const madeAt = new Date(clock.nowMs()).toISOString()
+    const { interval: _interval, ...same } = daily
+    expect(await orders({ user_id: 'ann' })).toEqual([
+      {
+        ...{ ...same, schedule_id: id, project: 'shop', interval: '0 9 * * *', zone: 'UTC', status: 'pending' },
+        ...{ scheduled_at: madeAt, created_at: madeAt, updated_at: madeAt },
+        next_run: expect.stringMatching(/T09:00:00.000Z$/)
+      }
+    ])
+    expect((await orders()).map(({ user_id, interval }) => [user_id, interval]).sort()).toEqual([
+      ['ann', '0 9 * * *'],
+      ['bob', 600]
+    ])
+    const page = await commands.list({ limit: 1 })
+    expect(await orders({ after: page.next_after! })).toHaveLength(1)
+  })
+
+  it('is changed in part, and then answers orders like the changed one, not those like before', async () => {
+    const id = await make()
+    await clock.advanceBy(5_000)
+    const changed = await change({
+      id,
+      depth: null,
+      start_urls: ['https://c.example/'],
+      interval: '2h',
+      http_cache: null
+    })
+    expect(changed).toMatchObject({
+      depth: null,
+      start_urls: ['https://c.example/'],
+      interval: 7_200,
+      http_cache: null
+    })
+    expect([changed.params, changed.user_id]).toEqual([daily.params, 'ann'])
+    expect(Date.parse(changed.updated_at)).toBe(clock.nowMs())
+    const { settings } = (await temporary.store.listSchedules())[0]!
+    expect(settings.jobs[0]!.settings).toEqual({})
+    const { depth: _depth, http_cache: _cache, ...rest } = daily
+    const same = await crawl({ ...rest, start_urls: ['https://c.example/'], interval: 7_200 })
+    expect(same.body).toMatchObject({ schedule_id: id, cached: true })
+    expect((await crawl(daily)).body).toMatchObject({ cached: false })
+  })
+
+  it('is paused and resumed', async () => {
+    const id = await make()
+    expect(await change({ id, paused: true })).toMatchObject({ status: 'paused', next_run: null })
+    expect(await change({ id, paused: false })).toMatchObject({ status: 'pending' })
+  })
+
+  it('keeps what an operator added to its schedule', async () => {
+    const id = await make()
+    const [stored] = await temporary.store.getSchedules([id])
+    const [template] = stored!.settings.jobs
+    const jobs = [{ ...template!, settings: { ...template!.settings, LOG_LEVEL: 'INFO' }, priority: 7 }]
+    await temporary.store.putSchedule({ ...stored!, revision: 2, settings: { ...stored!.settings, jobs } })
+    await change({ id, params: { pages: 4 } })
+    expect((await temporary.store.listSchedules())[0]!.settings.jobs[0]).toMatchObject({
+      ...{ priority: 7, settings: { LOG_LEVEL: 'INFO', DEPTH_LIMIT: '2' } },
+      args: { pages: '4', start_urls: '["https://b.example/{{x}","https://a.example/"]' }
+    })
+  })
+
+  it('is cancelled: its schedule goes, and the next order like it begins anew; a single one is cancelled as its job', async () => {
+    const id = await make()
+    expect(await commands.cancel(id)).toEqual({ cancelled: true })
+    await expect(commands.get(id)).rejects.toMatchObject({ code: 'SCHEDULE_NOT_FOUND' })
+    await expect(commands.cancel(id)).rejects.toMatchObject({ code: 'SCHEDULE_NOT_FOUND' })
+    expect(await make()).not.toBe(id)
+    const later = await crawl({ spider: 'prices', schedule_at: '2100-01-01T00:00:00Z' })
+    expect(await commands.cancel(later.body.job_id!)).toEqual({ cancelled: true })
+    expect(await commands.cancel(later.body.job_id!)).toEqual({ cancelled: false })
+  })
+
+  it('is none if somebody made the schedule by hand', async () => {
+    const id = aScheduleId('a'.repeat(32))
+    await temporary.store.putSchedule(aStoredSchedule({ id }))
+    for (const asked of [commands.get(id), commands.cancel(id), change({ id, depth: 1 })])
+      await expect(asked).rejects.toMatchObject({ code: 'SCHEDULE_NOT_FOUND' })
+    expect(await orders()).toEqual([])
   })
 })

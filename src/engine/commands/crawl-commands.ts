@@ -1,45 +1,50 @@
-import { createHash } from 'node:crypto'
-import type {
-  CrawlInput,
-  CrawlOutput,
-  Job,
-  ProjectName,
-  RunInput,
-  Schedule,
-  ScheduleSettings
+import {
+  type CrawlChange,
+  type CrawlInput,
+  type CrawlOrder,
+  type CrawlOutput,
+  type Job,
+  JobId,
+  type ProjectName,
+  type RunInput,
+  type Schedule,
+  type ScheduleId
 } from '../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
 import { timeOfJobId } from '../../shared/ids.ts'
 import type { Catalog } from '../projects/catalog.ts'
 import type { Clock } from '../runtime/clock.ts'
+import type { Random } from '../runtime/random.ts'
+import type { CrawlOrigin, StoredSchedule } from '../store/records.ts'
+import type { JobReader, ScheduleReader } from '../store/store.ts'
+import * as orders from './crawl-order.ts'
 import type { JobCommands } from './job-commands.ts'
+import type { Origin } from './prepare-jobs.ts'
+import type { ScheduleCommands } from './schedule-commands.ts'
+import type { ScheduleReads } from './schedule-reads.ts'
 
 export interface CrawlCommandsParts {
-  jobCommands: Pick<JobCommands, 'queue'>
+  jobCommands: Pick<JobCommands, 'queue' | 'cancel'>
   catalog: Pick<Catalog, 'names' | 'hasActiveSpider'>
+  store: Pick<JobReader, 'getJob'> & Pick<ScheduleReader, 'getSchedules' | 'pageSchedules'>
+  scheduleCommands: Pick<ScheduleCommands, 'create' | 'update' | 'remove' | 'setPaused'>
+  scheduleReads: Pick<ScheduleReads, 'get' | 'list'>
+  /** How long an order that does not say it is remembered; 0: not at all. */
+  cacheSeconds: number
   clock: Clock
-  findSchedule: (name: string) => Promise<Schedule | null>
-  createSchedule: (settings: ScheduleSettings) => Promise<Schedule>
-}
-
-/** What to run for an order. */
-interface Work {
-  project: ProjectName
-  spider: string
-  args: Record<string, string>
-  settings: Record<string, string>
+  random: Random
 }
 
 /** Delay before the first run of a repeated order: a schedule only fires for moments after its creation. */
 const FIRST_RUN_AFTER_MS = 1_000
 
 /**
- * Orders in the format of `POST /api/v1/crawl`: now, later, or repeatedly. A repeated order by the same user returns
- * the existing job or schedule, found by the job's dedupe key (unique in the store) or the schedule's name.
+ * Orders in the format of `POST /crawl`: now, later, or repeatedly. A repeated order by the same user returns the
+ * existing job or schedule, found by the job's dedupe key (unique in the store) or the schedule's key.
  */
 export class CrawlCommands {
   readonly #parts: CrawlCommandsParts
-  /** Schedule orders in progress, by name: a concurrent identical order waits for the first. */
+  /** Schedule orders in progress, by key: a concurrent identical order waits for the first. */
   readonly #underWay = new Map<string, Promise<{ schedule: Schedule; cached: boolean }>>()
 
   constructor(parts: CrawlCommandsParts) {
@@ -47,34 +52,95 @@ export class CrawlCommands {
   }
 
   /** Rejects as jobs.run and schedules.create do, and with BAD_INPUT if several projects have the spider. */
-  async crawl(order: CrawlInput): Promise<CrawlOutput> {
-    const work = this.#workOf(order)
-    const nowMs = this.#parts.clock.nowMs()
-    const atMs = order.schedule_at !== undefined && order.schedule_at > nowMs ? order.schedule_at : null
-    if (order.interval !== undefined) return this.#repeat(order, work, atMs ?? nowMs + FIRST_RUN_AFTER_MS)
+  async crawl(input: CrawlInput, { onceKey }: Pick<Origin, 'onceKey'> = {}): Promise<CrawlOutput> {
+    const { user_id = null, ignore_cache, cache_seconds = this.#parts.cacheSeconds } = input
+    const project = input.project ?? this.#projectWith(input.spider)
+    const order: orders.Order = { ...input, project, user_id, atMs: orders.timeOfOrder(input) }
+    const { args, settings: ordered } = orders.workOf(order)
+    const cache = orders.cacheSettings(order.http_cache, { isBypassed: ignore_cache, seconds: cache_seconds })
+    const work = { project, userId: user_id, settings: { ...ordered, ...cache } }
+    if (order.interval !== undefined) return this.#repeat(order, { ...work, args: orders.templateArgs(args) }, input)
 
-    const key = keyOf(order, work)
-    const dedupe = { key, ttlSeconds: order.cache_seconds, renew: order.ignore_cache }
-    const { spider, ...rest } = work
-    const input: RunInput = { ...rest, spiders: [spider], notBeforeMs: atMs, dedupe }
-    const [made] = await this.#parts.jobCommands.queue(input, { source: 'crawl' satisfies Job['source'] })
+    const nowMs = this.#parts.clock.nowMs()
+    const atMs = order.atMs !== null && order.atMs > nowMs ? order.atMs : null
+    const key = `crawl:${orders.keyOf(order)}`
+    const dedupe = cache_seconds === 0 ? null : { key, ttlSeconds: cache_seconds, renew: ignore_cache }
+    const run: RunInput = { ...work, args, spiders: [order.spider], notBeforeMs: atMs, dedupe }
+    const origin: Origin = { source: 'crawl' satisfies Job['source'], onceKey }
+    const [made] = await this.#parts.jobCommands.queue(run, origin)
     const { id, jobid } = made!
     // For a new job id and jobid are equal; otherwise an earlier job was returned.
     const cached = id !== jobid
-    const answer = { job_id: id, cached, cached_at: cached ? iso(timeOfJobId(id)) : null }
-    if (atMs === null) return { status: 200, body: answer }
-    return { status: 202, body: { ...answer, schedule_id: null, next_run: iso(atMs) } }
+    const cached_at = cached ? orders.iso(timeOfJobId(id)) : null
+    const answer = { job_id: id, cached, cached_at, logs_url: `/api/v1/jobs/${id}/logs` }
+    if (atMs === null) return { status: 200, body: { ...answer, scheduled: false } }
+    return { status: 202, body: { ...answer, scheduled: true, schedule_id: null, next_run: orders.iso(atMs) } }
   }
 
-  async #repeat(order: CrawlInput, work: Work, firstMs: number): Promise<CrawlOutput> {
-    const name = `Crawl ${work.spider} (${keyOf(order, work).slice(-16)})`
-    const before = this.#underWay.get(name) ?? null
+  /** Repeated orders, a page by name. */
+  async list(filter: { user_id?: string; project?: ProjectName; after?: string; limit: number }) {
+    const { user_id, ...others } = filter
+    const users = user_id === undefined ? {} : { userId: user_id }
+    const page = await this.#parts.scheduleReads.list({ ...others, ...users, isCrawl: true, recent: 1 })
+    const stored = await this.#parts.store.getSchedules(page.schedules.map(({ id }) => id))
+    const origins = new Map(stored.map(({ id, crawl }) => [id, crawl]))
+    const described = page.schedules.flatMap((schedule) => {
+      // One that was removed meanwhile has none.
+      const origin = origins.get(schedule.id) ?? null
+      return origin === null ? [] : [orders.describeOrder(schedule, origin)]
+    })
+    return { orders: described, next_after: page.nextAfter }
+  }
+
+  /** Rejects with SCHEDULE_NOT_FOUND, also for schedules that no order created. */
+  async get(id: ScheduleId): Promise<CrawlOrder> {
+    const { crawl } = await this.#require(id)
+    return orders.describeOrder(await this.#parts.scheduleReads.get(id), crawl)
+  }
+
+  /** Rejects as get and schedules.update do. */
+  async update({ id, paused, ...change }: CrawlChange): Promise<CrawlOrder> {
+    const { scheduleCommands, cacheSeconds, clock } = this.#parts
+    const { settings, crawl, revision } = await this.#require(id)
+    const before = orders.orderOf(settings, crawl)
+    const after = orders.changedOrder(before, change)
+    if (Object.keys(change).length > 0) {
+      const firstMs = clock.nowMs() + FIRST_RUN_AFTER_MS
+      const changed = orders.changedSettings(settings, { before, after }, { cacheSeconds, firstMs })
+      await scheduleCommands.update(id, changed, revision, orders.originOf(after))
+    }
+    if (paused !== undefined) await scheduleCommands.setPaused([id], paused, null)
+    return this.get(id)
+  }
+
+  /** Removes a repeated order, or cancels a job that was ordered. Rejects with SCHEDULE_NOT_FOUND. */
+  async cancel(id: ScheduleId | JobId): Promise<{ cancelled: boolean }> {
+    const { store, jobCommands, scheduleCommands } = this.#parts
+    const jobId = JobId.parse(id)
+    const job = await store.getJob(jobId)
+    if (job?.source === 'crawl') {
+      const { asked } = await jobCommands.cancel([jobId], { force: false })
+      return { cancelled: asked.length > 0 }
+    }
+    const scheduleId = id as ScheduleId
+    await this.#require(scheduleId)
+    await scheduleCommands.remove([scheduleId])
+    return { cancelled: true }
+  }
+
+  async #repeat(
+    order: orders.Order,
+    work: orders.Work & { project: ProjectName; userId: string | null },
+    { ignore_cache }: Pick<CrawlInput, 'ignore_cache'>
+  ): Promise<CrawlOutput> {
+    const origin = orders.originOf(order)
+    const before = ignore_cache ? null : (this.#underWay.get(origin.key) ?? null)
     const found =
       before ??
-      this.#findOrCreate(name, order, work, firstMs).finally(() => {
-        this.#underWay.delete(name)
+      this.#findOrCreate(order, work, { origin, isNew: ignore_cache }).finally(() => {
+        if (this.#underWay.get(origin.key) === found) this.#underWay.delete(origin.key)
       })
-    if (before === null) this.#underWay.set(name, found)
+    this.#underWay.set(origin.key, found)
     const { schedule, cached } = await found
     const isCached = cached || before !== null
     return {
@@ -82,52 +148,59 @@ export class CrawlCommands {
       body: {
         job_id: null,
         schedule_id: schedule.id,
-        next_run: schedule.nextAtMs === null ? null : iso(schedule.nextAtMs),
+        scheduled: true,
+        next_run: schedule.nextAtMs === null ? null : orders.iso(schedule.nextAtMs),
         cached: isCached,
-        cached_at: isCached ? iso(schedule.createdAtMs) : null
+        cached_at: isCached ? orders.iso(schedule.createdAtMs) : null,
+        logs_url: `/api/v1/schedules/${schedule.id}/logs`
       }
     }
   }
 
   async #findOrCreate(
-    name: string,
-    order: CrawlInput,
-    { spider, args, ...work }: Work,
-    firstMs: number
+    order: orders.Order,
+    { args, settings, project, userId }: orders.Work & { project: ProjectName; userId: string | null },
+    { origin, isNew }: { origin: CrawlOrigin; isNew: boolean }
   ): Promise<{ schedule: Schedule; cached: boolean }> {
-    const earlier = order.ignore_cache ? null : await this.#parts.findSchedule(name)
+    const { scheduleCommands, clock, random } = this.#parts
+    const earlier = isNew ? null : await this.#findByKey(origin.key)
     if (earlier !== null) return { schedule: earlier, cached: true }
-    // Braces are placeholders in templates but literal here, so escape them.
-    const plainArgs = Object.fromEntries(Object.entries(args).map(([key, value]) => [key, value.replaceAll('{', '{{')]))
-    const schedule = await this.#parts.createSchedule({
-      name,
-      zone: 'UTC',
-      rules: [{ kind: 'interval', everySeconds: order.interval!, anchorMs: firstMs }],
-      ...{ excludedDates: [], excludedCrons: [], gap: 'run_at_shift', doubled: 'run_once' },
-      ...{ startMs: firstMs, endMs: null, maxRuns: null, pauseAfterFailures: null },
-      ...{ overlap: 'skip', catchUp: 'last', catchUpWindowSeconds: 3_600, jitterSeconds: 0 },
-      jobs: [
-        {
-          ...work,
-          spiders: [spider],
-          args: plainArgs,
-          ...{ version: null, argSets: [], matrix: {}, secretNames: [], limits: null },
-          ...{ priority: 0, nodeId: null, tags: [], retry: null }
-        }
-      ]
-    })
+    const schedule = await scheduleCommands.create(
+      {
+        name: `Crawl ${order.spider} (${random.hex(4)})`,
+        ...orders.timingOf(order, clock.nowMs() + FIRST_RUN_AFTER_MS),
+        ...{ excludedDates: [], excludedCrons: [], gap: 'run_at_shift', doubled: 'run_once' },
+        ...{ endMs: null, maxRuns: null, pauseAfterFailures: null },
+        ...{ overlap: 'skip', catchUp: 'last', catchUpWindowSeconds: 3_600, jitterSeconds: 0 },
+        jobs: [
+          {
+            ...{ project, spiders: [order.spider], args, settings, userId },
+            ...{ version: null, argSets: [], matrix: {}, secretNames: [], limits: null },
+            ...{ priority: 0, nodeId: null, tags: [], retry: null }
+          }
+        ]
+      },
+      origin
+    )
     return { schedule, cached: false }
   }
 
-  #workOf(order: CrawlInput): Work {
-    const { spider, start_urls, depth, params = {} } = order
-    if (start_urls !== undefined && Object.hasOwn(params, 'start_urls')) {
-      throw new ScrapdeckError('BAD_INPUT', '"start_urls" is given twice, by itself and in "params". Give it once')
+  /** The newest, if an order ignored the one before. */
+  async #findByKey(crawlKey: string): Promise<Schedule | null> {
+    const { schedules } = await this.#parts.store.pageSchedules({ crawlKey }, { after: null, limit: SAME_KEY_MAX })
+    const newest = schedules.reduce<StoredSchedule | null>(
+      (best, one) => (best === null || one.createdAtMs > best.createdAtMs ? one : best),
+      null
+    )
+    return newest === null ? null : this.#parts.scheduleReads.get(newest.id)
+  }
+
+  async #require(id: ScheduleId): Promise<StoredSchedule & { crawl: CrawlOrigin }> {
+    const [schedule] = await this.#parts.store.getSchedules([id])
+    if (schedule === undefined || schedule.crawl === null) {
+      throw new ScrapdeckError('SCHEDULE_NOT_FOUND', `There is no crawl ${id}; it may have been cancelled`)
     }
-    const args = Object.fromEntries(Object.entries(params).map(([name, value]) => [name, String(value)]))
-    if (start_urls !== undefined) args['start_urls'] = JSON.stringify(start_urls)
-    const settings: Record<string, string> = depth === undefined ? {} : { DEPTH_LIMIT: String(depth) }
-    return { project: order.project ?? this.#projectWith(spider), spider, args, settings }
+    return { ...schedule, crawl: schedule.crawl }
   }
 
   #projectWith(spider: string): ProjectName {
@@ -148,12 +221,5 @@ export class CrawlCommands {
   }
 }
 
-/** Equal for equal orders of the same user, regardless of key order and of how long the order is remembered. */
-function keyOf(order: CrawlInput, { project, spider, args, settings }: Work): string {
-  const sorted = Object.entries(args).sort(([one], [other]) => (one < other ? -1 : 1))
-  const { user_id = null, schedule_at = null, interval = null } = order
-  const what = [user_id, project, spider, sorted, settings, schedule_at, interval]
-  return `crawl:${createHash('sha256').update(JSON.stringify(what)).digest('hex')}`
-}
-
-const iso = (atMs: number): string => new Date(atMs).toISOString()
+/** Each more is an order that ignored the ones before. */
+const SAME_KEY_MAX = 1_000

@@ -102,8 +102,9 @@ export class JobCommands {
       const { project, version, spider, settings, args, secretNames, limits, retry, noOverlap, priority, placement } =
         job
       const same = { project, version, spider, settings, args, secretNames, limits, retry, noOverlap, priority }
+      const { userId } = job
       const entry = this.#entry('Queued as a retry', { retryOf: job.id })
-      return { ...PLAIN_JOB, ...same, placement, id, jobid: id, source: 'retry', entry }
+      return { ...PLAIN_JOB, ...same, placement, userId, id, jobid: id, source: 'retry', entry }
     })
     await store.enqueueJobs(again)
     dispatch.wake()

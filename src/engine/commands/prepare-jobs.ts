@@ -101,6 +101,7 @@ export async function prepareJobs(
       dedupe: dedupe == null ? onceOf(origin, index, nowMs) : dedupeUntil(dedupe, nowMs),
       priority: item.priority ?? 0,
       placement: { nodeId: item.nodeId ?? null, tags: tags === undefined ? [] : [...new Set(tags)].sort() },
+      userId: item.userId ?? null,
       source: origin.source,
       scheduleId: origin.scheduled?.scheduleId ?? null,
       nominalMs: origin.scheduled?.nominalMs ?? null,

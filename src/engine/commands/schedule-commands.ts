@@ -15,7 +15,7 @@ import type { Random } from '../runtime/random.ts'
 import type { SecretBox } from '../runtime/secret-box.ts'
 import type { BackfillOrder } from '../schedules/backfills.ts'
 import { notFound, type Scheduler } from '../schedules/scheduler.ts'
-import type { StoredSchedule } from '../store/records.ts'
+import type { CrawlOrigin, StoredSchedule } from '../store/records.ts'
 import type { FiringReader, ScheduleStore } from '../store/store.ts'
 import { checkTemplate } from './check-template.ts'
 import { describeFiring } from './describe-schedule.ts'
@@ -54,7 +54,7 @@ export class ScheduleCommands {
   }
 
   /** Its projects and spiders may be deployed later. Rejects with BAD_INPUT, ARGUMENT_RESERVED or NODE_NOT_FOUND. */
-  async create(settings: ScheduleSettings): Promise<Schedule> {
+  async create(settings: ScheduleSettings, crawl: CrawlOrigin | null = null): Promise<Schedule> {
     const { store, clock, random } = this.#parts
     this.#check(settings)
     const nowMs = clock.nowMs()
@@ -70,7 +70,8 @@ export class ScheduleCommands {
       // Moments before its creation do not count as missed.
       doneUntilMs: nowMs,
       runCount: 0,
-      failuresInARow: 0
+      failuresInARow: 0,
+      crawl
     }
     await store.putSchedule(schedule)
     await this.#refresh([schedule.id])
@@ -81,7 +82,7 @@ export class ScheduleCommands {
    * Replaces all settings; secret values that are sent back masked are kept. Rejects as create, and with
    * SCHEDULE_NOT_FOUND, or CHANGED_MEANWHILE if its revision is no longer this one.
    */
-  async update(id: ScheduleId, settings: ScheduleSettings, revision?: number): Promise<Schedule> {
+  async update(id: ScheduleId, settings: ScheduleSettings, revision?: number, crawl?: CrawlOrigin): Promise<Schedule> {
     this.#check(settings)
     await this.#change(id, revision, async (before) => {
       const isOtherTiming = JSON.stringify(timingOf(before.settings)) !== JSON.stringify(timingOf(settings))
@@ -89,7 +90,8 @@ export class ScheduleCommands {
         ...before,
         settings: await this.#seal(settings, before.settings),
         doneUntilMs: isOtherTiming ? this.#doneUntil(id, settings) : before.doneUntilMs,
-        failuresInARow: 0
+        failuresInARow: 0,
+        ...(crawl !== undefined && { crawl })
       }
     })
     return this.#parts.reads.get(id)

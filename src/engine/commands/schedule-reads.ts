@@ -1,19 +1,13 @@
 import { z } from 'zod'
 import { describeTiming, occurrencesOf, problemOfTiming } from '../../shared/calendar/index.ts'
-import {
-  type Firing,
-  type ProjectName,
-  type Schedule,
-  ScheduleId,
-  type ScheduleTiming
-} from '../../shared/contract/index.ts'
+import { type Firing, type Schedule, ScheduleId, type ScheduleTiming } from '../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
 import type { Clock } from '../runtime/clock.ts'
 import { jitterOf } from '../schedules/moments.ts'
 import { notFound, type Scheduler } from '../schedules/scheduler.ts'
 import { countJobs } from '../schedules/template.ts'
 import type { StoredSchedule } from '../store/records.ts'
-import type { FiringReader, ScheduleReader } from '../store/store.ts'
+import type { FiringReader, ScheduleFilter, ScheduleReader } from '../store/store.ts'
 import { describeFiring, describeSchedule } from './describe-schedule.ts'
 import { loadByMinute, upcomingMoments } from './schedule-outlook.ts'
 
@@ -53,7 +47,13 @@ export class ScheduleReads {
    * Sorted by name, at most `limit`; `after` is the `nextAfter` of the previous page, else BAD_INPUT. `recent`: the
    * number of newest firings to include per schedule.
    */
-  async list(filter: { text?: string; project?: ProjectName; after?: string; limit: number; recent?: number }) {
+  async list(
+    filter: Pick<ScheduleFilter, 'text' | 'project' | 'userId' | 'isCrawl'> & {
+      after?: string
+      limit: number
+      recent?: number
+    }
+  ) {
     const { after, recent = RECENT_FIRINGS, ...wanted } = filter
     const limit = Math.min(filter.limit, Math.floor(FIRINGS_A_PAGE / Math.max(1, recent)))
     const page = await this.#parts.store.pageSchedules(wanted, {
@@ -73,12 +73,6 @@ export class ScheduleReads {
   /** Rejects with SCHEDULE_NOT_FOUND. */
   async get(id: ScheduleId): Promise<Schedule> {
     return this.#describeOne(await this.require(id))
-  }
-
-  /** The first one, if several have this name. */
-  async findByName(name: string): Promise<Schedule | null> {
-    const { schedules } = await this.#parts.store.pageSchedules({ name }, { after: null, limit: 1 })
-    return schedules.length === 0 ? null : this.#describeOne(schedules[0]!)
   }
 
   /** For any timing, stored or not. Throws BAD_INPUT with what is wrong with it. */

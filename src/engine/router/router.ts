@@ -96,7 +96,13 @@ export function createRouter(parts: RouterParts): EngineRouter {
   }
 
   return os.router({
-    crawl: os.crawl.handler(({ input }) => parts.crawlCommands.crawl(input)),
+    crawl: os.crawl.handler(({ input, context }) => parts.crawlCommands.crawl(input, originOf(context))),
+    crawlOrders: {
+      list: os.crawlOrders.list.handler(({ input }) => parts.crawlCommands.list(input)),
+      get: os.crawlOrders.get.handler(({ input }) => parts.crawlCommands.get(input.id)),
+      update: os.crawlOrders.update.handler(({ input }) => parts.crawlCommands.update(input)),
+      cancel: os.crawlOrders.cancel.handler(({ input }) => parts.crawlCommands.cancel(input.id))
+    },
     jobs: {
       list: os.jobs.list.handler(async ({ input }) => {
         const { before, limit, ...filter } = input

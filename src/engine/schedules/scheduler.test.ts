@@ -56,7 +56,8 @@ describe('a schedule whose time comes', () => {
             priority: 0,
             nodeId: null,
             tags: [],
-            retry: null
+            retry: null,
+            userId: null
           },
           spiders: ['prices', 'stock'],
           settings: { NAME: '{schedule}' },

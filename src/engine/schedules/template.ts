@@ -31,7 +31,7 @@ export function expandTemplates({ name, jobs }: Named, placeholders: TextValues)
 
 /** One item per spider, argument set and matrix combination, in this order; later sources override earlier ones. */
 function expandTemplate(template: RunTemplate, expand: (text: string) => string): RunItem[] {
-  const { project, version, secretNames, limits, priority, nodeId, tags, retry } = template
+  const { project, version, secretNames, limits, priority, nodeId, tags, retry, userId } = template
   const settings = expandValues(template.settings)
   const argSets = template.argSets.length === 0 ? [{}] : template.argSets
   const combinations = combine(template.matrix)
@@ -41,7 +41,7 @@ function expandTemplate(template: RunTemplate, expand: (text: string) => string)
         const args = expandValues({ ...template.args, ...argSet, ...combination })
         const named = secretNames.filter((name) => Object.hasOwn(args, name) || Object.hasOwn(settings, name))
         const secret = named.length === 0 ? {} : { secretNames: named }
-        const item = { project, version, spider, settings, args, ...secret, limits, priority, nodeId, tags }
+        const item = { project, version, spider, settings, args, ...secret, limits, priority, nodeId, tags, userId }
         // Absent: the project's default applies; null would mean "never".
         return retry === null ? item : { ...item, retry }
       })

@@ -53,6 +53,7 @@ export interface NewJob {
   dedupe: { key: string; expiresAtMs: number; renew?: true } | null
   priority: number
   placement: Placement
+  userId: string | null
   source: Job['source']
   scheduleId: ScheduleId | null
   nominalMs: number | null
@@ -157,6 +158,18 @@ export interface StoredSchedule {
   /** Number of firings that created jobs. */
   runCount: number
   failuresInARow: number
+  /** Set if a crawl order created it. */
+  crawl: CrawlOrigin | null
+}
+
+/** What a schedule remembers of the crawl order that created it; the rest of the order is read from its settings. */
+export interface CrawlOrigin {
+  /** Equal for orders that count as the same. */
+  key: string
+  /** As ordered: the spider gets them as text. */
+  params: Record<string, unknown>
+  /** Its `schedule_at`. */
+  atMs: number | null
 }
 
 /** The contract's Firing without the fields derived from its jobs for run bars. */

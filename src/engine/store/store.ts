@@ -231,13 +231,27 @@ export interface ScheduleReader {
   listSchedules(): Promise<StoredSchedule[]>
   getSchedules(ids: ScheduleId[]): Promise<StoredSchedule[]>
   /**
-   * Sorted by name, those after this name and id, even if that schedule no longer exists; `total` counts all matches.
-   * `text` matches part of the name, or of a project or spider that it runs; `project` and `name` match exactly.
+   * Sorted by name, those after this name and id, even if that schedule no longer exists; `total` counts all
+   * matches.
    */
   pageSchedules(
-    filter: { text?: string; project?: ProjectName; name?: string; pausedBy?: NonNullable<Schedule['pausedBy']>[] },
+    filter: ScheduleFilter,
     page: { after: { name: string; id: string } | null; limit: number }
   ): Promise<{ schedules: StoredSchedule[]; total: number }>
+}
+
+/**
+ * `text` matches part of the name, or of a project or spider that it runs; `project`, `name`, `userId` (of its jobs)
+ * and `crawlKey` match exactly. `isCrawl`: created by a crawl order.
+ */
+export interface ScheduleFilter {
+  text?: string
+  project?: ProjectName
+  name?: string
+  userId?: string
+  crawlKey?: string
+  isCrawl?: true
+  pausedBy?: NonNullable<Schedule['pausedBy']>[]
 }
 
 /** Schedules, and their live jobs. */

@@ -113,6 +113,7 @@ export function aStoredSchedule(
     doneUntilMs: atMs,
     runCount: 0,
     failuresInARow: 0,
+    crawl: null,
     ...over,
     settings: ScheduleSettings.parse({
       name: `schedule ${built}`,

@@ -55,6 +55,8 @@ export interface EngineOptions {
   webhookNetworks?: string
   /** Waits between the steps of a cancel: after INT, after the second INT, after KILL. Default: 30, 15 and 15. */
   cancelWaitsSeconds?: readonly [number, number, number]
+  /** How long identical crawl orders are answered with the same job, unless they say otherwise; 0: not at all. */
+  crawlCacheSeconds?: number
   logger?: Logger
   /** Tests only: replacements for everything outside the engine. */
   seams?: {
@@ -82,6 +84,8 @@ export interface Engine {
   /** For uploads that arrive in requests. */
   incoming: Pick<IncomingFiles, 'begin' | 'toFile'>
   credentials: { username: string; password: string }
+  /** As configured (EngineOptions). */
+  crawlCacheSeconds: number
   /** Sets the address of the HTTP server, as shown to clients. */
   setAddress(address: string): void
   health: Pick<HealthWatch, 'now' | 'check'>

@@ -17,13 +17,25 @@ export async function openEngine(options: EngineOptions, storeThread: Worker | n
     const rooms = await openRooms(options, storeThread, opened)
     connectListeners(rooms)
     for (const { start } of STARTS) await start(rooms)
-    const { router, scrapyd, answers, incoming, credentials, healthWatch, systemCommands, metrics, figures, local } =
-      rooms
+    const {
+      router,
+      scrapyd,
+      answers,
+      crawlCacheSeconds,
+      incoming,
+      credentials,
+      healthWatch,
+      systemCommands,
+      metrics,
+      figures,
+      local
+    } = rooms
     let stopped: Promise<void> | null = null
     return {
       router,
       scrapyd,
       answers,
+      crawlCacheSeconds,
       incoming,
       credentials,
       setAddress(address) {

@@ -1,4 +1,4 @@
-import type { NodeId } from '../../shared/contract/index.ts'
+import { DEFAULT_CRAWL_CACHE_SECONDS, type NodeId } from '../../shared/contract/index.ts'
 import { join } from 'node:path'
 import type { Worker } from 'node:worker_threads'
 import { CANCEL_WAITS_MS, type CancelWaitsMs } from '../../shared/run-limits.ts'
@@ -295,11 +295,13 @@ function openDoors(options: EngineOptions, below: WithHealth, opened: AsyncDispo
     describeTouched: async (things) => describeTouched(things, now)
   })
   opened.adopt(feed, (one) => one.close())
+  const { crawlCacheSeconds = DEFAULT_CRAWL_CACHE_SECONDS } = options
   const router = wireRouter({
     ...base,
     ...reads,
     ...below,
     hasLocalNode: local.node !== null,
+    crawlCacheSeconds,
     chainCommands: below.chains.commands,
     jobLogs,
     feed,
@@ -323,7 +325,7 @@ function openDoors(options: EngineOptions, below: WithHealth, opened: AsyncDispo
   const answers = new RememberedAnswers({ ...base, newRunId: () => random.hex(6) })
   // Aborted first on stop: from here on, failures are expected because rooms are closing.
   opened.adopt(stopping, (one) => one.abort())
-  return { feed, router, scrapyd, answers, listNodes: reads.listNodes }
+  return { feed, router, scrapyd, answers, crawlCacheSeconds, listNodes: reads.listNodes }
 }
 
 function readCancelWaits({ cancelWaitsSeconds }: EngineOptions): CancelWaitsMs {

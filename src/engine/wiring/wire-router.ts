@@ -6,16 +6,20 @@ import type { Base } from './base.ts'
 
 /** The contract, and its operations that combine commands of several rooms: crawls and the fleet file. */
 export function wireRouter(
-  parts: Base & Omit<RouterParts, 'crawlCommands' | 'fleetFiles'> & { projects: Projects; hasLocalNode: boolean }
+  parts: Base &
+    Omit<RouterParts, 'crawlCommands' | 'fleetFiles'> & {
+      projects: Projects
+      hasLocalNode: boolean
+      crawlCacheSeconds: number
+    }
 ): EngineRouter {
-  const { scheduleCommands, scheduleReads } = parts
+  const { scheduleCommands } = parts
   return createRouter({
     ...parts,
     crawlCommands: new CrawlCommands({
       ...parts,
       catalog: parts.projects.catalog,
-      findSchedule: (name) => scheduleReads.findByName(name),
-      createSchedule: (settings) => scheduleCommands.create(settings)
+      cacheSeconds: parts.crawlCacheSeconds
     }),
     fleetFiles: new FleetFiles({
       ...parts,

@@ -8,6 +8,7 @@ export function jobMatches(job: Job, filter: JobFilter): boolean {
   if (filter.nodeId !== undefined && job.nodeId !== filter.nodeId) return false
   if (filter.scheduleId !== undefined && job.scheduleId !== filter.scheduleId) return false
   if (filter.jobid !== undefined && job.jobid !== filter.jobid) return false
+  if (filter.userId !== undefined && job.userId !== filter.userId) return false
   if (filter.sinceMs !== undefined && job.queuedAtMs < filter.sinceMs) return false
   if (filter.text) {
     const text = filter.text.toLowerCase()

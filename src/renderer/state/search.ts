@@ -45,7 +45,9 @@ export const parseJobsSearch = (raw: Raw) => ({
   /** The tab of the detail pane. */
   tab: textOf(raw['tab']),
   /** Only jobs that this schedule made. */
-  schedule: textOf<ScheduleId>(raw['schedule'], RANDOM_ID_PATTERN)
+  schedule: textOf<ScheduleId>(raw['schedule'], RANDOM_ID_PATTERN),
+  /** Only jobs that were ordered for this user. */
+  user: textOf(raw['user'])
 })
 
 export const parseSchedulesSearch = (raw: Raw) => ({

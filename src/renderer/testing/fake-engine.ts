@@ -27,6 +27,7 @@ import { createFakeLogs } from './fake-logs.ts'
 import { createFakeNodes } from './fake-nodes.ts'
 import { createFakeProjects } from './fake-projects.ts'
 import { createFakeQueue } from './fake-queue.ts'
+import { ScrapdeckError } from '../../shared/errors.ts'
 import { createFakeSchedules } from './fake-schedules.ts'
 import { createFakeSystem } from './fake-system.ts'
 import { letTimePass } from './fake-time.ts'
@@ -90,8 +91,16 @@ export function createFakeEngine(options: FakeEngineOptions = {}): FakeEngine {
         spider: input.spider,
         source: 'crawl'
       })
-      return { status: 200, body: { job_id: id, cached: false, cached_at: null } }
+      const logs_url = `/api/v1/jobs/${id}/logs`
+      return { status: 200, body: { job_id: id, scheduled: false, cached: false, cached_at: null, logs_url } }
     }),
+    // No screen calls them: a repeated crawl is shown as its schedule.
+    crawlOrders: {
+      list: os.crawlOrders.list.handler(() => ({ orders: [], next_after: null })),
+      get: os.crawlOrders.get.handler(() => noCrawl()),
+      update: os.crawlOrders.update.handler(() => noCrawl()),
+      cancel: os.crawlOrders.cancel.handler(() => noCrawl())
+    },
     nodes: createFakeNodes(world),
     projects: createFakeProjects(world, { publishWaiting: queue.publishWaiting, environmentFor }),
     queue: queue.queue,
@@ -137,4 +146,8 @@ export function createFakeEngine(options: FakeEngineOptions = {}): FakeEngine {
       if (timer !== null) clearInterval(timer)
     }
   }
+}
+
+function noCrawl(): never {
+  throw new ScrapdeckError('SCHEDULE_NOT_FOUND', 'There is no such crawl')
 }

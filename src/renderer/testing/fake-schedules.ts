@@ -112,7 +112,8 @@ export function createFakeSchedules(world: FakeWorld) {
           .filter(
             ({ name, jobs }) =>
               (text === '' || JSON.stringify([name, jobs]).toLowerCase().includes(text)) &&
-              (input.project === undefined || jobs.some(({ project }) => project === input.project))
+              (input.project === undefined || jobs.some(({ project }) => project === input.project)) &&
+              (input.userId === undefined || jobs.some(({ userId }) => userId === input.userId))
           )
           .sort((left, right) => left.name.localeCompare(right.name))
         const from = input.after === undefined ? 0 : matching.findIndex(({ id }) => id === input.after) + 1

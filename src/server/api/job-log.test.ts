@@ -11,6 +11,7 @@ import { listen } from '../listen.ts'
 import { createFakeEngine } from '../testing/fake-engine.ts'
 import { makeTestDirectory, openTestApp, RIGHT } from '../testing/test-app.ts'
 import { openJobLog, parsePlace } from './job-log.ts'
+import { API_EVENTS } from './serve-log.ts'
 
 const JOB = '0'.repeat(32)
 const RECORD = '2026-11-02 12:00:02 [shop] INFO: '
@@ -112,7 +113,8 @@ function parse(text: string): Sent[] {
 async function follow(job: ReturnType<typeof aJobThatRuns>, lastEventId?: string) {
   const clock = createFakeClock()
   const from = lastEventId === undefined ? { attemptNumber: null, offset: 0 } : parsePlace(lastEventId)
-  const stream = await openJobLog({ router: job.router, jobId: aJobId(JOB), from, clock, logger: silentLogger })
+  const common = { router: job.router, events: API_EVENTS, clock, logger: silentLogger }
+  const stream = openJobLog({ ...common, job: async () => aJobId(JOB), from })
   let text = ''
   stream.on('data', (piece: Buffer) => {
     text += piece.toString()

@@ -1,6 +1,6 @@
 import { nextAttempt } from '../../shared/ids.ts'
 import { PassThrough, type Readable } from 'node:stream'
-import { createRouterClient } from '@orpc/server'
+import { createRouterClient, type RouterClient } from '@orpc/server'
 import type { EngineRouter } from '../../engine/router/router.ts'
 import type { Clock } from '../../engine/runtime/clock.ts'
 import type { Logger } from '../../engine/runtime/logger.ts'
@@ -32,9 +32,17 @@ export function parsePlace(lastEventId: string): Place {
   return { attemptNumber: AttemptNumber.parse(Number(match[1])), offset: Number(match[2]) }
 }
 
-interface Options {
+/** The names of a stream's events and their fields. */
+export interface LogEvents {
+  log(line: Omit<LogLine, 'nextOffset'>): object
+  end(client: RouterClient<EngineRouter>, jobId: JobId): Promise<object>
+}
+
+export interface LogOptions {
   router: EngineRouter
-  jobId: JobId
+  /** Resolves when there is a job to follow. */
+  job: (gone: AbortSignal) => Promise<JobId>
+  events: LogEvents
   from: Place
   clock: Clock
   logger: Logger
@@ -42,12 +50,10 @@ interface Options {
 
 /**
  * The log of a job as server-sent events: `log` for each line, with the position after it as id; `attempt` when the job
- * runs again; `problem` when its node stops responding (reconnect with the last id); `end` with the outcome. Rejects
- * with JOB_NOT_FOUND before anything is sent. A client that disconnects ends its stream.
+ * runs again; `problem` when its node stops responding (reconnect with the last id); `end` with the outcome. A client
+ * that disconnects ends its stream.
  */
-export async function openJobLog(options: Options): Promise<Readable> {
-  const { router, jobId } = options
-  await createRouterClient(router, { context: { source: 'api' } }).jobs.status({ id: jobId })
+export function openJobLog(options: LogOptions): Readable {
   const stream = new PassThrough()
   // The first bytes make the response visible to the client. `retry`: clients wait this long before they reconnect.
   stream.write('retry: 2000\n\n')
@@ -56,14 +62,19 @@ export async function openJobLog(options: Options): Promise<Readable> {
   follow(options, stream, gone.signal).catch((error: unknown) => {
     if (gone.signal.aborted) return
     const wire = toWireError(error)
-    if (wire.code === 'INTERNAL') options.logger.error({ err: error, jobId }, 'The log of a job could not be streamed')
+    if (wire.code === 'INTERNAL') options.logger.error({ err: error }, 'The log of a job could not be streamed')
     stream.end(eventText('problem', null, { code: wire.code, message: wire.message }))
   })
   return stream
 }
 
-async function follow({ router, jobId, from, clock }: Options, stream: PassThrough, gone: AbortSignal): Promise<void> {
+async function follow(
+  { router, job, events, from, clock }: LogOptions,
+  stream: PassThrough,
+  gone: AbortSignal
+): Promise<void> {
   const client = createRouterClient(router, { context: { source: 'api' } })
+  const jobId = await waitForJob()
   let { attemptNumber, offset } = from
   let reader = { number: 0, read: createLineReader() }
   let isOver = false
@@ -71,7 +82,7 @@ async function follow({ router, jobId, from, clock }: Options, stream: PassThrou
     attemptNumber ??= (await newestAttempt()) ?? null
     const superseded = new AbortController()
     const stop = AbortSignal.any([gone, superseded.signal])
-    const heart = beat(superseded)
+    const heart = beat(() => watchAttempts(superseded))
     try {
       const wanted = { jobId, offset, ...(attemptNumber === null ? {} : { attemptNumber }) }
       isOver = await copy(await client.logs.tail(wanted, { signal: stop }))
@@ -96,8 +107,16 @@ async function follow({ router, jobId, from, clock }: Options, stream: PassThrou
     offset = 0
     await write(eventText('attempt', `${attemptNumber}:0`, { attempt: attemptNumber }))
   }
-  const { status, outcome, reason, pages, items, errors, endedAtMs } = await client.jobs.status({ id: jobId })
-  stream.end(eventText('end', END_ID, { status, outcome, reason, pages, items, errors, endedAtMs }))
+  stream.end(eventText('end', END_ID, await events.end(client, jobId)))
+
+  async function waitForJob(): Promise<JobId> {
+    const keepAlive = beat(() => {})
+    try {
+      return await job(gone)
+    } finally {
+      keepAlive.stop()
+    }
+  }
 
   /** Returns true if the log is complete. */
   async function copy(chunks: AsyncIterable<LogChunk>): Promise<boolean> {
@@ -113,7 +132,10 @@ async function follow({ router, jobId, from, clock }: Options, stream: PassThrou
     if (number !== reader.number) reader = { number, read: createLineReader() }
     offset = chunk.nextOffset
     const lines = reader.read(chunk)
-    if (lines.length > 0) await write(lines.map((line) => logEvent(number, line)).join(''))
+    if (lines.length > 0)
+      await write(
+        lines.map(({ nextOffset, ...line }) => eventText('log', `${number}:${nextOffset}`, events.log(line))).join('')
+      )
   }
 
   async function newestAttempt(): Promise<AttemptNumber | undefined> {
@@ -121,18 +143,23 @@ async function follow({ router, jobId, from, clock }: Options, stream: PassThrou
     return attempts.at(-1)?.number
   }
 
-  function beat(superseded: AbortController) {
+  /** Aborts when the job runs again. */
+  function watchAttempts(superseded: AbortController): void {
+    newestAttempt().then(
+      (newest) => {
+        if (newest !== undefined && attemptNumber !== null && newest > attemptNumber) superseded.abort()
+      },
+      // The job was deleted or the engine is stopping: the tail reports it.
+      () => {}
+    )
+  }
+
+  function beat(also: () => void) {
     let timer = clock.setTimer(HEARTBEAT_MS, sendHeartbeat)
     function sendHeartbeat(): void {
       timer = clock.setTimer(HEARTBEAT_MS, sendHeartbeat)
       if (!stream.writableNeedDrain) stream.write(': still here\n\n')
-      newestAttempt().then(
-        (newest) => {
-          if (newest !== undefined && attemptNumber !== null && newest > attemptNumber) superseded.abort()
-        },
-        // The job was deleted or the engine is stopping: the tail reports it.
-        () => {}
-      )
+      also()
     }
     return { stop: () => timer.cancel() }
   }
@@ -155,10 +182,6 @@ async function follow({ router, jobId, from, clock }: Options, stream: PassThrou
 function noLog(error: unknown): null {
   if (error instanceof ScrapdeckError && error.code === 'LOG_NOT_FOUND') return null
   throw error
-}
-
-function logEvent(number: number, { nextOffset, ...line }: LogLine): string {
-  return eventText('log', `${number}:${nextOffset}`, line)
 }
 
 function eventText(event: string, id: string | null, data: unknown): string {

@@ -143,7 +143,7 @@ describe('requests generated from the document', () => {
     const inContract = Object.entries(contract).flatMap(([noun, verbs]) =>
       '~orpc' in verbs ? [noun] : Object.keys(verbs).map((verb) => `${noun}.${verb}`)
     )
-    expect(names.toSorted()).toEqual([...inContract, 'jobs.logs', 'jsonrpc'].toSorted())
+    expect(names.toSorted()).toEqual([...inContract, 'jobs.logs', 'schedules.logs', 'jsonrpc'].toSorted())
   })
 
   it.each(operations.map((operation) => [operation.operationId, operation] as const))(

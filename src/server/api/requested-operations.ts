@@ -8,11 +8,14 @@ export class RequestedOperations {
   private readonly doors: { prefix: string; matcher: StandardMatcher }[]
 
   constructor(router: AnyRouter) {
+    const rest = new StandardOpenAPIMatcher()
     this.doors = [
       { prefix: '/api/rpc/', matcher: new StandardRPCMatcher() },
-      { prefix: '/api/v1/', matcher: new StandardOpenAPIMatcher() }
+      { prefix: '/api/v1/', matcher: rest },
+      // Crawl orders outside the API (crawl-door.ts).
+      { prefix: '/', matcher: rest }
     ]
-    for (const { matcher } of this.doors) matcher.init(router)
+    for (const { matcher } of this.doors.slice(0, 2)) matcher.init(router)
   }
 
   /** undefined: not in the contract. `path`: as received, with or without its query. */

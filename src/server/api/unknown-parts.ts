@@ -1,5 +1,6 @@
 import { getEventIteratorSchemaDetails } from '@orpc/contract'
 import type { AnyProcedure } from '@orpc/server'
+import type { OperationMeta } from '../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
 import { suggestNear } from '../../shared/near-matches.ts'
 import { type Shape, shapeOfSchema } from './shape.ts'
@@ -45,7 +46,8 @@ export async function checkRestParts(request: RestRequest, asked: Asked): Promis
   const others = Object.keys(shapeOf(procedure).properties ?? {}).filter((name) => !inPath.includes(name))
   const isRead = request.method === 'GET'
   const isStream = getEventIteratorSchemaDetails(procedure['~orpc'].outputSchema) !== undefined
-  const inQuery = [...(isRead ? others : []), ...(isStream ? [] : [FIELDS])]
+  const { alsoInQuery = [] } = procedure['~orpc'].meta as Partial<OperationMeta>
+  const inQuery = [...(isRead ? others : alsoInQuery), ...(isStream ? [] : [FIELDS])]
   checkQuery(request.url.searchParams, inQuery, operation, (name) =>
     others.includes(name) ? 'Send it in the body.' : takes('The query', inQuery)
   )

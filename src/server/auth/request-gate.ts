@@ -1,5 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Clock } from '../../engine/runtime/clock.ts'
+import { isCrawlRoute } from '../api/crawl-door.ts'
 import type { Connections } from '../connections.ts'
 import { STRANGER_BODY_LIMIT_MS } from '../limits.ts'
 import { type Authenticator, NOBODY } from './authenticator.ts'
@@ -70,5 +71,5 @@ function isLogin({ routeOptions: { url } }: FastifyRequest): boolean {
 
 /** Served by contract-doors.ts. */
 function isApi({ routeOptions: { url } }: FastifyRequest): boolean {
-  return url !== undefined && /^\/api(\/|$)/.test(url)
+  return url !== undefined && (/^\/api(\/|$)/.test(url) || isCrawlRoute(url))
 }

@@ -3,7 +3,7 @@ import { OpenAPIGenerator } from '@orpc/openapi'
 import { ZodToJsonSchemaConverter } from '@orpc/zod/zod4'
 import * as shapes from '../../shared/contract/index.ts'
 import { ERROR_CODES } from '../../shared/errors.ts'
-import { JOB_ID, NOON_MS } from './example-things.ts'
+import { JOB_ID, NOON_MS, SCHEDULE_ID } from './example-things.ts'
 import { type Example, exampleOf } from './examples.ts'
 
 type Operation = OpenAPI.OperationObject
@@ -51,7 +51,11 @@ export async function describeApi(): Promise<OpenAPI.Document> {
       for (const media of Object.values(content)) if (media.schema !== undefined) close(media.schema as Closable, named)
     }
   }
-  const ours = { '/jobs/{id}/logs': { get: LOG_STREAM }, '/jsonrpc': { post: JSON_RPC } }
+  const ours = {
+    '/jobs/{id}/logs': { get: LOG_STREAM },
+    '/schedules/{id}/logs': { get: LOG_STREAM_OF_SCHEDULE },
+    '/jsonrpc': { post: JSON_RPC }
+  }
   document.paths = { ...document.paths, ...(ours as NonNullable<typeof document.paths>) }
   return document
 }
@@ -97,8 +101,10 @@ function complete(operation: Operation): void {
   }
   const isStream = addAnswers(operation, example)
   if (!isStream) parameters.push({ $ref: '#/components/parameters/Fields' } as never)
-  if (OPERATIONS.get(operationId)!['~orpc'].meta.takesKey)
-    parameters.push({ $ref: '#/components/parameters/IdempotencyKey' } as never)
+  const { meta } = OPERATIONS.get(operationId)!['~orpc']
+  for (const name of meta.alsoInQuery ?? [])
+    parameters.push({ name, in: 'query', schema: { type: 'boolean' }, description: ALSO_IN_QUERY })
+  if (meta.takesKey) parameters.push({ $ref: '#/components/parameters/IdempotencyKey' } as never)
   operation.parameters = parameters
 }
 
@@ -124,10 +130,13 @@ const STATUS_WORDS: Record<string, string> = { 202: 'It will run later' }
 
 /** The one operation with two kinds of response: a crawl for now and one for later. */
 const DETAILED: Record<string, unknown> = {
-  200: { job_id: JOB_ID, cached: true, cached_at: new Date(NOON_MS).toISOString() },
+  200: {
+    ...{ job_id: JOB_ID, scheduled: false, cached: true, cached_at: new Date(NOON_MS).toISOString() },
+    logs_url: `/api/v1/jobs/${JOB_ID}/logs`
+  },
   202: {
-    ...{ job_id: JOB_ID, schedule_id: null, next_run: new Date(NOON_MS + 3_600_000).toISOString() },
-    ...{ cached: false, cached_at: null }
+    ...{ job_id: JOB_ID, schedule_id: null, scheduled: true, next_run: new Date(NOON_MS + 3_600_000).toISOString() },
+    ...{ cached: false, cached_at: null, logs_url: `/api/v1/jobs/${JOB_ID}/logs` }
   }
 }
 
@@ -164,6 +173,8 @@ const FIELDS: OpenAPI.ParameterObject = {
   // No example: Swagger UI would put it into every request.
   schema: { type: 'string', maxLength: 2_000 }
 }
+
+const ALSO_IN_QUERY = 'Instead of in the body'
 
 const IDEMPOTENCY_KEY: OpenAPI.ParameterObject = {
   name: 'Idempotency-Key',
@@ -202,6 +213,16 @@ const LOG_STREAM: Operation = {
     204: { description: 'The log was read to its end before (`Last-Event-ID: end`)' },
     default: ERROR_RESPONSE
   }
+}
+
+const LOG_STREAM_OF_SCHEDULE: Operation = {
+  ...LOG_STREAM,
+  operationId: 'schedules.logs',
+  summary: "The log of a schedule's newest job, or of its first once it exists, as server-sent events",
+  tags: ['schedules'],
+  parameters: LOG_STREAM.parameters!.map((parameter) =>
+    'in' in parameter && parameter.in === 'path' ? { ...parameter, example: SCHEDULE_ID } : parameter
+  )
 }
 
 const CALL_SCHEMA: OpenAPI.SchemaObject = {

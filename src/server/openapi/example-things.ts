@@ -2,6 +2,7 @@ import {
   type Attempt,
   AttemptNumber,
   type Backfill,
+  type CrawlOrder,
   type Chain,
   ChainId,
   type Deployment,
@@ -217,6 +218,17 @@ export const backfill: Backfill = {
   failed: 0
 }
 
+export const crawlOrder: CrawlOrder = {
+  schedule_id: SCHEDULE_ID,
+  ...{ user_id: 'ann', project: 'shop', spider: 'prices', start_urls: ['https://shop.example/shoes'], depth: 2 },
+  params: { currency: 'EUR' },
+  ...{ interval: '0 9 * * *', zone: 'Europe/Berlin', http_cache: true, status: 'pending' },
+  scheduled_at: new Date(NOON_MS - 30 * 86_400_000).toISOString(),
+  next_run: new Date(NOON_MS + 64_800_000).toISOString(),
+  created_at: new Date(NOON_MS - 30 * 86_400_000).toISOString(),
+  updated_at: new Date(NOON_MS - 86_400_000).toISOString()
+}
+
 export const schedule: Schedule = {
   id: SCHEDULE_ID,
   revision: 3,
@@ -243,7 +255,8 @@ export const schedule: Schedule = {
       priority: 0,
       nodeId: null,
       tags: ['eu'],
-      retry: null
+      retry: null,
+      userId: null
     }
   ],
   overlap: 'skip',

@@ -4,6 +4,7 @@ import {
   attempt,
   backfill,
   chain,
+  crawlOrder,
   CHAIN_ID,
   deployment,
   environment,
@@ -66,9 +67,36 @@ export const EXAMPLES: ExamplesOf<InferContractRouterInputs<Contract>, InferCont
     summary: 'Crawl now, later or repeatedly; a repeated request returns the existing job',
     input: {
       ...{ user_id: 'ann', spider: 'prices', start_urls: ['https://shop.example/shoes'], depth: 2 },
-      params: { currency: 'EUR' }
+      params: { currency: 'EUR', sizes: [38, 39], colour: null }
     },
-    output: { status: 200, body: { job_id: JOB_ID, cached: false, cached_at: null } }
+    output: {
+      status: 200,
+      body: {
+        job_id: JOB_ID,
+        scheduled: false,
+        cached: false,
+        cached_at: null,
+        logs_url: `/api/v1/jobs/${JOB_ID}/logs`
+      }
+    }
+  },
+  crawlOrders: {
+    list: {
+      summary: 'Repeated crawls, by name, by keyset',
+      input: { user_id: 'ann', limit: 50 },
+      output: { orders: [crawlOrder], next_after: null }
+    },
+    get: { summary: 'A repeated crawl', input: { id: SCHEDULE_ID }, output: crawlOrder },
+    update: {
+      summary: 'Change a repeated crawl for its next runs, pause or resume it',
+      input: { id: SCHEDULE_ID, interval: '0 6 * * *', depth: 3 },
+      output: { ...crawlOrder, interval: '0 6 * * *', depth: 3 }
+    },
+    cancel: {
+      summary: 'Remove a repeated crawl, or cancel the job of a crawl',
+      input: { id: SCHEDULE_ID },
+      output: { cancelled: true }
+    }
   },
   jobs: {
     list: {

@@ -173,6 +173,7 @@ export function createFakeEngine() {
     router,
     scrapyd,
     answers,
+    crawlCacheSeconds: 3_600,
     incoming: createLazyIncoming(),
     credentials,
     address: null as string | null,

@@ -54,6 +54,12 @@ export function stretchAt(name: string, atMs: number): Stretch {
   throw new RangeError(`${atMs} is not a time.`)
 }
 
+/** When clocks in the zone show this wall (read as UTC); one that they skip is moved past the gap. */
+export function momentOfWall(name: string, wallMs: number): number {
+  const guessMs = wallMs - stretchAt(name, wallMs).offsetMs
+  return wallMs - stretchAt(name, guessMs).offsetMs
+}
+
 /** `2026-03-29T03:00:00+02:00` */
 export function formatLocal(atMs: number, offsetMs: number): string {
   const wall = new Date(atMs + offsetMs).toISOString().slice(0, 19)

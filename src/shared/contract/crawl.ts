@@ -1,53 +1,77 @@
 import { z } from 'zod'
-import { JobId, ProjectName, ScheduleId } from './ids.ts'
-import { isSet, knownForMs, write } from './operation.ts'
+import { JobId, ProjectName, ScheduleId, ShownName } from './ids.ts'
 import { MomentMs } from './moment.ts'
+import { isSet, knownForMs, read, write } from './operation.ts'
+import { TimeZone } from './schedules.ts'
 
-const DEFAULT_CACHE_SECONDS = 3_600
+/** How long an order is remembered if neither it nor the server says otherwise. */
+export const DEFAULT_CRAWL_CACHE_SECONDS = 3_600
+/** A year. */
+export const MAX_CRAWL_CACHE_SECONDS = 31_536_000
 
 const SECONDS_OF = { s: 1, m: 60, h: 3_600, d: 86_400 } as const
+const STEPS = /^[1-9]\d{0,7}[smhd]$/
+/** Only its form: the calendar reads it. */
+const CRON = /^(?:@[a-z]+|\S+(?:\s+\S+){4,5})$/i
 
-/** Whole seconds, or `90s`, `30m`, `12h`, `7d`. */
-const Seconds = z.union([
+const INTERVAL_WORDS = 'Write seconds, or a number followed by s, m, h or d: 30m; or a cron expression: 0 9 * * *'
+
+/** Whole seconds, also written `90s`, `30m`, `12h`, `7d`: a number. A cron expression, as in schedules: its text. */
+const Interval = z.union([
   z.number().int().min(1).max(31_536_000),
   z
     .string()
-    .regex(/^[1-9]\d{0,7}[smhd]$/, 'Write seconds, or a number followed by s, m, h or d: 30m')
+    .max(200)
+    .regex(STEPS, INTERVAL_WORDS)
     .transform((text) => Number(text.slice(0, -1)) * SECONDS_OF[text.at(-1) as keyof typeof SECONDS_OF])
-    .pipe(z.number().max(31_536_000))
+    .pipe(z.number().max(31_536_000)),
+  z.string().trim().max(200).regex(CRON, INTERVAL_WORDS)
 ])
 
-/** A time with its offset (`2026-12-24T18:00:00+01:00`), or milliseconds since 1970. */
+const MOMENT_WORDS = 'Write a time such as 2026-12-24T18:00:00+01:00, or milliseconds since 1970'
+
+/**
+ * A time: with its offset (`2026-12-24T18:00:00+01:00`), or milliseconds since 1970: a number. Without an offset it is
+ * meant in the order's zone, and stays a text.
+ */
 const Moment = z.union([
   MomentMs,
-  z.iso
-    .datetime({
-      offset: true,
-      error: 'Write a time with its offset, such as 2026-12-24T18:00:00+01:00, or milliseconds since 1970'
-    })
-    .transform((text) => Date.parse(text))
+  z.iso.datetime({ offset: true, error: MOMENT_WORDS }).transform((text) => Date.parse(text)),
+  z.iso.datetime({ local: true, error: MOMENT_WORDS })
 ])
+
+/** Other systems have numbers. */
+const UserId = z.union([ShownName.max(200), z.number().int().transform(String)])
+
+const StartUrls = z.array(z.string().min(1).max(4_000)).max(10_000)
+const Depth = z.number().int().min(0).max(1_000)
+const Params = z.record(z.string().min(1).max(200), z.unknown())
 
 /**
  * A crawl request in the terms of people who want pages, not jobs; hence the underscores. The spider gets `start_urls`
- * as one argument, a JSON list; `depth` becomes the setting DEPTH_LIMIT; `params` become arguments.
+ * as one argument, a JSON list; `depth` becomes the setting DEPTH_LIMIT; `params` become arguments: text as it is, all
+ * else as JSON text.
  */
 export const CrawlInput = z.object({
   /** The end user of the request: requests of other users never share its cached answer. */
-  user_id: z.string().min(1).max(200).optional(),
+  user_id: UserId.optional(),
   /** Default: the only project that has the spider. */
   project: ProjectName.optional(),
   spider: z.string().min(1).max(200),
-  start_urls: z.array(z.string().min(1).max(4_000)).max(10_000).optional(),
-  depth: z.number().int().min(0).max(1_000).optional(),
+  start_urls: StartUrls.optional(),
+  depth: Depth.optional(),
   schedule_at: Moment.optional(),
-  /** Repeats the crawl, starting at `schedule_at` or now. */
-  interval: Seconds.optional(),
-  /** Creates a new job in any case; later identical requests are answered with that one. */
+  /** Repeats the crawl: in steps that start at `schedule_at` or now, or by a cron expression. */
+  interval: Interval.optional(),
+  /** Of a cron expression, and of a `schedule_at` without an offset. */
+  zone: TimeZone.default('UTC'),
+  /** Creates a new job in any case, past the HTTP cache; later identical requests are answered with that one. */
   ignore_cache: z.boolean().default(false),
-  /** How long identical requests are answered with this job. */
-  cache_seconds: z.number().int().min(1).max(31_536_000).default(DEFAULT_CACHE_SECONDS),
-  params: z.record(z.string().min(1).max(200), z.union([z.string(), z.number(), z.boolean()])).optional()
+  /** How long identical requests are answered with this job. Default: the server's `crawl_cache_ttl`. */
+  cache_seconds: z.number().int().min(1).max(MAX_CRAWL_CACHE_SECONDS).optional(),
+  /** Scrapy keeps pages in its own cache for as long as that (HTTPCACHE_ENABLED). Absent: as the project sets it. */
+  http_cache: z.boolean().optional(),
+  params: Params.optional()
 })
 export type CrawlInput = z.infer<typeof CrawlInput>
 
@@ -55,18 +79,24 @@ const IsoTime = z.iso.datetime()
 
 export const CrawlNow = z.object({
   job_id: JobId,
+  scheduled: z.literal(false),
   /** An identical request was made before: this is its job, created at `cached_at`. */
   cached: z.boolean(),
-  cached_at: IsoTime.nullable()
+  cached_at: IsoTime.nullable(),
+  /** The path of its log as server-sent events. */
+  logs_url: z.string()
 })
 export const CrawlLater = z.object({
   /** Set for a delayed crawl; null for a repeated one, whose jobs are created when they are due. */
   job_id: JobId.nullable(),
   schedule_id: ScheduleId.nullable(),
+  scheduled: z.literal(true),
   /** null: the schedule that answers the identical request is paused or over. */
   next_run: IsoTime.nullable(),
   cached: z.boolean(),
-  cached_at: IsoTime.nullable()
+  cached_at: IsoTime.nullable(),
+  /** Of a repeated crawl: the log of its newest job, or of its first once that exists. */
+  logs_url: z.string()
 })
 export const CrawlOutput = z.union([
   z.object({ status: z.literal(200), body: CrawlNow }),
@@ -74,15 +104,77 @@ export const CrawlOutput = z.union([
 ])
 export type CrawlOutput = z.infer<typeof CrawlOutput>
 
-/** Until its answer is no longer cached. A repeated crawl is a schedule and is found by its name. */
-function repeatableForMs(body: unknown): number {
-  const { interval, cache_seconds = DEFAULT_CACHE_SECONDS, ignore_cache } = (body ?? {}) as Record<string, unknown>
+/** Until its answer is no longer cached. A repeated crawl is a schedule and is found by its key. */
+function repeatableForMs(body: unknown, { crawlCacheSeconds } = { crawlCacheSeconds: DEFAULT_CRAWL_CACHE_SECONDS }) {
+  const { interval, cache_seconds = crawlCacheSeconds, ignore_cache } = (body ?? {}) as Record<string, unknown>
   if (isSet(ignore_cache)) return 0
-  return interval === undefined ? knownForMs(cache_seconds) : Number.POSITIVE_INFINITY
+  // Without a cache, the job is found by the request's own key.
+  return interval === undefined && cache_seconds !== 0 ? knownForMs(cache_seconds) : Number.POSITIVE_INFINITY
 }
 
 /** 200: a job for now; 202: a job for later, or a schedule. */
-export const crawlContract = write('operator', 'POST /crawl', { repeatableForMs })
+export const crawlContract = write('operator', 'POST /crawl', { repeatableForMs, alsoInQuery: ['ignore_cache'] })
   .route({ outputStructure: 'detailed' })
   .input(CrawlInput)
   .output(CrawlOutput)
+
+/**
+ * A repeated crawl, as it was ordered. It is a schedule: what was changed there shows here. `pending` waits for its
+ * next run; `finished` never runs again.
+ */
+export const CrawlOrder = z.object({
+  schedule_id: ScheduleId,
+  user_id: z.string().nullable(),
+  project: z.string(),
+  spider: z.string(),
+  start_urls: z.array(z.string()),
+  depth: z.number().nullable(),
+  params: z.record(z.string(), z.unknown()),
+  /** Seconds, or a cron expression; null: its schedule was changed to something else. */
+  interval: z.union([z.number(), z.string()]).nullable(),
+  zone: TimeZone,
+  http_cache: z.boolean().nullable(),
+  status: z.enum(['pending', 'running', 'paused', 'finished']),
+  /** When it was first to run. */
+  scheduled_at: IsoTime,
+  next_run: IsoTime.nullable(),
+  created_at: IsoTime,
+  updated_at: IsoTime
+})
+export type CrawlOrder = z.infer<typeof CrawlOrder>
+
+const OrderId = z.object({ id: ScheduleId })
+
+/** Absent: unchanged; null: cleared. */
+export const CrawlChange = OrderId.extend({
+  start_urls: StartUrls.nullable().optional(),
+  depth: Depth.nullable().optional(),
+  params: Params.nullable().optional(),
+  interval: Interval.optional(),
+  zone: TimeZone.optional(),
+  schedule_at: Moment.optional(),
+  http_cache: z.boolean().nullable().optional(),
+  paused: z.boolean().optional()
+})
+export type CrawlChange = z.infer<typeof CrawlChange>
+
+export const crawlOrdersContract = {
+  /** Sorted by name, by keyset: `after` is the `next_after` of the previous page. */
+  list: read('viewer', 'GET /crawl')
+    .input(
+      z.object({
+        user_id: z.string().max(200).optional(),
+        project: ProjectName.optional(),
+        after: z.string().max(2_000).optional(),
+        limit: z.coerce.number().int().min(1).max(500).default(100)
+      })
+    )
+    .output(z.object({ orders: z.array(CrawlOrder), next_after: z.string().nullable() })),
+  get: read('viewer', 'GET /crawl/{id}').input(OrderId).output(CrawlOrder),
+  /** For the next runs. Orders like the changed one are answered with it from now on. */
+  update: write('operator', 'PATCH /crawl/{id}').input(CrawlChange).output(CrawlOrder),
+  /** Removes a repeated crawl (its jobs stay), or cancels the job of another. False: that job had ended. */
+  cancel: write('operator', 'DELETE /crawl/{id}')
+    .input(z.object({ id: z.union([ScheduleId, JobId]) }))
+    .output(z.object({ cancelled: z.boolean() }))
+}

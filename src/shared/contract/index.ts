@@ -1,4 +1,4 @@
-import { crawlContract } from './crawl.ts'
+import { crawlContract, crawlOrdersContract } from './crawl.ts'
 import { discoveryContract } from './discovery.ts'
 import { environmentsContract } from './environments.ts'
 import { eventsContract } from './events.ts'
@@ -16,6 +16,7 @@ import { webhooksContract } from './webhooks.ts'
 /** Everything a client can request from an engine, through every API. */
 export const contract = {
   crawl: crawlContract,
+  crawlOrders: crawlOrdersContract,
   jobs: jobsContract,
   queue: queueContract,
   nodes: nodesContract,

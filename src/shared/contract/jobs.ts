@@ -151,6 +151,8 @@ export const Job = z.object({
   /** Position among queued jobs of the same priority: lower goes first. */
   rank: z.number(),
   placement: Placement,
+  /** The end user it was ordered for, if the order named one. */
+  userId: z.string().nullable(),
   source: z.enum(['ui', 'api', 'scrapyd', 'demo', 'retry', 'adopted', 'schedule', 'chain', 'crawl']),
   /** The schedule that created it, and the scheduled time of the run (schedules.ts). */
   scheduleId: z.string().brand<'ScheduleId'>().nullable(),
@@ -296,6 +298,8 @@ export const JobFilter = z.object({
   nodeId: NodeId.optional(),
   scheduleId: z.string().max(32).brand<'ScheduleId'>().optional(),
   jobid: z.string().min(1).max(200).optional(),
+  /** Exactly this user. */
+  userId: z.string().max(200).optional(),
   text: z.string().max(200).optional(),
   sinceMs: z.number().optional()
 })
@@ -328,6 +332,8 @@ export const RunInput = z.object({
   /** Absent: the project's setting. */
   noOverlap: z.boolean().optional(),
   after: z.array(Dependency).max(100).optional(),
+  /** The end user it is ordered for; only shown, and filtered by. */
+  userId: ShownName.max(200).nullable().optional(),
   /** For `ttlSeconds` from now, requests with the same key return this job instead of creating one. */
   dedupe: z
     .object({

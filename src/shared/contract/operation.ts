@@ -24,7 +24,9 @@ export interface OperationMeta {
    * How long a request with this body can be repeated if its outcome is unknown: as long as the jobs it created can be
    * found by its key. The body is as received, not validated. Absent: never.
    */
-  repeatableForMs?: (body: unknown) => number
+  repeatableForMs?: (body: unknown, defaults?: { crawlCacheSeconds: number }) => number
+  /** Fields of its body that a REST client may send in the query instead. */
+  alsoInQuery?: readonly string[]
 }
 
 /** Its REST address: `POST /jobs/{id}/retry`. */
@@ -41,7 +43,7 @@ export const ask = (role: Role, address: Address) => begin(role, address, { writ
 export const write = (
   role: Role,
   address: Address,
-  meta: Pick<OperationMeta, 'repeatableForMs' | 'answerBytes'> = {}
+  meta: Pick<OperationMeta, 'repeatableForMs' | 'answerBytes' | 'alsoInQuery'> = {}
 ) => begin(role, address, { writes: true, takesKey: true, ...meta })
 
 function begin(role: Role, address: Address, meta: Omit<OperationMeta, 'role' | 'cost'>) {

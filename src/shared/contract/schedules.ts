@@ -26,7 +26,9 @@ export const RunTemplate = z.object({
   nodeId: NodeId.nullable().default(null),
   tags: z.array(TagTerm).max(20).default([]),
   /** null: the project's policy. */
-  retry: RetryPolicy.nullable().default(null)
+  retry: RetryPolicy.nullable().default(null),
+  /** The end user whom its jobs are for. */
+  userId: z.string().min(1).max(200).nullable().default(null)
 })
 export type RunTemplate = z.infer<typeof RunTemplate>
 
@@ -211,6 +213,8 @@ export const schedulesContract = {
       z.object({
         text: z.string().max(200).optional(),
         project: AnyProjectName.max(200).optional(),
+        /** Those with jobs for exactly this user. */
+        userId: z.string().max(200).optional(),
         after: z.string().max(2_000).optional(),
         limit: z.coerce.number().int().min(1).max(500).default(100),
         /** Number of newest firings to include for each. */

@@ -19,6 +19,10 @@ export interface OpenedEngine {
 /** Covered by tests of their own: they need a Python, a spider that acts on its own, or a response from the network. */
 const NOT_COVERED = [
   'crawl',
+  'crawlOrders.list',
+  'crawlOrders.get',
+  'crawlOrders.update',
+  'crawlOrders.cancel',
   'jobs.runElsewhere',
   'nodes.adoptExternal',
   'nodes.cancelExternal',

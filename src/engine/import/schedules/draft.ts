@@ -1,7 +1,6 @@
 import type { NodeId } from '../../../shared/contract/index.ts'
-import { isZone, problemOfTiming } from '../../../shared/calendar/index.ts'
+import { isZone, momentOfWall, problemOfTiming } from '../../../shared/calendar/index.ts'
 import { type FileSchedule, FleetForm, settingsFromFile, textOfMoment } from '../../fleet-file/form.ts'
-import { stretchAt } from '../../../shared/calendar/zones.ts'
 
 /** A schedule as in a fleet file; absent fields have their defaults. */
 export type Draft = Record<string, unknown> & { name: string }
@@ -62,9 +61,7 @@ export function readLocalTime(text: string, zone: string): number | null {
   const exact = offset === undefined ? 'Z' : offset
   const parsed = Date.parse(`${date}T${time.slice(0, 12)}${exact.replace(/^([+-]\d\d)(\d\d)$/, '$1:$2')}`)
   if (Number.isNaN(parsed)) return null
-  if (offset !== undefined) return parsed
-  const guess = parsed - stretchAt(zone, parsed).offsetMs
-  return parsed - stretchAt(zone, guess).offsetMs
+  return offset === undefined ? momentOfWall(zone, parsed) : parsed
 }
 
 /** A start or end that was stored as local time in the zone; undefined: invalid. */

@@ -18,8 +18,9 @@ export const ENQUEUE_SQL = {
     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'queued', '[]', '[]', '[]')`,
   insert: `INSERT INTO jobs (id, jobid, project, version, spider, settings, args, secret_names, limits, retry,
       not_before_ms, expires_at_ms, overlap_key, after, dedupe_key, hold, rank, priority,
-      placement_node_id, placement_tags, lane, source, state, queued_at_ms, asked_text, asked_evidence, schedule_id, nominal_ms)
-    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'queued', ?, ?, ?, ?, ?)`
+      placement_node_id, placement_tags, lane, source, state, queued_at_ms, asked_text, asked_evidence, schedule_id, nominal_ms,
+      user_id)
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'queued', ?, ?, ?, ?, ?, ?)`
 }
 
 interface Dependencies extends Omit<JobWriting, 'timeline'> {
@@ -100,7 +101,8 @@ export function createEnqueue({ database, changes, counters, holds, order, outbo
       entry.text,
       isEmpty(entry.evidence) ? null : JSON.stringify(entry.evidence),
       job.scheduleId,
-      job.nominalMs
+      job.nominalMs,
+      job.userId
     )
   }
 
@@ -155,7 +157,7 @@ export function createEnqueue({ database, changes, counters, holds, order, outbo
 
 /** Whether insertPlain has columns for all of its values. */
 function isPlain(
-  { secretNames, limits, retry, notBeforeMs, expiresAtMs, noOverlap, after, dedupe, placement, entry }: NewJob,
+  { secretNames, limits, retry, notBeforeMs, expiresAtMs, noOverlap, after, dedupe, placement, userId, entry }: NewJob,
   hold: string | null
 ) {
   return (
@@ -167,6 +169,7 @@ function isPlain(
     expiresAtMs === null &&
     dedupe === null &&
     placement.nodeId === null &&
+    userId === null &&
     secretNames.length + after.length + placement.tags.length === 0 &&
     isEmpty(entry.evidence)
   )

@@ -1,12 +1,5 @@
 import type { Database } from 'better-sqlite3'
-import type {
-  JobFacets,
-  JobFilter,
-  JobStatus,
-  NodeId,
-  ProjectName,
-  ScheduleId
-} from '../../../shared/contract/index.ts'
+import type { JobFacets, JobFilter, JobStatus, NodeId, ProjectName } from '../../../shared/contract/index.ts'
 import { matchesGlob } from '../../../shared/glob.ts'
 import { LIVE_JOB_STATES } from './counters.ts'
 import { largeBytes } from '../records.ts'
@@ -40,16 +33,28 @@ interface Kind {
   nodeId: NodeId
 }
 
-/** Live and ended jobs of a schedule are in two indexes: the long-term one is written when a job ends. */
-function ofScheduleIn(half: string): string {
-  return `SELECT id, jobid, project, spider, status, coalesce(node_id, '') AS nodeId, queued_at_ms FROM jobs
-    WHERE ${half} AND schedule_id = :scheduleId AND id < :before AND id >= :from ORDER BY id DESC`
+/** What a job belongs to, besides its kind. Live and ended jobs are in two indexes each: one is written at the end. */
+type OwnerColumn = 'schedule_id' | 'user_id'
+
+/** A schedule may have jobs of several users. */
+const OF_OWNER: Record<OwnerColumn, string> = {
+  schedule_id: `schedule_id = :owner AND coalesce(user_id, '') = coalesce(:userId, user_id, '')`,
+  user_id: 'user_id = :owner'
 }
 
-function kindsOfScheduleIn(half: string): string {
-  return `SELECT project, spider, status, coalesce(node_id, '') AS nodeId, count(*) AS count FROM jobs
-    WHERE ${half} AND schedule_id = ? AND id >= ? AND queued_at_ms >= ? GROUP BY 1, 2, 3, 4`
+function ofOwnerIn(half: string, column: OwnerColumn): string {
+  return `SELECT id, jobid, project, spider, status, coalesce(node_id, '') AS nodeId, queued_at_ms FROM jobs
+    WHERE ${half} AND ${OF_OWNER[column]} AND id < :before AND id >= :from ORDER BY id DESC`
 }
+
+function kindsOfOwnerIn(half: string, column: OwnerColumn): string {
+  return `SELECT project, spider, status, coalesce(node_id, '') AS nodeId, count(*) AS count FROM jobs
+    WHERE ${half} AND ${OF_OWNER[column]} AND id >= :from AND queued_at_ms >= :sinceMs GROUP BY 1, 2, 3, 4`
+}
+
+/** Not by status, which changes: live jobs of any status (null) take one walk instead of three. */
+const LIVE = `state <> 'ended' AND status = coalesce(:status, status)`
+const ENDED = `state = 'ended' AND status = :status`
 
 export const JOB_LIST_SQL = {
   newest: 'SELECT * FROM jobs WHERE id < ? AND id >= ? ORDER BY id DESC LIMIT ?',
@@ -60,11 +65,14 @@ export const JOB_LIST_SQL = {
   countOfKind: 'SELECT count(*) FROM jobs WHERE project = ? AND spider = ? AND status = ? AND id >= ? AND id < ?',
   countOfKindOnNode: `SELECT count(*) FROM jobs
     WHERE node_id = ? AND project = ? AND spider = ? AND status = ? AND id >= ? AND id < ?`,
-  /** Not by status, which changes: live jobs of any status (null) take one walk instead of three. */
-  liveOfSchedule: ofScheduleIn(`state <> 'ended' AND status = coalesce(:status, status)`),
-  endedOfSchedule: ofScheduleIn(`state = 'ended' AND status = :status`),
-  liveKindsOfSchedule: kindsOfScheduleIn(`state <> 'ended'`),
-  endedKindsOfSchedule: kindsOfScheduleIn(`state = 'ended'`),
+  liveOfSchedule: ofOwnerIn(LIVE, 'schedule_id'),
+  endedOfSchedule: ofOwnerIn(ENDED, 'schedule_id'),
+  liveKindsOfSchedule: kindsOfOwnerIn(`state <> 'ended'`, 'schedule_id'),
+  endedKindsOfSchedule: kindsOfOwnerIn(`state = 'ended'`, 'schedule_id'),
+  liveOfUser: ofOwnerIn(LIVE, 'user_id'),
+  endedOfUser: ofOwnerIn(ENDED, 'user_id'),
+  liveKindsOfUser: kindsOfOwnerIn(`state <> 'ended'`, 'user_id'),
+  endedKindsOfUser: kindsOfOwnerIn(`state = 'ended'`, 'user_id'),
   byIdPrefix: `SELECT id, jobid, project, spider, status, coalesce(node_id, '') AS nodeId, queued_at_ms FROM jobs
     WHERE id >= ? AND id < ? ORDER BY id DESC LIMIT ${NAMED_MAX}`,
   byJobidPrefix: `SELECT id, jobid, project, spider, status, coalesce(node_id, '') AS nodeId, queued_at_ms FROM jobs
@@ -73,6 +81,18 @@ export const JOB_LIST_SQL = {
     WHERE id = ? AND jobid = id`,
   byJobid: `SELECT id, jobid, project, spider, status, coalesce(node_id, '') AS nodeId, queued_at_ms FROM jobs
     WHERE jobid <> id AND jobid = ? ORDER BY rowid DESC LIMIT ${NAMED_MAX}`
+}
+
+/** Parameters of its statements. */
+interface Owner {
+  column: OwnerColumn
+  owner: string
+  userId: string | null
+}
+
+function ownerOf({ scheduleId, userId }: JobFilter): Owner | null {
+  if (scheduleId !== undefined) return { column: 'schedule_id', owner: scheduleId, userId: userId ?? null }
+  return userId === undefined ? null : { column: 'user_id', owner: userId, userId }
 }
 
 interface NamedRow extends Kind {
@@ -94,17 +114,18 @@ export function createJobList(database: Database) {
   const byJobidPrefix = database.prepare<[string, string], NamedRow>(JOB_LIST_SQL.byJobidPrefix)
   const byId = database.prepare<[string], NamedRow>(JOB_LIST_SQL.byId)
   const byJobid = database.prepare<[string], NamedRow>(JOB_LIST_SQL.byJobid)
-  const liveOfSchedule = database.prepare<unknown[], NamedRow>(JOB_LIST_SQL.liveOfSchedule)
-  const endedOfSchedule = database.prepare<unknown[], NamedRow>(JOB_LIST_SQL.endedOfSchedule)
-  const kindsOfSchedule = [JOB_LIST_SQL.liveKindsOfSchedule, JOB_LIST_SQL.endedKindsOfSchedule].map((sql) =>
-    database.prepare<[string, string, number], Kind & { count: number }>(sql)
-  )
+  const ofOwner = {
+    schedule_id: prepareOwner('Schedule'),
+    user_id: prepareOwner('User')
+  }
   // CROSS JOIN keeps the order of the ids (https://sqlite.org/optoverview.html), without a sorter that would read all.
   const many = database.prepare<[string], JobRow>(
     'SELECT jobs.* FROM json_each(?) AS wanted CROSS JOIN jobs ON jobs.id = wanted.value'
   )
   const queuedAt = database.prepare<[string], number>('SELECT queued_at_ms FROM jobs WHERE id = ?').pluck()
-  const scheduleOf = database.prepare<[string], string | null>('SELECT schedule_id FROM jobs WHERE id = ?').pluck()
+  const ownersOf = database.prepare<[string], { schedule_id: string | null; user_id: string | null }>(
+    'SELECT schedule_id, user_id FROM jobs WHERE id = ?'
+  )
   const countOfKind = database.prepare<unknown[], number>(JOB_LIST_SQL.countOfKind).pluck()
   const countOfKindOnNode = database.prepare<unknown[], number>(JOB_LIST_SQL.countOfKindOnNode).pluck()
   const oldest = database.prepare<[], string | null>('SELECT min(id) FROM jobs').pluck()
@@ -113,6 +134,15 @@ export function createJobList(database: Database) {
     `SELECT project, spider, status, coalesce(node_id, '') AS nodeId FROM jobs
      WHERE id >= ? AND id < ? AND queued_at_ms < ?`
   )
+
+  function prepareOwner(noun: 'Schedule' | 'User') {
+    const kinds = [JOB_LIST_SQL[`liveKindsOf${noun}`], JOB_LIST_SQL[`endedKindsOf${noun}`]]
+    return {
+      live: database.prepare<Record<string, unknown>, NamedRow>(JOB_LIST_SQL[`liveOf${noun}`]),
+      ended: database.prepare<Record<string, unknown>, NamedRow>(JOB_LIST_SQL[`endedOf${noun}`]),
+      kinds: kinds.map((sql) => database.prepare<Record<string, unknown>, Kind & { count: number }>(sql))
+    }
+  }
 
   /** The kinds that match a filter, grouped by `columns`. */
   function kindsOf(filter: JobFilter, columns: string): (Kind & { count: number })[] {
@@ -134,10 +164,16 @@ export function createJobList(database: Database) {
 
   /** The newest jobs with this jobid that match the rest of the filter, newest first. */
   function withJobid(jobid: string, filter: JobFilter): NamedRow[] {
-    const { scheduleId, text } = filter
-    const isOfSchedule = (id: string) => scheduleId === undefined || scheduleOf.get(id) === scheduleId
+    const { scheduleId, userId, text } = filter
+    const isOfOwners = (id: string) => {
+      const owners = ownersOf.get(id)
+      return (
+        (scheduleId === undefined || owners?.schedule_id === scheduleId) &&
+        (userId === undefined || owners?.user_id === userId)
+      )
+    }
     const rows = [...byId.all(jobid), ...byJobid.all(jobid)].sort((one, other) => (one.id < other.id ? 1 : -1))
-    return rows.filter(fits(filter, conditionsOfName(text))).filter(({ id }) => isOfSchedule(id))
+    return rows.filter(fits(filter, conditionsOfName(text))).filter(({ id }) => isOfOwners(id))
   }
 
   function pageIds(filter: JobFilter, below: string, from: string, limit: number): string[] {
@@ -159,21 +195,21 @@ export function createJobList(database: Database) {
     return mergeNewestFirst(walks, below, limit, isRecent)
   }
 
-  /** Index walks over the jobs of a schedule with these statuses. */
-  function walksOfSchedule(scheduleId: ScheduleId, statuses: readonly JobStatus[], from: string) {
+  /** Index walks over the jobs of an owner with these statuses. */
+  function walksOfOwner({ column, ...values }: Owner, statuses: readonly JobStatus[], from: string) {
     const [live, ended] = [true, false].map((isLive) => statuses.filter((one) => LIVE_JOB_STATES.has(one) === isLive))
-    const walk = (sql: typeof liveOfSchedule) => (status: JobStatus | null) => (before: string) =>
-      sql.iterate({ scheduleId, status, before, from })
+    const walk = (half: 'live' | 'ended') => (status: JobStatus | null) => (before: string) =>
+      ofOwner[column][half].iterate({ ...values, status, before, from })
     const isAnyLive = live!.length === LIVE_JOB_STATES.size
-    return [...(isAnyLive ? [null] : live!).map(walk(liveOfSchedule)), ...ended!.map(walk(endedOfSchedule))]
+    return [...(isAnyLive ? [null] : live!).map(walk('live')), ...ended!.map(walk('ended'))]
   }
 
-  /** For one schedule: one walk per status, filtered by the rest of the filter. */
-  function pageIdsOfSchedule(scheduleId: ScheduleId, filter: JobFilter, below: string, from: string, limit: number) {
+  /** For one schedule or user: one walk per status, filtered by the rest of the filter. */
+  function pageIdsOfOwner(owner: Owner, filter: JobFilter, below: string, from: string, limit: number) {
     const { status = [], text } = filter
     const isLeft = fits(filter, conditionsOfName(text))
     const statuses = status.length === 0 ? EVERY_STATUS : [...new Set(status)]
-    const walks = walksOfSchedule(scheduleId, statuses, from).map(
+    const walks = walksOfOwner(owner, statuses, from).map(
       (rowsBefore): Walk =>
         (before, count) => {
           // Skip rows that do not match, so that a page of them does not look like the end of the walk.
@@ -189,17 +225,19 @@ export function createJobList(database: Database) {
   }
 
   function countKinds(filter: JobFilter): (Kind & { count: number })[] {
-    const { sinceMs, text, scheduleId, jobid } = filter
+    const { sinceMs, text, jobid } = filter
     if (jobid !== undefined) return withJobid(jobid, filter).map((row) => ({ ...row, count: 1 }))
-    if (scheduleId !== undefined) {
+    const owner = ownerOf(filter)
+    if (owner !== null) {
       const from = sinceMs === undefined ? '' : idAt(sinceMs - ID_TIME_MARGIN_MS)
       if (text === undefined || text === '') {
         const isLeft = fits({ ...filter, sinceMs: undefined })
-        const kinds = kindsOfSchedule.flatMap((half) => half.all(scheduleId, from, sinceMs ?? 0))
+        const { column, ...values } = owner
+        const kinds = ofOwner[column].kinds.flatMap((half) => half.all({ ...values, from, sinceMs: sinceMs ?? 0 }))
         return kinds.filter((kind) => isLeft(kind as unknown as NamedRow))
       }
       // The text may match single jobs, so each is checked.
-      const rows = walksOfSchedule(scheduleId, EVERY_STATUS, from).flatMap((walk) => [...walk(AFTER_EVERY_ID)])
+      const rows = walksOfOwner(owner, EVERY_STATUS, from).flatMap((walk) => [...walk(AFTER_EVERY_ID)])
       return rows.filter(fits(filter, conditionsOfName(text))).map((row) => ({ ...row, count: 1 }))
     }
     // Count jobs matched by id in addition to the kinds matched by text, but not twice.
@@ -247,13 +285,14 @@ export function createJobList(database: Database) {
     list(filter: JobFilter, page: { before: string | null; limit: number; maxBytes?: number }): JobRow[] {
       const below = page.before ?? AFTER_EVERY_ID
       const from = filter.sinceMs === undefined ? '' : idAt(filter.sinceMs - ID_TIME_MARGIN_MS)
-      const { status = [], project, spider, nodeId, text = '', scheduleId } = filter
+      const { status = [], project, spider, nodeId, text = '' } = filter
       if (filter.jobid !== undefined) {
         const named = withJobid(filter.jobid, filter).map(({ id }) => id)
         return rowsOf(named.filter((id) => id < below).slice(0, page.limit), page.maxBytes)
       }
-      if (scheduleId !== undefined) {
-        return rowsOf(pageIdsOfSchedule(scheduleId, filter, below, from, page.limit), page.maxBytes)
+      const owner = ownerOf(filter)
+      if (owner !== null) {
+        return rowsOf(pageIdsOfOwner(owner, filter, below, from, page.limit), page.maxBytes)
       }
       const hasNames = [project, spider, nodeId].some((name) => name !== undefined)
       if (status.length === 0 && text === '' && from === '' && !hasNames) {

@@ -152,3 +152,15 @@ test('of the chains of jobs that are there, what an answer or another end may ne
     ['runs', 'c']
   ])
 })
+
+test('repeated crawl orders from before are found by the key in their name; other schedules are none', () => {
+  migrate(database, MIGRATIONS.slice(0, 11))
+  const insert = database.prepare("INSERT INTO schedules VALUES (?, 1, ?, '{}', 0, NULL, NULL, 1, 1)")
+  insert.run('s1', 'Crawl prices (0123456789abcdef)')
+  insert.run('s2', 'Crawl prices (each morning at six)')
+  migrate(database, MIGRATIONS)
+  expect(database.prepare('SELECT crawl_key FROM schedules ORDER BY id').pluck().all()).toEqual([
+    '0123456789abcdef',
+    null
+  ])
+})

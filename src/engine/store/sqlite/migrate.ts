@@ -10,6 +10,7 @@ import { filedLater } from './migrations/0008-filed-later.ts'
 import { changedAfterFiring } from './migrations/0009-changed-after-firing.ts'
 import { chainsThatForget } from './migrations/0010-chains-that-forget.ts'
 import { nounsOfTheirOwn } from './migrations/0011-nouns-of-their-own.ts'
+import { crawlOrders } from './migrations/0012-crawl-orders.ts'
 import { limitsAndSecrets } from './migrations/0002-limits-and-secrets.ts'
 
 /**
@@ -27,7 +28,8 @@ export const MIGRATIONS: readonly string[] = [
   filedLater,
   changedAfterFiring,
   chainsThatForget,
-  nounsOfTheirOwn
+  nounsOfTheirOwn,
+  crawlOrders
 ]
 
 /** Migrates to the newest schema in one transaction: if it fails, the older Scrapdeck can still open the database. */

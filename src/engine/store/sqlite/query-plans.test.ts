@@ -13,7 +13,8 @@ import { ORDER_SQL } from './order.ts'
 import { OUTBOX_SQL } from './outbox.ts'
 import { PRUNING_SQL } from './pruning.ts'
 import { QUEUE_SQL } from './queue.ts'
-import { type ScheduleFilter, scheduleListSql } from './schedule-list.ts'
+import type { ScheduleFilter } from '../store.ts'
+import { scheduleListSql } from './schedule-list.ts'
 import { SCHEDULES_SQL } from './schedules.ts'
 
 const PLAN_OF_LIST: Record<string, RegExp> = {
@@ -29,6 +30,10 @@ const PLAN_OF_LIST: Record<string, RegExp> = {
   liveKindsOfSchedule: /^SEARCH jobs USING INDEX jobs_of_schedule_live \(schedule_id=\?|^USE TEMP B-TREE FOR GROUP BY$/,
   endedKindsOfSchedule:
     /^SEARCH jobs USING INDEX jobs_of_schedule_ended \(schedule_id=\?|^USE TEMP B-TREE FOR GROUP BY$/,
+  liveOfUser: /^SEARCH jobs USING INDEX jobs_of_user_live \(user_id=\? AND id/,
+  endedOfUser: /^SEARCH jobs USING INDEX jobs_of_user_ended \(user_id=\? AND status=\? AND id/,
+  liveKindsOfUser: /^SEARCH jobs USING INDEX jobs_of_user_live \(user_id=\?|^USE TEMP B-TREE FOR GROUP BY$/,
+  endedKindsOfUser: /^SEARCH jobs USING INDEX jobs_of_user_ended \(user_id=\?|^USE TEMP B-TREE FOR GROUP BY$/,
   byIdPrefix: /^SEARCH jobs USING INDEX sqlite_autoindex_jobs_1 /,
   byJobidPrefix: /^SEARCH jobs USING INDEX jobs_by_own_jobid /,
   byId: /^SEARCH jobs USING INDEX sqlite_autoindex_jobs_1 /,
@@ -123,6 +128,11 @@ describe('query plans', () => {
       asked: ['pausedBy'],
       page: /INDEX schedules_paused \(paused_by=\?/,
       count: /INDEX schedules_paused \(paused_by=\?/
+    },
+    {
+      asked: ['isCrawl'],
+      page: /^SCAN schedules USING INDEX schedules_by_name$/,
+      count: /^SEARCH schedules USING COVERING INDEX schedules_of_crawls /
     },
     { asked: ['project'], page: /^SCAN schedules USING INDEX schedules_by_name$/, count: /^SCAN schedules$/ },
     { asked: ['text'], page: /^SCAN schedules USING INDEX schedules_by_name$/, count: /^SCAN schedules$/ }

@@ -49,6 +49,7 @@ export function toJob(row: JobRow): StoredJob {
     priority: row.priority,
     placement: { nodeId: row.placement_node_id, tags: JSON.parse(row.placement_tags) },
     lane: row.lane,
+    userId: row.user_id,
     source: row.source,
     scheduleId: row.schedule_id,
     nominalMs: row.nominal_ms,
@@ -101,10 +102,14 @@ export function toAttempt(row: AttemptRow): Attempt {
 /** All columns of a schedule: its settings and its progress (schedule_progress). */
 export const SCHEDULE = `schedules.id, revision, settings, paused, pause_note AS pauseNote, paused_by AS pausedBy,
   created_at_ms AS createdAtMs, changed_at_ms AS changedAtMs, done_until_ms AS doneUntilMs, run_count AS runCount,
-  failures_in_a_row AS failuresInARow`
+  failures_in_a_row AS failuresInARow, crawl_key AS crawlKey, crawl_order AS crawlOrder`
 
-export type ScheduleRow = NamedRow<StoredSchedule, 'settings'>
+export interface ScheduleRow extends NamedRow<Omit<StoredSchedule, 'crawl'>, 'settings'> {
+  crawlKey: string | null
+  crawlOrder: string | null
+}
 
-export function toSchedule(row: ScheduleRow): StoredSchedule {
-  return { ...row, settings: JSON.parse(row.settings), paused: row.paused === 1 }
+export function toSchedule({ crawlKey, crawlOrder, ...row }: ScheduleRow): StoredSchedule {
+  const crawl = crawlKey === null ? null : { key: crawlKey, ...JSON.parse(crawlOrder!) }
+  return { ...row, settings: JSON.parse(row.settings), paused: row.paused === 1, crawl }
 }

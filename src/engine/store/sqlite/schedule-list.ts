@@ -1,20 +1,16 @@
 import type { Database } from 'better-sqlite3'
-import type { ProjectName } from '../../../shared/contract/index.ts'
 import type { StoredSchedule } from '../records.ts'
+import type { ScheduleFilter } from '../store.ts'
 import { SCHEDULE, type ScheduleRow, toSchedule } from './rows.ts'
-
-export interface ScheduleFilter {
-  text?: string
-  project?: ProjectName
-  name?: string
-  pausedBy?: string[]
-}
 
 /** The query contains only conditions that are used, so that SQLite picks the matching index. */
 const CONDITIONS: Record<keyof ScheduleFilter, string> = {
   // The index on names is case-insensitive.
   name: 'name = :name COLLATE NOCASE AND name = :name',
   pausedBy: 'paused = 1 AND paused_by IN (SELECT value FROM json_each(:pausedBy))',
+  userId: `EXISTS (SELECT 1 FROM json_each(settings, '$.jobs') WHERE value ->> '$.userId' = :userId)`,
+  crawlKey: 'crawl_key = :crawlKey',
+  isCrawl: 'crawl_key IS NOT NULL AND :isCrawl',
   project: `EXISTS (SELECT 1 FROM json_each(settings, '$.jobs') WHERE value ->> '$.project' = :project)`,
   text: `(name LIKE :text ESCAPE '\\' OR EXISTS (SELECT 1 FROM json_each(settings, '$.jobs')
     WHERE value ->> '$.project' LIKE :text ESCAPE '\\' OR value ->> '$.spiders' LIKE :text ESCAPE '\\'))`
@@ -49,13 +45,16 @@ export function createScheduleList(database: Database) {
   }
 
   return function page(
-    { text = '', project, name, pausedBy }: ScheduleFilter,
+    { text = '', project, name, userId, crawlKey, isCrawl, pausedBy }: ScheduleFilter,
     { after, limit }: { after: { name: string; id: string } | null; limit: number }
   ): { schedules: StoredSchedule[]; total: number } {
     const values: Record<string, unknown> = {
       ...(text !== '' && { text: `%${text.replace(/[\\%_]/g, '\\$&')}%` }),
       ...(project !== undefined && { project }),
       ...(name !== undefined && { name }),
+      ...(userId !== undefined && { userId }),
+      ...(crawlKey !== undefined && { crawlKey }),
+      ...(isCrawl === true && { isCrawl: 1 }),
       ...(pausedBy !== undefined && { pausedBy: JSON.stringify(pausedBy) })
     }
     const asked = Object.keys(values) as (keyof ScheduleFilter)[]

@@ -63,8 +63,9 @@ export function createSchedules({ database, changes, enqueue, outbox }: Dependen
   const many = database.prepare<[string], ScheduleRow>(SCHEDULES_SQL.many)
   const revision = database.prepare<[string], number>(SCHEDULES_SQL.revision).pluck()
   const insert = database.prepare(
-    `INSERT INTO schedules (id, revision, name, settings, paused, pause_note, paused_by, created_at_ms, changed_at_ms)
-     VALUES (:id, :revision, :name, :settings, :paused, :pauseNote, :pausedBy, :createdAtMs, :changedAtMs)`
+    `INSERT INTO schedules (id, revision, name, settings, paused, pause_note, paused_by, created_at_ms, changed_at_ms,
+       crawl_key, crawl_order)
+     VALUES (:id, :revision, :name, :settings, :paused, :pauseNote, :pausedBy, :createdAtMs, :changedAtMs, :crawlKey, :crawlOrder)`
   )
   // An edit never resets the progress that the scheduler made meanwhile: a moment that is done stays done.
   const putProgress = database.prepare(
@@ -76,7 +77,7 @@ export function createSchedules({ database, changes, enqueue, outbox }: Dependen
   )
   const update = database.prepare(
     `UPDATE schedules SET revision = :revision, name = :name, settings = :settings, paused = :paused, pause_note = :pauseNote,
-       paused_by = :pausedBy, changed_at_ms = :changedAtMs
+       paused_by = :pausedBy, changed_at_ms = :changedAtMs, crawl_key = :crawlKey, crawl_order = :crawlOrder
      WHERE id = :id`
   )
   const remove = database.prepare<[string]>('DELETE FROM schedules WHERE id = ?')
@@ -120,7 +121,7 @@ export function createSchedules({ database, changes, enqueue, outbox }: Dependen
     outbox.record(event, projectsOf(settings), firing.atMs, () => firingEventData(firing, settings))
   }
 
-  function recordPaused(schedule: StoredSchedule): void {
+  function recordPaused(schedule: Omit<StoredSchedule, 'crawl'>): void {
     const { settings, changedAtMs } = schedule
     outbox.record('schedule.paused', projectsOf(settings), changedAtMs, () => pausedEventData(schedule))
   }
@@ -170,7 +171,7 @@ export function createSchedules({ database, changes, enqueue, outbox }: Dependen
 
     page: createScheduleList(database),
 
-    put(schedule: StoredSchedule): void {
+    put({ crawl, ...schedule }: StoredSchedule): void {
       const { id, settings } = schedule
       const there = revision.get(id)
       if (there === undefined && schedule.revision !== 1) {
@@ -184,7 +185,9 @@ export function createSchedules({ database, changes, enqueue, outbox }: Dependen
         ...schedule,
         name: settings.name,
         settings: JSON.stringify(settings),
-        paused: Number(schedule.paused)
+        paused: Number(schedule.paused),
+        crawlKey: crawl?.key ?? null,
+        crawlOrder: crawl === null ? null : JSON.stringify({ params: crawl.params, atMs: crawl.atMs })
       }
       const isNewlyPaused = schedule.paused && isPaused.get(id) !== 1
       if (there === undefined) insert.run(row)

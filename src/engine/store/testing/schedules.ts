@@ -357,5 +357,59 @@ export function describeSchedules(story: Story): void {
         { value: 'queued', count: 3 }
       ])
     })
+
+    test('jobs are filtered by their user, together with all else, by the page', async () => {
+      const schedule = await put()
+      const made = []
+      for (const [nominalMs, userId] of ['ann', 'bob', 'ann'].entries()) {
+        const { firing, job } = aFiringOf(schedule, { nominalMs: nominalMs + 1 })
+        const jobs = [
+          { ...job, userId },
+          { ...aNewJob({ project: 'books', jobid: `own-${nominalMs}` }), userId }
+        ]
+        await story.store.fire([{ ...firing, jobs }])
+        made.push(...jobs)
+      }
+      await story.enqueue()
+      await begin(made[4]!)
+      const [ids, scheduleId] = [made.map(({ id }) => id), schedule.id]
+      expect((await story.store.getJob(ids[2]!))?.userId).toBe('bob')
+      expect(await pageIds({ userId: 'ann' })).toEqual([ids[5], ids[4], ids[1], ids[0]])
+      expect(await pageIds({ userId: 'ann' }, ids[5], 2)).toEqual([ids[4], ids[1]])
+      expect(await pageIds({ userId: 'bob', project: 'books' })).toEqual([ids[3]])
+      expect(await pageIds({ userId: 'ann', status: ['starting'] })).toEqual([ids[4]])
+      expect(await pageIds({ userId: 'ann', text: 'own-2' })).toEqual([ids[5]])
+      expect(await pageIds({ userId: 'ann', scheduleId })).toEqual([ids[4], ids[0]])
+      const jobid = made[1]!.jobid
+      expect([await pageIds({ userId: 'ann', jobid }), await pageIds({ userId: 'bob', jobid })]).toEqual([[ids[1]], []])
+      for (const userId of ['', 'An', 'ANN', '*']) expect(await pageIds({ userId })).toEqual([])
+      expect((await story.store.countFacets({ userId: 'ann' })).status).toEqual([
+        { value: 'queued', count: 3 },
+        { value: 'starting', count: 1 }
+      ])
+      expect((await story.store.countFacets({ userId: 'bob', scheduleId })).status).toEqual([
+        { value: 'queued', count: 1 }
+      ])
+    })
+
+    test('schedules are found by the user of their jobs and by the crawl order that created them', async () => {
+      const { settings } = aStoredSchedule()
+      const [template] = settings.jobs
+      const users = (...ids: (string | null)[]) => ({
+        settings: { ...settings, jobs: ids.map((userId) => ({ ...template!, userId })) }
+      })
+      const ann = await put({ ...users(null, 'ann'), crawl: { key: 'k1', params: { pages: 3, tags: null }, atMs: 5 } })
+      const bob = await put(users('bob'))
+      const ids = async (filter: Parameters<typeof story.store.pageSchedules>[0]) =>
+        (await story.store.pageSchedules(filter, { after: null, limit: 9 })).schedules.map(({ id }) => id)
+      expect(await ids({ userId: 'ann' })).toEqual([ann.id])
+      expect(await ids({ userId: 'bob' })).toEqual([bob.id])
+      expect(await ids({ userId: 'b' })).toEqual([])
+      expect(await ids({ crawlKey: 'k1' })).toEqual([ann.id])
+      expect(await ids({ isCrawl: true })).toEqual([ann.id])
+      expect(await story.store.getSchedules([ann.id, bob.id])).toMatchObject([{ crawl: ann.crawl }, { crawl: null }])
+      await story.store.putSchedule({ ...ann, revision: 2, crawl: { key: 'k2', params: {}, atMs: null } })
+      expect([await ids({ crawlKey: 'k1' }), await ids({ crawlKey: 'k2' })]).toEqual([[], [ann.id]])
+    })
   })
 }

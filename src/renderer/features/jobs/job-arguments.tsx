@@ -1,5 +1,6 @@
 import { IconLock } from '@tabler/icons-react'
 import { useQuery } from '@tanstack/react-query'
+import { Link } from '@tanstack/react-router'
 import { type Dependency, type Job, type JobId, SECRET_MASK } from '../../../shared/contract/index.ts'
 import { useApi } from '../../api/api.tsx'
 import { CopyText } from '../../ui/copy-button.tsx'
@@ -55,6 +56,13 @@ export function JobArguments({ job, nodeName, onOpen }: JobArgumentsProps) {
         {job.scheduleId !== null && (
           <FieldRow label="Schedule">
             <JobSchedule job={job} isWhole />
+          </FieldRow>
+        )}
+        {job.userId !== null && (
+          <FieldRow label="User">
+            <Link to="/jobs" search={{ user: job.userId }} title={`Jobs of ${job.userId}`}>
+              {job.userId}
+            </Link>
           </FieldRow>
         )}
         <FieldRow label="Version">{job.version ?? 'latest when the job is sent'}</FieldRow>

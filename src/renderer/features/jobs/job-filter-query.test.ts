@@ -36,6 +36,12 @@ describe('parseFilterText', () => {
     })
   })
 
+  it('reads a user, to the letter', () => {
+    const { search } = parse('user:"Ann B" prices')
+    expect(search).toEqual({ user: 'Ann B', text: 'prices' })
+    expect(filterOfSearch(search, nowMs)).toEqual({ userId: 'Ann B', text: 'prices' })
+  })
+
   it('finds no filter in an empty text', () => {
     expect(parse('  ')).toEqual({ search: {}, problems: [] })
   })

@@ -11,11 +11,11 @@ import type { JobsSearch } from '../../state/search.ts'
 /** The part of the address that narrows the list. */
 export type FilterSearch = Pick<
   JobsSearch,
-  'status' | 'project' | 'spider' | 'node' | 'schedule' | 'text' | 'sinceHours'
+  'status' | 'project' | 'spider' | 'node' | 'schedule' | 'user' | 'text' | 'sinceHours'
 >
 
 /** The word before the colon. Aliases are accepted, but written back as these. */
-export const FILTER_KEYS = ['status', 'project', 'spider', 'node', 'schedule', 'since'] as const
+export const FILTER_KEYS = ['status', 'project', 'spider', 'node', 'schedule', 'user', 'since'] as const
 export type FilterKey = (typeof FILTER_KEYS)[number]
 
 /** One chip of the filter box: `status:failed,running`. */
@@ -87,6 +87,7 @@ export function termsOfSearch(
     spider: search.spider,
     node: nameOf(nodes, search.node),
     schedule: nameOf(schedules, search.schedule),
+    user: search.user,
     since: search.sinceHours === undefined ? undefined : formatSince(search.sinceHours)
   }
   return FILTER_KEYS.flatMap((key) => {
@@ -115,7 +116,7 @@ export function toggleFacet(search: FilterSearch, key: 'status' | 'project' | 'n
 
 /** The filter for the engine. `nowMs` should rarely change: each change fetches the list again. */
 export function filterOfSearch(
-  { status, project, spider, node, schedule, text, sinceHours }: FilterSearch,
+  { status, project, spider, node, schedule, user, text, sinceHours }: FilterSearch,
   nowMs: number
 ): JobFilter {
   return {
@@ -124,6 +125,7 @@ export function filterOfSearch(
     ...(spider !== undefined && { spider }),
     ...(node !== undefined && { nodeId: node }),
     ...(schedule !== undefined && { scheduleId: schedule }),
+    ...(user !== undefined && { userId: user }),
     ...(text !== undefined && { text }),
     ...(sinceHours !== undefined && { sinceMs: nowMs - sinceHours * HOUR_MS })
   }

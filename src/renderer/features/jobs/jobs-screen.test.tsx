@@ -267,3 +267,19 @@ it('says which schedule made a job, and its scheduled time', async () => {
   expect(first?.getAttribute('href')).toContain(schedules[0]!.id)
   expect(pane.getAllByText((_, element) => element?.tagName === 'TIME').length).toBeGreaterThan(0)
 })
+
+it('filters jobs by the user they were ordered for, and leads there from a job', async () => {
+  engine = createFakeEngine({ jobCount: 20 })
+  const [first, second] = [...engine.jobs.values()]
+  engine.jobs.set(first!.id, { ...first!, userId: 'ann' })
+  engine.jobs.set(second!.id, { ...second!, userId: 'Bob B' })
+  app = renderApp(engine, `/jobs?job=${second!.id}&tab=arguments`)
+  const pane = within(await screen.findByRole('complementary', { name: 'Job' }))
+  fireEvent.click(await pane.findByRole('link', { name: 'Bob B' }))
+  expect(await screen.findByRole('button', { name: 'Remove user:"Bob B"' })).toBeTruthy()
+  await waitFor(async () => expect(await rows()).toHaveLength(1))
+  const box = screen.getByLabelText('Filter jobs')
+  fireEvent.change(box, { target: { value: 'user:nobody ' } })
+  expect(await screen.findByRole('button', { name: 'Remove user:nobody' })).toBeTruthy()
+  await waitFor(() => expect(screen.queryByRole('link', { name: 'Bob B' })).toBeNull())
+})

@@ -36,9 +36,9 @@ export function JobsScreen() {
 
   const setSearch = (patch: JobsSearch, replace = false) =>
     void navigate({ search: (before: JobsSearch) => ({ ...before, ...patch }), replace })
-  const setFilter = ({ status, project, spider, node, schedule, text, sinceHours }: FilterSearch) => {
+  const setFilter = ({ status, project, spider, node, schedule, user, text, sinceHours }: FilterSearch) => {
     clearMarks()
-    setSearch({ status, project, spider, node, schedule, text, sinceHours }, true)
+    setSearch({ status, project, spider, node, schedule, user, text, sinceHours }, true)
   }
   const clearFilter = () => setFilter({})
 

@@ -166,3 +166,14 @@ it('asks before the editor is left with changes, and leaves without asking if th
   fireEvent.click(screen.getByRole('link', { name: /^Jobs/ }))
   await screen.findByRole('heading', { level: 1, name: /Jobs/ })
 })
+
+it('filters schedules by the user of their jobs', async () => {
+  await open()
+  const nightly = named('nightly prices')
+  const jobs = nightly.jobs.map((template) => ({ ...template, userId: 'ann' }))
+  engine.schedules.set(nightly.id, { ...nightly, jobs })
+  fireEvent.change(screen.getByLabelText('Filter schedules'), { target: { value: 'user:ann' } })
+  await waitFor(() => expect(screen.queryByText('reuters live')).toBeNull())
+  fireEvent.click(screen.getByText('nightly prices'))
+  expect((await screen.findByRole('link', { name: 'ann' })).getAttribute('href')).toContain('user=ann')
+})

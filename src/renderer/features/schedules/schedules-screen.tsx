@@ -59,7 +59,7 @@ function ScheduleList() {
 
   const list = useInfiniteQuery(
     query.schedules.list.infiniteOptions({
-      input: (after: string | undefined) => ({ text, project, after, limit: PAGE_ROWS }),
+      input: (after: string | undefined) => ({ ...scheduleFilterOf(text), project, after, limit: PAGE_ROWS }),
       initialPageParam: undefined,
       getNextPageParam: ({ nextAfter }) => nextAfter ?? undefined,
       placeholderData: keepPreviousData
@@ -109,7 +109,7 @@ function ScheduleList() {
         <ScreenHead title="Schedules" views={<SchedulesTabs />} note={list.data && countWords(rows, total)}>
           <FilterBox
             label="Filter schedules"
-            placeholder="Name, project, spider"
+            placeholder="Name, project, spider, user:ann"
             value={typed}
             onChange={(value) => {
               setTyped(value)
@@ -173,6 +173,14 @@ function ScheduleList() {
 }
 
 const idOf = ({ id }: Schedule) => id
+
+/** Words to search for, and a user: `prices user:ann`, `user:"Ann B"`. */
+export function scheduleFilterOf(text = ''): { text?: string; userId?: string } {
+  const [term, quoted, bare] = /(?:^|\s)user:(?:"([^"]+)"|([^\s"]+))(?=\s|$)/.exec(text) ?? []
+  const words = term === undefined ? text : text.replace(term, ' ').trim()
+  const userId = quoted ?? bare
+  return { ...(words !== '' && { text: words }), ...(userId !== undefined && { userId }) }
+}
 
 function FirstSchedule({ onNew }: { onNew: () => void }) {
   return (

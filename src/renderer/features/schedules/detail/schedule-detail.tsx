@@ -191,7 +191,7 @@ function What({ schedule }: { schedule: Schedule }) {
     <section className={classes.section}>
       <h2>{total === 1 ? 'Runs' : `${plural(total, 'job')} per run`}</h2>
       {schedule.jobs.map((template, index) => {
-        const { project, version, spiders, args, argSets, matrix, settings, nodeId, tags, priority } = template
+        const { project, version, spiders, args, argSets, matrix, settings, nodeId, tags, priority, userId } = template
         const names = [...Object.entries(args), ...Object.entries(settings)]
         return (
           <div key={index} className={classes.template}>
@@ -204,6 +204,14 @@ function What({ schedule }: { schedule: Schedule }) {
               <span className="dim">{version ?? 'latest version'}</span>
             </div>
             <div>{spiders.join(', ')}</div>
+            {userId !== null && (
+              <div className="dim">
+                for user{' '}
+                <Link to="/jobs" search={{ user: userId }} title={`Jobs of ${userId}`}>
+                  {userId}
+                </Link>
+              </div>
+            )}
             {names.map(([name, value]) => (
               <div key={name} className="mono">
                 {name}={template.secretNames.includes(name) ? <span className="faint">secret</span> : value}

@@ -31,6 +31,8 @@ export interface TemplateTexts extends JobTexts {
   argSets: string
   /** One row per name; its values separated by commas. */
   matrix: FormRow[]
+  /** Of a crawl order; kept as it is. */
+  userId: string | null
 }
 
 export interface TimingTexts {
@@ -71,6 +73,7 @@ export const newRule = (zone: string, nowMs: number, over: Partial<RuleTexts> = 
 export const newTemplate = (over: Partial<RunTemplate> = {}): TemplateTexts => ({
   ...jobTexts(over),
   key: nextKey++,
+  userId: over.userId ?? null,
   argSets: (over.argSets ?? []).map(writeArgSet).join('\n'),
   matrix: rowsOf(
     Object.fromEntries(Object.entries(over.matrix ?? {}).map(([name, values]) => [name, values.join(', ')]))
@@ -254,7 +257,7 @@ const MatrixForm = rowsForm('args', problemOfText)
 /** `place` decides which placeholders are available. */
 export const templateForm = (place: 'schedule' | 'chain'): z.ZodType<RunTemplate, TemplateTexts> =>
   jobForm(place)
-    .and(z.object({ argSets: argSetsText(place), matrix: MatrixForm }))
+    .and(z.object({ argSets: argSetsText(place), matrix: MatrixForm, userId: z.string().nullable() }))
     .transform((template) => RunTemplate.parse(template)) as never
 
 const { shape } = ScheduleSettings

@@ -1,0 +1,211 @@
+import { createHash } from 'node:crypto'
+import { isZone, momentOfWall } from '../../shared/calendar/index.ts'
+import {
+  type CrawlChange,
+  type CrawlInput,
+  type CrawlOrder,
+  DEFAULT_CRAWL_CACHE_SECONDS,
+  type ProjectName,
+  type Schedule,
+  type ScheduleRule,
+  type ScheduleSettings,
+  type ScheduleTiming
+} from '../../shared/contract/index.ts'
+import { ScrapdeckError } from '../../shared/errors.ts'
+import type { CrawlOrigin } from '../store/records.ts'
+
+/** The translation between crawl orders and what the engine runs. Pure. */
+
+/** An order whose project and times are known. */
+export interface Order
+  extends Pick<CrawlInput, 'spider' | 'start_urls' | 'depth' | 'params' | 'interval' | 'http_cache'> {
+  project: ProjectName
+  user_id: string | null
+  zone: string
+  /** When it is first to run; null: now. */
+  atMs: number | null
+}
+
+/** What to run for an order. */
+export interface Work {
+  args: Record<string, string>
+  settings: Record<string, string>
+}
+
+/** Throws BAD_INPUT for a zone that does not exist, or a time in a gap of centuries. */
+export function timeOfOrder({ schedule_at, zone }: { schedule_at?: number | string | undefined; zone: string }) {
+  if (!isZone(zone)) {
+    throw new ScrapdeckError('BAD_INPUT', `"${zone}" is not a time zone. Use a name such as Europe/Berlin or UTC`)
+  }
+  return typeof schedule_at === 'string' ? momentOfWall(zone, Date.parse(`${schedule_at}Z`)) : (schedule_at ?? null)
+}
+
+/** Throws BAD_INPUT if the addresses are given twice. */
+export function workOf({ start_urls, depth, params = {} }: Order): Work {
+  if (start_urls !== undefined && Object.hasOwn(params, 'start_urls')) {
+    throw new ScrapdeckError('BAD_INPUT', '"start_urls" is given twice, by itself and in "params". Give it once')
+  }
+  const args = Object.fromEntries(Object.entries(params).map(([name, value]) => [name, textOf(value)]))
+  if (start_urls !== undefined) args['start_urls'] = JSON.stringify(start_urls)
+  return { args, settings: depth === undefined ? {} : { DEPTH_LIMIT: String(depth) } }
+}
+
+/** Text as it is; all else as JSON. */
+function textOf(value: unknown): string {
+  return typeof value === 'string' ? value : (JSON.stringify(value) ?? 'null')
+}
+
+/**
+ * Scrapy's own cache of pages. One that is bypassed is turned off in any case: the project's settings may turn it on.
+ * Scrapy takes an expiry of 0 for "never".
+ */
+export function cacheSettings(
+  http_cache: boolean | undefined,
+  { isBypassed, seconds }: { isBypassed: boolean; seconds: number }
+): Record<string, string> {
+  if (isBypassed || http_cache === false) return { HTTPCACHE_ENABLED: 'False' }
+  if (http_cache === undefined) return {}
+  const expiry = seconds === 0 ? DEFAULT_CRAWL_CACHE_SECONDS : seconds
+  return { HTTPCACHE_ENABLED: 'True', HTTPCACHE_EXPIRATION_SECS: String(expiry) }
+}
+
+/**
+ * Equal for equal orders of the same user: whatever the order of parameters, of their own fields and of addresses, and
+ * however long the order is remembered. Changing what is hashed makes repeated orders of before new ones.
+ */
+export function keyOf(order: Order): string {
+  const { user_id, project, spider, start_urls, params = {}, atMs, interval = null, zone, http_cache } = order
+  const { settings } = workOf(order)
+  const args = Object.entries(params).map(([name, value]) => [name, textOf(sorted(value))])
+  if (start_urls !== undefined) args.push(['start_urls', JSON.stringify([...new Set(start_urls)].sort())])
+  args.sort(([one], [other]) => (one! < other! ? -1 : 1))
+  const more = [...(zone === 'UTC' ? [] : [zone]), ...(http_cache === undefined ? [] : [http_cache])]
+  const what = [user_id, project, spider, args, settings, atMs, interval, ...more]
+  return createHash('sha256').update(JSON.stringify(what)).digest('hex')
+}
+
+/** The same JSON with the fields of all objects in one order. */
+function sorted(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(sorted)
+  if (typeof value !== 'object' || value === null) return value
+  const fields = Object.entries(value).sort(([one], [other]) => (one < other ? -1 : 1))
+  return Object.fromEntries(fields.map(([name, field]) => [name, sorted(field)]))
+}
+
+/** By which a repeated order is found. */
+export function originOf(order: Order): CrawlOrigin {
+  return { key: keyOf(order).slice(-16), params: order.params ?? {}, atMs: order.atMs }
+}
+
+/** When a repeated order fires. `firstMs`: one in steps without a time starts then. */
+export function timingOf(
+  { interval, zone, atMs }: Order,
+  firstMs: number
+): Pick<ScheduleTiming, 'zone' | 'rules' | 'startMs'> {
+  if (typeof interval === 'string') return { zone, rules: [{ kind: 'cron', expression: interval }], startMs: atMs }
+  const startMs = atMs !== null && atMs > firstMs ? atMs : firstMs
+  return { zone, rules: [{ kind: 'interval', everySeconds: interval!, anchorMs: startMs }], startMs }
+}
+
+/** Braces are placeholders in templates but literal in orders. */
+export function templateArgs(args: Record<string, string>): Record<string, string> {
+  return Object.fromEntries(Object.entries(args).map(([name, value]) => [name, value.replaceAll('{', '{{')]))
+}
+
+const plainText = (text: string): string => text.replaceAll('{{', '{')
+
+/** The order after a change. Throws BAD_INPUT as timeOfOrder. */
+export function changedOrder(before: Order, change: Omit<CrawlChange, 'id' | 'paused'>): Order {
+  const { schedule_at, ...fields } = change
+  const cleared = Object.entries(fields).map(([name, value]) => [name, value ?? undefined])
+  const after: Order = { ...before, ...Object.fromEntries(cleared) }
+  return schedule_at === undefined ? after : { ...after, atMs: timeOfOrder({ schedule_at, zone: after.zone }) }
+}
+
+/** The settings of a schedule whose order was changed; what is the same stays as an operator may have written it. */
+export function changedSettings(
+  schedule: ScheduleSettings,
+  { before, after }: { before: Order; after: Order },
+  { cacheSeconds, firstMs }: { cacheSeconds: number; firstMs: number }
+): ScheduleSettings {
+  const [template, ...others] = schedule.jobs
+  const changed = { ...template! }
+  const [old, work] = [workOf(before), workOf(after)]
+  if (!isSame(old.args, work.args)) changed.args = templateArgs(work.args)
+  if (!isSame(old.settings, work.settings)) {
+    const { DEPTH_LIMIT: _depth, ...rest } = changed.settings
+    changed.settings = { ...rest, ...work.settings }
+  }
+  if (before.http_cache !== after.http_cache) {
+    const { HTTPCACHE_ENABLED: _isOn, HTTPCACHE_EXPIRATION_SECS: _expiry, ...rest } = changed.settings
+    changed.settings = { ...rest, ...cacheSettings(after.http_cache, { isBypassed: false, seconds: cacheSeconds }) }
+  }
+  const timesOf = ({ interval, zone, atMs }: Order) => [interval, zone, atMs]
+  const timing = isSame(timesOf(before), timesOf(after)) ? {} : timingOf(after, firstMs)
+  return { ...schedule, ...timing, jobs: [changed, ...others] }
+}
+
+const isSame = (one: unknown, other: unknown): boolean => JSON.stringify(one) === JSON.stringify(other)
+
+/** A schedule as the order that it would be now. */
+export function orderOf(schedule: Pick<ScheduleSettings, 'jobs' | 'zone' | 'rules'>, origin: CrawlOrigin): Order {
+  const [template] = schedule.jobs
+  const { project, spiders, settings, userId } = template!
+  const { start_urls, ...args } = Object.fromEntries(
+    Object.entries(template!.args).map(([name, value]) => [name, plainText(value)])
+  )
+  const urls = addressesOf(start_urls)
+  if (start_urls !== undefined && urls === null) args['start_urls'] = start_urls
+  // Arguments are text: what was ordered as something else still is, unless it was changed since.
+  const params = Object.fromEntries(
+    Object.entries(args).map(([name, text]) => {
+      const ordered = Object.hasOwn(origin.params, name) ? origin.params[name] : text
+      return [name, textOf(ordered) === text ? ordered : text]
+    })
+  ) as NonNullable<Order['params']>
+  const { DEPTH_LIMIT, HTTPCACHE_ENABLED } = settings
+  return {
+    ...{ project, spider: spiders[0]!, user_id: userId ?? null, zone: schedule.zone, atMs: origin.atMs },
+    ...(urls !== null && { start_urls: urls }),
+    ...(/^\d{1,4}$/.test(DEPTH_LIMIT ?? '') && { depth: Number(DEPTH_LIMIT) }),
+    ...(HTTPCACHE_ENABLED !== undefined && { http_cache: /^(true|1)$/i.test(HTTPCACHE_ENABLED) }),
+    interval: intervalOf(schedule.rules[0]),
+    params
+  }
+}
+
+function addressesOf(text: string | undefined): string[] | null {
+  if (text === undefined || !text.startsWith('[')) return null
+  try {
+    const urls: unknown = JSON.parse(text)
+    return Array.isArray(urls) && urls.every((url) => typeof url === 'string') ? urls : null
+  } catch {
+    // An operator wrote something else into the schedule.
+    return null
+  }
+}
+
+function intervalOf(rule: ScheduleRule | undefined): number | string | undefined {
+  if (rule?.kind === 'interval') return rule.everySeconds
+  return rule?.kind === 'cron' ? rule.expression : undefined
+}
+
+/** As clients see it. */
+export function describeOrder(schedule: Schedule, origin: CrawlOrigin): CrawlOrder {
+  const order = orderOf(schedule, origin)
+  const { id, paused, nextAtMs, createdAtMs, changedAtMs, recent } = schedule
+  const isRunning = recent[0]?.outcome === 'live'
+  const { start_urls = [], depth = null, http_cache = null, interval = null, params = {}, atMs: _atMs, ...same } = order
+  return {
+    schedule_id: id,
+    ...same,
+    ...{ start_urls, depth, params, interval, http_cache },
+    status: isRunning ? 'running' : paused ? 'paused' : nextAtMs === null ? 'finished' : 'pending',
+    scheduled_at: iso(schedule.startMs ?? createdAtMs),
+    next_run: nextAtMs === null ? null : iso(nextAtMs),
+    created_at: iso(createdAtMs),
+    updated_at: iso(changedAtMs)
+  }
+}
+
+export const iso = (atMs: number): string => new Date(atMs).toISOString()

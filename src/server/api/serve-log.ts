@@ -1,0 +1,86 @@
+import { createRouterClient, type RouterClient } from '@orpc/server'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { EngineRouter } from '../../engine/router/router.ts'
+import type { Clock } from '../../engine/runtime/clock.ts'
+import type { Logger } from '../../engine/runtime/logger.ts'
+import type { JobId, ScheduleId } from '../../shared/contract/index.ts'
+import { noFields } from './fields.ts'
+import { END_ID, type LogEvents, openJobLog, parsePlace } from './job-log.ts'
+import { checkQuery } from './unknown-parts.ts'
+
+export type ApiClient = RouterClient<EngineRouter>
+
+/** Rejects if there is nothing of this id; what it returns resolves when there is a job to follow. */
+export type FindJob = (client: ApiClient, id: string, clock: Clock) => Promise<(gone: AbortSignal) => Promise<JobId>>
+
+interface LogRoute {
+  router: EngineRouter
+  clock: Clock
+  logger: Logger
+  /** For messages. */
+  operation: string
+  find: FindJob
+  events: LogEvents
+}
+
+/** Answers with the log of a job as server-sent events (job-log.ts), from where `Last-Event-ID` says. */
+export async function serveLog(request: FastifyRequest, reply: FastifyReply, route: LogRoute): Promise<FastifyReply> {
+  const lastEventId = request.headers['last-event-id']
+  const { id } = request.params as { id: string }
+  if (Object.hasOwn(request.query as object, 'fields')) throw noFields()
+  checkQuery(new URL(request.url, 'http://x').searchParams, [], route.operation)
+  if (lastEventId === END_ID) return reply.code(204).send()
+  const from = typeof lastEventId === 'string' ? parsePlace(lastEventId) : { attemptNumber: null, offset: 0 }
+  const client = createRouterClient(route.router, { context: { source: 'api' } })
+  const stream = openJobLog({ ...route, from, job: await route.find(client, id, route.clock) })
+  // `no-transform` and `x-accel-buffering`: proxies must pass each line on as it arrives.
+  reply.headers({ 'cache-control': 'no-store, no-transform', 'x-accel-buffering': 'no' })
+  return reply.type('text/event-stream; charset=utf-8').send(stream)
+}
+
+/** The API's own names. */
+export const API_EVENTS: LogEvents = {
+  log: (line) => line,
+  async end(client, id) {
+    const { status, outcome, reason, pages, items, errors, endedAtMs } = await client.jobs.status({ id })
+    return { status, outcome, reason, pages, items, errors, endedAtMs }
+  }
+}
+
+export const findJob: FindJob = async (client, id) => {
+  await client.jobs.status({ id })
+  return async () => id as JobId
+}
+
+/** How often a client that waits for the first job of a schedule looks for it. */
+const LOOK_EVERY_MS = 2_000
+
+/** The newest job of a schedule, or the first once it exists. */
+export const findJobOfSchedule: FindJob = async (client, id, clock) => {
+  await client.schedules.get({ id })
+  return async (gone) => {
+    for (;;) {
+      const newest = await newestJobOf(client, id as ScheduleId)
+      if (newest !== null) return newest
+      await pause(clock, gone)
+      gone.throwIfAborted()
+    }
+  }
+}
+
+export async function newestJobOf(client: ApiClient, scheduleId: ScheduleId): Promise<JobId | null> {
+  const { jobs } = await client.jobs.list({ scheduleId, limit: 1 })
+  return jobs[0]?.id ?? null
+}
+
+function pause(clock: Clock, gone: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const timer = clock.setTimer(LOOK_EVERY_MS, done)
+    gone.addEventListener('abort', done, { once: true })
+    function done(): void {
+      timer.cancel()
+      gone.removeEventListener('abort', done)
+      resolve()
+    }
+  })
+}
