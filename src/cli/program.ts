@@ -160,6 +160,7 @@ const terminal: Terminal = {
   },
   nowMs: () => Date.now(),
   sleep: (ms) => sleep(ms, undefined, { signal: interruption.signal }),
+  ask: askUser,
   localService: localServiceOf
 }
 // A reader that closes the pipe early (`| head`) is not a failure.
@@ -186,6 +187,17 @@ function report(error: unknown): number {
   if (interruption.signal.aborted) return EXIT_CODES.interrupted
   process.stderr.write(textOfError(error, process.argv.includes('--json')))
   return exitCodeOf(error)
+}
+
+async function askUser(question: string): Promise<string | null> {
+  if (process.stdin.isTTY !== true || process.stderr.isTTY !== true) return null
+  const { createInterface } = await import('node:readline/promises')
+  const lines = createInterface({ input: process.stdin, output: process.stderr })
+  try {
+    return await lines.question(question)
+  } finally {
+    lines.close()
+  }
 }
 
 function writeAnswer(flags: Flags, answer: object, text: string): void {

@@ -1,4 +1,4 @@
-import type { JobId, NodeId, ProjectName, Schedule } from '../../shared/contract/index.ts'
+import type { JobId, Node, NodeId, ProjectName, Schedule } from '../../shared/contract/index.ts'
 import { isScrapdeckError } from '../../shared/errors.ts'
 import { JOB_ID_PATTERN } from '../../shared/id-patterns.ts'
 import { matchesGlob } from '../../shared/glob.ts'
@@ -62,9 +62,14 @@ async function findByJobid(client: Client, jobid: string): Promise<JobId | null>
 }
 
 export async function findNodeId(client: Client, text: string): Promise<NodeId> {
+  return (await findNode(client, text)).id
+}
+
+/** By its id or name. */
+export async function findNode(client: Client, text: string): Promise<Node> {
   const { nodes } = await client.nodes.list()
   const node = nodes.find(({ id }) => id === text) ?? nodes.find(({ name }) => name === text)
-  if (node !== undefined) return node.id
+  if (node !== undefined) return node
   throw new CommandEnd(
     EXIT_CODES.notFound,
     `There is no node ${text}. There are ${nodes.map(({ name }) => name).join(', ') || 'none'}.`

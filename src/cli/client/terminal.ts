@@ -11,6 +11,8 @@ export interface Terminal {
   interrupted: AbortSignal
   nowMs(): number
   sleep(ms: number): Promise<void>
+  /** The line that the user types after this question; null: nobody can be asked. */
+  ask(question: string): Promise<string | null>
   /** The service on this machine, as these flags, variables and installed configuration files say. */
   localService(flags: LocalFlags): LocalService
 }

@@ -5,7 +5,7 @@ import { localTime } from './output.ts'
 type Explained = Pick<Job, 'state' | 'waiting' | 'reason' | 'killingLine' | 'cancelAskedAtMs' | 'unknownSinceMs'> &
   Partial<Pick<Job, 'mayHaveRunTwice' | 'expiresAtMs' | 'attemptCount' | 'retry'>>
 
-/** Why a job waits, is not sure to be running, or ended as it did: what its page in the UI says. null: nothing to say. */
+/** Why a job waits, may not be running, or ended as it did: what its page in the UI says. null: nothing to say. */
 export function whyOf(job: Explained | JobProgress, nowMs: number): string | null {
   const { expiresAtMs = null, mayHaveRunTwice = false } = job as Explained
   const ended = [job.reason, job.killingLine].filter((text) => text !== null).join(': ')

@@ -12,12 +12,14 @@ import { safeJson, type Terminal } from '../client/terminal.ts'
 import type { ClientCommands, Session } from '../client/session.ts'
 import { type DeployTarget, readScrapyConfiguration } from '../scrapy-cfg.ts'
 import { nodeNames } from '../client/find.ts'
+import { describeDeployments } from './projects.ts'
 
 interface DeployFlags extends ConnectionFlags {
   target?: string
   project?: ProjectName
   version?: VersionName
   listTargets?: boolean
+  list?: boolean
   send?: boolean
 }
 
@@ -35,6 +37,7 @@ export function addDeployCommand({ add }: ClientCommands): void {
         .option('-p, --project <name>', 'name of the project (default: from scrapy.cfg or the egg)')
         .option('-v, --version <version>', 'its version; GIT or HG: from the repository (default: the current time)')
         .option('-l, --list-targets', 'list the targets of scrapy.cfg')
+        .option('--list', 'list what is deployed, of one project with -p: each version and the nodes that have it')
         .option('--send', 'send it to all nodes now, rather than before the first job there')
   )((session, [path], options: DeployFlags) => deploy(session, path, options))
 }
@@ -54,6 +57,7 @@ async function deploy(session: Session, path: string | undefined, flags: DeployF
     return
   }
   const target = chooseTarget(targets, flags, terminal)
+  if (flags.list) return listDeployed(clientOf(target, session, flags), session, flags.project)
   const project = flags.project ?? target?.project ?? undefined
   const wanted = flags.version ?? target?.version ?? undefined
   const folder = path === undefined ? projectDirectory : place
@@ -67,11 +71,27 @@ async function deploy(session: Session, path: string | undefined, flags: DeployF
   const bytes = isEgg
     ? readFileSync(place)
     : await buildEggFromFolder(folder as string, project === undefined ? {} : { project })
-  const client = target?.url == null ? session.client : connectToTarget(target, flags, terminal)
+  const client = clientOf(target, session, flags)
   const file = new File([bytes as Uint8Array<ArrayBuffer>], isEgg ? basename(place) : 'project.egg')
   const answer = await client.projects.upload({ file, project, version })
   print(terminal, flags, answer, describeUpload)
   if (flags.send) await sendToNodes(client, answer, session)
+}
+
+function clientOf(target: DeployTarget | null, { client, terminal }: Session, flags: DeployFlags): Client {
+  return target?.url == null ? client : connectToTarget(target, flags, terminal)
+}
+
+async function listDeployed(client: Client, { terminal, flags }: Session, name: string | undefined): Promise<void> {
+  const projects =
+    name === undefined
+      ? (await client.projects.list()).projects
+      : [await client.projects.get({ project: name as ProjectName })]
+  const nodes = flags.json === true ? new Map<string, string>() : await nodeNames(client)
+  const rows = projects.flatMap(({ versions }) =>
+    versions.map((version) => [version.project, version.version, describeDeployments(version, nodes)])
+  )
+  print(terminal, flags, { projects }, () => table(['project', 'version', 'nodes'], rows, 'Nothing is deployed.'))
 }
 
 /** Like scrapyd-deploy: `[deploy]` without a name, unless another address was given. */

@@ -1,19 +1,44 @@
+import { readFileSync } from 'node:fs'
+import { resolve } from 'node:path'
+import { type Command, InvalidArgumentError } from 'commander'
+import type { Node, NodeAddress, ProbeResult } from '../../shared/contract/index.ts'
+import { formatAge } from '../../shared/time.ts'
 import { collect, wholeNumber } from '../client/arguments.ts'
-import { print, table } from '../client/output.ts'
-import type { ClientCommands } from '../client/session.ts'
-import { findNodeId } from '../client/find.ts'
+import type { Client } from '../client/connect.ts'
+import { duration } from '../client/durations.ts'
+import { CommandEnd, EXIT_CODES } from '../client/exit-codes.ts'
+import { findNode } from '../client/find.ts'
+import { localTime, plural, print, table } from '../client/output.ts'
+import type { ClientCommands, Session } from '../client/session.ts'
+import { type Terminal, withoutSteering } from '../client/terminal.ts'
 
-const MODES = { cordon: 'cordoned', drain: 'draining', activate: 'active' } as const
+const MODES = {
+  cordon: ['cordoned', 'Stop sending new jobs to a node.'],
+  drain: ['draining', 'Stop sending new jobs to a node, and cordon it once its last job has ended.'],
+  activate: ['active', 'Send jobs to a node again.']
+} as const
 
-interface AddFlags {
-  name?: string
-  slots?: number
-  tag?: string[]
+interface AddressFlags {
   nodeUsername?: string
+  caCertificate?: string
+  proxy?: string
+}
+
+interface SettingFlags {
+  name?: string
+  slots?: number | 'auto'
+  tag?: string[]
+  group?: string
+}
+
+interface EditFlags extends AddressFlags, SettingFlags {
+  address?: string
+  tags?: boolean
+  giveUpAfter?: number | 'never'
 }
 
 export function addNodeCommands({ group, terminal }: ClientCommands): void {
-  const add = group('nodes', 'Nodes: list, add, cordon, drain, remove.')
+  const add = group('nodes', 'Nodes: list, probe, add, edit, cordon, drain, activate, remove.')
   add(
     'list',
     'List the nodes and their status.'
@@ -28,48 +53,224 @@ export function addNodeCommands({ group, terminal }: ClientCommands): void {
           node.running,
           node.slots,
           node.tags.join(','),
-          node.url === '' ? 'this machine' : node.url,
+          addressOf(node),
           node.problem
         ]),
         'No nodes. Add one: scrapdeck nodes add http://HOST:6800'
       )
     )
   })
-  add('add <address>', 'Add a Scrapyd node. Its password is read from SCRAPDECK_NODE_PASSWORD.', (command) =>
-    command
-      .option('--name <name>', 'its name (default: as it reports)')
-      .option('--slots <number>', 'how many spiders it runs at once (default: learned)', wholeNumber)
-      .option('--tag <tag>', 'a tag (can be repeated)', collect)
-      .option('--node-username <name>', 'user name of that Scrapyd')
-  )(async ({ client, flags }, [url = ''], options: AddFlags) => {
-    const password = terminal.environment.SCRAPDECK_NODE_PASSWORD
-    const node = await client.nodes.add({
-      url,
-      name: options.name,
-      slots: options.slots,
-      tags: options.tag,
-      ...(options.nodeUsername === undefined ? {} : { username: options.nodeUsername, password: password ?? '' })
-    })
-    print(terminal, flags, node, ({ name, id, health }) => `Added ${name} (${id}): ${health}.`)
-  })
-  for (const [verb, mode] of Object.entries(MODES)) {
-    const what = {
-      cordon: 'Stop sending new jobs to a node.',
-      drain: 'Stop sending new jobs to a node, and cordon it once its last job has ended.',
-      activate: 'Send jobs to a node again.'
+
+  add(
+    'probe <address-or-node>',
+    'Try a Scrapyd without adding it, or show what is known of a node. Fails if it cannot be used.',
+    withAddress
+  )((session, [target = ''], options: AddressFlags) => probe(session, target, options))
+
+  add(
+    'add <address>',
+    'Add a Scrapyd node, if it responds. Its password is read from SCRAPDECK_NODE_PASSWORD.',
+    (command) =>
+      withAddress(withSettings(command)).option(
+        '--force',
+        'add it even if it cannot be used now, for example a node that is down'
+      )
+  )((session, [url = ''], options: AddressFlags & SettingFlags & { force?: boolean }) => addNode(session, url, options))
+
+  add('edit <node>', 'Change a node. What is not given stays as it is.', (command) =>
+    withAddress(withSettings(command))
+      .option('--address <address>', 'its new address; needs its user name and password again')
+      .option('--no-tags', 'remove all tags')
+      .option(
+        '--give-up-after <duration>',
+        'run its jobs elsewhere after this long without a response, such as 15m; never',
+        (text) => (text === 'never' ? text : duration(text))
+      )
+  )(async ({ client, flags }, [name = ''], options: EditFlags) => {
+    const { giveUpAfter } = options
+    const changes = {
+      ...settingsOf(options),
+      ...(options.tags === false ? { tags: [] } : {}),
+      ...(giveUpAfter === undefined
+        ? {}
+        : { giveUpAfterSeconds: giveUpAfter === 'never' ? null : Math.ceil(giveUpAfter / 1000) }),
+      ...(options.address === undefined ? {} : { url: options.address }),
+      ...connectionOf(options, terminal)
     }
+    if (Object.values(changes).every((value) => value === undefined)) {
+      throw new CommandEnd(EXIT_CODES.usage, 'Nothing to change. Add --help to see what can be changed.')
+    }
+    const { id } = await findNode(client, name)
+    print(terminal, flags, await client.nodes.update({ id, ...changes }), describeNode)
+  })
+
+  for (const [verb, [mode, what]] of Object.entries(MODES)) {
     add(
       `${verb} <node>`,
-      what[verb as keyof typeof MODES]
+      what
     )(async ({ client, flags }, [name = '']) => {
-      const node = await client.nodes.setMode({ id: await findNodeId(client, name), mode })
+      const node = await client.nodes.setMode({ id: (await findNode(client, name)).id, mode })
       print(terminal, flags, node, (changed) => `${changed.name} is ${changed.mode}.`)
     })
   }
-  add('remove <node>', 'Remove a node from the fleet.', (command) =>
-    command.option('--force', 'even if jobs are live there: they are marked lost')
-  )(async ({ client, flags }, [name = ''], { force }: { force?: boolean }) => {
-    const answer = await client.nodes.remove({ id: await findNodeId(client, name), force: force ?? false })
-    print(terminal, flags, answer, () => `${name} is no longer a node.`)
+
+  add('remove <node>', 'Remove a node from the fleet. Asks first, or needs --yes.', (command) =>
+    command.option('--yes', 'do not ask').option('--force', 'even if jobs are live there: they are marked lost')
+  )(async ({ client, flags }, [name = ''], { force = false, yes }: { force?: boolean; yes?: boolean }) => {
+    const node = await findNode(client, name)
+    if (!yes) await confirmRemoval(terminal, node, force)
+    const answer = await client.nodes.remove({ id: node.id, force })
+    print(terminal, flags, answer, () => `${node.name} is no longer a node.`)
   })
+}
+
+function withAddress(command: Command): Command {
+  return command
+    .option('--node-username <name>', 'user name of that Scrapyd; the password comes from SCRAPDECK_NODE_PASSWORD')
+    .option('--ca-certificate <file>', 'PEM; only needed for a private CA')
+    .option('--proxy <address>', 'HTTP proxy to reach it; direct: none (default: as HTTP_PROXY says)')
+}
+
+function withSettings(command: Command): Command {
+  return command
+    .option('--name <name>', 'its name (default: as it reports)')
+    .option('--slots <number>', 'how many spiders it runs at once; auto: learned (default)', slots)
+    .option('--tag <tag>', 'a tag (can be repeated); replaces the tags that it has', collect)
+    .option('--group <name>', 'its group in the UI')
+}
+
+function slots(text: string): number | 'auto' {
+  if (text === 'auto') return text
+  const count = wholeNumber(text)
+  if (count < 1) throw new InvalidArgumentError('Write a number from 1, or auto.')
+  return count
+}
+
+function settingsOf({ name, slots: count, tag, group }: SettingFlags) {
+  return { name, slots: count === 'auto' ? null : count, tags: tag, group }
+}
+
+function connectionOf({ nodeUsername, caCertificate, proxy }: AddressFlags, terminal: Terminal): Partial<NodeAddress> {
+  const password = terminal.environment['SCRAPDECK_NODE_PASSWORD']
+  return {
+    ...(nodeUsername === undefined ? {} : { username: nodeUsername, password: password ?? '' }),
+    ...(caCertificate === undefined ? {} : { caCertificate: readCertificate(caCertificate, terminal) }),
+    ...(proxy === undefined ? {} : { proxyUrl: proxy })
+  }
+}
+
+function readCertificate(file: string, terminal: Terminal): string {
+  try {
+    return readFileSync(resolve(terminal.directory, file), 'utf8')
+  } catch (error) {
+    const what = (error as Error).message
+    throw new CommandEnd(EXIT_CODES.usage, `The certificate ${file} cannot be read (${what}).`, { cause: error })
+  }
+}
+
+async function addNode(
+  { client, terminal, flags }: Session,
+  url: string,
+  options: AddressFlags & SettingFlags & { force?: boolean }
+): Promise<void> {
+  const address = { url, ...connectionOf(options, terminal) }
+  const found = await client.nodes.probe(address)
+  // A known address is refused by `add` itself, which names the node.
+  if (found.health !== 'up' && found.duplicateOf === null && !options.force) {
+    throw new CommandEnd(
+      EXIT_CODES.failed,
+      `${found.url} was not added: ${found.problem ?? found.health}. Correct it, or add it as it is with --force.`
+    )
+  }
+  const node = await client.nodes.add({ ...address, ...settingsOf(options) })
+  for (const warning of found.warnings) terminal.error(withoutSteering(`Warning: ${warning}\n`))
+  print(terminal, flags, node, ({ name, id }) => `Added ${name} (${id}): ${describeProbe(found)}`)
+}
+
+async function probe({ client, terminal, flags }: Session, target: string, options: AddressFlags): Promise<void> {
+  const known = (await client.nodes.list()).nodes.find(({ id, name }) => id === target || name === target)
+  if (known !== undefined) {
+    print(terminal, flags, known, (node) => `${describeNode(node)}\n${describeSeen(node, terminal.nowMs())}`)
+    if (known.health !== 'up') throw new CommandEnd(EXIT_CODES.failed)
+    return
+  }
+  const found = await client.nodes.probe({ url: target, ...connectionOf(options, terminal) })
+  const name = found.duplicateOf === null ? null : await nameOf(client, found.duplicateOf)
+  print(terminal, flags, found, () =>
+    [
+      `${found.url}: ${describeProbe(found)}`,
+      ...found.warnings.map((warning) => `Warning: ${warning}`),
+      ...(name === null ? [] : [`It is in the fleet as ${name}.`])
+    ].join('\n')
+  )
+  if (found.health !== 'up') throw new CommandEnd(EXIT_CODES.failed)
+}
+
+async function nameOf(client: Client, id: string): Promise<string> {
+  const { nodes } = await client.nodes.list()
+  return nodes.find((node) => node.id === id)?.name ?? id
+}
+
+function describeProbe(found: ProbeResult): string {
+  if (found.health !== 'up') return `${found.health}: ${found.problem ?? 'it does not respond'}`
+  const facts = [
+    `Scrapyd ${found.scrapydVersion ?? 'of unknown version'}`,
+    found.nodeName === null ? '' : `hostname ${found.nodeName}`,
+    `${found.running ?? 0} running, ${found.pending ?? 0} pending`,
+    found.projects.length === 0 ? 'no projects' : plural(found.projects.length, 'project'),
+    found.latencyMs === null ? '' : `latency ${Math.round(found.latencyMs)} ms`,
+    offsetOf(found.clockOffsetMs)
+  ]
+  return `up. ${facts.filter((fact) => fact !== '').join(', ')}.`
+}
+
+/** Only if it is long enough to matter. */
+function offsetOf(clockOffsetMs: number | null): string {
+  if (clockOffsetMs === null || Math.abs(clockOffsetMs) < 2_000) return ''
+  return `clock ${formatAge(Math.abs(clockOffsetMs))} ${clockOffsetMs > 0 ? 'ahead' : 'behind'}`
+}
+
+function describeNode(node: Node): string {
+  const facts = [
+    addressOf(node),
+    node.mode,
+    `${plural(node.slots, 'slot')} (${node.slotsText})`,
+    node.tags.length === 0 ? 'no tags' : `tags ${node.tags.join(', ')}`,
+    node.group === null ? '' : `group ${node.group}`,
+    node.username === null ? '' : `user name ${node.username}`,
+    node.giveUpAfterSeconds === null ? '' : `given up after ${formatAge(node.giveUpAfterSeconds * 1000)}`
+  ]
+  return `${node.name} (${node.id}): ${facts.filter((fact) => fact !== '').join(', ')}.`
+}
+
+function describeSeen(node: Node, nowMs: number): string {
+  const seen =
+    node.lastSeenAtMs === null
+      ? 'It has not responded yet.'
+      : `Last response ${formatAge(nowMs - node.lastSeenAtMs)} ago (${localTime(node.lastSeenAtMs)}).`
+  const version = node.scrapydVersion === null ? '' : ` Scrapyd ${node.scrapydVersion}.`
+  const counts = node.running === null ? '' : ` ${node.running} running, ${node.pending ?? 0} pending.`
+  return `Health: ${node.health}${node.problem === null ? '.' : `: ${node.problem}.`} ${seen}${version}${counts}`
+}
+
+const addressOf = (node: Node): string => (node.url === '' ? 'this machine' : node.url)
+
+/** Says what is lost. Ends the command if the operator does not agree, or cannot be asked. */
+async function confirmRemoval(terminal: Terminal, node: Node, force: boolean): Promise<void> {
+  const live = node.runs.filter(({ jobId }) => jobId !== null).length
+  const jobs = `${plural(live, 'job')} of Scrapdeck ${live === 1 ? 'is' : 'are'} live on ${node.name}`
+  if (live > 0 && !force) {
+    const what = 'Drain the node first, or add --force: the jobs are then marked lost.'
+    throw new CommandEnd(EXIT_CODES.refused, `${jobs}. ${what}`)
+  }
+  const lines = [
+    ...(live > 0 ? [`${jobs} and will be marked lost.`] : []),
+    'Its address, credentials, slots and tags are deleted. Spiders on it continue, but Scrapdeck no longer follows them.',
+    'Its jobs stay in the history, but logs that only the node has can no longer be read here.',
+    'Queued jobs for this node alone wait until they are placed elsewhere.'
+  ]
+  terminal.error(withoutSteering(`Remove ${node.name} (${addressOf(node)})?\n${lines.join('\n')}\n`))
+  const answer = await terminal.ask('Remove it? [y/N] ')
+  if (answer === null) throw new CommandEnd(EXIT_CODES.usage, 'No changes made. Add --yes to remove it.')
+  if (!/^y(es)?$/i.test(answer.trim())) throw new CommandEnd(EXIT_CODES.failed, 'No changes made.')
 }

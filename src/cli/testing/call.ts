@@ -87,6 +87,8 @@ interface Call {
   isTerminal?: boolean
   /** The service on this machine; default: none has ever run. */
   service?: LocalService
+  /** What the user types when asked; default: nobody can be asked. */
+  typed?: string
   nowMs?: () => number
   sleep?: (ms: number) => Promise<void>
 }
@@ -110,6 +112,7 @@ export async function call(words: string[], { url, password = 'correct horse: ba
     interrupted: new AbortController().signal,
     nowMs: options.nowMs ?? (() => 61_000),
     sleep: options.sleep ?? (async () => {}),
+    ask: async () => options.typed ?? null,
     localService: () => options.service ?? { port: 1, dataDirectory: '/nowhere' }
   }
   const program = new Command('scrapdeck').enablePositionalOptions().exitOverride()

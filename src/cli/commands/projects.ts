@@ -1,0 +1,71 @@
+import type { Project, Version } from '../../shared/contract/index.ts'
+import { nodeNames } from '../client/find.ts'
+import { localTime, plural, print, table } from '../client/output.ts'
+import type { ClientCommands } from '../client/session.ts'
+
+export function addProjectCommands({ add, terminal }: ClientCommands): void {
+  add(
+    'projects',
+    'List the projects with their latest version and its spiders.'
+  )(async ({ client, flags }) => {
+    print(terminal, flags, await client.projects.list(), ({ projects }) =>
+      table(
+        ['project', 'latest', 'versions', 'state', 'spiders'],
+        projects.map((project) => [
+          project.name,
+          project.latestVersion,
+          project.versions.length,
+          project.settings.paused ? 'paused' : 'active',
+          spidersOf(latestOf(project))
+        ]),
+        'No projects. Upload one: scrapdeck deploy'
+      )
+    )
+  })
+
+  add(
+    'versions <project>',
+    'List the versions of a project, newest first, with the nodes that have them.'
+  )(async ({ client, flags }, [name = '']) => {
+    const project = await client.projects.get({ project: name })
+    const nodes = flags.json === true ? new Map<string, string>() : await nodeNames(client)
+    print(terminal, flags, project, ({ versions, latestVersion }) =>
+      table(
+        ['version', 'uploaded', 'size', 'spiders', 'nodes', 'note'],
+        versions.map((version) => [
+          version.version,
+          localTime(version.createdAtMs),
+          version.sizeBytes === null ? null : `${Math.ceil(version.sizeBytes / 1024)} KB`,
+          version.spiders === null ? null : plural(version.spiders.length, 'spider'),
+          describeDeployments(version, nodes),
+          [
+            version.version === latestVersion ? 'latest' : '',
+            version.sha256 === null ? 'only seen on nodes, no egg to send' : '',
+            version.orderWarning ?? ''
+          ]
+            .filter((note) => note !== '')
+            .join('; ')
+        ]),
+        `${name} has no versions. Upload one: scrapdeck deploy -p ${name}`
+      )
+    )
+  })
+}
+
+const latestOf = ({ versions, latestVersion }: Project): Version | undefined =>
+  versions.find(({ version }) => version === latestVersion)
+
+function spidersOf(version: Version | undefined): string | null {
+  if (version === undefined) return null
+  return version.spiders === null ? 'not listed yet' : version.spiders.join(', ')
+}
+
+/** `eu-1, eu-2 (failed)`; only what is present has no word. */
+export function describeDeployments({ deployments }: Version, nodes: Map<string, string>): string {
+  return deployments
+    .map(({ nodeId, state, error }) => {
+      const name = nodes.get(nodeId) ?? nodeId
+      return state === 'present' ? name : `${name} (${state}${error === null ? '' : `: ${error}`})`
+    })
+    .join(', ')
+}

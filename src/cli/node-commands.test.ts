@@ -1,0 +1,109 @@
+import { expect, it } from 'vitest'
+import { EXIT_CODES } from './client/exit-codes.ts'
+import { call, openEngine, startServer } from './testing/call.ts'
+
+/** Answers daemonstatus.json and the lists like an idle Scrapyd 1.6. */
+async function startScrapyd(): Promise<string> {
+  return startServer((request, response) => {
+    const lists = { jobs: [], pending: [], running: [], finished: [], projects: ['shop'] }
+    const isStatus = request.url?.includes('daemonstatus') === true
+    const counts = isStatus ? { pending: 0, running: 0, finished: 0 } : lists
+    response.setHeader('content-type', 'application/json')
+    response.end(JSON.stringify({ status: 'ok', node_name: 'vm', ...counts }))
+  })
+}
+
+it('nodes add tries the node, says what it found, and refuses what cannot be used unless --force', async () => {
+  const { run } = await openEngine()
+  const url = await startScrapyd()
+  const added = await run('nodes', 'add', url, '--name', 'eu-1', '--tag', 'eu')
+  expect([added.code, added.out]).toEqual([
+    0,
+    expect.stringMatching(
+      /^Added eu-1 \(\S+\): up\. Scrapyd .+, hostname vm, 0 running, 0 pending, 1 project, latency \d+ ms.*\.\n$/
+    )
+  ])
+  expect((await run('nodes', 'add', url)).code).toBe(EXIT_CODES.refused)
+  const down = await run('nodes', 'add', 'http://127.0.0.1:2')
+  expect([down.code, down.error]).toEqual([
+    EXIT_CODES.failed,
+    expect.stringMatching(/^http:\/\/127\.0\.0\.1:2\/ was not added: .+ Correct it, or add it as it is with --force\.$/)
+  ])
+  expect((await run('nodes', 'list')).out).not.toContain('127.0.0.1:2')
+  const forced = await run('nodes', 'add', 'http://127.0.0.1:2', '--name', 'later', '--force')
+  expect([forced.code, forced.out]).toEqual([0, expect.stringMatching(/^Added later \(\S+\): down: /)])
+})
+
+it('nodes probe tries an address without adding it, and shows what is known of a node', async () => {
+  const { engine, run } = await openEngine()
+  await engine.prepare('berlin')
+  const url = await startScrapyd()
+  expect(await run('nodes', 'probe', url)).toMatchObject({
+    code: 0,
+    out: expect.stringMatching(/^http:\S+: up\. Scrapyd .+ 1 project/)
+  })
+  expect(await run('nodes', 'probe', 'http://127.0.0.1:2')).toMatchObject({
+    code: EXIT_CODES.failed,
+    out: expect.stringMatching(/^http:\/\/127\.0\.0\.1:2\/: down: /)
+  })
+  expect(await run('nodes', 'probe', 'berlin')).toMatchObject({ code: 0, out: expect.stringContaining('Health: up.') })
+  expect((await run('nodes', 'list')).out).not.toContain(url)
+})
+
+it('nodes edit changes what is given and leaves the rest', async () => {
+  const { engine, run } = await openEngine()
+  await engine.prepare('berlin')
+  const words = ['--name', 'paris', '--slots', '7', '--tag', 'eu', '--give-up-after', '15m', '--group', 'west']
+  const edited = await run('nodes', 'edit', 'berlin', ...words)
+  expect([edited.code, edited.out]).toEqual([
+    0,
+    expect.stringMatching(/^paris \(.+7 slots \(set by you\), tags eu, group west, given up after 15 min\.\n$/)
+  ])
+  const back = await run('nodes', 'edit', 'paris', '--slots', 'auto', '--no-tags', '--give-up-after', 'never')
+  expect(back.error).toBe('')
+  expect(back.out).toMatch(/, no tags, group west\.\n$/)
+  expect(back.out).not.toContain('set by you')
+  expect((await run('nodes', 'edit', 'paris')).code).toBe(EXIT_CODES.usage)
+  expect((await run('nodes', 'edit', 'rome', '--slots', '2')).code).toBe(EXIT_CODES.notFound)
+})
+
+it('nodes remove says what is lost and asks; where nobody can be asked it needs --yes', async () => {
+  const { engine, url, run } = await openEngine()
+  await engine.prepare('berlin')
+  await run('run', 'shop', 'prices')
+  await engine.until(async () => engine.node.running.length === 1)
+  const silent = await run('nodes', 'remove', 'berlin', '--force')
+  expect([silent.code, silent.error]).toEqual([
+    EXIT_CODES.usage,
+    expect.stringMatching(/1 job of Scrapdeck is live on berlin and will be marked lost[^]+No changes made\. Add --yes/)
+  ])
+  const { username, password } = engine.engine.credentials
+  const answer = (typed: string) =>
+    call(['nodes', 'remove', 'berlin', '--force'], {
+      url,
+      password,
+      typed,
+      environment: { SCRAPDECK_USERNAME: username }
+    })
+  expect(await answer('')).toMatchObject({
+    code: EXIT_CODES.failed,
+    error: expect.stringMatching(/No changes made\.$/)
+  })
+  expect(await answer('y')).toMatchObject({ code: 0, out: 'berlin is no longer a node.\n' })
+})
+
+it('projects, versions and deploy --list show what is deployed where', async () => {
+  const { engine, run } = await openEngine()
+  expect((await run('projects')).out).toBe('No projects. Upload one: scrapdeck deploy\n')
+  expect((await run('deploy', '--list')).out).toBe('Nothing is deployed.\n')
+  await engine.prepare('berlin')
+  await run('run', 'shop', 'prices')
+  await engine.until(async () => engine.node.running.length === 1)
+  expect((await run('projects')).out).toMatch(
+    /^PROJECT +LATEST +VERSIONS +STATE +SPIDERS\nshop +\S+ +1 +active +prices\n$/
+  )
+  expect((await run('versions', 'shop')).out).toMatch(/\n\S+ +\S+ \S+ +\d+ KB +1 spider +berlin +latest\n$/)
+  expect((await run('deploy', '--list')).out).toMatch(/^PROJECT +VERSION +NODES\nshop +\S+ +berlin\n$/)
+  expect((await run('deploy', '--list', '-p', 'elsewhere')).code).toBe(EXIT_CODES.notFound)
+  expect((await run('versions', 'elsewhere')).code).toBe(EXIT_CODES.notFound)
+})
