@@ -3,7 +3,8 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import { EXIT_CODES } from './client/exit-codes.ts'
-import { call, makeDirectory, startEngine, startServer } from './testing/call.ts'
+import { createFakeEngine } from '../server/testing/fake-engine.ts'
+import { call, makeDirectory, openDoors, startEngine, startServer } from './testing/call.ts'
 
 const JOB_ID = '019b0000000000000000000000000001'
 const page = readFileSync(new URL('../../docs/cli.md', import.meta.url), 'utf8')
@@ -95,6 +96,24 @@ it('sends no local password to another machine, and never follows a redirect wit
   const url = await startServer((_request, response) => response.writeHead(302, { location: thief }).end())
   expect((await call(['jobs'], { url })).code).toBe(EXIT_CODES.unreachable)
   expect(followed).toBe(0)
+})
+
+it('link creates a login link at SCRAPDECK_URL, --url or the service on this machine', async () => {
+  const { url } = await startEngine()
+  const { code, out } = await call(['link'], { url })
+  expect([code, out]).toEqual([0, expect.stringMatching(new RegExp(`^${url}/ui/login\\?token=[\\w-]{43}\n$`))])
+  expect((await fetch(out.trim(), { redirect: 'manual' })).headers.get('location')).toBe('/ui/')
+  const dataDirectory = makeDirectory({
+    'credentials.json': JSON.stringify({ username: 'scrapdeck', password: 'correct horse: battery' })
+  })
+  const address = await openDoors(createFakeEngine(), { dataDirectory })
+  const local = { password: '', environment: { SCRAPDECK_USERNAME: '' }, service: { dataDirectory, port: null } }
+  expect((await call(['link', '--json'], local)).out).toContain(`"url": "${address}/ui/login?token=`)
+  const elsewhere = await call(['link'], { url: 'http://127.0.0.1:2' })
+  expect([elsewhere.code, elsewhere.error]).toEqual([EXIT_CODES.unreachable, expect.stringContaining('127.0.0.1:2')])
+  const socket = join(makeDirectory(), 's')
+  await openDoors(createFakeEngine(), { dataDirectory, socket })
+  expect((await call(['link'], local)).error).toContain('Browsers cannot reach unix:')
 })
 
 it('a write whose connection broke is sent again with the same key', async () => {

@@ -19,6 +19,7 @@ const FILES: { names: readonly string[]; load: () => Promise<(commands: ClientCo
   { names: ['projects', 'versions'], load: async () => (await import('./commands/projects.ts')).addProjectCommands },
   { names: ['nodes'], load: async () => (await import('./commands/nodes.ts')).addNodeCommands },
   { names: ['schedules'], load: async () => (await import('./commands/schedules.ts')).addScheduleCommands },
+  { names: ['link'], load: async () => (await import('./commands/link.ts')).addLinkCommand },
   {
     names: ['export', 'apply', 'import-schedules'],
     load: async () => (await import('./commands/fleet-file.ts')).addFleetFileCommands

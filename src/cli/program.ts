@@ -134,16 +134,15 @@ localCommand('credentials', 'Show the user name and the password, with a ready s
     const { dataDirectory, port: usual } = localServiceOf(flags)
     const running = await findRunningService(dataDirectory)
     const address = running?.startsWith('http') ? running : `http://127.0.0.1:${usual ?? 0}`
+    const elsewhere = process.env['SCRAPDECK_URL'] ?? ''
+    if (elsewhere !== '' && URL.parse(elsewhere)?.origin !== URL.parse(address)?.origin) {
+      const what = 'A password is only on the machine of its service.'
+      terminal.error(`These are the credentials of ${address}, not of SCRAPDECK_URL (${elsewhere}). ${what}\n`)
+    }
     const answer = { ...requireCredentials(dataDirectory), port: Number(new URL(address).port || 80) }
     writeAnswer(flags, answer, describeCredentials(dataDirectory, address))
   }
 )
-
-localCommand('link', 'Create a one-time login link for a browser.').action(async (flags: Flags) => {
-  const { requestLoginLink } = await import('./login-link.ts')
-  const url = await requestLoginLink(localServiceOf(flags).dataDirectory)
-  writeAnswer(flags, { url }, `${url}\n`)
-})
 
 const interruption = new AbortController()
 const terminal: Terminal = {

@@ -39,6 +39,7 @@ const COMMANDS: Record<string, string[]> = {
   'schedules history': [],
   'schedules backfill': ['night', '--from', '2026-01-01', '--until', '2026-01-02'],
   'schedules remove': ['night'],
+  link: [],
   export: [],
   apply: ['fleet.yaml'],
   'import-schedules': ['crontab', 'crontab', '--any-node']

@@ -3,7 +3,6 @@ import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { createFakeEngine } from '../server/testing/fake-engine.ts'
 import { EXIT_CODES } from './client/exit-codes.ts'
-import { requestLoginLink } from './login-link.ts'
 import { call, makeDirectory, openDoors, startEngine, startServer } from './testing/call.ts'
 
 /** Which files the command line believes, and to whom it sends which password. */
@@ -59,7 +58,7 @@ describe('the password of the service on this machine', () => {
       EXIT_CODES.unreachable,
       `No Scrapdeck runs with the data in ${dataDirectory}. Start it, or name another with --data, --url or SCRAPDECK_URL.`
     ])
-    await expect(requestLoginLink(dataDirectory)).rejects.toThrow('No Scrapdeck runs with the data in')
+    expect(await call(['link'], { ...withoutVariables, service })).toMatchObject({ code: EXIT_CODES.unreachable })
     expect(thief.stolen).toEqual([])
   })
 

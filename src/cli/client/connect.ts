@@ -182,11 +182,7 @@ export function connect(find: () => Promise<Address>, terminal: Terminal): Clien
   return createORPCClient(
     createRestLink({
       baseUrl: async () => `${httpUrlOf((await address()).url)}/api/v1`,
-      headers: async () => {
-        const { username, password } = await address()
-        return { authorization: `Basic ${Buffer.from(`${username}:${password}`).toString('base64')}` }
-      },
-      send: async (call) => sendWithRetries(await address(), await withKey(call), terminal)
+      send: async (call) => sendTo(await address(), await withKey(call), terminal)
     })
   )
 }
@@ -197,11 +193,14 @@ async function withKey(call: RestCall): Promise<RestCall> {
   return { ...call, headers: { ...call.headers, 'idempotency-key': randomUUID() } }
 }
 
-async function sendWithRetries(there: Address, call: RestCall, terminal: Terminal): Promise<Answer> {
+/** Sends with the address's credentials, again after a dropped connection. Rejects with what to do if nobody answers. */
+export async function sendTo(there: Address, call: RestCall, terminal: Terminal): Promise<Answer> {
+  const credentials = Buffer.from(`${there.username}:${there.password}`).toString('base64')
+  const headers = { ...call.headers, authorization: `Basic ${credentials}` }
   const signal = call.signal === undefined ? terminal.interrupted : AbortSignal.any([call.signal, terminal.interrupted])
   for (let redo = 0; ; redo += 1) {
     try {
-      const answer = await sendOverHttp(there.url, { ...call, signal })
+      const answer = await sendOverHttp(there.url, { ...call, headers, signal })
       checkAnswer(answer, there)
       return { ...answer, events: answer.events && explainBreaks(answer.events, there) }
     } catch (error) {

@@ -44,11 +44,10 @@ export const httpUrlOf = (address: string): string => (address.startsWith(SOCKET
  */
 export function createRestLink(options: {
   baseUrl: () => Promise<string>
-  headers: () => Promise<Record<string, string>>
   send: (call: RestCall) => Promise<Answer>
 }): ClientLink<ClientContext> {
   const serializer = new PlainSerializer(new StandardOpenAPIJsonSerializer(), new StandardBracketNotationSerializer())
-  const codec = new StandardOpenapiLinkCodec(routes, serializer, { url: options.baseUrl, headers: options.headers })
+  const codec = new StandardOpenapiLinkCodec(routes, serializer, { url: options.baseUrl })
   return new StandardLink(codec, {
     async call(request) {
       const { status, text, events } = await options.send(await callOf(request))
