@@ -23,7 +23,8 @@ export function engineOptionsOf(options: ServeOptions, workingDirectory: string)
     warmStarts: options.warmStarts,
     discovery: options.discovery,
     plugins: options.plugins,
-    webhookNetworks: options.webhookNetworks
+    webhookNetworks: options.webhookNetworks,
+    metricsPrefix: options.metrics.prefix
   } satisfies Partial<EngineOptions>
 }
 
@@ -32,6 +33,7 @@ export function doorOptionsOf(options: ServeOptions) {
   return {
     dataDirectory: options.dataDirectory,
     trustedProxies: options.trustedProxies,
+    metrics: options.metrics,
     rateLimits: options.rateLimits,
     connectionLimits: options.connectionLimits,
     bindAddress: options.bindAddress,

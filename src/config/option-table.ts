@@ -136,6 +136,8 @@ export const OPTIONS: readonly OptionRow[] = [
   row('scrapdeck', 'local_slots', HARMLESS),
   ...['warm_starts', 'warm_parents', 'warm_wait'].map((name) => row('scrapdeck', name, HARMLESS)),
   row('scrapdeck', 'log_level', HARMLESS),
+  row('scrapdeck', 'metrics_prefix', HARMLESS),
+  row('scrapdeck', 'metrics_from'),
   row('scrapdeck', 'allowed_hosts', { after: ['SCRAPDECK_ALLOWED_HOST'] }),
   row('scrapdeck', 'cancel_waits', HARMLESS),
   row('scrapdeck', 'crawl_cache_ttl', { after: ['CRAWL_CACHE_TTL'], ...HARMLESS }),
@@ -152,16 +154,8 @@ export const OPTIONS: readonly OptionRow[] = [
   subsectionRow('cache', 'max_connections', noted(NO_REDIS)),
   subsectionRow('cache', 'compression_threshold', noted(NO_REDIS)),
   subsectionRow('cache', 'default_ttl', needless(NO_CACHE_LIMIT)),
-  subsectionRow(
-    'metrics',
-    'enabled',
-    noted('/metrics is always served, with the password', ['on', 'true', '1', 'yes'])
-  ),
-  subsectionRow(
-    'metrics',
-    'namespace',
-    noted('names of metrics begin with scrapdeck_; a prefix of your own comes with a later version', ['scrapdeck'])
-  ),
+  subsectionRow('metrics', 'enabled', HONOURED),
+  subsectionRow('metrics', 'namespace', HONOURED),
   subsectionRow('metrics', 'registry', needless('there is one registry')),
   subsectionRow('metrics', 'export_interval', needless('figures are read at each scrape')),
 

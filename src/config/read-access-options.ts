@@ -34,14 +34,26 @@ export function readAccessOptions(
 function readTrustedProxies(options: OptionReader): string[] {
   const picked = options.pick('scrapdeck', 'trusted_proxies')
   options.list('scrapdeck', 'trusted_proxies', picked?.text ?? '', picked)
-  const proxies = (picked?.text ?? '').split(/[\s,]+/).filter((proxy) => proxy !== '')
-  for (const proxy of proxies.filter((one) => !isNetwork(one))) {
-    options.refuse(
-      picked!,
-      `trusted_proxies takes addresses and networks, such as "127.0.0.1 10.1.0.0/16", not "${proxy}". A network of all addresses would let any client choose its address.`
-    )
+  return readNetworks(
+    options,
+    picked,
+    'trusted_proxies takes addresses and networks, such as "127.0.0.1 10.1.0.0/16"',
+    'A network of all addresses would let any client choose its address.'
+  )
+}
+
+/** The addresses and networks of an option; refuses others, and networks of all addresses. */
+export function readNetworks(
+  options: OptionReader,
+  picked: ConfiguredValue | null,
+  what: string,
+  whyNotAll: string
+): string[] {
+  const networks = (picked?.text ?? '').split(/[\s,]+/).filter((network) => network !== '')
+  for (const network of networks.filter((one) => !isNetwork(one))) {
+    options.refuse(picked!, `${what}, not "${network}". ${whyNotAll}`)
   }
-  return proxies
+  return networks
 }
 
 /** An address, or a network that is not everything. */

@@ -2,6 +2,7 @@ import { isLoopback } from '../server/auth/host-rule.ts'
 import { DEFAULT_CRAWL_CACHE_SECONDS, MAX_CRAWL_CACHE_SECONDS } from '../shared/contract/crawl.ts'
 import { CANCEL_WAITS_MS } from '../shared/run-limits.ts'
 import { readAccessOptions } from './read-access-options.ts'
+import { readMetricsOptions } from './read-metrics-options.ts'
 import { type ConfiguredSource, nodesSource, readSources } from './discovery-options.ts'
 import { readDataDirectory } from './local-service.ts'
 import type { OptionReader } from './option-reader.ts'
@@ -39,7 +40,8 @@ export function readOwnOptions(options: OptionReader) {
     discovery: readDiscovery(options),
     plugins: readPlugins(options),
     webhookNetworks: readWebhookNetworks(options),
-    ...readAccessOptions(options)
+    ...readAccessOptions(options),
+    ...readMetricsOptions(options)
   }
 }
 

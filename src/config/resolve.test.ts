@@ -64,6 +64,7 @@ describe('options of the service', () => {
       plugins: [],
       webhookNetworks: '',
       trustedProxies: [],
+      metrics: { isServed: true, prefix: 'scrapdeck', openTo: [] },
       rateLimits: DEFAULT_RATE_LIMITS,
       connectionLimits: DEFAULT_CONNECTION_LIMITS
     })
@@ -107,6 +108,14 @@ describe('options of the service', () => {
   })
 
   it('name the proxies that are trusted, as addresses and networks but never everything', () => {
+    const metrics = (text: string) => resolve(text).options.metrics
+    expect(metrics('[metrics]\nenabled = off\nnamespace = scrapyd\n')).toMatchObject({
+      isServed: false,
+      prefix: 'scrapyd'
+    })
+    expect(metrics('[scrapdeck]\nmetrics_from = 10.1.0.0/16, ::1\n').openTo).toEqual(['10.1.0.0/16', '::1'])
+    expect(() => metrics('[scrapdeck]\nmetrics_from = 0.0.0.0/0\n')).toThrow('metrics_from')
+    expect(() => metrics('[scrapdeck]\nmetrics_prefix = a-b\n')).toThrow('a-b')
     const proxies = (text: string) => resolve(`[scrapdeck]\ntrusted_proxies = ${text}\n`).options.trustedProxies
     expect(proxies('127.0.0.1, ::1 10.1.0.0/16 fd00::/8')).toEqual(['127.0.0.1', '::1', '10.1.0.0/16', 'fd00::/8'])
     for (const text of ['0.0.0.0/0', '::/0', 'proxy.example', '10.0.0.0/33', '10.0.0', '10.0.0.1/8/8'])
@@ -332,6 +341,7 @@ const VALUES: Record<string, string> = {
   ...{ cancel_waits: '5 2 1', discover: 'dns a.svc', plugins: import.meta.filename, webhook_networks: '10.0.0.0/8' },
   ...{ trusted_proxies: '10.0.0.1', api_rate_limit: '5 per 1', rate_limit: '5 per 1', open_rate_limit: '5 per 1' },
   ...{ api_requests_per_second: '5', max_connections: '5', max_connections_per_address: '5' },
+  ...{ metrics_prefix: 'mine', metrics_from: '10.0.0.1', enabled: 'off', namespace: 'scrapyd' },
   ...{ SCRAPYD_URL: 'http://scrapyd:6800', LOG_LEVEL: 'WARNING' }
 }
 
@@ -382,8 +392,7 @@ describe('options and classes of other Scrapyds', () => {
     ['launcher = scrapyd.async_launcher.AsyncLauncher', 'the local node starts and watches spiders'],
     ['cache_backend = redis', 'a cache in Redis, shared by several Scrapdecks, comes with a later version'],
     ['process_pool_size = 8', 'one process forks all spiders'],
-    ['max_proc = 1\n[cache]\nhost = redis', 'host has no effect: a cache in Redis'],
-    ['max_proc = 1\n[metrics]\nenabled = off', '/metrics is always served']
+    ['max_proc = 1\n[cache]\nhost = redis', 'host has no effect: a cache in Redis']
   ])('%j does not stop the start, and one line says what serves', (lines, words) => {
     const { warnings } = resolve(`[scrapyd]\n${lines}\n`)
     expect(warnings).toEqual([expect.stringContaining(words)])

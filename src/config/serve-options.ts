@@ -49,6 +49,8 @@ export interface ServeOptions {
   webhookNetworks: string
   /** Proxies that may name the client with X-Forwarded-For: addresses and networks. */
   trustedProxies: string[]
+  /** `isServed`: whether /metrics exists. `openTo`: who reads it without a password. */
+  metrics: { isServed: boolean; prefix: string; openTo: string[] }
   rateLimits: RateLimits
   connectionLimits: ConnectionLimits
 }

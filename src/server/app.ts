@@ -7,6 +7,7 @@ import { Authenticator, type Caller } from './auth/authenticator.ts'
 import { createHostRule } from './auth/host-rule.ts'
 import { RequestGate } from './auth/request-gate.ts'
 import { DoorLimits } from './auth/door-limits.ts'
+import { AddressList } from './address-list.ts'
 import { Connections, TIME_LIMITS } from './connections.ts'
 import { contractDoors } from './contract-doors.ts'
 import { closeInOrder } from './orderly-close.ts'
@@ -36,6 +37,8 @@ export interface AppOptions {
   connectionLimits?: Partial<ConnectionLimits> | undefined
   /** Addresses and networks of proxies that may name the client with X-Forwarded-For. Default: none. */
   trustedProxies?: readonly string[] | undefined
+  /** Default: served with the password, names begin with `scrapdeck_`. */
+  metrics?: { isServed: boolean; prefix: string; openTo: readonly string[] } | undefined
   bindAddress: string
   port: () => number
   allowedHosts: string[]
@@ -67,6 +70,8 @@ const noSchema = () => {
 /** Without these, Fastify loads two compilers of schemas that no route has, a tenth of the start. */
 const NO_SCHEMAS = { compilersFactory: { buildValidator: noSchema, buildSerializer: noSchema } }
 
+const DEFAULT_METRICS = { isServed: true, prefix: 'scrapdeck', openTo: [] }
+
 const SAFE_HEADERS = {
   'x-content-type-options': 'nosniff',
   'referrer-policy': 'no-referrer',
@@ -82,7 +87,7 @@ const SAFE_HEADERS = {
 
 /** The HTTP server without a socket. Every request passes the gate (request-gate.ts), then its route. */
 export function createApp(options: AppOptions): App {
-  const { engine, clock, logger, trustedProxies = [] } = options
+  const { engine, clock, logger, trustedProxies = [], metrics = DEFAULT_METRICS } = options
   const authenticator = new Authenticator({
     credentials: engine.credentials,
     dataDirectory: options.dataDirectory,
@@ -107,7 +112,10 @@ export function createApp(options: AppOptions): App {
   })
   connections.watch(fastify.server)
   const limits = new DoorLimits({ limits: { ...DEFAULT_RATE_LIMITS, ...options.rateLimits }, clock })
-  const gate = new RequestGate({ authenticator, limits, connections, isOurHost: createHostRule(options), clock })
+  const gate = new RequestGate({
+    ...{ authenticator, limits, connections, isOurHost: createHostRule(options), clock },
+    readsMetrics: new AddressList(metrics.openTo)
+  })
   closeInOrder(fastify)
   // Fastify refuses shared objects as defaults; the hook below sets it before anybody reads it.
   fastify.decorateRequest('caller')
@@ -121,7 +129,9 @@ export function createApp(options: AppOptions): App {
   fastify.setErrorHandler(answerError)
   fastify.setNotFoundHandler((request, reply) => sendPage(request, reply, NO_SUCH_PAGE, 404))
   fastify.register(healthDoor, { engine })
-  fastify.register(metricsDoor, { engine, requests: countRequests(fastify) })
+  if (metrics.isServed) {
+    fastify.register(metricsDoor, { engine, requests: countRequests(fastify, metrics.prefix) })
+  }
   fastify.register(scrapydDoor, {
     fleet: engine.scrapyd,
     incoming: engine.incoming,

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import type { Server, ServerOptions } from 'node:http'
-import { BlockList, isIP, type Socket } from 'node:net'
+import type { Socket } from 'node:net'
+import { AddressList } from './address-list.ts'
 import { clientOf, plainAddress } from './auth/client-address.ts'
 import { type ConnectionLimits, HEADERS_LIMIT_MS, REQUEST_LIMIT_MS } from './limits.ts'
 
@@ -17,7 +18,7 @@ export const TIME_LIMITS = {
  */
 export class Connections {
   readonly #limits: ConnectionLimits
-  readonly #unlimited: BlockList
+  readonly #unlimited: AddressList
   readonly #open = new Map<Socket, string>()
   /** Connections that have not sent valid credentials, oldest first. */
   readonly #strangers = new Set<Socket>()
@@ -25,7 +26,7 @@ export class Connections {
 
   constructor(options: { limits: ConnectionLimits; trustedProxies: readonly string[] }) {
     this.#limits = { ...options.limits, total: Math.min(options.limits.total, Math.floor(openFilesLimit() / 2)) }
-    this.#unlimited = listOf(['127.0.0.0/8', '::1', ...options.trustedProxies])
+    this.#unlimited = new AddressList(['127.0.0.0/8', '::1', ...options.trustedProxies])
   }
 
   watch(server: Server): void {
@@ -42,7 +43,7 @@ export class Connections {
     const address = plainAddress(socket.remoteAddress ?? '')
     const client = clientOf(address)
     const ofClient = this.#byClient.get(client) ?? { count: 0, strangers: new Set() }
-    const isFull = ofClient.count >= this.#limits.perAddress && !isListed(this.#unlimited, address)
+    const isFull = ofClient.count >= this.#limits.perAddress && !this.#unlimited.has(address)
     const hasRoom =
       (!isFull || this.#drop(ofClient.strangers)) &&
       (this.#open.size < this.#limits.total || this.#drop(this.#strangers))
@@ -90,19 +91,4 @@ function openFilesLimit(): number {
     // Only Linux tells.
     return Number.POSITIVE_INFINITY
   }
-}
-
-function listOf(networks: readonly string[]): BlockList {
-  const list = new BlockList()
-  for (const network of networks) {
-    const [address = '', bits] = network.split('/')
-    const family = isIP(address) === 6 ? 'ipv6' : 'ipv4'
-    if (bits === undefined) list.addAddress(address, family)
-    else list.addSubnet(address, Number(bits), family)
-  }
-  return list
-}
-
-function isListed(list: BlockList, address: string): boolean {
-  return isIP(address) !== 0 && list.check(address, isIP(address) === 6 ? 'ipv6' : 'ipv4')
 }

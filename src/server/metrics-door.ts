@@ -8,18 +8,18 @@ const BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5
 const STREAM = /^text\/event-stream/
 
 /** Counts requests of all routes. By route, not by path: there are as many paths as jobs. */
-export function countRequests(fastify: FastifyInstance): Registry {
+export function countRequests(fastify: FastifyInstance, prefix: string): Registry {
   const registry = new Registry()
   const labelNames = ['method', 'route', 'status'] as const
   const registers = [registry]
   const count = new Counter({
-    name: 'scrapdeck_http_requests_total',
+    name: `${prefix}_http_requests_total`,
     help: 'Requests answered, by route.',
     labelNames,
     registers
   })
   const duration = new Histogram({
-    name: 'scrapdeck_http_request_duration_seconds',
+    name: `${prefix}_http_request_duration_seconds`,
     help: 'Response time, without streams.',
     labelNames: ['method', 'route'],
     buckets: BUCKETS,
@@ -37,7 +37,7 @@ export function countRequests(fastify: FastifyInstance): Registry {
 
 const KNOWN_METHODS = new Set(['GET', 'HEAD', 'POST', 'PUT', 'DELETE', 'PATCH', 'OPTIONS'])
 
-/** For Prometheus, with the credentials of the API (`basic_auth`). */
+/** For Prometheus: with the API's credentials (`basic_auth`), or from an address that needs none (`metrics_from`). */
 export async function metricsDoor(
   app: FastifyInstance,
   { engine, requests }: { engine: Pick<Engine, 'metrics'>; requests: Registry }

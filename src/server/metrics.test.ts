@@ -73,9 +73,45 @@ describe('metrics', () => {
     expect(valueOf('scrapdeck_send_seconds_count')).toBeGreaterThanOrEqual(2)
     expect(valueOf('scrapdeck_node_slots{node="berlin"}')).toBe(2)
     expect(valueOf('scrapdeck_schedule_firings_total{state="fired"}')).toBeGreaterThanOrEqual(1)
+    expect(valueOf('scrapdeck_runs_started_total{node="berlin"}')).toBeGreaterThanOrEqual(2)
+    expect(valueOf('scrapdeck_disk_free_bytes')).toBeGreaterThan(0)
+    expect(valueOf('scrapdeck_disk_size_bytes')).toBeGreaterThanOrEqual(valueOf('scrapdeck_disk_free_bytes')!)
+    expect(valueOf('scrapdeck_machine_memory_bytes')).toBeGreaterThan(0)
+    expect(valueOf('scrapdeck_cache_misses_total{cache="logs"}')).toBe(0)
+    expect(valueOf('scrapdeck_cache_bytes{cache="logs"}')).toBe(0)
+    expect(valueOf('scrapdeck_cache_entries{cache="scrapyd_lists"}')).toBe(0)
     // By route: all unknown paths together are one series.
     expect(text).toMatch(/^scrapdeck_http_requests_total\{method="GET",route="none",status="404"\} 1$/m)
     expect(valueOf('process_resident_memory_bytes')).toBeGreaterThan(0)
+  })
+
+  it('have names with the prefix that is set', async () => {
+    const metrics = { isServed: true, prefix: 'scrapyd', openTo: [] }
+    const { ask } = openTestApp({ metrics })
+    await ask({ url: '/daemonstatus.json' })
+    const { body } = await ask({ url: '/metrics' })
+    expect(body).toMatch(/^scrapyd_http_requests_total\{method="GET",route="\/daemonstatus\.json",status="200"\} 1$/m)
+    expect(body).toMatch(/^scrapyd_http_request_duration_seconds_bucket\{le="0\.1",/m)
+    expect(body).not.toContain('scrapdeck_http')
+  })
+
+  it('are read without a password only from the addresses that may, whatever a client says of itself', async () => {
+    const metrics = { isServed: true, prefix: 'scrapdeck', openTo: ['10.1.0.0/16', '::1'] }
+    const { app } = { app: openTestApp({ metrics }).fastify }
+    const readFrom = async (remoteAddress: string, url = '/metrics', headers = {}) =>
+      (await app.inject({ url, remoteAddress, headers: { host: '127.0.0.1:6800', ...headers } })).statusCode
+    expect(await readFrom('10.1.2.3')).toBe(200)
+    expect(await readFrom('::ffff:10.1.2.3')).toBe(200)
+    expect(await readFrom('::1')).toBe(200)
+    expect(await readFrom('10.2.0.1')).toBe(401)
+    expect(await readFrom('10.2.0.1', '/metrics', { 'x-forwarded-for': '10.1.2.3' })).toBe(401)
+    expect(await readFrom('10.1.2.3', '/daemonstatus.json')).toBe(401)
+    expect(await readFrom('10.1.2.3', '//metrics')).toBe(200)
+  })
+
+  it('are not there when they are turned off', async () => {
+    const { ask } = openTestApp({ metrics: { isServed: false, prefix: 'scrapdeck', openTo: [] } })
+    expect((await ask({ url: '/metrics' })).statusCode).toBe(404)
   })
 
   it('have the format that promtool requires', async () => {
@@ -97,7 +133,8 @@ describe('metrics', () => {
     const rules = await readFile(join(RESOURCES, 'alerts.yaml'), 'utf8')
     const { panels } = JSON.parse(dashboard) as { panels: { targets: { expr: string }[] }[] }
     const asked = [rules, ...panels.flatMap(({ targets }) => targets.map(({ expr }) => expr))].join('\n')
-    const names = [...asked.matchAll(/\b(scrapdeck_[a-z0-9_]+|process_[a-z_]+)/g)].map(([name]) => name)
+    const named = asked.replaceAll('${prefix}_', 'scrapdeck_')
+    const names = [...named.matchAll(/\b(scrapdeck_[a-z0-9_]+|process_[a-z_]+)/g)].map(([name]) => name)
     expect(names.length).toBeGreaterThan(20)
     expect(names.filter((name) => !known.has(name) && !known.has(name.replace(/_bucket$/, '')))).toEqual([])
     await run(promtool, ['check', 'rules', 'alerts.yaml'], { cwd: RESOURCES })

@@ -1,16 +1,23 @@
-import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client'
+import { statfs } from 'node:fs/promises'
+import { freemem, loadavg, totalmem } from 'node:os'
+import { collectDefaultMetrics, Registry } from 'prom-client'
 import type { Figures, Node, NodeId, ProjectName } from '../../shared/contract/index.ts'
 import { timeOfJobId } from '../../shared/ids.ts'
 import type { BeliefEvents } from '../dispatch/live-attempts.ts'
+import type { CacheFigures } from '../runtime/cache-figures.ts'
 import type { Clock } from '../runtime/clock.ts'
 import type { BegunAttempt, StoredFiring } from '../store/records.ts'
 import type { JobReader, LaneReader } from '../store/store.ts'
+import { NamedMetrics } from './named-metrics.ts'
 
 export interface MetricsParts {
   store: JobReader & LaneReader
   clock: Clock
   scrapdeckVersion: string
   host: string
+  dataDirectory: string
+  /** Names begin with it and `_`. Default: scrapdeck. */
+  prefix?: string | undefined
   nodeName: (nodeId: NodeId) => string | undefined
 }
 
@@ -29,44 +36,54 @@ const RUN_BUCKETS = [1, 5, 15, 60, 300, 900, 3_600, 14_400, 43_200, 86_400]
  * Metrics for Prometheus, by its conventions: base units, and counters that start at 0 with the process. Events are
  * counted as they happen (`count…`); states are read on each scrape (`read`).
  */
-export class Metrics {
+export class Metrics extends NamedMetrics {
   readonly #parts: MetricsParts
-  readonly #registry = new Registry()
   readonly #spiders = new Set<string>()
   readonly #nodes = new Set<string>()
 
-  readonly #jobs = this.#gauge('jobs', 'Jobs that have not ended, by state.', ['state'])
-  readonly #queued = this.#gauge('queued_jobs', 'Queued jobs by project.', ['project'])
-  readonly #oldest = this.#gauge('queue_oldest_seconds', 'Age of the oldest job that could be sent; 0 when none waits.')
-  readonly #isPaused = this.#gauge('queue_paused', '1 while nothing is sent.')
-  readonly #nodeUp = this.#gauge('node_up', '1 while the node responds correctly.', ['node'])
-  readonly #nodeTakesJobs = this.#gauge('node_takes_jobs', '1 while it is active and not stuck.', ['node'])
-  readonly #nodeStuck = this.#gauge('node_stuck', '1 while it accepts jobs but starts none.', ['node'])
-  readonly #nodeSlots = this.#gauge('node_slots', 'Spiders that the node can run at once.', ['node'])
-  readonly #nodeSlotsUsed = this.#gauge('node_slots_used', 'Slots in use, by any client.', ['node'])
-  readonly #loopP99 = this.#gauge('event_loop_delay_p99_seconds', 'Delay of the event loop in the last second.')
-  readonly #sent = this.#counter('attempts_sent_total', 'Attempts that were sent to a node.', ['node'])
-  readonly #ended = this.#counter('attempts_ended_total', 'Attempts that ended, by result.', ['result', 'node'])
-  readonly #jobsEnded = this.#counter('jobs_ended_total', 'Jobs that ran and ended, by outcome.', [
+  readonly #jobs = this.gauge('jobs', 'Jobs that have not ended, by state.', ['state'])
+  readonly #queued = this.gauge('queued_jobs', 'Queued jobs by project.', ['project'])
+  readonly #oldest = this.gauge('queue_oldest_seconds', 'Age of the oldest job that could be sent; 0 when none waits.')
+  readonly #isPaused = this.gauge('queue_paused', '1 while nothing is sent.')
+  readonly #nodeUp = this.gauge('node_up', '1 while the node responds correctly.', ['node'])
+  readonly #nodeTakesJobs = this.gauge('node_takes_jobs', '1 while it is active and not stuck.', ['node'])
+  readonly #nodeStuck = this.gauge('node_stuck', '1 while it accepts jobs but starts none.', ['node'])
+  readonly #nodeSlots = this.gauge('node_slots', 'Spiders that the node can run at once.', ['node'])
+  readonly #nodeSlotsUsed = this.gauge('node_slots_used', 'Slots in use, by any client.', ['node'])
+  readonly #loopP99 = this.gauge('event_loop_delay_p99_seconds', 'Delay of the event loop in the last second.')
+  readonly #diskSize = this.gauge('disk_size_bytes', 'Size of the disk of the data directory.')
+  readonly #diskFree = this.gauge('disk_free_bytes', 'Free space on that disk, for this user.')
+  readonly #memorySize = this.gauge('machine_memory_bytes', 'Memory of the machine.')
+  readonly #memoryFree = this.gauge('machine_memory_free_bytes', 'Memory of the machine that nothing uses.')
+  readonly #load = this.gauge('machine_load1', 'Load average of the machine over a minute; always 0 on Windows.')
+  readonly #cacheHits = this.counter('cache_hits_total', 'Reads that a cache answered.', ['cache'])
+  readonly #cacheMisses = this.counter('cache_misses_total', 'Reads that a cache could not answer.', ['cache'])
+  readonly #cacheEntries = this.gauge('cache_entries', 'Entries of a cache.', ['cache'])
+  readonly #cacheBytes = this.gauge('cache_bytes', 'Size of a cache on disk.', ['cache'])
+  readonly #started = this.counter('runs_started_total', 'Runs whose node showed them running.', ['node'])
+  readonly #sent = this.counter('attempts_sent_total', 'Attempts that were sent to a node.', ['node'])
+  readonly #ended = this.counter('attempts_ended_total', 'Attempts that ended, by result.', ['result', 'node'])
+  readonly #jobsEnded = this.counter('jobs_ended_total', 'Jobs that ran and ended, by outcome.', [
     'outcome',
     'project',
     'spider'
   ])
-  readonly #items = this.#counter('spider_items_total', 'Items scraped by ended runs.', ['project', 'spider'])
-  readonly #pages = this.#counter('spider_pages_total', 'Pages fetched by ended runs.', ['project', 'spider'])
-  readonly #errors = this.#counter('spider_errors_total', 'Errors in the logs of ended runs.', ['project', 'spider'])
-  readonly #firings = this.#counter('schedule_firings_total', 'Run times of schedules, by result.', ['state'])
-  readonly #wait = this.#histogram(
+  readonly #items = this.counter('spider_items_total', 'Items scraped by ended runs.', ['project', 'spider'])
+  readonly #pages = this.counter('spider_pages_total', 'Pages fetched by ended runs.', ['project', 'spider'])
+  readonly #errors = this.counter('spider_errors_total', 'Errors in the logs of ended runs.', ['project', 'spider'])
+  readonly #firings = this.counter('schedule_firings_total', 'Run times of schedules, by result.', ['state'])
+  readonly #wait = this.histogram(
     'dispatch_latency_seconds',
     'Time from when a job could be sent until it was sent, including waits for slots and limits; first attempts only.',
     WAIT_BUCKETS
   )
-  readonly #send = this.#histogram('send_seconds', 'From sending a job until its node accepted it.', SEND_BUCKETS)
-  readonly #run = this.#histogram('run_seconds', 'Duration of ended runs.', RUN_BUCKETS)
+  readonly #send = this.histogram('send_seconds', 'From sending a job until its node accepted it.', SEND_BUCKETS)
+  readonly #run = this.histogram('run_seconds', 'Duration of ended runs.', RUN_BUCKETS)
 
   constructor(parts: MetricsParts) {
+    super(parts.prefix ?? 'scrapdeck')
     this.#parts = parts
-    const info = this.#gauge('info', 'Always 1; the labels hold the version.', ['version', 'host'])
+    const info = this.gauge('info', 'Always 1; the labels hold the version.', ['version', 'host'])
     info.set({ version: parts.scrapdeckVersion, host: parts.host }, 1)
   }
 
@@ -80,6 +97,7 @@ export class Metrics {
   }
 
   countMove({ one, to, atMs }: BeliefEvents['moved'][0]): void {
+    if (to === 'running') this.#started.inc({ node: this.#nameOf(one.nodeId) })
     if (to === 'accepted') this.#send.observe(Math.max(0, atMs - one.sentAtMs) / 1_000)
   }
 
@@ -99,13 +117,22 @@ export class Metrics {
   }
 
   /** All metrics in Prometheus' text format. */
-  async read({ nodes, figures }: { nodes: readonly Node[]; figures: Figures }): Promise<string> {
-    await this.#readJobs()
+  async read({
+    nodes,
+    figures,
+    caches
+  }: {
+    nodes: readonly Node[]
+    figures: Figures
+    caches: Record<string, CacheFigures>
+  }): Promise<string> {
+    await Promise.all([this.#readJobs(), this.#readMachine()])
     this.#readNodes(nodes)
+    this.#readCaches(caches)
     const { paused, loopP99Ms } = figures
     this.#isPaused.set(Number(paused))
     this.#loopP99.set(loopP99Ms / 1_000)
-    return (await this.#registry.metrics()) + (await processRegistry().metrics())
+    return (await this.registry.metrics()) + (await processRegistry().metrics())
   }
 
   #spiderOf({ project, spider }: { project: ProjectName; spider: string }) {
@@ -158,16 +185,25 @@ export class Metrics {
     }
   }
 
-  #gauge<Label extends string = never>(name: string, help: string, labelNames: Label[] = []): Gauge<Label> {
-    return new Gauge({ name: `scrapdeck_${name}`, help, labelNames, registers: [this.#registry] })
+  async #readMachine(): Promise<void> {
+    this.#memorySize.set(totalmem())
+    this.#memoryFree.set(freemem())
+    this.#load.set(loadavg()[0]!)
+    // Without its disk, the rest is still worth reading.
+    const disk = await statfs(this.#parts.dataDirectory).catch(() => null)
+    if (disk === null) return
+    this.#diskSize.set(disk.blocks * disk.bsize)
+    this.#diskFree.set(disk.bavail * disk.bsize)
   }
 
-  #counter<Label extends string>(name: string, help: string, labelNames: Label[]): Counter<Label> {
-    return new Counter({ name: `scrapdeck_${name}`, help, labelNames, registers: [this.#registry] })
-  }
-
-  #histogram(name: string, help: string, buckets: number[]): Histogram {
-    return new Histogram({ name: `scrapdeck_${name}`, help, buckets, registers: [this.#registry] })
+  #readCaches(caches: Record<string, CacheFigures>): void {
+    for (const counter of [this.#cacheHits, this.#cacheMisses]) counter.reset()
+    for (const [cache, { hits, misses, entries, bytes }] of Object.entries(caches)) {
+      this.#cacheHits.inc({ cache }, hits)
+      this.#cacheMisses.inc({ cache }, misses)
+      this.#cacheEntries.set({ cache }, entries)
+      if (bytes !== null) this.#cacheBytes.set({ cache }, bytes)
+    }
   }
 }
 

@@ -6,6 +6,7 @@ import { pipeline } from 'node:stream/promises'
 import { createGunzip } from 'node:zlib'
 import pLimit from 'p-limit'
 import { ScrapdeckError } from '../../shared/errors.ts'
+import type { CacheFigures } from '../runtime/cache-figures.ts'
 import type { LogBytes, WantedBytes } from './byte-window.ts'
 import { readPackedLog } from './log-archive.ts'
 
@@ -37,6 +38,7 @@ export class LogCache {
   readonly #slots = pLimit(UNPACKED_AT_ONCE)
   /** By key, least recently used first. */
   readonly #files = new Map<string, Promise<Unpacked>>()
+  readonly #figures = { hits: 0, misses: 0, bytes: 0 }
   #made = 0
 
   private constructor(directory: string, limits: LogCacheLimits) {
@@ -72,8 +74,13 @@ export class LogCache {
     }
   }
 
+  figures(): CacheFigures {
+    return { ...this.#figures, entries: this.#files.size }
+  }
+
   #use(key: string, openPacked: () => Promise<Readable>): Promise<Unpacked> {
     const known = this.#files.get(key)
+    this.#figures[known === undefined ? 'misses' : 'hits'] += 1
     const file = known ?? this.#slots(() => this.#unpack(openPacked))
     this.#files.delete(key)
     this.#files.set(key, file)
@@ -101,15 +108,20 @@ export class LogCache {
 
   async #evict(): Promise<void> {
     let left = { ...this.#limits }
+    let bytes = 0
     for (const [key, pending] of [...this.#files].reverse()) {
       const file = await pending.catch(() => null)
       if (file === null) continue
       left = { bytes: left.bytes - file.sizeBytes, entries: left.entries - 1 }
       const isNewest = left.entries === this.#limits.entries - 1
-      if (isNewest || (left.bytes >= 0 && left.entries >= 0)) continue
+      if (isNewest || (left.bytes >= 0 && left.entries >= 0)) {
+        bytes += file.sizeBytes
+        continue
+      }
       this.#files.delete(key)
       await rm(file.path, { force: true })
     }
+    this.#figures.bytes = bytes
   }
 }
 

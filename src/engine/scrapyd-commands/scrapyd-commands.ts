@@ -7,6 +7,7 @@ import type { JobLogs } from '../nodes/job-logs.ts'
 import { ENDING_SIGNALS, NodeError } from '../nodes/node-client.ts'
 import type { Archive } from '../projects/egg-intake.ts'
 import type { Projects } from '../projects/projects.ts'
+import type { CacheFigures } from '../runtime/cache-figures.ts'
 import type { Clock } from '../runtime/clock.ts'
 import type { StoredJob } from '../store/records.ts'
 import type { AttemptReader, ChangeNotifier, JobReader } from '../store/store.ts'
@@ -51,6 +52,11 @@ export class ScrapydCommands {
     this.#parts = parts
     this.#files = new ScrapydFiles({ ...parts, catalog: parts.projects.catalog })
     this.#lists = new ScrapydJobLists({ ...parts, files: this.#files })
+  }
+
+  /** Of the lists that polling clients ask for. */
+  cacheFigures(): CacheFigures {
+    return this.#lists.cacheFigures()
   }
 
   daemonStatus(finishedToKeep: number): Promise<{ pending: number; running: number; finished: number }> {
@@ -185,7 +191,7 @@ export class ScrapydCommands {
 }
 
 /** What the Scrapyd-compatible API uses. */
-export type FleetAsScrapyd = Pick<ScrapydCommands, keyof ScrapydCommands>
+export type FleetAsScrapyd = Omit<Pick<ScrapydCommands, keyof ScrapydCommands>, 'cacheFigures'>
 
 function scrapydStateOf(job: Pick<StoredJob, 'state'>): ScrapydState | null {
   if (job.state === 'ended') return null

@@ -2,6 +2,7 @@ import type { ProjectName } from '../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
 import { LOCAL_NODE_ID } from '../../shared/ids.ts'
 import { maskSecrets } from '../../shared/secret-values.ts'
+import type { CacheFigures } from '../runtime/cache-figures.ts'
 import type { Clock } from '../runtime/clock.ts'
 import { largeBytesOf, type FinishedRun, type StoredJob } from '../store/records.ts'
 import type { AttemptReader, ChangeNotifier, JobReader } from '../store/store.ts'
@@ -34,6 +35,7 @@ export class ScrapydJobLists {
   readonly #clock: Clock
   /** By query; cleared on every change of the store. */
   readonly #kept = new Map<string, Promise<unknown>>()
+  readonly #figures = { hits: 0, misses: 0 }
   #finished: { runs: FinishedRun[]; described: Promise<Finished> } | null = null
   /** By project; null: all projects. */
   readonly #answers = new Map<string | null, { live: Live; finished: Finished; jobs: ScrapydJobs }>()
@@ -50,6 +52,10 @@ export class ScrapydJobLists {
       this.#kept.clear()
       this.#answers.clear()
     })
+  }
+
+  cacheFigures(): CacheFigures {
+    return { ...this.#figures, entries: this.#kept.size, bytes: null }
   }
 
   async count(finishedToKeep: number): Promise<{ pending: number; running: number; finished: number }> {
@@ -94,6 +100,7 @@ export class ScrapydJobLists {
 
   #keep<T>(name: string, read: () => Promise<T>): Promise<T> {
     const kept = this.#kept.get(name) as Promise<T> | undefined
+    this.#figures[kept === undefined ? 'misses' : 'hits'] += 1
     if (kept !== undefined) return kept
     const reading = read()
     this.#kept.set(name, reading)

@@ -53,6 +53,8 @@ export interface EngineOptions {
   plugins?: readonly PluginSettings[]
   /** Private networks that webhooks may be sent to: `10.1.0.0/16 127.0.0.1`. */
   webhookNetworks?: string
+  /** Names of metrics begin with it and `_`. Default: scrapdeck. */
+  metricsPrefix?: string
   /** Waits between the steps of a cancel: after INT, after the second INT, after KILL. Default: 30, 15 and 15. */
   cancelWaitsSeconds?: readonly [number, number, number]
   /** How long identical crawl orders are answered with the same job, unless they say otherwise; 0: not at all. */

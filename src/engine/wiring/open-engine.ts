@@ -2,7 +2,7 @@ import type { Worker } from 'node:worker_threads'
 import { closeAll, joinErrors } from './close-all.ts'
 import type { Engine, EngineOptions } from './engine-options.ts'
 import { connectListeners } from './listeners.ts'
-import { openRooms } from './rooms.ts'
+import { openRooms, type Rooms } from './rooms.ts'
 import { STARTS } from './starts.ts'
 
 /**
@@ -42,7 +42,7 @@ export async function openEngine(options: EngineOptions, storeThread: Worker | n
         systemCommands.address = address
       },
       health: healthWatch,
-      metrics: () => metrics.read({ nodes: rooms.listNodes(), figures: figures.current }),
+      metrics: () => metrics.read({ nodes: rooms.listNodes(), figures: figures.current, caches: cachesOf(rooms) }),
       localRunningCount: () => local.node?.runningCount() ?? 0,
       stopLocalSpiders: async () => local.node?.stopAll(),
       stop: () => (stopped ??= stop(opened))
@@ -59,3 +59,5 @@ async function stop(opened: AsyncDisposableStack): Promise<void> {
   const errors = await closeAll(opened)
   if (errors.length > 0) throw joinErrors(errors, 'Scrapdeck could not stop in order')
 }
+
+const cachesOf = ({ logCache, scrapyd }: Rooms) => ({ logs: logCache.figures(), scrapyd_lists: scrapyd.cacheFigures() })

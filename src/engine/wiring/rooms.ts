@@ -157,8 +157,8 @@ function openWork(options: EngineOptions, below: WithFleet, opened: AsyncDisposa
   const describe = (node: FleetNode) => describeNode(node, live, local.node, dispatch.stuckSinceMs(node.stored.id))
   const metrics = new Metrics({
     ...base,
-    scrapdeckVersion: options.scrapdeckVersion,
-    host: options.host,
+    ...{ scrapdeckVersion: options.scrapdeckVersion, host: options.host, dataDirectory: options.dataDirectory },
+    prefix: options.metricsPrefix,
     nodeName: (nodeId) => fleet.get(nodeId)?.stored.name
   })
   return { distribution, atOnce, waiting, dispatch, metrics, describe, wakeDispatcher: () => dispatch.wake() }

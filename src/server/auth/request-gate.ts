@@ -1,9 +1,11 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Clock } from '../../engine/runtime/clock.ts'
 import { isCrawlRoute } from '../api/crawl-door.ts'
+import type { AddressList } from '../address-list.ts'
 import type { Connections } from '../connections.ts'
 import { STRANGER_BODY_LIMIT_MS } from '../limits.ts'
 import { type Authenticator, NOBODY } from './authenticator.ts'
+import { addressOf } from './client-address.ts'
 import type { DoorLimits } from './door-limits.ts'
 import { changesNothing, checkRequestOrigin } from './request-rule.ts'
 
@@ -12,6 +14,8 @@ export interface RequestGateOptions {
   limits: DoorLimits
   connections: Connections
   isOurHost: (host: string | undefined) => boolean
+  /** Who may read /metrics without a password. */
+  readsMetrics: AddressList
   clock: Clock
 }
 
@@ -29,7 +33,7 @@ export class RequestGate {
     request.caller = NOBODY
     try {
       if (!isFromSocket) checkRequestOrigin(request, { isOurHost, changesNothing: changesNothing(request) })
-      if (!isOpenToAll(request)) request.caller = authenticator.check(request)
+      if (!isOpenToAll(request) && !this.#isOpenToScraper(request)) request.caller = authenticator.check(request)
     } catch (error) {
       limits.chargeOpen(request, reply)
       throw error
@@ -44,6 +48,11 @@ export class RequestGate {
     authenticator.bindResponse(request.caller, reply.raw)
     // The API charges when it knows the operation.
     if (!isApi(request)) limits.chargeDoor(request, reply)
+  }
+
+  /** Judged by the route, as isOpenToAll, and by the client's address, never by what a client says of itself. */
+  #isOpenToScraper(request: FastifyRequest): boolean {
+    return request.routeOptions.url === '/metrics' && this.#options.readsMetrics.has(addressOf(request))
   }
 
   /**

@@ -24,6 +24,7 @@ export function openTestApp(
     scrapyd?: Partial<ScrapydDoorSettings>
     rateLimits?: Partial<RateLimits>
     trustedProxies?: string[]
+    metrics?: Parameters<typeof createApp>[0]['metrics']
     engine?: FakeEngine
   } = {}
 ) {
@@ -44,6 +45,7 @@ export function openTestApp(
     docsDirectory: join(import.meta.dirname, '..', '..', '..', 'docs'),
     rateLimits: options.rateLimits,
     trustedProxies: options.trustedProxies,
+    metrics: options.metrics,
     bindAddress: options.bindAddress ?? '127.0.0.1',
     port: () => 6800,
     allowedHosts: options.allowedHosts ?? [],

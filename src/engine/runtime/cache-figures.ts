@@ -1,0 +1,8 @@
+/** How well a cache serves, since the engine started. */
+export interface CacheFigures {
+  hits: number
+  misses: number
+  entries: number
+  /** null: its entries are objects in memory, whose size nobody counts. */
+  bytes: number | null
+}
