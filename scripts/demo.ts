@@ -1,10 +1,7 @@
 /**
  * The product's main task as a demo: three real Scrapyd 1.6 servers with two slots each, Scrapdeck with them as its
  * nodes, the demo project deployed to all of them, and 60 jobs.
- *
- *   npm run demo                     runs until Ctrl-C, so that you can watch it in the browser
- *   npm run demo -- --exit           ends when the jobs have ended; exit code 1 if any ended unexpectedly
- *   npm run demo -- --port 7800      Scrapdeck on this port, the Scrapyds on the three ports after it
+ * Its arguments: setup/demo-arguments.mjs.
  */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
@@ -12,12 +9,12 @@ import { once } from 'node:events'
 import fs from 'node:fs'
 import net from 'node:net'
 import path from 'node:path'
-import { parseArgs } from 'node:util'
 import { type Scrapyd, startScrapydFleet } from '../e2e/support/scrapyd-fleet.ts'
 import { type Client, connectClient } from '../e2e/support/service.ts'
 import { until } from '../src/engine/testing/until.ts'
 import { buildEggFromFolder } from '../src/engine/projects/egg-builder.ts'
 import { type Job, JobStatus } from '../src/shared/contract/index.ts'
+import { readDemoArguments, SCRAPYD_COUNT } from './setup/demo-arguments.mjs'
 import { cacheDirectory, inRoot } from './setup/platform.mjs'
 
 /** What is queued, and how each job ends: the broken ones are meant to fail. */
@@ -27,15 +24,18 @@ const JOBS: { spider: string; count: number; args: Record<string, string>; statu
   { spider: 'broken', count: 8, args: {}, status: 'failed' }
 ]
 const JOB_COUNT = JOBS.reduce((sum, { count }) => sum + count, 0)
-const NODE_COUNT = 3
+const NODE_COUNT = SCRAPYD_COUNT
 const SLOTS = 2
 const START_LIMIT_MS = 30_000
 
-const { values: flags } = parseArgs({
-  options: { exit: { type: 'boolean', default: false }, port: { type: 'string', default: '6800' } }
-})
-const firstPort = Number(flags.port)
+const flags = readDemoArguments(process.argv.slice(2))
+// demo.mjs has refused others.
+if ('problem' in flags) throw new Error(flags.problem)
+const firstPort = flags.port
 const demoDirectory = path.join(cacheDirectory, 'demo')
+const dataDirectory = path.join(demoDirectory, 'scrapdeck')
+/** For the shell. */
+const shownDirectory = /[^\w./-]/.test(dataDirectory) ? `'${dataDirectory}'` : dataDirectory
 const credentials = { username: 'demo', password: randomBytes(12).toString('hex') }
 const stops: (() => Promise<void>)[] = []
 
@@ -47,7 +47,9 @@ try {
     await stopAll()
     process.exit(isRight ? 0 : 1)
   }
-  console.log('Scrapdeck and the three Scrapyds keep running. Ctrl-C stops them.')
+  console.log(
+    `Scrapdeck and the three Scrapyds keep running; ${commandLine('jobs')} lists the jobs. Ctrl-C stops them.`
+  )
 } catch (error) {
   console.error(error instanceof Error ? error.message : error)
   await stopAll()
@@ -92,13 +94,7 @@ async function startScrapdeck(): Promise<Client> {
   const logFile = path.join(demoDirectory, 'scrapdeck.log')
   const child = spawn(
     process.execPath,
-    [
-      inRoot('src/cli/bin.ts'),
-      'serve',
-      `--port=${firstPort}`,
-      `--data=${path.join(demoDirectory, 'scrapdeck')}`,
-      '--local-slots=0'
-    ],
+    [inRoot('src/cli/bin.ts'), 'serve', `--port=${firstPort}`, `--data=${dataDirectory}`, '--local-slots=0'],
     {
       // Its own process group: the demo stops it itself on Ctrl-C, after shutting down in order.
       detached: true,
@@ -118,7 +114,15 @@ async function startScrapdeck(): Promise<Client> {
   )
   if (child.exitCode !== null) throw new Error(`Scrapdeck did not start:\n${fs.readFileSync(logFile, 'utf8')}`)
   console.log(`✓ ${printed.trim().replaceAll('\n', '\n  ')}`)
+  console.log(`  In another terminal, the command line: ${commandLine('jobs')}
+  --data says where the user name and password are: in credentials.json there, which only you can read.
+  "npm run -s scrapdeck -- credentials --data ${shownDirectory}" shows them.`)
   return connectClient(`http://127.0.0.1:${firstPort}`, credentials)
+}
+
+/** The exact words for the shell; npm runs scripts in the checkout, so the directory is absolute. */
+function commandLine(words: string): string {
+  return `SCRAPDECK_URL=http://127.0.0.1:${firstPort} npm run -s scrapdeck -- ${words} --data ${shownDirectory}`
 }
 
 async function deploy(client: Client): Promise<void> {

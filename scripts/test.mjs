@@ -129,7 +129,7 @@ try {
 
 async function setUp() {
   await Promise.all([ensureNodeModules(), ensurePythonEnvironment().then(() => {})])
-  await ensureTestEnvironment({ withBrowser: true })
+  await ensureTestEnvironment()
 }
 
 async function runChecks() {

@@ -47,7 +47,7 @@ const NEWEST = '1.6.0'
  */
 export async function ensureScrapydVersions(python) {
   /** @type {Record<string, ScrapydInstallation>} */
-  const installations = { [NEWEST]: { pythonPath: null, problem: findProblem(python, null) } }
+  const installations = newestScrapyd(python)
   for (const version of Object.keys(OLDER)) {
     const directory = path.join(cacheDirectory, `scrapyd-${version}`)
     const stampName = `scrapyd-${version}`
@@ -70,6 +70,9 @@ export async function ensureScrapydVersions(python) {
   }
   return installations
 }
+
+/** In the environment itself. @param {string} python @returns {Record<string, ScrapydInstallation>} */
+export const newestScrapyd = (python) => ({ [NEWEST]: { pythonPath: null, problem: findProblem(python, null) } })
 
 /** @param {string} python @param {string} version @param {string} directory */
 function install(python, version, directory) {

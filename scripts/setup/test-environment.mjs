@@ -3,7 +3,7 @@ import fs from 'node:fs'
 import { ensureChromium } from './chromium.mjs'
 import { inRoot } from './platform.mjs'
 import { ensureTestPythonEnvironment } from './python-environment.mjs'
-import { ensureScrapydVersions } from './scrapyd-versions.mjs'
+import { ensureScrapydVersions, newestScrapyd } from './scrapyd-versions.mjs'
 import { say } from './steps.mjs'
 
 const file = inRoot('.cache', 'test-environment.json')
@@ -15,15 +15,27 @@ const file = inRoot('.cache', 'test-environment.json')
  * @property {Record<string, import('./scrapyd-versions.mjs').ScrapydInstallation>} scrapyd by version
  */
 
-/**
- * @param {{ withBrowser: boolean }} wish the demo needs no browser
- * @returns {Promise<TestEnvironment>}
- */
-export async function ensureTestEnvironment({ withBrowser }) {
+/** @returns {Promise<TestEnvironment>} */
+export async function ensureTestEnvironment() {
   const python = await ensureTestPythonEnvironment()
   const scrapyd = await ensureScrapydVersions(python)
   nameUntested(scrapyd)
-  const environment = { python, chromium: withBrowser ? await ensureChromium() : null, scrapyd }
+  return write({ python, chromium: await ensureChromium(), scrapyd })
+}
+
+/** Only what the demo uses: no browser, no older Scrapyds. What an earlier setup of the tests found stays. */
+export async function ensureDemoEnvironment() {
+  const python = await ensureTestPythonEnvironment()
+  const before = fs.existsSync(file) ? readTestEnvironment() : null
+  return write({
+    python,
+    chromium: before?.chromium ?? null,
+    scrapyd: { ...before?.scrapyd, ...newestScrapyd(python) }
+  })
+}
+
+/** @param {TestEnvironment} environment */
+function write(environment) {
   fs.writeFileSync(file, `${JSON.stringify(environment, null, 2)}\n`)
   return environment
 }

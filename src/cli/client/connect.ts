@@ -193,7 +193,7 @@ async function withKey(call: RestCall): Promise<RestCall> {
   return { ...call, headers: { ...call.headers, 'idempotency-key': randomUUID() } }
 }
 
-/** Sends with the address's credentials, again after a dropped connection. Rejects with what to do if nobody answers. */
+/** Sends with the credentials of the address, and again after a dropped connection. Rejects with what to do next. */
 export async function sendTo(there: Address, call: RestCall, terminal: Terminal): Promise<Answer> {
   const credentials = Buffer.from(`${there.username}:${there.password}`).toString('base64')
   const headers = { ...call.headers, authorization: `Basic ${credentials}` }
