@@ -60,9 +60,30 @@ def run(launch):
     # crawl SPIDER -s NAME=VALUE ... -a NAME=VALUE ...: every second word is a value.
     words = enumerate(launch["arguments"])
     sys.argv = ["scrapy"] + [Plain(word) if at % 2 and word.startswith("-") else word for at, word in words]
+    if "HTTPCACHE_ENABLED=True" in launch["arguments"]:
+        give_data_a_place()
     from scrapy.cmdline import execute
 
     execute()
+
+
+def give_data_a_place():
+    """Scrapy looks for its data next to a scrapy.cfg, which an egg does not have, and turns its cache off without a word."""
+    from scrapy.exceptions import NotConfigured
+    from scrapy.utils import project
+
+    find = project.project_data_dir
+
+    def find_or_make(name="default"):
+        try:
+            return find(name)
+        except NotConfigured:
+            # Below the project's working directory: the same one for all of its runs.
+            directory = os.path.abspath(".scrapy")
+            os.makedirs(directory, exist_ok=True)
+            return directory
+
+    project.project_data_dir = find_or_make
 
 
 def list_spiders(source, answer):

@@ -1,0 +1,192 @@
+import { implement } from '@orpc/server'
+import { describe, expect, it } from 'vitest'
+import { contract, type CrawlInput, type Job, type JobDetail } from '../../shared/contract/index.ts'
+import { ScrapdeckError } from '../../shared/errors.ts'
+import { aJob } from '../../shared/testing/builders.ts'
+import { aJobId, aScheduleId } from '../../shared/testing/ids.ts'
+import { EXAMPLES } from '../openapi/examples.ts'
+import { createFakeEngine } from '../testing/fake-engine.ts'
+import { openTestApp } from '../testing/test-app.ts'
+
+const JOB = aJobId('0'.repeat(31) + '1')
+const SCHEDULE = aScheduleId('a'.repeat(32))
+const NOBODY = 'f'.repeat(32)
+
+/** Records the orders it gets; knows one job and one schedule, whose newest job is that job. */
+function open(over: Partial<Job> = {}, options: Parameters<typeof openTestApp>[0] & { hasRun?: boolean } = {}) {
+  const { hasRun = true, ...rest } = options
+  const fake = createFakeEngine()
+  const asked: CrawlInput[] = []
+  const os = implement(contract).$context<object>()
+  const job = aJob({ id: JOB, ...over })
+  const attempt = { ...EXAMPLES.jobs.get.output.attempts[0]!, jobid: 'run-2' }
+  const detail: JobDetail = { job, attempts: job.state === 'queued' ? [] : [attempt], timeline: [] }
+  const router = {
+    ...fake.router,
+    crawl: os.crawl.handler(({ input }) => {
+      asked.push(input)
+      const times = { cached: false, cached_at: null }
+      if (input.interval === undefined)
+        return { status: 200, body: { job_id: JOB, scheduled: false, ...times, logs_url: `/api/v1/jobs/${JOB}/logs` } }
+      const ids = { job_id: null, schedule_id: SCHEDULE, logs_url: `/api/v1/schedules/${SCHEDULE}/logs` }
+      return { status: 202, body: { ...ids, ...times, scheduled: true, next_run: '2040-01-01T09:00:00.000Z' } }
+    }),
+    jobs: {
+      ...(fake.router.jobs as object),
+      get: os.jobs.get.handler(({ input }) => {
+        if (input.id === JOB) return detail
+        throw new ScrapdeckError('JOB_NOT_FOUND', `There is no job ${input.id}.`)
+      }),
+      list: os.jobs.list.handler(({ input }) => ({
+        jobs: hasRun && input.scheduleId === SCHEDULE ? [job] : [],
+        nextBefore: null
+      }))
+    },
+    schedules: {
+      ...(fake.router.schedules as object),
+      get: os.schedules.get.handler(({ input }) => {
+        if (input.id === SCHEDULE) return { ...EXAMPLES.schedules.get.output, id: SCHEDULE }
+        throw new ScrapdeckError('SCHEDULE_NOT_FOUND', 'There is no such schedule.')
+      })
+    }
+  }
+  const engine = { ...fake, router } as unknown as typeof fake
+  return { ...openTestApp({ ...rest, engine }), asked }
+}
+
+const order = (payload: object, query = '') => ({ method: 'POST' as const, url: `/crawl${query}`, payload })
+
+describe('an order outside the API', () => {
+  it('is answered with 200, the names of a crawl scheduler and the path of its log', async () => {
+    const { ask, asked } = open()
+    const answer = await ask(order({ user_id: 'ann', spider: 'prices', start_urls: ['https://a.example/'], depth: 1 }))
+    expect([answer.statusCode, answer.json()]).toEqual([
+      200,
+      { job_id: JOB, scheduled: false, cached: false, cached_at: null, logs_url: `/jobs/${JOB}/logs` }
+    ])
+    expect(asked[0]).toMatchObject({ user_id: 'ann', spider: 'prices', start_urls: ['https://a.example/'], depth: 1 })
+  })
+
+  it('that is repeated is answered with 202 and a job_id, too: that of its schedule', async () => {
+    const answer = await open().ask(order({ spider: 'prices', interval: '0 9 * * *', zone: 'Europe/Berlin' }))
+    expect([answer.statusCode, answer.json()]).toMatchObject([
+      202,
+      { job_id: SCHEDULE, scheduled: true, next_run: '2040-01-01T09:00:00.000Z', logs_url: `/jobs/${SCHEDULE}/logs` }
+    ])
+    const inApi = await open().ask({ ...order({ spider: 'prices', interval: 60 }), url: '/api/v1/crawl' })
+    expect(inApi.json()).toMatchObject({ job_id: null, schedule_id: SCHEDULE })
+  })
+
+  it.each(['/crawl', '/api/v1/crawl'])('to %s ignores the cache by body or by query', async (url) => {
+    const { ask, asked } = open()
+    const send = async (query: string, body: object = {}) =>
+      (await ask({ method: 'POST', url: `${url}${query}`, payload: { spider: 'prices', ...body } })).statusCode
+    expect(await send('?ignore_cache=true')).toBe(200)
+    expect(await send('', { ignore_cache: true })).toBe(200)
+    expect(await send('?ignore_cache=true', { ignore_cache: true })).toBe(200)
+    expect(await send('?ignore_cache=false')).toBe(200)
+    expect(await send('')).toBe(200)
+    expect(asked.map(({ ignore_cache }) => ignore_cache)).toEqual([true, true, true, false, false])
+    expect(await send('?ignore_cache=true', { ignore_cache: false })).toBe(400)
+    expect(await send('?ignore_cache=true&ignore_cache=false')).toBe(400)
+    expect(await send('?ignore_cache=perhaps')).toBe(400)
+    expect(await send('?depth=3')).toBe(400)
+    expect(asked).toHaveLength(5)
+  })
+
+  it('is performed once per Idempotency-Key', async () => {
+    const { ask, asked } = open()
+    const once = { ...order({ spider: 'prices' }, '?ignore_cache=true'), headers: { 'idempotency-key': 'k-1' } }
+    const answers = [await ask(once), await ask(once)]
+    expect(answers.map(({ headers }) => headers['idempotency-replayed'])).toEqual([undefined, 'true'])
+    expect(answers[1]!.json()).toEqual(answers[0]!.json())
+    expect(asked).toHaveLength(1)
+  })
+
+  it('is refused as the API refuses, with what is wrong', async () => {
+    const { ask, asked } = open()
+    const refused = await ask(order({ spider: 'prices', dpeth: 3 }))
+    expect([refused.statusCode, refused.json()]).toMatchObject([400, { code: 'BAD_INPUT', data: { field: 'dpeth' } }])
+    expect(
+      (await ask({ ...order({}), payload: 'spider=prices', headers: { 'content-type': 'text/plain' } })).json()
+    ).toEqual(expect.objectContaining({ code: 'BAD_INPUT' }))
+    expect((await ask(order({ spider: 'prices', params: { text: 'x'.repeat(4_300_000) } }))).statusCode).toBe(413)
+    expect((await ask({ method: 'PUT', url: '/crawl', payload: {} })).json()).toMatchObject({ code: 'NOT_FOUND' })
+    expect(asked).toEqual([])
+  })
+
+  it('needs the password, no foreign page may send it, and it counts towards the limit of the API', async () => {
+    const { ask, askAnonymously, asked } = open(
+      {},
+      { rateLimits: { api: { requests: 1, windowSeconds: 60, burst: 2 } } }
+    )
+    for (const url of ['/crawl', `/jobs/${JOB}/status`, `/jobs/${JOB}/logs`]) {
+      const answer = await askAnonymously({ method: url === '/crawl' ? 'POST' : 'GET', url, payload: undefined })
+      expect([url, answer.statusCode, answer.json().code]).toEqual([url, 401, 'UNAUTHORIZED'])
+    }
+    const foreign = { ...order({ spider: 'prices' }), headers: { origin: 'https://evil.example' } }
+    expect((await ask(foreign)).json()).toMatchObject({ code: 'FORBIDDEN_ORIGIN' })
+    expect(asked).toEqual([])
+    const answer = await ask(order({ spider: 'prices' }))
+    expect([answer.statusCode, answer.headers['ratelimit-limit'], answer.headers['ratelimit-remaining']]).toEqual([
+      ...[200, '2', '1']
+    ])
+    expect((await ask({ url: '/api/v1/queue' })).headers['ratelimit-remaining']).toBe('0')
+    expect((await ask(order({ spider: 'prices' }))).json()).toMatchObject({ code: 'TOO_MANY_REQUESTS' })
+  })
+})
+
+describe('the status of a job outside the API', () => {
+  const startedAtMs = Date.UTC(2026, 10, 2, 12)
+  const endedAtMs = startedAtMs + 90_000
+  const ended = { state: 'ended', startedAtMs, endedAtMs } as const
+
+  it.each([
+    ['pending', { state: 'queued', status: 'queued' }],
+    ['pending', { state: 'starting', status: 'starting' }],
+    ['running', { state: 'running', status: 'running', startedAtMs }],
+    ['finished', { ...ended, status: 'succeeded', outcome: 'succeeded' }],
+    ['failed', { ...ended, status: 'failed', outcome: 'failed' }],
+    ['error', { ...ended, startedAtMs: null, status: 'failed', outcome: 'failed' }],
+    ['error', { ...ended, status: 'lost', outcome: 'lost' }],
+    ['cancelled', { ...ended, status: 'cancelled', outcome: 'cancelled' }]
+  ] as [string, Partial<Job>][])('is %s for %o', async (status, over) => {
+    const answer = await open(over).ask({ url: `/jobs/${JOB}/status` })
+    const iso = (atMs: number | null | undefined) => (atMs == null ? null : new Date(atMs).toISOString())
+    expect([answer.statusCode, answer.json()]).toEqual([
+      200,
+      {
+        ...{ job_id: JOB, status, started_at: iso(over.startedAtMs), finished_at: iso(over.endedAtMs) },
+        spider_job_id: over.state === 'queued' ? null : 'run-2'
+      }
+    ])
+  })
+
+  it('of a repeated order is that of its newest job, or pending before the first', async () => {
+    const url = `/jobs/${SCHEDULE}/status`
+    const ran = await open({ ...ended, status: 'succeeded' }).ask({ url })
+    expect(ran.json()).toMatchObject({ job_id: SCHEDULE, status: 'finished', spider_job_id: 'run-2' })
+    const waits = await open({}, { hasRun: false }).ask({ url })
+    const nothing = { started_at: null, finished_at: null, spider_job_id: null }
+    expect(waits.json()).toEqual({ job_id: SCHEDULE, status: 'pending', ...nothing })
+  })
+
+  it.each(['status', 'logs'])('of nothing is a 404 in JSON (%s); /jobs is still the page of Scrapyd', async (what) => {
+    const { ask } = open()
+    expect((await ask({ url: `/jobs/${NOBODY}/${what}` })).json()).toMatchObject({ code: 'JOB_NOT_FOUND', status: 404 })
+    expect((await ask({ url: `/jobs/not-an-id/${what}` })).json()).toMatchObject({ code: 'BAD_INPUT' })
+    expect((await ask({ url: '/jobs' })).body).toContain('<table id="jobs">')
+    expect((await ask({ url: `/jobs/${JOB}` })).statusCode).toBe(404)
+  })
+})
+
+it('repeated orders are listed, read, changed and cancelled at /crawl as in the API', async () => {
+  const { ask } = openTestApp()
+  const { crawlOrders } = EXAMPLES
+  const url = `/crawl/${SCHEDULE}`
+  expect((await ask({ url: '/crawl?user_id=ann' })).json()).toEqual(crawlOrders.list.output)
+  expect((await ask({ url })).json()).toEqual(crawlOrders.get.output)
+  expect((await ask({ method: 'PATCH', url, payload: { depth: 3 } })).json()).toEqual(crawlOrders.update.output)
+  expect((await ask({ method: 'DELETE', url })).json()).toEqual(crawlOrders.cancel.output)
+  expect((await ask({ url: '/crawl?usr_id=ann' })).json()).toMatchObject({ code: 'BAD_INPUT' })
+})
