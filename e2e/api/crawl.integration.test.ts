@@ -32,10 +32,11 @@ test('a thousand clients that request the same crawl at once get one job, and ex
   const made = (await jobIds()).filter((id) => !earlier.has(id))
   expect(made).toHaveLength(1)
   const [fresh, ...others] = answers.map(({ body }) => body).sort((one, other) => one.cached - other.cached)
-  expect(fresh).toEqual({ job_id: made[0], cached: false, cached_at: null })
+  const same = { job_id: made[0], scheduled: false, logs_url: `/api/v1/jobs/${made[0]}/logs` }
+  expect(fresh).toEqual({ ...same, cached: false, cached_at: null })
   const { cached_at } = others[0]
   expect(Math.abs(Date.parse(cached_at) - Date.now())).toBeLessThan(60_000)
-  for (const other of others) expect(other).toEqual({ job_id: made[0], cached: true, cached_at })
+  for (const other of others) expect(other).toEqual({ ...same, cached: true, cached_at })
 })
 
 test('a different user, a fresh crawl or an expired cache entry gets its own job', async () => {

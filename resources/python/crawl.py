@@ -68,7 +68,7 @@ def run(launch):
 
 
 def give_data_a_place():
-    """Scrapy looks for its data next to a scrapy.cfg, which an egg does not have, and turns its cache off without a word."""
+    """An egg has no scrapy.cfg, next to which Scrapy keeps its data: it would turn its cache off without a word."""
     from scrapy.exceptions import NotConfigured
     from scrapy.utils import project
 

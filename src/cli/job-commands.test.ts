@@ -41,6 +41,17 @@ it('a jobid that several jobs have names their ids', async () => {
   ])
 })
 
+it('--user lists the jobs that were ordered for one user, whom a job names', async () => {
+  const { engine, run } = await openEngine()
+  await engine.prepare('berlin')
+  const { jobs } = await engine.client.jobs.run({ project: 'shop', spiders: ['prices'], userId: 'ann' })
+  await engine.client.jobs.run({ project: 'shop', spiders: ['prices'], userId: 'bob' })
+  const { out } = await run('jobs', '--user', 'ann', '--json')
+  expect(JSON.parse(out).jobs.map((job: Job) => job.id)).toEqual([jobs[0]!.id])
+  expect((await run('jobs', jobs[0]!.id)).out).toMatch(/^User {7}ann$/m)
+  expect((await run('jobs', '--user', 'nobody')).out).toBe('No jobs.\n')
+})
+
 it('--since takes how long ago or a time', async () => {
   const asked: string[] = []
   const url = await startServer((request, response) => {
