@@ -123,7 +123,7 @@ it('a write whose connection broke is sent again with the same key', async () =>
     if (keys.length === 1) request.socket.destroy()
     else response.setHeader('content-type', 'application/json').end('{"asked":[],"alreadyEnded":["x"]}')
   })
-  expect(await call(['cancel', JOB_ID], { url })).toMatchObject({ code: 0, out: '1 job had ended before.\n' })
+  expect(await call(['cancel', JOB_ID], { url })).toMatchObject({ code: 0, out: '1 job had already ended.\n' })
   expect(keys).toHaveLength(2)
   expect(keys[0]).toMatch(/^[0-9a-f-]{36}$/)
   expect(keys[1]).toBe(keys[0])

@@ -72,6 +72,29 @@ describe('the password of the service on this machine', () => {
   })
 })
 
+describe('an answer to somebody who has no password, or a wrong one,', () => {
+  it('names the address, the user, the variable or file, and who knows better', async () => {
+    const { dataDirectory, address } = await aRunningService()
+    const errorOf = async (options: Parameters<typeof call>[1], ...more: string[]) =>
+      (await call(['jobs', ...more], options)).error
+    const user = { password: '', environment: { SCRAPDECK_USERNAME: 'eve' } }
+    expect(await errorOf({ ...user, url: 'http://10.1.2.3' })).toMatch(
+      /^No password for http:\/\/10\.1\.2\.3 \(SCRAPDECK_PASSWORD is not set; user name "eve"\)\. Set .+ "scrapdeck credentials" on/
+    )
+    const service = { dataDirectory, port: null }
+    expect(await errorOf({ ...withoutVariables, service, url: 'http://127.0.0.1:2' })).toContain(
+      `(SCRAPDECK_PASSWORD is not set; the service with the data in ${dataDirectory} is at ${address})`
+    )
+    expect(await errorOf({ password: 'wrong', url: address })).toMatch(
+      /refused the user name "scrapdeck" or its password \(from SCRAPDECK_PASSWORD\)\. Set .+ "scrapdeck credentials" on/
+    )
+    writeFileSync(join(dataDirectory, 'credentials.json'), CREDENTIALS.replace('battery', 'other'))
+    expect(await errorOf({ ...withoutVariables, service })).toContain(
+      `(from ${join(dataDirectory, 'credentials.json')}). That file was changed after the service started: restart`
+    )
+  })
+})
+
 describe('the password in SCRAPDECK_PASSWORD', () => {
   it('is not sent to another --url than SCRAPDECK_URL', async () => {
     const { url } = await startEngine()
@@ -79,7 +102,7 @@ describe('the password in SCRAPDECK_PASSWORD', () => {
     const ended = await call(['nodes', 'list', '--url', thief.url], { url })
     expect([ended.code, ended.error]).toEqual([
       EXIT_CODES.unauthorized,
-      expect.stringContaining(`(SCRAPDECK_PASSWORD belongs to SCRAPDECK_URL, ${url})`)
+      expect.stringContaining(`(SCRAPDECK_PASSWORD belongs to SCRAPDECK_URL, ${url};`)
     ])
     expect(thief.stolen).toEqual([])
   })

@@ -30,6 +30,6 @@ export function moment(text: string): number {
 /** For commands that first show what they would do. `--dry-run` is the same as no `--yes`, for scripts. */
 export function withConsent(command: Command): Command {
   return command
-    .option('--yes', 'do it')
-    .addOption(new Option('--dry-run', 'only show it, as without --yes').conflicts('yes'))
+    .option('--yes', 'apply the changes')
+    .addOption(new Option('--dry-run', 'only show the changes (default)').conflicts('yes'))
 }

@@ -49,7 +49,7 @@ export function addConnectionOptions(command: Command): Command {
     .option('--data <directory>', 'data directory of the service on this machine, where its credentials are')
     .option('--port <number>', 'port of the service on this machine')
     .option('--config <file>', 'configuration file of the service on this machine')
-    .option('--json', 'print the answer as JSON')
+    .option('--json', 'print the response as JSON')
 }
 
 /**
@@ -83,7 +83,7 @@ async function findLocalAddress(
     const url = running === null || isOtherPort ? addressOfPort(port) : running
     return { url, username: username === '' ? 'scrapdeck' : username, password, passwordFrom }
   }
-  if (username !== '') throw noPassword(running ?? addressOfPort(port))
+  if (username !== '') throw noPassword(running ?? addressOfPort(port), [NOT_SET, ...userFact(username)])
   const credentials = localCredentials(dataDirectory)
   if (running === null) {
     throw new CommandEnd(
@@ -113,6 +113,8 @@ async function findNamedAddress(
   const password = passwordOf(flags, terminal) ?? variables.password ?? decodeURIComponent(url.password)
   const passwordFrom = flags.passwordFile ?? (variables.password === undefined ? 'the address' : 'SCRAPDECK_PASSWORD')
   const address = baseOf(url)
+  const isBound = isElsewhere && Boolean(SCRAPDECK_PASSWORD)
+  const passwordFact = isBound ? `SCRAPDECK_PASSWORD belongs to SCRAPDECK_URL, ${SCRAPDECK_URL}` : NOT_SET
   if (password !== '')
     return { url: address, username: username === '' ? 'scrapdeck' : username, password, passwordFrom }
   const known = findInNetrc(url.hostname, terminal)
@@ -125,8 +127,10 @@ async function findNamedAddress(
     if (running !== null && URL.parse(running)?.port === url.port) {
       return { url: running, ...localCredentials(dataDirectory) }
     }
+    const where = running === null ? 'is not running' : `is at ${running}`
+    throw noPassword(address, [passwordFact, `the service with the data in ${dataDirectory} ${where}`])
   }
-  throw noPassword(address, isElsewhere && Boolean(SCRAPDECK_PASSWORD) ? SCRAPDECK_URL : null)
+  throw noPassword(address, [passwordFact, ...userFact(username)])
 }
 
 function addressOfPort(port: number | null): string {
@@ -136,20 +140,23 @@ function addressOfPort(port: number | null): string {
 
 function localCredentials(dataDirectory: string): Omit<Address, 'url'> {
   try {
-    return { ...requireCredentials(dataDirectory), passwordFrom: join(dataDirectory, 'credentials.json') }
+    return { ...requireCredentials(dataDirectory), passwordFrom: join(dataDirectory, CREDENTIALS_FILE) }
   } catch (error) {
     throw new CommandEnd(EXIT_CODES.unauthorized, (error as Error).message, { cause: error })
   }
 }
 
-/** `boundTo`: the address that the password in the variables belongs to, if that is another one. */
-function noPassword(address: string, boundTo: string | null = null): CommandEnd {
-  const why = boundTo === null ? '' : ` (SCRAPDECK_PASSWORD belongs to SCRAPDECK_URL, ${boundTo})`
+const NOT_SET = 'SCRAPDECK_PASSWORD is not set'
+const userFact = (username: string): string[] => (username === '' ? [] : [`user name "${username}"`])
+
+function noPassword(address: string, facts: string[]): CommandEnd {
   return new CommandEnd(
     EXIT_CODES.unauthorized,
-    `No password for ${address}${why}. Set SCRAPDECK_USERNAME and SCRAPDECK_PASSWORD, use --username and --password-file, or name it in ~/.netrc.`
+    `No password for ${address} (${facts.join('; ')}). Set SCRAPDECK_USERNAME and SCRAPDECK_PASSWORD, use --username and --password-file, or name it in ~/.netrc. ${WHO_KNOWS}`
   )
 }
+
+const WHO_KNOWS = '"scrapdeck credentials" on the machine of that service shows both.'
 
 function passwordOf(flags: ConnectionFlags, terminal: Terminal): string | undefined {
   if (flags.passwordFile === undefined) return undefined
@@ -170,6 +177,7 @@ export function readUrl(text: string): URL {
 }
 
 const REDOES = 2
+const CREDENTIALS_FILE = 'credentials.json'
 const REDO_AFTER_MS = 1_000
 
 /**
@@ -243,8 +251,15 @@ function unauthorized({ url, username, passwordFrom }: Address, body: { data?: u
   const text =
     credentials === 'missing'
       ? `${url} received no user name and password, although "${username}" was sent with the password from ${passwordFrom}. A proxy in between may remove the Authorization header.`
-      : `${url} refused the user name "${username}" or its password (from ${passwordFrom}). Set SCRAPDECK_USERNAME and SCRAPDECK_PASSWORD, or use --username and --password-file.`
+      : `${url} refused the user name "${username}" or its password (from ${passwordFrom}). ${whatNext(passwordFrom)}`
   return new ScrapdeckError('UNAUTHORIZED', text, { data: { credentials } })
+}
+
+function whatNext(passwordFrom: string): string {
+  if (passwordFrom.endsWith(CREDENTIALS_FILE)) {
+    return 'That file was changed after the service started: restart the service, or set SCRAPDECK_USERNAME and SCRAPDECK_PASSWORD.'
+  }
+  return `Set SCRAPDECK_USERNAME and SCRAPDECK_PASSWORD, or use --username and --password-file. ${WHO_KNOWS}`
 }
 
 function unreachable({ url }: Address, error: unknown): CommandEnd {

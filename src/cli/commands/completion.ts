@@ -40,7 +40,7 @@ function placesOf(command: Command, path: string[] = []): Place[] {
   }))
   const commands = command.commands.map((one) => ({ word: one.name(), description: one.description() }))
   return [
-    { path: path.join(' '), commands, options: [...options, { word: '--help', description: 'what it does' }] },
+    { path: path.join(' '), commands, options: [...options, { word: '--help', description: 'show help' }] },
     ...command.commands.flatMap((one) => placesOf(one, [...path, one.name()]))
   ]
 }

@@ -38,7 +38,7 @@ export function addJobCommands({ add }: ClientCommands): void {
       .option('--user <id>', 'only for this user of crawl orders')
       .option('--since <time>', 'only those queued since then: 30m, 2h, 7d or a time', since)
       .option('--limit <number>', 'maximum number of jobs', wholeNumber, 50)
-      .option('--watch', 'repeat the list whenever it changes, until you interrupt it')
+      .option('--watch', 'refresh the list until you interrupt it')
   )((session, [id], flags: ListFlags) => (id === undefined ? listJobs(session, flags) : showJob(session, id)))
 
   add('cancel <id...>', 'Cancel jobs: queued ones immediately, running ones by asking them to stop.', (command) =>
@@ -48,7 +48,7 @@ export function addJobCommands({ add }: ClientCommands): void {
     print(terminal, flags, answer, ({ asked, alreadyEnded }) =>
       [
         asked.length === 0 ? '' : `${plural(asked.length, 'job')} asked to stop.`,
-        alreadyEnded.length === 0 ? '' : `${plural(alreadyEnded.length, 'job')} had ended before.`
+        alreadyEnded.length === 0 ? '' : `${plural(alreadyEnded.length, 'job')} had already ended.`
       ]
         .filter((line) => line !== '')
         .join('\n')

@@ -22,7 +22,7 @@ export function addLogsCommand({ add }: ClientCommands): void {
     command
       .option('-f, --follow', 'follow the log as it grows')
       .option('-n, --lines <number>', 'only the last lines (default: all; with -f 10)', wholeNumber)
-      .option('--attempt <number>', 'of this run of the job (default: the newest)', wholeNumber)
+      .option('--attempt <number>', 'the log of this attempt (default: the newest)', wholeNumber)
   )(async (session, [id = ''], options: LogFlags) => {
     await withJobs(session.client, [id], ([jobId]) =>
       options.follow ? followLog(session, jobId!, { lines: 10, ...options }) : printLog(session, jobId!, options)

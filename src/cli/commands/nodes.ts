@@ -83,7 +83,7 @@ export function addNodeCommands({ group, terminal }: ClientCommands): void {
       .option('--no-tags', 'remove all tags')
       .option(
         '--give-up-after <duration>',
-        'run its jobs elsewhere after this long without a response, such as 15m; never',
+        'run its jobs elsewhere after this long without a response, such as 15m, or never',
         (text) => (text === 'never' ? text : duration(text))
       )
   )(async ({ client, flags }, [name = ''], options: EditFlags) => {
@@ -128,14 +128,14 @@ function withAddress(command: Command): Command {
   return command
     .option('--node-username <name>', 'user name of that Scrapyd; the password comes from SCRAPDECK_NODE_PASSWORD')
     .option('--ca-certificate <file>', 'PEM; only needed for a private CA')
-    .option('--proxy <address>', 'HTTP proxy to reach it; direct: none (default: as HTTP_PROXY says)')
+    .option('--proxy <address>', 'HTTP proxy to reach it; direct: none (default: from HTTP_PROXY)')
 }
 
 function withSettings(command: Command): Command {
   return command
-    .option('--name <name>', 'its name (default: as it reports)')
-    .option('--slots <number>', 'how many spiders it runs at once; auto: learned (default)', slots)
-    .option('--tag <tag>', 'a tag (can be repeated); replaces the tags that it has', collect)
+    .option('--name <name>', 'its name (default: the hostname that it reports)')
+    .option('--slots <number>', 'how many spiders it runs at once; auto (default): learned', slots)
+    .option('--tag <tag>', 'a tag (can be repeated); when editing, these replace its tags', collect)
     .option('--group <name>', 'its group in the UI')
 }
 

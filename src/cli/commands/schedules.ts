@@ -81,7 +81,7 @@ export function addScheduleCommands({ group, terminal }: ClientCommands): void {
       .option('--version <version>', 'the version of the project (default: the latest when it runs)')
       .option(
         '-a, --argument <name=value>',
-        'an argument; {nominal} is the nominal time of the run (can be repeated)',
+        'an argument; {nominal} is the scheduled time of the run (can be repeated)',
         collectPair
       )
       .option('-s, --setting <NAME=value>', 'a setting of Scrapy (can be repeated)', collectPair)
@@ -175,7 +175,7 @@ export function addScheduleCommands({ group, terminal }: ClientCommands): void {
       .requiredOption('--from <time>', 'from this time on', moment)
       .requiredOption('--until <time>', 'up to this time', moment)
       .option('--newest-first', 'start with the newest')
-      .option('--concurrency <number>', 'how many may be live at once', wholeNumber, 1)
+      .option('--concurrency <number>', 'maximum number of runs at once', wholeNumber, 1)
   )(async ({ client, flags }, [name = ''], options: BackfillFlags) => {
     const { id } = await findSchedule(client, name)
     const span = { id, fromMs: options.from, untilMs: options.until }
@@ -232,7 +232,7 @@ function withTiming(command: Parameters<Parameters<ClientCommands['add']>[2] & o
       'five fields, or six with seconds first; @daily and so on (can be repeated)',
       collect
     )
-    .option('--every <seconds>', 'every so many seconds, from now on', wholeNumber)
+    .option('--every <seconds>', 'interval in seconds, starting now', wholeNumber)
     .option('--at <time>', 'once, at this time', moment)
     .option('--zone <name>', "time zone of the expressions (default: this machine's)")
 }
