@@ -13,6 +13,7 @@ export const ERROR_CODES = {
   NODE_NOT_FOUND: { status: 404, title: 'There is no node with this id' },
   PROJECT_NOT_FOUND: { status: 404, title: 'There is no project with this name' },
   VERSION_NOT_FOUND: { status: 404, title: 'The project has no such version' },
+  SPIDERS_UNKNOWN: { status: 503, title: 'No node can list the spiders of this version now' },
   SPIDER_NOT_FOUND: { status: 404, title: 'The version has no such spider' },
   LOG_NOT_FOUND: { status: 404, title: 'The log is not available' },
   ARGUMENT_RESERVED: { status: 400, title: 'This argument name is reserved by Scrapyd or Scrapy' },

@@ -9,13 +9,20 @@ import type { Plugins } from '../plugins/plugins.ts'
 import type { Clock } from '../runtime/clock.ts'
 import type { Logger } from '../runtime/logger.ts'
 import type { SecretBox } from '../runtime/secret-box.ts'
-import type { AttemptReader, AttemptStore, HoldStore, JobReader, LaneReader } from '../store/store.ts'
+import type {
+  AttemptReader,
+  AttemptStore,
+  HoldStore,
+  JobReader,
+  LaneReader,
+  QueueFailureStore
+} from '../store/store.ts'
 import type { LiveAttempts } from './live-attempts.ts'
 
 /** What dispatch needs from other rooms. Wired once, in wiring/rooms.ts. */
 export interface DispatchContext {
   /** Attempts are changed only through `live`. */
-  store: JobReader & LaneReader & HoldStore & AttemptReader & Pick<AttemptStore, 'markLogArchived'>
+  store: JobReader & LaneReader & HoldStore & QueueFailureStore & AttemptReader & Pick<AttemptStore, 'markLogArchived'>
   blobs: BlobStore
   fleet: Fleet
   live: LiveAttempts
@@ -31,7 +38,7 @@ export interface DispatchContext {
       project: ProjectName
     ): Pick<ProjectSettings, 'limits'> & Partial<Pick<ProjectSettings, 'weight' | 'paused'>>
   }
-  distribution: Pick<Distribution, 'stateOf' | 'ensure' | 'forget'>
+  distribution: Pick<Distribution, 'stateOf' | 'ensure' | 'forget' | 'importErrors'>
   /** Asks plugins about a job before it is sent; null: no plugin has this hook. Never rejects. */
   beforeDispatch?: Plugins['beforeDispatch']
 }

@@ -3,9 +3,15 @@ import type { TimelineEntry } from './attempt-change.ts'
 
 /** How a job that was never sent ends: the job's `reason` and its timeline entry. */
 export interface EndInQueue {
+  /** Default: cancelled. */
+  outcome?: 'cancelled' | 'failed'
   reason: string
+  killingLine?: string | null
   entry: TimelineEntry
 }
+
+/** The reason of a job that failed in the queue. */
+export const EGG_NOT_IMPORTABLE = 'egg cannot be imported'
 
 export function cancelledInQueue(entry: TimelineEntry): EndInQueue {
   return { reason: 'cancelled while queued', entry }
@@ -24,6 +30,11 @@ export function expired(expiresAtMs: number, atMs: number): EndInQueue {
     reason: 'expired',
     entry: { atMs, text: 'Expired: it could not be sent before its deadline', evidence: { expiresAtMs } }
   }
+}
+
+/** Every node that could take it has refused its egg with this error; `error`: the last line of the traceback. */
+export function eggNotImportable(error: string, entry: TimelineEntry): EndInQueue {
+  return { outcome: 'failed', reason: EGG_NOT_IMPORTABLE, killingLine: error, entry }
 }
 
 /** For a job whose attempt ended in a way that would requeue it, had no cancel been requested. */

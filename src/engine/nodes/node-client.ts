@@ -141,8 +141,17 @@ export type NodeErrorKind =
   | 'refused' // status: "error"
   | 'aborted' // aborted by our own signal
 
-/** Why a node refused, as far as its message tells. `bad_egg`: no node will ever run it. */
-export type RefusalKind = 'unknown_project' | 'unknown_version' | 'unknown_spider' | 'bad_egg' | 'other'
+/**
+ * Why a node refused, as far as its message tells. `bad_egg`: no node will ever run it. `import_failed`: the project's
+ * code cannot be imported with this node's Python.
+ */
+export type RefusalKind =
+  | 'unknown_project'
+  | 'unknown_version'
+  | 'unknown_spider'
+  | 'bad_egg'
+  | 'import_failed'
+  | 'other'
 
 /** A failed request to a node. `message` is a sentence for operators that names the node. */
 export class NodeError extends Error {
@@ -171,4 +180,10 @@ export class NodeError extends Error {
   get isUnknownThere(): boolean {
     return this.refusal === 'unknown_project' || this.refusal === 'unknown_version'
   }
+}
+
+/** The node's own words if it refused an egg that it cannot import (often a traceback); null: it failed otherwise. */
+export function importErrorOf(error: unknown): string | null {
+  if (!(error instanceof NodeError) || (error.refusal !== 'import_failed' && error.refusal !== 'bad_egg')) return null
+  return (error.nodeMessage ?? error.message).replace(/^RunnerError: /, '').trim()
 }

@@ -43,6 +43,7 @@ async function openRoom() {
   const distribution = new Distribution({
     projects,
     clock,
+    importErrorOf: () => null,
     clientOf: (nodeId) => ({
       async addVersion(_project, version) {
         room.sent.push(`${version} to ${nodeId}`)

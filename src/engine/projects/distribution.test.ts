@@ -44,6 +44,7 @@ async function openRoom({ hasPython = true } = {}) {
   const distribution = new Distribution({
     projects,
     clock,
+    importErrorOf: (error) => (error as Error).message.match(/cannot import .*/)?.[0] ?? null,
     clientOf: (nodeId) =>
       nodeId === 'gone'
         ? null
@@ -185,4 +186,28 @@ test('an egg that goes to many nodes at once is read from disk as it is sent', a
   await Promise.all(asked)
   const contents = await Promise.all([...t.eggs].map(async (egg) => buffer(await egg.open())))
   expect(contents).toEqual(Array(3).fill(Buffer.from(await anEgg())))
+})
+
+test('what a node said that cannot import an egg is known until it takes it, or there is another egg', async () => {
+  await using t = await openRoom()
+  const errors = () => Object.fromEntries(t.distribution.importErrors(SHOP, V1))
+  t.answer = async (nodeId) => {
+    throw new Error(nodeId === 'n1' ? 'cannot import x' : 'no room')
+  }
+  await expect(t.distribution.ensure(N1, SHOP, V1)).rejects.toThrow()
+  await expect(t.distribution.ensure(N2, SHOP, V1)).rejects.toThrow()
+  expect(errors()).toEqual({ n1: 'cannot import x' })
+  await t.clock.advanceBy(60_000)
+  expect(errors()).toEqual({ n1: 'cannot import x' })
+  t.answer = async () => {}
+  await t.distribution.ensure(N1, SHOP, V1)
+  expect(errors()).toEqual({})
+  t.answer = async () => {
+    throw new Error('cannot import y')
+  }
+  await t.projects.upload(await anEgg([{ name: 'other.txt', content: '1' }]), { version: V1 }, { inUse: 'allow' })
+  await expect(t.distribution.ensure(N2, SHOP, V1)).rejects.toThrow()
+  expect(errors()).toEqual({ n2: 'cannot import y' })
+  await t.projects.upload(await anEgg([{ name: 'other.txt', content: '2' }]), { version: V1 }, { inUse: 'allow' })
+  expect(errors()).toEqual({})
 })

@@ -19,6 +19,8 @@ export interface DistributionOptions {
   projects: Projects
   /** Null: the node no longer exists. */
   clientOf: (nodeId: NodeId) => EggReceiver | null
+  /** What a node said if it refused an egg because it cannot import it; null: another failure. */
+  importErrorOf: (error: unknown) => string | null
   clock: Clock
 }
 
@@ -55,6 +57,8 @@ export class Distribution {
   readonly #timers: Timers
   readonly #sending = new Map<string, Promise<void>>()
   readonly #failures = new Map<string, Failure>()
+  /** By version: what the nodes said that cannot import its egg. */
+  readonly #importErrors = new Map<string, { sha256: string; byNode: Map<NodeId, string> }>()
 
   constructor(options: DistributionOptions) {
     this.#options = options
@@ -71,6 +75,14 @@ export class Distribution {
     const key = keyOf(nodeId, project, stored.version)
     if (this.#sending.has(key)) return 'sending'
     return this.#isWaiting(key, stored.sha256) ? 'never' : 'absent'
+  }
+
+  /** What each node said that cannot import the current egg of this version. Cheap if there is none. */
+  importErrors(project: ProjectName, version: VersionName): ReadonlyMap<NodeId, string> {
+    if (this.#importErrors.size === 0) return NO_ERRORS
+    const known = this.#importErrors.get(versionKey(project, version))
+    if (known === undefined || known.sha256 !== this.#projects.catalog.find(project, version)?.sha256) return NO_ERRORS
+    return known.byNode
   }
 
   isPresent(nodeId: NodeId, project: ProjectName, version: VersionName): boolean {
@@ -180,12 +192,31 @@ export class Distribution {
       const delayMs = Math.min(LONGEST_BACKOFF_MS, FIRST_BACKOFF_MS * 2 ** (count - 1))
       this.#failures.set(key, { sha256, error, count, untilMs: this.#clock.monotonicMs() + delayMs })
       this.#timers.set(delayMs, () => this.events.emit('changed'))
+      this.#rememberImportError(nodeId, project, version, sha256, this.#options.importErrorOf(error))
       await record('failed', wordsOf(error))
       throw error
     }
     this.#failures.delete(key)
+    this.#rememberImportError(nodeId, project, version, sha256, null)
     if (client !== null && current?.sha256 === sha256 && current.spiders === null)
       await this.#askForSpiders(client, project, version)
+  }
+
+  /** null: the node imported it, or failed otherwise. */
+  #rememberImportError(
+    nodeId: NodeId,
+    project: ProjectName,
+    version: VersionName,
+    sha256: string,
+    error: string | null
+  ): void {
+    const key = versionKey(project, version)
+    const known = this.#importErrors.get(key)
+    const byNode = known?.sha256 === sha256 ? known.byNode : new Map<NodeId, string>()
+    if (error === null) byNode.delete(nodeId)
+    else byNode.set(nodeId, error)
+    if (byNode.size === 0) this.#importErrors.delete(key)
+    else this.#importErrors.set(key, { sha256, byNode })
   }
 
   /** We may have no Python here, so the first node that imported the egg lists its spiders. */
@@ -199,6 +230,12 @@ export class Distribution {
     }
     await this.#projects.recordSpiders(project, version, spiders)
   }
+}
+
+const NO_ERRORS: ReadonlyMap<NodeId, string> = new Map()
+
+function versionKey(project: ProjectName, version: VersionName): string {
+  return JSON.stringify([project, version])
 }
 
 function keyOf(nodeId: NodeId, project: ProjectName, version: VersionName): string {

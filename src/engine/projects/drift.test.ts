@@ -37,7 +37,7 @@ async function openRoom() {
     },
     listSpiders: async () => []
   }
-  const distribution = new Distribution({ projects, clientOf: () => receiver, clock })
+  const distribution = new Distribution({ projects, clientOf: () => receiver, importErrorOf: () => null, clock })
   const states = (version = '1.0') =>
     projects.catalog
       .find(aProjectName('shop'), aVersionName(version))!

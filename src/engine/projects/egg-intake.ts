@@ -34,6 +34,8 @@ export interface EggIntakeParts {
   catalog: Catalog
   keeping: EggKeeping
   listSpidersOfEgg: ((eggPath: string, project: ProjectName) => Promise<string[]>) | null
+  /** Where no Python of ours can: has a node list (and record) them. Throws EGG_IMPORT_FAILED, SPIDERS_UNKNOWN. */
+  listSpidersOnNodes?: (project: ProjectName, version: VersionName) => Promise<string[]>
   /** Serializes changes of versions. */
   exclusively: <T>(change: () => Promise<T>) => Promise<T>
   clock: Clock
@@ -84,7 +86,7 @@ export class EggIntake {
     const project = projectNameFor(names.project, facts)
     const before = names.version === undefined ? null : catalog.find(project, checkVersion(names.version))
     const version = before?.version ?? names.version ?? this.#nextDefaultVersion(project)
-    if (before?.sha256 === sha256) return before.spiders === null ? this.listAgain(before) : before
+    if (before?.sha256 === sha256) return before.spiders === null ? this.#listAnywhere(before) : before
     if (before && !mayReplaceInUse) {
       const advice = 'replace it, or upload under another version'
       await refuseInUse(this.#parts.store, project, before.version, advice)
@@ -94,20 +96,21 @@ export class EggIntake {
     try {
       const spiders = await this.#listSpiders(path, project)
       await blobs.write(`eggs/${sha256}`, createReadStream(path))
-      const stored = await this.#parts.exclusively(async () => {
+      const added = await this.#parts.exclusively(async () => {
         const createdAtMs = clock.nowMs()
         const deployments = stillThere(catalog.find(project, version))
         if (this.#parts.listSpidersOfEgg !== null) {
           deployments.push({ nodeId: LOCAL_NODE_ID, state: 'present', sha256, error: null, changedAtMs: createdAtMs })
         }
-        const added = { project, version, sha256, sizeBytes, spiders, createdAtMs, deployments }
-        await this.#parts.store.putVersion(added)
-        catalog.remember(added)
-        return added
+        const entry = { project, version, sha256, sizeBytes, spiders, createdAtMs, deployments }
+        await this.#parts.store.putVersion(entry)
+        catalog.remember(entry)
+        return entry
       })
+      const stored = spiders === null ? await this.#listOnNodes(added, before) : added
       await this.#copyToTree(stored, path)
       if (before?.sha256) await keeping.removeUnused(before.sha256, before)
-      logger.info({ project, version, sha256, spiders: spiders?.length }, 'an egg was added')
+      logger.info({ project, version, sha256, spiders: stored.spiders?.length }, 'an egg was added')
       return stored
     } catch (error) {
       await keeping.removeUnused(sha256, { project, version })
@@ -131,6 +134,42 @@ export class EggIntake {
       if (isScrapdeckError(error, 'PYTHON_MISSING')) return null
       throw error
     }
+  }
+
+  async #listAnywhere(stored: StoredVersion): Promise<StoredVersion> {
+    const listed = await this.listAgain(stored)
+    return listed.spiders === null ? this.#listOnNodes(listed, listed) : listed
+  }
+
+  /** If the nodes cannot import the egg, it is withdrawn: `before` is what the version was. */
+  async #listOnNodes(stored: StoredVersion, before: StoredVersion | null): Promise<StoredVersion> {
+    const { project, version } = stored
+    try {
+      await this.#parts.listSpidersOnNodes?.(project, version)
+    } catch (error) {
+      if (isScrapdeckError(error, 'EGG_IMPORT_FAILED')) await this.#withdraw(stored, before)
+      if (!isScrapdeckError(error, 'SPIDERS_UNKNOWN')) throw error
+    }
+    return this.#parts.catalog.find(project, version) ?? stored
+  }
+
+  #withdraw({ project, version, sha256 }: StoredVersion, before: StoredVersion | null): Promise<void> {
+    const { store, catalog, exclusively } = this.#parts
+    return exclusively(async () => {
+      const current = catalog.find(project, version)
+      if (current?.sha256 !== sha256 || before?.sha256 === sha256) return
+      if (before === null) {
+        await store.deleteVersion(project, version)
+        catalog.forget(current)
+        return
+      }
+      // A node that refused the new egg may have lost the previous one with it: it is sent again.
+      const deployments = before.deployments.filter(({ nodeId }) =>
+        current.deployments.some((one) => one.nodeId === nodeId && one.state !== 'failed')
+      )
+      await store.putVersion({ ...before, deployments })
+      catalog.remember({ ...before, deployments })
+    })
   }
 
   /** Lists the spiders of a stored egg; an egg that cannot be imported is left unchanged. */

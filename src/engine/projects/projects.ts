@@ -63,6 +63,8 @@ export interface ProjectsOptions {
   listSpidersOfSettings?: ((project: ProjectName) => Promise<string[]>) | null
   /** Imports the egg in a separate process; throws EGG_IMPORT_FAILED, PYTHON_MISSING. Null: no local node. */
   listSpidersOfEgg: ((eggPath: string, project: ProjectName) => Promise<string[]>) | null
+  /** See egg-intake.ts. */
+  listSpidersOnNodes?: (project: ProjectName, version: VersionName) => Promise<string[]>
   clock: Clock
   logger: Logger
 }

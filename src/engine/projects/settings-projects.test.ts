@@ -36,7 +36,7 @@ async function openRoom(settingsProjects: Record<string, SettingsSource> = { sho
     clock,
     logger: silentLogger
   })
-  const distribution = new Distribution({ projects, clientOf: () => null, clock })
+  const distribution = new Distribution({ projects, clientOf: () => null, importErrorOf: () => null, clock })
   const kept = cleanup.move()
   return { projects, asked, distribution, [Symbol.asyncDispose]: () => kept.disposeAsync() }
 }

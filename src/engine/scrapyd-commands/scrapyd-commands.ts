@@ -4,10 +4,11 @@ import { ScrapdeckError } from '../../shared/errors.ts'
 import { sanitiseVersion } from '../../shared/ids.ts'
 import type { Fleet } from '../nodes/fleet.ts'
 import type { JobLogs } from '../nodes/job-logs.ts'
-import { ENDING_SIGNALS, NodeError } from '../nodes/node-client.ts'
+import { ENDING_SIGNALS } from '../nodes/node-client.ts'
 import type { Archive } from '../projects/egg-intake.ts'
 import type { Projects } from '../projects/projects.ts'
 import type { CacheFigures } from '../runtime/cache-figures.ts'
+import type { SpiderLookup } from '../projects/spider-lookup.ts'
 import type { Clock } from '../runtime/clock.ts'
 import type { StoredJob } from '../store/records.ts'
 import type { AttemptReader, ChangeNotifier, JobReader } from '../store/store.ts'
@@ -29,6 +30,7 @@ export interface ScrapydCommandsParts {
   store: JobReader & AttemptReader & ChangeNotifier
   fleet: Fleet
   projects: Projects
+  spiderLookup: Pick<SpiderLookup, 'find'>
   jobLogs: JobLogs
   jobCommands: JobCommands
   projectCommands: ProjectCommands
@@ -64,8 +66,8 @@ export class ScrapydCommands {
   }
 
   /**
-   * Validates and stores the egg, counts its spiders. Replaces even a version in use. An invalid egg is not kept.
-   * `pinned`: the other version that jobs without one still run.
+   * Validates and stores the egg, counts its spiders. Replaces even a version in use. An invalid egg is not kept; one
+   * whose spiders nobody can list is (SPIDERS_UNKNOWN). `pinned`: the other version that jobs without one still run.
    */
   async addVersion(
     project: ProjectName,
@@ -74,8 +76,15 @@ export class ScrapydCommands {
   ): Promise<{ spiders: number; pinned: VersionName | null }> {
     const { projects, projectCommands } = this.#parts
     const stored = await projectCommands.upload(egg, { project, version }, { inUse: 'allow' })
+    if (stored.spiders === null) {
+      throw new ScrapdeckError(
+        'SPIDERS_UNKNOWN',
+        `Version ${stored.version} of ${stored.project} was added, but its spiders are not known: Scrapdeck runs no ` +
+          'project code here, and no node could list them now. They are listed as soon as a node has the version'
+      )
+    }
     const { pinnedVersion = null } = projects.settingsOf(project)
-    return { spiders: stored.spiders?.length ?? 0, pinned: projects.isPinned(stored) ? null : pinnedVersion }
+    return { spiders: stored.spiders.length, pinned: projects.isPinned(stored) ? null : pinnedVersion }
   }
 
   /** Rejects as `schedule` would for these three: Scrapyd checks them before settings and arguments. */
@@ -143,12 +152,10 @@ export class ScrapydCommands {
     return (this.#parts.projects.catalog.versionNames(project) ?? []).map(sanitiseVersion)
   }
 
-  /** Asks a node if the spiders are unknown. */
+  /** Has a node list them if they are unknown. Rejects with EGG_IMPORT_FAILED, or SPIDERS_UNKNOWN if none can. */
   async listSpiders(project: ProjectName, version: VersionName | null): Promise<string[]> {
-    const { projects } = this.#parts
-    const stored = projects.catalog.requireVersion(project, version)
-    if (stored.spiders === null) await this.#listSpidersOnNodes(project, stored.version)
-    return projects.catalog.spidersOf(project, version)
+    const stored = this.#parts.projects.catalog.requireVersion(project, version)
+    return stored.spiders ?? this.#parts.spiderLookup.find(project, stored.version)
   }
 
   /** Ended runs are the newest `finishedToKeep` of all projects, newest first, then filtered. Secrets are masked. */
@@ -172,21 +179,6 @@ export class ScrapydCommands {
    */
   openFile(tree: FileTree, segments: string[]): Promise<ScrapydFile | ScrapydDirectory | null> {
     return this.#files.open(tree, segments)
-  }
-
-  /** For a version whose spiders are unknown: asks the nodes that have it. */
-  async #listSpidersOnNodes(project: ProjectName, version: VersionName): Promise<void> {
-    const { projects, fleet } = this.#parts
-    for (const { nodeId, state } of projects.catalog.find(project, version)?.deployments ?? []) {
-      const node = fleet.get(nodeId)
-      if (node === undefined || state !== 'present') continue
-      try {
-        return await projects.recordSpiders(project, version, await node.client.listSpiders(project, version))
-      } catch (error) {
-        // Try the next node. If none answers, the list stays empty, and any spider may be run.
-        if (!(error instanceof NodeError) && !(error instanceof ScrapdeckError)) throw error
-      }
-    }
   }
 }
 

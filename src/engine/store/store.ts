@@ -133,8 +133,17 @@ export interface ClaimStore {
   beginAttempts(starts: AttemptStart[]): Promise<BegunAttempt[]>
 }
 
+/** Jobs that no node can run. */
+export interface QueueFailureStore {
+  /**
+   * Ends queued jobs as failed, because no node can import their egg; `error` becomes the killing line. Returns the ids
+   * that were queued; others are unchanged. Cannot be undone.
+   */
+  failQueued(ids: JobId[], error: string, entry: TimelineEntry): Promise<JobId[]>
+}
+
 /** Operations of operators and dispatch on waiting jobs. */
-export interface QueueStore extends LaneReader, HoldStore, ClaimStore {
+export interface QueueStore extends LaneReader, HoldStore, ClaimStore, QueueFailureStore {
   /** Queued jobs only, held ones included; returns the ids that were queued. */
   setPriority(ids: JobId[], priority: number, entry: TimelineEntry): Promise<JobId[]>
   /** Queued jobs only, which keep the given order. If `before` is not queued, nothing changes. */

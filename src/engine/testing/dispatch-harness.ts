@@ -4,6 +4,7 @@ import { aJobId, aVersionName } from '../../shared/testing/ids.ts'
 import { Dispatch } from '../dispatch/dispatch.ts'
 import { LiveAttempts } from '../dispatch/live-attempts.ts'
 import type { EggState } from '../dispatch/decide/node-index.ts'
+import type { Distribution } from '../projects/distribution.ts'
 import type { BlobStore } from '../blobs/blob-store.ts'
 import { Fleet } from '../nodes/fleet.ts'
 import { WaitingReasons } from '../queue/waiting-reasons.ts'
@@ -35,6 +36,7 @@ export async function startDispatch(parts: {
   blobs: BlobStore
   projectLimits?: RunLimits
   cancelWaitsMs?: CancelWaitsMs
+  importErrors?: Distribution['importErrors']
   openSecret?: (sealed: string) => Promise<string>
 }): Promise<DispatchHarness> {
   const { store, clock, nodes, blobs } = parts
@@ -62,9 +64,12 @@ export async function startDispatch(parts: {
     cancelWaitsMs: parts.cancelWaitsMs ?? CANCEL_WAITS_MS,
     secrets: { open: parts.openSecret ?? (async (sealed) => sealed) },
     distribution: {
-      stateOf: (nodeId, project, version): EggState =>
-        nodes[nodeId]!.eggs.has(`${project}@${version}`) ? 'present' : 'absent',
+      stateOf(nodeId, project, version): EggState {
+        if (nodes[nodeId]!.eggs.has(`${project}@${version}`)) return 'present'
+        return parts.importErrors?.(project, version).has(nodeId) ? 'never' : 'absent'
+      },
       ensure: async (nodeId, project, version) => void (await nodes[nodeId]!.addVersion(project, version)),
+      importErrors: (project, version) => parts.importErrors?.(project, version) ?? new Map(),
       forget: async (nodeId, project, version) => nodes[nodeId]!.deleteVersion(project, version)
     }
   })

@@ -45,6 +45,8 @@ export class FakeNode implements NodeClient, EggTarget {
   isWedged = false
   refusal = 'something is wrong with this node'
   mostRunningAtOnce = 0
+  /** null: it cannot list them. */
+  spiders: string[] | null = ['prices']
 
   /** By default, it has the traits of a Scrapyd. */
   constructor(clock: Clock, options: { slots: number; eggs?: string[]; traits?: NodeTraits }) {
@@ -153,7 +155,8 @@ export class FakeNode implements NodeClient, EggTarget {
 
   async listSpiders() {
     this.#answer()
-    return ['prices']
+    if (this.spiders === null) throw new NodeError('http', 'fake lists no spiders', { delivered: 'no' })
+    return this.spiders
   }
 
   async addVersion(project: string, version: string) {

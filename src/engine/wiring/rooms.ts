@@ -25,6 +25,7 @@ import { createNameResolver } from '../nodes/discovery/name-resolver.ts'
 import { Fleet, type FleetNode } from '../nodes/fleet.ts'
 import { Inventories } from '../nodes/inventories.ts'
 import { JobLogs } from '../nodes/job-logs.ts'
+import { importErrorOf } from '../nodes/node-client.ts'
 import { probeNode } from '../nodes/scrapyd/probe.ts'
 import { Alerts } from '../plugins/alerts.ts'
 import { Plugins } from '../plugins/plugins.ts'
@@ -35,6 +36,7 @@ import { buildEggFromFolder } from '../projects/egg-builder.ts'
 import { createEggThreads } from '../projects/egg-thread.ts'
 import { EggTree } from '../projects/egg-tree.ts'
 import { Projects } from '../projects/projects.ts'
+import { type ListingNode, SpiderLookup } from '../projects/spider-lookup.ts'
 import { WaitingReasons } from '../queue/waiting-reasons.ts'
 import { describeStored, describeTouched } from '../router/describe-changes.ts'
 import { systemClock } from '../runtime/clock.ts'
@@ -116,6 +118,7 @@ async function openFleet(options: EngineOptions, below: Ground, opened: AsyncDis
   const cancelWaitsMs = readCancelWaits(options)
   // The local node runs the projects' eggs and lists their spiders: calls before it is open wait for it.
   const localNode = Promise.withResolvers<LocalNode>()
+  const spiderLookup = Promise.withResolvers<SpiderLookup>()
   const projects = await Projects.open({
     ...base,
     blobs,
@@ -127,6 +130,7 @@ async function openFleet(options: EngineOptions, below: Ground, opened: AsyncDis
     listSpidersOfEgg: hasLocalNode(options)
       ? async (eggPath, project) => (await localNode.promise).listSpidersOfEgg(eggPath, project)
       : null,
+    listSpidersOnNodes: async (project, version) => (await spiderLookup.promise).find(project, version),
     listSpidersOfSettings: async (project) => (await localNode.promise).listSpiders(project, WITHOUT_EGG)
   })
   const live = new LiveAttempts(base)
@@ -136,14 +140,20 @@ async function openFleet(options: EngineOptions, below: Ground, opened: AsyncDis
   if (local.node !== null) localNode.resolve(local.node)
   const clients = wireNodeClients({ ...base, localNode: local.node, seams })
   const fleet = opened.adopt(new Fleet({ ...base, ...clients }), stop)
-  return { layout, cancelWaitsMs, projects, local, live, fleet }
+  return { layout, cancelWaitsMs, projects, local, live, fleet, onSpiderLookup: spiderLookup.resolve }
 }
 
 /** What makes jobs run: distribution of eggs to nodes, and dispatch. */
 function openWork(options: EngineOptions, below: WithFleet, opened: AsyncDisposableStack) {
   const { base, blobs, plugins, cancelWaitsMs, projects, local, live, fleet } = below
   const clientOf = (nodeId: NodeId) => fleet.get(nodeId)?.client.eggTarget ?? null
-  const distribution = opened.adopt(new Distribution({ ...base, projects, clientOf }), stop)
+  const distribution = opened.adopt(new Distribution({ ...base, projects, clientOf, importErrorOf }), stop)
+  const spiderLookup = new SpiderLookup({
+    ...{ projects, distribution, importErrorOf, clock: base.clock },
+    nodes: () => listingNodes(fleet),
+    duringLongCall: (nodeId, call) => fleet.get(nodeId)?.observer.duringLongCall(call) ?? call
+  })
+  below.onSpiderLookup(spiderLookup)
   const atOnce = opened.adopt(new AtOnce({ ...base, projects, distribution, nodeIds: () => fleet.activeIds() }), stop)
   const waiting = new WaitingReasons((nodeId) => fleet.get(nodeId)?.status.unreachableSinceMs ?? null)
   const { beforeDispatch } = plugins
@@ -161,7 +171,16 @@ function openWork(options: EngineOptions, below: WithFleet, opened: AsyncDisposa
     prefix: options.metricsPrefix,
     nodeName: (nodeId) => fleet.get(nodeId)?.stored.name
   })
-  return { distribution, atOnce, waiting, dispatch, metrics, describe, wakeDispatcher: () => dispatch.wake() }
+  return {
+    distribution,
+    spiderLookup,
+    atOnce,
+    waiting,
+    dispatch,
+    metrics,
+    describe,
+    wakeDispatcher: () => dispatch.wake()
+  }
 }
 
 /** Commands from people, programs, node sources, schedules and chains; and the delivery of events. */
@@ -321,11 +340,18 @@ function openDoors(options: EngineOptions, below: WithHealth, opened: AsyncDispo
     })
   })
   const directories = { logs: layout.logs, items: layout.itemFiles }
-  const scrapyd = new ScrapydCommands({ ...base, fleet, projects, jobLogs, jobCommands, projectCommands, directories })
+  const commands = { jobCommands, projectCommands, spiderLookup: below.spiderLookup }
+  const scrapyd = new ScrapydCommands({ ...base, ...commands, fleet, projects, jobLogs, directories })
   const answers = new RememberedAnswers({ ...base, newRunId: () => random.hex(6) })
   // Aborted first on stop: from here on, failures are expected because rooms are closing.
   opened.adopt(stopping, (one) => one.abort())
   return { feed, router, scrapyd, answers, crawlCacheSeconds, listNodes: reads.listNodes }
+}
+
+/** Nodes that respond now. */
+function listingNodes(fleet: Fleet): ListingNode[] {
+  const up = fleet.list().filter(({ status }) => status.health === 'up')
+  return up.map(({ stored: { id, name, mode }, client }) => ({ id, name, isActive: mode === 'active', client }))
 }
 
 function readCancelWaits({ cancelWaitsSeconds }: EngineOptions): CancelWaitsMs {

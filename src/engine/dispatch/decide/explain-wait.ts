@@ -1,6 +1,7 @@
 import type { NodeId, ProjectName, VersionName, Waiting } from '../../../shared/contract/index.ts'
 import { describeTags } from '../../../shared/tag-terms.ts'
 import type { QueueLine } from '../../queue/fair-order.ts'
+import { describeImportErrors } from './broken-egg.ts'
 import type { EggState, NodeIndex, PlacementSummary, WhyNotReady } from './node-index.ts'
 
 interface Asked {
@@ -8,6 +9,8 @@ interface Asked {
   whyNotReady: WhyNotReady
   versionOf: (line: QueueLine) => VersionName | null
   eggState: (nodeId: NodeId, project: ProjectName, version: VersionName) => EggState
+  /** What nodes said that cannot import the egg of this version. */
+  importErrors: (project: ProjectName, version: VersionName) => ReadonlyMap<NodeId, string>
 }
 
 /**
@@ -56,7 +59,8 @@ function explainUnavailable(summary: PlacementSummary, where: string): Waiting {
 }
 
 /** There is room, but not on a node with the egg. */
-function explainEgg(line: QueueLine, { nodes, versionOf, eggState, whyNotReady }: Asked): Waiting | null {
+function explainEgg(line: QueueLine, asked: Asked): Waiting | null {
+  const { nodes, versionOf, eggState, whyNotReady } = asked
   const version = versionOf(line)!
   const { able } = nodes.summaryOf(line.placement, line.placementKey)
   const open = [...nodes.open()].filter(({ id }) => able.has(id) && whyNotReady(id, line.project) === null)
@@ -64,7 +68,7 @@ function explainEgg(line: QueueLine, { nodes, versionOf, eggState, whyNotReady }
   const stateOn = (id: NodeId) => eggState(id, line.project, version)
   const sending = open.find(({ id }) => stateOn(id) === 'sending')
   if (sending !== undefined) {
-    return { code: 'egg_on_its_way', text: `version ${version} is being sent to ${sending.name}` }
+    return eggOnItsWay(line, sending.name, asked)
   }
   // The nodes that have the egg are full, perhaps because of this plan.
   if (isAny(able, (id) => stateOn(id) === 'present')) {
@@ -73,7 +77,27 @@ function explainEgg(line: QueueLine, { nodes, versionOf, eggState, whyNotReady }
     }
     return null
   }
-  return { code: 'egg_refused', text: `no open node has version ${version}, and it could not be sent; see Projects` }
+  const text = importErrorText(line, asked)
+  return {
+    code: 'egg_refused',
+    text: text ?? `no open node has version ${version}, and it could not be sent; see Projects`
+  }
+}
+
+/** Names the nodes that have already refused the egg, too. */
+export function eggOnItsWay(line: QueueLine, nodeName: string, asked: Asked): Waiting {
+  const refused = importErrorText(line, asked)
+  const text = `version ${asked.versionOf(line)} is being sent to ${nodeName}`
+  return { code: 'egg_on_its_way', text: refused === null ? text : `${text}; ${refused}` }
+}
+
+function importErrorText(line: QueueLine, { nodes, versionOf, importErrors }: Asked): string | null {
+  const version = versionOf(line)!
+  const errors = importErrors(line.project, version)
+  if (errors.size === 0) return null
+  const { able } = nodes.summaryOf(line.placement, line.placementKey)
+  const named = [...errors].filter(([id]) => able.has(id)).map(([id, error]) => [nodes.get(id)!.name, error] as const)
+  return describeImportErrors(version, named)
 }
 
 function busy(slots: number, where: string): Waiting {

@@ -56,6 +56,7 @@ function planFor(
     isProjectPaused: () => false,
     versionOf: (line) => line.version,
     eggState: () => 'present',
+    importErrors: () => new Map(),
     whyNotReady: () => null,
     isBackedOff: () => false,
     hasLimits: !limits.isEmpty,

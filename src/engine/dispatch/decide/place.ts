@@ -4,7 +4,7 @@ import { Heap } from '../../queue/heap.ts'
 import { type CountedRule, describeReached, liveOf } from '../../queue/limits.ts'
 import type { WaitingPlan } from '../../queue/waiting-reasons.ts'
 import type { QueueHead } from '../../store/records.ts'
-import { explainLine } from './explain-wait.ts'
+import { eggOnItsWay, explainLine } from './explain-wait.ts'
 import { type EggState, type NodeIndex, type PlaceableNode, roomOn, type WhyNotReady } from './node-index.ts'
 
 export interface PlaceInput {
@@ -16,6 +16,8 @@ export interface PlaceInput {
   /** The version that a line's jobs would run with if sent now; null: none. */
   versionOf: (line: QueueLine) => VersionName | null
   eggState: (nodeId: NodeId, project: ProjectName, version: VersionName) => EggState
+  /** What nodes said that cannot import the egg of a version. */
+  importErrors: (project: ProjectName, version: VersionName) => ReadonlyMap<NodeId, string>
   whyNotReady: WhyNotReady
   /** The node refused this job recently, and the backoff has not expired. */
   isBackedOff: (nodeId: NodeId, jobId: JobId) => boolean
@@ -159,7 +161,7 @@ class Placing {
     // No node with room has the egg. Each egg in transit will serve one job; for the next job, send one more.
     const coming = this.#nodeToGetTheEgg(choice, line, job, rules, found)
     if (coming !== null) {
-      if (!this.#plan.waiting.lines.has(line.key)) this.#waits(line, eggOnItsWay(coming, choice.version))
+      if (!this.#plan.waiting.lines.has(line.key)) this.#waits(line, eggOnItsWay(line, coming.name, this.#input))
       return order.skipJob()
     }
     // What blocks one job or one spider must not block the others.
@@ -356,10 +358,6 @@ function appliesOn({ rule }: CountedRule, node: PlaceableNode): boolean {
 
 function isLessLoaded(one: RankedNode, other: RankedNode): boolean {
   return one.share === other.share ? one.node.id < other.node.id : one.share < other.share
-}
-
-function eggOnItsWay(node: PlaceableNode, version: VersionName): Waiting {
-  return { code: 'egg_on_its_way', text: `version ${version} is being sent to ${node.name}` }
 }
 
 function missingVersionText(line: QueueLine): string {

@@ -1,4 +1,5 @@
 import { nextAttempt } from '../../../shared/ids.ts'
+import { meetsTags } from '../../../shared/tag-terms.ts'
 import { EventEmitter } from 'node:events'
 import type { JobId, NodeId, ProjectName, VersionName } from '../../../shared/contract/index.ts'
 import type { FleetNode } from '../../nodes/fleet.ts'
@@ -14,12 +15,16 @@ import type { Follower } from '../following/follower.ts'
 import type { StuckNodes } from '../following/stuck-nodes.ts'
 import type { RefusalBackoff } from './refusal-backoff.ts'
 import { NodeBoard } from './node-board.ts'
+import { type EggCandidate, errorOfBrokenEgg } from '../decide/broken-egg.ts'
 import { type Assignment, place, type Plan } from '../decide/place.ts'
 import type { Sender } from './sender.ts'
 
 /** Maximum requests in flight to all nodes, and jobs placed per run, so that other work gets its turn. */
 const REQUESTS_OUT_MAX = 512
 const ASSIGNMENTS_MAX = 256
+/** In the timeline of a job whose egg no node can import. */
+const NODES_NAMED_MAX = 20
+const OUTPUT_KEPT = 2_000
 
 interface DispatcherParts {
   lists: Pick<Follower, 'knowsLists' | 'isListed'>
@@ -138,6 +143,7 @@ export class Dispatcher {
     this.#shares.raiseFloor(plan.passFloor)
     this.#publishReasons(plan)
     for (const upload of plan.uploads) this.#sendEgg(upload)
+    await this.#failWithBrokenEggs(plan)
     const begun = plan.assignments.length === 0 ? 0 : await this.#begin(plan.assignments)
     const hasMoreHeads = plan.endedAt !== null && this.#queue.readMore(plan.endedAt)
     const requests = this.#parts.sender.requestCount
@@ -160,12 +166,53 @@ export class Dispatcher {
       isProjectPaused: (project) => projects.settingsOf(project).paused === true,
       versionOf: ({ project, version }) => catalog.versionToRun(project, version),
       eggState: (nodeId, project, version) => distribution.stateOf(nodeId, project, version),
+      importErrors: (project, version) => distribution.importErrors(project, version),
       whyNotReady: (nodeId, project) => fleet.get(nodeId)?.client.whyNotReady?.(project) ?? null,
       isBackedOff: (nodeId, jobId) => this.#parts.refusalBackoff.isBackedOff(nodeId, jobId),
       hasLimits: !limits.isEmpty,
       rulesFor: (project, spider) => limits.rulesFor(project, spider),
       assignmentsMax: Math.min(ASSIGNMENTS_MAX, REQUESTS_OUT_MAX - this.#parts.sender.requestCount)
     })
+  }
+
+  /** Ends the jobs whose egg no node can import. Those behind the heads that were read end in the next runs. */
+  async #failWithBrokenEggs(plan: Plan): Promise<void> {
+    const { store, catalog, distribution, clock, logger } = this.#context
+    for (const key of plan.waiting.lines.keys()) {
+      const line = this.#queue.lines().get(key)
+      const version = line === undefined ? null : catalog.versionToRun(line.project, line.version)
+      if (line === undefined || version === null) continue
+      const errors = distribution.importErrors(line.project, version)
+      if (errors.size === 0) continue
+      const candidates = this.#eggCandidates(line, version, errors)
+      const error = errorOfBrokenEgg(candidates, clock.nowMs())
+      if (error === null) continue
+      const ids = [...line.lanes.values()].flatMap(({ jobs }) => jobs.map(({ id }) => id))
+      const nodes = candidates.filter(({ importError }) => importError !== null).map(({ name }) => name)
+      logger.warn(
+        { project: line.project, version, error, jobs: ids.length },
+        'no node can import an egg; its jobs fail'
+      )
+      const [traceback] = errors.values()
+      await store.failQueued(ids, error, {
+        atMs: clock.nowMs(),
+        text: `Failed: no node can import version ${version}: ${error}`,
+        evidence: { version, nodes: nodes.slice(0, NODES_NAMED_MAX), output: traceback!.slice(-OUTPUT_KEPT) }
+      })
+    }
+  }
+
+  #eggCandidates(line: QueueLine, version: VersionName, errors: ReadonlyMap<NodeId, string>): EggCandidate[] {
+    const { fleet, distribution } = this.#context
+    const { nodeId, tags } = line.placement
+    const matching = fleet.list().filter(({ stored }) => {
+      return (nodeId === null || nodeId === stored.id) && meetsTags(tags, stored.tags)
+    })
+    return matching.map(({ stored: { id, name, mode }, status }) => ({
+      ...{ name, mode, isUp: status.health === 'up', downSinceMs: status.unreachableSinceMs },
+      hasEgg: distribution.stateOf(id, line.project, version) === 'present',
+      importError: errors.get(id) ?? null
+    }))
   }
 
   #publishReasons(plan: Plan): void {

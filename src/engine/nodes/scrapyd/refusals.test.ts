@@ -13,7 +13,7 @@ test.each([
   ['egg is not a ZIP file (if using curl, use egg=@path not egg=path)', 'bad_egg'],
   [`RunnerError: ${traceback('scrapyd.exceptions.BadEggError')}`, 'bad_egg'],
   [`RunnerError: ${traceback("AttributeError: 'NoneType' object has no attribute 'module_name'")}`, 'bad_egg'],
-  [`RunnerError: ${traceback("ModuleNotFoundError: No module named 'pandas'")}`, 'other'],
+  [`RunnerError: ${traceback("ModuleNotFoundError: No module named 'pandas'")}`, 'import_failed'],
   ["'project' parameter is required", 'other'],
   ['DirectoryTraversalError: ../p', 'other'],
   // ≤1.4
@@ -25,7 +25,7 @@ test.each([
   ["[Errno 2] No such file or directory: 'eggs/shop'", 'unknown_project'],
   ["[Errno 2] No such file or directory: 'eggs/shop/1.egg'", 'unknown_version'],
   [traceback("FileNotFoundError: [Errno 2] No such file or directory: 'eggs/shop/1.egg'"), 'unknown_version'],
-  [traceback("FileNotFoundError: [Errno 2] No such file or directory: 'data.csv'"), 'other'],
+  [traceback("FileNotFoundError: [Errno 2] No such file or directory: 'data.csv'"), 'import_failed'],
   [traceback("TypeError: 'tuple' object is not an iterator"), 'bad_egg'],
   [traceback('ValueError: Unknown or corrupt egg'), 'bad_egg'],
   ["'project'", 'other'],

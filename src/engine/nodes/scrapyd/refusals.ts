@@ -5,8 +5,7 @@ const PARAMETERS = new Set(['project', 'spider', 'version', 'egg', 'job', 'jobid
 
 /**
  * Classifies a node's error message, for all versions. The only place that depends on the wording (scrapyd-protocol.md,
- * 3.2 and 3.3). `bad_egg`: no node will ever run it. A failed import is `other`, because another node's Python may have
- * the missing module.
+ * 3.2 and 3.3). `bad_egg`: no node will ever run it. `import_failed`: another node's Python may have what is missing.
  */
 export function classifyRefusal(message: string): RefusalKind {
   const text = message.trim()
@@ -24,6 +23,8 @@ export function classifyRefusal(message: string): RefusalKind {
   if (/\[Errno 2\] No such file or directory: '[^\n]{1,2000}\.egg'$/.test(lastLine)) return 'unknown_version'
   if (/^\[Errno 2\] No such file or directory: '[^\n]{1,2000}'$/.test(text)) return 'unknown_project'
   if (isBadEgg(text, lastLine)) return 'bad_egg'
+  // The output of the process that listed the spiders: with this prefix from 1.5 on.
+  if (text.startsWith('RunnerError: ') || /^Traceback \(most recent call last\):$/m.test(text)) return 'import_failed'
   return 'other'
 }
 

@@ -81,8 +81,16 @@ export function createHolds({ database, changes, timeline, counters, chainEnds, 
     `SELECT overlap_key, ${COUNTED} FROM jobs WHERE id = ? AND state = 'queued'`
   )
   const setHold = database.prepare<[Hold | null, string]>('UPDATE jobs SET hold = ? WHERE id = ?')
-  const end = database.prepare<{ id: JobId; reason: string; atMs: number; asked: number | null; restorable: number }>(
-    `UPDATE jobs SET state = 'ended', outcome = 'cancelled', hold = NULL, reason = :reason,
+  const end = database.prepare<{
+    id: JobId
+    outcome: Outcome
+    reason: string
+    killingLine: string | null
+    atMs: number
+    asked: number | null
+    restorable: number
+  }>(
+    `UPDATE jobs SET state = 'ended', outcome = :outcome, hold = NULL, reason = :reason, killing_line = :killingLine,
        cancelled_while_queued = :restorable, cancel_asked_at_ms = :asked, ended_at_ms = :atMs
      WHERE id = :id`
   )
@@ -104,19 +112,20 @@ export function createHolds({ database, changes, timeline, counters, chainEnds, 
   /** Ends a queued job; undefined if it is not queued. The caller must call `releaseAfter` for its dependents. */
   function endQueued(
     id: JobId,
-    { reason, entry }: EndInQueue,
+    { outcome = 'cancelled', reason, killingLine = null, entry }: EndInQueue,
     { isAsked = false, restorable }: { isAsked?: boolean; restorable: Restorable }
   ): JobThatEnded | undefined {
     const row = queued.get(id)
     if (row === undefined) return undefined
     const { atMs } = entry
-    end.run({ id, reason, atMs, asked: isAsked ? atMs : null, restorable: RESTORABLE.indexOf(restorable) })
-    counters.moved(row, { ...row, status: 'cancelled', hold: null })
+    const asked = isAsked ? atMs : null
+    end.run({ id, outcome, reason, killingLine, atMs, asked, restorable: RESTORABLE.indexOf(restorable) })
+    counters.moved(row, { ...row, status: outcome, hold: null })
     timeline.add(id, null, 'ended', entry)
-    chainEnds.recordEnd({ id, project: row.project, spider: row.spider, outcome: 'cancelled', atMs })
+    chainEnds.recordEnd({ id, project: row.project, spider: row.spider, outcome, atMs })
     changes.job(id)
     outbox.recordJob('job.ended', id, atMs)
-    return { id, outcome: 'cancelled', overlapKey: row.overlap_key }
+    return { id, outcome, overlapKey: row.overlap_key }
   }
 
   function skip(id: JobId, because: { jobId: JobId; outcome: Outcome }, atMs: number): JobThatEnded | undefined {

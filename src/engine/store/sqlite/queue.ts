@@ -1,7 +1,7 @@
 import type { JobId, NodeId } from '../../../shared/contract/index.ts'
 import { type Holdable, holdOf } from '../../job-rules/holds.ts'
 import { mayBeRestored } from '../../job-rules/restore.ts'
-import { cancelledInQueue } from '../../job-rules/timeline.ts'
+import { cancelledInQueue, eggNotImportable, type EndInQueue } from '../../job-rules/timeline.ts'
 import type { TimelineEntry } from '../../job-rules/attempt-change.ts'
 import type { AttemptStart, BegunAttempt, LaneDepth, QueueHead } from '../records.ts'
 import type { ChainEnds } from './chain-ends.ts'
@@ -92,6 +92,17 @@ export function createQueue({ database, changes, timeline, counters, holds, chai
     return true
   }
 
+  function endAll(ids: JobId[], end: EndInQueue, how: Parameters<Holds['endQueued']>[2]): JobId[] {
+    const ended: JobThatEnded[] = []
+    for (const id of ids) {
+      const job = holds.endQueued(id, end, how)
+      if (job !== undefined) ended.push(job)
+    }
+    const done = ended.map(({ id }) => id)
+    holds.releaseAfter(ended, end.entry.atMs)
+    return done
+  }
+
   return {
     listLanes: (): LaneDepth[] => lanes.all(),
     readHeads: (wanted: { lane: string; limit: number }[]): QueueHead[][] =>
@@ -126,16 +137,11 @@ export function createQueue({ database, changes, timeline, counters, holds, chai
       return begun
     },
 
-    cancelQueued(ids: JobId[], entry: TimelineEntry): JobId[] {
-      const ended: JobThatEnded[] = []
-      for (const id of ids) {
-        const job = holds.endQueued(id, cancelledInQueue(entry), { isAsked: true, restorable: 'by_itself' })
-        if (job !== undefined) ended.push(job)
-      }
-      const done = ended.map(({ id }) => id)
-      holds.releaseAfter(ended, entry.atMs)
-      return done
-    },
+    cancelQueued: (ids: JobId[], entry: TimelineEntry) =>
+      endAll(ids, cancelledInQueue(entry), { isAsked: true, restorable: 'by_itself' }),
+
+    failQueued: (ids: JobId[], error: string, entry: TimelineEntry) =>
+      endAll(ids, eggNotImportable(error, entry), { restorable: 'never' }),
 
     /** Also restores jobs that were skipped because one of these was cancelled. */
     restoreCancelled(ids: JobId[], entry: TimelineEntry): JobId[] {

@@ -114,6 +114,7 @@ export async function openSqliteStoreHere(
     placeQueued: (ids, placement, entry) => write(() => order.placeQueued(ids, placement, entry)),
     beginAttempts: (starts) => write(() => queue.beginAttempts(starts)),
     cancelQueued: (ids, entry) => write(() => queue.cancelQueued(ids, entry)),
+    failQueued: (ids, error, entry) => write(() => queue.failQueued(ids, error, entry)),
     restoreCancelled: (ids, entry) => write(() => queue.restoreCancelled(ids, entry)),
     askCancel: (ids, entry) => write(() => queue.askCancel(ids, entry)),
 

@@ -118,6 +118,26 @@ export function describeQueue(story: Story): void {
       expect((await story.store.getJob(sent.id))?.state).toBe('starting')
     })
 
+    test('jobs whose egg no node can import fail in the queue, with the jobs that wait for their success', async () => {
+      const [queued, sent] = [await enqueue(), await enqueue()]
+      const waiting = await enqueue({ after: [{ jobId: queued.id, on: 'succeeded' }] })
+      await begin(sent)
+      const failed = entry('no node can import version 1: SyntaxError')
+      expect(await story.store.failQueued([queued.id, sent.id, queued.id], 'SyntaxError', failed)).toEqual([queued.id])
+      expect(await story.store.getJob(queued.id)).toMatchObject({
+        state: 'ended',
+        status: 'failed',
+        reason: 'egg cannot be imported',
+        killingLine: 'SyntaxError',
+        endedAtMs: failed.atMs,
+        cancelAskedAtMs: null
+      })
+      expect(await kindsOf(queued)).toEqual(['queued', 'ended'])
+      expect((await story.store.getJob(waiting.id))?.status).toBe('cancelled')
+      expect((await story.store.getJob(sent.id))?.state).toBe('starting')
+      expect(await story.store.restoreCancelled([queued.id], entry())).toEqual([])
+    })
+
     test('a cancel and a claim that meet leave a job that is either cancelled or sent', async () => {
       const jobs = Array.from({ length: 20 }, () => aNewJob())
       await story.store.enqueueJobs(jobs)

@@ -1,0 +1,78 @@
+import { expect, onTestFinished, test } from 'vitest'
+import { aProjectName, aVersionName } from '../shared/testing/ids.ts'
+import { NodeError } from './nodes/node-client.ts'
+import { anEgg } from './testing/archives.ts'
+import { openEngineWithFakeNode } from './testing/engine-with-fake-node.ts'
+
+const SHOP = aProjectName('shop')
+const V1 = aVersionName('1')
+const TRACEBACK = "Traceback (most recent call last):\n  File ...\nModuleNotFoundError: No module named 'x'\n"
+
+/** A service without local slots. `addNode` waits until the node has answered. */
+async function openService() {
+  const service = await openEngineWithFakeNode()
+  onTestFinished(() => service.remove())
+  const { client, clock, engine, node } = service
+  node.spiders = ['prices']
+  const wedge = (message: string) => {
+    node.addVersion = async () => {
+      const details = { delivered: 'no', nodeMessage: `RunnerError: ${message}`, refusal: 'import_failed' } as const
+      throw new NodeError('refused', 'the node refused it', details)
+    }
+  }
+  return {
+    ...service,
+    wedge,
+    async addNode() {
+      await client.nodes.add({ url: 'http://127.0.0.1:9/', name: 'eu-1', slots: 2 })
+      await clock.advanceBy(2_000)
+    },
+    addVersion: async (content: string) =>
+      engine.scrapyd.addVersion(SHOP, V1, await anEgg([{ name: 'content.txt', content }])),
+    versions: async () => (await client.projects.list()).projects.flatMap(({ versions }) => versions)
+  }
+}
+
+test('a node lists the spiders of an upload at once', async () => {
+  const service = await openService()
+  await service.addNode()
+  expect(await service.addVersion('1')).toEqual({ spiders: 1 })
+  expect(await service.engine.scrapyd.listSpiders(SHOP, null)).toEqual(['prices'])
+  expect([...service.node.eggs]).toEqual(['shop@1'])
+})
+
+test('where no node can list them, an error says so, the version is kept, and the next node lists them', async () => {
+  const service = await openService()
+  await expect(service.addVersion('1')).rejects.toMatchObject({ code: 'SPIDERS_UNKNOWN' })
+  await expect(service.engine.scrapyd.listSpiders(SHOP, null)).rejects.toMatchObject({
+    code: 'SPIDERS_UNKNOWN',
+    message: expect.stringContaining('no node responds')
+  })
+  await service.addNode()
+  expect(await service.engine.scrapyd.listSpiders(SHOP, null)).toEqual(['prices'])
+  expect(await service.addVersion('1')).toEqual({ spiders: 1 })
+})
+
+test('an egg that no node can import is told at deploy with its traceback, and is not kept', async () => {
+  const service = await openService()
+  await service.addNode()
+  service.wedge(TRACEBACK)
+  await expect(service.addVersion('1')).rejects.toMatchObject({
+    code: 'EGG_IMPORT_FAILED',
+    message: expect.stringContaining('cannot be imported on eu-1'),
+    data: { stderr: TRACEBACK.trim() }
+  })
+  expect(await service.versions()).toEqual([])
+})
+
+test('the version that such an egg would have replaced is what it was', async () => {
+  const service = await openService()
+  await service.addNode()
+  await service.addVersion('1')
+  const [before] = await service.versions()
+  service.wedge(TRACEBACK)
+  await expect(service.addVersion('2')).rejects.toMatchObject({ code: 'EGG_IMPORT_FAILED' })
+  const [after] = await service.versions()
+  // The node has refused the new one, and may have lost the previous one with it.
+  expect(after).toEqual({ ...before, deployments: [] })
+})

@@ -1,0 +1,130 @@
+import type { NodeId, ProjectName, VersionName } from '../../shared/contract/index.ts'
+import { ScrapdeckError } from '../../shared/errors.ts'
+import type { Clock } from '../runtime/clock.ts'
+import type { StoredVersion } from '../store/records.ts'
+import type { Distribution, EggReceiver } from './distribution.ts'
+import type { Projects } from './projects.ts'
+
+/** A node that responds. */
+export interface ListingNode {
+  id: NodeId
+  name: string
+  /** It may be sent eggs. */
+  isActive: boolean
+  client: Pick<EggReceiver, 'listSpiders'>
+}
+
+export interface SpiderLookupOptions {
+  projects: Pick<Projects, 'catalog' | 'recordSpiders'>
+  distribution: Pick<Distribution, 'isPresent' | 'ensure'>
+  nodes: () => ListingNode[]
+  /** What a node said if it cannot import the code; null: another failure. */
+  importErrorOf: (error: unknown) => string | null
+  /** A Scrapyd that imports code does not answer polls: those do not count as failed during the call. */
+  duringLongCall: <T>(nodeId: NodeId, call: Promise<T>) => Promise<T>
+  clock: Clock
+}
+
+/** Nodes tried one after the other. Those that already have a version of the project come first. */
+const NODES_MAX = 10
+/** How long a client waits. What was begun continues, so a repeated request finds its result. */
+const WAIT_MS = 60_000
+
+/**
+ * Finds the spiders of versions that no Python of ours has listed, by asking the nodes that have them, or sending the
+ * egg to one node after the other until one can import it. Concurrent requests for a version share one search.
+ */
+export class SpiderLookup {
+  readonly #options: SpiderLookupOptions
+  readonly #running = new Map<string, Promise<string[]>>()
+
+  constructor(options: SpiderLookupOptions) {
+    this.#options = options
+  }
+
+  /**
+   * Rejects with EGG_IMPORT_FAILED if every node that was asked says so (`data.stderr`: the first one's output), and
+   * with SPIDERS_UNKNOWN if no node could tell.
+   */
+  async find(project: ProjectName, version: VersionName): Promise<string[]> {
+    const stored = this.#options.projects.catalog.requireVersion(project, version)
+    if (stored.spiders !== null) return stored.spiders
+    const key = JSON.stringify([project, stored.version, stored.sha256])
+    const running = this.#running.get(key) ?? this.#search(stored).finally(() => this.#running.delete(key))
+    this.#running.set(key, running)
+    return this.#withinLimit(running, stored)
+  }
+
+  async #withinLimit(search: Promise<string[]>, stored: StoredVersion): Promise<string[]> {
+    const { promise: late, reject } = Promise.withResolvers<never>()
+    const timer = this.#options.clock.setTimer(WAIT_MS, () =>
+      reject(unknown(stored, `no node answered within ${WAIT_MS / 1000} seconds`))
+    )
+    try {
+      return await Promise.race([search, late])
+    } finally {
+      timer.cancel()
+    }
+  }
+
+  async #search(stored: StoredVersion): Promise<string[]> {
+    const { project, version } = stored
+    const nodes = this.#nodesFor(stored)
+    let refused: { name: string; output: string } | null = null
+    let other: string | null = null
+    for (const node of nodes) {
+      try {
+        const spiders = await this.#options.duringLongCall(node.id, this.#listOn(node, stored))
+        await this.#options.projects.recordSpiders(project, version, spiders)
+        return this.#options.projects.catalog.spidersOf(project, version)
+      } catch (error) {
+        const output = this.#options.importErrorOf(error)
+        if (output === null) other ??= error instanceof Error ? error.message : String(error)
+        else refused ??= { name: node.name, output }
+      }
+    }
+    if (refused === null || other !== null) {
+      const reason =
+        other ?? (stored.sha256 === null ? 'no node that has it responds' : 'no node responds and takes eggs')
+      throw unknown(stored, reason)
+    }
+    const { name, output } = refused
+    const end = output.split('\n').slice(-20).join('\n')
+    throw new ScrapdeckError(
+      'EGG_IMPORT_FAILED',
+      `The code in the egg cannot be imported on ${name}. Its output:\n${end}`,
+      {
+        data: { stderr: end, node: name }
+      }
+    )
+  }
+
+  /** First those that have the version, then those that have had another one, and so probably what it imports. */
+  #nodesFor(stored: StoredVersion): ListingNode[] {
+    const { projects, distribution, nodes } = this.#options
+    const versions = projects.catalog.ascending(stored.project)
+    const before = new Set(versions.flatMap(({ deployments }) => deployments.map(({ nodeId }) => nodeId)))
+    const rankOf = ({ id }: ListingNode) =>
+      distribution.isPresent(id, stored.project, stored.version) ? 0 : before.has(id) ? 1 : 2
+    return nodes()
+      .map((node) => ({ node, rank: rankOf(node) }))
+      .filter(({ node, rank }) => rank === 0 || (node.isActive && stored.sha256 !== null))
+      .sort((one, other) => one.rank - other.rank)
+      .slice(0, NODES_MAX)
+      .map(({ node }) => node)
+  }
+
+  async #listOn({ id, client }: ListingNode, { project, version }: StoredVersion): Promise<string[]> {
+    await this.#options.distribution.ensure(id, project, version)
+    // The upload has probably listed them already.
+    return this.#options.projects.catalog.find(project, version)?.spiders ?? client.listSpiders(project, version)
+  }
+}
+
+function unknown({ project, version }: StoredVersion, reason: string): ScrapdeckError {
+  return new ScrapdeckError(
+    'SPIDERS_UNKNOWN',
+    `The spiders of version ${version} of ${project} are not known: Scrapdeck runs no project code here, and ` +
+      `${reason.replace(/\.$/, '')}. Add or start a node that can import it, or give the local node slots`
+  )
+}
