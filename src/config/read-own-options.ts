@@ -150,7 +150,7 @@ function readCancelWaits(options: OptionReader): ServeOptions['cancelWaitsSecond
   if (waits !== undefined && waits.every((wait) => wait >= 1)) return waits as [number, number, number]
   options.refuse(
     picked,
-    `cancel_waits takes three numbers of seconds (after INT, after the second INT, after KILL), such as "30 15 15", not "${picked.text}".`
+    `cancel_waits takes three numbers of seconds (after INT, after the second INT, after KILL), such as "600 15 15", not "${picked.text}".`
   )
   return null
 }

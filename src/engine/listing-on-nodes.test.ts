@@ -13,7 +13,6 @@ async function openService() {
   const service = await openEngineWithFakeNode()
   onTestFinished(() => service.remove())
   const { client, clock, engine, node } = service
-  node.spiders = ['prices']
   const wedge = (message: string) => {
     node.addVersion = async () => {
       const details = { delivered: 'no', nodeMessage: `RunnerError: ${message}`, refusal: 'import_failed' } as const

@@ -2,7 +2,14 @@ import type { RunLimits } from './contract/index.ts'
 
 /** Waits of a stop: after INT, after the second INT, after the first KILL; later ones are longer (stop-ladder.ts). */
 export type CancelWaitsMs = readonly [number, number, number]
-export const CANCEL_WAITS_MS: CancelWaitsMs = [30_000, 15_000, 15_000]
+/** Of a cancel: like Scrapyd, it lets a spider finish its open requests and write its items, however many there are. */
+export const CANCEL_WAITS_MS: CancelWaitsMs = [600_000, 15_000, 15_000]
+const FIRST_WAIT_WITHOUT_CANCEL_MS = 30_000
+
+/** Waits for a run that nobody cancelled and that must end: it exceeded a limit, or runs elsewhere by now. */
+export function limitWaitsOf([first, second, last]: CancelWaitsMs): CancelWaitsMs {
+  return [Math.min(first, FIRST_WAIT_WITHOUT_CANCEL_MS), second, last]
+}
 
 type LimitName = keyof RunLimits
 

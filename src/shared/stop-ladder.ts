@@ -1,3 +1,4 @@
+import type { Transition } from './contract/index.ts'
 import type { CancelWaitsMs } from './run-limits.ts'
 
 /**
@@ -28,4 +29,21 @@ export function stepDue(sinceFirstMs: number, waits: CancelWaitsMs): number {
   if (sinceFirstMs < first + second) return 1
   const sinceKillMs = sinceFirstMs - first - second
   return sinceKillMs < last ? LAST_STEP : LAST_STEP + 1 + Math.floor((sinceKillMs - last) / Math.max(1, 2 * last))
+}
+
+/** The step that follows, as recorded with the last one that was sent. `atMs`: wall time. */
+export interface NextStop {
+  /** What was sent last, and when. */
+  sent: { text: string; atMs: number }
+  signal: 'INT' | 'KILL'
+  atMs: number
+}
+
+/** The next step of a run that is being stopped, from its job's timeline; null: none is planned. */
+export function nextStopOf(timeline: readonly Transition[]): NextStop | null {
+  const last = timeline.findLast(({ kind }) => kind === 'cancel_sent' || kind === 'sending')
+  if (last?.kind !== 'cancel_sent') return null
+  const { next, nextAtMs } = last.evidence
+  if ((next !== 'INT' && next !== 'KILL') || typeof nextAtMs !== 'number') return null
+  return { sent: { text: last.text, atMs: last.atMs }, signal: next, atMs: nextAtMs }
 }

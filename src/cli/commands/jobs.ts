@@ -1,5 +1,6 @@
 import type { Job, JobDetail, JobFilter, JobId, JobStatus, ProjectName } from '../../shared/contract/index.ts'
 import { JOB_STATUSES } from '../../shared/choices.ts'
+import { type NextStop, nextStopOf } from '../../shared/stop-ladder.ts'
 import { formatAge, formatDuration } from '../../shared/time.ts'
 import { collect, wholeNumber } from '../client/arguments.ts'
 import type { Client } from '../client/connect.ts'
@@ -42,9 +43,12 @@ export function addJobCommands({ add }: ClientCommands): void {
   )((session, [id], flags: ListFlags) => (id === undefined ? listJobs(session, flags) : showJob(session, id)))
 
   add('cancel <id...>', 'Cancel jobs: queued ones immediately, running ones by asking them to stop.', (command) =>
-    command.option('--force', 'skip the graceful stop and force it')
-  )(async ({ client, terminal, flags }, [...names], { force }: { force?: boolean }) => {
-    const answer = await withJobs(client, names, (ids) => client.jobs.cancel({ ids, force: force ?? false }))
+    command
+      .option('--force', 'stop now: go to the next step at once, at least to the second INT')
+      .option('--wait <seconds>', 'how long a spider may take to finish (default: as its project says)', wholeNumber)
+  )(async ({ client, terminal, flags }, [...names], { force, wait }: { force?: boolean; wait?: number }) => {
+    const options = { force: force ?? false, waitSeconds: wait }
+    const answer = await withJobs(client, names, (ids) => client.jobs.cancel({ ids, ...options }))
     print(terminal, flags, answer, ({ asked, alreadyEnded }) =>
       [
         asked.length === 0 ? '' : `${plural(asked.length, 'job')} asked to stop.`,
@@ -191,6 +195,7 @@ function describeJob(
         .join(', ')
     ],
     ['Limit hit', job.outcome === 'failed' ? (newest?.limitHit ?? '') : ''],
+    ['Stopping', job.state === 'ended' ? '' : describeStop(nextStopOf(timeline), job.id, nowMs)],
     ['Arguments', pairs(job.args)],
     ['Settings', pairs(job.settings)],
     ['User', job.userId ?? ''],
@@ -215,4 +220,12 @@ function describeJob(
   const lines = facts.filter(([, text]) => text !== '').map(([name, text]) => `${name.padEnd(10)} ${text}`)
   const steps = timeline.flatMap(({ atMs, text, evidence }) => [`${localTime(atMs)}  ${text}`, ...notesOf(evidence)])
   return [...lines, '', ...steps].join('\n')
+}
+
+/** `Asked the run to stop (INT); next INT at 14:10:00 (in 9 min): "scrapdeck cancel --force ID" sends it now`. */
+function describeStop(next: NextStop | null, id: JobId, nowMs: number): string {
+  if (next === null) return ''
+  const { sent, signal, atMs } = next
+  const when = `${localTime(atMs)} (in ${formatAge(Math.max(0, atMs - nowMs))})`
+  return `${sent.text}; next ${signal} at ${when}: "scrapdeck cancel --force ${id}" sends it now`
 }

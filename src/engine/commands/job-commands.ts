@@ -53,16 +53,23 @@ export class JobCommands {
   }
 
   /** Queued jobs end at once; live jobs get a cancel request and end when their node confirms it. */
-  async cancel(ids: JobId[], options: { force: boolean }): Promise<{ asked: JobId[]; alreadyEnded: JobId[] }> {
+  async cancel(
+    ids: JobId[],
+    options: { force: boolean; waitSeconds?: number | undefined }
+  ): Promise<{ asked: JobId[]; alreadyEnded: JobId[] }> {
     const { store, dispatch } = this.#parts
     await this.#requireAll(ids)
+    const { force, waitSeconds } = options
+    const told = waitSeconds === undefined ? {} : { waitSeconds }
     const done = new Set<JobId>()
     // A job can go back to the queue (refused by its node) between the two calls: repeat until each job is handled.
     for (let rest = ids; rest.length > 0; rest = await this.#notEnded(ids.filter((id) => !done.has(id)))) {
       for (const id of await store.cancelQueued(rest, this.#entry('Cancelled while queued'))) done.add(id)
       const asked = await store.askCancel(
         rest.filter((id) => !done.has(id)),
-        options.force ? this.#entry('Immediate stop requested', { force: true }) : this.#entry('Cancel requested')
+        force
+          ? this.#entry('Immediate stop requested', { ...told, force: true })
+          : this.#entry('Cancel requested', told)
       )
       dispatch.cancel(asked, options)
       for (const id of asked) done.add(id)

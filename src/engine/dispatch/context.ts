@@ -36,7 +36,7 @@ export interface DispatchContext {
   projects: {
     settingsOf(
       project: ProjectName
-    ): Pick<ProjectSettings, 'limits'> & Partial<Pick<ProjectSettings, 'weight' | 'paused'>>
+    ): Pick<ProjectSettings, 'limits'> & Partial<Pick<ProjectSettings, 'weight' | 'paused' | 'cancelWaitSeconds'>>
   }
   distribution: Pick<Distribution, 'stateOf' | 'ensure' | 'forget' | 'importErrors'>
   /** Asks plugins about a job before it is sent; null: no plugin has this hook. Never rejects. */

@@ -120,13 +120,13 @@ export class Dispatch implements FleetFollower {
   }
 
   /** A cancel was requested for these jobs, and their rows already say so. */
-  cancel(jobIds: JobId[], { force }: { force: boolean }): void {
+  cancel(jobIds: JobId[], options: { force: boolean; waitSeconds?: number | undefined }): void {
     const { live } = this.#context
     for (const jobId of jobIds) {
       const one = live.ofJob(jobId)
       if (one === undefined) continue
       live.markCancelAsked(one)
-      this.#ladder.cancel(one, { force })
+      this.#ladder.cancel(one, options)
     }
   }
 

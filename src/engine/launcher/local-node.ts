@@ -3,7 +3,7 @@ import { hostname } from 'node:os'
 import { join } from 'node:path'
 import type { ProjectName, ProjectPython, VersionName } from '../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
-import { CANCEL_WAITS_MS, type CancelWaitsMs } from '../../shared/run-limits.ts'
+import { CANCEL_WAITS_MS, type CancelWaitsMs, limitWaitsOf } from '../../shared/run-limits.ts'
 import { LAST_STEP, signalOfStep, stepDue } from '../../shared/stop-ladder.ts'
 import {
   type DaemonStatus,
@@ -50,7 +50,7 @@ export interface LocalNodeOptions {
   /** Removes old files at each start; null: never. */
   oldFiles?: Pick<Pruner, 'prune'> | null
   /** Delays between INT, the second INT, KILL, and KILL again, for a run that hit a limit. */
-  cancelWaitsMs?: CancelWaitsMs
+  limitWaitsMs?: CancelWaitsMs
   clock: Clock
   logger: Logger
 }
@@ -164,7 +164,7 @@ export class LocalNode implements NodeClient {
       signal: (run, signal) => list.cancel(run.spec.project, run.spec.jobid, signal),
       logFileOf: (run) => logFileOf(directories.logsDirectory, run.spec),
       processes: await openProcessTable(),
-      cancelWaitsMs: options.cancelWaitsMs ?? CANCEL_WAITS_MS,
+      limitWaitsMs: options.limitWaitsMs ?? limitWaitsOf(CANCEL_WAITS_MS),
       clock,
       logger,
       onSample: () => void events.emit('usage')

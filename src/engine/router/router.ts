@@ -145,7 +145,7 @@ export function createRouter(parts: RouterParts): EngineRouter {
       runElsewhere: os.jobs.runElsewhere.handler(async ({ input }) => ({
         changed: await jobCommands.runElsewhere(input.ids)
       })),
-      cancel: os.jobs.cancel.handler(({ input }) => jobCommands.cancel(input.ids, { force: input.force })),
+      cancel: os.jobs.cancel.handler(({ input }) => jobCommands.cancel(input.ids, input)),
       restore: os.jobs.restore.handler(async ({ input }) => ({ restored: await jobCommands.restore(input.ids) })),
       usage: os.jobs.usage.handler(async ({ input }) => ({ samples: await parts.usageOf(input.id) })),
       retry: os.jobs.retry.handler(async ({ input }) => ({ jobs: await jobCommands.retry(input.ids) }))

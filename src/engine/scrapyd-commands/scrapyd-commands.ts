@@ -121,7 +121,7 @@ export class ScrapydCommands {
     if (pending.length > 0) await jobCommands.cancel(pending, { force: false })
     if (running.length === 0) return { prevstate: pending.length > 0 ? 'pending' : null }
     if (signal === null) {
-      // Scrapy stops gracefully on the first signal and at once on the second, so a second call forces.
+      // Scrapy stops gracefully on the first signal and at once on the second, so a second call goes to the next step.
       for (const job of running) await jobCommands.cancel([job.id], { force: job.cancelAskedAtMs !== null })
     } else if ('refuse' in signal) {
       throw new ScrapdeckError('BAD_INPUT', signal.refuse)

@@ -127,8 +127,9 @@ export class TestedEngine {
   }
 
   /** Requests a cancel, as JobCommands does. */
-  async cancel(ids: string[], options: { force: boolean } = { force: false }): Promise<void> {
-    const evidence = options.force ? { force: true } : {}
+  async cancel(ids: string[], options: { force: boolean; waitSeconds?: number } = { force: false }): Promise<void> {
+    const { force, ...told } = options
+    const evidence = force ? { ...told, force } : told
     await this.#store.askCancel(branded(ids), { atMs: this.#clock.nowMs(), text: 'asked', evidence })
     this.dispatch.cancel(branded(ids), options)
   }

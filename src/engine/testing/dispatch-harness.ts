@@ -36,6 +36,7 @@ export async function startDispatch(parts: {
   blobs: BlobStore
   projectLimits?: RunLimits
   cancelWaitsMs?: CancelWaitsMs
+  projectCancelWaitSeconds?: number
   importErrors?: Distribution['importErrors']
   openSecret?: (sealed: string) => Promise<string>
 }): Promise<DispatchHarness> {
@@ -59,7 +60,10 @@ export async function startDispatch(parts: {
     logger: { ...silentLogger, error: (facts, text) => console.error(text, facts) },
     catalog: { versionToRun: (_project, version) => aVersionName(version ?? '1') },
     projects: {
-      settingsOf: () => ({ limits: parts.projectLimits ?? null })
+      settingsOf: () => ({
+        limits: parts.projectLimits ?? null,
+        cancelWaitSeconds: parts.projectCancelWaitSeconds ?? null
+      })
     },
     cancelWaitsMs: parts.cancelWaitsMs ?? CANCEL_WAITS_MS,
     secrets: { open: parts.openSecret ?? (async (sealed) => sealed) },

@@ -33,8 +33,6 @@ export async function openEngineWithFakeNode(): Promise<EngineWithFakeNode> {
   const directory = await makeTemporaryDirectory()
   const clock = createFakeClock()
   const node = new FakeNode(clock, { slots: 2 })
-  // Any spider can be run.
-  node.spiders = null
   let engine = await start()
   let client = clientOf(engine)
 

@@ -1,7 +1,7 @@
 import { DEFAULT_CRAWL_CACHE_SECONDS, type NodeId } from '../../shared/contract/index.ts'
 import { join } from 'node:path'
 import type { Worker } from 'node:worker_threads'
-import { CANCEL_WAITS_MS, type CancelWaitsMs } from '../../shared/run-limits.ts'
+import { CANCEL_WAITS_MS, type CancelWaitsMs, limitWaitsOf } from '../../shared/run-limits.ts'
 import { JobCommands } from '../commands/job-commands.ts'
 import { NodeCommands } from '../commands/node-commands.ts'
 import { ProjectCommands } from '../commands/project-commands.ts'
@@ -135,7 +135,10 @@ async function openFleet(options: EngineOptions, below: Ground, opened: AsyncDis
   })
   const live = new LiveAttempts(base)
   const isNeeded = (jobid: string) => live.hasJobid(jobid)
-  const local = await LocalNodeRoom.open(options, { ...base, layout, projects, cancelWaitsMs, isNeeded })
+  const local = await LocalNodeRoom.open(options, {
+    ...{ ...base, layout, projects, isNeeded },
+    limitWaitsMs: limitWaitsOf(cancelWaitsMs)
+  })
   opened.adopt(local, stop)
   if (local.node !== null) localNode.resolve(local.node)
   const clients = wireNodeClients({ ...base, localNode: local.node, seams })

@@ -62,7 +62,8 @@ interface LocalNodeEvents {
 interface LocalNodeParts extends Base {
   layout: LocalLayout
   projects: Projects
-  cancelWaitsMs: CancelWaitsMs
+  /** For runs that exceed a limit. */
+  limitWaitsMs: CancelWaitsMs
   /** Whether the files of this job are exempt from pruning. */
   isNeeded: (jobid: string) => boolean
 }
@@ -88,7 +89,7 @@ export class LocalNodeRoom {
 
   /** Resumes the runs of an earlier engine. */
   static async open(options: EngineOptions, parts: LocalNodeParts): Promise<LocalNodeRoom> {
-    const { layout, store, projects, cancelWaitsMs, isNeeded, clock, logger } = parts
+    const { layout, store, projects, limitWaitsMs, isNeeded, clock, logger } = parts
     const stored = (await store.listNodes()).find(({ id }) => id === LOCAL_NODE_ID)
     const slots =
       options.localSlots ?? (await applyConfiguredSlots(store, options.configuredSlots)) ?? stored?.slots ?? null
@@ -108,7 +109,7 @@ export class LocalNodeRoom {
         source: (project, version) => projects.source(project, version),
         directories: { logsDirectory: layout.writtenLogs, itemsDirectory: layout.items, jobsDirectory: layout.jobs },
         oldFiles: keep === null ? null : new Pruner({ directories: pruned, keep, isNeeded, logger }),
-        cancelWaitsMs,
+        limitWaitsMs,
         clock,
         logger
       }))

@@ -174,6 +174,7 @@ export const project: Project = {
     paused: false,
     retry: { attempts: 3, backoffSeconds: 30, backoffFactor: 2, backoffMaxSeconds: 3_600, on: ['failed', 'lost'] },
     noOverlap: false,
+    cancelWaitSeconds: null,
     distribution: 'on_demand',
     pinnedVersion: null
   },

@@ -88,6 +88,9 @@ export const RunLimits = z.object({
 })
 export type RunLimits = z.infer<typeof RunLimits>
 
+/** How long a cancelled run may take to finish after the first INT. */
+export const CancelWaitSeconds = z.number().int().min(0).max(86_400)
+
 /**
  * When to retry a job that failed or was lost: at most `attempts` runs that reached a node. The wait before run n+1 is
  * `backoffSeconds * backoffFactor^(n-1)`, at most `backoffMaxSeconds`. A cancelled job is never retried.
@@ -421,9 +424,13 @@ export const jobsContract = {
    * twice and are flagged. Jobs whose node responds are left alone and are not in `changed`.
    */
   runElsewhere: write('operator', 'POST /jobs/elsewhere').input(Ids).output(Changed),
-  /** Queued jobs end at once, live ones by the stop ladder INT, INT, KILL; `force` starts at the second INT. */
+  /**
+   * Queued jobs end at once, live ones by the stop ladder INT, INT, KILL. `force` goes to its next step now, at least to
+   * the second INT. `waitSeconds`: how long the runs may take to finish after the first INT; default: as their projects
+   * say, else 10 minutes. A cancel that is under way keeps its wait.
+   */
   cancel: write('operator', 'POST /jobs/cancel')
-    .input(Ids.extend({ force: z.boolean().default(false) }))
+    .input(Ids.extend({ force: z.boolean().default(false), waitSeconds: CancelWaitSeconds.optional() }))
     .output(z.object({ asked: z.array(JobId), alreadyEnded: z.array(JobId) })),
   /** Undoes a cancel: jobs that were cancelled while queued return to their place. */
   restore: write('operator', 'POST /jobs/restore')

@@ -2,7 +2,7 @@ import { eventIterator } from '@orpc/contract'
 import { z } from 'zod'
 import { NodeId, ProjectName, AnyProjectName, AnyVersionName, VersionName } from './ids.ts'
 import { read, write } from './operation.ts'
-import { RetryPolicy, RunLimits } from './jobs.ts'
+import { CancelWaitSeconds, RetryPolicy, RunLimits } from './jobs.ts'
 
 /**
  * The state of a version on one node. `present`: the egg that we sent. `missing`: we sent it, but the node no longer
@@ -53,6 +53,8 @@ export const ProjectSettings = z.object({
   /** For jobs without their own policy. */
   retry: RetryPolicy.nullable().default(null),
   noOverlap: z.boolean().default(false),
+  /** How long a cancelled run may take to finish after the first INT; null: as configured (10 minutes). */
+  cancelWaitSeconds: CancelWaitSeconds.nullable().default(null),
   /** `on_demand`: a node gets an egg before its first job; `at_once`: all that can run it get the active version. */
   distribution: z.enum(['on_demand', 'at_once']).default('on_demand'),
   /**

@@ -1,5 +1,6 @@
 import { describe, expect } from 'vitest'
-import { branded } from '../../../shared/testing/ids.ts'
+import { nextStopOf } from '../../../shared/stop-ladder.ts'
+import { aJobId, branded } from '../../../shared/testing/ids.ts'
 import { NodeError } from '../../nodes/node-client.ts'
 import { it, MINUTE_MS } from '../../testing/dispatch-fixtures.ts'
 import { FakeNode } from '../../testing/fake-node.ts'
@@ -10,7 +11,7 @@ describe('a cancel of many jobs', () => {
     engine
   }) => {
     const node = new FakeNode(clock, { slots: 12, eggs: ['shop@1'] })
-    await engine.start({ n1: node })
+    await engine.start({ n1: node }, { cancelWaitsMs: [30_000, 15_000, 15_000] })
     const ids = await engine.enqueueMany(12)
     await clock.advanceBy(2_000)
     const sentAtMs = new Map<string, number[]>()
@@ -41,13 +42,17 @@ describe('a cancel of many jobs', () => {
 })
 
 describe('cancelling', () => {
-  it('climbs the ladder INT, INT, KILL and is verified against the node', async ({ clock, node, engine }) => {
+  it('gives the spider ten minutes, then climbs the ladder INT, INT, KILL, and is verified against the node', async ({
+    clock,
+    node,
+    engine
+  }) => {
     const id = await engine.startRunning({ n1: node })
     await engine.cancel([id])
     await clock.advanceBy(0)
     const signals = () => node.running[0]?.signals
     expect(signals()).toEqual(['INT'])
-    await clock.advanceBy(29_000)
+    await clock.advanceBy(10 * MINUTE_MS - 1_000)
     expect(signals()).toEqual(['INT'])
     await clock.advanceBy(2_000)
     expect(signals()).toEqual(['INT', 'INT'])
@@ -140,8 +145,79 @@ describe('cancelling', () => {
     await engine.cancel([id])
     await clock.advanceBy(0)
     await engine.crash()
+    await clock.advanceBy(4 * MINUTE_MS)
+    await engine.start({ n1: node })
+    await clock.advanceBy(5 * MINUTE_MS)
+    expect(node.running[0]?.signals).toEqual(['INT'])
+    await clock.advanceBy(MINUTE_MS + 1_000)
+    expect(node.running[0]?.signals).toEqual(['INT', 'INT'])
+    await engine.crash()
+    await engine.start({ n1: node })
+    await clock.advanceBy(15_000)
+    expect(node.running[0]?.signals).toEqual(['INT', 'INT', 'KILL'])
+  })
+
+  it('sends after a crash what was forced before it', async ({ clock, store, node, engine }) => {
+    const id = await engine.startRunning({ n1: node })
+    await engine.cancel([id])
+    await clock.advanceBy(0)
+    await engine.crash()
+    const [attempt] = await store.listLiveAttempts()
+    await store.applyChanges([
+      {
+        ...{ jobId: attempt!.jobId, attemptNumber: attempt!.number, from: ['running'], kind: 'cancel_asked' },
+        entry: { atMs: clock.nowMs(), text: 'Immediate stop requested', evidence: { force: true } }
+      }
+    ])
     await engine.start({ n1: node })
     await clock.advanceBy(1_000)
     expect(node.running[0]?.signals).toEqual(['INT', 'INT'])
+  })
+
+  it.for([
+    ['its project', { projectCancelWaitSeconds: 60 }, {}, 60],
+    ['the request, before its project', { projectCancelWaitSeconds: 60 }, { waitSeconds: 5 }, 5],
+    ['the request, even if it says at once', {}, { waitSeconds: 0 }, 0]
+  ] as const)(
+    'waits after the first INT as %s says, also after a crash',
+    async ([, parts, told, seconds], { clock, node, engine }) => {
+      const id = await engine.startRunning({ n1: node }, {}, parts)
+      await engine.cancel([id], { force: false, ...told })
+      await clock.advanceBy(0)
+      await engine.crash()
+      await engine.start({ n1: node }, parts)
+      if (seconds > 0) {
+        await clock.advanceBy(seconds * 1_000 - 1_000)
+        expect(node.running[0]?.signals).toEqual(['INT'])
+      }
+      await clock.advanceBy(2_000)
+      expect(node.running[0]?.signals).toEqual(['INT', 'INT'])
+    }
+  )
+
+  it('records the next step and its time, and goes to it at once when told to stop now', async ({
+    clock,
+    store,
+    node,
+    engine
+  }) => {
+    const id = await engine.startRunning({ n1: node })
+    const next = async () => nextStopOf(await store.listTimeline(aJobId(id)))
+    expect(await next()).toBeNull()
+    await engine.cancel([id])
+    await clock.advanceBy(0)
+    const sentAtMs = clock.nowMs()
+    expect(await next()).toEqual({
+      sent: { text: 'Asked the run to stop (INT)', atMs: sentAtMs },
+      ...{ signal: 'INT', atMs: sentAtMs + 10 * MINUTE_MS }
+    })
+    await clock.advanceBy(1_000)
+    await engine.cancel([id], { force: true })
+    await clock.advanceBy(0)
+    expect(node.running[0]?.signals).toEqual(['INT', 'INT'])
+    expect(await next()).toMatchObject({ signal: 'KILL', atMs: clock.nowMs() + 15_000 })
+    await engine.cancel([id], { force: true })
+    await clock.advanceBy(0)
+    expect(node.running[0]?.signals).toEqual(['INT', 'INT', 'KILL'])
   })
 })

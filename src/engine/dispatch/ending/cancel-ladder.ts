@@ -1,4 +1,5 @@
 import pLimit, { type LimitFunction } from 'p-limit'
+import { type CancelWaitsMs, limitWaitsOf } from '../../../shared/run-limits.ts'
 import { LAST_STEP, signalOfStep, waitAfterStep } from '../../../shared/stop-ladder.ts'
 import type { FleetNode } from '../../nodes/fleet.ts'
 import { NodeError, type NodeSignal } from '../../nodes/node-client.ts'
@@ -19,6 +20,8 @@ export function textOfStep(step: number, run: 'the run' | 'the returned run'): s
 
 interface Climb {
   step: number
+  /** How long the run may take to finish after the first INT, if the request said so. */
+  firstWaitMs: number | null
   timer: Timer | null
   /** Its next step waits for its turn at the node. The delay to the step after it starts once this one is sent. */
   isWaitingForTurn: boolean
@@ -40,13 +43,16 @@ export class CancelLadder {
     this.#context = context
   }
 
-  /** Begins at the first step, or with `force` goes straight to the second. Waits for the result of the POST. */
-  cancel(one: LiveAttempt, options: { force: boolean; fromStep?: number }): void {
+  /**
+   * Begins at the first step. With `force`, the next step is sent now, at least the second one. Waits for the result of
+   * the POST.
+   */
+  cancel(one: LiveAttempt, options: { force: boolean; waitSeconds?: number | undefined }): void {
     // A run that has ended on its node needs no signal.
     if (this.#stopped || one.state === 'finishing') return
     const climb = this.#climbing.get(one.key)
     if (climb === undefined) {
-      this.#climbing.set(one.key, beginAt(options.fromStep ?? (options.force ? 1 : 0)))
+      this.#climbing.set(one.key, beginAt(options.force ? 1 : 0, options.waitSeconds))
       if (isSettled(one)) void this.#step(one)
       return
     }
@@ -94,13 +100,45 @@ export class CancelLadder {
     store.listTimeline(one.jobId).then(
       (timeline) => {
         const ofIt = timeline.filter((entry) => entry.kind === 'cancel_sent' && entry.attemptNumber === one.number)
-        const isForced = timeline.some(({ kind, evidence }) => kind === 'cancel_asked' && evidence['force'] === true)
-        const fromStep = Math.min(Math.max(ofIt.length, Number(isForced)), LAST_STEP)
-        this.cancel(one, { force: false, fromStep })
+        const asked = timeline.filter(({ kind }) => kind === 'cancel_asked')
+        const isForced = asked.some(({ evidence }) => evidence['force'] === true)
+        const waitSeconds = asked.map(({ evidence }) => evidence['waitSeconds']).find((value) => value !== undefined)
+        this.#continue(one, ofIt.length, ofIt.at(-1)?.atMs ?? null, {
+          isForced,
+          waitSeconds: Number(waitSeconds ?? NaN)
+        })
       },
       (error: unknown) =>
         logger.error({ error, jobId: one.jobId }, 'a cancel of an earlier engine could not be resumed')
     )
+  }
+
+  /** `sent`: the steps that an earlier engine has sent, the last of them at `lastAtMs` of the wall clock. */
+  #continue(
+    one: LiveAttempt,
+    sent: number,
+    lastAtMs: number | null,
+    { isForced, waitSeconds }: { isForced: boolean; waitSeconds: number }
+  ): void {
+    const { clock } = this.#context
+    if (this.#stopped || one.state === 'finishing' || this.#climbing.has(one.key)) return
+    const climb = beginAt(Math.min(Math.max(sent, Number(isForced)), LAST_STEP), waitSeconds)
+    this.#climbing.set(one.key, climb)
+    const waitMs = lastAtMs === null ? 0 : waitAfterStep(sent - 1, this.#waitsFor(one, climb))
+    const leftMs = Math.min(waitMs, waitMs - (clock.nowMs() - (lastAtMs ?? 0)))
+    // What was forced after the last step is still due.
+    const isDue = leftMs <= 0 || (isForced && sent < 2)
+    if (!isDue) climb.timer = clock.setTimer(leftMs, () => void this.#step(one))
+    else if (isSettled(one)) void this.#step(one)
+  }
+
+  /** A run that exceeded a limit does not get the time of a cancelled one. */
+  #waitsFor(one: LiveAttempt, { firstWaitMs }: Climb): CancelWaitsMs {
+    const { cancelWaitsMs, projects } = this.#context
+    if (one.cancelAskedAtMs === null) return limitWaitsOf(cancelWaitsMs)
+    const ofProject = projects.settingsOf(one.project).cancelWaitSeconds
+    const [first, second, last] = cancelWaitsMs
+    return [firstWaitMs ?? (ofProject == null ? first : ofProject * 1000), second, last]
   }
 
   /** A crash must not lose the force. If the first request was forced, the job's own entry already says so. */
@@ -164,13 +202,15 @@ export class CancelLadder {
   async #send(node: FleetNode, one: LiveAttempt, climb: Climb): Promise<void> {
     const { step } = climb
     const signal = signalOfStep(step)
-    const waitMs = waitAfterStep(step, this.#context.cancelWaitsMs)
+    const waitMs = waitAfterStep(step, this.#waitsFor(one, climb))
+    const nextAtMs = this.#context.clock.nowMs() + waitMs
     // Set before the request, so that a force during the request does not start a second climb.
     climb.timer = this.#context.clock.setTimer(waitMs, () => void this.#step(one))
     try {
       const { wasState } = await node.client.cancel({ project: one.project, jobid: one.jobid, signal })
       climb.step += 1
-      await this.#recordStep(one, { signal, text: textOfStep(step, 'the run') }, wasState)
+      const planned = { next: signalOfStep(climb.step), nextAtMs }
+      await this.#recordStep(one, { signal, text: textOfStep(step, 'the run'), planned }, wasState)
       if (wasState === 'pending') await this.#concludeRemoved(one)
       node.observer.poke()
     } catch (error) {
@@ -180,12 +220,16 @@ export class CancelLadder {
     }
   }
 
-  async #recordStep(one: LiveAttempt, step: { signal: NodeSignal; text: string }, nodeSaid: string | null) {
+  async #recordStep(
+    one: LiveAttempt,
+    step: { signal: NodeSignal; text: string; planned?: { next: string; nextAtMs: number } },
+    nodeSaid: string | null
+  ) {
     await this.#context.live.record(one, {
       from: ['sending', 'accepted', 'uncertain', 'running'],
       kind: 'cancel_sent',
       text: step.text,
-      evidence: { signal: step.signal, nodeSaid }
+      evidence: { signal: step.signal, nodeSaid, ...step.planned }
     })
   }
 
@@ -202,8 +246,10 @@ export class CancelLadder {
   }
 }
 
-function beginAt(step: number): Climb {
-  return { step, timer: null, isWaitingForTurn: false }
+/** `waitSeconds`: undefined or NaN if the request did not say. */
+function beginAt(step: number, waitSeconds = Number.NaN): Climb {
+  const firstWaitMs = Number.isNaN(waitSeconds) ? null : waitSeconds * 1000
+  return { step, firstWaitMs, timer: null, isWaitingForTurn: false }
 }
 
 function isSettled(one: LiveAttempt): boolean {

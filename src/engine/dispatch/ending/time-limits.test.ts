@@ -50,6 +50,8 @@ describe('the time limit of a run on a remote node', () => {
     expect(node.running[0]!.signals).toEqual(['INT'])
     await engine.restart({ n1: node })
     await clock.advanceBy(1_000)
+    expect(node.running[0]!.signals).toEqual(['INT'])
+    await clock.advanceBy(30_000)
     expect(node.running[0]!.signals).toEqual(['INT', 'INT'])
     node.end(id, 'shutdown')
     await clock.advanceBy(6_000)

@@ -1,4 +1,5 @@
 import { type Attempt, ATTEMPT_REASONS, type JobId, type NodeId } from '../../../shared/contract/index.ts'
+import { limitWaitsOf } from '../../../shared/run-limits.ts'
 import { signalOfStep, waitAfterStep } from '../../../shared/stop-ladder.ts'
 import type { FleetNode } from '../../nodes/fleet.ts'
 import { NodeError, type SeenJob, type Snapshot } from '../../nodes/node-client.ts'
@@ -202,7 +203,7 @@ export class ReturnedRuns {
       }
       if (clock.monotonicMs() < stopping.dueAtMs) continue
       const { step } = stopping
-      stopping.dueAtMs = clock.monotonicMs() + waitAfterStep(step, cancelWaitsMs)
+      stopping.dueAtMs = clock.monotonicMs() + waitAfterStep(step, limitWaitsOf(cancelWaitsMs))
       try {
         const { wasState } = await node.client.cancel({ project, jobid, signal: signalOfStep(step) })
         stopping.step += 1

@@ -120,7 +120,7 @@ async function aNode(after = closings) {
       pythonPath: findTestPython(),
       source: async () => ({ egg }),
       // Whoever closes in order has the time for it, where the machine is busy too.
-      cancelWaitsMs: [5_000, 5_000, 5_000],
+      limitWaitsMs: [5_000, 5_000, 5_000],
       clock: systemClock,
       logger: silentLogger
     })

@@ -2,7 +2,7 @@ import { mkdir, readFile, rm, utimes, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { type RunLimits, SECRET_MASK } from '../../../shared/contract/index.ts'
-import { CANCEL_WAITS_MS } from '../../../shared/run-limits.ts'
+import { CANCEL_WAITS_MS, limitWaitsOf } from '../../../shared/run-limits.ts'
 import { aProjectName, aVersionName } from '../../../shared/testing/ids.ts'
 import { silentLogger } from '../../runtime/logger.ts'
 import { createFakeClock, type FakeClock } from '../../testing/fake-clock.ts'
@@ -11,6 +11,8 @@ import type { ProcessRow } from '../processes/process-table.ts'
 import { readLimit } from './run-directory.ts'
 import type { Run } from './run-list.ts'
 import { RunWatch, SAMPLE_INTERVAL_MS } from './run-watch.ts'
+
+const LIMIT_WAITS_MS = limitWaitsOf(CANCEL_WAITS_MS)
 
 const MEGABYTE = 1024 * 1024
 let directory: TemporaryDirectory
@@ -39,7 +41,7 @@ afterEach(async () => {
   await directory.remove()
 })
 
-async function open(cancelWaitsMs = CANCEL_WAITS_MS): Promise<RunWatch> {
+async function open(limitWaitsMs = LIMIT_WAITS_MS): Promise<RunWatch> {
   const watch = await RunWatch.open({
     runs: () => ({ running, finished }),
     signal: async (run, signal) => {
@@ -50,7 +52,7 @@ async function open(cancelWaitsMs = CANCEL_WAITS_MS): Promise<RunWatch> {
     },
     logFileOf: (run) => join(run.directory, 'log'),
     processes: { read: async () => table },
-    cancelWaitsMs,
+    limitWaitsMs,
     clock,
     logger: silentLogger,
     onSample: () => (samples += 1)
@@ -259,7 +261,7 @@ describe('a limit', () => {
       signal: async (_run, signal) => signals.push(signal),
       logFileOf: () => '/none',
       processes,
-      cancelWaitsMs: CANCEL_WAITS_MS,
+      limitWaitsMs: LIMIT_WAITS_MS,
       clock,
       logger: silentLogger,
       onSample: () => (samples += 1)

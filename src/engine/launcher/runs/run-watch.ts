@@ -19,7 +19,7 @@ export interface RunWatchOptions {
   logFileOf: (run: Run) => string
   /** null: this system does not report resource usage. */
   processes: ProcessTable | null
-  cancelWaitsMs: CancelWaitsMs
+  limitWaitsMs: CancelWaitsMs
   clock: Clock
   logger: Logger
   onSample: () => void
@@ -254,7 +254,7 @@ export class RunWatch {
       this.#limits.set(run.spec.jobid, limit)
       this.#logger.info({ jobid: run.spec.jobid, limit: hit.text }, 'a run exceeded a limit; stopping it')
     }
-    if (stepDue(nowMs - one.limit.atMs, this.#options.cancelWaitsMs) < one.steps || this.#isClosed) return
+    if (stepDue(nowMs - one.limit.atMs, this.#options.limitWaitsMs) < one.steps || this.#isClosed) return
     const step = one.steps
     one.steps += 1
     await this.#options.signal(run, signalOfStep(step))
@@ -305,7 +305,7 @@ export class RunWatch {
 
   #newWatched(run: Run, supervisor: ProcessIdentity | null, limit: Watched['limit']): Watched {
     // Skips the steps that an earlier engine has taken.
-    const steps = limit === null ? 0 : stepDue(this.#clock.nowMs() - limit.atMs, this.#options.cancelWaitsMs)
+    const steps = limit === null ? 0 : stepDue(this.#clock.nowMs() - limit.atMs, this.#options.limitWaitsMs)
     const ofRun = { run, child: run.child!, supervisor, members: new Map(), limit, steps, isCancelled: false }
     const sampledAtMs = this.#clock.monotonicMs() - Math.max(0, this.#clock.nowMs() - run.startedAtMs!)
     const jumps = { jumpsMs: 0, jumpedAtMs: run.startedAtMs! }

@@ -4,6 +4,8 @@ import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { useState } from 'react'
 import type { Attempt, AttemptNumber, Job, JobDetail, JobId, WaitingCode } from '../../../shared/contract/index.ts'
+import { type NextStop, nextStopOf } from '../../../shared/stop-ladder.ts'
+import { formatAge } from '../../../shared/time.ts'
 import { useApi } from '../../api/api.tsx'
 import { useKeys } from '../../state/keys.ts'
 import { openRunDialog } from '../../state/open-run-dialog.ts'
@@ -84,7 +86,7 @@ export function JobDetailPane({ jobId, tab, nodeName, awayOf, actions, onTab, on
                 onElsewhere={() => void actions.runElsewhere([data.job])}
                 onOpen={onOpen}
               />
-              <JobButtons job={data.job} actions={actions} onOpen={onOpen} />
+              <JobButtons job={data.job} next={nextStopOf(data.timeline)} actions={actions} onOpen={onOpen} />
               <Tabs value={shown} onChange={(value) => value !== null && onTab(value)} className={classes.tabs}>
                 <Tabs.List>
                   {Object.entries(TABS).map(([value, label]) => (
@@ -275,8 +277,29 @@ function Expiry({ atMs }: { atMs: number }) {
   return <p title={formatInstant(atMs)}>cancelled if not sent by {formatMoment(atMs, useNow())}</p>
 }
 
+/** What was sent last, and the countdown to the next step. */
+function StopClock({ next: { sent, signal, atMs } }: { next: NextStop }) {
+  const nowMs = useNow()
+  const left = atMs <= nowMs ? 'now' : `in ${formatAge(atMs - nowMs + 999)}`
+  return (
+    <span title={`${sent.text} at ${formatInstant(sent.atMs)}. Next: ${signal} at ${formatInstant(atMs)}`}>
+      {sent.text}. Next step: {STEP_WORDS[signal]} {left}.
+    </span>
+  )
+}
+
+const STEP_WORDS = { INT: 'stop immediately (INT)', KILL: 'kill (KILL)' }
+
+interface JobButtonsProps {
+  job: Job
+  /** null: no step of a stop has been sent. */
+  next: NextStop | null
+  actions: JobActions
+  onOpen: (id: JobId) => void
+}
+
 /** The actions that make sense now; a requested cancel looks different from a confirmed one. */
-function JobButtons({ job, actions, onOpen }: { job: Job; actions: JobActions; onOpen: (id: JobId) => void }) {
+function JobButtons({ job, next, actions, onOpen }: JobButtonsProps) {
   const [isBusy, setBusy] = useState(false)
   const act = (work: Promise<unknown>) => {
     setBusy(true)
@@ -307,10 +330,16 @@ function JobButtons({ job, actions, onOpen }: { job: Job; actions: JobActions; o
       {isCancelling(job) && (
         <>
           <span className="dim" role="status">
-            Cancel requested. Waiting for the node to confirm.
+            {next === null ? 'Cancel requested. Waiting for the node to confirm.' : <StopClock next={next} />}
           </span>
-          <Button color="red" variant="light" disabled={isBusy} onClick={() => act(actions.cancelOne(job, true))}>
-            Force
+          <Button
+            color="red"
+            variant="light"
+            disabled={isBusy}
+            title={`Send ${next?.signal ?? 'the second INT'} without waiting`}
+            onClick={() => act(actions.cancelOne(job, true))}
+          >
+            Stop now
           </Button>
         </>
       )}

@@ -70,7 +70,7 @@ export const JobMarksBar = memo(function JobMarksBar(props: JobMarksBarProps) {
       >
         Cancel {live.length > 0 && formatCount(live.length)}
       </Button>
-      {beingCancelled.length > 0 && <Button onClick={() => ask(true)}>Force {formatCount(running.length)}</Button>}
+      {beingCancelled.length > 0 && <Button onClick={() => ask(true)}>Stop {formatCount(running.length)} now</Button>}
       <Button
         leftSection={<IconRefresh size={14} />}
         disabled={ended.length === 0}
@@ -129,7 +129,7 @@ export const JobMarksBar = memo(function JobMarksBar(props: JobMarksBarProps) {
       {asking !== null && (
         <ConfirmDialog
           title={titleOf(asking, groups)}
-          act={{ cancel: 'Cancel jobs', force: 'Force cancel', elsewhere: 'Run elsewhere' }[asking]}
+          act={{ cancel: 'Cancel jobs', force: 'Stop now', elsewhere: 'Run elsewhere' }[asking]}
           onAct={() => (asking === 'elsewhere' ? start(actions.runElsewhere(unknown)) : cancel(asking === 'force'))}
           focusesAct
           keep="Keep jobs"

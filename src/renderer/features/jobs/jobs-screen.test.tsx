@@ -155,7 +155,7 @@ it('distinguishes a requested cancel from a confirmed one, and offers force', as
   fireEvent.click(await pane.findByRole('button', { name: 'Cancel' }))
   expect(await pane.findByText(/Cancel requested. Waiting for the node to confirm/)).toBeTruthy()
   expect(await pane.findByText('cancelling…')).toBeTruthy()
-  fireEvent.click(pane.getByRole('button', { name: 'Force' }))
+  fireEvent.click(pane.getByRole('button', { name: 'Stop now' }))
   await waitFor(() => expect(engine.calls.filter((call) => call === 'jobs.cancel')).toHaveLength(2))
 })
 

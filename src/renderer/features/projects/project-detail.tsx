@@ -9,6 +9,7 @@ import { useApi } from '../../api/api.tsx'
 import { openRunDialog } from '../../state/open-run-dialog.ts'
 import { plural } from '../../ui/numbers.ts'
 import { FieldRow, Panel, ScreenHead } from '../../ui/panel.tsx'
+import { formatDuration } from '../../../shared/time.ts'
 import { describeRetry } from '../../ui/fields/retry.ts'
 import { EmptyState, QueryState } from '../../ui/states.tsx'
 import { useProjectPause } from '../../ui/use-pause-switch.ts'
@@ -143,13 +144,20 @@ function PauseButton({ project }: { project: Project }) {
 function QueueFacts({ project: { settings } }: { project: Project }) {
   const retry = describeRetry(settings.retry)
   const isDefault =
-    settings.weight === 1 && retry === null && !settings.noOverlap && settings.distribution === 'on_demand'
+    settings.weight === 1 &&
+    retry === null &&
+    !settings.noOverlap &&
+    settings.cancelWaitSeconds === null &&
+    settings.distribution === 'on_demand'
   if (isDefault) return null
   return (
     <Panel title="Queue and deployment">
       {settings.weight !== 1 && <FieldRow label="Weight">{settings.weight}</FieldRow>}
       {retry !== null && <FieldRow label="Retry">{retry}</FieldRow>}
       {settings.noOverlap && <FieldRow label="Overlap">one live job per spider with the same arguments</FieldRow>}
+      {settings.cancelWaitSeconds !== null && (
+        <FieldRow label="After a cancel">{formatDuration(settings.cancelWaitSeconds)} to finish</FieldRow>
+      )}
       {settings.distribution === 'at_once' && (
         <FieldRow label="Deployment">the active version goes to all active nodes immediately</FieldRow>
       )}

@@ -105,6 +105,13 @@ function QueueSettings({ fields }: { fields: Fields<SettingsTexts> }) {
         label="No overlap"
         description="Only one live job per spider with the same arguments."
       />
+      <TextInput
+        {...fields.input('cancelWaitSeconds')}
+        label="Time to finish after a cancel"
+        description="How long a running spider may take after the first INT before it is stopped immediately. Empty: 10 min, unless the service is configured otherwise."
+        placeholder="10 min"
+        classNames={{ wrapper: classes.weight }}
+      />
       <div>
         <h4 id="settings-retry">Retry</h4>
         <RetryFields fields={fields.within('retry')} />

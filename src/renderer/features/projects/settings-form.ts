@@ -1,8 +1,9 @@
 import { z } from 'zod'
 import { ProjectSettings } from '../../../shared/contract/index.ts'
+import { formatDuration } from '../../../shared/time.ts'
 import { LimitsForm, limitTexts } from '../../ui/fields/limits.ts'
 import { RetryForm, retryTexts } from '../../ui/fields/retry.ts'
-import { absolutePath, numberText } from '../../ui/fields/texts.ts'
+import { absolutePath, durationText, numberText } from '../../ui/fields/texts.ts'
 
 const { shape } = ProjectSettings
 
@@ -21,6 +22,7 @@ export const SettingsForm = z.object({
   paused: z.boolean(),
   retry: RetryForm,
   noOverlap: z.boolean(),
+  cancelWaitSeconds: durationText(shape.cancelWaitSeconds.unwrap(), null),
   distribution: shape.distribution.unwrap()
 }) as never as z.ZodType<ProjectSettings, SettingsTexts>
 
@@ -28,11 +30,21 @@ export interface SettingsTexts extends Pick<ProjectSettings, 'paused' | 'noOverl
   python: { kind: ProjectSettings['python']['kind']; path: string; text: string }
   limits: ReturnType<typeof limitTexts>
   weight: string
+  /** `10 min`; empty: as configured. */
+  cancelWaitSeconds: string
   retry: ReturnType<typeof retryTexts>
 }
 
-export const startSettings = ({ python, limits, weight, retry, ...settings }: ProjectSettings): SettingsTexts => ({
+export const startSettings = ({
+  python,
+  limits,
+  weight,
+  retry,
+  cancelWaitSeconds,
+  ...settings
+}: ProjectSettings): SettingsTexts => ({
   ...settings,
+  cancelWaitSeconds: cancelWaitSeconds === null ? '' : formatDuration(cancelWaitSeconds),
   python: { path: '', text: '', ...python },
   limits: limitTexts(limits),
   weight: String(weight),
