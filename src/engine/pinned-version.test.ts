@@ -49,7 +49,7 @@ test('jobs of every door that name no version run the pinned one, also after a n
   const template = RunTemplate.parse({ project: 'shop', spiders: ['prices'] })
   const chain = { name: 'then', enabled: true, project: 'shop', spider: 'prices', on: 'ended' as const, run: template }
   await client.chains.create(chain)
-  expect(await addVersion('2')).toEqual({ spiders: 0, pinned: '1' })
+  expect(await addVersion('2')).toEqual({ spiders: 1, pinned: '1' })
   await client.jobs.run({ project: 'shop', spiders: ['prices'] })
   await engine.scrapyd.schedule({
     ...{ project: SHOP, version: null, spider: 'prices', settings: {}, args: {} },

@@ -1,10 +1,10 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { CANCEL_WAITS_MS } from './run-limits.ts'
+import { CANCEL_WAITS_MS, limitWaitsOf } from './run-limits.ts'
 import { LAST_STEP, signalOfStep, stepDue, waitAfterStep } from './stop-ladder.ts'
 
 test('a stop goes from INT to a second INT to KILL, which is repeated', () => {
-  const at = (sinceMs: number) => stepDue(sinceMs, CANCEL_WAITS_MS)
+  const at = (sinceMs: number) => stepDue(sinceMs, limitWaitsOf(CANCEL_WAITS_MS))
   expect([0, 29_999, 30_000, 44_999, 45_000, 59_999, 60_000, 89_999, 90_000].map(at)).toEqual([
     0, 0, 1, 1, 2, 2, 3, 3, 4
   ])

@@ -425,9 +425,9 @@ export const jobsContract = {
    */
   runElsewhere: write('operator', 'POST /jobs/elsewhere').input(Ids).output(Changed),
   /**
-   * Queued jobs end at once, live ones by the stop ladder INT, INT, KILL. `force` goes to its next step now, at least to
-   * the second INT. `waitSeconds`: how long the runs may take to finish after the first INT; default: as their projects
-   * say, else 10 minutes. A cancel that is under way keeps its wait.
+   * Queued jobs end at once, live ones by the stop ladder INT, INT, KILL. `force` goes to its next step now, at least
+   * to the second INT. `waitSeconds`: how long the runs may take to finish after the first INT; default: as their
+   * projects say, else 10 minutes. A cancel that is under way keeps its wait.
    */
   cancel: write('operator', 'POST /jobs/cancel')
     .input(Ids.extend({ force: z.boolean().default(false), waitSeconds: CancelWaitSeconds.optional() }))
