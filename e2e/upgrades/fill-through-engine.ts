@@ -164,6 +164,11 @@ export async function fillThroughEngine(dataDirectory: string, clock: FakeClock)
   await until(async () => (await client.schedules.get({ id: second.id })).backfill?.fired === 2)
   await client.schedules.setPaused({ ids: [second.id], paused: true })
 
+  // --- crawl orders: one job, one schedule that remembers what was ordered (the queue is paused) ----------------
+  const order = { user_id: 'ann', project: shop.project, spider: shop.spiders[0]!, start_urls: ['https://a.example/'] }
+  await client.crawl({ ...order, params: { pages: 3 } })
+  await client.crawl({ ...order, params: { nested: { a: [null] } }, interval: '0 9 1 1 *', zone: 'Europe/Berlin' })
+
   const request = { scope: 'key of a client', key: 'order-1', fingerprint: 'f1', repeatableForMs: 0 }
   await engine.answers.once(request, async () => ({ text: '{"answered":true}', isFinal: true }))
   await engine.stop()

@@ -167,7 +167,7 @@ export class CrawlCommands {
     if (earlier !== null) return { schedule: earlier, cached: true }
     const schedule = await scheduleCommands.create(
       {
-        name: `Crawl ${order.spider} (${random.hex(4)})`,
+        name: `Crawl ${order.spider} (${random.hex(8)})`,
         ...orders.timingOf(order, clock.nowMs() + FIRST_RUN_AFTER_MS),
         ...{ excludedDates: [], excludedCrons: [], gap: 'run_at_shift', doubled: 'run_once' },
         ...{ endMs: null, maxRuns: null, pauseAfterFailures: null },
