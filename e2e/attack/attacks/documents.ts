@@ -49,7 +49,7 @@ export const documentAttacks: Attack[] = [
         const headers: Record<string, string> = key === '' ? {} : { 'idempotency-key': key }
         const complaints: string[] = []
         for (const depth of [100, 5_000, 100_000, 1_000_000])
-          for (const path of ['/api/v1/jobs', '/api/v1/jsonrpc', '/api/v1/crawl', '/api/rpc/jobs/run']) {
+          for (const path of ['/api/v1/jobs', '/api/v1/jsonrpc', '/api/v1/crawl', '/crawl', '/api/rpc/jobs/run']) {
             const body = path.endsWith('crawl')
               ? `{"project":"demo","spider":"quotes","params":{"a":${nested(depth)}}}`
               : nested(depth)

@@ -312,6 +312,14 @@ describe('a repeated order', () => {
     expect(await orders({ after: page.next_after! })).toHaveLength(1)
   })
 
+  it('has megabytes of addresses at most: a page of such orders ends earlier', async () => {
+    const start_urls = Array.from({ length: 1_000 }, (_, index) => `https://a.example/${index}/${'x'.repeat(2_000)}`)
+    for (const depth of [1, 2, 3, 4, 5]) await make({ spider: 'prices', interval: 60, start_urls, depth })
+    const { orders: first, next_after } = await commands.list({ limit: 5 })
+    expect(first).toHaveLength(2)
+    expect((await commands.list({ limit: 5, after: next_after! })).orders).toHaveLength(2)
+  })
+
   it('is changed in part, and then answers orders like the changed one, not those like before', async () => {
     const id = await make()
     await clock.advanceBy(5_000)

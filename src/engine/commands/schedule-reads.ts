@@ -26,6 +26,8 @@ const Cursor = z.tuple([z.string(), ScheduleId])
 const RECENT_FIRINGS = 30
 /** Firings on one page of schedules; more would block other work while they are read and sent. */
 const FIRINGS_A_PAGE = 3_000
+/** Of large schedules on one page: an order may have megabytes of addresses. A page that has more ends earlier. */
+const PAGE_MAX_BYTES = 4_000_000
 /** Schedules whose firings are read in one step. */
 const DESCRIBED_AT_ONCE = 25
 /** Longest span of calendar or load: a little more than a month view of full weeks. */
@@ -58,10 +60,11 @@ export class ScheduleReads {
     const limit = Math.min(filter.limit, Math.floor(FIRINGS_A_PAGE / Math.max(1, recent)))
     const page = await this.#parts.store.pageSchedules(wanted, {
       after: after === undefined ? null : readCursor(after),
-      limit: limit + 1
+      limit: limit + 1,
+      maxBytes: PAGE_MAX_BYTES
     })
     const shown = page.schedules.slice(0, limit)
-    const nextAfter = page.schedules.length > limit ? writeCursor(placeOf(shown.at(-1)!)) : null
+    const nextAfter = page.schedules.length > limit || page.isCut ? writeCursor(placeOf(shown.at(-1)!)) : null
     return { schedules: await this.#describe(shown, recent), nextAfter, total: page.total }
   }
 

@@ -245,8 +245,15 @@ export interface ScheduleReader {
    */
   pageSchedules(
     filter: ScheduleFilter,
-    page: { after: { name: string; id: string } | null; limit: number }
-  ): Promise<{ schedules: StoredSchedule[]; total: number }>
+    page: SchedulePage
+  ): Promise<{ schedules: StoredSchedule[]; total: number; isCut: boolean }>
+}
+
+/** `maxBytes`: the page ends after the schedule with which large ones have as many (records.ts, largeBytes); `isCut`. */
+export interface SchedulePage {
+  after: { name: string; id: string } | null
+  limit: number
+  maxBytes?: number
 }
 
 /**

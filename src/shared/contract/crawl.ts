@@ -160,7 +160,9 @@ export type CrawlChange = z.infer<typeof CrawlChange>
 
 export const crawlOrdersContract = {
   /** Sorted by name, by keyset: `after` is the `next_after` of the previous page. */
-  list: read('viewer', 'GET /crawl')
+  list: read('viewer', 'GET /crawl', {
+    answerBytes: ({ limit = 100 }) => 4_000_000 + 12_000 * Math.min(Number(limit), 500)
+  })
     .input(
       z.object({
         user_id: z.string().max(200).optional(),

@@ -1,6 +1,6 @@
 import type { Database } from 'better-sqlite3'
-import type { StoredSchedule } from '../records.ts'
-import type { ScheduleFilter } from '../store.ts'
+import { largeBytes, type StoredSchedule } from '../records.ts'
+import type { ScheduleFilter, SchedulePage } from '../store.ts'
 import { SCHEDULE, type ScheduleRow, toSchedule } from './rows.ts'
 
 /** The query contains only conditions that are used, so that SQLite picks the matching index. */
@@ -46,8 +46,8 @@ export function createScheduleList(database: Database) {
 
   return function page(
     { text = '', project, name, userId, crawlKey, isCrawl, pausedBy }: ScheduleFilter,
-    { after, limit }: { after: { name: string; id: string } | null; limit: number }
-  ): { schedules: StoredSchedule[]; total: number } {
+    { after, limit, maxBytes = Number.POSITIVE_INFINITY }: SchedulePage
+  ): { schedules: StoredSchedule[]; total: number; isCut: boolean } {
     const values: Record<string, unknown> = {
       ...(text !== '' && { text: `%${text.replace(/[\\%_]/g, '\\$&')}%` }),
       ...(project !== undefined && { project }),
@@ -62,7 +62,13 @@ export function createScheduleList(database: Database) {
     const known = statements.get(key) ?? prepare(asked, after !== null)
     statements.set(key, known)
     const from = after === null ? {} : { afterName: after.name, afterId: after.id }
-    const schedules = known.page.all({ ...values, ...from, limit }).map(toSchedule)
-    return { schedules, total: known.count.get(values) ?? 0 }
+    const schedules: StoredSchedule[] = []
+    let bytes = 0
+    for (const row of known.page.iterate({ ...values, ...from, limit })) {
+      schedules.push(toSchedule(row))
+      bytes += largeBytes(row.settings.length + (row.crawlOrder?.length ?? 0))
+      if (bytes >= maxBytes) break
+    }
+    return { schedules, total: known.count.get(values) ?? 0, isCut: bytes >= maxBytes }
   }
 }

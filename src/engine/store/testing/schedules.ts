@@ -392,6 +392,22 @@ export function describeSchedules(story: Story): void {
       ])
     })
 
+    test('a page of large schedules ends earlier, small ones do not count', async () => {
+      const { settings } = aStoredSchedule()
+      const [template] = settings.jobs
+      const large = { ...template!, args: { start_urls: 'x'.repeat(50_000) } }
+      for (let count = 0; count < 3; count += 1)
+        await put({ settings: { ...settings, name: `a ${count}`, jobs: [large] } })
+      await put({ settings: { ...settings, name: 'b' } })
+      const page = (maxBytes?: number) =>
+        story.store.pageSchedules({}, { after: null, limit: 9, ...(maxBytes !== undefined && { maxBytes }) })
+      const facts = ({ schedules, isCut, total }: Awaited<ReturnType<typeof page>>) => [schedules.length, isCut, total]
+      expect(facts(await page())).toEqual([4, false, 4])
+      expect(facts(await page(60_000))).toEqual([2, true, 4])
+      expect(facts(await page(1))).toEqual([1, true, 4])
+      expect(facts(await page(1_000_000))).toEqual([4, false, 4])
+    })
+
     test('schedules are found by the user of their jobs and by the crawl order that created them', async () => {
       const { settings } = aStoredSchedule()
       const [template] = settings.jobs
