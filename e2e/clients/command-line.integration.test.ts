@@ -1,10 +1,10 @@
-import { type ChildProcess, execFile, spawn } from 'node:child_process'
+import { type ChildProcess, execFile, execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createServer } from 'node:http'
-import { mkdirSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
-import { join, resolve } from 'node:path'
+import { dirname, join, resolve } from 'node:path'
 import { expect, it, onTestFinished } from 'vitest'
 import { ensureServiceBuilt } from '../../scripts/setup/build.mjs'
 import { until } from '../../src/engine/testing/until.ts'
@@ -182,6 +182,30 @@ it('the built command line loads what a command needs: no schemas, no fetch, no 
     expect(loaded.filter((name) => name.includes('undici'))).toEqual([])
     expect(files.filter((file) => /deploy|fleet-file|schedules/.test(file))).toEqual([])
   }
+})
+
+it.skipIf(process.platform === 'win32')('bin/scrapdeck runs what is built, or the sources if one is newer', () => {
+  const home = makeDirectory()
+  for (const [file, text] of [
+    ['bin/scrapdeck', readFileSync(join(root, 'bin/scrapdeck'), 'utf8')],
+    ['src/cli/bin.ts', "console.log('sources', process.argv[2])"],
+    ['src/cli/some.test.ts', ''],
+    ['package.json', '{ "type": "module" }']
+  ] as const) {
+    mkdirSync(dirname(join(home, file)), { recursive: true })
+    writeFileSync(join(home, file), text, { mode: 0o755 })
+  }
+  symlinkSync(join(home, 'bin/scrapdeck'), join(home, 'linked'))
+  const env = { ...process.env, PATH: `${dirname(process.execPath)}:${process.env['PATH']}` }
+  const printed = () => execFileSync(join(home, 'linked'), ['jobs'], { env, encoding: 'utf8' }).trim()
+  expect(printed()).toBe('sources jobs')
+  mkdirSync(join(home, 'out/service'), { recursive: true })
+  writeFileSync(join(home, 'out/service/scrapdeck.js'), "console.log('built', process.argv[2])")
+  const later = new Date(Date.now() + 10_000)
+  utimesSync(join(home, 'src/cli/some.test.ts'), later, later)
+  expect(printed()).toBe('built jobs')
+  utimesSync(join(home, 'src/cli/bin.ts'), later, later)
+  expect(printed()).toBe('sources jobs')
 })
 
 it('without a command it shows the help; a misspelt one gets a suggestion; a closed pipe is no failure', async () => {

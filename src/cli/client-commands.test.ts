@@ -40,6 +40,7 @@ it('lists jobs as columns, without terminal control characters', async () => {
 it.each([
   [['jobs', JOB_ID], 'notFound', 'There is no job'],
   [['jobs', '--status', 'odd'], 'usage', 'odd is not a status'],
+  [['jobs', '--limit', '0'], 'usage', '--limit takes a number from 1'],
   [['jobs', '--limit', 'many'], 'usage', 'Write a whole number'],
   [['run', 'shop'], 'usage', "missing required argument 'spider'"],
   [['run', 'shop', 'prices', '-a', 'novalue'], 'usage', 'Write name=value'],
@@ -256,6 +257,9 @@ it('completion for bash suggests commands, subcommands and options', async () =>
       .trim()
   expect(complete('sch')).toBe('schedules')
   expect(complete('nodes', 'a')).toBe('add activate')
+  expect(complete('nodes', 'p')).toBe('probe')
+  expect(complete('v')).toBe('versions')
+  expect(complete('jobs', '--w')).toBe('--watch')
   expect(complete('schedules', 'create', 'x', '--sp')).toBe('--spider')
   expect(complete('run', 'shop', 'prices', '--no')).toBe('--node --no-overlap')
   // File names, which bash completes where we have nothing to suggest.

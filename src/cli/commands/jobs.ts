@@ -13,8 +13,7 @@ import type { ClientCommands, Session } from '../client/session.ts'
 import { whyOf } from '../client/why.ts'
 
 const WATCH_EVERY_MS = 2_000
-/** Clears the screen and everything above it that the terminal keeps. */
-const CLEAR = '\x1b[H\x1b[2J\x1b[3J'
+const CLEAR_SCREEN = '\x1b[H\x1b[2J'
 
 interface ListFlags {
   status?: JobStatus[]
@@ -66,6 +65,7 @@ async function listJobs(session: Session, options: ListFlags): Promise<void> {
   if (wrong !== undefined) {
     throw new CommandEnd(EXIT_CODES.usage, `${wrong} is not a status. Known statuses: ${JOB_STATUSES.join(', ')}.`)
   }
+  if (options.limit < 1) throw new CommandEnd(EXIT_CODES.usage, '--limit takes a number from 1.')
   const filter: JobFilter = {
     status: options.status,
     project: options.project,
@@ -85,14 +85,21 @@ async function listJobs(session: Session, options: ListFlags): Promise<void> {
 async function watchJobs(session: Session, filter: JobFilter, most: number): Promise<void> {
   const { terminal, flags } = session
   for (let shown = ''; ; await terminal.sleep(WATCH_EVERY_MS)) {
-    const list = await readList(session, filter, most)
+    const list = await readList(session, filter, most).catch((error: unknown) => {
+      // The engine may be restarting.
+      const isAway = error instanceof CommandEnd && error.exitCode === EXIT_CODES.unreachable
+      if (shown === '' || !isAway || terminal.interrupted.aborted) throw error
+      terminal.error(`${error.message}\n`)
+      return null
+    })
+    if (list === null) continue
     const nowMs = terminal.nowMs()
     const text = describeList(list, nowMs)
     const withoutAges = JSON.stringify(list.jobs)
     if (flags.json === true) {
       if (withoutAges !== shown) terminal.out(`${safeJson({ jobs: list.jobs, nextBefore: list.nextBefore })}\n`)
     } else if (terminal.isTerminal) {
-      terminal.out(`${CLEAR}${localTime(nowMs)}, every ${WATCH_EVERY_MS / 1000} s. Ctrl-C ends it.\n\n`)
+      terminal.out(`${CLEAR_SCREEN}${localTime(nowMs)}, every ${WATCH_EVERY_MS / 1000} s. Ctrl-C ends it.\n\n`)
       printLine(terminal, text)
     } else if (withoutAges !== shown) printLine(terminal, `${localTime(nowMs)}\n${text}\n`)
     shown = withoutAges
