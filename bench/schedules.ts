@@ -1,3 +1,4 @@
+import { DEFAULT_PROJECT_SETTINGS } from '../src/shared/contract/index.ts'
 import { aScheduleId } from '../src/shared/testing/ids.ts'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -159,9 +160,9 @@ function open(store: Store, onWritten: (firings: NewFiring[]) => void = () => un
     fleet: { get: () => undefined },
     projects: {
       catalog: { resolve: () => ({ version: '1' }) as never },
-      settingsOf: () => ({ retry: null, noOverlap: false }) as never
+      settingsOf: () => DEFAULT_PROJECT_SETTINGS
     },
-    secretBox: { seal: async (text: string) => asSealedText(text) },
+    secretBox: { seal: async (text: string) => asSealedText(text), open: async (text: string) => text },
     clock: systemClock,
     newJobId: createJobIds(systemClock, systemRandom)
   }

@@ -5,6 +5,7 @@ export const PLAIN_ORDER = {
   version: null,
   settings: {},
   args: {},
+  env: {},
   secretNames: [],
   limits: null,
   retry: null,

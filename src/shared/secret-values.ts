@@ -4,6 +4,7 @@ export const SECRET_MASK = '\u2022\u2022\u2022\u2022\u2022\u2022'
 interface Values {
   settings?: Record<string, string> | undefined
   args?: Record<string, string> | undefined
+  env?: Record<string, string> | undefined
   secretNames?: readonly string[] | undefined
 }
 
@@ -17,13 +18,18 @@ export function withSecrets<T extends Values>(run: T, replace: (value: string) =
   const names = new Set(run.secretNames)
   const replaced = (values: Record<string, string> = {}) =>
     Object.fromEntries(Object.entries(values).map(([name, value]) => [name, names.has(name) ? replace(value) : value]))
-  return { ...run, settings: replaced(run.settings), args: replaced(run.args) }
+  return {
+    ...run,
+    settings: replaced(run.settings),
+    args: replaced(run.args),
+    ...(run.env !== undefined && { env: replaced(run.env) })
+  }
 }
 
 /** The secret values, without duplicates. */
-export function secretValues({ settings = {}, args = {}, secretNames = [] }: Values): string[] {
+export function secretValues({ settings = {}, args = {}, env = {}, secretNames = [] }: Values): string[] {
   const values = secretNames.flatMap((name) =>
-    [settings, args].filter((one) => Object.hasOwn(one, name)).map((one) => one[name]!)
+    [settings, args, env].filter((one) => Object.hasOwn(one, name)).map((one) => one[name]!)
   )
   return [...new Set(values)]
 }

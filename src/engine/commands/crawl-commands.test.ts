@@ -31,7 +31,7 @@ beforeEach(async () => {
   const common = {
     store,
     fleet: { get: () => undefined },
-    secretBox: { seal: async (text: string) => asSealedText(text) },
+    secretBox: { seal: async (text: string) => asSealedText(text), open: async (text: string) => text },
     clock,
     random
   }

@@ -32,7 +32,7 @@ beforeEach(async () => {
     projects: { catalog: { resolve: () => aVersion() }, settingsOf: () => DEFAULT_PROJECT_SETTINGS },
     dispatch: dispatch as Dispatch,
     waiting: new WaitingReasons(),
-    secretBox: { seal: async (text) => asSealedText(text) },
+    secretBox: { seal: async (text) => asSealedText(text), open: async (text) => text },
     clock,
     newJobId: createJobIds(clock, createSeededRandom(1))
   })

@@ -106,9 +106,21 @@ export class JobCommands {
     }
     const again = jobs.map((job): NewJob => {
       const id = newJobId()
-      const { project, version, spider, settings, args, secretNames, limits, retry, noOverlap, priority, placement } =
-        job
-      const same = { project, version, spider, settings, args, secretNames, limits, retry, noOverlap, priority }
+      const {
+        project,
+        version,
+        spider,
+        settings,
+        args,
+        env,
+        secretNames,
+        limits,
+        retry,
+        noOverlap,
+        priority,
+        placement
+      } = job
+      const same = { project, version, spider, settings, args, env, secretNames, limits, retry, noOverlap, priority }
       const { userId } = job
       const entry = this.#entry('Queued as a retry', { retryOf: job.id })
       return { ...PLAIN_JOB, ...same, placement, userId, id, jobid: id, source: 'retry', entry }

@@ -33,7 +33,8 @@ function createParts(settings: Partial<ProjectSettings> = {}) {
       async seal(text: string) {
         asked.push(`seal ${text}`)
         return asSealedText(`sealed:${text}`)
-      }
+      },
+      open: async (sealed: string) => sealed.replace('sealed:', '')
     },
     clock,
     newJobId: createJobIds(clock, createSeededRandom(1))

@@ -1,5 +1,6 @@
 import {
   type Job,
+  type JobDefaults,
   type JobId,
   type NodeId,
   type RunItem,
@@ -8,6 +9,7 @@ import {
 } from '../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
 import { LOST_ARGUMENTS, RESERVED_ARGUMENTS, UNUSABLE_NAME } from '../../shared/reserved-arguments.ts'
+import { defaultsOf, withDefaults } from '../../shared/job-defaults.ts'
 import { problemOfLimits } from '../../shared/run-limits.ts'
 import { secretValues, withSecrets } from '../../shared/secret-values.ts'
 import type { Fleet } from '../nodes/fleet.ts'
@@ -16,7 +18,7 @@ import type { Projects } from '../projects/projects.ts'
 import type { Clock } from '../runtime/clock.ts'
 import type { SecretBox } from '../runtime/secret-box.ts'
 import type { NewJob } from '../store/records.ts'
-import { checkSecretNames } from './template-secrets.ts'
+import { checkSecretNames, openTemplate } from './template-secrets.ts'
 
 /** Who requested the jobs, and the jobid that a Scrapyd client supplied. */
 export interface Origin {
@@ -31,7 +33,7 @@ export interface Origin {
 export interface PrepareJobsParts {
   fleet: Pick<Fleet, 'get'>
   projects: Pick<Projects, 'settingsOf'> & { catalog: Pick<Catalog, 'resolve'> }
-  secretBox: Pick<SecretBox, 'seal'>
+  secretBox: Pick<SecretBox, 'seal' | 'open'>
   clock: Clock
   newJobId: () => JobId
 }
@@ -43,10 +45,12 @@ export interface PrepareJobsParts {
  * message names the one at fault.
  */
 export async function prepareJobs(
-  items: readonly RunItem[],
+  ordered: readonly RunItem[],
   origin: Origin,
   parts: PrepareJobsParts
 ): Promise<NewJob[]> {
+  checkSize(ordered)
+  const items = await startFromDefaults(ordered, parts)
   checkSize(items)
   const nowMs = parts.clock.nowMs()
   const resolved = new Set<string>()
@@ -67,6 +71,7 @@ export async function prepareJobs(
     const { project, version = null, spider, nodeId = null } = item
     checkNames(item.settings, 'settings')
     checkArguments(item.args, origin.source)
+    checkNames(item.env, 'variables')
     if (nodeId !== null) checkNode(nodeId, parts.fleet)
     const problem = item.limits == null ? null : problemOfLimits(item.limits)
     if (problem !== null) throw new ScrapdeckError('BAD_INPUT', problem)
@@ -82,7 +87,7 @@ export async function prepareJobs(
   function newJob(item: RunItem, index: number): NewJob {
     const id = parts.newJobId()
     const ofProject = parts.projects.settingsOf(item.project)
-    const { settings = {}, args = {}, secretNames, dedupe, tags } = item
+    const { settings = {}, args = {}, env = {}, secretNames, dedupe, tags } = item
     const job: NewJob = {
       id,
       jobid: origin.jobid ?? id,
@@ -91,6 +96,7 @@ export async function prepareJobs(
       spider: item.spider,
       settings,
       args,
+      env,
       secretNames: secretNames === undefined ? [] : [...new Set(secretNames)],
       limits: item.limits ?? null,
       retry: item.retry === undefined ? ofProject.retry : item.retry,
@@ -112,6 +118,22 @@ export async function prepareJobs(
   }
 }
 
+/** Each order with the defaults of its project and spider, as if the client had sent them, with plain secrets. */
+async function startFromDefaults(
+  items: readonly RunItem[],
+  { projects, secretBox }: PrepareJobsParts
+): Promise<readonly RunItem[]> {
+  const known = new Map<string, JobDefaults | null>()
+  const keyOf = ({ project, spider }: RunItem) => `${project}\n${spider}`
+  for (const item of items) {
+    const key = keyOf(item)
+    if (known.has(key)) continue
+    const defaults = defaultsOf(projects.settingsOf(item.project), item.spider)
+    known.set(key, defaults && (await openTemplate(defaults, secretBox)))
+  }
+  return items.map((item) => withDefaults(item, known.get(keyOf(item)) ?? null))
+}
+
 /** Of settings and arguments of all jobs of an order: one may ask for a thousand jobs with the same arguments. */
 const MAX_ORDER_BYTES = 16_000_000
 
@@ -121,7 +143,7 @@ function checkSize(items: readonly RunItem[]): void {
     if (!known.has(values)) known.set(values, JSON.stringify(values).length)
     return known.get(values)!
   }
-  const bytes = items.reduce((sum, { settings, args }) => sum + sizeOf(settings) + sizeOf(args), 0)
+  const bytes = items.reduce((sum, { settings, args, env }) => sum + sizeOf(settings) + sizeOf(args) + sizeOf(env), 0)
   if (bytes <= MAX_ORDER_BYTES) return
   const limit = `${MAX_ORDER_BYTES / 1_000_000} MB`
   throw new ScrapdeckError(
@@ -153,7 +175,7 @@ const NAMES_MAX = 1_000
 const LONGEST_NAME = 200
 
 /** Throws BAD_INPUT for names that are too many or too long to be meant, or that JavaScript would lose. */
-export function checkNames(values: object | undefined, what: 'settings' | 'arguments'): void {
+export function checkNames(values: object | undefined, what: 'settings' | 'arguments' | 'variables'): void {
   if (values === undefined) return
   const names = Object.keys(values)
   if (names.length > NAMES_MAX) {
@@ -208,9 +230,9 @@ function checkDependencies(after: RunItem['after']): void {
 }
 
 function secretsOf(item: RunItem): string[] {
-  const { settings = {}, args = {}, secretNames = [] } = item
-  checkSecretNames(secretNames, (name) => Object.hasOwn(settings, name) || Object.hasOwn(args, name))
-  const values = secretValues({ settings, args, secretNames })
+  const { settings = {}, args = {}, env = {}, secretNames = [] } = item
+  checkSecretNames(secretNames, (name) => [settings, args, env].some((values) => Object.hasOwn(values, name)))
+  const values = secretValues({ settings, args, env, secretNames })
   if (values.includes(SECRET_MASK)) {
     throw new ScrapdeckError(
       'BAD_INPUT',

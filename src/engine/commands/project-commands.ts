@@ -1,5 +1,6 @@
 import type {
   Deployment,
+  JobDefaults,
   NodeId,
   Project,
   ProjectName,
@@ -7,6 +8,7 @@ import type {
   VersionName
 } from '../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
+import { maskDefaults } from '../../shared/job-defaults.ts'
 import { problemOfLimits } from '../../shared/run-limits.ts'
 import { type EggTarget, NodeError } from '../nodes/node-client.ts'
 import type { Environments } from '../launcher/pythons/environments.ts'
@@ -17,8 +19,11 @@ import { refuseInUse } from '../projects/in-use.ts'
 import type { InUse, Projects } from '../projects/projects.ts'
 import type { Clock } from '../runtime/clock.ts'
 import type { Logger } from '../runtime/logger.ts'
+import type { SecretBox } from '../runtime/secret-box.ts'
 import type { StoredVersion } from '../store/records.ts'
 import type { VersionStore } from '../store/store.ts'
+import { checkArguments, checkNames, checkNode } from './prepare-jobs.ts'
+import { sealDefaults } from './template-secrets.ts'
 
 export interface ProjectCommandsParts {
   store: VersionStore
@@ -26,6 +31,7 @@ export interface ProjectCommandsParts {
   projects: Projects
   distribution: Distribution
   environments: Environments
+  secretBox: Pick<SecretBox, 'seal'>
   clock: Clock
   wakeDispatcher: () => void
   /** Recomputes which eggs to send for projects that deploy to all nodes at once. */
@@ -35,6 +41,16 @@ export interface ProjectCommandsParts {
 }
 
 const DELETE = 'delete it'
+
+type Values = Pick<JobDefaults, 'settings' | 'args' | 'env'>
+type CheckedSettings = Pick<ProjectSettings, 'limits' | 'python'> & {
+  defaults: Values
+  spiderDefaults: Record<string, Values>
+}
+
+function allDefaults<T extends Values>(settings: { defaults: T; spiderDefaults: Record<string, T> }): T[] {
+  return [settings.defaults, ...Object.values(settings.spiderDefaults)]
+}
 
 export class ProjectCommands {
   readonly #parts: ProjectCommandsParts
@@ -60,9 +76,10 @@ export class ProjectCommands {
    * with the reason if the project could not run with that Python.
    */
   async configure(project: ProjectName, settings: ProjectSettings): Promise<Project> {
-    const { projects, environments, logger } = this.#parts
+    const { projects, environments, fleet, secretBox, logger } = this.#parts
     await this.check(settings)
-    await projects.configure(project, settings)
+    for (const { nodeId } of allDefaults(settings)) if (nodeId !== null) checkNode(nodeId, fleet)
+    await projects.configure(project, await sealDefaults(settings, projects.settingsOf(project), secretBox))
     environments.refresh(project)
     // Eggs with unknown spiders may be importable with the new environment.
     projects.listMissingSpiders().catch((error: unknown) => logger.error({ error }, 'listing spiders failed'))
@@ -70,10 +87,15 @@ export class ProjectCommands {
     return this.#describe(project)
   }
 
-  /** Throws the errors with which `configure` would reject. */
-  async check(settings: ProjectSettings): Promise<void> {
+  /** Throws the errors with which `configure` would reject, except for nodes and secrets of defaults. */
+  async check(settings: CheckedSettings): Promise<void> {
     const problem = problemOfLimits(settings.limits)
     if (problem !== null) throw new ScrapdeckError('BAD_INPUT', problem)
+    for (const { settings: values, args, env } of allDefaults(settings)) {
+      checkNames(values, 'settings')
+      checkArguments(args)
+      checkNames(env, 'variables')
+    }
     await this.#parts.environments.verify(settings.python)
   }
 
@@ -101,7 +123,7 @@ export class ProjectCommands {
     const { projects } = this.#parts
     const known = projects.describe().find(({ name }) => name === project)
     const none = { latestVersion: null, activeVersion: null, versions: [] }
-    return known ?? { name: project, settings: projects.settingsOf(project), ...none }
+    return known ?? { name: project, settings: maskDefaults(projects.settingsOf(project)), ...none }
   }
 
   /** Waiting jobs may be able to run now, and eggs may have to be sent. */

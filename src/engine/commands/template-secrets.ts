@@ -1,9 +1,10 @@
-import { SECRET_MASK, type RunTemplate } from '../../shared/contract/index.ts'
+import { SECRET_MASK, type ProjectSettings, type RunTemplate } from '../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
 import { asSealedText, type SecretBox } from '../runtime/secret-box.ts'
 
-/** The parts of a template that contain values. */
-type TemplateValues = Pick<RunTemplate, 'settings' | 'args' | 'argSets' | 'matrix' | 'secretNames'>
+/** The parts of a template, or of defaults, that contain values. */
+type TemplateValues = Pick<RunTemplate, 'settings' | 'args' | 'secretNames'> &
+  Partial<Pick<RunTemplate, 'argSets' | 'matrix'>> & { env?: Record<string, string> }
 
 /** Returns the replacement for a secret value; `where` identifies its position across versions of a template. */
 type Replace = (value: string, where: string) => string
@@ -23,11 +24,11 @@ export function fillMasked<T extends TemplateValues>(template: T, before: Templa
  * A copy for the store with every secret value sealed. A value that a form or file sends back masked keeps the sealed
  * value from the same position in `before`. Rejects with BAD_INPUT if there is none, or if a secret name has no value.
  */
-export async function sealTemplate(
-  template: RunTemplate,
-  before: RunTemplate | null,
+export async function sealTemplate<T extends TemplateValues>(
+  template: T,
+  before: TemplateValues | null,
   secretBox: Pick<SecretBox, 'seal'>
-): Promise<RunTemplate> {
+): Promise<T> {
   const sealedBefore = valuesByPlace(before)
   const known = new Set<string>()
   const values = new Map<string, string>()
@@ -46,23 +47,39 @@ export async function sealTemplate(
   return withValues(template, (value, where) => (value === SECRET_MASK ? sealedBefore.get(where)! : values.get(value)!))
 }
 
-/** Checks that each secret name is the name of a setting or an argument. Throws BAD_INPUT. */
+/** Checks that each secret name is the name of a value that is given. Throws BAD_INPUT. */
 export function checkSecretNames(names: readonly string[], isGiven: (name: string) => boolean): void {
   const stranger = names.find((name) => !isGiven(name))
   if (stranger === undefined) return
   throw new ScrapdeckError(
     'BAD_INPUT',
-    `"${stranger}" is marked secret, but no setting or argument has this name. Correct it, or remove it from secretNames`
+    `"${stranger}" is marked secret, but no setting, argument or variable has this name. Correct it, or remove it from secretNames`
   )
 }
 
 /** A copy with opened secrets, for creating jobs. Rejects if the secrets were sealed with another key. */
-export async function openTemplate(template: RunTemplate, secretBox: Pick<SecretBox, 'open'>): Promise<RunTemplate> {
+export async function openTemplate<T extends TemplateValues>(
+  template: T,
+  secretBox: Pick<SecretBox, 'open'>
+): Promise<T> {
   if (template.secretNames.length === 0) return template
   const opened = new Map<string, string>()
   visit(template, (value) => opened.set(value, ''))
   for (const value of opened.keys()) opened.set(value, await secretBox.open(asSealedText(value)))
   return withValues(template, (value) => opened.get(value)!)
+}
+
+/** The settings with every secret of their defaults sealed. Rejects as sealTemplate does. */
+export async function sealDefaults(
+  settings: ProjectSettings,
+  before: ProjectSettings,
+  secretBox: Pick<SecretBox, 'seal'>
+): Promise<ProjectSettings> {
+  const spiderDefaults: ProjectSettings['spiderDefaults'] = {}
+  for (const [spider, defaults] of Object.entries(settings.spiderDefaults)) {
+    spiderDefaults[spider] = await sealTemplate(defaults, before.spiderDefaults[spider] ?? null, secretBox)
+  }
+  return { ...settings, spiderDefaults, defaults: await sealTemplate(settings.defaults, before.defaults, secretBox) }
 }
 
 function valuesByPlace(template: TemplateValues | null | undefined): ReadonlyMap<string, string> {
@@ -92,13 +109,18 @@ function withValues<T extends TemplateValues>(template: T, replace: Replace): T 
     ...template,
     settings: ofRecord(template.settings, 'settings'),
     args: ofRecord(template.args, 'args'),
-    argSets: template.argSets.map((set, index) => ofRecord(set, `argSets ${index}`)),
-    matrix: Object.fromEntries(
-      Object.entries(template.matrix).map(([name, values]) => [
-        name,
-        secret.has(name) ? values.map((value, index) => replace(value, `matrix ${index}:${name}`)) : values
-      ])
-    )
+    ...(template.env && { env: ofRecord(template.env, 'env') }),
+    ...(template.argSets && {
+      argSets: template.argSets.map((set, index) => ofRecord(set, `argSets ${index}`))
+    }),
+    ...(template.matrix && {
+      matrix: Object.fromEntries(
+        Object.entries(template.matrix).map(([name, values]) => [
+          name,
+          secret.has(name) ? values.map((value, index) => replace(value, `matrix ${index}:${name}`)) : values
+        ])
+      )
+    })
   }
 }
 

@@ -10,7 +10,7 @@ import type { Discovery } from '../nodes/discovery/discovery.ts'
 import type { Catalog } from '../projects/catalog.ts'
 import type { Clock } from '../runtime/clock.ts'
 import type { Random } from '../runtime/random.ts'
-import { type Part, settingsFromFile, templateFromFile } from './form.ts'
+import { mapDefaults, type Part, settingsFromFile, templateFromFile } from './form.ts'
 import type { Step } from './plan.ts'
 import type { FleetReads } from './read-fleet.ts'
 
@@ -63,10 +63,12 @@ const DOERS = {
     return discovery.put(settings, password)
   },
 
-  async projects({ id, item }, { projects }) {
+  async projects({ id, item }, parts) {
+    const { projects } = parts
     if (item === null) return projects.configure(id!, DEFAULT_PROJECT_SETTINGS)
     const { name, ...settings } = item
-    return projects.configure(name, settings)
+    const idOf = await idsOfNodes(parts)
+    return projects.configure(name, { ...settings, ...mapDefaults(settings, (one) => templateFromFile(one, idOf)) })
   },
 
   async limits({ id, item }, { queue, random }) {

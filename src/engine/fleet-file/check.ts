@@ -15,6 +15,7 @@ import {
   type FileTemplate,
   type FileWebhook,
   type FleetForm,
+  mapDefaults,
   settingsFromFile,
   templateFromFile
 } from './form.ts'
@@ -48,7 +49,7 @@ export function normalise(form: FleetForm, current: CurrentFleet): FleetForm {
   const names = new Set(known.map(({ name }) => name))
   const nameAt = new Map(known.map(({ url, name }) => [url, name]))
   const missing = new Map<string, string[]>()
-  const named = (template: FileTemplate, what: string): FileTemplate => {
+  const named = <T extends { node: string | null }>(template: T, what: string): T => {
     if (template.node === null) return template
     const { node } = template
     const found = names.has(node) ? node : nameAt.get(addressOf(node))
@@ -60,12 +61,17 @@ export function normalise(form: FleetForm, current: CurrentFleet): FleetForm {
     jobs: schedule.jobs.map((template) => named(template, `schedule ${schedule.name}`))
   }))
   const chains = form.chains?.map((chain) => ({ ...chain, run: named(chain.run, `chain ${chain.name}`) }))
+  const projects = form.projects?.map((project) => ({
+    ...project,
+    ...mapDefaults(project, (one) => named(one, `project ${project.name}`))
+  }))
   for (const [node, users] of missing) {
     const others = users.length > 1 ? ` and ${users.length - 1} more` : ''
     problems.push(`${users[0]}${others} would run on the node "${node}", which is neither in the file nor in the fleet`)
   }
   if (problems.length > 0) refuse(problems)
-  return { ...form, ...(nodes && { nodes }), ...(schedules && { schedules }), ...(chains && { chains }) }
+  const parts = { ...(nodes && { nodes }), ...(projects && { projects }) }
+  return { ...form, ...parts, ...(schedules && { schedules }), ...(chains && { chains }) }
 
   function attempt<T>(what: string, work: () => T): T | undefined {
     try {
@@ -108,16 +114,25 @@ function danglingNodes(steps: readonly Step[], current: CurrentFleet): string[] 
   if (going.size === 0) return []
   const planned = new Map(steps.flatMap((step) => (step.id === null ? [] : [[step.id, step.item] as const])))
   const added = steps.flatMap(({ id, item }) => (id === null ? [item] : []))
-  const stays = [...current.schedules, ...current.chains].map(({ id, item }) =>
+  const stays = [...current.projects, ...current.schedules, ...current.chains].map(({ id, item }) =>
     planned.has(id) ? planned.get(id)! : item
   )
   return [...stays, ...added].flatMap((item) => {
     if (item === null) return []
-    const templates = 'jobs' in item ? item.jobs : 'run' in item ? [item.run] : []
+    const templates = placedIn(item)
     const node = templates.map((template) => template.node).find((name) => name !== null && going.has(name))
-    const noun = 'jobs' in item ? 'schedule' : 'chain'
+    const noun = 'jobs' in item ? 'schedule' : 'run' in item ? 'chain' : 'project'
     return node == null ? [] : [`${noun} ${nameOf(item)} runs on the node "${node}", which would be removed`]
   })
+}
+
+/** Everything in an item that may name a node to run on. */
+function placedIn(item: object): { node: string | null }[] {
+  if ('jobs' in item) return item.jobs as FileTemplate[]
+  if ('run' in item) return [item.run as FileTemplate]
+  if (!('spiderDefaults' in item)) return []
+  const { defaults, spiderDefaults } = item as FileProject
+  return [defaults, ...Object.values(spiderDefaults)]
 }
 
 const nameOf = (item: object): string => ('name' in item ? String(item.name) : '')
@@ -150,8 +165,10 @@ async function checkItem(step: Step, checks: FleetChecks): Promise<void> {
   const item = step.item!
   if (step.part === 'webhooks') checks.webhooks.check(item as FileWebhook)
   else if (step.part === 'discovery') checkSource(item as FileSource)
-  else if (step.part === 'projects') await checks.projects.check(item as FileProject)
-  else if (step.part === 'nodes') {
+  else if (step.part === 'projects') {
+    mapDefaults(item as FileProject, checkSecrets)
+    await checks.projects.check(item as FileProject)
+  } else if (step.part === 'nodes') {
     const { caCertificate, clientCertificate, clientKey, proxyUrl } = item as FileNode
     if (proxyUrl !== null) parseProxyUrl(proxyUrl)
     const keptKey = (step.before as FileNode | null)?.clientKey ?? null
@@ -168,10 +185,16 @@ async function checkItem(step: Step, checks: FleetChecks): Promise<void> {
   } else if ('run' in item) checkOne(templateFromFile(item.run, asId), 'chain')
 }
 
+type Values = Pick<FileTemplate, 'settings' | 'args' | 'secretNames'> &
+  Partial<Pick<FileTemplate, 'argSets' | 'matrix'>> & { env?: Record<string, string> }
+
 function checkOne(template: Parameters<typeof checkTemplate>[0], place: 'schedule' | 'chain'): void {
   checkTemplate(template, place, ANY_NODE)
-  const { settings, args, argSets, matrix, secretNames } = template
-  const valuesOf = (name: string) => [settings, args, ...argSets, matrix].flatMap((one) => one[name] ?? [])
+  checkSecrets(template)
+}
+
+function checkSecrets({ settings, args, env = {}, argSets = [], matrix = {}, secretNames }: Values): void {
+  const valuesOf = (name: string) => [settings, args, env, ...argSets, matrix].flatMap((one) => one[name] ?? [])
   checkSecretNames(secretNames, (name) => valuesOf(name).length > 0)
   for (const name of secretNames) {
     const values = valuesOf(name)

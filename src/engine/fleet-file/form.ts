@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import {
   ChainSettings,
+  JobDefaults,
   LimitRule,
   NewLimitRule,
   NewSource,
@@ -81,12 +82,17 @@ export type FileNode = z.infer<typeof FileNode>
 const FileSource = NewSource.extend({ password: NodeAddress.shape.password }).strict()
 export type FileSource = z.infer<typeof FileSource>
 
+const FileDefaults = JobDefaults.omit({ nodeId: true }).extend({ node: FileTemplate.shape.node }).strict()
+export type FileDefaults = z.infer<typeof FileDefaults>
+
 const FileProject = ProjectSettings.extend({
   name: ProjectName,
   python: ProjectPython.default({ kind: 'default' }),
   limits: ProjectSettings.shape.limits.default(null),
   /** If absent, unchanged: applying a file must not undo a rollback. null unpins. */
-  pinnedVersion: ProjectSettings.shape.pinnedVersion
+  pinnedVersion: ProjectSettings.shape.pinnedVersion,
+  defaults: FileDefaults.default(FileDefaults.parse({})),
+  spiderDefaults: z.record(z.string().min(1).max(200), FileDefaults).default({})
 }).strict()
 export type FileProject = z.infer<typeof FileProject>
 
@@ -146,12 +152,28 @@ export const PART_NAMES = Object.keys(PARTS) as Part[]
 export type ItemOf<P extends Part> = NonNullable<FleetForm[P]>[number]
 
 export const TEMPLATE_FIELDS: z.ZodRawShape = FileTemplate.shape
+export const DEFAULTS_FIELDS: z.ZodRawShape = FileDefaults.shape
 
-export function templateOfFile({ nodeId, ...template }: RunTemplate, nameOf: (nodeId: NodeId) => string): FileTemplate {
+/** The same change to the project's defaults and to those of each spider. */
+export function mapDefaults<From, To>(
+  { defaults, spiderDefaults }: { defaults: From; spiderDefaults: Record<string, From> },
+  change: (one: From, spider: string | null) => To
+): { defaults: To; spiderDefaults: Record<string, To> } {
+  const ofSpiders = Object.entries(spiderDefaults).map(([spider, one]) => [spider, change(one, spider)] as const)
+  return { defaults: change(defaults, null), spiderDefaults: Object.fromEntries(ofSpiders) }
+}
+
+export function templateOfFile<T extends { nodeId: NodeId | null }>(
+  { nodeId, ...template }: T,
+  nameOf: (nodeId: NodeId) => string
+): Omit<T, 'nodeId'> & { node: string | null } {
   return { ...template, node: nodeId === null ? null : nameOf(nodeId) }
 }
 
-export function templateFromFile({ node, ...template }: FileTemplate, idOf: (name: string) => NodeId): RunTemplate {
+export function templateFromFile<T extends { node: string | null }>(
+  { node, ...template }: T,
+  idOf: (name: string) => NodeId
+): Omit<T, 'node'> & { nodeId: NodeId | null } {
   return { ...template, nodeId: node === null ? null : idOf(node) }
 }
 

@@ -11,13 +11,17 @@ import {
 } from '../../shared/contract/index.ts'
 import { fillMasked, maskTemplate } from '../commands/template-secrets.ts'
 import { withoutCredentials } from '../nodes/scrapyd/proxy.ts'
+import { maskSecrets } from '../../shared/secret-values.ts'
 import { describeLimit } from '../queue/limits.ts'
 import {
+  type FileDefaults,
   type FileLimit,
   type FileNode,
+  type FileProject,
   type FileTemplate,
   type FleetForm,
   type ItemOf,
+  mapDefaults,
   type Part,
   PART_NAMES
 } from './form.ts'
@@ -162,6 +166,11 @@ function filledIn<P extends Part>(part: P, wanted: ItemOf<P>, before: ItemOf<P> 
   if ('run' in wanted) {
     return { ...wanted, run: fillMasked(wanted.run, (before as { run: FileTemplate } | undefined)?.run) }
   }
+  if ('spiderDefaults' in wanted) {
+    const known = before as FileProject | undefined
+    const knownOf = (spider: string | null) => (spider === null ? known?.defaults : known?.spiderDefaults[spider])
+    return { ...wanted, ...mapDefaults(wanted, (one, spider) => fillMasked(one, knownOf(spider))) }
+  }
   if (part !== 'nodes' || before === undefined) return wanted
   const { proxyUrl } = before as FileNode
   const isAsShown = proxyUrl !== null && (wanted as FileNode).proxyUrl === withoutCredentials(proxyUrl)
@@ -190,6 +199,11 @@ function shown(part: Part, name: string, value: unknown): string | null {
   if (value === undefined || value === null) return value === null ? 'null' : null
   if (SECRET_FIELDS.has(name)) return SECRET_MASK
   if (part === 'nodes' && name === 'proxyUrl') return withoutCredentials(value as string)
+  if (name === 'defaults') return textOfValue(name, maskSecrets(value as FileDefaults))
+  if (name === 'spiderDefaults') {
+    const all = Object.entries(value as FileProject['spiderDefaults'])
+    return textOfValue(name, Object.fromEntries(all.map(([spider, one]) => [spider, maskSecrets(one)])))
+  }
   if (part === 'schedules' && name === 'jobs') return textOfValue(name, (value as FileTemplate[]).map(maskTemplate))
   if (part === 'chains' && name === 'run') return textOfValue(name, maskTemplate(value as FileTemplate))
   return textOfValue(name, value)

@@ -1,4 +1,10 @@
-import type { SealedText, Webhook } from '../../shared/contract/index.ts'
+import {
+  type JobDefaults,
+  ProjectSettings,
+  type RunTemplate,
+  type SealedText,
+  type Webhook
+} from '../../shared/contract/index.ts'
 import type { QueueCommands } from '../commands/queue-commands.ts'
 import { openTemplate } from '../commands/template-secrets.ts'
 import type { Discovery } from '../nodes/discovery/discovery.ts'
@@ -6,7 +12,7 @@ import { DIRECT } from '../nodes/scrapyd/proxy.ts'
 import type { SecretBox } from '../runtime/secret-box.ts'
 import type { StoredNode, StoredSchedule } from '../store/records.ts'
 import type { ChainStore, NodeStore, ProjectSettingsStore, ScheduleReader } from '../store/store.ts'
-import { type FileTemplate, ruleOfFile, templateOfFile, textOfMoment } from './form.ts'
+import { ruleOfFile, templateOfFile, textOfMoment } from './form.ts'
 import type { CurrentFleet, CurrentItem } from './plan.ts'
 
 export interface FleetReads {
@@ -33,11 +39,14 @@ export async function readFleet(parts: FleetReads): Promise<CurrentFleet> {
       isOurs: !isFromConfiguration
     })),
     projects: byName(
-      [...(await store.listProjectSettings())].map(([name, { pinnedVersion, ...settings }]) => ({
-        id: name,
-        item: { name, ...settings, ...(pinnedVersion != null && { pinnedVersion }) },
-        isOurs: true
-      }))
+      await Promise.all(
+        [...(await store.listProjectSettings())].map(async ([name, stored]) => {
+          // Written by an earlier Scrapdeck, they lack newer fields.
+          const { pinnedVersion, ...settings } = ProjectSettings.parse(stored)
+          const item = { name, ...settings, ...(pinnedVersion != null && { pinnedVersion }) }
+          return { id: name, item: { ...item, ...(await openedDefaults(settings)) }, isOurs: true }
+        })
+      )
     ),
     limits: parts.queue.limits().map(({ id, project, spider, tag, perNode, max }) => ({
       id,
@@ -63,7 +72,12 @@ export async function readFleet(parts: FleetReads): Promise<CurrentFleet> {
     )
   }
 
-  async function opened(template: StoredSchedule['settings']['jobs'][number]): Promise<FileTemplate> {
+  async function openedDefaults({ defaults, spiderDefaults }: Pick<ProjectSettings, 'defaults' | 'spiderDefaults'>) {
+    const ofSpiders = Object.entries(spiderDefaults).map(async ([name, one]) => [name, await opened(one)] as const)
+    return { defaults: await opened(defaults), spiderDefaults: Object.fromEntries(await Promise.all(ofSpiders)) }
+  }
+
+  async function opened<T extends RunTemplate | JobDefaults>(template: T) {
     // Secrets sealed with another key stay sealed: nobody can see them, and entering one again changes the value.
     const plain = await openTemplate(template, secretBox).catch(() => template)
     return templateOfFile(plain, (nodeId) => nameOf.get(nodeId) ?? nodeId)

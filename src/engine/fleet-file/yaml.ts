@@ -3,7 +3,7 @@ import { type Document, isNode, isScalar, LineCounter, parseDocument, stringify,
 import type { z } from 'zod'
 import { isScrapdeckError, ScrapdeckError } from '../../shared/errors.ts'
 import { problemOfTree } from '../../shared/tree-bounds.ts'
-import { FleetForm, type Part, PARTS, PART_NAMES, TEMPLATE_FIELDS } from './form.ts'
+import { DEFAULTS_FIELDS, FleetForm, type Part, PARTS, PART_NAMES, TEMPLATE_FIELDS } from './form.ts'
 
 /** Enough for hand-written anchors; nested aliases beyond this are an attack. */
 const ALIASES_MAX = 1_000
@@ -83,7 +83,11 @@ function withoutDefaults(item: object, fields: z.ZodRawShape): Record<string, un
 
 function compactValue(name: string, value: unknown): unknown {
   if (name === 'jobs') return (value as object[]).map((template) => withoutDefaults(template, TEMPLATE_FIELDS))
-  return name === 'run' ? withoutDefaults(value as object, TEMPLATE_FIELDS) : value
+  if (name === 'run') return withoutDefaults(value as object, TEMPLATE_FIELDS)
+  if (name === 'defaults') return withoutDefaults(value as object, DEFAULTS_FIELDS)
+  if (name !== 'spiderDefaults') return value
+  const all = Object.entries(value as object).map(([spider, one]) => [spider, withoutDefaults(one, DEFAULTS_FIELDS)])
+  return Object.fromEntries(all)
 }
 
 function refuseSameKeys(document: Document, lineAt: (offset: number) => number): void {

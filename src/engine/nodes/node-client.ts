@@ -115,6 +115,8 @@ export interface ScheduleRequest {
   jobid: string
   settings: Record<string, string>
   args: Record<string, string>
+  /** Absent for nodes that cannot set them (node-traits.ts). */
+  env?: Record<string, string>
   priority: number
   /** The client named the version. If not, the local node does not pass it to the spider; neither does Scrapyd. */
   isVersionAsked: boolean

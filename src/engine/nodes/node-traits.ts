@@ -12,6 +12,8 @@ export interface NodeTraits {
   keepsLogs: boolean
   /** It does not expose the secret values of a run to other users. */
   hidesSecrets: boolean
+  /** It can set environment variables for a run. */
+  setsEnvironment: boolean
   /** It is this computer, with our clock and CPUs. */
   runsHere: boolean
 }
@@ -23,6 +25,7 @@ export const SCRAPYD_TRAITS: NodeTraits = {
   holdsLimits: false,
   keepsLogs: false,
   hidesSecrets: false,
+  setsEnvironment: false,
   runsHere: false
 }
 
@@ -33,5 +36,6 @@ export const LOCAL_TRAITS: NodeTraits = {
   holdsLimits: true,
   keepsLogs: true,
   hidesSecrets: true,
+  setsEnvironment: true,
   runsHere: true
 }

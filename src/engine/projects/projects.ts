@@ -11,6 +11,7 @@ import {
 } from '../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
 import { LOCAL_NODE_ID } from '../../shared/ids.ts'
+import { maskDefaults } from '../../shared/job-defaults.ts'
 import type { BlobStore } from '../blobs/blob-store.ts'
 import type { IncomingFiles } from '../blobs/incoming-files.ts'
 import type { Clock } from '../runtime/clock.ts'
@@ -131,7 +132,8 @@ export class Projects {
       const latestVersion = versions.at(-1)?.version ?? null
       const described = versions.map((stored) => ({ ...stored, orderWarning: warnings.get(stored.version) ?? null }))
       const activeVersion = this.catalog.activeVersion(name)
-      return { name, latestVersion, activeVersion, settings: this.settingsOf(name), versions: described.toReversed() }
+      const settings = maskDefaults(this.settingsOf(name))
+      return { name, latestVersion, activeVersion, settings, versions: described.toReversed() }
     })
   }
 
@@ -143,7 +145,7 @@ export class Projects {
     })
   }
 
-  /** The settings of a project, known or not; the defaults if none were set. */
+  /** The settings of a project, known or not; secret values of its defaults are sealed. */
   settingsOf(project: ProjectName): ProjectSettings {
     return this.#settings.get(project) ?? DEFAULT_PROJECT_SETTINGS
   }

@@ -33,6 +33,11 @@ export function expandTemplates({ name, jobs }: Named, placeholders: TextValues)
 function expandTemplate(template: RunTemplate, expand: (text: string) => string): RunItem[] {
   const { project, version, secretNames, limits, priority, nodeId, tags, retry, userId } = template
   const settings = expandValues(template.settings)
+  // What a template leaves at its default may come from the defaults of the project or spider.
+  const placement = {
+    ...(priority !== 0 && { priority }),
+    ...((nodeId !== null || tags.length > 0) && { nodeId, tags })
+  }
   const argSets = template.argSets.length === 0 ? [{}] : template.argSets
   const combinations = combine(template.matrix)
   return template.spiders.flatMap((spider) =>
@@ -41,7 +46,7 @@ function expandTemplate(template: RunTemplate, expand: (text: string) => string)
         const args = expandValues({ ...template.args, ...argSet, ...combination })
         const named = secretNames.filter((name) => Object.hasOwn(args, name) || Object.hasOwn(settings, name))
         const secret = named.length === 0 ? {} : { secretNames: named }
-        const item = { project, version, spider, settings, args, ...secret, limits, priority, nodeId, tags, userId }
+        const item = { project, version, spider, settings, args, ...secret, ...placement, limits, userId }
         // Absent: the project's default applies; null would mean "never".
         return retry === null ? item : { ...item, retry }
       })

@@ -96,7 +96,7 @@ export class ScrapydCommands {
   async schedule(request: ScrapydScheduleRequest): Promise<{ jobid: string }> {
     const { project, version, spider, settings, args, priority, jobid } = request
     const [job] = await this.#parts.jobCommands.queue(
-      { project, version, spiders: [spider], settings, args, priority },
+      { project, version, spiders: [spider], settings, args, ...(priority !== null && { priority }) },
       { source: 'scrapyd', jobid: jobid ?? undefined }
     )
     return { jobid: job!.jobid }

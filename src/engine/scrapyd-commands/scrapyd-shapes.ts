@@ -12,7 +12,8 @@ export interface ScrapydScheduleRequest {
   /** null: the latest version when the job starts. */
   version: VersionName | null
   jobid: string | null
-  priority: number
+  /** null: not given. */
+  priority: number | null
   settings: Record<string, string>
   args: Record<string, string>
 }

@@ -41,7 +41,8 @@ export interface NewJob {
   spider: string
   settings: Record<string, string>
   args: Record<string, string>
-  /** Names whose values in `settings` and `args` are sealed (src/engine/runtime/secret-box.ts). */
+  env: Record<string, string>
+  /** Names whose values in `settings`, `args` and `env` are sealed (src/engine/runtime/secret-box.ts). */
   secretNames: string[]
   limits: RunLimits | null
   retry: RetryPolicy | null

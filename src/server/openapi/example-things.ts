@@ -1,4 +1,5 @@
 import {
+  NO_DEFAULTS,
   type Attempt,
   AttemptNumber,
   type Backfill,
@@ -176,7 +177,9 @@ export const project: Project = {
     noOverlap: false,
     cancelWaitSeconds: null,
     distribution: 'on_demand',
-    pinnedVersion: null
+    pinnedVersion: null,
+    defaults: { ...NO_DEFAULTS, settings: { LOG_LEVEL: 'INFO' }, tags: ['eu'] },
+    spiderDefaults: { prices: { ...NO_DEFAULTS, args: { country: 'de' } } }
   },
   versions: [version]
 }

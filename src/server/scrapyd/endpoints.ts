@@ -59,7 +59,7 @@ export const ENDPOINTS: Readonly<Record<string, Endpoint>> = {
       const spider = popRequired(args, 'spider')
       const version = (popOptional(args, '_version') || null) as VersionName | null
       const jobid = popOptional(args, 'jobid')
-      const priority = popConverted(args, 'priority', parsePythonFloat) ?? 0
+      const priority = popConverted(args, 'priority', parsePythonFloat)
       const pairs = popAll(args, 'setting', decodeUtf8)
       await fleet.requireSpider(project, version, spider)
       const spiderArguments = readSpiderArguments(args)
@@ -71,7 +71,7 @@ export const ENDPOINTS: Readonly<Record<string, Endpoint>> = {
         spider,
         version,
         jobid,
-        priority: toFinite(priority),
+        priority: priority === null ? null : toFinite(priority),
         settings,
         args: spiderArguments
       }

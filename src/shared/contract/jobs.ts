@@ -63,6 +63,15 @@ export const TagTerm = z
   .string()
   .max(200)
   .regex(/^!?[^\s|!]+(\|!?[^\s|!]+)*$/, 'Write a tag, !tag, or several separated by |')
+/** Names and values of environment variables. Only the local node can set them. */
+export const RunEnvironment = z.record(
+  z
+    .string()
+    .regex(/^[A-Za-z_][A-Za-z0-9_]*$/, 'Use letters, digits and _ in the name of a variable')
+    .max(200),
+  z.string().refine((text) => !text.includes('\0'), 'A variable cannot contain a null character')
+)
+
 /** Which nodes can run a job. Both empty: any node. A node must meet all tag terms (shared/tag-terms.ts). */
 export const Placement = z.object({ nodeId: NodeId.nullable(), tags: z.array(TagTerm).max(20) })
 export type Placement = z.infer<typeof Placement>
@@ -136,7 +145,9 @@ export const Job = z.object({
   spider: z.string(),
   settings: StringMap,
   args: StringMap,
-  /** Names of settings and arguments with secret values; above, these are replaced by SECRET_MASK. */
+  /** Environment variables of its runs, on the local node only. */
+  env: StringMap,
+  /** Names of settings, arguments and variables with secret values; above, these are replaced by SECRET_MASK. */
   secretNames: z.array(z.string()),
   limits: RunLimits.nullable(),
   retry: RetryPolicy.nullable(),
@@ -322,7 +333,13 @@ export const RunInput = z.object({
   spiders: z.array(ShownName.max(200)).min(1).max(1000),
   settings: StringMap.optional(),
   args: StringMap.optional(),
-  /** Settings and arguments whose values must never be shown again. */
+  env: RunEnvironment.optional(),
+  /**
+   * Names of default settings, arguments and variables that this order leaves out (project settings, `defaults`);
+   * `*`: all defaults, also priority and placement.
+   */
+  withoutDefaults: z.array(z.string().max(200)).max(1_000).optional(),
+  /** Settings, arguments and variables whose values must never be shown again. */
   secretNames: z.array(z.string().max(200)).max(100).optional(),
   limits: RunLimits.nullable().optional(),
   priority: z.number().finite().optional(),

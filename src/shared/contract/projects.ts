@@ -2,7 +2,7 @@ import { eventIterator } from '@orpc/contract'
 import { z } from 'zod'
 import { NodeId, ProjectName, AnyProjectName, AnyVersionName, VersionName } from './ids.ts'
 import { read, write } from './operation.ts'
-import { CancelWaitSeconds, RetryPolicy, RunLimits } from './jobs.ts'
+import { CancelWaitSeconds, RetryPolicy, RunEnvironment, RunLimits, TagTerm } from './jobs.ts'
 
 /**
  * The state of a version on one node. `present`: the egg that we sent. `missing`: we sent it, but the node no longer
@@ -43,6 +43,24 @@ export const ProjectPython = z.discriminatedUnion('kind', [
 ])
 export type ProjectPython = z.infer<typeof ProjectPython>
 
+const StringMap = z.record(z.string(), z.string())
+
+/** What an order starts from; what it names itself takes precedence. */
+export const JobDefaults = z.object({
+  args: StringMap.default({}),
+  settings: StringMap.default({}),
+  env: RunEnvironment.default({}),
+  /** Names with secret values, which responses replace by SECRET_MASK. Sent back masked, they stay as they are. */
+  secretNames: z.array(z.string().max(200)).max(100).default([]),
+  /** null: unset. */
+  priority: z.number().finite().nullable().default(null),
+  /** A node, or tags; neither: unset. */
+  nodeId: NodeId.nullable().default(null),
+  tags: z.array(TagTerm).max(20).default([])
+})
+export type JobDefaults = z.infer<typeof JobDefaults>
+export const NO_DEFAULTS: JobDefaults = JobDefaults.parse({})
+
 /** The operator's settings for a project. They outlive the project's versions. */
 export const ProjectSettings = z.object({
   python: ProjectPython,
@@ -61,7 +79,14 @@ export const ProjectSettings = z.object({
    * Jobs that name no version run this one; null: the latest. If the project lacks it, they wait. Always present in
    * responses; left out of a request, the pin stays as it is.
    */
-  pinnedVersion: VersionName.nullable().optional()
+  pinnedVersion: VersionName.nullable().optional(),
+  /** What every order of a job of this project starts from (shared/job-defaults.ts). */
+  defaults: JobDefaults.default(NO_DEFAULTS),
+  /** By spider; they take precedence over those of the project. */
+  spiderDefaults: z
+    .record(z.string().min(1).max(200), JobDefaults)
+    .refine((all) => Object.keys(all).length <= 2_000, 'At most 2,000 spiders can have defaults')
+    .default({})
 })
 export type ProjectSettings = z.infer<typeof ProjectSettings>
 /** For projects without settings of their own. */

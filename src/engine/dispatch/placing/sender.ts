@@ -50,7 +50,7 @@ export class Sender {
     })
   }
 
-  /** Timeline notes on how it was sent: changes by plugins, limits not enforced there, visible secrets. */
+  /** Timeline notes on how it was sent: changes by plugins, what the node cannot do, visible secrets. */
   sendNotesOf(one: LiveAttempt): Readonly<Record<string, unknown>> {
     return this.#sendNotes.get(one) ?? {}
   }
@@ -89,14 +89,18 @@ export class Sender {
       const settings = verdict === null ? opened.settings : patched(opened.settings, verdict.settings)
       const given = verdict === null ? opened.args : patched(opened.args, verdict.args)
       const args = Object.fromEntries(Object.entries(given).filter(([name]) => !LOST_ARGUMENTS.has(name)))
-      secrets = secretValues({ settings, args, secretNames: job.secretNames })
+      const { env } = opened
+      secrets = secretValues({ settings, args, env, secretNames: job.secretNames })
       if (node === undefined) {
         throw new NodeError('unreachable', 'The node was removed before the job was sent', { delivered: 'no' })
       }
-      const { holdsLimits, hidesSecrets } = node.client.traits
+      const { holdsLimits, hidesSecrets, setsEnvironment } = node.client.traits
       const sendNotes = {
         ...verdict?.notes,
         ...(holdsLimits || !hasLocalOnlyLimits(limits) ? {} : { limits: 'remote nodes enforce only the time limit' }),
+        ...(setsEnvironment || Object.keys(env).length === 0
+          ? {}
+          : { env: 'remote nodes cannot set environment variables' }),
         ...(secrets.length === 0 || hidesSecrets
           ? {}
           : { secrets: 'on a Scrapyd node they are visible in its process list and logs' })
@@ -110,6 +114,7 @@ export class Sender {
         jobid: attempt.jobid,
         settings,
         args,
+        ...(setsEnvironment && { env }),
         priority: job.priority,
         isVersionAsked: job.version !== null,
         secretNames: job.secretNames,
@@ -181,7 +186,7 @@ export class Sender {
   }
 
   /** A job's settings and arguments with decrypted values, only for the node. Throws UnreadableSecret. */
-  async #openSecrets(job: StoredJob): Promise<Pick<StoredJob, 'settings' | 'args'>> {
+  async #openSecrets(job: StoredJob): Promise<Pick<StoredJob, 'settings' | 'args' | 'env'>> {
     const opened = new Map<string, string>()
     for (const sealed of secretValues(job)) {
       try {

@@ -55,6 +55,13 @@ test('a version that nobody asked for is not told the spider', () => {
   expect(plan.environment).toEqual({ SCRAPY_PROJECT: 'my shop' })
 })
 
+test('variables of the job are set, secret ones are masked in logs, and ours cannot be replaced', () => {
+  const env = { PROXY: 'http://proxy', TOKEN: 'tulip', SCRAPY_PROJECT: 'other' }
+  const plan = aPlan({ env, secretNames: ['TOKEN'] })
+  expect(plan.environment).toMatchObject({ PROXY: 'http://proxy', TOKEN: 'tulip', SCRAPY_PROJECT: 'my shop' })
+  expect(plan.secrets).toEqual(['tulip'])
+})
+
 test('no feed without an items directory; JOBDIR where there is one for it', () => {
   const plan = aPlan(
     { settings: { JOBDIR: 'mine', A: '1' }, args: {} },

@@ -72,6 +72,7 @@ export function planLaunch(
     ],
     source,
     environment: {
+      ...spec.env,
       SCRAPY_PROJECT: spec.project,
       ...(spec.isVersionAsked && { SCRAPYD_EGG_VERSION: spec.version })
     },

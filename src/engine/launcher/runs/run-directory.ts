@@ -43,6 +43,7 @@ const RunSpec = z.object({
   acceptedAtMs: z.number(),
   // Specs of earlier engines have none of these, and those engines always passed the version to the spider.
   isVersionAsked: z.boolean().default(true),
+  env: z.record(z.string(), z.string()).optional(),
   secretNames: z.array(z.string()).default([]),
   limits: RunLimits.nullable().default(null)
 })

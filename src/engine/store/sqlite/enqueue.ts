@@ -16,11 +16,11 @@ export const ENQUEUE_SQL = {
   insertPlain: `INSERT INTO jobs (id, jobid, project, version, spider, settings, args, rank, priority, lane, source, queued_at_ms, asked_text,
       schedule_id, nominal_ms, state, secret_names, after, placement_tags)
     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'queued', '[]', '[]', '[]')`,
-  insert: `INSERT INTO jobs (id, jobid, project, version, spider, settings, args, secret_names, limits, retry,
+  insert: `INSERT INTO jobs (id, jobid, project, version, spider, settings, args, env, secret_names, limits, retry,
       not_before_ms, expires_at_ms, overlap_key, after, dedupe_key, hold, rank, priority,
       placement_node_id, placement_tags, lane, source, state, queued_at_ms, asked_text, asked_evidence, schedule_id, nominal_ms,
       user_id)
-    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'queued', ?, ?, ?, ?, ?, ?)`
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'queued', ?, ?, ?, ?, ?, ?)`
 }
 
 interface Dependencies extends Omit<JobWriting, 'timeline'> {
@@ -82,6 +82,7 @@ export function createEnqueue({ database, changes, counters, holds, order, outbo
       spider,
       settings,
       args,
+      textOfMap(job.env),
       textOfList(job.secretNames),
       job.limits === null ? null : JSON.stringify(job.limits),
       job.retry === null ? null : JSON.stringify(job.retry),
@@ -157,7 +158,20 @@ export function createEnqueue({ database, changes, counters, holds, order, outbo
 
 /** Whether insertPlain has columns for all of its values. */
 function isPlain(
-  { secretNames, limits, retry, notBeforeMs, expiresAtMs, noOverlap, after, dedupe, placement, userId, entry }: NewJob,
+  {
+    env,
+    secretNames,
+    limits,
+    retry,
+    notBeforeMs,
+    expiresAtMs,
+    noOverlap,
+    after,
+    dedupe,
+    placement,
+    userId,
+    entry
+  }: NewJob,
   hold: string | null
 ) {
   return (
@@ -171,6 +185,7 @@ function isPlain(
     placement.nodeId === null &&
     userId === null &&
     secretNames.length + after.length + placement.tags.length === 0 &&
+    isEmpty(env) &&
     isEmpty(entry.evidence)
   )
 }

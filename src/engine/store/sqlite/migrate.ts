@@ -11,6 +11,7 @@ import { changedAfterFiring } from './migrations/0009-changed-after-firing.ts'
 import { chainsThatForget } from './migrations/0010-chains-that-forget.ts'
 import { nounsOfTheirOwn } from './migrations/0011-nouns-of-their-own.ts'
 import { crawlOrders } from './migrations/0012-crawl-orders.ts'
+import { environmentOfJobs } from './migrations/0013-environment-of-jobs.ts'
 import { limitsAndSecrets } from './migrations/0002-limits-and-secrets.ts'
 
 /**
@@ -29,7 +30,8 @@ export const MIGRATIONS: readonly string[] = [
   changedAfterFiring,
   chainsThatForget,
   nounsOfTheirOwn,
-  crawlOrders
+  crawlOrders,
+  environmentOfJobs
 ]
 
 /** Migrates to the newest schema in one transaction: if it fails, the older Scrapdeck can still open the database. */

@@ -19,7 +19,7 @@ type AsText<Value> = null extends Value ? string | null : string
 export interface JobRow
   extends Row<
     Omit<StoredJob, 'noOverlap' | 'placement'>,
-    'settings' | 'args' | 'secretNames' | 'limits' | 'retry' | 'after'
+    'settings' | 'args' | 'env' | 'secretNames' | 'limits' | 'retry' | 'after'
   > {
   overlap_key: string | null
   placement_node_id: NodeId | null
@@ -35,6 +35,7 @@ export function toJob(row: JobRow): StoredJob {
     spider: row.spider,
     settings: JSON.parse(row.settings),
     args: JSON.parse(row.args),
+    env: JSON.parse(row.env),
     secretNames: JSON.parse(row.secret_names),
     limits: row.limits === null ? null : JSON.parse(row.limits),
     retry: row.retry === null ? null : JSON.parse(row.retry),

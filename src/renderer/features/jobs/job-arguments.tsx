@@ -48,6 +48,14 @@ export function JobArguments({ job, nodeName, onOpen }: JobArgumentsProps) {
         secretNames={job.secretNames}
         none="No settings except those of the project."
       />
+      {Object.keys(job.env).length > 0 && (
+        <Values
+          title="Environment variables (local node only)"
+          values={job.env}
+          secretNames={job.secretNames}
+          none=""
+        />
+      )}
       <section>
         <h2 className={classes.sectionTitle}>Request</h2>
         <FieldRow label="Queued">

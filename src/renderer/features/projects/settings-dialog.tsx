@@ -1,7 +1,7 @@
 import { Button, Checkbox, Modal, SegmentedControl, Textarea, TextInput } from '@mantine/core'
 import { IconFile } from '@tabler/icons-react'
 import { useCallback, useRef, useState } from 'react'
-import type { Project, ProjectSettings } from '../../../shared/contract/index.ts'
+import type { Project } from '../../../shared/contract/index.ts'
 import { useApi } from '../../api/api.tsx'
 import { useDropTarget } from '../../state/dropped-files.ts'
 import { type Fields, useFormOf } from '../../ui/fields/form-of-schema.ts'
@@ -11,7 +11,13 @@ import { plural } from '../../ui/numbers.ts'
 import { RetryFields } from '../../ui/fields/retry-fields.tsx'
 import { FormFoot, SchemaForm } from '../../ui/fields/schema-form.tsx'
 import classes from './projects.module.css'
-import { requirementCount, SettingsForm, type SettingsTexts, startSettings } from './settings-form.ts'
+import {
+  requirementCount,
+  SettingsForm,
+  type SettingsOfDialog,
+  type SettingsTexts,
+  startSettings
+} from './settings-form.ts'
 import { optionsOf } from '../../ui/fields/options.ts'
 import { CODE_INPUT } from '../../ui/fields/code-input.ts'
 
@@ -20,11 +26,13 @@ const REQUIREMENTS_MAX_BYTES = 200_000
 /** How a project's jobs are sent and retried, how its eggs reach nodes, its local Python, and its run limits. */
 export function SettingsDialog({ project, onClose }: { project: Project; onClose: () => void }) {
   const { client } = useApi()
-  const form = useFormOf<SettingsTexts, ProjectSettings>({
+  const form = useFormOf<SettingsTexts, SettingsOfDialog>({
     schema: SettingsForm,
     start: () => startSettings(project.settings),
     save: async (settings) => {
-      await client.projects.configure({ project: project.name, settings })
+      // Left out, the pin stays as it is; secrets among the defaults are sent back masked, and stay too.
+      const { defaults, spiderDefaults } = project.settings
+      await client.projects.configure({ project: project.name, settings: { ...settings, defaults, spiderDefaults } })
       onClose()
     }
   })

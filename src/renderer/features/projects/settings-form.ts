@@ -24,7 +24,10 @@ export const SettingsForm = z.object({
   noOverlap: z.boolean(),
   cancelWaitSeconds: durationText(shape.cancelWaitSeconds.unwrap(), null),
   distribution: shape.distribution.unwrap()
-}) as never as z.ZodType<ProjectSettings, SettingsTexts>
+}) as never as z.ZodType<SettingsOfDialog, SettingsTexts>
+
+/** The pin and the defaults have their own places on the project's page. */
+export type SettingsOfDialog = Omit<ProjectSettings, 'pinnedVersion' | 'defaults' | 'spiderDefaults'>
 
 export interface SettingsTexts extends Pick<ProjectSettings, 'paused' | 'noOverlap' | 'distribution'> {
   python: { kind: ProjectSettings['python']['kind']; path: string; text: string }
@@ -42,7 +45,7 @@ export const startSettings = ({
   retry,
   cancelWaitSeconds,
   ...settings
-}: ProjectSettings): SettingsTexts => ({
+}: SettingsOfDialog): SettingsTexts => ({
   ...settings,
   cancelWaitSeconds: cancelWaitSeconds === null ? '' : formatDuration(cancelWaitSeconds),
   python: { path: '', text: '', ...python },
