@@ -179,7 +179,7 @@ async function addNode(
   if (found.health !== 'up' && found.duplicateOf === null && !options.force) {
     throw new CommandEnd(
       EXIT_CODES.failed,
-      `${found.url} was not added: ${found.problem ?? found.health}. Correct it, or add it as it is with --force.`
+      `${found.url} was not added: ${sentence(found.problem ?? found.health)} To add it anyway, use --force.`
     )
   }
   const node = await client.nodes.add({ ...address, ...settingsOf(options) })
@@ -212,7 +212,7 @@ async function nameOf(client: Client, id: string): Promise<string> {
 }
 
 function describeProbe(found: ProbeResult): string {
-  if (found.health !== 'up') return `${found.health}: ${found.problem ?? 'it does not respond'}`
+  if (found.health !== 'up') return `${found.health}: ${sentence(found.problem ?? 'it does not respond')}`
   const facts = [
     `Scrapyd ${found.scrapydVersion ?? 'of unknown version'}`,
     found.nodeName === null ? '' : `hostname ${found.nodeName}`,
@@ -250,8 +250,10 @@ function describeSeen(node: Node, nowMs: number): string {
       : `Last response ${formatAge(nowMs - node.lastSeenAtMs)} ago (${localTime(node.lastSeenAtMs)}).`
   const version = node.scrapydVersion === null ? '' : ` Scrapyd ${node.scrapydVersion}.`
   const counts = node.running === null ? '' : ` ${node.running} running, ${node.pending ?? 0} pending.`
-  return `Health: ${node.health}${node.problem === null ? '.' : `: ${node.problem}.`} ${seen}${version}${counts}`
+  return `Health: ${node.health}${node.problem === null ? '.' : `: ${sentence(node.problem)}`} ${seen}${version}${counts}`
 }
+
+const sentence = (text: string): string => (text.endsWith('.') ? text : `${text}.`)
 
 const addressOf = (node: Node): string => (node.url === '' ? 'this machine' : node.url)
 
