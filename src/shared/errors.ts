@@ -29,6 +29,7 @@ export const ERROR_CODES = {
   NODE_ANSWER_INVALID: { status: 502, title: 'The node responded, but not as Scrapyd does' },
   NODE_REFUSED: { status: 502, title: 'The node rejected the request' },
   SCHEDULE_NOT_FOUND: { status: 404, title: 'There is no schedule with this id' },
+  SCHEDULE_NAME_TAKEN: { status: 409, title: 'There is already a schedule with this name' },
   CHAIN_NOT_FOUND: { status: 404, title: 'There is no chain with this id' },
   WEBHOOK_NOT_FOUND: { status: 404, title: 'There is no webhook with this id' },
   CHANGED_MEANWHILE: { status: 409, title: 'Concurrent change: it was changed after you read it' },

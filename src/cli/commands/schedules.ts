@@ -18,6 +18,7 @@ interface CreateFlags extends TimingFlags {
   argument?: Record<string, string>
   setting?: Record<string, string>
   overlap?: string
+  replace?: boolean
 }
 
 interface TimingFlags {
@@ -85,14 +86,17 @@ export function addScheduleCommands({ group, terminal }: ClientCommands): void {
         collectPair
       )
       .option('-s, --setting <NAME=value>', 'a setting of Scrapy (can be repeated)', collectPair)
+      .option('--replace', 'if there is a schedule with this name, give it these settings')
       .option('--overlap <policy>', `while a run is live: ${OVERLAP_POLICIES.join(', ')} (default skip)`)
   )(async ({ client, flags }, [name = ''], options: CreateFlags) => {
     const overlap = OVERLAP_POLICIES.find((policy) => policy === (options.overlap ?? 'skip'))
     if (overlap === undefined) {
       throw new CommandEnd(EXIT_CODES.usage, `--overlap takes one of ${OVERLAP_POLICIES.join(', ')}.`)
     }
+    const { replace = false } = options
     const answer = await client.schedules.create({
       name,
+      replace,
       ...readTiming(options, terminal.nowMs()),
       overlap,
       jobs: [
@@ -109,7 +113,8 @@ export function addScheduleCommands({ group, terminal }: ClientCommands): void {
       terminal,
       flags,
       answer,
-      ({ schedule }) => `Created ${schedule.name} (${schedule.id}). Next: ${localTime(schedule.nextAtMs)}`
+      ({ schedule }) =>
+        `${replace && schedule.revision > 1 ? 'Replaced' : 'Created'} ${schedule.name} (${schedule.id}). Next: ${localTime(schedule.nextAtMs)}`
     )
     const lacking = flags.json === true ? null : await whatIsNotDeployed(client, options)
     if (lacking !== null) {

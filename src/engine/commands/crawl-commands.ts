@@ -180,7 +180,7 @@ export class CrawlCommands {
           }
         ]
       },
-      origin
+      { crawl: origin }
     )
     return { schedule, cached: false }
   }

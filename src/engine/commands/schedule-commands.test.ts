@@ -75,6 +75,40 @@ describe('a schedule', () => {
     expect((await reads.get(made.id)).recent).toEqual([firing])
   })
 
+  it('has a name of its own: another of exactly this name is refused, or replaces its settings if asked to', async () => {
+    const made = await commands.create(settings())
+    const taken = { code: 'SCHEDULE_NAME_TAKEN', message: expect.stringContaining('--replace') }
+    await expect(commands.create(settings())).rejects.toMatchObject(taken)
+    const [one, other] = await Promise.allSettled([0, 1].map(() => commands.create(settings({ name: 'at once' }))))
+    expect([one!.status, other!.status].sort()).toEqual(['fulfilled', 'rejected'])
+    const capital = await commands.create(settings({ name: 'Nightly' }))
+    await expect(commands.update(capital.id, settings())).rejects.toMatchObject(taken)
+    expect(await commands.update(capital.id, settings({ name: 'Nightly', zone: 'Europe/Berlin' }))).toMatchObject({
+      zone: 'Europe/Berlin'
+    })
+
+    await commands.setPaused([made.id], true, 'holiday')
+    const replaced = await commands.create(settings({ zone: 'Europe/Paris' }), { namesake: 'replace' })
+    expect(replaced).toMatchObject({ id: made.id, zone: 'Europe/Paris', paused: true, pauseNote: 'holiday' })
+    expect(await commands.create(settings({ name: 'new' }), { namesake: 'replace' })).toMatchObject({ revision: 1 })
+    expect((await reads.list({ limit: 10 })).total).toBe(4)
+  })
+
+  it('that shares its name since before can be changed, and is neither renamed nor replaced', async () => {
+    const one = await commands.create(settings())
+    const [before] = await temporary.store.getSchedules([one.id])
+    await temporary.store.putSchedule({ ...before!, id: aScheduleId('b'.repeat(32)), revision: 1 })
+    await expect(commands.create(settings(), { namesake: 'replace' })).rejects.toMatchObject({
+      code: 'SCHEDULE_NAME_TAKEN',
+      message: expect.stringContaining('Rename or remove all but one')
+    })
+    await commands.update(one.id, settings({ zone: 'Europe/Paris' }))
+    const same = await temporary.store.pageSchedules({ hasNamesake: true }, { after: null, limit: 10 })
+    expect([same.total, same.schedules.map(({ settings: { name } }) => name)]).toEqual([2, ['nightly', 'nightly']])
+    await commands.update(one.id, settings({ name: 'other' }))
+    expect((await temporary.store.pageSchedules({ hasNamesake: true }, { after: null, limit: 10 })).total).toBe(0)
+  })
+
   it('is listed page after page, also where the last one of a page was removed meanwhile', async () => {
     for (const name of ['a', 'b', 'ç', 'd']) await commands.create(settings({ name }))
     const first = await reads.list({ limit: 2 })
@@ -167,7 +201,7 @@ describe('a schedule', () => {
     await expect(commands.setPaused([id], false, null)).rejects.toThrow('its limit of 1 runs')
     await commands.update(id, settings({ maxRuns: 2 }))
     expect((await commands.setPaused([id], false, null))[0]?.paused).toBe(false)
-    const ended = await commands.create(settings({ endMs: clock.nowMs() + HOUR_MS * 48 }))
+    const ended = await commands.create(settings({ name: 'until then', endMs: clock.nowMs() + HOUR_MS * 48 }))
     await clock.advanceBy(HOUR_MS * 49)
     await expect(commands.setPaused([ended.id], false, null)).rejects.toThrow('its end date has passed')
   })
@@ -264,7 +298,9 @@ describe('a look ahead', () => {
   it('counts firings and jobs by the minute beside the slots', async () => {
     const argSets = [{ page: '1' }, { page: '2' }]
     await commands.create(settings())
-    await commands.create(settings({ jobs: [template({ argSets, matrix: { country: ['de', 'fr', 'it'] } })] }))
+    await commands.create(
+      settings({ name: 'matrix', jobs: [template({ argSets, matrix: { country: ['de', 'fr', 'it'] } })] })
+    )
     expect(await reads.load({ fromMs, untilMs: fromMs + 24 * HOUR_MS })).toEqual({
       slots: 8,
       minutes: [{ atMs: fromMs + 3 * HOUR_MS, firings: 2, jobs: 7 }]

@@ -1,3 +1,4 @@
+import pLimit from 'p-limit'
 import { occurrencesOf } from '../../shared/calendar/index.ts'
 import type {
   Backfill,
@@ -48,15 +49,34 @@ const DELETED_AT_ONCE = 5
 /** Commands for schedules. The scheduler (schedules/) fires them; schedule-reads.ts answers queries. */
 export class ScheduleCommands {
   readonly #parts: ScheduleCommandsParts
+  /** Between the check of a name and the write, no other schedule may get it. */
+  readonly #naming = pLimit(1)
 
   constructor(parts: ScheduleCommandsParts) {
     this.#parts = parts
   }
 
-  /** Its projects and spiders may be deployed later. Rejects with BAD_INPUT, ARGUMENT_RESERVED or NODE_NOT_FOUND. */
-  async create(settings: ScheduleSettings, crawl: CrawlOrigin | null = null): Promise<Schedule> {
+  /**
+   * Its projects and spiders may be deployed later. `namesake`: what happens if there is a schedule of this name: it is
+   * refused (default), gets these settings instead, or (in a fleet file that was exported so) keeps its name beside it.
+   * Rejects with BAD_INPUT, ARGUMENT_RESERVED, NODE_NOT_FOUND or SCHEDULE_NAME_TAKEN.
+   */
+  create(
+    settings: ScheduleSettings,
+    { crawl, namesake = 'refuse' }: { crawl?: CrawlOrigin; namesake?: 'refuse' | 'replace' | 'allow' } = {}
+  ): Promise<Schedule> {
+    return this.#naming(async () => {
+      this.#check(settings)
+      const namesakes = namesake === 'allow' ? [] : await this.#namedAs(settings.name, null)
+      const [first] = namesakes
+      if (first === undefined) return this.#create(settings, crawl ?? null)
+      if (namesake === 'refuse' || namesakes.length > 1) throw nameTaken(settings.name, namesakes.length)
+      return this.#update(first.id, settings)
+    })
+  }
+
+  async #create(settings: ScheduleSettings, crawl: CrawlOrigin | null): Promise<Schedule> {
     const { store, clock, random } = this.#parts
-    this.#check(settings)
     const nowMs = clock.nowMs()
     const schedule: StoredSchedule = {
       id: random.hex(16) as ScheduleId,
@@ -82,8 +102,18 @@ export class ScheduleCommands {
    * Replaces all settings; secret values that are sent back masked are kept. Rejects as create, and with
    * SCHEDULE_NOT_FOUND, or CHANGED_MEANWHILE if its revision is no longer this one.
    */
-  async update(id: ScheduleId, settings: ScheduleSettings, revision?: number, crawl?: CrawlOrigin): Promise<Schedule> {
-    this.#check(settings)
+  update(id: ScheduleId, settings: ScheduleSettings, revision?: number, crawl?: CrawlOrigin): Promise<Schedule> {
+    return this.#naming(async () => {
+      this.#check(settings)
+      const { name } = (await this.#parts.reads.require(id)).settings
+      // Schedules that already share a name can be edited.
+      const namesakes = name === settings.name ? [] : await this.#namedAs(settings.name, id)
+      if (namesakes.length > 0) throw nameTaken(settings.name, namesakes.length)
+      return this.#update(id, settings, revision, crawl)
+    })
+  }
+
+  async #update(id: ScheduleId, settings: ScheduleSettings, revision?: number, crawl?: CrawlOrigin): Promise<Schedule> {
     await this.#change(id, revision, async (before) => {
       const isOtherTiming = JSON.stringify(timingOf(before.settings)) !== JSON.stringify(timingOf(settings))
       return {
@@ -146,6 +176,11 @@ export class ScheduleCommands {
   async cancelBackfill(id: ScheduleId, options: { cancelJobs: boolean }): Promise<Backfill> {
     await this.#parts.reads.require(id)
     return this.#parts.scheduler.cancelBackfill(id, options.cancelJobs)
+  }
+
+  async #namedAs(name: string, except: ScheduleId | null): Promise<StoredSchedule[]> {
+    const { schedules } = await this.#parts.store.pageSchedules({ name }, { after: null, limit: 3 })
+    return schedules.filter(({ id }) => id !== except)
   }
 
   #check(settings: ScheduleSettings): void {
@@ -224,6 +259,15 @@ export class ScheduleCommands {
     for (const id of ids) await this.#parts.scheduler.refresh(id)
     this.#parts.onChange()
   }
+}
+
+function nameTaken(name: string, count: number): ScrapdeckError {
+  const what = count === 1 ? `There is already a schedule "${name}"` : `Several schedules are called "${name}"`
+  const advice =
+    count === 1
+      ? 'Choose another name, or replace it (--replace on the command line, "replace": true in the API)'
+      : 'Rename or remove all but one of them first'
+  return new ScrapdeckError('SCHEDULE_NAME_TAKEN', `${what}; nothing was written. ${advice}`)
 }
 
 /** The earlier template whose secrets are kept: the one for the same spiders, else the one at the same index. */

@@ -83,7 +83,7 @@ const DOERS = {
     if (item === null) return schedules.remove([id!])
     const settings = settingsFromFile(item, await idsOfNodes(parts))
     const isSame = before !== null && isDeepStrictEqual(settings, settingsFromFile(before, await idsOfNodes(parts)))
-    const scheduleId = id ?? (await schedules.create(settings)).id
+    const scheduleId = id ?? (await schedules.create(settings, { namesake: 'allow' })).id
     if (id !== null && !isSame) await schedules.update(id, settings)
     const wasPaused = before?.paused ?? false
     const isPaused = item.paused ?? wasPaused

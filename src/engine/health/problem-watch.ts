@@ -2,7 +2,7 @@ import { EventEmitter } from 'node:events'
 import type { JobFilter, Problem, Waiting } from '../../shared/contract/index.ts'
 import type { Clock, Timer } from '../runtime/clock.ts'
 import type { Logger } from '../runtime/logger.ts'
-import type { StoredJob } from '../store/records.ts'
+import type { StoredJob, StoredSchedule } from '../store/records.ts'
 import type { ChainStore, ChangeLog, FiringReader, JobReader, LaneReader, ScheduleReader } from '../store/store.ts'
 import { findLongWaits, type LongWait } from './long-waits.ts'
 import { listProblems, type ProblemsInput } from './problems.ts'
@@ -14,13 +14,14 @@ export interface ProblemWatchParts {
   logger: Logger
   waitingOf: (lane: string) => Waiting
   /** What is known without reading the store. */
-  gather: () => Omit<ProblemsInput, 'nowMs' | 'recentFailures' | 'longWaits' | 'schedules'>
+  gather: () => Omit<ProblemsInput, 'nowMs' | 'recentFailures' | 'longWaits' | 'schedules' | 'namesakes'>
 }
 
 const CHECK_AFTER_MS = 500
 const FAILURES_READ = 200
 const DAY_MS = 86_400_000
-/** After an hour of waiting, a report may be a minute late. */
+const NAMESAKES_READ = 100
+/** After an hour of waiting, a report may be a minute late; so may that of schedules of the same name. */
 const LONG_WAITS_EVERY_MS = 60_000
 
 /** Watches the list of problems and reports changes, no more often than people can read them. */
@@ -34,6 +35,7 @@ export class ProblemWatch {
   #longWaitsReadAtMs = Number.NEGATIVE_INFINITY
   #schedules: ScheduleTroubles = NO_SCHEDULE_TROUBLES
   #schedulesAreOld = true
+  #namesakes: StoredSchedule[] = []
   #timer: Timer | null = null
   #announced = ''
   #stopped = false
@@ -49,7 +51,8 @@ export class ProblemWatch {
       nowMs: clock.nowMs(),
       recentFailures: this.#recentFailures,
       longWaits: this.#longWaits,
-      schedules: this.#schedules
+      schedules: this.#schedules,
+      namesakes: this.#namesakes
     })
   }
 
@@ -90,6 +93,10 @@ export class ProblemWatch {
       this.#longWaitsReadAtMs = clock.monotonicMs()
       await this.#tryTo('read which jobs wait too long', async () => {
         this.#longWaits = await findLongWaits(store, waitingOf, clock.nowMs())
+      })
+      await this.#tryTo('read which schedules share a name', async () => {
+        const page = { after: null, limit: NAMESAKES_READ }
+        this.#namesakes = (await store.pageSchedules({ hasNamesake: true }, page)).schedules
       })
       // Missed firings stop being a problem after a day, so they are read again.
       this.#schedulesAreOld = true

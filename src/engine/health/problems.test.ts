@@ -5,7 +5,7 @@ import { LOCAL_NODE_ID } from '../../shared/ids.ts'
 import { aNodeId, aProjectName } from '../../shared/testing/ids.ts'
 import type { FleetNode, NodeStatus } from '../nodes/fleet.ts'
 import { LOCAL_TRAITS, SCRAPYD_TRAITS } from '../nodes/node-traits.ts'
-import type { StoredJob } from '../store/records.ts'
+import type { StoredJob, StoredSchedule } from '../store/records.ts'
 import { aStoredNode } from '../testing/builders.ts'
 import { listProblems, type ProblemsInput } from './problems.ts'
 import { NO_SCHEDULE_TROUBLES } from './schedule-problems.ts'
@@ -44,6 +44,7 @@ const problemsOf = (input: Partial<ProblemsInput>) =>
     stuckSinceMs: () => null,
     longWaits: [],
     schedules: NO_SCHEDULE_TROUBLES,
+    namesakes: [],
     ...input
   })
 
@@ -57,6 +58,13 @@ const failed = {
 } as StoredJob
 
 describe('what an operator should act on', () => {
+  it('schedules that share a name', () => {
+    const named = (name: string) => ({ id: name, settings: { name, jobs: [] } }) as unknown as StoredSchedule
+    expect(problemsOf({ namesakes: [named('nightly'), named('nightly')] })).toMatchObject([
+      { id: 'schedule-name:nightly', severity: 'warning', title: '2 schedules are called nightly' }
+    ])
+  })
+
   it('nothing, when all is well', () => {
     expect(problemsOf({ nodes: [aFleetNode({})] })).toEqual([])
   })

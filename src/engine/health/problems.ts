@@ -4,10 +4,10 @@ import { formatAge, formatDuration } from '../../shared/time.ts'
 import type { LiveAttempt } from '../dispatch/live-attempts.ts'
 import type { FleetNode } from '../nodes/fleet.ts'
 import { LISTED_MAX } from '../nodes/list-limits.ts'
-import type { StoredJob } from '../store/records.ts'
+import type { StoredJob, StoredSchedule } from '../store/records.ts'
 import { type LongWait, longWaitProblems } from './long-waits.ts'
 import { discoveryProblems, type OrderWarning, versionOrderProblems } from './fleet-problems.ts'
-import { scheduleProblems, type ScheduleTroubles } from './schedule-problems.ts'
+import { namesakeProblems, scheduleProblems, type ScheduleTroubles } from './schedule-problems.ts'
 
 export interface ProblemsInput {
   nowMs: number
@@ -25,6 +25,8 @@ export interface ProblemsInput {
   orderWarnings: readonly OrderWarning[]
   longWaits: readonly LongWait[]
   schedules: ScheduleTroubles
+  /** Schedules that share their name with another, sorted by name: from before names had to be unique. */
+  namesakes: readonly StoredSchedule[]
 }
 
 const FAILING_SPIDERS_SHOWN = 20
@@ -42,6 +44,7 @@ export function listProblems(input: ProblemsInput): Problem[] {
     ...environmentProblems(input),
     ...pausedQueue(input),
     ...scheduleProblems(input.schedules, input.nowMs),
+    ...namesakeProblems(input.namesakes),
     ...discoveryProblems(input.sources),
     ...versionOrderProblems(input.orderWarnings),
     ...failingSpiders(input)

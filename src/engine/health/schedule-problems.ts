@@ -100,6 +100,22 @@ export function scheduleProblems({ stopped, missed, refused, chains }: ScheduleT
   ]
 }
 
+/** They keep firing: which one is meant is the operator's decision. */
+export function namesakeProblems(namesakes: readonly StoredSchedule[]): Problem[] {
+  const byName = Map.groupBy(namesakes, ({ settings }) => settings.name)
+  return [...byName].slice(0, SHOWN_MAX).map(([name, same]): Problem => {
+    const [first] = same
+    return {
+      ...about(first!),
+      id: `schedule-name:${name}`,
+      severity: 'warning',
+      title: `${same.length} schedules are called ${name}`,
+      text: 'each of them creates its jobs. Names are unique now: rename or remove all but one',
+      sinceMs: null
+    }
+  })
+}
+
 function about({
   id,
   settings: { jobs }

@@ -137,7 +137,7 @@ export class Projects {
     })
   }
 
-  /** Projects whose versions Scrapyd releases order differently, with the reason (version-order-warnings.ts). */
+  /** Projects whose versions on nodes Scrapyd releases order differently, and why (version-order-warnings.ts). */
   orderWarnings(): { project: ProjectName; text: string }[] {
     return this.catalog.names().flatMap((project) => {
       const text = [...this.#warningsOf(project).values()][0]
@@ -303,8 +303,14 @@ export class Projects {
     const versions = this.catalog.ascending(project)
     const known = this.#warnings.get(versions)
     if (known !== undefined) return known
-    const ours = versions.filter(({ sha256 }) => sha256 !== null).map(({ version }) => version)
-    const made = orderWarnings(ours, this.catalog.latestVersion(project))
+    // A node can only choose among the versions that it has; the local node never chooses.
+    const isOnNode = ({ nodeId, state }: Deployment) =>
+      nodeId !== LOCAL_NODE_ID && (state === 'present' || state === 'foreign')
+    const onNodes = versions.filter(({ sha256, deployments }) => sha256 !== null && deployments.some(isOnNode))
+    const made = orderWarnings(
+      onNodes.map(({ version }) => version),
+      this.catalog.latestVersion(project)
+    )
     this.#warnings.set(versions, made)
     return made
   }

@@ -188,7 +188,9 @@ export function createRouter(parts: RouterParts): EngineRouter {
     schedules: {
       list: os.schedules.list.handler(({ input }) => scheduleReads.list(input)),
       get: os.schedules.get.handler(({ input }) => scheduleReads.get(input.id)),
-      create: os.schedules.create.handler(async ({ input }) => ({ schedule: await scheduleCommands.create(input) })),
+      create: os.schedules.create.handler(async ({ input: { replace, ...settings } }) => ({
+        schedule: await scheduleCommands.create(settings, { namesake: replace ? 'replace' : 'refuse' })
+      })),
       update: os.schedules.update.handler(async ({ input: { id, revision, ...settings } }) => ({
         schedule: await scheduleCommands.update(id, settings, revision)
       })),

@@ -258,7 +258,7 @@ export interface SchedulePage {
 
 /**
  * `text` matches part of the name, or of a project or spider that it runs; `project`, `name`, `userId` (of its jobs)
- * and `crawlKey` match exactly. `isCrawl`: created by a crawl order.
+ * and `crawlKey` match exactly. `isCrawl`: created by a crawl order. `hasNamesake`: shares its name (reads all names).
  */
 export interface ScheduleFilter {
   text?: string
@@ -267,6 +267,7 @@ export interface ScheduleFilter {
   userId?: string
   crawlKey?: string
   isCrawl?: true
+  hasNamesake?: true
   pausedBy?: NonNullable<Schedule['pausedBy']>[]
 }
 

@@ -225,7 +225,13 @@ export const schedulesContract = {
   get: read('viewer', 'GET /schedules/{id}')
     .input(z.object({ id: ScheduleId }))
     .output(Schedule),
-  create: write('operator', 'POST /schedules').input(ScheduleSettings).output(Changed),
+  /**
+   * SCHEDULE_NAME_TAKEN if there is one with exactly this name; with `replace`, that one gets these settings and keeps
+   * its history.
+   */
+  create: write('operator', 'POST /schedules')
+    .input(ScheduleSettings.extend({ replace: z.boolean().default(false) }))
+    .output(Changed),
   /** `revision`: the one that was edited; CHANGED_MEANWHILE if there is a newer one. Absent: no check. */
   update: write('operator', 'PUT /schedules/{id}')
     .input(ScheduleSettings.extend({ id: ScheduleId, revision: z.number().int().optional() }))

@@ -7,6 +7,7 @@ import { SCHEDULE, type ScheduleRow, toSchedule } from './rows.ts'
 const CONDITIONS: Record<keyof ScheduleFilter, string> = {
   // The index on names is case-insensitive.
   name: 'name = :name COLLATE NOCASE AND name = :name',
+  hasNamesake: 'name IN (SELECT name FROM schedules GROUP BY name HAVING count(*) > 1) AND :hasNamesake',
   pausedBy: 'paused = 1 AND paused_by IN (SELECT value FROM json_each(:pausedBy))',
   userId: `EXISTS (SELECT 1 FROM json_each(settings, '$.jobs') WHERE value ->> '$.userId' = :userId)`,
   crawlKey: 'crawl_key = :crawlKey',
@@ -45,7 +46,7 @@ export function createScheduleList(database: Database) {
   }
 
   return function page(
-    { text = '', project, name, userId, crawlKey, isCrawl, pausedBy }: ScheduleFilter,
+    { text = '', project, name, userId, crawlKey, isCrawl, pausedBy, hasNamesake }: ScheduleFilter,
     { after, limit, maxBytes = Number.POSITIVE_INFINITY }: SchedulePage
   ): { schedules: StoredSchedule[]; total: number; isCut: boolean } {
     const values: Record<string, unknown> = {
@@ -55,6 +56,7 @@ export function createScheduleList(database: Database) {
       ...(userId !== undefined && { userId }),
       ...(crawlKey !== undefined && { crawlKey }),
       ...(isCrawl === true && { isCrawl: 1 }),
+      ...(hasNamesake === true && { hasNamesake: 1 }),
       ...(pausedBy !== undefined && { pausedBy: JSON.stringify(pausedBy) })
     }
     const asked = Object.keys(values) as (keyof ScheduleFilter)[]
