@@ -14,6 +14,11 @@ const EVERY_STATUS = [
   'cancelled',
   'lost'
 ] as const satisfies JobStatus[]
+/** A page is looked for among so many of the newest jobs per job of the page, before the kinds are merged. */
+const SCANNED_PER_WANTED = 4
+/** A walk that is asked again costs more than ids that the page does not need. */
+const FETCHED_PER_WANTED = 3
+const ENDED_BADLY: ReadonlySet<JobStatus> = new Set(['failed', 'cancelled', 'lost'])
 /** Facets are for selection, and nobody selects from more values than this. */
 const FACET_LIMIT = 500
 /** Upper bound of the time between a job's id and its entry into the queue. */
@@ -58,13 +63,24 @@ const ENDED = `state = 'ended' AND status = :status`
 
 export const JOB_LIST_SQL = {
   newest: 'SELECT * FROM jobs WHERE id < ? AND id >= ? ORDER BY id DESC LIMIT ?',
-  ofKind: `SELECT id FROM jobs WHERE project = ? AND spider = ? AND status = ? AND id < ? AND id >= ?
+  newestNames: `SELECT id, jobid, project, spider, status, coalesce(node_id, '') AS nodeId, queued_at_ms FROM jobs
+    WHERE id < ? AND id >= ? ORDER BY id DESC LIMIT ?`,
+  ofKind: `SELECT id FROM jobs WHERE project = ? AND spider = ? AND state = ? AND outcome IS ? AND id < ? AND id >= ?
     ORDER BY id DESC LIMIT ?`,
-  ofKindOnNode: `SELECT id FROM jobs WHERE node_id = ? AND project = ? AND spider = ? AND status = ? AND id < ? AND id >= ?
+  ofKindOnNode: `SELECT id FROM jobs WHERE node_id = ? AND project = ? AND spider = ? AND state = ? AND outcome IS ?
+    AND id < ? AND id >= ? ORDER BY id DESC LIMIT ?`,
+  countOfKind: `SELECT count(*) FROM jobs
+    WHERE project = ? AND spider = ? AND state = ? AND outcome IS ? AND id >= ? AND id < ?`,
+  /** One statement for all kinds on nodes: thousands of calls would cost more than the counting. */
+  countKindsOnNodes: `SELECT project, spider, status, node_id AS nodeId, (SELECT count(*) FROM jobs
+      WHERE jobs.node_id = kinds.node_id AND jobs.project = kinds.project AND jobs.spider = kinds.spider
+        AND jobs.state = iif(kinds.status IN ('queued', 'starting', 'running'), kinds.status, 'ended')
+        AND jobs.outcome IS iif(kinds.status IN ('queued', 'starting', 'running'), NULL, kinds.status)
+        AND id >= ? AND id < ?) AS count
+    FROM job_counts AS kinds WHERE node_id <> ''`,
+  /** In an index of their own: few of many jobs, and what operators look for. */
+  endedBadly: `SELECT id FROM jobs WHERE outcome = ? AND outcome IN ('failed', 'cancelled', 'lost') AND id < ? AND id >= ?
     ORDER BY id DESC LIMIT ?`,
-  countOfKind: 'SELECT count(*) FROM jobs WHERE project = ? AND spider = ? AND status = ? AND id >= ? AND id < ?',
-  countOfKindOnNode: `SELECT count(*) FROM jobs
-    WHERE node_id = ? AND project = ? AND spider = ? AND status = ? AND id >= ? AND id < ?`,
   liveOfSchedule: ofOwnerIn(LIVE, 'schedule_id'),
   endedOfSchedule: ofOwnerIn(ENDED, 'schedule_id'),
   liveKindsOfSchedule: kindsOfOwnerIn(`state <> 'ended'`, 'schedule_id'),
@@ -108,6 +124,7 @@ interface NamedRow extends Kind {
  */
 export function createJobList(database: Database) {
   const newest = database.prepare<[string, string, number], JobRow>(JOB_LIST_SQL.newest)
+  const newestNames = database.prepare<[string, string, number], NamedRow>(JOB_LIST_SQL.newestNames)
   const ofKind = database.prepare<unknown[], string>(JOB_LIST_SQL.ofKind).pluck()
   const ofKindOnNode = database.prepare<unknown[], string>(JOB_LIST_SQL.ofKindOnNode).pluck()
   const byIdPrefix = database.prepare<[string, string], NamedRow>(JOB_LIST_SQL.byIdPrefix)
@@ -127,7 +144,7 @@ export function createJobList(database: Database) {
     'SELECT schedule_id, user_id FROM jobs WHERE id = ?'
   )
   const countOfKind = database.prepare<unknown[], number>(JOB_LIST_SQL.countOfKind).pluck()
-  const countOfKindOnNode = database.prepare<unknown[], number>(JOB_LIST_SQL.countOfKindOnNode).pluck()
+  const endedBadly = database.prepare<unknown[], string>(JOB_LIST_SQL.endedBadly).pluck()
   const oldest = database.prepare<[], string | null>('SELECT min(id) FROM jobs').pluck()
   const youngest = database.prepare<[], string | null>('SELECT max(id) FROM jobs').pluck()
   const justBefore = database.prepare<[string, string, number], Kind>(
@@ -142,6 +159,10 @@ export function createJobList(database: Database) {
       ended: database.prepare<Record<string, unknown>, NamedRow>(JOB_LIST_SQL[`endedOf${noun}`]),
       kinds: kinds.map((sql) => database.prepare<Record<string, unknown>, Kind & { count: number }>(sql))
     }
+  }
+
+  function isSince(sinceMs: number | undefined): (id: string) => boolean {
+    return (id) => sinceMs === undefined || (queuedAt.get(id) ?? 0) >= sinceMs
   }
 
   /** The kinds that match a filter, grouped by `columns`. */
@@ -176,11 +197,44 @@ export function createJobList(database: Database) {
     return rows.filter(fits(filter, conditionsOfName(text))).filter(({ id }) => isOfOwners(id))
   }
 
+  /**
+   * The newest jobs that match, found by looking at one after the other. Most filters match much of the newest jobs;
+   * where the first ones show that this one does not, `lastId` is where to go on in another way.
+   */
+  function scanNewest(filter: JobFilter, below: string, from: string, limit: number) {
+    const isWanted = fits(filter, conditionsOfName(filter.text))
+    const ids: string[] = []
+    let seen = 0
+    let lastId = below
+    for (const row of newestNames.iterate(below, from, limit * SCANNED_PER_WANTED)) {
+      if (seen === limit && ids.length * SCANNED_PER_WANTED < limit) return { ids, lastId, isDone: false }
+      seen += 1
+      lastId = row.id
+      if (isWanted(row)) ids.push(row.id)
+      if (ids.length === limit) return { ids, lastId, isDone: true }
+    }
+    return { ids, lastId, isDone: seen < limit * SCANNED_PER_WANTED }
+  }
+
   function pageIds(filter: JobFilter, below: string, from: string, limit: number): string[] {
-    const { nodeId, text, sinceMs } = filter
+    const { ids, lastId, isDone } = scanNewest(filter, below, from, limit)
+    return isDone ? ids : [...ids, ...mergeIds(filter, lastId, from, limit - ids.length)]
+  }
+
+  function mergeIds(filter: JobFilter, below: string, from: string, limit: number): string[] {
+    const { nodeId, text, sinceMs, status = [] } = filter
+    const hasNames = [filter.project, filter.spider, nodeId, text || undefined].some((name) => name !== undefined)
+    if (!hasNames && status.length > 0 && status.every((one) => ENDED_BADLY.has(one))) {
+      const walks = [...new Set(status)].map(
+        (one): Walk =>
+          (before, count) =>
+            endedBadly.all(one, before, from, count)
+      )
+      return mergeNewestFirst(walks, below, limit, isSince(sinceMs))
+    }
     const kinds = kindsOf(filter, nodeId === undefined ? KIND : KIND_ON_NODE)
     const walks = kinds.map((kind): Walk => {
-      const key = [kind.project, kind.spider, kind.status]
+      const key = [kind.project, kind.spider, ...columnsOf(kind.status)]
       return (before, count) =>
         nodeId === undefined
           ? ofKind.all(...key, before, from, count)
@@ -191,8 +245,7 @@ export function createJobList(database: Database) {
       const sorted = ids.filter((id) => id < below && id >= from).sort((one, other) => (one < other ? 1 : -1))
       walks.push((before, count) => sorted.filter((id) => id < before).slice(0, count))
     }
-    const isRecent = (id: string) => sinceMs === undefined || (queuedAt.get(id) ?? 0) >= sinceMs
-    return mergeNewestFirst(walks, below, limit, isRecent)
+    return mergeNewestFirst(walks, below, limit, isSince(sinceMs))
   }
 
   /** Index walks over the jobs of an owner with these statuses. */
@@ -248,6 +301,14 @@ export function createJobList(database: Database) {
     return sinceMs === undefined ? [...kinds, ...extra] : [...kindsSince(kinds, filter, sinceMs), ...extra]
   }
 
+  function countOnNodes(filter: JobFilter, range: string[]): (Kind & { count: number })[] {
+    const { sql, values } = conditionsOf(filter)
+    const statement = database.prepare<unknown[], Kind & { count: number }>(
+      `${JOB_LIST_SQL.countKindsOnNodes} AND ${sql}`
+    )
+    return statement.all(...range, ...values)
+  }
+
   /** Counts in the indexes, on the side of that time with fewer jobs: at most about half of all jobs. */
   function kindsSince(kinds: (Kind & { count: number })[], filter: JobFilter, sinceMs: number) {
     const low = idAt(sinceMs - ID_TIME_MARGIN_MS)
@@ -256,15 +317,15 @@ export function createJobList(database: Database) {
     const inRange = new Map<Kind, number>()
     const onNodes = new Map<string, number>()
     const keyOf = ({ project, spider, status }: Kind) => `${project}\0${spider}\0${status}`
-    for (const kind of kinds.filter(({ nodeId }) => nodeId !== '')) {
-      const { project, spider, status, nodeId } = kind
-      const count = countOfKindOnNode.get(nodeId, project, spider, status, ...range) as number
-      inRange.set(kind, count)
-      onNodes.set(keyOf(kind), (onNodes.get(keyOf(kind)) ?? 0) + count)
+    const byNode = new Map(kinds.map((kind) => [`${keyOf(kind)}\0${kind.nodeId}`, kind]))
+    for (const counted of countOnNodes(filter, range)) {
+      const kind = byNode.get(`${keyOf(counted)}\0${counted.nodeId}`)
+      if (kind !== undefined) inRange.set(kind, counted.count)
+      onNodes.set(keyOf(counted), (onNodes.get(keyOf(counted)) ?? 0) + counted.count)
     }
     for (const kind of kinds.filter(({ nodeId }) => nodeId === '')) {
       const { project, spider, status } = kind
-      const all = countOfKind.get(project, spider, status, ...range) as number
+      const all = countOfKind.get(project, spider, ...columnsOf(status), ...range) as number
       inRange.set(kind, all - (onNodes.get(keyOf(kind)) ?? 0))
     }
     const counted = kinds.map((kind) => {
@@ -339,7 +400,12 @@ type Walk = (before: string, count: number) => string[]
 
 /** Merges all walks, newest first; reads a few more ids from a walk whenever its own are used up. */
 function mergeNewestFirst(walks: Walk[], below: string, limit: number, isWanted: (id: string) => boolean): string[] {
-  const heads = walks.map((walk) => ({ walk, ids: walk(below, 1), at: 0, step: 4 })).filter(({ ids }) => ids.length > 0)
+  // So much from each that few are asked twice, and of walks whose newest is older than `limit` others, nothing.
+  const step = Math.max(1, Math.ceil((FETCHED_PER_WANTED * limit) / Math.max(1, walks.length)))
+  const heads = walks
+    .map((walk) => ({ walk, ids: walk(below, step), at: 0, step: step * 4 }))
+    .filter(({ ids }) => ids.length > 0)
+    .sort((one, other) => (one.ids[0]! < other.ids[0]! ? 1 : -1))
   const merged: string[] = []
   const seen = new Set<string>()
   while (heads.length > 0 && merged.length < limit) {
@@ -425,6 +491,11 @@ function fits(filter: JobFilter, more: (row: NamedRow) => boolean = () => true):
     (nodeId === undefined || nodeId === row.nodeId) &&
     (sinceMs === undefined || row.queued_at_ms >= sinceMs) &&
     more(row)
+}
+
+/** `status` is computed from these, and no index of a computed column is covering. */
+function columnsOf(status: string): [state: string, outcome: string | null] {
+  return LIVE_JOB_STATES.has(status) ? [status, null] : ['ended', status]
 }
 
 const timeOf = (id: string) => Number.parseInt(id.slice(0, 12), 16)

@@ -12,6 +12,7 @@ import { chainsThatForget } from './migrations/0010-chains-that-forget.ts'
 import { nounsOfTheirOwn } from './migrations/0011-nouns-of-their-own.ts'
 import { crawlOrders } from './migrations/0012-crawl-orders.ts'
 import { environmentOfJobs } from './migrations/0013-environment-of-jobs.ts'
+import { countedInIndexes } from './migrations/0014-counted-in-indexes.ts'
 import { limitsAndSecrets } from './migrations/0002-limits-and-secrets.ts'
 
 /**
@@ -31,7 +32,8 @@ export const MIGRATIONS: readonly string[] = [
   chainsThatForget,
   nounsOfTheirOwn,
   crawlOrders,
-  environmentOfJobs
+  environmentOfJobs,
+  countedInIndexes
 ]
 
 /** Migrates to the newest schema in one transaction: if it fails, the older Scrapdeck can still open the database. */

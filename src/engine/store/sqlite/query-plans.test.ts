@@ -19,12 +19,15 @@ import { SCHEDULES_SQL } from './schedules.ts'
 
 const PLAN_OF_LIST: Record<string, RegExp> = {
   newest: /^SEARCH jobs USING INDEX sqlite_autoindex_jobs_1 /,
-  ofKind: /^SEARCH jobs USING (COVERING )?INDEX jobs_listed \(project=\? AND spider=\? AND status=\? AND id/,
+  ofKind: /^SEARCH jobs USING COVERING INDEX jobs_listed \(project=\? AND spider=\? AND state=\? AND outcome=\? AND id/,
   ofKindOnNode:
-    /^SEARCH jobs USING (COVERING )?INDEX jobs_on_node \(node_id=\? AND project=\? AND spider=\? AND status=\? AND id/,
-  countOfKind: /^SEARCH jobs USING (COVERING )?INDEX jobs_listed \(project=\? AND spider=\? AND status=\? AND id/,
-  countOfKindOnNode:
-    /^SEARCH jobs USING (COVERING )?INDEX jobs_on_node \(node_id=\? AND project=\? AND spider=\? AND status=\? AND id/,
+    /^SEARCH jobs USING COVERING INDEX jobs_on_node \(node_id=\? AND project=\? AND spider=\? AND state=\? AND outcome=\? AND id/,
+  countOfKind:
+    /^SEARCH jobs USING COVERING INDEX jobs_listed \(project=\? AND spider=\? AND state=\? AND outcome=\? AND id/,
+  newestNames: /^SEARCH jobs USING INDEX sqlite_autoindex_jobs_1 /,
+  countKindsOnNodes:
+    /^SCAN kinds$|^CORRELATED SCALAR SUBQUERY 1$|^SEARCH jobs USING COVERING INDEX jobs_on_node \(node_id=\? AND project=\? AND spider=\? AND state=\? AND outcome=\? AND id/,
+  endedBadly: /^SEARCH jobs USING COVERING INDEX jobs_ended_badly \(outcome=\? AND id/,
   liveOfSchedule: /^SEARCH jobs USING INDEX jobs_of_schedule_live \(schedule_id=\? AND id/,
   endedOfSchedule: /^SEARCH jobs USING INDEX jobs_of_schedule_ended \(schedule_id=\? AND status=\? AND id/,
   liveKindsOfSchedule: /^SEARCH jobs USING INDEX jobs_of_schedule_live \(schedule_id=\?|^USE TEMP B-TREE FOR GROUP BY$/,
