@@ -17,6 +17,7 @@ function open(over: Partial<Job> = {}, options: Parameters<typeof openTestApp>[0
   const { hasRun = true, ...rest } = options
   const fake = createFakeEngine()
   const asked: CrawlInput[] = []
+  const state = { isRemoved: false }
   const os = implement(contract).$context<object>()
   const job = aJob({ id: JOB, ...over })
   const attempt = { ...EXAMPLES.jobs.get.output.attempts[0]!, jobid: 'run-2' }
@@ -45,13 +46,13 @@ function open(over: Partial<Job> = {}, options: Parameters<typeof openTestApp>[0
     schedules: {
       ...(fake.router.schedules as object),
       get: os.schedules.get.handler(({ input }) => {
-        if (input.id === SCHEDULE) return { ...EXAMPLES.schedules.get.output, id: SCHEDULE }
+        if (input.id === SCHEDULE && !state.isRemoved) return { ...EXAMPLES.schedules.get.output, id: SCHEDULE }
         throw new ScrapdeckError('SCHEDULE_NOT_FOUND', 'There is no such schedule.')
       })
     }
   }
   const engine = { ...fake, router } as unknown as typeof fake
-  return { ...openTestApp({ ...rest, engine }), asked }
+  return { ...openTestApp({ ...rest, engine }), asked, state }
 }
 
 const order = (payload: object, query = '') => ({ method: 'POST' as const, url: `/crawl${query}`, payload })
@@ -179,6 +180,26 @@ describe('the status of a job outside the API', () => {
     expect((await ask({ url: `/jobs/${JOB}` })).statusCode).toBe(404)
   })
 })
+
+it.each([`/jobs/${SCHEDULE}/logs`, `/api/v1/schedules/${SCHEDULE}/logs`])(
+  'the log of a repeated order that is removed before its first run ends with a problem (%s)',
+  async (url) => {
+    const { ask, clock, state } = open({}, { hasRun: false })
+    let answer: string | null = null
+    void ask({ url }).then(({ body }) => {
+      answer = body
+    })
+    await clock.advanceBy(16_000)
+    expect(answer).toBeNull()
+    state.isRemoved = true
+    await expect
+      .poll(async () => {
+        await clock.advanceBy(15_000)
+        return answer
+      })
+      .toMatch(/^retry: 2000\n\n(: still here\n\n)+event: problem\ndata: \{"code":"SCHEDULE_NOT_FOUND"/)
+  }
+)
 
 it('repeated orders are listed, read, changed and cancelled at /crawl as in the API', async () => {
   const { ask } = openTestApp()

@@ -52,8 +52,8 @@ export const findJob: FindJob = async (client, id) => {
   return async () => id as JobId
 }
 
-/** How often a client that waits for the first job of a schedule looks for it. */
-const LOOK_EVERY_MS = 2_000
+/** A client that waits for the first job of a schedule looks for it when it is due, and in between. */
+const LOOK_AFTER_MS = { least: 1_000, most: 15_000 }
 
 /** The newest job of a schedule, or the first once it exists. */
 export const findJobOfSchedule: FindJob = async (client, id, clock) => {
@@ -62,7 +62,10 @@ export const findJobOfSchedule: FindJob = async (client, id, clock) => {
     for (;;) {
       const newest = await newestJobOf(client, id as ScheduleId)
       if (newest !== null) return newest
-      await pause(clock, gone)
+      // Rejects when the schedule was removed.
+      const { nextAtMs } = await client.schedules.get({ id })
+      const waitMs = nextAtMs === null ? LOOK_AFTER_MS.most : nextAtMs - clock.nowMs()
+      await pause(Math.min(LOOK_AFTER_MS.most, Math.max(LOOK_AFTER_MS.least, waitMs)), clock, gone)
       gone.throwIfAborted()
     }
   }
@@ -73,9 +76,9 @@ export async function newestJobOf(client: ApiClient, scheduleId: ScheduleId): Pr
   return jobs[0]?.id ?? null
 }
 
-function pause(clock: Clock, gone: AbortSignal): Promise<void> {
+function pause(waitMs: number, clock: Clock, gone: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
-    const timer = clock.setTimer(LOOK_EVERY_MS, done)
+    const timer = clock.setTimer(waitMs, done)
     gone.addEventListener('abort', done, { once: true })
     function done(): void {
       timer.cancel()
