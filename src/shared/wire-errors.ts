@@ -1,4 +1,5 @@
 import { ORPCError } from '@orpc/client'
+import { NO_FORM_FITS } from './issue-words.ts'
 import { ERROR_CODES, type ErrorCode, ScrapdeckError } from './errors.ts'
 
 /** What a client of the contract gets for a failure, through every API. */
@@ -86,7 +87,7 @@ function readIssues(data: unknown): Issue[] | null {
 
 const PROBLEM_MAX_CHARACTERS = 500
 
-/** `spiders.0: Too small: expected string to have >=1 characters`; the first five, without repeating long input. */
+/** `spiders.0: must not be empty`; the first five, without repeating long input. */
 function describeIssues(issues: Issue[]): string {
   const sentences = issues.slice(0, 5).map((issue) => {
     const text = describeIssue(issue)
@@ -103,13 +104,13 @@ function describeIssue(issue: Issue): string {
     return meant[0]!.map((inner) => describeIssue({ ...inner, path: [...path, ...(inner.path ?? [])] })).join('; ')
   }
   const [first = issue.message, ...others] = new Set(meant.map((form) => form.map(describeIssue).join(' and ')))
-  const message = [first, ...others.map((other) => other.replace(/^Invalid input: /, ''))].join(', or ')
+  const message = [first, ...others.map((other) => other.replace(/^must be /, ''))].join(', or ')
   return path.length === 0 ? message : `${path.join('.')}: ${message}`
 }
 
 /** The alternatives of a union that the input comes closest to. Empty: not a union, or it has its own message. */
 function formsMeant({ code, message, errors }: Issue): Issue[][] {
-  if (code !== 'invalid_union' || errors === undefined || message !== 'Invalid input') return []
+  if (code !== 'invalid_union' || errors === undefined || message !== NO_FORM_FITS) return []
   const isOfWhole = (one: Issue) => !one.path?.length
   const wrongInside = errors.filter((form) => !form.some(isOfWhole))
   const ofItsType = errors.filter((form) => !form.some((one) => isOfWhole(one) && one.code === 'invalid_type'))

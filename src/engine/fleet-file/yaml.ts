@@ -141,7 +141,7 @@ function wordsOf(issue: z.core.$ZodIssue): string {
     const shown = keys.slice(0, PROBLEMS_SHOWN).map((key) => `"${shortened(key)}"`)
     return `has no field ${shown.join(', ')}${keys.length > shown.length ? ` and ${keys.length - shown.length} more` : ''}`
   }
-  return issue.message.replace(/^Invalid input: /, '')
+  return issue.message
 }
 
 const shortened = (text: string) => (text.length > LONGEST_KEY ? `${text.slice(0, LONGEST_KEY)}…` : text)

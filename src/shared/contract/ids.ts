@@ -1,6 +1,10 @@
 import { z } from 'zod'
+import { wordsOfIssue } from '../issue-words.ts'
 import { problemOfShownName } from '../unseen.ts'
 import { JOB_ID_PATTERN, NODE_ID_PATTERN, RANDOM_ID_PATTERN } from '../id-patterns.ts'
+
+// Every schema of the contract imports this file.
+z.config({ localeError: wordsOfIssue })
 
 /** A name that people read: an invisible character could make it look like another one (unseen.ts). For input only. */
 export const ShownName = z
