@@ -249,7 +249,7 @@ export interface ScheduleReader {
   ): Promise<{ schedules: StoredSchedule[]; total: number; isCut: boolean }>
 }
 
-/** `maxBytes`: the page ends after the schedule with which large ones have as many (records.ts, largeBytes); `isCut`. */
+/** `maxBytes`: the page ends after the schedule with which large ones have as many (largeBytes); then `isCut`. */
 export interface SchedulePage {
   after: { name: string; id: string } | null
   limit: number
