@@ -187,6 +187,7 @@ export function jobOfItem(item: RunItem): Partial<Job> {
     notBeforeMs,
     expiresAtMs: item.expiresAtMs ?? null,
     noOverlap: item.noOverlap ?? false,
+    userId: item.userId ?? null,
     after,
     dedupeKey: item.dedupe?.key ?? null,
     ...(isEarly

@@ -58,4 +58,13 @@ describe('a request that was cut off by a crash', () => {
   ])('to %s with %o can be repeated for %s ms', (name, body, expected) => {
     expect(OPERATIONS.get(name)!['~orpc'].meta.repeatableForMs?.(body)).toBe(expected)
   })
+
+  it('to crawl can be repeated for as long as the server remembers orders', () => {
+    const { repeatableForMs } = OPERATIONS.get('crawl')!['~orpc'].meta
+    const forMs = (body: object, crawlCacheSeconds: number) => repeatableForMs?.(body, { crawlCacheSeconds })
+    expect(forMs({ spider: 'a' }, 60)).toBe(50_000)
+    expect(forMs({ spider: 'a', cache_seconds: 30 }, 60)).toBe(20_000)
+    // Not remembered by its content, it is found by the request's key.
+    expect(forMs({ spider: 'a' }, 0)).toBe(Number.POSITIVE_INFINITY)
+  })
 })

@@ -80,6 +80,10 @@ export function describeContract(name: string, open: () => Promise<OpenedEngine>
       expect(await listed({ status: ['running', 'failed'] })).toEqual([])
       expect(await listed({ text: 'PRIC' })).toEqual(['prices'])
       expect(await listed({ nodeId: 'nowhere' })).toEqual([])
+      const { jobs } = await client.jobs.run({ ...shop, spiders: ['stock'], userId: 'ann' })
+      expect((await client.jobs.list({ userId: 'ann' })).jobs.map(({ id }) => id)).toEqual([jobs[0]!.id])
+      expect((await client.jobs.facets({ userId: 'ann' })).status).toEqual([{ value: 'queued', count: 1 }])
+      expect(await listed({ userId: 'an' })).toEqual([])
     })
 
     it('counts jobs by status, project and node, each without its own filter', async () => {
