@@ -5,7 +5,7 @@ export const MAX_UPLOAD_BYTES = 210 * 1024 * 1024
 export const MAX_JSON_BYTES = 4 * 1024 * 1024
 
 /** For forms without an egg, and beside one: as much as JSON requests may have. */
-export const MAX_FORM_BYTES = MAX_JSON_BYTES
+export const MAX_FORM_BYTES = 4 * 1024 * 1024
 
 /** Limit for a whole request: an egg of 200 MB at 2 Mbit/s. Without it, anybody could hold connections forever. */
 export const REQUEST_LIMIT_MS = 15 * 60_000

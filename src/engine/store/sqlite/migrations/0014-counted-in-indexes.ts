@@ -1,5 +1,5 @@
 /**
- * Indexes of real columns instead of `status`, which is computed from them: SQLite never takes an index as covering for a
+ * Indexes of real columns instead of `status`, which is computed from them: SQLite takes no index as covering for a
  * query that names a computed column, so every job that was counted or walked over was read from the table.
  */
 export const countedInIndexes = /* sql */ `
