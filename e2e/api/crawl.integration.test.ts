@@ -24,9 +24,14 @@ async function jobIds(): Promise<string[]> {
 }
 
 test('a thousand clients that request the same crawl at once get one job, and exactly one response says that it is new', async () => {
-  const order = { user_id: 'ann', start_urls: ['https://shop.example/'], depth: 2 }
+  const start_urls = ['https://shop.example/', 'https://shop.example/shoes']
+  const order = { user_id: 'ann', depth: 2 }
   const earlier = new Set(await jobIds())
-  const answers = await Promise.all(Array.from({ length: AT_ONCE }, () => crawl(order)))
+  const answers = await Promise.all(
+    Array.from({ length: AT_ONCE }, (_, index) =>
+      crawl({ ...order, start_urls: index % 2 === 0 ? start_urls : start_urls.toReversed() })
+    )
+  )
 
   expect(answers.filter(({ status }) => status !== 200)).toEqual([])
   const made = (await jobIds()).filter((id) => !earlier.has(id))

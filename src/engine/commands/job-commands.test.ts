@@ -117,8 +117,18 @@ describe('queued jobs', () => {
   })
 })
 
-it('the same again keeps its retry policy and overlap rule, and waits for nothing that the first waited for', async () => {
-  const { ids } = await commands.runMany([item({ retry: RETRY, noOverlap: true, notBeforeMs: 4e12 })], ORIGIN)
+it('the same again keeps its retry policy, overlap rule and user, and waits for nothing that the first waited for', async () => {
+  const { ids } = await commands.runMany(
+    [item({ retry: RETRY, noOverlap: true, notBeforeMs: 4e12, userId: 'ann' })],
+    ORIGIN
+  )
   const [again] = await commands.retry(ids)
-  expect(again).toMatchObject({ retry: RETRY, noOverlap: true, notBeforeMs: null, hold: null, source: 'retry' })
+  expect(again).toMatchObject({
+    retry: RETRY,
+    noOverlap: true,
+    userId: 'ann',
+    notBeforeMs: null,
+    hold: null,
+    source: 'retry'
+  })
 })

@@ -68,6 +68,15 @@ describe('an order outside the API', () => {
     expect(asked[0]).toMatchObject({ user_id: 'ann', spider: 'prices', start_urls: ['https://a.example/'], depth: 1 })
   })
 
+  it('arrives with the types that it was sent with: no text becomes a number, and no value another', async () => {
+    const { ask, asked } = open()
+    const params = { zip: '04109', on: 'true', none: 'null', n: 1.5, deep: { a: ['1', null] } }
+    await ask(order({ user_id: '042', spider: 'prices', params }))
+    await ask(order({ user_id: 42, spider: 'prices' }))
+    expect(asked.map(({ user_id }) => user_id)).toEqual(['042', '42'])
+    expect(asked[0]!.params).toEqual(params)
+  })
+
   it('that is repeated is answered with 202 and a job_id, too: that of its schedule', async () => {
     const answer = await open().ask(order({ spider: 'prices', interval: '0 9 * * *', zone: 'Europe/Berlin' }))
     expect([answer.statusCode, answer.json()]).toMatchObject([
