@@ -1,4 +1,4 @@
-import { rollBack, runAndCancel } from '../stories/one-click.ts'
+import { rollBack, runAndCancel, runWithDefaults } from '../stories/one-click.ts'
 import { uploadDemo } from '../support/demo-egg.ts'
 import { expect, test } from './browser-test.ts'
 
@@ -8,6 +8,7 @@ test('one click: a rollback, a run with the last arguments, and a cancel, each w
   await uploadDemo(service, 'v2')
   await page.goto(service.loginLink())
   await expect(page.getByRole('heading', { name: 'Overview' })).toBeVisible()
+  await runWithDefaults(page, service.client)
   await rollBack(page)
   await runAndCancel(page, service.client)
 })

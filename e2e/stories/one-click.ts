@@ -28,7 +28,7 @@ export async function runAndCancel(page: Page, client: Client): Promise<void> {
   await expect(page.getByRole('dialog', { name: 'Run spiders' })).toBeVisible()
   await page.keyboard.press('Escape')
   await page.getByRole('button', { name: 'Run slow', exact: true }).press('Enter')
-  await expect(page.getByText('demo/slow is queued with seconds=300.')).toBeVisible()
+  await expect(page.getByText('demo/slow is queued with country=1 seconds=300.')).toBeVisible()
   const newest = async () => (await client.jobs.list({ limit: 1 })).jobs[0]!
   await expect.poll(async () => (await newest()).state).toBe('running')
   const { attempts } = await client.jobs.get({ id: (await newest()).id })
@@ -46,4 +46,30 @@ export async function runAndCancel(page: Page, client: Client): Promise<void> {
   await page.goto('about:blank')
   await expect.poll(async () => (await newest()).cancelAskedAtMs).not.toBe(null)
   expect((await newest()).cancelAskedAtMs! - askedAtMs).toBeLessThan(4_500)
+}
+
+/** Sets defaults of the project; the Run dialog shows them as inherited, and one is left out of a run. */
+export async function runWithDefaults(page: Page, client: Client): Promise<void> {
+  await openScreen(page, 'Projects')
+  await page.getByRole('grid', { name: 'Projects' }).getByRole('row').filter({ hasText: 'demo' }).click()
+  await page.getByRole('button', { name: 'Edit defaults…' }).click()
+  const defaults = page.getByRole('dialog', { name: 'Defaults of demo' })
+  for (const [index, name] of ['country', 'seconds'].entries()) {
+    await defaults.getByRole('button', { name: 'Add argument' }).click()
+    await defaults.getByRole('combobox', { name: `Name of argument ${index + 1}` }).fill(name)
+    await defaults.getByLabel(`Value of argument ${index + 1}`).fill('1')
+  }
+  await defaults.getByLabel('Priority').fill('4')
+  await defaults.getByRole('button', { name: 'Save defaults' }).click()
+  await expect(page.getByRole('region', { name: 'Project demo' })).toContainText('arguments country, seconds')
+
+  await page.getByRole('button', { name: 'Run slow with…' }).click()
+  const dialog = page.getByRole('dialog', { name: 'Run spiders' })
+  await expect(dialog).toContainText('from project')
+  await dialog.getByRole('button', { name: 'Leave out argument country' }).click()
+  await dialog.getByRole('button', { name: /^Run/ }).click()
+  await expect(page.getByRole('complementary', { name: 'Job' })).toBeVisible()
+  const [job] = (await client.jobs.list({ limit: 1 })).jobs
+  expect(job).toMatchObject({ args: { seconds: '1' }, priority: 4 })
+  expect(job?.args).toEqual({ seconds: '1' })
 }

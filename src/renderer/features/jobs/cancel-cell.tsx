@@ -1,12 +1,12 @@
 import { ActionIcon, Button, Group } from '@mantine/core'
 import { notifications } from '@mantine/notifications'
-import { IconArrowBackUp, IconPlayerStop } from '@tabler/icons-react'
+import { IconArrowBackUp, IconPlayerStopFilled } from '@tabler/icons-react'
 import { useEffect } from 'react'
 import type { Job, JobId } from '../../../shared/contract/index.ts'
 import { useNow } from '../../ui/clock.ts'
 import { showNotice } from '../../ui/notify.tsx'
 import classes from './jobs-screen.module.css'
-import { cancelSoon, undoCancel, usePendingCancels } from './pending-cancels.ts'
+import { cancelSoon, GRACE_MS, undoCancel, usePendingCancels } from './pending-cancels.ts'
 import type { JobActions } from './use-job-actions.ts'
 
 /** Cancellation requested, not yet confirmed. */
@@ -47,7 +47,7 @@ export function CancelCell({ job, actions }: { job: Job; actions: JobActions }) 
       title={isPending ? 'Undo' : 'Cancel'}
       onClick={() => (isPending ? undo(job.id) : cancel())}
     >
-      {isPending ? <IconArrowBackUp size={15} /> : <IconPlayerStop size={15} />}
+      {isPending ? <IconArrowBackUp size={15} /> : <IconPlayerStopFilled size={13} />}
     </ActionIcon>
   )
 }
@@ -65,7 +65,8 @@ function GraceNotice({ id, name }: { id: JobId; name: string }) {
   useEffect(() => {
     if (atMs === undefined) notifications.hide(noticeId(id))
   }, [atMs, id])
-  const seconds = Math.max(0, Math.ceil(((atMs ?? nowMs) - nowMs) / 1000))
+  // The shared clock may be a second behind.
+  const seconds = Math.min(GRACE_MS / 1000, Math.max(0, Math.ceil(((atMs ?? nowMs) - nowMs) / 1000)))
   return (
     <Group justify="space-between" wrap="nowrap">
       <span id={noticeId(id)} role="status">

@@ -13,6 +13,7 @@ import { formatDuration } from '../../../shared/time.ts'
 import { describeRetry } from '../../ui/fields/retry.ts'
 import { EmptyState, QueryState } from '../../ui/states.tsx'
 import { useProjectPause } from '../../ui/use-pause-switch.ts'
+import { DefaultsPanel } from './defaults-panel.tsx'
 import { DeleteDialog } from './delete-dialog.tsx'
 import { DeployDialog } from './deploy-dialog.tsx'
 import { newestBy } from './last-run.tsx'
@@ -81,6 +82,7 @@ function Content({ project, isLogOpen, onLog, onClose }: ContentProps) {
       <PinNotice project={project} />
       {latest?.orderWarning != null && <OrderWarning text={latest.orderWarning} />}
       <Spiders project={project} version={active} />
+      <DefaultsPanel project={project} />
       <QueueFacts project={project} />
       <LocalSettings project={project} isLogOpen={isLogOpen} onLog={onLog} onEdit={() => setConfiguring(true)} />
       <Panel
@@ -115,7 +117,7 @@ function PinNotice({ project }: { project: Project }) {
   const { pinnedVersion = null } = project.settings
   if (pinnedVersion === null) return null
   return (
-    <p className={classes.warning} role="status">
+    <p className={`${classes.warning} ${classes.pinned}`} role="status">
       <IconPin size={14} className={project.activeVersion === null ? 'tone-wait' : undefined} aria-hidden />
       <span className={classes.pinWords}>
         {project.activeVersion === null

@@ -1,6 +1,6 @@
 import { act, configure, fireEvent, screen, waitFor, within } from '@testing-library/react'
 import { afterEach, expect, it } from 'vitest'
-import { DEFAULT_PROJECT_SETTINGS, type Version } from '../../../shared/contract/index.ts'
+import { DEFAULT_PROJECT_SETTINGS, NO_DEFAULTS, SECRET_MASK, type Version } from '../../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../../shared/errors.ts'
 import { aProjectName } from '../../../shared/testing/ids.ts'
 import { offerFiles, useDroppedFiles } from '../../state/dropped-files.ts'
@@ -186,6 +186,33 @@ it('says after an upload that the project stays pinned, and offers to pin the ne
   expect(await dialog.findByText(/stays pinned to 20261112T090412/)).toBeTruthy()
   fireEvent.click(dialog.getByRole('button', { name: /^Pin / }))
   await waitFor(() => expect(engine.projects.get('prices')?.settings.pinnedVersion).not.toBe('20261112T090412'))
+})
+
+it('edits the defaults of a project and of a spider, keeps a secret that is not changed, and shows them', async () => {
+  open('/projects?project=prices')
+  const project = await engine.client.projects.get({ project: 'prices' })
+  const secret = { ...NO_DEFAULTS, args: { token: SECRET_MASK }, secretNames: ['token'] }
+  await engine.client.projects.configure({ project: 'prices', settings: { ...project.settings, defaults: secret } })
+  const detail = within(await screen.findByRole('region', { name: 'Project prices' }))
+  expect(await detail.findByText('argument token')).toBeTruthy()
+  fireEvent.click(detail.getByRole('button', { name: 'Edit defaults…' }))
+  const dialog = await dialogNamed('Defaults of prices')
+  fireEvent.click(dialog.getByRole('button', { name: 'Add variable' }))
+  fireEvent.change(dialog.getByLabelText('Name of variable 1', { selector: 'input' }), {
+    target: { value: 'HTTP PROXY' }
+  })
+  fireEvent.change(dialog.getByLabelText('Value of variable 1'), { target: { value: 'http://proxy' } })
+  expect(await dialog.findByText('Use letters, digits and _')).toBeTruthy()
+  fireEvent.change(dialog.getByLabelText('Name of variable 1', { selector: 'input' }), {
+    target: { value: 'HTTP_PROXY' }
+  })
+  fireEvent.change(dialog.getByLabelText('Priority'), { target: { value: '5' } })
+  fireEvent.click(dialog.getByRole('button', { name: 'Save defaults' }))
+  expect(await detail.findByText('argument token · variable HTTP_PROXY · priority 5')).toBeTruthy()
+  expect(engine.projects.get('prices')?.settings.defaults).toEqual({
+    ...secret,
+    ...{ env: { HTTP_PROXY: 'http://proxy' }, priority: 5 }
+  })
 })
 
 it('explains what a project is when there is none', async () => {

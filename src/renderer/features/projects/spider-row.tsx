@@ -37,8 +37,8 @@ export function SpiderRow({ project, spider, last }: SpiderRowProps) {
           </Button>
         </Tooltip>
         <Tooltip label="Run with other arguments… (Shift+Enter)">
-          <ActionIcon size={22} variant="default" onClick={runWith} aria-label={`Run ${spider} with…`}>
-            <IconAdjustmentsHorizontal size={13} />
+          <ActionIcon size={28} variant="default" onClick={runWith} aria-label={`Run ${spider} with…`}>
+            <IconAdjustmentsHorizontal size={14} />
           </ActionIcon>
         </Tooltip>
       </span>

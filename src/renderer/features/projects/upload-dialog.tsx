@@ -153,7 +153,7 @@ function PinHint({ project, uploaded }: { project: Project; uploaded: Version['v
   const { pinnedVersion = null } = project.settings
   if (pinnedVersion === null || pinnedVersion === uploaded) return null
   return (
-    <p className={classes.warning}>
+    <p className={`${classes.warning} ${classes.pinned}`}>
       <IconPin size={14} aria-hidden />
       <span className={classes.pinWords}>
         {project.name} stays pinned to {pinnedVersion}: jobs that name no version run that one.

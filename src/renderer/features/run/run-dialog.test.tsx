@@ -1,6 +1,6 @@
 import { act, configure, fireEvent, screen, waitFor, within } from '@testing-library/react'
 import { afterAll, afterEach, beforeEach, expect, it } from 'vitest'
-import { SECRET_MASK } from '../../../shared/contract/index.ts'
+import { DEFAULT_PROJECT_SETTINGS, NO_DEFAULTS, SECRET_MASK } from '../../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../../shared/errors.ts'
 import { aProjectName } from '../../../shared/testing/ids.ts'
 import { openRunDialog, type RunPrefill, useRunDialog } from '../../state/open-run-dialog.ts'
@@ -150,6 +150,32 @@ it('shows a secret as dots, sends which one it is, and keeps its value nowhere',
   await waitFor(() => expect(useRunDialog.getState().prefill).toBeNull())
   expect(newest(1)[0]).toMatchObject({ secretNames: ['token'], args: { token: SECRET_MASK } })
   expect(JSON.stringify(Object.entries(localStorage))).not.toContain('hush')
+})
+
+it('shows what the run inherits with its origin; a value can be replaced or left out, and nothing else is sent', async () => {
+  const dialog = await open({ project: PRICES, spiders: ['otto'] })
+  const settings = {
+    ...DEFAULT_PROJECT_SETTINGS,
+    defaults: { ...NO_DEFAULTS, args: { country: 'de', page: '1' }, tags: ['eu'], priority: 3 },
+    spiderDefaults: { otto: { ...NO_DEFAULTS, args: { page: '2' }, env: { PROXY: 'http://proxy' } } }
+  }
+  await engine.client.projects.configure({ project: PRICES, settings })
+  const page = (await dialog.findByText('page')).parentElement as HTMLElement
+  expect(page.textContent).toBe('page2from spider')
+  expect(dialog.getByText('country').parentElement?.textContent).toBe('countryde' + 'from project')
+  expect(dialog.getByText('Default: #eu')).toBeTruthy()
+  expect(dialog.getByRole('button', { name: /^Environment variables/ }).textContent).toContain('PROXY')
+
+  fireEvent.click(dialog.getByRole('button', { name: 'Leave out argument country' }))
+  expect(dialog.getByText('left out')).toBeTruthy()
+  fireEvent.click(dialog.getByRole('button', { name: 'Override argument page' }))
+  fireEvent.change(dialog.getByLabelText('Value of argument 1'), { target: { value: '9' } })
+  fireEvent.click(runButton(dialog))
+  await waitFor(() => expect(engine.calls).toContain('jobs.run'))
+  expect(JSON.parse(localStorage.getItem('scrapdeck.run-dialog.last') ?? '')).toEqual({
+    ...{ project: 'prices', version: null, spiders: ['otto'], args: { page: '9' }, settings: {} },
+    ...{ secretNames: [], limits: null, withoutDefaults: ['country'] }
+  })
 })
 
 it('asks for the secrets of a job that is run again', async () => {

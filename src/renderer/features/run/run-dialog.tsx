@@ -2,13 +2,16 @@ import { Button, Modal } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { useNavigate } from '@tanstack/react-router'
 import { useState } from 'react'
-import type { Job, Project, RunInput, Schedule } from '../../../shared/contract/index.ts'
+import type { Job, Project, ProjectSettings, RunInput, Schedule } from '../../../shared/contract/index.ts'
 import { effectiveLimits } from '../../../shared/run-limits.ts'
 import { useApi } from '../../api/api.tsx'
 import { closeRunDialog, type RunPrefill, useRunDialog } from '../../state/open-run-dialog.ts'
 import { CopyButton } from '../../ui/copy-button.tsx'
 import fields from '../../ui/fields/form.module.css'
-import { useFormOf } from '../../ui/fields/form-of-schema.ts'
+import { type Fields, useFormOf } from '../../ui/fields/form-of-schema.ts'
+import { newRow, ROW_WORDS } from '../../ui/fields/form-rows.ts'
+import { InheritedRows } from '../../ui/fields/inherited-rows.tsx'
+import { inheritedBy, type InheritedKind, inheritedRows } from '../../ui/fields/inherited.ts'
 import { JobTarget, useKnownNames } from '../../ui/fields/job-target.tsx'
 import { describeLimits, LimitsForm } from '../../ui/fields/limits.ts'
 import { LimitsFields } from '../../ui/fields/limits-fields.tsx'
@@ -80,9 +83,27 @@ function RunFields({ projects, prefill }: { projects: readonly Project[]; prefil
   return (
     <SchemaForm form={form} className={fields.form}>
       <JobTarget fields={form} projects={projects} takesFocus />
-      <ValueRows fields={form} name="args" kind="args" title="Arguments" names={known.args} />
-      <ValueRows fields={form} name="settings" kind="settings" title="Settings" names={known.settings} />
-      <WhereFields fields={form} nodes={nodes} />
+      <ValueRows
+        fields={form}
+        name="args"
+        kind="args"
+        title="Arguments"
+        names={known.args}
+        inherited={<Inherited form={form} kind="args" ofProject={ofProject} />}
+      />
+      <ValueRows
+        fields={form}
+        name="settings"
+        kind="settings"
+        title="Settings"
+        names={known.settings}
+        inherited={<Inherited form={form} kind="settings" ofProject={ofProject} />}
+      />
+      <WhereFields fields={form} nodes={nodes} inherited={inheritedBy(ofProject, values.spiders)} />
+      {values.spiders.length > 1 && values.spiders.some((spider) => ofProject?.spiderDefaults[spider]) && (
+        <p className={fields.hint}>Some of these spiders have defaults of their own, which also apply.</p>
+      )}
+      {values.when.kind !== 'cron' && <RunEnvironment form={form} ofProject={ofProject} />}
       <RunWhen fields={form} usualName={output?.schedule?.name} />
       <RunMore fields={form} run={output?.run ?? null} ofProject={ofProject} />
       <Fold
@@ -122,6 +143,52 @@ function RunFields({ projects, prefill }: { projects: readonly Project[]; prefil
         </Button>
       </FormFoot>
     </SchemaForm>
+  )
+}
+
+interface InheritedProps {
+  form: Fields<RunTexts>
+  kind: InheritedKind
+  ofProject: ProjectSettings | null
+}
+
+/** What the run starts from. A schedule that is created here cannot leave single values out. */
+function Inherited({ form, kind, ofProject }: InheritedProps) {
+  const { when, withoutDefaults, spiders } = form.values
+  return (
+    <InheritedRows
+      rows={inheritedRows(kind, form.values[kind], ofProject, spiders)}
+      what={ROW_WORDS[kind]}
+      left={when.kind === 'cron' ? [] : withoutDefaults}
+      onLeave={when.kind === 'cron' ? undefined : (next) => form.change({ withoutDefaults: next })}
+      onOverride={({ name, value, isSecret }) =>
+        form.change({ [kind]: [...form.values[kind], newRow(name, isSecret ? '' : value, isSecret)] })
+      }
+    />
+  )
+}
+
+/** Collapsed unless there is something in it: most runs have no variables. */
+function RunEnvironment({ form, ofProject }: Omit<InheritedProps, 'kind'>) {
+  const { env, spiders, withoutDefaults } = form.values
+  const inherited = inheritedRows('env', env, ofProject, spiders)
+  const names = [...env, ...inherited.filter(({ name }) => !withoutDefaults.includes(name))].map(({ name }) => name)
+  return (
+    <Fold
+      title="Environment variables"
+      summary={names.filter((name) => name !== '').join(', ') || 'none'}
+      isWrong={form.hasError('env')}
+    >
+      <ValueRows
+        fields={form}
+        name="env"
+        kind="env"
+        title="Variables"
+        names={[]}
+        hint="For runs on the local node. Remote Scrapyd nodes cannot set them."
+        inherited={<Inherited form={form} kind="env" ofProject={ofProject} />}
+      />
+    </Fold>
   )
 }
 

@@ -16,7 +16,7 @@ const problem = (form: RunTexts) => [...problemsOf(RunForm.safeParse(form))]
 describe('startForm', () => {
   it('starts with the last used values, and presets nothing that was not given', () => {
     expect(RunForm.parse(startForm({}, last))).toEqual({
-      run: { ...last, version: null, secretNames: [], limits: null, nodeId: null, tags: [] },
+      run: { ...last, version: null, secretNames: [], limits: null },
       schedule: null
     })
   })
@@ -26,7 +26,7 @@ describe('startForm', () => {
       project: 'news',
       spiders: [],
       args: [],
-      priority: 0
+      priority: ''
     })
     expect(startForm({ project: SHOP, spiders: ['b'] }, last)).toMatchObject({
       spiders: ['b'],

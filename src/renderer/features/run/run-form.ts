@@ -3,6 +3,7 @@ import { problemOfTiming } from '../../../shared/calendar/index.ts'
 import { type Dependency, RunInput, RunTemplate, ScheduleSettings } from '../../../shared/contract/index.ts'
 import { formatDuration } from '../../../shared/time.ts'
 import type { RunPrefill } from '../../state/open-run-dialog.ts'
+import { type FormRow, rowsForm, rowsOf, secretNamesOf, valuesOf } from '../../ui/fields/form-rows.ts'
 import { jobForm, jobTexts, type JobTexts } from '../../ui/fields/job-form.ts'
 import { durationText, formBy } from '../../ui/fields/texts.ts'
 import type { WhenTexts } from './run-when-form.ts'
@@ -16,6 +17,9 @@ export interface RunTexts extends JobTexts {
   noOverlap: boolean | null
   after: Dependency[]
   dedupe: { key: string; ttlSeconds: string }
+  env: FormRow[]
+  /** Names of defaults that this run leaves out. */
+  withoutDefaults: string[]
 }
 
 /** What is sent to the engine: jobs, or a schedule that creates them. */
@@ -33,14 +37,21 @@ export function startForm(prefill: RunPrefill, last: RunPrefill | null): RunText
   if (prefill.spiders !== undefined && !prefill.spiders.every((spider) => last?.spiders?.includes(spider))) {
     base.args = prefill.args
     base.settings = prefill.settings
+    base.env = prefill.env
     base.secretNames = prefill.secretNames
     base.limits = prefill.limits
     base.retry = prefill.retry
     base.noOverlap = prefill.noOverlap
   }
-  const { version = null, notBeforeMs, expiresAtMs, after = [], dedupe } = prefill
+  const texts = jobTexts({ ...base, version: prefill.version ?? null } as Parameters<typeof jobTexts>[0])
+  const { notBeforeMs, expiresAtMs, after = [], dedupe } = prefill
   return {
-    ...jobTexts({ ...base, version } as Parameters<typeof jobTexts>[0]),
+    ...texts,
+    // What was not given comes from the defaults of the project and the spider.
+    where: base.nodeId === undefined && base.tags === undefined ? 'default' : texts.where,
+    priority: base.priority ?? '',
+    env: rowsOf(base.env, base.secretNames),
+    withoutDefaults: prefill.withoutDefaults ?? [],
     when: {
       kind: notBeforeMs == null ? 'now' : 'at',
       expression: '0 3 * * *',
@@ -66,6 +77,8 @@ const OnceForm = z
     expiresAtMs: timeText,
     noOverlap: z.boolean().nullable(),
     after: shape.after.unwrap(),
+    env: rowsForm('env'),
+    withoutDefaults: shape.withoutDefaults.unwrap(),
     dedupe: z
       .custom<{ key: string; ttlSeconds: string }>()
       .transform(({ key, ttlSeconds }) => (key.trim() === '' ? null : { key: key.trim(), ttlSeconds }))
@@ -88,9 +101,14 @@ const OnceForm = z
 const OnceRun = jobForm(null)
   .and(OnceForm)
   .transform(
-    ({ retry, when, notBeforeMs, expiresAtMs, noOverlap, after, dedupe, ...run }): Asked => ({
+    ({ retry, when, notBeforeMs, expiresAtMs, noOverlap, after, dedupe, env, withoutDefaults, ...run }): Asked => ({
       run: {
         ...run,
+        ...(env.length > 0 && {
+          env: valuesOf(env),
+          secretNames: [...new Set([...run.secretNames, ...secretNamesOf(env)])]
+        }),
+        ...(withoutDefaults.length > 0 && { withoutDefaults }),
         ...(retry !== null && { retry }),
         ...(when.kind === 'at' && { notBeforeMs }),
         ...(expiresAtMs !== null && { expiresAtMs }),

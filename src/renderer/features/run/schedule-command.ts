@@ -28,7 +28,9 @@ export function beyondSchedule(run: RunInput): string[] {
     ...(run.expiresAtMs != null ? ['an expiry time'] : []),
     ...(run.noOverlap !== undefined ? ['overlap'] : []),
     ...(run.after?.length ? ['dependencies'] : []),
-    ...(run.dedupe ? ['an idempotency key'] : [])
+    ...(run.dedupe ? ['an idempotency key'] : []),
+    ...(Object.keys(run.env ?? {}).length > 0 ? ['environment variables'] : []),
+    ...(run.withoutDefaults?.length ? ['left-out defaults'] : [])
   ]
 }
 

@@ -11,6 +11,10 @@ export interface FormRow {
   readonly isSecret: boolean
 }
 
+/** Arguments, settings, environment variables. */
+export type RowKind = 'args' | 'settings' | 'env'
+export const ROW_WORDS: Record<RowKind, string> = { args: 'argument', settings: 'setting', env: 'variable' }
+
 let nextKey = 1
 export const newRow = (name = '', value = '', isSecret = false): FormRow => ({ key: nextKey++, name, value, isSecret })
 /** Rows of stored values; secrets must be entered again. */
@@ -21,18 +25,19 @@ export const rowsOf = (values: Record<string, string> = {}, secretNames: readonl
   })
 
 /** What is wrong with a row's name, in words; null if nothing is. */
-export function problemOfRow(kind: 'args' | 'settings', row: FormRow, rows: readonly FormRow[]): string | null {
+export function problemOfRow(kind: RowKind, row: FormRow, rows: readonly FormRow[]): string | null {
   const name = row.name.trim()
   if (name === '') return row.value === '' ? null : 'Enter a name'
   if (rows.some((other) => other.key !== row.key && other.name.trim() === name)) return `${name} is used twice`
   if (kind === 'args' && RESERVED_ARGUMENTS.has(name)) return `Scrapyd reserves ${name}: it would not reach the spider`
   if (name === UNUSABLE_NAME) return `${name} is not supported as a name`
+  if (kind === 'env' && !/^[A-Za-z_]\w*$/.test(name)) return 'Use letters, digits and _'
   if (/[\s=]/.test(name)) return 'A name cannot contain spaces or ='
   return null
 }
 
 /** Rows as a schema: each problem is reported at the row's name or value. `problemOfValue` validates a value. */
-export const rowsForm = (kind: 'args' | 'settings', problemOfValue: (value: string) => string | null = () => null) =>
+export const rowsForm = (kind: RowKind, problemOfValue: (value: string) => string | null = () => null) =>
   z.custom<readonly FormRow[]>().check(({ value: rows, issues }) => {
     const add = (path: (string | number)[], message: string | null) =>
       message !== null && issues.push({ code: 'custom', message, path, input: rows })
@@ -43,6 +48,11 @@ export const rowsForm = (kind: 'args' | 'settings', problemOfValue: (value: stri
       else add([index, 'value'], problemOfValue(row.value))
     }
   })
+
+/** The names of rows with secret values. */
+export const secretNamesOf = (rows: readonly FormRow[]): string[] => [
+  ...new Set(rows.filter(({ isSecret, name }) => isSecret && name.trim() !== '').map(({ name }) => name.trim()))
+]
 
 /** The rows as an object; rows without a name are left out. */
 export function valuesOf(rows: readonly FormRow[]): Record<string, string> {

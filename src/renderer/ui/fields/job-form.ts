@@ -4,7 +4,7 @@ import type { NodeId, ProjectName, RunTemplate, VersionName } from '../../../sha
 import { LimitsForm, limitTexts } from './limits.ts'
 import { RetryForm, retryTexts } from './retry.ts'
 import { parseTagExpression } from './tag-expression.ts'
-import { rowsForm, rowsOf, valuesOf } from './form-rows.ts'
+import { rowsForm, rowsOf, secretNamesOf, valuesOf } from './form-rows.ts'
 
 const tagTerms = z.string().transform((text, context) => {
   const read = parseTagExpression(text)
@@ -14,8 +14,9 @@ const tagTerms = z.string().transform((text, context) => {
   return z.NEVER
 })
 
-/** Which nodes: any, those with tags, or one. The fields not chosen keep their text. */
-const WhereForm = z.discriminatedUnion('where', [
+/** Which nodes: those of the defaults, any, those with tags, or one. The fields not chosen keep their text. */
+export const WhereForm = z.discriminatedUnion('where', [
+  z.object({ where: z.literal('default') }).transform(() => ({})),
   z.object({ where: z.literal('any') }).transform(() => ({ nodeId: null, tags: [] as string[] })),
   z.object({ where: z.literal('tags'), tags: tagTerms }).transform(({ tags }) => ({ nodeId: null, tags })),
   z
@@ -31,7 +32,7 @@ export interface JobTexts {
   spiders: string[]
   args: ReturnType<typeof rowsOf>
   settings: ReturnType<typeof rowsOf>
-  where: 'any' | 'tags' | 'node'
+  where: 'default' | 'any' | 'tags' | 'node'
   nodeId: NodeId | null
   /** As an expression: `eu|us !slow`. */
   tags: string
@@ -69,17 +70,19 @@ export function jobForm(place: 'schedule' | 'chain' | null): z.ZodType<Job, JobT
       spiders: z.array(z.string()).min(1, 'Choose at least one spider'),
       args: rowsForm('args', ofValue),
       settings: rowsForm('settings', ofValue),
-      priority: z.custom<number | string>().transform((typed) => Number(typed) || 0),
+      // An empty one of a run is left to the defaults.
+      priority: z
+        .custom<number | string>()
+        .transform((typed) => (typed === '' && place === null ? undefined : Number(typed) || 0)),
       limits: LimitsForm,
       retry: RetryForm
     })
     .and(WhereForm)
-    .transform(({ args, settings, ...job }) => ({
+    .transform(({ args, settings, priority, ...job }) => ({
       ...job,
+      ...(priority !== undefined && { priority }),
       args: valuesOf(args),
       settings: valuesOf(settings),
-      secretNames: [
-        ...new Set([...args, ...settings].filter(({ isSecret }) => isSecret).map(({ name }) => name.trim()))
-      ].filter((name) => name !== '')
+      secretNames: secretNamesOf([...args, ...settings])
     })) as never
 }

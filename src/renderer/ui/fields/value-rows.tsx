@@ -2,7 +2,7 @@ import { ActionIcon, Autocomplete, Button, PasswordInput, TextInput, Tooltip } f
 import { IconLock, IconLockOpen, IconPlus, IconX } from '@tabler/icons-react'
 import type { ComponentProps, ReactNode } from 'react'
 import type { Fields } from './form-of-schema.ts'
-import { type FormRow, newRow } from './form-rows.ts'
+import { type FormRow, newRow, ROW_WORDS, type RowKind } from './form-rows.ts'
 import form from './form.module.css'
 import classes from './value-rows.module.css'
 
@@ -10,19 +10,29 @@ interface ValueRowsProps<Name extends string> {
   /** The form, and the name of its field that holds the rows. */
   fields: Pick<Fields<Record<NoInfer<Name>, FormRow[]>>, 'values' | 'problem' | 'change'>
   name: Name
-  kind: 'args' | 'settings'
+  kind: RowKind
   title: string
   /** Below the rows: what a value may contain. */
   hint?: ReactNode
   /** Names to suggest. */
   names: readonly string[]
+  /** Above the rows: what the order starts from. */
+  inherited?: ReactNode
 }
 
 /** Names and values as rows; Enter in the last value adds a new row. */
-export function ValueRows<Name extends string>({ fields, name: at, kind, title, hint, names }: ValueRowsProps<Name>) {
+export function ValueRows<Name extends string>({
+  fields,
+  name: at,
+  kind,
+  title,
+  hint,
+  names,
+  inherited
+}: ValueRowsProps<Name>) {
   const rows = fields.values[at]
   const onChange = (next: FormRow[]) => fields.change({ [at]: next } as Record<Name, FormRow[]>)
-  const what = kind === 'args' ? 'argument' : 'setting'
+  const what = ROW_WORDS[kind]
   const set = (key: number, patch: Partial<FormRow>) =>
     onChange(rows.map((row) => (row.key === key ? { ...row, ...patch } : row)))
   const add = () => onChange([...rows, newRow()])
@@ -30,6 +40,7 @@ export function ValueRows<Name extends string>({ fields, name: at, kind, title, 
   return (
     <fieldset className={classes.rows}>
       <legend className={form.label}>{title}</legend>
+      {inherited}
       {rows.map((row, index) => (
         <div key={row.key} className={classes.row}>
           <Autocomplete

@@ -1,7 +1,8 @@
 import { NumberInput, Select, TextInput } from '@mantine/core'
 import { useId } from 'react'
-import type { Node } from '../../../shared/contract/index.ts'
+import type { JobDefaults, Node } from '../../../shared/contract/index.ts'
 import type { Fields } from './form-of-schema.ts'
+import { placementWords } from './inherited.ts'
 import type { JobTexts } from './job-form.ts'
 import { TagCheck } from './tag-check.tsx'
 import classes from './where-fields.module.css'
@@ -14,19 +15,32 @@ type WhereTexts = Pick<JobTexts, 'where' | 'nodeId' | 'tags' | 'priority'>
 interface WhereFieldsProps {
   fields: Fields<WhereTexts>
   nodes: readonly Node[]
+  /** What applies if nothing is chosen here; absent: nothing is inherited. */
+  inherited?: Pick<JobDefaults, 'nodeId' | 'tags' | 'priority'> | null
 }
 
 /** Which nodes may run it, and how soon. */
-export function WhereFields({ fields, nodes }: WhereFieldsProps) {
+export function WhereFields({ fields, nodes, inherited }: WhereFieldsProps) {
   const id = useId()
   const { where, tags } = fields.values
+  const placement = placementWords(inherited ?? null, (node) => nodes.find((each) => each.id === node)?.name ?? node)
+  const isOptional = inherited !== undefined
+  const choices = optionsOf<WhereTexts['where']>({
+    default: placement === null ? 'Any node' : `Default: ${placement}`,
+    any: 'Any node',
+    tags: 'By tag',
+    node: 'One node'
+  })
+  // Without an inherited placement, the default is any node: one choice for both.
+  const hidden = !isOptional ? 'default' : placement === null ? 'any' : null
   return (
     <>
       <div className={classes.where}>
         <ChoiceField
           {...fields.input('where')}
           label="Nodes"
-          data={optionsOf({ any: 'Any node', tags: 'By tag', node: 'One node' })}
+          data={choices.filter(({ value }) => value !== hidden)}
+          value={hidden === 'any' && where === 'any' ? 'default' : where}
         />
         {where === 'node' && (
           <Select
@@ -54,7 +68,8 @@ export function WhereFields({ fields, nodes }: WhereFieldsProps) {
           {...fields.input('priority')}
           className={classes.priority}
           label="Priority"
-          title="Higher runs first. Default: 0"
+          placeholder={isOptional ? String(inherited?.priority ?? 0) : undefined}
+          title={`Higher runs first. Default: ${inherited?.priority ?? 0}`}
         />
       </div>
       {where === 'tags' && (

@@ -1,0 +1,64 @@
+import { z } from 'zod'
+import { type JobDefaults, NO_DEFAULTS, type ProjectSettings, SECRET_MASK } from '../../../shared/contract/index.ts'
+import { type FormRow, rowsForm, rowsOf, secretNamesOf, valuesOf } from '../../ui/fields/form-rows.ts'
+import { type JobTexts, jobTexts, WhereForm } from '../../ui/fields/job-form.ts'
+import { plural } from '../../ui/numbers.ts'
+
+export interface DefaultsTexts extends Pick<JobTexts, 'args' | 'settings' | 'where' | 'nodeId' | 'tags' | 'priority'> {
+  env: FormRow[]
+}
+
+export const DefaultsForm = z
+  .object({
+    args: rowsForm('args'),
+    settings: rowsForm('settings'),
+    env: rowsForm('env'),
+    priority: z.custom<number | string>().transform((typed) => (typed === '' ? null : Number(typed) || 0))
+  })
+  .and(WhereForm)
+  .transform(({ args, settings, env, ...rest }) => ({
+    ...NO_DEFAULTS,
+    ...rest,
+    ...{ args: valuesOf(args), settings: valuesOf(settings), env: valuesOf(env) },
+    secretNames: secretNamesOf([...args, ...settings, ...env])
+  })) as never as z.ZodType<JobDefaults, DefaultsTexts>
+
+/** A secret is kept unless another value is entered: its dots are sent back. */
+export function startDefaults({ env, secretNames, priority, ...defaults }: JobDefaults): DefaultsTexts {
+  const { args, settings, where, nodeId, tags } = jobTexts({ ...defaults, secretNames })
+  const keep = (rows: FormRow[]) => rows.map((row) => (row.isSecret ? { ...row, value: SECRET_MASK } : row))
+  return {
+    ...{ args: keep(args), settings: keep(settings), env: keep(rowsOf(env, secretNames)) },
+    ...{ where: where === 'any' ? 'default' : where, nodeId, tags, priority: priority ?? '' }
+  }
+}
+
+/** The settings with the defaults of one spider (null: of the project) replaced; empty ones of a spider are dropped. */
+export function withDefaultsOf(
+  settings: ProjectSettings,
+  spider: string | null,
+  defaults: JobDefaults
+): ProjectSettings {
+  if (spider === null) return { ...settings, defaults }
+  const { [spider]: _before, ...others } = settings.spiderDefaults
+  const spiderDefaults = describeDefaults(defaults) === null ? others : { ...others, [spider]: defaults }
+  return { ...settings, spiderDefaults }
+}
+
+/** `4 arguments · variable PROXY · priority 5 · #eu`; null: none. */
+export function describeDefaults({ args, settings, env, priority, nodeId, tags }: JobDefaults): string | null {
+  const counts = [
+    [args, 'argument'],
+    [settings, 'setting'],
+    [env, 'variable']
+  ] as const
+  const words = counts.flatMap(([values, word]) => {
+    const names = Object.keys(values)
+    if (names.length === 0) return []
+    return [names.length > 3 ? plural(names.length, word) : `${word}${names.length > 1 ? 's' : ''} ${names.join(', ')}`]
+  })
+  if (priority !== null) words.push(`priority\u00a0${priority}`)
+  if (nodeId !== null) words.push('one node')
+  if (tags.length > 0) words.push(tags.map((tag) => `#${tag}`).join(' '))
+  return words.length === 0 ? null : words.join(' · ')
+}
