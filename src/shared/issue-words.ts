@@ -62,3 +62,9 @@ function lengthOf(origin: string, bound: number, relation: string): string {
 
 const quoted = (value: unknown): string => (typeof value === 'string' ? `"${value}"` : String(value))
 const plural = (count: number, one: string, many = `${one}s`): string => `${count} ${count === 1 ? one : many}`
+
+/** The first thing that is wrong, with the path to it: `nodes.0 must be text`. A ZodError's own message is JSON. */
+export function wordsOfZodError({ issues: [first] }: z.ZodError): string {
+  const words = first?.message ?? 'is not accepted'
+  return first === undefined || first.path.length === 0 ? words : `${first.path.join('.')} ${words}`
+}

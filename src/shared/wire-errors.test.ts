@@ -1,6 +1,6 @@
 import { ORPCError } from '@orpc/client'
 import { expect, it } from 'vitest'
-import type { z } from 'zod'
+import { z } from 'zod'
 import {
   Chain,
   ChainSettings,
@@ -16,6 +16,7 @@ import {
   Webhook,
   WebhookSettings
 } from './contract/index.ts'
+import { wordsOfZodError } from './issue-words.ts'
 import { toWireError } from './wire-errors.ts'
 
 /** The error message for input that a schema rejects. */
@@ -60,4 +61,24 @@ it('a name with an invisible character is refused with that character; a stored 
   expect(refusalOf(RunItem.shape.spider, hidden)).toContain(words)
   expect(refusalOf(NodeTag, hidden)).toContain('A tag must not contain invisible characters')
   for (const { shape } of [Schedule, Chain, Webhook]) expect(shape.name.safeParse(hidden).success).toBe(true)
+})
+
+it('no schema says it in the words of zod', () => {
+  const zods = /Too (small|big)|Invalid|expected|received|Unrecognized/
+  for (const [schema, input] of [
+    [ScheduleSettings, { zone: 'UTC', rules: [], jobs: [] }],
+    [z.object({ limit: z.number().int().max(500) }), { limit: 501 }],
+    [z.object({ limit: z.number().int() }), { limit: 1.5 }],
+    [z.strictObject({}), { b: 1 }],
+    [z.enum(['a', 'b']), undefined],
+    [z.url(), 'c'],
+    [z.record(z.string().regex(/^x$/), z.string()), { y: '' }],
+    [z.union([z.string(), z.number()]), null],
+    [z.number().refine((value) => value > 3), 1]
+  ] as const) {
+    expect(refusalOf(schema, input)).not.toMatch(zods)
+  }
+  expect(wordsOfZodError(z.object({ limits: z.array(z.number()) }).safeParse({ limits: ['1'] }).error!)).toBe(
+    'limits.0 must be a number'
+  )
 })

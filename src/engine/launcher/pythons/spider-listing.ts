@@ -3,6 +3,7 @@ import { mkdir, mkdtemp, readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { z } from 'zod'
 import { ScrapdeckError } from '../../../shared/errors.ts'
+import { wordsOfZodError } from '../../../shared/issue-words.ts'
 import type { Clock } from '../../runtime/clock.ts'
 import { childEnvironment } from '../processes/child-environment.ts'
 import type { LaunchPlan, RunSource } from '../runs/launch-plan.ts'
@@ -52,7 +53,8 @@ export async function listSpiders(options: ListingOptions): Promise<string[]> {
   try {
     return Spiders.parse(JSON.parse(answer))
   } catch (error) {
-    return fail(`The list of spiders is not readable (${(error as Error).message.slice(0, 200)}).`, stderr)
+    const why = error instanceof z.ZodError ? wordsOfZodError(error) : (error as Error).message
+    return fail(`The list of spiders is not readable (${why.slice(0, 200)}).`, stderr)
   }
 }
 
