@@ -34,6 +34,7 @@ export const QUEUED_JOB: Omit<Job, 'id' | 'jobid' | 'project' | 'spider' | 'sour
   waiting: null,
   nodeId: null,
   attemptCount: 0,
+  sentVersion: null,
   mayHaveRunTwice: false,
   unknownSinceMs: null,
   cancelAskedAtMs: null,

@@ -258,7 +258,8 @@ export interface SchedulePage {
 
 /**
  * `text` matches part of the name, or of a project or spider that it runs; `project`, `name`, `userId` (of its jobs)
- * and `crawlKey` match exactly. `isCrawl`: created by a crawl order. `hasNamesake`: shares its name (reads all names).
+ * and `crawlKey` match exactly. `isCrawl`: created by a crawl order. `hasNamesake`: shares its name with another
+ * (reads all names).
  */
 export interface ScheduleFilter {
   text?: string

@@ -60,6 +60,7 @@ export const runningJob: Job = {
   waiting: null,
   nodeId: NODE_ID,
   attemptCount: 1,
+  sentVersion: SHOP_VERSION,
   startedAtMs: NOON_MS + 2_000,
   pages: 120,
   items: 118,

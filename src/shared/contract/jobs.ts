@@ -184,6 +184,8 @@ export const Job = z.object({
   /** The node of the newest attempt. */
   nodeId: NodeId.nullable(),
   attemptCount: z.number().int(),
+  /** The version that the newest attempt was sent with; null: none was sent, or long ago (see its attempts). */
+  sentVersion: AnyVersionName.nullable(),
   /** It may have run more than once (its node forgot it or was given up, and it ran again); see its attempts. */
   mayHaveRunTwice: z.boolean(),
   /** It is live on a node that has not responded since then, so its state is unknown; null: it is known. */

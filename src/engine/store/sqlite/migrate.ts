@@ -13,6 +13,7 @@ import { nounsOfTheirOwn } from './migrations/0011-nouns-of-their-own.ts'
 import { crawlOrders } from './migrations/0012-crawl-orders.ts'
 import { environmentOfJobs } from './migrations/0013-environment-of-jobs.ts'
 import { countedInIndexes } from './migrations/0014-counted-in-indexes.ts'
+import { versionsThatRan } from './migrations/0015-versions-that-ran.ts'
 import { limitsAndSecrets } from './migrations/0002-limits-and-secrets.ts'
 
 /**
@@ -33,7 +34,8 @@ export const MIGRATIONS: readonly string[] = [
   nounsOfTheirOwn,
   crawlOrders,
   environmentOfJobs,
-  countedInIndexes
+  countedInIndexes,
+  versionsThatRan
 ]
 
 /** Migrates to the newest schema in one transaction: if it fails, the older Scrapdeck can still open the database. */

@@ -15,7 +15,8 @@ export const QUEUE_SQL = {
   lanes: 'SELECT lane, depth FROM queue_lanes ORDER BY lane',
   heads: `SELECT id, jobid, priority, rank, attempt_count AS attemptCount FROM jobs
     WHERE state = 'queued' AND hold IS NULL AND lane = ? ORDER BY priority DESC, rank, id LIMIT ?`,
-  claim: `UPDATE jobs SET state = 'starting', node_id = :nodeId, attempt_count = :number, started_at_ms = NULL, reason = NULL
+  claim: `UPDATE jobs SET state = 'starting', node_id = :nodeId, attempt_count = :number, sent_version = :version,
+      started_at_ms = NULL, reason = NULL
     WHERE id = :jobId AND state = 'queued' AND hold IS NULL AND attempt_count = :number - 1
       AND (expires_at_ms IS NULL OR expires_at_ms > :atMs)
       AND (overlap_key IS NULL OR NOT EXISTS (SELECT 1 FROM jobs AS live

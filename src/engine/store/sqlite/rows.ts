@@ -61,6 +61,7 @@ export function toJob(row: JobRow): StoredJob {
     killingLine: row.killing_line,
     nodeId: row.node_id,
     attemptCount: row.attempt_count,
+    sentVersion: row.sent_version,
     cancelAskedAtMs: row.cancel_asked_at_ms,
     queuedAtMs: row.queued_at_ms,
     startedAtMs: row.started_at_ms,

@@ -98,6 +98,7 @@ export function describeAttempts(story: Story): void {
           reason: null,
           startedAtMs: null,
           attemptCount: 1,
+          sentVersion: '1',
           nodeId: 'node-1'
         })
         expect((await story.heads(2))[0]?.jobs.map(({ id }) => id)).toEqual([job.id, younger.id])

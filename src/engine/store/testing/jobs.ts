@@ -39,6 +39,7 @@ export function describeJobs(story: Story): void {
         killingLine: null,
         nodeId: null,
         attemptCount: 0,
+        sentVersion: null,
         cancelAskedAtMs: null,
         queuedAtMs: asked.atMs,
         startedAtMs: null,

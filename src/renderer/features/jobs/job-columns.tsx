@@ -61,8 +61,8 @@ export function jobColumns(
       width: '150px',
       hideBelowPx: 900,
       cell: (job) => (
-        <span className="dim" title={job.version ?? undefined}>
-          {job.version ?? 'latest'}
+        <span className="dim" title={versionWords(job)}>
+          {versionWords(job)}
         </span>
       )
     },
@@ -182,4 +182,10 @@ function NodeOrWaiting({ job, nodeName, awayOf }: { job: Job; nodeName: (id: str
 function Errors({ count }: { count: number | null }) {
   if (count === null) return null
   return <span className={count > 0 ? 'tone-bad' : 'faint'}>{formatCount(count)}</span>
+}
+
+/** What ran, or will: a job that names no version gets the active one when it is sent. */
+function versionWords({ version, sentVersion, state }: Job): string {
+  // The node reports no version of an adopted run.
+  return (version ?? (state === 'queued' ? 'latest' : sentVersion)) || '–'
 }
