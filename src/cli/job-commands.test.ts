@@ -176,3 +176,19 @@ it.each<[string, Partial<Job>]>([
   const plain = { ...job, waiting: null, reason: null, killingLine: null, cancelAskedAtMs: null, unknownSinceMs: null }
   expect(whyOf({ ...plain, mayHaveRunTwice: false, expiresAtMs: null, ...fields }, 100_000)).toBe(text)
 })
+
+it('a job that is being stopped shows what was sent, and when the next step is due', async () => {
+  const { engine, run } = await openEngine()
+  await engine.prepare('berlin')
+  const { jobs } = await engine.client.jobs.run({ project: 'shop', spiders: ['prices'] })
+  const { id } = jobs[0]!
+  const detail = () => engine.client.jobs.get({ id })
+  await engine.until(async () => (await detail()).job.state === 'running')
+  await run('cancel', '--wait', '60', id)
+  await engine.until(async () => (await detail()).timeline.some(({ kind }) => kind === 'cancel_sent'))
+  const sent = (await detail()).timeline.find(({ kind }) => kind === 'cancel_sent')!
+  expect(sent.evidence).toMatchObject({ next: 'INT', nextAtMs: sent.atMs + 60_000 })
+  expect((await run('jobs', id)).out).toMatch(
+    /^Stopping +Asked the run to stop \(INT\); next INT at .+: "scrapdeck cancel --force [0-9a-f]{32}" sends it now$/m
+  )
+})

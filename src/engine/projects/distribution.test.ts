@@ -211,3 +211,16 @@ test('what a node said that cannot import an egg is known until it takes it, or 
   await t.projects.upload(await anEgg([{ name: 'other.txt', content: '2' }]), { version: V1 }, { inUse: 'allow' })
   expect(errors()).toEqual({})
 })
+
+test('nodes can disagree on the latest version only where a Scrapyd has the versions', async () => {
+  await using t = await openRoom()
+  for (const version of ['1.9', '1.10']) {
+    await t.projects.upload(await anEgg([{ name: 'v.txt', content: version }]), { version: aVersionName(version) })
+  }
+  const warnings = () => t.projects.orderWarnings().map(({ project }) => project)
+  expect(warnings()).toEqual([])
+  await t.distribution.ensure(N1, SHOP, aVersionName('1.9'))
+  expect(warnings()).toEqual([])
+  await t.distribution.ensure(N1, SHOP, aVersionName('1.10'))
+  expect(warnings()).toEqual([SHOP])
+})

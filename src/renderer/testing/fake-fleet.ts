@@ -297,7 +297,11 @@ export function fakeDetail(job: Job): JobDetail {
     add('sending', sentAtMs, `Sent to ${job.nodeId}`, { freeSlots: 4, hasVersion: true })
     add('accepted', sentAtMs + 9, 'Accepted', { status: 200, elapsedMs: 9 })
     if (job.startedAtMs !== null) add('running', job.startedAtMs, 'Running', { pid: 40122 })
-    if (job.cancelAskedAtMs !== null) add('cancel_asked', job.cancelAskedAtMs, 'Cancel asked')
+    if (job.cancelAskedAtMs !== null) {
+      add('cancel_asked', job.cancelAskedAtMs, 'Cancel requested')
+      const planned = { signal: 'INT', nodeSaid: 'running', next: 'INT', nextAtMs: job.cancelAskedAtMs + 600_000 }
+      add('cancel_sent', job.cancelAskedAtMs, 'Asked the run to stop (INT)', planned)
+    }
     if (job.endedAtMs !== null)
       add('ended', job.endedAtMs, `Ended: ${job.outcome}`, { finish_reason: job.reason ?? '' })
     const samples =

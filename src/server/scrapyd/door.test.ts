@@ -604,6 +604,18 @@ describe('pages', () => {
     expect((await shop.get('/listjobs.json')).json().running[0]).toMatchObject({ log_url: null, items_url: null })
   })
 
+  it('where no node can list spiders, the error says so in Scrapyd’s form, with status 200', async () => {
+    const shop = openShop()
+    shop.engine.scrapyd.listSpiders = async () => {
+      throw new ScrapdeckError('SPIDERS_UNKNOWN', 'The spiders of version 1 of shop are not known')
+    }
+    const response = await shop.get('/listspiders.json?project=shop')
+    expect([response.statusCode, response.body]).toEqual([
+      200,
+      '{"status": "error", "message": "The spiders of version 1 of shop are not known", "node_name": "fake"}\n'
+    ])
+  })
+
   it('node_name is the configured name; with debug on, errors are tracebacks', async () => {
     const shop = openShop({ nodeName: 'deck ü', debug: true })
     expect((await shop.get('/daemonstatus.json')).json().node_name).toBe('deck ü')

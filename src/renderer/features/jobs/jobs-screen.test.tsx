@@ -148,12 +148,13 @@ it('shows a job beside the list: why it ended, its timeline with the evidence, i
   expect(await rows()).not.toHaveLength(0)
 })
 
-it('distinguishes a requested cancel from a confirmed one, and offers force', async () => {
+it('distinguishes a requested cancel from a confirmed one, counts down to its next step, and offers it now', async () => {
   open('/jobs?status=running')
   fireEvent.click((await rows())[0] as HTMLElement)
   const pane = within(await screen.findByRole('complementary', { name: 'Job' }))
   fireEvent.click(await pane.findByRole('button', { name: 'Cancel' }))
-  expect(await pane.findByText(/Cancel requested. Waiting for the node to confirm/)).toBeTruthy()
+  const clock = /Asked the run to stop \(INT\)\. Next step: stop immediately \(INT\) in (10|9) min/
+  expect(await pane.findByText(clock)).toBeTruthy()
   expect(await pane.findByText('cancelling…')).toBeTruthy()
   fireEvent.click(pane.getByRole('button', { name: 'Stop now' }))
   await waitFor(() => expect(engine.calls.filter((call) => call === 'jobs.cancel')).toHaveLength(2))
