@@ -238,13 +238,13 @@ class Look(scrapy.Spider):
     name = "look"
     def __init__(self, **kwargs):
         super().__init__(**kwargs)
-        self.logger.info("found %s %s %s %s %s %s %s" % (
+        self.logger.info("found %s %s %s %s %s %s %s %s" % (
             pkgutil.get_data("looks", "data.txt").decode(),
             importlib.resources.files("looks").joinpath("data.txt").read_text(),
             pkg_resources.resource_string("looks", "data.txt").decode(),
             importlib.metadata.version("demo"),
             pkg_resources.get_distribution("demo").version,
-            os.environ["SCRAPY_PROJECT"], os.environ["SCRAPYD_EGG_VERSION"]))
+            os.environ["SCRAPY_PROJECT"], os.environ["SCRAPYD_EGG_VERSION"], os.environ["OF_THE_JOB"]))
 `
     const files = {
       'scrapy.cfg': '[settings]\ndefault = looks.settings\n',
@@ -255,9 +255,9 @@ class Look(scrapy.Spider):
     }
     const parts = Object.entries(files).map(([path, text]) => ({ path, bytes: Buffer.from(text) }))
     await t.addEgg('5', await buildEgg(parts, { project: aProjectName('demo'), version: aVersionName('5') }))
-    await node.schedule(t.aRequest('look', { version: aVersionName('5') }))
+    await node.schedule(t.aRequest('look', { version: aVersionName('5'), env: { OF_THE_JOB: 'tulip' } }))
     await untilFinished(node, 'look')
-    expect(await readWhole(node, 'look')).toContain('found data data data 5 5 demo 5')
+    expect(await readWhole(node, 'look')).toContain('found data data data 5 5 demo 5 tulip')
   })
 
   test('stopping all asks first; a closed node refuses', async () => {

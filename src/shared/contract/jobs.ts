@@ -140,7 +140,7 @@ export const Job = z.object({
   /** The id that Scrapyd clients see; equal to `id` unless the client of schedule.json chose one. */
   jobid: z.string(),
   project: AnyProjectName,
-  /** null: the latest version at the time the job is sent, as in Scrapyd. */
+  /** null: the active version at the time the job is sent (the pinned one, else the latest). */
   version: AnyVersionName.nullable(),
   spider: z.string(),
   settings: StringMap,

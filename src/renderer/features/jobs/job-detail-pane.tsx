@@ -312,6 +312,7 @@ function JobButtons({ job, next, actions, onOpen }: JobButtonsProps) {
       spiders: [job.spider],
       settings: job.settings,
       args: job.args,
+      env: job.env,
       secretNames: job.secretNames,
       limits: job.limits,
       priority: job.priority,

@@ -198,6 +198,7 @@ it('opens the Run dialog with everything filled in from a job', async () => {
     spiders: [job?.spider],
     settings: job?.settings,
     args: job?.args,
+    env: job?.env,
     secretNames: job?.secretNames,
     limits: job?.limits,
     priority: job?.priority,
