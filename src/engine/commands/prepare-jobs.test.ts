@@ -1,5 +1,10 @@
 import { describe, expect, it } from 'vitest'
-import { DEFAULT_PROJECT_SETTINGS, type ProjectSettings, type RunItem } from '../../shared/contract/index.ts'
+import {
+  DEFAULT_PROJECT_SETTINGS,
+  NO_DEFAULTS,
+  type ProjectSettings,
+  type RunItem
+} from '../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
 import { aJobId, aNodeId, aProjectName } from '../../shared/testing/ids.ts'
 import type { FleetNode } from '../nodes/fleet.ts'
@@ -45,6 +50,16 @@ const item = (over: Partial<RunItem> = {}): RunItem => ({ project: aProjectName(
 const prepare = (items: RunItem[], parts = createParts()) => prepareJobs(items, { source: 'api' }, parts)
 
 describe('jobs that are asked for', () => {
+  it('say that it is a default that names a removed node, unless they name one themselves', async () => {
+    const parts = createParts({ defaults: { ...NO_DEFAULTS, nodeId: aNodeId('gone') } })
+    await expect(prepare([item()], parts)).rejects.toMatchObject({
+      code: 'NODE_NOT_FOUND',
+      message: 'The defaults of shop name the node gone, which was removed. Change the defaults, or name another node'
+    })
+    expect((await prepare([item({ nodeId: aNodeId('n-1') })], parts))[0]!.placement.nodeId).toBe('n-1')
+    expect((await prepare([item({ nodeId: null })], parts))[0]!.placement.nodeId).toBe(null)
+  })
+
   it('what many of them share is looked up, or sealed, once', async () => {
     const parts = createParts()
     const secret = { args: { token: 'tulip' }, secretNames: ['token', 'token'] }

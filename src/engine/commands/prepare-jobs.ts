@@ -57,7 +57,7 @@ export async function prepareJobs(
   const secrets = new Set<string>()
   for (const [index, item] of items.entries()) {
     try {
-      checkItem(item)
+      checkItem(item, ordered[index]!)
     } catch (error) {
       throw items.length > 1 && error instanceof ScrapdeckError ? named(error, index, items.length) : error
     }
@@ -67,12 +67,13 @@ export async function prepareJobs(
   const entry = { atMs: nowMs, text: `Queued ${SOURCE_WORDS[origin.source]}`, evidence: {} }
   return items.map(newJob)
 
-  function checkItem(item: RunItem): void {
+  function checkItem(item: RunItem, { nodeId: named }: RunItem): void {
     const { project, version = null, spider, nodeId = null } = item
     checkNames(item.settings, 'settings')
     checkArguments(item.args, origin.source)
     checkNames(item.env, 'variables')
-    if (nodeId !== null) checkNode(nodeId, parts.fleet)
+    if (nodeId !== null && nodeId !== named) checkDefaultNode(nodeId, project, parts.fleet)
+    else if (nodeId !== null) checkNode(nodeId, parts.fleet)
     const problem = item.limits == null ? null : problemOfLimits(item.limits)
     if (problem !== null) throw new ScrapdeckError('BAD_INPUT', problem)
     checkTimes(item, nowMs)
@@ -206,6 +207,15 @@ export function checkArguments(args: object | undefined, source?: Job['source'])
 export function checkNode(nodeId: NodeId, fleet: Pick<Fleet, 'get'>): void {
   if (fleet.get(nodeId) !== undefined) return
   throw new ScrapdeckError('NODE_NOT_FOUND', `There is no node ${nodeId} to run on; choose another, or any`)
+}
+
+/** The node was removed after it became a default. */
+function checkDefaultNode(nodeId: NodeId, project: string, fleet: Pick<Fleet, 'get'>): void {
+  if (fleet.get(nodeId) !== undefined) return
+  throw new ScrapdeckError(
+    'NODE_NOT_FOUND',
+    `The defaults of ${project} name the node ${nodeId}, which was removed. Change the defaults, or name another node`
+  )
 }
 
 function checkTimes({ notBeforeMs, expiresAtMs }: RunItem, nowMs: number): void {
