@@ -1,9 +1,10 @@
 import { createRouterClient } from '@orpc/server'
-import { createEngine, type Engine } from '../../src/engine/index.ts'
+import type { Engine, EngineOptions } from '../../src/engine/index.ts'
 import { silentLogger, type Logger } from '../../src/engine/runtime/logger.ts'
 import { asSealedText, type SecretBox } from '../../src/engine/runtime/secret-box.ts'
 import { openSqliteStoreHere } from '../../src/engine/store/sqlite/sqlite-store.ts'
 import type { Store } from '../../src/engine/store/store.ts'
+import { openEngine } from '../../src/engine/wiring/open-engine.ts'
 import { createChance } from './chance.ts'
 import { Disk, type StoreWitness } from './disk.ts'
 import type { Faults } from './faults.ts'
@@ -82,7 +83,8 @@ export class Machine {
     this.life = life
     const clock = life.clock(this.wallMs)
     this.#store = await openSqliteStoreHere({ path: this.disk.databasePath, clock, logger: silentLogger })
-    const starting = createEngine({
+    // Not createEngine: it loads this module while real time passes.
+    const options = {
       dataDirectory: this.disk.directory,
       host: 'service',
       resourcesDirectory: this.disk.directory,
@@ -101,8 +103,8 @@ export class Machine {
         eggTree: { put: async () => {}, remove: async () => {}, repair: async () => [] },
         loopDelay: { sampleP99Ms: () => 0, stop: () => {} }
       }
-    })
-    starting.then(
+    } satisfies EngineOptions
+    openEngine(options, null).then(
       (engine) => {
         if (life.isOver) return
         this.#engine = engine

@@ -9,7 +9,7 @@ async function open(maxTotalBytes?: number) {
   const temporary = await makeTemporaryDirectory()
   onTestFinished(temporary.remove)
   const directory = join(temporary.path, 'incoming')
-  return { directory, incoming: await IncomingFiles.open(directory, maxTotalBytes) }
+  return { directory, incoming: IncomingFiles.open(directory, maxTotalBytes) }
 }
 
 const some = (...texts: string[]) => Readable.from(texts.map((text) => Buffer.from(text)))
@@ -41,7 +41,7 @@ test('content that breaks off leaves nothing', async () => {
 test('what a crash left is removed at the start', async () => {
   const { directory } = await open()
   await writeFile(join(directory, 'left'), 'half')
-  await IncomingFiles.open(directory)
+  IncomingFiles.open(directory)
   expect(await readdir(directory)).toEqual([])
 })
 

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
-import { openAsBlob } from 'node:fs'
-import { mkdir, open, rm } from 'node:fs/promises'
+import { mkdirSync, openAsBlob, rmSync } from 'node:fs'
+import { open, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { ScrapdeckError } from '../../shared/errors.ts'
 
@@ -56,10 +56,10 @@ export class IncomingFiles {
   }
 
   /** Rejects with DATA_DIRECTORY_UNUSABLE. */
-  static async open(directory: string, maxTotalBytes = MAX_TOTAL_BYTES): Promise<IncomingFiles> {
+  static open(directory: string, maxTotalBytes = MAX_TOTAL_BYTES): IncomingFiles {
     try {
-      await rm(directory, { recursive: true, force: true })
-      await mkdir(directory, { recursive: true, mode: 0o700 })
+      rmSync(directory, { recursive: true, force: true })
+      mkdirSync(directory, { recursive: true, mode: 0o700 })
     } catch (error) {
       const text = `The directory for uploads ${directory} cannot be used (${(error as Error).message}). Correct its permissions`
       throw new ScrapdeckError('DATA_DIRECTORY_UNUSABLE', text, { cause: error })

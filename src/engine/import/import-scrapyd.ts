@@ -115,7 +115,7 @@ async function importInto(
   const projects = await Projects.open({
     store,
     blobs: await openFilesystemBlobStore(join(dataDirectory, 'blobs')),
-    incoming: await IncomingFiles.open(join(dataDirectory, 'incoming')),
+    incoming: IncomingFiles.open(join(dataDirectory, 'incoming')),
     eggDirectory: join(local, 'egg-files'),
     ...(options.dryRun ? {} : { tree: await EggTree.open(directories.eggs, silentLogger) }),
     // The engine lists them once it has found a Python.

@@ -12,7 +12,7 @@ async function open(limits?: LogCacheLimits) {
   const temporary = await makeTemporaryDirectory()
   onTestFinished(temporary.remove)
   const directory = join(temporary.path, 'cache')
-  const cache = await LogCache.open(directory, limits)
+  const cache = LogCache.open(directory, limits)
   const unpacked: string[] = []
   const read = async (key: string, offset: number, limitBytes: number) => {
     const openPacked = async () => {
@@ -78,6 +78,6 @@ test('a damaged or missing log fails and leaves nothing; the next read tries aga
 test('what an earlier engine left is removed at the start', async () => {
   const { read, directory, files } = await open()
   await read('a', 0, 1)
-  await LogCache.open(directory)
+  LogCache.open(directory)
   expect(await files()).toEqual([])
 })

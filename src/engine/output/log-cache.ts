@@ -1,5 +1,5 @@
-import { createWriteStream } from 'node:fs'
-import { mkdir, open, rm, stat } from 'node:fs/promises'
+import { createWriteStream, mkdirSync, rmSync } from 'node:fs'
+import { open, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
@@ -46,11 +46,11 @@ export class LogCache {
     this.#limits = limits
   }
 
-  /** Rejects with DATA_DIRECTORY_UNUSABLE. */
-  static async open(directory: string, limits = LIMITS): Promise<LogCache> {
+  /** Throws DATA_DIRECTORY_UNUSABLE. */
+  static open(directory: string, limits = LIMITS): LogCache {
     try {
-      await rm(directory, { recursive: true, force: true })
-      await mkdir(directory, { recursive: true, mode: 0o700 })
+      rmSync(directory, { recursive: true, force: true })
+      mkdirSync(directory, { recursive: true, mode: 0o700 })
     } catch (error) {
       const text = `The directory ${directory} cannot be used (${(error as Error).message}). Correct its permissions`
       throw new ScrapdeckError('DATA_DIRECTORY_UNUSABLE', text, { cause: error })

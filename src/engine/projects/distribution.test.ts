@@ -26,7 +26,7 @@ async function openRoom({ hasPython = true } = {}) {
   const projects = await Projects.open({
     store: temporary.store,
     blobs: await openFilesystemBlobStore(join(temporary.directory, 'blobs')),
-    incoming: await IncomingFiles.open(join(temporary.directory, 'incoming')),
+    incoming: IncomingFiles.open(join(temporary.directory, 'incoming')),
     eggDirectory: join(temporary.directory, 'eggs'),
     listSpidersOfEgg: hasPython ? async () => ['prices'] : null,
     clock,

@@ -22,7 +22,7 @@ async function openRoom() {
     Projects.open({
       store: temporary.store,
       blobs,
-      incoming: await IncomingFiles.open(join(temporary.directory, 'incoming')),
+      incoming: IncomingFiles.open(join(temporary.directory, 'incoming')),
       eggDirectory: join(temporary.directory, 'egg-files'),
       tree: await EggTree.open(directory, silentLogger),
       listSpidersOfEgg: async () => ['prices'],

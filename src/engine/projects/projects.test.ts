@@ -34,7 +34,7 @@ async function openRoom(over: { listSpiders?: ((path: string) => Promise<string[
       Projects.open({
         store: temporary.store,
         blobs,
-        incoming: await IncomingFiles.open(join(temporary.directory, 'incoming')),
+        incoming: IncomingFiles.open(join(temporary.directory, 'incoming')),
         eggDirectory: join(temporary.directory, 'eggs'),
         listSpidersOfEgg:
           room.listSpiders &&
@@ -68,7 +68,7 @@ test('the file that Python imports is named as an egg of the project, and is mad
   const other = await Projects.open({
     store: t.store,
     blobs: t.blobs,
-    incoming: await IncomingFiles.open(join(t.directory, 'incoming')),
+    incoming: IncomingFiles.open(join(t.directory, 'incoming')),
     eggDirectory: join(t.directory, 'elsewhere'),
     listSpidersOfEgg: null,
     clock: t.clock,

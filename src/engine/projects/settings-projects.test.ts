@@ -25,7 +25,7 @@ async function openRoom(settingsProjects: Record<string, SettingsSource> = { sho
   const projects = await Projects.open({
     store: temporary.store,
     blobs: await openFilesystemBlobStore(join(temporary.directory, 'blobs')),
-    incoming: await IncomingFiles.open(join(temporary.directory, 'incoming')),
+    incoming: IncomingFiles.open(join(temporary.directory, 'incoming')),
     eggDirectory: join(temporary.directory, 'egg-files'),
     settingsProjects,
     listSpidersOfEgg: async () => ['of-egg'],

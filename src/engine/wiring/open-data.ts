@@ -44,8 +44,8 @@ export async function openData(
     isStoreDead: () => isDead,
     credentials: readOrCreateCredentials(dataDirectory, parts.random, options.credentials),
     blobs: seams.blobs ?? parts.pluginBlobs ?? (await openFilesystemBlobStore(join(dataDirectory, 'blobs'))),
-    incoming: await IncomingFiles.open(join(dataDirectory, 'incoming')),
-    logCache: await LogCache.open(join(dataDirectory, 'log-cache')),
+    incoming: IncomingFiles.open(join(dataDirectory, 'incoming')),
+    logCache: LogCache.open(join(dataDirectory, 'log-cache')),
     secretBox: options.secretBox ?? (await openFileSecretBox(join(dataDirectory, 'secret.key')))
   }
 }

@@ -13,7 +13,7 @@ import { addForms, receiveForm } from './receive-form.ts'
 /** A server on a real socket that answers with its form: what is in memory, and what is on disk. */
 async function open() {
   const directory = makeTestDirectory()
-  const incoming = await IncomingFiles.open(directory)
+  const incoming = IncomingFiles.open(directory)
   const app: FastifyInstance = Fastify()
   addForms(app)
   app.removeAllContentTypeParsers()

@@ -195,11 +195,11 @@ export function createFakeEngine() {
 
 /** Real files, in a directory that the first upload of a test creates. */
 function createLazyIncoming(): Pick<IncomingFiles, 'begin' | 'toFile'> {
-  let opened: Promise<IncomingFiles> | null = null
+  let opened: IncomingFiles | null = null
   const open = () => (opened ??= IncomingFiles.open(makeTestDirectory()))
   return {
-    begin: async () => (await open()).begin(),
-    toFile: async (...file) => (await open()).toFile(...file)
+    begin: async () => open().begin(),
+    toFile: async (...file) => open().toFile(...file)
   }
 }
 
