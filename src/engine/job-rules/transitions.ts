@@ -83,7 +83,8 @@ export const ATTEMPT_TRANSITIONS = {
  *    |  |  +----------------+--- attempt ended, job is retried ------+
  *    |  |                   +--- attempt ended, job is not retried --+---> ended
  *    |  +--- restored (a cancel is undone) ----------------------------- ended
- *    +------ ended: cancelled, skipped or expired in the queue --------> ended
+ *    +------ ended: cancelled, skipped or expired in the queue, or -----> ended
+ *            failed there: no node can import its egg
  *
  *   queued --found_again--> starting, running
  */
