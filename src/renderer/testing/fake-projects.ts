@@ -73,6 +73,9 @@ export function createFakeProjects(
     }),
     deleteVersion: os.projects.deleteVersion.handler(({ input }) => {
       const project = projectOf(input.project)
+      if (project.settings.pinnedVersion === input.version) {
+        throw new ScrapdeckError('VERSION_PINNED', `${input.project} is pinned to version ${input.version}.`)
+      }
       const versions = project.versions.filter(({ version }) => version !== input.version)
       if (versions.length > 0) {
         const latestVersion = versions[0]?.version ?? null
