@@ -39,6 +39,10 @@ export interface Attacker {
   open(): Promise<Socket>
 }
 
+/** Also a body after HEAD: the head was too large to be read, and the server could not know the method. */
+const isCutOff = ({ code = '' }: NodeJS.ErrnoException) =>
+  code === 'ECONNRESET' || code === 'EPIPE' || code.startsWith('HPE_')
+
 export function createAttacker(address: string): Attacker {
   const { hostname, port } = new URL(address)
   const open = () =>
@@ -81,9 +85,7 @@ export function createAttacker(address: string): Attacker {
       )
       sent.on('timeout', () => sent.destroy(new Error(`no answer in ${ANSWER_LIMIT_MS / 1000} s`)))
       sent.on('error', (error: NodeJS.ErrnoException) =>
-        error.code === 'ECONNRESET' || error.code === 'EPIPE'
-          ? resolve({ status: 0, headers: {}, body: '', bytes: 0 })
-          : reject(error)
+        isCutOff(error) ? resolve({ status: 0, headers: {}, body: '', bytes: 0 }) : reject(error)
       )
       sent.end(bytes ?? undefined)
     })

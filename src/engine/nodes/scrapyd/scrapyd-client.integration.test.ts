@@ -191,7 +191,7 @@ for (const { version, probedAs, password } of VERSIONS) {
           'EGG-INFO/PKG-INFO': '',
           'EGG-INFO/entry_points.txt': '[scrapy]\nsettings = gone.settings\n'
         })
-        expect(await kindOf(client.addVersion(DEMO, aVersionName('5'), anEggToSend(broken)))).toBe('other')
+        expect(await kindOf(client.addVersion(DEMO, aVersionName('5'), anEggToSend(broken)))).toBe('import_failed')
         // Scrapyd keeps what it refuses, and runs it as the latest version; ours was taken back. Earlier ones stay.
         expect(await client.listVersions(DEMO)).toEqual(['1_0'])
         expect(await kindOf(client.addVersion(DEMO, V1_0, anEggToSend(broken)))).toBe('other')
