@@ -13,6 +13,7 @@ import { BareDatabase } from './support/bare-database.ts'
 import { deployNoop, machine } from './support/bench-engine.ts'
 import { seedDatabase } from './support/seed-database.ts'
 import { progress } from './support/sides.ts'
+import { basicAuthorization } from '../e2e/support/basic-authorization.ts'
 
 export const about =
   'jobs.runMany: jobs queued per second, each durable, and how long the event loop stood still meanwhile'
@@ -139,7 +140,7 @@ async function askOverHttp(engine: Engine, dataDirectory: string, load: Load): P
   })
   try {
     const { username, password } = engine.credentials
-    const authorization = `Basic ${Buffer.from(`${username}:${password}`).toString('base64')}`
+    const authorization = basicAuthorization({ username, password })
     const numbers = [load.calls, load.inFlight, load.jobsPerCall].map(String)
     const poster = fork(join(import.meta.dirname, 'support', 'post-jobs.ts'), [
       service.address,

@@ -4,6 +4,7 @@ import { machine } from './support/bench-engine.ts'
 import { ENDPOINTS, type Endpoint, generateLoad, type Server } from './support/generate-load.ts'
 import { memoryOfListener } from './support/listening-process.ts'
 import type { LoadResult } from './support/load.ts'
+import { basicAuthorization } from '../e2e/support/basic-authorization.ts'
 
 export const about =
   'requests to any Scrapyd, or to two side by side: --url URL --endpoint mixed --requests N --concurrency C'
@@ -119,8 +120,7 @@ async function openServer(
   const url = given.endsWith('/') ? given : `${given}/`
   const headers: Record<string, string> = {}
   if (credentials !== null) {
-    headers['authorization'] =
-      `Basic ${Buffer.from(`${credentials.username}:${credentials.password}`).toString('base64')}`
+    headers['authorization'] = basicAuthorization(credentials)
   }
   const ask = async (path: string) => {
     const answer = await fetch(url + path, { headers })

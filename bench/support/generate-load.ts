@@ -1,5 +1,6 @@
 import { fork } from 'node:child_process'
 import type { LoadOrder, LoadResult } from './load.ts'
+import { basicAuthorization } from '../../e2e/support/basic-authorization.ts'
 
 /** What Scrapyd's API is asked for. `mixed`: the four that only read, in turn. */
 export const ENDPOINTS = ['daemonstatus', 'listprojects', 'listspiders', 'listjobs', 'schedule', 'mixed'] as const
@@ -37,7 +38,7 @@ export async function generateLoad(
       ...(credentials === null
         ? {}
         : {
-            authorization: `Basic ${Buffer.from(`${credentials.username}:${credentials.password}`).toString('base64')}`
+            authorization: basicAuthorization(credentials)
           }),
       ...(isWrite ? { 'content-type': 'application/x-www-form-urlencoded' } : {})
     },

@@ -8,6 +8,7 @@ import { buildEgg } from '../../src/engine/projects/egg-builder.ts'
 import { until } from '../../src/engine/testing/until.ts'
 import { type Endpoint, generateLoad } from './generate-load.ts'
 import { endMarked, MARK } from './marked-processes.ts'
+import { basicAuthorization } from '../../e2e/support/basic-authorization.ts'
 
 /** One of the two servers that a bench compares. Both speak Scrapyd's API with a password, so both are driven alike. */
 export interface Side {
@@ -20,7 +21,7 @@ export interface Side {
   stop(): Promise<void>
 }
 
-const AUTHORIZATION = `Basic ${Buffer.from(`${TEST_CREDENTIALS.username}:${TEST_CREDENTIALS.password}`).toString('base64')}`
+const AUTHORIZATION = basicAuthorization(TEST_CREDENTIALS)
 export const PROJECT = 'bench'
 
 /**

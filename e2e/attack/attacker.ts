@@ -2,8 +2,9 @@ import { Buffer } from 'node:buffer'
 import { request as sendRequest } from 'node:http'
 import { connect, type Socket } from 'node:net'
 import { TEST_CREDENTIALS } from '../support/service.ts'
+import { basicAuthorization } from '../support/basic-authorization.ts'
 
-export const AUTHORIZATION = `Basic ${Buffer.from(`${TEST_CREDENTIALS.username}:${TEST_CREDENTIALS.password}`).toString('base64')}`
+export const AUTHORIZATION = basicAuthorization(TEST_CREDENTIALS)
 
 export interface Sent {
   method?: string

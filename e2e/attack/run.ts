@@ -89,7 +89,7 @@ async function play(attack: Attack, target: Target): Promise<Outcome> {
   const { watched } = target
   await watched.loopDelay()
   watched.resetPeak()
-  const before = { memoryMb: watched.memoryMb().now, descriptors: watched.descriptors() }
+  const before = { memoryMb: watched.memory().nowMb, descriptors: watched.descriptors() }
   const startedAtMs = performance.now()
   const complaints = await attack.run(target).catch((error: unknown) => [`it failed: ${String(error)}`])
   const tookMs = performance.now() - startedAtMs
@@ -100,7 +100,7 @@ async function play(attack: Attack, target: Target): Promise<Outcome> {
   const { maxMs } = await watched.loopDelay()
   const cost: Cost = {
     loopMaxMs: maxMs,
-    memoryGrowthMb: watched.memoryMb().peak - before.memoryMb,
+    memoryGrowthMb: watched.memory().peakMb - before.memoryMb,
     descriptorsLeft: await settle(watched, before.descriptors)
   }
   return { name: attack.name, door: attack.door, tookMs, ...cost, complaints: [...complaints, ...judgeCost(cost)] }

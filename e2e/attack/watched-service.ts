@@ -1,11 +1,11 @@
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { createConnection } from 'node:net'
-import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { pathToFileURL } from 'node:url'
 import { type Service, startService } from '../support/service.ts'
+import { type ProcessMemory, readMemory, resetPeak } from './process-memory.ts'
 import type { LoopDelay } from './watch-inside.ts'
 
 /** A service in its own process, with what an attack may cost it in view. Linux only (/proc). */
@@ -13,8 +13,7 @@ export interface WatchedService {
   service: Service
   /** Delay of its event loop since this was last called, and since its start. */
   loopDelay(): Promise<LoopDelay>
-  /** Resident memory now, and its highest value since `resetPeak`, in MiB. */
-  memoryMb(): { now: number; peak: number }
+  memory(): ProcessMemory
   resetPeak(): void
   /** Open file descriptors. */
   descriptors(): number
@@ -32,13 +31,11 @@ export async function startWatchedService(options: { entry?: string; arguments?:
     environment: { ATTACK_WATCH: socketPath, NODE_OPTIONS: `--import ${inside.href}` }
   })
   const pid = service.pid()!
-  const status = (name: string) =>
-    Number(new RegExp(`^${name}:\\s+(\\d+) kB`, 'm').exec(readFileSync(`/proc/${pid}/status`, 'utf8'))![1]) / 1024
   return {
     service,
     loopDelay: async () => JSON.parse(await text(createConnection(socketPath))) as LoopDelay,
-    memoryMb: () => ({ now: status('VmRSS'), peak: status('VmHWM') }),
-    resetPeak: () => writeFileSync(`/proc/${pid}/clear_refs`, '5'),
+    memory: () => readMemory(pid),
+    resetPeak: () => resetPeak(pid),
     descriptors: () => readdirSync(`/proc/${pid}/fd`).length,
     isRunning: () => {
       try {

@@ -4,6 +4,7 @@ import type { Asked, Told } from './judge.ts'
 import { pause } from './nodes.ts'
 import type { PlannedJob } from './plan.ts'
 import { PROJECT } from './project.ts'
+import { basicAuthorization } from '../support/basic-authorization.ts'
 
 const BULK = 8
 const AGAIN_AFTER_MS = 100
@@ -63,7 +64,7 @@ export class Asker {
   async #askAsScrapyd(job: PlannedJob): Promise<void> {
     const { args } = itemOf(job)
     const body = new URLSearchParams({ project: PROJECT, spider: job.spider, ...args })
-    const authorization = `Basic ${Buffer.from(`${TEST_CREDENTIALS.username}:${TEST_CREDENTIALS.password}`).toString('base64')}`
+    const authorization = basicAuthorization(TEST_CREDENTIALS)
     let id: string | null = null
     try {
       const signal = AbortSignal.timeout(ANSWER_LIMIT_MS)

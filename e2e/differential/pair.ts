@@ -9,6 +9,7 @@ import { judge, mask, see } from './comparison.ts'
 import type { Exchange, Seen } from './exchange.ts'
 import { REPORTS_VARIABLE } from './eggs.ts'
 import { type Answer, asCurl, get, post, type Request, send } from './http.ts'
+import { basicAuthorization } from '../support/basic-authorization.ts'
 
 export interface Finding extends Exchange {
   difference: string
@@ -40,7 +41,7 @@ export interface Both {
 }
 
 export const CREDENTIALS = { username: 'tester', password: 'a password for tests' }
-const AUTHORIZATION = `Basic ${Buffer.from(`${CREDENTIALS.username}:${CREDENTIALS.password}`).toString('base64')}`
+const AUTHORIZATION = basicAuthorization(CREDENTIALS)
 const NODE_NAME = 'node ü'
 const SLOTS = 1
 const JOB_LIMIT_MS = 30_000

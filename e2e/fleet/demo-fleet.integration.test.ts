@@ -12,6 +12,7 @@ import {
   SLOTS_PER_NODE,
   startDemoFleet
 } from './demo-fleet.ts'
+import { basicAuthorization } from '../support/basic-authorization.ts'
 
 const WHOLE_ROUND: Round = { quotes: 36, prices: 16, broken: 8 }
 /** More than there are slots. */
@@ -57,7 +58,7 @@ test(`${sizeOf(CALM_ROUND)} jobs on three real Scrapyds: each runs once, ends ri
 
 function ask(path: string): Promise<Response> {
   const { username, password } = TEST_CREDENTIALS
-  const authorization = `Basic ${Buffer.from(`${username}:${password}`).toString('base64')}`
+  const authorization = basicAuthorization({ username, password })
   return fetch(fleet.service.address + path, { headers: { authorization } })
 }
 

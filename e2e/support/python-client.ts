@@ -4,6 +4,7 @@ import { createInterface } from 'node:readline'
 import { readTestEnvironment } from '../../scripts/setup/test-environment.mjs'
 import { until } from '../../src/engine/testing/until.ts'
 import { type Service, TEST_CREDENTIALS } from './service.ts'
+import { basicAuthorization } from './basic-authorization.ts'
 
 const LIMIT_MS = 60_000
 
@@ -56,7 +57,7 @@ for line in sys.stdin:
   }
 }
 
-const AUTHORIZATION = `Basic ${Buffer.from(`${TEST_CREDENTIALS.username}:${TEST_CREDENTIALS.password}`).toString('base64')}`
+const AUTHORIZATION = basicAuthorization(TEST_CREDENTIALS)
 
 /** Polls the service directly, because polling with a client would start a Python each time. */
 export async function untilJobIs(state: 'running' | 'finished', jobid: string, service: Service): Promise<void> {

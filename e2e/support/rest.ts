@@ -1,6 +1,7 @@
 import { TEST_CREDENTIALS } from './service.ts'
+import { basicAuthorization } from './basic-authorization.ts'
 
-const AUTHORIZATION = `Basic ${Buffer.from(`${TEST_CREDENTIALS.username}:${TEST_CREDENTIALS.password}`).toString('base64')}`
+const AUTHORIZATION = basicAuthorization(TEST_CREDENTIALS)
 
 export interface RestAnswer {
   status: number

@@ -11,6 +11,7 @@ import { keepLearnedModules, lendLearnedModules } from '../../src/engine/testing
 import { until } from '../../src/engine/testing/until.ts'
 import type { Contract } from '../../src/shared/contract/index.ts'
 import { LOCAL_NODE_ID } from '../../src/shared/ids.ts'
+import { basicAuthorization } from './basic-authorization.ts'
 
 export type Client = ContractRouterClient<Contract>
 
@@ -177,6 +178,6 @@ export async function endLocalSpiders(client: Client): Promise<void> {
 }
 
 export function connectClient(address: string, { username, password }: { username: string; password: string }): Client {
-  const authorization = `Basic ${Buffer.from(`${username}:${password}`).toString('base64')}`
+  const authorization = basicAuthorization({ username, password })
   return createORPCClient(new RPCLink({ url: `${address}/api/rpc`, headers: { authorization } }))
 }

@@ -3,7 +3,7 @@ import { pipeline } from 'node:stream/promises'
 import { promisify } from 'node:util'
 import { createGunzip, createGzip, gzip as gzipCallback, gzipSync } from 'node:zlib'
 import type { JobId, AttemptNumber } from '../../shared/contract/index.ts'
-import { isScrapdeckError, ScrapdeckError } from '../../shared/errors.ts'
+import { ScrapdeckError } from '../../shared/errors.ts'
 import type { BlobStore } from '../blobs/blob-store.ts'
 import { createByteWindow, type LogBytes, type WantedBytes } from './byte-window.ts'
 
@@ -58,17 +58,7 @@ export async function archiveLog(options: {
   if (copied.status === 'rejected') throw copied.reason
 }
 
-/** One range of an archived log, in bytes of the uncompressed text; null: the archive has no such blob. */
-export async function readArchivedLog(blobs: BlobStore, name: string, wanted: WantedBytes): Promise<LogBytes | null> {
-  try {
-    return await readPackedLog(await blobs.openRead(name), wanted)
-  } catch (error) {
-    if (isScrapdeckError(error, 'NOT_FOUND')) return null
-    throw error
-  }
-}
-
-/** Same as readArchivedLog, from the gzipped bytes. */
+/** One range of a gzipped log, in bytes of the uncompressed text. */
 export async function readPackedLog(packed: Readable, wanted: WantedBytes): Promise<LogBytes> {
   const window = createByteWindow(wanted)
   // gzip has no random access: everything is read, and only the range is kept.
