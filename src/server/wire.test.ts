@@ -5,28 +5,16 @@ import { RPCLink as PortLink } from '@orpc/client/message-port'
 import type { ContractRouterClient } from '@orpc/contract'
 import { RPCHandler as PortHandler } from '@orpc/server/message-port'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { silentLogger } from '../engine/runtime/logger.ts'
 import type { Change, ChangeBatch, Contract } from '../shared/contract/index.ts'
 import { fromWireError, createWireErrorInterceptor } from '../shared/wire-errors.ts'
-import { listen } from './listen.ts'
 import { EXAMPLES } from './openapi/examples.ts'
 import { createFakeEngine, type FakeEngine, someFigures } from './testing/fake-engine.ts'
-import { makeTestDirectory, RIGHT } from './testing/test-app.ts'
+import { openTestService, RIGHT } from './testing/test-app.ts'
 
 type Client = ContractRouterClient<Contract>
 
 async function connectOverHttp(engine: FakeEngine): Promise<Client> {
-  const service = await listen({
-    engine,
-    dataDirectory: makeTestDirectory(),
-    uiDirectory: makeTestDirectory(),
-    docsDirectory: makeTestDirectory(),
-    bindAddress: '127.0.0.1',
-    port: 0,
-    allowedHosts: [],
-    logger: silentLogger
-  })
-  onTestFinished(() => service.stop())
+  const { service } = await openTestService({}, engine)
   return createORPCClient(new RPCLink({ url: `${service.address}/api/rpc`, headers: { authorization: RIGHT } }))
 }
 

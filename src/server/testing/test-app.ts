@@ -74,8 +74,10 @@ function describe({ err, ...facts }: { err?: unknown }): string {
 }
 
 /** The same on a real socket, on a free port of 127.0.0.1. */
-export async function openTestService(changes: Partial<Omit<ListenOptions, 'engine'>> = {}) {
-  const engine = createFakeEngine()
+export async function openTestService(
+  changes: Partial<Omit<ListenOptions, 'engine'>> = {},
+  engine: FakeEngine = createFakeEngine()
+) {
   const service = await listen({
     engine,
     dataDirectory: makeTestDirectory(),
