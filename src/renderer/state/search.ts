@@ -2,6 +2,7 @@
  * What each screen keeps in its address. An address may contain anything, so every value is checked and invalid ones
  * are dropped. Features read it with `getRouteApi('/jobs').useSearch()`.
  */
+import { JOB_STATUSES } from '../../shared/choices.ts'
 import { JOB_ID_PATTERN, NODE_ID_PATTERN, RANDOM_ID_PATTERN } from '../../shared/id-patterns.ts'
 import type {
   ChainId,
@@ -12,16 +13,6 @@ import type {
   ScheduleId,
   VersionName
 } from '../../shared/contract/index.ts'
-
-export const JOB_STATUSES: readonly JobStatus[] = [
-  'queued',
-  'starting',
-  'running',
-  'succeeded',
-  'failed',
-  'cancelled',
-  'lost'
-]
 
 /** Time ranges of the load chart. */
 export const LOAD_HOURS = [6, 24, 72, 168] as const

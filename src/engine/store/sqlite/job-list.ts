@@ -1,19 +1,11 @@
 import type { Database } from 'better-sqlite3'
 import type { JobFacets, JobFilter, JobStatus, NodeId, ProjectName } from '../../../shared/contract/index.ts'
+import { JOB_STATUSES } from '../../../shared/choices.ts'
 import { matchesGlob } from '../../../shared/glob.ts'
 import { LIVE_JOB_STATES } from './counters.ts'
 import { largeBytes } from '../records.ts'
 import type { JobRow } from './rows.ts'
 
-const EVERY_STATUS = [
-  'queued',
-  'starting',
-  'running',
-  'succeeded',
-  'failed',
-  'cancelled',
-  'lost'
-] as const satisfies JobStatus[]
 /** A page is looked for among so many of the newest jobs per job of the page, before the kinds are merged. */
 const SCANNED_PER_WANTED = 4
 /** A walk that is asked again costs more than ids that the page does not need. */
@@ -261,7 +253,7 @@ export function createJobList(database: Database) {
   function pageIdsOfOwner(owner: Owner, filter: JobFilter, below: string, from: string, limit: number) {
     const { status = [], text } = filter
     const isLeft = fits(filter, conditionsOfName(text))
-    const statuses = status.length === 0 ? EVERY_STATUS : [...new Set(status)]
+    const statuses = status.length === 0 ? JOB_STATUSES : [...new Set(status)]
     const walks = walksOfOwner(owner, statuses, from).map(
       (rowsBefore): Walk =>
         (before, count) => {
@@ -290,7 +282,7 @@ export function createJobList(database: Database) {
         return kinds.filter((kind) => isLeft(kind as unknown as NamedRow))
       }
       // The text may match single jobs, so each is checked.
-      const rows = walksOfOwner(owner, EVERY_STATUS, from).flatMap((walk) => [...walk(AFTER_EVERY_ID)])
+      const rows = walksOfOwner(owner, JOB_STATUSES, from).flatMap((walk) => [...walk(AFTER_EVERY_ID)])
       return rows.filter(fits(filter, conditionsOfName(text))).map((row) => ({ ...row, count: 1 }))
     }
     // Count jobs matched by id in addition to the kinds matched by text, but not twice.

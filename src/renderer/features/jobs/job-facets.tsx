@@ -1,5 +1,5 @@
 import type { JobFacets as Facets } from '../../../shared/contract/index.ts'
-import { JOB_STATUSES } from '../../state/search.ts'
+import { JOB_STATUSES } from '../../../shared/choices.ts'
 import { FacetGroup } from '../../ui/table/facets.tsx'
 import { StatusIcon } from '../../ui/status.tsx'
 import { type FilterSearch, toggleFacet } from './job-filter-query.ts'
