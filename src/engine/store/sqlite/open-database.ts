@@ -5,6 +5,7 @@ import { ScrapdeckError } from '../../../shared/errors.ts'
 import { makePrivateDirectory } from '../../runtime/private-directory.ts'
 import { type DirectoryLock, lockDirectory } from './directory-lock.ts'
 import { migrate } from './migrate.ts'
+import { planOnce } from './plan-once.ts'
 import { explainSqliteError } from './sqlite-error.ts'
 
 /**
@@ -21,6 +22,7 @@ export function openDatabase(path: string): { database: Database; lock: Director
     closeSync(openSync(path, 'a', 0o600))
     database = new DatabaseConstructor(path, { timeout: 5000 })
     configure(database)
+    planOnce(database)
     migrate(database)
     proveWritable(database)
     return { database, lock }

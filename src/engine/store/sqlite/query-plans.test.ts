@@ -11,6 +11,7 @@ import { JOB_LIST_SQL } from './job-list.ts'
 import { JOBS_SQL } from './jobs.ts'
 import { ORDER_SQL } from './order.ts'
 import { OUTBOX_SQL } from './outbox.ts'
+import { withHiddenParameters } from './plan-once.ts'
 import { PRUNING_SQL } from './pruning.ts'
 import { QUEUE_SQL } from './queue.ts'
 import type { ScheduleFilter } from '../store.ts'
@@ -63,7 +64,9 @@ describe('query plans', () => {
     const names = [...new Set(query.match(/:\w+/g) ?? [])].map((name) => [name.slice(1), null])
     const places = (query.match(/\?/g) ?? []).map(() => null)
     const parameters = names.length > 0 ? [Object.fromEntries(names)] : places
-    const rows = database.prepare(`EXPLAIN QUERY PLAN ${query}`).all(...parameters) as { detail: string }[]
+    const rows = database.prepare(`EXPLAIN QUERY PLAN ${withHiddenParameters(query)}`).all(...parameters) as {
+      detail: string
+    }[]
     return rows.map(({ detail }) => detail)
   }
 
@@ -101,6 +104,17 @@ describe('query plans', () => {
   test('live attempts are read from the index of live attempts', () => {
     expect(planOf(ATTEMPTS_SQL.live)).toEqual(['SCAN attempts USING INDEX attempts_live'])
   })
+
+  test.each([ATTEMPTS_SQL.onNode, ATTEMPTS_SQL.endedBefore])(
+    'the runs of a node are looked up one by one, however many it has had',
+    (query) => {
+      const first = planOf(query).filter((step) => /^(SCAN|SEARCH) (run|attempts|ended)/.test(step))
+      expect(first.map((step) => step.replace(/ USING.*?(?= \(|$)/, ''))).toEqual([
+        expect.stringMatching(/^SCAN run/),
+        expect.stringMatching(/^SEARCH \w+ \(node_id=\? AND project=\? AND jobid=\?\)$/)
+      ])
+    }
+  )
 
   test.each(Object.entries(JOB_LIST_SQL))('a page (%s) walks down its index and sorts nothing', (name, query) => {
     for (const plan of planOf(query)) expect(plan).toMatch(PLAN_OF_LIST[name]!)
