@@ -10,6 +10,14 @@ const sayCommonJs: Plugin = {
   }
 }
 
+/** Nobody here speaks HTTP/2, which undici loads for its constants. */
+const noHttp2: Plugin = {
+  name: 'no-http2',
+  enforce: 'pre',
+  resolveId: (id) => (id === 'node:http2' ? '\0no-http2' : null),
+  load: (id) => (id === '\0no-http2' ? 'export const constants = {}' : null)
+}
+
 /** A client needs the address of each operation, not its schemas: loading those took longer than most commands. */
 const onlyRoutes: Plugin = {
   name: 'only-routes',
@@ -25,7 +33,7 @@ const onlyRoutes: Plugin = {
  * module imports (its whole HTTP client among them), which costs a fifth of the rest. One folder deep in out/, so that package-paths.ts finds the root as it does from src/.
  */
 export default defineConfig({
-  plugins: [sayCommonJs, onlyRoutes],
+  plugins: [sayCommonJs, onlyRoutes, noHttp2],
   build: {
     ssr: true,
     outDir: 'out/service',

@@ -128,10 +128,13 @@ export function createApp(options: AppOptions): App {
   fastify.addHook('onResponse', async (request) => gate.limitBody(request))
   fastify.setErrorHandler(answerError)
   fastify.setNotFoundHandler((request, reply) => sendPage(request, reply, NO_SUCH_PAGE, 404))
+  const logOutEverywhere = () => authenticator.logOutEverywhere()
   fastify.register(healthDoor, { engine })
   if (metrics.isServed) {
     fastify.register(metricsDoor, { engine, requests: countRequests(fastify, metrics.prefix) })
   }
+  // Before the Scrapyd door, which adds HTTP methods that only it answers.
+  fastify.register(contractDoors, { engine, clock, logger, limits, logOutEverywhere })
   fastify.register(scrapydDoor, {
     fleet: engine.scrapyd,
     incoming: engine.incoming,
@@ -140,8 +143,6 @@ export function createApp(options: AppOptions): App {
     hasSession,
     nowMs: () => clock.nowMs()
   })
-  const logOutEverywhere = () => authenticator.logOutEverywhere()
-  fastify.register(contractDoors, { engine, clock, logger, limits, logOutEverywhere })
   fastify.register(docsDoor, { docsDirectory: options.docsDirectory })
   fastify.register(userInterfaceDoor, { prefix: '/ui', authenticator, uiDirectory: options.uiDirectory })
   return {

@@ -1,7 +1,6 @@
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { FastifyInstance, FastifyReply } from 'fastify'
-import { Marked } from 'marked'
 import { ScrapdeckError } from '../shared/errors.ts'
 import { escapeHtml } from './html.ts'
 import { PAGE_STYLE, sendHtml } from './page.ts'
@@ -9,11 +8,15 @@ import { PAGE_STYLE, sendHtml } from './page.ts'
 const PAGE_NAME = /^[a-z0-9-]{1,100}$/
 const IMAGE_NAME = /^[a-z0-9-]{1,100}\.png$/
 
+/** Loaded for the first page: few starts are followed by reading the documentation. */
+const markdown = () => import('./markdown.ts')
+
 /** `/docs`: the docs folder, rendered. Raw HTML is shown as text; links go to pages here or to the web. */
 export async function docsDoor(app: FastifyInstance, options: { docsDirectory: string }): Promise<void> {
   const { docsDirectory } = options
   app.get('/docs/style.css', (_request, reply) => reply.type('text/css; charset=utf-8').send(PAGE_STYLE))
   app.get('/docs', async (_request, reply) => {
+    const { headingsOf } = await markdown()
     const names = await listPages(docsDirectory)
     const items = await Promise.all(
       names.map(async (name) => {
@@ -42,6 +45,7 @@ export async function docsDoor(app: FastifyInstance, options: { docsDirectory: s
     const name = (request.params as { name: string }).name.replace(/\.md$/, '')
     const text = await readPage(docsDirectory, name)
     const title = /^# (.+)$/m.exec(text)?.[1] ?? name
+    const { renderMarkdown } = await markdown()
     return send(reply, title, renderMarkdown(text))
   })
 }
@@ -74,59 +78,4 @@ function send(reply: FastifyReply, title: string, content: string): FastifyReply
     body: `${nav}\n<main>\n${content}\n</main>`,
     policy: "style-src 'self'; img-src 'self' data:"
   })
-}
-
-const marked = new Marked({
-  gfm: true,
-  renderer: {
-    html: ({ text }) => escapeHtml(text),
-    heading({ tokens, depth, text }) {
-      return `<h${depth} id="${escapeHtml(anchorOf(text))}">${this.parser.parseInline(tokens)}</h${depth}>\n`
-    },
-    link({ href, tokens }) {
-      const text = this.parser.parseInline(tokens)
-      const target = linkTo(href)
-      return target === null ? text : `<a href="${escapeHtml(target)}">${text}</a>`
-    },
-    image({ href, text }) {
-      return /^images\/[a-z0-9-]+\.png$/.test(href)
-        ? `<img src="/docs/${escapeHtml(href)}" alt="${escapeHtml(text)}">`
-        : escapeHtml(text)
-    },
-    table(token) {
-      const row = (cells: typeof token.header, tag: string) =>
-        `<tr>${cells.map((cell) => `<${tag}>${this.parser.parseInline(cell.tokens)}</${tag}>`).join('')}</tr>\n`
-      const rows = token.rows.map((cells) => row(cells, 'td')).join('')
-      return `<div class="wide"><table><thead>${row(token.header, 'th')}</thead><tbody>${rows}</tbody></table></div>\n`
-    }
-  }
-})
-
-export function renderMarkdown(text: string): string {
-  return marked.parse(text, { async: false })
-}
-
-/** Headings without formatting, for the title and the list of chapters. */
-function headingsOf(text: string): { depth: number; text: string }[] {
-  return marked
-    .lexer(text)
-    .flatMap((token) =>
-      token.type === 'heading' ? [{ depth: token.depth, text: token.text.replaceAll('`', '') }] : []
-    )
-}
-
-/** null: the target is outside the documentation and not served here. */
-function linkTo(href: string): string | null {
-  const page = /^([a-z0-9-]+)\.md(#[\w-]*)?$/.exec(href)
-  if (page !== null) return `/docs/${page[1]}${page[2] ?? ''}`
-  return /^(https?:\/\/|#)/.test(href) ? href : null
-}
-
-/** The same anchors that GitHub and others generate, so that links in the files work here too. */
-function anchorOf(heading: string): string {
-  return heading
-    .toLowerCase()
-    .replace(/[^\p{L}\p{N}\s_-]/gu, '')
-    .trim()
-    .replace(/\s/g, '-')
 }

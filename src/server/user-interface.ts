@@ -1,7 +1,6 @@
 import { existsSync } from 'node:fs'
 import { join, sep } from 'node:path'
 import fastifyCookie from '@fastify/cookie'
-import fastifyStatic from '@fastify/static'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { ScrapdeckError } from '../shared/errors.ts'
 import { type Authenticator, knowsPassword } from './auth/authenticator.ts'
@@ -65,21 +64,29 @@ export async function userInterfaceDoor(
   app.addHook('onRequest', async (_request, reply) => {
     reply.header('content-security-policy', UI_POLICY)
   })
-  await app.register(fastifyStatic, {
-    root: uiDirectory,
-    cacheControl: false,
-    setHeaders(reply, path) {
-      // Vite puts a content hash into the names of all files under assets/.
-      const isHashed = path.startsWith(join(uiDirectory, 'assets') + sep)
-      reply.header('cache-control', isHashed ? `public, max-age=${YEAR_SECONDS}, immutable` : 'no-cache')
-    }
-  })
+  app.get('/*', (request, reply) => sendFile(uiDirectory, request, reply))
   // Routes are behind `#`, so a path without a file is mistyped. A page in place of a missing asset would hide a bug.
   app.setNotFoundHandler((request, reply) => {
     const isPage = request.method === 'GET' && !/\.[a-z0-9]+$/i.test(request.url.split('?', 1)[0] ?? '')
     if (isPage) return reply.redirect('/ui/')
     return reply.code(404).type('text/plain; charset=utf-8').send('There is no such file.\n')
   })
+}
+
+/** Only here is what @fastify/static would load at every start needed: its sender of files. */
+async function sendFile(directory: string, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
+  const { default: send } = await import('@fastify/send')
+  const path = (request.raw.url ?? '').split('?', 1)[0]!.slice('/ui'.length)
+  const file = await send(request.raw, path, { root: directory, cacheControl: false })
+  if (file.type === 'directory' || file.statusCode === 404) {
+    reply.callNotFound()
+    return reply
+  }
+  if (file.type === 'error') return reply.code(file.statusCode).headers(file.headers).send(file.stream)
+  // Vite puts a content hash into the names of all files under assets/.
+  const isHashed = file.metadata.path.startsWith(join(directory, 'assets') + sep)
+  reply.header('cache-control', isHashed ? `public, max-age=${YEAR_SECONDS}, immutable` : 'no-cache')
+  return reply.code(file.statusCode).headers(file.headers).send(file.stream)
 }
 
 function answerLink(authenticator: Authenticator, request: FastifyRequest, reply: FastifyReply): FastifyReply {

@@ -34,17 +34,21 @@ const NOT_PUBLIC_V4 = [
 /** Only 2000::/3 is allocated; these ranges in it are special or embed an unchecked IPv4 address (6to4, Teredo). */
 const NOT_PUBLIC_V6 = ['2001::/23', '2001:db8::/32', '2002::/16', '3fff::/20']
 
-const notPublic = listOf([...NOT_PUBLIC_V4, ...NOT_PUBLIC_V6])
-const givenOut = listOf(['2000::/3'])
-
 /** `networks`: from parseNetworks. */
 export function createAddressGuard(networks: readonly string[]): AddressGuard {
-  const allowed = listOf(networks)
+  // Made for the first address: most starts send no webhook.
+  let lists: { allowed: BlockList; notPublic: BlockList; givenOut: BlockList } | null = null
 
   function isAllowed(address: string): boolean {
     const family = isIP(address)
     // Whatever the configuration says.
     if (family === 0 || isMetadataAddress(address)) return false
+    lists ??= {
+      allowed: listOf(networks),
+      notPublic: listOf([...NOT_PUBLIC_V4, ...NOT_PUBLIC_V6]),
+      givenOut: listOf(['2000::/3'])
+    }
+    const { allowed, notPublic, givenOut } = lists
     if (isIn(allowed, address)) return true
     if (isIn(notPublic, address)) return false
     return family === 4 || isIn(givenOut, address)

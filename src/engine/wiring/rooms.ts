@@ -32,7 +32,6 @@ import { Plugins } from '../plugins/plugins.ts'
 import { AtOnce } from '../projects/at-once.ts'
 import { WITHOUT_EGG } from '../projects/catalog.ts'
 import { Distribution } from '../projects/distribution.ts'
-import { buildEggFromFolder } from '../projects/egg-builder.ts'
 import { createEggThreads } from '../projects/egg-thread.ts'
 import { EggTree } from '../projects/egg-tree.ts'
 import { Projects } from '../projects/projects.ts'
@@ -230,7 +229,10 @@ function openOrders(options: EngineOptions, below: WithWork, opened: AsyncDispos
   })
   const systemCommands = new SystemCommands({
     ...{ store, dispatch, projects, jobCommands, projectCommands, localNode: local.node, credentials },
-    buildDemoEgg: () => buildEggFromFolder(join(options.resourcesDirectory, 'demo'))
+    buildDemoEgg: async () => {
+      const { buildEggFromFolder } = await import('../projects/egg-builder.ts')
+      return buildEggFromFolder(join(options.resourcesDirectory, 'demo'))
+    }
   })
   const queueCommands = new QueueCommands({ store, live, fleet, waiting, wakeDispatcher })
   const loopDelay = opened.adopt(seams.loopDelay ?? watchLoopDelay(), stop)

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { implement } from '@orpc/server'
 import { contract } from '../../shared/contract/index.ts'
-import { renderMarkdown } from '../docs-door.ts'
+import { renderMarkdown } from '../markdown.ts'
 import { createFakeEngine } from '../testing/fake-engine.ts'
 import { perSecond } from '../limits.ts'
 import { openTestApp } from '../testing/test-app.ts'
