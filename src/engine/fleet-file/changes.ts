@@ -1,0 +1,94 @@
+import type { FleetFileChange } from '../../shared/contract/index.ts'
+import { isScrapdeckError, ScrapdeckError } from '../../shared/errors.ts'
+import { maskTemplate } from '../commands/template-secrets.ts'
+import { withoutCredentials } from '../nodes/scrapyd/proxy.ts'
+import { breather } from '../runtime/breather.ts'
+import { applyStep, type FleetFileParts } from './apply-step.ts'
+import { checkSteps, createNotes } from './check.ts'
+import type { FleetForm } from './form.ts'
+import type { CurrentFleet, Step } from './plan.ts'
+import { planInThread } from './plan-in-thread.ts'
+import { readFleet } from './read-fleet.ts'
+import { writeFleetFile } from './yaml.ts'
+
+const HEADING = `Fleet file of Scrapdeck: what is set, without passwords, keys and other secrets (dots stand in their place,
+and an engine that has them keeps them). "scrapdeck apply FILE" shows what would change, and does it when told to.`
+
+/** Changes listed in the error's message; `data.done` has all of them. */
+const MADE_TOLD = 10
+
+export async function exportFleet(parts: FleetFileParts): Promise<string> {
+  return writeFleetFile(toShow(await readFleet(parts)), HEADING)
+}
+
+/** `inTurn`: waits until other files have been read. Rejects with FLEET_FILE_INVALID. */
+export async function planChanges(
+  { yaml, prune }: { yaml: string; prune: boolean },
+  parts: FleetFileParts,
+  inTurn: <T>(work: () => Promise<T>) => Promise<T>
+): Promise<Step[]> {
+  const current = await readFleet(parts)
+  const steps = await inTurn(() => planInThread({ yaml, current, prune }, parts.clock))
+  await checkSteps(steps, current, parts)
+  const breathe = breather(parts.clock)
+  const withNotes = createNotes(parts)
+  const noted: Step[] = []
+  for (const step of steps) {
+    await breathe()
+    noted.push(withNotes(step))
+  }
+  return noted
+}
+
+/** An error partway lists the changes that were made. Repeating is safe: matching items are left alone. */
+export async function makeChanges(steps: Step[], parts: FleetFileParts): Promise<FleetFileChange[]> {
+  const done: FleetFileChange[] = []
+  for (const step of steps) {
+    try {
+      await applyStep(step, parts)
+    } catch (error) {
+      throw done.length > 0 ? inTheMiddle(error, step, done, steps.length) : error
+    }
+    done.push(step.change)
+  }
+  return done
+}
+
+/** Failures that no check can foresee: a full disk, a node that somebody else removed in the meantime. */
+function inTheMiddle(error: unknown, step: Step, done: FleetFileChange[], count: number): ScrapdeckError {
+  const { noun, name } = step.change
+  const { code, message, data } = isScrapdeckError(error)
+    ? error
+    : { code: 'INTERNAL' as const, message: 'This failed; see the log', data: undefined }
+  const made = done.slice(0, MADE_TOLD).map(({ act, noun: what, name: which }) => `${act} ${what} ${which}`)
+  const more = done.length > made.length ? ` and ${done.length - made.length} more` : ''
+  return new ScrapdeckError(
+    code,
+    `${noun} ${name}: ${message.replace(/\.?$/, '.')} ${done.length} of ${count} changes were made before it (${made.join(', ')}${more}), the others were not. Apply the file again when this is mended: what is as it should be is left alone`,
+    { cause: error, data: { ...data, done } }
+  )
+}
+
+/** Without secrets and without items that others manage. */
+function toShow(current: CurrentFleet): FleetForm {
+  const ours = <T>(items: { item: T; isOurs: boolean }[]) =>
+    items.filter(({ isOurs }) => isOurs).map(({ item }) => item)
+  const { nodes, discovery, projects, limits, schedules, chains, webhooks } = current
+  return {
+    version: 1,
+    nodes: ours(nodes).map(({ password: _password, clientKey: _clientKey, proxyUrl, ...node }) => ({
+      ...node,
+      proxyUrl: proxyUrl === null ? null : withoutCredentials(proxyUrl)
+    })),
+    discovery: ours(discovery),
+    projects: ours(projects),
+    limits: ours(limits),
+    schedules: schedules.map(({ item: { paused, pauseNote, ...schedule }, isPausedByOperator }) => ({
+      ...schedule,
+      jobs: schedule.jobs.map(maskTemplate),
+      ...(isPausedByOperator === true ? { paused, pauseNote } : {})
+    })),
+    chains: ours(chains).map((chain) => ({ ...chain, run: maskTemplate(chain.run) })),
+    webhooks: ours(webhooks)
+  }
+}
