@@ -53,8 +53,13 @@ export default defineConfig({
         format: 'cjs',
         entryFileNames: '[name].js',
         chunkFileNames: '[name].js',
-        // By itself it would be put beside zod, which the store's thread then loads for it.
-        codeSplitting: { groups: [{ name: 'errors', test: /src.shared.errors\.ts$/ }] }
+        // By themselves they would be put beside zod and the reader of eggs, which would be loaded for them.
+        codeSplitting: {
+          groups: [
+            { name: 'errors', test: /src.shared.errors\.ts$/ },
+            { name: 'names', test: /src.engine.projects.names\.ts$/ }
+          ]
+        }
       }
     }
   },

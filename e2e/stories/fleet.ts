@@ -18,7 +18,8 @@ export async function workWithAFleet(page: Page, { urls, client, touchFile }: Fl
   await addNodesByPaste(page, urls)
   await deployEgg(page, await buildDemoEgg(), 'v1', urls.length + 1)
 
-  await runSpiders(page, ['quotes', 'prices', 'slow'])
+  // A page a second: on a busy machine, a Scrapyd needs longer to start than a fast spider to finish.
+  await runSpiders(page, ['quotes', 'prices', 'slow'], { delay: '1' })
   await openScreen(page, 'Jobs')
   const grid = page.getByRole('grid', { name: 'Jobs' })
   await expect(grid.getByRole('row').filter({ hasText: 'running' })).toHaveCount(3, { timeout: 20_000 })
@@ -117,7 +118,7 @@ export async function deployEgg(page: Page, egg: Uint8Array, version: string, no
 }
 
 /** Runs several spiders of the demo project at once, through the Run dialog. */
-export async function runSpiders(page: Page, spiders: string[]): Promise<void> {
+export async function runSpiders(page: Page, spiders: string[], args: Record<string, string>): Promise<void> {
   await page.getByRole('banner').getByRole('button', { name: /^Run/ }).click()
   const dialog = page.getByRole('dialog', { name: 'Run spiders' })
   const box = dialog.getByRole('combobox', { name: 'Spiders' })
@@ -127,8 +128,17 @@ export async function runSpiders(page: Page, spiders: string[]): Promise<void> {
   }
   // Closes the list, which covers the button.
   await dialog.getByRole('heading', { name: 'Run spiders' }).click()
+  for (const [index, [name, value]] of Object.entries(args).entries()) await addArgument(page, index + 1, name, value)
   await dialog.getByRole('button', { name: spiders.length > 1 ? `Run ${spiders.length} spiders` : /^Run/ }).click()
   await expect(dialog).toBeHidden()
+}
+
+/** Adds a row to the arguments of the Run dialog. `number`: counted from 1. */
+export async function addArgument(page: Page, number: number, name: string, value: string): Promise<void> {
+  const dialog = page.getByRole('dialog', { name: 'Run spiders' })
+  await dialog.getByRole('button', { name: 'Add argument' }).click()
+  await dialog.getByRole('combobox', { name: `Name of argument ${number}` }).fill(name)
+  await dialog.getByLabel(`Value of argument ${number}`).fill(value)
 }
 
 /** Opens a spider's job and requests its cancellation; resolves when the node has confirmed it. */

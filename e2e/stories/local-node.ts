@@ -1,6 +1,6 @@
 import { type Page, expect } from '@playwright/test'
 import type { Client } from '../support/service.ts'
-import { jobRows } from './fleet.ts'
+import { addArgument, jobRows } from './fleet.ts'
 import { openScreen } from './first-run.ts'
 
 const SECRET = 'correct-horse-battery'
@@ -85,11 +85,4 @@ async function openProjectSettings(page: Page, project: string): Promise<void> {
   await openScreen(page, 'Projects')
   await page.getByRole('grid', { name: 'Projects' }).getByText(project, { exact: true }).click()
   await page.getByRole('button', { name: 'Python and limits…' }).click()
-}
-
-async function addArgument(page: Page, number: number, name: string, value: string): Promise<void> {
-  const dialog = page.getByRole('dialog', { name: 'Run spiders' })
-  await dialog.getByRole('button', { name: 'Add argument' }).click()
-  await dialog.getByRole('combobox', { name: `Name of argument ${number}` }).fill(name)
-  await dialog.getByLabel(`Value of argument ${number}`).fill(value)
 }

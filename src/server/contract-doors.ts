@@ -1,5 +1,6 @@
 import { OpenAPIHandler } from '@orpc/openapi/fastify'
 import { SmartCoercionPlugin } from '@orpc/json-schema'
+import type { OpenAPI } from '@orpc/contract'
 import { onError, ORPCError, type Router } from '@orpc/server'
 import { RPCHandler, type RPCHandlerOptions } from '@orpc/server/fastify'
 import { ZodToJsonSchemaConverter } from '@orpc/zod/zod4'
@@ -23,7 +24,6 @@ import { knowsPassword } from './auth/authenticator.ts'
 import type { DoorLimits } from './auth/door-limits.ts'
 import { parseContractForms } from './forms/contract-form.ts'
 import { MAX_JSON_BYTES } from './limits.ts'
-import { describeApi } from './openapi/describe.ts'
 import { apiPageDoor } from './openapi/page.ts'
 
 // oxlint-disable-next-line typescript/no-explicit-any -- oRPC itself types a router of any contract like this.
@@ -117,8 +117,14 @@ export async function contractDoors(app: FastifyInstance, options: DoorsOptions)
     serveApi: (request, reply) => serve(rest, undefined, contextOf('api', request), request, reply)
   })
   app.all('/api/v1/*', (request, reply) => serve(rest, '/api/v1', contextOf('api', request), request, reply))
-  let description: ReturnType<typeof describeApi> | null = null
-  await apiPageDoor(app, { describe: () => (description ??= describeApi()) })
+  let description: Promise<OpenAPI.Document> | null = null
+  await apiPageDoor(app, { describe: () => (description ??= describe()) })
+}
+
+/** Loaded with the first request for it. */
+async function describe(): Promise<OpenAPI.Document> {
+  const { describeApi } = await import('./openapi/describe.ts')
+  return describeApi()
 }
 
 /**

@@ -7,9 +7,8 @@ import { crc32, createDeflateRaw } from 'node:zlib'
 import { Zip, type ZipInputFile } from 'fflate'
 import type { ProjectName, VersionName } from '../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
-import { isModuleName } from './egg-inspection.ts'
 import { readIniValue } from '../../shared/ini.ts'
-import { problemOfEntryName, problemOfPathPart } from './names.ts'
+import { isModuleName, problemOfEntryName, problemOfPathPart } from './names.ts'
 import { EGG_LIMITS, type ZipArchive } from './zip-archive.ts'
 
 /** A file of a Scrapy project; its path is relative to the folder of scrapy.cfg, with slashes. */

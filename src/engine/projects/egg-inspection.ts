@@ -1,6 +1,7 @@
 import type { VersionName } from '../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
 import { readIniValue } from '../../shared/ini.ts'
+import { isModuleName } from './names.ts'
 import { EGG_LIMITS, openZipArchive, type ZipArchive, type ZipLimits } from './zip-archive.ts'
 
 /** Metadata of an egg, read without running any of its code. */
@@ -43,11 +44,6 @@ export async function inspectArchive(archive: ZipArchive): Promise<EggFacts> {
   }
   const header = (name: string) => headerOf(packageInfo.toString('utf8'), name)
   return { name: header('Name'), version: header('Version') as VersionName | null, settingsModule }
-}
-
-/** `demo.settings`: valid Python identifiers joined by dots. */
-export function isModuleName(text: string): boolean {
-  return /^[\p{ID_Start}_][\p{ID_Continue}]*(\.[\p{ID_Start}_][\p{ID_Continue}]*)*$/u.test(text)
 }
 
 /** PKG-INFO is a mail header: it ends at the first empty line, which is followed by free text. */

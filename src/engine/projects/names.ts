@@ -68,3 +68,8 @@ function hasControlCharacters(text: string): boolean {
   }
   return false
 }
+
+/** `demo.settings`: valid Python identifiers joined by dots. */
+export function isModuleName(text: string): boolean {
+  return /^[\p{ID_Start}_][\p{ID_Continue}]*(\.[\p{ID_Start}_][\p{ID_Continue}]*)*$/u.test(text)
+}

@@ -22,7 +22,7 @@ import { Catalog, WITHOUT_EGG } from './catalog.ts'
 import { EggFiles } from './egg-files.ts'
 import { type Archive, checkProjectName, EggIntake, type VersionNames } from './egg-intake.ts'
 import { EggKeeping } from './egg-keeping.ts'
-import { openEgg, type OpenEgg } from './egg-opening.ts'
+import type { OpenEgg } from './egg-opening.ts'
 import type { EggTree } from './egg-tree.ts'
 import { problemOfPathPart, problemOfSpiderName } from './names.ts'
 import { SeenOnNodes } from './seen-on-nodes.ts'
@@ -70,6 +70,12 @@ export interface ProjectsOptions {
   logger: Logger
 }
 
+/** Without a thread (egg-thread.ts). Loaded with the first egg. */
+const openHere: OpenEgg = async (...egg) => {
+  const { openEgg } = await import('./egg-opening.ts')
+  return openEgg(...egg)
+}
+
 /**
  * Projects with their versions, spiders and eggs. Includes versions that were only seen on nodes, without an egg to
  * send (`sha256` null). All of it is in memory, so reads need no I/O; every change is in the store before it is visible
@@ -96,7 +102,12 @@ export class Projects {
     this.#files = new EggFiles({ directory: eggDirectory, blobs })
     const parts = { ...options, files: this.#files, catalog: this.catalog }
     this.#keeping = new EggKeeping(parts)
-    this.#intake = new EggIntake({ openEgg, ...parts, keeping: this.#keeping, exclusively: this.#exclusively })
+    this.#intake = new EggIntake({
+      openEgg: openHere,
+      ...parts,
+      keeping: this.#keeping,
+      exclusively: this.#exclusively
+    })
     this.#seen = new SeenOnNodes({ ...parts, forget: (stored) => this.#forget(stored) })
     this.#withoutEgg = new SettingsProjects(parts)
   }

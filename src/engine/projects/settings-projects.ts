@@ -4,8 +4,7 @@ import { LOCAL_NODE_ID } from '../../shared/ids.ts'
 import type { Clock } from '../runtime/clock.ts'
 import type { Logger } from '../runtime/logger.ts'
 import { type Catalog, WITHOUT_EGG } from './catalog.ts'
-import { isModuleName } from './egg-inspection.ts'
-import { problemOfPathPart } from './names.ts'
+import { isModuleName, problemOfPathPart } from './names.ts'
 
 export interface SettingsSource {
   settingsModule: string

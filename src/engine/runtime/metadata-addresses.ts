@@ -18,16 +18,24 @@ const NETWORKS_V6 = [
   ['fd20:ce::254', 128]
 ] as const
 
-const FORBIDDEN = new BlockList()
-for (const [address, bits] of NETWORKS_V4) {
-  FORBIDDEN.addSubnet(address, bits, 'ipv4')
-  // The same through NAT64 (RFC 6052).
-  FORBIDDEN.addSubnet(`64:ff9b::${address}`, 96 + bits, 'ipv6')
+/** Made for the first address that is checked. */
+let forbidden: BlockList | null = null
+
+function listForbidden(): BlockList {
+  const list = new BlockList()
+  for (const [address, bits] of NETWORKS_V4) {
+    list.addSubnet(address, bits, 'ipv4')
+    // The same through NAT64 (RFC 6052).
+    list.addSubnet(`64:ff9b::${address}`, 96 + bits, 'ipv6')
+  }
+  for (const [address, bits] of NETWORKS_V6) list.addSubnet(address, bits, 'ipv6')
+  return list
 }
-for (const [address, bits] of NETWORKS_V6) FORBIDDEN.addSubnet(address, bits, 'ipv6')
 
 /** False for a text that is no IP address. IPv4 addresses written as IPv6 (`::ffff:10.0.0.1`) are checked as IPv4. */
 export function isMetadataAddress(address: string): boolean {
   const family = isIP(address)
-  return family !== 0 && FORBIDDEN.check(address, family === 6 ? 'ipv6' : 'ipv4')
+  if (family === 0) return false
+  forbidden ??= listForbidden()
+  return forbidden.check(address, family === 6 ? 'ipv6' : 'ipv4')
 }

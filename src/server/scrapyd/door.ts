@@ -32,6 +32,8 @@ export interface ScrapydDoorOptions {
 const CONFIRM_SHA256 = createHash('sha256').update("return confirm('Are you sure?');").digest('base64')
 const PAGE_POLICY = `default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-hashes' 'sha256-${CONFIRM_SHA256}'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'`
 
+const USUAL_METHODS = ['GET', 'HEAD', 'POST', 'OPTIONS']
+
 /** The fleet as one Scrapyd 1.6 (scrapyd-protocol.md, 1 to 3, 7). Differences: docs/scrapyd-compatibility.md. */
 export async function scrapydDoor(app: FastifyInstance, options: ScrapydDoorOptions): Promise<void> {
   const { fleet } = options
@@ -39,13 +41,12 @@ export async function scrapydDoor(app: FastifyInstance, options: ScrapydDoorOpti
   const nodeName = settings.nodeName ?? fleet.nodeName
   const door: Door = { ...options, settings, nodeName, bodies: new WeakMap() }
   // Scrapyd answers every method. Methods unknown to Node are rejected by Node itself.
-  const usual = [...app.supportedMethods]
-  const unusual = METHODS.filter((method) => !usual.includes(method) && method !== 'CONNECT')
-  for (const method of unusual) app.addHttpMethod(method)
+  const unusual = METHODS.filter((method) => !USUAL_METHODS.includes(method) && method !== 'CONNECT')
+  for (const method of unusual) if (!app.supportedMethods.includes(method)) app.addHttpMethod(method)
   const handlers = new Map<string, RouteHandlerMethod>()
   const serve = (url: string, handler: RouteHandlerMethod) => {
     handlers.set(url, handler)
-    app.route({ method: usual, url, handler })
+    app.route({ method: USUAL_METHODS, url, handler })
   }
   app.removeAllContentTypeParsers()
   addForms(app)
