@@ -58,6 +58,8 @@ export async function seedDatabase(dataDirectory: string, seed: Seed): Promise<v
       SELECT project, version, nodes.id, 'present', 0, sha256 FROM versions, nodes;
     UPDATE queue_ends SET back = ${total};
     INSERT INTO job_counts SELECT project, spider, status, coalesce(node_id, ''), count(*) FROM jobs GROUP BY 1, 2, 3, 4;
+    INSERT INTO ended_counts SELECT substr(id, 1, 5) || iif(substr(id, 6, 1) < '8', '0', '8'), project, spider, status, node_id, count(*)
+      FROM jobs WHERE state = 'ended' GROUP BY 1, 2, 3, 4, 5;
     INSERT INTO queue_lanes SELECT lane, count(*) FROM jobs WHERE state = 'queued' GROUP BY lane;
     UPDATE state_counts SET count = (SELECT count(*) FROM jobs WHERE jobs.state = state_counts.state);
     DROP TABLE seed;

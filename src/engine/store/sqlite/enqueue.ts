@@ -49,7 +49,7 @@ export function createEnqueue({ database, changes, counters, holds, order, outbo
     const { id, jobid, project, version, spider, priority, placement, entry } = job
     const lane = laneText(job)
     const [settings, args] = [textOfMap(job.settings), textOfMap(job.args)]
-    counters.moved(null, { project, spider, status: 'queued', node_id: null, hold, lane })
+    counters.moved(null, { id, project, spider, status: 'queued', node_id: null, hold, lane })
     changes.job(id)
     // Both calls pass each value as its own argument: passing a list costs more than plain jobs save (measured).
     if (isPlain(job, hold)) {

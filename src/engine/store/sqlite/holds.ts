@@ -17,7 +17,7 @@ import type { JobWriting } from './job-writing.ts'
 import type { Outbox } from './outbox.ts'
 
 /** The columns that determine how a job is counted. */
-export const COUNTED = 'project, spider, status, node_id, hold, lane'
+export const COUNTED = 'id, project, spider, status, node_id, hold, lane'
 /** The columns that determine a job's hold. */
 export const HOLDABLE = 'not_before_ms AS notBeforeMs, overlap_key AS overlapKey, attempt_count AS attemptCount'
 
@@ -25,7 +25,7 @@ export const HOLDABLE = 'not_before_ms AS notBeforeMs, overlap_key AS overlapKey
 const OVERLAPPING_LOOKED_AT_MAX = 100
 
 export const HOLDS_SQL = {
-  due: `SELECT id, ${HOLDABLE}, ${COUNTED} FROM jobs
+  due: `SELECT ${HOLDABLE}, ${COUNTED} FROM jobs
     WHERE state = 'queued' AND hold IN ('not_before', 'retry') AND not_before_ms <= ? ORDER BY not_before_ms LIMIT ?`,
   expired: `SELECT id, expires_at_ms FROM jobs
     WHERE state = 'queued' AND expires_at_ms <= ? ORDER BY expires_at_ms LIMIT ?`,
@@ -36,7 +36,7 @@ export const HOLDS_SQL = {
   dependencies: `SELECT on_job_id AS jobId, condition AS "on", jobs.outcome
     FROM job_dependencies JOIN jobs ON jobs.id = on_job_id WHERE job_id = ? ORDER BY on_job_id, condition`,
   overlapLive: `SELECT 1 FROM jobs WHERE overlap_key = ? AND state IN ('starting', 'running')`,
-  overlapNext: `SELECT id, ${COUNTED} FROM jobs WHERE state = 'queued' AND hold = 'overlap' AND overlap_key = ?
+  overlapNext: `SELECT ${COUNTED} FROM jobs WHERE state = 'queued' AND hold = 'overlap' AND overlap_key = ?
     ORDER BY priority DESC, rank LIMIT ${OVERLAPPING_LOOKED_AT_MAX}`
 }
 
@@ -45,10 +45,6 @@ export interface JobThatEnded {
   id: JobId
   outcome: Outcome
   overlapKey: string | null
-}
-
-interface HeldRow extends CountedRow {
-  id: JobId
 }
 
 export type Holds = ReturnType<typeof createHolds>
@@ -66,17 +62,15 @@ interface Dependencies extends JobWriting {
  * one was claimed first.
  */
 export function createHolds({ database, changes, timeline, counters, chainEnds, outbox }: Dependencies) {
-  const due = database.prepare<[number, number], HeldRow & Holdable>(HOLDS_SQL.due)
+  const due = database.prepare<[number, number], CountedRow & Holdable>(HOLDS_SQL.due)
   const expired = database.prepare<[number, number], { id: JobId; expires_at_ms: number }>(HOLDS_SQL.expired)
   const nextDue = database.prepare<[], number | null>(HOLDS_SQL.nextDue).pluck()
   const nextExpiry = database.prepare<[], number | null>(HOLDS_SQL.nextExpiry).pluck()
   const dependents = database.prepare<[string], JobId>(HOLDS_SQL.dependents).pluck()
   const dependencies = database.prepare<[string], DependencyOutcome>(HOLDS_SQL.dependencies)
   const overlapLive = database.prepare<[string]>(HOLDS_SQL.overlapLive)
-  const overlapNext = database.prepare<[string], HeldRow>(HOLDS_SQL.overlapNext)
-  const one = database.prepare<[string], HeldRow & Holdable>(
-    `SELECT id, ${HOLDABLE}, ${COUNTED} FROM jobs WHERE id = ?`
-  )
+  const overlapNext = database.prepare<[string], CountedRow>(HOLDS_SQL.overlapNext)
+  const one = database.prepare<[string], CountedRow & Holdable>(`SELECT ${HOLDABLE}, ${COUNTED} FROM jobs WHERE id = ?`)
   const queued = database.prepare<[string], CountedRow & { overlap_key: string | null }>(
     `SELECT overlap_key, ${COUNTED} FROM jobs WHERE id = ? AND state = 'queued'`
   )
@@ -98,12 +92,12 @@ export function createHolds({ database, changes, timeline, counters, chainEnds, 
   const isOverlapLive = (key: string): boolean => overlapLive.get(key) !== undefined
   const judge = (jobId: JobId): DependencyVerdict => judgeDependencies(dependencies.all(jobId))
 
-  function changeHold(job: HeldRow, next: Hold | null): void {
+  function changeHold(job: CountedRow, next: Hold | null): void {
     setHold.run(next, job.id)
     counters.moved(job, { ...job, hold: next })
   }
 
-  function release(job: HeldRow, next: Hold | null, entry: TimelineEntry): void {
+  function release(job: CountedRow, next: Hold | null, entry: TimelineEntry): void {
     changeHold(job, next)
     timeline.add(job.id, null, 'released', entry)
     changes.job(job.id)

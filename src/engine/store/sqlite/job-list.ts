@@ -2,7 +2,7 @@ import type { Database } from 'better-sqlite3'
 import type { JobFacets, JobFilter, JobStatus, NodeId, ProjectName } from '../../../shared/contract/index.ts'
 import { JOB_STATUSES } from '../../../shared/choices.ts'
 import { matchesGlob } from '../../../shared/glob.ts'
-import { LIVE_JOB_STATES } from './counters.ts'
+import { LIVE_JOB_STATES, STRETCH_MS, stretchOf } from './counters.ts'
 import { largeBytes } from '../records.ts'
 import type { JobRow } from './rows.ts'
 
@@ -11,6 +11,8 @@ const SCANNED_PER_WANTED = 4
 /** A walk that is asked again costs more than ids that the page does not need. */
 const FETCHED_PER_WANTED = 3
 const ENDED_BADLY: ReadonlySet<JobStatus> = new Set(['failed', 'cancelled', 'lost'])
+const LIVE_STATUSES = JOB_STATUSES.filter((status) => LIVE_JOB_STATES.has(status))
+const ENDED_STATUSES = JOB_STATUSES.filter((status) => !LIVE_JOB_STATES.has(status))
 /** Facets are for selection, and nobody selects from more values than this. */
 const FACET_LIMIT = 500
 /** Upper bound of the time between a job's id and its entry into the queue. */
@@ -28,6 +30,10 @@ interface Kind {
   spider: string
   status: string
   nodeId: NodeId
+}
+
+interface CountedKind extends Kind {
+  count: number
 }
 
 /** What a job belongs to, besides its kind. Live and ended jobs are in two indexes each: one is written at the end. */
@@ -70,6 +76,10 @@ export const JOB_LIST_SQL = {
         AND jobs.outcome IS iif(kinds.status IN ('queued', 'starting', 'running'), NULL, kinds.status)
         AND id >= ? AND id < ?) AS count
     FROM job_counts AS kinds WHERE node_id <> ''`,
+  endedBefore: `SELECT project, spider, status, node_id AS nodeId, sum(count) AS count FROM ended_counts
+    WHERE from_id < ? GROUP BY 1, 2, 3, 4`,
+  endedFrom: `SELECT project, spider, status, node_id AS nodeId, sum(count) AS count FROM ended_counts
+    WHERE from_id >= ? GROUP BY 1, 2, 3, 4`,
   /** In an index of their own: few of many jobs, and what operators look for. */
   endedBadly: `SELECT id FROM jobs WHERE outcome = ? AND outcome IN ('failed', 'cancelled', 'lost') AND id < ? AND id >= ?
     ORDER BY id DESC LIMIT ?`,
@@ -136,6 +146,8 @@ export function createJobList(database: Database) {
     'SELECT schedule_id, user_id FROM jobs WHERE id = ?'
   )
   const countOfKind = database.prepare<unknown[], number>(JOB_LIST_SQL.countOfKind).pluck()
+  const endedBefore = database.prepare<[string], CountedKind>(JOB_LIST_SQL.endedBefore)
+  const endedFrom = database.prepare<[string], CountedKind>(JOB_LIST_SQL.endedFrom)
   const endedBadly = database.prepare<unknown[], string>(JOB_LIST_SQL.endedBadly).pluck()
   const oldest = database.prepare<[], string | null>('SELECT min(id) FROM jobs').pluck()
   const youngest = database.prepare<[], string | null>('SELECT max(id) FROM jobs').pluck()
@@ -149,7 +161,7 @@ export function createJobList(database: Database) {
     return {
       live: database.prepare<Record<string, unknown>, NamedRow>(JOB_LIST_SQL[`liveOf${noun}`]),
       ended: database.prepare<Record<string, unknown>, NamedRow>(JOB_LIST_SQL[`endedOf${noun}`]),
-      kinds: kinds.map((sql) => database.prepare<Record<string, unknown>, Kind & { count: number }>(sql))
+      kinds: kinds.map((sql) => database.prepare<Record<string, unknown>, CountedKind>(sql))
     }
   }
 
@@ -158,9 +170,9 @@ export function createJobList(database: Database) {
   }
 
   /** The kinds that match a filter, grouped by `columns`. */
-  function kindsOf(filter: JobFilter, columns: string): (Kind & { count: number })[] {
+  function kindsOf(filter: JobFilter, columns: string): CountedKind[] {
     const { sql, values } = conditionsOf(filter)
-    const statement = database.prepare<unknown[], Kind & { count: number }>(
+    const statement = database.prepare<unknown[], CountedKind>(
       `SELECT ${columns}, sum(count) AS count FROM job_counts WHERE ${sql} GROUP BY ${GROUPS[columns]}`
     )
     return statement.all(...values)
@@ -269,7 +281,7 @@ export function createJobList(database: Database) {
     return mergeNewestFirst(walks, below, limit, () => true)
   }
 
-  function countKinds(filter: JobFilter): (Kind & { count: number })[] {
+  function countKinds(filter: JobFilter): CountedKind[] {
     const { sinceMs, text, jobid } = filter
     if (jobid !== undefined) return withJobid(jobid, filter).map((row) => ({ ...row, count: 1 }))
     const owner = ownerOf(filter)
@@ -293,35 +305,40 @@ export function createJobList(database: Database) {
     return sinceMs === undefined ? [...kinds, ...extra] : [...kindsSince(kinds, filter, sinceMs), ...extra]
   }
 
-  function countOnNodes(filter: JobFilter, range: string[]): (Kind & { count: number })[] {
-    const { sql, values } = conditionsOf(filter)
-    const statement = database.prepare<unknown[], Kind & { count: number }>(
-      `${JOB_LIST_SQL.countKindsOnNodes} AND ${sql}`
-    )
-    return statement.all(...range, ...values)
+  /** How many jobs of these kinds and statuses have ids in the range, counted in the indexes. */
+  function countInRange(kinds: CountedKind[], filter: JobFilter, status: JobStatus[], range: [string, string]) {
+    const { sql, values } = conditionsOf({ ...filter, status })
+    const statement = database.prepare<unknown[], CountedKind>(`${JOB_LIST_SQL.countKindsOnNodes} AND ${sql}`)
+    const counted = statement.all(...range, ...values)
+    const onNodes = new Map<string, number>()
+    for (const kind of counted) onNodes.set(nameOf(kind), (onNodes.get(nameOf(kind)) ?? 0) + kind.count)
+    for (const kind of kinds) {
+      if (kind.nodeId !== '' || !status.some((one) => one === kind.status)) continue
+      const all = countOfKind.get(kind.project, kind.spider, ...columnsOf(kind.status), ...range) as number
+      counted.push({ ...kind, count: all - (onNodes.get(nameOf(kind)) ?? 0) })
+    }
+    return counted
   }
 
-  /** Counts in the indexes, on the side of that time with fewer jobs: at most about half of all jobs. */
-  function kindsSince(kinds: (Kind & { count: number })[], filter: JobFilter, sinceMs: number) {
+  /**
+   * Counts on the side of that time with fewer jobs: ended ones by whole stretches of time, and in the indexes what is
+   * between that time and the nearest edge of a stretch; live ones in the indexes.
+   */
+  function kindsSince(kinds: CountedKind[], filter: JobFilter, sinceMs: number): CountedKind[] {
     const low = idAt(sinceMs - ID_TIME_MARGIN_MS)
+    const edge = edgeNear(low)
     const isOlderLess = timeOf(low) - timeOf(oldest.get() ?? low) < timeOf(youngest.get() ?? low) - timeOf(low)
-    const range = isOlderLess ? ['', low] : [low, AFTER_EVERY_ID]
-    const inRange = new Map<Kind, number>()
-    const onNodes = new Map<string, number>()
-    const keyOf = ({ project, spider, status }: Kind) => `${project}\0${spider}\0${status}`
-    const byNode = new Map(kinds.map((kind) => [`${keyOf(kind)}\0${kind.nodeId}`, kind]))
-    for (const counted of countOnNodes(filter, range)) {
-      const kind = byNode.get(`${keyOf(counted)}\0${counted.nodeId}`)
-      if (kind !== undefined) inRange.set(kind, counted.count)
-      onNodes.set(keyOf(counted), (onNodes.get(keyOf(counted)) ?? 0) + counted.count)
+    const counts = new Map<string, number>()
+    const add = (more: CountedKind[], sign: 1 | -1) => {
+      for (const kind of more) counts.set(keyOf(kind), (counts.get(keyOf(kind)) ?? 0) + sign * kind.count)
     }
-    for (const kind of kinds.filter(({ nodeId }) => nodeId === '')) {
-      const { project, spider, status } = kind
-      const all = countOfKind.get(project, spider, ...columnsOf(status), ...range) as number
-      inRange.set(kind, all - (onNodes.get(keyOf(kind)) ?? 0))
-    }
-    const counted = kinds.map((kind) => {
-      const count = inRange.get(kind)!
+    add((isOlderLess ? endedBefore : endedFrom).all(edge), 1)
+    // Not in those stretches, or too many in them.
+    const between: [string, string] = low < edge ? [low, edge] : [edge, low]
+    add(countInRange(kinds, filter, ENDED_STATUSES, between), low < edge === isOlderLess ? -1 : 1)
+    add(countInRange(kinds, filter, LIVE_STATUSES, isOlderLess ? ['', low] : [low, AFTER_EVERY_ID]), 1)
+    const counted = kinds.map((kind): CountedKind => {
+      const count = counts.get(keyOf(kind)) ?? 0
       return { ...kind, count: isOlderLess ? kind.count - count : count }
     })
     // Subtract jobs queued before the time whose ids are within the margin.
@@ -419,7 +436,7 @@ function mergeNewestFirst(walks: Walk[], below: string, limit: number, isWanted:
   return merged
 }
 
-function countBy(name: 'status' | 'project' | 'nodeId', kinds: (Kind & { count: number })[]) {
+function countBy(name: 'status' | 'project' | 'nodeId', kinds: CountedKind[]) {
   const counts = new Map<string, number>()
   for (const kind of kinds) if (kind[name] !== '') counts.set(kind[name], (counts.get(kind[name]) ?? 0) + kind.count)
   return [...counts]
@@ -490,6 +507,9 @@ function columnsOf(status: string): [state: string, outcome: string | null] {
   return LIVE_JOB_STATES.has(status) ? [status, null] : ['ended', status]
 }
 
+const nameOf = ({ project, spider, status }: Kind) => `${project}\0${spider}\0${status}`
+const keyOf = (kind: Kind) => `${nameOf(kind)}\0${kind.nodeId}`
+
 const timeOf = (id: string) => Number.parseInt(id.slice(0, 12), 16)
 
 /** The lowest id of a job created at this time or later. */
@@ -497,3 +517,6 @@ function idAt(timeMs: number): string {
   const whole = Math.min(Math.max(0, Math.floor(timeMs)), 2 ** 48 - 1)
   return whole.toString(16).padStart(12, '0')
 }
+
+/** The first id of the stretch that begins nearest to this id. */
+const edgeNear = (id: string) => stretchOf(idAt(timeOf(id) + STRETCH_MS / 2))

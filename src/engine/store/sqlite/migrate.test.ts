@@ -164,3 +164,24 @@ test('repeated crawl orders from before are found by the key in their name; othe
     null
   ])
 })
+
+test('ended jobs of before are counted by the stretches of time that their ids are in', () => {
+  migrate(database, MIGRATIONS.slice(0, 15))
+  const job = database.prepare(
+    `INSERT INTO jobs (id, jobid, project, spider, settings, args, priority, placement_tags, lane, source, state, outcome, node_id,
+       queued_at_ms, ended_at_ms)
+     VALUES (:id, :id, 'p', 's', '{}', '{}', 0, '[]', 'l', 'ui', :state, :outcome, :nodeId, 1, iif(:outcome IS NULL, NULL, 2))`
+  )
+  const prefixes = ['0190a7ffffff', '0190a8000000', '0190afffffff', '0190b0000000']
+  for (const [index, prefix] of prefixes.entries()) {
+    const outcome = index === 3 ? 'failed' : 'succeeded'
+    job.run({ id: prefix.padEnd(32, '0'), state: 'ended', outcome, nodeId: index === 3 ? null : 'n' })
+  }
+  job.run({ id: 'f'.repeat(32), state: 'running', outcome: null, nodeId: 'n' })
+  migrate(database, MIGRATIONS)
+  expect(database.prepare('SELECT * FROM ended_counts').raw().all()).toEqual([
+    ['0190a0', 'p', 's', 'succeeded', 'n', 1],
+    ['0190a8', 'p', 's', 'succeeded', 'n', 2],
+    ['0190b0', 'p', 's', 'failed', '', 1]
+  ])
+})

@@ -14,6 +14,7 @@ import { crawlOrders } from './migrations/0012-crawl-orders.ts'
 import { environmentOfJobs } from './migrations/0013-environment-of-jobs.ts'
 import { countedInIndexes } from './migrations/0014-counted-in-indexes.ts'
 import { versionsThatRan } from './migrations/0015-versions-that-ran.ts'
+import { historyByTime } from './migrations/0016-history-by-time.ts'
 import { limitsAndSecrets } from './migrations/0002-limits-and-secrets.ts'
 
 /**
@@ -35,7 +36,8 @@ export const MIGRATIONS: readonly string[] = [
   crawlOrders,
   environmentOfJobs,
   countedInIndexes,
-  versionsThatRan
+  versionsThatRan,
+  historyByTime
 ]
 
 /** Migrates to the newest schema in one transaction: if it fails, the older Scrapdeck can still open the database. */

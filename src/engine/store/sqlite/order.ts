@@ -17,7 +17,6 @@ export const ORDER_SQL = {
 }
 
 interface QueuedRow extends CountedRow {
-  id: JobId
   version: VersionName | null
   priority: number
   rank: number
@@ -36,7 +35,7 @@ interface Dependencies extends JobWriting {
  */
 export function createOrder({ database, changes, timeline, counters, holds }: Dependencies) {
   const queued = database.prepare<[string], QueuedRow>(
-    `SELECT id, version, priority, rank, overlap_key, ${COUNTED} FROM jobs WHERE id = ? AND state = 'queued'`
+    `SELECT version, priority, rank, overlap_key, ${COUNTED} FROM jobs WHERE id = ? AND state = 'queued'`
   )
   const moveBack = database.prepare<[number], number>('UPDATE queue_ends SET back = back + ? RETURNING back').pluck()
   const moveFront = database

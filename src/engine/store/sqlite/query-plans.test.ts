@@ -28,6 +28,8 @@ const PLAN_OF_LIST: Record<string, RegExp> = {
   newestNames: /^SEARCH jobs USING INDEX sqlite_autoindex_jobs_1 /,
   countKindsOnNodes:
     /^SCAN kinds$|^CORRELATED SCALAR SUBQUERY 1$|^SEARCH jobs USING COVERING INDEX jobs_on_node \(node_id=\? AND project=\? AND spider=\? AND state=\? AND outcome=\? AND id/,
+  endedBefore: /^SEARCH ended_counts USING PRIMARY KEY \(from_id<|^USE TEMP B-TREE FOR GROUP BY$/,
+  endedFrom: /^SEARCH ended_counts USING PRIMARY KEY \(from_id>|^USE TEMP B-TREE FOR GROUP BY$/,
   endedBadly: /^SEARCH jobs USING COVERING INDEX jobs_ended_badly \(outcome=\? AND id/,
   liveOfSchedule: /^SEARCH jobs USING INDEX jobs_of_schedule_live \(schedule_id=\? AND id/,
   endedOfSchedule: /^SEARCH jobs USING INDEX jobs_of_schedule_ended \(schedule_id=\? AND status=\? AND id/,

@@ -127,7 +127,7 @@ export function createQueue({ database, changes, timeline, counters, holds, chai
           continue
         }
         const { project, spider, lane } = row
-        const counted = { project, spider, lane, hold: null }
+        const counted = { id: start.jobId, project, spider, lane, hold: null }
         const after = { ...counted, status: 'starting', node_id: start.nodeId }
         counters.moved({ ...counted, status: 'queued', node_id }, after, { notify: false })
         const jobid = writeAttempt(start, row)

@@ -13,6 +13,7 @@ import { silentLogger } from '../../runtime/logger.ts'
 import { aNewJob } from '../../testing/builders.ts'
 import { makeTemporaryDirectory } from '../../testing/temporary-directory.ts'
 import { describeStore } from '../testing/conformance.ts'
+import { testHistories } from '../testing/history.ts'
 import { testAgainstModel } from '../testing/model.ts'
 import { openSqliteStore, openSqliteStoreHere } from './sqlite-store.ts'
 
@@ -55,7 +56,11 @@ for (const [name, openStore, stories] of [
   // A thread for each test costs ten times what it tests: all calls cross in one way, which the stories and
   // store-thread.test.ts go through.
   if (isLong || openStore === openSqliteStoreHere) describeStore(name, openOne, stories)
-  else describe(`${name} against a model`, () => testAgainstModel(openOne, stories))
+  else
+    describe(`${name} against a model`, () => {
+      testAgainstModel(openOne, stories)
+      testHistories(openOne, stories)
+    })
 }
 
 /** Whatever a test did, no writer of jobs may have forgotten to tell the counters. */
@@ -64,6 +69,7 @@ function expectCountersToBeRight(path: string): void {
   const all = (sql: string) => database.prepare(sql).raw().all()
   const counted = [
     all('SELECT * FROM job_counts ORDER BY 1, 2, 3, 4'),
+    all('SELECT * FROM ended_counts ORDER BY 1, 2, 3, 4, 5'),
     all('SELECT * FROM queue_lanes ORDER BY 1'),
     all('SELECT state, count FROM state_counts WHERE count <> 0 ORDER BY 1'),
     all('SELECT id, waiting, delivered, dead FROM webhooks ORDER BY 1'),
@@ -73,6 +79,8 @@ function expectCountersToBeRight(path: string): void {
     all(
       `SELECT project, spider, status, coalesce(node_id, ''), count(*) FROM jobs GROUP BY 1, 2, 3, 4 ORDER BY 1, 2, 3, 4`
     ),
+    all(`SELECT substr(id, 1, 5) || iif(substr(id, 6, 1) < '8', '0', '8'), project, spider, status, coalesce(node_id, ''), count(*)
+      FROM jobs WHERE state = 'ended' GROUP BY 1, 2, 3, 4, 5 ORDER BY 1, 2, 3, 4, 5`),
     all(`SELECT lane, count(*) FROM jobs WHERE state = 'queued' AND hold IS NULL GROUP BY 1 ORDER BY 1`),
     all('SELECT state, count(*) FROM jobs GROUP BY 1 ORDER BY 1'),
     all(`SELECT id, sum(coalesce(state = 'waiting', 0)), sum(coalesce(state = 'delivered', 0)),

@@ -4,6 +4,7 @@ import { describeChains } from './chains.ts'
 import { describeChangeLog } from './change-log.ts'
 import { describeEnd } from './end.ts'
 import { describeFleet } from './fleet.ts'
+import { testHistories } from './history.ts'
 import { describeHolds } from './holds.ts'
 import { describeJobs } from './jobs.ts'
 import { testAgainstModel } from './model.ts'
@@ -37,5 +38,8 @@ export function describeStore(name: string, openStore: () => Promise<StoreUnderT
     describeEnd(story)
   })
 
-  describe(`${name} against a model`, () => testAgainstModel(openStore, stories))
+  describe(`${name} against a model`, () => {
+    testAgainstModel(openStore, stories)
+    testHistories(openStore, stories)
+  })
 }
