@@ -17,7 +17,7 @@ LISTING_LIMIT_SECONDS = 60
 LISTING_LIMIT_BYTES = 8 * 1024**3
 KNOWN_WITHIN_SECONDS = 60
 HERE = os.path.dirname(os.path.abspath(__file__))
-OURS = ("crawl", "hidden_values", "supervisor", "warm")
+OURS = ("crawl", "hidden_values", "parking", "supervisor", "warm")
 
 
 def main():

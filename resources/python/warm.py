@@ -7,11 +7,12 @@ Reads requests from stdin and reports on stdout, one JSON object per line (src/e
     {"event": "ready", "watched": {path: mtime in ns}}      or {"event": "failed", "reason": text}, then exit
     {"do": "start", "directory": run directory, "launch": as in launch.json}      -> the events of supervisor.py's Run
     {"do": "list", "directory": empty folder, "launch": ...}      -> the same; the spiders are in spiders.json
+    {"do": "park", "count": N}      keeps N pairs of processes forked for the next starts (parking.py)
     {"event": "gone", "id": id of the launch}      the supervisor of that run has ended, whatever it reported
 
     this process -- fork --> supervisor (claims, waits, reports) -- fork, new session --> the spider
 
-It ends when stdin closes; supervisors and spiders continue. It imports what Scrapy was observed to import (in a dry
+It ends when stdin closes; supervisors and spiders continue, parked ones end. It imports what Scrapy was observed to import (in a dry
 crawl in a fork, stored in MODULES_FILE), but never a Twisted reactor: the project chooses it, and it belongs to one
 process. It never imports anything from a project. `become_spider` removes nearly every trace of the fork; one remains:
 spiders of the same parent share their random hash seed.
@@ -32,6 +33,7 @@ if HERE not in sys.path:
 
 import crawl  # noqa: E402
 import hidden_values  # noqa: E402,F401
+import parking  # noqa: E402
 import supervisor  # noqa: E402
 
 REACTOR = "twisted.internet.reactor"
@@ -71,44 +73,9 @@ def main():
     gc.collect()
     gc.freeze()
     tell(events, event="ready", watched=watched)
-    request = serve(control, events)
+    line, handover, parked = serve(control, events, modules_file + ".dry")
     # From here on we are a supervisor.
-    os.close(control)
-    run = supervisor.Run(request["directory"], events)
-    if not run.take(request["launch"]):
-        os._exit(supervisor.ALREADY_STARTED)
-    import signal
-
-    # A signal to the spider must reach it from its first moment, not one of our handlers.
-    signals = signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT, signal.SIGTERM, signal.SIGHUP))
-    (has_group, gets_group), (may_go, go) = os.pipe(), os.pipe()
-    try:
-        pid = os.fork()
-    except OSError as error:
-        run.fail(error)
-        os._exit(0)
-    if pid == 0:
-        os.setsid()
-        for descriptor in (events, has_group, gets_group, go):
-            os.close(descriptor)
-        become_spider(run, fresh)
-        if not os.read(may_go, 1):
-            os._exit(1)  # Our supervisor was killed, or the disk is full: no engine could find us.
-        os.close(may_go)
-        signal.pthread_sigmask(signal.SIG_SETMASK, signals)
-        if request["do"] == "list":
-            answer = os.open(os.path.join(run.directory, "spiders.json"), os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-            finish(crawl.list_spiders, run.launch["source"], answer)
-        finish(crawl.run, run.launch)
-    signal.pthread_sigmask(signal.SIG_SETMASK, signals)
-    os.close(may_go)
-    os.close(gets_group)
-    show_as([sys.executable, supervisor.__file__, run.directory])
-    # The engine may signal the process group as soon as it is reported, so it must exist by then.
-    os.read(has_group, 1)
-    os.close(has_group)
-    run.stand_over(pid, go=go)
-    os._exit(0)
+    supervise(line, handover, parked, control, events, fresh)
 
 
 def take_channels():
@@ -142,72 +109,204 @@ def restart(control, events):
     os.execv(sys.executable, [sys.executable] + sys.orig_argv[1:])
 
 
-def serve(control, events):
-    """Serves requests forever; returns only in a forked supervisor, with the request it was forked for."""
+def serve(control, events, directory):
+    """Serves requests forever; returns only in a forked supervisor: the line of its request and None, or, in a parked
+    one, None and the descriptor from which it will read that line. `directory`: for a dry crawl."""
     import select
 
     supervisors = {}
+    parked = parking.Parked()
     received = b""
     while True:
-        readable = select.select([control], [], [], REAP_SECONDS if supervisors else None)[0]
-        if readable:
+        sources = [control] if parked.scout is None else [control, parked.scout]
+        readable = select.select(sources, [], [], REAP_SECONDS if supervisors else None)[0]
+        if parked.scout in readable:
+            parked.end_scouting()
+        if control in readable:
             chunk = os.read(control, 65536)
             if not chunk:
                 os._exit(0)
             *lines, received = (received + chunk).split(b"\n")
             for line in lines:
                 request = json.loads(line)
-                pid = os.fork()
-                if pid == 0:
-                    os.setsid()
-                    return request
+                if request["do"] == "park":
+                    parked.wanted = request["count"]
+                    continue
+                pid = parked.hand_over(line) if request["do"] == "start" else None
+                if pid is None:
+                    pid = os.fork()
+                    if pid == 0:
+                        os.setsid()
+                        return line, None, parked
                 supervisors[pid] = request["launch"]["id"]
             if len(received) > LARGEST_REQUEST:
                 os._exit(1)
-        reap(supervisors, events)
+        reap(supervisors, parked, events)
+        for pid in parked.end_surplus():
+            supervisors[pid] = None
+        if parked.needs_scout():
+            parked.scout = dry_crawl_in_fork([control, events], directory, parking.watch_pages)[1]
+        while parked.is_short():
+            handover = parked.fork()
+            if handover is not None:
+                os.setsid()
+                return None, handover, parked
 
 
-def reap(supervisors, events):
-    while supervisors:
-        pid = os.waitpid(-1, os.WNOHANG)[0]
+def reap(supervisors, parked, events):
+    while True:
+        try:
+            pid = os.waitpid(-1, os.WNOHANG)[0]
+        except ChildProcessError:
+            return
         if pid == 0:
             return
-        tell(events, event="gone", id=supervisors.pop(pid, None))
+        parked.forget(pid)
+        launch_id = supervisors.pop(pid, None)
+        if launch_id is not None:
+            tell(events, event="gone", id=launch_id)
 
 
-def become_spider(run, fresh):
-    """Makes a forked child look like a Python that has just started."""
-    import logging
+def supervise(line, handover, parked, control, events, fresh):
+    """What a supervisor does. The spider's process is forked first: it prepares itself while the run is claimed."""
+    parked.close()
+    os.close(control)
+    supervisor.adopt_orphans()
+    if handover is not None:
+        show_as([sys.executable, parking.__file__, *sys.argv[1:2]])
+    spider = None
+    try:
+        spider = Spider(fresh, [events] if handover is None else [events, handover], parked.pages if handover else [])
+    except OSError:
+        pass  # Tried again once there is a run that can fail.
+    if handover is not None:
+        line = wait_for_request(handover, spider)
+    request = json.loads(line)
+    if spider is not None:
+        spider.ask(line)
+    run = supervisor.Run(request["directory"], events)
+    if not run.take(request["launch"]):
+        os._exit(supervisor.ALREADY_STARTED)
+    if spider is None or not spider.is_prepared():
+        # It has ended, and ran nothing.
+        if spider is not None:
+            spider.close()
+        try:
+            spider = Spider(fresh, [events, run.output], [])
+        except OSError as error:
+            run.fail(error)
+            os._exit(0)
+        spider.ask(line)
+        spider.is_prepared()
+    show_as([sys.executable, supervisor.__file__, run.directory])
+    os.close(spider.alive)
+    run.stand_over(spider.pid, go=spider.orders)
+    os._exit(0)
+
+
+def wait_for_request(handover, spider):
+    """Until the parent hands over a run. If the parent has ended, or the spider's process, this one ends, too."""
+    import select
+    import signal
+
+    if spider is None:
+        os._exit(1)
+    line = b""
+    if handover in select.select([handover, spider.alive], [], [])[0]:
+        with os.fdopen(handover, "rb") as file:
+            line = file.readline()
+    if not line.endswith(b"\n"):
+        os.kill(spider.pid, signal.SIGKILL)
+        os.waitpid(spider.pid, 0)
+        os._exit(0)
+    return line[:-1]
+
+
+class Spider:
+    """A forked process that waits until it is told which spider to run. It ends if its supervisor does."""
+
+    def __init__(self, fresh, closed, pages):
+        (asked, self.orders), (self.alive, living) = os.pipe(), os.pipe()
+        self.pid = os.fork()
+        if self.pid == 0:
+            try:
+                os.setsid()
+                os.write(living, b"!")
+                for descriptor in (*closed, self.orders, self.alive):
+                    os.close(descriptor)
+                wait_for_orders(asked, living, fresh, pages)
+            finally:
+                os._exit(1)
+        os.close(asked)
+        os.close(living)
+        # The engine may signal the process group as soon as it is reported, so it must exist by then.
+        os.read(self.alive, 1)
+
+    def ask(self, line):
+        """Tells it what it will run."""
+        try:
+            parking.write_all(self.orders, line + b"\n")
+        except OSError:
+            pass  # It has ended.
+
+    def is_prepared(self):
+        """Waits until it only needs to be let go. False: it has ended."""
+        return os.read(self.alive, 1) != b""
+
+    def close(self):
+        os.close(self.orders)
+        os.close(self.alive)
+
+
+def wait_for_orders(asked, living, fresh, pages):
+    """Becomes a spider as soon as it is known which one, and runs it once its supervisor lets it."""
+    import signal
+
+    signals = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    # Until there is a run, a signal ends this process, and says nothing.
+    for one in signals:
+        signal.signal(one, signal.SIG_DFL)
+    parking.copy_pages(pages)
+    with os.fdopen(asked, "rb") as orders:
+        line = orders.readline()
+        # From here on, a signal is for the spider.
+        mask = signal.pthread_sigmask(signal.SIG_BLOCK, signals)
+        if not line:
+            os._exit(0)
+        request = json.loads(line)
+        directory, launch = request["directory"], request["launch"]
+        become_spider(directory, launch, fresh)
+        os.write(living, b"!")
+        os.close(living)
+        if not orders.read(1):
+            os._exit(1)  # Our supervisor was killed, or the disk is full: no engine could find us.
+    begin_here(directory, launch, fresh)
+    signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+    if request["do"] == "list":
+        answer = os.open(os.path.join(directory, "spiders.json"), os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        finish(crawl.list_spiders, launch["source"], answer)
+    finish(crawl.run, launch)
+
+
+def become_spider(directory, launch, fresh):
+    """Makes a forked child look like a Python that has just been started for this run; `begin_here` does the rest."""
     import random
     import signal
     import threading
     import time
     import types
 
-    nothing = os.open(os.devnull, os.O_RDONLY)
-    os.dup2(nothing, 0)
-    os.dup2(run.output, 1)
-    os.dup2(run.output, 2)
-    os.close(nothing)
-    os.close(run.output)
-    os.chdir(run.launch["workingDirectory"])
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    signal.signal(signal.SIGTERM, signal.SIG_DFL)
-    signal.signal(signal.SIGHUP, signal.SIG_DFL)
     os.environ.clear()
     os.environ.update(fresh["environ"])
-    os.environ.update(run.launch["environment"])
+    os.environ.update(launch["environment"])
     time.tzset()
-    sys.stdin = sys.__stdin__ = open_standard(0, fresh["streams"][0])
-    sys.stdout = sys.__stdout__ = open_standard(1, fresh["streams"][1])
-    sys.stderr = sys.__stderr__ = open_standard(2, fresh["streams"][2])
     if hasattr(threading.main_thread(), "_set_native_id"):
         threading.main_thread()._set_native_id()
     random.seed()
     if "numpy.random" in sys.modules:
         sys.modules["numpy.random"].seed()
-    logging._startTime = time.time_ns() if isinstance(logging._startTime, int) else time.time()
-    command = [run.launch["python"], crawl.__file__, run.directory, run.launch["project"], run.launch["spider"]]
+    command = [launch["python"], crawl.__file__, directory, launch["project"], launch["spider"]]
     show_as(command)
     sys.orig_argv = command
     sys.path[:] = fresh["path"]
@@ -217,6 +316,25 @@ def become_spider(run, fresh):
     vars(main_module).setdefault("__annotations__", {})
     KEPT.append(sys.modules["__main__"])
     sys.modules["__main__"] = main_module
+
+
+def begin_here(directory, launch, fresh):
+    """What exists only once the run is claimed: its files and folders, and its time."""
+    import logging
+    import time
+
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    output = os.open(os.path.join(directory, "output.txt"), os.O_RDWR | os.O_APPEND)
+    os.dup2(nothing, 0)
+    os.dup2(output, 1)
+    os.dup2(output, 2)
+    os.close(nothing)
+    os.close(output)
+    os.chdir(launch["workingDirectory"])
+    sys.stdin = sys.__stdin__ = open_standard(0, fresh["streams"][0])
+    sys.stdout = sys.__stdout__ = open_standard(1, fresh["streams"][1])
+    sys.stderr = sys.__stderr__ = open_standard(2, fresh["streams"][2])
+    logging._startTime = time.time_ns() if isinstance(logging._startTime, int) else time.time()
     gc.enable()
 
 
@@ -446,45 +564,54 @@ def refuse_threads():
 
 
 def learn(events, control, directory):
-    """Runs a crawl in a fork and returns the names of the modules it imported, in order."""
-    import shutil
-
-    # A parent that was killed while learning left its own.
-    shutil.rmtree(directory, ignore_errors=True)
-    os.makedirs(directory)
-    reading, writing = os.pipe()
-    pid = os.fork()
-    if pid == 0:
-        os.close(events)
-        os.close(control)
-        os.close(reading)
-        os.setsid()
-        os.chdir(directory)
-        try:
-            end_with_parent()
-            dry_crawl(directory)
-        except BaseException as error:
-            with os.fdopen(writing, "w") as file:
-                json.dump("%s: %s" % (type(error).__name__, error), file)
-            os._exit(1)
-        ours = {"__main__", "__mp_main__", REACTOR, DRY_SETTINGS, DRY_SPIDERS}
-        names = [
-            name
-            for name, module in list(sys.modules.items())
-            if name not in ours and getattr(module, "__spec__", None) is not None
-        ]
-        with os.fdopen(writing, "w") as file:
-            json.dump(names, file)
-        os._exit(0)
-    os.close(writing)
+    """Returns the names of the modules that a dry crawl imported, in order."""
+    pid, reading = dry_crawl_in_fork([control, events], directory, lambda: imported_modules)
     with os.fdopen(reading) as file:
         text = file.read()
     os.waitpid(pid, 0)
-    shutil.rmtree(directory, ignore_errors=True)
     names = json.loads(text) if text else "it was killed"
     if isinstance(names, str):
         raise RuntimeError("a crawl of one page did not work (%s)" % names)
     return names
+
+
+def imported_modules():
+    ours = {"__main__", "__mp_main__", REACTOR, DRY_SETTINGS, DRY_SPIDERS}
+    return [
+        name
+        for name, module in list(sys.modules.items())
+        if name not in ours and getattr(module, "__spec__", None) is not None
+    ]
+
+
+def dry_crawl_in_fork(closed, directory, watch):
+    """Runs a crawl in a fork. Returns its pid and a descriptor with its report as JSON: what the function returned
+    that `watch` had returned before the crawl, or a text if the crawl failed."""
+    import shutil
+
+    reading, writing = os.pipe()
+    pid = os.fork()
+    if pid > 0:
+        os.close(writing)
+        return pid, reading
+    try:
+        for descriptor in (*closed, reading):
+            os.close(descriptor)
+        os.setsid()
+        end_with_parent()
+        # A process that was killed left its own.
+        shutil.rmtree(directory, ignore_errors=True)
+        os.makedirs(directory)
+        os.chdir(directory)
+        report = watch()
+        dry_crawl(directory)
+        found = report()
+    except BaseException as error:
+        found = "%s: %s" % (type(error).__name__, error)
+    shutil.rmtree(directory, ignore_errors=True)
+    with os.fdopen(writing, "w") as file:
+        json.dump(found, file)
+    os._exit(0)
 
 
 def end_with_parent():

@@ -82,12 +82,8 @@ export const OPTIONS: readonly OptionRow[] = [
   ...[
     ...['max_proc', 'max_proc_per_cpu', 'jobs_to_keep', 'finished_to_keep', 'node_name', 'debug', 'prefix_header'],
     ...['rate_limiting_enabled', 'rate_limit_max_requests', 'rate_limit_window'],
-    ...['process_pool_enabled', 'process_startup_timeout']
+    ...['process_pool_enabled', 'process_pool_size', 'process_startup_timeout']
   ].map((name) => row('scrapyd', name, HARMLESS)),
-  row('scrapyd', 'process_pool_size', {
-    meaning: noted('one process forks all spiders, so there is no pool to size. max_proc limits how many run at once'),
-    ...HARMLESS
-  }),
   row('scrapyd', 'poll_interval', { meaning: needless('jobs start as soon as a slot is free'), ...HARMLESS }),
   row('scrapyd', 'dbs_dir', {
     meaning: needless('the queue and the history are in the data directory; import-scrapyd reads dbs_dir')
@@ -134,7 +130,7 @@ export const OPTIONS: readonly OptionRow[] = [
   row('scrapdeck', 'data'),
   row('scrapdeck', 'python'),
   row('scrapdeck', 'local_slots', HARMLESS),
-  ...['warm_starts', 'warm_parents', 'warm_wait'].map((name) => row('scrapdeck', name, HARMLESS)),
+  ...['warm_starts', 'warm_parents', 'warm_parked', 'warm_wait'].map((name) => row('scrapdeck', name, HARMLESS)),
   row('scrapdeck', 'log_level', HARMLESS),
   row('scrapdeck', 'metrics_prefix', HARMLESS),
   row('scrapdeck', 'metrics_from'),

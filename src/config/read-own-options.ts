@@ -94,16 +94,20 @@ function readScrapydUrl(options: OptionReader): ConfiguredSource | null {
   return { ...source, username: decodeURIComponent(url.username), password: decodeURIComponent(url.password) }
 }
 
-/** How spiders start on this machine. `process_pool_enabled` and `process_startup_timeout` are older names. */
+/** How spiders start on this machine. `process_pool_…` and `process_startup_timeout` are older names. */
 function readLocalStarts(options: OptionReader): Pick<ServeOptions, 'warmStarts'> {
   const pool = options.pick('scrapyd', 'process_pool_enabled')
+  const size = options.pick('scrapyd', 'process_pool_size')
   const timeout = options.pick('scrapyd', 'process_startup_timeout')
   const starts = options.pick('scrapdeck', 'warm_starts') ?? pool
   const parents = options.pick('scrapdeck', 'warm_parents')
+  const parked = options.pick('scrapdeck', 'warm_parked') ?? size
   const wait = options.pick('scrapdeck', 'warm_wait') ?? timeout
   const isOn = starts === null || options.isOn(starts, starts === pool ? 'process_pool_enabled' : 'warm_starts')
   const mostParents = parents === null ? 4 : (options.whole(parents, 'warm_parents', 100) ?? 4)
   if (mostParents === 0) options.refuse(parents!, 'warm_parents must be at least 1. To turn it off: warm_starts = off.')
+  const parkedName = parked === size ? 'process_pool_size' : 'warm_parked'
+  const mostParked = parked === null ? 1 : (options.whole(parked, parkedName, 100) ?? 1)
   const seconds = wait === null ? 0 : Number(wait.text)
   if (!(seconds >= 0 && seconds <= 600)) {
     options.refuse(
@@ -112,11 +116,13 @@ function readLocalStarts(options: OptionReader): Pick<ServeOptions, 'warmStarts'
     )
   }
   options.list('scrapyd', 'process_pool_enabled', pool?.text ?? 'see warm_starts', pool)
+  options.list('scrapyd', 'process_pool_size', size?.text ?? 'see warm_parked', size)
   options.list('scrapyd', 'process_startup_timeout', timeout?.text ?? 'see warm_wait', timeout)
   options.list('scrapdeck', 'warm_starts', isOn ? 'on' : 'off', starts)
   options.list('scrapdeck', 'warm_parents', String(mostParents), parents)
+  options.list('scrapdeck', 'warm_parked', String(mostParked), parked)
   options.list('scrapdeck', 'warm_wait', String(seconds), wait)
-  return { warmStarts: { isOn, mostParents, waitMs: seconds * 1000 } }
+  return { warmStarts: { isOn, mostParents, waitMs: seconds * 1000, mostParked } }
 }
 
 const LOG_LEVELS = ['debug', 'info', 'warn', 'error'] as const

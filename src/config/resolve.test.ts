@@ -51,7 +51,7 @@ describe('options of the service', () => {
       localSlots: null,
       configuredSlots: null,
       pythonPath: null,
-      warmStarts: { isOn: true, mostParents: 4, waitMs: 0 },
+      warmStarts: { isOn: true, mostParents: 4, waitMs: 0, mostParked: 1 },
       logLevel: null,
       allowedHosts: [],
       crawlCacheSeconds: 3_600,
@@ -324,9 +324,11 @@ const VALUES: Record<string, string> = {
   ...{ rate_limiting_enabled: 'on', rate_limit_max_requests: '10', rate_limit_window: '5' },
   ...{
     process_pool_enabled: 'off',
+    process_pool_size: '4',
     process_startup_timeout: '3',
     warm_starts: 'off',
     warm_parents: '2',
+    warm_parked: '3',
     warm_wait: '1',
     crawl_cache_ttl: '60'
   },
@@ -391,7 +393,6 @@ describe('options and classes of other Scrapyds', () => {
     ['eggstorage = scrapyd_s3.S3EggStorage', 'a shared storage such as S3 comes with a later version'],
     ['launcher = scrapyd.async_launcher.AsyncLauncher', 'the local node starts and watches spiders'],
     ['cache_backend = redis', 'a cache in Redis, shared by several Scrapdecks, comes with a later version'],
-    ['process_pool_size = 8', 'one process forks all spiders'],
     ['max_proc = 1\n[cache]\nhost = redis', 'host has no effect: a cache in Redis']
   ])('%j does not stop the start, and one line says what serves', (lines, words) => {
     const { warnings } = resolve(`[scrapyd]\n${lines}\n`)
@@ -404,12 +405,12 @@ describe('options and classes of other Scrapyds', () => {
   })
 
   it('the process pool is the warm start', () => {
-    expect(scrapyd('process_pool_enabled = false\nprocess_startup_timeout = 2.5').warmStarts).toEqual({
-      ...{ isOn: false, mostParents: 4, waitMs: 2500 }
-    })
-    const own = '[scrapyd]\nprocess_pool_enabled = no\n[scrapdeck]\nwarm_starts = on\nwarm_parents = 2\nwarm_wait = 1\n'
-    expect(resolve(own).options.warmStarts).toEqual({ isOn: true, mostParents: 2, waitMs: 1000 })
+    const pool = 'process_pool_enabled = false\nprocess_pool_size = 8\nprocess_startup_timeout = 2.5'
+    expect(scrapyd(pool).warmStarts).toEqual({ isOn: false, mostParents: 4, waitMs: 2500, mostParked: 8 })
+    const own = `[scrapyd]\n${pool}\n[scrapdeck]\nwarm_starts = on\nwarm_parents = 2\nwarm_parked = 0\nwarm_wait = 1\n`
+    expect(resolve(own).options.warmStarts).toEqual({ isOn: true, mostParents: 2, waitMs: 1000, mostParked: 0 })
     expect(() => resolve('[scrapdeck]\nwarm_parents = 0\n')).toThrow('To turn it off: warm_starts = off')
+    expect(() => scrapyd('process_pool_size = many')).toThrow('process_pool_size')
     expect(() => resolve('[scrapdeck]\nwarm_wait = soon\n')).toThrow('warm_wait takes seconds, from 0 to 600')
   })
 })

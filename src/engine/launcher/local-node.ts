@@ -124,7 +124,8 @@ export class LocalNode implements NodeClient {
     let known: LocalEnvironments | null = null
     let runs: RunList | null = null
     const onPythons = () => void events.emit('pythons')
-    const pool = new WarmPool({ ...shared, ...options.warmStarts, onChange: onPythons })
+    const freeSlots = () => runs?.freeSlots() ?? 0
+    const pool = new WarmPool({ ...shared, ...options.warmStarts, freeSlots, onChange: onPythons })
     const startOf = (path: string) => pool.mode(path)
     const python = new PythonEnvironment({
       ...shared,
@@ -169,7 +170,8 @@ export class LocalNode implements NodeClient {
       logger,
       onSample: () => void events.emit('usage')
     })
-    events.on('runs', () => watch.wake()).on('pythons', () => list.fillSlots())
+    events.on('runs', () => watch.wake()).on('runs', () => pool.slotsChanged())
+    events.on('pythons', () => list.fillSlots())
     // Catches up on what the parts reported before the listeners were set.
     watch.wake()
     list.fillSlots()

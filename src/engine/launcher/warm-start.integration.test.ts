@@ -1,4 +1,5 @@
-import { execFile } from 'node:child_process'
+import { execFile, spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { cp, mkdir, mkdtemp, readdir, readFile, stat, writeFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { promisify } from 'node:util'
@@ -11,7 +12,7 @@ import { makeTemporaryDirectory, type TemporaryDirectory } from '../testing/temp
 import { findTestPython } from '../testing/test-python.ts'
 import type { RunSource } from './runs/launch-plan.ts'
 import { readStartTime } from '../runtime/process-identity.ts'
-import { acceptRun, type RunExit, type RunSpec } from './runs/run-directory.ts'
+import { acceptRun, type RunChild, type RunExit, type RunSpec } from './runs/run-directory.ts'
 import { listSpiders } from './pythons/spider-listing.ts'
 import { startRun } from './runs/start-run.ts'
 import { WarmPool, type WarmRequest } from './warm/warm-pool.ts'
@@ -24,6 +25,8 @@ const WAIT = { timeout: 60_000, interval: 20 }
 let place: TemporaryDirectory
 let egg: string
 let pool: WarmPool
+/** Keeps one child parked. */
+let parkingPool: WarmPool
 
 beforeAll(async () => {
   place = await makeTemporaryDirectory()
@@ -46,10 +49,12 @@ beforeAll(async () => {
   pool = new WarmPool(poolOptions(place.path))
   pool.prepare(python)
   await untilWarm(pool)
+  parkingPool = await openParkingPool('parking')
 }, 120_000)
 
 afterAll(async () => {
   await pool.close()
+  await parkingPool.close()
   await place.remove()
   vi.unstubAllEnvs()
 })
@@ -64,14 +69,64 @@ async function untilWarm(one: WarmPool): Promise<void> {
   await vi.waitFor(() => expect(one.mode(python).mode).toBe('warm'), WAIT)
 }
 
+const PLENTY = { freeBytes: 2 ** 34, totalBytes: 2 ** 35 }
+
+async function openParkingPool(name: string, resources = resourcesDirectory): Promise<WarmPool> {
+  const folder = join(place.path, name)
+  // What was learned of this Python needs not to be learned again.
+  await cp(join(place.path, 'warm'), join(folder, 'warm'), { recursive: true })
+  const options = { ...poolOptions(folder), resourcesDirectory: resources }
+  const one = new WarmPool({ ...options, freeSlots: () => 4, readFreeMemory: async () => PLENTY })
+  one.prepare(python)
+  await untilWarm(one)
+  // Only a Python that was used gets parked children.
+  const first = join(folder, 'first')
+  await mkdir(first)
+  expect(await one.start(aRequest(first), NO_EVENTS)).toBe(true)
+  one.slotsChanged()
+  folders.set(one, folder)
+  return one
+}
+
+const folders = new Map<WarmPool, string>()
+
+/** What waits for the next run: a supervisor and its child. */
+async function parkedOf(one: WarmPool): Promise<{ supervisor: number; child: number } | null> {
+  const pids = await pidsWith(`parking.py\0${folders.get(one)!}/`)
+  const parents = await Promise.all(pids.map(async (pid) => Number((await statOf(pid))[1])))
+  const at = parents.findIndex((parent) => pids.includes(parent))
+  return at === -1 ? null : { supervisor: parents[at]!, child: pids[at]! }
+}
+
+async function untilParked(one: WarmPool): Promise<{ supervisor: number; child: number }> {
+  one.slotsChanged()
+  return vi.waitFor(async () => {
+    const parked = await parkedOf(one)
+    expect(parked).not.toBeNull()
+    return parked!
+  }, WAIT)
+}
+
+/** The fields behind the command: the state, the parent, … */
+async function statOf(pid: number): Promise<string[]> {
+  const stat = await readFile(`/proc/${pid}/stat`, 'latin1').catch(() => '')
+  return stat.slice(stat.lastIndexOf(')') + 2).split(' ')
+}
+
+async function pidsWith(words: string): Promise<number[]> {
+  const pids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name))
+  const commands = await Promise.all(pids.map((pid) => readFile(`/proc/${pid}/cmdline`, 'latin1').catch(() => '')))
+  return pids.filter((_, at) => commands[at]!.includes(words)).map(Number)
+}
+
 let runs = 0
 
-/** Runs a spider to its end, warm or cold, always as the same job in a place of its own. */
+/** Runs a spider to its end, cold, warm or in a parked child, always as the same job in a place of its own. */
 async function run(
   way: WarmPool | null,
   over: Partial<RunSpec> = {},
   source: RunSource = { egg },
-  resources = resourcesDirectory
+  { resources = resourcesDirectory, mayBeCold = way === null } = {}
 ) {
   const home = join(place.path, `run-${++runs}`)
   const runsDirectory = join(home, 'runs')
@@ -98,15 +153,22 @@ async function run(
     workDirectory: join(home, 'work')
   }
   const { promise: ended, resolve: end } = Promise.withResolvers<RunExit | null>()
-  const events = { child() {}, exit: end, supervisorEnded: () => end(null) }
+  let pid: number | null = null
+  const events = {
+    child: (child: RunChild) => (pid = child.pid),
+    exit: end,
+    supervisorEnded: () => end(null)
+  }
   const places = { runDirectory, source, directories, resourcesDirectory: resources }
   if (way) await untilWarm(way)
+  const parked = way && folders.has(way) ? await untilParked(way) : null
   const mayStart = () => {
-    if (way) end(null)
-    return way === null
+    if (!mayBeCold) end(null)
+    return mayBeCold
   }
   await startRun({ ...places, spec, python, pool: way, events, mayStart })
   const exit = await ended
+  if (parked && exit) expect(pid).toBe(parked.child)
   const read = (path: string) => readFile(path, 'utf8').catch(() => null)
   const log = await read(join(directories.logsDirectory, 'shop', spec.spider, 'job.log'))
   const output = await read(join(runDirectory, 'output.txt'))
@@ -137,24 +199,27 @@ test.each([
   ['asyncio', { TWISTED_REACTOR: 'twisted.internet.asyncioreactor.AsyncioSelectorReactor' }],
   ['epoll', { TWISTED_REACTOR: 'twisted.internet.epollreactor.EPollReactor' }]
 ])('a spider cannot tell a warm start from a cold one: %s', async (_, settings: Record<string, string>) => {
-  const cold = await run(null, { settings })
-  const warm = await run(pool, { settings })
+  const env = { OF_THE_JOB: 'ü', TZ: 'America/Lima' }
+  const cold = await run(null, { settings, env })
   expect(cold.exit).toMatchObject({ code: 0, signal: null })
-  expect(warm.output).not.toContain('Traceback')
-  expect(warm.exit).toMatchObject({ code: 0, signal: null })
   expect(cold.log).toContain('told')
-  expect(warm.log).toContain('told')
-  expect(warm.report.facts).toEqual(cold.report.facts)
   const files = { atexit: '', unclosed: 'written at exit', packed: 'packed at exit', deleted: 'deleted' }
-  expect(warm.files).toEqual(files)
   expect(cold.files).toEqual(files)
-  expect(steady(warm.log)).toBe(steady(cold.log))
-  expect(warm.output).toBe(cold.output)
-  expect(warm.output).toContain('printed ü')
-  // What is imported before the project: nothing is missing, and nothing of ours is in its way.
-  const early = new Set<string>(warm.report['modules at import'])
-  expect(cold.report['modules at import'].filter((name: string) => !early.has(name))).toEqual([])
-  for (const name of ['crawl', 'warm', 'supervisor', 'hidden_values']) expect(early).not.toContain(name)
+  for (const way of [pool, parkingPool]) {
+    const warm = await run(way, { settings, env })
+    expect(warm.output).not.toContain('Traceback')
+    expect(warm.exit).toMatchObject({ code: 0, signal: null })
+    expect(warm.log).toContain('told')
+    expect(warm.report.facts).toEqual(cold.report.facts)
+    expect(warm.files).toEqual(files)
+    expect(steady(warm.log)).toBe(steady(cold.log))
+    expect(warm.output).toBe(cold.output)
+    expect(warm.output).toContain('printed ü')
+    // What is imported before the project: nothing is missing, and nothing of ours is in its way.
+    const early = new Set<string>(warm.report['modules at import'])
+    expect(cold.report['modules at import'].filter((name: string) => !early.has(name))).toEqual([])
+    for (const name of ['crawl', 'warm', 'parking', 'supervisor', 'hidden_values']) expect(early).not.toContain(name)
+  }
 })
 
 test('nor in the C locale, in which systemd and cron start services', async () => {
@@ -174,16 +239,17 @@ test('nor in the C locale, in which systemd and cron start services', async () =
   }
 })
 
-test('each fork has its own chance', async () => {
-  const [one, other] = [await run(pool), await run(pool)]
+const FORKED = [
+  ['warm', () => pool],
+  ['parked', () => parkingPool]
+] as const
+const WAYS = [['cold', () => null], ...FORKED] as const
+
+test.each(FORKED)('each %s spider has its own chance', async (_, way) => {
+  const [one, other] = [await run(way()), await run(way())]
   expect([one.exit, other.exit]).toMatchObject([{ code: 0 }, { code: 0 }])
   expect(one.report.random).not.toBe(other.report.random)
 })
-
-const WAYS = [
-  ['cold', () => null],
-  ['warm', () => pool]
-] as const
 
 test.each(WAYS)('a %s spider may be called like an option, and its arguments too', async (_, way) => {
   const { exit, report } = await run(way(), { spider: '-o', args: { '-x': '-y', _z: '--' } })
@@ -200,37 +266,36 @@ test.each(WAYS)('what a %s spider started ends with it, in whichever session it 
   for (const pid of report) expect(await readStartTime(pid)).toBeNull()
 })
 
-test.each([
-  ['cold', false],
-  ['warm', true]
-])('a %s spider whose supervisor was killed before it could write down who it is runs nothing', async (_, isWarm) => {
-  const folder = await mkdtemp(join(place.path, 'killed-'))
-  const resources = join(folder, 'resources')
-  await cp(join(resourcesDirectory, 'python'), join(resources, 'python'), { recursive: true })
-  const script = join(resources, 'python', 'supervisor.py')
-  const marker = '        child = {"pid": pid'
-  const text = await readFile(script, 'utf8')
-  expect(text).toContain(marker)
-  await writeFile(script, text.replace(marker, `        os.kill(os.getpid(), signal.SIGKILL)\n${marker}`))
-  const options = { dataDirectory: folder, resourcesDirectory: resources, clock: systemClock, logger: silentLogger }
-  await cp(join(place.path, 'warm'), join(folder, 'warm'), { recursive: true })
-  const killing = isWarm ? new WarmPool({ ...options, onChange() {} }) : null
-  try {
-    killing?.prepare(python)
-    const { exit, home, runDirectory } = await run(killing, {}, { egg }, resources)
-    expect(exit).toBeNull()
-    await vi.waitFor(async () => expect(await commandsWith(runDirectory)).toEqual([]), WAIT)
-    expect(await readdir(home)).not.toContain('report.json')
-  } finally {
-    await killing?.close()
+test.each(['cold', 'warm', 'parked'])(
+  'a %s spider whose supervisor was killed before it could write down who it is runs nothing',
+  async (way) => {
+    const folder = await mkdtemp(join(place.path, 'killed-'))
+    const resources = join(folder, 'resources')
+    await cp(join(resourcesDirectory, 'python'), join(resources, 'python'), { recursive: true })
+    const script = join(resources, 'python', 'supervisor.py')
+    const marker = '        child = {"pid": pid'
+    const text = await readFile(script, 'utf8')
+    expect(text).toContain(marker)
+    await writeFile(script, text.replace(marker, `        os.kill(os.getpid(), signal.SIGKILL)\n${marker}`))
+    const options = { ...poolOptions(folder), resourcesDirectory: resources }
+    await cp(join(place.path, 'warm'), join(folder, 'warm'), { recursive: true })
+    const pools = {
+      cold: () => null,
+      warm: () => new WarmPool(options),
+      parked: () => openParkingPool(`${folder}-x`, resources)
+    }
+    const killing = await pools[way as keyof typeof pools]()
+    try {
+      killing?.prepare(python)
+      const { exit, home, runDirectory } = await run(killing, {}, { egg }, { resources })
+      expect(exit).toBeNull()
+      await vi.waitFor(async () => expect(await pidsWith(runDirectory)).toEqual([]), WAIT)
+      expect(await readdir(home)).not.toContain('report.json')
+    } finally {
+      await killing?.close()
+    }
   }
-})
-
-async function commandsWith(words: string): Promise<string[]> {
-  const pids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name))
-  const commands = await Promise.all(pids.map((pid) => readFile(`/proc/${pid}/cmdline`, 'latin1').catch(() => '')))
-  return commands.filter((command) => command.includes(words))
-}
+)
 
 test.each(WAYS)('the kernel holds a %s spider to its limits', async (_, way) => {
   const limits = { openFiles: 200, addressSpaceMegabytes: 4096, cpuSeconds: 100 }
@@ -270,6 +335,52 @@ test('the spiders of a project are listed by a fork in well under the time of a 
   expect(await listSpiders({ ...options, source: { egg }, pool })).toEqual(cold)
   expect(await readdir(place.path)).not.toContainEqual(expect.stringMatching(/^listing-/))
 })
+
+test('a parked child runs what is there when its run comes, once, and the next run gets another', async () => {
+  const versions = await Promise.all(
+    ['old', 'new'].map(async (words) => {
+      const folder = join(place.path, `version-${words}`)
+      await mkdir(folder, { recursive: true })
+      await writeFile(join(folder, 'shop_settings.py'), 'SPIDER_MODULES = ["shop_spiders"]\n')
+      await writeFile(
+        join(folder, 'shop_spiders.py'),
+        `import json, os, scrapy
+class Shop(scrapy.Spider):
+    name = "shop"
+    def __init__(self, report, **kwargs):
+        super().__init__(**kwargs)
+        with open(report, "w") as file:
+            json.dump([${JSON.stringify(words)}, os.environ.get("OF_THE_JOB"), os.getpid()], file)
+`
+      )
+      return { settingsModule: 'shop_settings', path: [folder] }
+    })
+  )
+  const first = await run(parkingPool, { spider: 'shop', env: { OF_THE_JOB: '1' } }, versions[0])
+  const second = await run(parkingPool, { spider: 'shop' }, versions[1])
+  expect([first.report.slice(0, 2), second.report.slice(0, 2)]).toEqual([
+    ['old', '1'],
+    ['new', null]
+  ])
+  expect(first.report[2]).not.toBe(second.report[2])
+})
+
+test.each(['supervisor', 'child'] as const)(
+  'a run whose parked %s was killed is started all the same, once',
+  async (which) => {
+    const own = await openParkingPool(`killed-${which}`)
+    try {
+      const parked = await untilParked(own)
+      process.kill(parked[which], 'SIGKILL')
+      folders.delete(own)
+      const { exit, report } = await run(own, {}, { egg }, { mayBeCold: true })
+      expect(exit).toMatchObject({ code: 0, signal: null })
+      expect(report.facts).toBeDefined()
+    } finally {
+      await own.close()
+    }
+  }
+)
 
 test('a project without an egg runs by the name of its settings', async () => {
   const folder = join(place.path, 'source')
@@ -354,6 +465,57 @@ test('an import that brings a reactor along is left to the spiders; a Python wit
     vi.stubEnv('PYTHONPATH', join(place.path, 'outside'))
   }
 })
+
+test('parked children end when the engine closes or is killed, and when their parent is replaced', async () => {
+  const own = await openParkingPool('ending')
+  const folder = folders.get(own)!
+  for (const signal of ['SIGTERM', 'SIGKILL'] as const) {
+    const data = join(folder, signal)
+    await cp(join(place.path, 'warm'), join(data, 'warm'), { recursive: true })
+    const engine = spawn(process.execPath, ['--input-type=module', '-e', ENGINE, python, data, resourcesDirectory], {
+      stdio: ['ignore', 'pipe', 'inherit']
+    })
+    await once(engine.stdout, 'data')
+    await vi.waitFor(async () => expect(await pidsWith(`parking.py\0${data}/`)).toHaveLength(2), WAIT)
+    engine.kill(signal)
+    await once(engine, 'exit')
+    await untilNothingIsLeft(data)
+  }
+  await untilParked(own)
+  // A package comes.
+  await writeFile(join(place.path, 'outside', 'another.py'), '')
+  expect(await own.start(aRequest(folder), NO_EVENTS)).toBe(false)
+  await vi.waitFor(async () => expect(await parkedOf(own)).toBeNull(), WAIT)
+  await own.close()
+  await untilNothingIsLeft(folder)
+})
+
+async function untilNothingIsLeft(folder: string): Promise<void> {
+  await vi.waitFor(async () => expect(await pidsWith(`${folder}/`)).toEqual([]), WAIT)
+}
+
+/** A process with a warm pool, whose first start is one that fails. */
+const ENGINE = `
+import { mkdtempSync } from 'node:fs'
+import { WarmPool } from ${JSON.stringify(resolve('src/engine/launcher/warm/warm-pool.ts'))}
+import { systemClock as clock } from ${JSON.stringify(resolve('src/engine/runtime/clock.ts'))}
+import { silentLogger as logger } from ${JSON.stringify(resolve('src/engine/runtime/logger.ts'))}
+const [python, dataDirectory, resourcesDirectory] = process.argv.slice(1)
+const options = { dataDirectory, resourcesDirectory, clock, logger, freeSlots: () => 1, onChange() {} }
+const pool = new WarmPool({ ...options, readFreeMemory: async () => ({ freeBytes: 2 ** 34, totalBytes: 2 ** 35 }) })
+setInterval(() => pool.slotsChanged(), 50)
+process.once('SIGTERM', async () => {
+  await pool.close()
+  process.exit()
+})
+pool.prepare(python)
+while (pool.mode(python).mode !== 'warm') await new Promise((resolve) => setTimeout(resolve, 5))
+const directory = mkdtempSync(dataDirectory + '/run-')
+const launch = { id: 'x', python, project: 'p', spider: 's', arguments: [], source: { egg: '' }, environment: {} }
+const rest = { workingDirectory: directory, logFile: '', directories: [], secrets: [], resourceLimits: null }
+const events = { child() {}, exit() {}, supervisorEnded() {} }
+await pool.start({ do: 'start', directory, launch: { ...launch, ...rest } }, events)
+console.log('started')`
 
 const NO_EVENTS = { child() {}, exit() {}, supervisorEnded() {} }
 

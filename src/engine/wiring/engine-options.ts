@@ -45,7 +45,7 @@ export interface EngineOptions {
   /** Projects that run on the local node without an egg, by name. */
   settingsProjects?: Record<string, SettingsSource>
   pythonPath?: string
-  /** Default: on, at most four parents, and no start waits for one. */
+  /** Default: on, at most four parents with one parked child each, and no start waits for a parent. */
   warmStarts?: WarmStarts
   /** Node sources from the configuration file. */
   discovery?: readonly ConfiguredSource[]

@@ -123,13 +123,18 @@ export class RunList {
   /** Starts pending runs while slots are free. Runs when a run ends; call it when a Python becomes available. */
   fillSlots(): void {
     if (this.#isClosed || !this.#isRead) return
-    const all = [...this.#runs.values()]
-    const free = this.#options.slots() - all.filter(isLive).length
-    if (free <= 0) return
-    const next = all.filter((run) => run.state === 'pending' && this.#options.python(run.spec) !== null)
+    const free = this.freeSlots()
+    if (free === 0) return
+    const next = [...this.#runs.values()].filter(
+      (run) => run.state === 'pending' && this.#options.python(run.spec) !== null
+    )
     for (const run of next.sort(byOrderOfStarting).slice(0, free)) {
       void this.#track(this.#start(run, this.#options.python(run.spec)!))
     }
+  }
+
+  freeSlots(): number {
+    return Math.max(0, this.#options.slots() - [...this.#runs.values()].filter(isLive).length)
   }
 
   async cancel(project: ProjectName, jobid: string, signal: NodeSignal): Promise<'pending' | 'running' | null> {

@@ -7,7 +7,7 @@ import { aProjectName } from '../../../shared/testing/ids.ts'
 import { silentLogger } from '../../runtime/logger.ts'
 import { createFakeClock, type FakeClock } from '../../testing/fake-clock.ts'
 import { makeTemporaryDirectory } from '../../testing/temporary-directory.ts'
-import { WarmPool, type WarmStarts } from './warm-pool.ts'
+import { WarmPool, type WarmPoolOptions } from './warm-pool.ts'
 
 const WAIT = { timeout: 20_000, interval: 10 }
 const closings: (() => Promise<void>)[] = []
@@ -26,7 +26,7 @@ interface Workplace {
   events: string[]
 }
 
-async function aWorkplace(chosen: Partial<WarmStarts> = {}): Promise<Workplace> {
+async function aWorkplace(chosen: Partial<WarmPoolOptions> = {}): Promise<Workplace> {
   const directory = await makeTemporaryDirectory()
   const clock = createFakeClock()
   const place = { dataDirectory: directory.path, resourcesDirectory: '/nowhere' }
@@ -177,6 +177,35 @@ test('closing comes to its end where nothing else keeps the engine alive', async
     join(python, '..')
   ])
   expect(stdout).toBe('closed\n')
+})
+
+test.each([
+  [{}, ['start', 'park 1']],
+  [{ mostParked: 3 }, ['start', 'park 3']],
+  [{ mostParked: 0 }, ['start']]
+])('with %j, a parent that has started a run is told to keep children parked: %j', async (chosen, told) => {
+  const memory = { freeBytes: 2 ** 34, totalBytes: 2 ** 34 }
+  const { clock, pool, aPython, until, start } = await aWorkplace({
+    ...chosen,
+    freeSlots: () => 8,
+    readFreeMemory: async () => memory
+  })
+  const python = await aPython('python', `${READY}\necho '{"event":"started","id":"1"}'\nexec cat > "$0.requests"`)
+  const requests = async () => (await readFile(`${python}.requests`, 'utf8').catch(() => '')).trim().split('\n')
+  pool.prepare(python)
+  await until(python, 'warm')
+  pool.slotsChanged()
+  await clock.advanceBy(60_000)
+  const isStarted = start(python)
+  await vi.waitFor(async () => expect((await requests())[0]).toContain('start'), WAIT)
+  pool.slotsChanged()
+  await clock.advanceBy(300)
+  await vi.waitFor(async () => {
+    const seen = (await requests()).map((line) => JSON.parse(line) as { do: string; count?: number })
+    expect(seen.map((one) => (one.count === undefined ? one.do : `${one.do} ${one.count}`))).toEqual(told)
+  }, WAIT)
+  await pool.close()
+  await isStarted
 })
 
 test('without warm starts no parent is made, and the node says why', async () => {

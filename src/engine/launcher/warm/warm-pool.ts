@@ -6,10 +6,12 @@ import type { Readable, Writable } from 'node:stream'
 import { z } from 'zod'
 import type { StartMode } from '../../../shared/contract/index.ts'
 import type { Clock, Timer } from '../../runtime/clock.ts'
+import { type FreeMemory, readFreeMemory } from '../../runtime/free-memory.ts'
 import type { Logger } from '../../runtime/logger.ts'
 import { childEnvironment } from '../processes/child-environment.ts'
 import type { LaunchPlan } from '../runs/launch-plan.ts'
 import { type RunEvent, type RunEvents, readRunEvents } from '../runs/run-events.ts'
+import { ParkedChildren, type ParkingParent } from './parked-children.ts'
 
 export interface WarmRequest {
   do: 'start' | 'list'
@@ -24,11 +26,17 @@ export interface WarmStarts {
   mostParents: number
   /** How long a start waits for a parent that is loading Scrapy, before it starts its own Python. */
   waitMs: number
+  /** Children that each parent may keep forked for the next starts, as far as slots and memory are free. */
+  mostParked: number
 }
 
 export interface WarmPoolOptions extends Partial<WarmStarts> {
   dataDirectory: string
   resourcesDirectory: string
+  /** Starts that could follow now; default: none, so that no children are parked. */
+  freeSlots?: () => number
+  /** Default: of this machine. */
+  readFreeMemory?: () => Promise<FreeMemory>
   clock: Clock
   logger: Logger
   onChange: () => void
@@ -38,6 +46,8 @@ export interface WarmPoolOptions extends Partial<WarmStarts> {
 export const CAN_FORK = process.platform === 'linux'
 
 const MOST_PARENTS = 4
+/** One at a time is what people and schedules start; a burst shares the CPUs anyway. */
+const MOST_PARKED = 1
 const LARGEST_RSS_BYTES = 512 * 1024 * 1024
 const PAGE_BYTES = 4096
 const UNUSED_MS = 30 * 60_000
@@ -56,7 +66,7 @@ const ParentEvent = z.discriminatedUnion('event', [
   z.object({ event: z.literal('failed'), reason: z.string() })
 ])
 
-interface Parent {
+interface Parent extends ParkingParent {
   python: string
   process: ChildProcess & { stdin: Writable; stdout: Readable }
   state: 'warming' | 'ready' | 'ended'
@@ -100,6 +110,7 @@ export class WarmPool {
   readonly #isOn: boolean
   readonly #places = new Map<string, Place>()
   readonly #parents = new Set<Parent>()
+  readonly #parked: ParkedChildren
   #requests = 0
   #isClosed = false
 
@@ -108,6 +119,13 @@ export class WarmPool {
     this.#isOn = CAN_FORK && options.isOn !== false
     this.#clock = options.clock
     this.#logger = options.logger
+    this.#parked = new ParkedChildren({
+      mostParked: this.#isOn ? (options.mostParked ?? MOST_PARKED) : 0,
+      freeSlots: options.freeSlots ?? (() => 0),
+      readFreeMemory: options.readFreeMemory ?? readFreeMemory,
+      parents: () => [...this.#parents].filter(({ state }) => state === 'ready'),
+      clock: options.clock
+    })
   }
 
   /** Starts a parent in the background if there is none. */
@@ -118,6 +136,11 @@ export class WarmPool {
     place.parent = this.#spawnParent(python)
     this.#endSurplus()
     this.#options.onChange()
+  }
+
+  /** A run has started or ended: the slots that are free have changed. */
+  slotsChanged(): void {
+    this.#parked.wake()
   }
 
   mode(python: string): StartMode {
@@ -179,6 +202,10 @@ export class WarmPool {
         resolve(isClaimed)
       }
       parent.waiting.set(id, { events, timer, answer })
+      if (request.do === 'start') {
+        parent.lastStartMs = this.#clock.monotonicMs()
+        parent.parked = Math.max(0, parent.parked - 1)
+      }
       const launch = { ...request.launch, id }
       parent.process.stdin.write(`${JSON.stringify({ ...request, launch })}\n`)
     })
@@ -197,6 +224,7 @@ export class WarmPool {
   /** Ends the parents. Runs continue. */
   async close(): Promise<void> {
     this.#isClosed = true
+    this.#parked.close()
     for (const place of this.#places.values()) place.backoff?.cancel()
     await Promise.all(
       [...this.#parents].map((parent) => {
@@ -247,6 +275,12 @@ export class WarmPool {
       watched: [],
       waiting: new Map(),
       running: new Map(),
+      lastStartMs: null,
+      parked: 0,
+      park(count) {
+        parent.parked = count
+        process_.stdin.write(`${JSON.stringify({ do: 'park', count })}\n`)
+      },
       timer: this.#clock.setTimer(WARMING_LIMIT_MS, () => this.#end(parent, 'loading Scrapy took too long')),
       problem: null
     }
