@@ -11,12 +11,20 @@ const STREAM = /^text\/event-stream/
 export function countRequests(fastify: FastifyInstance, prefix: string): Registry {
   const registry = new Registry()
   const labelNames = ['method', 'route', 'status'] as const
+  // Counted here until somebody reads them: the registry's own count was a tenth of a short request.
+  const counts = new Map<string, { labels: Record<(typeof labelNames)[number], string>; count: number }>()
   const registers = [registry]
-  const count = new Counter({
+  new Counter({
     name: `${prefix}_http_requests_total`,
     help: 'Requests answered, by route.',
     labelNames,
-    registers
+    registers,
+    collect() {
+      for (const answered of counts.values()) {
+        this.inc(answered.labels, answered.count)
+        answered.count = 0
+      }
+    }
   })
   const duration = new Histogram({
     name: `${prefix}_http_request_duration_seconds`,
@@ -28,7 +36,12 @@ export function countRequests(fastify: FastifyInstance, prefix: string): Registr
   fastify.addHook('onResponse', async (request, reply) => {
     const route = request.routeOptions.url ?? 'none'
     const method = KNOWN_METHODS.has(request.method) ? request.method : 'other'
-    count.inc({ method, route, status: String(reply.statusCode) })
+    const key = `${method} ${reply.statusCode} ${route}`
+    let answered = counts.get(key)
+    if (answered === undefined) {
+      counts.set(key, (answered = { labels: { method, route, status: String(reply.statusCode) }, count: 0 }))
+    }
+    answered.count += 1
     if (STREAM.test(String(reply.getHeader('content-type') ?? ''))) return
     duration.observe({ method, route }, reply.elapsedTime / 1_000)
   })

@@ -16,13 +16,21 @@ export function createHostRule(options: {
   const isWildcard = ['', '0.0.0.0', '::'].includes(bindAddress)
   const names = new Set(['localhost', '127.0.0.1', '::1', bindAddress.toLowerCase()])
   if (!isLoopback(bindAddress)) names.add(hostname().toLowerCase())
-  return (host) => {
+  // Most requests name the same host; the port is known before the first of them.
+  let lastAccepted: string | null = null
+  const isOurs = (host: string | undefined): boolean => {
     const parts = splitHost(host)
     if (parts === null) return false
     if (allowed.includes(parts.name) || allowed.includes((host as string).toLowerCase())) return true
     if (parts.port !== port()) return false
     // An address is not a name that DNS could rebind: when bound to all interfaces, any address can be ours.
     return names.has(parts.name) || (isWildcard && isIP(parts.name) !== 0)
+  }
+  return (host) => {
+    if (host !== undefined && host === lastAccepted) return true
+    const accepted = isOurs(host)
+    if (accepted && host !== undefined) lastAccepted = host
+    return accepted
   }
 }
 

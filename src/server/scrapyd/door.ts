@@ -122,7 +122,7 @@ interface Door extends Pick<ScrapydDoorOptions, 'fleet' | 'logger'> {
   settings: ScrapydDoorSettings
   nodeName: string
   /** By the fields they were encoded from. */
-  bodies: WeakMap<object, Buffer>
+  bodies: WeakMap<object, string>
 }
 
 async function answerEndpoint(
@@ -169,12 +169,15 @@ function sendFailure(door: Door, request: FastifyRequest, reply: FastifyReply, m
   return request.method === 'HEAD' ? reply.send() : reply.send(traceback)
 }
 
-/** A Buffer because Fastify would add a charset to the type of a string. HEAD gets the content length of GET. */
-function sendJson(request: FastifyRequest, reply: FastifyReply, body: Buffer): FastifyReply {
+/** The text is ASCII. HEAD gets the content length of GET. */
+function sendJson(request: FastifyRequest, reply: FastifyReply, body: string): FastifyReply {
   reply.code(200).header('content-type', 'application/json').header('content-length', body.length)
-  return request.method === 'HEAD' ? reply.send() : reply.send(body)
+  return request.method === 'HEAD' ? reply.send() : reply.serializer(asItIs).send(body)
 }
 
-function encode(answer: Record<string, PythonJsonValue>): Buffer {
-  return Buffer.from(`${toPythonJson(answer)}\n`, 'ascii')
+/** Without a serializer, Fastify would add a charset to the type. A text goes out in one piece with its head. */
+const asItIs = (body: unknown) => body as string
+
+function encode(answer: Record<string, PythonJsonValue>): string {
+  return `${toPythonJson(answer)}\n`
 }
