@@ -9,11 +9,31 @@ export function hashToken(token: string): string {
   return hash('sha256', token)
 }
 
+/** Longer secrets are compared by their hashes. */
+const PADDED_BYTES = 512
+
 /**
- * Returns a check for a secret. It compares hashes, so its time reveals neither the length nor the first difference.
- * The hash of the secret is computed once because every request needs it.
+ * Returns a check for a secret. It compares texts filled up to the same length, so its time reveals neither the length
+ * nor the first difference; hashing both would be a twentieth of a short request.
  */
 export function createSecretCheck(secret: string): (given: string) => boolean {
-  const expected = hash('sha256', secret, 'buffer')
-  return (given) => timingSafeEqual(hash('sha256', given, 'buffer'), expected)
+  const expected = padded(secret)
+  if (expected === null) {
+    const expectedHash = hash('sha256', secret, 'buffer')
+    return (given) => timingSafeEqual(hash('sha256', given, 'buffer'), expectedHash)
+  }
+  return (given) => {
+    const bytes = padded(given)
+    return bytes !== null && timingSafeEqual(bytes, expected)
+  }
+}
+
+/** The text behind its length in bytes, which tells it from one that ends with zeros; null: too long. */
+function padded(text: string): Buffer | null {
+  const bytes = Buffer.alloc(PADDED_BYTES)
+  const length = Buffer.byteLength(text)
+  if (length > PADDED_BYTES - 4) return null
+  bytes.writeUInt32BE(length)
+  bytes.write(text, 4)
+  return bytes
 }
