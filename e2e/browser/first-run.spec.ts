@@ -9,7 +9,7 @@ test('first run: from the link in the terminal to a finished demo job with its l
   await runTheDemo(page)
 })
 
-test('the link works once; without it a login asks for the credentials', async ({ page, browser, serve }) => {
+test('the link works once; without it a login asks for the credentials and leads to the page that was wanted', async ({ page, browser, serve }) => {
   const service = await serve({ localSlots: 0 })
   await page.goto(service.loginLink())
   await expect(page.getByRole('heading', { name: 'Overview' })).toBeVisible()
@@ -17,13 +17,14 @@ test('the link works once; without it a login asks for the credentials', async (
   const stranger = await (await browser.newContext()).newPage()
   await stranger.goto(service.loginLink())
   await expect(stranger.getByText('already used')).toBeVisible()
-  await stranger.goto(`${service.address}/ui/`)
+  await stranger.goto(`${service.address}/ui/#/schedules`)
   await expect(stranger).toHaveURL(/\/ui\/login/)
   const { username, password } = await service.client.system.credentials()
   await stranger.getByLabel(/user/i).fill(username)
   await stranger.getByLabel(/password/i).fill(password!)
   await stranger.getByRole('button').click()
-  await expect(stranger.getByRole('heading', { name: 'Overview' })).toBeVisible()
+  await expect(stranger).toHaveURL(/\/ui\/#\/schedules/)
+  await expect(stranger.getByRole('heading', { name: 'Schedules' })).toBeVisible()
   await stranger.context().close()
 })
 
