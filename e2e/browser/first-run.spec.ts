@@ -9,7 +9,11 @@ test('first run: from the link in the terminal to a finished demo job with its l
   await runTheDemo(page)
 })
 
-test('the link works once; without it a login asks for the credentials and leads to the page that was wanted', async ({ page, browser, serve }) => {
+test('the link works once; without it a login asks for the credentials and leads to the page that was wanted', async ({
+  page,
+  browser,
+  serve
+}) => {
   const service = await serve({ localSlots: 0 })
   await page.goto(service.loginLink())
   await expect(page.getByRole('heading', { name: 'Overview' })).toBeVisible()
