@@ -57,9 +57,11 @@ export async function checkPython(
   }
 }
 
+/** Without json and importlib.util, whose import would take as long as the rest. */
 const LOOK = `
-import importlib.util, json, sys
-print(json.dumps({"version": "%d.%d.%d" % sys.version_info[:3], "hasScrapy": importlib.util.find_spec("scrapy") is not None}))
+import sys
+has_scrapy = any(finder.find_spec("scrapy", None) for finder in sys.meta_path)
+print('{"version": "%d.%d.%d", "hasScrapy": %s}' % (*sys.version_info[:3], "true" if has_scrapy else "false"))
 `
 const Look = z.object({ version: z.string(), hasScrapy: z.boolean() })
 
