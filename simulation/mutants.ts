@@ -23,7 +23,7 @@ function changedStore(change: (store: Store) => Partial<Store>): Mutation {
   return mutation(() => import('../src/engine/store/sqlite/sqlite-store.ts'), {
     openSqliteStoreHere: (open) => async (options) => {
       const store = await open(options)
-      return overridden(store, change(store))
+      return overridden<typeof store>(store, change(store))
     }
   })
 }

@@ -1,10 +1,9 @@
-import type { Database } from 'better-sqlite3'
+import type { Database, Statement } from 'better-sqlite3'
 import type { JobFacets, JobFilter, JobStatus, NodeId, ProjectName } from '../../../shared/contract/index.ts'
 import { JOB_STATUSES } from '../../../shared/choices.ts'
 import { matchesGlob } from '../../../shared/glob.ts'
 import { LIVE_JOB_STATES, STRETCH_MS, stretchOf } from './counters.ts'
-import { largeBytes } from '../records.ts'
-import type { JobRow } from './rows.ts'
+import { JOB, type JobRow, largeBytesOfRow } from './rows.ts'
 
 /** A page is looked for among so many of the newest jobs per job of the page, before the kinds are merged. */
 const SCANNED_PER_WANTED = 4
@@ -60,9 +59,13 @@ const LIVE = `state <> 'ended' AND status = coalesce(:status, status)`
 const ENDED = `state = 'ended' AND status = :status`
 
 export const JOB_LIST_SQL = {
-  newest: 'SELECT * FROM jobs WHERE id < ? AND id >= ? ORDER BY id DESC LIMIT ?',
-  newestNames: `SELECT id, jobid, project, spider, status, coalesce(node_id, '') AS nodeId, queued_at_ms FROM jobs
-    WHERE id < ? AND id >= ? ORDER BY id DESC LIMIT ?`,
+  newest: `SELECT ${JOB} FROM jobs WHERE id < ? AND id >= ? ORDER BY id DESC LIMIT ?`,
+  /** CROSS JOIN keeps the order of the ids (https://sqlite.org/optoverview.html), without a sorter. */
+  byIds: `SELECT ${JOB} FROM json_each(?) AS wanted CROSS JOIN jobs ON jobs.id = wanted.value`,
+  /** The condition is of one filter. */
+  newestThat: (condition: string) => `SELECT id FROM
+    (SELECT id, jobid, project, spider, status, node_id, queued_at_ms FROM jobs
+      WHERE id < ? AND id >= ? ORDER BY id DESC LIMIT ?) WHERE ${condition} LIMIT ?`,
   ofKind: `SELECT id FROM jobs WHERE project = ? AND spider = ? AND state = ? AND outcome IS ? AND id < ? AND id >= ?
     ORDER BY id DESC LIMIT ?`,
   ofKindOnNode: `SELECT id FROM jobs WHERE node_id = ? AND project = ? AND spider = ? AND state = ? AND outcome IS ?
@@ -125,8 +128,7 @@ interface NamedRow extends Kind {
  * number of kinds, never on the number of jobs.
  */
 export function createJobList(database: Database) {
-  const newest = database.prepare<[string, string, number], JobRow>(JOB_LIST_SQL.newest)
-  const newestNames = database.prepare<[string, string, number], NamedRow>(JOB_LIST_SQL.newestNames)
+  const newest = database.prepare<[string, string, number], JobRow>(JOB_LIST_SQL.newest).raw()
   const ofKind = database.prepare<unknown[], string>(JOB_LIST_SQL.ofKind).pluck()
   const ofKindOnNode = database.prepare<unknown[], string>(JOB_LIST_SQL.ofKindOnNode).pluck()
   const byIdPrefix = database.prepare<[string, string], NamedRow>(JOB_LIST_SQL.byIdPrefix)
@@ -137,10 +139,7 @@ export function createJobList(database: Database) {
     schedule_id: prepareOwner('Schedule'),
     user_id: prepareOwner('User')
   }
-  // CROSS JOIN keeps the order of the ids (https://sqlite.org/optoverview.html), without a sorter that would read all.
-  const many = database.prepare<[string], JobRow>(
-    'SELECT jobs.* FROM json_each(?) AS wanted CROSS JOIN jobs ON jobs.id = wanted.value'
-  )
+  const many = database.prepare<[string], JobRow>(JOB_LIST_SQL.byIds).raw()
   const queuedAt = database.prepare<[string], number>('SELECT queued_at_ms FROM jobs WHERE id = ?').pluck()
   const ownersOf = database.prepare<[string], { schedule_id: string | null; user_id: string | null }>(
     'SELECT schedule_id, user_id FROM jobs WHERE id = ?'
@@ -155,6 +154,15 @@ export function createJobList(database: Database) {
     `SELECT project, spider, status, coalesce(node_id, '') AS nodeId FROM jobs
      WHERE id >= ? AND id < ? AND queued_at_ms < ?`
   )
+
+  const kept = new Map<string, Statement<unknown[], unknown>>()
+
+  /** A statement for one form of a filter: of these there are some hundreds, however many values they have. */
+  function prepared<Row>(sql: string): Statement<unknown[], Row> {
+    const statement = kept.get(sql) ?? database.prepare(sql)
+    kept.set(sql, statement)
+    return statement as Statement<unknown[], Row>
+  }
 
   function prepareOwner(noun: 'Schedule' | 'User') {
     const kinds = [JOB_LIST_SQL[`liveKindsOf${noun}`], JOB_LIST_SQL[`endedKindsOf${noun}`]]
@@ -171,18 +179,17 @@ export function createJobList(database: Database) {
 
   /** The kinds that match a filter, grouped by `columns`. */
   function kindsOf(filter: JobFilter, columns: string): CountedKind[] {
-    const { sql, values } = conditionsOf(filter)
-    const statement = database.prepare<unknown[], CountedKind>(
+    const { sql, values } = conditionsOf(filter, 'kind')
+    return prepared<CountedKind>(
       `SELECT ${columns}, sum(count) AS count FROM job_counts WHERE ${sql} GROUP BY ${GROUPS[columns]}`
-    )
-    return statement.all(...values)
+    ).all(...values)
   }
 
   /** Jobs whose id or client jobid begins with the text and that match the rest of the filter. */
   function namedBy(text: string, filter: JobFilter): NamedRow[] {
-    const rows = byJobidPrefix.all(text, `${text}\u{10ffff}`)
-    const digits = text.toLowerCase()
-    if (digits.length >= ID_PREFIX_MIN && /^[0-9a-f]+$/.test(digits)) rows.push(...byIdPrefix.all(digits, `${digits}g`))
+    const rows = byJobidPrefix.all(text, endOfPrefix(text))
+    const digits = idPrefixOf(text)
+    if (digits !== null) rows.push(...byIdPrefix.all(digits, endOfPrefix(digits)))
     const isLeft = fits(filter)
     return [...new Map(rows.map((row) => [row.id, row])).values()].filter(isLeft)
   }
@@ -202,27 +209,21 @@ export function createJobList(database: Database) {
   }
 
   /**
-   * The newest jobs that match, found by looking at one after the other. Most filters match much of the newest jobs;
-   * where the first ones show that this one does not, `lastId` is where to go on in another way.
+   * The newest jobs that match, found by looking at one after the other; null where they are not among the first ones.
+   * Most filters match much of the newest jobs.
    */
-  function scanNewest(filter: JobFilter, below: string, from: string, limit: number) {
-    const isWanted = fits(filter, conditionsOfName(filter.text))
-    const ids: string[] = []
-    let seen = 0
-    let lastId = below
-    for (const row of newestNames.iterate(below, from, limit * SCANNED_PER_WANTED)) {
-      if (seen === limit && ids.length * SCANNED_PER_WANTED < limit) return { ids, lastId, isDone: false }
-      seen += 1
-      lastId = row.id
-      if (isWanted(row)) ids.push(row.id)
-      if (ids.length === limit) return { ids, lastId, isDone: true }
-    }
-    return { ids, lastId, isDone: seen < limit * SCANNED_PER_WANTED }
+  function scanNewest(filter: JobFilter, below: string, from: string, limit: number): string[] | null {
+    const { sql, values } = conditionsOf(filter, 'job')
+    const scan = prepared<string>(JOB_LIST_SQL.newestThat(sql)).pluck()
+    const first = scan.all(below, from, limit, ...values, limit)
+    if (first.length === limit) return first
+    if (first.length * SCANNED_PER_WANTED < limit) return null
+    const ids = scan.all(below, from, limit * SCANNED_PER_WANTED, ...values, limit)
+    return ids.length === limit ? ids : null
   }
 
   function pageIds(filter: JobFilter, below: string, from: string, limit: number): string[] {
-    const { ids, lastId, isDone } = scanNewest(filter, below, from, limit)
-    return isDone ? ids : [...ids, ...mergeIds(filter, lastId, from, limit - ids.length)]
+    return scanNewest(filter, below, from, limit) ?? mergeIds(filter, below, from, limit)
   }
 
   function mergeIds(filter: JobFilter, below: string, from: string, limit: number): string[] {
@@ -307,9 +308,8 @@ export function createJobList(database: Database) {
 
   /** How many jobs of these kinds and statuses have ids in the range, counted in the indexes. */
   function countInRange(kinds: CountedKind[], filter: JobFilter, status: JobStatus[], range: [string, string]) {
-    const { sql, values } = conditionsOf({ ...filter, status })
-    const statement = database.prepare<unknown[], CountedKind>(`${JOB_LIST_SQL.countKindsOnNodes} AND ${sql}`)
-    const counted = statement.all(...range, ...values)
+    const { sql, values } = conditionsOf({ ...filter, status }, 'kind')
+    const counted = prepared<CountedKind>(`${JOB_LIST_SQL.countKindsOnNodes} AND ${sql}`).all(...range, ...values)
     const onNodes = new Map<string, number>()
     for (const kind of counted) onNodes.set(nameOf(kind), (onNodes.get(nameOf(kind)) ?? 0) + kind.count)
     for (const kind of kinds) {
@@ -348,30 +348,36 @@ export function createJobList(database: Database) {
     return counted
   }
 
-  const rowsOf = (ids: string[], maxBytes: number | undefined) =>
-    withinBytes(many.iterate(JSON.stringify(ids)), maxBytes)
+  const rowsOf = (ids: string[], maxBytes: number | undefined) => withinBytes(many, [JSON.stringify(ids)], maxBytes)
+
+  /** Each statement outside of a transaction would take and release the locks of a read, which costs as much as it does. */
+  function inOneRead<Args extends unknown[], Result>(work: (...args: Args) => Result): (...args: Args) => Result {
+    return database.transaction(work)
+  }
 
   return {
-    list(filter: JobFilter, page: { before: string | null; limit: number; maxBytes?: number }): JobRow[] {
-      const below = page.before ?? AFTER_EVERY_ID
-      const from = filter.sinceMs === undefined ? '' : idAt(filter.sinceMs - ID_TIME_MARGIN_MS)
-      const { status = [], project, spider, nodeId, text = '' } = filter
-      if (filter.jobid !== undefined) {
-        const named = withJobid(filter.jobid, filter).map(({ id }) => id)
-        return rowsOf(named.filter((id) => id < below).slice(0, page.limit), page.maxBytes)
+    list: inOneRead(
+      (filter: JobFilter, page: { before: string | null; limit: number; maxBytes?: number }): JobRow[] => {
+        const below = page.before ?? AFTER_EVERY_ID
+        const from = filter.sinceMs === undefined ? '' : idAt(filter.sinceMs - ID_TIME_MARGIN_MS)
+        const { status = [], project, spider, nodeId, text = '' } = filter
+        if (filter.jobid !== undefined) {
+          const named = withJobid(filter.jobid, filter).map(({ id }) => id)
+          return rowsOf(named.filter((id) => id < below).slice(0, page.limit), page.maxBytes)
+        }
+        const owner = ownerOf(filter)
+        if (owner !== null) {
+          return rowsOf(pageIdsOfOwner(owner, filter, below, from, page.limit), page.maxBytes)
+        }
+        const hasNames = [project, spider, nodeId].some((name) => name !== undefined)
+        if (status.length === 0 && text === '' && from === '' && !hasNames) {
+          return withinBytes(newest, [below, from, page.limit], page.maxBytes)
+        }
+        return rowsOf(pageIds(filter, below, from, page.limit), page.maxBytes)
       }
-      const owner = ownerOf(filter)
-      if (owner !== null) {
-        return rowsOf(pageIdsOfOwner(owner, filter, below, from, page.limit), page.maxBytes)
-      }
-      const hasNames = [project, spider, nodeId].some((name) => name !== undefined)
-      if (status.length === 0 && text === '' && from === '' && !hasNames) {
-        return withinBytes(newest.iterate(below, from, page.limit), page.maxBytes)
-      }
-      return rowsOf(pageIds(filter, below, from, page.limit), page.maxBytes)
-    },
+    ),
 
-    countFacets(filter: JobFilter): JobFacets {
+    countFacets: inOneRead((filter: JobFilter): JobFacets => {
       const { status, project, nodeId, ...others } = filter
       const cube = countKinds(others)
       const isStatus = (kind: Kind) =>
@@ -384,17 +390,22 @@ export function createJobList(database: Database) {
         project: countBy('project', left(isStatus, isNode)),
         nodeId: countBy('nodeId', left(isStatus, isProject))
       }
-    }
+    })
   }
 }
 
 /** Ends after the row with which large settings and arguments have `maxBytes`. */
-function withinBytes(rows: Iterable<JobRow>, maxBytes = Number.POSITIVE_INFINITY): JobRow[] {
+function withinBytes<Values extends unknown[]>(
+  statement: Statement<Values, JobRow>,
+  values: Values,
+  maxBytes: number | undefined
+): JobRow[] {
+  if (maxBytes === undefined) return statement.all(...values)
   const taken: JobRow[] = []
   let bytes = 0
-  for (const row of rows) {
+  for (const row of statement.iterate(...values)) {
     taken.push(row)
-    bytes += largeBytes(row.settings.length + row.args.length)
+    bytes += largeBytesOfRow(row)
     if (bytes >= maxBytes) break
   }
   return taken
@@ -446,13 +457,17 @@ function countBy(name: 'status' | 'project' | 'nodeId', kinds: CountedKind[]) {
     .slice(0, FACET_LIMIT)
 }
 
-function conditionsOf({ status, project, spider, nodeId, text }: JobFilter): { sql: string; values: unknown[] } {
-  const parts: string[] = ['count > 0']
+/** What the filter says of a row of job_counts, or of a job, which has more to say: a time and names of its own. */
+function conditionsOf(filter: JobFilter, of: 'kind' | 'job'): { sql: string; values: unknown[] } {
+  const { status, project, spider, nodeId, sinceMs, text } = filter
+  const parts: string[] = []
   const values: unknown[] = []
   const add = (sql: string, ...more: unknown[]) => {
     parts.push(sql)
     values.push(...more)
   }
+  if (of === 'kind') add('count > 0')
+  else if (sinceMs !== undefined) add('queued_at_ms >= ?', sinceMs)
   if (status !== undefined && status.length > 0) {
     add(`status IN (${status.map(() => '?').join(', ')})`, ...status)
   }
@@ -468,9 +483,21 @@ function conditionsOf({ status, project, spider, nodeId, text }: JobFilter): { s
   if (nodeId !== undefined) add('node_id = ?', nodeId)
   if (text !== undefined && text !== '') {
     const like = `%${text.replace(/[\\%_]/g, '\\$&')}%`
-    add(`(project LIKE ? ESCAPE '\\' OR spider LIKE ? ESCAPE '\\')`, like, like)
+    const found = `project LIKE ? ESCAPE '\\' OR spider LIKE ? ESCAPE '\\'`
+    const jobid = [text, endOfPrefix(text)]
+    // Of no job, where the text cannot be the beginning of an id.
+    const id = [idPrefixOf(text) ?? AFTER_EVERY_ID, endOfPrefix(idPrefixOf(text) ?? AFTER_EVERY_ID)]
+    if (of === 'kind') add(`(${found})`, like, like)
+    else
+      add(
+        `(${found} OR (jobid <> id AND jobid >= ? AND jobid < ?) OR (id >= ? AND id < ?))`,
+        like,
+        like,
+        ...jobid,
+        ...id
+      )
   }
-  return { sql: parts.join(' AND '), values }
+  return { sql: parts.join(' AND ') || 'true', values }
 }
 
 /** Returns a test of whether the text matches a kind. */
@@ -485,9 +512,20 @@ function conditionsOfText(text: string | undefined): (kind: Kind) => boolean {
 function conditionsOfName(text: string | undefined): (row: NamedRow) => boolean {
   const isKind = conditionsOfText(text)
   if (text === undefined || text === '') return isKind
-  const digits = text.length >= ID_PREFIX_MIN ? text.toLowerCase() : null
-  return (row) => isKind(row) || row.jobid.startsWith(text) || (digits !== null && row.id.startsWith(digits))
+  const digits = idPrefixOf(text)
+  const isNamed = ({ id, jobid }: NamedRow) =>
+    (jobid !== id && jobid.startsWith(text)) || (digits !== null && id.startsWith(digits))
+  return (row) => isKind(row) || isNamed(row)
 }
+
+/** The text as the beginning of an id, if it can be one and is long enough. */
+function idPrefixOf(text: string): string | null {
+  const digits = text.toLowerCase()
+  return digits.length >= ID_PREFIX_MIN && /^[0-9a-f]+$/.test(digits) ? digits : null
+}
+
+/** All texts that begin with this one are before it. */
+const endOfPrefix = (text: string) => `${text}\u{10ffff}`
 
 const foldCase = (text: string) => text.replace(/[A-Z]/g, (letter) => letter.toLowerCase())
 

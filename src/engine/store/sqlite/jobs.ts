@@ -1,31 +1,21 @@
 import type { Database } from 'better-sqlite3'
-import type {
-  JobFacets,
-  JobFilter,
-  JobId,
-  JobStatus,
-  NodeId,
-  Outcome,
-  ProjectName,
-  VersionName
-} from '../../../shared/contract/index.ts'
+import type { JobId, JobStatus, NodeId, Outcome, ProjectName, VersionName } from '../../../shared/contract/index.ts'
 import type { FinishedRun, StoredJob } from '../records.ts'
-import { createJobList } from './job-list.ts'
-import { type JobRow, toJob } from './rows.ts'
+import { createJobList, JOB_LIST_SQL } from './job-list.ts'
+import { JOB, type JobRow, toJob } from './rows.ts'
 
 /** A client may give every run the same jobid; its live ones are among the newest. */
 const NAMESAKES_LIMIT = 1000
 
 export const JOBS_SQL = {
-  one: 'SELECT * FROM jobs WHERE id = ?',
-  many: 'SELECT jobs.* FROM json_each(?) AS wanted JOIN jobs ON jobs.id = wanted.value ORDER BY wanted.key',
+  one: `SELECT ${JOB} FROM jobs WHERE id = ?`,
   statuses: `SELECT status, count(*) AS count FROM json_each(?) AS wanted JOIN jobs ON jobs.id = wanted.value
     GROUP BY status`,
   byState: 'SELECT state, count FROM state_counts',
   endedSince: `SELECT outcome, count(*) AS count FROM jobs WHERE state = 'ended' AND ended_at_ms >= ? GROUP BY outcome`,
   byJobid: `SELECT * FROM (
-      SELECT * FROM jobs WHERE id = :jobid AND jobid = :jobid
-      UNION ALL SELECT * FROM jobs WHERE jobid = :jobid AND jobid <> id
+      SELECT ${JOB} FROM jobs WHERE id = :jobid AND jobid = :jobid
+      UNION ALL SELECT ${JOB} FROM jobs WHERE jobid = :jobid AND jobid <> id
     ) WHERE :project IS NULL OR project = :project ORDER BY id DESC LIMIT ${NAMESAKES_LIMIT}`,
   // Excludes runs without a process: refused, never arrived, or cancelled before they started.
   finishedRuns: `SELECT jobs.id, jobs.jobid, jobs.project, jobs.spider, jobs.started_at_ms AS startedAtMs,
@@ -55,12 +45,12 @@ interface FinishedRow extends Omit<FinishedRun, 'run'> {
 /** All reads of jobs. */
 export function createJobs(database: Database) {
   const jobList = createJobList(database)
-  const one = database.prepare<[string], JobRow>(JOBS_SQL.one)
-  const many = database.prepare<[string], JobRow>(JOBS_SQL.many)
+  const one = database.prepare<[string], JobRow>(JOBS_SQL.one).raw()
+  const many = database.prepare<[string], JobRow>(JOB_LIST_SQL.byIds).raw()
   const statuses = database.prepare<[string], { status: JobStatus; count: number }>(JOBS_SQL.statuses)
   const byState = database.prepare<[], { state: StoredJob['state']; count: number }>(JOBS_SQL.byState)
   const endedSince = database.prepare<[number], { outcome: Outcome; count: number }>(JOBS_SQL.endedSince)
-  const byJobid = database.prepare<{ jobid: string; project: ProjectName | null }, JobRow>(JOBS_SQL.byJobid)
+  const byJobid = database.prepare<{ jobid: string; project: ProjectName | null }, JobRow>(JOBS_SQL.byJobid).raw()
   const finishedRuns = database.prepare<[number], FinishedRow>(JOBS_SQL.finishedRuns)
   const needingProject = database.prepare<[string], number>(JOBS_SQL.needingProject).pluck()
   const needingVersion = database
@@ -73,11 +63,10 @@ export function createJobs(database: Database) {
       return row === undefined ? null : toJob(row)
     },
 
-    getMany: (ids: JobId[]): StoredJob[] => many.all(JSON.stringify(ids)).map(toJob),
+    getMany: (ids: JobId[]): JobRow[] => many.all(JSON.stringify(ids)),
 
-    list: (filter: JobFilter, page: { before: string | null; limit: number; maxBytes?: number }): StoredJob[] =>
-      jobList.list(filter, page).map(toJob),
-    countFacets: (filter: JobFilter): JobFacets => jobList.countFacets(filter),
+    list: jobList.list,
+    countFacets: jobList.countFacets,
 
     countStatuses(ids: JobId[]): Partial<Record<JobStatus, number>> {
       const rows = statuses.all(JSON.stringify([...new Set(ids)]))

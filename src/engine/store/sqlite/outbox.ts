@@ -1,7 +1,7 @@
 import type { Database } from 'better-sqlite3'
 import { eventBody, isAbout, type JobEvent, jobEventData } from '../../job-rules/events.ts'
 import type { DeliveryTry, NewWebhook, Retention, StoredDelivery, StoredWebhook } from '../records.ts'
-import { type JobRow, type NamedRow, toJob } from './rows.ts'
+import { JOB, type JobRow, type NamedRow, toJob } from './rows.ts'
 import type { ProjectName, WebhookId } from '../../../shared/contract/index.ts'
 
 /** Per webhook. Further events are dropped and counted: a dead receiver must not fill the disk. */
@@ -65,7 +65,7 @@ export function createOutbox(database: Database) {
       project = excluded.project, enabled = excluded.enabled, sealed_secret = excluded.sealed_secret,
       sealed_old_secret = excluded.sealed_old_secret, old_secret_until_ms = excluded.old_secret_until_ms`)
   const remove = database.prepare<[string]>('DELETE FROM webhooks WHERE id = ?')
-  const job = database.prepare<[string], JobRow>('SELECT * FROM jobs WHERE id = ?')
+  const job = database.prepare<[string], JobRow>(`SELECT ${JOB} FROM jobs WHERE id = ?`).raw()
   const insert = database.prepare<[string, string, string, number, number]>(
     `INSERT INTO deliveries (webhook_id, event, body, state, tries, made_at_ms, next_try_at_ms)
      VALUES (?, ?, ?, 'waiting', 0, ?, ?)`
@@ -159,7 +159,9 @@ export function createOutbox(database: Database) {
     recordJob(event: JobEvent, id: string, atMs: number): void {
       if (isSilent || whoWants(event) === undefined) return
       const row = job.get(id)
-      if (row !== undefined) record(event, [row.project], atMs, () => jobEventData(toJob(row)))
+      if (row === undefined) return
+      const found = toJob(row)
+      record(event, [found.project], atMs, () => jobEventData(found))
     },
 
     /** Runs `work` without events: imported history is not news. */

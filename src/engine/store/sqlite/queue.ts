@@ -3,12 +3,12 @@ import { type Holdable, holdOf } from '../../job-rules/holds.ts'
 import { mayBeRestored } from '../../job-rules/restore.ts'
 import { cancelledInQueue, eggNotImportable, type EndInQueue } from '../../job-rules/timeline.ts'
 import type { TimelineEntry } from '../../job-rules/attempt-change.ts'
-import type { AttemptStart, BegunAttempt, LaneDepth, QueueHead } from '../records.ts'
+import type { AttemptStart, BegunAttempt, LaneDepth, QueueHead, StoredJob } from '../records.ts'
 import type { ChainEnds } from './chain-ends.ts'
 import type { CountedRow } from './counters.ts'
 import { COUNTED, HOLDABLE, type Holds, type JobThatEnded, RESTORABLE } from './holds.ts'
 import type { JobWriting } from './job-writing.ts'
-import { type JobRow, toJob } from './rows.ts'
+import { JOB, type JobRow, toJob } from './rows.ts'
 
 /** The hot statements, by name, so that a test can check their query plans. */
 export const QUEUE_SQL = {
@@ -21,7 +21,7 @@ export const QUEUE_SQL = {
       AND (expires_at_ms IS NULL OR expires_at_ms > :atMs)
       AND (overlap_key IS NULL OR NOT EXISTS (SELECT 1 FROM jobs AS live
         WHERE live.overlap_key = jobs.overlap_key AND live.state IN ('starting', 'running')))
-    RETURNING *`,
+    RETURNING ${JOB}`,
   nodeOf: 'SELECT node_id FROM jobs WHERE id = ?',
   holdOverlapping: `UPDATE jobs SET hold = 'overlap'
     WHERE id = :jobId AND state = 'queued' AND hold IS NULL AND attempt_count = :number - 1
@@ -47,7 +47,7 @@ interface CancelledRow extends CountedRow, Holdable {
 export function createQueue({ database, changes, timeline, counters, holds, chainEnds }: Dependencies) {
   const lanes = database.prepare<[], LaneDepth>(QUEUE_SQL.lanes)
   const heads = database.prepare<[string, number], QueueHead>(QUEUE_SQL.heads)
-  const claim = database.prepare<Claim, JobRow>(QUEUE_SQL.claim)
+  const claim = database.prepare<Claim, JobRow>(QUEUE_SQL.claim).raw()
   const holdOverlapping = database.prepare<Claim, CountedRow>(QUEUE_SQL.holdOverlapping)
   const nodeOf = database.prepare<[string], NodeId | null>(QUEUE_SQL.nodeOf).pluck()
   const insertAttempt = database.prepare<[string, number, string, string, string, string, string, number]>(
@@ -69,7 +69,7 @@ export function createQueue({ database, changes, timeline, counters, holds, chai
   )
 
   /** Inserts the attempt; returns its jobid on the node. */
-  function writeAttempt({ jobId, number, jobid, nodeId, version, entry }: AttemptStart, job: JobRow): string {
+  function writeAttempt({ jobId, number, jobid, nodeId, version, entry }: AttemptStart, job: StoredJob): string {
     const { project, spider } = job
     const write = (free: string) =>
       insertAttempt.run(jobId, number, free, nodeId, project, version, spider, entry.atMs).changes > 0
@@ -126,14 +126,15 @@ export function createQueue({ database, changes, timeline, counters, holds, chai
           }
           continue
         }
-        const { project, spider, lane } = row
+        const job = toJob(row)
+        const { project, spider, lane } = job
         const counted = { id: start.jobId, project, spider, lane, hold: null }
         const after = { ...counted, status: 'starting', node_id: start.nodeId }
         counters.moved({ ...counted, status: 'queued', node_id }, after, { notify: false })
-        const jobid = writeAttempt(start, row)
+        const jobid = writeAttempt(start, job)
         timeline.add(start.jobId, start.number, 'sending', entry)
         changes.job(start.jobId)
-        begun.push({ ...NEW_ATTEMPT, ...fields, jobid, project, spider, sentAtMs: entry.atMs, job: toJob(row) })
+        begun.push({ ...NEW_ATTEMPT, ...fields, jobid, project, spider, sentAtMs: entry.atMs, job })
       }
       return begun
     },

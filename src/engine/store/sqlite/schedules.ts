@@ -9,7 +9,7 @@ import { firingsOf } from './filing.ts'
 import type { Outbox } from './outbox.ts'
 import { requireNextRevision } from './revisions.ts'
 import { createScheduleList } from './schedule-list.ts'
-import { type JobRow, type NamedRow, SCHEDULE, type ScheduleRow, toJob, toSchedule } from './rows.ts'
+import { JOB, type JobRow, type NamedRow, SCHEDULE, type ScheduleRow, toJob, toSchedule } from './rows.ts'
 
 /** Greater than every firing id: the page before it is the newest. */
 const AFTER_EVERY_FIRING = Number.MAX_SAFE_INTEGER
@@ -43,7 +43,7 @@ export const SCHEDULES_SQL = {
     FROM json_each(?) AS wanted CROSS JOIN jobs ON jobs.id = wanted.value`,
   removeNew: `DELETE FROM firings WHERE filed = 0 AND schedule_id = ?`,
   removeFiled: `DELETE FROM firings WHERE filed = 1 AND schedule_id = ?`,
-  liveJobs: `SELECT * FROM jobs WHERE schedule_id = ? AND state <> 'ended'`
+  liveJobs: `SELECT ${JOB} FROM jobs WHERE schedule_id = ? AND state <> 'ended'`
 }
 
 /** A firing's own row, without the fields derived from its jobs. */
@@ -108,7 +108,7 @@ export function createSchedules({ database, changes, enqueue, outbox }: Dependen
   const changedAfter = database.prepare<[string], number>(SCHEDULES_SQL.changedAfter).pluck()
   const ofBackfill = database.prepare<[string, number, number], FiringRow>(SCHEDULES_SQL.ofBackfill)
   const jobsOf = database.prepare<[string], FiredJob>(SCHEDULES_SQL.jobsOf)
-  const liveJobs = database.prepare<[string], JobRow>(SCHEDULES_SQL.liveJobs)
+  const liveJobs = database.prepare<[string], JobRow>(SCHEDULES_SQL.liveJobs).raw()
 
   const isPaused = database.prepare<[string], number>(SCHEDULES_SQL.isPaused).pluck()
   const namedBy = (id: ScheduleId) => toSchedule(many.get(JSON.stringify([id]))!).settings

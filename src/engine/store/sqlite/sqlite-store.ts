@@ -24,10 +24,12 @@ import { createOrder } from './order.ts'
 import { createOutbox } from './outbox.ts'
 import { createPruning } from './pruning.ts'
 import { createQueue } from './queue.ts'
+import { toJob } from './rows.ts'
 import { createSchedules } from './schedules.ts'
 import { createSources } from './sources.ts'
 import { explainSqliteError } from './sqlite-error.ts'
 import { openStoreInWorker } from './store-thread.ts'
+import type { SqliteStore } from './store-messages.ts'
 import { createTimeline } from './timeline.ts'
 import { createToldProblems } from './told-problems.ts'
 
@@ -59,7 +61,7 @@ export function openSqliteStore(options: SqliteStoreOptions): Promise<Store> {
  */
 export async function openSqliteStoreHere(
   options: SqliteStoreOptions & { scheduleFlush?: (flush: () => void) => void }
-): Promise<Store> {
+): Promise<SqliteStore> {
   const { path, clock, logger, scheduleFlush = setImmediate } = options
   const { database, lock } = openDatabase(path)
   const changes = createChangeLog(database)
@@ -95,8 +97,10 @@ export async function openSqliteStoreHere(
     enqueueJobs: (list) => write(() => enqueue.enqueue(list)),
     recordRuns: (list) => write(() => list.forEach(recordRun)),
     getJob: (id) => read(() => jobs.get(id)),
-    getJobs: (ids) => read(() => jobs.getMany(ids)),
-    listJobs: (filter, page) => read(() => jobs.list(filter, page)),
+    getJobs: (ids) => read(() => jobs.getMany(ids).map(toJob)),
+    getJobRows: (ids) => read(() => jobs.getMany(ids)),
+    listJobs: (filter, page) => read(() => jobs.list(filter, page).map(toJob)),
+    listJobRows: (filter, page) => read(() => jobs.list(filter, page)),
     countFacets: (filter) => read(() => jobs.countFacets(filter)),
     countStatuses: (ids) => read(() => jobs.countStatuses(ids)),
     countByState: () => read(() => jobs.countByState()),

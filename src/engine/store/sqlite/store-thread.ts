@@ -6,6 +6,7 @@ import { threadFile } from '../../runtime/thread-task.ts'
 import type { Store } from '../store.ts'
 import { Listeners } from './listeners.ts'
 import { createPreparedFirings, type SentFired } from './prepared-firings.ts'
+import { type JobRow, toJob } from './rows.ts'
 import { type Calls, type FromWorker, receiveError, type ToOpen, type Verb } from './store-messages.ts'
 
 /**
@@ -70,6 +71,8 @@ export async function openStoreInWorker(options: {
   return {
     ...(Object.fromEntries(asked) as Store),
     fire: async (firings) => prepared.receive(firings, (await ask('fire', [prepared.send(firings)])) as SentFired),
+    getJobs: async (ids) => ((await ask('getJobRows', [ids])) as JobRow[]).map(toJob),
+    listJobs: async (filter, page) => ((await ask('listJobRows', [filter, page])) as JobRow[]).map(toJob),
     prepareFirings(firings) {
       ask('prepareFirings', [prepared.prepare(firings)]).catch(() => prepared.forget(firings))
     },

@@ -12,6 +12,8 @@ import type { StoreUnderTest } from './story.ts'
 /** Of jobs that a store may count as one in its own figures: somewhat more than a day. */
 const STRETCH_MS = 2 ** 27
 const FIRST_MS = 13_000 * STRETCH_MS
+/** Ids of a few minutes begin with it. */
+const ID_TEXT = FIRST_MS.toString(16).padStart(12, '0').slice(0, 10).toUpperCase()
 /** A job is written up to so long after its id was made. */
 const LAG_MAX_MS = 60_000
 
@@ -52,7 +54,7 @@ const wish = fc.record({
   spider: sometimes(fc.constantFrom('stock', '*s')),
   nodeId: sometimes(fc.constantFrom('n1', 'n2').map((id) => aNodeId(id))),
   userId: fc.constantFrom(null, null, null, 'ann'),
-  text: sometimes(fc.constantFrom('S', 'book', 'own-1', 'nothing')),
+  text: sometimes(fc.constantFrom('S', 'book', 'own-1', 'nothing', ID_TEXT.slice(0, 9), ID_TEXT)),
   sinceMs: sometimes(
     fc.oneof(
       moment,
@@ -143,7 +145,10 @@ function fits(job: StoredJob, { status, project, spider, nodeId, userId, text, s
     (nodeId === undefined || nodeId === job.nodeId) &&
     (userId === undefined || userId === job.userId) &&
     (sinceMs === undefined || job.queuedAtMs >= sinceMs) &&
-    (text === undefined || names.some((name) => name.includes(text.toLowerCase())) || job.jobid.startsWith(text))
+    (text === undefined ||
+      names.some((name) => name.includes(text.toLowerCase())) ||
+      (job.jobid !== job.id && job.jobid.startsWith(text)) ||
+      (text.length >= 10 && job.id.startsWith(text.toLowerCase())))
   )
 }
 
