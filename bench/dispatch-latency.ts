@@ -5,7 +5,8 @@ import { createScrapydClient } from '../src/engine/nodes/scrapyd/scrapyd-client.
 import type { Figure } from './figure.ts'
 import { machine, percentile } from './support/bench-engine.ts'
 import { until } from '../src/engine/testing/until.ts'
-import { PROJECTS, startBusyEngine, watchChanges } from './support/busy-engine.ts'
+import { startBusyEngine, watchChanges } from './support/busy-engine.ts'
+import { PROJECTS } from './support/seed-busy-database.ts'
 import { startSimulatedFleet } from './support/start-simulated-fleet.ts'
 
 export const about =

@@ -2,7 +2,8 @@ import { compare, type Figure } from './figure.ts'
 import { dispatchBare } from './support/bare-dispatch.ts'
 import { machine } from './support/bench-engine.ts'
 import { until } from '../src/engine/testing/until.ts'
-import { PROJECTS, startBusyEngine, watchChanges } from './support/busy-engine.ts'
+import { startBusyEngine, watchChanges } from './support/busy-engine.ts'
+import { PROJECTS } from './support/seed-busy-database.ts'
 import { startSimulatedFleet } from './support/start-simulated-fleet.ts'
 
 export const about =

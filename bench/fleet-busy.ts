@@ -4,8 +4,9 @@ import { join } from 'node:path'
 import { compare, type Figure, round } from './figure.ts'
 import { machine, percentile } from './support/bench-engine.ts'
 import { until } from '../src/engine/testing/until.ts'
-import { PROJECTS, startBusyEngine, watchChanges } from './support/busy-engine.ts'
+import { startBusyEngine, watchChanges } from './support/busy-engine.ts'
 import { pollBare } from './support/poll-bare.ts'
+import { PROJECTS, seedBusyDatabase } from './support/seed-busy-database.ts'
 import { startSimulatedFleet } from './support/start-simulated-fleet.ts'
 
 export const about = 'how soon the end of a run is seen on a busy fleet, and what that costs'
@@ -19,14 +20,20 @@ const LANES = 40
 
 /**
  * 1,000 nodes with eight running jobs each; 200 runs end per second and others take their place, so every node is
- * polled each second. The bound is a bare poller that keeps a fleet as busy: the same requests, the same log ends read,
- * the same rows written.
+ * polled each second. The bound is a bare poller that keeps a fleet as busy out of the same queue: the same requests,
+ * the same log ends read, the same states of the same jobs written.
  */
 export function run(): Promise<Figure[]> {
   return measure({ nodes: 1_000, measureMs: 30_000 })
 }
 
-export async function measure(options: { nodes: number; measureMs: number; longestRunMs?: number }): Promise<Figure[]> {
+interface Size {
+  nodes: number
+  measureMs: number
+  longestRunMs?: number
+}
+
+export async function measure(options: Size): Promise<Figure[]> {
   const { nodes, measureMs, longestRunMs = LONGEST_RUN_MS } = options
   const fleet = await startSimulatedFleet({
     ...{ nodes, slots: SLOTS, projects: PROJECTS, reportEnds: true },
@@ -37,12 +44,7 @@ export async function measure(options: { nodes: number; measureMs: number; longe
   fleet.onEnd(({ jobid, atMs }) => void endedAtMs.set(jobid, atMs))
   const seenAtMs = new Map<string, number>()
   const engine = await startBusyEngine({
-    fleet,
-    slots: SLOTS,
-    queued:
-      nodes * SLOTS +
-      Math.ceil(nodes * ENDS_PER_SECOND_AND_NODE * (measureMs / 1_000 + 60) * (LONGEST_RUN_MS / longestRunMs)),
-    lanes: LANES,
+    ...{ fleet, slots: SLOTS, queued: queuedFor(options), lanes: LANES },
     watch: (store) =>
       watchChanges(store, ({ to, jobId }) => {
         if (to === 'finishing') seenAtMs.set(jobId, performance.timeOrigin + performance.now())
@@ -83,14 +85,18 @@ export async function measure(options: { nodes: number; measureMs: number; longe
   }
 }
 
-async function compareWithBare(
-  ours: number,
-  { nodes, measureMs, longestRunMs = LONGEST_RUN_MS }: Parameters<typeof measure>[0],
-  conditions: Figure['conditions']
-): Promise<Figure[]> {
+/** Enough jobs that some still wait in the end. */
+function queuedFor({ nodes, measureMs, longestRunMs = LONGEST_RUN_MS }: Size): number {
+  const endsPerSecond = nodes * ENDS_PER_SECOND_AND_NODE * (LONGEST_RUN_MS / longestRunMs)
+  return nodes * SLOTS + Math.ceil(endsPerSecond * (measureMs / 1_000 + 60))
+}
+
+async function compareWithBare(ours: number, size: Size, conditions: Figure['conditions']): Promise<Figure[]> {
+  const { nodes, measureMs, longestRunMs = LONGEST_RUN_MS } = size
   const fleet = await startSimulatedFleet({ nodes, slots: SLOTS, projects: PROJECTS, jobMs: [0, longestRunMs] })
   const directory = await mkdtemp(join(tmpdir(), 'scrapdeck-bench-bare-'))
   try {
+    await seedBusyDatabase(directory, { urls: fleet.urls, slots: SLOTS, queued: queuedFor(size), lanes: LANES })
     const order = { urls: fleet.urls, intervalMs: 1_000, busy: { slots: SLOTS, directory } }
     const { cpuMs, tookMs, ends } = await pollBare(order, { settleMs: Math.min(measureMs, 10_000), measureMs })
     const comparison = {

@@ -21,6 +21,7 @@ export class BareDatabase {
   readonly #insertAttempt
   readonly #insertEntry
   readonly #moveAttempt
+  readonly #runJob
   readonly #endJob
   readonly #insertFiring
   readonly newId = createJobIds(systemClock, systemRandom)
@@ -54,6 +55,7 @@ export class BareDatabase {
     this.#moveAttempt = database.prepare(
       `UPDATE attempts SET state = ?, result = ?, ended_at_ms = ? WHERE job_id = ? AND number = 1`
     )
+    this.#runJob = database.prepare("UPDATE jobs SET state = 'running', started_at_ms = ? WHERE id = ?")
     this.#endJob = database.prepare(
       `UPDATE jobs SET state = 'ended', outcome = 'succeeded', reason = 'finished', ended_at_ms = ?, items = 10 WHERE id = ?`
     )
@@ -68,6 +70,14 @@ export class BareDatabase {
     this.#transaction(() => {
       for (const [index, job] of jobs.entries()) this.#insert(job, nowMs, index)
     })
+  }
+
+  /** All jobs that wait, oldest first. */
+  listQueued(): BareJob[] {
+    const queued = this.#database.prepare<[], BareJob>(
+      "SELECT id, project, spider FROM jobs WHERE state = 'queued' ORDER BY id"
+    )
+    return queued.all()
   }
 
   /** An attempt each, in one transaction. */
@@ -89,6 +99,18 @@ export class BareDatabase {
       for (const id of ids) {
         this.#moveAttempt.run(state, null, null, id)
         this.#insertEntry.run(id, nowMs, state, `The node shows ${state}`)
+      }
+    })
+  }
+
+  /** The start of a run each, in one transaction. */
+  run(ids: readonly string[]): void {
+    const nowMs = Date.now()
+    this.#transaction(() => {
+      for (const id of ids) {
+        this.#moveAttempt.run('running', null, null, id)
+        this.#runJob.run(nowMs, id)
+        this.#insertEntry.run(id, nowMs, 'running', 'The node shows running')
       }
     })
   }

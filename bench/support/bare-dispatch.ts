@@ -2,8 +2,8 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Agent, request } from 'undici'
-import { PROJECTS } from './busy-engine.ts'
 import { BareDatabase } from './bare-database.ts'
+import { PROJECTS } from './seed-busy-database.ts'
 
 /** Jobs per transaction, and transactions under way: while some wait for their nodes, others are written. */
 const GROUP = 64

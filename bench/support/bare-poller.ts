@@ -10,7 +10,10 @@ import { BareDatabase, type BareJob } from './bare-database.ts'
 export interface PollOrder {
   urls: string[]
   intervalMs: number
-  /** Keeps so many runs on each node: lists jobs when counters changed, reads log ends, writes all of it here. */
+  /**
+   * Keeps so many runs on each node, out of the queue in this directory's database: lists jobs when counters changed or
+   * the last lists are old, reads log ends, and writes what an engine writes of each attempt.
+   */
   busy?: { slots: number; directory: string }
 }
 
@@ -23,16 +26,19 @@ export interface Polled {
 
 /** As the engine does: what comes within this time shares its commits. */
 const COMMIT_MS = 5
+const LISTS_MAX_AGE_MS = 5_000
 const LOG_END_BYTES = 65_536
 const FORM = { 'content-type': 'application/x-www-form-urlencoded' }
 
 const { urls, intervalMs, busy } = JSON.parse(process.argv[2]!) as PollOrder
 const database = busy === undefined ? null : await BareDatabase.open(busy.directory)
+const queue = database?.listQueued() ?? []
+let taken = 0
 let polls = 0
 let ends = 0
 
 for (const [index, url] of urls.entries()) {
-  const node = followNode(url)
+  const node = followNode(`n-${index}`, url)
   setTimeout(
     () => {
       void node.poll()
@@ -42,76 +48,91 @@ for (const [index, url] of urls.entries()) {
   )
 }
 
-function followNode(url: string) {
+function followNode(nodeId: string, url: string) {
   const { origin, pathname } = new URL(url)
   const client = new Client(origin)
+  const sent = new Map<string, BareJob>()
   const running = new Map<string, BareJob>()
-  let finishedBefore = -1
+  let countersBefore = ''
+  let listedAtMs = Number.NEGATIVE_INFINITY
   const get = async (path: string, headers = {}) =>
     (await client.request({ method: 'GET', path: pathname + path, headers })).body
   const start = async () => {
-    const job = { id: database!.newId(), project: 'shop', spider: 's0' }
-    running.set(job.id, job)
-    await commit('begin', job)
+    const job = queue[taken++]!
+    await commit('begin', job, nodeId)
     const body = new URLSearchParams({ project: job.project, spider: job.spider, jobid: job.id, _version: '1' })
     const request = { method: 'POST', path: `${pathname}schedule.json`, headers: FORM, body: body.toString() } as const
     await (await client.request(request)).body.json()
-    await commit('accept', job)
+    sent.set(job.id, job)
+    await commit('accept', job, nodeId)
   }
-  const look = async () => {
-    const { finished } = (await (await get('listjobs.json')).json()) as { finished: BareJob[] }
-    const ended = finished.flatMap(({ id }) => running.get(id) ?? [])
+  const finish = async (job: BareJob) => {
+    void start()
+    await commit('finish', job, nodeId)
+    const path = `logs/${job.project}/${job.spider}/${job.id}.log`
+    await (await get(path, { range: `bytes=-${LOG_END_BYTES}` })).text()
+    await commit('end', job, nodeId)
+    ends += 1
+  }
+  const list = async () => {
+    const listed = (await (await get('listjobs.json')).json()) as { running: BareJob[]; finished: BareJob[] }
+    const begun = listed.running.flatMap(({ id }) => sent.get(id) ?? [])
+    const ended = listed.finished.flatMap(({ id }) => running.get(id) ?? sent.get(id) ?? [])
+    for (const job of begun) running.set(job.id, job)
+    for (const { id } of [...begun, ...ended]) sent.delete(id)
     for (const { id } of ended) running.delete(id)
-    await Promise.all(
-      ended.map(async (job) => {
-        void start()
-        const path = `logs/${job.project}/${job.spider}/${job.id}.log`
-        await (await get(path, { range: `bytes=-${LOG_END_BYTES}` })).text()
-        await commit('end', job)
-        ends += 1
-      })
-    )
+    await Promise.all([...begun.map((job) => commit('run', job, nodeId)), ...ended.map(finish)])
   }
   return {
     async poll() {
-      const { finished } = (await (await get('daemonstatus.json')).json()) as { finished: number }
-      if (busy !== undefined && finishedBefore === -1) await Promise.all(Array.from({ length: busy.slots }, start))
-      else if (busy !== undefined && finished !== finishedBefore) await look()
-      finishedBefore = finished
+      const status = (await (await get('daemonstatus.json')).json()) as Record<string, number>
+      const counters = `${status['pending']} ${status['running']} ${status['finished']}`
+      const isFirst = countersBefore === ''
+      if (busy !== undefined && isFirst) await Promise.all(Array.from({ length: busy.slots }, start))
+      else if (
+        busy !== undefined &&
+        (counters !== countersBefore || performance.now() - listedAtMs > LISTS_MAX_AGE_MS)
+      ) {
+        listedAtMs = performance.now()
+        await list()
+      }
+      countersBefore = counters
       polls += 1
     }
   }
 }
 
-type Step = 'begin' | 'accept' | 'end'
+type Step = 'begin' | 'accept' | 'run' | 'finish' | 'end'
 interface Waiting {
   step: Step
   job: BareJob
+  nodeId: string
   done: () => void
 }
 
 let waiting: Waiting[] = []
 
-function commit(step: Step, job: BareJob): Promise<void> {
+function commit(step: Step, job: BareJob, nodeId: string): Promise<void> {
   return new Promise((done) => {
     if (waiting.length === 0) setTimeout(writeAll, COMMIT_MS)
-    waiting.push({ step, job, done })
+    waiting.push({ step, job, nodeId, done })
   })
 }
 
 function writeAll(): void {
   const steps = waiting
   waiting = []
-  const jobsOf = (step: Step) => steps.filter((one) => one.step === step).map(({ job }) => job)
-  const idsOf = (step: Step) => jobsOf(step).map(({ id }) => id)
   database!.together(() => {
-    database!.enqueue(jobsOf('begin'))
-    database!.begin(idsOf('begin'), 'bare')
-    database!.move(idsOf('accept'), 'accepted')
-    database!.move(idsOf('end'), 'finishing')
-    database!.end(idsOf('end'))
+    for (const { step, job, nodeId } of steps) write(step, job.id, nodeId)
   })
   for (const { done } of steps) done()
+}
+
+function write(step: Step, id: string, nodeId: string): void {
+  if (step === 'begin') database!.begin([id], nodeId)
+  else if (step === 'run') database!.run([id])
+  else if (step === 'end') database!.end([id])
+  else database!.move([id], step === 'accept' ? 'accepted' : 'finishing')
 }
 
 process.on('message', ({ measureMs }: { measureMs: number }) => {
