@@ -60,6 +60,27 @@ test('the log is copied when all is filed; then nothing is done until somebody c
   expect(checkpointed).toBe(log)
 })
 
+test('between two commits the log is copied only once it is long, because the next ones change the same pages', async () => {
+  const write = database.prepare(
+    "INSERT INTO settings VALUES ('x', ?) ON CONFLICT DO UPDATE SET value = excluded.value"
+  )
+  const copied = () => {
+    const [{ log, checkpointed }] = database.pragma('wal_checkpoint(NOOP)') as [{ log: number; checkpointed: number }]
+    return log === checkpointed
+  }
+  const change = database.transaction((rows: number) => {
+    for (let row = 0; row < rows; row += 1) write.run(String(row))
+  })
+  change(2_000)
+  idle.postpone()
+  await clock.advanceBy(400)
+  expect(copied()).toBe(false)
+  change(10_000)
+  idle.postpone()
+  await clock.advanceBy(20)
+  expect(copied()).toBe(true)
+})
+
 test('what fails is said, and tried again after the next commit', async () => {
   fire(1)
   database.exec("CREATE TRIGGER broken BEFORE UPDATE ON firings BEGIN SELECT raise(ABORT, 'the disk is full'); END")

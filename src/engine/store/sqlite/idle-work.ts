@@ -5,10 +5,16 @@ import { createFiling } from './filing.ts'
 
 /** Time without a commit after which nobody is likely to wait for idle work. */
 const IDLE_MS = 20
+/** Time without a commit after which more work is not about to come. */
+const QUIET_MS = 500
 /** Per step, which takes some milliseconds including the fsync. */
 const FIRINGS_FILED_AT_ONCE = 100
-/** Minimum number of rows changed since the last checkpoint: fewer are not worth its fsyncs. */
+/**
+ * Rows changed since the last checkpoint: fewer are not worth its fsyncs. Between two commits it takes more, because
+ * the next commits change the same pages again, and each checkpoint copies them once.
+ */
 const ROWS_MIN = 1_000
+const ROWS_MIN_BETWEEN_COMMITS = 8_000
 
 /**
  * Work that is deferred until the store is idle, so that no commit has to do it: files firings, a step at a time, then
@@ -25,29 +31,40 @@ export function createIdleWork({ database, clock, logger }: { database: Database
   let copiedRows = 0
   let committedAtMs = 0
   let timer: Timer | null = null
+  let isWaitingForQuiet = false
 
   function workWhenIdle(): void {
+    timer = null
     const idleMs = clock.monotonicMs() - committedAtMs
-    timer = idleMs < IDLE_MS ? clock.setTimer(IDLE_MS - idleMs, workWhenIdle) : null
-    if (timer !== null) return
+    if (idleMs < IDLE_MS) return workAfter(IDLE_MS - idleMs)
     try {
-      if (file(FIRINGS_FILED_AT_ONCE) > 0) postpone()
-      else copy()
+      if (file(FIRINGS_FILED_AT_ONCE) > 0) return postpone()
+      const isQuiet = idleMs >= QUIET_MS
+      copy(isQuiet ? ROWS_MIN : ROWS_MIN_BETWEEN_COMMITS)
+      isWaitingForQuiet = !isQuiet
+      if (isWaitingForQuiet) workAfter(QUIET_MS - idleMs)
     } catch (error) {
       logger.warn({ error, path: database.name }, 'Idle maintenance of the database failed')
     }
   }
 
-  function copy(): void {
+  function copy(rowsMin: number): void {
     const rows = totalChanges.get()!
-    if (rows - copiedRows < ROWS_MIN) return
+    if (rows - copiedRows < rowsMin) return
     database.pragma('wal_checkpoint(PASSIVE)')
     copiedRows = rows
   }
 
+  function workAfter(delayMs: number): void {
+    timer = clock.setTimer(delayMs, workWhenIdle)
+  }
+
   function postpone(): void {
     committedAtMs = clock.monotonicMs()
-    timer ??= clock.setTimer(IDLE_MS, workWhenIdle)
+    if (timer !== null && !isWaitingForQuiet) return
+    timer?.cancel()
+    isWaitingForQuiet = false
+    workAfter(IDLE_MS)
   }
 
   return { postpone, stop: () => timer?.cancel() }

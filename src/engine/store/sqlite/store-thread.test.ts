@@ -94,7 +94,7 @@ describe('a store in a thread of its own', () => {
     expect(order).toEqual(['queue', 'change', 'written'])
   })
 
-  test('a call that follows the lives of attempts goes over with the next call, or after a moment', async () => {
+  test('a call that follows the lives of attempts goes over with the next call, or after a moment: a longer one where others just went', async () => {
     const clock = createFakeClock()
     store = await open(undefined, clock)
     const landed: string[] = []
@@ -104,9 +104,16 @@ describe('a store in a thread of its own', () => {
     expect(landed).toEqual(['patient', 'at once'])
     expect(clock.timerCount()).toBe(0)
 
+    await clock.advanceBy(25)
     const alone = store.applyChanges([])
     expect(clock.timerCount()).toBe(1)
     await clock.advanceBy(5)
     await alone
+
+    const soonAfter = store.applyChanges([]).then(() => landed.push('soon after'))
+    await clock.advanceBy(24)
+    expect([landed.length, clock.timerCount()]).toEqual([2, 1])
+    await clock.advanceBy(1)
+    await soonAfter
   })
 })

@@ -15,6 +15,8 @@ import { type Calls, type FromWorker, receiveError, type ToOpen, type Verb } fro
  */
 const PATIENT = new Set<Verb>(['applyChanges', 'markLogArchived'])
 const PATIENCE_MS = 5
+/** While one message follows the other: each commit writes the same pages (counters, the ends of logs) once more. */
+const PATIENCE_WHEN_BUSY_MS = 25
 
 interface PendingCall {
   resolve: (value: never) => void
@@ -51,6 +53,7 @@ export async function openStoreInWorker(options: {
   let outbox: Calls = []
   let patience: Timer | null = null
   let isSending = false
+  let lastSentAtMs = Number.NEGATIVE_INFINITY
   let lastId = 0
   let failure: Error | null = null
   let closing: Promise<void> | null = null
@@ -111,7 +114,7 @@ export async function openStoreInWorker(options: {
       outbox.push([lastId, verb, args])
       if (isSending) return
       if (PATIENT.has(verb)) {
-        patience ??= clock.setTimer(PATIENCE_MS, send)
+        patience ??= clock.setTimer(patienceMs(), send)
         return
       }
       isSending = true
@@ -119,8 +122,13 @@ export async function openStoreInWorker(options: {
     })
   }
 
+  function patienceMs(): number {
+    return Math.max(PATIENCE_MS, lastSentAtMs + PATIENCE_WHEN_BUSY_MS - clock.monotonicMs())
+  }
+
   function send(): void {
     const calls = outbox
+    lastSentAtMs = clock.monotonicMs()
     outbox = []
     isSending = false
     patience?.cancel()
