@@ -22,6 +22,8 @@ import type { Sender } from './sender.ts'
 /** Maximum requests in flight to all nodes, and jobs placed per run, so that other work gets its turn. */
 const REQUESTS_OUT_MAX = 512
 const ASSIGNMENTS_MAX = 256
+/** Room that appears on one node waits this long for that on others: their jobs are claimed in one commit. */
+const ROOM_GATHERED_MS = 25
 /** In the timeline of a job whose egg no node can import. */
 const NODES_NAMED_MAX = 20
 const OUTPUT_KEPT = 2_000
@@ -53,6 +55,8 @@ export class Dispatcher {
   #again = false
   #stopped = false
   #hasWaiting = false
+  #usedRoomAtMs = Number.NEGATIVE_INFINITY
+  #isGatheringRoom = false
   /** While jobs wait: the number of requests in flight at which another run starts; -1: no jobs wait. */
   #againBelowRequests = -1
   paused = false
@@ -75,7 +79,7 @@ export class Dispatcher {
     })
     context.live.events.on('slots', ({ nodeId, by }) => {
       this.#board.markStale(nodeId)
-      if (by === -1) this.wake()
+      if (by === -1) this.#wakeForRoom(nodeId)
     })
     context.live.events.on('ended', ({ one, jobOutcome }) => {
       this.#board.markStale(one.nodeId)
@@ -98,6 +102,24 @@ export class Dispatcher {
     })
   }
 
+  /**
+   * Remote nodes are polled by the second, hundreds of them in turn: the first room is used at once, and what comes
+   * soon after it together.
+   */
+  #wakeForRoom(nodeId: NodeId): void {
+    const { fleet, clock } = this.#context
+    const useRoom = () => {
+      this.#isGatheringRoom = false
+      this.#usedRoomAtMs = clock.monotonicMs()
+      this.wake()
+    }
+    const waitMs = this.#usedRoomAtMs + ROOM_GATHERED_MS - clock.monotonicMs()
+    if (waitMs <= 0 || fleet.get(nodeId)?.client.traits.answersAtOnce) return useRoom()
+    if (this.#isGatheringRoom) return
+    this.#isGatheringRoom = true
+    this.#timers.set(waitMs, useRoom)
+  }
+
   #wakeForRequests(): void {
     if (this.#parts.sender.requestCount > this.#againBelowRequests) return
     this.#againBelowRequests = -1
@@ -109,7 +131,9 @@ export class Dispatcher {
    * with its lists, external jobs come and go, its slots become known.
    */
   refreshNode(node: FleetNode): void {
-    if (this.#context.fleet.get(node.stored.id) === node && this.#board.refreshOne(node)) this.wake()
+    if (this.#context.fleet.get(node.stored.id) === node && this.#board.refreshOne(node)) {
+      this.#wakeForRoom(node.stored.id)
+    }
   }
 
   /** Starts no new attempts, and gives requests in flight a moment to finish. */
