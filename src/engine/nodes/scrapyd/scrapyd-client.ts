@@ -1,21 +1,12 @@
-import type { ProjectName } from '../../../shared/contract/index.ts'
 import { showUnseen } from '../../../shared/unseen.ts'
 import type { Clock } from '../../runtime/clock.ts'
 import type { Logger } from '../../runtime/logger.ts'
-import {
-  type DaemonStatus,
-  type EggTarget,
-  type NodeClient,
-  NodeError,
-  type SeenJob,
-  type Snapshot
-} from '../node-client.ts'
+import { type DaemonStatus, type EggTarget, type NodeClient, NodeError, type Snapshot } from '../node-client.ts'
 import {
   CancelAnswer,
   readDaemonStatus,
   readListJobs,
   DoneAnswer,
-  type ListedJob,
   type ListJobsAnswer,
   ListJobsOfProjectAnswer,
   ProjectsAnswer,
@@ -32,6 +23,7 @@ import { type AskLog, fetchLogRange } from './fetch-log-range.ts'
 import { probeVersion } from './version.ts'
 import { needsProject } from './refusals.ts'
 import { createRequestChecks } from './request-checks.ts'
+import { SeenJobs } from './seen-jobs.ts'
 import { sendEgg } from './send-egg.ts'
 
 /** For a whole exchange. The long ones are for calls during which Scrapyd imports a project and blocks. */
@@ -79,6 +71,7 @@ export function createScrapydClient(options: ScrapydClientOptions): ScrapydClien
   const { connect = createConnection } = options
   const connection = connect({ address: options, name: options.name, clock })
   const { checkName, checkSchedule } = createRequestChecks(connection)
+  const seenJobs = new SeenJobs()
   const other = { timeoutMs: limits.otherMs, limitBytes: limits.otherBytes }
   const lists = { timeoutMs: limits.listJobsMs, limitBytes: limits.listJobsBytes }
   const egg = { timeoutMs: limits.eggMs, limitBytes: limits.otherBytes }
@@ -170,12 +163,8 @@ export function createScrapydClient(options: ScrapydClientOptions): ScrapydClien
         answer = await listJobsOfEachProject(signal)
       }
       if (countOf(answer) > LISTED_MAX.jobs) throw tooMany('jobs')
-      return {
-        begunAtMs,
-        pending: answer.pending.map(seenJob),
-        running: answer.running.map(seenJob),
-        finished: answer.finished.map(seenJob)
-      }
+      const { pending, running, finished } = answer
+      return { begunAtMs, ...seenJobs.see({ pending, running, finished }) }
     },
 
     async schedule(request, signal) {
@@ -253,18 +242,6 @@ function byHand<T>(read: (answer: Record<string, unknown>) => T | null): AnswerS
 
 function countOf({ pending, running, finished }: ListJobsAnswer): number {
   return pending.length + running.length + finished.length
-}
-
-function seenJob(job: ListedJob): SeenJob {
-  return {
-    project: job.project as ProjectName,
-    spider: job.spider,
-    jobid: job.id,
-    pid: job.pid ?? null,
-    startTime: job.start_time ?? null,
-    endTime: job.end_time ?? null,
-    exit: null
-  }
 }
 
 function dateOf(
