@@ -60,13 +60,29 @@ export const systemClock: Clock = {
   nowMs: () => Date.now(),
   monotonicMs: () => performance.now(),
   setTimer(delayMs, callback) {
-    let timer: NodeJS.Timeout
-    function arm(leftMs: number): void {
-      const stepMs = Math.min(leftMs, LONGEST_STEP_MS)
-      timer = setTimeout(() => (leftMs > stepMs ? arm(leftMs - stepMs) : callback()), stepMs)
-      timer.unref()
-    }
-    arm(delayMs)
-    return { cancel: () => clearTimeout(timer) }
+    return delayMs <= LONGEST_STEP_MS ? new ShortTimer(delayMs, callback) : setLongTimer(delayMs, callback)
   }
+}
+
+/** An object without a closure: thousands are set per second, and most are cancelled. */
+class ShortTimer implements Timer {
+  readonly #timeout: NodeJS.Timeout
+
+  constructor(delayMs: number, callback: () => void) {
+    this.#timeout = setTimeout(callback, delayMs).unref()
+  }
+
+  cancel(): void {
+    clearTimeout(this.#timeout)
+  }
+}
+
+function setLongTimer(delayMs: number, callback: () => void): Timer {
+  let timer: Timer
+  const arm = (leftMs: number) => {
+    const stepMs = Math.min(leftMs, LONGEST_STEP_MS)
+    timer = new ShortTimer(stepMs, () => (leftMs > stepMs ? arm(leftMs - stepMs) : callback()))
+  }
+  arm(delayMs)
+  return { cancel: () => timer.cancel() }
 }

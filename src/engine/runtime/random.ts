@@ -11,15 +11,26 @@ export interface Random {
 // Drawn in bulk, because a system call for each few bytes would dominate the cost of creating a job id.
 const POOL_BYTES = 4096
 let pool = Buffer.alloc(0)
+let drawnBytes = 0
 
-function drawBytes(count: number): Buffer {
-  if (pool.length < count) pool = randomBytes(Math.max(POOL_BYTES, count))
-  const drawn = pool.subarray(0, count)
-  pool = pool.subarray(count)
-  return drawn
+/** Where the next `count` bytes begin in the pool. */
+function draw(count: number): number {
+  if (drawnBytes + count > pool.length) {
+    pool = randomBytes(Math.max(POOL_BYTES, count))
+    drawnBytes = 0
+  }
+  const offset = drawnBytes
+  drawnBytes += count
+  return offset
 }
 
 export const systemRandom: Random = {
-  next: () => drawBytes(4).readUInt32BE() / 2 ** 32,
-  hex: (count) => drawBytes(count).toString('hex')
+  next() {
+    const offset = draw(4)
+    return pool.readUInt32BE(offset) / 2 ** 32
+  },
+  hex(count) {
+    const offset = draw(count)
+    return pool.toString('hex', offset, offset + count)
+  }
 }
