@@ -225,12 +225,13 @@ export class LocalNode implements NodeClient {
     refuseBadNames(request)
     const found = await this.environments.checkedPythonOf(request.project)
     if (found.path === null) throw refusal(found.problem)
-    await this.#refuseWithoutEgg(request)
+    const { runs, pool, clock } = this.#parts
+    pool.expectStart(found.path)
+    const source = await this.#sourceOf(request)
     this.#refuseWhenClosed()
-    const { runs, clock } = this.#parts
     let isAccepted: boolean
     try {
-      isAccepted = await runs.accept({ ...request, acceptedAtMs: clock.nowMs() })
+      isAccepted = await runs.accept({ ...request, acceptedAtMs: clock.nowMs() }, source)
     } catch (error) {
       // After such an error, only the next snapshot shows what was written.
       const message = `The local node could not write the run to the data directory: ${(error as Error).message}`
@@ -298,7 +299,7 @@ export class LocalNode implements NodeClient {
     await Promise.all(live.map((run) => runs.cancel(run.spec.project, run.spec.jobid, signal)))
   }
 
-  async #refuseWithoutEgg({ project, version }: ScheduleRequest): Promise<void> {
+  async #sourceOf({ project, version }: ScheduleRequest): Promise<RunSource> {
     let source: RunSource | null
     try {
       source = await this.#parts.source(project, version)
@@ -306,6 +307,7 @@ export class LocalNode implements NodeClient {
       throw refusal(`the egg of ${project}, version ${version}, cannot be read: ${(error as Error).message}`)
     }
     if (source === null) throw refusal(`version '${version}' not found`, 'unknown_version')
+    return source
   }
 
   #refuseWhenClosed(): void {

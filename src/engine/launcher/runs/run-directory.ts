@@ -8,7 +8,7 @@ import { openRegularFile } from '../../runtime/regular-file.ts'
 import { type ProcessIdentity, readStartTime } from '../../runtime/process-identity.ts'
 
 /**
- * The files of one run in `runs/JOBID/`. Each file is written atomically, in this order:
+ * The files of one run in `runs/JOBID/`. Each file but the first is written atomically, in this order:
  *
  *   spec.json    the job was accepted; durable before schedule() resolves
  *   launch.json  the parameters of the next start; rewritten by every try
@@ -83,8 +83,11 @@ export async function acceptRun(runsDirectory: string, spec: RunSpec): Promise<b
     if ((error as NodeJS.ErrnoException).code === 'EEXIST') return false
     throw error
   }
-  // In parallel: both must be durable before the job is accepted, in either order.
-  await Promise.all([writeWhole(directory, 'spec.json', spec), syncDirectory(runsDirectory)])
+  // Not renamed into place: nobody else reads it yet, and one that is incomplete is no accepted job.
+  await using file = await open(join(directory, 'spec.json'), 'wx', 0o600)
+  await file.writeFile(JSON.stringify(spec))
+  // In parallel: all must be durable before the job is accepted, in any order.
+  await Promise.all([file.sync(), syncDirectory(directory), syncDirectory(runsDirectory)])
   return true
 }
 

@@ -29,6 +29,8 @@ export interface Run {
   state: 'pending' | 'starting' | 'running' | 'finished'
   child: ProcessIdentity | null
   startedAtMs: number | null
+  /** Where its code is, if that was found out only now; otherwise null. */
+  source: RunSource | null
   /** The Python it was started with; null: not started, or started by an earlier engine. */
   python: string | null
   exit: RunExit | null
@@ -109,14 +111,18 @@ export class RunList {
     return list
   }
 
-  /** Resolves once the run is durable; false if a run with this jobid is known. */
-  async accept(spec: RunSpec): Promise<boolean> {
+  /** Resolves once the run is durable; false if a run with this jobid is known. `source`: if it has just been found. */
+  async accept(spec: RunSpec, source: RunSource | null = null): Promise<boolean> {
     if (this.#runs.has(spec.jobid)) return false
     const directory = join(this.#runsDirectory, runDirectoryName(spec.jobid))
     if (!(await this.#track(this.#acceptDurably(directory, spec)))) return false
-    this.#runs.set(spec.jobid, newRun(directory, spec))
-    this.#options.onChange()
+    const run = newRun(directory, spec)
+    this.#runs.set(spec.jobid, run)
+    run.source = source
     this.fillSlots()
+    // One that waits for a slot asks again: its version may be replaced or deleted.
+    run.source = null
+    this.#options.onChange()
     return true
   }
 
@@ -223,7 +229,7 @@ export class RunList {
     this.#options.onStart(run.spec)
     try {
       const { project, version } = run.spec
-      const source = await this.#options.source(project, version)
+      const source = run.source ?? (await this.#options.source(project, version))
       if (source === null) throw new Error(`The egg of ${project}, version ${version}, no longer exists.`)
       const events = {
         child: (child: RunChild) => this.#recordChild(run, child),
@@ -372,7 +378,15 @@ export class RunList {
 }
 
 function newRun(directory: string, spec: RunSpec): Run {
-  const empty = { child: null, startedAtMs: null, python: null, exit: null, supervised: false, problem: null }
+  const empty = {
+    child: null,
+    startedAtMs: null,
+    source: null,
+    python: null,
+    exit: null,
+    supervised: false,
+    problem: null
+  }
   return { spec, directory, state: 'pending', ...empty, checking: null, timer: null }
 }
 

@@ -83,6 +83,7 @@ async function aRun(jobid: string, pid: number, limits: RunLimits | null = null)
     child: { pid, startTime: `boot:${pid}` },
     startedAtMs: clock.nowMs(),
     python: null,
+    source: null,
     exit: null,
     supervised: true,
     problem: null,

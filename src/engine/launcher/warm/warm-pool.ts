@@ -51,6 +51,8 @@ const MOST_PARKED = 1
 const LARGEST_RSS_BYTES = 512 * 1024 * 1024
 const PAGE_BYTES = 4096
 const UNUSED_MS = 30 * 60_000
+/** How long a check of a parent holds: less than it takes to install a package and ask for a run. */
+const CHECK_HOLDS_MS = 50
 /** From the request to the claim of the run; normally about 5 ms. */
 const CLAIM_LIMIT_MS = 5_000
 const WARMING_LIMIT_MS = 120_000
@@ -75,6 +77,7 @@ interface Parent extends ParkingParent {
   readyAtMs: number
   /** Paths and their modification times when the parent was started. */
   watched: [path: string, mtimeNs: string][]
+  checked: { atMs: number; problem: Promise<string | null> } | null
   /** By request number. */
   waiting: Map<string, { events: RunEvents; timer: Timer; answer: (isClaimed: boolean) => void }>
   running: Map<string, RunEvents>
@@ -175,6 +178,12 @@ export class WarmPool {
     return { mode: 'cold', text: 'Until the first spider has started, each starts its own Python process.' }
   }
 
+  /** A start with this Python follows within milliseconds: its parent is checked meanwhile. */
+  expectStart(python: string): void {
+    const parent = this.#places.get(python)?.parent
+    if (parent?.state === 'ready') this.#check(parent)
+  }
+
   /** True once the supervisor has claimed the run. False: start it cold (it may have been claimed after all). */
   async start(request: WarmRequest, events: RunEvents): Promise<boolean> {
     const { python } = request.launch
@@ -182,7 +191,7 @@ export class WarmPool {
     const parent = this.#places.get(python)!.parent
     if (parent?.state === 'warming') await this.#waitFor(parent)
     if (parent?.state !== 'ready') return false
-    const problem = await problemOf(parent)
+    const problem = await this.#check(parent)
     if (problem !== null) {
       this.#replace(parent, problem)
       return false
@@ -209,6 +218,15 @@ export class WarmPool {
       const launch = { ...request.launch, id }
       parent.process.stdin.write(`${JSON.stringify({ ...request, launch })}\n`)
     })
+  }
+
+  /** Why this parent should be replaced, as of now or a moment ago. */
+  #check(parent: Parent): Promise<string | null> {
+    const nowMs = this.#clock.monotonicMs()
+    if (parent.checked === null || nowMs - parent.checked.atMs > CHECK_HOLDS_MS) {
+      parent.checked = { atMs: nowMs, problem: problemOf(parent) }
+    }
+    return parent.checked.problem
   }
 
   /** Until it is ready or has ended, or the operator's time is over. */
@@ -273,6 +291,7 @@ export class WarmPool {
       warmed: Promise.withResolvers(),
       readyAtMs: 0,
       watched: [],
+      checked: null,
       waiting: new Map(),
       running: new Map(),
       lastStartMs: null,
