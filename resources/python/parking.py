@@ -21,7 +21,7 @@ class Parked:
     """What a parent knows of its parked processes."""
 
     def __init__(self):
-        # How many there should be.
+        # How many there should be. A start uses up one: the engine asks for the next when the CPU is less busy.
         self.wanted = 0
         # pid of a supervisor -> the descriptor through which it is handed its run
         self.handovers = {}
@@ -66,6 +66,7 @@ class Parked:
 
     def hand_over(self, line):
         """The pid of the supervisor that got the request, the one parked longest; None: there is none."""
+        self.wanted = max(0, self.wanted - 1)
         while self.handovers:
             pid = next(iter(self.handovers))
             try:

@@ -7,7 +7,7 @@ Reads requests from stdin and reports on stdout, one JSON object per line (src/e
     {"event": "ready", "watched": {path: mtime in ns}}      or {"event": "failed", "reason": text}, then exit
     {"do": "start", "directory": run directory, "launch": as in launch.json}      -> the events of supervisor.py's Run
     {"do": "list", "directory": empty folder, "launch": ...}      -> the same; the spiders are in spiders.json
-    {"do": "park", "count": N}      keeps N pairs of processes forked for the next starts (parking.py)
+    {"do": "park", "count": N}      keeps pairs of processes forked for the next N starts (parking.py)
     {"event": "gone", "id": id of the launch}      the supervisor of that run has ended, whatever it reported
 
     this process -- fork --> supervisor (claims, waits, reports) -- fork, new session --> the spider

@@ -68,7 +68,7 @@ function aLot(over: { mostParked?: number; freeSlots?: number } = {}) {
 test('soon after a start, not at once, a child is parked; one that has died is replaced at the next look', async () => {
   const { clock, asked, parent, start } = aLot()
   start()
-  await clock.advanceBy(299)
+  await clock.advanceBy(149)
   expect(asked).toEqual([])
   await clock.advanceBy(1)
   expect(asked).toEqual([1])
@@ -77,14 +77,14 @@ test('soon after a start, not at once, a child is parked; one that has died is r
   parent.parked = 0
   start()
   start()
-  await clock.advanceBy(300)
+  await clock.advanceBy(150)
   expect(asked).toEqual([1, 1, 1])
 })
 
 test('children go when memory gets low or nothing starts for ten minutes; then nothing is looked at any more', async () => {
   const { clock, asked, parent, now, start } = aLot()
   start()
-  await clock.advanceBy(300)
+  await clock.advanceBy(150)
   now.memory = { ...PLENTY, freeBytes: GIB }
   await clock.advanceBy(10_000)
   expect(parent.parked).toBe(0)
@@ -115,6 +115,6 @@ test('none is parked where it is turned off, no slot is free, nothing was starte
   // A slot is free again.
   full.now.freeSlots = 1
   full.lot.wake()
-  await full.clock.advanceBy(300)
+  await full.clock.advanceBy(150)
   expect(full.asked).toEqual([1])
 })

@@ -5,7 +5,7 @@ import type { FreeMemory } from '../../runtime/free-memory.ts'
 export interface ParkingParent {
   /** When a run was last started with it (monotonic); null: never. */
   lastStartMs: number | null
-  /** As many as were asked for, less those that got a run. */
+  /** As many as were asked for, less the runs that were started since. */
   parked: number
   /** Asks for so many in all. Those that have died are replaced. */
   park(count: number): void
@@ -19,7 +19,7 @@ const RESERVE_BYTES = 256 * MIB
 /** After that long without a start, a Python's children are not worth their memory. */
 export const PARKED_FOR_MS = 10 * 60_000
 /** Later than the start that uses up a child: it must not compete with it for a CPU. */
-const SETTLE_MS = 300
+const SETTLE_MS = 150
 const REVIEW_MS = 10_000
 
 /**

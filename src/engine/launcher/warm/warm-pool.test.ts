@@ -199,7 +199,7 @@ test.each([
   const isStarted = start(python)
   await vi.waitFor(async () => expect((await requests())[0]).toContain('start'), WAIT)
   pool.slotsChanged()
-  await clock.advanceBy(300)
+  await clock.advanceBy(150)
   await vi.waitFor(async () => {
     const seen = (await requests()).map((line) => JSON.parse(line) as { do: string; count?: number })
     expect(seen.map((one) => (one.count === undefined ? one.do : `${one.do} ${one.count}`))).toEqual(told)
