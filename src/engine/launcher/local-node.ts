@@ -274,6 +274,7 @@ export class LocalNode implements NodeClient {
     const { watch, runs, pool } = this.#parts
     this.#closing.abort(new NodeError('aborted', 'The local node is closing.', { delivered: 'unknown' }))
     this.events.removeAllListeners()
+    this.python.close()
     await this.environments.close()
     await watch.close()
     await runs.close()

@@ -3,7 +3,7 @@ import { mkdir, readFile } from 'node:fs/promises'
 import { basename, join, resolve } from 'node:path'
 import type { PythonState, StartMode } from '../../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../../shared/errors.ts'
-import type { Clock } from '../../runtime/clock.ts'
+import { type Clock, sleep } from '../../runtime/clock.ts'
 import type { Logger } from '../../runtime/logger.ts'
 import { checkPython, type Finding, isNewEnough, OLDEST_PYTHON, pythonIn } from './check-python.ts'
 import { alreadyBuilt, MadeEnvironment } from './made-environment.ts'
@@ -25,6 +25,8 @@ export interface PythonEnvironmentOptions {
 
 const UNKNOWN = { path: null, version: null, scrapyVersion: null, start: COLD }
 
+const AFTER_START_MS = 200
+
 /** The main Python: found, or built by us in the data directory. The default of every project. */
 export class PythonEnvironment {
   /** The one that `create` builds. */
@@ -35,14 +37,20 @@ export class PythonEnvironment {
   #state: PythonState = { ...UNKNOWN, state: 'checking', problem: 'Looking for Python and Scrapy.' }
   #findings: Finding[] = []
   #search: Promise<PythonState>
+  readonly #closing = new AbortController()
 
-  /** Starts the search at once. */
+  /** The search starts after a moment: it takes a processor for a while, which the start of the service needs first. */
   constructor(options: PythonEnvironmentOptions) {
     this.#options = options
     this.#pythonPath = options.pythonPath && absoluteUnlessBare(options.pythonPath)
     const directory = join(options.dataDirectory, 'environments', 'main')
     this.own = new MadeEnvironment({ directory, clock: options.clock, onChange: () => this.#publishProgress() })
-    this.#search = this.#find()
+    this.#search = this.#findAfterStart()
+  }
+
+  /** A search that has not begun does not. */
+  close(): void {
+    this.#closing.abort()
   }
 
   state(): PythonState {
@@ -88,6 +96,12 @@ export class PythonEnvironment {
   #set(next: PythonState): void {
     this.#state = next
     this.#options.onChange()
+  }
+
+  async #findAfterStart(): Promise<PythonState> {
+    const { signal } = this.#closing
+    await sleep(this.#options.clock, AFTER_START_MS, signal)
+    return signal.aborted ? this.#state : this.#find()
   }
 
   async #find(): Promise<PythonState> {
