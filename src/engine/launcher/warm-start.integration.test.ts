@@ -251,6 +251,14 @@ test.each(FORKED)('each %s spider has its own chance', async (_, way) => {
   expect(one.report.random).not.toBe(other.report.random)
 })
 
+test('variables that a Python reads when it starts have their effect where others are forked', async () => {
+  const env = { PYTHONHASHSEED: '7', PYTHONPATH: process.env['PYTHONPATH']!, LC_ALL: 'C.UTF-8' }
+  const cold = await run(null, { env })
+  const warm = await run(pool, { env }, { egg }, { mayBeCold: true })
+  expect(warm.report.facts).toEqual(cold.report.facts)
+  expect(warm.report.hash).toBe(cold.report.hash)
+})
+
 test.each(WAYS)('a %s spider may be called like an option, and its arguments too', async (_, way) => {
   const { exit, report } = await run(way(), { spider: '-o', args: { '-x': '-y', _z: '--' } })
   expect(exit).toMatchObject({ code: 0 })

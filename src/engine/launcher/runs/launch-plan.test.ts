@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { aProjectName, aVersionName } from '../../../shared/testing/ids.ts'
-import { itemsFileOf, planLaunch, type RunDirectories } from './launch-plan.ts'
+import { itemsFileOf, needsOwnPython, planLaunch, type RunDirectories } from './launch-plan.ts'
 import type { RunSpec } from './run-directory.ts'
 
 const SPEC: RunSpec = {
@@ -85,4 +85,14 @@ test.each([
   const feeds = aPlan(run, { itemsDirectory }).arguments.find((word) => word.startsWith('FEEDS='))
   expect(feeds).toBe(`FEEDS={"${url}": {"format": "jsonlines"}}`)
   expect(itemsFileOf(itemsDirectory, run)).toBe(file)
+})
+
+test('a run needs a Python of its own if a variable of it takes effect only when one starts', () => {
+  expect(needsOwnPython(aPlan())).toBe(false)
+  expect(
+    needsOwnPython(aPlan({ env: { TZ: 'UTC', HTTP_PROXY: 'http://proxy', LANGUAGE: 'de', MY_PYTHON: '3' } }))
+  ).toBe(false)
+  for (const name of ['PYTHONPATH', 'PYTHONHASHSEED', 'LD_PRELOAD', 'LC_ALL', 'LANG', 'OPENSSL_CONF']) {
+    expect(needsOwnPython(aPlan({ env: { [name]: '1' } })), name).toBe(true)
+  }
 })

@@ -84,6 +84,13 @@ export function planLaunch(
   }
 }
 
+const READ_AT_START = /^(PYTHON|LD_|LC_|LANG$|MALLOC_|GLIBC_TUNABLES$|OPENSSL_CONF$)/
+
+/** Some variables only take effect when a Python starts: such a run cannot be a fork of one that runs already. */
+export function needsOwnPython({ environment }: Pick<LaunchPlan, 'environment'>): boolean {
+  return Object.keys(environment).some((name) => READ_AT_START.test(name))
+}
+
 /** What the names of a run's files are derived from. */
 export type RunNames = Pick<RunSpec, 'project' | 'spider' | 'jobid'>
 

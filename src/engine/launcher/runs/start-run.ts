@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process'
 import { join } from 'node:path'
 import { childEnvironment } from '../processes/child-environment.ts'
-import { type LaunchPlan, planLaunch, type RunDirectories, type RunSource } from './launch-plan.ts'
+import { type LaunchPlan, needsOwnPython, planLaunch, type RunDirectories, type RunSource } from './launch-plan.ts'
 import { type RunSpec, writeWhole } from './run-directory.ts'
 import { type RunEvents, readRunEvents } from './run-events.ts'
 import type { WarmPool } from '../warm/warm-pool.ts'
@@ -20,11 +20,12 @@ export async function startRun(options: {
   resourcesDirectory: string
   pool: WarmPool | null
   events: RunEvents
-  /** Checked before a cold start that follows a failed warm one. */
+  /** Checked before a cold start: a warm one may have failed meanwhile. */
   mayStart: () => boolean
 }): Promise<void> {
-  const { runDirectory, pool, events } = options
+  const { runDirectory, events } = options
   const launch = planLaunch(options.spec, options)
+  const pool = needsOwnPython(launch) ? null : options.pool
   if (await pool?.start({ do: 'start', directory: runDirectory, launch }, events)) return
   if (options.mayStart()) await startCold(runDirectory, launch, options.resourcesDirectory, events)
 }
