@@ -46,9 +46,9 @@ export const run = (): AsyncIterable<Figure> => measure({ sizes: [1_000, 100_000
 
 /**
  * Asks with each filter `rounds` times, after as many that are not measured (a service answers for days, and nothing of
- * it is cold); the figures cover all filters, and the slowest one is named. The bound of a page is one bare query that fetches the same rows by their ids; that of the
- * facets one bare count of the jobs of the longer time range, in an index. Each question is followed by its bound, so
- * that both meet the same machine.
+ * it is cold). The figures cover all filters, and the slowest one is named. The bound of a page is one bare query that
+ * fetches the same rows by their ids; that of the facets one bare count of the jobs of the longer time range, in an
+ * index. Each question is followed by its bound, so that both meet the same machine.
  */
 export async function* measure({ sizes, rounds }: { sizes: number[]; rounds: number }): AsyncGenerator<Figure> {
   for (const finished of sizes) {

@@ -25,6 +25,7 @@ import { createOutbox } from './outbox.ts'
 import { createPruning } from './pruning.ts'
 import { createQueue } from './queue.ts'
 import { toJob } from './rows.ts'
+import { sendRows } from './sent-rows.ts'
 import { createSchedules } from './schedules.ts'
 import { createSources } from './sources.ts'
 import { explainSqliteError } from './sqlite-error.ts'
@@ -98,9 +99,9 @@ export async function openSqliteStoreHere(
     recordRuns: (list) => write(() => list.forEach(recordRun)),
     getJob: (id) => read(() => jobs.get(id)),
     getJobs: (ids) => read(() => jobs.getMany(ids).map(toJob)),
-    getJobRows: (ids) => read(() => jobs.getMany(ids)),
+    getJobRows: (ids) => read(() => sendRows(jobs.getMany(ids))),
     listJobs: (filter, page) => read(() => jobs.list(filter, page).map(toJob)),
-    listJobRows: (filter, page) => read(() => jobs.list(filter, page)),
+    listJobRows: (filter, page) => read(() => sendRows(jobs.list(filter, page))),
     countFacets: (filter) => read(() => jobs.countFacets(filter)),
     countStatuses: (ids) => read(() => jobs.countStatuses(ids)),
     countByState: () => read(() => jobs.countByState()),

@@ -1,14 +1,14 @@
 import { type ErrorCode, isScrapdeckError, ScrapdeckError } from '../../../shared/errors.ts'
 import type { Logger } from '../../runtime/logger.ts'
 import type { Store } from '../store.ts'
-import type { JobRow } from './rows.ts'
+import type { SentRows } from './sent-rows.ts'
 
 /** Messages between the engine's thread and the store's. */
 
 /** Lists of jobs are sent as rows, and become jobs in the engine's thread: that costs half as much there. */
 export interface SqliteStore extends Store {
-  getJobRows(...args: Parameters<Store['getJobs']>): Promise<JobRow[]>
-  listJobRows(...args: Parameters<Store['listJobs']>): Promise<JobRow[]>
+  getJobRows(...args: Parameters<Store['getJobs']>): Promise<SentRows>
+  listJobRows(...args: Parameters<Store['listJobs']>): Promise<SentRows>
 }
 
 /** `fire` and `prepareFirings` have their own argument format (prepared-firings.ts). */

@@ -7,6 +7,7 @@ import type { Store } from '../store.ts'
 import { Listeners } from './listeners.ts'
 import { createPreparedFirings, type SentFired } from './prepared-firings.ts'
 import { type JobRow, toJob } from './rows.ts'
+import { receiveRows, type SentRows } from './sent-rows.ts'
 import { type Calls, type FromWorker, receiveError, type ToOpen, type Verb } from './store-messages.ts'
 
 /**
@@ -74,8 +75,8 @@ export async function openStoreInWorker(options: {
   return {
     ...(Object.fromEntries(asked) as Store),
     fire: async (firings) => prepared.receive(firings, (await ask('fire', [prepared.send(firings)])) as SentFired),
-    getJobs: async (ids) => ((await ask('getJobRows', [ids])) as JobRow[]).map(toJob),
-    listJobs: async (filter, page) => ((await ask('listJobRows', [filter, page])) as JobRow[]).map(toJob),
+    getJobs: async (ids) => receiveJobs(await ask('getJobRows', [ids])),
+    listJobs: async (filter, page) => receiveJobs(await ask('listJobRows', [filter, page])),
     prepareFirings(firings) {
       ask('prepareFirings', [prepared.prepare(firings)]).catch(() => prepared.forget(firings))
     },
@@ -182,3 +183,5 @@ export async function openStoreInWorker(options: {
     waiting.clear()
   }
 }
+
+const receiveJobs = (sent: unknown) => (receiveRows(sent as SentRows) as JobRow[]).map(toJob)
