@@ -37,9 +37,13 @@ export class PythonEnvironment {
   #state: PythonState = { ...UNKNOWN, state: 'checking', problem: 'Looking for Python and Scrapy.' }
   #findings: Finding[] = []
   #search: Promise<PythonState>
-  readonly #closing = new AbortController()
+  readonly #isAwaited = new AbortController()
+  #isClosed = false
 
-  /** The search starts after a moment: it takes a processor for a while, which the start of the service needs first. */
+  /**
+   * The search starts after a moment, or when somebody waits for it: it takes a processor for a while, which the start
+   * of the service needs first.
+   */
   constructor(options: PythonEnvironmentOptions) {
     this.#options = options
     this.#pythonPath = options.pythonPath && absoluteUnlessBare(options.pythonPath)
@@ -50,7 +54,8 @@ export class PythonEnvironment {
 
   /** A search that has not begun does not. */
   close(): void {
-    this.#closing.abort()
+    this.#isClosed = true
+    this.#isAwaited.abort()
   }
 
   state(): PythonState {
@@ -60,6 +65,7 @@ export class PythonEnvironment {
 
   /** The state once no search is running. */
   settled(): Promise<PythonState> {
+    this.#isAwaited.abort()
     return this.#search
   }
 
@@ -78,7 +84,7 @@ export class PythonEnvironment {
     this.#report = report
     try {
       report('Looking for a Python to build with', 0)
-      await this.#search
+      await this.settled()
       await this.#build(signal)
       report('Python with Scrapy is ready', 1)
     } finally {
@@ -99,9 +105,8 @@ export class PythonEnvironment {
   }
 
   async #findAfterStart(): Promise<PythonState> {
-    const { signal } = this.#closing
-    await sleep(this.#options.clock, AFTER_START_MS, signal)
-    return signal.aborted ? this.#state : this.#find()
+    await sleep(this.#options.clock, AFTER_START_MS, this.#isAwaited.signal)
+    return this.#isClosed ? this.#state : this.#find()
   }
 
   async #find(): Promise<PythonState> {
