@@ -350,7 +350,7 @@ export function createJobList(database: Database) {
 
   const rowsOf = (ids: string[], maxBytes: number | undefined) => withinBytes(many, [JSON.stringify(ids)], maxBytes)
 
-  /** Outside of a transaction each statement takes and releases the locks of a read, which may cost more than itself. */
+  /** Outside of a transaction each statement takes and releases the locks of a read, which cost as much as it does. */
   function inOneRead<Args extends unknown[], Result>(work: (...args: Args) => Result): (...args: Args) => Result {
     return database.transaction(work)
   }
