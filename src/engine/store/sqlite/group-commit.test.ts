@@ -7,6 +7,9 @@ describe('grouped commits', () => {
   let database: Database
   let commits: GroupCommit
   let committed: number
+  /** What the writes have collected since the last record, and how much each record found. */
+  let collected: number[]
+  let recorded: number[]
 
   beforeEach(() => {
     database = new DatabaseConstructor(':memory:')
@@ -16,9 +19,13 @@ describe('grouped commits', () => {
       'CREATE TABLE things (id INTEGER PRIMARY KEY, parent INTEGER REFERENCES parents DEFERRABLE INITIALLY DEFERRED)'
     )
     committed = 0
+    collected = []
+    recorded = []
     commits = createGroupCommit({
       database,
       clock: createFakeClock(),
+      record: () => recorded.push(collected.length),
+      discard: () => void (collected = []),
       scheduleFlush: setImmediate,
       onCommit: () => {
         committed += 1
@@ -68,6 +75,42 @@ describe('grouped commits', () => {
     ])
     expect(results.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled'])
     expect(ids()).toEqual([1, 3])
+  })
+
+  const insertJoined = (id: number, fails = false) =>
+    commits.write(
+      () => {
+        insert(id)
+        collected.push(id)
+        if (fails) throw new Error('half way')
+      },
+      { isJoined: true }
+    )
+
+  test('adjacent joined writes are recorded together, others alone', async () => {
+    await Promise.all([insertJoined(1), insertJoined(2), commits.write(() => insert(3)), insertJoined(4)])
+    expect([ids(), recorded, committed]).toEqual([[1, 2, 3, 4], [2, 0, 1], 1])
+    recorded = []
+    await Promise.all([insertJoined(5), insertJoined(6)])
+    expect(recorded).toEqual([2])
+  })
+
+  test.each([
+    ['alone in their transaction', []],
+    ['beside another write', [() => commits.write(() => insert(9))]]
+  ])('of joined writes %s, one that fails is undone and rejected alone', async (_where, others) => {
+    const results = await Promise.allSettled([
+      insertJoined(1),
+      insertJoined(2, true),
+      insertJoined(3),
+      ...others.map((write) => write())
+    ])
+    expect(results.map(({ status }) => status)).toEqual([
+      ...['fulfilled', 'rejected', 'fulfilled'],
+      ...others.map(() => 'fulfilled')
+    ])
+    expect([ids(), collected, committed]).toEqual([[1, 3, ...others.map(() => 9)], [], 1])
+    expect(recorded).toEqual([1, 1, ...others.map(() => 0)])
   })
 
   test('a commit that fails rejects everybody and keeps nothing', async () => {

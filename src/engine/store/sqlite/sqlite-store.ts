@@ -90,7 +90,7 @@ export async function openSqliteStoreHere(
   // A clock other than the system's belongs to a test, where idle time has no meaning.
   const idle = clock === systemClock ? createIdleWork({ database, clock, logger }) : null
   const changeCount = database.prepare<[], number>('SELECT total_changes()').pluck()
-  const commits = createGroupCommit({ database, clock, scheduleFlush, onCommit: afterCommit })
+  const commits = createGroupCommit({ database, clock, record, discard, scheduleFlush, onCommit: afterCommit })
   let announced = changes.cursor()
   let closing: Promise<void> | null = null
 
@@ -117,7 +117,7 @@ export async function openSqliteStoreHere(
     setPriority: (ids, priority, entry) => write(() => order.setPriority(ids, priority, entry)),
     reorder: (ids, to, entry) => write(() => order.reorder(ids, to, entry)),
     placeQueued: (ids, placement, entry) => write(() => order.placeQueued(ids, placement, entry)),
-    beginAttempts: (starts) => write(() => queue.beginAttempts(starts)),
+    beginAttempts: (starts) => writeJoined(() => queue.beginAttempts(starts)),
     cancelQueued: (ids, entry) => write(() => queue.cancelQueued(ids, entry)),
     failQueued: (ids, error, entry) => write(() => queue.failQueued(ids, error, entry)),
     restoreCancelled: (ids, entry) => write(() => queue.restoreCancelled(ids, entry)),
@@ -127,8 +127,9 @@ export async function openSqliteStoreHere(
     listAttempts: (jobId) => read(() => attempts.list(jobId)),
     findAttemptsOnNode: (nodeId, list) => read(() => attempts.findOnNode(nodeId, list)),
     hasEndedBefore: (nodeId, list, attempt) => read(() => attempts.hasEndedBefore(nodeId, list, attempt)),
-    applyChanges: (list) => write(() => attempts.applyChanges(list)),
-    markLogArchived: (jobId, attemptNumber, gzip) => write(() => attempts.markLogArchived(jobId, attemptNumber, gzip)),
+    applyChanges: (list) => writeJoined(() => attempts.applyChanges(list)),
+    markLogArchived: (jobId, attemptNumber, gzip) =>
+      writeJoined(() => attempts.markLogArchived(jobId, attemptNumber, gzip)),
     readArchivedLog: (jobId, attemptNumber) => read(() => attempts.readArchivedLog(jobId, attemptNumber)),
 
     listNodes: () => read(() => fleet.listNodes()),
@@ -253,28 +254,34 @@ export async function openSqliteStoreHere(
     }
   }
 
-  async function write<T>(work: () => T): Promise<T> {
+  async function write<T>(work: () => T, options?: { isJoined: boolean }): Promise<T> {
     refuseWhenClosing()
     try {
-      return await commits.write(() => runAndRecord(work))
+      return await commits.write(work, options)
     } catch (error) {
       throw explainSqliteError(error, path)
     }
   }
 
-  /** Runs the work, then writes its counters, events and change log entries; discards these if it fails. */
-  function runAndRecord<T>(work: () => T): T {
-    try {
-      const value = work()
-      counters.flush()
-      outbox.flush()
-      changes.flush()
-      return value
-    } finally {
-      counters.discard()
-      outbox.discard()
-      changes.discard()
-    }
+  /**
+   * For what follows the lives of attempts, by the thousand per second: it keeps nothing in memory, and reads none of
+   * the counters.
+   */
+  function writeJoined<T>(work: () => T): Promise<T> {
+    return write(work, { isJoined: true })
+  }
+
+  /** Writes the counters, events and entries of the change log that writes have collected. */
+  function record(): void {
+    counters.flush()
+    outbox.flush()
+    changes.flush()
+  }
+
+  function discard(): void {
+    counters.discard()
+    outbox.discard()
+    changes.discard()
   }
 
   function refuseWhenClosing(): void {
