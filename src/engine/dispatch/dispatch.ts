@@ -112,7 +112,7 @@ export class Dispatch implements FleetFollower {
 
   isBusy(nodeId: NodeId): boolean {
     const { live } = this.#context
-    return this.#dispatcher.hasWaiting || live.ofNode(nodeId).length > 0 || this.#returned.wantsSnapshot(nodeId)
+    return this.#dispatcher.hasWaiting || live.hasOnNode(nodeId) || this.#returned.wantsSnapshot(nodeId)
   }
 
   slotsUsedOn(nodeId: NodeId): number {

@@ -276,6 +276,12 @@ export class LiveAttempts {
     return [...(this.#byNode.get(nodeId)?.values() ?? [])]
   }
 
+  /** Asked at every poll, so it copies nothing. */
+  hasOnNode(nodeId: NodeId, isLikeIt: (one: LiveAttempt) => boolean = () => true): boolean {
+    for (const one of this.#byNode.get(nodeId)?.values() ?? []) if (isLikeIt(one)) return true
+    return false
+  }
+
   /** Attempts that hold a slot: all except those that have ended on the node. */
   slotsUsedOn(nodeId: NodeId): number {
     return this.#slotsByNode.get(nodeId) ?? 0

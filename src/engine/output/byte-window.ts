@@ -41,7 +41,7 @@ function keepFrom(offset: number, limitBytes: number): ByteWindow {
       const kept = piece.subarray(from, from + limitBytes - keptBytes)
       seenBytes += piece.length
       // A copy: the piece may be a view of a larger buffer that would stay in memory.
-      if (kept.length > 0) pieces.push(Uint8Array.from(kept))
+      if (kept.length > 0) pieces.push(new Uint8Array(kept))
       keptBytes += kept.length
     },
     result: () => ({ offset: Math.min(offset, seenBytes), sizeBytes: seenBytes, bytes: concat(pieces) }),
@@ -55,12 +55,12 @@ function keepTail(tailBytes: number, limitBytes: number): ByteWindow {
   let seenBytes = 0
   return {
     append(piece) {
-      pieces.push(Uint8Array.from(piece))
+      pieces.push(new Uint8Array(piece))
       keptBytes += piece.length
       seenBytes += piece.length
       // Joined only once it has doubled, so that the work stays linear.
       if (keptBytes < tailBytes * 2 + 65_536) return
-      const tail = Uint8Array.from(concat(pieces).subarray(-tailBytes))
+      const tail = new Uint8Array(concat(pieces).subarray(-tailBytes))
       pieces = [tail]
       keptBytes = tail.length
     },

@@ -41,8 +41,13 @@ export function parseClosingStats(tailText: string): ClosingStats {
     pages: count('response_received_count'),
     items: count('item_scraped_count'),
     errors: count('log_count/ERROR', 'log_count/CRITICAL'),
-    showsInfo: showsInfo(text),
-    killingLine: readKillingLine(text)
+    // Read line by line, and for most runs nobody asks.
+    get showsInfo() {
+      return showsInfo(text)
+    },
+    get killingLine() {
+      return readKillingLine(text)
+    }
   }
 }
 

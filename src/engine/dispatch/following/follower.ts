@@ -75,7 +75,7 @@ export class Follower {
 
   /** Only the lists (or a log) can resolve something there, so they are fetched at each poll. */
   wantsSnapshot(nodeId: NodeId): boolean {
-    return this.#context.live.ofNode(nodeId).some((one) => isUnresolved(one) || this.#absences.has(one.key))
+    return this.#context.live.hasOnNode(nodeId, (one) => isUnresolved(one) || this.#absences.has(one.key))
   }
 
   /**

@@ -83,8 +83,9 @@ export function createScrapydClient(options: ScrapydClientOptions): ScrapydClien
     limit: Limit,
     signal?: AbortSignal
   ) {
-    const search = String(new URLSearchParams(query))
-    const request = { method: 'GET', path: search === '' ? path : `${path}?${search}`, schema, ...limit } as const
+    const hasQuery = Object.keys(query).length > 0
+    const asked = hasQuery ? `${path}?${String(new URLSearchParams(query))}` : path
+    const request = { method: 'GET', path: asked, schema, ...limit } as const
     return (await askJson(connection, request, signal)).answer
   }
 
