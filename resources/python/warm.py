@@ -145,7 +145,10 @@ def serve(control, events, directory):
         for pid in parked.end_surplus():
             supervisors[pid] = None
         if parked.needs_scout():
-            parked.scout = dry_crawl_in_fork([control, events], directory, parking.watch_pages)[1]
+            try:
+                parked.scout = dry_crawl_in_fork([control, events], directory, parking.watch_pages)[1]
+            except OSError:
+                parked.wanted = 0  # No process left for what is only faster.
         while parked.is_short():
             handover = parked.fork()
             if handover is not None:
@@ -174,11 +177,11 @@ def supervise(line, handover, parked, control, events, fresh):
     supervisor.adopt_orphans()
     if handover is not None:
         show_as([sys.executable, parking.__file__, *sys.argv[1:2]])
-    spider = None
+    closed, pages = ([events], []) if handover is None else ([events, handover], parked.pages)
     try:
-        spider = Spider(fresh, [events] if handover is None else [events, handover], parked.pages if handover else [])
+        spider = Spider(fresh, closed, pages)
     except OSError:
-        pass  # Tried again once there is a run that can fail.
+        spider = None  # Tried again once there is a run that can fail.
     if handover is not None:
         line = wait_for_request(handover, spider)
     request = json.loads(line)
@@ -235,6 +238,10 @@ class Spider:
                 for descriptor in (*closed, self.orders, self.alive):
                     os.close(descriptor)
                 wait_for_orders(asked, living, fresh, pages)
+            except BaseException:
+                # Into the run's output, once it has one.
+                sys.excepthook(*sys.exc_info())
+                sys.stderr.flush()
             finally:
                 os._exit(1)
         os.close(asked)

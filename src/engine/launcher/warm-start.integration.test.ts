@@ -305,6 +305,18 @@ test.each(['cold', 'warm', 'parked'])(
   }
 )
 
+test.each(FORKED)('a %s spider that cannot begin says why in its output', async (_, way) => {
+  const directory = await mkdtemp(join(place.path, 'unable-'))
+  const request = aRequest(directory)
+  const { promise: ended, resolve: end } = Promise.withResolvers<RunExit | null>()
+  const events = { child() {}, exit: end, supervisorEnded: () => end(null) }
+  const workingDirectory = join(directory, 'missing')
+  await untilParked(parkingPool)
+  expect(await way().start({ ...request, launch: { ...request.launch, workingDirectory } }, events)).toBe(true)
+  expect(await ended).toMatchObject({ code: 1 })
+  expect(await readFile(join(directory, 'output.txt'), 'utf8')).toContain('FileNotFoundError')
+})
+
 test.each(WAYS)('the kernel holds a %s spider to its limits', async (_, way) => {
   const limits = { openFiles: 200, addressSpaceMegabytes: 4096, cpuSeconds: 100 }
   const { report } = await run(way(), { limits })
