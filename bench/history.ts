@@ -48,7 +48,7 @@ export const run = (): AsyncIterable<Figure> => measure({ sizes: [1_000, 100_000
  * Asks with each filter `rounds` times, after as many that are not measured (a service answers for days, and nothing of
  * it is cold). The figures cover all filters, and the slowest one is named. The bound of a page is one bare query that
  * fetches the same rows by their ids; that of the facets one bare count of the jobs of the longer time range, in an
- * index. Each question is followed by its bound, so that both meet the same machine.
+ * index. Each filter is followed by its bound, so that both meet the same machine.
  */
 export async function* measure({ sizes, rounds }: { sizes: number[]; rounds: number }): AsyncGenerator<Figure> {
   for (const finished of sizes) {
@@ -127,14 +127,8 @@ async function timesOf<Answer>(
   let slowest = ''
   let slowestMs = 0
   for (const filter of filtersAt(Date.now())) {
-    const askBare = boundOf(await ask(filter))
-    const ofFilter: number[] = []
-    for (let count = -rounds; count < rounds; count += 1) {
-      const [tookMs, bareMs] = [await msOf(() => ask(filter)), await msOf(askBare)]
-      if (count < 0) continue
-      ofFilter.push(tookMs)
-      bound.push(bareMs)
-    }
+    const ofFilter = await msOfEach(rounds, () => ask(filter))
+    bound.push(...(await msOfEach(rounds, boundOf(await ask(filter)))))
     ours.push(...ofFilter)
     const median = percentile(ofFilter, 0.5)
     if (median > slowestMs) {
@@ -145,8 +139,13 @@ async function timesOf<Answer>(
   return { ours, bound, slowest }
 }
 
-async function msOf(ask: () => unknown): Promise<number> {
-  const startedMs = performance.now()
-  await ask()
-  return performance.now() - startedMs
+async function msOfEach(rounds: number, ask: () => unknown): Promise<number[]> {
+  for (let count = 0; count < rounds; count += 1) await ask()
+  const tookMs: number[] = []
+  for (let count = 0; count < rounds; count += 1) {
+    const startedMs = performance.now()
+    await ask()
+    tookMs.push(performance.now() - startedMs)
+  }
+  return tookMs
 }
