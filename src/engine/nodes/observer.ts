@@ -49,6 +49,8 @@ export class Observer {
   #failures = 0
   #longCalls = 0
   #lastCounters = ''
+  /** When the node's last answer arrived, or failed to. The interval runs from then, not from when it is written. */
+  #heardAtMs = 0
   #lastSnapshotAtMs = Number.NEGATIVE_INFINITY
 
   /** Starts polling immediately. */
@@ -80,7 +82,7 @@ export class Observer {
   }
 
   async #run(): Promise<void> {
-    const { firstLookAfterMs = 0, logger, onFailure } = this.#options
+    const { firstLookAfterMs = 0, logger, clock, onFailure } = this.#options
     const { signal } = this.#stopping
     if (firstLookAfterMs > 0) await this.#waitForNext(firstLookAfterMs)
     while (!signal.aborted) {
@@ -89,13 +91,14 @@ export class Observer {
         await this.#observe()
       } catch (error) {
         if (signal.aborted) return
+        this.#heardAtMs = clock.monotonicMs()
         const failure = asNodeError(error)
         if (!(failure.kind === 'timeout' && this.#longCalls > 0)) this.#failures += 1
         if (!(error instanceof NodeError)) logger.error({ error }, 'polling a node failed unexpectedly')
         if (this.#failures > 0) onFailure(failure, this.#failures)
       }
       // A stop during the poll has nothing to wake up, so it must not wait for the interval.
-      if (!this.#poked && !signal.aborted) await this.#waitForNext(this.#intervalMs())
+      if (!this.#poked && !signal.aborted) await this.#waitForNext(this.#untilNextMs())
     }
   }
 
@@ -104,12 +107,14 @@ export class Observer {
     const { signal } = this.#stopping
     const askedAtMs = clock.monotonicMs()
     const status = await client.daemonStatus(signal)
-    onStatus({ status, latencyMs: clock.monotonicMs() - askedAtMs })
+    this.#heardAtMs = clock.monotonicMs()
+    onStatus({ status, latencyMs: this.#heardAtMs - askedAtMs })
     const counters = `${status.pending} ${status.running} ${status.finished}`
     const maxAgeMs = isBusy() ? SNAPSHOT_MAX_AGE_BUSY_MS : SNAPSHOT_MAX_AGE_IDLE_MS
-    const isOld = clock.monotonicMs() - this.#lastSnapshotAtMs >= maxAgeMs
+    const isOld = this.#heardAtMs - this.#lastSnapshotAtMs >= maxAgeMs
     if (counters !== this.#lastCounters || isOld || wantsSnapshot()) {
       const snapshot = await client.listJobs(signal)
+      this.#heardAtMs = clock.monotonicMs()
       this.#failures = 0
       if (!(await this.#isApplied(snapshot))) return
       this.#lastCounters = counters
@@ -130,12 +135,14 @@ export class Observer {
     }
   }
 
-  #intervalMs(): number {
-    const { isBusy, random } = this.#options
+  #untilNextMs(): number {
+    const { isBusy, random, clock } = this.#options
     const usualMs = isBusy() || this.#failures > 0 ? BUSY_INTERVAL_MS : IDLE_INTERVAL_MS
     const backedOffMs = Math.min(DOWN_INTERVAL_MAX_MS, BUSY_INTERVAL_MS * 2 ** Math.min(this.#failures - 1, 10))
     const jitter = 0.9 + random.next() * 0.2
-    return Math.round(((this.#failures > 1 ? backedOffMs : usualMs) * jitter) / TIMER_STEP_MS) * TIMER_STEP_MS
+    const intervalMs = (this.#failures > 1 ? backedOffMs : usualMs) * jitter
+    const leftMs = intervalMs - (clock.monotonicMs() - this.#heardAtMs)
+    return Math.max(0, Math.round(leftMs / TIMER_STEP_MS) * TIMER_STEP_MS)
   }
 
   #waitForNext(delayMs: number): Promise<void> {
