@@ -83,6 +83,9 @@ export async function* measure({ sizes, rounds }: { sizes: number[]; rounds: num
         },
         { ...conditions, slowest_filter: pages.slowest }
       )
+      // Tells a slow page from a busy machine: an answer waits for two threads, its bound for none.
+      const medians = { figure: `page_at_${finished}_slowest_median_ratio`, value: round(pages.slowestRatio) }
+      yield { ...medians, unit: 'times', conditions: { ...conditions, slowest_filter: pages.slowest } }
       const facetsConditions = { ...conditions, slowest_filter: facets.slowest }
       const ours = percentile(facets.ours, 0.95)
       // Below that, the counters make it cheaper than any count, and the bound says nothing.
@@ -126,17 +129,20 @@ async function timesOf<Answer>(
   const [ours, bound]: [number[], number[]] = [[], []]
   let slowest = ''
   let slowestMs = 0
+  let slowestRatio = 0
   for (const filter of filtersAt(Date.now())) {
     const ofFilter = await msOfEach(rounds, () => ask(filter))
-    bound.push(...(await msOfEach(rounds, boundOf(await ask(filter)))))
+    const ofBound = await msOfEach(rounds, boundOf(await ask(filter)))
     ours.push(...ofFilter)
+    bound.push(...ofBound)
     const median = percentile(ofFilter, 0.5)
     if (median > slowestMs) {
       slowestMs = median
       slowest = `${JSON.stringify(filter)} (${round(median)} ms)`
+      slowestRatio = median / percentile(ofBound, 0.5)
     }
   }
-  return { ours, bound, slowest }
+  return { ours, bound, slowest, slowestRatio }
 }
 
 async function msOfEach(rounds: number, ask: () => unknown): Promise<number[]> {
