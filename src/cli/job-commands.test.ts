@@ -192,3 +192,16 @@ it('a job that is being stopped shows what was sent, and when the next step is d
     /^Stopping +Asked the run to stop \(INT\); next INT at .+: "scrapdeck cancel --force [0-9a-f]{32}" sends it now$/m
   )
 })
+
+it('a time that has passed is refused: no job starts early, and no schedule is created that never fires', async () => {
+  const { engine, run } = await openEngine()
+  await engine.prepare('berlin')
+  const job = await run('run', 'shop', 'prices', '--at', '1970-01-01')
+  expect([job.code, job.error]).toEqual([EXIT_CODES.usage, expect.stringContaining('has passed. Leave it out to run')])
+  const timing = ['--project', 'shop', '--spider', 'prices', '--at', '1970-01-01T00:00:30Z']
+  const schedule = await run('schedules', 'create', 'once', ...timing)
+  expect([schedule.code, schedule.error]).toEqual([EXIT_CODES.usage, expect.stringContaining('would never fire')])
+  expect((await run('run', 'shop', 'prices', '--at', '5')).code).toBe(EXIT_CODES.usage)
+  expect((await engine.client.jobs.list({})).jobs).toEqual([])
+  expect((await engine.client.schedules.list({})).schedules).toEqual([])
+})

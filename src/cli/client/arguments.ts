@@ -15,16 +15,8 @@ export function collect(text: string, before: string[] = []): string[] {
 }
 
 export function wholeNumber(text: string): number {
-  if (!/^\d{1,9}$/.test(text)) throw new InvalidArgumentError('Write a whole number.')
+  if (!/^\d{1,9}$/.test(text)) throw new InvalidArgumentError('Write a whole number, 0 or more.')
   return Number(text)
-}
-
-/** `2026-12-24T18:00`, in the machine's zone unless it has an offset. */
-export function moment(text: string): number {
-  const atMs = Date.parse(text)
-  if (Number.isNaN(atMs))
-    throw new InvalidArgumentError('Write a time such as 2026-12-24T18:00 or 2026-12-24T18:00:00+01:00.')
-  return atMs
 }
 
 /** For commands that first show what they would do. `--dry-run` is the same as no `--yes`, for scripts. */

@@ -5,7 +5,7 @@ import type { Node, NodeAddress, ProbeResult } from '../../shared/contract/index
 import { formatAge } from '../../shared/time.ts'
 import { collect, wholeNumber } from '../client/arguments.ts'
 import type { Client } from '../client/connect.ts'
-import { duration } from '../client/durations.ts'
+import { duration } from '../client/times.ts'
 import { CommandEnd, EXIT_CODES } from '../client/exit-codes.ts'
 import { findNode } from '../client/find.ts'
 import { localTime, plural, print, table } from '../client/output.ts'

@@ -1,9 +1,9 @@
 import type { ProjectName, VersionName } from '../../shared/contract/index.ts'
-import { collect, collectPair, moment } from '../client/arguments.ts'
+import { collect, collectPair } from '../client/arguments.ts'
 import { EXIT_CODES, CommandEnd } from '../client/exit-codes.ts'
 import { plural, print } from '../client/output.ts'
 import type { ClientCommands } from '../client/session.ts'
-import { duration } from '../client/durations.ts'
+import { duration, moment, requireFuture } from '../client/times.ts'
 import { findNodeId, tellUnmetTags, withJobs } from '../client/find.ts'
 import { waitForJobs } from '../client/wait-for-jobs.ts'
 import { followLog } from './logs.ts'
@@ -49,6 +49,7 @@ export function addRunCommand({ add }: ClientCommands): void {
     if (Number.isNaN(priority)) throw new CommandEnd(EXIT_CODES.usage, '--priority takes a number.')
     if (options.timeout !== undefined && !options.wait)
       throw new CommandEnd(EXIT_CODES.usage, '--timeout limits --wait: give both.')
+    requireFuture(options.at, terminal.nowMs(), 'Leave it out to run now.')
     const nodeId = options.node === undefined ? undefined : await findNodeId(client, options.node)
     const order = {
       project: project as ProjectName,

@@ -3,13 +3,14 @@ import { OVERLAP_POLICIES } from '../../shared/choices.ts'
 import { describeTiming } from '../../shared/calendar/index.ts'
 import { isScrapdeckError } from '../../shared/errors.ts'
 import { versionOf } from '../../shared/version-of.ts'
-import { collect, collectPair, moment, wholeNumber, withConsent } from '../client/arguments.ts'
+import { collect, collectPair, wholeNumber, withConsent } from '../client/arguments.ts'
 import { type Client, toCommandError } from '../client/connect.ts'
 import { CommandEnd, EXIT_CODES } from '../client/exit-codes.ts'
 import { findSchedule, listSchedules, scheduleNames, tellMissingProject } from '../client/find.ts'
 import { localTime, plural, print, table } from '../client/output.ts'
 import type { ClientCommands, Session } from '../client/session.ts'
 import { withoutSteering } from '../client/terminal.ts'
+import { moment, requireFuture } from '../client/times.ts'
 
 interface CreateFlags extends TimingFlags {
   project: ProjectName
@@ -94,6 +95,7 @@ export function addScheduleCommands({ group, terminal }: ClientCommands): void {
       throw new CommandEnd(EXIT_CODES.usage, `--overlap takes one of ${OVERLAP_POLICIES.join(', ')}.`)
     }
     const { replace = false } = options
+    requireFuture(options.at, terminal.nowMs(), 'The schedule would never fire then.')
     const answer = await client.schedules.create({
       name,
       replace,

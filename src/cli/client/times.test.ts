@@ -1,0 +1,29 @@
+import { expect, it } from 'vitest'
+import { duration, moment, since } from './times.ts'
+
+const wall = (...parts: [number, number, number, number?, number?, number?]) => new Date(...parts).getTime()
+
+it.each([
+  ['2026-12-24T18:00', wall(2026, 11, 24, 18)],
+  ['2026-12-24 18:00:05', wall(2026, 11, 24, 18, 0, 5)],
+  ['2026-12-24', wall(2026, 11, 24, 0)],
+  ['2028-02-29T10:00:00Z', Date.UTC(2028, 1, 29, 10)],
+  ['2026-12-24T18:00:00+01:00', Date.UTC(2026, 11, 24, 17)],
+  ['2026-12-24T18:00:00.250Z', Date.UTC(2026, 11, 24, 18)]
+])('%s is a time', (text, atMs) => {
+  expect(moment(text)).toBe(atMs)
+})
+
+// Each of these is a time for Date.parse.
+it.each(['5', '7', 'Dec 24', '2026-02-31T10:00', '2026-02-29', '2026-12-24T25:00', '2026-13-01', '12/24/2026', ''])(
+  '%j is none',
+  (text) => {
+    expect(() => moment(text)).toThrow('Write a time such as 2026-12-24T18:00')
+    expect(() => since(text)).toThrow('Write how long ago (30m, 2h, 7d) or a time')
+  }
+)
+
+it('a duration has a unit or is in seconds', () => {
+  expect([duration('90'), duration('15m'), duration('2h')]).toEqual([90_000, 900_000, 7_200_000])
+  expect(() => duration('0')).toThrow('Write a duration such as 90s')
+})

@@ -1,0 +1,47 @@
+import { InvalidArgumentError } from 'commander'
+import { CommandEnd, EXIT_CODES } from './exit-codes.ts'
+import { localTime } from './output.ts'
+
+const UNIT_MS = { s: 1_000, m: 60_000, min: 60_000, h: 3_600_000, d: 86_400_000, w: 604_800_000 } as const
+
+/** `90` and `90s`, `15m`, `2h`, `7d`, `1w`, as milliseconds. */
+export function duration(text: string): number {
+  const [, digits, unit = 's'] = /^(\d{1,7})\s*(s|m|min|h|d|w)?$/.exec(text) ?? []
+  if (digits === undefined || Number(digits) === 0)
+    throw new InvalidArgumentError('Write a duration such as 90s, 15m, 2h or 7d.')
+  return Number(digits) * UNIT_MS[unit as keyof typeof UNIT_MS]
+}
+
+const MOMENT = /^(\d{4})-(\d\d)-(\d\d)(?:[T ](\d\d):(\d\d)(?::(\d\d)(?:\.\d{1,3})?)?(Z|[+-]\d\d:\d\d)?)?$/
+
+/** `2026-12-24T18:00`, in the machine's zone unless it has an offset; a date alone is its midnight. */
+export function moment(text: string): number {
+  const atMs = readMoment(text)
+  if (atMs !== null) return atMs
+  throw new InvalidArgumentError('Write a time such as 2026-12-24T18:00 or 2026-12-24T18:00:00+01:00.')
+}
+
+/** Date.parse alone reads `5` as a day in 2001, and the 31st of February as the 3rd of March. */
+function readMoment(text: string): number | null {
+  const [, year, month, day, hour = '00', minute = '00', second = '00', offset = ''] = MOMENT.exec(text) ?? []
+  if (year === undefined) return null
+  const meant = `${year}-${month}-${day}T${hour}:${minute}:${second}`
+  const asUtcMs = Date.parse(`${meant}Z`)
+  if (Number.isNaN(asUtcMs) || !new Date(asUtcMs).toISOString().startsWith(meant)) return null
+  const atMs = Date.parse(`${meant}${offset}`)
+  return Number.isNaN(atMs) || atMs < 0 ? null : atMs
+}
+
+/** A time, or how long ago: `2026-12-24T18:00` or `2h`. Returns a function of the current time. */
+export function since(text: string): (nowMs: number) => number {
+  if (/^\d{1,7}(s|m|min|h|d|w)$/.test(text)) return (nowMs) => nowMs - duration(text)
+  const atMs = readMoment(text)
+  if (atMs !== null) return () => atMs
+  throw new InvalidArgumentError('Write how long ago (30m, 2h, 7d) or a time such as 2026-12-24T18:00.')
+}
+
+/** Refuses a time that has passed: it would mean now for a job, and never for a schedule. */
+export function requireFuture(atMs: number | undefined, nowMs: number, otherwise: string): void {
+  if (atMs === undefined || atMs > nowMs) return
+  throw new CommandEnd(EXIT_CODES.usage, `--at ${localTime(atMs)} has passed. ${otherwise}`)
+}
