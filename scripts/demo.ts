@@ -14,8 +14,10 @@ import { type Client, connectClient } from '../e2e/support/service.ts'
 import { until } from '../src/engine/testing/until.ts'
 import { buildEggFromFolder } from '../src/engine/projects/egg-builder.ts'
 import { type Job, JobStatus } from '../src/shared/contract/index.ts'
+import { DemoRecord, describeDemo, findLivingDemos } from './demo-processes.ts'
 import { readDemoArguments, SCRAPYD_COUNT } from './setup/demo-arguments.mjs'
-import { cacheDirectory, inRoot } from './setup/platform.mjs'
+import { cacheDirectory, inRoot, isWindows } from './setup/platform.mjs'
+import { stopOnSignals } from './setup/stop-on-signals.mjs'
 
 /** What is queued, and how each job ends: the broken ones are meant to fail. */
 const JOBS: { spider: string; count: number; args: Record<string, string>; status: JobStatus }[] = [
@@ -27,38 +29,39 @@ const JOB_COUNT = JOBS.reduce((sum, { count }) => sum + count, 0)
 const NODE_COUNT = SCRAPYD_COUNT
 const SLOTS = 2
 const START_LIMIT_MS = 30_000
+const STOP_LIMIT_MS = 10_000
 
 const flags = readDemoArguments(process.argv.slice(2))
 // demo.mjs has refused others.
 if ('problem' in flags) throw new Error(flags.problem)
 const firstPort = flags.port
-const demoDirectory = path.join(cacheDirectory, 'demo')
+const demosDirectory = path.join(cacheDirectory, 'demo')
+/** One per port, for another demo may run. */
+const demoDirectory = path.join(demosDirectory, String(firstPort))
 const dataDirectory = path.join(demoDirectory, 'scrapdeck')
-/** For the shell. */
-const shownDirectory = /[^\w./-]/.test(dataDirectory) ? `'${dataDirectory}'` : dataDirectory
 const credentials = { username: 'demo', password: randomBytes(12).toString('hex') }
+const record = new DemoRecord(demoDirectory, firstPort)
 const stops: (() => Promise<void>)[] = []
+/** What is going on fails from now on, as it should. */
+let isStopping = false
 
-for (const signal of ['SIGINT', 'SIGTERM'] as const)
-  process.once(signal, () => void stopAll().then(() => process.exit(0)))
+const endWith = stopOnSignals(stopAll)
 try {
   const isRight = await demonstrate()
-  if (flags.exit) {
-    await stopAll()
-    process.exit(isRight ? 0 : 1)
-  }
+  if (flags.exit) await endWith(isRight ? 0 : 1)
   console.log(
     `Scrapdeck and the three Scrapyds keep running; ${commandLine('jobs')} lists the jobs. Ctrl-C stops them.`
   )
 } catch (error) {
-  console.error(error instanceof Error ? error.message : error)
-  await stopAll()
-  process.exit(1)
+  if (!isStopping) console.error(error instanceof Error ? error.message : error)
+  await endWith(1)
 }
 
 async function demonstrate(): Promise<boolean> {
+  await requireNoDemoHere()
   for (let port = firstPort; port <= firstPort + NODE_COUNT; port++) await requireFree(port)
   fs.rmSync(demoDirectory, { recursive: true, force: true })
+  await record.begin()
 
   const fleet = await startFleet()
   console.log(`✓ ${fleet.length} Scrapyd 1.6 servers: ${fleet.map(({ url }) => url).join(' ')}`)
@@ -87,6 +90,7 @@ async function startFleet(): Promise<Scrapyd[]> {
     }))
   )
   stops.push(...fleet.map((server) => () => server.stop()))
+  for (const server of fleet) await record.add(`Scrapyd on ${server.port}`, server.pid())
   return fleet
 }
 
@@ -104,6 +108,7 @@ async function startScrapdeck(): Promise<Client> {
   )
   stops.push(() => end(child))
   process.once('exit', () => child.kill('SIGKILL'))
+  await record.add('Scrapdeck', child.pid)
   let printed = ''
   child.stdout?.on('data', (piece) => (printed += piece))
   await until(
@@ -116,13 +121,21 @@ async function startScrapdeck(): Promise<Client> {
   console.log(`✓ ${printed.trim().replaceAll('\n', '\n  ')}`)
   console.log(`  In another terminal, the command line: ${commandLine('jobs')}
   --data says where the user name and password are: in credentials.json there, which only you can read.
-  "npm run -s scrapdeck -- credentials --data ${shownDirectory}" shows them.`)
+  This shows them: ${commandLine('credentials')}`)
   return connectClient(`http://127.0.0.1:${firstPort}`, credentials)
 }
 
-/** The exact words for the shell; npm runs scripts in the checkout, so the directory is absolute. */
+/** The exact words for a shell in any directory; the data directory also says which address. */
 function commandLine(words: string): string {
-  return `SCRAPDECK_URL=http://127.0.0.1:${firstPort} npm run -s scrapdeck -- ${words} --data ${shownDirectory}`
+  const program = isWindows
+    ? `npm --prefix ${forShell(inRoot())} run -s scrapdeck --`
+    : forShell(inRoot('bin', 'scrapdeck'))
+  return `${program} ${words} --data ${forShell(dataDirectory)}`
+}
+
+function forShell(file: string): string {
+  if (!/[^\w./:\\-]/.test(file)) return file
+  return isWindows ? `"${file}"` : `'${file.replaceAll("'", "'\\''")}'`
 }
 
 async function deploy(client: Client): Promise<void> {
@@ -171,6 +184,15 @@ async function nodeNames(client: Client): Promise<Map<string, string>> {
   return new Map(nodes.map(({ id, name }) => [id, name]))
 }
 
+/** Another demo, or what a killed one left, may keep running unless it uses our directory or one of our ports. */
+async function requireNoDemoHere(): Promise<void> {
+  for (const demo of await findLivingDemos(demosDirectory)) {
+    const text = describeDemo(demo)
+    if (Math.abs(demo.port - firstPort) > NODE_COUNT) console.log(text)
+    else throw new Error(`${text}\nOr take four other ports: npm run demo -- --port ${firstPort + 100}`)
+  }
+}
+
 async function requireFree(port: number): Promise<void> {
   const probe = net.createServer()
   const isFree = await new Promise((resolve) => {
@@ -178,7 +200,9 @@ async function requireFree(port: number): Promise<void> {
     probe.listen(port, '127.0.0.1', () => resolve(true))
   })
   if (!isFree) {
-    throw new Error(`Port ${port} is in use. Stop what uses it, or take four others: npm run demo -- --port 7800`)
+    throw new Error(
+      `Port ${port} is in use. Stop what uses it, or take four others: npm run demo -- --port ${firstPort === 7800 ? 7900 : 7800}`
+    )
   }
   probe.close()
   await once(probe, 'close')
@@ -188,10 +212,13 @@ async function end(child: ChildProcess): Promise<void> {
   if (child.exitCode !== null || child.signalCode !== null) return
   const exited = once(child, 'exit')
   child.kill('SIGTERM')
+  const timer = setTimeout(() => child.kill('SIGKILL'), STOP_LIMIT_MS)
   await exited
+  clearTimeout(timer)
 }
 
 /** Stops everything in reverse start order. */
 async function stopAll(): Promise<void> {
+  isStopping = true
   for (const stop of stops.splice(0).reverse()) await stop()
 }

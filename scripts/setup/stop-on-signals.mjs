@@ -1,0 +1,19 @@
+/** @type {NodeJS.Signals[]} */
+const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP']
+
+/**
+ * Ends this process with `stop` on the first signal. More signals change nothing: Ctrl-C reaches every process of the
+ * terminal, and those that started this one pass it on, too.
+ * @param {() => Promise<void>} stop
+ * @returns {(code: number) => Promise<never>} does the same without a signal, and exits with this code
+ */
+export function stopOnSignals(stop) {
+  /** @type {Promise<never> | undefined} */
+  let stopping
+  /** @param {number} code */
+  const end = (code) => (stopping ??= stop().then(() => process.exit(code)))
+  for (const signal of SIGNALS) process.on(signal, () => void end(0))
+  // After a hangup, nobody reads what is printed.
+  for (const stream of [process.stdout, process.stderr]) stream.on('error', () => {})
+  return end
+}
