@@ -182,7 +182,7 @@ const takeFromQuery: RootInterceptor = async ({ request, context, prefix, next }
   for (const name of names) {
     const said = body[name]
     const [text, ...others] = searchParams.getAll(name)
-    if (others.length > 0 || (said !== undefined && String(said) !== text)) {
+    if (others.length > 0 || (said != null && String(said) !== text)) {
       throw new ScrapdeckError('BAD_INPUT', `"${name}" is given twice, with different values. Give it once`)
     }
     body[name] = text

@@ -33,6 +33,7 @@ it('if several forms are accepted, the message is about the one that was meant',
   expect(refusalOf(CrawlInput, { spider: 'a', schedule_at: '24.12.2026' })).toContain(
     'schedule_at: Write a time such as 2026-12-24T18:00:00+01:00, or milliseconds since 1970'
   )
+  expect(refusalOf(CrawlInput, { spider: 'a', schedule_at: {} })).toMatch(/schedule_at: must be a number, or text$/)
   expect(refusalOf(CrawlInput, { spider: 'a', user_id: {} })).toContain('user_id: must be text, or a number')
   expect(refusalOf(JobFilter, { status: 'bogus' })).toContain('status: must be one of "queued", "starting"')
   expect(refusalOf(JobFilter, { status: ['queued', 'bogus'] })).toContain('status.1: must be one of "queued"')

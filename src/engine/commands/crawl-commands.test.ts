@@ -346,6 +346,22 @@ describe('a repeated order', () => {
     expect((await crawl(daily)).body).toMatchObject({ cached: false })
   })
 
+  it('that gets another interval stays in its steps: the change itself runs nothing', async () => {
+    const order = { spider: 'prices', interval: '12h' }
+    const id = await make(order)
+    const firstMs = clock.nowMs() + 1_000
+    const nextOf = async (interval: unknown) => Date.parse((await change({ id, interval })).next_run!) - firstMs
+    await clock.advanceBy(5_000)
+    expect(await nextOf('6h')).toBe(6 * 3_600_000)
+    await clock.advanceBy(60_000)
+    expect(await nextOf('15m')).toBe(15 * 60_000)
+    await change({ id, interval: '0 9 * * *' })
+    // From a cron expression: a whole interval from now on.
+    expect(await nextOf('1h')).toBe(clock.nowMs() + 3_600_000 + 1_000 - firstMs)
+    const later = new Date(clock.nowMs() + 86_400_000).toISOString()
+    expect(await change({ id, interval: '2h', schedule_at: later })).toMatchObject({ next_run: later })
+  })
+
   it('is paused and resumed', async () => {
     const id = await make()
     expect(await change({ id, paused: true })).toMatchObject({ status: 'paused', next_run: null })
@@ -368,10 +384,16 @@ describe('a repeated order', () => {
   it('is cancelled: its schedule goes, and the next order like it begins anew; a single one is cancelled as its job', async () => {
     const id = await make()
     expect(await commands.cancel(id)).toEqual({ cancelled: true })
-    await expect(commands.get(id)).rejects.toMatchObject({ code: 'SCHEDULE_NOT_FOUND' })
+    await expect(commands.get(id)).rejects.toMatchObject({
+      message: expect.stringContaining('may have been cancelled')
+    })
     await expect(commands.cancel(id)).rejects.toMatchObject({ code: 'SCHEDULE_NOT_FOUND' })
     expect(await make()).not.toBe(id)
     const later = await crawl({ spider: 'prices', schedule_at: '2100-01-01T00:00:00Z' })
+    await expect(commands.get(aScheduleId(later.body.job_id!))).rejects.toMatchObject({
+      code: 'SCHEDULE_NOT_FOUND',
+      message: `${later.body.job_id} is the job of a single crawl, not a repeated one: GET /api/v1/jobs/${later.body.job_id} shows it`
+    })
     expect(await commands.cancel(later.body.job_id!)).toEqual({ cancelled: true })
     expect(await commands.cancel(later.body.job_id!)).toEqual({ cancelled: false })
   })

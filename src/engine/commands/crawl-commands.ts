@@ -198,7 +198,12 @@ export class CrawlCommands {
   async #require(id: ScheduleId): Promise<StoredSchedule & { crawl: CrawlOrigin }> {
     const [schedule] = await this.#parts.store.getSchedules([id])
     if (schedule === undefined || schedule.crawl === null) {
-      throw new ScrapdeckError('SCHEDULE_NOT_FOUND', `There is no crawl ${id}; it may have been cancelled`)
+      const job = await this.#parts.store.getJob(JobId.parse(id))
+      const what =
+        job?.source === 'crawl'
+          ? `${id} is the job of a single crawl, not a repeated one: GET /api/v1/jobs/${id} shows it`
+          : `There is no crawl ${id}; it may have been cancelled`
+      throw new ScrapdeckError('SCHEDULE_NOT_FOUND', what)
     }
     return { ...schedule, crawl: schedule.crawl }
   }

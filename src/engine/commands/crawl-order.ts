@@ -107,6 +107,26 @@ export function timingOf(
   return { zone, rules: [{ kind: 'interval', everySeconds: interval!, anchorMs: startMs }], startMs }
 }
 
+/**
+ * When a changed order fires: from its new time on, else in the steps that it has been in, else a whole interval after
+ * `nowMs`. Only a new order runs at once.
+ */
+function changedTiming(
+  { rules: [rule], startMs }: ScheduleSettings,
+  { before, after }: { before: Order; after: Order },
+  nowMs: number
+): Pick<ScheduleTiming, 'zone' | 'rules' | 'startMs'> {
+  const { interval, zone, atMs } = after
+  if (typeof interval !== 'number' || (atMs !== before.atMs && atMs !== null)) return timingOf(after, nowMs)
+  const isInSteps = rule?.kind === 'interval'
+  const anchorMs = isInSteps ? rule.anchorMs : Math.max(atMs ?? 0, nowMs + interval * 1_000)
+  return {
+    zone,
+    rules: [{ kind: 'interval', everySeconds: interval, anchorMs }],
+    startMs: isInSteps ? startMs : anchorMs
+  }
+}
+
 /** Braces are placeholders in templates but literal in orders. */
 export function templateArgs(args: Record<string, string>): Record<string, string> {
   return Object.fromEntries(Object.entries(args).map(([name, value]) => [name, value.replaceAll('{', '{{')]))
@@ -141,7 +161,7 @@ export function changedSettings(
     changed.settings = { ...rest, ...cacheSettings(after.http_cache, { isBypassed: false, seconds: cacheSeconds }) }
   }
   const timesOf = ({ interval, zone, atMs }: Order) => [interval, zone, atMs]
-  const timing = isSame(timesOf(before), timesOf(after)) ? {} : timingOf(after, firstMs)
+  const timing = isSame(timesOf(before), timesOf(after)) ? {} : changedTiming(schedule, { before, after }, firstMs)
   return { ...schedule, ...timing, jobs: [changed, ...others] }
 }
 

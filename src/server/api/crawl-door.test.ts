@@ -77,6 +77,39 @@ describe('an order outside the API', () => {
     expect(asked[0]!.params).toEqual(params)
   })
 
+  it('is the same with null as without the field: many clients send what they leave out', async () => {
+    const { ask, asked } = open()
+    const names = ['project', 'user_id', 'start_urls', 'depth', 'params', 'schedule_at', 'interval', 'zone']
+    const nothing = Object.fromEntries(
+      [...names, 'ignore_cache', 'cache_seconds', 'http_cache'].map((name) => [name, null])
+    )
+    const headers = { 'idempotency-key': 'k-1' }
+    const answer = await ask({ ...order({ spider: 'prices', ...nothing }), headers })
+    expect([answer.statusCode, answer.json().scheduled]).toEqual([200, false])
+    expect((await ask(order({ spider: 'prices', ...nothing }, '?ignore_cache=true'))).statusCode).toBe(200)
+    expect((await ask(order({ spider: 'prices' }))).statusCode).toBe(200)
+    expect(asked.map(({ zone, ignore_cache }) => [zone, ignore_cache])).toEqual([
+      ...[
+        ['UTC', false],
+        ['UTC', true],
+        ['UTC', false]
+      ]
+    ])
+    expect(JSON.stringify(asked[0])).toBe(JSON.stringify(asked[2]))
+    const { statusCode, json } = await ask(order({ spider: null }))
+    expect([statusCode, json().message]).toEqual([400, expect.stringContaining('spider: must be text')])
+  })
+
+  it.each([[[1]], 'abc', 5, true])('has params as an object: %j is refused', async (params) => {
+    const { ask, asked } = open()
+    const answer = await ask(order({ spider: 'prices', params }))
+    expect([answer.statusCode, answer.json().message]).toEqual([
+      400,
+      expect.stringContaining('params: must be an object')
+    ])
+    expect(asked).toEqual([])
+  })
+
   it('that is repeated is answered with 202 and a job_id, too: that of its schedule', async () => {
     const answer = await open().ask(order({ spider: 'prices', interval: '0 9 * * *', zone: 'Europe/Berlin' }))
     expect([answer.statusCode, answer.json()]).toMatchObject([

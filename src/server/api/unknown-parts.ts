@@ -33,7 +33,9 @@ export function checkParts({ procedure, operation, input }: Asked): void {
   const root = shapeOf(procedure)
   const unknown = findUnknown(input, root, root)
   if (unknown === null) return
-  const { path, known } = unknown
+  const { path, known, isList } = unknown
+  if (isList === true)
+    throw new ScrapdeckError('BAD_INPUT', `${path.join('.')}: must be an object`, { data: { field: path.join('.') } })
   const above = path.slice(0, -1).join('.')
   throw refuse(operation, path, known, takes(above === '' ? 'It' : `"${above}"`, known))
 }
@@ -65,7 +67,8 @@ export async function checkRestParts(request: RestRequest, asked: Asked): Promis
     if (said !== undefined && said !== input[name])
       throw refuse(operation, [name], others, `The path has a different value: leave "${name}" out of the body.`)
   }
-  checkParts(asked)
+  // As it was sent: the input has lists made into objects where objects are expected.
+  checkParts(body instanceof FormData || body == null ? asked : { ...asked, input: body })
 }
 
 /** Throws BAD_INPUT for an unknown name in the query; also for endpoints outside the contract. */
@@ -106,6 +109,8 @@ function shapeOf(procedure: AnyProcedure): Shape {
 interface Unknown {
   path: string[]
   known: string[]
+  /** It is a list instead of an object: its positions would be read as names. */
+  isList?: boolean
 }
 
 /** The first property the shape does not have. Allocates nothing if there is none: bulks have ten thousand items. */
@@ -117,10 +122,14 @@ function findUnknown(value: unknown, shape: Shape, root: Shape): Unknown | null 
   }
   const choices = shape.anyOf ?? shape.oneOf
   if (choices !== undefined) {
-    const found = choices.filter((choice) => mayBe(value, choice)).map((choice) => findUnknown(value, choice, root))
+    const meant = choices.filter((choice) => mayBe(value, choice))
+    const isList = Array.isArray(value) && meant.length === 0 && choices.some(({ type }) => type === 'object')
+    if (isList) return { path: [], known: [], isList }
+    const found = meant.map((choice) => findUnknown(value, choice, root))
     return found.includes(null) ? null : (found[0] ?? null)
   }
   if (Array.isArray(value)) {
+    if (shape.type === 'object') return { path: [], known: [], isList: true }
     for (let index = 0; index < value.length && shape.items !== undefined; index += 1) {
       const unknown = findUnknown(value[index], shape.items, root)
       if (unknown !== null) return { ...unknown, path: [String(index), ...unknown.path] }

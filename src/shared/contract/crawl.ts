@@ -29,6 +29,8 @@ const Interval = z.union([
 ])
 
 const MOMENT_WORDS = 'Write a time such as 2026-12-24T18:00:00+01:00, or milliseconds since 1970'
+/** Other types than text are explained by the union: this is about the text alone. */
+const momentError = ({ code }: { code?: string | undefined }) => (code === 'invalid_format' ? MOMENT_WORDS : undefined)
 
 /**
  * A time: with its offset (`2026-12-24T18:00:00+01:00`), or milliseconds since 1970: a number. Without an offset it is
@@ -36,12 +38,25 @@ const MOMENT_WORDS = 'Write a time such as 2026-12-24T18:00:00+01:00, or millise
  */
 const Moment = z.union([
   MomentMs,
-  z.iso.datetime({ offset: true, error: MOMENT_WORDS }).transform((text) => Date.parse(text)),
-  z.iso.datetime({ local: true, error: MOMENT_WORDS })
+  z.iso.datetime({ offset: true, error: momentError }).transform((text) => Date.parse(text)),
+  z.iso.datetime({ local: true, error: momentError })
 ])
 
 /** Other systems have numbers. */
 const UserId = z.union([ShownName.max(200), z.number().int().transform(String)])
+
+/** Many clients send the fields that they leave out as null. */
+const left = <Schema extends z.ZodType>(schema: Schema) =>
+  schema
+    .nullable()
+    .transform((value) => value ?? undefined)
+    .optional()
+
+const orElse = <Value>(schema: z.ZodType<Value>, value: Value) =>
+  schema
+    .nullable()
+    .transform((given) => given ?? value)
+    .prefault(null)
 
 const StartUrls = z.array(z.string().min(1).max(4_000)).max(10_000)
 const Depth = z.number().int().min(0).max(1_000)
@@ -50,28 +65,28 @@ const Params = z.record(z.string().min(1).max(200), z.unknown())
 /**
  * A crawl request in the terms of people who want pages, not jobs; hence the underscores. The spider gets `start_urls`
  * as one argument, a JSON list; `depth` becomes the setting DEPTH_LIMIT; `params` become arguments: text as it is, all
- * else as JSON text.
+ * else as JSON text. A field that is null is left out.
  */
 export const CrawlInput = z.object({
   /** The end user of the request: requests of other users never share its cached answer. */
-  user_id: UserId.optional(),
+  user_id: left(UserId),
   /** Default: the only project that has the spider. */
-  project: ProjectName.optional(),
+  project: left(ProjectName),
   spider: z.string().min(1).max(200),
-  start_urls: StartUrls.optional(),
-  depth: Depth.optional(),
-  schedule_at: Moment.optional(),
+  start_urls: left(StartUrls),
+  depth: left(Depth),
+  schedule_at: left(Moment),
   /** Repeats the crawl: in steps that start at `schedule_at` or now, or by a cron expression. */
-  interval: Interval.optional(),
+  interval: left(Interval),
   /** Of a cron expression, and of a `schedule_at` without an offset. */
-  zone: TimeZone.default('UTC'),
+  zone: orElse(TimeZone, 'UTC'),
   /** Creates a new job in any case, past the HTTP cache; later identical requests are answered with that one. */
-  ignore_cache: z.boolean().default(false),
-  /** How long identical requests are answered with this job. Default: the server's `crawl_cache_ttl`. */
-  cache_seconds: z.number().int().min(1).max(MAX_CRAWL_CACHE_SECONDS).optional(),
+  ignore_cache: orElse(z.boolean(), false),
+  /** How long identical requests are answered with this job; 0: not at all. Default: the server's `crawl_cache_ttl`. */
+  cache_seconds: left(z.number().int().min(0).max(MAX_CRAWL_CACHE_SECONDS)),
   /** Scrapy keeps pages in its own cache for as long as that (HTTPCACHE_ENABLED). Absent: as the project sets it. */
-  http_cache: z.boolean().optional(),
-  params: Params.optional()
+  http_cache: left(z.boolean()),
+  params: left(Params)
 })
 export type CrawlInput = z.infer<typeof CrawlInput>
 
@@ -106,10 +121,11 @@ export type CrawlOutput = z.infer<typeof CrawlOutput>
 
 /** Until its answer is no longer cached. A repeated crawl is a schedule and is found by its key. */
 function repeatableForMs(body: unknown, { crawlCacheSeconds } = { crawlCacheSeconds: DEFAULT_CRAWL_CACHE_SECONDS }) {
-  const { interval, cache_seconds = crawlCacheSeconds, ignore_cache } = (body ?? {}) as Record<string, unknown>
+  const { interval, cache_seconds, ignore_cache } = (body ?? {}) as Record<string, unknown>
   if (isSet(ignore_cache)) return 0
+  const seconds = cache_seconds ?? crawlCacheSeconds
   // Without a cache, the job is found by the request's own key.
-  return interval === undefined && cache_seconds !== 0 ? knownForMs(cache_seconds) : Number.POSITIVE_INFINITY
+  return interval == null && seconds !== 0 ? knownForMs(seconds) : Number.POSITIVE_INFINITY
 }
 
 /** 200: a job for now; 202: a job for later, or a schedule. */

@@ -57,7 +57,7 @@ const MARGIN_MS = 10_000
 /** For `repeatableForMs` of requests whose jobs have a key of their own with this lifetime. */
 export const knownForMs = (seconds: unknown): number => Number(seconds) * 1_000 - MARGIN_MS
 /** For `repeatableForMs`: in a body that is not validated yet, anything but false can become true. */
-export const isSet = (flag: unknown): boolean => flag !== undefined && flag !== false
+export const isSet = (flag: unknown): boolean => flag != null && flag !== false
 
 export type Operation = AnyContractProcedure & { '~orpc': { meta: OperationMeta } }
 /** The type of a contract: an operation not declared with `read`, `ask` or `write` does not compile. */
