@@ -2,21 +2,22 @@ import { existsSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { requireTrusted } from '../engine/runtime/file-trust.ts'
 import { readSettingsFile } from '../engine/runtime/regular-file.ts'
-import type { ProjectName, VersionName } from '../shared/contract/index.ts'
 import { ScrapdeckError } from '../shared/errors.ts'
 import { type IniSections, parseIni, resolveIniValue } from '../shared/ini.ts'
+import type { WrittenValue } from './target-variables.ts'
 
 /** A `[deploy]` or `[deploy:NAME]` section of scrapy.cfg. Values that are not set are null. */
 export interface DeployTarget {
   /** `default` for `[deploy]`. */
   name: string
-  url: string | null
-  username: string | null
-  password: string | null
-  project: ProjectName | null
-  version: VersionName | null
-  /** Why its password may not be sent to its address; null: it may. */
-  problem: string | null
+  /** As they are written, variables included (target-variables.ts). */
+  url: WrittenValue | null
+  username: WrittenValue | null
+  password: WrittenValue | null
+  project: WrittenValue | null
+  version: WrittenValue | null
+  /** The user's own files name this address too. */
+  isOwnAddress: boolean
 }
 
 export interface ScrapyConfiguration {
@@ -42,11 +43,7 @@ export function readScrapyConfiguration(place: Place): ScrapyConfiguration {
   const own = mergeFiles(ownFiles)
   const projectFile = projectDirectory === null ? [] : [join(projectDirectory, 'scrapy.cfg')]
   const merged = mergeFiles([...ownFiles, ...projectFile])
-  const targets = [...merged.keys()].flatMap((section) => targetOf(merged, section, place.environment))
-  return {
-    projectDirectory,
-    targets: targets.map((target) => ({ ...target, problem: problemOfPassword(target, own, place.environment) }))
-  }
+  return { projectDirectory, targets: [...merged.keys()].flatMap((section) => targetOf(section, merged, own)) }
 }
 
 function mergeFiles(files: string[]): IniSections {
@@ -60,42 +57,33 @@ function mergeFiles(files: string[]): IniSections {
   return merged
 }
 
-/** A password in the user's own files is for the address in them, not for the one that a project names. */
-function problemOfPassword(target: DeployTarget, own: IniSections, environment: Place['environment']): string | null {
-  const section = target.name === 'default' ? 'deploy' : `deploy:${target.name}`
-  const [ours] = targetOf(own, section, environment)
-  if (target.url === null || !ours?.password || ours.password !== target.password) return null
-  if (ours.url !== null && URL.parse(ours.url)?.origin === URL.parse(target.url)?.origin) return null
-  return `The password of [${section}] in your own scrapy.cfg is not sent to ${target.url}, which the project's scrapy.cfg names. If that is right, write url = ${target.url} beside the password.`
-}
-
-function targetOf(sections: IniSections, section: string, environment: Place['environment']): DeployTarget[] {
+function targetOf(section: string, merged: IniSections, own: IniSections): DeployTarget[] {
   const name = /^deploy(?::(.+))?$/.exec(section)
   if (name === null) return []
-  const get = (key: string) => {
-    // Like scrapyd-deploy: [deploy] has the defaults of all targets. An empty user name overrides it (for ~/.netrc).
-    const value = valueOf(sections, section, key) ?? valueOf(sections, 'deploy', key)
-    return value === null || value === '' ? null : expandVariables(value, environment)
+  const get = (key: string): WrittenValue | null => {
+    const text = textOf(merged, section, key)
+    return text === null ? null : { key, text, isOwn: textOf(own, section, key) === text }
   }
+  const url = get('url')
+  const ownUrl = textOf(own, section, 'url')
+  const isSameOrigin = ownUrl !== null && url !== null && isSameAddress(ownUrl, url.text)
   return [
     {
-      name: name[1] ?? 'default',
-      url: get('url'),
-      username: get('username'),
-      password: get('password'),
-      project: get('project') as ProjectName | null,
-      version: get('version') as VersionName | null,
-      problem: null
+      ...{ name: name[1] ?? 'default', url, username: get('username'), password: get('password') },
+      ...{ project: get('project'), version: get('version'), isOwnAddress: url?.isOwn === true || isSameOrigin }
     }
   ]
 }
 
-/** `$NAME` and `${NAME}` like Python's os.path.expandvars: unset variables stay as they are. */
-function expandVariables(text: string, environment: Record<string, string | undefined>): string {
-  return text.replaceAll(
-    /\$(?:(\w+)|\{([^}]*)\})/g,
-    (whole, plain: string | undefined, braced: string | undefined) => environment[plain ?? braced ?? ''] ?? whole
-  )
+function isSameAddress(one: string, other: string): boolean {
+  const origin = URL.parse(one)?.origin
+  return origin !== undefined && origin === URL.parse(other)?.origin
+}
+
+/** Like scrapyd-deploy: [deploy] has the defaults of all targets. An empty user name overrides it (for ~/.netrc). */
+function textOf(sections: IniSections, section: string, key: string): string | null {
+  const value = valueOf(sections, section, key) ?? valueOf(sections, 'deploy', key)
+  return value === '' ? null : value
 }
 
 function valueOf(sections: IniSections, section: string, key: string): string | null {

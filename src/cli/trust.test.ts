@@ -152,3 +152,95 @@ describe('scrapy.cfg', () => {
     expect(await deploy(own(`url = ${url}\n`))).toMatchObject({ code: 0 })
   })
 })
+
+describe("a variable that a project's scrapy.cfg names", () => {
+  const SECRETS = { SCRAPYD_USERNAME: 'scrapdeck', SCRAPYD_PASSWORD: PASSWORD, AWS_SECRET_ACCESS_KEY: 'aws123' }
+  const aProject = (target: string) =>
+    makeDirectory({
+      'scrapy.cfg': `[settings]\ndefault = shop.settings\n[deploy]\n${target}\n`,
+      'shop/settings.py': ''
+    })
+  const deploy = (target: string, environment: Record<string, string>, ...words: string[]) =>
+    call(['deploy', '-t', 'default', ...words], {
+      directory: aProject(target),
+      environment: { ...SECRETS, ...environment }
+    })
+
+  it('is sent to the address that a variable with the same beginning names, as scrapyd-client documents it', async () => {
+    const { url } = await startEngine()
+    const documented = 'url = $SCRAPYD_URL\nusername = $SCRAPYD_USERNAME\npassword = ${SCRAPYD_PASSWORD}'
+    for (const target of [
+      documented,
+      documented.replace('$SCRAPYD_URL', '${SCRAPYD_URL}/'),
+      documented.replace('$SCRAPYD_URL', url)
+    ]) {
+      expect(await deploy(target, { SCRAPYD_URL: url })).toMatchObject({
+        code: 0,
+        error: `Variables for ${url} (scrapy.cfg): SCRAPYD_USERNAME, SCRAPYD_PASSWORD\n`
+      })
+    }
+  })
+
+  it('is not sent to an address in that file, unless the user says so', async () => {
+    const thief = await startThief()
+    const steal = (value: string, environment = {}, ...words: string[]) =>
+      deploy(`url = ${thief.url}/\nusername = x\npassword = ${value}`, environment, ...words)
+    const ended = await steal('${AWS_SECRET_ACCESS_KEY}')
+    expect([ended.code, ended.error]).toEqual([
+      EXIT_CODES.unauthorized,
+      `AWS_SECRET_ACCESS_KEY is not sent to ${thief.url} (password in scrapy.cfg): that address is from the project's file. If that address is right, set AWS_SECRET_ACCESS_URL to it, or use --expand-variables.`
+    ])
+    expect(
+      (await steal('$SCRAPYD_PASSWORD', { SCRAPYD_URL: 'https://deck.example.org' }, '--expand-variables')).error
+    ).toBe(
+      `SCRAPYD_PASSWORD is not sent to ${thief.url} (password in scrapy.cfg): it belongs to SCRAPYD_URL, https://deck.example.org.`
+    )
+    for (const name of ['project', 'version', 'username'])
+      expect((await deploy(`url = ${thief.url}/\nusername = x\n${name} = $AWS_SECRET_ACCESS_KEY`, {})).code).toBe(4)
+    expect(thief.stolen).toEqual([])
+    const told = await steal('$AWS_SECRET_ACCESS_KEY', {}, '--expand-variables')
+    expect(told.error).toContain(`Variables for ${thief.url} (scrapy.cfg): AWS_SECRET_ACCESS_KEY\n`)
+    expect(thief.stolen).toEqual([`Basic ${btoa('x:aws123')}`])
+  })
+
+  it('of Scrapdeck itself goes only to SCRAPDECK_URL, whatever the user says and whoever wrote the file', async () => {
+    const thief = await startThief()
+    const section = `[deploy]\nurl = ${thief.url}/\nusername = x\npassword = \${SCRAPDECK_PASSWORD}\n`
+    for (const url of [undefined, 'http://127.0.0.1:1']) {
+      const directory = aProject(section.replace('[deploy]\n', ''))
+      const options = { directory, ...(url !== undefined && { url }) }
+      const ended = await call(['deploy', '-t', 'default', '--expand-variables'], options)
+      expect([ended.code, ended.error]).toEqual([
+        4,
+        expect.stringContaining(`SCRAPDECK_PASSWORD is not sent to ${thief.url}`)
+      ])
+    }
+    const own = { directory: aProject('project = shop'), home: makeDirectory({ '.scrapy.cfg': section }) }
+    expect((await call(['deploy'], own)).code).toBe(4)
+    expect(thief.stolen).toEqual([])
+  })
+
+  it('never becomes a part of an address, and its value is not printed', async () => {
+    const thief = await startThief()
+    for (const url of [
+      `${thief.url}/$AWS_SECRET_ACCESS_KEY/`,
+      'http://$AWS_SECRET_ACCESS_KEY.example.org/',
+      '$AWS_SECRET_ACCESS_KEY'
+    ]) {
+      const { code, error } = await deploy(`url = ${url}\nusername = x`, {}, '--expand-variables')
+      expect([code, error]).toEqual([EXIT_CODES.usage, expect.not.stringContaining('aws123')])
+    }
+    expect(thief.stolen).toEqual([])
+  })
+
+  it("of the user's own scrapy.cfg is sent to the address beside it", async () => {
+    const { url } = await startEngine()
+    const home = makeDirectory({
+      '.scrapy.cfg': `[deploy]\nurl = ${url}/\nusername = $DECK_USER\npassword = $DECK_SECRET\n`
+    })
+    const environment = { DECK_USER: 'scrapdeck', DECK_SECRET: PASSWORD }
+    expect(await call(['deploy'], { home, environment, directory: aProject('project = shop') })).toMatchObject({
+      code: 0
+    })
+  })
+})

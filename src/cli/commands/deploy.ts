@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process'
 import { existsSync, readFileSync, statSync } from 'node:fs'
 import { basename, join, resolve } from 'node:path'
 import { promisify } from 'node:util'
-import type { ProjectName, VersionName } from '../../shared/contract/index.ts'
+import type { ProjectName } from '../../shared/contract/index.ts'
 import { buildEggFromFolder } from '../../engine/projects/egg-builder.ts'
 import type { Version } from '../../shared/contract/projects.ts'
 import { baseOf, type Client, connect, type ConnectionFlags, findAddress, readUrl } from '../client/connect.ts'
@@ -11,16 +11,18 @@ import { plural, print, printLine, table } from '../client/output.ts'
 import { safeJson, type Terminal } from '../client/terminal.ts'
 import type { ClientCommands, Session } from '../client/session.ts'
 import { type DeployTarget, readScrapyConfiguration } from '../scrapy-cfg.ts'
+import { expandAddress, expandValue, type WrittenValue } from '../target-variables.ts'
 import { nodeNames } from '../client/find.ts'
 import { describeDeployments } from './projects.ts'
 
 interface DeployFlags extends ConnectionFlags {
   target?: string
   project?: ProjectName
-  version?: VersionName
+  version?: string
   listTargets?: boolean
   list?: boolean
   send?: boolean
+  expandVariables?: boolean
 }
 
 type Uploaded = Awaited<ReturnType<Client['projects']['upload']>>
@@ -36,6 +38,7 @@ export function addDeployCommand({ add }: ClientCommands): void {
         .option('-t, --target <name>', 'a [deploy:NAME] of scrapy.cfg: its url, user, project and version')
         .option('-p, --project <name>', 'name of the project (default: from scrapy.cfg or the egg)')
         .option('-v, --version <version>', 'its version; GIT or HG: from the repository (default: the current time)')
+        .option('--expand-variables', 'send variables that scrapy.cfg names, whatever address it names beside them')
         .option('-l, --list-targets', 'list the targets of scrapy.cfg')
         .option('--list', 'list what is deployed, of one project with -p: each version and the nodes that have it')
         .option('--send', 'send it to all nodes now, rather than before the first job there')
@@ -50,16 +53,17 @@ async function deploy(session: Session, path: string | undefined, flags: DeployF
   const directory = isEgg ? terminal.directory : place
   const { targets, projectDirectory } = readScrapyConfiguration({ ...terminal, directory })
   if (flags.listTargets) {
-    const rows = targets.map(({ name, url, project }) => [name, url, project])
-    print(terminal, flags, { targets: targets.map(withoutPassword) }, () =>
+    const shown = targets.map(asWritten)
+    const rows = shown.map(({ name, url, project }) => [name, url, project])
+    print(terminal, flags, { targets: shown }, () =>
       table(['target', 'url', 'project'], rows, 'scrapy.cfg has no [deploy] section.')
     )
     return
   }
   const target = chooseTarget(targets, flags, terminal)
   if (flags.list) return listDeployed(clientOf(target, session, flags), session, flags.project)
-  const project = flags.project ?? target?.project ?? undefined
-  const wanted = flags.version ?? target?.version ?? undefined
+  const project = flags.project ?? (nameOf(target, 'project', terminal, flags) as ProjectName | undefined)
+  const wanted = flags.version ?? nameOf(target, 'version', terminal, flags)
   const folder = path === undefined ? projectDirectory : place
   if (!isEgg && (folder === null || !existsSync(join(folder, 'scrapy.cfg')))) {
     throw new CommandEnd(
@@ -108,29 +112,65 @@ function chooseTarget(targets: DeployTarget[], flags: DeployFlags, terminal: Ter
   )
 }
 
+/** The project or version of a target. */
+function nameOf(
+  target: DeployTarget | null,
+  key: 'project' | 'version',
+  terminal: Terminal,
+  flags: DeployFlags
+): string | undefined {
+  const written = target?.[key]
+  return target === null || written == null ? undefined : expand(target, [written], terminal, flags)[0]
+}
+
+/** Their values, and tells the user which variables are sent where. */
+function expand(target: DeployTarget, written: WrittenValue[], terminal: Terminal, flags: DeployFlags): string[] {
+  const { environment } = terminal
+  const address = addressOf(target, terminal, flags)
+  const expanded = written.map((value) => {
+    const isOwn = target.url === null || (value.isOwn && target.isOwnAddress)
+    const isAgreed = isOwn || flags.expandVariables === true
+    return expandValue(value, { address, environment, isAgreed })
+  })
+  const names = [...new Set(expanded.flatMap((one) => one.names))].join(', ')
+  if (names !== '') terminal.error(`Variables for ${address} (scrapy.cfg): ${names}\n`)
+  return expanded.map(({ value }) => value)
+}
+
+function addressOf({ url }: DeployTarget, { environment }: Terminal, flags: DeployFlags): string {
+  const address = url === null ? (flags.url ?? environment['SCRAPDECK_URL']) : expandAddress(url, environment)
+  return address ? baseOf(readUrl(address)) : 'the service on this machine'
+}
+
 /**
  * Credentials come from the flags, else scrapy.cfg, else ~/.netrc, as in scrapyd-deploy. Those of a target are sent
- * only to that target, those of variables only to SCRAPDECK_URL.
+ * only to that target, those of variables only to the address they belong to.
  */
 function connectToTarget(target: DeployTarget, flags: DeployFlags, terminal: Terminal): Client {
-  const url = readUrl(target.url as string)
+  const { username, password, isOwnAddress } = target
+  const url = readUrl(expandAddress(target.url as WrittenValue, terminal.environment))
   const isGiven = flags.username !== undefined || flags.passwordFile !== undefined
-  if (target.username !== null && !isGiven) {
-    if (target.problem !== null) throw new CommandEnd(EXIT_CODES.unauthorized, target.problem)
-    const { username, password } = target
-    return connect(
-      async () => ({
-        ...{ url: baseOf(url), username, password: password ?? '' },
-        passwordFrom: `[deploy:${target.name}] of scrapy.cfg`
-      }),
-      terminal
-    )
+  if (username !== null && !isGiven) {
+    if (password?.isOwn === true && !isOwnAddress) throw passwordIsForAnother(target)
+    const written = password === null ? [username] : [username, password]
+    const [user = '', secret = ''] = expand(target, written, terminal, flags)
+    const passwordFrom = `[deploy:${target.name}] of scrapy.cfg`
+    return connect(async () => ({ url: baseOf(url), username: user, password: secret, passwordFrom }), terminal)
   }
   const { SCRAPDECK_USERNAME: _username, SCRAPDECK_PASSWORD: _password, ...environment } = terminal.environment
   const isOurs = URL.parse(environment['SCRAPDECK_URL'] ?? '')?.origin === url.origin
   return connect(
     () => findAddress({ ...flags, url: url.href }, terminal, isOurs ? terminal.environment : environment),
     terminal
+  )
+}
+
+/** A password in the user's own files is for the address in them, not for the one that a project names. */
+function passwordIsForAnother({ name, url }: DeployTarget): CommandEnd {
+  const section = name === 'default' ? 'deploy' : `deploy:${name}`
+  return new CommandEnd(
+    EXIT_CODES.unauthorized,
+    `The password of [${section}] in your own scrapy.cfg is not sent to ${url?.text}, which the project's scrapy.cfg names. If that is right, write url = ${url?.text} beside the password.`
   )
 }
 
@@ -182,6 +222,10 @@ async function sendToNodes(client: Client, { project, version }: Version, { term
   if (failed > 0) throw new CommandEnd(EXIT_CODES.failed, `${plural(failed, 'node')} did not accept it.`)
 }
 
-function withoutPassword({ password: _password, problem: _problem, ...target }: DeployTarget) {
-  return target
+/** For a list: variables stay variables, and passwords are left out. */
+function asWritten({ name, url, username, project, version }: DeployTarget) {
+  const textOf = (value: WrittenValue | null) => value?.text ?? null
+  return {
+    ...{ name, url: textOf(url), username: textOf(username), project: textOf(project), version: textOf(version) }
+  }
 }

@@ -1,0 +1,88 @@
+import { ScrapdeckError } from '../shared/errors.ts'
+
+/**
+ * Variables of the environment in the values of a scrapy.cfg. scrapyd-client replaces all of them, so a project that
+ * somebody else wrote can have any secret sent to its own address. Here a value goes only to an address of the user.
+ */
+type Environment = Record<string, string | undefined>
+
+/** A value of a target as it is written in the file. */
+export interface WrittenValue {
+  key: string
+  text: string
+  /** It is in the user's own files; what only the project's file says is not. */
+  isOwn: boolean
+}
+
+/** `$NAME` and `${NAME}` as in Python's os.path.expandvars. */
+const VARIABLE = /\$(?:(\w+)|\{([^}]*)\})/g
+/** The address as a whole, or followed by a path: then no host can be made of a value. */
+const WHOLE_ADDRESS = /^\$(?:(\w+)|\{([^}]*)\})((?:\/[^$]*)?)$/
+
+/**
+ * The address of a target. In a project's file it is one variable (with a path behind it) or none: a host or path made
+ * of a value would reveal it. Throws BAD_INPUT, without any value.
+ */
+export function expandAddress({ text, isOwn }: WrittenValue, environment: Environment): string {
+  const known = namesIn(text, environment)
+  if (known.length === 0) return text
+  if (!isOwn && !WHOLE_ADDRESS.test(text)) {
+    throw new ScrapdeckError(
+      'BAD_INPUT',
+      `The address ${text} in the project's scrapy.cfg is not used: a part of an address is not taken from a variable. Put the whole address into one variable (url = $SCRAPYD_URL).`
+    )
+  }
+  const address = replaceVariables(text, environment)
+  if (/^https?:$/.test(URL.parse(address)?.protocol ?? '')) return address
+  throw new ScrapdeckError('BAD_INPUT', `${text} in scrapy.cfg is not an address: set ${known[0]} to http://HOST:PORT.`)
+}
+
+/**
+ * The value with its variables, and their names; unset ones stay as they are, as in scrapyd-client. A variable
+ * `NAME_…` belongs to the address in `NAME_URL`. One whose address is not known is used if the user wrote it beside this
+ * address, or agreed; those of Scrapdeck itself never. Throws UNAUTHORIZED for all others.
+ */
+export function expandValue(
+  { key, text }: WrittenValue,
+  { address, environment, isAgreed }: { address: string; environment: Environment; isAgreed: boolean }
+): { value: string; names: string[] } {
+  const names = namesIn(text, environment)
+  for (const name of names) {
+    const addressName = `${name.replace(/_[^_]*$/, '')}_URL`
+    const belongsTo = environment[addressName] || null
+    if (belongsTo !== null && originOf(belongsTo) === originOf(address)) continue
+    const isBound = belongsTo !== null || name.startsWith('SCRAPDECK_')
+    if (!isBound && isAgreed) continue
+    throw new ScrapdeckError('UNAUTHORIZED', describeRefusal({ name, addressName, belongsTo, isBound, key, address }))
+  }
+  return { value: replaceVariables(text, environment), names }
+}
+
+function describeRefusal(
+  refused: { name: string; addressName: string; belongsTo: string | null; isBound: boolean } & {
+    key: string
+    address: string
+  }
+): string {
+  const { name, addressName, belongsTo, isBound, key, address } = refused
+  const what = `${name} is not sent to ${address} (${key} in scrapy.cfg): `
+  if (belongsTo !== null) return `${what}it belongs to ${addressName}, ${belongsTo}.`
+  const ifRight = `If that address is right, set ${addressName} to it`
+  if (isBound) return `${what}it belongs to a Scrapdeck, and ${addressName} is not set. ${ifRight}.`
+  return `${what}that address is from the project's file. ${ifRight}, or use --expand-variables.`
+}
+
+function namesIn(text: string, environment: Environment): string[] {
+  return [...text.matchAll(VARIABLE)]
+    .map(([, plain, braced]) => plain ?? braced ?? '')
+    .filter((name) => environment[name] !== undefined)
+}
+
+function replaceVariables(text: string, environment: Environment): string {
+  return text.replaceAll(
+    VARIABLE,
+    (whole, plain: string | undefined, braced: string | undefined) => environment[plain ?? braced ?? ''] ?? whole
+  )
+}
+
+const originOf = (address: string): string | undefined => URL.parse(address)?.origin
