@@ -23,18 +23,21 @@ const V3 = aVersionName('3')
 async function openRoom({ hasPython = true } = {}) {
   const temporary = await openTemporaryStore()
   const clock = createFakeClock()
+  const releases: Record<string, string> = {}
   const projects = await Projects.open({
     store: temporary.store,
     blobs: await openFilesystemBlobStore(join(temporary.directory, 'blobs')),
     incoming: IncomingFiles.open(join(temporary.directory, 'incoming')),
     eggDirectory: join(temporary.directory, 'eggs'),
     listSpidersOfEgg: hasPython ? async () => ['prices'] : null,
+    scrapydVersionOf: (nodeId) => releases[nodeId] ?? null,
     clock,
     logger: silentLogger
   })
   const room = {
     projects,
     clock,
+    releases,
     sent: [] as string[],
     eggs: new Set<EggToSend>(),
     changes: 0,
@@ -212,15 +215,26 @@ test('what a node said that cannot import an egg is known until it takes it, or 
   expect(errors()).toEqual({})
 })
 
-test('nodes can disagree on the latest version only where a Scrapyd has the versions', async () => {
+test('nodes disagree on the latest version only if releases that order differently have the versions', async () => {
   await using t = await openRoom()
-  for (const version of ['1.9', '1.10']) {
-    await t.projects.upload(await anEgg([{ name: 'v.txt', content: version }]), { version: aVersionName(version) })
-  }
+  const [older, newer] = [aVersionName('1.9'), aVersionName('1.10')]
+  for (const version of [older, newer])
+    await t.projects.upload(await anEgg([{ name: 'v.txt', content: version }]), { version })
   const warnings = () => t.projects.orderWarnings().map(({ project }) => project)
+  await t.distribution.ensure(N1, SHOP, older)
+  await t.distribution.ensure(N1, SHOP, newer)
   expect(warnings()).toEqual([])
-  await t.distribution.ensure(N1, SHOP, aVersionName('1.9'))
+  t.releases[N1] = '1.5+'
   expect(warnings()).toEqual([])
-  await t.distribution.ensure(N1, SHOP, aVersionName('1.10'))
+  await t.distribution.ensure(N2, SHOP, newer)
+  expect(warnings()).toEqual([])
+  t.releases[N2] = '1.3'
   expect(warnings()).toEqual([SHOP])
+  expect(t.projects.describe()[0]!.versions.map(({ orderWarning }) => orderWarning)).toContainEqual(
+    expect.stringContaining('jobs without one get 1.10')
+  )
+  // A pin says what jobs without a version get.
+  await t.projects.configure(SHOP, { ...t.projects.settingsOf(SHOP), pinnedVersion: older })
+  expect(warnings()).toEqual([])
+  expect(t.projects.describe()[0]!.versions.map(({ orderWarning }) => orderWarning)).toEqual([null, null, null])
 })

@@ -27,7 +27,7 @@ import type { EggTree } from './egg-tree.ts'
 import { problemOfPathPart, problemOfSpiderName } from './names.ts'
 import { SeenOnNodes } from './seen-on-nodes.ts'
 import { SettingsProjects, type SettingsSource } from './settings-projects.ts'
-import { orderWarnings } from './version-order-warnings.ts'
+import { canDisagree, orderWarnings } from './version-order-warnings.ts'
 
 /**
  * Whether a version that unfinished jobs need may be replaced. `refuse` (default): VERSION_IN_USE. `allow`, as in
@@ -66,6 +66,8 @@ export interface ProjectsOptions {
   listSpidersOfEgg: ((eggPath: string, project: ProjectName) => Promise<string[]>) | null
   /** See egg-intake.ts. */
   listSpidersOnNodes?: (project: ProjectName, version: VersionName) => Promise<string[]>
+  /** What the probe of a node found (nodes/scrapyd/version.ts); null: not known. */
+  scrapydVersionOf?: (nodeId: NodeId) => string | null
   clock: Clock
   logger: Logger
 }
@@ -309,14 +311,22 @@ export class Projects {
     for (const { version } of versions) await this.deleteVersion(project, version)
   }
 
-  /** Warnings by version. Read with every change of a problem, so cached until the versions change. */
+  /** Warnings by version; none if the project is pinned, which is what its jobs then get. */
   #warningsOf(project: ProjectName): ReadonlyMap<string, string> {
     const versions = this.catalog.ascending(project)
+    const warnings = this.#possibleWarnings(project, versions)
+    if (warnings.size === 0 || this.settingsOf(project).pinnedVersion != null) return NO_WARNINGS
+    const holders = new Set(
+      versions.flatMap(({ deployments }) => deployments.filter(isOnNode).map(({ nodeId }) => nodeId))
+    )
+    const releases = [...holders].map((nodeId) => this.#options.scrapydVersionOf?.(nodeId) ?? null)
+    return canDisagree(releases) ? warnings : NO_WARNINGS
+  }
+
+  /** If nodes of all releases had them. Read with every change of a problem, so cached until the versions change. */
+  #possibleWarnings(project: ProjectName, versions: readonly StoredVersion[]): ReadonlyMap<string, string> {
     const known = this.#warnings.get(versions)
     if (known !== undefined) return known
-    // A node can only choose among the versions that it has; the local node never chooses.
-    const isOnNode = ({ nodeId, state }: Deployment) =>
-      nodeId !== LOCAL_NODE_ID && (state === 'present' || state === 'foreign')
     const onNodes = versions.filter(({ sha256, deployments }) => sha256 !== null && deployments.some(isOnNode))
     const made = orderWarnings(
       onNodes.map(({ version }) => version),
@@ -335,6 +345,12 @@ export class Projects {
     if (stored.sha256) await this.#keeping.removeUnused(stored.sha256, stored)
   }
 }
+
+const NO_WARNINGS: ReadonlyMap<string, string> = new Map()
+
+/** A node can only choose among the versions that it has; the local node never chooses. */
+const isOnNode = ({ nodeId, state }: Deployment): boolean =>
+  nodeId !== LOCAL_NODE_ID && (state === 'present' || state === 'foreign')
 
 /** Settings written by an earlier Scrapdeck lack newer fields, which get their defaults. */
 async function readSettings(

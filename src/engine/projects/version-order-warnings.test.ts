@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { orderWarnings } from './version-order-warnings.ts'
+import { canDisagree, orderWarnings } from './version-order-warnings.ts'
 
 it.each([
   // As listversions.json of real Scrapyds orders them (scrapyd-protocol.md, 4.2).
@@ -38,4 +38,19 @@ it.each([
 
 it('the warning stands at the versions it is about, and at no other', () => {
   expect([...orderWarnings(['1.8', '1.9', '1.10'], '1.10').keys()].sort()).toEqual(['1.10', '1.9'])
+})
+
+it.each([
+  [['1.3', '1.5+'], true],
+  [['1.2', '1.4', null], true],
+  [['1.3 or 1.4', '1.5+'], true],
+  [['1.3 or 1.4', '1.3 or 1.4'], true],
+  // One node has one order, whichever it is.
+  [['1.3 or 1.4'], false],
+  [['1.5+', '1.4'], false],
+  [['1.2', '1.3'], false],
+  [['1.3', null], false],
+  [[], false]
+])('Scrapyds %j can order versions differently: %s', (releases, expected) => {
+  expect(canDisagree(releases)).toBe(expected)
 })

@@ -25,6 +25,15 @@ export function orderWarnings(versions: string[], latest: string | null): Map<st
   return warnings
 }
 
+/** Whether one of these nodes may be a Scrapyd of before 1.4 and another a later one; null: not known. */
+export function canDisagree(releases: readonly (string | null)[]): boolean {
+  const older = releases.filter((one) => one !== null && /^1\.[23]\b/.test(one))
+  const newer = releases.filter((one) => one !== null && /^1\.[4-9]|1\.4$/.test(one))
+  // One that may be either is not both.
+  const either = older.filter((one) => newer.includes(one)).length
+  return older.length > 0 && newer.length > 0 && older.length + newer.length - either > 1
+}
+
 type Order = (one: string, other: string) => number
 
 /** null: this Scrapyd fails on these names. */

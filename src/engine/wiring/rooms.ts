@@ -118,6 +118,7 @@ async function openFleet(options: EngineOptions, below: Ground, opened: AsyncDis
   // The local node runs the projects' eggs and lists their spiders: calls before it is open wait for it.
   const localNode = Promise.withResolvers<LocalNode>()
   const spiderLookup = Promise.withResolvers<SpiderLookup>()
+  const opening: { fleet?: Fleet } = {}
   const projects = await Projects.open({
     ...base,
     blobs,
@@ -130,6 +131,7 @@ async function openFleet(options: EngineOptions, below: Ground, opened: AsyncDis
       ? async (eggPath, project) => (await localNode.promise).listSpidersOfEgg(eggPath, project)
       : null,
     listSpidersOnNodes: async (project, version) => (await spiderLookup.promise).find(project, version),
+    scrapydVersionOf: (nodeId) => opening.fleet?.get(nodeId)?.stored.scrapydVersion ?? null,
     listSpidersOfSettings: async (project) => (await localNode.promise).listSpiders(project, WITHOUT_EGG)
   })
   const live = new LiveAttempts(base)
@@ -142,6 +144,7 @@ async function openFleet(options: EngineOptions, below: Ground, opened: AsyncDis
   if (local.node !== null) localNode.resolve(local.node)
   const clients = wireNodeClients({ ...base, localNode: local.node, seams })
   const fleet = opened.adopt(new Fleet({ ...base, ...clients }), stop)
+  opening.fleet = fleet
   return { layout, cancelWaitsMs, projects, local, live, fleet, onSpiderLookup: spiderLookup.resolve }
 }
 
