@@ -65,7 +65,7 @@ export async function runWithDefaults(page: Page, client: Client): Promise<void>
 
   await page.getByRole('button', { name: 'Run slow with…' }).click()
   const dialog = page.getByRole('dialog', { name: 'Run spiders' })
-  await expect(dialog).toContainText('from project')
+  await expect(dialog).toContainText('project default')
   await dialog.getByRole('button', { name: 'Leave out argument country' }).click()
   await dialog.getByRole('button', { name: /^Run/ }).click()
   await expect(page.getByRole('complementary', { name: 'Job' })).toBeVisible()

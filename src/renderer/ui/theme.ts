@@ -10,6 +10,7 @@ import {
   Tabs,
   Tooltip
 } from '@mantine/core'
+import { chooseTyped } from './fields/choose-typed.ts'
 
 const indigo: MantineColorsTuple = [
   '#eceefc',
@@ -38,15 +39,7 @@ const dark: MantineColorsTuple = [
   '#0a0d11'
 ]
 
-const TEXT_INPUTS = [
-  'TextInput',
-  'PasswordInput',
-  'NumberInput',
-  'MultiSelect',
-  'Autocomplete',
-  'TagsInput',
-  'Textarea'
-]
+const TEXT_INPUTS = ['TextInput', 'PasswordInput', 'NumberInput', 'Autocomplete', 'TagsInput', 'Textarea']
 
 /** Mantine, calmer and denser. Its colours come from theme.css. */
 export const theme = createTheme({
@@ -102,7 +95,8 @@ export const theme = createTheme({
       })
     }),
     ...Object.fromEntries([...TEXT_INPUTS, 'Checkbox'].map((name) => [name, { defaultProps: { size: 'xs' } }])),
-    Select: { defaultProps: { size: 'xs', checkIconPosition: 'right' } },
+    Select: { defaultProps: { size: 'xs', checkIconPosition: 'right', onKeyDown: chooseTyped } },
+    MultiSelect: { defaultProps: { size: 'xs', onKeyDown: chooseTyped } },
     SegmentedControl: { defaultProps: { size: 'xs', styles: { label: { paddingInline: 10 } } } },
     Switch: { defaultProps: { size: 'xs', withThumbIndicator: false } },
     Progress: { defaultProps: { size: 6 } }

@@ -38,6 +38,11 @@ async function open(prefill: RunPrefill = {}, options: Parameters<typeof createF
 
 const newest = (count: number) =>
   [...engine.jobs.values()].sort((left, right) => (left.id < right.id ? 1 : -1)).slice(0, count)
+const describedBy = (input: HTMLElement) =>
+  (input.getAttribute('aria-describedby') ?? '')
+    .split(' ')
+    .map((id) => document.getElementById(id)?.textContent ?? '')
+    .join('')
 const runButton = (dialog: ReturnType<typeof within>) =>
   dialog.getByRole('button', { name: /^Run/ }) as HTMLButtonElement
 
@@ -50,6 +55,39 @@ it('shows at the field what is missing once Run was tried, and moves the focus t
   expect(project.getAttribute('aria-describedby')).toContain(words.id)
   expect(project.getAttribute('aria-invalid')).toBe('true')
   await waitFor(() => expect(document.activeElement).toBe(project))
+})
+
+it('chooses what was typed: with Enter the exact or only match, with Tab the exact one', async () => {
+  const dialog = await open()
+  const project = await dialog.findByRole('combobox', { name: 'Project' })
+  const type = (input: HTMLElement, text: string, key: string) => {
+    // A change of an input without the focus counts as the browser's autofill.
+    act(() => input.focus())
+    fireEvent.change(input, { target: { value: text } })
+    return fireEvent.keyDown(input, { key, code: key })
+  }
+  // Unfinished: several projects contain it.
+  expect(type(project, 'e', 'Enter')).toBe(false)
+  expect(useRunDialog.getState().prefill).not.toBeNull()
+  expect(dialog.queryByText('Correct the marked fields.')).toBeNull()
+  type(project, 'price', 'Tab')
+  const spiders = dialog.getByRole('combobox', { name: 'Spiders' }) as HTMLInputElement
+  expect(spiders.disabled).toBe(true)
+  expect(type(project, 'Prices', 'Enter')).toBe(false)
+  await waitFor(() => expect(spiders.disabled).toBe(false))
+  expect(dialog.queryByRole('option', { name: 'news' })).toBeNull()
+
+  type(spiders, 'zaland', 'Enter')
+  type(spiders, 'otto', 'Tab')
+  expect(dialog.getByRole('button', { name: /^Run 2 spiders/ })).toBeTruthy()
+})
+
+it('shows the error of a select above its input, where its open list does not cover it', async () => {
+  const dialog = await open()
+  const project = await dialog.findByRole('combobox', { name: 'Project' })
+  fireEvent.click(runButton(dialog))
+  const error = await dialog.findByText('Choose a project')
+  expect(error.compareDocumentPosition(project) & Node.DOCUMENT_POSITION_FOLLOWING).toBeTruthy()
 })
 
 it('runs several spiders at once with arguments and settings', async () => {
@@ -161,10 +199,18 @@ it('shows what the run inherits with its origin; a value can be replaced or left
   }
   await engine.client.projects.configure({ project: PRICES, settings })
   const page = (await dialog.findByText('page')).parentElement as HTMLElement
-  expect(page.textContent).toBe('page2from spider')
-  expect(dialog.getByText('country').parentElement?.textContent).toBe('countryde' + 'from project')
+  expect(page.textContent).toBe('page2spider default')
+  expect(dialog.getByText('country').parentElement?.textContent).toBe('countryde' + 'project default')
   expect(dialog.getByText('Default: #eu')).toBeTruthy()
-  expect(dialog.getByRole('button', { name: /^Environment variables/ }).textContent).toContain('PROXY')
+  expect(dialog.getByText('Default: #eu').closest('[role=radiogroup]')?.nextElementSibling?.textContent).toBe(
+    'project default'
+  )
+  const priority = dialog.getByRole('textbox', { name: 'Priority' })
+  expect([priority.getAttribute('placeholder'), describedBy(priority)]).toEqual(['3', 'project default'])
+  expect(dialog.getByRole('button', { name: /^Environment variables/ }).textContent).toContain('PROXY (spider default)')
+  fireEvent.change(priority, { target: { value: '1' } })
+  expect(describedBy(priority)).toBe('')
+  fireEvent.change(priority, { target: { value: '' } })
 
   fireEvent.click(dialog.getByRole('button', { name: 'Leave out argument country' }))
   expect(dialog.getByText('left out')).toBeTruthy()

@@ -11,7 +11,7 @@ import fields from '../../ui/fields/form.module.css'
 import { type Fields, useFormOf } from '../../ui/fields/form-of-schema.ts'
 import { newRow, ROW_WORDS } from '../../ui/fields/form-rows.ts'
 import { InheritedRows } from '../../ui/fields/inherited-rows.tsx'
-import { inheritedBy, type InheritedKind, inheritedRows } from '../../ui/fields/inherited.ts'
+import { inheritedBy, type InheritedKind, inheritedRows, originsOf } from '../../ui/fields/inherited.ts'
 import { JobTarget, useKnownNames } from '../../ui/fields/job-target.tsx'
 import { describeLimits, LimitsForm } from '../../ui/fields/limits.ts'
 import { LimitsFields } from '../../ui/fields/limits-fields.tsx'
@@ -99,7 +99,12 @@ function RunFields({ projects, prefill }: { projects: readonly Project[]; prefil
         names={known.settings}
         inherited={<Inherited form={form} kind="settings" ofProject={ofProject} />}
       />
-      <WhereFields fields={form} nodes={nodes} inherited={inheritedBy(ofProject, values.spiders)} />
+      <WhereFields
+        fields={form}
+        nodes={nodes}
+        inherited={inheritedBy(ofProject, values.spiders)}
+        origins={originsOf(ofProject, values.spiders)}
+      />
       {values.spiders.length > 1 && values.spiders.some((spider) => ofProject?.spiderDefaults[spider]) && (
         <p className={fields.hint}>Some of these spiders have defaults of their own, which also apply.</p>
       )}
@@ -172,13 +177,13 @@ function Inherited({ form, kind, ofProject }: InheritedProps) {
 function RunEnvironment({ form, ofProject }: Omit<InheritedProps, 'kind'>) {
   const { env, spiders, withoutDefaults } = form.values
   const inherited = inheritedRows('env', env, ofProject, spiders)
-  const names = [...env, ...inherited.filter(({ name }) => !withoutDefaults.includes(name))].map(({ name }) => name)
+  const used = inherited.filter(({ name }) => !withoutDefaults.includes(name))
+  const names = [
+    ...env.map(({ name }) => name).filter((name) => name !== ''),
+    ...used.map(({ name, origin }) => `${name} (${origin})`)
+  ]
   return (
-    <Fold
-      title="Environment variables"
-      summary={names.filter((name) => name !== '').join(', ') || 'none'}
-      isWrong={form.hasError('env')}
-    >
+    <Fold title="Environment variables" summary={names.join(', ') || 'none'} isWrong={form.hasError('env')}>
       <ValueRows
         fields={form}
         name="env"

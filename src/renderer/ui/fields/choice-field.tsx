@@ -2,18 +2,20 @@ import { SegmentedControl, type SegmentedControlProps } from '@mantine/core'
 import { useId } from 'react'
 import classes from './form.module.css'
 
-/** One of a few options, below its label. */
+/** One of a few options, below its label; the note says where the choice comes from. */
 export function ChoiceField<Value extends string>({
   label,
+  note,
   ...props
-}: { label: string } & SegmentedControlProps<Value>) {
+}: { label: string; note?: string | null | undefined } & SegmentedControlProps<Value>) {
   const id = useId()
   return (
-    <div>
+    <div className={classes.choice}>
       <span className={classes.label} id={id}>
         {label}
       </span>
-      <SegmentedControl {...props} aria-labelledby={id} />
+      <SegmentedControl {...props} data-many={props.data.length > 3 || undefined} aria-labelledby={id} />
+      {note != null && <p className={classes.hint}>{note}</p>}
     </div>
   )
 }

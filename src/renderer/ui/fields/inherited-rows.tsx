@@ -28,7 +28,7 @@ export function InheritedRows({ rows, what, left, onLeave, onOverride }: Inherit
           <span className="mono ellipsis" title={value}>
             {value}
           </span>
-          <span className={classes.origin}>{isLeft ? 'left out' : `from ${origin}`}</span>
+          <span className={classes.origin}>{isLeft ? 'left out' : origin}</span>
         </span>
         {isLeft ? (
           <span />

@@ -2,11 +2,14 @@ import type { JobDefaults, ProjectSettings } from '../../../shared/contract/inde
 import { defaultsOf } from '../../../shared/job-defaults.ts'
 import type { FormRow } from './form-rows.ts'
 
+/** How every inherited value is marked. */
+export type Origin = 'project default' | 'spider default'
+
 export interface InheritedValue {
   name: string
   value: string
   isSecret: boolean
-  origin: 'project' | 'spider'
+  origin: Origin
 }
 export type InheritedKind = 'args' | 'settings' | 'env'
 
@@ -34,8 +37,24 @@ export function inheritedRows(
       name,
       value,
       isSecret: inherited.secretNames.includes(name),
-      origin: ofSpider !== undefined && Object.hasOwn(ofSpider, name) ? 'spider' : 'project'
+      origin: ofSpider !== undefined && Object.hasOwn(ofSpider, name) ? 'spider default' : 'project default'
     }))
+}
+
+/** Where priority and placement come from if the order leaves them out; null: nothing is set there. */
+export function originsOf(
+  settings: ProjectSettings | null,
+  spiders: readonly string[]
+): { priority: Origin | null; placement: Origin | null } {
+  const ofSpider = spiders.length === 1 ? settings?.spiderDefaults[spiders[0]!] : undefined
+  const originOf = (isSet: (defaults: JobDefaults) => boolean): Origin | null => {
+    if (ofSpider !== undefined && isSet(ofSpider)) return 'spider default'
+    return settings !== null && isSet(settings.defaults) ? 'project default' : null
+  }
+  return {
+    priority: originOf(({ priority }) => priority !== null),
+    placement: originOf(({ nodeId, tags }) => nodeId !== null || tags.length > 0)
+  }
 }
 
 /** `Default: #eu`; null: no placement is inherited. `nodeName` is asked for a node. */

@@ -1,4 +1,4 @@
-import { MultiSelect, Select } from '@mantine/core'
+import { type InputWrapperProps, MultiSelect, Select } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import type { Job, Project } from '../../../shared/contract/index.ts'
 import { versionOf } from '../../../shared/version-of.ts'
@@ -14,6 +14,9 @@ interface JobTargetProps {
   takesFocus?: boolean
 }
 
+/** Below the input, the open list would cover the error. */
+const ERROR_FIRST: InputWrapperProps['inputWrapperOrder'] = ['label', 'error', 'input', 'description']
+
 /** What to run: project, version and spiders. */
 export function JobTarget({ fields, projects, takesFocus = false }: JobTargetProps) {
   const { project: name, version, spiders } = fields.values
@@ -22,12 +25,13 @@ export function JobTarget({ fields, projects, takesFocus = false }: JobTargetPro
   const strangers = known === null ? [] : spiders.filter((spider) => !known.includes(spider))
   return (
     <>
-      <div className={classes.pair}>
+      <div className={`${classes.pair} ${classes.target}`}>
         <Select
           {...fields.input('project')}
           label="Project"
           data={[...new Set([...projects.map((each) => each.name), ...(name === null ? [] : [name])])]}
           onChange={(next) => fields.change({ project: next, version: null, spiders: [] })}
+          inputWrapperOrder={ERROR_FIRST}
           searchable
           allowDeselect={false}
           placeholder="Choose a project"
@@ -70,7 +74,7 @@ export function JobTarget({ fields, projects, takesFocus = false }: JobTargetPro
             </button>
           ) : undefined
         }
-        inputWrapperOrder={['label', 'input', 'description', 'error']}
+        inputWrapperOrder={ERROR_FIRST}
         error={
           strangers.length > 0
             ? `${strangers.join(', ')} ${strangers.length === 1 ? 'is' : 'are'} not in this version`

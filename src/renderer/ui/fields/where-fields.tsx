@@ -2,7 +2,7 @@ import { NumberInput, Select, TextInput } from '@mantine/core'
 import { useId } from 'react'
 import type { JobDefaults, Node } from '../../../shared/contract/index.ts'
 import type { Fields } from './form-of-schema.ts'
-import { placementWords } from './inherited.ts'
+import { type Origin, placementWords } from './inherited.ts'
 import type { JobTexts } from './job-form.ts'
 import { TagCheck } from './tag-check.tsx'
 import classes from './where-fields.module.css'
@@ -17,12 +17,13 @@ interface WhereFieldsProps {
   nodes: readonly Node[]
   /** What applies if nothing is chosen here; absent: nothing is inherited. */
   inherited?: Pick<JobDefaults, 'nodeId' | 'tags' | 'priority'> | null
+  origins?: { priority: Origin | null; placement: Origin | null }
 }
 
 /** Which nodes may run it, and how soon. */
-export function WhereFields({ fields, nodes, inherited }: WhereFieldsProps) {
+export function WhereFields({ fields, nodes, inherited, origins }: WhereFieldsProps) {
   const id = useId()
-  const { where, tags } = fields.values
+  const { where, tags, priority } = fields.values
   const placement = placementWords(inherited ?? null, (node) => nodes.find((each) => each.id === node)?.name ?? node)
   const isOptional = inherited !== undefined
   const choices = optionsOf<WhereTexts['where']>({
@@ -41,6 +42,7 @@ export function WhereFields({ fields, nodes, inherited }: WhereFieldsProps) {
           label="Nodes"
           data={choices.filter(({ value }) => value !== hidden)}
           value={hidden === 'any' && where === 'any' ? 'default' : where}
+          note={where === 'default' ? origins?.placement : null}
         />
         {where === 'node' && (
           <Select
@@ -69,6 +71,8 @@ export function WhereFields({ fields, nodes, inherited }: WhereFieldsProps) {
           className={classes.priority}
           label="Priority"
           placeholder={isOptional ? String(inherited?.priority ?? 0) : undefined}
+          description={priority === '' ? origins?.priority : null}
+          inputWrapperOrder={['label', 'input', 'description', 'error']}
           title={`Higher runs first. Default: ${inherited?.priority ?? 0}`}
         />
       </div>

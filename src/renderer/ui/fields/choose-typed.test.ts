@@ -1,0 +1,9 @@
+import { expect, it } from 'vitest'
+import { findTyped } from './choose-typed.ts'
+
+it('finds the option that was typed, in the same letter case first', () => {
+  expect(findTyped(['demo2', 'Demo', 'demo'], 'demo')).toBe(2)
+  expect(findTyped(['demo2', 'Demo'], 'demo')).toBe(1)
+  expect(findTyped(['demo2', 'Demo', 'DEMO'], 'demo')).toBe(-1)
+  expect(findTyped(['demo2'], 'demo')).toBe(-1)
+})
