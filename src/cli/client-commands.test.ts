@@ -147,6 +147,8 @@ it('--wait ends with its own exit code if a job did not succeed', async () => {
 it('logs -f resumes where a connection dropped, and ends with the log', async () => {
   const asked: (string | undefined)[] = []
   const url = await startServer((request, response) => {
+    if (request.url?.endsWith('/status'))
+      return response.setHeader('content-type', 'application/json').end('{"state":"running"}')
     asked.push(request.url?.split('?')[1])
     response.writeHead(200, { 'content-type': 'text/event-stream' })
     const send = (offset: number, text: string, complete: boolean) =>

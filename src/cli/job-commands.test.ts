@@ -19,7 +19,10 @@ it('jobs, logs and cancel find a job by the jobid that a client chose', async ()
     expect([shown.code, shown.out]).toEqual([0, expect.stringContaining(`${id} (jobid ${jobid})`)])
     const [byJobid, byId] = [await run('logs', jobid), await run('logs', id)]
     expect([byJobid.code, byJobid.error]).toEqual([byId.code, byId.error])
-    expect(await run('cancel', jobid)).toMatchObject({ code: 0, out: '1 job asked to stop.\n' })
+    expect(await run('cancel', jobid)).toMatchObject({
+      code: 0,
+      out: expect.stringMatching(/^1 job (asked|cancelled) /)
+    })
   }
   expect(await run('jobs', 'xyz')).toMatchObject({
     code: EXIT_CODES.notFound,
@@ -36,7 +39,7 @@ it('a jobid that several jobs have names their ids', async () => {
   }
   const { code, error } = await run('jobs', 'night')
   expect([code, error]).toEqual([
-    EXIT_CODES.notFound,
+    EXIT_CODES.usage,
     expect.stringMatching(/^Several jobs .+ [0-9a-f]{32} \(shop\/prices/)
   ])
 })
@@ -91,12 +94,13 @@ it('a project, a spider or a tag that matches nothing is told, with names that a
   const { engine, run } = await openEngine()
   await engine.prepare('berlin')
   expect(await run('jobs', '--project', 'shopp')).toMatchObject({
-    code: 0,
-    out: 'No jobs.\n',
-    error: 'There is no project shopp. Did you mean "shop"?\n'
+    code: EXIT_CODES.notFound,
+    out: '',
+    error: 'There is no project shopp. Did you mean "shop"?'
   })
+  expect((await run('jobs', '--project', 'shopp', '--json')).code).toBe(EXIT_CODES.notFound)
   expect((await run('jobs', '--project', 'shop')).error).toBe('')
-  expect((await run('jobs', '--project', 'x*')).error).toBe('No project matches x*.\n')
+  expect((await run('jobs', '--project', 'x*')).error).toBe('No project matches x*.')
   expect((await run('schedules', 'list', '--project', 'shopp')).error).toContain('There is no project shopp.')
   const tagged = await run('run', 'shop', 'prices', '--tag', 'gpu')
   expect([tagged.code, tagged.error]).toEqual([
@@ -127,9 +131,55 @@ it('run --wait says why a job waits when that changes and every minute, and has 
     `${id}  queued for 0 s: All slots are busy`,
     `${id}  queued for 2 s: berlin is down`,
     `${id}  queued for 1 min: berlin is down`,
-    `After 1 min, 1 job had not ended: ${id}. The jobs continue; "scrapdeck cancel" ends them.`
+    `After 1 min 30 s, 1 job had not ended: ${id}. The jobs continue; "scrapdeck cancel" ends them.`
   ])
   expect((await call(['run', 'shop', 'prices', '--timeout', '90s'], { url })).code).toBe(EXIT_CODES.usage)
+})
+
+it('run --wait says why a job failed, and does not make up when a job was sent', async () => {
+  const id = '019b0000000000000000000000000001'
+  const nothing = { reason: null, killingLine: null, cancelAskedAtMs: null, unknownSinceMs: null, startedAtMs: null }
+  const failed = { state: 'ended', outcome: 'failed', reason: 'exit code 1', killingLine: 'RuntimeError: no price' }
+  const looks = [
+    { state: 'queued', status: 'queued', waiting: null },
+    { state: 'starting', status: 'starting', waiting: null },
+    failed
+  ]
+  const url = await startServer((request, response) => {
+    response.setHeader('content-type', 'application/json')
+    const made = { jobs: [{ id, status: 'queued', waiting: null }] }
+    response.end(
+      JSON.stringify(request.method === 'POST' ? made : { ...nothing, queuedAtMs: 60_000, ...looks.shift() })
+    )
+  })
+  const { out, error } = await call(['run', 'shop', 'prices', '--wait'], { url })
+  expect(out).toBe(`${id}  queued\n${id}  failed (exit code 1: RuntimeError: no price)\n`)
+  expect(error.split('\n').slice(1)).toEqual([`${id}  starting (queued 1 s ago)`, ''])
+})
+
+it('cancel says what was sent, and how long each job gets', async () => {
+  const { engine, run } = await openEngine()
+  await engine.prepare('berlin')
+  const { jobs } = await engine.client.jobs.run({ project: 'shop', spiders: ['prices'] })
+  const { id } = jobs[0]!
+  await engine.until(async () => (await engine.client.jobs.get({ id })).job.state === 'running')
+  expect((await run('cancel', '--wait', '119', id)).out).toMatch(/^1 job asked to stop \(INT\); next INT in .+\.\n$/)
+  expect((await run('cancel', '--force', id)).out).toMatch(
+    /^1 job asked to stop immediately \(second INT\); next KILL in .+\.\n$/
+  )
+  const later = await run('run', 'shop', 'prices', '--at', '2100-01-01')
+  expect((await run('cancel', later.out.slice(0, 32))).out).toBe('1 job cancelled before a run started.\n')
+})
+
+it('logs of a queued job say why there is none', async () => {
+  const { engine, run } = await openEngine()
+  await engine.prepare('berlin')
+  const id = (await run('run', 'shop', 'prices', '--at', '2100-01-01')).out.slice(0, 32)
+  const { code, error } = await run('logs', id)
+  expect([code, error]).toEqual([
+    EXIT_CODES.notFound,
+    expect.stringMatching(/has no readable log yet: it is queued \(not before 2100/)
+  ])
 })
 
 it('lists name the schedule of each job and firing', async () => {
@@ -139,6 +189,8 @@ it('lists name the schedule of each job and firing', async () => {
   await run('schedules', 'run', 'nightly')
   expect((await run('jobs')).out).toMatch(/^ID .+ SCHEDULE .+\n\S+ .+ nightly /)
   expect((await run('schedules', 'history')).out).toMatch(/^SCHEDULE +FOR .+\nnightly /)
+  await run('schedules', 'remove', 'nightly')
+  expect((await run('jobs')).out).toMatch(/^ID .+ SCHEDULE .+\n\S+ .+ \(deleted\) /)
 })
 
 it.each<[string, Partial<Job>]>([

@@ -14,6 +14,14 @@ export function formatAge(durationMs: number): string {
   return `${Math.floor(seconds / size)} ${word}`
 }
 
+/** `1 min 59 s`, `2 d 3 h`: what is left of a wait, in its two largest units, rounded up. */
+export function formatWait(durationMs: number): string {
+  const seconds = Math.max(0, Math.ceil(durationMs / 1000))
+  const unit = DURATION_UNITS[DURATION_UNITS.findIndex(([, size]) => seconds >= size) + 1]
+  const step = unit?.[1] ?? 1
+  return formatDuration(Math.ceil(seconds / step) * step)
+}
+
 /** `1 h 30 min`, `45 s`: exact to the second, in the largest units; for limits. */
 export function formatDuration(seconds: number): string {
   let rest = seconds

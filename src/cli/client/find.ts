@@ -46,7 +46,7 @@ async function findJobId(client: Client, text: string): Promise<JobId> {
     id === undefined
       ? `There is no job with the id or jobid ${text}; "scrapdeck jobs" lists the newest jobs. An id can be shortened to its first 10 or more digits.`
       : `Several job ids start with ${text}. Give more of the id.`
-  throw new CommandEnd(EXIT_CODES.notFound, what)
+  throw new CommandEnd(id === undefined ? EXIT_CODES.notFound : EXIT_CODES.usage, what)
 }
 
 /** The job that has this jobid; null if none has. */
@@ -56,7 +56,7 @@ async function findByJobid(client: Client, jobid: string): Promise<JobId | null>
   if (jobs.length < 2) return jobs[0]?.id ?? null
   const lines = jobs.slice(0, 5).map((job) => `${job.id} (${job.project}/${job.spider}, ${job.status})`)
   throw new CommandEnd(
-    EXIT_CODES.notFound,
+    EXIT_CODES.usage,
     `${jobs.length > 5 ? 'More than five' : 'Several'} jobs have the jobid ${jobid}. Use the id of one: ${lines.join(', ')}.`
   )
 }
@@ -91,7 +91,7 @@ export async function findSchedule(client: Client, text: string): Promise<Schedu
     named.length === 0
       ? `There is no schedule ${text}; "scrapdeck schedules list" shows all schedules.`
       : `Several schedules are named ${text}. Use an id from "scrapdeck schedules list".`
-  throw new CommandEnd(EXIT_CODES.notFound, what)
+  throw new CommandEnd(named.length === 0 ? EXIT_CODES.notFound : EXIT_CODES.usage, what)
 }
 
 /** More are not asked for one by one. */
@@ -121,16 +121,14 @@ export async function listSchedules(
   return all
 }
 
-/** An empty list can mean a mistyped name: says so if there is no such project. With a `*`, nothing is expected. */
-export async function tellMissingProject(
-  { client, terminal, flags }: Session,
-  name: string | undefined
-): Promise<void> {
-  if (name === undefined || flags.json === true) return
+/** An empty list can mean a mistyped name: ends with `notFound` if no project has it, or matches its `*`. */
+export async function requireProject(client: Client, name: string | undefined): Promise<void> {
+  if (name === undefined) return
   const names = (await client.projects.list()).projects.map((project) => project.name)
   if (names.some((known) => matchesGlob(name, known))) return
   const near = suggestNear(name, names)
-  terminal.error(`${name.includes('*') ? `No project matches ${name}.` : `There is no project ${name}.`}${near}\n`)
+  const what = name.includes('*') ? `No project matches ${name}.` : `There is no project ${name}.`
+  throw new CommandEnd(EXIT_CODES.notFound, `${what}${near}`)
 }
 
 /** Says which terms no node meets: a job with one of them waits until a node does. */

@@ -1,5 +1,5 @@
 import type { JobProgress } from '../../shared/contract/index.ts'
-import { formatAge } from '../../shared/time.ts'
+import { formatAge, formatWait } from '../../shared/time.ts'
 import { CommandEnd, EXIT_CODES } from './exit-codes.ts'
 import { plural, printLine } from './output.ts'
 import type { Session } from './session.ts'
@@ -33,18 +33,32 @@ export async function waitForJobs(
       open.delete(id)
       areGood &&= progress.outcome === 'succeeded'
       if (flags.json === true) terminal.out(`${safeJson(progress)}\n`)
-      else printLine(terminal, `${id}  ${progress.outcome}${progress.reason === null ? '' : ` (${progress.reason})`}`)
+      else printLine(terminal, `${id}  ${progress.outcome}${inBrackets(progress)}`)
     }
     if (open.size === 0) break
     if (terminal.nowMs() - beganAtMs >= timeoutMs) {
       throw new CommandEnd(
         EXIT_CODES.timedOut,
-        `After ${formatAge(timeoutMs)}, ${plural(open.size, 'job')} had not ended: ${[...open.keys()].join(', ')}. The jobs continue; "scrapdeck cancel" ends them.`
+        `After ${formatWait(timeoutMs)}, ${plural(open.size, 'job')} had not ended: ${[...open.keys()].join(', ')}. The jobs continue; "scrapdeck cancel" ends them.`
       )
     }
     await terminal.sleep(WAIT_MS)
   }
   if (!areGood) throw new CommandEnd(EXIT_CODES.badOutcome)
+}
+
+function inBrackets({ reason, killingLine }: JobProgress): string {
+  const words = [reason, killingLine].filter((text) => text)
+  return words.length === 0 ? '' : ` (${words.join(': ')})`
+}
+
+/** Until then, a job that was just queued has no reason to wait yet. */
+const SETTLED_AFTER_MS = 2_000
+
+/** How long it has run or waited. When it was sent is not known here. */
+function ageOf({ status, queuedAtMs, startedAtMs }: JobProgress, nowMs: number): string {
+  if (status === 'starting') return ` (queued ${formatAge(nowMs - queuedAtMs)} ago)`
+  return ` for ${formatAge(nowMs - (startedAtMs ?? queuedAtMs))}`
 }
 
 /** The engine may be restarting; its jobs continue without it. */
@@ -77,6 +91,8 @@ class Reasons {
     const { terminal, flags } = this.session
     if (flags.json === true || progress.state === 'ended') return
     const nowMs = terminal.nowMs()
+    const isNew = progress.state === 'queued' && progress.waiting === null
+    if (isNew && nowMs - progress.queuedAtMs < SETTLED_AFTER_MS) return
     // Compared without the time that is left, which changes with every look.
     const said = JSON.stringify([
       progress.status,
@@ -86,8 +102,8 @@ class Reasons {
     ])
     if (said === this.said && nowMs - this.saidAtMs < REPEAT_MS) return
     const why = whyOf(progress, nowMs)
-    const age = `for ${formatAge(nowMs - (progress.startedAtMs ?? progress.queuedAtMs))}`
-    terminal.error(withoutSteering(`${this.id}  ${progress.status} ${age}${why === null ? '' : `: ${why}`}\n`))
+    const age = ageOf(progress, nowMs)
+    terminal.error(withoutSteering(`${this.id}  ${progress.status}${age}${why === null ? '' : `: ${why}`}\n`))
     this.said = said
     this.saidAtMs = nowMs
   }

@@ -1,5 +1,5 @@
 import type { Job, JobProgress, Waiting } from '../../shared/contract/index.ts'
-import { formatAge } from '../../shared/time.ts'
+import { formatAge, formatWait } from '../../shared/time.ts'
 import { localTime } from './output.ts'
 
 type Explained = Pick<Job, 'state' | 'waiting' | 'reason' | 'killingLine' | 'cancelAskedAtMs' | 'unknownSinceMs'> &
@@ -11,7 +11,7 @@ export function whyOf(job: Explained | JobProgress, nowMs: number): string | nul
   const ended = [job.reason, job.killingLine].filter((text) => text !== null).join(': ')
   const parts = [
     job.state === 'queued' ? explainWaiting(job as Explained, nowMs) : '',
-    job.state === 'queued' && expiresAtMs !== null ? `expires in ${formatAge(expiresAtMs - nowMs)}` : '',
+    job.state === 'queued' && expiresAtMs !== null ? `expires in ${formatWait(expiresAtMs - nowMs)}` : '',
     job.state !== 'ended' && job.cancelAskedAtMs !== null
       ? `cancelling for ${formatAge(nowMs - job.cancelAskedAtMs)}`
       : '',
@@ -31,9 +31,10 @@ function explainWaiting({ waiting, retry, attemptCount = 0 }: Explained, nowMs: 
   return `${waiting.text}${untilWhen(waiting, nowMs)}${attempt}`
 }
 
-function untilWhen({ code, untilMs }: Waiting, nowMs: number): string {
+function untilWhen({ code, text, untilMs }: Waiting, nowMs: number): string {
   if (untilMs === undefined) return ''
   if (untilMs <= nowMs) return ' (due now)'
-  // Rounded up: it never says 0 s while it waits.
-  return code === 'not_before' ? ` (${localTime(untilMs)})` : ` (in ${formatAge(untilMs - nowMs + 999)})`
+  if (code !== 'not_before') return ` (in ${formatWait(untilMs - nowMs)})`
+  // Where the machine's zone is UTC, the text has it already.
+  return text.includes(localTime(untilMs)) ? '' : ` (${localTime(untilMs)})`
 }

@@ -1,12 +1,12 @@
 import type { Job, JobDetail, JobFilter, JobId, JobStatus, ProjectName } from '../../shared/contract/index.ts'
 import { JOB_STATUSES } from '../../shared/choices.ts'
 import { type NextStop, nextStopOf } from '../../shared/stop-ladder.ts'
-import { formatAge, formatDuration } from '../../shared/time.ts'
+import { formatAge, formatDuration, formatWait } from '../../shared/time.ts'
 import { collect, wholeNumber } from '../client/arguments.ts'
 import type { Client } from '../client/connect.ts'
 import { since } from '../client/times.ts'
 import { CommandEnd, EXIT_CODES } from '../client/exit-codes.ts'
-import { findNodeId, findSchedule, nodeNames, scheduleNames, tellMissingProject, withJobs } from '../client/find.ts'
+import { findNodeId, findSchedule, nodeNames, requireProject, scheduleNames, withJobs } from '../client/find.ts'
 import { localTime, plural, print, printLine, table } from '../client/output.ts'
 import { safeJson } from '../client/terminal.ts'
 import type { ClientCommands, Session } from '../client/session.ts'
@@ -45,18 +45,50 @@ export function addJobCommands({ add }: ClientCommands): void {
     command
       .option('--force', 'stop now: go to the next step at once, at least to the second INT')
       .option('--wait <seconds>', 'how long a spider may take to finish (default: as its project says)', wholeNumber)
-  )(async ({ client, terminal, flags }, [...names], { force, wait }: { force?: boolean; wait?: number }) => {
+  )(async (session, [...names], { force, wait }: { force?: boolean; wait?: number }) => {
+    const { client, terminal, flags } = session
     const options = { force: force ?? false, waitSeconds: wait }
     const answer = await withJobs(client, names, (ids) => client.jobs.cancel({ ids, ...options }))
-    print(terminal, flags, answer, ({ asked, alreadyEnded }) =>
+    const stops = flags.json === true ? [] : await readStops(session, answer.asked)
+    print(terminal, flags, answer, ({ alreadyEnded }) =>
       [
-        asked.length === 0 ? '' : `${plural(asked.length, 'job')} asked to stop.`,
-        alreadyEnded.length === 0 ? '' : `${plural(alreadyEnded.length, 'job')} had already ended.`
-      ]
-        .filter((line) => line !== '')
-        .join('\n')
+        ...stops,
+        ...(alreadyEnded.length === 0 ? [] : [`${plural(alreadyEnded.length, 'job')} had already ended.`])
+      ].join('\n')
     )
   })
+}
+
+/** Of more jobs it is not read what became of each. */
+const STOPS_READ_MAX = 20
+const STOP_READS_MAX = 5
+const STOP_READ_EVERY_MS = 200
+
+/** What a cancel did, a line for all jobs with the same result: `2 jobs asked to stop (INT); next INT in 10 min.` */
+async function readStops({ client, terminal }: Session, ids: JobId[]): Promise<string[]> {
+  if (ids.length > STOPS_READ_MAX) return [`${plural(ids.length, 'job')} cancelled or asked to stop.`]
+  const counts = new Map<string, number>()
+  for (const id of ids) {
+    let words: string | null = null
+    for (let reads = 0; words === null && reads < STOP_READS_MAX; reads += 1) {
+      if (reads > 0) await terminal.sleep(STOP_READ_EVERY_MS)
+      words = describeCancel(await client.jobs.get({ id }), terminal.nowMs())
+    }
+    const known = words ?? 'asked to stop; the signal has not been sent yet'
+    counts.set(known, (counts.get(known) ?? 0) + 1)
+  }
+  return [...counts].map(([words, count]) => `${plural(count, 'job')} ${words}.`)
+}
+
+/** null: nothing was sent yet. */
+function describeCancel({ job, attempts, timeline }: JobDetail, nowMs: number): string | null {
+  if (job.state === 'ended') return attempts.length === 0 ? 'cancelled before a run started' : (job.outcome ?? 'ended')
+  const next = nextStopOf(timeline)
+  if (next === null) return null
+  const { text } = next.sent
+  // `Asked the run to stop (INT)`.
+  const sent = `${text.slice(0, 1).toLowerCase()}${text.slice(1)}`.replace(/ the (returned )?run/, '')
+  return `${sent}; next ${next.signal} in ${formatWait(next.atMs - nowMs)}`
 }
 
 async function listJobs(session: Session, options: ListFlags): Promise<void> {
@@ -77,13 +109,14 @@ async function listJobs(session: Session, options: ListFlags): Promise<void> {
   }
   if (options.watch) return watchJobs(session, filter, options.limit)
   const list = await readList(session, filter, options.limit)
-  if (list.jobs.length === 0) await tellMissingProject(session, options.project)
+  if (list.jobs.length === 0) await requireProject(client, options.project)
   print(terminal, flags, { jobs: list.jobs, nextBefore: list.nextBefore }, () => describeList(list, terminal.nowMs()))
 }
 
 /** On a terminal the list stays in its place; elsewhere it is repeated when something other than an age has changed. */
 async function watchJobs(session: Session, filter: JobFilter, most: number): Promise<void> {
   const { terminal, flags } = session
+  const printed = new Map<JobId, string>()
   for (let shown = ''; ; await terminal.sleep(WATCH_EVERY_MS)) {
     const list = await readList(session, filter, most).catch((error: unknown) => {
       // The engine may be restarting.
@@ -97,7 +130,11 @@ async function watchJobs(session: Session, filter: JobFilter, most: number): Pro
     const text = describeList(list, nowMs)
     const withoutAges = JSON.stringify(list.jobs)
     if (flags.json === true) {
-      if (withoutAges !== shown) terminal.out(`${safeJson({ jobs: list.jobs, nextBefore: list.nextBefore })}\n`)
+      // Only the jobs that have changed: fifty times the same takes long to read.
+      const jobs = list.jobs.filter((job) => printed.get(job.id) !== JSON.stringify(job))
+      if (jobs.length > 0 || shown === '') terminal.out(`${safeJson({ jobs, nextBefore: list.nextBefore })}\n`)
+      printed.clear()
+      for (const job of list.jobs) printed.set(job.id, JSON.stringify(job))
     } else if (terminal.isTerminal) {
       terminal.out(`${CLEAR_SCREEN}${localTime(nowMs)}, every ${WATCH_EVERY_MS / 1000} s. Ctrl-C ends it.\n\n`)
       printLine(terminal, text)
@@ -148,7 +185,7 @@ function describeList({ jobs, nodes, schedules }: JobList, nowMs: number): strin
       job.project,
       job.spider,
       nameIn(nodes, job.nodeId),
-      nameIn(schedules, job.scheduleId),
+      scheduleIn(schedules, job.scheduleId),
       formatAge(nowMs - job.queuedAtMs),
       job.items,
       whyOf(job, nowMs)
@@ -159,6 +196,9 @@ function describeList({ jobs, nodes, schedules }: JobList, nowMs: number): strin
 
 const nameIn = (names: Map<string, string>, id: string | null): string | null =>
   id === null ? null : (names.get(id) ?? id)
+
+const scheduleIn = (names: Map<string, string>, id: string | null): string | null =>
+  id === null ? null : (names.get(id) ?? '(deleted)')
 
 async function showJob(session: Session, name: string): Promise<void> {
   const { client, terminal, flags } = session
@@ -190,6 +230,8 @@ function describeJob(
       ? formatDuration(Math.round((job.endedAtMs - job.startedAtMs) / 1000))
       : ''
   const newest = attempts.at(-1)
+  // The run has ended; its job does when the log has been read.
+  const isEnding = job.state !== 'ended' && newest?.state === 'finishing'
   // A job that asked for the latest version was sent with a specific one.
   const version = job.version ?? newest?.version ?? null
   const facts: [string, string][] = [
@@ -197,18 +239,23 @@ function describeJob(
     ['Spider', `${job.project} / ${job.spider}${version === null ? '' : ` (${version})`}`],
     [
       'Status',
-      [job.status, whyOf({ ...job, killingLine: null }, nowMs) ?? '', took && `after ${took}`]
+      [
+        ...(isEnding
+          ? [job.status, 'its run has ended and its log is being read']
+          : [job.status, whyOf({ ...job, killingLine: null }, nowMs) ?? '']),
+        took && `after ${took}`
+      ]
         .filter((text) => text !== '')
         .join(', ')
     ],
     ['Limit hit', job.outcome === 'failed' ? (newest?.limitHit ?? '') : ''],
-    ['Stopping', job.state === 'ended' ? '' : describeStop(nextStopOf(timeline), job.id, nowMs)],
+    ['Stopping', job.state === 'ended' || isEnding ? '' : describeStop(nextStopOf(timeline), job.id, nowMs)],
     ['Arguments', pairs(job.args)],
     ['Settings', pairs(job.settings)],
     ['User', job.userId ?? ''],
     [
       'Schedule',
-      job.scheduleId === null ? '' : `${nameIn(schedules, job.scheduleId)}, for ${localTime(job.nominalMs)}`
+      job.scheduleId === null ? '' : `${scheduleIn(schedules, job.scheduleId)}, for ${localTime(job.nominalMs)}`
     ],
     [
       'Counts',
@@ -233,6 +280,6 @@ function describeJob(
 function describeStop(next: NextStop | null, id: JobId, nowMs: number): string {
   if (next === null) return ''
   const { sent, signal, atMs } = next
-  const when = `${localTime(atMs)} (in ${formatAge(Math.max(0, atMs - nowMs))})`
+  const when = `${localTime(atMs)} (in ${formatWait(atMs - nowMs)})`
   return `${sent.text}; next ${signal} at ${when}: "scrapdeck cancel --force ${id}" sends it now`
 }

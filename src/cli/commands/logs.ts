@@ -1,9 +1,12 @@
 import type { JobId } from '../../shared/contract/index.ts'
+import { isScrapdeckError, ScrapdeckError } from '../../shared/errors.ts'
 import { wholeNumber } from '../client/arguments.ts'
+import { toCommandError } from '../client/connect.ts'
 import { CommandEnd, EXIT_CODES } from '../client/exit-codes.ts'
 import { safeJson, withoutSteering } from '../client/terminal.ts'
 import type { ClientCommands, Session } from '../client/session.ts'
 import { withJobs } from '../client/find.ts'
+import { whyOf } from '../client/why.ts'
 
 const READ_BYTES = 1_048_576
 const MOST_TAIL_BYTES = 4_194_304
@@ -24,13 +27,36 @@ export function addLogsCommand({ add }: ClientCommands): void {
       .option('-n, --lines <number>', 'only the last lines (default: all; with -f 10)', wholeNumber)
       .option('--attempt <number>', 'the log of this attempt (default: the newest)', wholeNumber)
   )(async (session, [id = ''], options: LogFlags) => {
-    await withJobs(session.client, [id], ([jobId]) =>
-      options.follow ? followLog(session, jobId!, { lines: 10, ...options }) : printLog(session, jobId!, options)
-    )
+    await withJobs(session.client, [id], async ([jobId]) => {
+      if (!options.follow) return printLog(session, jobId!, options)
+      await tellQueued(session, jobId!)
+      await followLog(session, jobId!, { lines: 10, ...options })
+    })
   })
 }
 
-async function printLog(session: Session, jobId: JobId, { attempt, lines }: LogFlags): Promise<void> {
+/** Why there is no log yet. */
+async function tellQueued({ client, terminal, flags }: Session, id: JobId): Promise<void> {
+  const progress = await client.jobs.status({ id })
+  if (progress.state !== 'queued' || flags.json === true) return
+  const why = `${id} is queued: ${whyOf(progress, terminal.nowMs())}. Its log follows once it runs.`
+  terminal.error(withoutSteering(`${why}\n`))
+}
+
+async function printLog(session: Session, jobId: JobId, flags: LogFlags): Promise<void> {
+  try {
+    await printLogThatIs(session, jobId, flags)
+  } catch (error) {
+    const ours = toCommandError(error)
+    if (!isScrapdeckError(ours, 'LOG_NOT_FOUND')) throw error
+    const progress = await session.client.jobs.status({ id: jobId })
+    if (progress.state !== 'queued') throw error
+    const why = whyOf(progress, session.terminal.nowMs())
+    throw new ScrapdeckError('LOG_NOT_FOUND', `${ours.message}: it is queued (${why})`, { cause: error })
+  }
+}
+
+async function printLogThatIs(session: Session, jobId: JobId, { attempt, lines }: LogFlags): Promise<void> {
   const of = { jobId, attemptNumber: attempt }
   const write = writerOf(session)
   if (lines !== undefined) {

@@ -6,7 +6,7 @@ import { versionOf } from '../../shared/version-of.ts'
 import { collect, collectPair, wholeNumber, withConsent } from '../client/arguments.ts'
 import { type Client, toCommandError } from '../client/connect.ts'
 import { CommandEnd, EXIT_CODES } from '../client/exit-codes.ts'
-import { findSchedule, listSchedules, scheduleNames, tellMissingProject } from '../client/find.ts'
+import { findSchedule, listSchedules, requireProject, scheduleNames } from '../client/find.ts'
 import { localTime, plural, print, table } from '../client/output.ts'
 import type { ClientCommands, Session } from '../client/session.ts'
 import { withoutSteering } from '../client/terminal.ts'
@@ -39,7 +39,7 @@ export function addScheduleCommands({ group, terminal }: ClientCommands): void {
   )(async (session, _words, { project, text }: { project?: ProjectName; text?: string }) => {
     const { client, flags } = session
     const all = await listSchedules(client, { project, text, recent: 1 })
-    if (all.length === 0) await tellMissingProject(session, project)
+    if (all.length === 0) await requireProject(client, project)
     print(terminal, flags, { schedules: all }, (answer) =>
       table(
         ['name', 'state', 'next', 'last', 'when', 'id'],

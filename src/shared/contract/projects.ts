@@ -27,7 +27,7 @@ export const Version = z.object({
   /** null: not listed yet (no Python here, and no node was asked). */
   spiders: z.array(z.string()).nullable(),
   createdAtMs: z.number(),
-  /** Set if nodes with Scrapyd before 1.4 and later ones have it and would sort this name differently; not if pinned. */
+  /** Set if nodes with Scrapyd before 1.4 and later ones order it differently among those they have. */
   orderWarning: z.string().nullable(),
   deployments: z.array(Deployment)
 })
