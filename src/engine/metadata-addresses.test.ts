@@ -27,7 +27,4 @@ const others = [
   ...['::1', '::', '::ffff:10.0.0.1', '64:ff9b:1::808:808', '2002:a00:1::', '2001:db8:a9fe:a9fe::', 'fd00:ec3::1']
 ]
 
-test.each(others)(
-  '%s is not one of them',
-  (address) => expect(isMetadataAddress(address)).toBe(false)
-)
+test.each(others)('%s is not one of them', (address) => expect(isMetadataAddress(address)).toBe(false))

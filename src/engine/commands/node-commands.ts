@@ -119,18 +119,20 @@ export class NodeCommands {
   }
 
   /** Rejects with NODE_IS_LOCAL, or with NODE_BUSY if our jobs are live there and `force` is not set. */
-  remove(id: NodeId, options: { force: boolean }): Promise<void> {
-    return this.#exclusively(async () => {
-      const { store, fleet, dispatch, projects } = this.#parts
+  async remove(id: NodeId, options: { force: boolean }): Promise<void> {
+    const { store, fleet, dispatch, projects } = this.#parts
+    const leaving = await this.#exclusively(async () => {
       const { stored } = this.require(id)
       this.checkRemoval(id, options)
       await this.#put({ ...stored, mode: 'cordoned' })
       // Leave the fleet first: jobs that the dispatcher has placed there but not yet sent then go back to the queue.
-      await fleet.remove(id)
-      await dispatch.abandonNode(id)
-      await store.deleteNode(id)
-      await projects.forgetNode(id)
+      return { done: fleet.remove(id) }
     })
+    // No command finds it any more, so the others need not wait for what takes long.
+    await leaving.done
+    await dispatch.abandonNode(id)
+    await projects.forgetNode(id)
+    await store.deleteNode(id)
   }
 
   /** Throws the errors with which `remove` would reject now. */

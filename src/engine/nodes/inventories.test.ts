@@ -33,6 +33,7 @@ async function readInventory(projects: string[], versions: string[], spiders: st
         recorded.projects.push(project)
         recorded.versions += seen.length
         recorded.spiders += listed?.length ?? 0
+        return []
       },
       recordProjectsOnNode: async () => {}
     },

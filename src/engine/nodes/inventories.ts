@@ -1,6 +1,6 @@
 import { EventEmitter } from 'node:events'
 import pLimit from 'p-limit'
-import type { NodeHealth, NodeMode } from '../../shared/contract/index.ts'
+import type { NodeHealth, NodeId, NodeMode } from '../../shared/contract/index.ts'
 import { problemOfPathPart, problemOfSpiderName, problemOfVersionName } from '../projects/names.ts'
 import type { Projects } from '../projects/projects.ts'
 import type { Clock } from '../runtime/clock.ts'
@@ -30,6 +30,9 @@ export class Inventories {
   readonly #finished = new Map<string, number>()
   // When an engine starts, all nodes come up at once: their responses would fill the memory and delay jobs.
   readonly #inTurn = pLimit(READ_AT_ONCE)
+  /** By node: the reading in progress, and the one that follows it. */
+  readonly #reading = new Map<NodeId, Promise<void>>()
+  readonly #waiting = new Map<NodeId, Promise<void>>()
   #isStopped = false
 
   constructor(parts: InventoriesParts) {
@@ -49,9 +52,23 @@ export class Inventories {
     else if (isOtherMode || cameUp) this.events.emit('available')
   }
 
-  /** Never rejects. */
-  async read(node: FleetNode): Promise<void> {
-    await this.#inTurn(() => this.#readNow(node))
+  /** Never rejects. Readings of one node follow each other; those that wait are one. */
+  read({ stored: { id } }: FleetNode): Promise<void> {
+    const waiting = this.#waiting.get(id)
+    if (waiting !== undefined) return waiting
+    const before = this.#reading.get(id) ?? Promise.resolve()
+    const turn = before.then(() =>
+      this.#inTurn(async () => {
+        this.#waiting.delete(id)
+        this.#reading.set(id, turn)
+        // By now it may be reached differently.
+        const node = this.#parts.fleet.get(id)
+        if (node !== undefined) await this.#readNow(node)
+        if (this.#reading.get(id) === turn) this.#reading.delete(id)
+      })
+    )
+    this.#waiting.set(id, turn)
+    return turn
   }
 
   stop(): void {
@@ -82,6 +99,8 @@ export class Inventories {
     const quota = new InventoryQuota()
     const askedAtMs = clock.nowMs()
     const names = quota.take('projects', await eggTarget.listProjects(), (name) => problemOfPathPart(name) === null)
+    // First, so that what is new finds the room of what is gone, even if the node fails half-way.
+    await projects.recordProjectsOnNode(stored.id, names, askedAtMs)
     for (const project of names) {
       // Whoever removes a node waits for its open requests, not for all that it lists.
       if (this.#isStopped || fleet.get(stored.id) !== node) return
@@ -104,9 +123,8 @@ export class Inventories {
           logger.info(facts, 'a version on a node does not list its spiders')
         }
       }
-      await projects.recordSeenOnNode(stored.id, project, versions, spiders, askedAtMs)
+      quota.exceed(await projects.recordSeenOnNode(stored.id, project, versions, spiders, askedAtMs))
     }
-    await projects.recordProjectsOnNode(stored.id, names, askedAtMs)
     fleet.setExcess(node, quota.problem())
     // Found by discovery, or unreachable when it was added: its version has not been probed yet.
     const version = stored.scrapydVersion === null ? await eggTarget.probeVersion?.() : undefined

@@ -1,11 +1,11 @@
+import { KEPT_MAX } from '../projects/seen-on-nodes.ts'
 import type { SeenJob } from './node-client.ts'
 
 /** What one node may list at most: far more than any real one has, little enough for any number of broken ones. */
 export const LISTED_MAX = {
   projects: 2_000,
   /** Of all its projects together, like the spiders. */
-  versions: 20_000,
-  spiders: 50_000,
+  ...KEPT_MAX,
   /** All three lists of listjobs.json together. */
   jobs: 50_000,
   /** Jobs that others started there, as clients see them. */
@@ -37,6 +37,11 @@ export class InventoryQuota {
     if (usable.length <= room) return usable
     // Nodes list versions in ascending order, and the newest one runs.
     return noun === 'versions' ? usable.slice(usable.length - room) : usable.slice(0, room)
+  }
+
+  /** There was no room for all of them beside what is kept of the node. */
+  exceed(nouns: readonly Noun[]): void {
+    for (const noun of nouns) this.#exceeded.add(noun)
   }
 
   isFull(noun: Noun): boolean {

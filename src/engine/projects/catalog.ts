@@ -2,7 +2,7 @@ import type { Deployment, NodeId, ProjectName, VersionName } from '../../shared/
 import { ScrapdeckError } from '../../shared/errors.ts'
 import { sanitiseVersion } from '../../shared/ids.ts'
 import { suggestNear } from '../../shared/near-matches.ts'
-import type { StoredVersion } from '../store/records.ts'
+import type { StoredVersion, VersionChange } from '../store/records.ts'
 import { versionOrder } from './version-order.ts'
 
 /** Version name of a project that runs without an egg. Never visible to Scrapyd clients. */
@@ -14,8 +14,8 @@ export const WITHOUT_EGG = '(settings)' as VersionName
  */
 export class Catalog {
   readonly #known = new Map<ProjectName, Map<VersionName, StoredVersion>>()
-  /** Version name by project and spelling: a node may list ten thousand names, each of which is looked up. */
-  readonly #spellings = new Map<ProjectName, Map<string, VersionName>>()
+  /** Version names by project and spelling: a node may list ten thousand names, each of which is looked up. */
+  readonly #spellings = new Map<ProjectName, Map<string, VersionName[]>>()
   /** Versions of projects that run without an egg, by project. */
   readonly #withoutEgg = new Map<ProjectName, StoredVersion>()
   /** Caches for placement, which needs the latest version and its deployments for each lane. */
@@ -54,9 +54,20 @@ export class Catalog {
     this.#ascending.delete(stored.project)
     const versions = this.#known.get(stored.project) ?? new Map<VersionName, StoredVersion>()
     this.#known.set(stored.project, versions.set(stored.version, stored))
-    const spellings = this.#spellings.get(stored.project) ?? new Map<string, VersionName>()
+    const spellings = this.#spellings.get(stored.project) ?? new Map<string, VersionName[]>()
     const spelling = sanitiseVersion(stored.version)
-    if (!spellings.has(spelling)) this.#spellings.set(stored.project, spellings.set(spelling, stored.version))
+    const names = spellings.get(spelling) ?? []
+    if (!names.includes(stored.version)) names.push(stored.version)
+    this.#spellings.set(stored.project, spellings.set(spelling, names))
+  }
+
+  /** Changes that were written to the store. */
+  apply(changes: readonly VersionChange[]): void {
+    for (const change of changes) {
+      if (change.kind === 'put') this.remember(change.stored)
+      else if (change.kind === 'delete') this.forget(change)
+      else this.#changeDeployment(change)
+    }
   }
 
   rememberWithoutEgg(stored: StoredVersion): void {
@@ -71,19 +82,18 @@ export class Catalog {
     if (versions?.size === 0) this.#known.delete(project)
     const spelling = sanitiseVersion(version)
     const spellings = this.#spellings.get(project)
-    if (spellings?.get(spelling) !== version) return
     // Another version may have the same spelling (`1.0` and `1_0`).
-    const other = [...(versions?.keys() ?? [])].find((name) => sanitiseVersion(name) === spelling)
-    if (other === undefined) spellings.delete(spelling)
-    else spellings.set(spelling, other)
-    if (spellings.size === 0) this.#spellings.delete(project)
+    const others = spellings?.get(spelling)?.filter((name) => name !== version) ?? []
+    if (others.length === 0) spellings?.delete(spelling)
+    else spellings?.set(spelling, others)
+    if (spellings?.size === 0) this.#spellings.delete(project)
   }
 
   find(project: ProjectName, version: VersionName): StoredVersion | null {
     if (version === WITHOUT_EGG) return this.#versionWithoutEgg(project)
     const versions = this.#known.get(project)
     if (!versions) return null
-    const meant = this.#spellings.get(project)?.get(sanitiseVersion(version))
+    const meant = this.#spellings.get(project)?.get(sanitiseVersion(version))?.[0]
     return versions.get(version) ?? (meant === undefined ? null : (versions.get(meant) ?? null))
   }
 
@@ -192,6 +202,14 @@ export class Catalog {
       )
     }
     return stored
+  }
+
+  #changeDeployment(change: Extract<VersionChange, { kind: 'deploy' | 'undeploy' }>): void {
+    const stored = this.#known.get(change.project)?.get(change.version)
+    if (stored === undefined) return
+    const nodeId = change.kind === 'deploy' ? change.deployment.nodeId : change.nodeId
+    const others = stored.deployments.filter((one) => one.nodeId !== nodeId)
+    this.remember({ ...stored, deployments: change.kind === 'deploy' ? [...others, change.deployment] : others })
   }
 
   #sort(project: ProjectName): StoredVersion[] {

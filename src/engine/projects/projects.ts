@@ -25,7 +25,7 @@ import { EggKeeping } from './egg-keeping.ts'
 import type { OpenEgg } from './egg-opening.ts'
 import type { EggTree } from './egg-tree.ts'
 import { problemOfPathPart, problemOfSpiderName } from './names.ts'
-import { SeenOnNodes } from './seen-on-nodes.ts'
+import { type KeptNoun, SeenOnNodes } from './seen-on-nodes.ts'
 import { SettingsProjects, type SettingsSource } from './settings-projects.ts'
 import { canDisagree, orderWarnings } from './version-order-warnings.ts'
 
@@ -68,6 +68,8 @@ export interface ProjectsOptions {
   listSpidersOnNodes?: (project: ProjectName, version: VersionName) => Promise<string[]>
   /** What the probe of a node found (nodes/scrapyd/version.ts); null: not known. */
   scrapydVersionOf?: (nodeId: NodeId) => string | null
+  /** Nothing is recorded for a node that was removed. Default: none ever is. */
+  hasNode?: (nodeId: NodeId) => boolean
   clock: Clock
   logger: Logger
 }
@@ -93,6 +95,7 @@ export class Projects {
   readonly #seen: SeenOnNodes
   readonly #withoutEgg: SettingsProjects
   readonly #settings: Map<string, ProjectSettings>
+  readonly #hasNode: (nodeId: NodeId) => boolean
   /** Serializes changes of versions: a node's listing must not overwrite an upload in progress. */
   readonly #exclusively = pLimit(1)
   readonly #warnings = new WeakMap<readonly StoredVersion[], ReadonlyMap<string, string>>()
@@ -102,6 +105,7 @@ export class Projects {
     this.#options = options
     this.#settings = settings
     this.#files = new EggFiles({ directory: eggDirectory, blobs })
+    this.#hasNode = options.hasNode ?? (() => true)
     const parts = { ...options, files: this.#files, catalog: this.catalog }
     this.#keeping = new EggKeeping(parts)
     this.#intake = new EggIntake({
@@ -110,7 +114,11 @@ export class Projects {
       keeping: this.#keeping,
       exclusively: this.#exclusively
     })
-    this.#seen = new SeenOnNodes({ ...parts, forget: (stored) => this.#forget(stored) })
+    this.#seen = new SeenOnNodes({
+      ...parts,
+      exclusively: this.#exclusively,
+      hasNode: this.#hasNode
+    })
     this.#withoutEgg = new SettingsProjects(parts)
   }
 
@@ -229,7 +237,7 @@ export class Projects {
   /**
    * Records the versions that a node lists for a project, in the node's spelling and order; `spiders` are those of the
    * newest version. For the effect on versions with an egg of ours see seen-on-nodes.ts. `askedAtMs`: time of the
-   * request; default now.
+   * request; default now. Returns of what it lists there was more than may be kept.
    */
   async recordSeenOnNode(
     nodeId: NodeId,
@@ -237,20 +245,14 @@ export class Projects {
     versions: VersionName[],
     spiders: string[] | null = null,
     askedAtMs = this.#options.clock.nowMs()
-  ): Promise<void> {
-    if (nodeId === LOCAL_NODE_ID || problemOfPathPart(project)) return
-    await this.#exclusively(() => this.#seen.recordSeen({ nodeId, project, versions, spiders, askedAtMs }))
+  ): Promise<KeptNoun[]> {
+    if (nodeId === LOCAL_NODE_ID || problemOfPathPart(project)) return []
+    return this.#seen.recordSeen({ nodeId, project, versions, spiders, askedAtMs })
   }
 
   /** Records the complete list of projects on a node: it has no version of any other project. */
   async recordProjectsOnNode(nodeId: NodeId, listed: string[], askedAtMs = this.#options.clock.nowMs()): Promise<void> {
-    if (nodeId === LOCAL_NODE_ID) return
-    await this.#exclusively(async () => {
-      const there = new Set(listed)
-      for (const project of this.catalog.stored().filter((name) => !there.has(name))) {
-        await this.#seen.recordSeen({ nodeId, project, versions: [], spiders: null, askedAtMs })
-      }
-    })
+    if (nodeId !== LOCAL_NODE_ID) await this.#seen.recordProjects(nodeId, listed, askedAtMs)
   }
 
   /** Stores the spiders that a node listed, if the version has no list yet. */
@@ -266,26 +268,20 @@ export class Projects {
 
   recordDeployment(project: ProjectName, version: VersionName, deployment: Deployment): Promise<void> {
     return this.#exclusively(async () => {
+      if (!this.#hasNode(deployment.nodeId)) return
       await this.#options.store.putDeployment(project, version, deployment)
-      const stored = this.catalog.find(project, version)
-      if (stored === null) return
-      const others = stored.deployments.filter(({ nodeId }) => nodeId !== deployment.nodeId)
-      this.catalog.remember({ ...stored, deployments: [...others, deployment] })
+      this.catalog.apply([{ kind: 'deploy', project, version, deployment }])
     })
   }
 
   /** Call when the node reports that it does not have this version. */
   recordMissing(nodeId: NodeId, project: ProjectName, version: VersionName): Promise<void> {
-    return this.#exclusively(() => this.#seen.recordMissing(nodeId, project, version))
+    return this.#seen.recordMissing(nodeId, project, version)
   }
 
-  /** Call after the node was removed from the store: drops its deployments. */
+  /** Call once the node has left the fleet: removes what only it had. */
   forgetNode(nodeId: NodeId): Promise<void> {
-    return this.#exclusively(async () => {
-      for (const project of this.catalog.names()) {
-        for (const { version } of this.catalog.ascending(project)) await this.#seen.drop(nodeId, project, version)
-      }
-    })
+    return this.#seen.forgetNode(nodeId)
   }
 
   /** Deletes the version and its egg without checking nodes or jobs that need it: see ProjectCommands. */

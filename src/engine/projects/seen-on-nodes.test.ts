@@ -7,14 +7,15 @@ import { SeenOnNodes } from './seen-on-nodes.ts'
 test('of a node that lists versions without end, the newest are taken in, and none is taken for gone', async () => {
   const catalog = new Catalog()
   const forgotten: string[] = []
-  const done = async () => {}
   const seenOnNodes = new SeenOnNodes({
     store: {
-      ...{ putVersion: done, deleteVersion: done, putDeployment: done, deleteDeployment: done },
-      ...{ listVersions: async () => [], countJobsNeeding: async () => 0 }
+      async changeVersions(changes) {
+        for (const change of changes) if (change.kind === 'delete') forgotten.push(change.version)
+      }
     },
     catalog,
-    forget: async ({ version }) => void forgotten.push(version),
+    exclusively: (change) => change(),
+    hasNode: () => true,
     clock: createFakeClock()
   })
   const look = (versions: string[], askedAtMs: number) =>

@@ -1,16 +1,19 @@
 import type { Deployment, NodeId, ProjectName, VersionName } from '../../shared/contract/index.ts'
 import { sanitiseVersion } from '../../shared/ids.ts'
+import { breather } from '../runtime/breather.ts'
 import type { Clock } from '../runtime/clock.ts'
-import type { StoredVersion } from '../store/records.ts'
+import type { StoredVersion, VersionChange } from '../store/records.ts'
 import type { VersionStore } from '../store/store.ts'
 import type { Catalog } from './catalog.ts'
 import { problemOfVersionName } from './names.ts'
 
 export interface SeenOnNodesParts {
-  store: VersionStore
+  store: Pick<VersionStore, 'changeVersions'>
   catalog: Catalog
-  /** Deletes a version that exists nowhere any more. */
-  forget: (stored: StoredVersion) => Promise<void>
+  /** Serializes changes of versions. */
+  exclusively: <T>(change: () => Promise<T>) => Promise<T>
+  /** Nothing is recorded for a node that was removed. */
+  hasNode: (nodeId: NodeId) => boolean
   clock: Clock
 }
 
@@ -23,12 +26,19 @@ interface Seen {
   askedAtMs: number
 }
 
-/** Newest versions recorded per project and node: bounds the rows that a node can cause. */
+/** What one node may have recorded at any time of names that only nodes have, whatever it lists in which order. */
+export const KEPT_MAX = { versions: 20_000, spiders: 50_000 } as const
+export type KeptNoun = keyof typeof KEPT_MAX
+
+/** Newest versions recorded per project and node. */
 const VERSIONS_MAX = 10_000
 
+/** Changes in one transaction: uploads and dispatch wait for no more than this. */
+const CHANGED_AT_ONCE = 1_000
+
 /**
- * Records what nodes list. Calls must be serialized: each writes whole versions. If we have an egg of a version, a
- * node's listing is only a name, which proves no more than this:
+ * Records what nodes list. If we have an egg of a version, a node's listing is only a name, which proves no more than
+ * this:
  *
  *   present ──not listed──> missing ──listed again, not by us──> foreign ──not listed──> (nothing)
  *   (nothing) ──listed──> foreign
@@ -37,83 +47,198 @@ const VERSIONS_MAX = 10_000
  */
 export class SeenOnNodes {
   readonly #parts: SeenOnNodesParts
+  /** Versions that only nodes have, and their spiders, by node that lists them. Counted when first needed. */
+  readonly #kept = new Map<NodeId, Record<KeptNoun, number>>()
 
   constructor(parts: SeenOnNodesParts) {
     this.#parts = parts
   }
 
-  async recordSeen({ nodeId, project, versions, spiders, askedAtMs }: Seen): Promise<void> {
-    const spellings = new Set(versions.map(sanitiseVersion))
-    for (const stored of this.#parts.catalog.ascending(project)) {
-      const isListed = spellings.has(sanitiseVersion(stored.version))
-      const deployment = stored.deployments.find((one) => one.nodeId === nodeId)
-      if (deployment !== undefined && deployment.changedAtMs >= askedAtMs) continue
-      if (stored.sha256 !== null && isListed) await this.#recordListed(stored, nodeId, deployment)
-      else if (!isListed) await this.recordMissing(nodeId, project, stored.version)
+  /** Returns of what it lists there was more than may be kept. Listings of one node must be recorded in order. */
+  async recordSeen(seen: Seen): Promise<KeptNoun[]> {
+    const { catalog, clock } = this.#parts
+    const { nodeId, project, versions } = seen
+    // The newest first, so that the oldest are left out. All were discovered now; distinct times keep the node's order.
+    const nowMs = clock.nowMs()
+    const bySpelling = new Map<string, { version: VersionName; createdAtMs: number }>()
+    for (const [index, version] of versions.toReversed().entries()) {
+      const spelling = sanitiseVersion(version)
+      if (!bySpelling.has(spelling)) bySpelling.set(spelling, { version, createdAtMs: nowMs - index })
     }
-    for (const [index, version] of versions.entries()) {
-      if (index < versions.length - VERSIONS_MAX) continue
-      if (problemOfVersionName(version) !== null) continue
-      const isNewest = index === versions.length - 1
-      // All were discovered now; distinct times keep the node's order.
-      const createdAtMs = this.#parts.clock.nowMs() - (versions.length - 1 - index)
-      await this.#recordVersion(nodeId, { project, version, createdAtMs, spiders: isNewest ? spiders : null })
-    }
+    await this.#changeAll(nodeId, catalog.ascending(project), (stored) =>
+      this.#planStored(stored, seen, bySpelling.has(sanitiseVersion(stored.version)))
+    )
+    const newest = versions.at(-1)
+    const names = [...bySpelling.values()].slice(0, VERSIONS_MAX)
+    const exceeded = new Set<KeptNoun>()
+    const usable = names.filter(({ version }) => problemOfVersionName(version) === null)
+    await this.#changeAll(nodeId, usable, (name, room) => {
+      const spiders = name.version === newest ? seen.spiders : null
+      return this.#planListed(nodeId, { project, ...name, spiders }, room, exceeded)
+    })
+    return [...exceeded]
   }
 
-  /** The node lists a version of this name, but only our own upload proves that it is our egg. */
-  async #recordListed(stored: StoredVersion, nodeId: NodeId, deployment: Deployment | undefined): Promise<void> {
-    if (deployment === undefined || deployment.state === 'missing')
-      await this.#recordDeployment(stored, this.#listedOn(nodeId, 'foreign'))
+  /** The complete list of projects on a node: it has no version of any other project. */
+  async recordProjects(nodeId: NodeId, listed: readonly string[], askedAtMs: number): Promise<void> {
+    const there = new Set(listed)
+    // Others may have changed them since the last reading.
+    this.#kept.delete(nodeId)
+    const gone = this.#versionsOn(nodeId).filter(({ project }) => !there.has(project))
+    await this.#changeAll(nodeId, gone, (stored) => this.#planStored(stored, { nodeId, askedAtMs }, false))
   }
 
   /** Call when the node does not have this version. */
   async recordMissing(nodeId: NodeId, project: ProjectName, version: VersionName): Promise<void> {
-    const stored = this.#parts.catalog.find(project, version)
-    const deployment = stored?.deployments.find((one) => one.nodeId === nodeId)
-    if (!stored || !deployment) return
-    if (stored.sha256 === null || deployment.state === 'foreign') return this.drop(nodeId, project, version)
-    if (deployment.state === 'present') {
-      await this.#recordDeployment(stored, { ...deployment, state: 'missing', changedAtMs: this.#parts.clock.nowMs() })
+    await this.#changeAll(nodeId, [{ project, version }], (one) => {
+      const stored = this.#parts.catalog.find(one.project, one.version)
+      return stored === null ? null : this.#planMissing(stored, nodeId)
+    })
+  }
+
+  /** Call once the node has left the fleet. Removes versions of which nothing else is known. */
+  async forgetNode(nodeId: NodeId): Promise<void> {
+    // A piece that was being written when the node left is done after this.
+    await this.#parts.exclusively(async () => {})
+    const planDropOf = (one: StoredVersion) => {
+      const stored = this.#current(one)
+      return stored === null ? null : planDrop(stored, nodeId)
+    }
+    await this.#changeAll(nodeId, this.#versionsOn(nodeId), planDropOf, () => true)
+    this.#kept.delete(nodeId)
+  }
+
+  /**
+   * Plans and writes changes in pieces, each in one transaction; uploads run between them. `room`: how much more may be
+   * kept, as `plan` leaves it.
+   */
+  async #changeAll<Item>(
+    nodeId: NodeId,
+    items: readonly Item[],
+    plan: (item: Item, room: Record<KeptNoun, number>) => VersionChange | null,
+    isWanted = this.#parts.hasNode
+  ): Promise<void> {
+    const { clock, exclusively } = this.#parts
+    const breathe = breather(clock)
+    for (let from = 0; from < items.length; from += CHANGED_AT_ONCE) {
+      await breathe()
+      await exclusively(async () => {
+        if (!isWanted(nodeId)) return
+        const { versions, spiders } = this.#keptOf(nodeId)
+        const room = { versions: KEPT_MAX.versions - versions, spiders: KEPT_MAX.spiders - spiders }
+        const changes = items.slice(from, from + CHANGED_AT_ONCE).flatMap((item) => plan(item, room) ?? [])
+        if (changes.length > 0) await this.#write(nodeId, changes)
+      })
     }
   }
 
-  /** Records a version that only nodes have, or the spiders of a version without a list. */
-  async #recordVersion(
+  async #write(nodeId: NodeId, changes: VersionChange[]): Promise<void> {
+    const { store, catalog } = this.#parts
+    await store.changeVersions(changes)
+    const kept = this.#keptOf(nodeId)
+    const count = (sign: 1 | -1) => {
+      for (const change of changes) {
+        const stored = this.#current(change.kind === 'put' ? change.stored : change)
+        if (stored !== null) addKept(kept, stored, nodeId, sign)
+      }
+    }
+    count(-1)
+    catalog.apply(changes)
+    count(1)
+  }
+
+  /** The effect of a listing on a version that is known. */
+  #planStored(
+    known: StoredVersion,
+    { nodeId, askedAtMs }: Pick<Seen, 'nodeId' | 'askedAtMs'>,
+    isListed: boolean
+  ): VersionChange | null {
+    const stored = this.#current(known)
+    if (stored === null) return null
+    const { project, version } = stored
+    const deployment = this.#parts.catalog.deploymentOn(nodeId, stored)
+    // Only listings change what is not ours, and those of one node come in order.
+    const isOurs = stored.sha256 !== null && deployment?.state !== 'foreign'
+    if (isOurs && deployment !== undefined && deployment.changedAtMs >= askedAtMs) return null
+    if (!isListed) return this.#planMissing(stored, nodeId)
+    // The node lists a version of this name, but only our own upload proves that it is our egg.
+    const isNews = stored.sha256 !== null && (deployment === undefined || deployment.state === 'missing')
+    return isNews ? { kind: 'deploy', project, version, deployment: this.#listedOn(nodeId, 'foreign') } : null
+  }
+
+  #planMissing(stored: StoredVersion, nodeId: NodeId): VersionChange | null {
+    const { project, version, sha256 } = stored
+    const deployment = this.#parts.catalog.deploymentOn(nodeId, stored)
+    if (deployment === undefined) return null
+    if (sha256 === null || deployment.state === 'foreign') return planDrop(stored, nodeId)
+    if (deployment.state !== 'present') return null
+    const missing = { ...deployment, state: 'missing' as const, changedAtMs: this.#parts.clock.nowMs() }
+    return { kind: 'deploy', project, version, deployment: missing }
+  }
+
+  /** A version that only nodes have, or the spiders of a version without a list. Takes what it adds from `room`. */
+  #planListed(
     nodeId: NodeId,
-    seen: { project: ProjectName; version: VersionName; createdAtMs: number; spiders: string[] | null }
-  ): Promise<void> {
-    const before = this.#parts.catalog.find(seen.project, seen.version)
+    seen: { project: ProjectName; version: VersionName; createdAtMs: number; spiders: string[] | null },
+    room: Record<KeptNoun, number>,
+    exceeded: Set<KeptNoun>
+  ): VersionChange | null {
+    const { catalog } = this.#parts
+    const before = catalog.find(seen.project, seen.version)
     const isOurs = before !== null && before.sha256 !== null
-    const isPresent = before?.deployments.some((one) => one.nodeId === nodeId)
-    const isListing = seen.spiders !== null && (before?.spiders ?? null) === null
-    if (isOurs ? !isListing : isPresent && !isListing) return
-    const stored: StoredVersion = before ?? { ...seen, sha256: null, sizeBytes: null, deployments: [] }
-    const deployments =
-      isOurs || isPresent ? stored.deployments : [...stored.deployments, this.#listedOn(nodeId, 'present')]
-    const next = { ...stored, spiders: isListing ? seen.spiders : stored.spiders, deployments }
-    await this.#parts.store.putVersion(next)
-    this.#parts.catalog.remember(next)
+    const isNew = !isOurs && (before === null || catalog.deploymentOn(nodeId, before) === undefined)
+    if (isNew && room.versions <= 0) {
+      exceeded.add('versions')
+      return null
+    }
+    const wanted = (before?.spiders ?? null) === null ? seen.spiders : null
+    const hasRoom = isOurs || wanted === null || wanted.length <= room.spiders
+    if (!hasRoom) exceeded.add('spiders')
+    const spiders = hasRoom ? wanted : null
+    if (!isNew && spiders === null) return null
+    if (isNew) room.versions -= 1
+    if (!isOurs) room.spiders -= spiders?.length ?? 0
+    const stored: StoredVersion = before ?? { ...seen, sha256: null, sizeBytes: null, spiders: null, deployments: [] }
+    const deployment = this.#listedOn(nodeId, 'present')
+    if (before !== null && spiders === null) {
+      return { kind: 'deploy', project: stored.project, version: stored.version, deployment }
+    }
+    const deployments = isNew ? [...stored.deployments, deployment] : stored.deployments
+    return { kind: 'put', stored: { ...stored, spiders: spiders ?? stored.spiders, deployments } }
   }
 
-  /** Removes a deployment, and its version if nothing else is known of it. */
-  async drop(nodeId: NodeId, project: ProjectName, version: VersionName): Promise<void> {
+  /** As it is now: other changes run between the pieces of a long one. */
+  #current({ project, version }: Pick<StoredVersion, 'project' | 'version'>): StoredVersion | null {
     const stored = this.#parts.catalog.find(project, version)
-    if (!stored?.deployments.some((one) => one.nodeId === nodeId)) return
-    const rest = stored.deployments.filter((one) => one.nodeId !== nodeId)
-    // The version was only known from nodes, and this was the last one.
-    if (stored.sha256 === null && rest.length === 0) return this.#parts.forget(stored)
-    await this.#parts.store.deleteDeployment(nodeId, stored.project, stored.version)
-    this.#parts.catalog.remember({ ...stored, deployments: rest })
+    return stored?.version === version ? stored : null
   }
 
-  async #recordDeployment(stored: StoredVersion, deployment: Deployment): Promise<void> {
-    await this.#parts.store.putDeployment(stored.project, stored.version, deployment)
-    const others = stored.deployments.filter(({ nodeId }) => nodeId !== deployment.nodeId)
-    this.#parts.catalog.remember({ ...stored, deployments: [...others, deployment] })
+  #versionsOn(nodeId: NodeId): StoredVersion[] {
+    return this.#parts.catalog.all().filter(({ deployments }) => deployments.some((one) => one.nodeId === nodeId))
+  }
+
+  #keptOf(nodeId: NodeId): Record<KeptNoun, number> {
+    const known = this.#kept.get(nodeId)
+    if (known !== undefined) return known
+    const kept = { versions: 0, spiders: 0 }
+    for (const stored of this.#versionsOn(nodeId)) addKept(kept, stored, nodeId, 1)
+    this.#kept.set(nodeId, kept)
+    return kept
   }
 
   #listedOn(nodeId: NodeId, state: 'present' | 'foreign'): Deployment {
     return { nodeId, state, sha256: null, error: null, changedAtMs: this.#parts.clock.nowMs() }
   }
+}
+
+function addKept(kept: Record<KeptNoun, number>, stored: StoredVersion, nodeId: NodeId, sign: 1 | -1): void {
+  if (stored.sha256 !== null || !stored.deployments.some((one) => one.nodeId === nodeId)) return
+  kept.versions += sign
+  kept.spiders += sign * (stored.spiders?.length ?? 0)
+}
+
+/** Removes a deployment, and its version if it was only known from nodes and this was the last one. */
+function planDrop({ project, version, sha256, deployments }: StoredVersion, nodeId: NodeId): VersionChange {
+  const isLast = sha256 === null && deployments.every((one) => one.nodeId === nodeId)
+  return isLast ? { kind: 'delete', project, version } : { kind: 'undeploy', project, version, nodeId }
 }

@@ -337,6 +337,13 @@ export interface StoredVersion {
   deployments: Deployment[]
 }
 
+/** A change of what is known of one version. `deploy`: adds or replaces the deployment of its node. */
+export type VersionChange =
+  | { kind: 'put'; stored: StoredVersion }
+  | ({ kind: 'delete' } & Pick<StoredVersion, 'project' | 'version'>)
+  | ({ kind: 'deploy'; deployment: Deployment } & Pick<StoredVersion, 'project' | 'version'>)
+  | ({ kind: 'undeploy'; nodeId: NodeId } & Pick<StoredVersion, 'project' | 'version'>)
+
 /** The id of a change, by noun. `jobs`: too many changed jobs to list (bulk); its id has no meaning. */
 export interface ChangedIds {
   job: JobId

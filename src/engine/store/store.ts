@@ -48,6 +48,7 @@ import type {
   AnswerClaim,
   RememberedAnswer,
   StoredVersion,
+  VersionChange,
   StoredBackfill,
   StoredSource,
   VanishedNode,
@@ -207,6 +208,8 @@ export interface VersionStore {
   /** Upserts by (project, version, node). Rejects with VERSION_NOT_FOUND if there is no such version. */
   putDeployment(project: ProjectName, version: VersionName, deployment: Deployment): Promise<void>
   deleteDeployment(nodeId: NodeId, project: ProjectName, version: VersionName): Promise<void>
+  /** Like the four above, for many changes, all or none. Each project is one entry of the change log. */
+  changeVersions(changes: VersionChange[]): Promise<void>
   /** Queued or live jobs that need this version (version null: any of the project). */
   countJobsNeeding(project: ProjectName, version: VersionName | null): Promise<number>
 }

@@ -132,7 +132,8 @@ async function openFleet(options: EngineOptions, below: Ground, opened: AsyncDis
       : null,
     listSpidersOnNodes: async (project, version) => (await spiderLookup.promise).find(project, version),
     scrapydVersionOf: (nodeId) => opening.fleet?.get(nodeId)?.stored.scrapydVersion ?? null,
-    listSpidersOfSettings: async (project) => (await localNode.promise).listSpiders(project, WITHOUT_EGG)
+    listSpidersOfSettings: async (project) => (await localNode.promise).listSpiders(project, WITHOUT_EGG),
+    hasNode: (nodeId) => opening.fleet?.get(nodeId) !== undefined
   })
   const live = new LiveAttempts(base)
   const isNeeded = (jobid: string) => live.hasJobid(jobid)

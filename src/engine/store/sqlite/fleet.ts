@@ -1,7 +1,7 @@
 import type { Database } from 'better-sqlite3'
 import type { Deployment, NodeId, ProjectName, ProjectSettings, VersionName } from '../../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../../shared/errors.ts'
-import type { StoredNode, StoredVersion } from '../records.ts'
+import type { StoredNode, StoredVersion, VersionChange } from '../records.ts'
 import { checkSetting, type SettingKey, type SettingValue } from '../settings.ts'
 import type { ChangeLog } from './change-log.ts'
 import type { NamedRow } from './rows.ts'
@@ -78,32 +78,27 @@ export function createFleet({ database, changes }: { database: Database; changes
       }))
     },
 
-    putVersion({ deployments, ...version }: StoredVersion): void {
-      deleteVersion.run(version.project, version.version)
-      insertVersion.run({ ...version, spiders: version.spiders === null ? null : JSON.stringify(version.spiders) })
-      for (const deployment of deployments) {
-        putDeployment.run({ project: version.project, version: version.version, ...deployment })
-      }
-      changes.add('project', version.project)
+    putVersion(stored: StoredVersion): void {
+      changeVersion({ kind: 'put', stored })
+      changes.add('project', stored.project)
     },
 
     deleteVersion(project: ProjectName, version: VersionName): void {
-      if (deleteVersion.run(project, version).changes > 0) changes.add('project', project)
+      if (changeVersion({ kind: 'delete', project, version })) changes.add('project', project)
     },
 
     putDeployment(project: ProjectName, version: VersionName, deployment: Deployment): void {
-      if (hasVersion.get(project, version) === undefined) {
-        throw new ScrapdeckError(
-          'VERSION_NOT_FOUND',
-          `Project ${project} has no version ${version} that could be deployed. Upload it first.`
-        )
-      }
-      putDeployment.run({ project, version, ...deployment })
+      changeVersion({ kind: 'deploy', project, version, deployment })
       changes.add('project', project)
     },
 
     deleteDeployment(nodeId: NodeId, project: ProjectName, version: VersionName): void {
-      if (deleteDeployment.run(project, version, nodeId).changes > 0) changes.add('project', project)
+      if (changeVersion({ kind: 'undeploy', project, version, nodeId })) changes.add('project', project)
+    },
+
+    changeVersions(list: VersionChange[]): void {
+      const changed = list.filter((change) => changeVersion(change))
+      for (const project of new Set(changed.map(projectOf))) changes.add('project', project)
     },
 
     listProjectSettings(): Map<ProjectName, ProjectSettings> {
@@ -124,4 +119,37 @@ export function createFleet({ database, changes }: { database: Database; changes
       putSetting.run(key, JSON.stringify(checkSetting(key, value)))
     }
   }
+  /** False: there was nothing to delete. */
+  function changeVersion(change: VersionChange): boolean {
+    switch (change.kind) {
+      case 'put': {
+        const { deployments, ...version } = change.stored
+        deleteVersion.run(version.project, version.version)
+        insertVersion.run({ ...version, spiders: version.spiders === null ? null : JSON.stringify(version.spiders) })
+        for (const deployment of deployments) {
+          putDeployment.run({ project: version.project, version: version.version, ...deployment })
+        }
+        return true
+      }
+      case 'delete':
+        return deleteVersion.run(change.project, change.version).changes > 0
+      case 'deploy': {
+        const { project, version, deployment } = change
+        if (hasVersion.get(project, version) === undefined) {
+          throw new ScrapdeckError(
+            'VERSION_NOT_FOUND',
+            `Project ${project} has no version ${version} that could be deployed. Upload it first.`
+          )
+        }
+        putDeployment.run({ project, version, ...deployment })
+        return true
+      }
+      case 'undeploy':
+        return deleteDeployment.run(change.project, change.version, change.nodeId).changes > 0
+    }
+  }
+}
+
+function projectOf(change: VersionChange): ProjectName {
+  return change.kind === 'put' ? change.stored.project : change.project
 }

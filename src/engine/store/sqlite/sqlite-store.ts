@@ -141,6 +141,7 @@ export async function openSqliteStoreHere(
     deleteVersion: (project, version) => write(() => fleet.deleteVersion(project, version)),
     putDeployment: (project, version, deployment) => write(() => fleet.putDeployment(project, version, deployment)),
     deleteDeployment: (nodeId, project, version) => write(() => fleet.deleteDeployment(nodeId, project, version)),
+    changeVersions: (list) => write(() => fleet.changeVersions(list)),
     countJobsNeeding: (project, version) => read(() => jobs.countNeeding(project, version)),
 
     listProjectSettings: () => read(() => fleet.listProjectSettings()),

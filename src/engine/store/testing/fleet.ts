@@ -94,6 +94,37 @@ export function describeFleet(story: Story): void {
       })
     })
 
+    test('many changes of versions are one entry for each project, and all of them or none', async () => {
+      const on = (nodeId: string) => ({
+        nodeId: aNodeId(nodeId),
+        state: 'present' as const,
+        sha256: null,
+        error: null,
+        changedAtMs: 5
+      })
+      const [one, two, other] = [aVersion(), aVersion({ version: '2' }), aVersion({ project: 'books' })]
+      await story.store.changeVersions([
+        ...[one, two, other].map((stored) => ({ kind: 'put' as const, stored })),
+        { kind: 'deploy', project: SHOP, version: V1, deployment: on('n1') },
+        { kind: 'deploy', project: SHOP, version: V1, deployment: on('n2') }
+      ])
+      const before = await story.store.changeCursor()
+      await story.store.changeVersions([
+        { kind: 'undeploy', project: SHOP, version: V1, nodeId: aNodeId('n1') },
+        { kind: 'delete', project: SHOP, version: two.version },
+        { kind: 'delete', project: other.project, version: aVersionName('not-there') }
+      ])
+      expect(await story.store.listVersions()).toEqual([other, { ...one, deployments: [on('n2')] }])
+      const { changes } = await story.store.listChanges(before, 10)
+      expect(changes.map(({ noun, id }) => [noun, id])).toEqual([['project', 'shop']])
+      const refused = story.store.changeVersions([
+        { kind: 'delete', project: SHOP, version: V1 },
+        { kind: 'deploy', project: SHOP, version: two.version, deployment: on('n1') }
+      ])
+      await expect(refused).rejects.toMatchObject({ code: 'VERSION_NOT_FOUND' })
+      expect(await story.store.listVersions()).toEqual([other, { ...one, deployments: [on('n2')] }])
+    })
+
     test('settings are kept by their key', async () => {
       expect(await story.store.getSetting('paused')).toBeNull()
       await story.store.putSetting('paused', true)
