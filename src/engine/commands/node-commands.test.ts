@@ -20,11 +20,13 @@ let fleet: Fleet
 let commands: NodeCommands
 let live: LiveAttempts
 let moved: string[]
+let forgetNode: (id: string) => Promise<void>
 
 beforeEach(async () => {
   temporary = await openTemporaryStore({ clock })
   live = new LiveAttempts({ store: temporary.store, clock })
   moved = []
+  forgetNode = async () => {}
   fleet = new Fleet({
     clock,
     random: createSeededRandom(1),
@@ -40,7 +42,7 @@ beforeEach(async () => {
     store: temporary.store,
     fleet,
     live,
-    projects: { forgetNode: async () => {} },
+    projects: { forgetNode: (id) => forgetNode(id) },
     dispatch: {
       wake: () => {},
       abandonNode: async () => {},
@@ -108,6 +110,23 @@ describe('orders about nodes that come at once', () => {
     expect(fleet.get(id)!.status.health).toBe('up')
     const moved = await commands.update(id, { url: 'http://eu-2:6800/' })
     expect(moved.status.health).not.toBe('up')
+  })
+})
+
+describe('a node that is removed', () => {
+  it('is gone for everybody at once, and other commands do not wait until all of it is forgotten', async () => {
+    const { id } = (await add('http://eu-1:6800/')).stored
+    const forgetting = Promise.withResolvers<void>()
+    forgetNode = () => forgetting.promise
+    const removed = commands.remove(id, { force: false })
+    const { stored } = await add('http://eu-3:6800/')
+    expect((await commands.setMode(stored.id, 'cordoned')).stored.mode).toBe('cordoned')
+    await expect(commands.remove(id, { force: false })).rejects.toMatchObject({ code: 'NODE_NOT_FOUND' })
+    // Until then a crash must leave the node, so that somebody can remove it again.
+    expect((await temporary.store.listNodes()).map((node) => node.id)).toContain(id)
+    forgetting.resolve()
+    await removed
+    expect((await temporary.store.listNodes()).map((node) => node.id)).toEqual([stored.id])
   })
 })
 

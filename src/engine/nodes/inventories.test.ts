@@ -66,3 +66,50 @@ test('names that cannot be used are left out and told', async () => {
   expect(recorded).toEqual({ projects: ['shop'], versions: 1, spiders: 1, asked: 1 })
   expect(told).toEqual(['5 names that cannot be used'])
 })
+
+test('readings of one node follow each other, at most one waits, and it reads by the connection of then', async () => {
+  const asked: string[] = []
+  const answers: (() => void)[] = []
+  const nodeAt = (address: string) =>
+    ({
+      stored: { ...aStoredNode({ id: 'n1' }), scrapydVersion: '1.6' },
+      client: {
+        eggTarget: {
+          async listProjects() {
+            asked.push(address)
+            await new Promise<void>((resolve) => answers.push(resolve))
+            return []
+          }
+        }
+      }
+    }) as unknown as FleetNode
+  let current = nodeAt('old')
+  const inventories = new Inventories({
+    fleet: { get: () => current, setExcess: () => {} },
+    projects: {
+      catalog: {} as never,
+      recordSeenOnNode: async () => [],
+      recordProjectsOnNode: async () => {}
+    },
+    recordScrapydVersion: async () => {},
+    clock: createFakeClock(),
+    logger: silentLogger
+  })
+  const settle = () => new Promise((resolve) => setImmediate(resolve))
+  const readings = [inventories.read(current)]
+  await settle()
+  for (let count = 0; count < 5; count += 1) readings.push(inventories.read(current))
+  current = nodeAt('new')
+  await settle()
+  expect(asked).toEqual(['old'])
+  answers[0]!()
+  await settle()
+  expect(asked).toEqual(['old', 'new'])
+  answers[1]!()
+  await Promise.all(readings)
+  const again = inventories.read(current)
+  await settle()
+  answers[2]!()
+  await again
+  expect(asked).toEqual(['old', 'new', 'new'])
+})
