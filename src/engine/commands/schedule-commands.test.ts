@@ -275,11 +275,11 @@ describe('what became of moments', () => {
 describe('a look ahead', () => {
   const fromMs = Date.UTC(2026, 10, 23)
 
-  it('tells words and moments of a timing that is nobody’s, or what is wrong with it', () => {
-    const { words, occurrences } = reads.preview(settings(), { fromMs, count: 2 })
+  it('tells words and moments of a timing that is nobody’s, or what is wrong with it', async () => {
+    const { words, occurrences } = await reads.preview(settings(), { fromMs, count: 2 })
     expect(words).toContain('3')
     expect(occurrences.map(({ nominalMs }) => nominalMs)).toEqual([fromMs + 3 * HOUR_MS, fromMs + 27 * HOUR_MS])
-    expect(() => reads.preview(settings({ zone: 'nowhere' }), { count: 1 })).toThrow(/zone/i)
+    await expect(reads.preview(settings({ zone: 'nowhere' }), { count: 1 })).rejects.toThrow(/zone/i)
   })
 
   it('has the moments of all schedules in order, so that one which fires each minute hides no other', async () => {

@@ -1,5 +1,5 @@
-import { occurrencesOf } from '../../shared/calendar/index.ts'
-import type { ScheduleId, ScheduleTiming } from '../../shared/contract/index.ts'
+import { type OccurrenceRange, occurrencesOf, TimingTooCostly } from '../../shared/calendar/index.ts'
+import type { Occurrence, ScheduleId, ScheduleTiming } from '../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
 import { Heap } from '../queue/heap.ts'
 import { breather } from '../runtime/breather.ts'
@@ -28,7 +28,7 @@ interface Bounds {
 
 /**
  * The moments of many schedules from `fromMs` to before `untilMs`, in order, at most `limit`; merged, so that one
- * schedule that fires each second hides no other. Yields to the event loop, as thousands of schedules take a while.
+ * schedule that fires each second hides no other. `more`: also if the moments of one took too long to find. Yields to the event loop, as thousands of schedules take a while.
  */
 export async function upcomingMoments(
   schedules: readonly Upcoming[],
@@ -37,9 +37,11 @@ export async function upcomingMoments(
 ): Promise<{ moments: { scheduleId: ScheduleId; atMs: number }[]; more: boolean }> {
   const breathe = breather(clock)
   const streams: Stream[] = []
+  let isCut = false
   for (const { id, timing } of schedules) {
-    const stream = { id, timing, moments: [], at: 0, ahead: 1 }
+    const stream: Stream = { id, timing, moments: [], at: 0, ahead: 1, isCut: false }
     if (readAhead(stream, fromMs - 1, untilMs)) streams.push(stream)
+    isCut ||= stream.isCut
     await breathe()
   }
   const heap = new Heap<Stream>(streams, (one, other) => momentOf(one) < momentOf(other))
@@ -51,9 +53,10 @@ export async function upcomingMoments(
     stream.at += 1
     if (stream.at < stream.moments.length || readAhead(stream, atMs, untilMs)) heap.sinkFirst()
     else heap.removeFirst()
+    isCut ||= stream.isCut
     await breathe()
   }
-  return { moments, more: false }
+  return { moments, more: isCut }
 }
 
 /** The computed moments of one schedule, and the index of the next one. */
@@ -61,17 +64,29 @@ interface Stream extends Upcoming {
   moments: number[]
   at: number
   ahead: number
+  /** The rest takes too long to find. */
+  isCut: boolean
 }
 
 const momentOf = (stream: Stream) => stream.moments[stream.at]!
 
 /** Returns false if there are no more moments. */
 function readAhead(stream: Stream, afterMs: number, untilMs: number): boolean {
-  const found = occurrencesOf(stream.timing, { afterMs, untilMs: untilMs - 1, limit: stream.ahead })
+  const found = findAhead(stream, afterMs, untilMs)
   stream.moments = found.map(({ nominalMs }) => nominalMs)
   stream.at = 0
   stream.ahead = Math.min(READ_AHEAD_MAX, stream.ahead * 4)
   return found.length > 0
+}
+
+function findAhead(stream: Stream, afterMs: number, untilMs: number): Occurrence[] {
+  try {
+    return occurrencesOf(stream.timing, { afterMs, untilMs: untilMs - 1, limit: stream.ahead })
+  } catch (error) {
+    if (!(error instanceof TimingTooCostly)) throw error
+    stream.isCut = true
+    return []
+  }
 }
 
 export interface Loading extends Upcoming {
@@ -83,7 +98,7 @@ export interface Loading extends Upcoming {
 
 /**
  * Firings and jobs of each minute, jitter included; empty minutes are left out. Rejects with BAD_INPUT if there are
- * more than `limit` firings.
+ * more than `limit` firings, or if those of a schedule take too long to find.
  */
 export async function loadByMinute(
   schedules: readonly Loading[],
@@ -93,11 +108,11 @@ export async function loadByMinute(
   const breathe = breather(clock)
   const minutes = new Map<number, { atMs: number; firings: number; jobs: number }>()
   let counted = 0
-  for (const { timing, offsetMs, jobs } of schedules) {
+  for (const { id, timing, offsetMs, jobs } of schedules) {
     let afterMs: number | null = fromMs - offsetMs - 1
     while (afterMs !== null) {
-      const range = { afterMs, untilMs: untilMs - offsetMs - 1, limit: COUNTED_AT_ONCE }
-      const found = occurrencesOf(timing, range)
+      const range: OccurrenceRange = { afterMs, untilMs: untilMs - offsetMs - 1, limit: COUNTED_AT_ONCE }
+      const found: Occurrence[] = countable(id, () => occurrencesOf(timing, range))
       for (const { nominalMs } of found) {
         const atMs = Math.floor((nominalMs + offsetMs) / MINUTE_MS) * MINUTE_MS
         const minute = minutes.get(atMs) ?? { atMs, firings: 0, jobs: 0 }
@@ -112,6 +127,16 @@ export async function loadByMinute(
     }
   }
   return [...minutes.values()].sort((one, other) => one.atMs - other.atMs)
+}
+
+/** Names the schedule in the error: the request is about all of them. */
+function countable<Result>(id: ScheduleId, find: () => Result): Result {
+  try {
+    return find()
+  } catch (error) {
+    if (!(error instanceof TimingTooCostly)) throw error
+    throw new ScrapdeckError('BAD_INPUT', `Schedule ${id}: ${error.message}`)
+  }
 }
 
 function tooMany(limit: number): ScrapdeckError {

@@ -1,9 +1,9 @@
 import { z } from 'zod'
-import { describeTiming, occurrencesOf, problemOfTiming } from '../../shared/calendar/index.ts'
+import { describeTiming, problemOfTiming } from '../../shared/calendar/index.ts'
 import { type Firing, type Schedule, ScheduleId, type ScheduleTiming } from '../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
 import type { Clock } from '../runtime/clock.ts'
-import { jitterOf } from '../schedules/moments.ts'
+import { jitterOf, listOccurrences } from '../schedules/moments.ts'
 import { notFound, type Scheduler } from '../schedules/scheduler.ts'
 import { countJobs } from '../schedules/template.ts'
 import type { StoredSchedule } from '../store/records.ts'
@@ -78,11 +78,12 @@ export class ScheduleReads {
     return this.#describeOne(await this.require(id))
   }
 
-  /** For any timing, stored or not. Throws BAD_INPUT with what is wrong with it. */
-  preview(timing: ScheduleTiming, { fromMs, count }: { fromMs?: number; count: number }) {
+  /** For any timing, stored or not. Rejects with BAD_INPUT and what is wrong with it. */
+  async preview(timing: ScheduleTiming, { fromMs, count }: { fromMs?: number; count: number }) {
     checkTiming(timing)
     const afterMs = fromMs === undefined ? this.#parts.clock.nowMs() : fromMs - 1
-    return { words: describeTiming(timing), occurrences: occurrencesOf(timing, { afterMs, limit: count }) }
+    const occurrences = await listOccurrences(timing, { afterMs, limit: count }, this.#parts.clock)
+    return { words: describeTiming(timing), occurrences }
   }
 
   /** Covers all schedules that are not paused. */

@@ -1,4 +1,3 @@
-import { occurrencesOf } from '../../shared/calendar/index.ts'
 import type { Backfill, JobId, Occurrence, ScheduleId } from '../../shared/contract/index.ts'
 import { isScrapdeckError, ScrapdeckError } from '../../shared/errors.ts'
 import type { Clock } from '../runtime/clock.ts'
@@ -8,6 +7,7 @@ import type { FiringReader, ScheduleStore, BackfillStore } from '../store/store.
 import { hasFailed, isLive } from './failures.ts'
 import type { LiveJobs } from './live-jobs.ts'
 import { type FiringRequest, type JobMaker, makeFiring } from './make-firing.ts'
+import { listOccurrences } from './moments.ts'
 import type { ScheduleState } from './schedule-state.ts'
 import { countJobs } from './template.ts'
 
@@ -195,7 +195,7 @@ export class Backfills {
     const { id, settings } = state.stored
     const pastMs = Math.min(untilMs, this.#parts.clock.nowMs() - state.offsetMs, state.doneUntilMs)
     const range = { afterMs: fromMs - 1, untilMs: pastMs, limit: MOMENTS_MAX + 1 }
-    const all: Occurrence[] = pastMs < fromMs ? [] : occurrencesOf(settings, range)
+    const all = pastMs < fromMs ? [] : await listOccurrences(settings, range, this.#parts.clock)
     if (all.length > MOMENTS_MAX) {
       const message = `${settings.name} has more than ${MOMENTS_MAX} run times there. Backfill a shorter range, then the next one`
       throw new ScrapdeckError('BAD_INPUT', message)

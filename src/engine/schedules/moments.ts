@@ -1,6 +1,8 @@
 import { createHash } from 'node:crypto'
-import { nextOccurrence, occurrencesOf } from '../../shared/calendar/index.ts'
-import type { ScheduleId, ScheduleTiming } from '../../shared/contract/index.ts'
+import { nextOccurrence, occurrencesOf, SearchBudget, TimingTooCostly } from '../../shared/calendar/index.ts'
+import type { Occurrence, ScheduleId, ScheduleTiming } from '../../shared/contract/index.ts'
+import { breather } from '../runtime/breather.ts'
+import type { Clock } from '../runtime/clock.ts'
 
 /** One moment of a schedule as the scheduler sees it. */
 export interface Moment {
@@ -13,7 +15,9 @@ export interface Moment {
 const SEARCH_BACK_MS = 60_000
 const SEARCH_WIDENS_BY = 8
 const SEARCH_BACK_MAX_MS = 10 * 366 * 86_400_000
-const SEARCHED_AT_ONCE = 1_000
+const LISTED_AT_ONCE = 100
+/** Of the search budgets of all pieces of a list: half a second, with pauses. */
+const LISTED_WORK_MAX = 5_000_000
 
 /** The moments of one schedule, including those skipped by a clock change, which have a row like all others. */
 export class Moments {
@@ -46,15 +50,20 @@ export class Moments {
   /** The last moment that runs before a time: the value of `{previous}`, whatever its fate was. */
   previous(beforeMs: number): number | null {
     const untilMs = beforeMs - 1
+    const budget = new SearchBudget(this.#timing)
+    const firstAfter = (afterMs: number) =>
+      occurrencesOf(this.#timing, { afterMs, untilMs, limit: 1 }, budget)[0]?.nominalMs ?? null
     for (let spanMs = SEARCH_BACK_MS; spanMs <= SEARCH_BACK_MAX_MS; spanMs *= SEARCH_WIDENS_BY) {
-      let last: number | null = null
-      for (let afterMs = untilMs - spanMs; ; ) {
-        const found = occurrencesOf(this.#timing, { afterMs, untilMs, limit: SEARCHED_AT_ONCE })
-        const newest = found.at(-1)
-        if (newest !== undefined) last = afterMs = newest.nominalMs
-        if (newest === undefined || found.length < SEARCHED_AT_ONCE) break
+      let last = firstAfter(untilMs - spanMs)
+      if (last === null) continue
+      // Halved, because there can be millions: nothing is after `emptyAfterMs`.
+      for (let emptyAfterMs = untilMs; last < emptyAfterMs; ) {
+        const middleMs: number = Math.floor((last + emptyAfterMs) / 2)
+        const later = firstAfter(middleMs)
+        if (later === null) emptyAfterMs = middleMs
+        else last = later
       }
-      if (last !== null) return last
+      return last
     }
     return null
   }
@@ -62,6 +71,31 @@ export class Moments {
   #judge({ nominalMs, kind }: { nominalMs: number; kind: string }): Moment {
     const mayBeLeftOut = this.#withGaps !== this.#timing && kind === 'gap'
     return { nominalMs, isLeftOut: mayBeLeftOut && this.nextRun(nominalMs - 1) !== nominalMs }
+  }
+}
+
+/** As occurrencesOf for long lists: yields the event loop between pieces. Rejects with TimingTooCostly. */
+export async function listOccurrences(
+  timing: ScheduleTiming,
+  { afterMs, untilMs, limit }: { afterMs: number; untilMs?: number; limit: number },
+  clock: Pick<Clock, 'monotonicMs'>
+): Promise<Occurrence[]> {
+  const breathe = breather(clock)
+  const listed: Occurrence[] = []
+  for (let spent = 0; ; ) {
+    const budget = new SearchBudget(timing)
+    const count = Math.min(LISTED_AT_ONCE, limit - listed.length)
+    const range = {
+      afterMs: listed.at(-1)?.nominalMs ?? afterMs,
+      limit: count,
+      ...(untilMs !== undefined && { untilMs })
+    }
+    const found = occurrencesOf(timing, range, budget)
+    for (const one of found) listed.push(one)
+    if (found.length < count || listed.length === limit) return listed
+    spent += budget.spent
+    if (spent > LISTED_WORK_MAX) throw new TimingTooCostly(timing)
+    await breathe()
   }
 }
 

@@ -1,3 +1,4 @@
+import { TimingTooCostly } from '../../shared/calendar/index.ts'
 import type { JobId } from '../../shared/contract/index.ts'
 import type { NewFiring, StoredSchedule } from '../store/records.ts'
 import { CLOCK_SET_BACK_MAX_MS } from './clock-watch.ts'
@@ -15,6 +16,10 @@ export interface ScheduleState {
   /** The next two moments after `doneUntilMs`: prefetched so that firing one needs no calendar search. */
   next: Moment | null
   following: Moment | null
+  /** The next moment that is not left out. */
+  nextRunMs: number | null
+  /** Why its next moment cannot be found; it must be paused then. */
+  problem: string | null
   /** Which of its places by due time is valid (due-places.ts). */
   place: number
   ahead: MadeAhead | null
@@ -47,6 +52,8 @@ export function createState(stored: StoredSchedule, nowMs: number): ScheduleStat
     doneUntilMs: stored.doneUntilMs,
     next: null,
     following: null,
+    nextRunMs: null,
+    problem: null,
     place: 0,
     ahead: null
   }
@@ -67,11 +74,31 @@ export function isOver({ stored }: ScheduleState): boolean {
   return stored.paused && stored.pausedBy !== 'operator' && stored.pausedBy !== 'failures'
 }
 
+/** Sets `next`, `following` and `nextRunMs`, or `problem`. */
 export function findNext(state: ScheduleState): void {
   const { moments, doneUntilMs, following } = state
   const isKnown = following !== null && state.next !== null && state.next.nominalMs === doneUntilMs
-  state.next = isKnown ? following : moments.next(doneUntilMs)
-  state.following = state.next === null ? null : moments.next(state.next.nominalMs)
+  state.next = state.following = state.nextRunMs = null
+  try {
+    const next = isKnown ? following : moments.next(doneUntilMs)
+    state.nextRunMs = next?.isLeftOut === true ? moments.nextRun(doneUntilMs) : (next?.nominalMs ?? null)
+    state.next = next
+  } catch (error) {
+    state.problem = problemIn(error)
+    return
+  }
+  try {
+    if (state.next !== null) state.following = moments.next(state.next.nominalMs)
+  } catch (error) {
+    // The next moment can fire; the search after it tells.
+    problemIn(error)
+  }
+}
+
+/** Rethrows what is no fault of the timing. */
+function problemIn(error: unknown): string {
+  if (error instanceof TimingTooCostly) return error.message
+  throw error
 }
 
 /** When the schedule must be judged next; null: never. */
@@ -80,19 +107,29 @@ export function dueAt(state: ScheduleState): number | null {
   return state.next.nominalMs + state.offsetMs + (state.stored.paused ? PAUSED_ROWS_EVERY_MS : 0)
 }
 
+/** If they take too long to find, the next one alone: findNext then tells why. */
+function dueMoments({ moments, doneUntilMs }: ScheduleState, next: Moment, untilMs: number): Moment[] {
+  try {
+    return moments.between(doneUntilMs, untilMs, MOMENTS_AT_ONCE)
+  } catch (error) {
+    if (error instanceof TimingTooCostly) return [next]
+    throw error
+  }
+}
+
 /** The fates of due moments, a limited number per call. `doneUntilMs`: how far they reach. */
 export function judgeDue(
   state: ScheduleState,
   { nowMs, cause }: { nowMs: number; cause: Cause }
 ): { fates: Fate[]; doneUntilMs: number } {
-  const { stored, moments, offsetMs, doneUntilMs, next, following } = state
+  const { stored, offsetMs, doneUntilMs, next, following } = state
   const untilMs = nowMs - offsetMs
   if (next === null || next.nominalMs > untilMs) return { fates: [], doneUntilMs }
   const isOne = following === null || following.nominalMs > untilMs
-  const due = isOne ? [next] : moments.between(doneUntilMs, untilMs, MOMENTS_AT_ONCE)
+  const due = isOne ? [next] : dueMoments(state, next, untilMs)
   const newestMs = due.at(-1)?.nominalMs ?? doneUntilMs
   if (stored.paused) return { fates: pausedFates(due), doneUntilMs: newestMs }
-  const hasMore = due.length === MOMENTS_AT_ONCE
+  const hasMore = due.length === MOMENTS_AT_ONCE || (!isOne && due.length === 1)
   const fates = judgeMoments(due, stored.settings, { nowMs, offsetMs, hasMore, cause })
   const windowStartMs = untilMs - stored.settings.catchUpWindowSeconds * 1_000 - 1
   const last = fates.at(-1)

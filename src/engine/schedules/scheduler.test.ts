@@ -1,4 +1,5 @@
 import { describe, expect } from 'vitest'
+import { RunTemplate } from '../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
 import { aProjectName, aScheduleId } from '../../shared/testing/ids.ts'
 import { every, it, START_MS } from './testing/schedule-fixtures.ts'
@@ -80,6 +81,35 @@ describe('a schedule whose time comes', () => {
       args: { day: '2026-11-21', from: '12', token: '{nominal}' },
       settings: { NAME: 'nightly' }
     })
+  })
+
+  it('is paused, with the reason, where its next time takes too long to find', async ({ world }) => {
+    const rules = [{ kind: 'interval' as const, everySeconds: 60, anchorMs: 30_000 }]
+    // Only the 21st of a month has run times.
+    const id = await world.add({
+      ...{ rules, excludedCrons: ['1-59 * * 1-20,22-31 * *'], overlap: 'allow', startMs: START_MS + 11.9 * HOUR_MS }
+    })
+    await world.clock.advanceBy(13 * HOUR_MS)
+    expect(await world.told(id)).toHaveLength(6)
+    expect(world.paused).toEqual([
+      expect.objectContaining({ pausedBy: 'invalid', pauseNote: expect.stringContaining('“1-59 * * 1-20,22-31 * *”') })
+    ])
+    expect(world.scheduler.nextOf(aScheduleId(id))).toBeNull()
+  })
+
+  it('knows the previous time at once, however often it fired', async ({ world }) => {
+    const id = await world.add(
+      {
+        ...{ rules: [{ kind: 'interval', everySeconds: 1, anchorMs: 0 }], endMs: START_MS - 10 * 24 * HOUR_MS },
+        jobs: [RunTemplate.parse({ project: 'shop', spiders: ['prices'], args: { since: '{previous:unix}' } })]
+      },
+      { paused: true }
+    )
+    const startedAtMs = performance.now()
+    const { jobIds } = await world.scheduler.runNow(aScheduleId(id))
+    expect(performance.now() - startedAtMs).toBeLessThan(500)
+    const job = await world.store.getJob(jobIds[0]!)
+    expect(job!.args['since']).toBe(String(START_MS / 1_000 - 10 * 24 * 3_600))
   })
 
   it('that can make no job has a row that says why, and goes on', async ({ world }) => {

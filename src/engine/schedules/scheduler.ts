@@ -215,9 +215,8 @@ export class Scheduler {
   /** When it fires next, with its jitter and without; null: never with its current settings. */
   nextOf(scheduleId: ScheduleId): { nextAtMs: number; nextNominalMs: number } | null {
     const state = this.#states.get(scheduleId)
-    if (state === undefined || state.stored.paused || state.next === null) return null
-    const nextNominalMs = state.next.isLeftOut ? state.moments.nextRun(state.doneUntilMs) : state.next.nominalMs
-    return nextNominalMs === null ? null : { nextAtMs: nextNominalMs + state.offsetMs, nextNominalMs }
+    if (state === undefined || state.stored.paused || state.nextRunMs === null) return null
+    return { nextAtMs: state.nextRunMs + state.offsetMs, nextNominalMs: state.nextRunMs }
   }
 
   #stateOf(scheduleId: ScheduleId): ScheduleState {
@@ -265,6 +264,7 @@ export class Scheduler {
     if (!stored.paused && maxRuns !== null && stored.runCount >= maxRuns) {
       return this.#pause(stored.id, 'max_runs', `It has reached its limit of ${maxRuns} runs`)
     }
+    if (!stored.paused && state.problem !== null) return this.#pause(stored.id, 'invalid', state.problem)
     if (!stored.paused && state.next === null) return this.#pause(stored.id, 'end', 'It has no further run times')
     this.#places.put(state)
   }

@@ -3,8 +3,9 @@
  * milliseconds. A timing must be valid (`problemOfTiming`) before it is passed to the other functions.
  */
 export { type Builder, readBuilder, writeBuilder } from './builder.ts'
-export { nextOccurrence, occurrencesOf } from './occurrences.ts'
+export { nextOccurrence, type OccurrenceRange, occurrencesOf, occurrencesToShow } from './occurrences.ts'
 export { problemOfCron, problemOfTiming } from './problems.ts'
+export { SearchBudget, TimingTooCostly } from './search-budget.ts'
 export { expandText, problemOfText, type TextValues } from './text.ts'
 export { describeRule, describeTiming } from './words.ts'
 export { isZone, listZones, momentOfWall } from './zones.ts'

@@ -3,11 +3,12 @@
  * an hour of a year or two, with the policies applied by looking up walls in it. They share no code, and the table
  * knows neither croner nor offsets.
  */
+import { Cron } from 'croner'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { pickLength } from '../../../scripts/test-length.mjs'
 import { ScheduleTiming } from '../contract/schedules.ts'
-import { nextOccurrence, occurrencesOf } from './index.ts'
+import { nextOccurrence, occurrencesOf, occurrencesToShow, problemOfTiming, TimingTooCostly } from './index.ts'
 
 const YEARS = pickLength(1, 2)
 const QUARTER_MS = 900_000
@@ -281,6 +282,18 @@ describe('days', () => {
     )
   })
 
+  it('are those that croner finds', () => {
+    for (const days of ['1W,15W,31W * *', 'LW * *', 'L 2,11 *', '* * 1#5,5#L', '13 * +5', '*/7 3-9 *']) {
+      const croner = new Cron(`0 0 12 ${days}`, { utcOffset: 0, paused: true })
+      const expected = croner.nextRuns(60, new Date(Date.UTC(2026, 0, 1)))
+      const found = occurrencesOf(aTiming([`0 12 ${days}`]), { afterMs: Date.UTC(2026, 0, 1), limit: 60 })
+      expect(
+        found.map(({ nominalMs }) => nominalMs),
+        days
+      ).toEqual(expected.map((date) => date.getTime()))
+    }
+  })
+
   it('a day of the month that begins with * narrows weekdays, as in crontab(5)', () => {
     const runs = occurrencesOf(aTiming(['0 0 */2 * MON']), { afterMs: Date.UTC(2026, 0, 1), limit: 3 })
     expect(runs.map(({ local }) => local.slice(0, 10))).toEqual(['2026-01-05', '2026-01-19', '2026-02-09'])
@@ -403,6 +416,80 @@ describe('exclusions', () => {
         }
       ),
       { numRuns: 60 }
+    )
+  })
+})
+
+describe('the work of one call is limited', () => {
+  const afterMs = Date.UTC(2026, 10, 22)
+  const seventeen = Array.from({ length: 17 }, (_, hour) => `0 ${hour} 0 1 1 *`)
+  /** All but the last second of five hours of the day. */
+  const nearlyAll = [...seventeen, '0-58 * * * * *', '59 0-58 * * * *', '59 59 1-4,6-9,11-14,16-19,21-23 * * *']
+
+  it('a thousand seconds among exclusions of nearly all others are found at once', () => {
+    const timing = aTiming(['* * * * * *'], { excludedCrons: nearlyAll })
+    const startedAtMs = performance.now()
+    const found = occurrencesOf(timing, { afterMs, limit: 1_000 })
+    expect(performance.now() - startedAtMs).toBeLessThan(1_000)
+    expect(found.slice(0, 6).map(({ local }) => local.slice(8, 19))).toEqual([
+      ...['22T00:59:59', '22T05:59:59', '22T10:59:59', '22T15:59:59', '22T20:59:59', '23T00:59:59']
+    ])
+    expect(found).toHaveLength(1_000)
+  })
+
+  it('exclusions of everything are told at once, with any number of rules', () => {
+    const rules = Array.from({ length: 20 }, (_, second) => `${second} * * * * *`)
+    const timing = aTiming(rules, { excludedCrons: [...nearlyAll.slice(0, -1), '59 59 * * * *'] })
+    const startedAtMs = performance.now()
+    expect(problemOfTiming(timing)).toMatch(/^It never fires/)
+    expect(performance.now() - startedAtMs).toBeLessThan(1_000)
+  })
+
+  it('where it is used up, the timing is refused by the names of its exclusions, and views show what was found', () => {
+    const rules = [
+      { kind: 'interval' as const, everySeconds: 60, anchorMs: 30_000 },
+      { kind: 'once' as const, atMs: afterMs + DAY_MS }
+    ]
+    const timing = aTiming([], { rules, excludedCrons: ['1-59 * * * * *'] })
+    expect(() => occurrencesOf(timing, { afterMs, limit: 2 })).toThrow(TimingTooCostly)
+    expect(problemOfTiming(timing)).toContain('the exclusions (“1-59 * * * * *”) leave almost nothing of its 2 rules')
+    expect(occurrencesToShow(timing, { afterMs, limit: 2 })).toEqual([])
+  })
+
+  it('leaves exactly what no exclusion matches, second by second', () => {
+    const field = (size: number) =>
+      fc.oneof(
+        { weight: 2, arbitrary: fc.constant('*') },
+        fc
+          .tuple(fc.nat(size - 1), fc.nat(size - 1))
+          .map(([one, other]) => `${Math.min(one, other)}-${Math.max(one, other)}`),
+        fc.integer({ min: 2, max: size / 2 }).map((step) => `*/${step}`)
+      )
+    const day = fc.constantFrom('* * *', '22 * *', '* * MON', '1,23 11 *')
+    const expression = fc
+      .tuple(field(60), field(60), field(24), day, fc.boolean())
+      .map(([second, minute, hour, days, isWhole]) => `${isWhole ? '' : `${second} `}${minute} ${hour} ${days}`)
+    const aRule = fc.oneof(
+      expression.map((text) => ({ kind: 'cron' as const, expression: text })),
+      fc.constant({ kind: 'interval' as const, everySeconds: 41, anchorMs: 500 })
+    )
+    fc.assert(
+      fc.property(aRule, fc.array(expression, { maxLength: 4 }), (rule, excludedCrons) => {
+        const range = { afterMs, untilMs: afterMs + 1.5 * DAY_MS, limit: 5_000 }
+        const excluded = excludedCrons.map((one) => {
+          const fields = one.split(' ')
+          return new Cron(fields.length === 5 ? `* ${one}` : one, { utcOffset: 0, paused: true })
+        })
+        const all = occurrencesOf(aTiming([], { rules: [rule] }), range)
+        const expected = all.filter(({ nominalMs }) => {
+          const second = Math.floor(nominalMs / 1_000) * 1_000
+          return !excluded.some((one) => one.match(new Date(second)))
+        })
+        const untilMs = all.at(-1)?.nominalMs ?? afterMs
+        const found = occurrencesOf(aTiming([], { rules: [rule], excludedCrons }), { ...range, untilMs })
+        expect(found).toEqual(expected)
+      }),
+      { numRuns: 40 }
     )
   })
 })

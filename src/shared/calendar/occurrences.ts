@@ -9,7 +9,9 @@
  * moment whose wall they match: never in a gap, and twice in a doubled hour. Intervals and single times are absolute.
  */
 import type { Occurrence, ScheduleRule, ScheduleTiming } from '../contract/schedules.ts'
-import { compileCron, meansWall, wallAtOrAfter, type CompiledCron } from './cron.ts'
+import { compileCron, type CompiledCron } from './cron.ts'
+import { Exclusions, FreeWalls } from './exclusions.ts'
+import { SearchBudget, TimingTooCostly } from './search-budget.ts'
 import { formatLocal, stretchAt, type Stretch } from './zones.ts'
 
 type Moment = Pick<Occurrence, 'nominalMs' | 'kind'>
@@ -17,8 +19,9 @@ type Moment = Pick<Occurrence, 'nominalMs' | 'kind'>
 const DAY_MS = 86_400_000
 /** Searches end here and start no earlier than 1970. */
 const LAST_MS = Date.UTC(2300, 0, 1)
-/** Consecutive excluded moments that one search skips. A timing with more is rejected as one that never fires. */
-const MOST_EXCLUDED = 20_000
+/** Of a budget: a stretch may have to be found first, which takes a third of a millisecond. */
+const STRETCH_WORK = 1_000
+const INTERVAL_WORK = 4
 
 export interface OccurrenceRange {
   afterMs: number
@@ -26,29 +29,52 @@ export interface OccurrenceRange {
   limit: number
 }
 
-/** Sorted, after `afterMs`, up to and including `untilMs`; coinciding rules fire once. The timing must be valid. */
-export function occurrencesOf(timing: ScheduleTiming, range: OccurrenceRange): Occurrence[] {
-  const untilMs = Math.min(range.untilMs ?? LAST_MS, timing.endMs ?? LAST_MS)
+/**
+ * Sorted, after `afterMs`, up to and including `untilMs`; coinciding rules fire once. The timing must be valid. Several
+ * calls for one purpose can share a budget. Throws TimingTooCostly.
+ */
+export function occurrencesOf(
+  timing: ScheduleTiming,
+  range: OccurrenceRange,
+  budget = new SearchBudget(timing)
+): Occurrence[] {
+  return [...iterate(timing, range, budget)]
+}
+
+/** As occurrencesOf, for what only shows them: those that were found within the budget. */
+export function occurrencesToShow(timing: ScheduleTiming, range: OccurrenceRange): Occurrence[] {
   const found: Occurrence[] = []
-  const searches = timing.rules.map((rule) => searchOf(timing, rule))
-  let fromMs = firstMoment(timing, range.afterMs)
-  if (fromMs > untilMs) return []
-  const next = searches.map((search) => search(fromMs, untilMs))
-  while (found.length < range.limit) {
-    const moment = earliest(next)
-    if (moment === null || moment.nominalMs > untilMs) break
-    found.push(describe(timing.zone, moment))
-    fromMs = moment.nominalMs + 1
-    next.forEach((one, index) => {
-      if (one !== null && one.nominalMs < fromMs) next[index] = searches[index]?.(fromMs, untilMs) ?? null
-    })
+  try {
+    for (const one of iterate(timing, range, new SearchBudget(timing))) found.push(one)
+  } catch (error) {
+    if (!(error instanceof TimingTooCostly)) throw error
   }
   return found
 }
 
-/** The first occurrence after a moment; null: it never fires again. */
-export function nextOccurrence(timing: ScheduleTiming, afterMs: number): Occurrence | null {
-  return occurrencesOf(timing, { afterMs, limit: 1 })[0] ?? null
+function* iterate(timing: ScheduleTiming, range: OccurrenceRange, budget: SearchBudget): Generator<Occurrence> {
+  const untilMs = Math.min(range.untilMs ?? LAST_MS, timing.endMs ?? LAST_MS)
+  let fromMs = firstMoment(timing, range.afterMs)
+  if (fromMs > untilMs) return
+  const exclusions = new Exclusions(timing)
+  const searches = timing.rules.map((rule) => searchOf(timing, rule, { exclusions, budget }))
+  const next = searches.map((search) => search(fromMs, untilMs))
+  for (let count = 0; count < range.limit; count += 1) {
+    const moment = earliest(next)
+    if (moment === null || moment.nominalMs > untilMs) return
+    yield describe(timing.zone, moment)
+    fromMs = moment.nominalMs + 1
+    // What comes after the last one is not searched for.
+    if (count + 1 === range.limit) return
+    for (const [index, one] of next.entries()) {
+      if (one !== null && one.nominalMs < fromMs) next[index] = searches[index]!(fromMs, untilMs)
+    }
+  }
+}
+
+/** The first occurrence after a moment; null: it never fires again. Throws TimingTooCostly. */
+export function nextOccurrence(timing: ScheduleTiming, afterMs: number, budget?: SearchBudget): Occurrence | null {
+  return occurrencesOf(timing, { afterMs, limit: 1 }, budget)[0] ?? null
 }
 
 function firstMoment(timing: ScheduleTiming, afterMs: number): number {
@@ -72,72 +98,72 @@ function describe(zone: string, moment: Moment): Occurrence {
 /** The first moment of a rule at or after `fromMs`; the search ends at or soon after `untilMs`. */
 type Search = (fromMs: number, untilMs: number) => Moment | null
 
-function searchOf(timing: ScheduleTiming, rule: ScheduleRule): Search {
-  const isExcluded = excluder(timing)
+interface Means {
+  exclusions: Exclusions
+  budget: SearchBudget
+}
+
+function searchOf(timing: ScheduleTiming, rule: ScheduleRule, { exclusions, budget }: Means): Search {
   if (rule.kind === 'cron') {
     const cron = compileCron(rule.expression)
-    return (fromMs, untilMs) => cronMoment(timing, cron, isExcluded, fromMs, untilMs)
+    const walls = new FreeWalls(cron, exclusions, budget)
+    return (fromMs, untilMs) => cronMoment(timing, { cron, walls, exclusions, budget }, fromMs, untilMs)
   }
+  const anySecond = new FreeWalls(compileCron('* * * * * *'), exclusions, budget)
   const everyMs = rule.kind === 'once' ? Number.POSITIVE_INFINITY : rule.everySeconds * 1000
   const firstMs = rule.kind === 'once' ? rule.atMs : rule.anchorMs
   return (fromMs, untilMs) => {
-    let earliestMs = fromMs
-    for (let excluded = 0; excluded < MOST_EXCLUDED; excluded += 1) {
+    for (let earliestMs = fromMs; ; ) {
       const steps = Math.max(0, Math.ceil((earliestMs - firstMs) / everyMs))
       if (rule.kind === 'once' && firstMs < earliestMs) return null
       const atMs = rule.kind === 'once' ? firstMs : firstMs + steps * everyMs
       if (atMs > untilMs) return null
       const stretch = stretchAt(timing.zone, atMs)
-      const resumeWallMs = isExcluded(atMs + stretch.offsetMs)
-      if (resumeWallMs === null) return { nominalMs: atMs, kind: kindOf(stretch, atMs + stretch.offsetMs) }
-      earliestMs = Math.max(atMs + 1, Math.min(resumeWallMs - stretch.offsetMs, stretch.endMs))
+      const wallMs = atMs + stretch.offsetMs
+      if (!exclusions.includes(wallMs)) return { nominalMs: atMs, kind: kindOf(stretch, wallMs) }
+      const freeMs = anySecond.atOrAfter(wallMs, untilMs + DAY_MS)
+      budget.spend(freeMs === null || freeMs - stretch.offsetMs < stretch.endMs ? INTERVAL_WORK : STRETCH_WORK)
+      earliestMs = Math.max(atMs + 1, Math.min((freeMs ?? Infinity) - stretch.offsetMs, stretch.endMs))
     }
-    return null
   }
 }
 
-function cronMoment(
-  timing: ScheduleTiming,
-  cron: CompiledCron,
-  isExcluded: Excluder,
-  firstMs: number,
-  untilMs: number
-): Moment | null {
+interface CronMeans extends Means {
+  cron: CompiledCron
+  walls: FreeWalls
+}
+
+function cronMoment(timing: ScheduleTiming, means: CronMeans, firstMs: number, untilMs: number): Moment | null {
+  const { cron, walls, budget } = means
   let fromMs = firstMs
   let stretch = stretchAt(timing.zone, fromMs)
-  for (let looks = 0; looks < MOST_EXCLUDED && fromMs <= untilMs; looks += 1) {
-    if (fromMs <= stretch.startMs && hasRunAtShift(timing, cron, isExcluded, stretch))
+  while (fromMs <= untilMs) {
+    if (fromMs <= stretch.startMs && hasRunAtShift(timing, means, stretch))
       return { nominalMs: stretch.startMs, kind: 'gap' }
     let wallFromMs = Math.max(fromMs, stretch.startMs) + stretch.offsetMs
     if (!cron.isOpen && timing.doubled === 'run_once') wallFromMs = Math.max(wallFromMs, repeatedUntil(stretch))
-    const wallMs = wallAtOrAfter(cron, wallFromMs)
-    if (wallMs === null) return null
-    if (wallMs < stretch.endMs + stretch.offsetMs) {
-      const resumeWallMs = isExcluded(wallMs)
-      if (resumeWallMs === null) return { nominalMs: wallMs - stretch.offsetMs, kind: kindOf(stretch, wallMs) }
-      fromMs = Math.min(resumeWallMs - stretch.offsetMs, stretch.endMs)
-    } else {
-      // Nothing matches earlier than two days before this wall, unless this stretch ends in a doubled hour.
-      const isDoubledNext = stretch.nextOffsetMs < stretch.offsetMs
-      fromMs = isDoubledNext ? stretch.endMs : Math.max(stretch.endMs, wallMs - 2 * DAY_MS)
-    }
-    if (fromMs >= stretch.endMs) stretch = stretchAt(timing.zone, fromMs)
+    const wallMs = walls.atOrAfter(wallFromMs, untilMs + 2 * DAY_MS) ?? Number.POSITIVE_INFINITY
+    if (wallMs < stretch.endMs + stretch.offsetMs)
+      return { nominalMs: wallMs - stretch.offsetMs, kind: kindOf(stretch, wallMs) }
+    // Walls before the start of this search may come again if clocks go back at the end of the stretch.
+    const isShownAgain = wallFromMs > stretch.endMs + stretch.nextOffsetMs
+    // Nothing matches earlier than two days before this wall.
+    fromMs = isShownAgain ? stretch.endMs : Math.max(stretch.endMs, wallMs - 2 * DAY_MS)
+    if (fromMs > untilMs) return null
+    stretch = stretchAt(timing.zone, fromMs)
+    budget.spend(STRETCH_WORK)
   }
   return null
 }
 
 /** Whether clocks skip a wall of this rule where the stretch begins. All skipped walls run once, at the change. */
-function hasRunAtShift(timing: ScheduleTiming, cron: CompiledCron, isExcluded: Excluder, stretch: Stretch): boolean {
+function hasRunAtShift(timing: ScheduleTiming, { cron, walls, exclusions }: CronMeans, stretch: Stretch): boolean {
   if (cron.isOpen || timing.gap === 'skip') return false
   const untilWallMs = stretch.startMs + stretch.offsetMs
-  if (isExcluded(untilWallMs) !== null) return false
-  let wallMs = wallAtOrAfter(cron, stretch.startMs + stretch.previousOffsetMs)
-  while (wallMs !== null && wallMs < untilWallMs) {
-    const resumeWallMs = isExcluded(wallMs)
-    if (resumeWallMs === null) return true
-    wallMs = wallAtOrAfter(cron, resumeWallMs)
-  }
-  return false
+  const fromWallMs = stretch.startMs + stretch.previousOffsetMs
+  if (fromWallMs >= untilWallMs || exclusions.includes(untilWallMs)) return false
+  const wallMs = walls.atOrAfter(fromWallMs, untilWallMs)
+  return wallMs !== null && wallMs < untilWallMs
 }
 
 /** Walls before this one were already shown before the stretch began. */
@@ -148,38 +174,4 @@ function repeatedUntil(stretch: Stretch): number {
 function kindOf(stretch: Stretch, wallMs: number): Occurrence['kind'] {
   if (wallMs < repeatedUntil(stretch)) return 'second_of_two'
   return wallMs >= stretch.endMs + stretch.nextOffsetMs ? 'first_of_two' : 'normal'
-}
-
-/** null: not excluded. Otherwise the first wall that might not be excluded. */
-type Excluder = (wallMs: number) => number | null
-
-const MINUTE_MS = 60_000
-const dateSets = new WeakMap<readonly string[], Set<number>>()
-
-function excluder(timing: ScheduleTiming): Excluder {
-  if (timing.excludedDates.length === 0 && timing.excludedCrons.length === 0) return () => null
-  const dates = dateSetOf(timing.excludedDates)
-  const crons = timing.excludedCrons.map(compileCron)
-  return (wallMs) => {
-    const day = Math.floor(wallMs / DAY_MS)
-    if (dates.has(day)) return (day + 1) * DAY_MS
-    const cron = crons.find((one) => meansWall(one, wallMs))
-    return cron === undefined ? null : resumeAfter(cron, wallMs)
-  }
-}
-
-/** Skips everything the exclusion obviously covers around a wall. */
-function resumeAfter(cron: CompiledCron, wallMs: number): number {
-  const after = (unitMs: number) => (Math.floor(wallMs / unitMs) + 1) * unitMs
-  if (cron.hasSeconds && cron.seconds.length < 60) return after(1000)
-  if (cron.minutes.length < 60) return after(MINUTE_MS)
-  return after(cron.hours.length < 24 ? 60 * MINUTE_MS : DAY_MS)
-}
-
-function dateSetOf(dates: readonly string[]): Set<number> {
-  const known = dateSets.get(dates)
-  if (known !== undefined) return known
-  const made = new Set(dates.map((date) => Math.floor(Date.parse(`${date}T00:00:00Z`) / DAY_MS)))
-  dateSets.set(dates, made)
-  return made
 }

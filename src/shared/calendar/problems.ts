@@ -1,6 +1,7 @@
 import type { ScheduleTiming } from '../contract/schedules.ts'
 import { CronProblem, readCron } from './cron-fields.ts'
 import { nextOccurrence } from './occurrences.ts'
+import { TimingTooCostly } from './search-budget.ts'
 import { isZone } from './zones.ts'
 
 /** What is wrong with a timing, in a sentence that names the field; null: it is valid. */
@@ -18,7 +19,12 @@ export function problemOfTiming(timing: ScheduleTiming): string | null {
   if (noDate !== undefined) return `Excluded date ${noDate} is not a day of the calendar.`
   if (timing.startMs !== null && timing.endMs !== null && timing.startMs > timing.endMs)
     return 'The schedule ends before it starts.'
-  if (nextOccurrence(timing, (timing.startMs ?? 0) - 1) !== null) return null
+  try {
+    if (nextOccurrence(timing, (timing.startMs ?? 0) - 1) !== null) return null
+  } catch (error) {
+    if (error instanceof TimingTooCostly) return error.message
+    throw error
+  }
   const isUnlimited = { ...timing, startMs: null, endMs: null, excludedDates: [], excludedCrons: [] }
   if (nextOccurrence(isUnlimited, -1) === null) return 'It never fires: no day of any year matches its rules.'
   return 'It never fires: its start, end and exclusions leave no run times.'

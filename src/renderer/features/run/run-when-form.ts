@@ -1,4 +1,4 @@
-import { describeRule, occurrencesOf, problemOfTiming } from '../../../shared/calendar/index.ts'
+import { describeRule, occurrencesToShow, problemOfTiming } from '../../../shared/calendar/index.ts'
 import { ScheduleTiming } from '../../../shared/contract/index.ts'
 
 /** Now, at a time, or repeatedly: the last creates a schedule instead of a job. */
@@ -14,6 +14,6 @@ export function previewTimes({ expression, zone }: WhenTexts, nowMs: number): { 
   const rule = { kind: 'cron' as const, expression: expression.trim() }
   const timing = ScheduleTiming.safeParse({ zone, rules: [rule] })
   if (!timing.success || problemOfTiming(timing.data) !== null) return null
-  const next = occurrencesOf(timing.data, { afterMs: nowMs, limit: 3 })
+  const next = occurrencesToShow(timing.data, { afterMs: nowMs, limit: 3 })
   return { words: describeRule(rule, zone), next: next.map(({ nominalMs }) => nominalMs) }
 }

@@ -1,4 +1,4 @@
-import { occurrencesOf } from '../../../shared/calendar/index.ts'
+import { occurrencesToShow } from '../../../shared/calendar/index.ts'
 import { readCron } from '../../../shared/calendar/cron-fields.ts'
 import { stretchAt } from '../../../shared/calendar/zones.ts'
 import type { ScheduleTiming } from '../../../shared/contract/index.ts'
@@ -45,7 +45,7 @@ function describeChange(timing: ScheduleTiming, atMs: number, beforeMs: number, 
   // Every policy runs the same query: the difference between the results is the effect of the change.
   const around = { afterMs: atMs - Math.abs(byMs) - 1, untilMs: atMs + Math.abs(byMs), limit: RUNS_LOOKED_AT }
   if (byMs > 0) {
-    const moved = occurrencesOf({ ...timing, gap: 'run_at_shift' }, around).filter(({ kind }) => kind === 'gap')
+    const moved = occurrencesToShow({ ...timing, gap: 'run_at_shift' }, around).filter(({ kind }) => kind === 'gap')
     const wallMs = atMs + beforeMs
     const lost = timesLost(timing, atMs, byMs)
     if (moved.length === 0) return { atMs, title, effect: untouched(timing, atMs, byMs), isTouched: false }
@@ -61,7 +61,7 @@ function describeChange(timing: ScheduleTiming, atMs: number, beforeMs: number, 
       isTouched: true
     }
   }
-  const twice = occurrencesOf({ ...timing, doubled: 'run_twice' }, around).filter(({ kind }) => kind !== 'normal')
+  const twice = occurrencesToShow({ ...timing, doubled: 'run_twice' }, around).filter(({ kind }) => kind !== 'normal')
   const firsts = twice.filter(({ kind }) => kind === 'first_of_two')
   const isElapsed = isOpenOnly(timing)
   if (firsts.length === 0 || isElapsed) return { atMs, title, effect: untouched(timing, atMs, byMs), isTouched: false }
@@ -81,7 +81,7 @@ function describeChange(timing: ScheduleTiming, atMs: number, beforeMs: number, 
 function timesLost(timing: ScheduleTiming, atMs: number, byMs: number): string[] {
   const { offsetMs } = stretchAt(timing.zone, atMs - 1)
   const fromMs = atMs + offsetMs
-  const named = occurrencesOf(
+  const named = occurrencesToShow(
     { ...timing, zone: 'UTC', rules: timing.rules.filter(({ kind }) => kind === 'cron'), startMs: null, endMs: null },
     { afterMs: fromMs - 1, untilMs: fromMs + byMs - 1, limit: 4 }
   )
@@ -92,7 +92,7 @@ function timesLost(timing: ScheduleTiming, atMs: number, byMs: number): string[]
 function untouched(timing: ScheduleTiming, atMs: number, byMs: number): string {
   const isByClock = timing.rules.some(({ kind }) => kind === 'cron') && !isOpenOnly(timing)
   if (!isByClock) return 'The interval is elapsed time: no run is skipped or doubled.'
-  const dayRuns = occurrencesOf(timing, { afterMs: atMs - DAY_MS, untilMs: atMs + DAY_MS, limit: 1 }).length
+  const dayRuns = occurrencesToShow(timing, { afterMs: atMs - DAY_MS, untilMs: atMs + DAY_MS, limit: 1 }).length
   const shift = formatDuration(Math.abs(byMs) / 1000)
   return `${dayRuns > 0 ? 'No run is skipped or doubled. ' : ''}After that, it runs ${shift} ${byMs > 0 ? 'earlier' : 'later'} in UTC.`
 }

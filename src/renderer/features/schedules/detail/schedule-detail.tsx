@@ -2,7 +2,7 @@ import { Button, Group, Menu, Switch } from '@mantine/core'
 import { IconCopy, IconTrash } from '@tabler/icons-react'
 import { Link, useNavigate } from '@tanstack/react-router'
 import { useMemo, useState } from 'react'
-import { occurrencesOf } from '../../../../shared/calendar/index.ts'
+import { occurrencesToShow } from '../../../../shared/calendar/index.ts'
 import type { Schedule } from '../../../../shared/contract/index.ts'
 import { describeTags } from '../../../../shared/tag-terms.ts'
 import { formatDuration } from '../../../../shared/time.ts'
@@ -166,7 +166,7 @@ function Upcoming({ schedule }: { schedule: Schedule }) {
     const nowMs = Date.now()
     try {
       return {
-        occurrences: occurrencesOf(schedule, { afterMs: nowMs, limit: NEXT_SHOWN }),
+        occurrences: occurrencesToShow(schedule, { afterMs: nowMs, limit: NEXT_SHOWN }),
         changes: clockChangesOf(schedule, nowMs)
       }
     } catch {

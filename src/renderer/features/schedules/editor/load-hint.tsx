@@ -1,7 +1,7 @@
 import { Button } from '@mantine/core'
 import { IconAlertTriangle } from '@tabler/icons-react'
 import { keepPreviousData, useQuery } from '@tanstack/react-query'
-import { occurrencesOf, problemOfTiming } from '../../../../shared/calendar/index.ts'
+import { occurrencesToShow, problemOfTiming } from '../../../../shared/calendar/index.ts'
 import type { ScheduleTiming } from '../../../../shared/contract/index.ts'
 import { useApi } from '../../../api/api.tsx'
 import { plural } from '../../../ui/numbers.ts'
@@ -27,7 +27,7 @@ interface LoadHintProps {
 /** How many schedules fire in the minute of the next run, compared with the slots; suggests a quieter minute nearby. */
 export function LoadHint({ timing, jobs, saved, savedJobs, onSpread }: LoadHintProps) {
   const { query } = useApi()
-  const nextMs = occurrencesOf(timing, { afterMs: Date.now(), limit: 1 })[0]?.nominalMs ?? null
+  const nextMs = occurrencesToShow(timing, { afterMs: Date.now(), limit: 1 })[0]?.nominalMs ?? null
   const fromMs = Math.floor((nextMs ?? 0) / MINUTE_MS) * MINUTE_MS
   const untilMs = fromMs + SPREAD_MINUTES * MINUTE_MS
   const { data } = useQuery(
@@ -42,7 +42,7 @@ export function LoadHint({ timing, jobs, saved, savedJobs, onSpread }: LoadHintP
   const own = new Set(
     saved === null
       ? []
-      : occurrencesOf(saved, { afterMs: fromMs - 1, untilMs, limit: 100 }).map(
+      : occurrencesToShow(saved, { afterMs: fromMs - 1, untilMs, limit: 100 }).map(
           ({ nominalMs }) => Math.floor(nominalMs / MINUTE_MS) * MINUTE_MS
         )
   )
@@ -91,7 +91,7 @@ export function LoadHint({ timing, jobs, saved, savedJobs, onSpread }: LoadHintP
 function shifted(timing: ScheduleTiming, fromMs: number, minutes: number): ScheduleTiming | null {
   const moved = timing.rules.map((rule) => {
     const minute = { afterMs: fromMs - 1, untilMs: fromMs + MINUTE_MS - 1, limit: 1 }
-    const fires = occurrencesOf({ ...timing, rules: [rule] }, minute).length > 0
+    const fires = occurrencesToShow({ ...timing, rules: [rule] }, minute).length > 0
     return fires ? shiftRule(rule, minutes) : { rule }
   })
   const rules = moved.flatMap((each) => ('rule' in each ? [each.rule] : []))

@@ -2,7 +2,7 @@ import { Button, Select, TextInput } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { getRouteApi } from '@tanstack/react-router'
 import { useDeferredValue, useMemo, useRef, useState } from 'react'
-import { listZones, occurrencesOf } from '../../../../shared/calendar/index.ts'
+import { listZones, occurrencesToShow } from '../../../../shared/calendar/index.ts'
 import type { Schedule, ScheduleSettings, ScheduleTiming } from '../../../../shared/contract/index.ts'
 import { useApi } from '../../../api/api.tsx'
 import { explainError } from '../../../api/explain-error.ts'
@@ -209,7 +209,7 @@ function Outcome({ form, timing: read, saved, onSpread }: OutcomeProps) {
     if (timing === null) return null
     const nowMs = Date.now()
     return {
-      occurrences: occurrencesOf(timing, { afterMs: nowMs, limit: NEXT_SHOWN }),
+      occurrences: occurrencesToShow(timing, { afterMs: nowMs, limit: NEXT_SHOWN }),
       changes: clockChangesOf(timing, nowMs)
     }
   }, [timing])

@@ -1,6 +1,6 @@
 /** Spreads a crowded minute: moves some of its schedules by some minutes. Pure. */
 import { NICKNAMES, readCron } from '../../../../shared/calendar/cron-fields.ts'
-import { occurrencesOf, problemOfTiming } from '../../../../shared/calendar/index.ts'
+import { occurrencesToShow, problemOfTiming } from '../../../../shared/calendar/index.ts'
 import { type Schedule, type ScheduleRule, ScheduleSettings } from '../../../../shared/contract/index.ts'
 import { jobsOf } from '../schedule-words.ts'
 
@@ -42,7 +42,7 @@ export const jitterMsOf = ({ nextAtMs, nextNominalMs }: Schedule): number =>
 export const firesIn = (schedule: Schedule, minuteMs: number): boolean => {
   if (schedule.paused) return false
   const fromMs = minuteMs - jitterMsOf(schedule)
-  return occurrencesOf(schedule, { afterMs: fromMs - 1, untilMs: fromMs + 59_999, limit: 1 }).length > 0
+  return occurrencesToShow(schedule, { afterMs: fromMs - 1, untilMs: fromMs + 59_999, limit: 1 }).length > 0
 }
 
 /** The schedule with all rules moved that fire in a minute; or why it cannot be moved. */
@@ -111,7 +111,7 @@ export function planSpread(
 }
 
 const runsOften = (schedule: Schedule, atMs: number) =>
-  occurrencesOf(schedule, { afterMs: atMs, untilMs: atMs + OFTEN_WITHIN_MS, limit: 2 }).length > 1
+  occurrencesToShow(schedule, { afterMs: atMs, untilMs: atMs + OFTEN_WITHIN_MS, limit: 2 }).length > 1
 
 const offsets = (windowMinutes: number) => Array.from({ length: windowMinutes }, (_, index) => index + 1)
 

@@ -1,0 +1,132 @@
+/**
+ * The days of cron expressions, as one number for each month: bit 0 is its first day. Which days match depends only on
+ * the month's length and on the weekday that it begins with, so each is computed once for 28 kinds of months.
+ */
+import type { DayFields } from './cron-fields.ts'
+
+export interface Month {
+  /** Days since 1970. */
+  firstDay: number
+  length: number
+  /** 1 to 12 */
+  number: number
+  /** 0: Sunday */
+  firstWeekday: number
+}
+
+const DAY_MS = 86_400_000
+/** Clocks west of Greenwich show 1969 when searches begin. Searches end before 2300. */
+const FIRST_YEAR = 1969
+const END_YEAR = 2300
+const ALL_DAYS = 0x7fff_ffff
+/** Each kind of each month comes again within 40 years: 29 February on a Monday before and after 2100. */
+const MONTHS_SEARCHED = 41 * 12
+
+const months: Month[] = []
+for (let index = 0; index < (END_YEAR - FIRST_YEAR) * 12; index += 1) {
+  const firstDay = Date.UTC(FIRST_YEAR, index) / DAY_MS
+  const length = Date.UTC(FIRST_YEAR, index + 1) / DAY_MS - firstDay
+  months.push({ firstDay, length, number: (index % 12) + 1, firstWeekday: new Date(firstDay * DAY_MS).getUTCDay() })
+}
+
+/** The month of a day; undefined outside of 1969 to 2299. */
+export function monthOf(day: number): Month | undefined {
+  return months[indexOf(day)]
+}
+
+/**
+ * The first day at or after `day` whose bit is set, not after the month of `untilDay`; null if there is none. `bitsOf`
+ * must depend on nothing but the month's number, length and first weekday.
+ */
+export function dayAtOrAfter(day: number, untilDay: number, bitsOf: (month: Month) => number): number | null {
+  let index = indexOf(day)
+  let skipped = day - (months[index]?.firstDay ?? day)
+  const end = index + MONTHS_SEARCHED
+  for (
+    let month = months[index];
+    index < end && month !== undefined && month.firstDay <= untilDay;
+    month = months[index]
+  ) {
+    const bits = (bitsOf(month) >>> skipped) << skipped
+    if (bits !== 0) return month.firstDay + 31 - Math.clz32(bits & -bits)
+    skipped = 0
+    index += 1
+  }
+  return null
+}
+
+/** Whether the bit of a day is set; `day` must be in the month. */
+export function hasDay(bits: number, month: Month, day: number): boolean {
+  return ((bits >>> (day - month.firstDay)) & 1) === 1
+}
+
+function indexOf(day: number): number {
+  const date = new Date(day * DAY_MS)
+  return (date.getUTCFullYear() - FIRST_YEAR) * 12 + date.getUTCMonth()
+}
+
+export class DayTable {
+  readonly #fields: DayFields
+  readonly #bits = new Map<number, number>()
+
+  constructor(fields: DayFields) {
+    this.#fields = fields
+  }
+
+  bitsOf(month: Month): number {
+    if (this.#fields.months !== null && !this.#fields.months.includes(month.number)) return 0
+    const kind = month.length * 7 + month.firstWeekday
+    let bits = this.#bits.get(kind)
+    if (bits === undefined) {
+      bits = findDays(this.#fields, month)
+      this.#bits.set(kind, bits)
+    }
+    return bits
+  }
+}
+
+function findDays({ daysOfMonth, weekdays, isBoth }: DayFields, month: Month): number {
+  const all = ALL_DAYS >>> (31 - month.length)
+  if (daysOfMonth === null && weekdays === null) return all
+  const dates = daysOfMonth === null ? null : bitsWhere(month, (date) => daysOfMonth.some(meansDate(date, month)))
+  const days = weekdays === null ? null : bitsWhere(month, (date) => weekdays.some(meansWeekday(date, month)))
+  if (dates === null || days === null) return dates ?? days ?? all
+  return isBoth ? dates & days : dates | days
+}
+
+function bitsWhere({ length }: Month, isMeant: (date: number) => boolean): number {
+  let bits = 0
+  for (let date = 1; date <= length; date += 1) if (isMeant(date)) bits |= 1 << (date - 1)
+  return bits
+}
+
+const weekdayOf = (date: number, { firstWeekday }: Month) => (firstWeekday + date - 1) % 7
+
+/** `1` to `31`, `L`, `15W`, `LW`: see DayFields. */
+function meansDate(date: number, month: Month): (text: string) => boolean {
+  return (text) => {
+    if (text === 'L') return date === month.length
+    if (text === 'LW') return date === nearestWorkday(month.length, month)
+    if (!text.endsWith('W')) return date === Number(text)
+    const wanted = Number.parseInt(text, 10)
+    return wanted <= month.length && date === nearestWorkday(wanted, month)
+  }
+}
+
+/** In the same month. */
+function nearestWorkday(date: number, month: Month): number {
+  const weekday = weekdayOf(date, month)
+  if (weekday === 6) return date > 1 ? date - 1 : date + 2
+  if (weekday === 0) return date < month.length ? date + 1 : date - 2
+  return date
+}
+
+/** `0` to `6`, `5#2`, `5#L`: see DayFields. */
+function meansWeekday(date: number, month: Month): (text: string) => boolean {
+  return (text) => {
+    const [weekday, nth] = text.split('#')
+    if (weekdayOf(date, month) !== Number(weekday)) return false
+    if (nth === undefined) return true
+    return nth === 'L' ? date + 7 > month.length : Math.ceil(date / 7) === Number(nth)
+  }
+}
