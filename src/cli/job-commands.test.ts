@@ -257,3 +257,54 @@ it('a time that has passed is refused: no job starts early, and no schedule is c
   expect((await engine.client.jobs.list({})).jobs).toEqual([])
   expect((await engine.client.schedules.list({})).schedules).toEqual([])
 })
+
+it('run leaves defaults out, and says which there are if one does not exist', async () => {
+  const { engine, run } = await openEngine()
+  const nodeId = await engine.prepare('berlin')
+  const [project] = (await engine.client.projects.list()).projects
+  const defaults = { ...project!.settings.defaults, args: { day: 'today', zip: '1' }, nodeId }
+  await engine.client.projects.configure({ project: 'shop', settings: { ...project!.settings, defaults } })
+  const orderOf = async (...words: string[]) => {
+    const { jobs } = JSON.parse((await run('run', 'shop', 'prices', '--json', ...words)).out)
+    return [jobs[0].args, jobs[0].placement]
+  }
+  expect(await orderOf()).toEqual([
+    { day: 'today', zip: '1' },
+    { nodeId, tags: [] }
+  ])
+  expect(await orderOf('--without-default', 'zip')).toEqual([{ day: 'today' }, { nodeId, tags: [] }])
+  expect(await orderOf('--any-node')).toEqual([
+    { day: 'today', zip: '1' },
+    { nodeId: null, tags: [] }
+  ])
+  expect(await orderOf('--without-default', '*')).toEqual([{}, { nodeId: null, tags: [] }])
+  const wrong = await run('run', 'shop', 'prices', '--without-default', 'zork')
+  expect([wrong.code, wrong.error]).toEqual([EXIT_CODES.usage, expect.stringContaining('There are day, zip.')])
+  expect((await run('run', 'shop', 'prices', '--any-node', '--tag', 'eu')).code).toBe(EXIT_CODES.usage)
+})
+
+it('schedules say what they run, and when in their own zone', async () => {
+  const { engine, run } = await openEngine()
+  await engine.prepare('berlin')
+  const words = [
+    '--project',
+    'shop',
+    '--spider',
+    'prices',
+    '-a',
+    'day=1',
+    '--cron',
+    '30 1 * * *',
+    '--zone',
+    'Asia/Tokyo'
+  ]
+  expect((await run('schedules', 'create', 'nightly', ...words)).out).toMatch(/Next: \S+ 01:30:00 Asia\/Tokyo\n$/)
+  expect((await run('schedules', 'list')).out).toMatch(/\nnightly +active +shop\/prices /)
+  const shown = (await run('schedules', 'show', 'nightly')).out
+  expect(shown).toContain('\nRuns shop / prices day=1\n')
+  expect(shown).toMatch(/\nLast: it has not fired yet\n$/)
+  await run('schedules', 'pause', 'nightly')
+  expect((await run('schedules', 'create', 'nightly', '--replace', ...words)).out).toMatch(
+    /^Replaced .+ It is paused\.\n$/
+  )
+})

@@ -27,9 +27,7 @@ it('nodes add tries the node, says what it found, and refuses what cannot be use
   const down = await run('nodes', 'add', 'http://127.0.0.1:2')
   expect([down.code, down.error]).toEqual([
     EXIT_CODES.failed,
-    expect.stringMatching(
-      /^http:\/\/127\.0\.0\.1:2\/ was not added: [^.]+\.[^]+[^.]\. To add it anyway, use --force\.$/
-    )
+    expect.stringMatching(/^http:\/\/127\.0\.0\.1:2\/ was not added: [^.]+\.[^]+[^.]\. To use it anyway: --force\.$/)
   ])
   expect((await run('nodes', 'list')).out).not.toContain('127.0.0.1:2')
   const forced = await run('nodes', 'add', 'http://127.0.0.1:2', '--name', 'later', '--force')
@@ -102,10 +100,67 @@ it('projects, versions and deploy --list show what is deployed where', async () 
   await run('run', 'shop', 'prices')
   await engine.until(async () => engine.node.running.length === 1)
   expect((await run('projects')).out).toMatch(
-    /^PROJECT +LATEST +VERSIONS +STATE +SPIDERS\nshop +\S+ +1 +active +prices\n$/
+    /^PROJECT +VERSION +LATEST +VERSIONS +STATE +SPIDERS\nshop +\S+ +\S+ +1 +active +prices\n$/
   )
   expect((await run('versions', 'shop')).out).toMatch(/\n\S+ +\S+ \S+ +\d+ KB +1 spider +berlin +latest\n$/)
+  const { activeVersion } = (await engine.client.projects.list()).projects[0]!
+  await engine.client.projects.pinVersion({ project: 'shop', version: activeVersion as string })
+  expect((await run('projects')).out).toMatch(/\nshop +\S+ \(pinned\) +\S+ +1 +active +prices\n$/)
+  expect((await run('versions', 'shop')).out).toMatch(/ pinned; latest\n$/)
   expect((await run('deploy', '--list')).out).toMatch(/^PROJECT +VERSION +NODES\nshop +\S+ +berlin\n$/)
   expect((await run('deploy', '--list', '-p', 'elsewhere')).code).toBe(EXIT_CODES.notFound)
   expect((await run('versions', 'elsewhere')).code).toBe(EXIT_CODES.notFound)
+})
+
+/** Answers only who knows the password. */
+async function startLockedScrapyd(): Promise<string> {
+  return startServer((_request, response) => response.writeHead(401).end())
+}
+
+it('a node that requires a password says which flags give one, and not that anyone can run code there', async () => {
+  const { run, url, engine } = await openEngine()
+  const locked = await startLockedScrapyd()
+  const refused = await run('nodes', 'add', locked)
+  expect([refused.code, refused.error]).toEqual([
+    EXIT_CODES.failed,
+    `${locked}/ was not added: it requires a user name and password. Give --node-username NAME, and its password in SCRAPDECK_NODE_PASSWORD. To use it anyway: --force.`
+  ])
+  expect((await run('nodes', 'probe', locked)).out).not.toContain('anyone who can reach it')
+  const unset = await run('nodes', 'add', locked, '--node-username', 'ann')
+  expect([unset.code, unset.error]).toEqual([
+    EXIT_CODES.usage,
+    expect.stringContaining('The password of ann is not set.')
+  ])
+  const { username, password } = engine.engine.credentials
+  const environment = { SCRAPDECK_USERNAME: username, SCRAPDECK_NODE_PASSWORD: 'x' }
+  const wrong = await call(['nodes', 'add', locked, '--node-username', 'ann'], { url, password, environment })
+  expect(wrong.error).toContain('it rejected the user name or the password from SCRAPDECK_NODE_PASSWORD.')
+})
+
+it('nodes edit takes no address that drops the password or cannot be used, unless told to', async () => {
+  const { run, url, engine } = await openEngine()
+  const { username, password } = engine.engine.credentials
+  const environment = { SCRAPDECK_USERNAME: username, SCRAPDECK_NODE_PASSWORD: 'x' }
+  const [first, second] = [await startScrapyd(), await startScrapyd()]
+  const added = ['nodes', 'add', first, '--name', 'eu', '--node-username', 'ann']
+  expect(await call(added, { url, password, environment })).toMatchObject({ code: 0 })
+  const dropped = await run('nodes', 'edit', 'eu', '--address', second)
+  expect([dropped.code, dropped.error]).toEqual([
+    EXIT_CODES.usage,
+    expect.stringContaining('The password of eu is for its old address.')
+  ])
+  const down = await run('nodes', 'edit', 'eu', '--address', 'http://127.0.0.1:2', '--node-username', '')
+  expect([down.code, down.error]).toEqual([EXIT_CODES.failed, expect.stringContaining('127.0.0.1:2/ was not taken:')])
+  expect((await run('nodes', 'list')).out).toContain(first)
+  expect(await run('nodes', 'edit', 'eu', '--address', second, '--node-username', '')).toMatchObject({ code: 0 })
+  const forced = await run('nodes', 'edit', 'eu', '--address', 'http://127.0.0.1:2', '--force')
+  expect([forced.code, forced.out]).toEqual([0, expect.stringContaining('127.0.0.1:2')])
+})
+
+it('nodes add says if its name is taken and it gets another', async () => {
+  const { run } = await openEngine()
+  await run('nodes', 'add', await startScrapyd(), '--name', 'eu')
+  const { out, error } = await run('nodes', 'add', await startScrapyd(), '--name', 'eu')
+  expect(out).toContain('Added eu-2 ')
+  expect(error).toContain('There is a node eu already: this one is eu-2.\n')
 })

@@ -9,6 +9,8 @@ test('an error is printed without the sequences that a terminal obeys', () => {
   expect(textOfError(new Error(HOSTILE), false)).toBe('scrapdeck: Node ]0;owned[2J8meu-1 is gone\n')
   expect(textOfError(new Error('one\ntwo'), false)).toBe('scrapdeck:\n- one\n- two\n')
   expect(textOfError('', false)).toBe('')
+  const traceback = 'It cannot be imported:\nTraceback:\n  File "a.py"\nKeyError'
+  expect(textOfError(new Error(traceback), false)).toBe(`scrapdeck: ${traceback}\n`)
 })
 
 test('as JSON it is the same value, written so that a terminal shows it', () => {

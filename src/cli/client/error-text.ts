@@ -13,7 +13,9 @@ export function textOfError(error: unknown, asJson: boolean): string {
     const details = isScrapdeckError(error) ? { code: error.code, data: error.data } : {}
     return `${safeJson({ error: { message, ...details } })}\n`
   }
+  // A line that is indented belongs to the one before: output of a program, such as a traceback.
+  const isOutput = /\n\s/.test(message)
   // Several problems, as in a configuration file, are printed as a list.
-  const text = message.includes('\n') ? `\n${message.replaceAll(/^/gm, '- ')}` : ` ${message}`
+  const text = message.includes('\n') && !isOutput ? `\n${message.replaceAll(/^/gm, '- ')}` : ` ${message}`
   return `scrapdeck:${withoutControls(text)}\n`
 }

@@ -1,3 +1,4 @@
+import { stretchAt } from '../../shared/calendar/zones.ts'
 import { safeJson, type Terminal, withoutSteering } from './terminal.ts'
 
 /** Prints the response as JSON, or as text made by `describe`. */
@@ -34,11 +35,11 @@ function textOf(value: string | number | null): string {
   return value === null || value === '' ? '-' : withoutSteering(String(value)).replaceAll(/\s+/g, ' ')
 }
 
-/** `2026-11-21 11:18:23`, in the machine's zone. */
-export function localTime(atMs: number | null): string {
+/** `2026-11-21 11:18:23`, in this zone, or the machine's. */
+export function localTime(atMs: number | null, zone?: string): string {
   if (atMs === null) return '-'
-  const shifted = new Date(atMs - new Date(atMs).getTimezoneOffset() * 60_000)
-  return shifted.toISOString().slice(0, 19).replace('T', ' ')
+  const offsetMs = zone === undefined ? -new Date(atMs).getTimezoneOffset() * 60_000 : stretchAt(zone, atMs).offsetMs
+  return new Date(atMs + offsetMs).toISOString().slice(0, 19).replace('T', ' ')
 }
 
 export function plural(count: number, noun: string): string {

@@ -5,7 +5,16 @@ import { promisify } from 'node:util'
 import type { ProjectName } from '../../shared/contract/index.ts'
 import { buildEggFromFolder } from '../../engine/projects/egg-builder.ts'
 import type { Version } from '../../shared/contract/projects.ts'
-import { baseOf, type Client, connect, type ConnectionFlags, findAddress, readUrl } from '../client/connect.ts'
+import { isScrapdeckError, ScrapdeckError } from '../../shared/errors.ts'
+import {
+  baseOf,
+  type Client,
+  connect,
+  type ConnectionFlags,
+  findAddress,
+  readUrl,
+  toCommandError
+} from '../client/connect.ts'
 import { CommandEnd, EXIT_CODES } from '../client/exit-codes.ts'
 import { plural, print, printLine, table } from '../client/output.ts'
 import { safeJson, type Terminal } from '../client/terminal.ts'
@@ -77,8 +86,11 @@ async function deploy(session: Session, path: string | undefined, flags: DeployF
     : await buildEggFromFolder(folder as string, project === undefined ? {} : { project })
   const client = clientOf(target, session, flags)
   const file = new File([bytes as Uint8Array<ArrayBuffer>], isEgg ? basename(place) : 'project.egg')
-  const answer = await client.projects.upload({ file, project, version })
+  const answer = await client.projects.upload({ file, project, version }).catch((error: unknown) => {
+    throw withNextStep(toCommandError(error))
+  })
   print(terminal, flags, answer, describeUpload)
+  if (flags.json !== true) await tellUnusable(client, answer, terminal)
   if (flags.send) await sendToNodes(client, answer, session)
 }
 
@@ -199,12 +211,35 @@ async function resolveVersion(wanted: string, directory: string): Promise<string
 
 function describeUpload({ project, version, spiders, pinnedVersion }: Uploaded): string {
   const found =
-    spiders === null ? 'its spiders are not listed yet' : `${plural(spiders.length, 'spider')}: ${spiders.join(', ')}`
+    spiders === null
+      ? 'its spiders are not listed yet'
+      : [plural(spiders.length, 'spider'), ...(spiders.length === 0 ? [] : [spiders.join(', ')])].join(': ')
   const pin =
     pinnedVersion === null || pinnedVersion === version
       ? ''
       : ` ${project} stays pinned to ${pinnedVersion}: jobs that name no version run that one.`
   return `${project} ${version} was uploaded (${found}).${pin}`
+}
+
+function withNextStep(error: unknown): unknown {
+  if (!isScrapdeckError(error, 'EGG_IMPORT_FAILED')) return error
+  const next = 'Nothing was saved. Fix the code, or set the requirements of the project (docs/python-environments.md).'
+  return new ScrapdeckError('EGG_IMPORT_FAILED', `${error.message}\n${next}`, { data: error.data, cause: error })
+}
+
+/** What was saved, but can run nothing as it is. */
+async function tellUnusable(client: Client, { spiders }: Uploaded, terminal: Terminal): Promise<void> {
+  if (spiders?.length === 0) {
+    printLine(terminal, 'It has no spiders: check SPIDER_MODULES in its settings.')
+    return
+  }
+  if (spiders !== null) return
+  const { nodes } = await client.nodes.list()
+  const canList = nodes.some(({ slots, health }) => slots > 0 && health === 'up')
+  const why = canList
+    ? 'A node lists them as soon as one can import the code.'
+    : 'No node can list them now: start or add one (scrapdeck nodes add), or give this machine slots.'
+  printLine(terminal, why)
 }
 
 async function sendToNodes(client: Client, { project, version }: Version, { terminal, flags }: Session): Promise<void> {

@@ -195,7 +195,9 @@ function read(terminal: Terminal, file: string): string {
   try {
     return readFileSync(file === '-' ? 0 : resolve(terminal.directory, file), 'utf8')
   } catch (error) {
-    throw new CommandEnd(EXIT_CODES.usage, `${file} cannot be read (${(error as Error).message}).`, { cause: error })
+    const { code, message } = error as NodeJS.ErrnoException
+    const what = `${file} cannot be read: ${code === 'ENOENT' ? 'there is no such file' : message}.`
+    throw new CommandEnd(EXIT_CODES.usage, what, { cause: error })
   }
 }
 

@@ -33,6 +33,7 @@ interface SettingFlags {
 
 interface EditFlags extends AddressFlags, SettingFlags {
   address?: string
+  force?: boolean
   tags?: boolean
   giveUpAfter?: number | 'never'
 }
@@ -80,6 +81,7 @@ export function addNodeCommands({ group, terminal }: ClientCommands): void {
   add('edit <node>', 'Change a node. What is not given stays as it is.', (command) =>
     withAddress(withSettings(command))
       .option('--address <address>', 'its new address; needs its user name and password again')
+      .option('--force', 'take an address that cannot be used now')
       .option('--no-tags', 'remove all tags')
       .option(
         '--give-up-after <duration>',
@@ -87,20 +89,32 @@ export function addNodeCommands({ group, terminal }: ClientCommands): void {
         (text) => (text === 'never' ? text : duration(text))
       )
   )(async ({ client, flags }, [name = ''], options: EditFlags) => {
-    const { giveUpAfter } = options
+    const { giveUpAfter, address } = options
     const changes = {
       ...settingsOf(options),
       ...(options.tags === false ? { tags: [] } : {}),
       ...(giveUpAfter === undefined
         ? {}
         : { giveUpAfterSeconds: giveUpAfter === 'never' ? null : Math.ceil(giveUpAfter / 1000) }),
-      ...(options.address === undefined ? {} : { url: options.address }),
+      ...(address === undefined ? {} : { url: address }),
       ...connectionOf(options, terminal)
     }
     if (Object.values(changes).every((value) => value === undefined)) {
       throw new CommandEnd(EXIT_CODES.usage, 'Nothing to change. Add --help to see what can be changed.')
     }
-    const { id } = await findNode(client, name)
+    const { id, username } = await findNode(client, name)
+    if (address !== undefined) {
+      // Credentials go only to the address they were given for, so the engine drops them with the old one.
+      if (username !== null && options.nodeUsername === undefined) {
+        throw new CommandEnd(
+          EXIT_CODES.usage,
+          `The password of ${name} is for its old address. ${GIVE_CREDENTIALS} If the new one needs none: --node-username ''.`
+        )
+      }
+      const found = await client.nodes.probe({ url: address, ...connectionOf(options, terminal) })
+      if (found.health !== 'up' && found.duplicateOf === null && !options.force)
+        throw unusable(found, 'was not taken', options)
+    }
     print(terminal, flags, await client.nodes.update({ id, ...changes }), describeNode)
   })
 
@@ -152,11 +166,28 @@ function settingsOf({ name, slots: count, tag, group }: SettingFlags) {
 
 function connectionOf({ nodeUsername, caCertificate, proxy }: AddressFlags, terminal: Terminal): Partial<NodeAddress> {
   const password = terminal.environment['SCRAPDECK_NODE_PASSWORD']
+  if (nodeUsername && password === undefined)
+    throw new CommandEnd(EXIT_CODES.usage, `The password of ${nodeUsername} is not set. ${GIVE_CREDENTIALS}`)
   return {
     ...(nodeUsername === undefined ? {} : { username: nodeUsername, password: password ?? '' }),
     ...(caCertificate === undefined ? {} : { caCertificate: readCertificate(caCertificate, terminal) }),
     ...(proxy === undefined ? {} : { proxyUrl: proxy })
   }
+}
+
+const GIVE_CREDENTIALS = 'Give --node-username NAME, and its password in SCRAPDECK_NODE_PASSWORD.'
+
+/** Why an address is not used, and what to do. */
+function unusable(found: ProbeResult, what: string, { nodeUsername }: AddressFlags): CommandEnd {
+  const isLocked = found.health === 'unauthorized' && !nodeUsername
+  const why = isLocked ? `it requires a user name and password. ${GIVE_CREDENTIALS}` : sentence(problemOf(found))
+  return new CommandEnd(EXIT_CODES.failed, `${found.url} ${what}: ${why} To use it anyway: --force.`)
+}
+
+/** Without the advice for a node that has settings. */
+function problemOf({ health, problem }: ProbeResult): string {
+  if (health === 'unauthorized') return 'it rejected the user name or the password from SCRAPDECK_NODE_PASSWORD'
+  return problem ?? health
 }
 
 function readCertificate(file: string, terminal: Terminal): string {
@@ -177,13 +208,12 @@ async function addNode(
   const found = await client.nodes.probe(address)
   // A known address is refused by `add` itself, which names the node.
   if (found.health !== 'up' && found.duplicateOf === null && !options.force) {
-    throw new CommandEnd(
-      EXIT_CODES.failed,
-      `${found.url} was not added: ${sentence(found.problem ?? found.health)} To add it anyway, use --force.`
-    )
+    throw unusable(found, 'was not added', options)
   }
   const node = await client.nodes.add({ ...address, ...settingsOf(options) })
   for (const warning of found.warnings) terminal.error(withoutSteering(`Warning: ${warning}\n`))
+  if (options.name !== undefined && node.name !== options.name)
+    terminal.error(withoutSteering(`There is a node ${options.name} already: this one is ${node.name}.\n`))
   print(terminal, flags, node, ({ name, id }) => `Added ${name} (${id}): ${describeProbe(found)}`)
 }
 
@@ -212,6 +242,7 @@ async function nameOf(client: Client, id: string): Promise<string> {
 }
 
 function describeProbe(found: ProbeResult): string {
+  if (found.health === 'unauthorized') return `unauthorized: ${problemOf(found)}. ${GIVE_CREDENTIALS}`
   if (found.health !== 'up') return `${found.health}: ${sentence(found.problem ?? 'it does not respond')}`
   const facts = [
     `Scrapyd ${found.scrapydVersion ?? 'of unknown version'}`,

@@ -1,4 +1,5 @@
 import type { Project, Version } from '../../shared/contract/index.ts'
+import { versionOf } from '../../shared/version-of.ts'
 import { nodeNames } from '../client/find.ts'
 import { localTime, plural, print, table } from '../client/output.ts'
 import type { ClientCommands } from '../client/session.ts'
@@ -6,17 +7,18 @@ import type { ClientCommands } from '../client/session.ts'
 export function addProjectCommands({ add, terminal }: ClientCommands): void {
   add(
     'projects',
-    'List the projects with their latest version and its spiders.'
+    'List the projects with the version that jobs get (pinned, else the latest) and its spiders.'
   )(async ({ client, flags }) => {
     print(terminal, flags, await client.projects.list(), ({ projects }) =>
       table(
-        ['project', 'latest', 'versions', 'state', 'spiders'],
+        ['project', 'version', 'latest', 'versions', 'state', 'spiders'],
         projects.map((project) => [
           project.name,
+          project.activeVersion === null ? null : `${project.activeVersion}${isPinned(project) ? ' (pinned)' : ''}`,
           project.latestVersion,
           project.versions.length,
           project.settings.paused ? 'paused' : 'active',
-          spidersOf(latestOf(project))
+          spidersOf(versionOf(project))
         ]),
         'No projects. Upload one: scrapdeck deploy'
       )
@@ -29,7 +31,7 @@ export function addProjectCommands({ add, terminal }: ClientCommands): void {
   )(async ({ client, flags }, [name = '']) => {
     const project = await client.projects.get({ project: name })
     const nodes = flags.json === true ? new Map<string, string>() : await nodeNames(client)
-    print(terminal, flags, project, ({ versions, latestVersion }) =>
+    print(terminal, flags, project, ({ versions, latestVersion, activeVersion }) =>
       table(
         ['version', 'uploaded', 'size', 'spiders', 'nodes', 'note'],
         versions.map((version) => [
@@ -39,6 +41,7 @@ export function addProjectCommands({ add, terminal }: ClientCommands): void {
           version.spiders === null ? null : plural(version.spiders.length, 'spider'),
           describeDeployments(version, nodes),
           [
+            version.version === activeVersion && isPinned(project) ? 'pinned' : '',
             version.version === latestVersion ? 'latest' : '',
             version.sha256 === null ? 'only seen on nodes, no egg to send' : '',
             version.orderWarning ?? ''
@@ -52,8 +55,7 @@ export function addProjectCommands({ add, terminal }: ClientCommands): void {
   })
 }
 
-const latestOf = ({ versions, latestVersion }: Project): Version | undefined =>
-  versions.find(({ version }) => version === latestVersion)
+const isPinned = ({ settings }: Pick<Project, 'settings'>): boolean => settings.pinnedVersion != null
 
 function spidersOf(version: Version | undefined): string | null {
   if (version === undefined) return null

@@ -14,6 +14,8 @@ interface RunFlags {
   secret?: string[]
   version?: VersionName
   node?: string
+  anyNode?: boolean
+  withoutDefault?: string[]
   tag?: string[]
   priority?: string
   at?: number
@@ -31,9 +33,14 @@ export function addRunCommand({ add }: ClientCommands): void {
       .option('-a, --argument <name=value>', 'an argument of the spider (can be repeated)', collectPair)
       .option('-s, --setting <NAME=value>', 'a setting of Scrapy (can be repeated)', collectPair)
       .option('--secret <name>', 'hide the value of this argument or setting (can be repeated)', collect)
-      .option('--version <version>', 'the version of the project (default: the latest when it starts)')
+      .option(
+        '--version <version>',
+        'the version of the project (default: the pinned one, else the latest when it starts)'
+      )
       .option('--node <name>', 'run it on this node')
+      .option('--any-node', 'on any node, whatever the defaults of the project say')
       .option('--tag <term>', 'only on nodes with this tag (can be repeated)', collect)
+      .option('--without-default <name>', 'leave out this default of the project; *: all (can be repeated)', collect)
       .option('--priority <number>', 'higher runs first (default 0)')
       .option('--at <time>', 'not before this time', moment)
       .option('--after <id>', 'wait until this job has succeeded (can be repeated)', collect)
@@ -50,7 +57,10 @@ export function addRunCommand({ add }: ClientCommands): void {
     if (options.timeout !== undefined && !options.wait)
       throw new CommandEnd(EXIT_CODES.usage, '--timeout limits --wait: give both.')
     requireFuture(options.at, terminal.nowMs(), 'Leave it out to run now.')
-    const nodeId = options.node === undefined ? undefined : await findNodeId(client, options.node)
+    if (options.anyNode && (options.node !== undefined || options.tag !== undefined))
+      throw new CommandEnd(EXIT_CODES.usage, '--any-node is the opposite of --node and --tag: give one of them.')
+    const named = options.node === undefined ? undefined : await findNodeId(client, options.node)
+    const nodeId = options.anyNode ? null : named
     const order = {
       project: project as ProjectName,
       spiders,
@@ -58,6 +68,7 @@ export function addRunCommand({ add }: ClientCommands): void {
       args: options.argument,
       settings: options.setting,
       secretNames: options.secret,
+      withoutDefaults: options.withoutDefault,
       nodeId,
       tags: options.tag,
       priority,

@@ -1,4 +1,11 @@
-import type { Project, ProjectName, Schedule, ScheduleRule, VersionName } from '../../shared/contract/index.ts'
+import type {
+  Project,
+  ProjectName,
+  RunTemplate,
+  Schedule,
+  ScheduleRule,
+  VersionName
+} from '../../shared/contract/index.ts'
 import { OVERLAP_POLICIES } from '../../shared/choices.ts'
 import { describeTiming } from '../../shared/calendar/index.ts'
 import { isScrapdeckError } from '../../shared/errors.ts'
@@ -42,10 +49,11 @@ export function addScheduleCommands({ group, terminal }: ClientCommands): void {
     if (all.length === 0) await requireProject(client, project)
     print(terminal, flags, { schedules: all }, (answer) =>
       table(
-        ['name', 'state', 'next', 'last', 'when', 'id'],
+        ['name', 'state', 'runs', 'next', 'last', 'when', 'id'],
         answer.schedules.map((one) => [
           one.name,
           one.paused ? `paused${one.pauseNote === null ? '' : ` (${one.pauseNote})`}` : 'active',
+          spidersOf(one.jobs),
           localTime(one.nextAtMs),
           one.recent[0]?.outcome ?? one.recent[0]?.state ?? null,
           describeTiming(one),
@@ -66,9 +74,10 @@ export function addScheduleCommands({ group, terminal }: ClientCommands): void {
     print(terminal, session.flags, { schedule, next: occurrences }, () =>
       [
         `${schedule.name}: ${describeTiming(schedule)}`,
+        ...schedule.jobs.map((job) => `Runs ${describeTemplate(job)}`),
         schedule.paused ? `Paused${schedule.pauseNote === null ? '' : `: ${schedule.pauseNote}`}` : 'Next:',
         ...(schedule.paused ? [] : occurrences.map(({ local, kind }) => `  ${local}${KINDS[kind]}`)),
-        'Last:',
+        schedule.recent.length === 0 ? 'Last: it has not fired yet' : 'Last:',
         ...schedule.recent
           .slice(0, 10)
           .map((firing) => `  ${localTime(firing.nominalMs)}  ${firing.outcome ?? firing.state}  ${firing.text}`)
@@ -80,7 +89,10 @@ export function addScheduleCommands({ group, terminal }: ClientCommands): void {
     withTiming(command)
       .requiredOption('--project <name>', 'the project')
       .requiredOption('--spider <name>', 'a spider (can be repeated)', collect)
-      .option('--version <version>', 'the version of the project (default: the latest when it runs)')
+      .option(
+        '--version <version>',
+        'the version of the project (default: the pinned one, else the latest when it runs)'
+      )
       .option(
         '-a, --argument <name=value>',
         'an argument; {nominal} is the scheduled time of the run (can be repeated)',
@@ -116,7 +128,7 @@ export function addScheduleCommands({ group, terminal }: ClientCommands): void {
       flags,
       answer,
       ({ schedule }) =>
-        `${replace && schedule.revision > 1 ? 'Replaced' : 'Created'} ${schedule.name} (${schedule.id}). Next: ${localTime(schedule.nextAtMs)}`
+        `${replace && schedule.revision > 1 ? 'Replaced' : 'Created'} ${schedule.name} (${schedule.id}). ${describeNext(schedule)}`
     )
     const lacking = flags.json === true ? null : await whatIsNotDeployed(client, options)
     if (lacking !== null) {
@@ -217,6 +229,24 @@ export function addScheduleCommands({ group, terminal }: ClientCommands): void {
   })
 }
 
+function spidersOf(jobs: readonly RunTemplate[]): string {
+  return jobs.flatMap(({ project, spiders }) => spiders.map((spider) => `${project}/${spider}`)).join(', ')
+}
+
+/** `shop / prices (1.2) day={nominal}`; secret values are masked by the engine. */
+function describeTemplate({ project, spiders, version, args, settings }: RunTemplate): string {
+  const values = Object.entries({ ...args, ...settings }).map(([name, value]) => `${name}=${value}`)
+  return [`${project} / ${spiders.join(', ')}`, version === null ? '' : `(${version})`, ...values]
+    .filter((text) => text !== '')
+    .join(' ')
+}
+
+/** In the schedule's own zone, which its times are about. */
+function describeNext({ paused, nextAtMs, zone }: Schedule): string {
+  if (paused) return 'It is paused.'
+  return nextAtMs === null ? 'It never fires again.' : `Next: ${localTime(nextAtMs, zone)} ${zone}`
+}
+
 interface BackfillFlags {
   from: number
   until: number
@@ -280,7 +310,7 @@ async function setPaused(
 ): Promise<void> {
   const answer = await client.schedules.setPaused({ ids: await idsOf(client, names), paused, note })
   print(terminal, flags, answer, ({ schedules }) =>
-    schedules.map((one) => `${one.name}: ${one.paused ? 'paused' : `next ${localTime(one.nextAtMs)}`}`).join('\n')
+    schedules.map((one) => `${one.name}: ${describeNext(one)}`).join('\n')
   )
 }
 

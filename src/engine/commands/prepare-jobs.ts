@@ -10,6 +10,7 @@ import {
 import { ScrapdeckError } from '../../shared/errors.ts'
 import { LOST_ARGUMENTS, RESERVED_ARGUMENTS, UNUSABLE_NAME } from '../../shared/reserved-arguments.ts'
 import { defaultsOf, withDefaults } from '../../shared/job-defaults.ts'
+import { suggestNear } from '../../shared/near-matches.ts'
 import { problemOfLimits } from '../../shared/run-limits.ts'
 import { secretValues, withSecrets } from '../../shared/secret-values.ts'
 import type { Fleet } from '../nodes/fleet.ts'
@@ -132,7 +133,25 @@ async function startFromDefaults(
     const defaults = defaultsOf(projects.settingsOf(item.project), item.spider)
     known.set(key, defaults && (await openTemplate(defaults, secretBox)))
   }
+  checkLeftOut(items, [...known.values()])
   return items.map((item) => withDefaults(item, known.get(keyOf(item)) ?? null))
+}
+
+/** An order of several spiders may leave out what only one of them has. */
+function checkLeftOut(items: readonly RunItem[], all: readonly (JobDefaults | null)[]): void {
+  if (items.every(({ withoutDefaults }) => withoutDefaults === undefined)) return
+  const known = new Set(
+    all.flatMap((one) => (one === null ? [] : [one.args, one.settings, one.env].flatMap(Object.keys)))
+  )
+  for (const name of new Set(items.flatMap(({ withoutDefaults = [] }) => withoutDefaults))) {
+    if (name === '*' || known.has(name)) continue
+    const have = known.size === 0 ? 'There are none' : `There are ${[...known].slice(0, 20).join(', ')}`
+    const near = suggestNear(name, [...known])
+    throw new ScrapdeckError(
+      'BAD_INPUT',
+      `"withoutDefaults": no argument, setting or variable ${name} is a default of these jobs.${near} ${have}.`
+    )
+  }
 }
 
 /** Of settings and arguments of all jobs of an order: one may ask for a thousand jobs with the same arguments. */

@@ -68,6 +68,8 @@ export async function probeNode(options: {
     result.health = healthOf(error)
     result.reachable ||= result.health === 'unauthorized' || result.health === 'invalid'
     result.problem = error.message
+    // It does require one.
+    if (result.health === 'unauthorized') result.warnings = result.warnings.filter((one) => one !== NO_PASSWORD)
   } finally {
     await client.close()
   }
@@ -93,6 +95,8 @@ export function healthOf(error: NodeError): NodeHealth {
   }
 }
 
+const NO_PASSWORD = 'No password is set: if this node requires none, anyone who can reach it can run code there.'
+
 function warningsFor(address: { url: string; username: string | null; password: string | null }): string[] {
   const warnings: string[] = []
   const hasPassword = Boolean(address.username && address.password)
@@ -104,7 +108,7 @@ function warningsFor(address: { url: string; username: string | null; password: 
     )
   }
   if (!hasPassword) {
-    warnings.push('No password is set: if this node requires none, anyone who can reach it can run code there.')
+    warnings.push(NO_PASSWORD)
   }
   return warnings
 }
