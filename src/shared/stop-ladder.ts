@@ -37,13 +37,20 @@ export interface NextStop {
   sent: { text: string; atMs: number }
   signal: 'INT' | 'KILL'
   atMs: number
+  /** When the first KILL follows, if this step is not one; null: not recorded. */
+  killAtMs: number | null
 }
 
 /** The next step of a run that is being stopped, from its job's timeline; null: none is planned. */
 export function nextStopOf(timeline: readonly Transition[]): NextStop | null {
   const last = timeline.findLast(({ kind }) => kind === 'cancel_sent' || kind === 'sending')
   if (last?.kind !== 'cancel_sent') return null
-  const { next, nextAtMs } = last.evidence
+  const next = readStop(last.evidence)
+  return next && { sent: { text: last.text, atMs: last.atMs }, ...next }
+}
+
+/** What is recorded with a step about those that follow it; null: nothing is planned. */
+export function readStop({ next, nextAtMs, killAtMs }: Transition['evidence']): Omit<NextStop, 'sent'> | null {
   if ((next !== 'INT' && next !== 'KILL') || typeof nextAtMs !== 'number') return null
-  return { sent: { text: last.text, atMs: last.atMs }, signal: next, atMs: nextAtMs }
+  return { signal: next, atMs: nextAtMs, killAtMs: typeof killAtMs === 'number' ? killAtMs : null }
 }

@@ -299,7 +299,8 @@ export function fakeDetail(job: Job): JobDetail {
     if (job.startedAtMs !== null) add('running', job.startedAtMs, 'Running', { pid: 40122 })
     if (job.cancelAskedAtMs !== null) {
       add('cancel_asked', job.cancelAskedAtMs, 'Cancel requested')
-      const planned = { signal: 'INT', nodeSaid: 'running', next: 'INT', nextAtMs: job.cancelAskedAtMs + 600_000 }
+      const nextAtMs = job.cancelAskedAtMs + 600_000
+      const planned = { signal: 'INT', nodeSaid: 'running', next: 'INT', nextAtMs, killAtMs: nextAtMs + 15_000 }
       add('cancel_sent', job.cancelAskedAtMs, 'Asked the run to stop (INT)', planned)
     }
     if (job.endedAtMs !== null)

@@ -209,13 +209,13 @@ describe('cancelling', () => {
     const sentAtMs = clock.nowMs()
     expect(await next()).toEqual({
       sent: { text: 'Asked the run to stop (INT)', atMs: sentAtMs },
-      ...{ signal: 'INT', atMs: sentAtMs + 10 * MINUTE_MS }
+      ...{ signal: 'INT', atMs: sentAtMs + 10 * MINUTE_MS, killAtMs: sentAtMs + 10 * MINUTE_MS + 15_000 }
     })
     await clock.advanceBy(1_000)
     await engine.cancel([id], { force: true })
     await clock.advanceBy(0)
     expect(node.running[0]?.signals).toEqual(['INT', 'INT'])
-    expect(await next()).toMatchObject({ signal: 'KILL', atMs: clock.nowMs() + 15_000 })
+    expect(await next()).toMatchObject({ signal: 'KILL', atMs: clock.nowMs() + 15_000, killAtMs: null })
     await engine.cancel([id], { force: true })
     await clock.advanceBy(0)
     expect(node.running[0]?.signals).toEqual(['INT', 'INT', 'KILL'])

@@ -202,14 +202,16 @@ export class CancelLadder {
   async #send(node: FleetNode, one: LiveAttempt, climb: Climb): Promise<void> {
     const { step } = climb
     const signal = signalOfStep(step)
-    const waitMs = waitAfterStep(step, this.#waitsFor(one, climb))
+    const waits = this.#waitsFor(one, climb)
+    const waitMs = waitAfterStep(step, waits)
     const nextAtMs = this.#context.clock.nowMs() + waitMs
     // Set before the request, so that a force during the request does not start a second climb.
     climb.timer = this.#context.clock.setTimer(waitMs, () => void this.#step(one))
     try {
       const { wasState } = await node.client.cancel({ project: one.project, jobid: one.jobid, signal })
       climb.step += 1
-      const planned = { next: signalOfStep(climb.step), nextAtMs }
+      const next = signalOfStep(climb.step)
+      const planned = { next, nextAtMs, ...(next === 'INT' && { killAtMs: nextAtMs + waitAfterStep(step + 1, waits) }) }
       await this.#recordStep(one, { signal, text: textOfStep(step, 'the run'), planned }, wasState)
       if (wasState === 'pending') await this.#concludeRemoved(one)
       node.observer.poke()
@@ -222,7 +224,7 @@ export class CancelLadder {
 
   async #recordStep(
     one: LiveAttempt,
-    step: { signal: NodeSignal; text: string; planned?: { next: string; nextAtMs: number } },
+    step: { signal: NodeSignal; text: string; planned?: { next: string; nextAtMs: number; killAtMs?: number } },
     nodeSaid: string | null
   ) {
     await this.#context.live.record(one, {

@@ -5,6 +5,7 @@ import { useEffect } from 'react'
 import type { Job, JobId } from '../../../shared/contract/index.ts'
 import { useNow } from '../../ui/clock.ts'
 import { showNotice } from '../../ui/notify.tsx'
+import { StatusText } from '../../ui/status.tsx'
 import classes from './jobs-screen.module.css'
 import { cancelSoon, GRACE_MS, undoCancel, usePendingCancels } from './pending-cancels.ts'
 import type { JobActions } from './use-job-actions.ts'
@@ -59,18 +60,27 @@ function undo(id: JobId): void {
   notifications.hide(noticeId(id))
 }
 
+/** The shared clock may be a second behind. */
+const secondsLeft = (atMs: number | undefined, nowMs: number) =>
+  Math.min(GRACE_MS / 1000, Math.max(0, Math.ceil(((atMs ?? nowMs) - nowMs) / 1000)))
+
+/** Until the cancel is sent, the row says when that will be. */
+export function PendingCancel({ job }: { job: Job }) {
+  const nowMs = useNow()
+  const atMs = usePendingCancels(({ sentAtMs }) => sentAtMs.get(job.id))
+  return <StatusText status={job.status} word={`cancel in ${secondsLeft(atMs, nowMs)} s`} />
+}
+
 function GraceNotice({ id, name }: { id: JobId; name: string }) {
   const nowMs = useNow()
   const atMs = usePendingCancels(({ sentAtMs }) => sentAtMs.get(id))
   useEffect(() => {
     if (atMs === undefined) notifications.hide(noticeId(id))
   }, [atMs, id])
-  // The shared clock may be a second behind.
-  const seconds = Math.min(GRACE_MS / 1000, Math.max(0, Math.ceil(((atMs ?? nowMs) - nowMs) / 1000)))
   return (
     <Group justify="space-between" wrap="nowrap">
       <span id={noticeId(id)} role="status">
-        Cancelling {name} in {seconds} s.
+        Cancelling {name} in {secondsLeft(atMs, nowMs)} s.
         <span className={classes.graceNote}>Closing this page cancels it immediately.</span>
       </span>
       <Button flex="none" aria-describedby={noticeId(id)} onClick={() => undo(id)}>

@@ -6,7 +6,7 @@ import { RelativeTime, Runtime } from '../../ui/time.tsx'
 import type { Column } from '../../ui/table/column.ts'
 import { WaitingText } from '../../ui/waiting.tsx'
 import { useBulkActs } from './bulk-act-store.ts'
-import { CancelCell, isCancelling } from './cancel-cell.tsx'
+import { CancelCell, isCancelling, PendingCancel } from './cancel-cell.tsx'
 import classes from './jobs-screen.module.css'
 import { usePendingCancels } from './pending-cancels.ts'
 import type { JobActions } from './use-job-actions.ts'
@@ -39,7 +39,7 @@ export function jobColumns(
     {
       id: 'spider',
       header: 'Spider',
-      width: 'minmax(96px, 1.4fr)',
+      width: 'minmax(116px, 1.6fr)',
       cell: (job) => (
         <span className={classes.spider} title={`${job.project}/${job.spider}`}>
           <span className="dim">{job.project}</span>
@@ -51,7 +51,7 @@ export function jobColumns(
     {
       id: 'node',
       header: isQueue ? 'Waiting for' : 'Node / waiting for',
-      width: isQueue ? 'minmax(120px, 3fr)' : 'minmax(122px, 1.8fr)',
+      width: isQueue ? 'minmax(120px, 3fr)' : 'minmax(112px, 1.6fr)',
       hideBelowPx: isQueue ? undefined : 440,
       cell: (job) => <NodeOrWaiting job={job} nodeName={nodeName} awayOf={awayOf} />
     },
@@ -79,7 +79,7 @@ export function jobColumns(
       header: 'Runtime',
       width: '74px',
       align: 'end',
-      hideBelowPx: 496,
+      hideBelowPx: 540,
       // While its node is away the state is unknown: the clock stops at the last response.
       cell: (job) => (
         <Runtime startedAtMs={job.startedAtMs} endedAtMs={job.endedAtMs ?? awayOf(job)?.lastSeenAtMs ?? null} />
@@ -136,8 +136,10 @@ function JobStatusCell({ job, away }: { job: Job; away: Away | null }) {
         <StatusText status={job.status} word={asked} />
       ) : away !== null && away.unknownSinceMs !== null ? (
         <UnknownText sinceMs={away.unknownSinceMs} />
+      ) : isPending ? (
+        <PendingCancel job={job} />
       ) : (
-        <StatusText status={job.status} word={isPending || isCancelling(job) ? 'cancelling…' : undefined} />
+        <StatusText status={job.status} word={isCancelling(job) ? 'cancelling…' : undefined} />
       )}
     </span>
   )

@@ -5,7 +5,6 @@ import { Link } from '@tanstack/react-router'
 import { useState } from 'react'
 import type { Attempt, AttemptNumber, Job, JobDetail, JobId, WaitingCode } from '../../../shared/contract/index.ts'
 import { type NextStop, nextStopOf } from '../../../shared/stop-ladder.ts'
-import { formatAge } from '../../../shared/time.ts'
 import { useApi } from '../../api/api.tsx'
 import { useKeys } from '../../state/keys.ts'
 import { openRunDialog } from '../../state/open-run-dialog.ts'
@@ -19,6 +18,7 @@ import { formatMoment, WaitingText } from '../../ui/waiting.tsx'
 import { Dependencies, JobArguments } from './job-arguments.tsx'
 import { JobAttempts } from './job-attempts.tsx'
 import { isCancelling } from './cancel-cell.tsx'
+import { CancelSteps } from './cancel-steps.tsx'
 import type { Away, AwayOf } from './job-columns.tsx'
 import classes from './job-detail-pane.module.css'
 import { JobLog } from './job-log.tsx'
@@ -86,6 +86,7 @@ export function JobDetailPane({ jobId, tab, nodeName, awayOf, actions, onTab, on
                 onElsewhere={() => void actions.runElsewhere([data.job])}
                 onOpen={onOpen}
               />
+              {isCancelling(data.job) && <CancelSteps timeline={data.timeline} />}
               <JobButtons job={data.job} next={nextStopOf(data.timeline)} actions={actions} onOpen={onOpen} />
               <Tabs value={shown} onChange={(value) => value !== null && onTab(value)} className={classes.tabs}>
                 <Tabs.List>
@@ -277,19 +278,6 @@ function Expiry({ atMs }: { atMs: number }) {
   return <p title={formatInstant(atMs)}>cancelled if not sent by {formatMoment(atMs, useNow())}</p>
 }
 
-/** What was sent last, and the countdown to the next step. */
-function StopClock({ next: { sent, signal, atMs } }: { next: NextStop }) {
-  const nowMs = useNow()
-  const left = atMs <= nowMs ? 'now' : `in ${formatAge(atMs - nowMs + 999)}`
-  return (
-    <span title={`${sent.text} at ${formatInstant(sent.atMs)}. Next: ${signal} at ${formatInstant(atMs)}`}>
-      {sent.text}. Next step: {STEP_WORDS[signal]} {left}.
-    </span>
-  )
-}
-
-const STEP_WORDS = { INT: 'stop immediately (INT)', KILL: 'kill (KILL)' }
-
 interface JobButtonsProps {
   job: Job
   /** null: no step of a stop has been sent. */
@@ -329,20 +317,15 @@ function JobButtons({ job, next, actions, onOpen }: JobButtonsProps) {
         </Button>
       )}
       {isCancelling(job) && (
-        <>
-          <span className="dim" role="status">
-            {next === null ? 'Cancel requested. Waiting for the node to confirm.' : <StopClock next={next} />}
-          </span>
-          <Button
-            color="red"
-            variant="light"
-            disabled={isBusy}
-            title={`Send ${next?.signal ?? 'the second INT'} without waiting`}
-            onClick={() => act(actions.cancelOne(job, true))}
-          >
-            Stop now
-          </Button>
-        </>
+        <Button
+          color="red"
+          variant="filled"
+          disabled={isBusy}
+          title={`Send ${next?.signal ?? 'the second INT'} without waiting`}
+          onClick={() => act(actions.cancelOne(job, true))}
+        >
+          Stop now
+        </Button>
       )}
       {job.state === 'ended' && (
         <Button
@@ -359,7 +342,13 @@ function JobButtons({ job, next, actions, onOpen }: JobButtonsProps) {
           Retry
         </Button>
       )}
-      <Button onClick={again}>Run again…</Button>
+      <Button
+        variant={isCancelling(job) ? 'subtle' : undefined}
+        color={isCancelling(job) ? 'gray' : undefined}
+        onClick={again}
+      >
+        Run again…
+      </Button>
       {job.state === 'queued' && (
         <>
           <Button

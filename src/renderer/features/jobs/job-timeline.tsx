@@ -1,10 +1,10 @@
 import type { JobDetail, Transition, TransitionKind } from '../../../shared/contract/index.ts'
 import { formatAge } from '../../../shared/time.ts'
-import { formatBytes } from '../../ui/numbers.ts'
 import type { Tone } from '../../ui/status.tsx'
 import { STATUS_LOOK } from '../../ui/status.tsx'
 import { formatInstant } from '../../ui/time.tsx'
 import { WaitingText } from '../../ui/waiting.tsx'
+import { evidenceLine, keyWords, timeOfDayMs, valueWords } from './evidence-words.ts'
 import classes from './job-timeline.module.css'
 
 interface JobTimelineProps {
@@ -45,11 +45,11 @@ export function JobTimeline({ detail: { job, timeline }, nodeName, unknown }: Jo
               {job.nodeId === null ? 'The node' : nodeName(job.nodeId)} is unreachable: state unknown since then
             </span>
             <time dateTime={new Date(unknown.sinceMs).toISOString()} title={formatInstant(unknown.sinceMs)}>
-              {clock.format(unknown.sinceMs)}
+              {timeOfDayMs.format(unknown.sinceMs)}
             </time>
           </div>
           {unknown.lastSeenAtMs !== null && (
-            <p className={classes.more}>last response at {clock.format(unknown.lastSeenAtMs)}</p>
+            <p className={classes.more}>last response at {timeOfDayMs.format(unknown.lastSeenAtMs)}</p>
           )}
         </li>
       )}
@@ -90,20 +90,14 @@ function Step({ step, before, nodeName }: StepProps) {
     <details>
       <summary className={classes.step}>
         {head}
-        <small className={classes.more}>
-          {evidence
-            .map(([key, value]) => `${wordsOf(key)} ${shorten(valueOf(key, value, nodeName), 60)}`)
-            // `Running, pid 5` need not repeat the pid.
-            .filter((words) => !step.text.includes(words))
-            .join(', ')}
-        </small>
+        <small className={classes.more}>{evidenceLine(step, nodeName)}</small>
       </summary>
       {explained}
       <dl className={classes.evidence}>
         {evidence.map(([key, value]) => (
           <div key={key}>
-            <dt>{wordsOf(key)}</dt>
-            <dd className="mono">{valueOf(key, value, nodeName)}</dd>
+            <dt>{keyWords(key)}</dt>
+            <dd className="mono">{valueWords(key, value, nodeName)}</dd>
           </div>
         ))}
       </dl>
@@ -152,44 +146,5 @@ export function formatStepTime(atMs: number, beforeMs: number | undefined): stri
   const sinceMs = beforeMs === undefined ? Number.POSITIVE_INFINITY : atMs - beforeMs
   if (sinceMs >= 0 && sinceMs < 1000) return `+${Math.round(sinceMs)} ms`
   if (sinceMs >= 0 && sinceMs < 60_000) return `+${(sinceMs / 1000).toFixed(1)} s`
-  return clock.format(atMs)
-}
-
-const clock = new Intl.DateTimeFormat('en-GB', {
-  hour: '2-digit',
-  minute: '2-digit',
-  second: '2-digit',
-  fractionalSecondDigits: 3
-})
-
-/** `freeSlots` and `finish_reason` as words. */
-function wordsOf(key: string): string {
-  return key
-    .replace(/_/g, ' ')
-    .replace(/([a-z])([A-Z])/g, '$1 $2')
-    .toLowerCase()
-    .replace(/ at ms$/, ' at')
-    .replace(/ ms$/, '')
-    .replace(/ bytes$/, '')
-}
-
-function valueOf(key: string, value: unknown, nodeName: (id: string) => string): string {
-  if (typeof value === 'number' && /(At|Before|Since|Until)Ms$/.test(key)) return clock.format(value)
-  if (typeof value === 'number' && key.endsWith('Ms')) return `${value} ms`
-  if (key === 'exit') return exitWords(value)
-  if (typeof value === 'number' && key.endsWith('Bytes')) return formatBytes(value)
-  if (typeof value === 'string') return key === 'nodeId' ? nodeName(value) : value
-  if (value === true || value === false) return value ? 'yes' : 'no'
-  return value === null ? 'none' : JSON.stringify(value)
-}
-
-/** In the local node's format: `{ code: 1, signal: null }`. */
-function exitWords(value: unknown): string {
-  const { code, signal } = (value ?? {}) as { code?: unknown; signal?: unknown }
-  if (typeof signal === 'string') return `signal ${signal}`
-  return typeof code === 'number' ? `code ${code}` : JSON.stringify(value)
-}
-
-function shorten(text: string, most: number): string {
-  return text.length > most ? `${text.slice(0, most)}…` : text
+  return timeOfDayMs.format(atMs)
 }

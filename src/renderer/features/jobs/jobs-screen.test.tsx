@@ -148,13 +148,18 @@ it('shows a job beside the list: why it ended, its timeline with the evidence, i
   expect(await rows()).not.toHaveLength(0)
 })
 
-it('distinguishes a requested cancel from a confirmed one, counts down to its next step, and offers it now', async () => {
+it('distinguishes a requested cancel from a confirmed one, shows all its steps with a clock to the next, and offers that now', async () => {
   open('/jobs?status=running')
   fireEvent.click((await rows())[0] as HTMLElement)
   const pane = within(await screen.findByRole('complementary', { name: 'Job' }))
   fireEvent.click(await pane.findByRole('button', { name: 'Cancel' }))
-  const clock = /Asked the run to stop \(INT\)\. Next step: stop immediately \(INT\) in (10|9) min/
-  expect(await pane.findByText(clock)).toBeTruthy()
+  const steps = within(await pane.findByRole('list', { name: 'Steps of the cancel' })).getAllByRole('listitem')
+  expect(steps.map(({ textContent }) => textContent)).toEqual([
+    expect.stringMatching(/^Asked the run to stop \(INT\)\d\d:\d\d:\d\d$/),
+    expect.stringMatching(/^Stop immediately \(second INT\)in (10:00|9:5\d)\d\d:\d\d:\d\d$/),
+    expect.stringMatching(/^Kill \(KILL\)\d\d:\d\d:\d\d$/)
+  ])
+  expect(pane.getByText(/^The node said that the run was running\. Next: stop immediately \(INT\) at/)).toBeTruthy()
   expect(await pane.findByText('cancelling…')).toBeTruthy()
   fireEvent.click(pane.getByRole('button', { name: 'Stop now' }))
   await waitFor(() => expect(engine.calls.filter((call) => call === 'jobs.cancel')).toHaveLength(2))
@@ -165,9 +170,10 @@ it('cancels a running job from its row after a grace that can be undone, and at 
   const row = within((await rows())[0] as HTMLElement)
   fireEvent.click(row.getByRole('button', { name: /^Cancel / }))
   expect(await screen.findByText(/^Cancelling .* in 5 s\./)).toBeTruthy()
-  expect(row.getByText('cancelling…')).toBeTruthy()
+  expect(row.getByText('cancel in 5 s')).toBeTruthy()
+  expect(row.queryByText('cancelling…')).toBeNull()
   fireEvent.click(screen.getByRole('button', { name: 'Undo' }))
-  await waitFor(() => expect(row.queryByText('cancelling…')).toBeNull())
+  await waitFor(() => expect(row.queryByText(/^cancel in/)).toBeNull())
   expect(engine.calls).not.toContain('jobs.cancel')
 
   fireEvent.click(row.getByRole('button', { name: /^Cancel / }))

@@ -1,0 +1,77 @@
+import { IconCheck, IconCircle, IconClock } from '@tabler/icons-react'
+import type { Transition } from '../../../shared/contract/index.ts'
+import { readStop } from '../../../shared/stop-ladder.ts'
+import { formatRuntime } from '../../../shared/time.ts'
+import { useNow } from '../../ui/clock.ts'
+import { formatInstant } from '../../ui/time.tsx'
+import classes from './cancel-steps.module.css'
+import { timeOfDay } from './evidence-words.ts'
+
+export interface CancelStep {
+  text: string
+  state: 'sent' | 'next' | 'later'
+  /** null: after the step before it. */
+  atMs: number | null
+}
+
+/** The steps of a stop from the timeline of its job: what was sent, what follows, and KILL as the last. */
+export function listCancelSteps(timeline: readonly Transition[]): CancelStep[] {
+  const begin = timeline.findLastIndex(({ kind }) => kind === 'sending')
+  const sent = timeline.slice(begin + 1).filter(({ kind }) => kind === 'cancel_sent')
+  const last = sent.at(-1)
+  const next = last === undefined ? null : readStop(last.evidence)
+  const steps = sent.map(({ text, atMs }): CancelStep => ({ text, state: 'sent', atMs }))
+  if (next === null) return steps
+  const wasKilled = sent.some(({ evidence }) => evidence['signal'] === 'KILL')
+  const text = next.signal === 'INT' ? 'Stop immediately (second INT)' : wasKilled ? 'Kill again (KILL)' : KILL_WORDS
+  steps.push({ text, state: 'next', atMs: next.atMs })
+  if (next.signal === 'INT') steps.push({ text: KILL_WORDS, state: 'later', atMs: next.killAtMs })
+  return steps
+}
+
+const KILL_WORDS = 'Kill (KILL)'
+const MARKS = { sent: IconCheck, next: IconClock, later: IconCircle }
+
+/** How the run is being stopped: each step with its time of day, and a clock to the next one. */
+export function CancelSteps({ timeline }: { timeline: readonly Transition[] }) {
+  const steps = listCancelSteps(timeline)
+  if (steps.length === 0) {
+    return (
+      <p className={classes.waiting} role="status">
+        Cancel requested. Waiting for the node to confirm.
+      </p>
+    )
+  }
+  return (
+    <ol className={classes.steps} aria-label="Steps of the cancel">
+      {steps.map(({ text, state, atMs }, index) => {
+        const Mark = MARKS[state]
+        return (
+          // Steps are only ever added at the end.
+          <li key={index} data-state={state}>
+            <Mark size={14} aria-label={state === 'sent' ? 'Done' : state === 'next' ? 'Next' : 'Later'} />
+            <span className={classes.text}>{text}</span>
+            {state === 'next' && atMs !== null && <Countdown atMs={atMs} />}
+            {atMs === null ? (
+              <span className="faint">after that</span>
+            ) : (
+              <time dateTime={new Date(atMs).toISOString()} title={formatInstant(atMs)}>
+                {timeOfDay.format(atMs)}
+              </time>
+            )}
+          </li>
+        )
+      })}
+    </ol>
+  )
+}
+
+/** `in 1:47`, each second. */
+function Countdown({ atMs }: { atMs: number }) {
+  const leftMs = atMs - useNow()
+  return (
+    <strong role="timer" className={classes.left}>
+      {leftMs <= 0 ? 'now' : `in ${formatRuntime(leftMs)}`}
+    </strong>
+  )
+}

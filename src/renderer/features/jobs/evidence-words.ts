@@ -1,0 +1,91 @@
+import type { Transition } from '../../../shared/contract/index.ts'
+import { readStop } from '../../../shared/stop-ladder.ts'
+import { formatBytes } from '../../ui/numbers.ts'
+
+type NodeName = (id: string) => string
+
+const SHORT = 60
+
+/** The evidence of a step in one line: facts as words, and as sentences what an operator must understand. */
+export function evidenceLine({ kind, text, evidence }: Transition, nodeName: NodeName): string {
+  const sentences = kind === 'cancel_sent' ? stopSentences(evidence) : []
+  const facts: string[] = []
+  for (const [key, value] of Object.entries(evidence)) {
+    const note = typeof value === 'string' ? SEND_NOTES[key] : undefined
+    if (note !== undefined) sentences.push(note)
+    else if (kind !== 'cancel_sent' || !STOP_KEYS.has(key)) {
+      facts.push(`${keyWords(key)} ${shorten(withoutFraction(valueWords(key, value, nodeName)))}`)
+    }
+  }
+  // `Running, pid 5` need not repeat the pid.
+  const line = facts.filter((words) => !text.includes(words)).join(', ')
+  return [...(line === '' ? [] : [sentences.length > 0 ? `${line}.` : line]), ...sentences].join(' ')
+}
+
+/** What the sender notes about a run on a remote node (dispatch/placing/sender.ts). */
+const SEND_NOTES: Record<string, string> = {
+  env: 'The environment variables of the job were left out: remote nodes cannot set them.',
+  secrets: 'Its secret values are visible in the process list and the logs of the node.',
+  limits: 'Of its limits, remote nodes enforce only the wall time.'
+}
+
+const STOP_KEYS: ReadonlySet<string> = new Set(['signal', 'nodeSaid', 'next', 'nextAtMs', 'killAtMs'])
+const NODE_SAID: Record<string, string> = {
+  running: 'The node said that the run was running.',
+  pending: 'The run was still in the queue of the node.'
+}
+
+function stopSentences(evidence: Transition['evidence']): string[] {
+  const { nodeSaid } = evidence
+  const next = readStop(evidence)
+  const kill = next?.killAtMs == null ? '' : `, then kill (KILL) at ${timeOfDay.format(next.killAtMs)}`
+  return [
+    typeof nodeSaid === 'string' ? NODE_SAID[nodeSaid] : 'The node said that it had no such run.',
+    next && `Next: ${STOP_WORDS[next.signal]} at ${timeOfDay.format(next.atMs)}${kill}.`
+  ].filter((sentence): sentence is string => typeof sentence === 'string')
+}
+
+export const STOP_WORDS = { INT: 'stop immediately (INT)', KILL: 'kill (KILL)' }
+
+/** `19:41:43`, in the machine's time zone. */
+export const timeOfDay = new Intl.DateTimeFormat('en-GB', { hour: '2-digit', minute: '2-digit', second: '2-digit' })
+export const timeOfDayMs = new Intl.DateTimeFormat('en-GB', {
+  hour: '2-digit',
+  minute: '2-digit',
+  second: '2-digit',
+  fractionalSecondDigits: 3
+})
+
+/** `freeSlots` and `finish_reason` as words. */
+export function keyWords(key: string): string {
+  return key
+    .replace(/_/g, ' ')
+    .replace(/([a-z])([A-Z])/g, '$1 $2')
+    .toLowerCase()
+    .replace(/ at ms$/, ' at')
+    .replace(/ ms$/, '')
+    .replace(/ bytes$/, '')
+}
+
+/** Exact, with milliseconds. */
+export function valueWords(key: string, value: unknown, nodeName: NodeName): string {
+  if (typeof value === 'number' && /(At|Before|Since|Until)Ms$/.test(key)) return timeOfDayMs.format(value)
+  if (typeof value === 'number' && key.endsWith('Ms')) return `${value} ms`
+  if (key === 'exit') return exitWords(value)
+  if (typeof value === 'number' && key.endsWith('Bytes')) return formatBytes(value)
+  if (typeof value === 'string') return key === 'nodeId' ? nodeName(value) : value
+  if (value === true || value === false) return value ? 'yes' : 'no'
+  return value === null ? 'none' : JSON.stringify(value)
+}
+
+/** In the local node's format: `{ code: 1, signal: null }`. */
+function exitWords(value: unknown): string {
+  const { code, signal } = (value ?? {}) as { code?: unknown; signal?: unknown }
+  if (typeof signal === 'string') return `signal ${signal}`
+  return typeof code === 'number' ? `code ${code}` : JSON.stringify(value)
+}
+
+/** `19:41:43.601` and `19:41:43.601000` to the second. */
+const withoutFraction = (text: string) => text.replace(/\b(\d\d:\d\d:\d\d)\.\d{3,6}\b/g, '$1')
+
+const shorten = (text: string) => (text.length > SHORT ? `${text.slice(0, SHORT)}…` : text)
