@@ -1,4 +1,4 @@
-import type { IncomingMessage, ServerResponse } from 'node:http'
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import type { Engine } from '../engine/index.ts'
 import type { Clock } from '../engine/runtime/clock.ts'
@@ -16,6 +16,7 @@ import { createErrorAnswer } from './error-answer.ts'
 import { healthDoor } from './health.ts'
 import { countRequests, metricsDoor } from './metrics-door.ts'
 import { type ConnectionLimits, DEFAULT_CONNECTION_LIMITS, DEFAULT_RATE_LIMITS, type RateLimits } from './limits.ts'
+import { PipelinedRequests } from './pipelined-requests.ts'
 import { scrapydDoor } from './scrapyd/door.ts'
 import type { ScrapydDoorSettings } from './scrapyd/settings.ts'
 import { NO_SUCH_FILE, NO_SUCH_PAGE, sendPage } from './scrapyd/twisted-pages.ts'
@@ -96,21 +97,24 @@ export function createApp(options: AppOptions): App {
   })
   const hasSession = (request: FastifyRequest) => authenticator.hasSession(request)
   const answerError = createErrorAnswer({ logger, hasSession })
+  const connections = new Connections({
+    limits: { ...DEFAULT_CONNECTION_LIMITS, ...options.connectionLimits },
+    trustedProxies
+  })
   const fastify = Fastify({
     forceCloseConnections: 'idle',
-    requestTimeout: TIME_LIMITS.requestTimeout,
-    http: TIME_LIMITS,
+    serverFactory(handle) {
+      const requests = new PipelinedRequests(handle)
+      const server = createServer(TIME_LIMITS, (request, response) => requests.receive(request, response))
+      connections.watch(server)
+      return server
+    },
     trustProxy: trustedProxies.length === 0 ? false : [...trustedProxies],
     routerOptions: { ignoreDuplicateSlashes: true, maxParamLength: 2000 },
     schemaController: NO_SCHEMAS,
     frameworkErrors: (_error, request, reply) =>
       answerUnreadable(request.raw.url ?? '', reply as unknown as FastifyReply)
   })
-  const connections = new Connections({
-    limits: { ...DEFAULT_CONNECTION_LIMITS, ...options.connectionLimits },
-    trustedProxies
-  })
-  connections.watch(fastify.server)
   const limits = new DoorLimits({ limits: { ...DEFAULT_RATE_LIMITS, ...options.rateLimits }, clock })
   const gate = new RequestGate({
     ...{ authenticator, limits, connections, isOurHost: createHostRule(options), clock },
@@ -120,6 +124,10 @@ export function createApp(options: AppOptions): App {
   // Fastify refuses shared objects as defaults; the hook below sets it before anybody reads it.
   fastify.decorateRequest('caller')
   const fromSocket = new WeakSet<IncomingMessage>()
+  const socketRequests = new PipelinedRequests((request, response) => {
+    fromSocket.add(request)
+    fastify.routing(request, response)
+  })
 
   fastify.addHook('onRequest', async (request, reply) => {
     reply.headers(SAFE_HEADERS)
@@ -149,10 +157,7 @@ export function createApp(options: AppOptions): App {
     fastify,
     logOutEverywhere,
     createLoginPath: () => `/ui/login?token=${authenticator.links.create()}`,
-    answerOnSocket(request, response) {
-      fromSocket.add(request)
-      fastify.routing(request, response)
-    }
+    answerOnSocket: (request, response) => socketRequests.receive(request, response)
   }
 }
 

@@ -3,12 +3,13 @@ import type { Server, ServerOptions } from 'node:http'
 import type { Socket } from 'node:net'
 import { AddressList } from './address-list.ts'
 import { clientOf, plainAddress } from './auth/client-address.ts'
-import { type ConnectionLimits, HEADERS_LIMIT_MS, REQUEST_LIMIT_MS } from './limits.ts'
+import { type ConnectionLimits, HEADERS_LIMIT_MS, KEEP_ALIVE_MS, REQUEST_LIMIT_MS } from './limits.ts'
 
 /** Time limits of every server: a client that does not send what it announced loses its connection. */
 export const TIME_LIMITS = {
   requestTimeout: REQUEST_LIMIT_MS,
   headersTimeout: HEADERS_LIMIT_MS,
+  keepAliveTimeout: KEEP_ALIVE_MS,
   connectionsCheckingInterval: 2_000
 } satisfies ServerOptions
 

@@ -13,6 +13,9 @@ export const REQUEST_LIMIT_MS = 15 * 60_000
 /** The headers of a request take one packet; a client that needs longer than this is not sending them. */
 export const HEADERS_LIMIT_MS = 10_000
 
+/** For the next request on a connection: longer than the minute after which proxies close theirs. */
+export const KEEP_ALIVE_MS = 72_000
+
 /** For the body of a request without credentials, and for the rest of a body that nobody reads any more. */
 export const STRANGER_BODY_LIMIT_MS = 10_000
 

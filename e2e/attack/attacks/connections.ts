@@ -83,6 +83,28 @@ export const connectionAttacks: Attack[] = [
     door: 'http',
     run: async (target) => (await Promise.all(heldOpen.map(({ run }) => run(target)))).flat()
   },
+  ...[
+    { who: 'a stranger', authorization: '' },
+    { who: 'a client', authorization: `Authorization: ${AUTHORIZATION}\r\n` }
+  ].map(
+    ({ who, authorization }): Attack => ({
+      name: `60,000 requests of ${who}, sent ahead on one connection`,
+      door: 'http',
+      async run({ attacker, scale }) {
+        // Two packets full of them, or all: Node emits what one packet contains at once.
+        const count = Math.max(3_000, 60_000 * scale)
+        const ask = `GET /x HTTP/1.1\r\nHost: 127.0.0.1\r\n${authorization}\r\n`
+        const sent = attacker.sendRaw(ask.repeat(count), 5_000)
+        await pause(20)
+        const got = await attacker.send({ path: '/daemonstatus.json' })
+        const answers = (await sent).split('HTTP/1.1 ').length - 1
+        return [
+          ...(got.status === 200 ? [] : [`others were answered ${got.status}`]),
+          ...(answers < 1_000 ? [] : [`${answers} were answered`])
+        ]
+      }
+    })
+  ),
   {
     name: 'a client that asks for much and reads nothing',
     door: 'http',

@@ -35,12 +35,12 @@ export class RequestGate {
       if (!isFromSocket) checkRequestOrigin(request, { isOurHost, changesNothing: changesNothing(request) })
       if (!isOpenToAll(request) && !this.#isOpenToScraper(request)) request.caller = authenticator.check(request)
     } catch (error) {
-      limits.chargeOpen(request, reply)
+      this.#chargeStranger(request, reply)
       throw error
     }
     if (request.caller.kind === 'nobody') {
       // Whoever floods the login must not keep out those who logged in from the same address before.
-      if (!isLogin(request) || !authenticator.knows(request)) limits.chargeOpen(request, reply)
+      if (!isLogin(request) || !authenticator.knows(request)) this.#chargeStranger(request, reply)
       this.limitBody(request)
       return
     }
@@ -48,6 +48,16 @@ export class RequestGate {
     authenticator.bindResponse(request.caller, reply.raw)
     // The API charges when it knows the operation.
     if (!isApi(request)) limits.chargeDoor(request, reply)
+  }
+
+  /** Whoever is over the limit starts again with a new connection, which costs more than another request. */
+  #chargeStranger(request: FastifyRequest, reply: FastifyReply): void {
+    try {
+      this.#options.limits.chargeOpen(request, reply)
+    } catch (error) {
+      reply.header('connection', 'close')
+      throw error
+    }
   }
 
   /** Judged by the route, as isOpenToAll, and by the client's address, never by what a client says of itself. */

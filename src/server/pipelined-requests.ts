@@ -1,0 +1,69 @@
+import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
+
+/** Requests that wait on one connection for the answer to another. Programs that send ahead rarely exceed 16. */
+const WAITING_MAX = 64
+
+interface Connection {
+  /** Its current request is not answered yet. */
+  isBusy: boolean
+  waiting: { request: IncomingMessage; response: ServerResponse }[]
+  /** Too many were waiting: it is closed once they are answered. */
+  isClosing: boolean
+}
+
+/**
+ * Handles the requests of each connection one after the other, at most one per turn of the event loop. Node emits all
+ * that one packet contains at once, a thousand of them: handled at once, they would keep everybody else waiting.
+ */
+export class PipelinedRequests {
+  readonly #handle: RequestListener
+  readonly #connections = new WeakMap<Socket, Connection>()
+
+  constructor(handle: RequestListener) {
+    this.#handle = handle
+  }
+
+  receive(request: IncomingMessage, response: ServerResponse): void {
+    const { socket } = request
+    let connection = this.#connections.get(socket)
+    if (connection === undefined) {
+      connection = { isBusy: false, waiting: [], isClosing: false }
+      this.#connections.set(socket, connection)
+    }
+    if (connection.isClosing) return
+    if (!connection.isBusy) this.#begin(connection, request, response)
+    else if (connection.waiting.length < WAITING_MAX) connection.waiting.push({ request, response })
+    else refuseMore(connection, socket, response)
+  }
+
+  #begin(connection: Connection, request: IncomingMessage, response: ServerResponse): void {
+    connection.isBusy = true
+    response.once('close', () => this.#continue(connection, request.socket))
+    this.#handle(request, response)
+  }
+
+  #continue(connection: Connection, socket: Socket): void {
+    if (connection.waiting.length === 0) connection.isBusy = false
+    else setImmediate(() => this.#beginNext(connection, socket))
+  }
+
+  #beginNext(connection: Connection, socket: Socket): void {
+    // Nobody gets an answer on a connection that the last one has closed.
+    if (socket.destroyed || socket.writableEnded) {
+      connection.waiting = []
+      return
+    }
+    const { request, response } = connection.waiting.shift()!
+    this.#begin(connection, request, response)
+  }
+}
+
+/** This is sent after the answers to the waiting requests. Nothing after it is read. */
+function refuseMore(connection: Connection, socket: Socket, response: ServerResponse): void {
+  connection.isClosing = true
+  response.writeHead(429, { 'content-type': 'text/plain; charset=utf-8', 'retry-after': '1', connection: 'close' })
+  response.end(`Too many requests wait for an answer on this connection: send at most ${WAITING_MAX} ahead.\n`)
+  // Not before the parser is through with this packet: it resumes the connection.
+  setImmediate(() => socket.pause())
+}
