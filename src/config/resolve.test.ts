@@ -386,6 +386,15 @@ describe('variables', () => {
 })
 
 describe('options and classes of other Scrapyds', () => {
+  it('are printed without the passwords in their addresses', () => {
+    const resolved = resolve(
+      '[scrapyd]\nredis_url = redis://cache:geheim@redis:6379/0\nitems_dir = ftp://me:geheim@host/items\n'
+    )
+    const text = describeConfiguration(['/f.conf'], resolved)
+    expect(text).toContain('redis_url = redis://***@redis:6379/0')
+    expect(text).not.toContain('geheim')
+  })
+
   it.each([
     ['application = scrapyd.async_app.create_app', 'Scrapdeck is an asynchronous service of its own'],
     ['spiderqueue = pgqueue.PostgresSpiderQueue', 'the queue is in the database in the data directory; several'],

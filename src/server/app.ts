@@ -152,7 +152,7 @@ export function createApp(options: AppOptions): App {
     nowMs: () => clock.nowMs()
   })
   fastify.register(docsDoor, { docsDirectory: options.docsDirectory })
-  fastify.register(userInterfaceDoor, { prefix: '/ui', authenticator, uiDirectory: options.uiDirectory })
+  fastify.register(userInterfaceDoor, { prefix: '/ui', authenticator, limits, uiDirectory: options.uiDirectory })
   return {
     fastify,
     logOutEverywhere,

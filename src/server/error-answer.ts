@@ -34,6 +34,9 @@ export function createErrorAnswer(options: { logger: Logger; hasSession(request:
 /** A person followed a link or typed an address: says what happened in words, not in JSON. */
 function sendAsPage(wire: WireError, request: FastifyRequest, reply: FastifyReply): FastifyReply {
   const { title } = ERROR_CODES[wire.code as ErrorCode] ?? { title: 'Not possible' }
+  if (wire.data['isUnknownHost'] === true) {
+    return sendNotice(reply, { title: 'Unknown host name', text: wire.message })
+  }
   if (wire.data['isFollowedLink'] !== true) return sendNotice(reply, { title, text: wire.message })
   return sendNotice(reply, {
     title: 'Opened from another web page',

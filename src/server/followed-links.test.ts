@@ -47,6 +47,13 @@ describe('a link on another page', () => {
     expect(refused.body).toContain('href="/ui/login"')
   })
 
+  it('to a host name that is not allowed says so in its heading', async () => {
+    const { follow } = await openLoggedIn()
+    const refused = await follow('/jobs', { host: 'evil.example:6800' })
+    expect([refused.statusCode, refused.body]).toEqual([403, expect.stringContaining('<h1>Unknown host name</h1>')])
+    expect(refused.body).toContain('--allowed-host evil.example:6800')
+  })
+
   it.each([
     ['a fetch', '/jobs', { 'sec-fetch-mode': 'cors', 'sec-fetch-dest': 'empty' }],
     ['a frame', '/jobs', { 'sec-fetch-dest': 'iframe' }],

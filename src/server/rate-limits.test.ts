@@ -31,7 +31,7 @@ describe('the rate limit of the doors', () => {
       const { send, clock } = open({ doors: TWO })
       expect((await send({ url })).slice(1)).toEqual(['2', '1', '5', undefined])
       expect((await send({ url })).slice(1)).toEqual(['2', '0', '10', undefined])
-      expect(await send({ url })).toEqual([429, undefined, undefined, undefined, '5'])
+      expect(await send({ url })).toEqual([429, '2', '0', '10', '5'])
       await clock.advanceBy(5_000)
       expect((await send({ url }))[0]).not.toBe(429)
     }
@@ -43,6 +43,40 @@ describe('the rate limit of the doors', () => {
     const limited = open({ doors: TWO })
     for (let time = 0; time < 3; time++) await limited.send({ url: '/jobs' })
     expect((await limited.send({ url: '/api/v1/nodes' }))[0]).toBe(200)
+  })
+
+  it.each([
+    ['/api/v1/nodes', { api: TWO }],
+    ['/api/rpc/nodes/list', { api: TWO }],
+    ['/health', { open: TWO }]
+  ])('of %s is in its 429, too', async (url, limits) => {
+    const { send } = open(limits)
+    for (let time = 0; time < 2; time++) await send({ url })
+    expect(await send({ url })).toEqual([429, '2', '0', '10', '5'])
+  })
+
+  it('counts all sessions of a credential at one address as one, and each login', async () => {
+    const { askAnonymously, clock } = open({ doors: { requests: 5, windowSeconds: 1, burst: 5 } })
+    const logIn = () =>
+      askAnonymously({
+        method: 'POST',
+        url: '/ui/login',
+        headers: { 'content-type': 'application/x-www-form-urlencoded' },
+        payload: `username=scrapdeck&password=${encodeURIComponent('correct horse: battery')}`
+      })
+    const codes: number[] = []
+    let cookie = ''
+    for (let time = 0; time < 30; time++) {
+      if (time % 2 === 0) {
+        const answer = await logIn()
+        codes.push(answer.statusCode)
+        if (answer.statusCode === 303) cookie = cookieOf(answer)
+      } else codes.push((await askAnonymously({ url: '/jobs', headers: { cookie } })).statusCode)
+    }
+    expect(codes.slice(0, 6)).toEqual([303, 200, 303, 200, 303, 429])
+    expect(new Set(codes.slice(5))).toEqual(new Set([429]))
+    await clock.advanceBy(1_000)
+    expect((await logIn()).statusCode).toBe(303)
   })
 
   it('answers a Scrapyd client as Scrapyd would say it', async () => {
@@ -83,8 +117,16 @@ describe('the rate limit of what is open to all', () => {
     expect([await status('/health'), await status('/ui/login'), await status('/jobs')]).toEqual([429, 429, 429])
     expect(await status('/health', '192.0.2.9')).toBe(200)
     expect((await ask({ url: '/jobs' })).statusCode).toBe(200)
-    // From here somebody has just logged in, so the login stays open.
+    // From here somebody has just logged in, so the login stays open; what fails is charged.
     expect([await status('/ui/login'), await status('/health')]).toEqual([200, 429])
+    const guess = () =>
+      askAnonymously({
+        method: 'POST',
+        url: '/ui/login',
+        headers: { 'content-type': 'application/x-www-form-urlencoded' },
+        payload: 'username=scrapdeck&password=wrong'
+      })
+    expect((await guess()).statusCode).toBe(429)
   })
 })
 

@@ -4,6 +4,7 @@ import fastifyCookie from '@fastify/cookie'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { ScrapdeckError } from '../shared/errors.ts'
 import { type Authenticator, knowsPassword } from './auth/authenticator.ts'
+import type { DoorLimits } from './auth/door-limits.ts'
 import { loginPage } from './auth/login-page.ts'
 import { cookieName, SESSION_COOKIE } from './auth/session-cookie.ts'
 import { SMALL_PAGE_POLICY } from './small-page.ts'
@@ -15,11 +16,14 @@ const UI_POLICY =
 
 const YEAR_SECONDS = 365 * 24 * 3600
 
+interface UserInterfaceOptions {
+  authenticator: Authenticator
+  limits: DoorLimits
+  uiDirectory: string
+}
+
 /** `/ui/`: the built UI for browsers, with one-time links and a login form. */
-export async function userInterfaceDoor(
-  app: FastifyInstance,
-  options: { authenticator: Authenticator; uiDirectory: string }
-): Promise<void> {
+export async function userInterfaceDoor(app: FastifyInstance, options: UserInterfaceOptions): Promise<void> {
   const { authenticator, uiDirectory } = options
   app.removeAllContentTypeParsers()
   app.addContentTypeParser(
@@ -30,8 +34,8 @@ export async function userInterfaceDoor(
   // Only for writing cookies; session-cookie.ts reads them.
   await app.register(fastifyCookie, { hook: false })
   app.get('', (_request, reply) => reply.redirect('/ui/'))
-  app.get('/login', { exposeHeadRoute: false }, (request, reply) => answerLink(authenticator, request, reply))
-  app.post('/login', (request, reply) => answerForm(authenticator, request, reply))
+  app.get('/login', { exposeHeadRoute: false }, (request, reply) => answerLink(options, request, reply))
+  app.post('/login', (request, reply) => answerForm(options, request, reply))
   app.post('/link', (request, reply) => {
     if (!knowsPassword(request)) {
       throw new ScrapdeckError(
@@ -89,9 +93,10 @@ async function sendFile(directory: string, request: FastifyRequest, reply: Fasti
   return reply.code(file.statusCode).headers(file.headers).send(file.stream)
 }
 
-function answerLink(authenticator: Authenticator, request: FastifyRequest, reply: FastifyReply): FastifyReply {
+function answerLink(options: UserInterfaceOptions, request: FastifyRequest, reply: FastifyReply): FastifyReply {
+  const { authenticator } = options
   const { token } = request.query as { token?: string | string[] }
-  if (typeof token === 'string' && authenticator.links.redeem(token)) return logIn(authenticator, request, reply)
+  if (typeof token === 'string' && authenticator.links.redeem(token)) return logIn(options, request, reply)
   if (authenticator.hasSession(request)) return reply.redirect('/ui/', 303)
   if (token === undefined) return sendLoginPage(reply, 200, null)
   return sendLoginPage(
@@ -101,12 +106,16 @@ function answerLink(authenticator: Authenticator, request: FastifyRequest, reply
   )
 }
 
-function answerForm(authenticator: Authenticator, request: FastifyRequest, reply: FastifyReply): FastifyReply {
+function answerForm(options: UserInterfaceOptions, request: FastifyRequest, reply: FastifyReply): FastifyReply {
+  const { authenticator, limits } = options
   const field = fieldsOf(request)
+  // The gate charged everybody else.
+  const isKnown = authenticator.knows(request)
   const verdict = authenticator.checkForm(request, { username: field('username'), password: field('password') })
+  if (isKnown && verdict.is !== 'right') limits.chargeOpen(request, reply)
   switch (verdict.is) {
     case 'right':
-      return logIn(authenticator, request, reply)
+      return logIn(options, request, reply)
     case 'wrong':
       return sendLoginPage(reply, 401, 'Wrong user name or password.')
     case 'blocked':
@@ -124,7 +133,12 @@ function fieldsOf(request: FastifyRequest): (name: string) => string {
   return (name) => fields.get(name)?.[0]?.toString('utf8') ?? ''
 }
 
-function logIn(authenticator: Authenticator, request: FastifyRequest, reply: FastifyReply): FastifyReply {
+function logIn(
+  { authenticator, limits }: UserInterfaceOptions,
+  request: FastifyRequest,
+  reply: FastifyReply
+): FastifyReply {
+  limits.chargeLogin(request, reply)
   const { host = '', origin = '' } = request.headers
   // A client that forges these only withholds its own cookie from itself.
   const isBehindTls = origin.startsWith('https:') || request.headers['x-forwarded-proto'] === 'https'

@@ -87,6 +87,9 @@ describe('a proxy', () => {
     expect(await program(RIGHT, { forwardedFor: '203.0.113.10, 203.0.113.9' })).toBe(429)
     expect(await program(RIGHT, { forwardedFor: '203.0.113.9, 10.1.2.3' })).toBe(429)
     expect(await program(RIGHT, { forwardedFor: '203.0.113.9:50123' })).toBe(429)
+    for (const mapped of ['::ffff:203.0.113.9', '::ffff:cb00:7109', '0:0:0:0:0:FFFF:CB00:7109', '::0:ffff:cb00:7109'])
+      expect([mapped, await program(RIGHT, { forwardedFor: mapped })]).toEqual([mapped, 429])
+    expect(await program(RIGHT, { forwardedFor: '::fffe:cb00:7109' })).toBe(200)
   })
 
   it('that is not trusted names nobody', async () => {

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { SECRET_MASK } from './contract/index.ts'
-import { maskSecrets, secretValues, withSecrets } from './secret-values.ts'
+import { maskCredentials, maskSecrets, secretValues, withSecrets } from './secret-values.ts'
 
 const run = {
   spider: 'prices',
@@ -31,6 +31,20 @@ test('with any names, even __proto__: nothing else changes, and replacing back r
         expect(maskSecrets(one).settings[name]).toBe(isSecret ? SECRET_MASK : settings[name])
       }
       expect(secretValues(maskSecrets(one)).filter((value) => value !== SECRET_MASK)).toEqual([])
+    })
+  )
+})
+
+test('credentials of an address are never left, the rest always is', () => {
+  expect(maskCredentials('Looking in indexes: https://me:pa%3Ass@host/simple, http://to@ken@b:1/x@y')).toBe(
+    'Looking in indexes: https://***@host/simple, http://***@b:1/x@y'
+  )
+  expect(maskCredentials('a @ https://host/a@b and me@host')).toBe('a @ https://host/a@b and me@host')
+  const word = fc.stringMatching(/^[^\s/]{1,30}$/)
+  fc.assert(
+    fc.property(word, word, (user, password) => {
+      const masked = maskCredentials(`x https://${user}:${password}@host/simple y`)
+      return masked === 'x https://***@host/simple y'
     })
   )
 })

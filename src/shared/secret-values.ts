@@ -33,3 +33,8 @@ export function secretValues({ settings = {}, args = {}, env = {}, secretNames =
   )
   return [...new Set(values)]
 }
+
+/** Replaces user name and password in every URL in a text: `redis://:secret@host/0`. */
+export function maskCredentials(text: string): string {
+  return text.replace(/:\/\/[^\s/]+@/g, '://***@')
+}

@@ -1,4 +1,4 @@
-import { chmodSync, chownSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
+import { chmodSync, chownSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { makeTemporaryDirectory } from '../testing/temporary-directory.ts'
@@ -7,6 +7,12 @@ import { findDistrust, requireTrusted } from './file-trust.ts'
 const OTHER_USER = 54_321
 /** Only root can give files away. */
 const isRoot = process.getuid?.() === 0
+
+const linesOf = (file: string) =>
+  readFileSync(file, 'utf8')
+    .trim()
+    .split('\n')
+    .map((line) => line.split(':'))
 
 async function aFolder() {
   const directory = await makeTemporaryDirectory()
@@ -49,6 +55,16 @@ describe.skipIf(process.platform === 'win32')('a file is trusted', () => {
       expect(findDistrust(place.file)).toBeNull()
       chownSync(place.file, 0, OTHER_USER)
       expect(findDistrust(place.file)?.reason).toBe(`can be written by the group ${OTHER_USER}`)
+      // Without members, but not the group of a user: a service may run with it.
+      const [name, , id] = linesOf('/etc/group').find(
+        ([, , gid, members]) => members === '' && !linesOf('/etc/passwd').some(([, , , primary]) => primary === gid)
+      )!
+      chownSync(place.file, 0, Number(id))
+      expect(findDistrust(place.file)?.reason).toBe(`can be written by the group ${name}`)
+      // The private group of another user.
+      const theirs = linesOf('/etc/passwd').find(([, , uid, primary]) => uid !== '0' && primary !== '0')!
+      chownSync(place.file, 0, Number(theirs[3]))
+      expect(findDistrust(place.file)?.reason).toContain('can be written by the group ')
     }
   )
 

@@ -34,6 +34,11 @@ export const isOwn = ({ uid }: Pick<Stats, 'uid'>): boolean => HAS_OWNERS && uid
 /** The owner's name, or number if the system's files do not list it. */
 export const findOwner = ({ uid }: Pick<Stats, 'uid'>): string => userName(uid)
 
+/** Others may open what is in this directory, if they know its name, or this file. */
+export function othersMayReach({ mode }: Pick<Stats, 'mode'>): boolean {
+  return HAS_OWNERS && (mode & 0o033) !== 0
+}
+
 /** For files with secrets. */
 export function othersMayRead({ mode }: Pick<Stats, 'mode'>): boolean {
   return HAS_OWNERS && (mode & 0o077) !== 0
@@ -61,7 +66,7 @@ export function findDistrust(path: string, links = 0): Distrust | null {
       const start = isAbsolute(target) ? target : join(dirname(place), target)
       return findDistrust(join(start, ...names.slice(index)), links + 1)
     }
-    const writers = writersOf(info)
+    const writers = findWriters(info)
     if (writers !== null && !(info.isDirectory() && info.mode & STICKY)) {
       return { path: place, reason: `can be written by ${writers}`, remedy: `chmod go-w ${place}` }
     }
@@ -85,25 +90,25 @@ function foreignOwner(place: string, uid: number): Omit<Distrust, 'path'> {
 }
 
 /** Who besides the owner and root may write; null: nobody. */
-function writersOf({ mode, gid }: Stats): string | null {
+export function findWriters({ mode, gid }: Pick<Stats, 'mode' | 'gid'>): string | null {
+  if (!HAS_OWNERS) return null
   if (mode & WRITABLE_BY_ALL) return 'every user'
   return mode & WRITABLE_BY_GROUP && !isPrivateGroup(gid) ? `the group ${groupName(gid)}` : null
 }
 
 /**
- * Many systems give each user a group of its own and let new files be writable by it. Such a group has no other member
- * in the system's files; one that is not found there (a directory service) counts as shared.
+ * Many systems give each user a group of its own and let new files be writable by it: it is the primary group of this
+ * user or of root, and has no other member in the system's files. Any other group counts as shared, also one without
+ * members: services and setgid programs may still run with it.
  */
 function isPrivateGroup(gid: number): boolean {
   const group = linesOf('/etc/group').find(([, , id]) => id === String(gid))
   if (group === undefined) return false
   const users = linesOf('/etc/passwd')
   const members = (group[3] ?? '').split(',').filter((name) => name !== '')
-  const ids = [
-    ...users.filter(([, , , primary]) => primary === String(gid)).map(([, , uid]) => Number(uid)),
-    ...members.map((name) => Number(users.find(([user]) => user === name)?.[2] ?? Number.NaN))
-  ]
-  return ids.every((uid) => uid === ROOT || uid === ownUserId())
+  const owners = users.filter(([, , , primary]) => primary === String(gid)).map(([, , uid]) => Number(uid))
+  const ids = members.map((name) => Number(users.find(([user]) => user === name)?.[2] ?? Number.NaN))
+  return owners.length > 0 && [...owners, ...ids].every((uid) => uid === ROOT || uid === ownUserId())
 }
 
 const userName = (uid: number) => linesOf('/etc/passwd').find(([, , id]) => id === String(uid))?.[0] ?? String(uid)

@@ -1,5 +1,5 @@
-import { chmodSync, chownSync, existsSync, mkdirSync, statSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { chmodSync, chownSync, existsSync, mkdirSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { makeTemporaryDirectory } from '../testing/temporary-directory.ts'
 import { makePrivateDirectory, openDataDirectory } from './private-directory.ts'
@@ -31,6 +31,96 @@ describe.skipIf(process.platform === 'win32')('a data directory', () => {
     openDataDirectory(place.path)
     expect([place.path, join(place.path, 'home'), join(place.path, 'local')].map(modeOf)).toEqual(['755', '755', '700'])
   })
+
+  it('that others could reach is refused if they could write what decides over access and code', async () => {
+    for (const name of [
+      'credentials.json',
+      'credentials.json.new',
+      'secret.key',
+      'sessions.json',
+      'scrapdeck.sqlite'
+    ]) {
+      await using place = await makeTemporaryDirectory()
+      chmodSync(place.path, 0o755)
+      const file = join(place.path, name)
+      writeFileSync(file, '{}')
+      chmodSync(file, 0o666)
+      expect(() => openDataDirectory(place.path)).toThrow(
+        `The data directory ${place.path} cannot be used: ${file} can be written by every user, who may have changed it. If you know its content, close it with chmod go-w ${file}; otherwise delete it. Or choose another with --data.`
+      )
+    }
+    await using place = await makeTemporaryDirectory()
+    chmodSync(place.path, 0o755)
+    mkdirSync(join(place.path, 'local', 'runs'), { recursive: true })
+    chmodSync(join(place.path, 'local', 'runs'), 0o777)
+    expect(() => openDataDirectory(place.path)).toThrow(`${join(place.path, 'local', 'runs')} can be written by every`)
+  })
+
+  it('that only its user could reach is taken with any modes in it, and they are closed', async () => {
+    await using place = await makeTemporaryDirectory()
+    mkdirSync(join(place.path, 'local', 'runs'), { recursive: true })
+    writeFileSync(join(place.path, 'secret.key'), '')
+    for (const name of ['local', 'local/runs', 'secret.key']) chmodSync(join(place.path, name), 0o777)
+    openDataDirectory(place.path)
+    expect(['local', 'local/runs', 'secret.key'].map((name) => modeOf(join(place.path, name)))).toEqual([
+      ...['700', '700', '700']
+    ])
+  })
+
+  it('that others may write and that holds other things is refused', async () => {
+    await using place = await makeTemporaryDirectory()
+    writeFileSync(join(place.path, 'notes.txt'), '')
+    chmodSync(place.path, 0o777)
+    expect(() => openDataDirectory(place.path)).toThrow(
+      `it can be written by every user, and contains other things. Close it: chmod go-w ${place.path}`
+    )
+  })
+
+  it('may keep a part elsewhere by a link, which is closed too, but not where others may write', async () => {
+    await using place = await makeTemporaryDirectory()
+    await using disk = await makeTemporaryDirectory()
+    mkdirSync(join(disk.path, 'runs'))
+    chmodSync(disk.path, 0o755)
+    symlinkSync(disk.path, join(place.path, 'local'))
+    openDataDirectory(place.path)
+    expect(modeOf(disk.path)).toBe('700')
+    chmodSync(disk.path, 0o777)
+    expect(() => openDataDirectory(place.path)).toThrow(
+      `${join(place.path, 'local')} leads to ${disk.path}, which can be written by every user. Remove the link, or: chmod go-w ${disk.path}.`
+    )
+  })
+
+  it.runIf(process.getuid?.() === 0)(
+    'in which another user put something of ours is refused, named with what to do',
+    async () => {
+      const isFolder = (name: string) => !/\.|lock/.test(name)
+      for (const name of [
+        'credentials.json',
+        'secret.key',
+        'scrapdeck.sqlite',
+        'scrapdeck.sqlite-wal',
+        'local',
+        'blobs',
+        'local/eggs'
+      ]) {
+        await using place = await makeTemporaryDirectory()
+        const path = join(place.path, name)
+        mkdirSync(isFolder(name) ? path : dirname(path), { recursive: true })
+        if (!isFolder(name)) writeFileSync(path, '', { mode: 0o600 })
+        chownSync(path, 54_321, 54_321)
+        expect(() => openDataDirectory(place.path)).toThrow(
+          `${path} belongs to another user (54321). If you know its content, give it to yours with chown -R; otherwise delete it.`
+        )
+      }
+      await using place = await makeTemporaryDirectory()
+      await using theirs = await makeTemporaryDirectory()
+      chownSync(theirs.path, 54_321, 54_321)
+      symlinkSync(theirs.path, join(place.path, 'local'))
+      expect(() => openDataDirectory(place.path)).toThrow(
+        `${join(place.path, 'local')} leads to ${theirs.path}, which belongs to another user (54321). Remove the link`
+      )
+    }
+  )
 
   // Only root can give files away.
   it.runIf(process.getuid?.() === 0)('of another user is refused with the reason, and stays as it is', async () => {

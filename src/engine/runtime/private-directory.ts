@@ -1,12 +1,14 @@
-import { chmodSync, lstatSync, mkdirSync, readdirSync, statSync } from 'node:fs'
+import { chmodSync, lstatSync, mkdirSync, readdirSync, type Stats, statSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { ScrapdeckError } from '../../shared/errors.ts'
-import { findOwner, isForeign, isOwn, othersMayRead } from './file-trust.ts'
+import { findDistrust, findOwner, findWriters, isForeign, isOwn, othersMayReach, othersMayRead } from './file-trust.ts'
 
 const FOR_OWNER_ONLY = 0o700
 /** What Scrapdeck keeps in its data directory; nothing else there is ours to change. */
 const OURS =
-  /^(scrapdeck\.sqlite(-wal|-shm)?|engine\.lock(-journal)?|(credentials|sessions|service)\.json|secret\.key|blobs|incoming|log-cache|local|health-probe)$/
+  /^(scrapdeck\.sqlite(-wal|-shm)?|engine\.lock(-journal)?|(credentials|sessions|service)\.json(\.new)?|secret\.key|blobs|incoming|log-cache|local|health-probe)$/
+/** What the local node keeps in `local`. */
+const OF_LOCAL_NODE = /^(runs|work|eggs|logs|items|environments|warm)$/
 
 /**
  * Creates a directory and what is missing above it, private to this user. Unlike mkdir's own `recursive`, it ends where
@@ -32,8 +34,9 @@ export function makePrivateDirectory(path: string): void {
 
 /**
  * Creates the data directory, or takes one that is this user's (or root's, such as a mounted volume), and closes what
- * Scrapdeck keeps in it to others; the directory itself too, unless other things are in it. Throws
- * DATA_DIRECTORY_UNUSABLE with the reason.
+ * Scrapdeck keeps in it to others; the directory itself too, unless other things are in it. What others own or could
+ * have changed is refused: they would choose the password, or the code that runs. Throws DATA_DIRECTORY_UNUSABLE with
+ * the reason.
  */
 export function openDataDirectory(path: string): void {
   try {
@@ -44,9 +47,12 @@ export function openDataDirectory(path: string): void {
         `it belongs to another user (${findOwner(info)}), who could read and change everything in it. Run Scrapdeck as that user, or give it to yours with chown -R`
       )
     }
-    const names = readdirSync(path)
-    if (names.every((name) => OURS.test(name))) close(path)
-    for (const name of names.filter((one) => OURS.test(one))) close(join(path, name))
+    const writers = findWriters(info)
+    if (readdirSync(path).every((name) => OURS.test(name))) close(path, info)
+    else if (writers !== null && isOwn(info)) {
+      throw new Error(`it can be written by ${writers}, and contains other things. Close it: chmod go-w ${path}`)
+    }
+    takeOver(path, OURS, othersMayReach(info))
   } catch (error) {
     throw new ScrapdeckError(
       'DATA_DIRECTORY_UNUSABLE',
@@ -56,7 +62,45 @@ export function openDataDirectory(path: string): void {
   }
 }
 
-function close(path: string): void {
-  const info = lstatSync(path)
-  if (!info.isSymbolicLink() && isOwn(info) && othersMayRead(info)) chmodSync(path, info.mode & FOR_OWNER_ONLY)
+/** Closes the entries with these names, and what is in `local`. `isReachable`: others had access to the directory. */
+function takeOver(directory: string, names: RegExp, isReachable: boolean): void {
+  for (const name of readdirSync(directory).filter((one) => names.test(one))) {
+    const path = join(directory, name)
+    const isLink = isTrustedLink(path)
+    const info = statSync(path, { throwIfNoEntry: false })
+    // A link to nothing, or removed meanwhile by the Scrapdeck that uses the directory.
+    if (info === undefined) continue
+    const writers = findWriters(info)
+    // Modes are without effect where nobody could reach the file.
+    if (isReachable && writers !== null) {
+      throw new Error(
+        `${path} can be written by ${writers}, who may have changed it. If you know its content, close it with chmod go-w ${path}; otherwise delete it`
+      )
+    }
+    if (name === 'local' && info.isDirectory()) {
+      takeOver(path, OF_LOCAL_NODE, (isReachable || isLink) && othersMayReach(info))
+    }
+    close(path, info)
+  }
+}
+
+/** Throws if somebody else put it there, or can change where it leads. */
+function isTrustedLink(path: string): boolean {
+  const info = lstatSync(path, { throwIfNoEntry: false })
+  if (info === undefined) return false
+  if (isForeign(info)) {
+    throw new Error(
+      `${path} belongs to another user (${findOwner(info)}). If you know its content, give it to yours with chown -R; otherwise delete it`
+    )
+  }
+  if (!info.isSymbolicLink()) return false
+  const distrust = findDistrust(path)
+  if (distrust === null) return true
+  throw new Error(
+    `${path} leads to ${distrust.path}, which ${distrust.reason}. Remove the link, or: ${distrust.remedy}`
+  )
+}
+
+function close(path: string, info: Stats): void {
+  if (isOwn(info) && othersMayRead(info)) chmodSync(path, info.mode & FOR_OWNER_ONLY)
 }

@@ -251,7 +251,7 @@ describe('rate limits', () => {
     const { ask, clock } = openTestApp({ rateLimits: { api: perSecond(2) } })
     const get = async () => {
       const response = await ask({ url: '/api/v1/nodes' })
-      return [response.statusCode, response.headers['ratelimit-remaining'] ?? response.headers['retry-after']]
+      return [response.statusCode, response.headers['retry-after'] ?? response.headers['ratelimit-remaining']]
     }
     for (const left of ['7', '6', '5', '4', '3', '2', '1', '0']) expect(await get()).toEqual([200, left])
     expect(await get()).toEqual([429, '1'])

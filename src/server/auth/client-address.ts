@@ -40,20 +40,33 @@ function remember<T>(find: (text: string) => T): (text: string) => T {
  */
 export const clientOf = remember((address: string): string => {
   if (!isIPv6(address)) return address
-  const [front = '', back] = (address.split('%', 1)[0] as string).split('::')
-  const groups = front === '' ? [] : front.split(':')
-  const rest = back === undefined || back === '' ? [] : back.split(':')
-  // An IPv4 address at the end takes two groups.
-  const restLength = rest.length + (rest.at(-1)?.includes('.') === true ? 1 : 0)
-  const zeros = back === undefined ? 0 : 8 - groups.length - restLength
-  const all = [...groups, ...Array.from({ length: zeros }, () => '0'), ...rest]
-  return `${all
-    .slice(0, 4)
-    .map((group) => Number.parseInt(group, 16).toString(16))
-    .join(':')}::/64`
+  const groups = groupsOf(address).slice(0, 4)
+  return `${groups.map((group) => group.toString(16)).join(':')}::/64`
 })
 
-/** `::ffff:192.0.2.1` is how a socket for both versions reports an IPv4 address. */
+/** An IPv4 address as such, where it is written as IPv6, which is how a socket for both versions reports it. */
 export function plainAddress(address: string): string {
-  return /^::ffff:[\d.]+$/i.test(address) ? address.slice('::ffff:'.length) : address
+  if (!isIPv6(address)) return address
+  const groups = groupsOf(address)
+  if (!groups.slice(0, 6).every((group, at) => group === (at === 5 ? 0xffff : 0))) return address
+  return groups
+    .slice(6)
+    .flatMap((group) => [group >> 8, group & 0xff])
+    .join('.')
+}
+
+/** The eight numbers of an IPv6 address. */
+function groupsOf(address: string): number[] {
+  const [front = [], back] = (address.split('%', 1)[0] as string).split('::').map(readGroups)
+  return back === undefined ? front : [...front, ...Array<number>(8 - front.length - back.length).fill(0), ...back]
+}
+
+/** An IPv4 address at the end takes two groups. */
+function readGroups(text: string): number[] {
+  if (text === '') return []
+  return text.split(':').flatMap((group) => {
+    if (!group.includes('.')) return Number.parseInt(group, 16)
+    const [a = 0, b = 0, c = 0, d = 0] = group.split('.').map(Number)
+    return [a * 256 + b, c * 256 + d]
+  })
 }

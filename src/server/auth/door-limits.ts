@@ -5,7 +5,7 @@ import type { Caller } from './authenticator.ts'
 import { addressOf, clientOf } from './client-address.ts'
 import { RequestLimiter } from './request-limiter.ts'
 
-/** Applies the rate limits of all doors. Each throws TOO_MANY_REQUESTS, or tells the client in headers what is left. */
+/** Applies the rate limits of all doors. Each throws TOO_MANY_REQUESTS beyond it, and tells the client in headers what is left. */
 export class DoorLimits {
   readonly #api: RequestLimiter | null
   readonly #doors: RequestLimiter | null
@@ -27,16 +27,33 @@ export class DoorLimits {
     if (this.#doors !== null) charge(this.#doors, bucketOf(request.caller, request), { reply, cost: 1 })
   }
 
+  /** For a new session, whoever creates it: it does not begin with a new limit. */
+  chargeLogin(request: FastifyRequest, reply: FastifyReply): void {
+    const bucket = bucketOf(A_BROWSER, request)
+    if (this.#open !== null) charge(this.#open, bucket, { reply, cost: 1 })
+    if (this.#doors !== null) charge(this.#doors, bucket, { reply, cost: 1 })
+  }
+
   /** For requests of nobody in particular, before anything is done for them. */
   chargeOpen(request: FastifyRequest, reply: FastifyReply): void {
     if (this.#open !== null) charge(this.#open, clientOf(addressOf(request)), { reply, cost: 1 })
   }
 }
 
-/** Per credential and address: all programs share one user, and one that runs wild must not stop the others. */
-const bucketOf = (caller: Caller, request: FastifyRequest): string => `${caller.id} ${clientOf(addressOf(request))}`
+/**
+ * Per credential and address: all programs share one user, and one that runs wild must not stop the others, nor the
+ * browsers. All sessions at one address count as one: whoever knows the password could have a new one for each request.
+ */
+const bucketOf = (caller: Pick<Caller, 'kind' | 'id'>, request: FastifyRequest): string =>
+  `${caller.kind === 'session' ? 'sessions' : caller.id} ${clientOf(addressOf(request))}`
+
+const A_BROWSER = { kind: 'session', id: '' } as const
 
 function charge(limiter: RequestLimiter, bucket: string, { reply, cost }: { reply: FastifyReply; cost: number }): void {
-  const { limit, remaining, resetSeconds } = limiter.charge(bucket, cost)
-  reply.headers({ 'ratelimit-limit': limit, 'ratelimit-remaining': remaining, 'ratelimit-reset': resetSeconds })
+  try {
+    limiter.charge(bucket, cost)
+  } finally {
+    const { limit, remaining, resetSeconds } = limiter.allowanceOf(bucket)
+    reply.headers({ 'ratelimit-limit': limit, 'ratelimit-remaining': remaining, 'ratelimit-reset': resetSeconds })
+  }
 }

@@ -39,7 +39,8 @@ export class RequestGate {
       throw error
     }
     if (request.caller.kind === 'nobody') {
-      // Whoever floods the login must not keep out those who logged in from the same address before.
+      // Whoever floods the login must not keep out those who logged in from the same address before: there, only what
+      // fails is charged, and each new session.
       if (!isLogin(request) || !authenticator.knows(request)) this.#chargeStranger(request, reply)
       this.limitBody(request)
       return

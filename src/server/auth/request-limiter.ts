@@ -2,7 +2,7 @@ import type { Clock } from '../../engine/runtime/clock.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
 import type { RateLimit } from '../limits.ts'
 
-/** What is left of a limit after a request, as its headers say it. */
+/** What is left of a limit, as the headers of an answer say it. */
 export interface Allowance {
   limit: number
   remaining: number
@@ -39,7 +39,7 @@ export class RequestLimiter {
    * and then charges nothing. A request that costs more than the burst is accepted when the bucket is full; it then
    * owes the rest.
    */
-  charge(client: string, cost = 1): Allowance {
+  charge(client: string, cost = 1): void {
     const bucket = this.#fill(client)
     const needed = Math.min(cost, this.#burst)
     if (bucket.left < needed) {
@@ -51,10 +51,15 @@ export class RequestLimiter {
       )
     }
     bucket.left = Math.max(bucket.left - cost, -MAX_DEBT_SECONDS * this.#perSecond)
+  }
+
+  /** What the client has left now. */
+  allowanceOf(client: string): Allowance {
+    const { left } = this.#fill(client)
     return {
       limit: this.#burst,
-      remaining: Math.max(0, Math.floor(bucket.left)),
-      resetSeconds: Math.ceil((this.#burst - bucket.left) / this.#perSecond)
+      remaining: Math.max(0, Math.floor(left)),
+      resetSeconds: Math.ceil((this.#burst - left) / this.#perSecond)
     }
   }
 

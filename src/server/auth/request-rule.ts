@@ -14,7 +14,8 @@ export function checkRequestOrigin(
   if (!rule.isOurHost(headers.host)) {
     throw new ScrapdeckError(
       'FORBIDDEN_ORIGIN',
-      `Scrapdeck does not accept the host name "${headers.host ?? ''}". If the name is right, start Scrapdeck with --allowed-host ${headers.host ?? 'NAME'}.`
+      `Scrapdeck does not accept the host name "${headers.host ?? ''}". If the name is right, start Scrapdeck with --allowed-host ${headers.host ?? 'NAME'}.`,
+      { data: { isUnknownHost: true } }
     )
   }
   if (headers.origin !== undefined && !isSameOrigin(headers.origin, headers.host as string)) {

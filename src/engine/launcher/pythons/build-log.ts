@@ -1,6 +1,6 @@
 import { open, rm, type FileHandle } from 'node:fs/promises'
 import pLimit from 'p-limit'
-import { maskCredentials } from './requirements.ts'
+import { maskCredentials } from '../../../shared/secret-values.ts'
 
 const LIMIT_BYTES = 2_000_000
 const LINE_LIMIT_CHARACTERS = 4_000

@@ -1,12 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import {
-  addedRequirements,
-  demandsHashes,
-  environmentId,
-  maskCredentials,
-  normaliseRequirements
-} from './requirements.ts'
+import { addedRequirements, demandsHashes, environmentId, normaliseRequirements } from './requirements.ts'
 
 test('comments, blank lines, line ends and patch releases make no other environment; all else does', () => {
   const id = environmentId('Scrapy==2.19.0\nlxml\n', '3.11.4')
@@ -41,18 +35,4 @@ test('hashes are noticed', () => {
   expect(demandsHashes('a==1 \\\n  --hash=sha256:00')).toBe(true)
   expect(demandsHashes('--require-hashes\na==1')).toBe(true)
   expect(demandsHashes('a==1 # --hash=no\nhash')).toBe(false)
-})
-
-test('credentials of an address are never left, the rest always is', () => {
-  expect(maskCredentials('Looking in indexes: https://me:pa%3Ass@host/simple, http://to@ken@b:1/x@y')).toBe(
-    'Looking in indexes: https://***@host/simple, http://***@b:1/x@y'
-  )
-  expect(maskCredentials('a @ https://host/a@b and me@host')).toBe('a @ https://host/a@b and me@host')
-  const word = fc.stringMatching(/^[^\s/]{1,30}$/)
-  fc.assert(
-    fc.property(word, word, (user, password) => {
-      const masked = maskCredentials(`x https://${user}:${password}@host/simple y`)
-      return masked === 'x https://***@host/simple y'
-    })
-  )
 })

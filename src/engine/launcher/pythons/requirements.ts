@@ -40,8 +40,3 @@ export function addedRequirements(requirements: string): string[] {
 export function demandsHashes(requirements: string): boolean {
   return /(^|\s)--(hash|require-hashes)\b/m.test(normaliseRequirements(requirements))
 }
-
-/** Replaces the credentials in `https://user:pass@host/simple`, because package indexes are often private. */
-export function maskCredentials(text: string): string {
-  return text.replace(/:\/\/[^\s/]+@/g, '://***@')
-}
