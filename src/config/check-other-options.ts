@@ -1,5 +1,6 @@
 import type { OptionReader } from './option-reader.ts'
 import { findOption, type Meaning, type OptionRow, OPTIONS } from './option-table.ts'
+import { distanceWithin, suggestNear } from '../shared/near-matches.ts'
 import type { ConfiguredValue } from './read-files.ts'
 
 const SECTIONS_OF_SCRAPYD = ['scrapyd', 'cache', 'metrics']
@@ -7,23 +8,45 @@ const KNOWN_SECTIONS = [...SECTIONS_OF_SCRAPYD, 'services', 'settings', 'scrapde
 
 /** What no reader takes: options that are only explained, classes that Scrapdeck replaces, unknown names. */
 export function checkOtherOptions(options: OptionReader): void {
+  // Options without effect for the same reason are told in one line.
+  const told = new Map<string, Set<string>>()
   for (const row of OPTIONS) {
-    const { section, name, meaning } = row
+    const { section, name, meaning, variables } = row
     if (meaning.kind === 'honoured') continue
     const picked = options.pick(section, name)
     // Sections that only some Scrapyds have are shown if they are used.
     if (picked === null && section !== 'scrapyd') continue
     if (meaning.kind === 'class') checkClass(options, row, meaning, picked)
     else {
-      options.list(section, name, `${picked?.text ?? ''} (without effect: ${meaning.why})`.trim(), picked)
-      const isTold = meaning.kind === 'noted' && meaning.except?.includes(picked?.text.toLowerCase() ?? '') !== true
-      if (picked !== null && isTold) {
-        const where = picked.from === name ? name : `${picked.from}: ${name}`
-        options.warn(`${where} has no effect: ${meaning.why}.`)
-      }
+      const text = withoutPassword(picked?.text ?? '')
+      const isSo = meaning.kind === 'noted' && meaning.except?.includes(text.toLowerCase()) === true
+      options.list(section, name, isSo ? text : `${text} (without effect: ${meaning.why})`.trim(), picked)
+      if (picked === null || meaning.kind !== 'noted' || isSo) continue
+      // A variable can be that of two options.
+      const where = variables.includes(picked.from) ? picked.from : `${picked.from}: ${name}`
+      told.set(meaning.why, (told.get(meaning.why) ?? new Set()).add(where))
     }
   }
+  for (const [why, places] of told)
+    options.warn(`${[...places].join('; ')} ${places.size === 1 ? 'has' : 'have'} no effect: ${why}.`)
   warnOfUnknown(options)
+  warnOfVariables(options)
+}
+
+const withoutPassword = (text: string): string => text.replace(/(:\/\/[^/@:]*):[^@/]*@/, '$1:(set)@')
+
+/** Variables of the command line, of the desktop and of its tests: they do not set options of the service. */
+const OTHER_VARIABLES = /^SCRAPDECK_(URL|NODE_PASSWORD|MAIN_BUNDLE|DOCS_IMAGES|SCREENS|PROPERTY_RUNS|PROPERTY_SEED)$/
+
+/** Those with our prefix that set nothing. Of Scrapyd's only typos: other programs have variables with that prefix. */
+function warnOfVariables(options: OptionReader): void {
+  const known = OPTIONS.flatMap(({ variables }) => variables)
+  for (const name of Object.keys(options.context.environment)) {
+    if (!/^SCRAP(DECK|YD)_[A-Z0-9_]{1,100}$/.test(name) || known.includes(name) || OTHER_VARIABLES.test(name)) continue
+    const isOurs = name.startsWith('SCRAPDECK_')
+    if (!isOurs && !known.some((one) => distanceWithin(name, one, 2) !== null)) continue
+    options.warn(`${name} is not a variable of Scrapdeck; it has no effect.${suggestNear(name, known)}`)
+  }
 }
 
 function checkClass(

@@ -68,7 +68,7 @@ function classRow(name: string, standard: string[], serves: string, { known = ''
 }
 
 const NO_REDIS =
-  'a cache in Redis, shared by several Scrapdecks, comes with a later version. Spider lists and metadata are kept in the database in the data directory'
+  'a cache that several Scrapdecks share, such as Redis, comes with a later version. Spider lists and metadata are kept in the database in the data directory'
 const NO_CACHE_LIMIT =
   'spider lists and metadata are kept in the database, without a limit or an expiry, and renewed when they change'
 

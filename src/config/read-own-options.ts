@@ -80,7 +80,8 @@ function readScrapydUrl(options: OptionReader): ConfiguredSource | null {
   if (picked === null) return null
   const url = URL.parse(picked.text.trim())
   if (url === null || !/^https?:$/.test(url.protocol)) {
-    options.refuse(picked, 'it must be the address of a Scrapyd, such as http://scrapyd:6800.')
+    const shown = picked.text.replace(/\/\/[^/@]*@/, '//(user and password)@')
+    options.refuse(picked, `it must be the address of a Scrapyd, such as http://scrapyd:6800, not "${shown}".`)
     return null
   }
   const port =
@@ -103,21 +104,36 @@ function readLocalStarts(options: OptionReader): Pick<ServeOptions, 'warmStarts'
   const parents = options.pick('scrapdeck', 'warm_parents')
   const parked = options.pick('scrapdeck', 'warm_parked') ?? size
   const wait = options.pick('scrapdeck', 'warm_wait') ?? timeout
-  const isOn = starts === null || options.isOn(starts, starts === pool ? 'process_pool_enabled' : 'warm_starts')
+  const startsName = starts === pool ? 'process_pool_enabled' : 'warm_starts'
+  const waitName = wait === timeout ? 'process_startup_timeout' : 'warm_wait'
+  const isOn = starts === null || options.isOn(starts, startsName)
   const mostParents = parents === null ? 4 : (options.whole(parents, 'warm_parents', 100) ?? 4)
   if (mostParents === 0) options.refuse(parents!, 'warm_parents must be at least 1. To turn it off: warm_starts = off.')
   const parkedName = parked === size ? 'process_pool_size' : 'warm_parked'
   const mostParked = parked === null ? 1 : (options.whole(parked, parkedName, 100) ?? 1)
   const seconds = wait === null ? 0 : Number(wait.text)
   if (!(seconds >= 0 && seconds <= 600)) {
-    options.refuse(
-      wait!,
-      `${wait === timeout ? 'process_startup_timeout' : 'warm_wait'} takes seconds, from 0 to 600, not "${wait!.text}".`
-    )
+    options.refuse(wait!, `${waitName} takes seconds, from 0 to 600, not "${wait!.text}".`)
   }
-  options.list('scrapyd', 'process_pool_enabled', pool?.text ?? 'see warm_starts', pool)
-  options.list('scrapyd', 'process_pool_size', size?.text ?? 'see warm_parked', size)
-  options.list('scrapyd', 'process_startup_timeout', timeout?.text ?? 'see warm_wait', timeout)
+  for (const [name, own, old, used] of [
+    ['process_pool_enabled', 'warm_starts', pool, starts],
+    ['process_pool_size', 'warm_parked', size, parked],
+    ['process_startup_timeout', 'warm_wait', timeout, wait]
+  ] as const) {
+    const isOverridden = old !== null && old !== used
+    options.list(
+      'scrapyd',
+      name,
+      old === null ? `see ${own}` : isOverridden ? `${old.text} (${own} is set)` : old.text,
+      old
+    )
+    if (isOverridden) options.warn(`${old.from}: ${name} has no effect: ${own} is set too (${used!.from}).`)
+  }
+  const unused = parked ?? wait
+  if (!isOn && unused !== null)
+    options.warn(
+      `${unused.from}: ${unused === parked ? parkedName : waitName} has no effect while ${startsName} is off.`
+    )
   options.list('scrapdeck', 'warm_starts', isOn ? 'on' : 'off', starts)
   options.list('scrapdeck', 'warm_parents', String(mostParents), parents)
   options.list('scrapdeck', 'warm_parked', String(mostParked), parked)
@@ -135,7 +151,7 @@ function readLogLevel(options: OptionReader): ServeOptions['logLevel'] {
   const picked = own ?? options.pick('variables', 'LOG_LEVEL')
   const text = picked?.text.trim().toLowerCase() ?? ''
   const level = LOG_LEVELS.find((one) => one === (OTHER_NAMES[text] ?? text)) ?? null
-  options.list('scrapdeck', 'log_level', level ?? 'info', picked)
+  options.list('scrapdeck', 'log_level', level ?? 'info', level === null ? null : picked)
   if (picked === null || level !== null) return level
   const why = `log_level is one of ${LOG_LEVELS.join(', ')}, not "${picked.text}".`
   if (own === null) options.warn(`LOG_LEVEL: ${why}`)

@@ -374,13 +374,16 @@ describe('variables', () => {
       { source: { nodes: 'https://scrapyd/base' }, username: 'me', password: 'geheim' }
     ])
     expect(JSON.stringify(secret.listed)).not.toContain('geheim')
-    expect(() => resolve(null, { environment: { SCRAPYD_URL: 'scrapyd' } })).toThrow('SCRAPYD_URL: it must be')
+    expect(() => resolve(null, { environment: { SCRAPYD_URL: 'scrapyd' } })).toThrow(
+      'such as http://scrapyd:6800, not "scrapyd".'
+    )
     const own = resolve(null, { environment: { SCRAPYD_URL: 'http://localhost:6800', LOG_LEVEL: 'chatty' } })
     expect(own.options.discovery).toEqual([])
     expect(own.warnings).toEqual([
       expect.stringContaining('LOG_LEVEL: log_level is one of debug, info, warn, error, not "chatty"'),
       expect.stringContaining('is the address of this Scrapdeck')
     ])
+    expect(own.listed.find(({ name }) => name === 'log_level')).toMatchObject({ value: 'info', from: 'default' })
     expect(() => resolve(null, { environment: { SCRAPDECK_LOG_LEVEL: 'chatty' } })).toThrow('log_level is one of')
   })
 })
@@ -401,8 +404,8 @@ describe('options and classes of other Scrapyds', () => {
     ['jobstorage = pgqueue.PostgresJobStorage', 'the history is in the database in the data directory'],
     ['eggstorage = scrapyd_s3.S3EggStorage', 'a shared storage such as S3 comes with a later version'],
     ['launcher = scrapyd.async_launcher.AsyncLauncher', 'the local node starts and watches spiders'],
-    ['cache_backend = redis', 'a cache in Redis, shared by several Scrapdecks, comes with a later version'],
-    ['max_proc = 1\n[cache]\nhost = redis', 'host has no effect: a cache in Redis']
+    ['cache_backend = redis', 'a cache that several Scrapdecks share, such as Redis, comes with a later version'],
+    ['max_proc = 1\n[cache]\nhost = redis', 'host has no effect: a cache that several Scrapdecks share']
   ])('%j does not stop the start, and one line says what serves', (lines, words) => {
     const { warnings } = resolve(`[scrapyd]\n${lines}\n`)
     expect(warnings).toEqual([expect.stringContaining(words)])
@@ -411,6 +414,43 @@ describe('options and classes of other Scrapyds', () => {
   it('what already is so needs no words', () => {
     const lines = '[scrapyd]\ncache_backend = memory\ncache_max_size = 9\n[cache]\nbackend = memory\ndefault_ttl = 5\n'
     expect(resolve(`${lines}[metrics]\nenabled = true\nregistry = x\nexport_interval = 15\n`).warnings).toEqual([])
+  })
+
+  it('several options with the same note are told in one line, and a variable of two options once', () => {
+    const { warnings, listed } = resolve('[scrapyd]\nredis_max_connections = 5\n', {
+      environment: { SCRAPYD_CACHE_BACKEND: 'memcached', SCRAPYD_REDIS_URL: 'redis://me:geheim@cache:6379/0' }
+    })
+    expect(warnings).toEqual([
+      expect.stringMatching(
+        /^SCRAPYD_CACHE_BACKEND; SCRAPYD_REDIS_URL; .+ line 2: redis_max_connections have no effect: /
+      )
+    ])
+    const valueOf = (wanted: string) => listed.find(({ name }) => name === wanted)!.value
+    expect(valueOf('redis_url')).toContain('redis://me:(set)@cache:6379/0 (without effect')
+    expect(JSON.stringify(listed)).not.toContain('geheim')
+    const memory = resolve('[scrapyd]\ncache_backend = memory\n').listed
+    expect(memory.find(({ name }) => name === 'cache_backend')!.value).toBe('memory')
+  })
+
+  it('a variable with our prefix that sets nothing is told, and a typo in one of Scrapyd', () => {
+    const environment = {
+      ...{ SCRAPDECK_WARM_PARKD: '3', SCRAPYD_MAXPROC: '4', SCRAPYD_SERVERS: 'x', SCRAPYD_JOB: '1' },
+      ...{ SCRAPDECK_URL: 'http://x', SCRAPDECK_NODE_PASSWORD: 'p' }
+    }
+    expect(resolve(null, { environment }).warnings).toEqual([
+      'SCRAPDECK_WARM_PARKD is not a variable of Scrapdeck; it has no effect. Did you mean "SCRAPDECK_WARM_PARKED" or "SCRAPDECK_WARM_PARENTS" or "SCRAPDECK_WARM_STARTS"?',
+      expect.stringMatching(/^SCRAPYD_MAXPROC is not a variable .+ Did you mean "SCRAPYD_MAX_PROC"/)
+    ])
+  })
+
+  it('an option that another one overrides, or turns off, is told', () => {
+    const both = resolve('[scrapyd]\nprocess_pool_size = 3\n[scrapdeck]\nwarm_parked = 2\n')
+    expect(both.warnings).toEqual([expect.stringContaining('process_pool_size has no effect: warm_parked is set too')])
+    expect(both.listed.find(({ name }) => name === 'process_pool_size')!.value).toBe('3 (warm_parked is set)')
+    const off = resolve('[scrapyd]\nprocess_pool_enabled = false\nprocess_pool_size = 3\n')
+    expect(off.warnings).toEqual([
+      expect.stringContaining('process_pool_size has no effect while process_pool_enabled is off.')
+    ])
   })
 
   it('the process pool is the warm start', () => {

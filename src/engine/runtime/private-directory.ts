@@ -56,7 +56,7 @@ export function openDataDirectory(path: string): void {
   } catch (error) {
     throw new ScrapdeckError(
       'DATA_DIRECTORY_UNUSABLE',
-      `The data directory ${path} cannot be used: ${(error as Error).message}. Or choose another with --data.`,
+      `The data directory ${path} cannot be used: ${(error as Error).message}. To use another: --data.`,
       { cause: error }
     )
   }
