@@ -190,7 +190,7 @@ it('lists name the schedule of each job and firing', async () => {
   expect((await run('jobs')).out).toMatch(/^ID .+ SCHEDULE .+\n\S+ .+ nightly /)
   expect((await run('schedules', 'history')).out).toMatch(/^SCHEDULE +FOR .+\nnightly /)
   await run('schedules', 'remove', 'nightly')
-  expect((await run('jobs')).out).toMatch(/^ID .+ SCHEDULE .+\n\S+ .+ \(deleted\) /)
+  expect((await run('jobs')).out).toMatch(/^ID .+ SCHEDULE .+\n\S+ .+ \(deleted schedule\) /)
 })
 
 it.each<[string, Partial<Job>]>([

@@ -198,7 +198,7 @@ const nameIn = (names: Map<string, string>, id: string | null): string | null =>
   id === null ? null : (names.get(id) ?? id)
 
 const scheduleIn = (names: Map<string, string>, id: string | null): string | null =>
-  id === null ? null : (names.get(id) ?? '(deleted)')
+  id === null ? null : (names.get(id) ?? '(deleted schedule)')
 
 async function showJob(session: Session, name: string): Promise<void> {
   const { client, terminal, flags } = session

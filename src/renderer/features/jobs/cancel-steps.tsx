@@ -23,7 +23,7 @@ export function listCancelSteps(timeline: readonly Transition[]): CancelStep[] {
   const steps = sent.map(({ text, atMs }): CancelStep => ({ text, state: 'sent', atMs }))
   if (next === null) return steps
   const wasKilled = sent.some(({ evidence }) => evidence['signal'] === 'KILL')
-  const text = next.signal === 'INT' ? 'Stop immediately (second INT)' : wasKilled ? 'Kill again (KILL)' : KILL_WORDS
+  const text = next.signal === 'INT' ? 'Stop immediately (INT)' : wasKilled ? 'Kill again (KILL)' : KILL_WORDS
   steps.push({ text, state: 'next', atMs: next.atMs })
   if (next.signal === 'INT') steps.push({ text: KILL_WORDS, state: 'later', atMs: next.killAtMs })
   return steps

@@ -45,7 +45,7 @@ it('lists the steps of a stop: what was sent since the last send, what is next, 
   const sending = step({ kind: 'sending' })
   expect(listCancelSteps([sending, sent('INT', { next: 'INT', nextAtMs: 10, killAtMs: 12 })])).toEqual([
     { text: 'INT', state: 'sent', atMs: 5 },
-    { text: 'Stop immediately (second INT)', state: 'next', atMs: 10 },
+    { text: 'Stop immediately (INT)', state: 'next', atMs: 10 },
     { text: 'Kill (KILL)', state: 'later', atMs: 12 }
   ])
   expect(listCancelSteps([sending, sent('INT', { next: 'KILL', nextAtMs: 10 })])[1]).toEqual({

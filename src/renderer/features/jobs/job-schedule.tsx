@@ -30,7 +30,7 @@ export function JobSchedule({ job, isWhole = false }: { job: Job; isWhole?: bool
     <span>
       {!isWhole && 'by '}
       {name === null ? (
-        <span className="dim">a deleted schedule</span>
+        <span className="dim">(deleted schedule)</span>
       ) : (
         <Link to="/schedules" search={{ schedule: scheduleId }}>
           {name}

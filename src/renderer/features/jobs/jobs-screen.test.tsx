@@ -156,7 +156,7 @@ it('distinguishes a requested cancel from a confirmed one, shows all its steps w
   const steps = within(await pane.findByRole('list', { name: 'Steps of the cancel' })).getAllByRole('listitem')
   expect(steps.map(({ textContent }) => textContent)).toEqual([
     expect.stringMatching(/^Asked the run to stop \(INT\)\d\d:\d\d:\d\d$/),
-    expect.stringMatching(/^Stop immediately \(second INT\)in (10:00|9:5\d)\d\d:\d\d:\d\d$/),
+    expect.stringMatching(/^Stop immediately \(INT\)in (10:00|9:5\d)\d\d:\d\d:\d\d$/),
     expect.stringMatching(/^Kill \(KILL\)\d\d:\d\d:\d\d$/)
   ])
   expect(pane.getByText(/^The node said that the run was running\. Next: stop immediately \(INT\) at/)).toBeTruthy()

@@ -18,6 +18,7 @@ import { DeleteDialog } from './delete-dialog.tsx'
 import { DeployDialog } from './deploy-dialog.tsx'
 import { newestBy } from './last-run.tsx'
 import classes from './projects.module.css'
+import { AFTER_FIRST_WAIT } from './cancel-waits.ts'
 import { LocalSettings } from './local-settings.tsx'
 import { OrderWarning } from './order-warning.tsx'
 import { SettingsDialog } from './settings-dialog.tsx'
@@ -54,19 +55,21 @@ function Content({ project, isLogOpen, onLog, onClose }: ContentProps) {
   return (
     <>
       <ScreenHead title={project.name} note={active === undefined ? undefined : `active ${active.version}`}>
-        <Button component={Link} to="/jobs" search={{ project: project.name } as never}>
-          Jobs
-        </Button>
-        <PauseButton project={project} />
-        <Tooltip label="Settings…">
-          <ActionIcon onClick={() => setConfiguring(true)} aria-label="Settings…">
-            <IconAdjustments size={16} />
-          </ActionIcon>
-        </Tooltip>
-        {active !== undefined && <Button onClick={() => setDeploying(active)}>Deploy…</Button>}
-        <Button variant="filled" onClick={() => openRunDialog({ project: project.name })}>
-          Run…
-        </Button>
+        <span className={classes.headActs}>
+          <Button component={Link} to="/jobs" search={{ project: project.name } as never}>
+            Jobs
+          </Button>
+          <PauseButton project={project} />
+          <Tooltip label="Settings…">
+            <ActionIcon onClick={() => setConfiguring(true)} aria-label="Settings…">
+              <IconAdjustments size={16} />
+            </ActionIcon>
+          </Tooltip>
+          {active !== undefined && <Button onClick={() => setDeploying(active)}>Deploy…</Button>}
+          <Button variant="filled" onClick={() => openRunDialog({ project: project.name })}>
+            Run…
+          </Button>
+        </span>
         <Tooltip label="Close (Esc)">
           <ActionIcon onClick={onClose} aria-label="Close project">
             <IconX size={16} />
@@ -158,7 +161,9 @@ function QueueFacts({ project: { settings } }: { project: Project }) {
       {retry !== null && <FieldRow label="Retry">{retry}</FieldRow>}
       {settings.noOverlap && <FieldRow label="Overlap">one live job per spider with the same arguments</FieldRow>}
       {settings.cancelWaitSeconds !== null && (
-        <FieldRow label="After a cancel">{formatDuration(settings.cancelWaitSeconds)} to finish</FieldRow>
+        <FieldRow label="After a cancel">
+          {formatDuration(settings.cancelWaitSeconds)} to finish after INT, {AFTER_FIRST_WAIT}
+        </FieldRow>
       )}
       {settings.distribution === 'at_once' && (
         <FieldRow label="Deployment">the active version goes to all active nodes immediately</FieldRow>

@@ -176,6 +176,28 @@ it('pins a version, rolls back, and undoes both', async () => {
   await waitFor(() => expect(engine.projects.get('prices')?.settings.pinnedVersion).toBe('20261119T181000'))
 })
 
+it('pins in the settings, too, and saving them otherwise does not touch the pin', async () => {
+  open('/projects?project=prices')
+  const openSettings = async () => {
+    fireEvent.click(await screen.findByRole('button', { name: 'Settings…' }))
+    return dialogNamed('Settings of prices')
+  }
+  const dialog = await openSettings()
+  fireEvent.click(dialog.getByRole('combobox', { name: 'Active version' }))
+  fireEvent.click(await screen.findByRole('option', { name: 'pinned (20261112T090412)', hidden: true }))
+  fireEvent.click(dialog.getByRole('button', { name: 'Save settings' }))
+  const detail = within(await screen.findByRole('region', { name: 'Project prices' }))
+  expect(await detail.findByText(/^Pinned to 20261112T090412/)).toBeTruthy()
+
+  const again = await openSettings()
+  await engine.client.projects.pinVersion({ project: 'prices', version: '20261119T181000' })
+  fireEvent.change(again.getByLabelText('Weight'), { target: { value: '2' } })
+  fireEvent.click(again.getByRole('button', { name: 'Save settings' }))
+  await waitFor(() =>
+    expect(engine.projects.get('prices')?.settings).toMatchObject({ weight: 2, pinnedVersion: '20261119T181000' })
+  )
+})
+
 it('says after an upload that the project stays pinned, and offers to pin the new version', async () => {
   open('/projects?project=prices')
   await screen.findByRole('region', { name: 'Project prices' })

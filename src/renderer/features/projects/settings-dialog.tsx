@@ -1,4 +1,4 @@
-import { Button, Checkbox, Modal, SegmentedControl, Textarea, TextInput } from '@mantine/core'
+import { Button, Checkbox, Modal, SegmentedControl, Select, Textarea, TextInput } from '@mantine/core'
 import { IconFile } from '@tabler/icons-react'
 import { useCallback, useRef, useState } from 'react'
 import type { Project } from '../../../shared/contract/index.ts'
@@ -10,6 +10,7 @@ import { LimitsFields } from '../../ui/fields/limits-fields.tsx'
 import { plural } from '../../ui/numbers.ts'
 import { RetryFields } from '../../ui/fields/retry-fields.tsx'
 import { FormFoot, SchemaForm } from '../../ui/fields/schema-form.tsx'
+import { AFTER_FIRST_WAIT, FIRST_WAIT } from './cancel-waits.ts'
 import classes from './projects.module.css'
 import {
   requirementCount,
@@ -30,9 +31,11 @@ export function SettingsDialog({ project, onClose }: { project: Project; onClose
     schema: SettingsForm,
     start: () => startSettings(project.settings),
     save: async (settings) => {
-      // Left out, the pin stays as it is; secrets among the defaults are sent back masked, and stay too.
-      const { defaults, spiderDefaults } = project.settings
-      await client.projects.configure({ project: project.name, settings: { ...settings, defaults, spiderDefaults } })
+      // An unchanged pin is left out: it may be changed meanwhile. Secrets among the defaults are sent back masked, and stay too.
+      const { defaults, spiderDefaults, pinnedVersion: pinnedBefore = null } = project.settings
+      const { pinnedVersion, ...others } = settings
+      const changed = pinnedVersion === pinnedBefore ? others : settings
+      await client.projects.configure({ project: project.name, settings: { ...changed, defaults, spiderDefaults } })
       onClose()
     }
   })
@@ -43,6 +46,7 @@ export function SettingsDialog({ project, onClose }: { project: Project; onClose
   return (
     <Modal opened onClose={onClose} title={`Settings of ${project.name}`} size={640}>
       <SchemaForm form={form} className={classes.settings}>
+        <VersionSetting fields={form} project={project} />
         <QueueSettings fields={form} />
         <section className={classes.settingsPart} aria-labelledby="settings-python">
           <h3 id="settings-python">Python on the local node</h3>
@@ -91,6 +95,28 @@ export function SettingsDialog({ project, onClose }: { project: Project; onClose
   )
 }
 
+/** The pin; the menu of a version changes it, too. */
+function VersionSetting({ fields, project }: { fields: Fields<SettingsTexts>; project: Project }) {
+  const { latestVersion, versions, settings } = project
+  const names = [...versions.map(({ version }) => version), ...(settings.pinnedVersion ? [settings.pinnedVersion] : [])]
+  return (
+    <section className={classes.settingsPart} aria-labelledby="settings-version">
+      <h3 id="settings-version">Version</h3>
+      <Select
+        {...fields.input('pinnedVersion')}
+        label="Active version"
+        description="What jobs that name no version run. A newer upload does not change a pinned version."
+        allowDeselect={false}
+        data={[
+          { value: '', label: latestVersion === null ? 'latest' : `latest (${latestVersion})` },
+          ...[...new Set(names)].map((name) => ({ value: name, label: `pinned (${name})` }))
+        ]}
+        classNames={{ wrapper: classes.activeVersion }}
+      />
+    </section>
+  )
+}
+
 /** What applies to all jobs of the project, wherever they run. */
 function QueueSettings({ fields }: { fields: Fields<SettingsTexts> }) {
   return (
@@ -116,8 +142,8 @@ function QueueSettings({ fields }: { fields: Fields<SettingsTexts> }) {
       <TextInput
         {...fields.input('cancelWaitSeconds')}
         label="Time to finish after a cancel"
-        description="How long a running spider may take after the first INT before it is stopped immediately. Empty: 10 min, unless the service is configured otherwise."
-        placeholder="10 min"
+        description={`How long a running spider may take after the first INT; ${AFTER_FIRST_WAIT}. Empty: ${FIRST_WAIT}, unless the service is configured otherwise.`}
+        placeholder={FIRST_WAIT}
         classNames={{ wrapper: classes.weight }}
       />
       <div>

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { DEFAULT_PROJECT_SETTINGS, type ProjectSettings } from '../../../shared/contract/index.ts'
+import { DEFAULT_PROJECT_SETTINGS, type ProjectSettings, type VersionName } from '../../../shared/contract/index.ts'
 import { problemsOf } from '../../ui/fields/form-of-schema.ts'
 import { requirementCount, SettingsForm, startSettings } from './settings-form.ts'
 
@@ -15,10 +15,15 @@ it.each<ProjectSettings>([
     distribution: 'at_once',
     retry: { attempts: 3, backoffSeconds: 10, backoffFactor: 1, backoffMaxSeconds: 60, on: ['lost'] }
   },
-  { ...DEFAULT_PROJECT_SETTINGS, python: { kind: 'interpreter', path: '/opt/venv/bin/python' }, limits },
+  {
+    ...DEFAULT_PROJECT_SETTINGS,
+    pinnedVersion: '1.0' as VersionName,
+    python: { kind: 'interpreter', path: '/opt/venv/bin/python' },
+    limits
+  },
   { ...DEFAULT_PROJECT_SETTINGS, python: { kind: 'requirements', text: 'scrapy==2.13.3\nlxml\n' }, limits }
 ])('returns what it started with: %j', (settings) => {
-  const { pinnedVersion: _pin, defaults: _defaults, spiderDefaults: _spiders, ...shown } = settings
+  const { defaults: _defaults, spiderDefaults: _spiders, ...shown } = settings
   expect(SettingsForm.parse(startSettings(settings))).toEqual(shown)
 })
 

@@ -18,6 +18,7 @@ export const SettingsForm = z.object({
     })
   ]),
   limits: LimitsForm,
+  pinnedVersion: z.string().transform((text) => (text === '' ? null : text)),
   weight: numberText(shape.weight.unwrap()),
   paused: z.boolean(),
   retry: RetryForm,
@@ -26,12 +27,14 @@ export const SettingsForm = z.object({
   distribution: shape.distribution.unwrap()
 }) as never as z.ZodType<SettingsOfDialog, SettingsTexts>
 
-/** The pin and the defaults have their own places on the project's page. */
-export type SettingsOfDialog = Omit<ProjectSettings, 'pinnedVersion' | 'defaults' | 'spiderDefaults'>
+/** The defaults have their own place on the project's page. */
+export type SettingsOfDialog = Omit<ProjectSettings, 'defaults' | 'spiderDefaults'>
 
 export interface SettingsTexts extends Pick<ProjectSettings, 'paused' | 'noOverlap' | 'distribution'> {
   python: { kind: ProjectSettings['python']['kind']; path: string; text: string }
   limits: ReturnType<typeof limitTexts>
+  /** Empty: not pinned. */
+  pinnedVersion: string
   weight: string
   /** `10 min`; empty: as configured. */
   cancelWaitSeconds: string
@@ -44,9 +47,11 @@ export const startSettings = ({
   weight,
   retry,
   cancelWaitSeconds,
+  pinnedVersion,
   ...settings
 }: SettingsOfDialog): SettingsTexts => ({
   ...settings,
+  pinnedVersion: pinnedVersion ?? '',
   cancelWaitSeconds: cancelWaitSeconds === null ? '' : formatDuration(cancelWaitSeconds),
   python: { path: '', text: '', ...python },
   limits: limitTexts(limits),
