@@ -38,9 +38,9 @@ export function expandAddress({ text, isOwn }: WrittenValue, environment: Enviro
 }
 
 /**
- * The value with its variables, and their names; unset ones stay as they are, as in scrapyd-client. A variable
- * `NAME_…` belongs to the address in `NAME_URL`. One whose address is not known is used if the user wrote it beside this
- * address, or agreed; those of Scrapdeck itself never. Throws UNAUTHORIZED for all others.
+ * The value with its variables, and their names; unset ones stay as they are, as in scrapyd-client. `NAME_PASSWORD`
+ * belongs to the address in `NAME_URL`. One without such an address is used if the user wrote it beside this one,
+ * or agreed; those of Scrapdeck itself never. Throws UNAUTHORIZED for all others.
  */
 export function expandValue(
   { key, text }: WrittenValue,

@@ -64,6 +64,7 @@ function refuseMore(connection: Connection, socket: Socket, response: ServerResp
   connection.isClosing = true
   response.writeHead(429, { 'content-type': 'text/plain; charset=utf-8', 'retry-after': '1', connection: 'close' })
   response.end(`Too many requests wait for an answer on this connection: send at most ${WAITING_MAX} ahead.\n`)
-  // Not before the parser is through with this packet: it resumes the connection.
-  setImmediate(() => socket.pause())
+  // After the ticks with which the parser resumes the connection, and before the next packet, of which Node reads many
+  // in one turn.
+  queueMicrotask(() => socket.pause())
 }

@@ -86,7 +86,7 @@ describe.skipIf(process.platform === 'win32')('a data directory', () => {
     expect(modeOf(disk.path)).toBe('700')
     chmodSync(disk.path, 0o777)
     expect(() => openDataDirectory(place.path)).toThrow(
-      `${join(place.path, 'local')} leads to ${disk.path}, which can be written by every user. Remove the link, or: chmod go-w ${disk.path}.`
+      `${join(place.path, 'local')} leads to ${disk.path}, which can be written by every user. If you know its content: chmod go-w ${disk.path}; otherwise remove the link.`
     )
   })
 
@@ -117,7 +117,7 @@ describe.skipIf(process.platform === 'win32')('a data directory', () => {
       chownSync(theirs.path, 54_321, 54_321)
       symlinkSync(theirs.path, join(place.path, 'local'))
       expect(() => openDataDirectory(place.path)).toThrow(
-        `${join(place.path, 'local')} leads to ${theirs.path}, which belongs to another user (54321). Remove the link`
+        `${join(place.path, 'local')} leads to ${theirs.path}, which belongs to another user (54321). If you know its content`
       )
     }
   )

@@ -97,7 +97,7 @@ function isTrustedLink(path: string): boolean {
   const distrust = findDistrust(path)
   if (distrust === null) return true
   throw new Error(
-    `${path} leads to ${distrust.path}, which ${distrust.reason}. Remove the link, or: ${distrust.remedy}`
+    `${path} leads to ${distrust.path}, which ${distrust.reason}. If you know its content: ${distrust.remedy}; otherwise remove the link`
   )
 }
 

@@ -5,7 +5,7 @@ import type { Caller } from './authenticator.ts'
 import { addressOf, clientOf } from './client-address.ts'
 import { RequestLimiter } from './request-limiter.ts'
 
-/** Applies the rate limits of all doors. Each throws TOO_MANY_REQUESTS beyond it, and tells the client in headers what is left. */
+/** Applies the rate limits of all doors. Each throws TOO_MANY_REQUESTS; headers tell the client what is left. */
 export class DoorLimits {
   readonly #api: RequestLimiter | null
   readonly #doors: RequestLimiter | null
