@@ -15,3 +15,15 @@ test('an unknown name is refused with a list of the known ones', () => {
   expect(status).toBe(1)
   expect(stderr).toMatch(/^There is no bench nothing\. There are: .*\bfirst-dispatch\b/)
 })
+
+test.each([
+  [[], /^Usage: npm run bench -- http --url URL/],
+  [['--url', 'http://127.0.0.1:2', '--endpoint', 'zork'], /^There is no endpoint "zork"\. There are: daemonstatus/],
+  [['--url', 'http://127.0.0.1:2', '--zork'], /^Unknown option '--zork'/],
+  [['--url', 'http://127.0.0.1:2'], /^http:\/\/127\.0\.0\.1:2\/ does not answer \(.*ECONNREFUSED/]
+])('http %j says what is wrong, without a stack', (words, said) => {
+  const { status, stderr, stdout } = bench('http', ...words)
+  expect([status, stdout]).toEqual([1, ''])
+  expect(stderr).toMatch(said)
+  expect(stderr).not.toContain('    at ')
+})

@@ -6,6 +6,7 @@
 import fs from 'node:fs'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
+import { BenchProblem } from './support/bench-problem.ts'
 import { ensureSetUp } from './support/ensure-set-up.ts'
 import type { Figure } from './figure.ts'
 import { machine } from './support/bench-engine.ts'
@@ -42,7 +43,11 @@ if (wanted === undefined) {
 } else if (wanted === 'all') {
   await runAll(words.includes('--save'))
 } else if (names.includes(wanted)) {
-  await runBench(wanted, words)
+  await runBench(wanted, words).catch((error: unknown) => {
+    if (!(error instanceof BenchProblem)) throw error
+    console.error(error.message)
+    process.exitCode = 1
+  })
 } else {
   console.error(`There is no bench ${wanted}. There are: ${names.join(', ') || 'none yet'}`)
   process.exitCode = 1
