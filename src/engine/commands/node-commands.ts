@@ -30,8 +30,8 @@ export interface NodeCommandsParts {
 /** Adds what a discovery source supplies, and the version found by the probe. */
 type NewNode = NodeAddress & NodeSettings & { scrapydVersion: string | null; sourceId?: SourceId | null }
 
-/** Nodes added per commit; other work runs between commits. */
-const ADDED_AT_ONCE = 200
+/** Nodes per commit; other work runs between commits. */
+const WRITTEN_AT_ONCE = 50
 
 const CONNECTION_FIELDS = [
   'url',
@@ -60,7 +60,7 @@ export class NodeCommands {
     return this.#exclusively(async () => {
       const { store, fleet, dispatch } = this.#parts
       this.#refuseDuplicate(parseNodeUrl(input.url).url)
-      const stored = await this.#toStored(input, new Set(fleet.list().map((node) => node.stored.name)))
+      const stored = await this.#toStored(input, new TakenNames(fleet.list().map((node) => node.stored.name)))
       await store.putNode(stored)
       const node = await fleet.add(stored)
       dispatch.wake()
@@ -72,16 +72,15 @@ export class NodeCommands {
   addMany(inputs: readonly NewNode[]): Promise<void> {
     return this.#exclusively(async () => {
       const { store, fleet, dispatch } = this.#parts
-      const names = new Set(fleet.list().map(({ stored }) => stored.name))
+      const names = new TakenNames(fleet.list().map(({ stored }) => stored.name))
       const urls = new Set(fleet.list().map(({ stored }) => stored.url))
-      for (let from = 0; from < inputs.length; from += ADDED_AT_ONCE) {
+      for (let from = 0; from < inputs.length; from += WRITTEN_AT_ONCE) {
         const batch: StoredNode[] = []
-        for (const input of inputs.slice(from, from + ADDED_AT_ONCE)) {
+        for (const input of inputs.slice(from, from + WRITTEN_AT_ONCE)) {
           const { url } = parseNodeUrl(input.url)
           if (urls.has(url)) continue
           const stored = await this.#toStored(input, names)
           urls.add(url)
-          names.add(stored.name)
           batch.push(stored)
         }
         await Promise.all(batch.map((stored) => store.putNode(stored)))
@@ -94,9 +93,12 @@ export class NodeCommands {
   /** Detaches nodes from all discovery sources but these; they then count as added by hand. */
   releaseAllBut(sourceIds: readonly string[]): Promise<void> {
     return this.#exclusively(async () => {
-      for (const { stored } of this.#parts.fleet.list()) {
-        if (stored.sourceId !== null && !sourceIds.includes(stored.sourceId))
-          await this.#put({ ...stored, sourceId: null })
+      const released = this.#parts.fleet
+        .list()
+        .filter(({ stored: { sourceId } }) => sourceId !== null && !sourceIds.includes(sourceId))
+      for (let from = 0; from < released.length; from += WRITTEN_AT_ONCE) {
+        const batch = released.slice(from, from + WRITTEN_AT_ONCE)
+        await Promise.all(batch.map(({ stored }) => this.#put({ ...stored, sourceId: null })))
       }
     })
   }
@@ -171,7 +173,7 @@ export class NodeCommands {
     })
   }
 
-  async #toStored(input: NewNode, takenNames: ReadonlySet<string>): Promise<StoredNode> {
+  async #toStored(input: NewNode, takenNames: TakenNames): Promise<StoredNode> {
     const { secretBox, clock, random } = this.#parts
     const address = parseNodeUrl(input.url)
     const password = input.password ?? address.password
@@ -180,7 +182,7 @@ export class NodeCommands {
     checkCertificates({ caCertificate, clientCertificate, clientKey })
     return {
       id: `n-${random.hex(6)}` as NodeId,
-      name: freeName(input.name ?? new URL(address.url).host, takenNames),
+      name: takenNames.take(input.name ?? new URL(address.url).host),
       kind: 'scrapyd',
       url: address.url,
       username: (input.username ?? address.username) || null,
@@ -341,9 +343,24 @@ export class NodeCommands {
   }
 }
 
-function freeName(wanted: string, taken: ReadonlySet<string>): string {
-  if (!taken.has(wanted)) return wanted
-  for (let number = 2; ; number += 1) if (!taken.has(`${wanted}-${number}`)) return `${wanted}-${number}`
+/** Names of nodes: `eu-1`, `eu-1-2`, `eu-1-3` … */
+class TakenNames {
+  readonly #taken: Set<string>
+  /** The last number given to a name: thousands of nodes may want the same one. */
+  readonly #numbers = new Map<string, number>()
+
+  constructor(names: string[]) {
+    this.#taken = new Set(names)
+  }
+
+  take(wanted: string): string {
+    let number = this.#numbers.get(wanted) ?? 1
+    let name = number === 1 ? wanted : `${wanted}-${number}`
+    while (this.#taken.has(name)) name = `${wanted}-${(number += 1)}`
+    this.#numbers.set(wanted, number)
+    this.#taken.add(name)
+    return name
+  }
 }
 
 /** Whether requests would go through a proxy that they did not go through before. `shown`: as clients see it. */

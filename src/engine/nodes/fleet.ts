@@ -1,5 +1,6 @@
 import { EventEmitter } from 'node:events'
 import { availableParallelism } from 'node:os'
+import pLimit from 'p-limit'
 import type { NodeHealth, NodeId } from '../../shared/contract/index.ts'
 import type { Clock } from '../runtime/clock.ts'
 import type { Logger } from '../runtime/logger.ts'
@@ -90,6 +91,12 @@ const ARRIVALS_WINDOW_MS = 5_000
 const ARRIVALS_AT_ONCE = 100
 const ARRIVAL_EVERY_MS = 0.5
 
+/**
+ * Nodes that have not answered and are asked at once: thousands of addresses where nothing answers must not take all
+ * descriptors. New ones do not wait for those that failed before.
+ */
+const ASKED_AT_ONCE = 256
+
 /** The nodes, each with its client and observer. */
 export class Fleet {
   readonly #nodes = new Map<string, FleetNode>()
@@ -97,6 +104,8 @@ export class Fleet {
   #list: readonly FleetNode[] | null = null
   #arrivals = { sinceMs: 0, count: 0 }
   #follower: FleetFollower = NOBODY
+  readonly #newInTurn = pLimit(ASKED_AT_ONCE)
+  readonly #failedInTurn = pLimit(ASKED_AT_ONCE)
   readonly events = new EventEmitter<FleetEvents>()
 
   constructor(options: FleetOptions) {
@@ -145,6 +154,7 @@ export class Fleet {
         clock,
         random,
         logger,
+        inTurn: (ask) => this.#inTurn(stored.id, ask),
         firstLookAfterMs: previous === undefined ? this.#firstLookAfterMs() : 0,
         isBusy: () => this.#follower.isBusy(stored.id),
         wantsSnapshot: () => this.#follower.wantsSnapshot(stored.id),
@@ -299,6 +309,11 @@ export class Fleet {
     node.publishedAtMs = this.#options.clock.monotonicMs()
     this.events.emit('changed', node, healthWas)
     this.events.emit('observed', node)
+  }
+
+  #inTurn<T>(id: NodeId, ask: () => Promise<T>): Promise<T> {
+    const isNew = (this.#nodes.get(id)?.status.health ?? 'unknown') === 'unknown'
+    return (isNew ? this.#newInTurn : this.#failedInTurn)(ask)
   }
 
   /** The first nodes to arrive are polled at once. The more there are, the longer the last ones wait. */

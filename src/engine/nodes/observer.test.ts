@@ -130,6 +130,42 @@ describe('watching a node', () => {
     await stopped
   })
 
+  it('waits for its turn until the node has answered, again after a failure, and stops without it', async () => {
+    await observer.stop()
+    const waiting: (() => void)[] = []
+    observer = new Observer({
+      client: node,
+      clock,
+      random: createSeededRandom(7),
+      logger: silentLogger,
+      inTurn: async (ask) => {
+        await new Promise<void>((resolve) => waiting.push(resolve))
+        return ask()
+      },
+      isBusy: () => true,
+      wantsSnapshot: () => false,
+      onStatus: () => void (seen.statuses += 1),
+      onSnapshot: async () => {},
+      onFailure: (_error, failures) => void seen.failures.push(failures)
+    })
+    const before = seen.statuses
+    await clock.advanceBy(30_000)
+    expect(seen.statuses).toBe(before)
+    waiting.shift()!()
+    await clock.advanceBy(10_000)
+    expect(seen.statuses).toBeGreaterThan(before + 8)
+    node.isDown = true
+    await clock.advanceBy(30_000)
+    expect(seen.failures).toEqual([1])
+    expect(waiting).toHaveLength(1)
+    node.isDown = false
+    const stopped = seen.statuses
+    await observer.stop()
+    waiting.shift()!()
+    await clock.advanceBy(0)
+    expect(seen.statuses).toBe(stopped)
+  })
+
   it('holds no time-out against a node that a long call keeps busy', async () => {
     let finish = () => {}
     void observer.duringLongCall(new Promise<void>((resolve) => (finish = resolve)))

@@ -15,6 +15,8 @@ export interface ObserverOptions {
   logger: Logger
   /** Thousands of observers that start together must not all connect at once. */
   firstLookAfterMs?: number
+  /** Limits how many nodes that have not answered are asked at once. Default: none waits. */
+  inTurn?: <T>(ask: () => Promise<T>) => Promise<T>
   /** It has jobs of ours, or jobs wait for it: poll every second instead of every five. */
   isBusy: () => boolean
   /** An attempt is unresolved, so only the job lists can tell. */
@@ -47,6 +49,7 @@ export class Observer {
   #wakeUp: (() => void) | null = null
   #poked = false
   #failures = 0
+  #hasAnswered = false
   #longCalls = 0
   #lastCounters = ''
   /** When the node's last answer arrived, or failed to. The interval runs from then, not from when it is written. */
@@ -92,6 +95,7 @@ export class Observer {
       } catch (error) {
         if (signal.aborted) return
         this.#heardAtMs = clock.monotonicMs()
+        this.#hasAnswered = false
         const failure = asNodeError(error)
         if (!(failure.kind === 'timeout' && this.#longCalls > 0)) this.#failures += 1
         if (!(error instanceof NodeError)) logger.error({ error }, 'polling a node failed unexpectedly')
@@ -105,10 +109,10 @@ export class Observer {
   async #observe(): Promise<void> {
     const { client, clock, isBusy, wantsSnapshot, onStatus } = this.#options
     const { signal } = this.#stopping
-    const askedAtMs = clock.monotonicMs()
-    const status = await client.daemonStatus(signal)
+    const { status, latencyMs } = await (this.#hasAnswered ? this.#ask() : this.#askInTurn())
+    this.#hasAnswered = true
     this.#heardAtMs = clock.monotonicMs()
-    onStatus({ status, latencyMs: this.#heardAtMs - askedAtMs })
+    onStatus({ status, latencyMs })
     const counters = `${status.pending} ${status.running} ${status.finished}`
     const maxAgeMs = isBusy() ? SNAPSHOT_MAX_AGE_BUSY_MS : SNAPSHOT_MAX_AGE_IDLE_MS
     const isOld = this.#heardAtMs - this.#lastSnapshotAtMs >= maxAgeMs
@@ -121,6 +125,31 @@ export class Observer {
       this.#lastSnapshotAtMs = snapshot.begunAtMs
     }
     this.#failures = 0
+  }
+
+  async #ask(): Promise<Observation> {
+    const { client, clock } = this.#options
+    const askedAtMs = clock.monotonicMs()
+    const status = await client.daemonStatus(this.#stopping.signal)
+    return { status, latencyMs: clock.monotonicMs() - askedAtMs }
+  }
+
+  /** A node that does not answer may hold its connection for seconds. `stop` does not wait for its turn. */
+  async #askInTurn(): Promise<Observation> {
+    const { inTurn = (ask) => ask() } = this.#options
+    const { signal } = this.#stopping
+    const stopped = Promise.withResolvers<never>()
+    const onStop = () => stopped.reject(signal.reason)
+    signal.addEventListener('abort', onStop)
+    try {
+      const turn = inTurn(async () => {
+        signal.throwIfAborted()
+        return this.#ask()
+      })
+      return await Promise.race([turn, stopped.promise])
+    } finally {
+      signal.removeEventListener('abort', onStop)
+    }
   }
 
   /** Our own failure while applying a response (a full disk) must not count against the node. */

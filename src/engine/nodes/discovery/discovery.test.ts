@@ -224,3 +224,21 @@ test('sources of the configuration are used, and changed only there; what it nam
   expect((await t.start()).list()).toEqual([])
   expect(t.nodes()).toEqual(['eu-1 active by hand', 'eu-2 active by hand'])
 })
+
+test('nodes beyond what a source may add are told as its problem, and added once there is room', async () => {
+  await using t = await openRoom()
+  const discovery = await t.start()
+  const lines = Array.from({ length: 2_001 }, (_, index) => `http://10.0.${index >> 8}.${index & 255}:6800`)
+  const state = await discovery.put(
+    { ...dns(), id: FIXED, source: { kind: 'list', nodes: lines.join('\n') } },
+    undefined
+  )
+  expect(t.fleet).toHaveLength(2_000)
+  expect(state).toMatchObject({ found: 2_001, problem: expect.stringContaining('1 node that it lists was not added') })
+  // Somebody takes out a line, and the node that it named.
+  lines.shift()
+  t.fleet.shift()
+  const corrected = { ...dns(), id: FIXED, source: { kind: 'list' as const, nodes: lines.join('\n') } }
+  expect(await discovery.put(corrected, undefined)).toMatchObject({ found: 2_000, problem: null })
+  expect(t.fleet.at(-1)!.url).toBe('http://10.0.7.208:6800/')
+})

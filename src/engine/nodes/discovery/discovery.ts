@@ -19,7 +19,7 @@ import { checkSource } from './check-source.ts'
 import { type Answer, type FoundNode, readNodeLines } from './found-node.ts'
 import type { NameResolver } from './name-resolver.ts'
 import { readNodeFile, watchNodeFile } from './node-file.ts'
-import { type KnownNode, planDiscovery, type Vanished } from './plan-discovery.ts'
+import { type KnownNode, NODES_MAX, planDiscovery, type Vanished } from './plan-discovery.ts'
 import { readDns } from './read-dns.ts'
 
 /** A source from the configuration file, with its password as written there. */
@@ -62,6 +62,8 @@ interface Source {
   isFromConfiguration: boolean
   refreshedAtMs: number | null
   problem: string | null
+  /** Nodes that it lists and that were not added, because there are too many. */
+  leftOut: number
   /** The last good result; null: none since startup. */
   found: readonly FoundNode[] | null
   isPartial: boolean
@@ -134,7 +136,7 @@ export class Discovery {
     await this.#options.store.putSource({ revision, settings, sealedPassword })
     if (before !== undefined) this.#end(before)
     const source = this.#add(settings, { sealedPassword, revision })
-    if (isSame) Object.assign(source, { found: before.found, isPartial: before.isPartial })
+    if (isSame) Object.assign(source, { found: before.found, isPartial: before.isPartial, leftOut: before.leftOut })
     this.#begin(source)
     await source.refreshing
     return this.#describe(source)
@@ -170,6 +172,7 @@ export class Discovery {
       isFromConfiguration: false,
       refreshedAtMs: null,
       problem: null,
+      leftOut: 0,
       found: null,
       isPartial: false,
       timer: null,
@@ -223,7 +226,7 @@ export class Discovery {
   async #refreshOnce(source: Source): Promise<void> {
     const { clock, logger } = this.#options
     const { id } = source.settings
-    const problemBefore = source.problem
+    const problemBefore = problemShown(source)
     try {
       const { nodes, problems } = await this.#ask(source)
       if (this.#isStopped) return
@@ -235,8 +238,9 @@ export class Discovery {
       if (!isScrapdeckError(error)) logger.error({ source: id, error }, 'a source of nodes failed')
     }
     source.refreshedAtMs = clock.nowMs()
-    if (source.problem !== null && source.problem !== problemBefore) {
-      logger.warn({ source: id, problem: source.problem }, 'a source of nodes has a problem')
+    const problem = problemShown(source)
+    if (problem !== null && problem !== problemBefore) {
+      logger.warn({ source: id, problem }, 'a source of nodes has a problem')
     }
     if (!this.#isStopped) this.events.emit('changed')
   }
@@ -257,6 +261,7 @@ export class Discovery {
       isPartial
     }))
     const plan = planDiscovery({ answers, known: fleet.list(), vanished: this.#vanished })
+    for (const [sourceId, source] of this.#sources) source.leftOut = plan.leftOut.get(sourceId) ?? 0
     if (plan.add.length > 0) {
       const added = await Promise.all(plan.add.map(({ sourceId, node }) => this.#completed(sourceId, node)))
       await fleet.add(added)
@@ -319,7 +324,7 @@ export class Discovery {
   }
 
   #describe(source: Source): SourceState {
-    const { settings, isFromConfiguration, refreshedAtMs, problem, found } = source
+    const { settings, isFromConfiguration, refreshedAtMs, found } = source
     const nodes = this.#options.fleet.list().filter(({ sourceId }) => sourceId === settings.id)
     const vanishedNodes = nodes.flatMap(({ id, mode }) => {
       const missed = this.#vanished.get(id)
@@ -331,7 +336,7 @@ export class Discovery {
       hasPassword: source.sealedPassword !== null || source.password !== null,
       isFromConfiguration,
       refreshedAtMs,
-      problem,
+      problem: problemShown(source),
       found: found?.length ?? 0,
       vanished: vanishedNodes.length,
       vanishedNodes
@@ -376,6 +381,16 @@ function problemOf(nodes: number, problems: readonly string[]): string | null {
       ? 'The rest is used, and no node is cordoned until this is fixed.'
       : 'None of it could be used; the nodes it listed before are unchanged.'
   return `${shown}${rest}. ${others}`
+}
+
+function problemShown({ problem, leftOut }: Pick<Source, 'problem' | 'leftOut'>): string | null {
+  if (leftOut === 0) return problem
+  const [count, ofSource, inAll] = [leftOut, NODES_MAX.ofSource, NODES_MAX.inAll].map((one) =>
+    one.toLocaleString('en-US')
+  )
+  const nodes = leftOut === 1 ? 'node that it lists was' : 'nodes that it lists were'
+  const text = `${count} ${nodes} not added: a source may have ${ofSource} nodes, and sources add none to a fleet of ${inAll}. Correct what it lists, or remove nodes that are no longer needed.`
+  return problem === null ? text : `${problem} ${text}`
 }
 
 function inConfiguration(id: SourceId): ScrapdeckError {

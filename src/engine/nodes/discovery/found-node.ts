@@ -22,7 +22,8 @@ export interface Answer {
   problems: string[]
 }
 
-const LINES_MAX = 50_000
+/** Several times what a source may add (NODES_MAX), and read in a few dozen milliseconds. */
+const LINES_MAX = 10_000
 /** A file with more unreadable lines is another file. */
 const PROBLEMS_MAX = 100
 const LINE_LENGTH_MAX = 2_000
@@ -42,7 +43,8 @@ export function readNodeLines(text: string, options: { passwords?: boolean } = {
   const nodes = new Map<string, FoundNode>()
   const problems: string[] = []
   const lines = text.replace(/^\uFEFF/, '').split(/\r\n|\n|\r/)
-  if (lines.length > LINES_MAX) return { nodes: [], problems: [`it has more than ${LINES_MAX} lines`] }
+  if (lines.length > LINES_MAX)
+    return { nodes: [], problems: [`it has more than ${LINES_MAX.toLocaleString('en-US')} lines`] }
   for (const [index, line] of lines.entries()) {
     const content = line.replace(/(^|\s)#.*$/, '').trim()
     if (content === '') continue

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { NodeMode } from '../../../shared/contract/index.ts'
 import { aNodeId, aSourceId, branded } from '../../../shared/testing/ids.ts'
-import { type KnownNode, planDiscovery, type SourceAnswer, type Vanished } from './plan-discovery.ts'
+import { type KnownNode, NODES_MAX, planDiscovery, type SourceAnswer, type Vanished } from './plan-discovery.ts'
 
 const answer = (sourceId: string, urls: string[] | null, isPartial = false): SourceAnswer => ({
   sourceId: aSourceId(sourceId),
@@ -17,7 +17,7 @@ const known = (id: string, url: string, sourceId: string | null = 'a', mode: Nod
 })
 const plan = (answers: SourceAnswer[], nodes: KnownNode[], vanished: [string, Vanished][] = []) =>
   planDiscovery({ answers, known: nodes, vanished: new Map(vanished.map(([id, one]) => [aNodeId(id), one])) })
-const nothing = { add: [], vanish: [], comeBack: [] }
+const nothing = { add: [], leftOut: new Map(), vanish: [], comeBack: [] }
 
 describe('a source', () => {
   it('adds what nobody knows, once, whoever else names it', () => {
@@ -30,6 +30,17 @@ describe('a source', () => {
 
   it('takes over neither a node that was added by hand nor one of another source', () => {
     expect(plan([answer('a', ['u1', 'u2'])], [known('n1', 'u1', null), known('n2', 'u2', 'b')])).toEqual(nothing)
+  })
+
+  it('adds as many as one source and the whole fleet may have, and says how many it leaves out', () => {
+    const urls = (from: string, count: number) => Array.from({ length: count }, (_, index) => `${from}${index}`)
+    const many = plan([answer('a', urls('u', 30_000)), answer('b', urls('u', 10))], [known('n1', 'gone', 'a')])
+    expect(many.add).toHaveLength(NODES_MAX.ofSource - 1)
+    expect(many.leftOut).toEqual(new Map([['a', 30_000 - NODES_MAX.ofSource + 1]]))
+    const full = urls('by-hand', NODES_MAX.inAll - 2).map((url) => known(url, url, null))
+    const last = plan([answer('a', ['u1']), answer('b', ['u2', 'u3', 'u4'])], full)
+    expect(last.add.map(({ node }) => node.url)).toEqual(['u1', 'u2'])
+    expect(last.leftOut).toEqual(new Map([['b', 2]]))
   })
 
   it('has a node cordoned that it names no longer, unless another still does', () => {
