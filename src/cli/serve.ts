@@ -1,3 +1,4 @@
+import type { Worker } from 'node:worker_threads'
 import pino from 'pino'
 import { createEngine } from '../engine/index.ts'
 import type { Logger } from '../engine/runtime/logger.ts'
@@ -8,9 +9,13 @@ import { packagePaths, readPackageVersion } from './package-paths.ts'
 
 /**
  * Runs until a signal. Standard output gets two lines, for people and start scripts: that it is ready, and the login
- * link. The log goes to standard error. `asJson`: both lines as one object, and the log as JSON lines.
+ * link. The log goes to standard error. `asJson`: both lines as one object, and the log as JSON lines. `storeThread`: see
+ * startStoreThread; it loads meanwhile.
  */
-export async function serve(options: ServeOptions, warnings: string[], asJson: boolean): Promise<void> {
+export async function serve(
+  options: ServeOptions,
+  { warnings, asJson, storeThread }: { warnings: string[]; asJson: boolean; storeThread: Worker }
+): Promise<void> {
   const logger = createLogger(options.logLevel ?? 'info', asJson)
   for (const warning of warnings) logger.warn({}, warning)
   const { bindAddress, port } = options
@@ -19,6 +24,7 @@ export async function serve(options: ServeOptions, warnings: string[], asJson: b
   const opening = createEngine({
     ...engineOptionsOf(options, process.cwd()),
     host: 'service',
+    storeThread,
     resourcesDirectory: packagePaths.resourcesDirectory,
     scrapdeckVersion: readPackageVersion(),
     logger

@@ -2,6 +2,7 @@ import type { Engine, EngineOptions } from './wiring/engine-options.ts'
 import { startStoreThread } from './store/sqlite/store-thread.ts'
 
 export type { Engine, EngineOptions } from './wiring/engine-options.ts'
+export { startStoreThread } from './store/sqlite/store-thread.ts'
 
 /**
  * The engine's only entry point: opens the data directory, builds the rooms (see wiring/) and starts to work. Rejects
@@ -10,8 +11,9 @@ export type { Engine, EngineOptions } from './wiring/engine-options.ts'
  */
 export async function createEngine(options: EngineOptions): Promise<Engine> {
   const { store, clock } = options.seams ?? {}
+  const start = () => options.storeThread ?? startStoreThread()
   // Loads SQLite while this thread loads the rooms: together that is half of the start.
-  const storeThread = store === undefined && clock === undefined ? startStoreThread() : null
+  const storeThread = store === undefined && clock === undefined ? start() : null
   const { openEngine } = await import('./wiring/open-engine.ts')
   return openEngine(options, storeThread)
 }

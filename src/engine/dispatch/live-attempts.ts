@@ -328,6 +328,7 @@ export class LiveAttempts {
   }
 
   async #write(changes: { one: AttemptName; change: Change }[], nowMs: number): Promise<boolean[]> {
+    if (changes.length === 0) return []
     for (const { change } of changes) for (const from of change.from) assertTransition(from, change)
     return this.#store.applyChanges(
       changes.map(({ one, change: { text, evidence, atMs = nowMs, from, ...change } }) => ({

@@ -1,3 +1,4 @@
+import type { Worker } from 'node:worker_threads'
 import type { BlobStore } from '../blobs/blob-store.ts'
 import type { IncomingFiles } from '../blobs/incoming-files.ts'
 import type { FleetAsScrapyd } from '../scrapyd-commands/scrapyd-commands.ts'
@@ -29,6 +30,8 @@ export interface EngineOptions {
   resourcesDirectory: string
   scrapdeckVersion: string
   secretBox?: SecretBox
+  /** Started before the options were known (startStoreThread). */
+  storeThread?: Worker
   /** `--username`/`--password`; by default, created at the first start and kept. */
   credentials?: { username: string; password: string }
   /** Concurrent spiders on the local node, overriding earlier settings. Default: CPU count. 0 turns it off. */

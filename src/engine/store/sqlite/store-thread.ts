@@ -45,6 +45,7 @@ export async function openStoreInWorker(options: {
 }): Promise<Store> {
   const { path, clock, logger, onDeath } = options
   const worker = options.thread ?? startStoreThread()
+  worker.ref()
   worker.postMessage({ path } satisfies ToOpen)
   const opened = Promise.withResolvers<readonly Verb[]>()
   const exited = Promise.withResolvers<void>()
