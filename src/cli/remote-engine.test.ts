@@ -203,6 +203,7 @@ it('$NAME in scrapy.cfg is an environment variable', async () => {
   const target = `[deploy:prod]\nurl = ${url}/\nusername = scrapdeck\npassword = \${DECK_PASSWORD}\nproject = $PROJECT\nversion = $UNSET\n`
   const directory = makeDirectory({ ...FILES, 'scrapy.cfg': `[settings]\ndefault = shop.settings\n${target}` })
   const environment = { DECK_PASSWORD: 'correct horse: battery', PROJECT: 'store' }
-  const { code, out } = await call(['deploy', '-t', 'prod', '-v', '3'], { directory, environment })
+  const words = ['deploy', '-t', 'prod', '-v', '3', '--expand-variables']
+  const { code, out } = await call(words, { directory, environment })
   expect([code, out]).toEqual([0, expect.stringContaining('store 3 was uploaded')])
 })

@@ -18,7 +18,7 @@ export function checkOtherOptions(options: OptionReader): void {
     if (picked === null && section !== 'scrapyd') continue
     if (meaning.kind === 'class') checkClass(options, row, meaning, picked)
     else {
-      const text = withoutPassword(picked?.text ?? '')
+      const text = picked?.text ?? ''
       const isSo = meaning.kind === 'noted' && meaning.except?.includes(text.toLowerCase()) === true
       options.list(section, name, isSo ? text : `${text} (without effect: ${meaning.why})`.trim(), picked)
       if (picked === null || meaning.kind !== 'noted' || isSo) continue
@@ -32,8 +32,6 @@ export function checkOtherOptions(options: OptionReader): void {
   warnOfUnknown(options)
   warnOfVariables(options)
 }
-
-const withoutPassword = (text: string): string => text.replace(/(:\/\/[^/@:]*):[^@/]*@/, '$1:(set)@')
 
 /** Variables of the command line, of the desktop and of its tests: they do not set options of the service. */
 const OTHER_VARIABLES = /^SCRAPDECK_(URL|NODE_PASSWORD|MAIN_BUNDLE|DOCS_IMAGES|SCREENS|PROPERTY_RUNS|PROPERTY_SEED)$/

@@ -1,4 +1,3 @@
-import { maskCredentials } from '../shared/secret-values.ts'
 import type { ResolvedOptions } from './serve-options.ts'
 
 /** The output of `scrapdeck config`: like a configuration file, with the origin of each value. */
@@ -14,5 +13,5 @@ export function describeConfiguration(files: string[], { listed, warnings }: Res
       ...options.map(({ name, value, from }) => `${`${name} = ${value}`.padEnd(Math.min(width, 60))}  # ${from}`)
     )
   }
-  return maskCredentials(`${lines.join('\n')}\n`)
+  return `${lines.join('\n')}\n`
 }

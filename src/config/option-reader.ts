@@ -1,4 +1,5 @@
 import { ScrapdeckError } from '../shared/errors.ts'
+import { maskCredentials } from '../shared/secret-values.ts'
 import { findOption, type OptionRow } from './option-table.ts'
 import type { Configuration, ConfiguredValue } from './read-files.ts'
 import type { ListedOption, ServeFlags } from './serve-options.ts'
@@ -57,8 +58,9 @@ export class OptionReader {
     }
   }
 
-  /** For `scrapdeck config`: the value as text, and its origin. */
-  list(section: string, name: string, value: string, picked: ConfiguredValue | null): void {
+  /** For `scrapdeck config`: the value as text, without credentials in an address, and its origin. */
+  list(section: string, name: string, text: string, picked: ConfiguredValue | null): void {
+    const value = maskCredentials(text)
     this.listed.push({ section, name, value, from: picked?.from ?? 'default' })
   }
 

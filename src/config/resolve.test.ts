@@ -426,7 +426,7 @@ describe('options and classes of other Scrapyds', () => {
       )
     ])
     const valueOf = (wanted: string) => listed.find(({ name }) => name === wanted)!.value
-    expect(valueOf('redis_url')).toContain('redis://me:(set)@cache:6379/0 (without effect')
+    expect(valueOf('redis_url')).toContain('redis://***@cache:6379/0 (without effect')
     expect(JSON.stringify(listed)).not.toContain('geheim')
     const memory = resolve('[scrapyd]\ncache_backend = memory\n').listed
     expect(memory.find(({ name }) => name === 'cache_backend')!.value).toBe('memory')

@@ -46,7 +46,7 @@ describe.skipIf(process.platform === 'win32')('a data directory', () => {
       writeFileSync(file, '{}')
       chmodSync(file, 0o666)
       expect(() => openDataDirectory(place.path)).toThrow(
-        `The data directory ${place.path} cannot be used: ${file} can be written by every user, who may have changed it. If you know its content, close it with chmod go-w ${file}; otherwise delete it. Or choose another with --data.`
+        `The data directory ${place.path} cannot be used: ${file} can be written by every user, who may have changed it. If you know its content, close it with chmod go-w ${file}; otherwise delete it.`
       )
     }
     await using place = await makeTemporaryDirectory()
