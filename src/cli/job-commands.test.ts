@@ -308,3 +308,17 @@ it('schedules say what they run, and when in their own zone', async () => {
     /^Replaced .+ It is paused\.\n$/
   )
 })
+
+it('jobs ID says what its node could not keep: variables, and secrets from the lists of a Scrapyd', async () => {
+  const { engine, run } = await openEngine()
+  await engine.prepare('berlin')
+  const order = { project: 'shop', spiders: ['prices'], args: { token: 'x' }, secretNames: ['token'], env: { A: '1' } }
+  const { jobs } = await engine.client.jobs.run(order)
+  const { id } = jobs[0]!
+  await engine.until(async () => (await engine.client.jobs.get({ id })).timeline.some(({ kind }) => kind === 'sending'))
+  const { timeline } = await engine.client.jobs.get({ id })
+  const said = timeline.flatMap(({ evidence }) => [evidence['env'], evidence['secrets']]).filter(Boolean)
+  expect(said).not.toEqual([])
+  const { out } = await run('jobs', id)
+  for (const words of said) expect(out).toContain(String(words))
+})

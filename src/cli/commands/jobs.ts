@@ -210,9 +210,13 @@ async function showJob(session: Session, name: string): Promise<void> {
   print(terminal, flags, detail, (answer) => describeJob(answer, { nodes, schedules }, terminal.nowMs()))
 }
 
+/** What a node could not do with variables and secret values (dispatch/placing/sender.ts). */
+const NOTES_OF_NODE = ['env', 'secrets']
+
 /** Entries named by a phrase instead of a field name: what plugins did. */
 function notesOf(evidence: Record<string, unknown>): string[] {
-  const inWords = Object.entries(evidence).filter(([name]) => name.includes(' '))
+  const isNote = (name: string) => name.includes(' ') || NOTES_OF_NODE.includes(name)
+  const inWords = Object.entries(evidence).filter(([name]) => isNote(name))
   return inWords.map(([name, value]) => `${' '.repeat(21)}${name}: ${[value].flat().join(', ')}`)
 }
 

@@ -25,7 +25,7 @@ describe('logs of real Scrapy', () => {
     ['broken', code(1), false, 'failed', 'exit code 1'],
     ['stopped', null, true, 'cancelled', 'shutdown'],
     ['stopped', null, false, 'failed', 'shutdown'],
-    ['shutdown', code(0), true, 'cancelled', 'killed'],
+    ['shutdown', code(0), true, 'cancelled', 'ended without closing stats'],
     ['shutdown', code(0), false, 'failed', 'ended without closing stats'],
     ['killed', signal('SIGKILL'), true, 'cancelled', 'killed by SIGKILL'],
     ['killed', signal('SIGKILL'), false, 'failed', 'killed by SIGKILL'],
@@ -72,7 +72,7 @@ test.each([
   [null, code(0), false, 'succeeded', 'exit code 0'],
   [HIDDEN, null, false, 'failed', 'ended without closing stats'],
   [null, null, false, 'failed', 'no log'],
-  [null, null, true, 'cancelled', 'killed'],
+  [null, null, true, 'cancelled', 'ended without closing stats'],
   [null, code(2), false, 'failed', 'exit code 2'],
   [null, { code: null, signal: null }, false, 'failed', 'ended for an unknown reason'],
   [stats('shutdown'), { ...code(0), limit: MEMORY_LIMIT }, false, 'failed', 'memory limit of 512 MB'],
@@ -82,7 +82,7 @@ test.each([
   [stats('finished'), { ...code(0), limit: MEMORY_LIMIT }, false, 'succeeded', 'finished'],
   [stats('finished'), { ...signal('SIGKILL'), limit: MEMORY_LIMIT }, false, 'failed', 'memory limit of 512 MB'],
   [MEMORY_ERROR, code(1), false, 'failed', 'out of memory (MemoryError)'],
-  [MEMORY_ERROR, code(1), true, 'cancelled', 'killed'],
+  [MEMORY_ERROR, code(1), true, 'cancelled', 'ended without closing stats'],
   [MEMORY_ERROR, signal('SIGKILL'), false, 'failed', 'killed by SIGKILL'],
   [MEMORY_ERROR + stats('finished'), code(0), false, 'succeeded', 'finished']
 ])('%j, exit %j, cancel asked %s: %s, %s', (tail, exit, cancelAsked, outcome, reason) => {

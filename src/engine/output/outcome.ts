@@ -17,6 +17,9 @@ export interface Judgement {
   counts: { pages: number | null; items: number | null; errors: number | null }
 }
 
+/** After a second INT, too, Scrapy writes none: only a signal that the process died of proves that it was killed. */
+const NO_CLOSING_STATS = 'ended without closing stats'
+
 // Limits that mean "enough": the spider did its work. The other closespider_… limits indicate a problem.
 const LIMITS_REACHED = new Set(['closespider_itemcount', 'closespider_pagecount', 'closespider_timeout'])
 
@@ -27,11 +30,11 @@ const LIMITS_REACHED = new Set(['closespider_itemcount', 'closespider_pagecount'
  * | ------------------------------- | -------------------- | ------------ | --------- | --------------------------- |
  * | `finished`, or a limit reached  | 0 or unknown         | no matter    | succeeded | finish_reason               |
  * | any other                       | hit a limit          | no matter    | failed    | the limit                   |
- * | any                             | exit ≠ 0 or signal   | yes          | cancelled | finish_reason, else killed… |
+ * | any                             | exit ≠ 0 or signal   | yes          | cancelled | finish_reason, else its end |
  * | `finished`, or a limit reached  | exit ≠ 0 or signal   | no           | failed    | exit code N / killed by S   |
  * | `shutdown` or `cancelled`       | 0 or unknown         | yes          | cancelled | finish_reason               |
  * | any other finish_reason         | no matter            | no matter    | failed    | finish_reason               |
- * | nothing of its end              | 0 or unknown         | yes          | cancelled | killed                      |
+ * | nothing of its end              | 0 or unknown         | yes          | cancelled | ended without closing stats |
  * | nothing of its end              | exit ≠ 0 or signal   | no           | failed    | exit code N / killed by S   |
  * | nothing at all of level INFO    | 0                    | no           | succeeded | exit code 0                 |
  * | nothing of its end              | 0 or unknown         | no           | failed    | ended without closing stats |
@@ -92,7 +95,7 @@ export function judgeOutcome(evidence: {
       return { outcome: 'failed', reason: 'out of memory (MemoryError)' }
     }
     if (exitFailure !== null) return { outcome: 'failed', reason: exitFailure }
-    return { outcome: 'failed', reason: tail === null ? 'no log' : 'ended without closing stats' }
+    return { outcome: 'failed', reason: tail === null ? 'no log' : NO_CLOSING_STATS }
   }
 }
 
@@ -107,5 +110,5 @@ function describeExit(exit: ProcessEnd): string {
 }
 
 function describeKill(exit: ProcessEnd | null): string {
-  return exit?.signal ? `killed by ${exit.signal}` : 'killed'
+  return exit?.signal ? `killed by ${exit.signal}` : NO_CLOSING_STATS
 }
