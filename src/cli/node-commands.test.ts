@@ -164,3 +164,15 @@ it('nodes add says if its name is taken and it gets another', async () => {
   expect(out).toContain('Added eu-2 ')
   expect(error).toContain('There is a node eu already: this one is eu-2.\n')
 })
+
+it.each([
+  [['nodes', 'edit', 'berlin', '--give-up-after', '5s'], /^--give-up-after \(in seconds\): must be at least 10/],
+  [['nodes', 'edit', 'berlin', '--tag', ''], /^--tag: /],
+  [['schedules', 'preview', '--every', '0'], /^--every \(in seconds\): must be at least 1$/],
+  [['run', 'shop', 'prices', '--secret', 'token'], /--secret/]
+])('%j is refused in the words of the command line', async (words, said) => {
+  const { engine, run } = await openEngine()
+  await engine.prepare('berlin')
+  const { code, error } = await run(...words)
+  expect([code, error]).toEqual([EXIT_CODES.usage, expect.stringMatching(said)])
+})

@@ -296,12 +296,34 @@ function codeOf(error: unknown): string {
   return typeof code === 'string' ? code : ''
 }
 
+/** What the API calls what the user gave with a flag. */
+const FLAGS: [RegExp, string][] = [
+  [/\bgiveUpAfterSeconds\b/g, '--give-up-after (in seconds)'],
+  [/\b(timing\.)?rules\.\d+\.everySeconds\b/g, '--every (in seconds)'],
+  [/\b(timing\.)?rules\.\d+\.expression\b/g, '--cron'],
+  [/\b((timing\.)?rules\.\d+\.atMs|notBeforeMs)\b/g, '--at'],
+  [/\btags\.\d+(?=:)/g, '--tag'],
+  [/\bwaitSeconds\b/g, '--wait (in seconds)'],
+  [/\bwithoutDefaults\b(\.\d+)?/g, '--without-default'],
+  [/\bsecretNames\b(\.\d+)?/g, '--secret'],
+  [/\bproxyUrl\b/g, '--proxy'],
+  [/\b(?:jobs\.\d+\.)?spiders\.\d+(?=:)/g, 'spider']
+]
+
+/** The same error in the words of the command line. */
+function inFlags(error: ScrapdeckError): ScrapdeckError {
+  const said = FLAGS.reduce((text, [name, flag]) => text.replace(name, flag), error.message)
+  const message = said.replace(/^The request is not valid for this operation\. /, '')
+  return message === error.message ? error : new ScrapdeckError(error.code, message, { data: error.data, cause: error })
+}
+
 /** Converts an error of a call to one with a message and exit code for the command line. */
 export function toCommandError(error: unknown): unknown {
   if (error instanceof CommandEnd || error instanceof ScrapdeckError) return error
   if (error instanceof ORPCError) {
     const ours = fromWireError(error)
     // An engine of this version has all our operations, so it must be a different version.
+    if (ours.code === 'BAD_INPUT') return inFlags(ours)
     if (ours.code !== 'NOT_FOUND' || !ours.message.startsWith('The API has no ')) return ours
     return new CommandEnd(
       EXIT_CODES.failed,
