@@ -31,7 +31,7 @@ export function jobColumns(
     {
       id: 'status',
       header: 'Status',
-      width: '108px',
+      width: '114px',
       // In the queue every row says queued: in a narrow table the waiting reason gets the space.
       hideBelowPx: isQueue ? 440 : undefined,
       cell: (job) => <JobStatusCell job={job} away={awayOf(job)} />

@@ -31,7 +31,7 @@ export function SettingsDialog({ project, onClose }: { project: Project; onClose
     schema: SettingsForm,
     start: () => startSettings(project.settings),
     save: async (settings) => {
-      // An unchanged pin is left out: it may be changed meanwhile. Secrets among the defaults are sent back masked, and stay too.
+      // An unchanged pin is left out: it may be changed meanwhile. Masked secrets in defaults stay.
       const { defaults, spiderDefaults, pinnedVersion: pinnedBefore = null } = project.settings
       const { pinnedVersion, ...others } = settings
       const changed = pinnedVersion === pinnedBefore ? others : settings
