@@ -1,4 +1,4 @@
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import { createServer, type IncomingMessage, type RequestListener, type Server, type ServerResponse } from 'node:http'
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import type { Engine } from '../engine/index.ts'
 import type { Clock } from '../engine/runtime/clock.ts'
@@ -55,6 +55,8 @@ export interface App {
   createLoginPath(): string
   /** Ends all browser sessions with their streams, and unused login links. Returns the number of sessions. */
   logOutEverywhere(): number
+  /** Another server for the same app, for a second address. */
+  createServer(): Server
   /** Handles a request from a Unix socket. File permissions decide who can connect, and no web page can. */
   answerOnSocket(request: IncomingMessage, response: ServerResponse): void
 }
@@ -101,14 +103,15 @@ export function createApp(options: AppOptions): App {
     limits: { ...DEFAULT_CONNECTION_LIMITS, ...options.connectionLimits },
     trustedProxies
   })
+  const openServer = (handle: RequestListener) => {
+    const requests = new PipelinedRequests(handle)
+    const server = createServer(TIME_LIMITS, (request, response) => requests.receive(request, response))
+    connections.watch(server)
+    return server
+  }
   const fastify = Fastify({
     forceCloseConnections: 'idle',
-    serverFactory(handle) {
-      const requests = new PipelinedRequests(handle)
-      const server = createServer(TIME_LIMITS, (request, response) => requests.receive(request, response))
-      connections.watch(server)
-      return server
-    },
+    serverFactory: openServer,
     trustProxy: trustedProxies.length === 0 ? false : [...trustedProxies],
     routerOptions: { ignoreDuplicateSlashes: true, maxParamLength: 2000 },
     schemaController: NO_SCHEMAS,
@@ -157,6 +160,7 @@ export function createApp(options: AppOptions): App {
     fastify,
     logOutEverywhere,
     createLoginPath: () => `/ui/login?token=${authenticator.links.create()}`,
+    createServer: () => openServer(fastify.routing),
     answerOnSocket: (request, response) => socketRequests.receive(request, response)
   }
 }

@@ -1,16 +1,17 @@
 import { spawnSync } from 'node:child_process'
+import dns from 'node:dns/promises'
 import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { connect } from 'node:net'
 import { join } from 'node:path'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { someFigures } from './testing/fake-engine.ts'
 import { makeTestDirectory, openTestService, RIGHT } from './testing/test-app.ts'
 
 /** Sends bytes unchanged, which HTTP clients would normalise, and returns the whole response. */
-function sendRaw(where: number | string, lines: string[]): Promise<string> {
+function sendRaw(where: number | string, lines: string[], host = '127.0.0.1'): Promise<string> {
   return new Promise((resolve, reject) => {
     let answer = ''
-    const socket = connect(typeof where === 'number' ? { port: where, host: '127.0.0.1' } : { path: where }, () =>
+    const socket = connect(typeof where === 'number' ? { port: where, host } : { path: where }, () =>
       socket.write(`${lines.join('\r\n')}\r\n\r\n`)
     )
     socket.on('data', (data) => {
@@ -45,6 +46,27 @@ describe('listening', () => {
 
   it('names an address that is not of this machine', async () => {
     await expect(openTestService({ bindAddress: '192.0.2.1' })).rejects.toThrow('Correct --bind')
+  })
+
+  it('when bound to localhost, it listens on each of its addresses', async () => {
+    const both = [
+      { address: '127.0.0.1', family: 4 },
+      { address: '127.0.0.2', family: 4 }
+    ]
+    const lookup = vi.spyOn(dns, 'lookup').mockImplementation((async () => both) as unknown as typeof dns.lookup)
+    onTestFinished(() => lookup.mockRestore())
+    const { service, port } = await openTestService({ bindAddress: 'localhost' })
+    expect(service.address).toBe(`http://localhost:${port}`)
+    for (const { address } of both) {
+      const answer = await sendRaw(
+        port,
+        ['GET /health HTTP/1.1', `Host: localhost:${port}`, 'Connection: close'],
+        address
+      )
+      expect(answer).toMatch(/^HTTP\/1\.1 200 /)
+    }
+    await service.stop()
+    await expect(sendRaw(port, ['GET /health HTTP/1.1'], '127.0.0.2')).rejects.toThrow('ECONNREFUSED')
   })
 
   it('when bound to all interfaces, it reports the loopback address', async () => {

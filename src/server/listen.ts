@@ -1,9 +1,10 @@
+import dns from 'node:dns/promises'
 import { chmod, lstat, unlink } from 'node:fs/promises'
 import { createServer, type RequestListener, type Server } from 'node:http'
 import { type AddressInfo, connect } from 'node:net'
 import type { Engine } from '../engine/index.ts'
 import { type Clock, systemClock } from '../engine/runtime/clock.ts'
-import { type AppOptions, createApp } from './app.ts'
+import { type App, type AppOptions, createApp } from './app.ts'
 import { TIME_LIMITS } from './connections.ts'
 import { recordService } from './service-file.ts'
 
@@ -37,16 +38,17 @@ export async function listen(options: ListenOptions): Promise<Service> {
   let port = options.port ?? 0
   const app = createApp({ ...options, clock, port: () => port })
   const { fastify, createLoginPath, answerOnSocket, logOutEverywhere } = app
-  let socketServer: Server | null = null
+  const others: Server[] = []
   try {
     if (options.port === null) await fastify.ready()
     else {
       await fastify.listen({ host: bindAddress, port, listenTextResolver: () => '' })
       port = (fastify.server.address() as AddressInfo).port
+      if (bindAddress === 'localhost') others.push(...(await listenOnOtherAddresses(app)))
     }
-    if (unixSocketPath !== null) socketServer = await listenOnSocket(unixSocketPath, answerOnSocket)
+    if (unixSocketPath !== null) others.push(await listenOnSocket(unixSocketPath, answerOnSocket))
   } catch (error) {
-    await fastify.close()
+    await Promise.all([fastify.close(), ...others.map(closeServer)])
     throw describeListenError(error, { bindAddress, port })
   }
   const address = options.port === null ? `unix:${unixSocketPath}` : `http://${reachableHost(bindAddress)}:${port}`
@@ -63,16 +65,32 @@ export async function listen(options: ListenOptions): Promise<Service> {
         forgetService()
         const limit = clock.setTimer(STOP_LIMIT_MS, () => {
           fastify.server.closeAllConnections()
-          socketServer?.closeAllConnections()
+          for (const server of others) server.closeAllConnections()
         })
-        const socketClosed = socketServer === null ? null : closeServer(socketServer)
+        const othersClosed = others.map(closeServer)
         await fastify.close()
-        await socketClosed
+        await Promise.all(othersClosed)
         limit.cancel()
       })()
       return stopping
     }
   }
+}
+
+/** `localhost` can be an IPv4 and an IPv6 address: Node listens on the first. One that cannot be used is left out. */
+async function listenOnOtherAddresses({ fastify, createServer: create }: App): Promise<Server[]> {
+  const { address: first, port } = fastify.server.address() as AddressInfo
+  const addresses = (await dns.lookup('localhost', { all: true })).map(({ address }) => address)
+  const servers = addresses
+    .filter((address) => address !== first)
+    .map(async (address) => {
+      const server = create()
+      const isListening = new Promise<boolean>((resolve) => {
+        server.once('error', () => resolve(false)).listen(port, address, () => resolve(true))
+      })
+      return (await isListening) ? [server] : []
+    })
+  return (await Promise.all(servers)).flat()
 }
 
 /**
