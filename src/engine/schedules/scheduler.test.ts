@@ -92,7 +92,7 @@ describe('a schedule whose time comes', () => {
     await world.clock.advanceBy(13 * HOUR_MS)
     expect(await world.told(id)).toHaveLength(6)
     expect(world.paused).toEqual([
-      expect.objectContaining({ pausedBy: 'invalid', pauseNote: expect.stringContaining('“1-59 * * 1-20,22-31 * *”') })
+      expect.objectContaining({ pausedBy: 'invalid', pauseNote: expect.stringContaining('"1-59 * * 1-20,22-31 * *"') })
     ])
     expect(world.scheduler.nextOf(aScheduleId(id))).toBeNull()
   })

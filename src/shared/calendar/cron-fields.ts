@@ -74,7 +74,7 @@ function splitCron(expression: string): string[] {
   if (trimmed.startsWith('@')) {
     const meant = NICKNAMES[trimmed.toLowerCase()]
     if (meant !== undefined) return meant.split(' ')
-    throw new CronProblem(`“${expression.trim()}” is unknown. Use one of ${Object.keys(NICKNAMES).join(', ')}.`)
+    throw new CronProblem(`"${expression.trim()}" is unknown. Use one of ${Object.keys(NICKNAMES).join(', ')}.`)
   }
   const texts = trimmed === '' ? [] : trimmed.split(/\s+/)
   if (texts.length === 5 || texts.length === 6) return texts
@@ -92,14 +92,14 @@ function readField(field: Field, text: string): number[] {
 
 function readPart(field: Field, text: string): number[] {
   const [range = '', stepText, ...rest] = text.split('/')
-  if (rest.length > 0) throw problemOf(field, text, 'has more than one “/”')
+  if (rest.length > 0) throw problemOf(field, text, 'has more than one "/"')
   const step = stepText === undefined ? 1 : readNumber(field, text, stepText)
   if (step < 1) throw problemOf(field, text, 'has a step of 0; it must be at least 1')
   const to = field === WEEKDAY ? 6 : field.to
   if (step > to - field.from + 1)
     throw problemOf(field, text, `has a step of ${step}; there are only ${to - field.from + 1} values`)
   const [fromText = '', toText, ...more] = range.split('-')
-  if (more.length > 0) throw problemOf(field, text, 'has more than one “-”')
+  if (more.length > 0) throw problemOf(field, text, 'has more than one "-"')
   if (range === '*' || range === '?') return count(field.from, to, step)
   const from = readValue(field, text, fromText)
   if (toText !== undefined) return readRange(field, from, readValue(field, text, toText), step)
@@ -130,7 +130,7 @@ function readNumber(field: Field, part: string, text: string, from = 0, to = 1_0
     throw problemOf(
       field,
       part,
-      `has “${text}”, which is not a ${field.names.length > 0 ? 'number or name' : 'number'}`
+      `has "${text}", which is not a ${field.names.length > 0 ? 'number or name' : 'number'}`
     )
   const value = Number(text)
   if (value < from || value > to) throw problemOf(field, part, `has ${value}; it goes from ${from} to ${to}`)
@@ -139,7 +139,7 @@ function readNumber(field: Field, part: string, text: string, from = 0, to = 1_0
 
 function problemOf(field: Field, part: string, what: string): CronProblem {
   const where = `The ${field.name} field`
-  return new CronProblem(part === '' ? `${where} has an empty part.` : `${where} (“${part}”) ${what}.`)
+  return new CronProblem(part === '' ? `${where} has an empty part.` : `${where} ("${part}") ${what}.`)
 }
 
 /** If both kinds of days are restricted, one is enough, unless one starts with `*` or weekdays with `+`: crontab(5). */

@@ -452,7 +452,7 @@ describe('the work of one call is limited', () => {
     ]
     const timing = aTiming([], { rules, excludedCrons: ['1-59 * * * * *'] })
     expect(() => occurrencesOf(timing, { afterMs, limit: 2 })).toThrow(TimingTooCostly)
-    expect(problemOfTiming(timing)).toContain('the exclusions (“1-59 * * * * *”) leave almost nothing of its 2 rules')
+    expect(problemOfTiming(timing)).toContain('the exclusions ("1-59 * * * * *") leave almost nothing of its 2 rules')
     expect(occurrencesToShow(timing, { afterMs, limit: 2 })).toEqual([])
   })
 

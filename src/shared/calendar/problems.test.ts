@@ -9,29 +9,29 @@ const cron = (expression: string) => ({ kind: 'cron' as const, expression })
 
 describe('problems of a timing', () => {
   it.each([
-    ['61 * * * *', 'The minute field (“61”) has 61; it goes from 0 to 59.'],
-    ['0 24 * * *', 'The hour field (“24”) has 24; it goes from 0 to 23.'],
-    ['0 0 0 * *', 'The day of month field (“0”) has 0; it goes from 1 to 31.'],
-    ['0 0 * FOO *', 'The month field (“FOO”) has “FOO”, which is not a number or name.'],
-    ['0 0 * * 8', 'The day of week field (“8”) has 8; it goes from 0 to 7.'],
-    ['*/0 * * * *', 'The minute field (“*/0”) has a step of 0; it must be at least 1.'],
+    ['61 * * * *', 'The minute field ("61") has 61; it goes from 0 to 59.'],
+    ['0 24 * * *', 'The hour field ("24") has 24; it goes from 0 to 23.'],
+    ['0 0 0 * *', 'The day of month field ("0") has 0; it goes from 1 to 31.'],
+    ['0 0 * FOO *', 'The month field ("FOO") has "FOO", which is not a number or name.'],
+    ['0 0 * * 8', 'The day of week field ("8") has 8; it goes from 0 to 7.'],
+    ['*/0 * * * *', 'The minute field ("*/0") has a step of 0; it must be at least 1.'],
     ['1,,2 * * * *', 'The minute field has an empty part.'],
-    ['-5 * * * *', 'The minute field (“-5”) is not complete.'],
-    ['0 0 L-3 * *', 'The day of month field (“L-3”) is unknown; use L (last day), 15W (nearest weekday) or LW.'],
-    ['0 0 * * L', 'The day of week field (“L”) needs a day before it: 5L is the last Friday of the month.'],
+    ['-5 * * * *', 'The minute field ("-5") is not complete.'],
+    ['0 0 L-3 * *', 'The day of month field ("L-3") is unknown; use L (last day), 15W (nearest weekday) or LW.'],
+    ['0 0 * * L', 'The day of week field ("L") needs a day before it: 5L is the last Friday of the month.'],
     ['* * *', 'The expression has 3 fields; it needs five (minute hour day month weekday), or six with seconds first.'],
-    ['@reboot', '“@reboot” is unknown. Use one of @yearly, @annually, @monthly, @weekly, @daily, @midnight, @hourly.']
+    ['@reboot', '"@reboot" is unknown. Use one of @yearly, @annually, @monthly, @weekly, @daily, @midnight, @hourly.']
   ])('%s: the message names the field', (expression, words) => {
     expect(problemOfCron(expression)).toBe(words)
   })
 
   it.each([
-    [{ zone: 'Mars/Olympus' }, '“Mars/Olympus” is not a time zone. Use a name such as Europe/Berlin or UTC.'],
+    [{ zone: 'Mars/Olympus' }, '"Mars/Olympus" is not a time zone. Use a name such as Europe/Berlin or UTC.'],
     [{ rules: [cron('0 0 31 2 *')] }, 'It never fires: no day of any year matches its rules.'],
     [{ excludedCrons: ['* * * * *'] }, 'It never fires: its start, end and exclusions leave no run times.'],
     [
       { excludedCrons: ['* *'] },
-      'Exclusion “* *”: The expression has 2 fields; it needs five (minute hour day month weekday), or six with seconds first.'
+      'Exclusion "* *": The expression has 2 fields; it needs five (minute hour day month weekday), or six with seconds first.'
     ],
     [{ excludedDates: ['2026-02-30'] }, 'Excluded date 2026-02-30 is not a day of the calendar.'],
     [{ startMs: 2, endMs: 1 }, 'The schedule ends before it starts.'],

@@ -6,14 +6,14 @@ import { isZone } from './zones.ts'
 
 /** What is wrong with a timing, in a sentence that names the field; null: it is valid. */
 export function problemOfTiming(timing: ScheduleTiming): string | null {
-  if (!isZone(timing.zone)) return `“${timing.zone}” is not a time zone. Use a name such as Europe/Berlin or UTC.`
+  if (!isZone(timing.zone)) return `"${timing.zone}" is not a time zone. Use a name such as Europe/Berlin or UTC.`
   for (const [index, rule] of timing.rules.entries()) {
     const problem = rule.kind === 'cron' ? problemOfCron(rule.expression) : null
     if (problem !== null) return `${timing.rules.length > 1 ? `Rule ${index + 1}: ` : ''}${problem}`
   }
   for (const expression of timing.excludedCrons) {
     const problem = problemOfCron(expression)
-    if (problem !== null) return `Exclusion “${expression}”: ${problem}`
+    if (problem !== null) return `Exclusion "${expression}": ${problem}`
   }
   const noDate = timing.excludedDates.find((date) => !isCalendarDate(date))
   if (noDate !== undefined) return `Excluded date ${noDate} is not a day of the calendar.`

@@ -8,7 +8,7 @@ const SHOWN = 3
 /** A timing whose rules and exclusions interlock so that its run times take too long to find. */
 export class TimingTooCostly extends ScrapdeckError {
   constructor({ rules, excludedCrons }: ScheduleTiming) {
-    const shown = excludedCrons.slice(0, SHOWN).map((expression) => `“${expression}”`)
+    const shown = excludedCrons.slice(0, SHOWN).map((expression) => `"${expression}"`)
     const more = excludedCrons.length > SHOWN ? `, and ${excludedCrons.length - SHOWN} more` : ''
     const count = rules.length === 1 ? 'its rule' : `its ${rules.length} rules`
     const why =

@@ -106,7 +106,12 @@ export function createConnection(options: {
       const endpoint = () => request.path.split('?')[0]
       const timer = clock.setTimer(request.timeoutMs, () => {
         const late = `did not answer ${endpoint()} within ${request.timeoutMs / 1000} s`
-        giveUp(fail('timeout', `${late}. Check whether it is overloaded or stuck.`, delivered()))
+        // A Scrapyd without TLS waits for the end of what it takes for a request.
+        const hasNoTls = base.protocol === 'https:' && !begun && !hasAnswered
+        const check = hasNoTls
+          ? 'whether it uses TLS at all (else: http://), or is stuck'
+          : 'whether it is overloaded or stuck'
+        giveUp(fail('timeout', `${late}. Check ${check}.`, delivered()))
       })
       if (signal?.aborted === true) return onAbort()
       if (signal !== undefined) stopListening = onceAborted(signal, onAbort)

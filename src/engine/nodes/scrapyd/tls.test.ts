@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process'
 import { once } from 'node:events'
 import { createServer as createTlsServer } from 'node:https'
-import type { AddressInfo } from 'node:net'
+import { type AddressInfo, createServer } from 'node:net'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
@@ -42,5 +42,16 @@ describe('TLS', () => {
     const plain = await scripted(answerJson({}))
     const wrong = connect({ url: plain.node.url.replace('http:', 'https:') })
     expect(await failureOf(wrong.listProjects())).toMatchObject({ kind: 'unreachable', delivered: 'no' })
+  })
+
+  test('that never begins is told from a node that is only slow', async () => {
+    const silent = createServer().listen(0, '127.0.0.1')
+    await once(silent, 'listening')
+    closers.push(async () => silent.close())
+    const url = `https://127.0.0.1:${(silent.address() as AddressInfo).port}/`
+    const { message } = await failureOf(connect({ url, limits: { daemonStatusMs: 150 } }).daemonStatus())
+    expect(message).toContain('Check whether it uses TLS at all (else: http://), or is stuck.')
+    const slow = await scripted(() => {}, { daemonStatusMs: 150 })
+    expect((await failureOf(slow.client.daemonStatus())).message).toContain('Check whether it is overloaded')
   })
 })
