@@ -3,7 +3,7 @@ import { aScheduleId } from '../src/shared/testing/ids.ts'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { prepareJobs } from '../src/engine/commands/prepare-jobs.ts'
+import { prepareJobs, requireSpiders } from '../src/engine/commands/prepare-jobs.ts'
 import { systemClock } from '../src/engine/runtime/clock.ts'
 import { createJobIds } from '../src/engine/runtime/ids.ts'
 import { silentLogger } from '../src/engine/runtime/logger.ts'
@@ -179,6 +179,7 @@ function open(store: Store, onWritten: (firings: NewFiring[]) => void = () => un
     }),
     ...{ clock: systemClock, random: systemRandom, logger: silentLogger },
     prepare: (items, origin) => prepareJobs(items, origin, preparing),
+    requireSpiders: (template) => requireSpiders(template, preparing.projects.catalog),
     openTemplate: async (template) => template,
     ...{ onJobs: nothing, onFired: nothing, onPaused: nothing },
     cancel: async () => undefined

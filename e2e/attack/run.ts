@@ -8,6 +8,7 @@ import { documentAttacks } from './attacks/documents.ts'
 import { generateAttacks } from './attacks/generated.ts'
 import { hostileNodeAttacks } from './attacks/hostile-node.ts'
 import { nameAttacks } from './attacks/names.ts'
+import { scheduleAttacks } from './attacks/schedules.ts'
 import { startWatchedService, type WatchedService } from './watched-service.ts'
 
 export interface AttackOptions {
@@ -48,7 +49,10 @@ const SETTLE_LIMIT_MS = 5_000
 /** Plays every attack against a service of its own, one after the other. */
 export async function runAttacks(options: AttackOptions): Promise<AttackResult> {
   const { seed, variants, scale, only = '', entry, onProgress = () => {} } = options
-  const known = [...nameAttacks, ...documentAttacks, ...credentialAttacks, ...connectionAttacks, ...hostileNodeAttacks]
+  const known = [
+    ...[...nameAttacks, ...documentAttacks, ...scheduleAttacks],
+    ...[...credentialAttacks, ...connectionAttacks, ...hostileNodeAttacks]
+  ]
   const attacks = [...known, ...generateAttacks(variants, seed)].filter(
     ({ name, isLong = false }) => name.includes(only) && (!isLong || scale === 1)
   )

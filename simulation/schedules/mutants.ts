@@ -108,7 +108,7 @@ function withoutPausedRowsEver({ isFromThenOn }: { isFromThenOn: boolean }): Mut
     mutation(() => import('../../src/engine/schedules/decide-firings.ts'), {
       decideFirings: (decideFirings) => async (state, around) =>
         changing.has(state.stored.id)
-          ? { state, firings: [], cancels: [], doneUntilMs: state.doneUntilMs }
+          ? { state, firings: [], cancels: [], doneUntilMs: state.doneUntilMs, weight: 0 }
           : decideFirings(state, around)
     })
   ]

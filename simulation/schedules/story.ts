@@ -169,13 +169,21 @@ export async function runStory(plan: Plan, onDay: (day: number) => void = nothin
     const lent = lend(mine)
     mine.scheduler = new Scheduler({
       ...{ store: lent, clock, random, logger: silentLogger, openTemplate: async (template) => template },
-      ...{ prepare, cancel: (jobIds) => cancel(mine, jobIds), onJobs: nothing, onFired: nothing, onPaused: nothing },
+      ...{
+        requireSpiders: nothing,
+        prepare,
+        cancel: (jobIds) => cancel(mine, jobIds),
+        onJobs: nothing,
+        onFired: nothing,
+        onPaused: nothing
+      },
       // Time stands still until every call to the store has returned, so yielding to the event loop is a no-op.
       giveWay: async () => undefined
     })
     mine.chains = new ChainRunner({
       ...{ store: lent, clock, logger: silentLogger, openTemplate: async (template) => template, onJobs: nothing },
-      ...{ onAnswered: nothing, expand: ({ project, spiders }) => spiders.map((spider) => ({ project, spider })) },
+      ...{ requireSpiders: nothing, onAnswered: nothing },
+      expand: async ({ project, spiders }) => ({ items: spiders.map((spider) => ({ project, spider })), bytes: 0 }),
       prepare: async (items) =>
         items.map(({ project, spider }) => aNewJob({ id: newJobId(), project, spider, source: 'chain' }))
     })

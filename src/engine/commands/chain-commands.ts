@@ -13,7 +13,7 @@ export interface ChainCommandsParts {
   clock: Clock
   random: Random
   /** Checks a template independently of what is deployed; throws BAD_INPUT, ARGUMENT_RESERVED, NODE_NOT_FOUND. */
-  checkTemplate: (template: ChainSettings['run']) => void
+  checkTemplate: (template: ChainSettings['run'], name: string) => Promise<void>
   onChange: () => Promise<void>
 }
 
@@ -52,7 +52,7 @@ export class ChainCommands {
   async #put(id: ChainId, settings: ChainSettings, before: StoredChain | null, createdAtMs: number): Promise<Chain> {
     const { store, secretBox, checkTemplate, onChange } = this.#parts
     const { name, enabled, project, spider, on } = settings
-    checkTemplate(settings.run)
+    await checkTemplate(settings.run, name)
     const run = await sealTemplate(settings.run, before?.settings.run ?? null, secretBox)
     await store.putChain({ id, settings: { name, enabled, project, spider, on, run }, createdAtMs })
     await onChange()

@@ -129,10 +129,10 @@ function changedTiming(
 
 /** Braces are placeholders in templates but literal in orders. */
 export function templateArgs(args: Record<string, string>): Record<string, string> {
-  return Object.fromEntries(Object.entries(args).map(([name, value]) => [name, value.replaceAll('{', '{{')]))
+  return Object.fromEntries(Object.entries(args).map(([name, value]) => [name, value.replace(/\{/g, '{{')]))
 }
 
-const plainText = (text: string): string => text.replaceAll('{{', '{')
+const plainText = (text: string): string => text.replace(/\{\{/g, '{')
 
 /** The order after a change. Throws BAD_INPUT as timeOfOrder. */
 export function changedOrder(before: Order, change: Omit<CrawlChange, 'id' | 'paused'>): Order {

@@ -4,11 +4,13 @@ import {
   type JobId,
   type NodeId,
   type RunItem,
+  type RunTemplate,
   type ScheduleId,
   SECRET_MASK
 } from '../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
 import { LOST_ARGUMENTS, RESERVED_ARGUMENTS, UNUSABLE_NAME } from '../../shared/reserved-arguments.ts'
+import { MAX_ORDER_BYTES } from '../../shared/order-size.ts'
 import { defaultsOf, withDefaults } from '../../shared/job-defaults.ts'
 import { suggestNear } from '../../shared/near-matches.ts'
 import { problemOfLimits } from '../../shared/run-limits.ts'
@@ -16,10 +18,13 @@ import { secretValues, withSecrets } from '../../shared/secret-values.ts'
 import type { Fleet } from '../nodes/fleet.ts'
 import type { Catalog } from '../projects/catalog.ts'
 import type { Projects } from '../projects/projects.ts'
+import { breather } from '../runtime/breather.ts'
 import type { Clock } from '../runtime/clock.ts'
 import type { SecretBox } from '../runtime/secret-box.ts'
 import type { NewJob } from '../store/records.ts'
 import { checkSecretNames, openTemplate } from './template-secrets.ts'
+
+const ITEMS_AT_ONCE = 100
 
 /** Who requested the jobs, and the jobid that a Scrapyd client supplied. */
 export interface Origin {
@@ -50,13 +55,15 @@ export async function prepareJobs(
   origin: Origin,
   parts: PrepareJobsParts
 ): Promise<NewJob[]> {
-  checkSize(ordered)
+  const breathe = breather(parts.clock)
+  await checkSize(ordered, breathe)
   const items = await startFromDefaults(ordered, parts)
-  checkSize(items)
+  if (items !== ordered) await checkSize(items, breathe)
   const nowMs = parts.clock.nowMs()
   const resolved = new Set<string>()
   const secrets = new Set<string>()
   for (const [index, item] of items.entries()) {
+    if (index % ITEMS_AT_ONCE === 0) await breathe()
     try {
       checkItem(item, ordered[index]!)
     } catch (error) {
@@ -66,7 +73,12 @@ export async function prepareJobs(
   const sealed = new Map<string, string>()
   for (const value of secrets) sealed.set(value, await parts.secretBox.seal(value))
   const entry = { atMs: nowMs, text: `Queued ${SOURCE_WORDS[origin.source]}`, evidence: {} }
-  return items.map(newJob)
+  const jobs: NewJob[] = []
+  for (const [index, item] of items.entries()) {
+    if (index % ITEMS_AT_ONCE === 0) await breathe()
+    jobs.push(newJob(item, index))
+  }
+  return jobs
 
   function checkItem(item: RunItem, { nodeId: named }: RunItem): void {
     const { project, version = null, spider, nodeId = null } = item
@@ -134,6 +146,7 @@ async function startFromDefaults(
     known.set(key, defaults && (await openTemplate(defaults, secretBox)))
   }
   checkLeftOut(items, [...known.values()])
+  if ([...known.values()].every((defaults) => defaults === null)) return items
   return items.map((item) => withDefaults(item, known.get(keyOf(item)) ?? null))
 }
 
@@ -154,22 +167,32 @@ function checkLeftOut(items: readonly RunItem[], all: readonly (JobDefaults | nu
   }
 }
 
-/** Of settings and arguments of all jobs of an order: one may ask for a thousand jobs with the same arguments. */
-const MAX_ORDER_BYTES = 16_000_000
-
-function checkSize(items: readonly RunItem[]): void {
+async function checkSize(items: readonly RunItem[], breathe: () => Promise<void>): Promise<void> {
   const known = new Map<object, number>()
   const sizeOf = (values: object = {}) => {
     if (!known.has(values)) known.set(values, JSON.stringify(values).length)
     return known.get(values)!
   }
-  const bytes = items.reduce((sum, { settings, args, env }) => sum + sizeOf(settings) + sizeOf(args) + sizeOf(env), 0)
+  let bytes = 0
+  for (const { settings, args, env } of items) {
+    bytes += sizeOf(settings) + sizeOf(args) + sizeOf(env)
+    if (bytes > MAX_ORDER_BYTES) break
+    await breathe()
+  }
   if (bytes <= MAX_ORDER_BYTES) return
   const limit = `${MAX_ORDER_BYTES / 1_000_000} MB`
   throw new ScrapdeckError(
     'REQUEST_TOO_LARGE',
     `These ${items.length} jobs have more than ${limit} of settings and arguments together. Split the order.`
   )
+}
+
+/** Throws PROJECT_, VERSION_ or SPIDER_NOT_FOUND if a template cannot create jobs. */
+export function requireSpiders(
+  { project, version, spiders }: Pick<RunTemplate, 'project' | 'version' | 'spiders'>,
+  catalog: Pick<Catalog, 'resolve'>
+): void {
+  for (const spider of spiders) catalog.resolve(project, version, spider)
 }
 
 /** Equals the retention of remembered answers (remembered-answers.ts). */

@@ -16,6 +16,7 @@ import type { Random } from '../runtime/random.ts'
 import type { SecretBox } from '../runtime/secret-box.ts'
 import type { BackfillOrder } from '../schedules/backfills.ts'
 import { notFound, type Scheduler } from '../schedules/scheduler.ts'
+import { checkTemplates } from '../schedules/template.ts'
 import type { CrawlOrigin, StoredSchedule } from '../store/records.ts'
 import type { FiringReader, ScheduleStore } from '../store/store.ts'
 import { checkTemplate } from './check-template.ts'
@@ -66,7 +67,7 @@ export class ScheduleCommands {
     { crawl, namesake = 'refuse' }: { crawl?: CrawlOrigin; namesake?: 'refuse' | 'replace' | 'allow' } = {}
   ): Promise<Schedule> {
     return this.#naming(async () => {
-      this.#check(settings)
+      await this.#check(settings)
       const namesakes = namesake === 'allow' ? [] : await this.#namedAs(settings.name, null)
       const [first] = namesakes
       if (first === undefined) return this.#create(settings, crawl ?? null)
@@ -104,7 +105,7 @@ export class ScheduleCommands {
    */
   update(id: ScheduleId, settings: ScheduleSettings, revision?: number, crawl?: CrawlOrigin): Promise<Schedule> {
     return this.#naming(async () => {
-      this.#check(settings)
+      await this.#check(settings)
       const { name } = (await this.#parts.reads.require(id)).settings
       // Schedules that already share a name can be edited.
       const namesakes = name === settings.name ? [] : await this.#namedAs(settings.name, id)
@@ -183,9 +184,10 @@ export class ScheduleCommands {
     return schedules.filter(({ id }) => id !== except)
   }
 
-  #check(settings: ScheduleSettings): void {
+  async #check(settings: ScheduleSettings): Promise<void> {
     checkTiming(settings)
     for (const template of settings.jobs) checkTemplate(template, 'schedule', this.#parts.fleet)
+    await checkTemplates(settings, settings.zone, this.#parts.clock)
   }
 
   async #seal(settings: ScheduleSettings, before: ScheduleSettings | null): Promise<ScheduleSettings> {

@@ -28,7 +28,8 @@ interface Bounds {
 
 /**
  * The moments of many schedules from `fromMs` to before `untilMs`, in order, at most `limit`; merged, so that one
- * schedule that fires each second hides no other. `more`: also if the moments of one took too long to find. Yields to the event loop, as thousands of schedules take a while.
+ * schedule that fires each second hides no other. `more`: there are others, or those of a schedule take too long to
+ * find. Yields to the event loop, as thousands of schedules take a while.
  */
 export async function upcomingMoments(
   schedules: readonly Upcoming[],

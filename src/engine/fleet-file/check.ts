@@ -7,6 +7,7 @@ import { checkCertificates } from '../nodes/scrapyd/certificates.ts'
 import { parseNodeUrl } from '../nodes/scrapyd/node-url.ts'
 import { parseProxyUrl } from '../nodes/scrapyd/proxy.ts'
 import { breather } from '../runtime/breather.ts'
+import { checkTemplates } from '../schedules/template.ts'
 import type { FleetFileParts } from './apply-step.ts'
 import {
   type FileNode,
@@ -182,7 +183,12 @@ async function checkItem(step: Step, checks: FleetChecks): Promise<void> {
     const problem = problemOfTiming(settings)
     if (problem !== null) throw new Error(problem)
     for (const template of settings.jobs) checkOne(template, 'schedule')
-  } else if ('run' in item) checkOne(templateFromFile(item.run, asId), 'chain')
+    await checkTemplates(settings, settings.zone, checks.clock)
+  } else if ('run' in item) {
+    const template = templateFromFile(item.run, asId)
+    checkOne(template, 'chain')
+    await checkTemplates({ name: item.name, jobs: [template] }, 'UTC', checks.clock)
+  }
 }
 
 type Values = Pick<FileTemplate, 'settings' | 'args' | 'secretNames'> &

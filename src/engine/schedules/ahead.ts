@@ -17,7 +17,7 @@ type Live = Pick<LiveJobs, 'hasAny'>
 export async function makeAhead(
   { state, dueMs }: { state: ScheduleState; dueMs: number },
   live: Live,
-  make: () => Promise<DecidedFirings>
+  make: () => Promise<DecidedFirings | null>
 ): Promise<NewFiring[]> {
   if (state.ahead?.dueMs === dueMs) return []
   state.ahead = { dueMs, decided: null }

@@ -9,7 +9,7 @@ import type { LiveJobs } from './live-jobs.ts'
 import { type FiringRequest, type JobMaker, makeFiring } from './make-firing.ts'
 import { listOccurrences } from './moments.ts'
 import type { ScheduleState } from './schedule-state.ts'
-import { countJobs } from './template.ts'
+import { countJobs, WEIGHT_AT_ONCE } from './template.ts'
 
 export type BackfillOrder = Pick<Backfill, 'fromMs' | 'untilMs' | 'order' | 'concurrency'>
 
@@ -146,9 +146,14 @@ export class Backfills {
       if (room <= 0) break
       if (writes === WRITES_A_STEP) return true
       const next = held.left.slice(-room).reverse()
-      const rows = await Promise.all(next.map((nominalMs) => this.#make(state, kept, nominalMs)))
+      const rows: NewFiring[] = []
+      for (let weight = 0; rows.length < next.length && weight <= WEIGHT_AT_ONCE; ) {
+        const made = await this.#make(state, kept, next[rows.length]!)
+        rows.push(made.firing)
+        weight += made.weight
+      }
       const written = await this.#parts.write(rows)
-      held.left.length -= next.length
+      held.left.length -= rows.length
       // A moment that fired in the meantime is done, but does not count for this backfill.
       const fired = written.filter((row) => row !== null).length
       kept.total -= written.length - fired
@@ -215,7 +220,7 @@ export class Backfills {
     return inOrder(left, kept.order)
   }
 
-  async #make({ stored, moments }: ScheduleState, { id }: StoredBackfill, nominalMs: number): Promise<NewFiring> {
+  async #make({ stored, moments }: ScheduleState, { id }: StoredBackfill, nominalMs: number) {
     const nowMs = this.#parts.clock.nowMs()
     const asked = { nominalMs, origin: 'backfill', backfillId: id, doneUntilMs: null } as const
     const fired: FiringRequest = { ...asked, reason: 'backfill', text: 'Backfilled', after: [] }
@@ -224,7 +229,8 @@ export class Backfills {
     } catch (error) {
       if (!isScrapdeckError(error)) throw error
       const failure = { state: 'failed', reason: 'refused', text: `No job was created: ${error.message}` } as const
-      return { ...asked, ...failure, scheduleId: stored.id, atMs: nowMs, count: 1, jobs: [] }
+      const firing: NewFiring = { ...asked, ...failure, scheduleId: stored.id, atMs: nowMs, count: 1, jobs: [] }
+      return { firing, weight: 0 }
     }
   }
 

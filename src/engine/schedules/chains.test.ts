@@ -39,9 +39,11 @@ async function startRunner(over: Partial<ChainRunnerParts> = {}): Promise<ChainR
     clock,
     logger: silentLogger,
     openTemplate: async (template) => template,
-    expand(template, found) {
+    requireSpiders() {},
+    async expand(template, found) {
       facts.push(found)
-      return template.spiders.map((spider): RunItem => ({ project: template.project, spider, args: template.args }))
+      const { project, args } = template
+      return { items: template.spiders.map((spider): RunItem => ({ project, spider, args })), bytes: 0 }
     },
     prepare: async (items) =>
       items.map(({ project, spider, args = {} }) => aNewJob({ project, spider, args, source: 'chain' })),

@@ -11,6 +11,7 @@ import type {
   JobReader,
   ScheduleReader
 } from '../store/store.ts'
+import { WEIGHT_AT_ONCE, weightOf } from './template.ts'
 
 /** Values for the placeholders of a chain's template. */
 export interface ChainFacts {
@@ -28,8 +29,10 @@ export interface ChainRunnerParts {
   clock: Clock
   logger: Logger
   openTemplate: (template: RunTemplate) => Promise<RunTemplate>
-  /** Returns one item per job of the template. */
-  expand: (template: RunTemplate, facts: ChainFacts) => RunItem[]
+  /** Throws PROJECT_, VERSION_ or SPIDER_NOT_FOUND, before anything is computed. */
+  requireSpiders: (template: RunTemplate) => void
+  /** Returns one item per job of the template, and the bytes of their texts. */
+  expand: (template: RunTemplate, facts: ChainFacts) => Promise<{ items: RunItem[]; bytes: number }>
   /** Validates the items and builds the jobs; writes nothing. */
   prepare: (items: RunItem[]) => Promise<NewJob[]>
   /** Called when jobs were queued. */
@@ -112,10 +115,16 @@ export class ChainRunner {
         (await store.getJobs([...new Set(due.map(({ jobId }) => jobId))])).map((job) => [job.id, job])
       )
       const answers: ChainAnswer[] = []
+      let weight = 0
       for (const one of due) {
+        // The rest is due again once these are written.
+        if (weight > WEIGHT_AT_ONCE) break
         const [chain, job] = [chains.get(one.chainId), jobs.get(one.jobId)]
         // Deleted since the previous read; its recorded ends were deleted with it.
-        if (chain !== undefined && job !== undefined) answers.push(await this.#answer(one, chain, job))
+        if (chain === undefined || job === undefined) continue
+        const made = await this.#answer(one, chain, job)
+        answers.push(made.answer)
+        weight += made.weight
       }
       if (answers.length === 0) return
       await store.answerChains(answers)
@@ -124,19 +133,20 @@ export class ChainRunner {
     }
   }
 
-  async #answer(due: DueChain, chain: StoredChain, job: StoredJob): Promise<ChainAnswer> {
-    const { clock, logger, openTemplate, expand, prepare } = this.#parts
+  async #answer(due: DueChain, chain: StoredChain, job: StoredJob): Promise<{ answer: ChainAnswer; weight: number }> {
+    const { clock, logger, requireSpiders, openTemplate, expand, prepare } = this.#parts
     const answer = { ...due, atMs: clock.nowMs() }
     try {
+      requireSpiders(chain.settings.run)
       const template = await openTemplate(chain.settings.run)
-      const items = expand(template, await this.#factsOf(chain, job, answer.atMs))
+      const { items, bytes } = await expand(template, await this.#factsOf(chain, job, answer.atMs))
       const jobs = (await prepare(items)).map((made) => withReason(made, chain, job))
-      return { ...answer, jobs, problem: null }
+      return { answer: { ...answer, jobs, problem: null }, weight: weightOf({ jobs: jobs.length, bytes }) }
     } catch (error) {
       if (!isScrapdeckError(error)) throw error
       const problem = `${error.message.replace(/\.?$/, '.')} (after job ${job.id})`
       logger.warn({ chain: chain.settings.name, jobId: job.id, problem }, 'A chain could not create a job')
-      return { ...answer, jobs: [], problem }
+      return { answer: { ...answer, jobs: [], problem }, weight: 0 }
     }
   }
 

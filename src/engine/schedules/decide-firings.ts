@@ -3,6 +3,7 @@ import type { NewFiring } from '../store/records.ts'
 import { type Cause, decideOverlap, type Fate, isoWords, type LiveFiring } from './fates.ts'
 import type { LiveJobs } from './live-jobs.ts'
 import { type JobMaker, makeFiring } from './make-firing.ts'
+import { WEIGHT_AT_ONCE } from './template.ts'
 import { type DecidedFirings, judgeDue, type ScheduleState } from './schedule-state.ts'
 
 interface Surroundings {
@@ -25,7 +26,7 @@ export async function decideFirings(
   const { stored } = state
   const { overlap, maxRuns } = stored.settings
   const { fates, doneUntilMs } = judgeDue(state, { nowMs, cause })
-  const decided: DecidedFirings = { state, firings: [], cancels: [], doneUntilMs }
+  const decided: DecidedFirings = { state, firings: [], cancels: [], doneUntilMs, weight: 0 }
   let running: LiveFiring[] | null = null
   let runCount = stored.runCount
   for (const fate of fates) {
@@ -36,10 +37,15 @@ export async function decideFirings(
     } else {
       running ??= overlap === 'allow' ? [] : await live.readFirings(stored.id)
       await fire(fate, running)
+      if (decided.weight > WEIGHT_AT_ONCE && fate !== fates.at(-1)) {
+        // The others are decided after these were written.
+        decided.doneUntilMs = fate.nominalMs.at(-1)!
+        break
+      }
     }
   }
   const last = decided.firings.at(-1)
-  if (last !== undefined) last.doneUntilMs = doneUntilMs
+  if (last !== undefined) last.doneUntilMs = decided.doneUntilMs
   return decided
 
   async function fire(fate: Fate, before: LiveFiring[]): Promise<void> {
@@ -56,9 +62,10 @@ export async function decideFirings(
       text: after.length === 0 ? fate.text : `${fate.text}; ${waitWords(before, cancel.length > 0)}`
     }
     try {
-      const firing = await makeFiring(stored, state.moments, asked, { maker, nowMs })
+      const { firing, weight } = await makeFiring(stored, state.moments, asked, { maker, nowMs })
       if (cancel.length > 0) decided.cancels.push({ index: decided.firings.length, jobIds: cancel })
       decided.firings.push(firing)
+      decided.weight += weight
       before.push({ nominalMs, jobIds: firing.jobs.map(({ id }) => id) })
       runCount += 1
     } catch (error) {

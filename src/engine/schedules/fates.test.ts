@@ -2,11 +2,13 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { RunTemplate } from '../../shared/contract/index.ts'
 import { aJobId, aScheduleId } from '../../shared/testing/ids.ts'
+import { createFakeClock } from '../testing/fake-clock.ts'
 import { decideOverlap, judgeMoments, LATE_AFTER_MS, pausedFates } from './fates.ts'
 import { jitterOf } from './moments.ts'
-import { countJobs, expandTemplates } from './template.ts'
+import { checkTemplates, countJobs, expandTemplates } from './template.ts'
 
 const NOW_MS = 1_800_000_000_000
+const clock = createFakeClock(NOW_MS)
 const moments = fc
   .uniqueArray(fc.record({ agoMs: fc.nat(10_000_000), isLeftOut: fc.boolean() }), {
     selector: ({ agoMs }) => agoMs,
@@ -79,7 +81,7 @@ describe('overlap', () => {
 })
 
 describe('a template', () => {
-  it('makes as many jobs as it says', () => {
+  it('makes as many jobs, with as many bytes of texts, as it says', async () => {
     const names = fc.uniqueArray(fc.stringMatching(/^[a-z]{1,3}$/), { minLength: 1, maxLength: 3 })
     const template = fc
       .record({
@@ -89,18 +91,65 @@ describe('a template', () => {
       })
       .map((over) => RunTemplate.parse({ project: 'shop', ...over }))
     const placeholders = { nominalMs: NOW_MS, previousMs: null, nowMs: NOW_MS, zone: 'UTC', schedule: 'nightly' }
-    fc.assert(
-      fc.property(fc.array(template, { minLength: 1, maxLength: 3 }), (jobs) => {
-        expect(expandTemplates({ name: 'nightly', jobs }, placeholders)).toHaveLength(countJobs(jobs))
+    await fc.assert(
+      fc.asyncProperty(fc.array(template, { minLength: 1, maxLength: 3 }), async (jobs) => {
+        const { items, bytes } = await expandTemplates({ name: 'nightly', jobs }, placeholders, clock)
+        expect(items).toHaveLength(countJobs(jobs))
+        const texts = items.flatMap(({ settings = {}, args = {} }) => Object.entries({ ...args, ...settings }))
+        expect(bytes).toBe(texts.reduce((sum, [name, text]) => sum + JSON.stringify({ [name]: text }).length - 1, 0))
       })
     )
   })
 
-  it('that makes too many is refused with a number', () => {
+  it('that makes too many is refused with a number', async () => {
     const many = Array.from({ length: 100 }, (_, number) => String(number))
     const jobs = [RunTemplate.parse({ project: 'shop', spiders: ['prices'], matrix: { a: many, b: many, c: many } })]
     const placeholders = { nominalMs: NOW_MS, previousMs: null, nowMs: NOW_MS, zone: 'UTC', schedule: 'nightly' }
-    expect(() => expandTemplates({ name: 'nightly', jobs }, placeholders)).toThrow(/would create 1000000 jobs/)
+    const expanding = expandTemplates({ name: 'nightly', jobs }, placeholders, clock)
+    await expect(expanding).rejects.toThrow(/would create 1000000 jobs/)
+  })
+})
+
+describe('a template whose texts multiply', () => {
+  const many = Array.from({ length: 100 }, (_, number) => String(number))
+  const placeholders = { nominalMs: NOW_MS, previousMs: null, nowMs: NOW_MS, zone: 'UTC', schedule: 'nightly' }
+  const timeOf = async (work: Promise<unknown>) => {
+    const startedAtMs = performance.now()
+    await work
+    return performance.now() - startedAtMs
+  }
+  const aTemplate = (over: object) => [RunTemplate.parse({ project: 'shop', spiders: ['prices'], ...over })]
+  const refusedWith = (jobs: RunTemplate[], code: string) =>
+    expect(expandTemplates({ name: 'nightly', jobs }, placeholders, clock)).rejects.toMatchObject({ code })
+
+  it('is refused by its shape, before a job is made', async () => {
+    const long = `${'x'.repeat(100_000)}{nominal:yyyy}`
+    const matrix = { x: many, y: many }
+    expect(await timeOf(refusedWith(aTemplate({ args: { a: long }, matrix }), 'REQUEST_TOO_LARGE'))).toBeLessThan(500)
+    const names = Object.fromEntries(Array.from({ length: 900 }, (_, number) => [`a${number}`, ['x']]))
+    const wide = aTemplate({ matrix: { ...names, ...matrix } })
+    expect(await timeOf(refusedWith(wide, 'REQUEST_TOO_LARGE'))).toBeLessThan(500)
+    const short = aTemplate({ args: Object.fromEntries(Array.from({ length: 60 }, (_, a) => [a, ''])), matrix })
+    await refusedWith(short, 'REQUEST_TOO_LARGE')
+    await refusedWith(aTemplate({ args: { a: '{now}'.repeat(1_001) } }), 'BAD_INPUT')
+  })
+
+  it('expands each text once, not for each of ten thousand jobs', async () => {
+    const jobs = aTemplate({ args: { a: '{nominal:yyyy}'.repeat(200) }, matrix: { x: many, y: many } })
+    const made = expandTemplates({ name: 'nightly', jobs }, placeholders, clock)
+    expect(await timeOf(made)).toBeLessThan(1_000)
+    const { items } = await made
+    expect([items.length, items.at(-1)!.args]).toEqual([10_000, { a: '2027'.repeat(200), x: '99', y: '99' }])
+  })
+
+  it('is refused when it is saved', async () => {
+    const check = (jobs: RunTemplate[]) => checkTemplates({ name: 'nightly', jobs }, 'UTC', clock)
+    await check(aTemplate({ args: { a: 'x'.repeat(2_900_000) } }))
+    const error = { code: 'REQUEST_TOO_LARGE' }
+    await expect(check(aTemplate({ args: { a: 'x'.repeat(3_000_001) } }))).rejects.toMatchObject(error)
+    await expect(
+      check(aTemplate({ args: { a: 'x'.repeat(2_000) }, matrix: { x: many, y: many } }))
+    ).rejects.toMatchObject(error)
   })
 })
 

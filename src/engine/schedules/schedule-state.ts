@@ -32,6 +32,8 @@ export interface DecidedFirings {
   /** Runs to cancel once the firing at this index is written. */
   cancels: { index: number; jobIds: JobId[] }[]
   doneUntilMs: number
+  /** How much its firings are (template.ts). */
+  weight: number
 }
 
 /** A firing that was prepared ahead. `decided` is null if that was not possible: it is then decided at its time. */

@@ -6,6 +6,7 @@ import { every, it, START_MS } from './testing/schedule-fixtures.ts'
 
 const MINUTE_MS = 60_000
 const HOUR_MS = 3_600_000
+const bound = (target: object, value: unknown): unknown => (typeof value === 'function' ? value.bind(target) : value)
 
 describe('a schedule whose time comes', () => {
   it('fires at its moment, with the nominal time in its job, and again at the next', async ({ world }) => {
@@ -120,6 +121,47 @@ describe('a schedule whose time comes', () => {
     await world.clock.advanceBy(HOUR_MS)
     expect(await world.told(id)).toEqual(['13:00 failed refused', '14:00 fired on_time'])
     expect((await world.rows(id))[0]!.text).toBe('No job was created: Version 2 of shop has no spider prices')
+  })
+
+  it('whose project is missing computes nothing for its jobs', async ({ world }) => {
+    await world.scheduler.stop()
+    const refuse = () => {
+      throw new ScrapdeckError('PROJECT_NOT_FOUND', 'There is no project shop')
+    }
+    const neverCalled = () => Promise.reject(new Error('called'))
+    world.scheduler = world.another({ requireSpiders: refuse, openTemplate: neverCalled, prepare: neverCalled })
+    await world.scheduler.start()
+    const id = await world.add({ rules: every(3_600) })
+    await expect(world.scheduler.runNow(aScheduleId(id))).rejects.toMatchObject({ code: 'PROJECT_NOT_FOUND' })
+    await world.clock.advanceBy(HOUR_MS)
+    expect(await world.told(id)).toEqual(['13:00 failed refused'])
+  })
+
+  it('writes 16 MB of jobs at a time, however many moments are due or in a backfill', async ({ world }) => {
+    await world.scheduler.stop()
+    const written: number[] = []
+    const fire: typeof world.store.fire = (firings) => {
+      written.push(firings.length)
+      return world.store.fire(firings)
+    }
+    const store = new Proxy(world.store, {
+      get: (target, name) => (name === 'fire' ? fire : bound(target, Reflect.get(target, name)))
+    })
+    world.scheduler = world.another({ store, requireSpiders() {} })
+    await world.scheduler.start()
+    const args = { urls: 'x'.repeat(5_000_000) }
+    const jobs = [RunTemplate.parse({ project: 'shop', spiders: ['prices'], args })]
+    const rules = [{ kind: 'cron' as const, expression: '0 * * * *' }]
+    const id = await world.add(
+      { rules, catchUp: 'all', catchUpWindowSeconds: 864_000, overlap: 'allow', jobs },
+      { doneUntilMs: START_MS - 8 * HOUR_MS - 1 }
+    )
+    await world.clock.advanceBy(1_000)
+    expect(written).toEqual([4, 4, 1])
+    written.length = 0
+    const span = { fromMs: START_MS - 20 * HOUR_MS, untilMs: START_MS - 9 * HOUR_MS }
+    await world.scheduler.backfill(aScheduleId(id), { ...span, order: 'oldest_first', concurrency: 1_000 })
+    expect(written).toEqual([4, 4, 4])
   })
 
   it('waits, while the engine has just started, for what nodes have', async ({ world }) => {

@@ -17,6 +17,7 @@ import { jitterOf } from './moments.ts'
 import { LiveJobs } from './live-jobs.ts'
 import { type FiringRequest, type JobMaker, makeFiring } from './make-firing.ts'
 import { type PausedBy, pauseItself } from './pause-itself.ts'
+import { WEIGHT_AT_ONCE } from './template.ts'
 import { createState, findNext, type DecidedFirings, healAfterClock, type ScheduleState } from './schedule-state.ts'
 
 export interface SchedulerParts extends JobMaker {
@@ -177,7 +178,7 @@ export class Scheduler {
         ...{ nominalMs: nowMs, origin: 'manual', reason: 'run_now', text: 'Run manually' },
         ...{ backfillId: null, after: [], doneUntilMs: null }
       }
-      const firing = await makeFiring(state.stored, state.moments, asked, { maker: this.#parts, nowMs })
+      const { firing } = await makeFiring(state.stored, state.moments, asked, { maker: this.#parts, nowMs })
       const [stored] = await this.#writeRows([firing])
       if (stored == null) throw notFound(scheduleId)
       return stored
@@ -302,11 +303,18 @@ export class Scheduler {
       if (due.length === 0) return this.#makeAhead()
       const writes: Promise<void>[] = []
       for (let index = 0; index < due.length; index += SCHEDULES_AT_ONCE) {
-        const decided: DecidedFirings[] = []
+        let decided: DecidedFirings[] = []
+        let weight = 0
         for (const [place, state] of due.slice(index, index + SCHEDULES_AT_ONCE).entries()) {
           if (place % SEARCHES_AT_ONCE === SEARCHES_AT_ONCE - 1) await this.#giveWay()
           const found = claimAhead(state, this.#live, this.#parts.clock.nowMs()) ?? (await this.#decide(state))
-          if (found !== null) decided.push(found)
+          if (found === null) continue
+          decided.push(found)
+          weight += found.weight
+          if (weight <= WEIGHT_AT_ONCE) continue
+          await Promise.all([...writes, this.#write(decided)])
+          decided = []
+          weight = 0
         }
         writes.push(this.#write(decided))
         // Requests to the store are sent at the end of this turn: yield, so that it writes while the next are decided.
@@ -325,9 +333,16 @@ export class Scheduler {
     const coming = this.#places.removeDue(this.#parts.clock.nowMs() + AHEAD_MS)
     for (const { state, dueMs } of coming) this.#places.put(state, dueMs)
     const made: NewFiring[] = []
+    let weight = 0
     for (const [index, one] of coming.entries()) {
       if (index % SEARCHES_AT_ONCE === SEARCHES_AT_ONCE - 1) await this.#giveWay()
-      const make = () => decideFirings(one.state, { ...this.#around(one.state), nowMs: one.dueMs })
+      const make = async () => {
+        // The rest is decided at its time: everything made ahead stays in memory until then.
+        if (weight > WEIGHT_AT_ONCE) return null
+        const decided = await decideFirings(one.state, { ...this.#around(one.state), nowMs: one.dueMs })
+        weight += decided.weight
+        return decided
+      }
       made.push(...(await makeAhead(one, this.#live, make)))
     }
     if (made.length > 0) this.#parts.store.prepareFirings(made)

@@ -1,9 +1,17 @@
 import { expandText, type TextValues } from '../../shared/calendar/index.ts'
 import type { RunItem, RunTemplate, ScheduleSettings } from '../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
+import { MAX_ORDER_BYTES } from '../../shared/order-size.ts'
+import { breather } from '../runtime/breather.ts'
+import type { Clock } from '../runtime/clock.ts'
 
 /** Most jobs of one firing, all written in one transaction; more at one moment is a mistake. */
 export const JOBS_A_FIRING_MAX = 10_000
+/** Twenty settings and arguments for each of them. */
+const VALUES_A_FIRING_MAX = 200_000
+/** Settings and arguments of one template: room for a long list of addresses. */
+const TEMPLATE_TEXT_MAX = 3_000_000
+const ITEMS_AT_ONCE = 50
 
 type Named = Pick<ScheduleSettings, 'name' | 'jobs'>
 
@@ -19,52 +27,182 @@ export function needsPrevious(templates: readonly RunTemplate[]): boolean {
   return templates.some((template) => JSON.stringify(template).includes('{previous'))
 }
 
-/** The jobs that a schedule's templates define for one moment. Secret values are not expanded. BAD_INPUT: too many. */
-export function expandTemplates({ name, jobs }: Named, placeholders: TextValues): RunItem[] {
+/** What a firing creates, in bytes; a job counts as at least an equal share of the limit. */
+export function weightOf({ jobs, bytes }: { jobs: number; bytes: number }): number {
+  return bytes + (jobs * MAX_ORDER_BYTES) / JOBS_A_FIRING_MAX
+}
+
+/** Firings of this weight are written before others are made: they are all in memory until then. */
+export const WEIGHT_AT_ONCE = MAX_ORDER_BYTES
+
+/**
+ * The jobs that a schedule's templates define for one moment, and the bytes of their texts, which are computed before
+ * any job is made. Each text is expanded once; secret values are not expanded. Rejects with BAD_INPUT (too many jobs or
+ * placeholders) or REQUEST_TOO_LARGE.
+ */
+export async function expandTemplates(
+  named: Named,
+  placeholders: TextValues,
+  clock: Pick<Clock, 'monotonicMs'>
+): Promise<{ items: RunItem[]; bytes: number }> {
+  const breathe = breather(clock)
+  const texts = new Texts(placeholders)
+  const bytes = await measure(named, texts, breathe)
+  const items: RunItem[] = []
+  for (const template of named.jobs) {
+    for (const item of itemsOf(template, texts)) {
+      items.push(item)
+      if (items.length % ITEMS_AT_ONCE === 0) await breathe()
+    }
+  }
+  return { items, bytes }
+}
+
+/** Rejects as expandTemplates, for templates that are about to be saved; makes no jobs. */
+export async function checkTemplates(named: Named, zone: string, clock: Clock): Promise<void> {
+  for (const { project, args, argSets, matrix, settings } of named.jobs) {
+    const length = [settings, args, ...argSets, matrix].reduce((sum, values) => sum + lengthOf(values), 0)
+    if (length <= TEMPLATE_TEXT_MAX) continue
+    const limit = `the limit is ${TEMPLATE_TEXT_MAX / 1_000_000} million characters. Have the spider read them from a file`
+    throw new ScrapdeckError('REQUEST_TOO_LARGE', `The settings and arguments for ${project} are too long; ${limit}`)
+  }
+  const nowMs = clock.nowMs()
+  const placeholders = { nominalMs: nowMs, previousMs: nowMs, nowMs, zone, schedule: named.name }
+  await measure(named, new Texts(placeholders), breather(clock))
+}
+
+function lengthOf(values: Record<string, string | string[]>): number {
+  return Object.values(values)
+    .flat()
+    .reduce((sum, text) => sum + text.length, 0)
+}
+
+/** Expanded texts of one firing. */
+class Texts {
+  readonly #placeholders: TextValues
+  readonly #known = new Map<string, { text: string; bytes: number }>()
+  #bytes = 0
+
+  constructor(placeholders: TextValues) {
+    this.#placeholders = placeholders
+  }
+
+  expand(text: string): string {
+    return this.#of(text).text
+  }
+
+  /** As JSON. */
+  bytesOf(text: string): number {
+    return this.#of(text).bytes
+  }
+
+  #of(text: string): { text: string; bytes: number } {
+    let known = this.#known.get(text)
+    if (known === undefined) {
+      const expanded = text.includes('{') ? expandText(text, this.#placeholders) : text
+      known = { text: expanded, bytes: JSON.stringify(expanded).length }
+      this.#bytes += known.bytes
+      if (this.#bytes > MAX_ORDER_BYTES) throw tooLarge(this.#placeholders.schedule)
+      this.#known.set(text, known)
+    }
+    return known
+  }
+}
+
+/** Bytes of the settings and arguments of all jobs together, from the shape of the templates. */
+async function measure({ name, jobs }: Named, texts: Texts, breathe: () => Promise<void>): Promise<number> {
   const count = countJobs(jobs)
   if (count > JOBS_A_FIRING_MAX) {
     const limit = `the limit is ${JOBS_A_FIRING_MAX}. Split it into several schedules`
     throw new ScrapdeckError('BAD_INPUT', `One firing of ${name} would create ${count} jobs; ${limit}`)
   }
-  return jobs.flatMap((template) => expandTemplate(template, (text) => expandText(text, placeholders)))
+  let bytes = 0
+  let values = 0
+  for (const template of jobs) {
+    const { settings, args, argSets, matrix, secretNames } = template
+    const jobCount = countJobs([template])
+    const setCount = argSets.length || 1
+    const sizeOf = (field: string, text: string) =>
+      JSON.stringify(field).length +
+      2 +
+      (secretNames.includes(field) ? JSON.stringify(text).length : texts.bytesOf(text))
+    const add = (times: number, size: number) => {
+      bytes += times * size
+      values += times
+    }
+    for (const [field, text] of Object.entries(settings)) add(jobCount, sizeOf(field, text))
+    for (const [field, choices] of Object.entries(matrix)) {
+      for (const text of choices) add(jobCount / choices.length, sizeOf(field, text))
+      await breathe()
+    }
+    for (const [field, text] of Object.entries(args)) {
+      if (!Object.hasOwn(matrix, field)) add(jobCount, sizeOf(field, text))
+      await breathe()
+    }
+    for (const argSet of argSets) {
+      for (const [field, text] of Object.entries(argSet)) {
+        if (Object.hasOwn(matrix, field)) continue
+        add(jobCount / setCount, sizeOf(field, text))
+        if (Object.hasOwn(args, field)) add(-jobCount / setCount, sizeOf(field, args[field]!))
+      }
+      await breathe()
+    }
+  }
+  if (bytes > MAX_ORDER_BYTES) throw tooLarge(name)
+  if (values > VALUES_A_FIRING_MAX) {
+    const limit = `the limit is ${VALUES_A_FIRING_MAX.toLocaleString('en-US')}. Split it into several schedules`
+    throw new ScrapdeckError('REQUEST_TOO_LARGE', `The jobs of one firing of ${name} have too many arguments; ${limit}`)
+  }
+  return bytes
+}
+
+function tooLarge(name: string): ScrapdeckError {
+  const limit = `${MAX_ORDER_BYTES / 1_000_000} MB`
+  return new ScrapdeckError(
+    'REQUEST_TOO_LARGE',
+    `The jobs of one firing of ${name} would have more than ${limit} of settings and arguments. Split it into several`
+  )
 }
 
 /** One item per spider, argument set and matrix combination, in this order; later sources override earlier ones. */
-function expandTemplate(template: RunTemplate, expand: (text: string) => string): RunItem[] {
-  const { project, version, secretNames, limits, priority, nodeId, tags, retry, userId } = template
-  const settings = expandValues(template.settings)
+function* itemsOf(template: RunTemplate, texts: Texts): Generator<RunItem> {
+  const { project, version, spiders, secretNames, limits, priority, nodeId, tags, retry, userId } = template
+  const expand = (field: string, text: string) => (secretNames.includes(field) ? text : texts.expand(text))
+  const expandAll = (values: Record<string, string>) =>
+    Object.fromEntries(Object.entries(values).map(([field, text]) => [field, expand(field, text)]))
+  const settings = expandAll(template.settings)
+  const common = expandAll(template.args)
+  const argSets = template.argSets.length === 0 ? [{}] : template.argSets.map(expandAll)
+  const matrix = Object.entries(template.matrix).map(
+    ([field, choices]) => [field, choices.map((text) => expand(field, text))] as const
+  )
+  const combinations = matrix.reduce((product, [, choices]) => product * choices.length, 1)
   // What a template leaves at its default may come from the defaults of the project or spider.
   const placement = {
     ...(priority !== 0 && { priority }),
     ...((nodeId !== null || tags.length > 0) && { nodeId, tags })
   }
-  const argSets = template.argSets.length === 0 ? [{}] : template.argSets
-  const combinations = combine(template.matrix)
-  return template.spiders.flatMap((spider) =>
-    argSets.flatMap((argSet) =>
-      combinations.map((combination): RunItem => {
-        const args = expandValues({ ...template.args, ...argSet, ...combination })
+  for (const spider of spiders) {
+    for (const argSet of argSets) {
+      for (let index = 0; index < combinations; index += 1) {
+        const args = { ...common, ...argSet, ...combinationAt(matrix, index) }
         const named = secretNames.filter((name) => Object.hasOwn(args, name) || Object.hasOwn(settings, name))
         const secret = named.length === 0 ? {} : { secretNames: named }
         const item = { project, version, spider, settings, args, ...secret, ...placement, limits, userId }
         // Absent: the project's default applies; null would mean "never".
-        return retry === null ? item : { ...item, retry }
-      })
-    )
-  )
-
-  function expandValues(values: Record<string, string>): Record<string, string> {
-    const entries = Object.entries(values)
-    return Object.fromEntries(
-      entries.map(([name, value]) => [name, secretNames.includes(name) || !value.includes('{') ? value : expand(value)])
-    )
+        yield retry === null ? item : { ...item, retry }
+      }
+    }
   }
 }
 
-function combine(matrix: Record<string, string[]>): Record<string, string>[] {
-  let combinations: Record<string, string>[] = [{}]
-  for (const [name, values] of Object.entries(matrix)) {
-    combinations = combinations.flatMap((combination) => values.map((value) => ({ ...combination, [name]: value })))
-  }
-  return combinations
+/** The last field changes fastest. */
+function combinationAt(matrix: readonly (readonly [string, string[]])[], index: number): Record<string, string> {
+  let rest = index
+  const picked = matrix.toReversed().map(([field, choices]) => {
+    const text = choices[rest % choices.length]!
+    rest = Math.floor(rest / choices.length)
+    return [field, text] as const
+  })
+  return Object.fromEntries(picked.reverse())
 }

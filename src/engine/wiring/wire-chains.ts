@@ -1,10 +1,10 @@
 import { EventEmitter } from 'node:events'
 import { ChainCommands } from '../commands/chain-commands.ts'
 import { checkTemplate } from '../commands/check-template.ts'
-import { prepareJobs, type PrepareJobsParts } from '../commands/prepare-jobs.ts'
+import { prepareJobs, type PrepareJobsParts, requireSpiders } from '../commands/prepare-jobs.ts'
 import { openTemplate } from '../commands/template-secrets.ts'
 import { type ChainFacts, ChainRunner } from '../schedules/chains.ts'
-import { expandTemplates } from '../schedules/template.ts'
+import { checkTemplates, expandTemplates } from '../schedules/template.ts'
 import type { Base } from './base.ts'
 
 /** Chains: their commands, and the runner that reacts when jobs end. */
@@ -15,14 +15,19 @@ export function wireChains(base: Base, preparing: PrepareJobsParts, wakeDispatch
   const runner = new ChainRunner({
     ...base,
     openTemplate: (template) => openTemplate(template, secretBox),
-    expand: (template, facts) => expandTemplates({ name: facts.chain, jobs: [template] }, placeholdersOf(facts)),
+    requireSpiders: (template) => requireSpiders(template, preparing.projects.catalog),
+    expand: (template, facts) =>
+      expandTemplates({ name: facts.chain, jobs: [template] }, placeholdersOf(facts), base.clock),
     prepare: (items) => prepareJobs(items, { source: 'chain' }, preparing),
     onJobs: wakeDispatcher,
     onAnswered: () => events.emit('changed')
   })
   const commands = new ChainCommands({
     ...base,
-    checkTemplate: (template) => checkTemplate(template, 'chain', preparing.fleet),
+    async checkTemplate(template, name) {
+      checkTemplate(template, 'chain', preparing.fleet)
+      await checkTemplates({ name, jobs: [template] }, 'UTC', base.clock)
+    },
     async onChange() {
       events.emit('changed')
       await runner.refresh()

@@ -1,6 +1,6 @@
 import { EventEmitter } from 'node:events'
 import type { JobCommands } from '../commands/job-commands.ts'
-import { prepareJobs, type PrepareJobsParts } from '../commands/prepare-jobs.ts'
+import { prepareJobs, type PrepareJobsParts, requireSpiders } from '../commands/prepare-jobs.ts'
 import { ScheduleCommands } from '../commands/schedule-commands.ts'
 import { ScheduleReads } from '../commands/schedule-reads.ts'
 import { openTemplate } from '../commands/template-secrets.ts'
@@ -25,6 +25,7 @@ export function wireSchedules(
   const scheduler = new Scheduler({
     ...base,
     prepare: (items, origin) => prepareJobs(items, origin, preparing),
+    requireSpiders: (template) => requireSpiders(template, preparing.projects.catalog),
     openTemplate: (template) => openTemplate(template, secretBox),
     onJobs: wakeDispatcher,
     onFired: (firings) => events.emit('fired', firings),

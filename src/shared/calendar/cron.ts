@@ -1,4 +1,7 @@
-/** Cron expressions on a calendar without clock changes: walls in, walls out (a wall is what a clock shows, read as UTC). */
+/**
+ * Cron expressions on a calendar without clock changes: walls in, walls out (a wall is what a clock shows, read as
+ * UTC).
+ */
 import { type CronFields, readCron } from './cron-fields.ts'
 import { dayAtOrAfter, DayTable, type Month } from './days.ts'
 

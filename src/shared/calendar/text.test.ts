@@ -33,6 +33,16 @@ describe('placeholders', () => {
     )
   })
 
+  it('a thousand at most, and literal braces as many as there are', () => {
+    expect(problemOfText('{now}'.repeat(1_000))).toBeNull()
+    expect(problemOfText('{now}'.repeat(1_001))).toBe('it has more than 1,000 placeholders. Use fewer.')
+    expect(() => expandText('{now}'.repeat(1_001), values)).toThrow(/more than 1,000 placeholders/)
+    expect(expandText(`${'{{'.repeat(100_000)}{{{schedule}`, values)).toBe(`${'{'.repeat(100_001)}nightly`)
+    expect(problemOfText(`${'{{'.repeat(100_000)}{{nominl}`)).toBeNull()
+    const stats = { long: 'x'.repeat(100_000) }
+    expect(() => expandText('{stats.long}'.repeat(200), { ...values, stats })).toThrow(/more than 16 MB/)
+  })
+
   it('an unknown placeholder is reported with the known ones', () => {
     expect(problemOfText('{nominal:yyyy} {{x} {"a":1}')).toBeNull()
     expect(problemOfText('{nominl}')).toBe(

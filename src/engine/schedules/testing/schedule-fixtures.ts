@@ -56,7 +56,14 @@ export const it = base.extend<{ world: ScheduleWorld }>({
       refusal: null,
       another(over = {}) {
         const scheduler = new Scheduler({
-          ...{ store, clock, random, logger: silentLogger, openTemplate: async (template) => template },
+          ...{
+            store,
+            clock,
+            random,
+            logger: silentLogger,
+            openTemplate: async (template) => template,
+            requireSpiders() {}
+          },
           async prepare(items, origin): Promise<NewJob[]> {
             if (world.refusal !== null) throw world.refusal
             return items.map(({ project, spider, args = {}, settings = {} }) => {
