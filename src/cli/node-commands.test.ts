@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest'
 import { EXIT_CODES } from './client/exit-codes.ts'
+import { EXAMPLES } from '../server/openapi/examples.ts'
 import { call, openEngine, startServer } from './testing/call.ts'
 
 /** Answers daemonstatus.json and the lists like an idle Scrapyd 1.6. */
@@ -175,4 +176,29 @@ it.each([
   await engine.prepare('berlin')
   const { code, error } = await run(...words)
   expect([code, error]).toEqual([EXIT_CODES.usage, expect.stringMatching(said)])
+})
+
+it('nodes remove names the queued jobs that may run nowhere else', async () => {
+  const { engine, run } = await openEngine()
+  await engine.prepare('berlin')
+  await run('nodes', 'add', 'http://127.0.0.1:2', '--name', 'gone', '--force')
+  await run('nodes', 'cordon', 'gone')
+  const id = (await run('run', 'shop', 'prices', '--node', 'gone')).out.slice(0, 32)
+  const words = `1 queued job may run only on gone and will wait until placed elsewhere: ${id}.\n`
+  expect((await run('nodes', 'remove', 'gone')).error).toContain(words)
+  expect(await run('nodes', 'remove', 'gone', '--yes')).toMatchObject({ code: 0, error: words })
+})
+
+it('projects says why the spiders of a version are not listed, if a node could not import it', async () => {
+  const [project] = EXAMPLES.projects.list.output.projects
+  const [version] = project!.versions
+  const error = 'Traceback:\n  File "a.py"\nModuleNotFoundError: No module named \'lxml\'\n'
+  const deployments = [{ nodeId: 'n1', state: 'failed', sha256: null, error, changedAtMs: 0 }]
+  const versions = [{ ...version!, spiders: null, deployments }]
+  const active = { activeVersion: version!.version, latestVersion: version!.version }
+  const url = await startServer((_request, response) => {
+    response.setHeader('content-type', 'application/json')
+    response.end(JSON.stringify({ projects: [{ ...project!, ...active, versions }] }))
+  })
+  expect((await call(['projects'], { url })).out).toContain("not listed: ModuleNotFoundError: No module named 'lxml'")
 })

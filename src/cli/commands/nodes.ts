@@ -132,7 +132,9 @@ export function addNodeCommands({ group, terminal }: ClientCommands): void {
     command.option('--yes', 'do not ask').option('--force', 'even if jobs are live there: they are marked lost')
   )(async ({ client, flags }, [name = ''], { force = false, yes }: { force?: boolean; yes?: boolean }) => {
     const node = await findNode(client, name)
-    if (!yes) await confirmRemoval(terminal, node, force)
+    const bound = flags.json === true && yes ? null : await describeBound(client, node)
+    if (!yes) await confirmRemoval(terminal, node, { force, bound })
+    else if (bound !== null) terminal.error(withoutSteering(`${bound}\n`))
     const answer = await client.nodes.remove({ id: node.id, force })
     print(terminal, flags, answer, () => `${node.name} is no longer a node.`)
   })
@@ -288,8 +290,24 @@ const sentence = (text: string): string => (text.endsWith('.') ? text : `${text}
 
 const addressOf = (node: Node): string => (node.url === '' ? 'this machine' : node.url)
 
+const BOUND_READ_MAX = 500
+
+/** The queued jobs that may run on no other node; null: there are none among the newest. */
+async function describeBound(client: Client, { id, name }: Node): Promise<string | null> {
+  const { jobs, nextBefore } = await client.jobs.list({ status: ['queued'], limit: BOUND_READ_MAX })
+  const ids = jobs.filter(({ placement }) => placement.nodeId === id).map((job) => job.id)
+  if (ids.length === 0) return null
+  const most = nextBefore === null ? '' : 'At least '
+  const shown = `${ids.slice(0, 5).join(', ')}${ids.length > 5 ? ', …' : ''}`
+  return `${most}${plural(ids.length, 'queued job')} may run only on ${name} and will wait until placed elsewhere: ${shown}.`
+}
+
 /** Says what is lost. Ends the command if the operator does not agree, or cannot be asked. */
-async function confirmRemoval(terminal: Terminal, node: Node, force: boolean): Promise<void> {
+async function confirmRemoval(
+  terminal: Terminal,
+  node: Node,
+  { force, bound }: { force: boolean; bound: string | null }
+): Promise<void> {
   const live = node.runs.filter(({ jobId }) => jobId !== null).length
   const jobs = `${plural(live, 'job')} of Scrapdeck ${live === 1 ? 'is' : 'are'} live on ${node.name}`
   if (live > 0 && !force) {
@@ -300,7 +318,7 @@ async function confirmRemoval(terminal: Terminal, node: Node, force: boolean): P
     ...(live > 0 ? [`${jobs} and will be marked lost.`] : []),
     'Its address, credentials, slots and tags are deleted. Spiders on it continue, but Scrapdeck no longer follows them.',
     'Its jobs stay in the history, but logs that only the node has can no longer be read here.',
-    'Queued jobs for this node alone wait until they are placed elsewhere.'
+    ...(bound === null ? [] : [bound])
   ]
   terminal.error(withoutSteering(`Remove ${node.name} (${addressOf(node)})?\n${lines.join('\n')}\n`))
   const answer = await terminal.ask('Remove it? [y/N] ')

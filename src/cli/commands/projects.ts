@@ -59,7 +59,10 @@ const isPinned = ({ settings }: Pick<Project, 'settings'>): boolean => settings.
 
 function spidersOf(version: Version | undefined): string | null {
   if (version === undefined) return null
-  return version.spiders === null ? 'not listed yet' : version.spiders.join(', ')
+  if (version.spiders !== null) return version.spiders.join(', ')
+  const error = version.deployments.find((one) => one.state === 'failed')?.error
+  // The last line of a traceback says what is wrong.
+  return error == null ? 'not listed yet' : `not listed: ${error.trimEnd().split('\n').at(-1)}`
 }
 
 /** `eu-1, eu-2 (failed)`; only what is present has no word. */
