@@ -9,8 +9,8 @@ import { packagePaths, readPackageVersion } from './package-paths.ts'
 
 /**
  * Runs until a signal. Standard output gets two lines, for people and start scripts: that it is ready, and the login
- * link. The log goes to standard error. `asJson`: both lines as one object, and the log as JSON lines. `storeThread`: see
- * startStoreThread; it loads meanwhile.
+ * link. The log goes to standard error. `asJson`: both lines as one object, and the log as JSON lines.
+ * `storeThread`: see startStoreThread; it loads meanwhile.
  */
 export async function serve(
   options: ServeOptions,
