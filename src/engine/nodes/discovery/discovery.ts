@@ -62,8 +62,8 @@ interface Source {
   isFromConfiguration: boolean
   refreshedAtMs: number | null
   problem: string | null
-  /** Nodes that it lists and that were not added, because there are too many. */
-  leftOut: number
+  /** What was not added of what it lists, because there are too many nodes; null: nothing. */
+  excess: string | null
   /** The last good result; null: none since startup. */
   found: readonly FoundNode[] | null
   isPartial: boolean
@@ -136,7 +136,7 @@ export class Discovery {
     await this.#options.store.putSource({ revision, settings, sealedPassword })
     if (before !== undefined) this.#end(before)
     const source = this.#add(settings, { sealedPassword, revision })
-    if (isSame) Object.assign(source, { found: before.found, isPartial: before.isPartial, leftOut: before.leftOut })
+    if (isSame) Object.assign(source, { found: before.found, isPartial: before.isPartial, excess: before.excess })
     this.#begin(source)
     await source.refreshing
     return this.#describe(source)
@@ -172,7 +172,7 @@ export class Discovery {
       isFromConfiguration: false,
       refreshedAtMs: null,
       problem: null,
-      leftOut: 0,
+      excess: null,
       found: null,
       isPartial: false,
       timer: null,
@@ -261,7 +261,7 @@ export class Discovery {
       isPartial
     }))
     const plan = planDiscovery({ answers, known: fleet.list(), vanished: this.#vanished })
-    for (const [sourceId, source] of this.#sources) source.leftOut = plan.leftOut.get(sourceId) ?? 0
+    for (const [sourceId, source] of this.#sources) source.excess = excessOf(plan.leftOut.get(sourceId) ?? 0)
     if (plan.add.length > 0) {
       const added = await Promise.all(plan.add.map(({ sourceId, node }) => this.#completed(sourceId, node)))
       await fleet.add(added)
@@ -383,14 +383,18 @@ function problemOf(nodes: number, problems: readonly string[]): string | null {
   return `${shown}${rest}. ${others}`
 }
 
-function problemShown({ problem, leftOut }: Pick<Source, 'problem' | 'leftOut'>): string | null {
-  if (leftOut === 0) return problem
+function excessOf(leftOut: number): string | null {
+  if (leftOut === 0) return null
   const [count, ofSource, inAll] = [leftOut, NODES_MAX.ofSource, NODES_MAX.inAll].map((one) =>
     one.toLocaleString('en-US')
   )
   const nodes = leftOut === 1 ? 'node that it lists was' : 'nodes that it lists were'
-  const text = `${count} ${nodes} not added: a source may have ${ofSource} nodes, and sources add none to a fleet of ${inAll}. Correct what it lists, or remove nodes that are no longer needed.`
-  return problem === null ? text : `${problem} ${text}`
+  return `${count} ${nodes} not added: a source may have ${ofSource} nodes, and sources add none to a fleet of ${inAll}. Correct what it lists, or remove nodes that are no longer needed.`
+}
+
+/** null: all of it was understood and added. */
+function problemShown({ problem, excess }: Pick<Source, 'problem' | 'excess'>): string | null {
+  return problem === null || excess === null ? (problem ?? excess) : `${problem} ${excess}`
 }
 
 function inConfiguration(id: SourceId): ScrapdeckError {
