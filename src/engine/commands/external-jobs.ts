@@ -3,6 +3,7 @@ import { ScrapdeckError } from '../../shared/errors.ts'
 import type { LiveAttempts } from '../dispatch/live-attempts.ts'
 import { trueTime } from '../nodes/clock-offset.ts'
 import type { Fleet, FleetNode } from '../nodes/fleet.ts'
+import { isShownAs } from '../nodes/list-limits.ts'
 import { toClientError } from '../nodes/node-failure.ts'
 import type { SeenJob } from '../nodes/node-client.ts'
 import { problemOfPathPart } from '../projects/names.ts'
@@ -32,7 +33,8 @@ export async function cancelExternal(
     .find(({ project, jobid }) => project === run.project && jobid === run.jobid)
   if (ours !== undefined) throw jobIsOurs(node, run, ours)
   try {
-    const { wasState } = await node.client.cancel({ ...run, signal: 'INT' })
+    const { project, jobid } = findExternal(node, run)?.job ?? run
+    const { wasState } = await node.client.cancel({ project, jobid, signal: 'INT' })
     return wasState
   } catch (error) {
     throw toClientError(error)
@@ -92,7 +94,7 @@ export async function adoptExternal(node: FleetNode, run: RunOnNode, parts: Exte
 
 function findExternal(node: FleetNode, run: RunOnNode): { list: 'pending' | 'running'; job: SeenJob } | null {
   for (const list of ['running', 'pending'] as const) {
-    const job = node.status.external[list].find(({ project, jobid }) => project === run.project && jobid === run.jobid)
+    const job = node.status.external[list].find((one) => isShownAs(one, run))
     if (job !== undefined) return { list, job }
   }
   return null

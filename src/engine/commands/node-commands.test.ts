@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { aProjectName, aSourceId, aVersionName } from '../../shared/testing/ids.ts'
+import { describeNode } from '../dispatch/describe-node.ts'
 import { LiveAttempts } from '../dispatch/live-attempts.ts'
 import { Fleet } from '../nodes/fleet.ts'
 import { createJobIds } from '../runtime/ids.ts'
@@ -269,6 +270,23 @@ describe('a job that somebody else started', () => {
       message: expect.stringContaining(problem)
     })
     expect(live.ofNode(id)).toEqual([])
+  })
+
+  it('is shown with what is invisible in its names written out, and cancelled by what is shown', async () => {
+    const { id } = (await add('http://eu-1:6800/')).stored
+    const node = fleet.get(id)!.client as FakeNode
+    await node.schedule({
+      ...{ project: aProjectName('sh\u2066op'), version: aVersionName('1'), spider: 'pri\u202eces', jobid: 'a\u001bb' },
+      ...{ settings: {}, args: {}, priority: 0 }
+    })
+    const { running, pending } = await node.listJobs()
+    fleet.get(id)!.status.external = { running, pending }
+    const [run] = describeNode(fleet.get(id)!, live, null, null).runs
+    expect(run).toMatchObject({ project: 'sh⟨U+2066⟩op', spider: 'pri⟨U+202E⟩ces', jobid: 'a⟨U+001B⟩b' })
+    const named = { project: run!.project, jobid: run!.jobid }
+    await expect(commands.adoptExternal(id, named)).rejects.toMatchObject({ code: 'BAD_INPUT' })
+    expect(await commands.cancelExternal(id, named)).toBe('running')
+    expect(node.running[0]!.signals).toEqual(['INT'])
   })
 
   it('gets one signal, or leaves the queue of its node; one of ours does not', async () => {

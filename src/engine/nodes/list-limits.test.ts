@@ -26,7 +26,7 @@ test('too many names are cut, the newest versions are kept, and what was left ou
 })
 
 test('of the jobs of others a bounded number is shown, running ones first', () => {
-  const jobs = (count: number) => names(count).map((jobid) => ({ jobid }) as SeenJob)
+  const jobs = (count: number) => names(count).map((jobid) => ({ project: 'shop', spider: 's', jobid }) as SeenJob)
   const { running, pending } = shownExternal({ running: jobs(10), pending: jobs(LISTED_MAX.jobs) })
   expect([running.length, pending.length]).toEqual([10, LISTED_MAX.externalShown - 10])
 })

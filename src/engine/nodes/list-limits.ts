@@ -1,3 +1,4 @@
+import { showUnseen } from '../../shared/unseen.ts'
 import { KEPT_MAX } from '../projects/seen-on-nodes.ts'
 import type { SeenJob } from './node-client.ts'
 
@@ -60,11 +61,28 @@ export class InventoryQuota {
   }
 }
 
-/** The jobs of others that clients are shown. The counters of the node are complete. */
+/**
+ * The jobs of others that clients are shown, with what is invisible in their names written out; `isShownAs` finds them
+ * by those names. The counters of the node are complete.
+ */
 export function shownExternal({ running, pending }: { running: SeenJob[]; pending: SeenJob[] }): {
   running: SeenJob[]
   pending: SeenJob[]
 } {
   const shown = running.slice(0, LISTED_MAX.externalShown)
-  return { running: shown, pending: pending.slice(0, LISTED_MAX.externalShown - shown.length) }
+  return {
+    running: shown.map(withoutUnseen),
+    pending: pending.slice(0, LISTED_MAX.externalShown - shown.length).map(withoutUnseen)
+  }
+}
+
+function withoutUnseen(job: SeenJob): SeenJob {
+  const project = showUnseen(job.project) as SeenJob['project']
+  return { ...job, project, spider: showUnseen(job.spider), jobid: showUnseen(job.jobid) }
+}
+
+/** Whether a client that names this run means this job, by the names that the node lists or by those it was shown. */
+export function isShownAs(job: SeenJob, run: Pick<SeenJob, 'project' | 'jobid'>): boolean {
+  const isSame = (name: string, named: string) => name === named || showUnseen(name) === named
+  return isSame(job.jobid, run.jobid) && isSame(job.project, run.project)
 }

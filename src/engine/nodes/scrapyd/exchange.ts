@@ -1,5 +1,6 @@
 import type { Readable } from 'node:stream'
 import { problemOfJsonText } from '../../../shared/json-text.ts'
+import { showUnseen } from '../../../shared/unseen.ts'
 import { NodeError } from '../node-client.ts'
 import { classifyRefusal } from './refusals.ts'
 import { type AnswerHead, type Connection, collectBody } from './connection.ts'
@@ -77,7 +78,7 @@ function refusal(connection: Connection, endpoint: string, message: unknown): No
   // The end of a traceback has the cause. Hostile or broken nodes may send anything.
   const nodeMessage = (typeof message === 'string' ? message : '').slice(-16_000)
   const lastLine = nodeMessage.trim().split('\n').at(-1) ?? ''
-  const text = `Node ${connection.label} refused ${endpoint}: ${lastLine.slice(0, 500) || 'no reason given'}`
+  const text = `Node ${connection.label} refused ${endpoint}: ${showUnseen(lastLine.slice(0, 500)) || 'no reason given'}`
   return new NodeError('refused', text, { delivered: 'no', nodeMessage, refusal: classifyRefusal(nodeMessage) })
 }
 
@@ -99,9 +100,7 @@ function parseObject(text: string): Record<string, unknown> | null {
 }
 
 function excerpt(text: string): string {
-  const line = text
-    .slice(0, 400)
-    .replace(/[\s\p{Cc}]+/gu, ' ')
-    .trim()
+  const oneLine = text.slice(0, 400).replace(/[\s\p{Cc}]+/gu, ' ')
+  const line = showUnseen(oneLine.trim())
   return line.length > 80 ? `${line.slice(0, 80)}…` : line || 'empty'
 }

@@ -40,6 +40,13 @@ describe('a schedule that fails', () => {
       says: /Node eu-1 \(.*\) refused schedule\.json: spider 'prices' not found/
     },
     {
+      name: 'in words that steer a display is told with them written out',
+      script: answerJson({ status: 'error', message: 'abc\u202egpj\u001b[2J' }),
+      kind: 'refused',
+      delivered: 'no',
+      says: /refused schedule\.json: abc⟨U\+202E⟩gpj⟨U\+001B⟩\[2J$/
+    },
+    {
       name: 'with 401 was not delivered',
       script: (_request, response) => void response.writeHead(401, { 'content-type': 'text/html' }).end('Unauthorized'),
       kind: 'unauthorized',

@@ -48,3 +48,8 @@ test('jobs that are listed no more are forgotten in the end', () => {
   expect(again).not.toBe(first)
   expect(again).toEqual(first)
 })
+
+test('what is invisible in a time is written out', () => {
+  const [job] = new SeenJobs().see({ running: [listed('a', { start_time: '2026\u202e-11' })] }).running
+  expect(job!.startTime).toBe('2026⟨U+202E⟩-11')
+})

@@ -1,4 +1,5 @@
 import type { ProjectName } from '../../../shared/contract/index.ts'
+import { showUnseen } from '../../../shared/unseen.ts'
 import type { SeenJob } from '../node-client.ts'
 import type { ListedJob } from './answers.ts'
 
@@ -40,9 +41,12 @@ export class SeenJobs {
     }
     const job: SeenJob = {
       ...{ project: project as ProjectName, spider, jobid: id, pid },
-      ...{ startTime: start_time, endTime: end_time, exit: null }
+      ...{ startTime: shownTime(start_time), endTime: shownTime(end_time), exit: null }
     }
     this.#byId.set(id, job)
     return job
   }
 }
+
+/** Times become evidence, which people read as the node wrote it. */
+const shownTime = (text: string | null): string | null => (text === null ? null : showUnseen(text))
