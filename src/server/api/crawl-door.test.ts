@@ -73,7 +73,8 @@ describe('an order outside the API', () => {
     const params = { zip: '04109', on: 'true', none: 'null', n: 1.5, deep: { a: ['1', null] } }
     await ask(order({ user_id: '042', spider: 'prices', params }))
     await ask(order({ user_id: 42, spider: 'prices' }))
-    expect(asked.map(({ user_id }) => user_id)).toEqual(['042', '42'])
+    await ask(order({ user_id: 'null', spider: 'prices' }))
+    expect(asked.map(({ user_id }) => user_id)).toEqual(['042', '42', 'null'])
     expect(asked[0]!.params).toEqual(params)
   })
 
@@ -98,6 +99,16 @@ describe('an order outside the API', () => {
     expect(JSON.stringify(asked[0])).toBe(JSON.stringify(asked[2]))
     const { statusCode, json } = await ask(order({ spider: null }))
     expect([statusCode, json().message]).toEqual([400, expect.stringContaining('spider: must be text')])
+  })
+
+  it('takes a time with a space, as Python writes it, and a zone or none', async () => {
+    const { ask, asked } = open()
+    for (const schedule_at of ['2040-12-01 10:00:00', '2040-12-01 10:00:00.250+01:00', '2040-12-01T09:00:00Z'])
+      expect((await ask(order({ spider: 'prices', schedule_at }))).statusCode).toBe(200)
+    expect(asked.map(({ schedule_at }) => schedule_at)).toEqual([
+      ...['2040-12-01T10:00:00', Date.UTC(2040, 11, 1, 9, 0, 0, 250), Date.UTC(2040, 11, 1, 9)]
+    ])
+    expect((await ask(order({ spider: 'prices', schedule_at: '2040-02-31 10:00:00' }))).statusCode).toBe(400)
   })
 
   it.each([[[1]], 'abc', 5, true])('has params as an object: %j is refused', async (params) => {

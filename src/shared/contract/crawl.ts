@@ -36,10 +36,20 @@ const momentError = ({ code }: { code?: string | undefined }) => (code === 'inva
  * A time: with its offset (`2026-12-24T18:00:00+01:00`), or milliseconds since 1970: a number. Without an offset it is
  * meant in the order's zone, and stays a text.
  */
-const Moment = z.union([
-  MomentMs,
+const WrittenMoment = [
   z.iso.datetime({ offset: true, error: momentError }).transform((text) => Date.parse(text)),
   z.iso.datetime({ local: true, error: momentError })
+] as const
+const Moment = z.union([
+  MomentMs,
+  ...WrittenMoment,
+  // As Python writes a time.
+  z
+    .string()
+    .max(40)
+    .regex(/^\d{4}-\d\d-\d\d \d/, MOMENT_WORDS)
+    .transform((text) => text.replace(' ', 'T'))
+    .pipe(z.union(WrittenMoment))
 ])
 
 /** Other systems have numbers. */
@@ -51,12 +61,6 @@ const left = <Schema extends z.ZodType>(schema: Schema) =>
     .nullable()
     .transform((value) => value ?? undefined)
     .optional()
-
-const orElse = <Value>(schema: z.ZodType<Value>, value: Value) =>
-  schema
-    .nullable()
-    .transform((given) => given ?? value)
-    .prefault(null)
 
 const StartUrls = z.array(z.string().min(1).max(4_000)).max(10_000)
 const Depth = z.number().int().min(0).max(1_000)
@@ -79,9 +83,15 @@ export const CrawlInput = z.object({
   /** Repeats the crawl: in steps that start at `schedule_at` or now, or by a cron expression. */
   interval: left(Interval),
   /** Of a cron expression, and of a `schedule_at` without an offset. */
-  zone: orElse(TimeZone, 'UTC'),
+  zone: TimeZone.nullable()
+    .transform((zone) => zone ?? 'UTC')
+    .default('UTC'),
   /** Creates a new job in any case, past the HTTP cache; later identical requests are answered with that one. */
-  ignore_cache: orElse(z.boolean(), false),
+  ignore_cache: z
+    .boolean()
+    .nullable()
+    .transform((isIgnored) => isIgnored ?? false)
+    .default(false),
   /** How long identical requests are answered with this job; 0: not at all. Default: the server's `crawl_cache_ttl`. */
   cache_seconds: left(z.number().int().min(0).max(MAX_CRAWL_CACHE_SECONDS)),
   /** Scrapy keeps pages in its own cache for as long as that (HTTPCACHE_ENABLED). Absent: as the project sets it. */
