@@ -101,7 +101,8 @@ export const scheduleAttacks: Attack[] = [
     ['demo', 'ghost'].map(
       (project): Attack => ({
         name: `a firing of ${name}, ${project === 'demo' ? 'deployed' : 'of no project'}`,
-        isLong: project === 'demo',
+        // What is queued, or takes long to send, is left to the whole run.
+        isLong: project === 'demo' || name.includes('braces'),
         door: 'rest',
         run: (target) =>
           withSchedule(
@@ -114,5 +115,19 @@ export const scheduleAttacks: Attack[] = [
           )
       })
     )
-  )
+  ),
+  {
+    name: 'a chain, and a crawl order that repeats, of more than they may have',
+    door: 'rest',
+    async run({ attacker }) {
+      const run = { project: 'demo', spiders: ['quotes'], args: { a: 'x'.repeat(100_000) }, matrix }
+      const chain = { name: 'attack', project: 'demo', spider: '*', on: 'succeeded', run }
+      const order = { project: 'demo', spider: 'quotes', params: { a: 'x'.repeat(3_500_000) }, interval: 3_600 }
+      const answers = [
+        await attacker.sendJson('/api/v1/chains', chain),
+        await attacker.sendJson('/api/v1/crawl', order)
+      ]
+      return answers.filter(({ status }) => status !== 413).map(({ status, body }) => `${status} ${body.slice(0, 200)}`)
+    }
+  }
 ]

@@ -11,6 +11,7 @@ import type {
 } from '../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
 import type { Fleet } from '../nodes/fleet.ts'
+import { breather } from '../runtime/breather.ts'
 import type { Clock } from '../runtime/clock.ts'
 import type { Random } from '../runtime/random.ts'
 import type { SecretBox } from '../runtime/secret-box.ts'
@@ -186,7 +187,11 @@ export class ScheduleCommands {
 
   async #check(settings: ScheduleSettings): Promise<void> {
     checkTiming(settings)
-    for (const template of settings.jobs) checkTemplate(template, 'schedule', this.#parts.fleet)
+    const breathe = breather(this.#parts.clock)
+    for (const template of settings.jobs) {
+      checkTemplate(template, 'schedule', this.#parts.fleet)
+      await breathe()
+    }
     await checkTemplates(settings, settings.zone, this.#parts.clock)
   }
 

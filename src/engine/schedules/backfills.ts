@@ -34,7 +34,7 @@ interface Held {
 /** More than this is a mistake, or should be split into several orders. */
 const MOMENTS_MAX = 100_000
 const SHOWN = 10
-/** Rows written per step before other work gets a turn: moments that create no job follow each other immediately. */
+/** Writes per step before other work gets a turn: moments that create no job follow each other immediately. */
 const WRITES_A_STEP = 50
 /** Minimum interval between recounts, as each reads every row of the backfill. */
 const COUNT_APART_MS = 5_000
@@ -141,13 +141,14 @@ export class Backfills {
       return false
     }
     if (held.left.length === 0 && kept.fired < kept.total) held.left = await this.#stillToRun(state, kept)
+    let weight = 0
     for (let writes = 0; held.left.length > 0; writes += 1) {
       const room = kept.concurrency - this.#live(kept).length
       if (room <= 0) break
-      if (writes === WRITES_A_STEP) return true
+      if (writes === WRITES_A_STEP || weight > WEIGHT_AT_ONCE) return true
       const next = held.left.slice(-room).reverse()
       const rows: NewFiring[] = []
-      for (let weight = 0; rows.length < next.length && weight <= WEIGHT_AT_ONCE; ) {
+      while (rows.length < next.length && weight <= WEIGHT_AT_ONCE) {
         const made = await this.#make(state, kept, next[rows.length]!)
         rows.push(made.firing)
         weight += made.weight

@@ -15,7 +15,7 @@ export interface Moment {
 const SEARCH_BACK_MS = 60_000
 const SEARCH_WIDENS_BY = 8
 const SEARCH_BACK_MAX_MS = 10 * 366 * 86_400_000
-const LISTED_AT_ONCE = 100
+const LISTED_AT_ONCE = 50
 /** Of the search budgets of all pieces of a list: half a second, with pauses. */
 const LISTED_WORK_MAX = 5_000_000
 

@@ -161,6 +161,8 @@ describe('a schedule whose time comes', () => {
     written.length = 0
     const span = { fromMs: START_MS - 20 * HOUR_MS, untilMs: START_MS - 9 * HOUR_MS }
     await world.scheduler.backfill(aScheduleId(id), { ...span, order: 'oldest_first', concurrency: 1_000 })
+    expect(written).toEqual([4])
+    await world.clock.advanceBy(1_000)
     expect(written).toEqual([4, 4, 4])
   })
 

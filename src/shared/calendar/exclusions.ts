@@ -5,6 +5,7 @@ import type { SearchBudget } from './search-budget.ts'
 
 const DAY_MS = 86_400_000
 const HOUR_SECONDS = 3_600
+const NOTHING = new Int32Array(0)
 const dateSets = new WeakMap<readonly string[], Set<number>>()
 
 /**
@@ -13,9 +14,9 @@ const dateSets = new WeakMap<readonly string[], Set<number>>()
  */
 export class Exclusions {
   readonly dates: ReadonlySet<number>
-  readonly hours = new Int32Array(24)
-  readonly minutes = new Int32Array(60)
-  readonly seconds = new Int32Array(60)
+  readonly hours: Int32Array
+  readonly minutes: Int32Array
+  readonly seconds: Int32Array
   readonly isNone: boolean
   readonly #crons: CompiledCron[]
   /** The last result: most searches stay on one day. */
@@ -25,6 +26,9 @@ export class Exclusions {
     this.dates = dateSetOf(excludedDates)
     this.#crons = excludedCrons.map(compileCron)
     this.isNone = excludedDates.length === 0 && excludedCrons.length === 0
+    this.hours = this.isNone ? NOTHING : new Int32Array(24)
+    this.minutes = this.isNone ? NOTHING : new Int32Array(60)
+    this.seconds = this.isNone ? NOTHING : new Int32Array(60)
     for (const [index, { hours, minutes, seconds, hasSeconds }] of this.#crons.entries()) {
       for (const hour of hours) this.hours[hour]! |= 1 << index
       for (const minute of minutes) this.minutes[minute]! |= 1 << index

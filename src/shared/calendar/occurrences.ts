@@ -22,6 +22,8 @@ const LAST_MS = Date.UTC(2300, 0, 1)
 /** Of a budget: a stretch may have to be found first, which takes a third of a millisecond. */
 const STRETCH_WORK = 1_000
 const INTERVAL_WORK = 4
+/** Stretches that a search for one moment may cross: the next one of an ordinary rule is in one of these. */
+const CROSSED_FREE = 4
 
 export interface OccurrenceRange {
   afterMs: number
@@ -137,7 +139,7 @@ function cronMoment(timing: ScheduleTiming, means: CronMeans, firstMs: number, u
   const { cron, walls, budget } = means
   let fromMs = firstMs
   let stretch = stretchAt(timing.zone, fromMs)
-  while (fromMs <= untilMs) {
+  for (let crossed = 1; fromMs <= untilMs; crossed += 1) {
     if (fromMs <= stretch.startMs && hasRunAtShift(timing, means, stretch))
       return { nominalMs: stretch.startMs, kind: 'gap' }
     let wallFromMs = Math.max(fromMs, stretch.startMs) + stretch.offsetMs
@@ -151,7 +153,7 @@ function cronMoment(timing: ScheduleTiming, means: CronMeans, firstMs: number, u
     fromMs = isShownAgain ? stretch.endMs : Math.max(stretch.endMs, wallMs - 2 * DAY_MS)
     if (fromMs > untilMs) return null
     stretch = stretchAt(timing.zone, fromMs)
-    budget.spend(STRETCH_WORK)
+    if (crossed > CROSSED_FREE) budget.spend(STRETCH_WORK)
   }
   return null
 }
