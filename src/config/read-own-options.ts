@@ -1,5 +1,6 @@
 import { isLoopback } from '../server/auth/host-rule.ts'
 import { DEFAULT_CRAWL_CACHE_SECONDS, MAX_CRAWL_CACHE_SECONDS } from '../shared/contract/crawl.ts'
+import { maskCredentials } from '../shared/secret-values.ts'
 import { CANCEL_WAITS_MS } from '../shared/run-limits.ts'
 import { readAccessOptions } from './read-access-options.ts'
 import { readMetricsOptions } from './read-metrics-options.ts'
@@ -80,7 +81,7 @@ function readScrapydUrl(options: OptionReader): ConfiguredSource | null {
   if (picked === null) return null
   const url = URL.parse(picked.text.trim())
   if (url === null || !/^https?:$/.test(url.protocol)) {
-    const shown = picked.text.replace(/\/\/[^/@]*@/, '//(user and password)@')
+    const shown = maskCredentials(picked.text)
     options.refuse(picked, `it must be the address of a Scrapyd, such as http://scrapyd:6800, not "${shown}".`)
     return null
   }
