@@ -30,6 +30,9 @@ interface Seen {
 export const KEPT_MAX = { versions: 20_000, spiders: 50_000 } as const
 export type KeptNoun = keyof typeof KEPT_MAX
 
+/** How many more versions that only nodes have, and spiders of those, may be kept of a node. */
+type Room = Record<KeptNoun, number>
+
 /** Newest versions recorded per project and node. */
 const VERSIONS_MAX = 10_000
 
@@ -47,8 +50,8 @@ const CHANGED_AT_ONCE = 1_000
  */
 export class SeenOnNodes {
   readonly #parts: SeenOnNodesParts
-  /** Versions that only nodes have, and their spiders, by node that lists them. Counted when first needed. */
-  readonly #kept = new Map<NodeId, Record<KeptNoun, number>>()
+  /** Counted when first needed, and anew for each list of projects. */
+  readonly #room = new Map<NodeId, Room>()
 
   constructor(parts: SeenOnNodesParts) {
     this.#parts = parts
@@ -65,8 +68,8 @@ export class SeenOnNodes {
       const spelling = sanitiseVersion(version)
       if (!bySpelling.has(spelling)) bySpelling.set(spelling, { version, createdAtMs: nowMs - index })
     }
-    await this.#changeAll(nodeId, catalog.ascending(project), (stored) =>
-      this.#planStored(stored, seen, bySpelling.has(sanitiseVersion(stored.version)))
+    await this.#changeAll(nodeId, catalog.ascending(project), (stored, room) =>
+      this.#planStored(stored, seen, bySpelling.has(sanitiseVersion(stored.version)), room)
     )
     const newest = versions.at(-1)
     const names = [...bySpelling.values()].slice(0, VERSIONS_MAX)
@@ -83,16 +86,16 @@ export class SeenOnNodes {
   async recordProjects(nodeId: NodeId, listed: readonly string[], askedAtMs: number): Promise<void> {
     const there = new Set(listed)
     // Others may have changed them since the last reading.
-    this.#kept.delete(nodeId)
-    const gone = this.#versionsOn(nodeId).filter(({ project }) => !there.has(project))
-    await this.#changeAll(nodeId, gone, (stored) => this.#planStored(stored, { nodeId, askedAtMs }, false))
+    this.#room.delete(nodeId)
+    const gone = this.#versionsOn(nodeId, ({ project }) => !there.has(project))
+    await this.#changeAll(nodeId, gone, (stored, room) => this.#planStored(stored, { nodeId, askedAtMs }, false, room))
   }
 
   /** Call when the node does not have this version. */
   async recordMissing(nodeId: NodeId, project: ProjectName, version: VersionName): Promise<void> {
-    await this.#changeAll(nodeId, [{ project, version }], (one) => {
+    await this.#changeAll(nodeId, [{ project, version }], (one, room) => {
       const stored = this.#parts.catalog.find(one.project, one.version)
-      return stored === null ? null : this.#planMissing(stored, nodeId)
+      return stored === null ? null : this.#planMissing(stored, nodeId, room)
     })
   }
 
@@ -105,7 +108,7 @@ export class SeenOnNodes {
       return stored === null ? null : planDrop(stored, nodeId)
     }
     await this.#changeAll(nodeId, this.#versionsOn(nodeId), planDropOf, () => true)
-    this.#kept.delete(nodeId)
+    this.#room.delete(nodeId)
   }
 
   /**
@@ -115,62 +118,53 @@ export class SeenOnNodes {
   async #changeAll<Item>(
     nodeId: NodeId,
     items: readonly Item[],
-    plan: (item: Item, room: Record<KeptNoun, number>) => VersionChange | null,
+    plan: (item: Item, room: Room) => VersionChange | null,
     isWanted = this.#parts.hasNode
   ): Promise<void> {
-    const { clock, exclusively } = this.#parts
+    const { store, catalog, clock, exclusively } = this.#parts
     const breathe = breather(clock)
     for (let from = 0; from < items.length; from += CHANGED_AT_ONCE) {
       await breathe()
       await exclusively(async () => {
         if (!isWanted(nodeId)) return
-        const { versions, spiders } = this.#keptOf(nodeId)
-        const room = { versions: KEPT_MAX.versions - versions, spiders: KEPT_MAX.spiders - spiders }
+        const room = { ...this.#roomOf(nodeId) }
         const changes = items.slice(from, from + CHANGED_AT_ONCE).flatMap((item) => plan(item, room) ?? [])
-        if (changes.length > 0) await this.#write(nodeId, changes)
+        if (changes.length === 0) return
+        await store.changeVersions(changes)
+        catalog.apply(changes)
+        this.#room.set(nodeId, room)
       })
     }
-  }
-
-  async #write(nodeId: NodeId, changes: VersionChange[]): Promise<void> {
-    const { store, catalog } = this.#parts
-    await store.changeVersions(changes)
-    const kept = this.#keptOf(nodeId)
-    const count = (sign: 1 | -1) => {
-      for (const change of changes) {
-        const stored = this.#current(change.kind === 'put' ? change.stored : change)
-        if (stored !== null) addKept(kept, stored, nodeId, sign)
-      }
-    }
-    count(-1)
-    catalog.apply(changes)
-    count(1)
   }
 
   /** The effect of a listing on a version that is known. */
   #planStored(
     known: StoredVersion,
     { nodeId, askedAtMs }: Pick<Seen, 'nodeId' | 'askedAtMs'>,
-    isListed: boolean
+    isListed: boolean,
+    room: Room
   ): VersionChange | null {
     const stored = this.#current(known)
     if (stored === null) return null
     const { project, version } = stored
-    const deployment = this.#parts.catalog.deploymentOn(nodeId, stored)
+    const deployment = this.#deploymentOn(nodeId, stored)
     // Only listings change what is not ours, and those of one node come in order.
     const isOurs = stored.sha256 !== null && deployment?.state !== 'foreign'
     if (isOurs && deployment !== undefined && deployment.changedAtMs >= askedAtMs) return null
-    if (!isListed) return this.#planMissing(stored, nodeId)
+    if (!isListed) return this.#planMissing(stored, nodeId, room)
     // The node lists a version of this name, but only our own upload proves that it is our egg.
     const isNews = stored.sha256 !== null && (deployment === undefined || deployment.state === 'missing')
     return isNews ? { kind: 'deploy', project, version, deployment: this.#listedOn(nodeId, 'foreign') } : null
   }
 
-  #planMissing(stored: StoredVersion, nodeId: NodeId): VersionChange | null {
+  #planMissing(stored: StoredVersion, nodeId: NodeId, room: Room): VersionChange | null {
     const { project, version, sha256 } = stored
-    const deployment = this.#parts.catalog.deploymentOn(nodeId, stored)
+    const deployment = this.#deploymentOn(nodeId, stored)
     if (deployment === undefined) return null
-    if (sha256 === null || deployment.state === 'foreign') return planDrop(stored, nodeId)
+    if (sha256 === null || deployment.state === 'foreign') {
+      freeRoom(room, stored, 1)
+      return planDrop(stored, nodeId)
+    }
     if (deployment.state !== 'present') return null
     const missing = { ...deployment, state: 'missing' as const, changedAtMs: this.#parts.clock.nowMs() }
     return { kind: 'deploy', project, version, deployment: missing }
@@ -180,13 +174,13 @@ export class SeenOnNodes {
   #planListed(
     nodeId: NodeId,
     seen: { project: ProjectName; version: VersionName; createdAtMs: number; spiders: string[] | null },
-    room: Record<KeptNoun, number>,
+    room: Room,
     exceeded: Set<KeptNoun>
   ): VersionChange | null {
     const { catalog } = this.#parts
     const before = catalog.find(seen.project, seen.version)
     const isOurs = before !== null && before.sha256 !== null
-    const isNew = !isOurs && (before === null || catalog.deploymentOn(nodeId, before) === undefined)
+    const isNew = !isOurs && (before === null || this.#deploymentOn(nodeId, before) === undefined)
     if (isNew && room.versions <= 0) {
       exceeded.add('versions')
       return null
@@ -213,17 +207,24 @@ export class SeenOnNodes {
     return stored?.version === version ? stored : null
   }
 
-  #versionsOn(nodeId: NodeId): StoredVersion[] {
-    return this.#parts.catalog.all().filter(({ deployments }) => deployments.some((one) => one.nodeId === nodeId))
+  /** Each node of a large fleet asks for this when the engine starts. */
+  #versionsOn(nodeId: NodeId, isWanted: (stored: StoredVersion) => boolean = () => true): StoredVersion[] {
+    return this.#parts.catalog
+      .all()
+      .filter((stored) => isWanted(stored) && this.#deploymentOn(nodeId, stored) !== undefined)
   }
 
-  #keptOf(nodeId: NodeId): Record<KeptNoun, number> {
-    const known = this.#kept.get(nodeId)
+  #roomOf(nodeId: NodeId): Room {
+    const known = this.#room.get(nodeId)
     if (known !== undefined) return known
-    const kept = { versions: 0, spiders: 0 }
-    for (const stored of this.#versionsOn(nodeId)) addKept(kept, stored, nodeId, 1)
-    this.#kept.set(nodeId, kept)
-    return kept
+    const room = { ...KEPT_MAX }
+    for (const stored of this.#versionsOn(nodeId)) freeRoom(room, stored, -1)
+    this.#room.set(nodeId, room)
+    return room
+  }
+
+  #deploymentOn(nodeId: NodeId, stored: StoredVersion): Deployment | undefined {
+    return this.#parts.catalog.deploymentOn(nodeId, stored)
   }
 
   #listedOn(nodeId: NodeId, state: 'present' | 'foreign'): Deployment {
@@ -231,10 +232,10 @@ export class SeenOnNodes {
   }
 }
 
-function addKept(kept: Record<KeptNoun, number>, stored: StoredVersion, nodeId: NodeId, sign: 1 | -1): void {
-  if (stored.sha256 !== null || !stored.deployments.some((one) => one.nodeId === nodeId)) return
-  kept.versions += sign
-  kept.spiders += sign * (stored.spiders?.length ?? 0)
+function freeRoom(room: Room, stored: StoredVersion, sign: 1 | -1): void {
+  if (stored.sha256 !== null) return
+  room.versions += sign
+  room.spiders += sign * (stored.spiders?.length ?? 0)
 }
 
 /** Removes a deployment, and its version if it was only known from nodes and this was the last one. */
