@@ -23,15 +23,22 @@ const ALL_DAYS = 0x7fff_ffff
 const MONTHS_SEARCHED = 41 * 12
 
 const months: Month[] = []
-for (let index = 0; index < (END_YEAR - FIRST_YEAR) * 12; index += 1) {
-  const firstDay = Date.UTC(FIRST_YEAR, index) / DAY_MS
-  const length = Date.UTC(FIRST_YEAR, index + 1) / DAY_MS - firstDay
-  months.push({ firstDay, length, number: (index % 12) + 1, firstWeekday: new Date(firstDay * DAY_MS).getUTCDay() })
-}
 
 /** The month of a day; undefined outside of 1969 to 2299. */
 export function monthOf(day: number): Month | undefined {
-  return months[indexOf(day)]
+  return monthAt(indexOf(day))
+}
+
+/** Each is made when it is first needed: all of them would take a twentieth of the start of the service. */
+function monthAt(index: number): Month | undefined {
+  if (index < 0 || index >= (END_YEAR - FIRST_YEAR) * 12) return undefined
+  return (months[index] ??= makeMonth(index))
+}
+
+function makeMonth(index: number): Month {
+  const firstDay = Date.UTC(FIRST_YEAR, index) / DAY_MS
+  const length = Date.UTC(FIRST_YEAR, index + 1) / DAY_MS - firstDay
+  return { firstDay, length, number: (index % 12) + 1, firstWeekday: new Date(firstDay * DAY_MS).getUTCDay() }
 }
 
 /**
@@ -40,12 +47,12 @@ export function monthOf(day: number): Month | undefined {
  */
 export function dayAtOrAfter(day: number, untilDay: number, bitsOf: (month: Month) => number): number | null {
   let index = indexOf(day)
-  let skipped = day - (months[index]?.firstDay ?? day)
+  let skipped = day - (monthAt(index)?.firstDay ?? day)
   const end = index + MONTHS_SEARCHED
   for (
-    let month = months[index];
+    let month = monthAt(index);
     index < end && month !== undefined && month.firstDay <= untilDay;
-    month = months[index]
+    month = monthAt(index)
   ) {
     const bits = (bitsOf(month) >>> skipped) << skipped
     if (bits !== 0) return month.firstDay + 31 - Math.clz32(bits & -bits)

@@ -40,7 +40,7 @@ export function expandText(text: string, values: TextValues): string {
       const expanded = valueOf(values, { whole, word, format, name })
       count += 1
       length += expanded.length
-      if (count > PLACEHOLDERS_MAX) throw new ScrapdeckError('BAD_INPUT', `A value ${TOO_MANY}`)
+      if (count > PLACEHOLDERS_MAX) throw new ScrapdeckError('BAD_INPUT', `A value ${tooMany()}`)
       if (length > EXPANDED_MAX) throw new ScrapdeckError('REQUEST_TOO_LARGE', `${whole} stands for more than 16 MB`)
       return expanded
     })
@@ -48,7 +48,7 @@ export function expandText(text: string, values: TextValues): string {
   return pieces.join('{')
 }
 
-const TOO_MANY = `has more than ${PLACEHOLDERS_MAX.toLocaleString('en-US')} placeholders. Use fewer`
+const tooMany = () => `has more than ${PLACEHOLDERS_MAX.toLocaleString('en-US')} placeholders. Use fewer`
 
 interface Placeholder {
   whole: string
@@ -78,7 +78,7 @@ export function problemOfText(text: string, place: 'schedule' | 'chain' = 'sched
   // `{ ` is never part of a placeholder, as `{{` is not.
   for (const [whole, word = '', format, name] of text.replace(LITERAL, '{ ').matchAll(PLACEHOLDER)) {
     count += 1
-    if (count > PLACEHOLDERS_MAX) return `it ${TOO_MANY}.`
+    if (count > PLACEHOLDERS_MAX) return `it ${tooMany()}.`
     if (word === 'stats' && name !== undefined && place === 'chain') continue
     const isFine = name === undefined && known.includes(word) && (format === undefined || MOMENTS.includes(word))
     if (!isFine)
