@@ -181,7 +181,7 @@ export class WarmPool {
   /** A start with this Python follows within milliseconds: its parent is checked meanwhile. */
   expectStart(python: string): void {
     const parent = this.#places.get(python)?.parent
-    if (parent?.state === 'ready') this.#check(parent)
+    if (parent?.state === 'ready') void this.#check(parent)
   }
 
   /** True once the supervisor has claimed the run. False: start it cold (it may have been claimed after all). */
