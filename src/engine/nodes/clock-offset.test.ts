@@ -2,6 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import {
   type ClockEstimate,
+  ownClock,
   refineByDate,
   refineByStart,
   trueTime,
@@ -108,6 +109,11 @@ describe('the offset of a clock', () => {
 })
 
 describe('times that a node wrote', () => {
+  test('of runs on this machine are true, though no start has been seen', () => {
+    const at = new Date(2026, 10, 22, 21, 9, 30, 250)
+    expect(trueTime('2026-11-22 21:09:30.250000', ownClock(at.getTime()))).toBe(at.getTime())
+  })
+
   test('are true to a tenth of a second once a start was seen between two looks, in every zone', () => {
     const lookMs = fc.integer({ min: 0, max: 700_000 })
     fc.assert(

@@ -14,6 +14,15 @@ export interface ClockEstimate {
 
 export const UNKNOWN_CLOCK: ClockEstimate = { offset: null, shownMs: null, zoneMinutes: null }
 
+/** Of what runs on this machine and writes its local time. The zone is that of `nowMs`, as clocks change in a year. */
+export function ownClock(nowMs: number): ClockEstimate {
+  return {
+    offset: { lowMs: 0, highMs: 0, atMs: nowMs },
+    shownMs: null,
+    zoneMinutes: -new Date(nowMs).getTimezoneOffset() + 0
+  }
+}
+
 // Date is truncated to whole seconds, and servers cache it some milliseconds longer.
 const DATE_RESOLUTION_MS = 1_020
 // Twice the drift of a bad quartz. The known range widens by it, so that a drifting clock is followed.

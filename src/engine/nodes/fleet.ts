@@ -7,7 +7,7 @@ import type { Logger } from '../runtime/logger.ts'
 import type { Random } from '../runtime/random.ts'
 import type { StoredNode } from '../store/records.ts'
 import { type Capacity, NOTHING_LEARNED, learnFromCounters, planCapacity, type SlotsBelief } from './capacity.ts'
-import { type ClockEstimate, refineByDate, refineByStart, UNKNOWN_CLOCK } from './clock-offset.ts'
+import { type ClockEstimate, ownClock, refineByDate, refineByStart, UNKNOWN_CLOCK } from './clock-offset.ts'
 import type { NodeClient, NodeError, SeenJob, Snapshot } from './node-client.ts'
 import { type Observation, Observer } from './observer.ts'
 import { healthOf } from './scrapyd/probe.ts'
@@ -269,6 +269,8 @@ export class Fleet {
   #learnClock(node: FleetNode, snapshot: Snapshot): void {
     const { status, snapshotAtMs, runsSeen } = node
     node.runsSeen = new Set(snapshot.running.map(({ jobid }) => jobid))
+    // A run here may end before it was seen running: only its own times say that it ran.
+    if (node.client.traits.runsHere) status.clockEstimate = ownClock(this.#options.clock.nowMs())
     if (snapshotAtMs === null || node.client.traits.runsHere) return
     const beforeMs = this.#options.clock.nowMs()
     for (const { jobid, startTime } of snapshot.running) {
