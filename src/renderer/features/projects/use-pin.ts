@@ -8,12 +8,14 @@ export function usePin({ name, settings: { pinnedVersion = null } }: Project) {
   const { client, query } = useApi()
   const { mutate, isPending } = useMutation(
     query.projects.pinVersion.mutationOptions({
-      onSuccess: ({ activeVersion, settings }) =>
+      // The project may be shown as changed before the answer is here: what it was is known only now.
+      onMutate: () => ({ before: pinnedVersion }),
+      onSuccess: ({ activeVersion, settings }, _asked, { before }) =>
         notifyUndo(
           settings.pinnedVersion == null
             ? `${name} is no longer pinned: new jobs run ${activeVersion ?? 'the latest version'}.`
             : `${name} is pinned: new jobs run ${settings.pinnedVersion}.`,
-          () => client.projects.pinVersion({ project: name, version: pinnedVersion }),
+          () => client.projects.pinVersion({ project: name, version: before }),
           `pin ${name}`
         ),
       onError: (error) => notifyError(`Could not change the pinned version of ${name}`, error)

@@ -98,8 +98,12 @@ function ShareRow({ project, waiting, live, share }: ShareRowProps) {
   }
   const configure = useMutation(
     query.projects.configure.mutationOptions({
-      onSuccess: () =>
-        notifyUndo(`The weight of ${name} is ${weight}.`, () => client.projects.configure({ project: name, settings })),
+      // They may be shown as changed before the answer is here.
+      onMutate: () => ({ before: settings }),
+      onSuccess: (_project, _asked, { before }) =>
+        notifyUndo(`The weight of ${name} is ${weight}.`, () =>
+          client.projects.configure({ project: name, settings: before })
+        ),
       onError: (error) => {
         setWeight(settings.weight)
         notifyError(`Could not change the weight of ${name}`, error)
