@@ -41,6 +41,8 @@ export default defineConfig({
     // Its stack traces are read by people.
     minify: false,
     rollupOptions: {
+      // Of the vocabulary only what is used: one constant would load the schemas of all operations.
+      treeshake: { moduleSideEffects: (id) => !id.includes('/src/shared/') },
       // Threads are started by their file names, beside the chunk that starts them (runtime/thread-task.ts).
       input: {
         scrapdeck: 'src/cli/bin.ts',

@@ -67,7 +67,7 @@ async function enqueue(dataDirectory: string, through: 'contract' | 'http', load
     localSlots: 0
   })
   try {
-    await deployNoop(createRouterClient(engine.router, { context: { source: 'api' } }))
+    await deployNoop(createRouterClient(await engine.router(), { context: { source: 'api' } }))
     const loop = monitorEventLoopDelay({ resolution: 1 })
     loop.enable()
     const cpu = process.cpuUsage()
@@ -106,7 +106,7 @@ async function insertBare(directory: string, { calls, jobsPerCall }: Load): Prom
 }
 
 async function askThroughContract(engine: Engine, { calls, inFlight, jobsPerCall }: Load): Promise<number> {
-  const client = createRouterClient(engine.router, { context: { source: 'api' } })
+  const client = createRouterClient(await engine.router(), { context: { source: 'api' } })
   const jobs = Array.from({ length: jobsPerCall }, (_, number) => ({
     project: 'noop',
     version: '1',

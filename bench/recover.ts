@@ -62,7 +62,7 @@ async function recover(dataDirectory: string, queued: number): Promise<number> {
     localSlots: 0
   })
   try {
-    const client = createRouterClient(engine.router, { context: { source: 'api' } })
+    const client = createRouterClient(await engine.router(), { context: { source: 'api' } })
     await until('the dispatcher to plan', async () => {
       const { jobs } = await client.jobs.list({ status: ['queued'], limit: 1 })
       return queued === 0 || (jobs[0]?.waiting != null && jobs[0].waiting.code !== 'next_in_line')

@@ -335,6 +335,10 @@ function beliefsIn(method: string, parameters: unknown[], answer: unknown): (Unt
             })
           : []
       )
+    case 'applyChanges refused':
+      return (parameters[0] as AttemptChange[])
+        .filter(({ to }) => to === 'finishing')
+        .flatMap(({ jobId, attemptNumber }) => found({ kind: 'over', jobId, number: attemptNumber }))
     case 'putNode': {
       const { id, slots, queueAhead, url, tags, mode } = parameters[0] as StoredNode
       return found({ kind: 'node', id, slots, queueAhead, tags, mode }, new URL(url).hostname)

@@ -1,9 +1,9 @@
 /**
  * The bound of watching a fleet: one process that sends the same requests to the same nodes and parses their JSON, and
- * decides nothing. Each message holds a time in ms to measure over; after that time it replies with the figures.
- *
- *   fork('bare-poller.ts', [JSON.stringify(order)])
+ * decides nothing. The first message is the order; each one after it holds a time in ms to measure over, and after that
+ * time it replies with the figures.
  */
+import { once } from 'node:events'
 import { Client } from 'undici'
 import { BareDatabase, type BareJob } from './bare-database.ts'
 
@@ -30,7 +30,7 @@ const LISTS_MAX_AGE_MS = 5_000
 const LOG_END_BYTES = 65_536
 const FORM = { 'content-type': 'application/x-www-form-urlencoded' }
 
-const { urls, intervalMs, busy } = JSON.parse(process.argv[2]!) as PollOrder
+const { urls, intervalMs, busy } = (await once(process, 'message'))[0] as PollOrder
 const database = busy === undefined ? null : await BareDatabase.open(busy.directory)
 const queue = database?.listQueued() ?? []
 let taken = 0

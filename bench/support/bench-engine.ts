@@ -17,7 +17,7 @@ export async function startBenchEngine() {
   })
   return {
     engine,
-    client: createRouterClient(engine.router, { context: { source: 'api' } }),
+    client: createRouterClient(await engine.router(), { context: { source: 'api' } }),
     async stop() {
       await engine.stop()
       await rm(directory, { recursive: true, force: true })

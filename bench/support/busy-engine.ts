@@ -5,7 +5,7 @@ import { createRouterClient } from '@orpc/server'
 import { createEngine } from '../../src/engine/index.ts'
 import { systemClock } from '../../src/engine/runtime/clock.ts'
 import { silentLogger } from '../../src/engine/runtime/logger.ts'
-import { openSqliteStore } from '../../src/engine/store/sqlite/sqlite-store.ts'
+import { openSqliteStore } from '../../src/engine/store/sqlite/open-sqlite-store.ts'
 import type { Store } from '../../src/engine/store/store.ts'
 import { until } from '../../src/engine/testing/until.ts'
 import { seedBusyDatabase } from './seed-busy-database.ts'
@@ -36,7 +36,7 @@ export async function startBusyEngine(options: {
       ...(options.createNodeClient === undefined ? {} : { createNodeClient: options.createNodeClient })
     }
   })
-  const client = createRouterClient(engine.router, { context: { source: 'api' } })
+  const client = createRouterClient(await engine.router(), { context: { source: 'api' } })
   const isUp = async () => (await client.system.status()).figures.slotsTotal === fleet.urls.length * slots
   await until('all nodes up', isUp, Boolean, 120_000)
   // By then the requests made only when a node comes up are done.

@@ -9,7 +9,8 @@ export async function pollBare(
   { settleMs, measureMs }: { settleMs: number; measureMs: number },
   flags: string[] = []
 ): Promise<Polled> {
-  const poller = fork(join(import.meta.dirname, 'bare-poller.ts'), [JSON.stringify(order)], { execArgv: flags })
+  const poller = fork(join(import.meta.dirname, 'bare-poller.ts'), { execArgv: flags })
+  poller.send(order)
   const ended = once(poller, 'exit')
   try {
     await new Promise((resolve) => setTimeout(resolve, settleMs))

@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import { aProjectName, aVersionName } from '../../src/shared/testing/ids.ts'
 import { systemClock } from '../../src/engine/runtime/clock.ts'
 import { silentLogger } from '../../src/engine/runtime/logger.ts'
-import { openSqliteStore } from '../../src/engine/store/sqlite/sqlite-store.ts'
+import { openSqliteStore } from '../../src/engine/store/sqlite/open-sqlite-store.ts'
 import { aNewJob, aStoredNode } from '../../src/engine/testing/builders.ts'
 
 const BATCH = 5_000

@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import DatabaseConstructor from 'better-sqlite3'
 import { systemClock } from '../../src/engine/runtime/clock.ts'
 import { silentLogger } from '../../src/engine/runtime/logger.ts'
+import { stretchOf } from '../../src/engine/store/sqlite/counters.ts'
 import { openSqliteStoreHere } from '../../src/engine/store/sqlite/sqlite-store.ts'
 
 /** How many jobs of each kind to write. `live`: sent, with an unknown result. */
@@ -29,6 +30,7 @@ export async function seedDatabase(dataDirectory: string, seed: Seed): Promise<v
   const path = join(dataDirectory, FILE)
   await (await openSqliteStoreHere({ path, clock: systemClock, logger: silentLogger })).close()
   const database = new DatabaseConstructor(path)
+  database.function('stretch_of', { deterministic: true }, (id) => stretchOf(id as string))
   const total = seed.finished + seed.live + seed.queued
   database.pragma('synchronous = OFF')
   database.exec(`BEGIN;
@@ -58,7 +60,7 @@ export async function seedDatabase(dataDirectory: string, seed: Seed): Promise<v
       SELECT project, version, nodes.id, 'present', 0, sha256 FROM versions, nodes;
     UPDATE queue_ends SET back = ${total};
     INSERT INTO job_counts SELECT project, spider, status, coalesce(node_id, ''), count(*) FROM jobs GROUP BY 1, 2, 3, 4;
-    INSERT INTO ended_counts SELECT substr(id, 1, 5) || iif(substr(id, 6, 1) < '8', '0', '8'), project, spider, status, node_id, count(*)
+    INSERT INTO ended_counts SELECT stretch_of(id), project, spider, status, node_id, count(*)
       FROM jobs WHERE state = 'ended' GROUP BY 1, 2, 3, 4, 5;
     INSERT INTO queue_lanes SELECT lane, count(*) FROM jobs WHERE state = 'queued' GROUP BY lane;
     UPDATE state_counts SET count = (SELECT count(*) FROM jobs WHERE jobs.state = state_counts.state);

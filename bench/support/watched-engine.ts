@@ -28,7 +28,7 @@ const engine = await createEngine({
   scrapdeckVersion: 'bench',
   localSlots: 0
 })
-const client = createRouterClient(engine.router, { context: { source: 'api' } })
+const client = createRouterClient(await engine.router(), { context: { source: 'api' } })
 const pause = (waitMs: number) => new Promise((resolve) => setTimeout(resolve, waitMs))
 
 process.on('message', (message: { measureMs: number } | 'stop') => {

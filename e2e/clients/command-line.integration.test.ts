@@ -8,6 +8,7 @@ import { dirname, join, resolve } from 'node:path'
 import { expect, it, onTestFinished } from 'vitest'
 import { ensureServiceBuilt } from '../../scripts/setup/build.mjs'
 import { until } from '../../src/engine/testing/until.ts'
+import { basicAuthorization } from '../support/basic-authorization.ts'
 import { SERVICE_ENTRY } from '../support/service.ts'
 
 const root = resolve(import.meta.dirname, '../..')
@@ -70,7 +71,7 @@ it('credentials and link find the running service', async () => {
   const { address, port } = await startServe(dataDirectory)
   const credentials = await run('credentials', '--data', dataDirectory, '--port', port)
   const password = /^password = (.*)$/m.exec(credentials.stdout)?.[1] as string
-  const authorization = `Basic ${Buffer.from(`scrapdeck:${password}`).toString('base64')}`
+  const authorization = basicAuthorization({ username: 'scrapdeck', password })
   expect((await fetch(`${address}/daemonstatus.json`, { headers: { authorization } })).status).toBe(200)
   const link = await run('link', '--data', dataDirectory, '--port', port)
   expect((await fetch(link.stdout.trim(), { redirect: 'manual' })).headers.get('location')).toBe('/ui/')

@@ -5,13 +5,13 @@ import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
+import { basicAuthorization } from '../support/basic-authorization.ts'
 import { type PythonClient, runClient, startPythonClient, untilJobIs } from '../support/python-client.ts'
-import { type Service, startService } from '../support/service.ts'
+import { type Service, startService, TEST_CREDENTIALS } from '../support/service.ts'
 import { until } from '../../src/engine/testing/until.ts'
 
-const USERNAME = 'tester'
-const PASSWORD = 'a password for tests'
-const authorization = `Basic ${Buffer.from(`${USERNAME}:${PASSWORD}`).toString('base64')}`
+const { username: USERNAME, password: PASSWORD } = TEST_CREDENTIALS
+const authorization = basicAuthorization(TEST_CREDENTIALS)
 
 let service: Service
 let projectDirectory: string

@@ -11,12 +11,13 @@ import {
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, it, onTestFinished } from 'vitest'
+import { basicAuthorization } from '../support/basic-authorization.ts'
 import { buildDemoEgg, DEMO_FOLDER } from '../support/demo-egg.ts'
 import { startScrapyd } from '../support/scrapyd-fleet.ts'
-import { startService } from '../support/service.ts'
+import { startService, TEST_CREDENTIALS } from '../support/service.ts'
 import { until } from '../../src/engine/testing/until.ts'
 
-const authorization = `Basic ${Buffer.from('tester:a password for tests').toString('base64')}`
+const authorization = basicAuthorization(TEST_CREDENTIALS)
 
 function makeDirectory(): string {
   const directory = mkdtempSync(join(tmpdir(), 'scrapdeck-layout-'))

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, it } from 'vitest'
+import { basicAuthorization } from '../support/basic-authorization.ts'
 import { buildDemoEgg } from '../support/demo-egg.ts'
-import { type Service, startService } from '../support/service.ts'
+import { type Service, startService, TEST_CREDENTIALS } from '../support/service.ts'
 import { until } from '../../src/engine/testing/until.ts'
 
 /**
@@ -9,7 +10,7 @@ import { until } from '../../src/engine/testing/until.ts'
  * rules are copied here; the samples of their stored schedules are genuine (src/engine/import/schedules/testing).
  */
 
-const authorization = `Basic ${Buffer.from('tester:a password for tests').toString('base64')}`
+const authorization = basicAuthorization(TEST_CREDENTIALS)
 let service: Service
 
 beforeAll(async () => {

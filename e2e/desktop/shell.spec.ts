@@ -1,6 +1,7 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { runTheDemo } from '../stories/first-run.ts'
+import { basicAuthorization } from '../support/basic-authorization.ts'
 import { appUrl, startSecondInstance } from '../support/desktop.ts'
 import { until } from '../../src/engine/testing/until.ts'
 import { answerQuestions, expect, findDoor, quit, sharedTest, test, WITHOUT_LOCAL_NODE } from './desktop-test.ts'
@@ -52,7 +53,7 @@ sharedTest(
     const door = await findDoor(userData)
     expect(door).not.toBeNull()
     const { username, password } = (await door?.client.system.credentials()) ?? { username: '', password: '' }
-    const authorization = `Basic ${Buffer.from(`${username}:${password}`).toString('base64')}`
+    const authorization = basicAuthorization({ username, password: password ?? '' })
     const known = await fetch(`${door?.address}/daemonstatus.json`, { headers: { authorization } })
     expect(await known.json()).toMatchObject({ status: 'ok', running: 0 })
     expect((await fetch(`${door?.address}/daemonstatus.json`)).status).toBe(401)

@@ -2,6 +2,7 @@ import { copyFileSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { type Page, test } from '@playwright/test'
+import { basicAuthorization } from '../support/basic-authorization.ts'
 import { buildDemoEgg } from '../support/demo-egg.ts'
 import { type Scrapyd, startScrapydFleet } from '../support/scrapyd-fleet.ts'
 import { LOCAL_NODE_ID } from '../../src/shared/ids.ts'
@@ -286,9 +287,10 @@ for (const scheme of SCHEMES) {
 /** The printed link works once; each screenshot session requests its own. */
 async function loginPath({ address, client }: Service): Promise<string> {
   const { username, password } = await client.system.credentials()
+  const authorization = basicAuthorization({ username, password: password ?? '' })
   const response = await fetch(`${address}/ui/link`, {
     method: 'POST',
-    headers: { authorization: `Basic ${Buffer.from(`${username}:${password}`).toString('base64')}` }
+    headers: { authorization }
   })
   return address + (await response.text())
 }

@@ -10,7 +10,11 @@ export async function rollBack(page: Page): Promise<void> {
   await expect(project).toContainText('active v2')
   await chooseFor(page, 'v1', 'Roll back to this')
   await expect(project).toContainText('Pinned to v1: new jobs run it, also after a newer upload.')
-  await page.getByRole('button', { name: 'Undo' }).click()
+  const undo = page.getByRole('button', { name: 'Undo' })
+  // The notice has a place of its own: it covers no row of a list.
+  const [noticeBox, mainBox] = [await undo.boundingBox(), await page.getByRole('main').boundingBox()]
+  expect(noticeBox!.y).toBeGreaterThanOrEqual(mainBox!.y + mainBox!.height)
+  await undo.click()
   await expect(project).toContainText('active v2')
   await chooseFor(page, 'v1', 'Roll back to this')
   await expect(project).toContainText('active v1')

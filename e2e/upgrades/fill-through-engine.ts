@@ -4,6 +4,7 @@ import { buildEgg } from '../../src/engine/projects/egg-builder.ts'
 import type { FakeClock } from '../../src/engine/testing/fake-clock.ts'
 import { FakeNode } from '../../src/engine/testing/fake-node.ts'
 import { createSeededRandom } from '../../src/engine/testing/seeded-random.ts'
+import { JobDefaults } from '../../src/shared/contract/index.ts'
 
 const HOUR_MS = 3_600_000
 const RESOURCES = new URL('../../resources', import.meta.url).pathname
@@ -37,7 +38,7 @@ export async function fillThroughEngine(dataDirectory: string, clock: FakeClock)
       }
     })
   let engine = await start()
-  let client = createRouterClient(engine.router, { context: { source: 'api' } })
+  let client = createRouterClient(await engine.router(), { context: { source: 'api' } })
 
   async function until(isTrue: () => Promise<boolean>): Promise<void> {
     for (let turn = 0; turn < 500; turn += 1) {
@@ -136,7 +137,7 @@ export async function fillThroughEngine(dataDirectory: string, clock: FakeClock)
   await engine.stop()
   await clock.advanceBy(5 * HOUR_MS)
   engine = await start()
-  client = createRouterClient(engine.router, { context: { source: 'api' } })
+  client = createRouterClient(await engine.router(), { context: { source: 'api' } })
   await endAll()
   await client.schedules.runNow({ id: first.id })
   await endAll()
@@ -168,6 +169,19 @@ export async function fillThroughEngine(dataDirectory: string, clock: FakeClock)
   const order = { user_id: 'ann', project: shop.project, spider: shop.spiders[0]!, start_urls: ['https://a.example/'] }
   await client.crawl({ ...order, params: { pages: 3 } })
   await client.crawl({ ...order, params: { nested: { a: [null] } }, interval: '0 9 1 1 *', zone: 'Europe/Berlin' })
+
+  // --- a pin, defaults with a secret, and jobs that took them, left one out or have variables of their own -------
+  const env = { REGION: 'eu', API_KEY: 'of the defaults' }
+  await client.projects.changeSettings({
+    project: shop.project,
+    settings: {
+      ...{ pinnedVersion: '1', cancelWaitSeconds: 900 },
+      defaults: JobDefaults.parse({ args: { pages: '3' }, env, secretNames: ['API_KEY'], priority: 2 }),
+      spiderDefaults: { [shop.spiders[0]!]: JobDefaults.parse({ settings: { DEPTH_LIMIT: '5' }, tags: ['eu'] }) }
+    }
+  })
+  await client.jobs.run(shop)
+  await client.jobs.run({ ...shop, args: { pages: '9' }, env: { REGION: 'us', OWN: 'yes' }, nodeId: berlin.id })
 
   const request = { scope: 'key of a client', key: 'order-1', fingerprint: 'f1', repeatableForMs: 0 }
   await engine.answers.once(request, async () => ({ text: '{"answered":true}', isFinal: true }))

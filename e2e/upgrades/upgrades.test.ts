@@ -59,7 +59,7 @@ describe.each(readdirSync(FIXTURES))('the data directory %s', (name) => {
       }
     })
     try {
-      const client = createRouterClient(engine.router, { context: { source: 'api' } })
+      const client = createRouterClient(await engine.router(), { context: { source: 'api' } })
       const ids = (those: { id: string }[]) => those.map(({ id }) => id).sort()
       expect(ids((await client.nodes.list()).nodes)).toEqual(ids(expected.nodes))
       expect(passwords.toSorted()).toEqual(['of the source', 'of the source', 'open sesame'])

@@ -12,10 +12,10 @@ Reads requests from stdin and reports on stdout, one JSON object per line (src/e
 
     this process -- fork --> supervisor (claims, waits, reports) -- fork, new session --> the spider
 
-It ends when stdin closes; supervisors and spiders continue, parked ones end. It imports what Scrapy was observed to import (in a dry
-crawl in a fork, stored in MODULES_FILE), but never a Twisted reactor: the project chooses it, and it belongs to one
-process. It never imports anything from a project. `become_spider` removes nearly every trace of the fork; one remains:
-spiders of the same parent share their random hash seed.
+It ends when stdin closes; supervisors and spiders continue, parked ones end. It imports what Scrapy was observed to
+import (in a dry crawl in a fork, stored in MODULES_FILE), but never a Twisted reactor: the project chooses it, and it
+belongs to one process. It never imports anything from a project. `become_spider` removes nearly every trace of the
+fork; one remains: spiders of the same parent share their random hash seed.
 """
 
 import gc

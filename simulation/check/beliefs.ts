@@ -48,11 +48,6 @@ export function checkSends(history: History): Violation[] {
         return
       case 'listed':
         listed.set(belief.host, belief.jobids)
-        // Its slot is free from then on, even if recording that fails (the disk is full).
-        for (const one of live.values()) {
-          if (history.hosts.get(one.attempt.nodeId) === belief.host && belief.finished.includes(one.attempt.jobid))
-            one.isFinishing = true
-        }
         return
       case 'node': {
         const { id, slots, queueAhead, tags, mode, atMs } = belief
@@ -63,6 +58,12 @@ export function checkSends(history: History): Violation[] {
       case 'limits':
         rules = { now: belief.rules, before: rules.now, changedAtMs: belief.atMs }
         return
+      case 'over': {
+        // Its slot is free from then on, even if recording that fails (the disk is full).
+        const one = live.get(`${belief.jobId}/${belief.number}`)
+        if (one !== undefined) one.isFinishing = true
+        return
+      }
       case 'changed': {
         const key = `${belief.jobId}/${belief.number}`
         const again = belief.what === 'found_again' ? all.get(key) : undefined

@@ -10,7 +10,10 @@ import type { Store } from '../../src/engine/store/store.ts'
 import { type Life, noAnswer } from './life.ts'
 import type { VirtualTime } from './time.ts'
 
-/** Receives the store's calls and results in order, as independent evidence for the checker. */
+/**
+ * Receives the store's calls and results in order, as independent evidence for the checker; a write that the disk
+ * refused is named `METHOD refused`.
+ */
 export type StoreWitness = (method: string, parameters: unknown[], answer: unknown) => void
 
 const READS = /^(get|list|count|find|read|changeCursor)/
@@ -48,7 +51,7 @@ export class Disk {
    */
   openStore(life: Life, real: Store, witness: StoreWitness): Store {
     const time = this.#time
-    let waiting: { method: string; make: () => Promise<unknown>; refuse: (error: unknown) => void }[] = []
+    let waiting: { make: () => Promise<unknown>; refuse: (error: unknown) => void }[] = []
     let diesAtFlush = false
 
     const flush = () => {
@@ -71,7 +74,11 @@ export class Disk {
         if (waiting.length === 0) setImmediate(flush)
         time.busy += 1
         const make = () => this.#counted(life, method, parameters, call, witness).then(resolve, reject)
-        waiting.push({ method, make, refuse: reject })
+        const refuse = (error: unknown) => {
+          witness(`${method} refused`, parameters, null)
+          reject(error)
+        }
+        waiting.push({ make, refuse })
       })
     }
 

@@ -5,6 +5,8 @@ import { asSealedText, type SecretBox } from '../../src/engine/runtime/secret-bo
 import { openSqliteStoreHere } from '../../src/engine/store/sqlite/sqlite-store.ts'
 import type { Store } from '../../src/engine/store/store.ts'
 import { openEngine } from '../../src/engine/wiring/open-engine.ts'
+// What an engine loads later is loaded here: in a story, real time would pass.
+import '../../src/engine/wiring/wire-router.ts'
 import { createChance } from './chance.ts'
 import { Disk, type StoreWitness } from './disk.ts'
 import type { Faults } from './faults.ts'
@@ -12,8 +14,8 @@ import { type Death, Life } from './life.ts'
 import type { Network } from './network.ts'
 import type { VirtualTime } from './time.ts'
 
-export type Client = ReturnType<typeof clientOf>
-const clientOf = (engine: Engine) => createRouterClient(engine.router, { context: { source: 'api' } })
+export type Client = Awaited<ReturnType<typeof clientOf>>
+const clientOf = async (engine: Engine) => createRouterClient(await engine.router(), { context: { source: 'api' } })
 
 const START_WALL_MS = 1_800_000_000_000
 
@@ -105,10 +107,11 @@ export class Machine {
       }
     } satisfies EngineOptions
     openEngine(options, null).then(
-      (engine) => {
+      async (engine) => {
         if (life.isOver) return
         this.#engine = engine
-        this.client = clientOf(engine)
+        const client = await clientOf(engine)
+        if (!life.isOver) this.client = client
       },
       (error: unknown) => {
         if (life.isOver) return

@@ -193,6 +193,34 @@ it('deploys a folder as an egg; project and version come from the options', asyn
   expect(JSON.parse(json.out)).toMatchObject({ version: 'project.egg', sizeBytes: expect.any(Number) })
 })
 
+it.each<[{ spiders: string[] | null; pinnedVersion?: string; nodes?: object[] }, string]>([
+  [{ spiders: [] }, '0 spiders).\nIt has no spiders: check SPIDER_MODULES in its settings.\n'],
+  [
+    { spiders: ['a', 'b'], pinnedVersion: '1' },
+    '2 spiders: a, b). shop stays pinned to 1: jobs that name no version run that one.\n'
+  ],
+  [{ spiders: null, nodes: [{ slots: 1, health: 'up' }] }, 'A node lists them as soon as one can import the code.\n']
+])('deploy says what an upload can run: %j', async ({ nodes = [], ...version }, said) => {
+  const url = await startServer((request, response) => {
+    response.setHeader('content-type', 'application/json')
+    const uploaded = { project: 'shop', version: '2', pinnedVersion: null, ...version }
+    response.end(JSON.stringify(request.method === 'POST' ? uploaded : { nodes }))
+  })
+  const { code, out } = await call(['deploy'], { url, directory: makeDirectory(PROJECT) })
+  expect([code, out]).toEqual([0, expect.stringMatching(/^shop 2 was uploaded \(/)])
+  expect(out.endsWith(said)).toBe(true)
+})
+
+it('deploy says that nothing was saved if the spiders cannot be imported', async () => {
+  const refusal = { defined: true, code: 'EGG_IMPORT_FAILED', status: 422, message: 'No module named x', data: {} }
+  const url = await startServer((_request, response) => {
+    response.writeHead(422, { 'content-type': 'application/json' }).end(JSON.stringify(refusal))
+  })
+  const { code, error } = await call(['deploy'], { url, directory: makeDirectory(PROJECT) })
+  expect(code).not.toBe(0)
+  expect(error).toMatch(/^No module named x\nNothing was saved\. Fix the code/)
+})
+
 it('deploys to a target in scrapy.cfg with its credentials, like scrapyd-deploy', async () => {
   const { url } = await startEngine()
   const target = `[deploy]\nproject = store\n[deploy:prod]\nurl = ${url}/\nusername = scrapdeck\npassword = correct horse: battery\nversion = GIT\n`

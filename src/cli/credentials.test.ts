@@ -2,7 +2,8 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { makeTemporaryDirectory } from '../engine/testing/temporary-directory.ts'
-import { describeCredentials } from './credentials.ts'
+import { ScrapdeckError } from '../shared/errors.ts'
+import { describeCredentials, requireCredentials } from './credentials.ts'
 
 describe('scrapdeck credentials', () => {
   it('prints a snippet that ConfigParser reads back', async () => {
@@ -18,5 +19,23 @@ describe('scrapdeck credentials', () => {
     expect(() => describeCredentials(directory.path, 'http://127.0.0.1:6800')).toThrow(
       `npm run serve -- --data ${directory.path}`
     )
+  })
+
+  it('says whose they are if the system lets this user neither see nor read them', () => {
+    for (const code of ['EACCES', 'EPERM']) {
+      const denied = Object.assign(new Error(`${code}: permission denied, stat '/data/credentials.json'`), { code })
+      const unread = new ScrapdeckError('DATA_DIRECTORY_UNUSABLE', 'It cannot be read.', { cause: denied })
+      for (const error of [denied, unread]) {
+        const look = () => {
+          throw error
+        }
+        expect(() => requireCredentials('/data', look)).toThrow(
+          expect.objectContaining({
+            code: 'UNAUTHORIZED',
+            message: `${join('/data', 'credentials.json')} can be read only by the user that the service runs as. Run this as that user, or name the service with --url.`
+          })
+        )
+      }
+    }
   })
 })

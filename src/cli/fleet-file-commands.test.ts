@@ -113,7 +113,7 @@ test('an error in a file is reported with its line and ends with 2', async () =>
   const { code, error } = await call(['apply', 'fleet.yaml'], { A: 'two\nlines' })
   expect(code).toBe(2)
   expect(error).toContain('line 3: nodes[0] has no field "slotz"')
-  expect((await call(['apply', 'nowhere.yaml'])).error).toContain('nowhere.yaml cannot be read')
+  expect((await call(['apply', 'nowhere.yaml'])).error).toContain('nowhere.yaml cannot be read: there is no such file.')
 })
 
 test('schedules of other programs are reported, planned, written to a file, or created', async () => {

@@ -90,6 +90,68 @@ it('--watch repeats the list when something has changed, not when only ages have
   expect(out.match(/queued|running/g)).toEqual(['queued', 'running'])
 })
 
+it('--watch goes on when the engine is away for a while', async () => {
+  const job = { ...EXAMPLES.jobs.get.output.job, scheduleId: null }
+  let looks = 0
+  const url = await startServer((request, response) => {
+    if (request.url?.includes('/jobs')) looks += 1
+    if (looks === 2) return response.writeHead(502, { 'content-type': 'text/html' }).end()
+    response.setHeader('content-type', 'application/json')
+    const jobs = [{ ...job, status: looks < 3 ? 'queued' : 'running' }]
+    return response.end(JSON.stringify({ jobs, nodes: [], nextBefore: null }))
+  })
+  const sleep = async () => {
+    if (looks === 3) throw new Error('interrupted')
+  }
+  const { out, error } = await call(['jobs', '--watch'], { url, sleep })
+  expect(out.match(/queued|running/g)).toEqual(['queued', 'running'])
+  expect(error).toMatch(/^http:\S+ answered with 502/)
+})
+
+it('--watch --json prints what has changed, and the ids of jobs that left the list', async () => {
+  const { job } = EXAMPLES.jobs.get.output
+  const other = { ...job, id: '019b0000000000000000000000000009' }
+  const looks = [[job, other], [job, other], [other], []]
+  const url = await startServer((_request, response) => {
+    response.setHeader('content-type', 'application/json')
+    response.end(JSON.stringify({ jobs: looks.shift(), nextBefore: null }))
+  })
+  const sleep = async () => {
+    if (looks.length === 0) throw new Error('interrupted')
+  }
+  const { out } = await call(['jobs', '--watch', '--json'], { url, sleep })
+  const printed = out
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line))
+  expect(printed.map(({ jobs, left }) => [jobs.map(({ id }: Job) => id), left])).toEqual([
+    [[job.id, other.id], []],
+    [[], [job.id]],
+    [[], [other.id]]
+  ])
+})
+
+it('cancel waits once for all jobs to be asked, and succeeds if that cannot be read', async () => {
+  const ids = Array.from({ length: 20 }, (_, index) => `019b00000000000000000000000000${index + 10}`)
+  const detail = { ...EXAMPLES.jobs.get.output, timeline: [] }
+  const asking = { ...detail, job: { ...detail.job, state: 'running' } }
+  const url = await startServer((request, response) => {
+    response.setHeader('content-type', 'application/json')
+    if (request.method === 'POST') response.end(JSON.stringify({ asked: ids, alreadyEnded: [] }))
+    else if (request.url!.endsWith(ids[0]!))
+      response.writeHead(500).end('{"code":"INTERNAL","message":"","status":500}')
+    else response.end(JSON.stringify(asking))
+  })
+  let sleptMs = 0
+  const sleep = async (ms: number) => void (sleptMs += ms)
+  const { code, out } = await call(['cancel', ...ids], { url, sleep })
+  expect([code, out.split('\n')]).toEqual([
+    0,
+    ['1 job asked to stop.', '19 jobs asked to stop; the signal has not been sent yet.', '']
+  ])
+  expect(sleptMs).toBe(800)
+})
+
 it('a project, a spider or a tag that matches nothing is told, with names that are near', async () => {
   const { engine, run } = await openEngine()
   await engine.prepare('berlin')
@@ -180,6 +242,26 @@ it('logs of a queued job say why there is none', async () => {
     EXIT_CODES.notFound,
     expect.stringMatching(/has no readable log yet: it is queued \(not before 2100/)
   ])
+})
+
+it('logs -f of a queued job says why it waits, and prints the log once it runs', async () => {
+  const id = '019b0000000000000000000000000001'
+  const piece = { offset: 0, nextOffset: 4, sizeBytes: 4, text: 'one\n', complete: true }
+  const waiting = { code: 'all_slots_busy', text: 'All slots are busy' }
+  const nothing = { reason: null, killingLine: null, cancelAskedAtMs: null, unknownSinceMs: null, startedAtMs: null }
+  const url = await startServer((request, response) => {
+    const isStatus = request.url!.endsWith('/status')
+    response.setHeader('content-type', isStatus ? 'application/json' : 'text/event-stream')
+    response.end(
+      isStatus
+        ? JSON.stringify({ state: 'queued', status: 'queued', queuedAtMs: 0, waiting, ...nothing })
+        : `event: message\ndata: ${JSON.stringify(piece)}\n\nevent: done\n\n`
+    )
+  })
+  expect(await call(['logs', '-f', id], { url })).toMatchObject({
+    ...{ code: 0, out: 'one\n' },
+    error: `${id} is queued: All slots are busy. Its log follows once it runs.\n`
+  })
 })
 
 it('lists name the schedule of each job and firing', async () => {
@@ -299,7 +381,7 @@ it('schedules say what they run, and when in their own zone', async () => {
     'Asia/Tokyo'
   ]
   expect((await run('schedules', 'create', 'nightly', ...words)).out).toMatch(/Next: \S+ 01:30:00 Asia\/Tokyo\n$/)
-  expect((await run('schedules', 'list')).out).toMatch(/\nnightly +active +shop\/prices /)
+  expect((await run('schedules', 'list')).out).toMatch(/\nnightly +active +shop\/prices +\S+ 01:30:00 Asia\/Tokyo /)
   const shown = (await run('schedules', 'show', 'nightly')).out
   expect(shown).toContain('\nRuns shop / prices day=1\n')
   expect(shown).toMatch(/\nLast: it has not fired yet\n$/)

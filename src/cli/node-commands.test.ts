@@ -1,7 +1,10 @@
+import { execFileSync } from 'node:child_process'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import { EXIT_CODES } from './client/exit-codes.ts'
 import { EXAMPLES } from '../server/openapi/examples.ts'
-import { call, openEngine, startServer } from './testing/call.ts'
+import { call, makeDirectory, openEngine, startServer } from './testing/call.ts'
 
 /** Answers daemonstatus.json and the lists like an idle Scrapyd 1.6. */
 async function startScrapyd(): Promise<string> {
@@ -126,7 +129,10 @@ it('a node that requires a password says which flags give one, and not that anyo
     EXIT_CODES.failed,
     `${locked}/ was not added: it requires a user name and password. Give --node-username NAME, and its password in SCRAPDECK_NODE_PASSWORD. To use it anyway: --force.`
   ])
-  expect((await run('nodes', 'probe', locked)).out).not.toContain('anyone who can reach it')
+  const asksFor = 'unauthorized: it requires a user name and password. Give --node-username NAME'
+  const probed = await run('nodes', 'probe', locked)
+  expect(probed.out).toContain(asksFor)
+  expect(probed.out).not.toContain('anyone who can reach it')
   const unset = await run('nodes', 'add', locked, '--node-username', 'ann')
   expect([unset.code, unset.error]).toEqual([
     EXIT_CODES.usage,
@@ -136,6 +142,7 @@ it('a node that requires a password says which flags give one, and not that anyo
   const environment = { SCRAPDECK_USERNAME: username, SCRAPDECK_NODE_PASSWORD: 'x' }
   const wrong = await call(['nodes', 'add', locked, '--node-username', 'ann'], { url, password, environment })
   expect(wrong.error).toContain('it rejected the user name or the password from SCRAPDECK_NODE_PASSWORD.')
+  expect((await run('nodes', 'add', locked, '--force')).out).toContain(asksFor)
 })
 
 it('nodes edit takes no address that drops the password or cannot be used, unless told to', async () => {
@@ -148,7 +155,7 @@ it('nodes edit takes no address that drops the password or cannot be used, unles
   const dropped = await run('nodes', 'edit', 'eu', '--address', second)
   expect([dropped.code, dropped.error]).toEqual([
     EXIT_CODES.usage,
-    expect.stringContaining('The password of eu is for its old address.')
+    expect.stringContaining('The password of eu is not sent to a new address')
   ])
   const down = await run('nodes', 'edit', 'eu', '--address', 'http://127.0.0.1:2', '--node-username', '')
   expect([down.code, down.error]).toEqual([EXIT_CODES.failed, expect.stringContaining('127.0.0.1:2/ was not taken:')])
@@ -157,6 +164,98 @@ it('nodes edit takes no address that drops the password or cannot be used, unles
   const forced = await run('nodes', 'edit', 'eu', '--address', 'http://127.0.0.1:2', '--force')
   expect([forced.code, forced.out]).toEqual([0, expect.stringContaining('127.0.0.1:2')])
 })
+
+it('nodes edit tries an address as the node is reached, but without its password, which stays at the same origin', async () => {
+  const { run, url, engine } = await openEngine()
+  const { username, password } = engine.engine.credentials
+  const options = { url, password, environment: { SCRAPDECK_USERNAME: username, SCRAPDECK_NODE_PASSWORD: 'geheim' } }
+  const asked: [path: string, authorization: string | undefined][] = []
+  const proxy = await startServer((request, response) => {
+    asked.push([request.url ?? '', request.headers.authorization])
+    response.writeHead(401).end()
+  })
+  const flags = ['--node-username', 'ann', '--proxy', proxy, '--force', '--name', 'eu']
+  await call(['nodes', 'add', 'http://node.invalid:6800/', ...flags], options)
+  asked.length = 0
+  const moved = await run('nodes', 'edit', 'eu', '--address', 'http://node.invalid:6800/base')
+  expect([moved.code, moved.out]).toEqual([0, expect.stringContaining('http://node.invalid:6800/base/, ')])
+  expect(asked[0]).toEqual(['http://node.invalid:6800/base/daemonstatus.json', undefined])
+  const { nodes } = await engine.client.nodes.list()
+  expect(nodes.find(({ name }) => name === 'eu')!.username).toBe('ann')
+  const away = await run('nodes', 'edit', 'eu', '--address', 'http://elsewhere.invalid:6800', '--force')
+  expect(away.error).toContain('The password of eu is not sent to a new address')
+  expect(asked.filter(([path, sent]) => path.includes('elsewhere') && sent !== undefined)).toEqual([])
+})
+
+it('nodes edit takes no proxy that drops the password or cannot be used, unless told to', async () => {
+  const { url, engine } = await openEngine()
+  const { username, password } = engine.engine.credentials
+  const options = { url, password, environment: { SCRAPDECK_USERNAME: username, SCRAPDECK_NODE_PASSWORD: 'geheim' } }
+  const run = (...words: string[]) => call(words, options)
+  const [before, after] = [await startScrapyd(), await startScrapyd()]
+  const flags = ['--node-username', 'ann', '--proxy', before, '--name', 'eu']
+  expect(await run('nodes', 'add', 'http://node.invalid:6800/', ...flags)).toMatchObject({ code: 0 })
+  const edit = (...words: string[]) => run('nodes', 'edit', 'eu', ...words)
+  const eu = async () => (await engine.client.nodes.list()).nodes.find(({ name }) => name === 'eu')!
+  for (const address of [[], ['--address', 'http://node.invalid:6800/base']]) {
+    expect(await edit(...address, '--proxy', after, '--force')).toMatchObject({
+      code: EXIT_CODES.usage,
+      error: expect.stringContaining(
+        'The password of eu is not sent to a new address or through a new proxy. Give --node-username'
+      )
+    })
+  }
+  expect(await eu()).toMatchObject({ hasPassword: true, proxyUrl: `${before}/` })
+  const down = await edit('--proxy', 'http://127.0.0.1:2', '--node-username', 'ann')
+  expect([down.code, down.error]).toEqual([
+    EXIT_CODES.failed,
+    expect.stringContaining('http://node.invalid:6800/ cannot be used through that proxy: ')
+  ])
+  expect(await edit('--proxy', after, '--node-username', 'ann')).toMatchObject({ code: 0 })
+  expect(await edit('--proxy', after, '--slots', '3')).toMatchObject({ code: 0 })
+  expect(await eu()).toMatchObject({ hasPassword: true, proxyUrl: `${after}/`, slots: 3 })
+})
+
+it('nodes edit takes no address or proxy that drops the client key, unless a new one is given, or none', async () => {
+  const { engine, url } = await openEngine()
+  const { username, password } = engine.engine.credentials
+  const directory = makeDirectory(makePapers())
+  const environment = { SCRAPDECK_USERNAME: username, SCRAPDECK_NODE_PASSWORD: 'geheim' }
+  const run = (...words: string[]) => call(['nodes', ...words], { url, password, directory, environment })
+  const papers = ['--client-certificate', 'client.crt', '--client-key', 'client.key']
+  await run('add', 'https://node.invalid:6800/', '--name', 'eu', ...papers, '--force')
+  const hasKey = async () =>
+    (await engine.client.nodes.list()).nodes.find(({ name }) => name === 'eu')!.hasClientCertificate
+  expect(await hasKey()).toBe(true)
+  const moved = ['edit', 'eu', '--address', 'https://elsewhere.invalid:6800', '--force']
+  for (const words of [moved, ['edit', 'eu', '--proxy', 'http://proxy.invalid:3128', '--force']]) {
+    expect(await run(...words)).toMatchObject({
+      code: EXIT_CODES.usage,
+      error:
+        'The client key of eu is not sent to a new address or through a new proxy. Give --client-certificate FILE and' +
+        " --client-key FILE. If the node needs no client certificate: --client-certificate ''."
+    })
+  }
+  expect(await hasKey()).toBe(true)
+  expect(await run(...moved, ...papers)).toMatchObject({ code: 0 })
+  expect(await hasKey()).toBe(true)
+  await run('edit', 'eu', '--node-username', 'ann')
+  const back = ['edit', 'eu', '--address', 'https://node.invalid:6800', '--force']
+  expect((await run(...back)).error).toMatch(/^The password and client key of eu are not sent to a new address/)
+  expect((await run(...back, '--node-username', 'ann')).error).toMatch(/^The client key of eu is not sent/)
+  expect(await run(...back, '--node-username', 'ann', '--client-certificate', '')).toMatchObject({ code: 0 })
+  expect(await hasKey()).toBe(false)
+})
+
+/** A certificate of its own authority, and its key, in PEM. */
+function makePapers(): Record<string, string> {
+  const directory = makeDirectory()
+  const [key, cert] = [join(directory, 'client.key'), join(directory, 'client.crt')]
+  const curve = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes']
+  const request = ['req', '-x509', ...curve, '-subj', '/CN=client', '-keyout', key, '-out', cert]
+  execFileSync('openssl', request, { stdio: 'ignore' })
+  return { 'client.key': readFileSync(key, 'utf8'), 'client.crt': readFileSync(cert, 'utf8') }
+}
 
 it('nodes add says if its name is taken and it gets another', async () => {
   const { run } = await openEngine()

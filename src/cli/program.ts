@@ -14,6 +14,7 @@ import {
   readConfiguration
 } from '../config/read-files.ts'
 import { resolveLocalService } from '../config/local-service.ts'
+import { maskCredentials } from '../shared/secret-values.ts'
 import type { ResolvedOptions, ServeFlags } from '../config/serve-options.ts'
 import { defaultDataDirectory } from './default-data-directory.ts'
 import type { ImportFlags } from './import-scrapyd.ts'
@@ -141,7 +142,8 @@ localCommand('credentials', 'Show the user name and the password, with a ready s
     const elsewhere = process.env['SCRAPDECK_URL'] ?? ''
     if (elsewhere !== '' && URL.parse(elsewhere)?.origin !== URL.parse(address)?.origin) {
       const what = 'A password is only on the machine of its service.'
-      terminal.error(`These are the credentials of ${address}, not of SCRAPDECK_URL (${elsewhere}). ${what}\n`)
+      const other = `SCRAPDECK_URL (${maskCredentials(elsewhere)})`
+      terminal.error(`These are the credentials of ${address}, not of ${other}. ${what}\n`)
     }
     const answer = { ...requireCredentials(dataDirectory), port: Number(new URL(address).port || 80) }
     writeAnswer(flags, answer, describeCredentials(dataDirectory, address))

@@ -42,6 +42,12 @@ export async function serve(
   starting.defer(() => service.stop())
   const running = starting.move()
   stopOnSignal(() => running.disposeAsync(), logger)
+  await service.loaded.catch(async (error: unknown) => {
+    await running.disposeAsync()
+    throw error
+  })
+  // A signal came first.
+  if (running.disposed) return
 
   if (port !== null && !isLoopback(bindAddress)) {
     const warning = `${bindAddress} is reachable from other machines over plain HTTP, so passwords can be intercepted. Put a TLS proxy in front of it.`

@@ -1,4 +1,5 @@
 import { ScrapdeckError } from '../shared/errors.ts'
+import { maskCredentials } from '../shared/secret-values.ts'
 
 /**
  * Variables of the environment in the values of a scrapy.cfg. scrapyd-client replaces all of them, so a project that
@@ -29,12 +30,15 @@ export function expandAddress({ text, isOwn }: WrittenValue, environment: Enviro
   if (!isOwn && !WHOLE_ADDRESS.test(text)) {
     throw new ScrapdeckError(
       'BAD_INPUT',
-      `The address ${text} in the project's scrapy.cfg is not used: a part of an address is not taken from a variable. Put the whole address into one variable (url = $SCRAPYD_URL).`
+      `The address ${maskCredentials(text)} in the project's scrapy.cfg is not used: a part of an address is not taken from a variable. Put the whole address into one variable (url = $SCRAPYD_URL).`
     )
   }
   const address = replaceVariables(text, environment)
   if (/^https?:$/.test(URL.parse(address)?.protocol ?? '')) return address
-  throw new ScrapdeckError('BAD_INPUT', `${text} in scrapy.cfg is not an address: set ${known[0]} to http://HOST:PORT.`)
+  throw new ScrapdeckError(
+    'BAD_INPUT',
+    `${maskCredentials(text)} in scrapy.cfg is not an address: set ${known[0]} to http://HOST:PORT.`
+  )
 }
 
 /**
@@ -66,7 +70,7 @@ function describeRefusal(
 ): string {
   const { name, addressName, belongsTo, isBound, key, address } = refused
   const what = `${name} is not sent to ${address} (${key} in scrapy.cfg): `
-  if (belongsTo !== null) return `${what}it belongs to ${addressName}, ${belongsTo}.`
+  if (belongsTo !== null) return `${what}it belongs to ${addressName}, ${maskCredentials(belongsTo)}.`
   const ifRight = `If that address is right, set ${addressName} to it`
   if (isBound) return `${what}it belongs to a Scrapdeck, and ${addressName} is not set. ${ifRight}.`
   return `${what}that address is from the project's file. ${ifRight}, or use --expand-variables.`

@@ -1,6 +1,6 @@
-import { chmodSync, readFileSync, writeFileSync } from 'node:fs'
+import { chmodSync, chownSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { createFakeEngine } from '../server/testing/fake-engine.ts'
 import { EXIT_CODES } from './client/exit-codes.ts'
 import { call, makeDirectory, openDoors, startEngine, startServer } from './testing/call.ts'
@@ -62,6 +62,26 @@ describe('the password of the service on this machine', () => {
     expect(thief.stolen).toEqual([])
   })
 
+  it.skipIf(process.platform === 'win32')('is not taken from files of another user', async () => {
+    const { dataDirectory } = await aRunningService()
+    const service = { dataDirectory, port: null }
+    const file = join(dataDirectory, 'credentials.json')
+    expect(await call(['nodes', 'list'], { ...withoutVariables, service })).toMatchObject({ code: 0 })
+    const isRoot = process.geteuid!() === 0
+    if (isRoot) for (const name of ['credentials.json', 'service.json']) chownSync(join(dataDirectory, name), 54_321, 1)
+    // Root chooses among the services of all users.
+    if (isRoot) expect(await call(['nodes', 'list'], { ...withoutVariables, service })).toMatchObject({ code: 0 })
+    const user = vi.spyOn(process, 'geteuid').mockReturnValue(54_322)
+    onTestFinished(() => user.mockRestore())
+    const refused = await call(['nodes', 'list'], { ...withoutVariables, service })
+    expect([refused.code, refused.error]).toEqual([
+      EXIT_CODES.unauthorized,
+      expect.stringContaining(`${file} belongs to another user`)
+    ])
+    const withPassword = await call(['nodes', 'list'], { service })
+    expect([withPassword.code, withPassword.error]).toEqual([EXIT_CODES.usage, expect.stringContaining('has no port')])
+  })
+
   it.skipIf(process.platform === 'win32')('goes through the Unix socket of a service without TCP', async () => {
     const { dataDirectory, address } = await aRunningService(join(makeDirectory(), 'deck.sock'))
     expect(address).toMatch(/^unix:/)
@@ -88,6 +108,10 @@ describe('an answer to somebody who has no password, or a wrong one,', () => {
     expect(await errorOf({ password: 'wrong', url: address })).toMatch(
       /refused the user name "scrapdeck" or its password \(from SCRAPDECK_PASSWORD\)\. Set .+ "scrapdeck credentials" on/
     )
+    const own = makeDirectory({ 'credentials.json': 'wrong\n' })
+    expect(await errorOf({ url: address, directory: own }, '--password-file', 'credentials.json')).toMatch(
+      /\(from credentials\.json\)\. Set SCRAPDECK_USERNAME/
+    )
     writeFileSync(join(dataDirectory, 'credentials.json'), CREDENTIALS.replace('battery', 'other'))
     expect(await errorOf({ ...withoutVariables, service })).toContain(
       `(from ${join(dataDirectory, 'credentials.json')}). That file was changed after the service started: restart`
@@ -104,6 +128,9 @@ describe('the password in SCRAPDECK_PASSWORD', () => {
       EXIT_CODES.unauthorized,
       expect.stringContaining(`(SCRAPDECK_PASSWORD belongs to SCRAPDECK_URL, ${url};`)
     ])
+    const withPassword = await call(['jobs', '--url', thief.url], { url: 'http://me:geheim@127.0.0.1:1' })
+    expect(withPassword.error).toContain('belongs to SCRAPDECK_URL, http://***@127.0.0.1:1;')
+    expect((await call(['jobs'], { url: 'ftp://me:gehe/im@host' })).error).toContain('ftp://***@host is not an address')
     expect(thief.stolen).toEqual([])
   })
 
@@ -148,7 +175,9 @@ describe('scrapy.cfg', () => {
     ])
     expect(thief.stolen).toEqual([])
     const file = join(directory, 'scrapy.cfg')
-    writeFileSync(file, readFileSync(file, 'utf8').replace(thief.url, url))
+    writeFileSync(file, readFileSync(file, 'utf8').replace(thief.url, url.replace('://', '://me:geheim@')))
+    const advice = `If that is right, write url = ${url} beside the password.`
+    expect((await deploy(own(''))).error).toContain(advice)
     expect(await deploy(own(`url = ${url}\n`))).toMatchObject({ code: 0 })
   })
 })
@@ -194,6 +223,10 @@ describe("a variable that a project's scrapy.cfg names", () => {
       (await steal('$SCRAPYD_PASSWORD', { SCRAPYD_URL: 'https://deck.example.org' }, '--expand-variables')).error
     ).toBe(
       `SCRAPYD_PASSWORD is not sent to ${thief.url} (password in scrapy.cfg): it belongs to SCRAPYD_URL, https://deck.example.org.`
+    )
+    const withPassword = { SCRAPYD_URL: 'https://me:gehe/im@deck.example.org' }
+    expect((await steal('$SCRAPYD_PASSWORD', withPassword)).error).toContain(
+      'SCRAPYD_URL, https://***@deck.example.org.'
     )
     for (const name of ['project', 'version', 'username'])
       expect((await deploy(`url = ${thief.url}/\nusername = x\n${name} = $AWS_SECRET_ACCESS_KEY`, {})).code).toBe(4)

@@ -1,5 +1,6 @@
 import { ScrapdeckError } from '../shared/errors.ts'
 import { maskCredentials } from '../shared/secret-values.ts'
+import { readSwitch } from '../shared/switch-words.ts'
 import { findOption, type OptionRow } from './option-table.ts'
 import type { Configuration, ConfiguredValue } from './read-files.ts'
 import type { ListedOption, ServeFlags } from './serve-options.ts'
@@ -87,10 +88,9 @@ export class OptionReader {
   }
 
   isOn(picked: ConfiguredValue, name: string): boolean {
-    const text = picked.text.toLowerCase()
-    if (['1', 'yes', 'true', 'on'].includes(text)) return true
-    if (!['0', 'no', 'false', 'off'].includes(text)) this.refuse(picked, `${name} is on or off, not "${picked.text}".`)
-    return false
+    const isOn = readSwitch(picked.text)
+    if (isOn === null) this.refuse(picked, `${name} is on or off, not "${picked.text}".`)
+    return isOn ?? false
   }
 }
 

@@ -1,5 +1,5 @@
 import { isLoopback } from '../server/auth/host-rule.ts'
-import { DEFAULT_CRAWL_CACHE_SECONDS, MAX_CRAWL_CACHE_SECONDS } from '../shared/contract/crawl.ts'
+import { DEFAULT_CRAWL_CACHE_SECONDS, MAX_CRAWL_CACHE_SECONDS } from '../shared/contract/index.ts'
 import { maskCredentials } from '../shared/secret-values.ts'
 import { CANCEL_WAITS_MS } from '../shared/run-limits.ts'
 import { readAccessOptions } from './read-access-options.ts'
@@ -130,11 +130,14 @@ function readLocalStarts(options: OptionReader): Pick<ServeOptions, 'warmStarts'
     )
     if (isOverridden) options.warn(`${old.from}: ${name} has no effect: ${own} is set too (${used!.from}).`)
   }
-  const unused = parked ?? wait
-  if (!isOn && unused !== null)
-    options.warn(
-      `${unused.from}: ${unused === parked ? parkedName : waitName} has no effect while ${startsName} is off.`
-    )
+  const unused = [
+    [parents, 'warm_parents'],
+    [parked, parkedName],
+    [wait, waitName]
+  ] as const
+  const places = unused.flatMap(([picked, name]) => (picked === null ? [] : [`${picked.from}: ${name}`]))
+  if (!isOn && places.length > 0)
+    options.warn(`${places.join('; ')} ${places.length === 1 ? 'has' : 'have'} no effect while ${startsName} is off.`)
   options.list('scrapdeck', 'warm_starts', isOn ? 'on' : 'off', starts)
   options.list('scrapdeck', 'warm_parents', String(mostParents), parents)
   options.list('scrapdeck', 'warm_parked', String(mostParked), parked)

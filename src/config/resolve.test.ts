@@ -377,6 +377,9 @@ describe('variables', () => {
     expect(() => resolve(null, { environment: { SCRAPYD_URL: 'scrapyd' } })).toThrow(
       'such as http://scrapyd:6800, not "scrapyd".'
     )
+    expect(() => resolve(null, { environment: { SCRAPYD_URL: 'http://me:gehe/im@scrapyd:6800' } })).toThrow(
+      'not "http://***@scrapyd:6800".'
+    )
     const own = resolve(null, { environment: { SCRAPYD_URL: 'http://localhost:6800', LOG_LEVEL: 'chatty' } })
     expect(own.options.discovery).toEqual([])
     expect(own.warnings).toEqual([
@@ -450,6 +453,10 @@ describe('options and classes of other Scrapyds', () => {
     const off = resolve('[scrapyd]\nprocess_pool_enabled = false\nprocess_pool_size = 3\n')
     expect(off.warnings).toEqual([
       expect.stringContaining('process_pool_size has no effect while process_pool_enabled is off.')
+    ])
+    const all = resolve('[scrapdeck]\nwarm_starts = off\nwarm_parents = 2\nwarm_parked = 3\nwarm_wait = 1\n')
+    expect(all.warnings).toEqual([
+      expect.stringMatching(/warm_parents; .+warm_parked; .+warm_wait have no effect while warm_starts is off\.$/)
     ])
   })
 

@@ -29,7 +29,7 @@ test('a node that is installed anew behind the same address gets its eggs again:
     scrapdeckVersion: '0.0.0',
     localSlots: 0
   })
-  const client = createRouterClient(engine.router, { context: { source: 'api' } })
+  const client = createRouterClient(await engine.router(), { context: { source: 'api' } })
   const node = await client.nodes.add({ url: scrapyd.url })
   const file = new File([new Uint8Array(await buildDemoEgg())], 'demo.egg')
   const { sha256 } = await client.projects.upload({ file, project: 'demo', version: '1.0' })

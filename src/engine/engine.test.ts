@@ -23,10 +23,10 @@ let directory: Awaited<ReturnType<typeof makeTemporaryDirectory>>
 let clock: FakeClock
 let node: FakeNode
 let engine: Engine
-let client: ReturnType<typeof clientOf>
+let client: Awaited<ReturnType<typeof clientOf>>
 let passwordsSeen: (string | null)[]
 
-const clientOf = (one: Engine) => createRouterClient(one.router, { context: { source: 'api' } })
+const clientOf = async (one: Engine) => createRouterClient(await one.router(), { context: { source: 'api' } })
 
 async function start(): Promise<void> {
   engine = await createEngine({
@@ -43,7 +43,7 @@ async function start(): Promise<void> {
       }
     }
   })
-  client = clientOf(engine)
+  client = await clientOf(engine)
   await clock.advanceBy(0)
 }
 

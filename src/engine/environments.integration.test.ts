@@ -49,8 +49,8 @@ print(path)`
 
 let directory: TemporaryDirectory
 let engine: Engine
-let client: ReturnType<typeof clientOf>
-const clientOf = (one: Engine) => createRouterClient(one.router, { context: { source: 'api' } })
+let client: Awaited<ReturnType<typeof clientOf>>
+const clientOf = async (one: Engine) => createRouterClient(await one.router(), { context: { source: 'api' } })
 
 async function start(): Promise<void> {
   lendLearnedModules(join(directory.path, 'data/local'))
@@ -62,7 +62,7 @@ async function start(): Promise<void> {
     localSlots: 2,
     pythonPath: findTestPython()
   })
-  client = clientOf(engine)
+  client = await clientOf(engine)
   await vi.waitFor(async () => expect((await client.system.status()).python.state).toBe('ready'), WAIT)
 }
 

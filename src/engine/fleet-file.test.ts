@@ -150,6 +150,22 @@ describe('the fleet file of an engine', () => {
     expect((await engine.client.queue.limits()).limits).toEqual([])
   })
 
+  test('a proxy may be written as operators write it: its password is never told, and applied again it is the same', async () => {
+    const yaml = (proxyUrl: string) =>
+      `version: 1\nnodes: [{ name: a, url: 'http://10.0.0.9:6800/', proxyUrl: '${proxyUrl}' }]`
+    for (const proxyUrl of ['me:hush@proxy:3128', ' ME:hush@Proxy:3128/ ', 'http://other:hush@proxy:3128']) {
+      const { changes } = await plan(yaml(proxyUrl))
+      expect(changes).toHaveLength(1)
+      expect(JSON.stringify(changes)).not.toContain('hush')
+      expect((await engine.client.fleetFile.apply({ yaml: yaml(proxyUrl), prune: false })).changes).toEqual(changes)
+      // As it is shown, the stored credentials are meant.
+      for (const same of [proxyUrl, 'http://proxy:3128', 'proxy:3128']) {
+        expect(await plan(yaml(same))).toEqual({ changes: [] })
+      }
+      expect((await exported()).match(/proxyUrl: .*/)![0]).toBe('proxyUrl: http://proxy:3128/')
+    }
+  })
+
   test('what can be seen beforehand is refused whole', async () => {
     await engine.prepare('berlin')
     const schedule = (text: string) => `schedules: [{ name: x, zone: UTC, rules: [{ cron: '0 3 * * *' }], ${text} }]`

@@ -1,3 +1,4 @@
+import { chmodSync, readdirSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { createRouterClient } from '@orpc/server'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
@@ -5,6 +6,7 @@ import type { ChangeBatch, JobDetail, NodeRun } from '../shared/contract/index.t
 import { createEngine, type Engine } from './index.ts'
 import { CAN_FORK } from './launcher/warm/warm-pool.ts'
 import { keepLearnedModules, lendLearnedModules } from './testing/learned-modules.ts'
+import { openDataDirectory } from './runtime/private-directory.ts'
 import { aSpiderEgg } from './testing/spider-egg.ts'
 import { makeTemporaryDirectory, type TemporaryDirectory } from './testing/temporary-directory.ts'
 import { findTestPython } from './testing/test-python.ts'
@@ -35,8 +37,8 @@ class Stubborn(Waits):
 
 let directory: TemporaryDirectory
 let engine: Engine
-let client: ReturnType<typeof clientOf>
-const clientOf = (one: Engine) => createRouterClient(one.router, { context: { source: 'api' } })
+let client: Awaited<ReturnType<typeof clientOf>>
+const clientOf = async (one: Engine) => createRouterClient(await one.router(), { context: { source: 'api' } })
 
 async function start(): Promise<void> {
   lendLearnedModules(join(directory.path, 'data/local'))
@@ -49,7 +51,7 @@ async function start(): Promise<void> {
     pythonPath: findTestPython(),
     cancelWaitsSeconds: [1, 1, 1]
   })
-  client = clientOf(engine)
+  client = await clientOf(engine)
 }
 
 beforeAll(async () => {
@@ -127,3 +129,23 @@ test.skipIf(process.platform === 'win32')('a cancel climbs to KILL with the wait
   expect(sent.map(({ evidence }) => evidence.signal).slice(0, 3)).toEqual(['INT', 'INT', 'KILL'])
   expect(sent[1]!.atMs - sent[0]!.atMs).toBeLessThan(20_000)
 })
+
+test.skipIf(process.platform === 'win32')(
+  'a data directory is refused wherever others could write into it',
+  async () => {
+    await untilEnded(await run('waits', { limits: { wallSeconds: 1 } }))
+    const data = join(directory.path, 'data')
+    const local = join(data, 'local')
+    const folders = [data, local].flatMap((path) =>
+      readdirSync(path, { withFileTypes: true }).flatMap((one) => (one.isDirectory() ? [join(path, one.name)] : []))
+    )
+    const ofLocalNode = ['egg-files', 'eggs', 'items', 'logs', 'runs', 'work']
+    expect(folders).toEqual(expect.arrayContaining(ofLocalNode.map((name) => join(local, name))))
+    for (const folder of folders) {
+      for (const path of [data, local]) chmodSync(path, 0o755)
+      chmodSync(folder, 0o777)
+      expect(() => openDataDirectory(data)).toThrow(`${folder} can be written by every user`)
+      chmodSync(folder, 0o700)
+    }
+  }
+)

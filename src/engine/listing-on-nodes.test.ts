@@ -1,4 +1,4 @@
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import { aProjectName, aVersionName } from '../shared/testing/ids.ts'
 import { NodeError } from './nodes/node-client.ts'
 import { anEgg } from './testing/archives.ts'
@@ -50,6 +50,24 @@ test('where no node can list them, an error says so, the version is kept, and th
   await service.addNode()
   expect(await service.engine.scrapyd.listSpiders(SHOP, null)).toEqual(['prices'])
   expect(await service.addVersion('1')).toMatchObject({ spiders: 1 })
+})
+
+test('a node that lists an egg until it was replaced says nothing of its successor, which is listed anew', async () => {
+  const service = await openService()
+  await service.addNode()
+  const late = Promise.withResolvers<string[]>()
+  service.node.listSpiders = () => late.promise
+  const first = expect(service.addVersion('1')).rejects.toMatchObject({ code: 'SPIDERS_UNKNOWN' })
+  await service.until(async () => (await service.versions())[0]?.deployments[0]?.state === 'present')
+  await service.clock.advanceBy(60_000)
+  await first
+  const [{ sha256 } = { sha256: null }] = await service.versions()
+  const second = service.addVersion('2')
+  await vi.waitFor(async () => expect((await service.versions())[0]?.sha256).not.toBe(sha256))
+  service.node.listSpiders = async () => ['new', 'prices']
+  late.resolve(['old'])
+  expect(await second).toMatchObject({ spiders: 2 })
+  expect(await service.engine.scrapyd.listSpiders(SHOP, null)).toEqual(['new', 'prices'])
 })
 
 test('an egg that no node can import is told at deploy with its traceback, and is not kept', async () => {

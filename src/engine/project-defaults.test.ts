@@ -2,10 +2,12 @@ import { afterEach, beforeEach, expect, test } from 'vitest'
 import {
   JobDefaults,
   type ProjectSettings,
+  type ProjectSettingsChange,
   RunTemplate,
   ScheduleSettings,
   SECRET_MASK
 } from '../shared/contract/index.ts'
+import { ownParts } from '../shared/job-defaults.ts'
 import { aNodeId, aProjectName } from '../shared/testing/ids.ts'
 import { type EngineWithFakeNode, openEngineWithFakeNode } from './testing/engine-with-fake-node.ts'
 
@@ -82,6 +84,88 @@ test('explicit values win, single defaults can be left out, and a retry keeps wh
   expect(again.jobs[0]!.args).toEqual({ page: '9' })
 })
 
+test('a job and its retry say what they took from the defaults, and what they left out', async () => {
+  await configure({ args: { country: 'de', page: '1' }, env: { PROXY: 'p' }, priority: 3, tags: ['eu'] })
+  await house.client.system.setPaused({ paused: true })
+  const order = { project: 'shop', spiders: ['prices'], args: { country: 'fr' }, withoutDefaults: ['page'] }
+  const { jobs } = await house.client.jobs.run(order)
+  await configure({ args: { country: 'uk' } })
+  const again = await house.client.jobs.retry({ ids: [jobs[0]!.id] })
+  for (const id of [jobs[0]!.id, again.jobs[0]!.id]) {
+    const detail = await house.client.jobs.get({ id })
+    expect(detail.timeline[0]?.evidence).toMatchObject({
+      ...{ fromDefaults: ['env.PROXY', 'priority', 'placement'], withoutDefaults: ['page'] }
+    })
+    expect(ownParts(detail)).toMatchObject({ args: { country: 'fr' }, env: {}, priority: undefined, tags: undefined })
+  }
+  const ids = [jobs[0]!.id]
+  await house.client.jobs.setPriority({ ids, priority: 9 })
+  await house.client.jobs.place({ ids, nodeId: null, tags: ['us'] })
+  const changed = ownParts(await house.client.jobs.get({ id: ids[0]! }))
+  expect(changed).toMatchObject({ env: {}, priority: 9, nodeId: null, tags: ['us'] })
+})
+
+test('a retry keeps the priority and place that an operator gave its job, and says that they are no defaults', async () => {
+  await configure({ args: { page: '1' }, priority: 3, tags: ['eu'] })
+  await house.client.system.setPaused({ paused: true })
+  const order = { project: 'shop', spiders: ['prices'] }
+  const [set, moved, first] = await Promise.all(
+    [order, order, { ...order, priority: 9 }].map(async (one) => (await house.client.jobs.run(one)).jobs[0]!.id)
+  )
+  await house.client.jobs.setPriority({ ids: [set!], priority: 9 })
+  await house.client.jobs.place({ ids: [set!, moved!], nodeId: null, tags: ['us'] })
+  await house.client.jobs.reorder({ ids: [moved!], to: { before: first! } })
+  const { jobs } = await house.client.jobs.retry({ ids: [set!, moved!] })
+  for (const { id } of jobs) {
+    const copy = await house.client.jobs.get({ id })
+    expect(copy.timeline[0]?.evidence['fromDefaults']).toEqual(['args.page'])
+    expect(ownParts(copy)).toMatchObject({ args: {}, priority: 9, nodeId: null, tags: ['us'] })
+  }
+})
+
+test('settings that are changed at the same time are all changed, and the secrets among the others stay', async () => {
+  const { client } = house
+  await configure(
+    { args: { key: 'hush-1' }, secretNames: ['key'] },
+    { args: { token: 'hush-2' }, secretNames: ['token'], priority: 1 }
+  )
+  const change = (settings: ProjectSettingsChange) => client.projects.changeSettings({ project: 'shop', settings })
+  await Promise.all([
+    change({ weight: 2 }),
+    client.projects.setPaused({ project: 'shop', paused: true }),
+    change({ noOverlap: true }),
+    change({ spiderDefaults: { other: JobDefaults.parse({ priority: 7 }) } }),
+    change({ cancelWaitSeconds: 5 }),
+    client.projects.pinVersion({ project: 'shop', version: '1' }),
+    change({ spiderDefaults: { gone: JobDefaults.parse({ priority: 8 }) } })
+  ])
+  await change({ spiderDefaults: { gone: null } })
+  const { settings } = await shop()
+  expect(settings).toMatchObject({
+    ...{ weight: 2, paused: true, noOverlap: true, cancelWaitSeconds: 5, pinnedVersion: '1' },
+    ...{ defaults: { args: { key: SECRET_MASK } }, spiderDefaults: { prices: { priority: 1 }, other: { priority: 7 } } }
+  })
+  expect(Object.keys(settings.spiderDefaults).sort()).toEqual(['other', 'prices'])
+  await client.projects.setPaused({ project: 'shop', paused: false })
+  await client.jobs.run({ project: 'shop', spiders: ['prices'] })
+  await house.until(async () => house.node.running.length === 1)
+  expect(house.node.running[0]?.args).toMatchObject({ key: 'hush-1', token: 'hush-2' })
+})
+
+test('a change of settings is refused like a whole configuration, and changes nothing', async () => {
+  const before = (await shop()).settings
+  const codeOf = (settings: ProjectSettingsChange) =>
+    house.client.projects.changeSettings({ project: 'shop', settings }).then(
+      () => null,
+      (error: { code: string }) => error.code
+    )
+  const spiders = Array.from({ length: 2_001 }, (_, index) => [`s${index}`, JobDefaults.parse({ priority: 1 })])
+  expect(await codeOf({ defaults: JobDefaults.parse({ nodeId: 'n-000000000000' }) })).toBe('NODE_NOT_FOUND')
+  expect(await codeOf({ defaults: JobDefaults.parse({ args: { _job: 'x' } }) })).toBe('ARGUMENT_RESERVED')
+  expect(await codeOf({ spiderDefaults: Object.fromEntries(spiders) })).toBe('BAD_INPUT')
+  expect((await shop()).settings).toEqual(before)
+})
+
 test('secrets among defaults are sealed, masked everywhere, kept when sent back masked, and opened for the node', async () => {
   const secret = { args: { key: 'hush-1' }, secretNames: ['key'] }
   expect((await configure(secret)).settings.defaults.args).toEqual({ key: SECRET_MASK })
@@ -89,13 +173,48 @@ test('secrets among defaults are sealed, masked everywhere, kept when sent back 
   const { settings } = await shop()
   await house.client.projects.configure({ project: 'shop', settings: { ...settings, weight: 2 } })
   const { yaml } = await house.client.fleetFile.export()
-  const { changes } = await house.client.fleetFile.plan({ yaml: yaml.replace('hush-1', 'hush-2') })
-  expect(yaml.match(/hush-1/g)).toHaveLength(1)
+  expect(yaml).toContain(SECRET_MASK)
+  expect(yaml).not.toContain('hush')
+  const { changes } = await house.client.fleetFile.plan({ yaml: yaml.replace(SECRET_MASK, 'hush-2') })
+  expect(changes).toMatchObject([{ noun: 'project', name: 'shop', fields: [{ name: 'defaults' }] }])
   expect(JSON.stringify(changes)).not.toContain('hush')
   await house.client.jobs.run({ project: 'shop', spiders: ['prices'] })
   expect(await newest()).toMatchObject({ args: { key: SECRET_MASK }, secretNames: ['key'] })
   await house.until(async () => house.node.running.length === 1)
   expect(house.node.running[0]?.args).toMatchObject({ key: 'hush-1' })
+})
+
+test('an export has dots for the secrets of a project and of its spiders, and applied as it is it changes nothing', async () => {
+  await configure(
+    { args: { key: 'hush-1' }, env: { TOKEN: 'hush-2' }, secretNames: ['key', 'TOKEN'] },
+    { settings: { PASSWORD: 'hush-3' }, secretNames: ['PASSWORD'] }
+  )
+  const { yaml } = await house.client.fleetFile.export()
+  expect(yaml).not.toContain('hush')
+  expect(yaml.split(SECRET_MASK)).toHaveLength(4)
+  expect(await house.client.fleetFile.apply({ yaml, prune: true })).toMatchObject({ changes: [] })
+  // Something else changes in the same item.
+  await house.client.fleetFile.apply({ yaml: yaml.replace('name: shop', 'name: shop\n    weight: 3') })
+  expect((await shop()).settings.weight).toBe(3)
+  await house.client.jobs.run({ project: 'shop', spiders: ['prices'] })
+  await house.until(async () => house.node.running.length === 1)
+  expect(house.node.running[0]).toMatchObject({ args: { key: 'hush-1' }, settings: { PASSWORD: 'hush-3' } })
+})
+
+test('what replaces a secret default is secret too, even where it is not marked: of a spider, or of an order', async () => {
+  await configure(
+    { args: { key: 'hush-1' }, settings: { API_KEY: 'hush-2' }, secretNames: ['key', 'API_KEY'] },
+    { args: { key: 'x' }, env: { API_KEY: 'y' } }
+  )
+  const masked = { args: { key: SECRET_MASK }, settings: { API_KEY: SECRET_MASK }, env: { API_KEY: SECRET_MASK } }
+  await house.client.jobs.run({ project: 'shop', spiders: ['prices'] })
+  expect(await newest()).toMatchObject(masked)
+  await house.until(async () => house.node.running.length === 1)
+  expect(house.node.running[0]).toMatchObject({ args: { key: 'x' }, settings: { API_KEY: 'hush-2' } })
+  house.node.endAll()
+  await house.client.jobs.run({ project: 'shop', spiders: ['prices'], args: { key: 'z' } })
+  expect(await newest()).toMatchObject(masked)
+  await house.until(async () => house.node.running.length === 1 && house.node.running[0]?.args['key'] === 'z')
 })
 
 test.each<[string, Partial<JobDefaults>]>([

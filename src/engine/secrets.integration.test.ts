@@ -89,7 +89,7 @@ test.runIf(process.platform === 'linux')(
       pythonPath: findTestPython(),
       logger
     })
-    const client = createRouterClient(engine.router, { context: { source: 'api' } })
+    const client = createRouterClient(await engine.router(), { context: { source: 'api' } })
     await vi.waitFor(
       async () =>
         expect((await client.system.status()).python).toMatchObject({ state: 'ready', start: { mode: 'warm' } }),

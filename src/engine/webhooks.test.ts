@@ -19,14 +19,14 @@ let directory: Awaited<ReturnType<typeof makeTemporaryDirectory>>
 let clock: FakeClock
 let node: FakeNode
 let engine: Engine
-let client: ReturnType<typeof clientOf>
+let client: Awaited<ReturnType<typeof clientOf>>
 let posted: { url: string; headers: Record<string, string>; body: string }[]
 let answer: Answer
 
 const saidFile = () => join(directory.path, 'said')
 const said = async () => (await readFile(saidFile(), 'utf8').catch(() => '')).split('\n').filter((line) => line !== '')
 
-const clientOf = (one: Engine) => createRouterClient(one.router, { context: { source: 'api' } })
+const clientOf = async (one: Engine) => createRouterClient(await one.router(), { context: { source: 'api' } })
 
 /** `plugin`: what its module makes; what it says stands in a file. */
 async function start(plugin?: string): Promise<void> {
@@ -53,7 +53,7 @@ async function start(plugin?: string): Promise<void> {
       }
     }
   })
-  client = clientOf(engine)
+  client = await clientOf(engine)
   await clock.advanceBy(0)
 }
 

@@ -4,8 +4,8 @@ import type { MessagePortMain } from 'electron'
 import pino from 'pino'
 import { doorOptionsOf, engineOptionsOf } from '../config/host-options.ts'
 import type { ResolvedOptions } from '../config/serve-options.ts'
-import { type Engine, createEngine } from '../engine/index.ts'
-import type { RouterContext } from '../engine/router/router.ts'
+import { createEngine } from '../engine/index.ts'
+import type { EngineRouter, RouterContext } from '../engine/router/router.ts'
 import type { SecretBox } from '../engine/runtime/secret-box.ts'
 import { type ListenOptions, type Service, listen } from '../server/listen.ts'
 import { refuseBadTrees } from '../shared/tree-bounds.ts'
@@ -25,7 +25,7 @@ interface EngineHostOptions {
 /** The engine as seen by the shell. Only this file knows that it runs in the main process, not in a utilityProcess. */
 export interface EngineHost {
   /** The contract in this process, for the tray. */
-  client: RouterClient<Engine['router']>
+  client: RouterClient<EngineRouter>
   /** Serves the contract on one end of a MessageChannelMain until the other end closes. */
   connect(port: MessagePortMain): void
   localRunningCount(): Promise<number>
@@ -59,7 +59,9 @@ export async function startEngineHost(options: EngineHostOptions): Promise<Engin
   const isExact = settings.options.isPortNamed || port === null
   const service = await (isExact ? listen(door) : listenOnFreePort({ ...door, port }))
   starting.defer(() => service.stop())
-  const handler = new RPCHandler(engine.router, {
+  const router = await engine.router()
+  await service.loaded
+  const handler = new RPCHandler(router, {
     clientInterceptors: [
       createWireErrorInterceptor((error) => logger.error({ err: error }, 'A call of the contract failed')),
       refuseBadTrees
@@ -74,7 +76,7 @@ export async function startEngineHost(options: EngineHostOptions): Promise<Engin
   const running = starting.move()
   let stopped: Promise<void> | null = null
   return {
-    client: createRouterClient(engine.router, { context }),
+    client: createRouterClient(router, { context }),
     connect(port) {
       handler.upgrade(port, { context })
       port.start()

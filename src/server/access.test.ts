@@ -31,16 +31,18 @@ describe('authentication', () => {
   it('every operation of the API is rejected without credentials, and exists for clients that have them', async () => {
     const { ask, askAnonymously } = openTestApp()
     const { paths } = (await ask({ url: '/api/openapi.json' })).json() as {
-      paths: Record<string, Record<string, { operationId: string }>>
+      paths: Record<string, Record<string, { operationId: string; servers?: { url: string }[] }>>
     }
     const operations = Object.entries(paths).flatMap(([path, methods]) =>
-      Object.entries(methods).map(([method, { operationId }]) => ({ path, method, operationId }))
+      Object.entries(methods).flatMap(([method, { operationId, servers = [{ url: '/api/v1' }] }]) =>
+        servers.map(({ url }) => ({ path: `${url.replace(/\/$/, '')}${path}`, method, operationId }))
+      )
     )
     expect(operations.length).toBeGreaterThan(50)
     for (const { path, method, operationId } of operations) {
       const request = {
         method: method.toUpperCase() as 'GET',
-        url: `/api/v1${path.replaceAll(/\{\w+\}/g, 'x-1')}`
+        url: `${path.replaceAll(/\{\w+\}/g, 'x-1')}`
       }
       expect([operationId, (await askAnonymously(request)).statusCode]).toEqual([operationId, 401])
       const rpc = { method: 'POST', url: `/api/rpc/${operationId.replace('.', '/')}` } as const

@@ -10,6 +10,7 @@ import { DoorLimits } from './auth/door-limits.ts'
 import { AddressList } from './address-list.ts'
 import { Connections, TIME_LIMITS } from './connections.ts'
 import { contractDoors } from './contract-doors.ts'
+import type { ContractHandlers, HandlersOptions } from './contract-handlers.ts'
 import { closeInOrder } from './orderly-close.ts'
 import { docsDoor } from './docs-door.ts'
 import { createErrorAnswer } from './error-answer.ts'
@@ -55,6 +56,8 @@ export interface App {
   createLoginPath(): string
   /** Ends all browser sessions with their streams, and unused login links. Returns the number of sessions. */
   logOutEverywhere(): number
+  /** Loads what answers the contract's routes, once; a request for one of them does it as well. */
+  loadContract(): Promise<void>
   /** Another server for the same app, for a second address. */
   createServer(): Server
   /** Handles a request from a Unix socket. File permissions decide who can connect, and no web page can. */
@@ -132,11 +135,20 @@ export function createApp(options: AppOptions): App {
     fastify.routing(request, response)
   })
 
-  fastify.addHook('onRequest', async (request, reply) => {
+  // Hooks of every request call back: promises of all of them were a tenth of a short one.
+  fastify.addHook('onRequest', (request, reply, done) => {
     reply.headers(SAFE_HEADERS)
-    gate.admit(request, reply, { isFromSocket: fromSocket.has(request.raw) })
+    try {
+      gate.admit(request, reply, { isFromSocket: fromSocket.has(request.raw) })
+    } catch (error) {
+      return done(error as Error)
+    }
+    done()
   })
-  fastify.addHook('onResponse', async (request) => gate.limitBody(request))
+  fastify.addHook('onResponse', (request, _reply, done) => {
+    gate.limitBody(request)
+    done()
+  })
   fastify.setErrorHandler(answerError)
   fastify.setNotFoundHandler((request, reply) => sendPage(request, reply, NO_SUCH_PAGE, 404))
   const logOutEverywhere = () => authenticator.logOutEverywhere()
@@ -145,7 +157,8 @@ export function createApp(options: AppOptions): App {
     fastify.register(metricsDoor, { engine, requests: countRequests(fastify, metrics.prefix) })
   }
   // Before the Scrapyd door, which adds HTTP methods that only it answers.
-  fastify.register(contractDoors, { engine, clock, logger, limits, logOutEverywhere })
+  const handlers = createContractHandlers({ engine, clock, logger, logOutEverywhere })
+  fastify.register(contractDoors, { incoming: engine.incoming, limits, handlers })
   fastify.register(scrapydDoor, {
     fleet: engine.scrapyd,
     incoming: engine.incoming,
@@ -159,9 +172,22 @@ export function createApp(options: AppOptions): App {
   return {
     fastify,
     logOutEverywhere,
+    loadContract: async () => void (await handlers()),
     createLoginPath: () => `/ui/login?token=${authenticator.links.create()}`,
     createServer: () => openServer(fastify.routing),
     answerOnSocket: (request, response) => socketRequests.receive(request, response)
+  }
+}
+
+type Handlers = () => Promise<ContractHandlers>
+
+function createContractHandlers(options: HandlersOptions & { engine: Pick<Engine, 'router'> }): Handlers {
+  let loading: Promise<ContractHandlers> | null = null
+  return () => (loading ??= load())
+  async function load(): Promise<ContractHandlers> {
+    const router = await options.engine.router()
+    const { ContractHandlers: Handlers } = await import('./contract-handlers.ts')
+    return new Handlers(router, options)
   }
 }
 

@@ -78,7 +78,7 @@ function fromFastify(error: FastifyError | Error, isFile: boolean): Error {
       ? (['EGG_TOO_LARGE', 'The upload is larger than the limit of 210 MB. Make the egg smaller.'] as const)
       : ([
           'REQUEST_TOO_LARGE',
-          'The request is larger than the limit of 4 MB. Split it into several requests.'
+          'The body of the request is larger than the limit of 4 MB. Split it into several requests, and send files as forms.'
         ] as const)
     return new ScrapdeckError(code, words, { cause: error })
   }

@@ -1,7 +1,7 @@
 import { connect } from 'node:net'
 import { expect, it } from 'vitest'
 import { createFakeClock } from '../engine/testing/fake-clock.ts'
-import { MAX_JSON_BYTES, MAX_UPLOAD_BYTES, perSecond } from './limits.ts'
+import { MAX_TEXT_BYTES, MAX_UPLOAD_BYTES, perSecond } from './limits.ts'
 import { openTestService, RIGHT } from './testing/test-app.ts'
 
 /** Limits as a client sees them: on a real socket, with a clock that stands still. */
@@ -47,9 +47,9 @@ it.each([
     const order = (fill: string) => JSON.stringify({ project: 'shop', spiders: ['a'], args: { text: fill } })
     return order('x'.repeat(bytes - order('').length))
   }
-  const fits = await ask('/api/v1/jobs', { method: 'POST', ...bodyOf(textOf(MAX_JSON_BYTES)) })
+  const fits = await ask('/api/v1/jobs', { method: 'POST', ...bodyOf(textOf(MAX_TEXT_BYTES)) })
   expect(fits.status).toBe(200)
-  const large = await ask('/api/v1/jobs', { method: 'POST', ...bodyOf(textOf(MAX_JSON_BYTES + 1)) })
+  const large = await ask('/api/v1/jobs', { method: 'POST', ...bodyOf(textOf(MAX_TEXT_BYTES + 1)) })
   expect([large.status, await large.json()]).toEqual([413, expect.objectContaining({ code: 'REQUEST_TOO_LARGE' })])
 })
 

@@ -1,11 +1,8 @@
 /** An egg of 200 MB plus the form around it. Also the limit for a percent-encoded egg as sent. */
 export const MAX_UPLOAD_BYTES = 210 * 1024 * 1024
 
-/** For JSON requests: room for ten thousand job ids several times over. */
-export const MAX_JSON_BYTES = 4 * 1024 * 1024
-
-/** For forms without an egg, and beside one: as much as JSON requests may have. */
-export const MAX_FORM_BYTES = 4 * 1024 * 1024
+/** For JSON requests: room for ten thousand job ids several times over. For forms likewise, and beside an egg. */
+export const MAX_TEXT_BYTES = 4 * 1024 * 1024
 
 /** Limit for a whole request: an egg of 200 MB at 2 Mbit/s. Without it, anybody could hold connections forever. */
 export const REQUEST_LIMIT_MS = 15 * 60_000

@@ -4,7 +4,7 @@ import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { connect } from 'node:net'
 import { join } from 'node:path'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
-import { someFigures } from './testing/fake-engine.ts'
+import { createFakeEngine, someFigures } from './testing/fake-engine.ts'
 import { makeTestDirectory, openTestService, RIGHT } from './testing/test-app.ts'
 
 /** Sends bytes unchanged, which HTTP clients would normalise, and returns the whole response. */
@@ -29,6 +29,27 @@ describe('listening', () => {
     expect((await fetch(`${service.address}/health`)).status).toBe(200)
     const answer = await sendRaw(port, ['GET /health HTTP/1.1', 'Host: 127.0.0.1:1', 'Connection: close'])
     expect(answer).toMatch(/^HTTP\/1\.1 403 /)
+  })
+
+  it('answers before the contract is loaded; a call waits for it, once its credentials are checked', async () => {
+    const engine = createFakeEngine()
+    const router = Promise.withResolvers<Awaited<ReturnType<typeof engine.router>>>()
+    const { service } = await openTestService({}, { ...engine, router: () => router.promise })
+    const url = `${service.address}/api/v1/jobs?limit=7`
+    const call = fetch(url, { headers: { authorization: RIGHT } })
+    expect((await fetch(`${service.address}/health`)).status).toBe(200)
+    expect((await fetch(url)).status).toBe(401)
+    router.resolve(await engine.router())
+    expect(await (await call).json()).toMatchObject({ jobs: [{ priority: 7 }] })
+    await service.loaded
+  })
+
+  it('a contract that cannot be loaded is told, and its calls fail', async () => {
+    const router = () => Promise.reject(new Error('a file is missing'))
+    const { service } = await openTestService({}, { ...createFakeEngine(), router })
+    await expect(service.loaded).rejects.toThrow('a file is missing')
+    const answer = await fetch(`${service.address}/api/v1/jobs`, { headers: { authorization: RIGHT } })
+    expect([answer.status, await answer.json()]).toEqual([500, expect.objectContaining({ code: 'INTERNAL' })])
   })
 
   it('the one-time link logs in', async () => {

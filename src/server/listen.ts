@@ -15,6 +15,8 @@ export interface Service {
   createLoginLink(): string
   /** Ends all browser sessions with their streams, and unused login links. Returns the number of sessions. */
   logOutEverywhere(): number
+  /** Resolves when all doors are loaded; until then a request to the contract waits. Rejects if that is impossible. */
+  loaded: Promise<void>
   /** Rejects new requests and waits for open ones except event streams. The engine continues. Can be called twice. */
   stop(): Promise<void>
 }
@@ -31,13 +33,16 @@ export interface ListenOptions extends Omit<AppOptions, 'engine' | 'port' | 'clo
 /** Requests still open after this are cut off, so that a stop always ends. */
 const STOP_LIMIT_MS = 5_000
 
+/** Whoever waits for the first answer gets it before the contract is loaded, which keeps the thread busy. */
+const LOAD_CONTRACT_AFTER_MS = 20
+
 /** Starts the HTTP server of an engine and tells the engine its address. Rejects if the port is not available. */
 export async function listen(options: ListenOptions): Promise<Service> {
   const clock = options.clock ?? systemClock
   const { bindAddress, unixSocketPath = null } = options
   let port = options.port ?? 0
   const app = createApp({ ...options, clock, port: () => port })
-  const { fastify, createLoginPath, answerOnSocket, logOutEverywhere } = app
+  const { fastify, createLoginPath, answerOnSocket, logOutEverywhere, loadContract } = app
   const others: Server[] = []
   try {
     if (options.port === null) await fastify.ready()
@@ -55,13 +60,17 @@ export async function listen(options: ListenOptions): Promise<Service> {
   options.engine.setAddress(address)
   const forgetService = await recordService(options.dataDirectory, address)
 
+  const loaded = Promise.withResolvers<void>()
+  const idle = setTimeout(() => loaded.resolve(loadContract()), LOAD_CONTRACT_AFTER_MS)
   let stopping: Promise<void> | null = null
   return {
     address,
     createLoginLink: () => `${address}${createLoginPath()}`,
     logOutEverywhere,
+    loaded: loaded.promise,
     stop() {
       stopping ??= (async () => {
+        clearTimeout(idle)
         forgetService()
         const limit = clock.setTimer(STOP_LIMIT_MS, () => {
           fastify.server.closeAllConnections()

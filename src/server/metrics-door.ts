@@ -33,7 +33,7 @@ export function countRequests(fastify: FastifyInstance, prefix: string): Registr
     buckets: BUCKETS,
     registers
   })
-  fastify.addHook('onResponse', async (request, reply) => {
+  fastify.addHook('onResponse', (request, reply, done) => {
     const route = request.routeOptions.url ?? 'none'
     const method = KNOWN_METHODS.has(request.method) ? request.method : 'other'
     const key = `${method} ${reply.statusCode} ${route}`
@@ -42,8 +42,9 @@ export function countRequests(fastify: FastifyInstance, prefix: string): Registr
       counts.set(key, (answered = { labels: { method, route, status: String(reply.statusCode) }, count: 0 }))
     }
     answered.count += 1
-    if (STREAM.test(String(reply.getHeader('content-type') ?? ''))) return
-    duration.observe({ method, route }, reply.elapsedTime / 1_000)
+    const isStream = STREAM.test(String(reply.getHeader('content-type') ?? ''))
+    if (!isStream) duration.observe({ method, route }, reply.elapsedTime / 1_000)
+    done()
   })
   return registry
 }

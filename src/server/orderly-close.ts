@@ -8,12 +8,14 @@ import type { FastifyInstance } from 'fastify'
 export function closeInOrder(fastify: FastifyInstance): void {
   const streams = new Set<ServerResponse>()
   let isClosing = false
-  fastify.addHook('onSend', async (_request, reply) => {
+  fastify.addHook('onSend', (_request, reply, _payload, done) => {
     if (isClosing) reply.header('connection', 'close')
-    if (!String(reply.getHeader('content-type')).startsWith('text/event-stream')) return
-    reply.header('x-accel-buffering', 'no').header('cache-control', 'no-store')
-    streams.add(reply.raw)
-    reply.raw.once('close', () => streams.delete(reply.raw))
+    if (String(reply.getHeader('content-type')).startsWith('text/event-stream')) {
+      reply.header('x-accel-buffering', 'no').header('cache-control', 'no-store')
+      streams.add(reply.raw)
+      reply.raw.once('close', () => streams.delete(reply.raw))
+    }
+    done()
   })
   fastify.addHook('preClose', async () => {
     isClosing = true

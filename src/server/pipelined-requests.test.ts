@@ -1,6 +1,7 @@
 import { connect } from 'node:net'
 import { expect, it, onTestFinished } from 'vitest'
 import type { RateLimits } from './limits.ts'
+import { countTurns } from './testing/count-turns.ts'
 import { openTestService, RIGHT } from './testing/test-app.ts'
 
 const LIST_PROJECTS = '/listprojects.json'
@@ -29,17 +30,11 @@ it('requests sent ahead are all answered, one after the other and in turns of th
   let now = 0
   let mostAtOnce = 0
   const turns = new Set<number>()
-  let turn = 0
-  const count = () => {
-    turn += 1
-    next = setImmediate(count)
-  }
-  let next = setImmediate(count)
-  onTestFinished(() => clearImmediate(next))
+  const turn = countTurns()
   engine.scrapyd.listProjects = async () => {
     now += 1
     mostAtOnce = Math.max(mostAtOnce, now)
-    turns.add(turn)
+    turns.add(turn())
     await null
     now -= 1
     return ['shop']

@@ -55,6 +55,18 @@ describe('the rate limit of the doors', () => {
     expect(await send({ url })).toEqual([429, '2', '0', '10', '5'])
   })
 
+  it.each(['/api/v1/jobs', '/api/rpc/jobs/run', '/api/v1/jsonrpc'])(
+    'of %s counts requests whose body cannot be read',
+    async (url) => {
+      const { send } = open({ api: TWO })
+      const post = (payload: string) =>
+        send({ method: 'POST', url, headers: { 'content-type': 'application/json' }, payload })
+      expect((await post('{"a')).slice(1, 3)).toEqual(['2', '1'])
+      expect((await post('{"__proto__": 1}')).slice(1, 3)).toEqual(['2', '0'])
+      expect(await post('{"a')).toEqual([429, '2', '0', '10', '5'])
+    }
+  )
+
   it('counts all sessions of a credential at one address as one, and each login', async () => {
     const { askAnonymously, clock } = open({ doors: { requests: 5, windowSeconds: 1, burst: 5 } })
     const logIn = () =>
@@ -77,6 +89,15 @@ describe('the rate limit of the doors', () => {
     expect(new Set(codes.slice(5))).toEqual(new Set([429]))
     await clock.advanceBy(1_000)
     expect((await logIn()).statusCode).toBe(303)
+  })
+
+  it('leaves a login link as it is', async () => {
+    const { askAnonymously, createLoginPath, clock } = open({ doors: { ...TWO, burst: 1 } })
+    const login = async (url: string) => (await askAnonymously({ url })).statusCode
+    const [first, second] = [createLoginPath(), createLoginPath()]
+    expect([await login(first), await login(second)]).toEqual([303, 429])
+    await clock.advanceBy(5_000)
+    expect([await login(second), await login(second)]).toEqual([303, 403])
   })
 
   it('answers a Scrapyd client as Scrapyd would say it', async () => {

@@ -1,5 +1,6 @@
 import { lstatSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { mayBePlanted } from '../engine/runtime/file-trust.ts'
 import { isAlive, readStartTime } from '../engine/runtime/process-identity.ts'
 
 /** `http://127.0.0.1:6800`, or `unix:PATH` if there is no TCP; and the process that listens there. */
@@ -30,6 +31,8 @@ export async function recordService(dataDirectory: string, address: string): Pro
 export async function findRunningService(dataDirectory: string): Promise<string | null> {
   try {
     const path = pathIn(dataDirectory)
+    // Whoever wrote it chooses where passwords go.
+    if (mayBePlanted(statSync(path))) return null
     const record = readRecord(readFileSync(path, 'utf8'))
     const [, socket] = /^unix:(.+)$/.exec(record.address) ?? []
     // Somebody who may write to its directory could have put another socket in its place.

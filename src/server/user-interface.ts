@@ -96,7 +96,12 @@ async function sendFile(directory: string, request: FastifyRequest, reply: Fasti
 function answerLink(options: UserInterfaceOptions, request: FastifyRequest, reply: FastifyReply): FastifyReply {
   const { authenticator } = options
   const { token } = request.query as { token?: string | string[] }
-  if (typeof token === 'string' && authenticator.links.redeem(token)) return logIn(options, request, reply)
+  if (typeof token === 'string' && authenticator.links.isOpen(token)) {
+    // Before the link is used up: after a 429 it still works.
+    options.limits.chargeLogin(request, reply)
+    authenticator.links.redeem(token)
+    return logIn(options, request, reply)
+  }
   if (authenticator.hasSession(request)) return reply.redirect('/ui/', 303)
   if (token === undefined) return sendLoginPage(reply, 200, null)
   return sendLoginPage(
@@ -115,6 +120,7 @@ function answerForm(options: UserInterfaceOptions, request: FastifyRequest, repl
   if (isKnown && verdict.is !== 'right') limits.chargeOpen(request, reply)
   switch (verdict.is) {
     case 'right':
+      limits.chargeLogin(request, reply)
       return logIn(options, request, reply)
     case 'wrong':
       return sendLoginPage(reply, 401, 'Wrong user name or password.')
@@ -133,12 +139,7 @@ function fieldsOf(request: FastifyRequest): (name: string) => string {
   return (name) => fields.get(name)?.[0]?.toString('utf8') ?? ''
 }
 
-function logIn(
-  { authenticator, limits }: UserInterfaceOptions,
-  request: FastifyRequest,
-  reply: FastifyReply
-): FastifyReply {
-  limits.chargeLogin(request, reply)
+function logIn({ authenticator }: UserInterfaceOptions, request: FastifyRequest, reply: FastifyReply): FastifyReply {
   const { host = '', origin = '' } = request.headers
   // A client that forges these only withholds its own cookie from itself.
   const isBehindTls = origin.startsWith('https:') || request.headers['x-forwarded-proto'] === 'https'

@@ -20,9 +20,12 @@ async function connectOverHttp(engine: FakeEngine): Promise<Client> {
 
 async function connectOverPort(engine: FakeEngine): Promise<Client> {
   const { port1, port2 } = new MessageChannel()
-  new PortHandler(engine.router, { clientInterceptors: [createWireErrorInterceptor(() => {})] }).upgrade(port1, {
-    context: { source: 'ui' }
-  })
+  new PortHandler(await engine.router(), { clientInterceptors: [createWireErrorInterceptor(() => {})] }).upgrade(
+    port1,
+    {
+      context: { source: 'ui' }
+    }
+  )
   onTestFinished(() => port1.close())
   return createORPCClient(new PortLink({ port: port2 }))
 }

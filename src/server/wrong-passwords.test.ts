@@ -1,6 +1,8 @@
-import { describe, expect, it } from 'vitest'
+import { once } from 'node:events'
+import http from 'node:http'
+import { describe, expect, it, onTestFinished } from 'vitest'
 import { clientOf } from './auth/client-address.ts'
-import { basic, openTestApp, RIGHT } from './testing/test-app.ts'
+import { basic, openTestApp, openTestService, RIGHT } from './testing/test-app.ts'
 
 function openDoors(options: Parameters<typeof openTestApp>[0] = {}) {
   const app = openTestApp(options)
@@ -128,4 +130,23 @@ describe('failed logins in the log', () => {
       'Too many failed logins: this address is blocked for the rest of the minute {"address":"192.0.2.1"}'
     ])
   })
+})
+
+it('each request of a connection is judged by its own credentials, whoever was let in there before', async () => {
+  const { port } = await openTestService({})
+  const agent = new http.Agent({ keepAlive: true, maxSockets: 1 })
+  onTestFinished(() => agent.destroy())
+  const ask = async (authorization: string | null) => {
+    const headers = authorization === null ? {} : { authorization }
+    const request = http.get({ host: '127.0.0.1', port, path: '/daemonstatus.json', agent, headers })
+    const [response] = (await once(request, 'response')) as [http.IncomingMessage]
+    response.resume()
+    await once(response, 'end')
+    return [response.statusCode, request.reusedSocket]
+  }
+  expect(await ask(RIGHT)).toEqual([200, false])
+  expect(await ask(RIGHT)).toEqual([200, true])
+  expect(await ask(basic('scrapdeck', 'wrong'))).toEqual([401, true])
+  expect(await ask(null)).toEqual([401, true])
+  expect(await ask(RIGHT)).toEqual([200, true])
 })

@@ -1,13 +1,32 @@
-import type { JobDefaults, ProjectSettings, RunItem } from './contract/index.ts'
+import type { JobDefaults, JobDetail, ProjectSettings, RunItem, Transition } from './contract/index.ts'
 import { maskSecrets } from './secret-values.ts'
 
+const VALUES = ['args', 'settings', 'env'] as const
+type Values = Record<string, string>
+type OwnParts = Pick<
+  RunItem,
+  (typeof VALUES)[number] | 'secretNames' | 'priority' | 'nodeId' | 'tags' | 'withoutDefaults'
+>
 type Defaults = Pick<ProjectSettings, 'defaults' | 'spiderDefaults'>
+type WithSecrets = Pick<JobDefaults, 'args' | 'settings' | 'env' | 'secretNames'>
 
 /** What an order of this spider starts from: the spider's defaults over those of its project. Null: nothing. */
-export function defaultsOf({ defaults: ofProject, spiderDefaults }: Defaults, spider: string): JobDefaults | null {
-  const ofSpider = Object.hasOwn(spiderDefaults, spider) ? spiderDefaults[spider]! : null
+export function defaultsOf(settings: Defaults, spider: string): JobDefaults | null {
+  return mergeDefaults(settings.defaults, spiderDefaultsOf(settings, spider))
+}
+
+/** The spider's own defaults; null: none. Names of Object are no spiders. */
+export function spiderDefaultsOf({ spiderDefaults }: Defaults, spider: string): JobDefaults | null {
+  return Object.hasOwn(spiderDefaults, spider) ? spiderDefaults[spider]! : null
+}
+
+/**
+ * The defaults of a spider over those of its project. To be opened, each must be opened before: merged, they no longer
+ * say which values are sealed. A name that is secret in one of them is secret afterwards, whichever value it has.
+ */
+export function mergeDefaults(ofProject: JobDefaults, ofSpider: JobDefaults | null): JobDefaults | null {
   if (ofSpider === null) return isEmpty(ofProject) ? null : ofProject
-  const placed = ofSpider.nodeId !== null || ofSpider.tags.length > 0 ? ofSpider : ofProject
+  const placed = isPlaced(ofSpider) ? ofSpider : ofProject
   return {
     args: { ...ofProject.args, ...ofSpider.args },
     settings: { ...ofProject.settings, ...ofSpider.settings },
@@ -19,10 +38,16 @@ export function defaultsOf({ defaults: ofProject, spiderDefaults }: Defaults, sp
   }
 }
 
-/** The order with everything that it does not name itself taken from the defaults. Pure. */
+/**
+ * The order with everything that it does not name itself taken from the defaults, and of what it leaves out only what
+ * these defaults have. A name that is secret in the defaults stays secret where the order gives another value. Pure.
+ */
 export function withDefaults(item: RunItem, defaults: JobDefaults | null): RunItem {
-  const { withoutDefaults: left = [] } = item
-  if (defaults === null || left.includes('*')) return item
+  const { withoutDefaults: asked = [] } = item
+  const left = leftOut(asked, defaults)
+  if (defaults === null || left.has('*')) {
+    return left.size === asked.length ? item : { ...item, withoutDefaults: [...left] }
+  }
   const args = { ...without(defaults.args, left), ...item.args }
   const settings = { ...without(defaults.settings, left), ...item.settings }
   const env = { ...without(defaults.env, left), ...item.env }
@@ -32,6 +57,7 @@ export function withDefaults(item: RunItem, defaults: JobDefaults | null): RunIt
   return {
     ...item,
     ...{ args, settings, env },
+    ...(asked.length > 0 && { withoutDefaults: [...left] }),
     ...(secretNames.length > 0 && { secretNames }),
     priority: item.priority ?? defaults.priority ?? undefined,
     nodeId: placement.nodeId,
@@ -39,19 +65,97 @@ export function withDefaults(item: RunItem, defaults: JobDefaults | null): RunIt
   }
 }
 
-/** The settings with the secret values of their defaults masked, for responses. */
-export function maskDefaults(settings: ProjectSettings): ProjectSettings {
-  const { defaults, spiderDefaults } = settings
-  const masked = Object.entries(spiderDefaults).map(([spider, one]) => [spider, maskSecrets(one)] as const)
-  return { ...settings, defaults: maskSecrets(defaults), spiderDefaults: Object.fromEntries(masked) }
+/** What an order took from the defaults, as paths (`args.page`, `priority`, `placement`), and what it left out. */
+export interface TakenDefaults {
+  fromDefaults?: string[]
+  withoutDefaults?: string[]
 }
 
-function without(values: Record<string, string>, names: readonly string[]): Record<string, string> {
-  if (names.length === 0) return values
-  return Object.fromEntries(Object.entries(values).filter(([name]) => !names.includes(name)))
+/** What `completed` has from the defaults: recorded with the job, because the defaults may change. Pure. */
+export function takenDefaults(order: RunItem, completed: RunItem): TakenDefaults {
+  const { withoutDefaults: left = [] } = completed
+  const fromDefaults = order === completed ? [] : takenPaths(order, completed)
+  return { ...(fromDefaults.length > 0 && { fromDefaults }), ...(left.length > 0 && { withoutDefaults: [...left] }) }
 }
 
-function isEmpty({ args, settings, env, priority, nodeId, tags }: JobDefaults): boolean {
-  const isBare = [args, settings, env, tags].every((values) => Object.keys(values).length === 0)
-  return isBare && priority === null && nodeId === null
+/** The same, as recorded with the first entry of a job's timeline, less what an operator changed since. */
+export function readTaken(timeline: readonly Transition[]): TakenDefaults {
+  const { fromDefaults, withoutDefaults } = timeline.find(({ kind }) => kind === 'queued')?.evidence ?? {}
+  const taken = new Set(Array.isArray(fromDefaults) ? fromDefaults.map(String) : [])
+  for (const { kind, evidence } of timeline) {
+    if (kind === 'changed' && 'priority' in evidence) taken.delete('priority')
+    if (kind === 'changed' && 'tags' in evidence) taken.delete('placement')
+  }
+  return {
+    ...(taken.size > 0 && { fromDefaults: [...taken] }),
+    ...(Array.isArray(withoutDefaults) && { withoutDefaults: withoutDefaults.map(String) })
+  }
+}
+
+/** What the order of a job named itself, or an operator set since: ordered again, the rest follows the defaults. */
+export function ownParts({ job, timeline }: Pick<JobDetail, 'job' | 'timeline'>): OwnParts {
+  const { fromDefaults, withoutDefaults } = readTaken(timeline)
+  const taken = new Set(fromDefaults)
+  const [args, settings, env] = VALUES.map((kind) =>
+    Object.fromEntries(Object.entries(job[kind]).filter(([name]) => !taken.has(`${kind}.${name}`)))
+  ) as [Values, Values, Values]
+  const isOwn = (name: string) => [args, settings, env].some((values) => Object.hasOwn(values, name))
+  const { nodeId, tags } = job.placement
+  return {
+    ...{ args, settings, env, withoutDefaults },
+    secretNames: job.secretNames.filter(isOwn),
+    priority: taken.has('priority') ? undefined : job.priority,
+    ...(taken.has('placement') ? { nodeId: undefined, tags: undefined } : { nodeId, tags })
+  }
+}
+
+/** The same change to the project's defaults and to those of each spider. */
+export function mapDefaults<From, To>(
+  { defaults, spiderDefaults }: { defaults: From; spiderDefaults: Record<string, From> },
+  change: (one: From, spider: string | null) => To
+): { defaults: To; spiderDefaults: Record<string, To> } {
+  const ofSpiders = Object.entries(spiderDefaults).map(([spider, one]) => [spider, change(one, spider)] as const)
+  return { defaults: change(defaults, null), spiderDefaults: Object.fromEntries(ofSpiders) }
+}
+
+/** The settings with the secret values of their defaults masked, for whoever reads them. */
+export function maskDefaults<T extends { defaults: WithSecrets; spiderDefaults: Record<string, WithSecrets> }>(
+  settings: T
+): T {
+  return { ...settings, ...mapDefaults(settings, (one) => maskSecrets(one)) }
+}
+
+function takenPaths(order: RunItem, completed: RunItem): string[] {
+  const paths = VALUES.flatMap((kind) =>
+    Object.keys(completed[kind] ?? {})
+      .filter((name) => !Object.hasOwn(order[kind] ?? {}, name))
+      .map((name) => `${kind}.${name}`)
+  )
+  if (order.priority === undefined && completed.priority !== undefined) paths.push('priority')
+  const { nodeId = null, tags = [] } = completed
+  if (order.nodeId === undefined && order.tags === undefined && isPlaced({ nodeId, tags })) paths.push('placement')
+  return paths
+}
+
+/** Each once; an order of several spiders also names what only another of them has. */
+function leftOut(names: readonly string[], defaults: JobDefaults | null): Set<string> {
+  if (names.includes('*')) return new Set(['*'])
+  const isDefault = (name: string) => defaults !== null && VALUES.some((kind) => Object.hasOwn(defaults[kind], name))
+  return new Set(names.filter(isDefault))
+}
+
+function without(values: Record<string, string>, names: ReadonlySet<string>): Record<string, string> {
+  if (names.size === 0) return values
+  return Object.fromEntries(Object.entries(values).filter(([name]) => !names.has(name)))
+}
+
+/** Whether these defaults say where jobs run: a node and tags apply together. */
+export function isPlaced({ nodeId, tags }: Pick<JobDefaults, 'nodeId' | 'tags'>): boolean {
+  return nodeId !== null || tags.length > 0
+}
+
+function isEmpty(defaults: JobDefaults): boolean {
+  const { args, settings, env, priority } = defaults
+  const isBare = [args, settings, env].every((values) => Object.keys(values).length === 0)
+  return isBare && priority === null && !isPlaced(defaults)
 }

@@ -1,40 +1,71 @@
 /** Replaces secret values in every response. */
 export const SECRET_MASK = '\u2022\u2022\u2022\u2022\u2022\u2022'
 
+type Named<Value> = Record<string, Value>
+
+/** Whatever contains values: an order, a job, defaults, a template. */
 interface Values {
-  settings?: Record<string, string> | undefined
-  args?: Record<string, string> | undefined
-  env?: Record<string, string> | undefined
+  settings?: Named<string> | undefined
+  args?: Named<string> | undefined
+  env?: Named<string> | undefined
+  argSets?: readonly Named<string>[] | undefined
+  matrix?: Named<readonly string[]> | undefined
   secretNames?: readonly string[] | undefined
 }
 
+/** Returns the replacement for a secret value; `place` (`argSets 0:token`) says where it is, in every copy alike. */
+type Replace = (value: string, place: string) => string
+
 /** A copy with every secret value masked. */
-export function maskSecrets<T extends Values>(run: T, mask = SECRET_MASK): T {
-  return run.secretNames?.length ? withSecrets(run, () => mask) : run
+export function maskSecrets<T extends Values>(values: T, mask = SECRET_MASK): T {
+  return withSecrets(values, () => mask)
 }
 
-/** A copy with every secret value replaced. */
-export function withSecrets<T extends Values>(run: T, replace: (value: string) => string): T {
-  const names = new Set(run.secretNames)
-  const replaced = (values: Record<string, string> = {}) =>
-    Object.fromEntries(Object.entries(values).map(([name, value]) => [name, names.has(name) ? replace(value) : value]))
+/** A copy with every secret value replaced; without secret names, the same object. */
+export function withSecrets<T extends Values>(values: T, replace: Replace): T {
+  const { settings, args, env, argSets, matrix, secretNames = [] } = values
+  if (secretNames.length === 0) return values
+  const names = new Set(secretNames)
+  const each = <Value>(given: Named<Value>, change: (value: Value, name: string) => Value): Named<Value> =>
+    Object.fromEntries(
+      Object.entries(given).map(([name, value]) => [name, names.has(name) ? change(value, name) : value])
+    )
+  const single = (given: Named<string>, where: string) =>
+    each(given, (value, name) => replace(value, `${where}:${name}`))
   return {
-    ...run,
-    settings: replaced(run.settings),
-    args: replaced(run.args),
-    ...(run.env !== undefined && { env: replaced(run.env) })
+    ...values,
+    ...(settings && { settings: single(settings, 'settings') }),
+    ...(args && { args: single(args, 'args') }),
+    ...(env && { env: single(env, 'env') }),
+    ...(argSets && { argSets: argSets.map((set, index) => single(set, `argSets ${index}`)) }),
+    ...(matrix && {
+      matrix: each(matrix, (all, name) => all.map((value, index) => replace(value, `matrix ${index}:${name}`)))
+    })
   }
 }
 
 /** The secret values, without duplicates. */
-export function secretValues({ settings = {}, args = {}, env = {}, secretNames = [] }: Values): string[] {
+export function secretValues({ settings, args, env, argSets = [], matrix = {}, secretNames = [] }: Values): string[] {
+  const records = [settings ?? {}, args ?? {}, env ?? {}, ...argSets, matrix]
   const values = secretNames.flatMap((name) =>
-    [settings, args, env].filter((one) => Object.hasOwn(one, name)).map((one) => one[name]!)
+    records.filter((one) => Object.hasOwn(one, name)).flatMap((one) => one[name]!)
   )
   return [...new Set(values)]
 }
 
-/** Replaces user name and password in every URL in a text: `redis://:secret@host/0`. */
+/**
+ * Replaces user name and password in every address in a text: `redis://:secret@host/0`. A password may contain `/` and
+ * `@` as they are, so what could be one is masked up to the last `@` of its word.
+ */
 export function maskCredentials(text: string): string {
-  return text.replace(/:\/\/[^\s/]+@/g, '://***@')
+  return text.replace(/\S+/g, maskWord)
+}
+
+function maskWord(word: string): string {
+  const at = word.lastIndexOf('@')
+  const scheme = word.indexOf('://')
+  const start = scheme === -1 || scheme > at ? 0 : scheme + 3
+  // Without a colon there is no password, at most a token before the host; a path may contain `@`.
+  if (word.slice(start, at + 1).includes(':')) return `${word.slice(0, start)}***${word.slice(at)}`
+  return word.replace(/:\/\/[^/]+@/, '://***@')
 }

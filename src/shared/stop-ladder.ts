@@ -31,26 +31,33 @@ export function stepDue(sinceFirstMs: number, waits: CancelWaitsMs): number {
   return sinceKillMs < last ? LAST_STEP : LAST_STEP + 1 + Math.floor((sinceKillMs - last) / Math.max(1, 2 * last))
 }
 
-/** The step that follows, as recorded with the last one that was sent. `atMs`: wall time. */
-export interface NextStop {
-  /** What was sent last, and when. */
-  sent: { text: string; atMs: number }
-  signal: 'INT' | 'KILL'
-  atMs: number
-  /** When the first KILL follows, if this step is not one; null: not recorded. */
-  killAtMs: number | null
+/** A signal of a stop. `stop_now`: the INT that ends a spider without finishing its requests, which a KILL follows. */
+export type StopStep = 'finish' | LaterStep
+type LaterStep = 'stop_now' | 'kill'
+
+/** How the newest run of a job is being stopped, as recorded in the job's timeline. */
+export interface Stops {
+  /** What was sent to it, oldest first; `text`: as recorded; `step`: null for a signal that a client chose itself. */
+  sent: { step: StopStep | null; text: string; atMs: number }[]
+  next: { step: LaterStep; signal: 'INT' | 'KILL'; atMs: number } | null
+  /** The first KILL, if it comes after `next`; `atMs` null: not recorded. */
+  kill: { atMs: number | null } | null
 }
 
-/** The next step of a run that is being stopped, from its job's timeline; null: none is planned. */
-export function nextStopOf(timeline: readonly Transition[]): NextStop | null {
-  const last = timeline.findLast(({ kind }) => kind === 'cancel_sent' || kind === 'sending')
-  if (last?.kind !== 'cancel_sent') return null
-  const next = readStop(last.evidence)
-  return next && { sent: { text: last.text, atMs: last.atMs }, ...next }
+export function stopsOf(timeline: readonly Transition[]): Stops {
+  const begin = timeline.findLastIndex(({ kind }) => kind === 'sending')
+  const steps = timeline.slice(begin + 1).filter(({ kind }) => kind === 'cancel_sent')
+  const sent = steps.map(({ text, atMs, evidence }) => ({ step: stepOf(evidence), text, atMs }))
+  const { next: signal, nextAtMs: atMs, killAtMs } = steps.at(-1)?.evidence ?? {}
+  if ((signal !== 'INT' && signal !== 'KILL') || typeof atMs !== 'number') return { sent, next: null, kill: null }
+  // The first step is sent with the request: an INT that is still to come is the second.
+  if (signal === 'KILL') return { sent, next: { step: 'kill', signal, atMs }, kill: null }
+  const kill = { atMs: typeof killAtMs === 'number' ? killAtMs : null }
+  return { sent, next: { step: 'stop_now', signal, atMs }, kill }
 }
 
-/** What is recorded with a step about those that follow it; null: nothing is planned. */
-export function readStop({ next, nextAtMs, killAtMs }: Transition['evidence']): Omit<NextStop, 'sent'> | null {
-  if ((next !== 'INT' && next !== 'KILL') || typeof nextAtMs !== 'number') return null
-  return { signal: next, atMs: nextAtMs, killAtMs: typeof killAtMs === 'number' ? killAtMs : null }
+function stepOf({ signal, next }: Transition['evidence']): StopStep | null {
+  if (signal === 'KILL') return 'kill'
+  if (signal !== 'INT' || next === undefined) return null
+  return next === 'INT' ? 'finish' : 'stop_now'
 }

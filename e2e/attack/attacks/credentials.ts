@@ -1,9 +1,9 @@
-import { Buffer } from 'node:buffer'
 import type { Attack } from '../attack.ts'
 import type { Attacker, Got } from '../attacker.ts'
+import { basicAuthorization } from '../../support/basic-authorization.ts'
 import { TEST_CREDENTIALS } from '../../support/service.ts'
 
-const WRONG = `Basic ${Buffer.from('tester:wrong').toString('base64')}`
+const WRONG = basicAuthorization({ ...TEST_CREDENTIALS, password: 'wrong' })
 const FORM = { 'content-type': 'application/x-www-form-urlencoded' }
 
 async function logIn(attacker: Attacker): Promise<Record<string, string>> {

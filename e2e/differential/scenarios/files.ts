@@ -78,11 +78,17 @@ const logs: Scenario = {
   }
 }
 
+const emptyTrees: Scenario = {
+  name: 'the listings of /logs/ and /items/ before the first job',
+  needsOwnServers: true,
+  async run(pair) {
+    await pair.askAll(['/logs', '/logs/', '/items/'].map((path) => get(path)))
+  }
+}
+
 const listings: Scenario = {
   name: 'the listings of /logs/ and /items/',
   async run(pair) {
-    await pair.ask(get('/logs/'))
-    await pair.ask(get('/items/'))
     await runOne(pair, 'p', 'listed')
     for (const tree of ['logs', 'items']) {
       for (const path of [
@@ -171,4 +177,4 @@ const escapes: Scenario = {
   }
 }
 
-export const fileScenarios: Scenario[] = [items, logs, listings, pages, escapes]
+export const fileScenarios: Scenario[] = [items, logs, emptyTrees, listings, pages, escapes]

@@ -1,12 +1,14 @@
 import { readFileSync } from 'node:fs'
-import { join, resolve } from 'node:path'
+import { resolve } from 'node:path'
 import { createORPCClient, ORPCError } from '@orpc/client'
 import type { ContractRouterClient } from '@orpc/contract'
 import type { JsonifiedClient } from '@orpc/openapi-client'
 import type { Command } from 'commander'
+import { credentialsFile } from '../../engine/runtime/credentials-file.ts'
 import { isLoopback } from '../../server/auth/host-rule.ts'
 import type { Contract } from '../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
+import { maskCredentials } from '../../shared/secret-values.ts'
 import { fromWireError } from '../../shared/wire-errors.ts'
 import { findRunningService } from '../../server/service-file.ts'
 import { requireCredentials } from '../credentials.ts'
@@ -32,6 +34,8 @@ export interface Address {
   password: string
   /** Where the password was found, for messages. */
   passwordFrom: string
+  /** The password is the service's own, which it keeps in its data directory. */
+  isOfService?: true
 }
 
 /** The options of every command that talks to an engine. */
@@ -114,7 +118,9 @@ async function findNamedAddress(
   const passwordFrom = flags.passwordFile ?? (variables.password === undefined ? 'the address' : 'SCRAPDECK_PASSWORD')
   const address = baseOf(url)
   const isBound = isElsewhere && Boolean(SCRAPDECK_PASSWORD)
-  const passwordFact = isBound ? `SCRAPDECK_PASSWORD belongs to SCRAPDECK_URL, ${SCRAPDECK_URL}` : NOT_SET
+  const passwordFact = isBound
+    ? `SCRAPDECK_PASSWORD belongs to SCRAPDECK_URL, ${maskCredentials(SCRAPDECK_URL)}`
+    : NOT_SET
   if (password !== '')
     return { url: address, username: username === '' ? 'scrapdeck' : username, password, passwordFrom }
   const known = findInNetrc(url.hostname, terminal)
@@ -140,7 +146,7 @@ function addressOfPort(port: number | null): string {
 
 function localCredentials(dataDirectory: string): Omit<Address, 'url'> {
   try {
-    return { ...requireCredentials(dataDirectory), passwordFrom: join(dataDirectory, CREDENTIALS_FILE) }
+    return { ...requireCredentials(dataDirectory), passwordFrom: credentialsFile(dataDirectory), isOfService: true }
   } catch (error) {
     throw new CommandEnd(EXIT_CODES.unauthorized, (error as Error).message, { cause: error })
   }
@@ -173,11 +179,13 @@ export const baseOf = (url: URL): string => `${url.origin}${url.pathname.replace
 export function readUrl(text: string): URL {
   const url = URL.canParse(text) ? new URL(text) : null
   if (url !== null && /^https?:$/.test(url.protocol)) return url
-  throw new CommandEnd(EXIT_CODES.usage, `${text} is not an address. Write http://HOST:PORT or https://HOST.`)
+  throw new CommandEnd(
+    EXIT_CODES.usage,
+    `${maskCredentials(text)} is not an address. Write http://HOST:PORT or https://HOST.`
+  )
 }
 
 const REDOES = 2
-const CREDENTIALS_FILE = 'credentials.json'
 const REDO_AFTER_MS = 1_000
 
 /**
@@ -246,21 +254,18 @@ function checkAnswer({ status, type, text }: Answer, address: Address): void {
   throw new CommandEnd(code, `${url} ${what}, which is not a Scrapdeck response. Is the address right?`)
 }
 
-function unauthorized({ url, username, passwordFrom }: Address, body: { data?: unknown }): ScrapdeckError {
+function unauthorized({ url, username, passwordFrom, isOfService }: Address, body: { data?: unknown }): ScrapdeckError {
   const { credentials } = (body.data ?? {}) as { credentials?: unknown }
   const text =
     credentials === 'missing'
       ? `${url} received no user name and password, although "${username}" was sent with the password from ${passwordFrom}. A proxy in between may remove the Authorization header.`
-      : `${url} refused the user name "${username}" or its password (from ${passwordFrom}). ${whatNext(passwordFrom)}`
+      : `${url} refused the user name "${username}" or its password (from ${passwordFrom}). ${isOfService ? RESTART : SET_OTHERS}`
   return new ScrapdeckError('UNAUTHORIZED', text, { data: { credentials } })
 }
 
-function whatNext(passwordFrom: string): string {
-  if (passwordFrom.endsWith(CREDENTIALS_FILE)) {
-    return 'That file was changed after the service started: restart the service, or set SCRAPDECK_USERNAME and SCRAPDECK_PASSWORD.'
-  }
-  return `Set SCRAPDECK_USERNAME and SCRAPDECK_PASSWORD, or use --username and --password-file. ${WHO_KNOWS}`
-}
+const RESTART =
+  'That file was changed after the service started: restart the service, or set SCRAPDECK_USERNAME and SCRAPDECK_PASSWORD.'
+const SET_OTHERS = `Set SCRAPDECK_USERNAME and SCRAPDECK_PASSWORD, or use --username and --password-file. ${WHO_KNOWS}`
 
 function unreachable({ url }: Address, error: unknown): CommandEnd {
   const cause = codeOf(error) || (error instanceof Error ? error.message : String(error))
@@ -322,8 +327,8 @@ export function toCommandError(error: unknown): unknown {
   if (error instanceof CommandEnd || error instanceof ScrapdeckError) return error
   if (error instanceof ORPCError) {
     const ours = fromWireError(error)
-    // An engine of this version has all our operations, so it must be a different version.
     if (ours.code === 'BAD_INPUT') return inFlags(ours)
+    // An engine of this version has all our operations, so it must be a different version.
     if (ours.code !== 'NOT_FOUND' || !ours.message.startsWith('The API has no ')) return ours
     return new CommandEnd(
       EXIT_CODES.failed,

@@ -6,6 +6,7 @@ import type { ProjectName } from '../../shared/contract/index.ts'
 import { buildEggFromFolder } from '../../engine/projects/egg-builder.ts'
 import type { Version } from '../../shared/contract/projects.ts'
 import { isScrapdeckError, ScrapdeckError } from '../../shared/errors.ts'
+import { maskCredentials } from '../../shared/secret-values.ts'
 import {
   baseOf,
   type Client,
@@ -180,10 +181,17 @@ function connectToTarget(target: DeployTarget, flags: DeployFlags, terminal: Ter
 /** A password in the user's own files is for the address in them, not for the one that a project names. */
 function passwordIsForAnother({ name, url }: DeployTarget): CommandEnd {
   const section = name === 'default' ? 'deploy' : `deploy:${name}`
+  const address = withoutCredentials(url?.text ?? '')
   return new CommandEnd(
     EXIT_CODES.unauthorized,
-    `The password of [${section}] in your own scrapy.cfg is not sent to ${url?.text}, which the project's scrapy.cfg names. If that is right, write url = ${url?.text} beside the password.`
+    `The password of [${section}] in your own scrapy.cfg is not sent to ${address}, which the project's scrapy.cfg names. If that is right, write url = ${address} beside the password.`
   )
+}
+
+/** To be written into a file: an address is complete without them. A variable stays one. */
+function withoutCredentials(text: string): string {
+  const url = URL.parse(text)
+  return url === null || `${url.username}${url.password}` === '' ? maskCredentials(text) : baseOf(url)
 }
 
 /** `GIT` and `HG` as in scrapyd-deploy: a description of the commit, and the branch. */
@@ -261,6 +269,12 @@ async function sendToNodes(client: Client, { project, version }: Version, { term
 function asWritten({ name, url, username, project, version }: DeployTarget) {
   const textOf = (value: WrittenValue | null) => value?.text ?? null
   return {
-    ...{ name, url: textOf(url), username: textOf(username), project: textOf(project), version: textOf(version) }
+    ...{
+      name,
+      url: url && maskCredentials(url.text),
+      username: textOf(username),
+      project: textOf(project),
+      version: textOf(version)
+    }
   }
 }

@@ -1,6 +1,6 @@
 import type { Job, JobDetail, JobFilter, JobId, JobStatus, ProjectName } from '../../shared/contract/index.ts'
 import { JOB_STATUSES } from '../../shared/choices.ts'
-import { type NextStop, nextStopOf } from '../../shared/stop-ladder.ts'
+import { type Stops, type StopStep, stopsOf } from '../../shared/stop-ladder.ts'
 import { formatAge, formatDuration, formatWait } from '../../shared/time.ts'
 import { collect, wholeNumber } from '../client/arguments.ts'
 import type { Client } from '../client/connect.ts'
@@ -67,28 +67,40 @@ const STOP_READ_EVERY_MS = 200
 /** What a cancel did, a line for all jobs with the same result: `2 jobs asked to stop (INT); next INT in 10 min.` */
 async function readStops({ client, terminal }: Session, ids: JobId[]): Promise<string[]> {
   if (ids.length > STOPS_READ_MAX) return [`${plural(ids.length, 'job')} cancelled or asked to stop.`]
+  const words = new Map<JobId, string | null>(ids.map((id) => [id, null]))
+  for (let reads = 0; reads < STOP_READS_MAX; reads += 1) {
+    const pending = ids.filter((id) => words.get(id) === null)
+    if (pending.length === 0) break
+    if (reads > 0) await terminal.sleep(STOP_READ_EVERY_MS)
+    await Promise.all(pending.map(async (id) => words.set(id, await readStop(client, id, terminal.nowMs()))))
+  }
   const counts = new Map<string, number>()
-  for (const id of ids) {
-    let words: string | null = null
-    for (let reads = 0; words === null && reads < STOP_READS_MAX; reads += 1) {
-      if (reads > 0) await terminal.sleep(STOP_READ_EVERY_MS)
-      words = describeCancel(await client.jobs.get({ id }), terminal.nowMs())
-    }
-    const known = words ?? 'asked to stop; the signal has not been sent yet'
-    counts.set(known, (counts.get(known) ?? 0) + 1)
+  for (const known of words.values()) {
+    const text = known ?? 'asked to stop; the signal has not been sent yet'
+    counts.set(text, (counts.get(text) ?? 0) + 1)
   }
   return [...counts].map(([words, count]) => `${plural(count, 'job')} ${words}.`)
+}
+
+/** The cancel succeeded, whether or not its effect can be read. */
+async function readStop(client: Client, id: JobId, nowMs: number): Promise<string | null> {
+  const detail = await client.jobs.get({ id }).catch(() => null)
+  return detail === null ? 'asked to stop' : describeCancel(detail, nowMs)
 }
 
 /** null: nothing was sent yet. */
 function describeCancel({ job, attempts, timeline }: JobDetail, nowMs: number): string | null {
   if (job.state === 'ended') return attempts.length === 0 ? 'cancelled before a run started' : (job.outcome ?? 'ended')
-  const next = nextStopOf(timeline)
-  if (next === null) return null
-  const { text } = next.sent
-  // `Asked the run to stop (INT)`.
-  const sent = `${text.slice(0, 1).toLowerCase()}${text.slice(1)}`.replace(/ the (returned )?run/, '')
-  return `${sent}; next ${next.signal} in ${formatWait(next.atMs - nowMs)}`
+  const { sent, next } = stopsOf(timeline)
+  const step = sent.at(-1)?.step ?? null
+  if (step === null || next === null) return null
+  return `${SENT_WORDS[step]}; next ${next.signal} in ${formatWait(next.atMs - nowMs)}`
+}
+
+const SENT_WORDS: Record<StopStep, string> = {
+  finish: 'asked to stop (INT)',
+  stop_now: 'asked to stop immediately (second INT)',
+  kill: 'killed (KILL)'
 }
 
 async function listJobs(session: Session, options: ListFlags): Promise<void> {
@@ -130,9 +142,12 @@ async function watchJobs(session: Session, filter: JobFilter, most: number): Pro
     const text = describeList(list, nowMs)
     const withoutAges = JSON.stringify(list.jobs)
     if (flags.json === true) {
-      // Only the jobs that have changed: fifty times the same takes long to read.
+      // Only the jobs that have changed, and the ids of those that left: fifty times the same takes long to read.
       const jobs = list.jobs.filter((job) => printed.get(job.id) !== JSON.stringify(job))
-      if (jobs.length > 0 || shown === '') terminal.out(`${safeJson({ jobs, nextBefore: list.nextBefore })}\n`)
+      const listed = new Set(list.jobs.map(({ id }) => id))
+      const left = [...printed.keys()].filter((id) => !listed.has(id))
+      if (jobs.length > 0 || left.length > 0 || shown === '')
+        terminal.out(`${safeJson({ jobs, left, nextBefore: list.nextBefore })}\n`)
       printed.clear()
       for (const job of list.jobs) printed.set(job.id, JSON.stringify(job))
     } else if (terminal.isTerminal) {
@@ -236,7 +251,7 @@ function describeJob(
   const newest = attempts.at(-1)
   // The run has ended; its job does when the log has been read.
   const isEnding = job.state !== 'ended' && newest?.state === 'finishing'
-  // A job that asked for the latest version was sent with a specific one.
+  // A job without a version was sent with a specific one.
   const version = job.version ?? newest?.version ?? null
   const facts: [string, string][] = [
     ['Job', job.jobid === job.id ? job.id : `${job.id} (jobid ${job.jobid})`],
@@ -253,7 +268,7 @@ function describeJob(
         .join(', ')
     ],
     ['Limit hit', job.outcome === 'failed' ? (newest?.limitHit ?? '') : ''],
-    ['Stopping', job.state === 'ended' || isEnding ? '' : describeStop(nextStopOf(timeline), job.id, nowMs)],
+    ['Stopping', job.state === 'ended' || isEnding ? '' : describeStop(stopsOf(timeline), job.id, nowMs)],
     ['Arguments', pairs(job.args)],
     ['Settings', pairs(job.settings)],
     ['User', job.userId ?? ''],
@@ -281,9 +296,9 @@ function describeJob(
 }
 
 /** `Asked the run to stop (INT); next INT at 14:10:00 (in 9 min): "scrapdeck cancel --force ID" sends it now`. */
-function describeStop(next: NextStop | null, id: JobId, nowMs: number): string {
+function describeStop({ sent, next }: Stops, id: JobId, nowMs: number): string {
   if (next === null) return ''
-  const { sent, signal, atMs } = next
+  const { signal, atMs } = next
   const when = `${localTime(atMs)} (in ${formatWait(atMs - nowMs)})`
-  return `${sent.text}; next ${signal} at ${when}: "scrapdeck cancel --force ${id}" sends it now`
+  return `${sent.at(-1)!.text}; next ${signal} at ${when}: "scrapdeck cancel --force ${id}" sends it now`
 }

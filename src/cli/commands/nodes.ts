@@ -21,6 +21,8 @@ const MODES = {
 interface AddressFlags {
   nodeUsername?: string
   caCertificate?: string
+  clientCertificate?: string
+  clientKey?: string
   proxy?: string
 }
 
@@ -80,8 +82,11 @@ export function addNodeCommands({ group, terminal }: ClientCommands): void {
 
   add('edit <node>', 'Change a node. What is not given stays as it is.', (command) =>
     withAddress(withSettings(command))
-      .option('--address <address>', 'its new address; needs its user name and password again')
-      .option('--force', 'take an address that cannot be used now')
+      .option(
+        '--address <address>',
+        'its new address; with another scheme, host or port it needs its password and client key again'
+      )
+      .option('--force', 'take an address or proxy that cannot be used now')
       .option('--no-tags', 'remove all tags')
       .option(
         '--give-up-after <duration>',
@@ -89,7 +94,7 @@ export function addNodeCommands({ group, terminal }: ClientCommands): void {
         (text) => (text === 'never' ? text : duration(text))
       )
   )(async ({ client, flags }, [name = ''], options: EditFlags) => {
-    const { giveUpAfter, address } = options
+    const { giveUpAfter, address, proxy } = options
     const changes = {
       ...settingsOf(options),
       ...(options.tags === false ? { tags: [] } : {}),
@@ -102,20 +107,10 @@ export function addNodeCommands({ group, terminal }: ClientCommands): void {
     if (Object.values(changes).every((value) => value === undefined)) {
       throw new CommandEnd(EXIT_CODES.usage, 'Nothing to change. Add --help to see what can be changed.')
     }
-    const { id, username } = await findNode(client, name)
-    if (address !== undefined) {
-      // Credentials go only to the address they were given for, so the engine drops them with the old one.
-      if (username !== null && options.nodeUsername === undefined) {
-        throw new CommandEnd(
-          EXIT_CODES.usage,
-          `The password of ${name} is for its old address. ${GIVE_CREDENTIALS} If the new one needs none: --node-username ''.`
-        )
-      }
-      const found = await client.nodes.probe({ url: address, ...connectionOf(options, terminal) })
-      if (found.health !== 'up' && found.duplicateOf === null && !options.force)
-        throw unusable(found, 'was not taken', options)
-    }
-    print(terminal, flags, await client.nodes.update({ id, ...changes }), describeNode)
+    const node = await findNode(client, name)
+    const isReachedAnew = address !== undefined || (proxy !== undefined && node.kind !== 'local')
+    if (isReachedAnew) await tryNewAddress({ client, terminal }, node, options)
+    print(terminal, flags, await client.nodes.update({ id: node.id, ...changes }), describeNode)
   })
 
   for (const [verb, [mode, what]] of Object.entries(MODES)) {
@@ -144,6 +139,8 @@ function withAddress(command: Command): Command {
   return command
     .option('--node-username <name>', 'user name of that Scrapyd; the password comes from SCRAPDECK_NODE_PASSWORD')
     .option('--ca-certificate <file>', 'PEM; only needed for a private CA')
+    .option('--client-certificate <file>', 'PEM, with --client-key; for a node that requires a client certificate')
+    .option('--client-key <file>', 'PEM, without a passphrase')
     .option('--proxy <address>', 'HTTP proxy to reach it; direct: none (default: from HTTP_PROXY)')
 }
 
@@ -166,38 +163,73 @@ function settingsOf({ name, slots: count, tag, group }: SettingFlags) {
   return { name, slots: count === 'auto' ? null : count, tags: tag, group }
 }
 
-function connectionOf({ nodeUsername, caCertificate, proxy }: AddressFlags, terminal: Terminal): Partial<NodeAddress> {
+function connectionOf(flags: AddressFlags, terminal: Terminal): Partial<NodeAddress> {
+  const { nodeUsername, caCertificate, clientCertificate, clientKey, proxy } = flags
   const password = terminal.environment['SCRAPDECK_NODE_PASSWORD']
   if (nodeUsername && password === undefined)
     throw new CommandEnd(EXIT_CODES.usage, `The password of ${nodeUsername} is not set. ${GIVE_CREDENTIALS}`)
   return {
     ...(nodeUsername === undefined ? {} : { username: nodeUsername, password: password ?? '' }),
-    ...(caCertificate === undefined ? {} : { caCertificate: readCertificate(caCertificate, terminal) }),
+    ...(caCertificate === undefined ? {} : { caCertificate: readPem(caCertificate, terminal) }),
+    ...(clientCertificate === undefined ? {} : { clientCertificate: readPem(clientCertificate, terminal) }),
+    ...(clientKey === undefined ? {} : { clientKey: readPem(clientKey, terminal) }),
     ...(proxy === undefined ? {} : { proxyUrl: proxy })
   }
 }
 
 const GIVE_CREDENTIALS = 'Give --node-username NAME, and its password in SCRAPDECK_NODE_PASSWORD.'
+const NO_CREDENTIALS = "If the node needs none: --node-username ''."
+const GIVE_KEY = 'Give --client-certificate FILE and --client-key FILE.'
+const NO_KEY = "If the node needs no client certificate: --client-certificate ''."
+
+/** Throws if the node cannot be used at its new address or through its new proxy, or would lose a secret there. */
+async function tryNewAddress(
+  { client, terminal }: Pick<Session, 'client' | 'terminal'>,
+  { id, name, username, url, hasClientCertificate }: Node,
+  options: EditFlags
+): Promise<void> {
+  const { address = url, nodeUsername, clientCertificate, clientKey, force } = options
+  const found = await client.nodes.probe({ url: address, ...connectionOf(options, terminal), nodeId: id })
+  const needsPassword = username !== null && nodeUsername === undefined
+  const needsKey = hasClientCertificate && clientCertificate === undefined && clientKey === undefined
+  if (found.keepsPassword === false && (needsPassword || needsKey)) {
+    const lost = [...(needsPassword ? ['password'] : []), ...(needsKey ? ['client key'] : [])]
+    const advice = [
+      ...(needsPassword ? [GIVE_CREDENTIALS, NO_CREDENTIALS] : []),
+      ...(needsKey ? [GIVE_KEY, NO_KEY] : [])
+    ]
+    const isNotSent = `${lost.length > 1 ? 'are' : 'is'} not sent to a new address or through a new proxy.`
+    throw new CommandEnd(EXIT_CODES.usage, `The ${lost.join(' and ')} of ${name} ${isNotSent} ${advice.join(' ')}`)
+  }
+  // The probe carries no stored password: where the node keeps it, the probe is to be refused.
+  const isUsable = found.health === 'up' || (needsPassword && found.health === 'unauthorized')
+  const isAnothers = found.duplicateOf !== null && found.duplicateOf !== id
+  const isRefused = !isUsable && !isAnothers && !force
+  const what = options.address === undefined ? 'cannot be used through that proxy' : 'was not taken'
+  if (isRefused) throw unusable(found, what, options)
+}
 
 /** Why an address is not used, and what to do. */
-function unusable(found: ProbeResult, what: string, { nodeUsername }: AddressFlags): CommandEnd {
-  const isLocked = found.health === 'unauthorized' && !nodeUsername
-  const why = isLocked ? `it requires a user name and password. ${GIVE_CREDENTIALS}` : sentence(problemOf(found))
+function unusable(found: ProbeResult, what: string, options: AddressFlags): CommandEnd {
+  const why = problemOf(found, options)
   return new CommandEnd(EXIT_CODES.failed, `${found.url} ${what}: ${why} To use it anyway: --force.`)
 }
 
-/** Without the advice for a node that has settings. */
-function problemOf({ health, problem }: ProbeResult): string {
-  if (health === 'unauthorized') return 'it rejected the user name or the password from SCRAPDECK_NODE_PASSWORD'
-  return problem ?? health
+/** Sentences, without the advice for a node that has settings. */
+function problemOf({ health, problem }: ProbeResult, { nodeUsername }: AddressFlags): string {
+  if (health !== 'unauthorized') return sentence(problem ?? 'it does not respond')
+  if (!nodeUsername) return `it requires a user name and password. ${GIVE_CREDENTIALS}`
+  return 'it rejected the user name or the password from SCRAPDECK_NODE_PASSWORD.'
 }
 
-function readCertificate(file: string, terminal: Terminal): string {
+/** No file: the node is to have none. */
+function readPem(file: string, terminal: Terminal): string {
+  if (file === '') return ''
   try {
     return readFileSync(resolve(terminal.directory, file), 'utf8')
   } catch (error) {
     const what = (error as Error).message
-    throw new CommandEnd(EXIT_CODES.usage, `The certificate ${file} cannot be read (${what}).`, { cause: error })
+    throw new CommandEnd(EXIT_CODES.usage, `The file ${file} cannot be read (${what}).`, { cause: error })
   }
 }
 
@@ -216,7 +248,7 @@ async function addNode(
   for (const warning of found.warnings) terminal.error(withoutSteering(`Warning: ${warning}\n`))
   if (options.name !== undefined && node.name !== options.name)
     terminal.error(withoutSteering(`There is a node ${options.name} already: this one is ${node.name}.\n`))
-  print(terminal, flags, node, ({ name, id }) => `Added ${name} (${id}): ${describeProbe(found)}`)
+  print(terminal, flags, node, ({ name, id }) => `Added ${name} (${id}): ${describeProbe(found, options)}`)
 }
 
 async function probe({ client, terminal, flags }: Session, target: string, options: AddressFlags): Promise<void> {
@@ -230,7 +262,7 @@ async function probe({ client, terminal, flags }: Session, target: string, optio
   const name = found.duplicateOf === null ? null : await nameOf(client, found.duplicateOf)
   print(terminal, flags, found, () =>
     [
-      `${found.url}: ${describeProbe(found)}`,
+      `${found.url}: ${describeProbe(found, options)}`,
       ...found.warnings.map((warning) => `Warning: ${warning}`),
       ...(name === null ? [] : [`It is in the fleet as ${name}.`])
     ].join('\n')
@@ -243,9 +275,8 @@ async function nameOf(client: Client, id: string): Promise<string> {
   return nodes.find((node) => node.id === id)?.name ?? id
 }
 
-function describeProbe(found: ProbeResult): string {
-  if (found.health === 'unauthorized') return `unauthorized: ${problemOf(found)}. ${GIVE_CREDENTIALS}`
-  if (found.health !== 'up') return `${found.health}: ${sentence(found.problem ?? 'it does not respond')}`
+function describeProbe(found: ProbeResult, options: AddressFlags): string {
+  if (found.health !== 'up') return `${found.health}: ${problemOf(found, options)}`
   const facts = [
     `Scrapyd ${found.scrapydVersion ?? 'of unknown version'}`,
     found.nodeName === null ? '' : `hostname ${found.nodeName}`,

@@ -54,7 +54,7 @@ export function addScheduleCommands({ group, terminal }: ClientCommands): void {
           one.name,
           one.paused ? `paused${one.pauseNote === null ? '' : ` (${one.pauseNote})`}` : 'active',
           spidersOf(one.jobs),
-          localTime(one.nextAtMs),
+          nextOf(one),
           one.recent[0]?.outcome ?? one.recent[0]?.state ?? null,
           describeTiming(one),
           one.id
@@ -80,7 +80,10 @@ export function addScheduleCommands({ group, terminal }: ClientCommands): void {
         schedule.recent.length === 0 ? 'Last: it has not fired yet' : 'Last:',
         ...schedule.recent
           .slice(0, 10)
-          .map((firing) => `  ${localTime(firing.nominalMs)}  ${firing.outcome ?? firing.state}  ${firing.text}`)
+          .map(
+            (firing) =>
+              `  ${localTime(firing.nominalMs, schedule.zone)}  ${firing.outcome ?? firing.state}  ${firing.text}`
+          )
       ].join('\n')
     )
   })
@@ -241,11 +244,15 @@ function describeTemplate({ project, spiders, version, args, settings }: RunTemp
     .join(' ')
 }
 
-/** In the schedule's own zone, which its times are about. */
-function describeNext({ paused, nextAtMs, zone }: Schedule): string {
-  if (paused) return 'It is paused.'
-  return nextAtMs === null ? 'It never fires again.' : `Next: ${localTime(nextAtMs, zone)} ${zone}`
+function describeNext(schedule: Schedule): string {
+  if (schedule.paused) return 'It is paused.'
+  const next = nextOf(schedule)
+  return next === null ? 'It never fires again.' : `Next: ${next}`
 }
+
+/** In the schedule's own zone, which its times are about. */
+const nextOf = ({ nextAtMs, zone }: Pick<Schedule, 'nextAtMs' | 'zone'>): string | null =>
+  nextAtMs === null ? null : `${localTime(nextAtMs, zone)} ${zone}`
 
 interface BackfillFlags {
   from: number

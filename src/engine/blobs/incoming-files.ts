@@ -55,7 +55,7 @@ export class IncomingFiles {
     this.#maxTotalBytes = maxTotalBytes
   }
 
-  /** Rejects with DATA_DIRECTORY_UNUSABLE. */
+  /** Throws DATA_DIRECTORY_UNUSABLE. */
   static open(directory: string, maxTotalBytes = MAX_TOTAL_BYTES): IncomingFiles {
     try {
       rmSync(directory, { recursive: true, force: true })

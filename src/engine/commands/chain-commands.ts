@@ -1,11 +1,12 @@
 import type { Chain, ChainId, ChainSettings } from '../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
+import { maskSecrets } from '../../shared/secret-values.ts'
 import type { Clock } from '../runtime/clock.ts'
 import type { Random } from '../runtime/random.ts'
 import type { SecretBox } from '../runtime/secret-box.ts'
 import type { StoredChain } from '../store/records.ts'
 import type { ChainStore } from '../store/store.ts'
-import { maskTemplate, sealTemplate } from './template-secrets.ts'
+import { sealTemplate } from './template-secrets.ts'
 
 export interface ChainCommandsParts {
   store: ChainStore
@@ -67,5 +68,5 @@ export class ChainCommands {
 }
 
 function describeChain({ id, settings, firedCount, lastFiredAtMs, problem }: StoredChain): Chain {
-  return { ...settings, run: maskTemplate(settings.run), id, firedCount, lastFiredAtMs, problem }
+  return { ...settings, run: maskSecrets(settings.run), id, firedCount, lastFiredAtMs, problem }
 }

@@ -1,7 +1,7 @@
 import type { Backfill, Firing, Schedule } from '../../shared/contract/index.ts'
+import { maskSecrets } from '../../shared/secret-values.ts'
 import { isLive } from '../schedules/failures.ts'
 import type { StoredFiring, StoredSchedule } from '../store/records.ts'
-import { maskTemplate } from './template-secrets.ts'
 
 /** The part of a schedule's state that only the scheduler knows. */
 export interface ScheduleOutlook {
@@ -18,7 +18,7 @@ export function describeSchedule(
   return {
     ...settings,
     ...stored,
-    jobs: settings.jobs.map(maskTemplate),
+    jobs: settings.jobs.map((template) => maskSecrets(template)),
     nextAtMs: next?.nextAtMs ?? null,
     nextNominalMs: next?.nextNominalMs ?? null,
     recent: recent.map(describeFiring),

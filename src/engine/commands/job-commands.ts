@@ -1,12 +1,17 @@
+import pLimit from 'p-limit'
 import type { Job, JobId, Placement, QueuePlace, RunInput, RunItem } from '../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
 import type { Dispatch } from '../dispatch/dispatch.ts'
 import type { NodeSignal } from '../nodes/node-client.ts'
 import type { WaitingReasons } from '../queue/waiting-reasons.ts'
+import { defaultsOf, readTaken, type TakenDefaults } from '../../shared/job-defaults.ts'
 import type { TimelineEntry } from '../job-rules/attempt-change.ts'
 import { type NewJob, PLAIN_JOB, type StoredJob } from '../store/records.ts'
 import type { JobStore, QueueStore } from '../store/store.ts'
 import { checkNode, prepareJobs, type Origin, type PrepareJobsParts } from './prepare-jobs.ts'
+
+/** A retry of ten thousand jobs reads as many timelines; one after the other, each would wait for the thread. */
+const TIMELINES_AT_ONCE = 64
 
 export interface JobCommandsParts extends PrepareJobsParts {
   store: JobStore & QueueStore
@@ -104,6 +109,7 @@ export class JobCommands {
       if (!resolved.has(name)) projects.catalog.resolve(project, version, spider)
       resolved.add(name)
     }
+    const taken = await this.#takenDefaults(jobs)
     const again = jobs.map((job): NewJob => {
       const id = newJobId()
       const {
@@ -122,7 +128,7 @@ export class JobCommands {
       } = job
       const same = { project, version, spider, settings, args, env, secretNames, limits, retry, noOverlap, priority }
       const { userId } = job
-      const entry = this.#entry('Queued as a retry', { retryOf: job.id })
+      const entry = this.#entry('Queued as a retry', { retryOf: job.id, ...taken.get(job.id) })
       return { ...PLAIN_JOB, ...same, placement, userId, id, jobid: id, source: 'retry', entry }
     })
     await store.enqueueJobs(again)
@@ -132,7 +138,8 @@ export class JobCommands {
 
   /** Like the two methods below, affects queued jobs only and returns their ids. */
   async setPriority(ids: JobId[], priority: number): Promise<string[]> {
-    return this.#changed(await this.#parts.store.setPriority(ids, priority, this.#entry(`Priority set to ${priority}`)))
+    const entry = this.#entry(`Priority set to ${priority}`, { priority })
+    return this.#changed(await this.#parts.store.setPriority(ids, priority, entry))
   }
 
   async reorder(ids: JobId[], to: QueuePlace): Promise<string[]> {
@@ -150,7 +157,7 @@ export class JobCommands {
     const tags = [...new Set(placement.tags)].sort()
     const where = [...(nodeId === null ? [] : [fleet.get(nodeId)!.stored.name]), ...tags]
     const words = where.length === 0 ? 'May now run on any node' : `May now run only on ${where.join(', ')}`
-    return this.#changed(await store.placeQueued(ids, { nodeId, tags }, this.#entry(words)))
+    return this.#changed(await store.placeQueued(ids, { nodeId, tags }, this.#entry(words, { nodeId, tags })))
   }
 
   /** Gives up live jobs whose node does not respond and queues them again; returns those jobs. */
@@ -163,6 +170,17 @@ export class JobCommands {
     const ids = await this.#parts.store.enqueueJobs(jobs)
     this.#parts.dispatch.wake()
     return { jobs, ids }
+  }
+
+  /** A copy took from the defaults what its original did. Where nothing is a default now, all values are its own. */
+  async #takenDefaults(jobs: readonly StoredJob[]): Promise<Map<JobId, TakenDefaults>> {
+    const { store, projects } = this.#parts
+    const taken = new Map<JobId, TakenDefaults>()
+    const completed = jobs.filter(({ project, spider }) => defaultsOf(projects.settingsOf(project), spider) !== null)
+    await pLimit(TIMELINES_AT_ONCE).map(completed, async ({ id }) =>
+      taken.set(id, readTaken(await store.listTimeline(id)))
+    )
+    return taken
   }
 
   #changed(ids: JobId[]): string[] {

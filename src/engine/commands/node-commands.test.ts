@@ -1,3 +1,4 @@
+import { rootCertificates } from 'node:tls'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { aProjectName, aSourceId, aVersionName } from '../../shared/testing/ids.ts'
 import { describeNode } from '../dispatch/describe-node.ts'
@@ -43,7 +44,7 @@ beforeEach(async () => {
     store: temporary.store,
     fleet,
     live,
-    projects: { forgetNode: (id) => forgetNode(id) },
+    distribution: { forgetNode: (id) => forgetNode(id) },
     dispatch: {
       wake: () => {},
       abandonNode: async () => {},
@@ -170,6 +171,32 @@ describe('the settings of a node', () => {
     expect(await passwordAfter('http://proxy:3128')).toBeNull()
     expect(await passwordAfter('http://evil:3128', { password: 'p' })).not.toBeNull()
     expect(await passwordAfter('http://proxy:3128')).toBeNull()
+  })
+
+  it('are those of a probe for the node: CA and proxy, the client key at its origin, the password never', async () => {
+    const caCertificate = rootCertificates[0]!
+    const { stored } = await add('http://eu-1:6800/')
+    fleet.update({
+      ...stored,
+      ...{ username: 'ann', sealedPassword: asSealedText('p'), caCertificate },
+      ...{ clientCertificate: 'c', sealedClientKey: asSealedText('k'), sealedProxyUrl: asSealedText('http://a:b@p:1/') }
+    })
+    const of = (url: string, more = {}) => commands.addressLike(stored.id, { url, ...more })
+    const kept = { caCertificate, proxyUrl: 'http://a:b@p:1/' }
+    expect(await of('eu-1/base')).toEqual({
+      address: { url: 'eu-1/base', ...kept, clientCertificate: 'c', clientKey: 'k' },
+      keepsPassword: true
+    })
+    expect(await of('eu-9')).toEqual({
+      address: { url: 'eu-9', ...kept, clientCertificate: null, clientKey: null },
+      keepsPassword: false
+    })
+    expect(await of('eu-9', { proxyUrl: 'direct', username: 'me', password: 'q' })).toMatchObject({
+      address: { proxyUrl: 'direct', username: 'me', password: 'q' }
+    })
+    expect((await of('eu-1', { proxyUrl: 'other:1' })).keepsPassword).toBe(false)
+    expect((await of('https://eu-1:6800')).keepsPassword).toBe(false)
+    expect((await of('eu-1', { proxyUrl: 'direct' })).keepsPassword).toBe(true)
   })
 
   it('are refused whole where a certificate lacks its key or a proxy is none', async () => {

@@ -6,8 +6,8 @@ import type { LiveAttempts } from '../dispatch/live-attempts.ts'
 import type { Fleet, FleetNode } from '../nodes/fleet.ts'
 import { checkCertificates } from '../nodes/scrapyd/certificates.ts'
 import { DIRECT, parseProxyUrl } from '../nodes/scrapyd/proxy.ts'
-import { parseNodeUrl } from '../nodes/scrapyd/node-url.ts'
-import type { Projects } from '../projects/projects.ts'
+import { type NodeUrl, parseNodeUrl } from '../nodes/scrapyd/node-url.ts'
+import type { Distribution } from '../projects/distribution.ts'
 import type { Clock } from '../runtime/clock.ts'
 import type { Random } from '../runtime/random.ts'
 import type { SecretBox } from '../runtime/secret-box.ts'
@@ -19,7 +19,7 @@ export interface NodeCommandsParts {
   store: NodeStore & JobStore & AttemptReader
   fleet: Fleet
   live: LiveAttempts
-  projects: Pick<Projects, 'forgetNode'>
+  distribution: Pick<Distribution, 'forgetNode'>
   dispatch: Pick<Dispatch, 'wake' | 'abandonNode' | 'giveUpUnresolved'>
   secretBox: SecretBox
   clock: Clock
@@ -122,7 +122,7 @@ export class NodeCommands {
 
   /** Rejects with NODE_IS_LOCAL, or with NODE_BUSY if our jobs are live there and `force` is not set. */
   async remove(id: NodeId, options: { force: boolean }): Promise<void> {
-    const { store, fleet, dispatch, projects } = this.#parts
+    const { store, fleet, dispatch, distribution } = this.#parts
     const leaving = await this.#exclusively(async () => {
       const { stored } = this.require(id)
       this.checkRemoval(id, options)
@@ -133,7 +133,7 @@ export class NodeCommands {
     // No command finds it any more, so the others need not wait for what takes long.
     await leaving.done
     await dispatch.abandonNode(id)
-    await projects.forgetNode(id)
+    await distribution.forgetNode(id)
     await store.deleteNode(id)
   }
 
@@ -208,11 +208,7 @@ export class NodeCommands {
     const node = this.require(id)
     const address = input.url === undefined || node.stored.kind === 'local' ? null : parseNodeUrl(input.url)
     if (address !== null) this.#refuseDuplicate(address.url, id)
-    // A password or key belongs to the machine it was entered for, so it is never carried over to another address, and
-    // not to a new proxy, which reads what is sent to an http node.
-    const movesAway =
-      (address !== null && new URL(address.url).origin !== new URL(node.stored.url).origin) ||
-      hasNewProxy(node, input.proxyUrl)
+    const movesAway = isElsewhere(node, address, input.proxyUrl)
     const password =
       input.password === null ? '' : (input.password ?? address?.password ?? (movesAway ? '' : undefined))
     const stored: StoredNode = {
@@ -243,6 +239,24 @@ export class NodeCommands {
     if (moves) await dispatch.giveUpUnresolved(id)
     dispatch.wake()
     return this.require(id)
+  }
+
+  /**
+   * The address with what `update` would keep there of the node's connection, to try it before: certificates and proxy.
+   * The node's password is never in it, but `keepsPassword` says whether `update` would keep it.
+   */
+  async addressLike(id: NodeId, address: NodeAddress): Promise<{ address: NodeAddress; keepsPassword: boolean }> {
+    const node = this.require(id)
+    const { secretBox } = this.#parts
+    const movesAway = isElsewhere(node, parseNodeUrl(address.url), address.proxyUrl)
+    const kept = await this.#connectionOf(node, address, movesAway)
+    const { caCertificate, clientCertificate, sealedClientKey: key, sealedProxyUrl: proxy } = kept
+    const clientKey = key === null ? null : await secretBox.open(key)
+    const proxyUrl = proxy === null || proxy === DIRECT ? proxy : await secretBox.open(proxy)
+    return {
+      address: { ...address, caCertificate, clientCertificate, clientKey, proxyUrl },
+      keepsPassword: !movesAway
+    }
   }
 
   /** At another address these jobs would appear absent, and would run twice unflagged. */
@@ -361,6 +375,15 @@ class TakenNames {
     this.#taken.add(name)
     return name
   }
+}
+
+/**
+ * A password or key belongs to the machine it was entered for, so it is never carried over to another address, and not
+ * to a new proxy, which reads what is sent to an http node.
+ */
+function isElsewhere(node: FleetNode, address: NodeUrl | null, proxyUrl: string | null | undefined): boolean {
+  const isMoved = address !== null && new URL(address.url).origin !== URL.parse(node.stored.url)?.origin
+  return isMoved || hasNewProxy(node, proxyUrl)
 }
 
 /** Whether requests would go through a proxy that they did not go through before. `shown`: as clients see it. */

@@ -81,6 +81,21 @@ describe('jobs that are asked for', () => {
     expect(await prepare(items(100))).toHaveLength(100)
   })
 
+  it('record of the defaults that they leave out only their own, each once, and have the same limit for all', async () => {
+    const ofStock = { ...NO_DEFAULTS, args: { only: '1' } }
+    const names = Array.from({ length: 1_000 }, (_one, index) => `${'x'.repeat(195)}${index}`)
+    const ofPrices = { ...NO_DEFAULTS, args: Object.fromEntries(names.map((name) => [name, ''])) }
+    const parts = createParts({ spiderDefaults: { stock: ofStock, prices: ofPrices } })
+    const spiders = (withoutDefaults: string[]) =>
+      ['stock', 'prices', 'other'].map((spider) => item({ spider, withoutDefaults }))
+    const recorded = async (withoutDefaults: string[]) =>
+      (await prepare(spiders(withoutDefaults), parts)).map(({ entry }) => entry.evidence['withoutDefaults'])
+    expect(await recorded([names[0]!, 'only', 'only'])).toEqual([['only'], [names[0]], undefined])
+    expect(await recorded(['*', '*', 'only'])).toEqual([['*'], ['*'], ['*']])
+    const many = Array.from({ length: 1_000 }, () => item({ withoutDefaults: names }))
+    await expect(prepare(many, parts)).rejects.toMatchObject({ code: 'REQUEST_TOO_LARGE' })
+  })
+
   it('have the retry policy and the overlap rule of their project, unless they bring their own', async () => {
     const parts = createParts({ retry: RETRY, noOverlap: true })
     const own = { ...RETRY, attempts: 9 }

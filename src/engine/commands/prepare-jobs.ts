@@ -11,7 +11,7 @@ import {
 import { ScrapdeckError } from '../../shared/errors.ts'
 import { LOST_ARGUMENTS, RESERVED_ARGUMENTS, UNUSABLE_NAME } from '../../shared/reserved-arguments.ts'
 import { MAX_ORDER_BYTES } from '../../shared/order-size.ts'
-import { defaultsOf, withDefaults } from '../../shared/job-defaults.ts'
+import { mergeDefaults, spiderDefaultsOf, takenDefaults, withDefaults } from '../../shared/job-defaults.ts'
 import { suggestNear } from '../../shared/near-matches.ts'
 import { problemOfLimits } from '../../shared/run-limits.ts'
 import { secretValues, withSecrets } from '../../shared/secret-values.ts'
@@ -57,7 +57,7 @@ export async function prepareJobs(
 ): Promise<NewJob[]> {
   const breathe = breather(parts.clock)
   await checkSize(ordered, breathe)
-  const items = await startFromDefaults(ordered, parts)
+  const items = await startFromDefaults(ordered, parts, breathe)
   if (items !== ordered) await checkSize(items, breathe)
   const nowMs = parts.clock.nowMs()
   const resolved = new Set<string>()
@@ -125,29 +125,39 @@ export async function prepareJobs(
       source: origin.source,
       scheduleId: origin.scheduled?.scheduleId ?? null,
       nominalMs: origin.scheduled?.nominalMs ?? null,
-      entry
+      entry: items === ordered ? entry : { ...entry, evidence: { ...takenDefaults(ordered[index]!, item) } }
     }
     // From here on only the dispatcher sees the plain values, when it sends the job.
-    return job.secretNames.length === 0 ? job : withSecrets(job, (value) => sealed.get(value)!)
+    return withSecrets(job, (value) => sealed.get(value)!)
   }
 }
 
 /** Each order with the defaults of its project and spider, as if the client had sent them, with plain secrets. */
 async function startFromDefaults(
   items: readonly RunItem[],
-  { projects, secretBox }: PrepareJobsParts
+  { projects, secretBox }: PrepareJobsParts,
+  breathe: () => Promise<void>
 ): Promise<readonly RunItem[]> {
   const known = new Map<string, JobDefaults | null>()
   const keyOf = ({ project, spider }: RunItem) => `${project}\n${spider}`
+  const ofProjects = new Map<string, JobDefaults>()
   for (const item of items) {
     const key = keyOf(item)
     if (known.has(key)) continue
-    const defaults = defaultsOf(projects.settingsOf(item.project), item.spider)
-    known.set(key, defaults && (await openTemplate(defaults, secretBox)))
+    const settings = projects.settingsOf(item.project)
+    const ofProject = ofProjects.get(item.project) ?? (await openTemplate(settings.defaults, secretBox))
+    ofProjects.set(item.project, ofProject)
+    const ofSpider = spiderDefaultsOf(settings, item.spider)
+    known.set(key, mergeDefaults(ofProject, ofSpider && (await openTemplate(ofSpider, secretBox))))
   }
   checkLeftOut(items, [...known.values()])
   if ([...known.values()].every((defaults) => defaults === null)) return items
-  return items.map((item) => withDefaults(item, known.get(keyOf(item)) ?? null))
+  const completed: RunItem[] = []
+  for (const [index, item] of items.entries()) {
+    if (index % ITEMS_AT_ONCE === 0) await breathe()
+    completed.push(withDefaults(item, known.get(keyOf(item)) ?? null))
+  }
+  return completed
 }
 
 /** An order of several spiders may leave out what only one of them has. */
@@ -169,13 +179,14 @@ function checkLeftOut(items: readonly RunItem[], all: readonly (JobDefaults | nu
 
 async function checkSize(items: readonly RunItem[], breathe: () => Promise<void>): Promise<void> {
   const known = new Map<object, number>()
-  const sizeOf = (values: object = {}) => {
+  const sizeOf = (values: object | undefined) => {
+    if (values === undefined) return 0
     if (!known.has(values)) known.set(values, JSON.stringify(values).length)
     return known.get(values)!
   }
   let bytes = 0
-  for (const { settings, args, env } of items) {
-    bytes += sizeOf(settings) + sizeOf(args) + sizeOf(env)
+  for (const { settings, args, env, withoutDefaults } of items) {
+    bytes += sizeOf(settings) + sizeOf(args) + sizeOf(env) + sizeOf(withoutDefaults)
     if (bytes > MAX_ORDER_BYTES) break
     await breathe()
   }
@@ -183,7 +194,7 @@ async function checkSize(items: readonly RunItem[], breathe: () => Promise<void>
   const limit = `${MAX_ORDER_BYTES / 1_000_000} MB`
   throw new ScrapdeckError(
     'REQUEST_TOO_LARGE',
-    `These ${items.length} jobs have more than ${limit} of settings and arguments together. Split the order.`
+    `These ${items.length} jobs have more than ${limit} of settings, arguments and names of left-out defaults together. Split the order.`
   )
 }
 

@@ -1,14 +1,18 @@
-import type {
-  Deployment,
-  JobDefaults,
-  NodeId,
-  Project,
-  ProjectName,
+import pLimit from 'p-limit'
+import {
+  DEFAULT_PROJECT_SETTINGS,
+  type Deployment,
+  type JobDefaults,
+  type NodeId,
+  type Project,
+  type ProjectName,
   ProjectSettings,
-  VersionName
+  type ProjectSettingsChange,
+  type VersionName
 } from '../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
 import { maskDefaults } from '../../shared/job-defaults.ts'
+import { withSettingsChange } from '../../shared/settings-change.ts'
 import { problemOfLimits } from '../../shared/run-limits.ts'
 import { type EggTarget, NodeError } from '../nodes/node-client.ts'
 import type { Environments } from '../launcher/pythons/environments.ts'
@@ -54,6 +58,8 @@ function allDefaults<T extends Values>(settings: { defaults: T; spiderDefaults: 
 
 export class ProjectCommands {
   readonly #parts: ProjectCommandsParts
+  /** Serializes changes of settings: each starts from what the one before it wrote. */
+  readonly #exclusively = pLimit(1)
 
   constructor(parts: ProjectCommandsParts) {
     this.#parts = parts
@@ -76,9 +82,31 @@ export class ProjectCommands {
    * with the reason if the project could not run with that Python.
    */
   async configure(project: ProjectName, settings: ProjectSettings): Promise<Project> {
-    const { projects, environments, fleet, secretBox, logger } = this.#parts
     await this.check(settings)
-    for (const { nodeId } of allDefaults(settings)) if (nodeId !== null) checkNode(nodeId, fleet)
+    this.#checkNodes(settings)
+    return this.#exclusively(() => this.#configure(project, settings))
+  }
+
+  /** Like `configure`, but changes only these settings. */
+  async changeSettings(project: ProjectName, change: ProjectSettingsChange): Promise<Project> {
+    const { projects } = this.#parts
+    const changed = withSettingsChange(DEFAULT_PROJECT_SETTINGS, change)
+    await this.check(changed)
+    this.#checkNodes(changed)
+    return this.#exclusively(() => {
+      const settings = withSettingsChange(maskDefaults(projects.settingsOf(project)), change)
+      const { data, error } = ProjectSettings.safeParse(settings)
+      if (data === undefined) throw new ScrapdeckError('BAD_INPUT', `${error.issues[0]!.message}.`)
+      return this.#configure(project, data)
+    })
+  }
+
+  #checkNodes(settings: ProjectSettings): void {
+    for (const { nodeId } of allDefaults(settings)) if (nodeId !== null) checkNode(nodeId, this.#parts.fleet)
+  }
+
+  async #configure(project: ProjectName, settings: ProjectSettings): Promise<Project> {
+    const { projects, environments, secretBox, logger } = this.#parts
     await projects.configure(project, await sealDefaults(settings, projects.settingsOf(project), secretBox))
     environments.refresh(project)
     // Eggs with unknown spiders may be importable with the new environment.
@@ -103,8 +131,10 @@ export class ProjectCommands {
   async setPaused(project: ProjectName, paused: boolean): Promise<Project> {
     const { projects } = this.#parts
     projects.catalog.requireProject(project)
-    const settings = projects.settingsOf(project)
-    if (settings.paused !== paused) await projects.configure(project, { ...settings, paused })
+    await this.#exclusively(async () => {
+      const settings = projects.settingsOf(project)
+      if (settings.paused !== paused) await projects.configure(project, { ...settings, paused })
+    })
     this.#wakeSending()
     return this.#describe(project)
   }
@@ -114,7 +144,7 @@ export class ProjectCommands {
     const { projects } = this.#parts
     projects.catalog.requireProject(project)
     const pinnedVersion = version === null ? null : projects.catalog.requireVersion(project, version).version
-    await projects.configure(project, { ...projects.settingsOf(project), pinnedVersion })
+    await this.#exclusively(() => projects.configure(project, { ...projects.settingsOf(project), pinnedVersion }))
     this.#wakeSending()
     return this.#describe(project)
   }
@@ -177,8 +207,10 @@ export class ProjectCommands {
     const failed = (await Promise.all(versions.map((stored) => this.#deleteOnNodes(stored)))).flat()
     await projects.deleteProject(project)
     // A project of this name that is uploaded later must not wait for a version of this one.
-    const settings = projects.settingsOf(project)
-    if (settings.pinnedVersion != null) await projects.configure(project, { ...settings, pinnedVersion: null })
+    await this.#exclusively(async () => {
+      const settings = projects.settingsOf(project)
+      if (settings.pinnedVersion != null) await projects.configure(project, { ...settings, pinnedVersion: null })
+    })
     this.#parts.environments.refresh()
     return failed
   }

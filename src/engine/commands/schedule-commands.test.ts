@@ -94,6 +94,19 @@ describe('a schedule', () => {
     expect((await reads.list({ limit: 10 })).total).toBe(4)
   })
 
+  it('whose templates take long to check holds up no other', async () => {
+    const order: string[] = []
+    const note = ({ name }: { name: string }) => void order.push(name)
+    const heavy = (name: string) => settings({ name, jobs: Array.from({ length: 50 }, () => template({})) })
+    const made = await commands.create(settings({ name: 'changed' }))
+    await Promise.all([
+      commands.create(heavy('heavy')).then(note),
+      commands.update(made.id, heavy('changed')).then(note),
+      commands.create(settings({ name: 'light' })).then(note)
+    ])
+    expect(order[0]).toBe('light')
+  })
+
   it('that shares its name since before can be changed, and is neither renamed nor replaced', async () => {
     const one = await commands.create(settings())
     const [before] = await temporary.store.getSchedules([one.id])

@@ -63,12 +63,12 @@ export class ScheduleCommands {
    * refused (default), gets these settings instead, or (in a fleet file that was exported so) keeps its name beside it.
    * Rejects with BAD_INPUT, ARGUMENT_RESERVED, NODE_NOT_FOUND or SCHEDULE_NAME_TAKEN.
    */
-  create(
+  async create(
     settings: ScheduleSettings,
     { crawl, namesake = 'refuse' }: { crawl?: CrawlOrigin; namesake?: 'refuse' | 'replace' | 'allow' } = {}
   ): Promise<Schedule> {
+    await this.#check(settings)
     return this.#naming(async () => {
-      await this.#check(settings)
       const namesakes = namesake === 'allow' ? [] : await this.#namedAs(settings.name, null)
       const [first] = namesakes
       if (first === undefined) return this.#create(settings, crawl ?? null)
@@ -104,9 +104,9 @@ export class ScheduleCommands {
    * Replaces all settings; secret values that are sent back masked are kept. Rejects as create, and with
    * SCHEDULE_NOT_FOUND, or CHANGED_MEANWHILE if its revision is no longer this one.
    */
-  update(id: ScheduleId, settings: ScheduleSettings, revision?: number, crawl?: CrawlOrigin): Promise<Schedule> {
+  async update(id: ScheduleId, settings: ScheduleSettings, revision?: number, crawl?: CrawlOrigin): Promise<Schedule> {
+    await this.#check(settings)
     return this.#naming(async () => {
-      await this.#check(settings)
       const { name } = (await this.#parts.reads.require(id)).settings
       // Schedules that already share a name can be edited.
       const namesakes = name === settings.name ? [] : await this.#namedAs(settings.name, id)

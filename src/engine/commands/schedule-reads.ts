@@ -6,7 +6,7 @@ import type { Clock } from '../runtime/clock.ts'
 import { jitterOf, listOccurrences } from '../schedules/moments.ts'
 import { notFound, type Scheduler } from '../schedules/scheduler.ts'
 import { countJobs } from '../schedules/template.ts'
-import type { StoredSchedule } from '../store/records.ts'
+import { jobIdBytesOf, type StoredSchedule } from '../store/records.ts'
 import type { FiringReader, ScheduleFilter, ScheduleReader } from '../store/store.ts'
 import { describeFiring, describeSchedule } from './describe-schedule.ts'
 import { loadByMinute, upcomingMoments } from './schedule-outlook.ts'
@@ -26,7 +26,7 @@ const Cursor = z.tuple([z.string(), ScheduleId])
 const RECENT_FIRINGS = 30
 /** Firings on one page of schedules; more would block other work while they are read and sent. */
 const FIRINGS_A_PAGE = 3_000
-/** Of large schedules on one page: an order may have megabytes of addresses. A page that has more ends earlier. */
+/** Of large rows on one page: an order may have megabytes of addresses, a firing 10,000 jobs. Then it ends earlier. */
 const PAGE_MAX_BYTES = 4_000_000
 /** Schedules whose firings are read in one step. */
 const DESCRIBED_AT_ONCE = 25
@@ -111,10 +111,11 @@ export class ScheduleReads {
     const { scheduleId, state, before, limit } = filter
     const rows = await this.#parts.store.listFirings(
       { ...(scheduleId === undefined ? {} : { scheduleId }), ...(state === undefined ? {} : { states: state }) },
-      { before: before ?? null, limit: limit + 1 }
+      { before: before ?? null, limit: limit + 1, maxBytes: PAGE_MAX_BYTES }
     )
     const page = rows.slice(0, limit)
-    return { firings: page.map(describeFiring), nextBefore: rows.length > limit ? page.at(-1)!.id : null }
+    const isCut = rows.length > limit || jobIdBytesOf(page) >= PAGE_MAX_BYTES
+    return { firings: page.map(describeFiring), nextBefore: isCut ? page.at(-1)!.id : null }
   }
 
   async planBackfill(id: ScheduleId, range: { fromMs: number; untilMs: number }) {

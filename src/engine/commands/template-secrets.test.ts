@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'vitest'
 import { RunTemplate, SECRET_MASK } from '../../shared/contract/index.ts'
-import { maskTemplate, openTemplate, sealTemplate } from './template-secrets.ts'
+import { maskSecrets } from '../../shared/secret-values.ts'
 import { asSealedText } from '../runtime/secret-box.ts'
+import { openTemplate, sealTemplate } from './template-secrets.ts'
 
 const box = {
   seal: async (text: string) => asSealedText(`sealed(${text})`),
@@ -27,7 +28,7 @@ describe('secret values of a template', () => {
         ?.sort()
     ).toEqual('abcdef'.split('').map((one) => `sealed(${one})`))
     expect(sealed.settings['DELAY']).toBe('2')
-    const masked = maskTemplate(sealed)
+    const masked = maskSecrets(sealed)
     expect(JSON.stringify(masked)).not.toContain('sealed(')
     expect(masked.argSets[1]).toEqual({ key: SECRET_MASK, day: '1' })
     expect(await openTemplate(sealed, box)).toEqual(TEMPLATE)
@@ -35,7 +36,7 @@ describe('secret values of a template', () => {
 
   test('stay where the mask comes back, each in its place', async () => {
     const sealed = await sealTemplate(TEMPLATE, null, box)
-    const edited = { ...maskTemplate(sealed), settings: { TOKEN: 'new', DELAY: '3' } }
+    const edited = { ...maskSecrets(sealed), settings: { TOKEN: 'new', DELAY: '3' } }
     expect(await sealTemplate(edited, sealed, box)).toEqual({
       ...sealed,
       settings: { TOKEN: 'sealed(new)', DELAY: '3' }
@@ -43,7 +44,7 @@ describe('secret values of a template', () => {
   })
 
   test('are refused where there is nothing behind the mask or the name', async () => {
-    await expect(sealTemplate(maskTemplate(TEMPLATE), null, box)).rejects.toMatchObject({ code: 'BAD_INPUT' })
+    await expect(sealTemplate(maskSecrets(TEMPLATE), null, box)).rejects.toMatchObject({ code: 'BAD_INPUT' })
     await expect(sealTemplate({ ...TEMPLATE, secretNames: ['other'] }, null, box)).rejects.toThrow('"other"')
   })
 })

@@ -1,23 +1,16 @@
 import { SECRET_MASK, type ProjectSettings, type RunTemplate } from '../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
+import { secretValues, withSecrets } from '../../shared/secret-values.ts'
 import { asSealedText, type SecretBox } from '../runtime/secret-box.ts'
 
 /** The parts of a template, or of defaults, that contain values. */
 type TemplateValues = Pick<RunTemplate, 'settings' | 'args' | 'secretNames'> &
   Partial<Pick<RunTemplate, 'argSets' | 'matrix'>> & { env?: Record<string, string> }
 
-/** Returns the replacement for a secret value; `where` identifies its position across versions of a template. */
-type Replace = (value: string, where: string) => string
-
-/** A copy with SECRET_MASK in place of every secret value, for responses. */
-export function maskTemplate<T extends TemplateValues>(template: T): T {
-  return withValues(template, () => SECRET_MASK)
-}
-
 /** A copy with masked values replaced by those of `before`; without an earlier value the mask stays. */
 export function fillMasked<T extends TemplateValues>(template: T, before: TemplateValues | undefined): T {
   const known = valuesByPlace(before)
-  return withValues(template, (value, where) => (value === SECRET_MASK ? (known.get(where) ?? value) : value))
+  return withSecrets(template, (value, where) => (value === SECRET_MASK ? (known.get(where) ?? value) : value))
 }
 
 /**
@@ -44,7 +37,9 @@ export async function sealTemplate<T extends TemplateValues>(
   })
   checkSecretNames(template.secretNames, (name) => known.has(name))
   for (const value of values.keys()) values.set(value, await secretBox.seal(value))
-  return withValues(template, (value, where) => (value === SECRET_MASK ? sealedBefore.get(where)! : values.get(value)!))
+  return withSecrets(template, (value, where) =>
+    value === SECRET_MASK ? sealedBefore.get(where)! : values.get(value)!
+  )
 }
 
 /** Checks that each secret name is the name of a value that is given. Throws BAD_INPUT. */
@@ -62,11 +57,9 @@ export async function openTemplate<T extends TemplateValues>(
   template: T,
   secretBox: Pick<SecretBox, 'open'>
 ): Promise<T> {
-  if (template.secretNames.length === 0) return template
   const opened = new Map<string, string>()
-  visit(template, (value) => opened.set(value, ''))
-  for (const value of opened.keys()) opened.set(value, await secretBox.open(asSealedText(value)))
-  return withValues(template, (value) => opened.get(value)!)
+  for (const value of secretValues(template)) opened.set(value, await secretBox.open(asSealedText(value)))
+  return withSecrets(template, (value) => opened.get(value)!)
 }
 
 /** The settings with every secret of their defaults sealed. Rejects as sealTemplate does. */
@@ -89,39 +82,10 @@ function valuesByPlace(template: TemplateValues | null | undefined): ReadonlyMap
 }
 
 function visit(template: TemplateValues, see: (value: string, where: string) => void): void {
-  withValues(template, (value, where) => {
+  withSecrets(template, (value, where) => {
     see(value, where)
     return value
   })
-}
-
-function withValues<T extends TemplateValues>(template: T, replace: Replace): T {
-  const secret = new Set(template.secretNames)
-  if (secret.size === 0) return template
-  const ofRecord = (record: Record<string, string>, place: string) =>
-    Object.fromEntries(
-      Object.entries(record).map(([name, value]) => [
-        name,
-        secret.has(name) ? replace(value, `${place}:${name}`) : value
-      ])
-    )
-  return {
-    ...template,
-    settings: ofRecord(template.settings, 'settings'),
-    args: ofRecord(template.args, 'args'),
-    ...(template.env && { env: ofRecord(template.env, 'env') }),
-    ...(template.argSets && {
-      argSets: template.argSets.map((set, index) => ofRecord(set, `argSets ${index}`))
-    }),
-    ...(template.matrix && {
-      matrix: Object.fromEntries(
-        Object.entries(template.matrix).map(([name, values]) => [
-          name,
-          secret.has(name) ? values.map((value, index) => replace(value, `matrix ${index}:${name}`)) : values
-        ])
-      )
-    })
-  }
 }
 
 const nameOf = (where: string): string => where.slice(where.indexOf(':') + 1)

@@ -38,7 +38,7 @@ export interface DispatchContext {
       project: ProjectName
     ): Pick<ProjectSettings, 'limits'> & Partial<Pick<ProjectSettings, 'weight' | 'paused' | 'cancelWaitSeconds'>>
   }
-  distribution: Pick<Distribution, 'stateOf' | 'ensure' | 'forget' | 'importErrors'>
+  distribution: Pick<Distribution, 'stateOf' | 'ensure' | 'forget' | 'importErrors' | 'projectsWithImportErrors'>
   /** Asks plugins about a job before it is sent; null: no plugin has this hook. Never rejects. */
   beforeDispatch?: Plugins['beforeDispatch']
 }

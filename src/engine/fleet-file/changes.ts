@@ -1,12 +1,11 @@
 import type { FleetFileChange } from '../../shared/contract/index.ts'
 import { isScrapdeckError, ScrapdeckError } from '../../shared/errors.ts'
-import { maskTemplate } from '../commands/template-secrets.ts'
-import { withoutCredentials } from '../nodes/scrapyd/proxy.ts'
 import { breather } from '../runtime/breather.ts'
 import { applyStep, type FleetFileParts } from './apply-step.ts'
 import { checkSteps, createNotes } from './check.ts'
-import type { FleetForm } from './form.ts'
-import type { CurrentFleet, Step } from './plan.ts'
+import type { FleetForm, ItemOf, Part } from './form.ts'
+import { maskItem } from './item-secrets.ts'
+import type { CurrentFleet, CurrentItem, Step } from './plan.ts'
 import { planInThread } from './plan-in-thread.ts'
 import { readFleet } from './read-fleet.ts'
 import { writeFleetFile } from './yaml.ts'
@@ -71,24 +70,20 @@ function inTheMiddle(error: unknown, step: Step, done: FleetFileChange[], count:
 
 /** Without secrets and without items that others manage. */
 function toShow(current: CurrentFleet): FleetForm {
-  const ours = <T>(items: { item: T; isOurs: boolean }[]) =>
-    items.filter(({ isOurs }) => isOurs).map(({ item }) => item)
-  const { nodes, discovery, projects, limits, schedules, chains, webhooks } = current
+  const ours = <P extends Part>(part: P): ItemOf<P>[] =>
+    (current[part] as CurrentItem<P>[]).filter(({ isOurs }) => isOurs).map(({ item }) => maskItem(part, item))
   return {
     version: 1,
-    nodes: ours(nodes).map(({ password: _password, clientKey: _clientKey, proxyUrl, ...node }) => ({
-      ...node,
-      proxyUrl: proxyUrl === null ? null : withoutCredentials(proxyUrl)
-    })),
-    discovery: ours(discovery),
-    projects: ours(projects),
-    limits: ours(limits),
-    schedules: schedules.map(({ item: { paused, pauseNote, ...schedule }, isPausedByOperator }) => ({
-      ...schedule,
-      jobs: schedule.jobs.map(maskTemplate),
-      ...(isPausedByOperator === true ? { paused, pauseNote } : {})
-    })),
-    chains: ours(chains).map((chain) => ({ ...chain, run: maskTemplate(chain.run) })),
-    webhooks: ours(webhooks)
+    // Absent, a password or key stays as it is; dots would become the new one.
+    nodes: ours('nodes').map(({ password: _password, clientKey: _clientKey, ...node }) => node),
+    discovery: ours('discovery').map(({ password: _password, ...source }) => source),
+    projects: ours('projects'),
+    limits: ours('limits'),
+    schedules: current.schedules.map(({ item, isPausedByOperator }) => {
+      const { paused, pauseNote, ...schedule } = maskItem('schedules', item)
+      return { ...schedule, ...(isPausedByOperator === true ? { paused, pauseNote } : {}) }
+    }),
+    chains: ours('chains'),
+    webhooks: ours('webhooks')
   }
 }

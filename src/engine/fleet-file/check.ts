@@ -1,5 +1,6 @@
 import { problemOfTiming } from '../../shared/calendar/index.ts'
 import { type NodeId, SECRET_MASK, type SourceId } from '../../shared/contract/index.ts'
+import { mapDefaults } from '../../shared/job-defaults.ts'
 import { checkTemplate } from '../commands/check-template.ts'
 import { checkSecretNames } from '../commands/template-secrets.ts'
 import { checkSource } from '../nodes/discovery/check-source.ts'
@@ -16,7 +17,6 @@ import {
   type FileTemplate,
   type FileWebhook,
   type FleetForm,
-  mapDefaults,
   settingsFromFile,
   templateFromFile
 } from './form.ts'
@@ -53,7 +53,7 @@ export function normalise(form: FleetForm, current: CurrentFleet): FleetForm {
   const named = <T extends { node: string | null }>(template: T, what: string): T => {
     if (template.node === null) return template
     const { node } = template
-    const found = names.has(node) ? node : nameAt.get(addressOf(node))
+    const found = names.has(node) ? node : nameAt.get(storedForm(node, (text) => parseNodeUrl(text).url))
     if (found === undefined) missing.set(node, [...(missing.get(node) ?? []), what])
     return { ...template, node: found ?? node }
   }
@@ -209,16 +209,17 @@ function checkSecrets({ settings, args, env = {}, argSets = [], matrix = {}, sec
 }
 
 function withAddress(node: FileNode): FileNode {
-  if (node.kind === 'local') return { ...node, url: '' }
+  const proxyUrl = node.proxyUrl === null ? null : storedForm(node.proxyUrl, parseProxyUrl)
+  if (node.kind === 'local') return { ...node, url: '', proxyUrl }
   const { url, username, password } = parseNodeUrl(node.url)
   const secret = node.password === undefined && password !== null ? { password } : {}
-  return { ...node, url, username: node.username ?? username, ...secret }
+  return { ...node, url, username: node.username ?? username, ...secret, proxyUrl }
 }
 
-/** The address in stored form; a text that is not an address stays as it is and matches no node. */
-function addressOf(text: string): string {
+/** The stored form of an address; a text that is not an address stays as it is and matches none. */
+function storedForm(text: string, parse: (text: string) => string): string {
   try {
-    return parseNodeUrl(text).url
+    return parse(text)
   } catch {
     return text
   }

@@ -154,15 +154,6 @@ export type ItemOf<P extends Part> = NonNullable<FleetForm[P]>[number]
 export const TEMPLATE_FIELDS: z.ZodRawShape = FileTemplate.shape
 export const DEFAULTS_FIELDS: z.ZodRawShape = FileDefaults.shape
 
-/** The same change to the project's defaults and to those of each spider. */
-export function mapDefaults<From, To>(
-  { defaults, spiderDefaults }: { defaults: From; spiderDefaults: Record<string, From> },
-  change: (one: From, spider: string | null) => To
-): { defaults: To; spiderDefaults: Record<string, To> } {
-  const ofSpiders = Object.entries(spiderDefaults).map(([spider, one]) => [spider, change(one, spider)] as const)
-  return { defaults: change(defaults, null), spiderDefaults: Object.fromEntries(ofSpiders) }
-}
-
 export function templateOfFile<T extends { nodeId: NodeId | null }>(
   { nodeId, ...template }: T,
   nameOf: (nodeId: NodeId) => string

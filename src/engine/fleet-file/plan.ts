@@ -5,26 +5,12 @@ import {
   type NodeId,
   type ProjectName,
   type ScheduleId,
-  SECRET_MASK,
   type SourceId,
   type WebhookId
 } from '../../shared/contract/index.ts'
-import { fillMasked, maskTemplate } from '../commands/template-secrets.ts'
-import { withoutCredentials } from '../nodes/scrapyd/proxy.ts'
-import { maskSecrets } from '../../shared/secret-values.ts'
 import { describeLimit } from '../queue/limits.ts'
-import {
-  type FileDefaults,
-  type FileLimit,
-  type FileNode,
-  type FileProject,
-  type FileTemplate,
-  type FleetForm,
-  type ItemOf,
-  mapDefaults,
-  type Part,
-  PART_NAMES
-} from './form.ts'
+import { type FileLimit, type FileNode, type FleetForm, type ItemOf, type Part, PART_NAMES } from './form.ts'
+import { fillItem, maskItem } from './item-secrets.ts'
 import { compactItem, textOfValue } from './yaml.ts'
 
 interface IdOf {
@@ -68,8 +54,6 @@ export const NOUNS: Record<Part, FleetFileChange['noun']> = {
   chains: 'chain',
   webhooks: 'webhook'
 }
-
-const SECRET_FIELDS = new Set(['password', 'clientKey'])
 
 /**
  * The steps that make the fleet match the file: additions and changes from nodes to webhooks, then removals in reverse
@@ -124,7 +108,7 @@ function removeFirst<T>(rest: Set<T>, candidates: T[] | undefined): T | undefine
 }
 
 function planItem<P extends Part>(part: P, wanted: ItemOf<P>, partner: CurrentItem<P> | undefined): Step<P>[] {
-  const item = filledIn(part, wanted, partner?.item)
+  const item = fillItem(part, wanted, partner?.item)
   const name = nameForPeople(part, item)
   const noun = NOUNS[part]
   if (partner === undefined) {
@@ -157,54 +141,27 @@ function nameForPeople<P extends Part>(part: P, item: ItemOf<P>): string {
   return 'id' in item ? item.id : (item as { name: string }).name
 }
 
-/** Secrets that are absent or masked in the file keep their stored values. */
-function filledIn<P extends Part>(part: P, wanted: ItemOf<P>, before: ItemOf<P> | undefined): ItemOf<P> {
-  if ('jobs' in wanted) {
-    const jobs = (before as { jobs: FileTemplate[] } | undefined)?.jobs
-    return { ...wanted, jobs: wanted.jobs.map((template, index) => fillMasked(template, jobs?.[index])) }
-  }
-  if ('run' in wanted) {
-    return { ...wanted, run: fillMasked(wanted.run, (before as { run: FileTemplate } | undefined)?.run) }
-  }
-  if ('spiderDefaults' in wanted) {
-    const known = before as FileProject | undefined
-    const knownOf = (spider: string | null) => (spider === null ? known?.defaults : known?.spiderDefaults[spider])
-    return { ...wanted, ...mapDefaults(wanted, (one, spider) => fillMasked(one, knownOf(spider))) }
-  }
-  if (part !== 'nodes' || before === undefined) return wanted
-  const { proxyUrl } = before as FileNode
-  const isAsShown = proxyUrl !== null && (wanted as FileNode).proxyUrl === withoutCredentials(proxyUrl)
-  return isAsShown ? { ...wanted, proxyUrl } : wanted
-}
-
 function differences<P extends Part>(part: P, before: ItemOf<P>, item: ItemOf<P>): FleetFileChange['fields'] {
-  const fields: FleetFileChange['fields'] = []
-  for (const name of Object.keys(item) as (keyof ItemOf<P> & string)[]) {
+  const names = (Object.keys(item) as (keyof ItemOf<P> & string)[]).filter(
     // Absent: unchanged.
-    if (item[name] === undefined || isDeepStrictEqual(before[name] ?? null, item[name])) continue
-    const [from, to] = [shown(part, name, before[name]), shown(part, name, item[name])]
-    fields.push({ name, from, to: from === to ? `${to} # another secret value` : to })
-  }
-  return fields
+    (name) => item[name] !== undefined && !isDeepStrictEqual(before[name] ?? null, item[name])
+  )
+  if (names.length === 0) return []
+  const [old, wanted] = [maskItem(part, before), maskItem(part, item)]
+  return names.map((name) => {
+    const [from, to] = [shown(name, old[name]), shown(name, wanted[name])]
+    return { name, from, to: from === to ? `${to} # another secret value` : to }
+  })
 }
 
 function fieldsOf<P extends Part>(part: P, item: ItemOf<P>): { name: string; text: string | null }[] {
+  const masked = maskItem(part, item)
   return Object.keys(compactItem(part, item))
     .filter((name) => name !== 'name')
-    .map((name) => ({ name, text: shown(part, name, item[name as keyof ItemOf<P>]) }))
+    .map((name) => ({ name, text: shown(name, masked[name as keyof ItemOf<P>]) }))
 }
 
-/** As YAML, with secrets masked. */
-function shown(part: Part, name: string, value: unknown): string | null {
-  if (value === undefined || value === null) return value === null ? 'null' : null
-  if (SECRET_FIELDS.has(name)) return SECRET_MASK
-  if (part === 'nodes' && name === 'proxyUrl') return withoutCredentials(value as string)
-  if (name === 'defaults') return textOfValue(name, maskSecrets(value as FileDefaults))
-  if (name === 'spiderDefaults') {
-    const all = Object.entries(value as FileProject['spiderDefaults'])
-    return textOfValue(name, Object.fromEntries(all.map(([spider, one]) => [spider, maskSecrets(one)])))
-  }
-  if (part === 'schedules' && name === 'jobs') return textOfValue(name, (value as FileTemplate[]).map(maskTemplate))
-  if (part === 'chains' && name === 'run') return textOfValue(name, maskTemplate(value as FileTemplate))
-  return textOfValue(name, value)
+/** As YAML; null: nothing is there. */
+function shown(name: string, value: unknown): string | null {
+  return value === undefined ? null : textOfValue(name, value)
 }

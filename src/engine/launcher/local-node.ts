@@ -42,7 +42,7 @@ export interface LocalNodeOptions {
   pythonPath?: string
   warmStarts?: WarmStarts
   /** Projects that can be run, and the Python each is set to use; default: the main one for all. */
-  projectPythons?: { names: () => ProjectName[]; of: (project: ProjectName) => ProjectPython }
+  projectPythons?: { names: () => readonly ProjectName[]; of: (project: ProjectName) => ProjectPython }
   /** Where the code of a project is; null if we have none. Eggs are stored in the projects room, not here. */
   source: (project: ProjectName, version: VersionName) => Promise<RunSource | null>
   /** Where runs write their files. What is not given is in the data directory, and there is no JOBDIR. */

@@ -1,31 +1,39 @@
 import { expect, test } from 'vitest'
 import { silentLogger } from '../runtime/logger.ts'
 import { aStoredNode } from '../testing/builders.ts'
-import { createFakeClock } from '../testing/fake-clock.ts'
+import { createFakeClock, type FakeClock } from '../testing/fake-clock.ts'
 import { FakeNode } from '../testing/fake-node.ts'
 import { createSeededRandom } from '../testing/seeded-random.ts'
 import { Fleet } from './fleet.ts'
+import { NodeError } from './node-client.ts'
 
-test('of nodes that accept connections and never answer, some hundred are asked at once; those that answer are not held up', async () => {
-  const clock = createFakeClock()
-  let [asked, answered] = [0, 0]
-  const fleet = new Fleet({
+type DaemonStatus = FakeNode['daemonStatus']
+
+/** `ask` answers for the node of that name, or has the node `answer` itself. */
+function openFleet(clock: FakeClock, ask: (name: string, answer: DaemonStatus) => ReturnType<DaemonStatus>): Fleet {
+  return new Fleet({
     clock,
     random: createSeededRandom(1),
     logger: silentLogger,
     async createClient({ name }) {
       const node = new FakeNode(clock, { slots: 2 })
       const answer = node.daemonStatus.bind(node)
-      node.daemonStatus = async () => {
-        if (name === 'good') {
-          answered += 1
-          return answer()
-        }
-        asked += 1
-        return new Promise(() => {})
-      }
+      node.daemonStatus = () => ask(name, answer)
       return node
     }
+  })
+}
+
+test('of nodes that accept connections and never answer, some hundred are asked at once; those that answer are not held up', async () => {
+  const clock = createFakeClock()
+  let [asked, answered] = [0, 0]
+  const fleet = openFleet(clock, (name, answer) => {
+    if (name === 'good') {
+      answered += 1
+      return answer()
+    }
+    asked += 1
+    return new Promise(() => {})
   })
   await fleet.add(aStoredNode({ id: 'good', name: 'good' }))
   await clock.advanceBy(0)
@@ -37,4 +45,60 @@ test('of nodes that accept connections and never answer, some hundred are asked 
   // Removing one does not wait for its answer, nor for its turn.
   for (const { stored } of fleet.list()) if (stored.id !== 'good') await fleet.remove(stored.id)
   await fleet.stop()
+})
+
+const TIME_LIMIT_MS = 5_000
+
+/** Nodes that fail after a time limit while `isSilent` says so. `asked`: at once, of those that failed before. */
+async function startFleet(names: string[], isSilent: (name: string) => boolean) {
+  const clock = createFakeClock()
+  const room = { answers: new Map<string, number>(), failed: new Set<string>(), asked: 0, mostAsked: 0 }
+  const fleet = openFleet(clock, async (name, answer) => {
+    const counted = room.failed.has(name) ? 1 : 0
+    room.asked += counted
+    room.mostAsked = Math.max(room.mostAsked, room.asked)
+    if (isSilent(name)) await new Promise<void>((resolve) => void clock.setTimer(TIME_LIMIT_MS, resolve))
+    room.asked -= counted
+    if (isSilent(name)) {
+      room.failed.add(name)
+      throw new NodeError('timeout', 'no answer in time', { delivered: 'unknown' })
+    }
+    room.answers.set(name, (room.answers.get(name) ?? 0) + 1)
+    return answer()
+  })
+  for (const name of names) await fleet.add(aStoredNode({ id: name, name }))
+  const stop = async () => {
+    const stopped = fleet.stop()
+    await clock.advanceBy(TIME_LIMIT_MS)
+    await stopped
+  }
+  return Object.assign(room, { clock, fleet, [Symbol.asyncDispose]: stop })
+}
+
+test('a node that fails one poll is asked again at once, however many others do not answer', async () => {
+  let isGoodSilent = false
+  const dead = Array.from({ length: 1_500 }, (_, index) => `dead-${index}`)
+  await using t = await startFleet(['good', ...dead], (name) => (name === 'good' ? isGoodSilent : true))
+  await t.clock.advanceBy(60_000)
+  const answersOfGood = () => t.answers.get('good') ?? 0
+  expect(answersOfGood()).toBeGreaterThan(8)
+  isGoodSilent = true
+  while (!t.failed.has('good')) await t.clock.advanceBy(500)
+  isGoodSilent = false
+  const before = answersOfGood()
+  await t.clock.advanceBy(2_000)
+  expect(answersOfGood()).toBeGreaterThan(before)
+})
+
+test('when a whole fleet falls silent, no more than some hundred nodes are asked at once after their first failure', async () => {
+  let isSilent = false
+  const names = Array.from({ length: 700 }, (_, index) => `n${index}`)
+  await using t = await startFleet(names, () => isSilent)
+  await t.clock.advanceBy(20_000)
+  expect(t.answers.size).toBe(700)
+  isSilent = true
+  await t.clock.advanceBy(60_000)
+  expect(t.mostAsked).toBeGreaterThan(200)
+  expect(t.mostAsked).toBeLessThanOrEqual(512)
+  expect(t.fleet.list().every(({ status }) => status.health === 'down')).toBe(true)
 })

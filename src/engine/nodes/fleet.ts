@@ -1,6 +1,6 @@
 import { EventEmitter } from 'node:events'
 import { availableParallelism } from 'node:os'
-import pLimit from 'p-limit'
+import pLimit, { type LimitFunction } from 'p-limit'
 import type { NodeHealth, NodeId } from '../../shared/contract/index.ts'
 import type { Clock } from '../runtime/clock.ts'
 import type { Logger } from '../runtime/logger.ts'
@@ -8,9 +8,8 @@ import type { Random } from '../runtime/random.ts'
 import type { StoredNode } from '../store/records.ts'
 import { type Capacity, NOTHING_LEARNED, learnFromCounters, planCapacity, type SlotsBelief } from './capacity.ts'
 import { type ClockEstimate, ownClock, refineByDate, refineByStart, UNKNOWN_CLOCK } from './clock-offset.ts'
-import type { NodeClient, NodeError, SeenJob, Snapshot } from './node-client.ts'
+import { healthOf, type NodeClient, type NodeError, type SeenJob, type Snapshot } from './node-client.ts'
 import { type Observation, Observer } from './observer.ts'
-import { healthOf } from './scrapyd/probe.ts'
 import { withoutCredentials } from './scrapyd/proxy.ts'
 
 /** What polling a node has shown so far. Kept only in memory, because it goes out of date quickly. */
@@ -33,6 +32,8 @@ export interface NodeStatus {
    * before the first.
    */
   unreachableSinceMs: number | null
+  /** Wall clock, since when its health is anything but up; null: it is up, or has not been asked yet. */
+  notUpSinceMs: number | null
   clockOffsetMs: number | null
   /** What is known of its clock and time zone. trueTime converts its times to ours. */
   clockEstimate: ClockEstimate
@@ -93,7 +94,8 @@ const ARRIVAL_EVERY_MS = 0.5
 
 /**
  * Nodes that have not answered and are asked at once: thousands of addresses where nothing answers must not take all
- * descriptors. New ones do not wait for those that failed before.
+ * descriptors. New ones do not wait for those that failed before. A node that failed only once waits for neither: its
+ * jobs go on, and their ends would be seen late.
  */
 const ASKED_AT_ONCE = 256
 
@@ -105,6 +107,7 @@ export class Fleet {
   #arrivals = { sinceMs: 0, count: 0 }
   #follower: FleetFollower = NOBODY
   readonly #newInTurn = pLimit(ASKED_AT_ONCE)
+  readonly #failedOnceInTurn = pLimit(ASKED_AT_ONCE)
   readonly #failedInTurn = pLimit(ASKED_AT_ONCE)
   readonly events = new EventEmitter<FleetEvents>()
 
@@ -154,7 +157,7 @@ export class Fleet {
         clock,
         random,
         logger,
-        inTurn: (ask) => this.#inTurn(stored.id, ask),
+        inTurn: (ask, failures) => this.#turnsOf(stored.id, failures)(ask),
         firstLookAfterMs: previous === undefined ? this.#firstLookAfterMs() : 0,
         isBusy: () => this.#follower.isBusy(stored.id),
         wantsSnapshot: () => this.#follower.wantsSnapshot(stored.id),
@@ -241,7 +244,8 @@ export class Fleet {
       return
     }
     this.#update(node, {
-      ...{ health: 'up', problem: null, unreachableSinceMs: null, nodeName, running, pending, finished },
+      ...{ health: 'up', problem: null, unreachableSinceMs: null, notUpSinceMs: null },
+      ...{ nodeName, running, pending, finished },
       clockOffsetMs: status.clockEstimate.shownMs
     })
   }
@@ -298,7 +302,8 @@ export class Fleet {
       status.unreachableSinceMs === unreachableSinceMs
     )
       return
-    this.#update(node, { health, problem: error.message, unreachableSinceMs })
+    const notUpSinceMs = status.notUpSinceMs ?? this.#options.clock.nowMs()
+    this.#update(node, { health, problem: error.message, unreachableSinceMs, notUpSinceMs })
   }
 
   #update(node: FleetNode, news: Partial<NodeStatus>): void {
@@ -313,9 +318,11 @@ export class Fleet {
     this.events.emit('observed', node)
   }
 
-  #inTurn<T>(id: NodeId, ask: () => Promise<T>): Promise<T> {
-    const isNew = (this.#nodes.get(id)?.status.health ?? 'unknown') === 'unknown'
-    return (isNew ? this.#newInTurn : this.#failedInTurn)(ask)
+  #turnsOf(id: NodeId, failures: number): LimitFunction {
+    const status = this.#nodes.get(id)?.status
+    if (status === undefined || status.health === 'unknown') return this.#newInTurn
+    const hasAnswered = status.lastSeenAtMs !== null
+    return hasAnswered && failures < FAILURES_UNTIL_DOWN ? this.#failedOnceInTurn : this.#failedInTurn
   }
 
   /** The first nodes to arrive are polled at once. The more there are, the longer the last ones wait. */
@@ -375,6 +382,7 @@ function unknownStatus(capacity: Capacity): NodeStatus {
     latencyMs: null,
     lastSeenAtMs: null,
     unreachableSinceMs: null,
+    notUpSinceMs: null,
     clockOffsetMs: null,
     clockEstimate: UNKNOWN_CLOCK,
     capacity,

@@ -1,4 +1,4 @@
-import type { ProjectName, RunLimits, VersionName } from '../../shared/contract/index.ts'
+import type { NodeHealth, ProjectName, RunLimits, VersionName } from '../../shared/contract/index.ts'
 import type { EggToSend } from '../projects/projects.ts'
 import type { NodeTraits } from './node-traits.ts'
 
@@ -188,4 +188,23 @@ export class NodeError extends Error {
 export function importErrorOf(error: unknown): string | null {
   if (!(error instanceof NodeError) || (error.refusal !== 'import_failed' && error.refusal !== 'bad_egg')) return null
   return (error.nodeMessage ?? error.message).replace(/^RunnerError: /, '').trim()
+}
+
+/** What a failed request says about the health of its node. */
+export function healthOf(error: NodeError): NodeHealth {
+  switch (error.kind) {
+    case 'unreachable':
+    case 'timeout':
+    case 'reset':
+      return 'down'
+    case 'unauthorized':
+      return 'unauthorized'
+    case 'http':
+    case 'not_scrapyd':
+    case 'too_large':
+    case 'refused':
+      return 'invalid'
+    case 'aborted':
+      return 'unknown'
+  }
 }

@@ -15,8 +15,8 @@ export interface ObserverOptions {
   logger: Logger
   /** Thousands of observers that start together must not all connect at once. */
   firstLookAfterMs?: number
-  /** Limits how many nodes that have not answered are asked at once. Default: none waits. */
-  inTurn?: <T>(ask: () => Promise<T>) => Promise<T>
+  /** Limits how many nodes are asked at once that have not answered, or not lately. Default: none waits. */
+  inTurn?: <T>(ask: () => Promise<T>, failures: number) => Promise<T>
   /** It has jobs of ours, or jobs wait for it: poll every second instead of every five. */
   isBusy: () => boolean
   /** An attempt is unresolved, so only the job lists can tell. */
@@ -145,7 +145,7 @@ export class Observer {
       const turn = inTurn(async () => {
         signal.throwIfAborted()
         return this.#ask()
-      })
+      }, this.#failures)
       return await Promise.race([turn, stopped.promise])
     } finally {
       signal.removeEventListener('abort', onStop)

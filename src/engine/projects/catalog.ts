@@ -18,6 +18,7 @@ export class Catalog {
   readonly #spellings = new Map<ProjectName, Map<string, VersionName[]>>()
   /** Versions of projects that run without an egg, by project. */
   readonly #withoutEgg = new Map<ProjectName, StoredVersion>()
+  #names: readonly ProjectName[] | null = null
   /** Caches for placement, which needs the latest version and its deployments for each lane. */
   readonly #ascending = new Map<ProjectName, readonly StoredVersion[]>()
   readonly #deployments = new WeakMap<readonly Deployment[], Map<string, Deployment>>()
@@ -28,8 +29,9 @@ export class Catalog {
     this.#pinnedVersionOf = pinnedVersionOf
   }
 
-  names(): ProjectName[] {
-    return [...new Set([...this.#known.keys(), ...this.#withoutEgg.keys()])].sort()
+  /** Ascending; the same list until there is another project, or one less. */
+  names(): readonly ProjectName[] {
+    return (this.#names ??= [...new Set([...this.#known.keys(), ...this.#withoutEgg.keys()])].sort())
   }
 
   isKnown(project: ProjectName): boolean {
@@ -52,6 +54,7 @@ export class Catalog {
 
   remember(stored: StoredVersion): void {
     this.#ascending.delete(stored.project)
+    if (!this.isKnown(stored.project)) this.#names = null
     const versions = this.#known.get(stored.project) ?? new Map<VersionName, StoredVersion>()
     this.#known.set(stored.project, versions.set(stored.version, stored))
     const spellings = this.#spellings.get(stored.project) ?? new Map<string, VersionName[]>()
@@ -72,6 +75,7 @@ export class Catalog {
 
   rememberWithoutEgg(stored: StoredVersion): void {
     this.#ascending.delete(stored.project)
+    if (!this.isKnown(stored.project)) this.#names = null
     this.#withoutEgg.set(stored.project, stored)
   }
 
@@ -79,7 +83,10 @@ export class Catalog {
     this.#ascending.delete(project)
     const versions = this.#known.get(project)
     versions?.delete(version)
-    if (versions?.size === 0) this.#known.delete(project)
+    if (versions?.size === 0) {
+      this.#known.delete(project)
+      this.#names = null
+    }
     const spelling = sanitiseVersion(version)
     const spellings = this.#spellings.get(project)
     // Another version may have the same spelling (`1.0` and `1_0`).

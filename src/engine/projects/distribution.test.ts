@@ -40,8 +40,10 @@ async function openRoom({ hasPython = true } = {}) {
     releases,
     sent: [] as string[],
     eggs: new Set<EggToSend>(),
+    gone: new Set<string>(['gone']),
     changes: 0,
     answer: async (_nodeId: string): Promise<void> => {},
+    listed: async (nodeId: string): Promise<string[]> => ['prices', `only on ${nodeId}`],
     [Symbol.asyncDispose]: temporary.remove
   }
   const distribution = new Distribution({
@@ -49,7 +51,7 @@ async function openRoom({ hasPython = true } = {}) {
     clock,
     importErrorOf: (error) => (error as Error).message.match(/cannot import .*/)?.[0] ?? null,
     clientOf: (nodeId) =>
-      nodeId === 'gone'
+      room.gone.has(nodeId)
         ? null
         : {
             addVersion(project, version, egg) {
@@ -57,7 +59,7 @@ async function openRoom({ hasPython = true } = {}) {
               room.sent.push(`${nodeId} ${project} ${version} ${egg.sizeBytes > 0}`)
               return room.answer(nodeId)
             },
-            listSpiders: async () => ['prices', `only on ${nodeId}`]
+            listSpiders: () => room.listed(nodeId)
           }
   })
   distribution.events.on('changed', () => void room.changes++)
@@ -87,6 +89,25 @@ test('where there is no Python, the first node that gets an egg tells its spider
   await t.distribution.ensure(aNodeId('n1'), aProjectName('shop'), aVersionName('1'))
   await t.distribution.ensure(aNodeId('n2'), aProjectName('shop'), aVersionName('1'))
   expect(t.projects.catalog.spidersOf(aProjectName('shop'), aVersionName('1'))).toEqual(['prices', 'only on n1'])
+})
+
+test('spiders that a node tells of an egg that was replaced meanwhile are not those of its successor', async () => {
+  await using t = await openRoom({ hasPython: false })
+  const late = Promise.withResolvers<string[]>()
+  t.listed = vi.fn(() => late.promise)
+  const first = t.distribution.ensure(N1, SHOP, V1)
+  await vi.waitFor(() => expect(t.listed).toHaveBeenCalled())
+  await t.projects.upload(await anEgg([{ name: 'content.txt', content: '2' }]), { version: V1 })
+  // The node is still busy with the first egg.
+  const second = t.distribution.ensure(N1, SHOP, V1)
+  t.listed = async () => ['new']
+  late.resolve(['old'])
+  await first
+  expect(t.projects.catalog.find(SHOP, V1)?.spiders).toBeNull()
+  await second
+  expect(t.sent).toHaveLength(2)
+  expect(t.distribution.isPresent(N1, SHOP, V1)).toBe(true)
+  expect(t.projects.catalog.find(SHOP, V1)?.spiders).toEqual(['new'])
 })
 
 test('after a failure a node is left alone for 30 s, then twice as long each time, up to 10 min', async () => {
@@ -193,7 +214,8 @@ test('an egg that goes to many nodes at once is read from disk as it is sent', a
 
 test('what a node said that cannot import an egg is known until it takes it, or there is another egg', async () => {
   await using t = await openRoom()
-  const errors = () => Object.fromEntries(t.distribution.importErrors(SHOP, V1))
+  const errors = () =>
+    Object.fromEntries([...t.distribution.importErrors(SHOP, V1)].map(([id, { output }]) => [id, output]))
   t.answer = async (nodeId) => {
     throw new Error(nodeId === 'n1' ? 'cannot import x' : 'no room')
   }
@@ -213,6 +235,55 @@ test('what a node said that cannot import an egg is known until it takes it, or 
   expect(errors()).toEqual({ n2: 'cannot import y' })
   await t.projects.upload(await anEgg([{ name: 'other.txt', content: '2' }]), { version: V1 }, { inUse: 'allow' })
   expect(errors()).toEqual({})
+})
+
+test('what nodes said of an egg is forgotten with the egg and with the node, and of a long output the end is kept', async () => {
+  await using t = await openRoom()
+  t.answer = async (nodeId) => {
+    throw new Error(`cannot import ${'x'.repeat(5_000)} on ${nodeId}`)
+  }
+  const fail = (nodeId: typeof N1) => expect(t.distribution.ensure(nodeId, SHOP, V1)).rejects.toThrow()
+  const told = () => [...t.distribution.importErrors(SHOP, V1).keys()]
+  await Promise.all([fail(N1), fail(N2)])
+  const { output, atMs } = t.distribution.importErrors(SHOP, V1).get(N1)!
+  expect([output.length, output.slice(-8), atMs]).toEqual([2_000, 'xx on n1', t.clock.nowMs()])
+  expect([...t.distribution.projectsWithImportErrors()]).toEqual([SHOP])
+  t.gone.add(N1)
+  await t.distribution.forgetNode(N1)
+  expect(told()).toEqual([N2])
+  // Its egg was still on its way.
+  await expect(t.distribution.ensure(N1, SHOP, V1)).rejects.toThrow()
+  expect(told()).toEqual([N2])
+
+  await t.projects.deleteVersion(SHOP, V1)
+  expect([...t.distribution.projectsWithImportErrors()]).toEqual([])
+  await t.projects.upload(await anEgg(), { version: V1 })
+  expect([told(), t.distribution.stateOf(N2, SHOP, V1)]).toEqual([[], 'absent'])
+})
+
+test('what becomes of an egg that was replaced on its way says nothing about the new one', async () => {
+  await using t = await openRoom()
+  const old = { accept: () => {}, refuse: (_error: Error) => {} }
+  t.answer = (nodeId) =>
+    new Promise((resolve, reject) => {
+      if (nodeId === 'n1') old.accept = resolve
+      else old.refuse = reject
+    })
+  const sent = Promise.allSettled([t.distribution.ensure(N1, SHOP, V1), t.distribution.ensure(N2, SHOP, V1)])
+  await vi.waitFor(() => expect(t.sent).toHaveLength(2))
+  await t.projects.upload(await anEgg([{ name: 'other.txt' }]), { version: V1 }, { inUse: 'allow' })
+  t.answer = async () => {
+    throw new Error('cannot import y')
+  }
+  const N3 = aNodeId('n3')
+  await expect(t.distribution.ensure(N3, SHOP, V1)).rejects.toThrow()
+  old.accept()
+  old.refuse(new Error('cannot import x'))
+  await sent
+  expect([...t.distribution.importErrors(SHOP, V1)]).toEqual([
+    [N3, { output: 'cannot import y', atMs: t.clock.nowMs() }]
+  ])
+  expect([N1, N2, N3].map((nodeId) => t.distribution.stateOf(nodeId, SHOP, V1))).toEqual(['absent', 'absent', 'never'])
 })
 
 test('nodes disagree on the latest version only if releases that order differently have the versions', async () => {

@@ -30,12 +30,28 @@ const LONGEST_BACKOFF_MS = 10 * 60_000
 /** Concurrent uploads of one deployment, which share one uplink. */
 const SENT_AT_ONCE = 8
 
+/** The end of what a node says is kept, which has the cause. */
+const OUTPUT_KEPT = 2_000
+
 interface Failure {
-  /** The egg that failed: a different egg under the same name is tried at once. */
-  sha256: string
   error: unknown
   count: number
   untilMs: number
+}
+
+/** What a node said that cannot import an egg, and when (wall clock). */
+export interface ImportError {
+  output: string
+  atMs: number
+}
+
+type EggIdentity = Pick<StoredVersion, 'project' | 'version' | 'sha256'>
+
+/** A different egg under the same name is tried at once. */
+interface FailedEgg extends EggIdentity {
+  failures: Map<NodeId, Failure>
+  /** Of the nodes whose last failure this was. */
+  importErrors: Map<NodeId, ImportError>
 }
 
 /**
@@ -55,10 +71,9 @@ export class Distribution {
   readonly #projects: Projects
   readonly #clock: Clock
   readonly #timers: Timers
-  readonly #sending = new Map<string, Promise<void>>()
-  readonly #failures = new Map<string, Failure>()
-  /** By version: what the nodes said that cannot import its egg. */
-  readonly #importErrors = new Map<string, { sha256: string; byNode: Map<NodeId, string> }>()
+  readonly #sending = new Map<string, { sha256: string; done: Promise<void> }>()
+  /** By version. */
+  readonly #failed = new Map<string, FailedEgg>()
 
   constructor(options: DistributionOptions) {
     this.#options = options
@@ -72,17 +87,25 @@ export class Distribution {
     if (this.isPresent(nodeId, project, version)) return 'present'
     const stored = this.#projects.catalog.find(project, version)
     if (!stored?.sha256) return 'never'
-    const key = keyOf(nodeId, project, stored.version)
-    if (this.#sending.has(key)) return 'sending'
-    return this.#isWaiting(key, stored.sha256) ? 'never' : 'absent'
+    if (this.#sending.has(keyOf(nodeId, project, stored.version))) return 'sending'
+    return this.#awaitedFailure(nodeId, stored) === undefined ? 'absent' : 'never'
   }
 
   /** What each node said that cannot import the current egg of this version. Cheap if there is none. */
-  importErrors(project: ProjectName, version: VersionName): ReadonlyMap<NodeId, string> {
-    if (this.#importErrors.size === 0) return NO_ERRORS
-    const known = this.#importErrors.get(versionKey(project, version))
-    if (known === undefined || known.sha256 !== this.#projects.catalog.find(project, version)?.sha256) return NO_ERRORS
-    return known.byNode
+  importErrors(project: ProjectName, version: VersionName): ReadonlyMap<NodeId, ImportError> {
+    const stored = this.#failed.size === 0 ? null : this.#projects.catalog.find(project, version)
+    return (stored === null ? undefined : this.#failedEgg(stored)?.importErrors) ?? NO_ERRORS
+  }
+
+  /** Projects with an egg that a node cannot import. Also forgets failures of eggs that are gone or were replaced. */
+  projectsWithImportErrors(): ReadonlySet<ProjectName> {
+    if (this.#failed.size === 0) return NO_PROJECTS
+    const projects = new Set<ProjectName>()
+    for (const [key, { project, version, sha256, importErrors }] of this.#failed) {
+      if (this.#projects.catalog.find(project, version)?.sha256 !== sha256) this.#failed.delete(key)
+      else if (importErrors.size > 0) projects.add(project)
+    }
+    return projects
   }
 
   isPresent(nodeId: NodeId, project: ProjectName, version: VersionName): boolean {
@@ -100,8 +123,8 @@ export class Distribution {
   async ensure(nodeId: NodeId, project: ProjectName, version: VersionName): Promise<void> {
     if (this.isPresent(nodeId, project, version)) return
     const stored = this.#projects.catalog.requireEgg(project, version)
-    const key = keyOf(nodeId, project, stored.version)
-    if (!this.#sending.has(key) && this.#isWaiting(key, stored.sha256!)) throw this.#failures.get(key)!.error
+    const failure = this.#awaitedFailure(nodeId, stored)
+    if (failure !== undefined && !this.#sending.has(keyOf(nodeId, project, stored.version))) throw failure.error
     return this.#send(nodeId, project, stored.version)
   }
 
@@ -135,22 +158,44 @@ export class Distribution {
     this.events.emit('changed')
   }
 
+  /** Call once the node has left the fleet. */
+  async forgetNode(nodeId: NodeId): Promise<void> {
+    for (const [key, failed] of this.#failed) this.#forgetFailure(key, failed, nodeId)
+    await this.#projects.forgetNode(nodeId)
+  }
+
   /** Cancels all retries. */
   stop(): void {
     this.#timers.stop()
   }
 
-  #isWaiting(key: string, sha256: string): boolean {
-    const failure = this.#failures.get(key)
-    return failure !== undefined && failure.sha256 === sha256 && failure.untilMs > this.#clock.monotonicMs()
+  /** The failures of this egg, not of another one under its name. */
+  #failedEgg({ project, version, sha256 }: EggIdentity): FailedEgg | undefined {
+    if (this.#failed.size === 0) return undefined
+    const failed = this.#failed.get(versionKey(project, version))
+    return failed?.sha256 === sha256 ? failed : undefined
   }
 
-  #send(nodeId: NodeId, project: ProjectName, version: VersionName, onStart?: () => void): Promise<void> {
+  /** The failure whose backoff is not over. */
+  #awaitedFailure(nodeId: NodeId, egg: EggIdentity): Failure | undefined {
+    const failure = this.#failedEgg(egg)?.failures.get(nodeId)
+    return failure !== undefined && failure.untilMs > this.#clock.monotonicMs() ? failure : undefined
+  }
+
+  async #send(nodeId: NodeId, project: ProjectName, version: VersionName, onStart?: () => void): Promise<void> {
     const key = keyOf(nodeId, project, version)
-    const sent =
-      this.#sending.get(key) ?? this.#sendOnce(key, nodeId, project, version, onStart).finally(() => this.#finish(key))
-    this.#sending.set(key, sent)
-    return sent
+    const egg = this.#projects.eggToSend(project, version)
+    const running = this.#sending.get(key)
+    if (running?.sha256 === egg.sha256) return running.done
+    if (running !== undefined) {
+      // Of an egg that was replaced in the meantime. Sent at once, either could be the last to arrive.
+      await running.done.catch(() => {})
+      if (!this.isPresent(nodeId, project, version)) await this.#send(nodeId, project, version, onStart)
+      return
+    }
+    const done = this.#sendOnce(nodeId, project, version, egg, onStart).finally(() => this.#finish(key))
+    this.#sending.set(key, { sha256: egg.sha256, done })
+    await done
   }
 
   #finish(key: string): void {
@@ -159,12 +204,13 @@ export class Distribution {
   }
 
   async #sendOnce(
-    key: string,
     nodeId: NodeId,
     project: ProjectName,
     version: VersionName,
+    egg: EggToSend,
     onStart?: () => void
   ): Promise<void> {
+    const { sha256 } = egg
     const record = (state: Deployment['state'], error: string | null) =>
       this.#projects.recordDeployment(project, version, {
         nodeId,
@@ -173,8 +219,6 @@ export class Distribution {
         error,
         changedAtMs: this.#clock.nowMs()
       })
-    const egg = this.#projects.eggToSend(project, version)
-    const { sha256 } = egg
     const client = this.#options.clientOf(nodeId)
     let current: StoredVersion | null
     try {
@@ -186,53 +230,54 @@ export class Distribution {
       // If the egg was replaced while it was being sent, this records that the node has the older one.
       if (current?.sha256) await record('present', null)
     } catch (error) {
-      // Back off after any failure, including one of our own disk: an immediate retry would fail again.
-      const before = this.#failures.get(key)
-      const count = before?.sha256 === sha256 ? before.count + 1 : 1
-      const delayMs = Math.min(LONGEST_BACKOFF_MS, FIRST_BACKOFF_MS * 2 ** (count - 1))
-      this.#failures.set(key, { sha256, error, count, untilMs: this.#clock.monotonicMs() + delayMs })
-      this.#timers.set(delayMs, () => this.events.emit('changed'))
-      this.#rememberImportError(nodeId, project, version, sha256, this.#options.importErrorOf(error))
+      this.#rememberFailure(nodeId, { project, version, sha256 }, error)
       await record('failed', wordsOf(error))
       throw error
     }
-    this.#failures.delete(key)
-    this.#rememberImportError(nodeId, project, version, sha256, null)
+    const failed = this.#failedEgg({ project, version, sha256 })
+    if (failed !== undefined) this.#forgetFailure(versionKey(project, version), failed, nodeId)
     if (client !== null && current?.sha256 === sha256 && current.spiders === null)
-      await this.#askForSpiders(client, project, version)
+      await this.#askForSpiders(client, current)
   }
 
-  /** null: the node imported it, or failed otherwise. */
-  #rememberImportError(
-    nodeId: NodeId,
-    project: ProjectName,
-    version: VersionName,
-    sha256: string,
-    error: string | null
-  ): void {
-    const key = versionKey(project, version)
-    const known = this.#importErrors.get(key)
-    const byNode = known?.sha256 === sha256 ? known.byNode : new Map<NodeId, string>()
-    if (error === null) byNode.delete(nodeId)
-    else byNode.set(nodeId, error)
-    if (byNode.size === 0) this.#importErrors.delete(key)
-    else this.#importErrors.set(key, { sha256, byNode })
+  /** Backs off after any failure, including one of our own disk: an immediate retry would fail again. */
+  #rememberFailure(nodeId: NodeId, egg: EggIdentity, error: unknown): void {
+    const { project, version, sha256 } = egg
+    // Nobody asks for an egg that was replaced or deleted on its way, nor for a node that was removed.
+    const isCurrentEgg = this.#projects.catalog.find(project, version)?.sha256 === sha256
+    if (!isCurrentEgg || this.#options.clientOf(nodeId) === null) return
+    const failed = this.#failedEgg(egg) ?? { ...egg, failures: new Map(), importErrors: new Map() }
+    this.#failed.set(versionKey(project, version), failed)
+    const count = (failed.failures.get(nodeId)?.count ?? 0) + 1
+    const delayMs = Math.min(LONGEST_BACKOFF_MS, FIRST_BACKOFF_MS * 2 ** (count - 1))
+    failed.failures.set(nodeId, { error, count, untilMs: this.#clock.monotonicMs() + delayMs })
+    this.#timers.set(delayMs, () => this.events.emit('changed'))
+    const output = this.#options.importErrorOf(error)
+    if (output === null) failed.importErrors.delete(nodeId)
+    else failed.importErrors.set(nodeId, { output: output.slice(-OUTPUT_KEPT), atMs: this.#clock.nowMs() })
+  }
+
+  #forgetFailure(key: string, { failures, importErrors }: FailedEgg, nodeId: NodeId): void {
+    failures.delete(nodeId)
+    importErrors.delete(nodeId)
+    if (failures.size === 0) this.#failed.delete(key)
   }
 
   /** We may have no Python here, so the first node that imported the egg lists its spiders. */
-  async #askForSpiders(client: EggReceiver, project: ProjectName, version: VersionName): Promise<void> {
+  async #askForSpiders(client: EggReceiver, asked: StoredVersion): Promise<void> {
     let spiders: string[]
     try {
-      spiders = await client.listSpiders(project, version)
+      spiders = await client.listSpiders(asked.project, asked.version)
     } catch {
       // The upload itself succeeded. The spiders stay unknown until the next node gets the egg.
       return
     }
-    await this.#projects.recordSpiders(project, version, spiders)
+    await this.#projects.recordSpiders(asked, spiders)
   }
 }
 
-const NO_ERRORS: ReadonlyMap<NodeId, string> = new Map()
+const NO_ERRORS: ReadonlyMap<NodeId, ImportError> = new Map()
+const NO_PROJECTS: ReadonlySet<ProjectName> = new Set()
 
 function versionKey(project: ProjectName, version: VersionName): string {
   return JSON.stringify([project, version])

@@ -255,11 +255,14 @@ export class Projects {
     if (nodeId !== LOCAL_NODE_ID) await this.#seen.recordProjects(nodeId, listed, askedAtMs)
   }
 
-  /** Stores the spiders that a node listed, if the version has no list yet. */
-  recordSpiders(project: ProjectName, version: VersionName, spiders: string[]): Promise<void> {
+  /** Stores the spiders that a node listed for this egg, if the version still has it and no list yet. */
+  recordSpiders(
+    { project, version, sha256 }: Pick<StoredVersion, 'project' | 'version' | 'sha256'>,
+    spiders: string[]
+  ): Promise<void> {
     return this.#exclusively(async () => {
       const stored = this.catalog.find(project, version)
-      if (stored === null || stored.spiders !== null) return
+      if (stored === null || stored.sha256 !== sha256 || stored.spiders !== null) return
       const listed = { ...stored, spiders: spiders.filter((name) => problemOfSpiderName(name) === null) }
       await this.#options.store.putVersion(listed)
       this.catalog.remember(listed)

@@ -111,6 +111,21 @@ test('the spiders kept of one node are bounded too', async () => {
   expect(t.catalog.all().map(({ spiders }) => spiders?.length ?? 0)).toEqual([20_000, 20_000, 0])
 })
 
+test('spiders that a node lists are those of our egg only if that was sent to it before it was asked', async () => {
+  const t = openSeen()
+  const [shop, version] = [aProjectName('shop'), aVersionName('1')]
+  const ours = aVersion({ project: shop, version, sha256: 'new', spiders: null, deployments: [] })
+  const spidersWith = async (state: 'present' | 'foreign', sha256: string | null, changedAtMs: number) => {
+    t.catalog.remember({ ...ours, deployments: [{ nodeId: N1, state, sha256, error: null, changedAtMs }] })
+    await t.look(['1'], { spiders: ['prices'], askedAtMs: 10 })
+    return t.catalog.find(shop, version)?.spiders
+  }
+  expect(await spidersWith('foreign', null, 5)).toBeNull()
+  expect(await spidersWith('present', 'old', 5)).toBeNull()
+  expect(await spidersWith('present', 'new', 10)).toBeNull()
+  expect(await spidersWith('present', 'new', 5)).toEqual(['prices'])
+})
+
 test('nothing is recorded for a node that was removed while it was read', async () => {
   const t = openSeen()
   const listing = t.look(names(3_000))

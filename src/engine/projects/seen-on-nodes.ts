@@ -77,7 +77,7 @@ export class SeenOnNodes {
     const usable = names.filter(({ version }) => problemOfVersionName(version) === null)
     await this.#changeAll(nodeId, usable, (name, room) => {
       const spiders = name.version === newest ? seen.spiders : null
-      return this.#planListed(nodeId, { project, ...name, spiders }, room, exceeded)
+      return this.#planListed(seen, { project, ...name, spiders }, room, exceeded)
     })
     return [...exceeded]
   }
@@ -172,7 +172,7 @@ export class SeenOnNodes {
 
   /** A version that only nodes have, or the spiders of a version without a list. Takes what it adds from `room`. */
   #planListed(
-    nodeId: NodeId,
+    { nodeId, askedAtMs }: Pick<Seen, 'nodeId' | 'askedAtMs'>,
     seen: { project: ProjectName; version: VersionName; createdAtMs: number; spiders: string[] | null },
     room: Room,
     exceeded: Set<KeptNoun>
@@ -185,7 +185,8 @@ export class SeenOnNodes {
       exceeded.add('versions')
       return null
     }
-    const wanted = (before?.spiders ?? null) === null ? seen.spiders : null
+    const isOtherEgg = isOurs && !this.#hadEgg(nodeId, before, askedAtMs)
+    const wanted = isOtherEgg || (before?.spiders ?? null) !== null ? null : seen.spiders
     const hasRoom = isOurs || wanted === null || wanted.length <= room.spiders
     if (!hasRoom) exceeded.add('spiders')
     const spiders = hasRoom ? wanted : null
@@ -212,6 +213,12 @@ export class SeenOnNodes {
     return this.#parts.catalog
       .all()
       .filter((stored) => isWanted(stored) && this.#deploymentOn(nodeId, stored) !== undefined)
+  }
+
+  /** Whether our current egg was sent to the node before this time, so that its answers are about that one. */
+  #hadEgg(nodeId: NodeId, stored: StoredVersion, atMs: number): boolean {
+    const deployment = this.#deploymentOn(nodeId, stored)
+    return deployment?.state === 'present' && deployment.sha256 === stored.sha256 && deployment.changedAtMs < atMs
   }
 
   #roomOf(nodeId: NodeId): Room {

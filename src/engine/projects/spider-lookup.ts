@@ -75,13 +75,15 @@ export class SpiderLookup {
     for (const node of nodes) {
       try {
         const spiders = await this.#options.duringLongCall(node.id, this.#listOn(node, stored))
-        await this.#options.projects.recordSpiders(project, version, spiders)
-        return this.#options.projects.catalog.spidersOf(project, version)
+        await this.#options.projects.recordSpiders(stored, spiders)
       } catch (error) {
         const output = this.#options.importErrorOf(error)
         if (output === null) other ??= error instanceof Error ? error.message : String(error)
         else refused ??= { name: node.name, output }
+        continue
       }
+      // If the egg was replaced in the meantime, those of its successor are looked for.
+      return this.find(project, version)
     }
     if (refused === null || other !== null) {
       const reason =

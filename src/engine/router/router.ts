@@ -4,7 +4,6 @@ import {
   type Contract,
   type Node,
   type NodeAddress,
-  type ProbeResult,
   type Problem,
   type Project,
   type SystemStatus,
@@ -30,6 +29,7 @@ import type { Environments } from '../launcher/pythons/environments.ts'
 import type { Discovery } from '../nodes/discovery/discovery.ts'
 import type { FleetNode } from '../nodes/fleet.ts'
 import type { JobLogs } from '../nodes/job-logs.ts'
+import type { ProbedNode } from '../nodes/scrapyd/probe.ts'
 import type { WaitingReasons } from '../queue/waiting-reasons.ts'
 import { largeBytesOf } from '../store/records.ts'
 import { requireJob } from '../store/require-job.ts'
@@ -72,7 +72,7 @@ export interface RouterParts {
   describeNode: (node: FleetNode) => Node
   listNodes: () => Node[]
   listProjects: () => Project[]
-  probe: (address: NodeAddress) => Promise<Omit<ProbeResult, 'duplicateOf'>>
+  probe: (address: NodeAddress) => Promise<ProbedNode>
   problems: () => Problem[]
   environments: Environments
   usageOf: (jobId: JobId) => Promise<UsageSample[]>
@@ -153,9 +153,11 @@ export function createRouter(parts: RouterParts): EngineRouter {
     nodes: {
       list: os.nodes.list.handler(() => ({ nodes: parts.listNodes() })),
       get: os.nodes.get.handler(({ input }) => parts.describeNode(nodeCommands.require(input.id))),
-      probe: os.nodes.probe.handler(async ({ input }) => {
-        const result = await parts.probe(input)
-        return { ...result, duplicateOf: nodeCommands.findByUrl(result.url)?.stored.id ?? null }
+      probe: os.nodes.probe.handler(async ({ input: { nodeId, ...given } }) => {
+        const tried = nodeId === undefined ? null : await nodeCommands.addressLike(nodeId, given)
+        const result = await parts.probe(tried?.address ?? given)
+        const duplicateOf = nodeCommands.findByUrl(result.url)?.stored.id ?? null
+        return { ...result, duplicateOf, keepsPassword: tried?.keepsPassword ?? null }
       }),
       add: os.nodes.add.handler(async ({ input }) => {
         const { scrapydVersion } = await parts.probe(input)
@@ -253,6 +255,9 @@ export function createRouter(parts: RouterParts): EngineRouter {
         projectCommands.deploy(input.project, input.version, input.nodeIds)
       ),
       configure: os.projects.configure.handler(({ input }) => projectCommands.configure(input.project, input.settings)),
+      changeSettings: os.projects.changeSettings.handler(({ input }) =>
+        projectCommands.changeSettings(input.project, input.settings)
+      ),
       setPaused: os.projects.setPaused.handler(({ input }) => projectCommands.setPaused(input.project, input.paused)),
       pinVersion: os.projects.pinVersion.handler(({ input }) =>
         projectCommands.pinVersion(input.project, input.version)

@@ -3,12 +3,14 @@ import type { Clock } from './clock.ts'
 /** A single step is not interrupted. */
 const LONGEST_TURN_MS = 4
 
+export const nextTurn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
+
 /** For loops over thousands of things: call the result between steps, so that other work runs in between. */
-export function breather(clock: Pick<Clock, 'monotonicMs'>): () => Promise<void> {
+export function breather(clock: Pick<Clock, 'monotonicMs'>, giveWay = nextTurn): () => Promise<void> {
   let beganMs = clock.monotonicMs()
   return async () => {
     if (clock.monotonicMs() - beganMs < LONGEST_TURN_MS) return
-    await new Promise((resolve) => setImmediate(resolve))
+    await giveWay()
     beganMs = clock.monotonicMs()
   }
 }

@@ -28,9 +28,11 @@ export function readOrCreateCredentials(
   return credentials
 }
 
+export const credentialsFile = (directory: string): string => join(directory, 'credentials.json')
+
 /** null: none have been created yet. */
 export function readCredentials(directory: string): StoredCredentials | null {
-  const file = join(directory, 'credentials.json')
+  const file = credentialsFile(directory)
   if (!existsSync(file)) return null
   try {
     const { username, password } = JSON.parse(readFileSync(file, 'utf8')) as Record<string, unknown>
@@ -62,7 +64,7 @@ function checkGiven({ username, password }: StoredCredentials): void {
 }
 
 function writeCredentials(directory: string, credentials: StoredCredentials): void {
-  const file = join(directory, 'credentials.json')
+  const file = credentialsFile(directory)
   const temporary = `${file}.new`
   writeFileSync(temporary, `${JSON.stringify(credentials, null, 2)}\n`, { mode: 0o600 })
   renameSync(temporary, file)

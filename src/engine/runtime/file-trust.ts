@@ -28,6 +28,9 @@ export function isForeign({ uid }: Pick<Stats, 'uid'>): boolean {
   return HAS_OWNERS && uid !== ROOT && uid !== ownUserId()
 }
 
+/** Somebody else may have put it there for this user to find; root chooses among the files of all users. */
+export const mayBePlanted = (info: Pick<Stats, 'uid'>): boolean => isForeign(info) && ownUserId() !== ROOT
+
 /** Belongs to this user, who may therefore change its mode. */
 export const isOwn = ({ uid }: Pick<Stats, 'uid'>): boolean => HAS_OWNERS && uid === ownUserId()
 

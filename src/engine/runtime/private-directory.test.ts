@@ -49,11 +49,14 @@ describe.skipIf(process.platform === 'win32')('a data directory', () => {
         `The data directory ${place.path} cannot be used: ${file} can be written by every user, who may have changed it. If you know its content, close it with chmod go-w ${file}; otherwise delete it.`
       )
     }
-    await using place = await makeTemporaryDirectory()
-    chmodSync(place.path, 0o755)
-    mkdirSync(join(place.path, 'local', 'runs'), { recursive: true })
-    chmodSync(join(place.path, 'local', 'runs'), 0o777)
-    expect(() => openDataDirectory(place.path)).toThrow(`${join(place.path, 'local', 'runs')} can be written by every`)
+    for (const name of ['runs', 'egg-files']) {
+      await using place = await makeTemporaryDirectory()
+      chmodSync(place.path, 0o755)
+      const folder = join(place.path, 'local', name)
+      mkdirSync(folder, { recursive: true })
+      chmodSync(folder, 0o777)
+      expect(() => openDataDirectory(place.path)).toThrow(`${folder} can be written by every`)
+    }
   })
 
   it('that only its user could reach is taken with any modes in it, and they are closed', async () => {
@@ -101,7 +104,8 @@ describe.skipIf(process.platform === 'win32')('a data directory', () => {
         'scrapdeck.sqlite-wal',
         'local',
         'blobs',
-        'local/eggs'
+        'local/eggs',
+        'local/egg-files'
       ]) {
         await using place = await makeTemporaryDirectory()
         const path = join(place.path, name)

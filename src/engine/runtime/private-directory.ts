@@ -8,7 +8,7 @@ const FOR_OWNER_ONLY = 0o700
 const OURS =
   /^(scrapdeck\.sqlite(-wal|-shm)?|engine\.lock(-journal)?|(credentials|sessions|service)\.json(\.new)?|secret\.key|blobs|incoming|log-cache|local|health-probe)$/
 /** What the local node keeps in `local`. */
-const OF_LOCAL_NODE = /^(runs|work|eggs|logs|items|environments|warm)$/
+const OF_LOCAL_NODE = /^(runs|work|eggs|egg-files|logs|items|environments|warm)$/
 
 /**
  * Creates a directory and what is missing above it, private to this user. Unlike mkdir's own `recursive`, it ends where

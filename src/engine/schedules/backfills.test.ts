@@ -1,7 +1,7 @@
 import { describe, expect, vi } from 'vitest'
 import { ScrapdeckError } from '../../shared/errors.ts'
 import { aScheduleId } from '../../shared/testing/ids.ts'
-import { aRetention } from '../testing/builders.ts'
+import { aRetention, entry } from '../testing/builders.ts'
 import { listBackfilled } from './backfills.ts'
 import { it, START_MS, type ScheduleWorld } from './testing/schedule-fixtures.ts'
 
@@ -50,6 +50,39 @@ describe('a backfill', () => {
     expect((await world.rows(id)).map(({ origin, reason }) => `${origin} ${reason}`)).toEqual(
       Array.from({ length: 6 }, () => 'backfill backfill')
     )
+  })
+
+  // The store's thread answers what it read before the commit of that end, and tells of the end first.
+  it.for([1, 2, 3, 4])('notices the end of a job that read number %s just missed', async (missed, { world }) => {
+    const id = await addHourly(world)
+    await world.scheduler.stop()
+    let reads = Number.NaN
+    world.scheduler = world.another({
+      store: new Proxy(world.store, {
+        get: (target, name) => {
+          const value: unknown = Reflect.get(target, name)
+          if (typeof value !== 'function') return value
+          if (name !== 'changeCursor' && name !== 'listChanges' && name !== 'getJobs') return value.bind(target)
+          return async (...asked: unknown[]) => {
+            const read: unknown = await value.apply(target, asked)
+            reads += 1
+            if (reads === missed)
+              for (const job of await target.listLiveJobsOf(aScheduleId(id))) await world.endJob(job.id)
+            return read
+          }
+        }
+      })
+    })
+    await world.scheduler.start()
+    reads = 0
+    await world.scheduler.backfill(aScheduleId(id), { ...ORDER, concurrency: 1 })
+    await world.clock.advanceBy(2_000)
+    if (reads < missed) {
+      const [first] = await world.store.listLiveJobsOf(aScheduleId(id))
+      await world.store.setPriority([first!.id], 1, entry())
+      await world.clock.advanceBy(2_000)
+    }
+    expect(world.scheduler.backfillOf(aScheduleId(id))).toMatchObject({ fired: 2, ended: 1 })
   })
 
   it('is told of when it is done: its last end was told before it was counted', async ({ world }) => {

@@ -31,10 +31,12 @@ export class LiveJobs {
   readonly #scheduleOf = new Map<JobId, ScheduleId>()
   /** Written before they were tracked, so changes in between may have been missed. */
   #fresh: JobId[] = []
-  /** null: nothing was tracked for a while, so the current position of the log must be read first. */
+  /** null: changes were not followed (nothing was tracked, or a scan failed), so all tracked jobs are read. */
   #cursor: number | null = null
   #timer: Timer | null = null
   #isScanning = false
+  /** A change came during a scan, whose reads may have been answered before it. */
+  #hasChanged = false
   #isStopped = false
   #unsubscribe: () => void = () => undefined
 
@@ -116,6 +118,7 @@ export class LiveJobs {
   }
 
   #scanSoon(): void {
+    this.#hasChanged = true
     if (this.#timer !== null || this.#isScanning || this.#isStopped || this.#scheduleOf.size === 0) return
     this.#timer = this.#parts.clock.setTimer(SCAN_AFTER_MS, () => {
       this.#timer = null
@@ -125,18 +128,18 @@ export class LiveJobs {
 
   async #scan(): Promise<void> {
     this.#isScanning = true
-    let hasMissed = false
+    this.#hasChanged = false
     try {
       const ended = await this.#findEnded()
       if (ended.size > 0 && !this.#isStopped) this.#parts.onEnded(ended)
-      hasMissed = (await this.#parts.store.changeCursor()) !== this.#cursor
     } catch (error) {
       if (this.#isStopped) return
+      this.#cursor = null
       this.#parts.logger.error({ error }, 'finding ended jobs of schedules failed; retrying with the next change')
     } finally {
       this.#isScanning = false
     }
-    if (hasMissed || this.#fresh.length > 0) this.#scanSoon()
+    if (this.#hasChanged) this.#scanSoon()
   }
 
   async #findEnded(): Promise<Set<ScheduleId>> {

@@ -151,7 +151,10 @@ async function measure({ name, jobs }: Named, texts: Texts, breathe: () => Promi
   if (bytes > MAX_ORDER_BYTES) throw tooLarge(name)
   if (values > VALUES_A_FIRING_MAX) {
     const limit = `the limit is ${VALUES_A_FIRING_MAX.toLocaleString('en-US')}. Split it into several schedules`
-    throw new ScrapdeckError('REQUEST_TOO_LARGE', `The jobs of one firing of ${name} have too many arguments; ${limit}`)
+    throw new ScrapdeckError(
+      'REQUEST_TOO_LARGE',
+      `The jobs of one firing of ${name} have too many settings and arguments; ${limit}`
+    )
   }
   return bytes
 }
@@ -160,7 +163,7 @@ function tooLarge(name: string): ScrapdeckError {
   const limit = `${MAX_ORDER_BYTES / 1_000_000} MB`
   return new ScrapdeckError(
     'REQUEST_TOO_LARGE',
-    `The jobs of one firing of ${name} would have more than ${limit} of settings and arguments. Split it into several`
+    `The jobs of one firing of ${name} would have more than ${limit} of settings and arguments. Split it into several schedules`
   )
 }
 

@@ -52,7 +52,7 @@ export class ScrapydCommands {
 
   constructor(parts: ScrapydCommandsParts) {
     this.#parts = parts
-    this.#files = new ScrapydFiles({ ...parts, catalog: parts.projects.catalog })
+    this.#files = new ScrapydFiles(parts)
     this.#lists = new ScrapydJobLists({ ...parts, files: this.#files })
   }
 
@@ -143,7 +143,7 @@ export class ScrapydCommands {
     return { currstate: states.includes('running') ? 'running' : states.includes('pending') ? 'pending' : null }
   }
 
-  async listProjects(): Promise<string[]> {
+  async listProjects(): Promise<readonly string[]> {
     return this.#parts.projects.catalog.names()
   }
 
@@ -153,7 +153,7 @@ export class ScrapydCommands {
   }
 
   /** Has a node list them if they are unknown. Rejects with EGG_IMPORT_FAILED, or SPIDERS_UNKNOWN if none can. */
-  async listSpiders(project: ProjectName, version: VersionName | null): Promise<string[]> {
+  async listSpiders(project: ProjectName, version: VersionName | null): Promise<readonly string[]> {
     const stored = this.#parts.projects.catalog.requireVersion(project, version)
     return stored.spiders ?? this.#parts.spiderLookup.find(project, stored.version)
   }

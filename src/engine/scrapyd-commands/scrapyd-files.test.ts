@@ -22,7 +22,6 @@ beforeEach(async () => {
   files = new ScrapydFiles({
     store: {} as Store,
     fleet: { list: () => [] } as unknown as Fleet,
-    catalog: { names: () => [], allSpidersOf: () => [] },
     jobLogs: {} as JobLogs,
     directories: { logs: join(base, 'logs'), items: null }
   })
@@ -127,13 +126,13 @@ describe('the items of runs on other nodes', () => {
     files = new ScrapydFiles({
       store: {
         listJobs: async () => stored,
+        listSpidersElsewhere: async () => stored.map(({ project, spider }) => ({ project, spider })),
         listAttempts: async (id: string) => stored.filter((job) => job.id === id)
       } as unknown as Store,
       fleet: {
         list: () => [{ stored: { kind: 'scrapyd' } }],
         get: (id: string) => ({ client: clientOf(id) })
       } as unknown as Fleet,
-      catalog: { names: () => [aProjectName('shop')], allSpidersOf: () => ['quotes'] },
       jobLogs: {} as JobLogs,
       directories: { logs: join(base, 'logs'), items: join(base, 'items') }
     })
@@ -161,6 +160,13 @@ describe('the items of runs on other nodes', () => {
       ['c.jl', 7]
     ])
     expect(await items('shop', 'other', 'deeper')).toBeNull()
+  })
+
+  it('are in the folders of the spiders that ran, also when their project was deleted since', async () => {
+    openFleet([{ jobid: 'a', nodeId: 'eu-1' }], new Set(['a']))
+    expect(await items()).toEqual([['shop', null]])
+    expect(await items('shop')).toEqual([['quotes', null]])
+    expect(await items('deployed-and-never-run')).toBeNull()
   })
 
   it('cost few requests: a node that deleted three in a row is not asked for older ones', async () => {

@@ -8,7 +8,6 @@ import type { JobLogs } from '../nodes/job-logs.ts'
 import type { LogRange } from '../nodes/node-client.ts'
 import { toClientError } from '../nodes/node-failure.ts'
 import { problemOfPathPart } from '../projects/names.ts'
-import type { Catalog } from '../projects/catalog.ts'
 import { openRegularFile } from '../runtime/regular-file.ts'
 import type { StoredJob } from '../store/records.ts'
 import type { AttemptReader, JobReader } from '../store/store.ts'
@@ -17,7 +16,6 @@ import type { FileTree, ScrapydDirectory, ScrapydFile } from './scrapyd-shapes.t
 export interface ScrapydFilesParts {
   store: JobReader & AttemptReader
   fleet: Fleet
-  catalog: Pick<Catalog, 'names' | 'allSpidersOf'>
   jobLogs: JobLogs
   /** Of local runs; null: there are none. */
   directories: Record<FileTree, string | null>
@@ -116,10 +114,12 @@ export class ScrapydFiles {
   /** Lists projects, then spiders, then the files of runs on other nodes. */
   async #listOnNodes(tree: FileTree, [project, spider, ...deeper]: [] | [ProjectName, ...string[]]): Promise<Entry[]> {
     const unknown = { sizeBytes: null, modifiedAtMs: null }
-    const { catalog, store } = this.#parts
-    if (project === undefined) return catalog.names().map((name) => ({ name, isDirectory: true, ...unknown }))
+    const { store } = this.#parts
     if (spider === undefined) {
-      return catalog.allSpidersOf(project).map((name) => ({ name, isDirectory: true, ...unknown }))
+      // Of the runs, not of the uploads: as on a disk, the logs of a deleted project remain.
+      const ran = await store.listSpidersElsewhere(LOCAL_NODE_ID)
+      const names = project === undefined ? ran.map((run) => run.project) : spidersIn(ran, project)
+      return [...new Set(names)].map((name) => ({ name, isDirectory: true, ...unknown }))
     }
     if (deeper.length > 0) return []
     const used = new Set<string>()
@@ -160,6 +160,11 @@ export class ScrapydFiles {
     })
     return (await Promise.all(found)).flat()
   }
+}
+
+/** Without those that no path can name. */
+function spidersIn(ran: { project: ProjectName; spider: string }[], project: ProjectName): string[] {
+  return ran.filter((run) => run.project === project && problemOfPathPart(run.spider) === null).map((run) => run.spider)
 }
 
 async function openLocal(root: string, segments: string[]): Promise<ScrapydFile | ScrapydDirectory | null> {

@@ -58,12 +58,12 @@ export class ScrapydJobLists {
     return { ...this.#figures, entries: this.#kept.size, bytes: null }
   }
 
-  async count(finishedToKeep: number): Promise<{ pending: number; running: number; finished: number }> {
-    const [counts, finished] = await Promise.all([
-      this.#keep('counts', () => this.#store.countByState()),
-      this.#finishedRuns(finishedToKeep)
-    ])
-    return { pending: counts.queued + counts.starting, running: counts.running, finished: finished.length }
+  /** The same object until the store changes. */
+  count(finishedToKeep: number): Promise<{ pending: number; running: number; finished: number }> {
+    return this.#keep(`counts ${finishedToKeep}`, async () => {
+      const [counts, finished] = await Promise.all([this.#store.countByState(), this.#finishedRuns(finishedToKeep)])
+      return { pending: counts.queued + counts.starting, running: counts.running, finished: finished.length }
+    })
   }
 
   async list(project: ProjectName | null, finishedToKeep: number): Promise<ScrapydJobs> {
@@ -120,7 +120,7 @@ export class ScrapydJobLists {
     if (largeBytesOf(jobs) >= LIVE_MAX_BYTES) {
       throw new ScrapdeckError(
         'ANSWER_TOO_LARGE',
-        `The large arguments of unfinished jobs have more than ${LIVE_MAX_BYTES / 1_000_000} MB: list them in pages with GET /api/v1/jobs`
+        `The arguments of unfinished jobs have more than ${LIVE_MAX_BYTES / 1_000_000} MB together, the limit of one answer. List the jobs in pages with GET /api/v1/jobs`
       )
     }
     const attemptOf = new Map(attempts.map((attempt) => [attempt.jobId, attempt]))

@@ -195,6 +195,10 @@ export interface Retention {
   chains: { cancelledSinceMs: number }
 }
 
+/** What `maxBytes` of listFirings counts. */
+export const jobIdBytesOf = (firings: readonly Pick<Firing, 'jobIds'>[]): number =>
+  firings.reduce((sum, { jobIds }) => sum + JSON.stringify(jobIds).length, 0)
+
 export interface NewFiring extends Omit<Firing, 'id' | 'jobIds' | 'outcome' | 'durationMs'> {
   backfillId: string | null
   jobs: NewJob[]
@@ -357,19 +361,19 @@ export type ChangedThing<Noun extends keyof ChangedIds = keyof ChangedIds> = {
   [One in Noun]: { noun: One; id: ChangedIds[One]; cursor: number }
 }[Noun]
 
-/** Settings and arguments of at most this size do not count: a list of many ordinary jobs is not cut. */
+/** Settings, arguments and variables of at most this size do not count: a list of many ordinary jobs is not cut. */
 const SMALL_BYTES = 10_000
 
-/** How much of the limit of a list a job takes whose settings and arguments have this many bytes of JSON. */
+/** How much of the limit of a list a job takes whose settings, arguments and variables have so many bytes of JSON. */
 export function largeBytes(bytes: number): number {
   return bytes > SMALL_BYTES ? bytes : 0
 }
 
 /** The same of several jobs together. */
-export function largeBytesOf(jobs: Iterable<Pick<StoredJob, 'settings' | 'args'>>): number {
+export function largeBytesOf(jobs: Iterable<Pick<StoredJob, 'settings' | 'args' | 'env'>>): number {
   let bytes = 0
-  for (const { settings, args } of jobs) {
-    bytes += largeBytes(JSON.stringify(settings).length + JSON.stringify(args).length)
+  for (const { settings, args, env } of jobs) {
+    bytes += largeBytes(JSON.stringify(settings).length + JSON.stringify(args).length + JSON.stringify(env).length)
   }
   return bytes
 }

@@ -78,6 +78,8 @@ export interface JobReader {
   findJobsByJobid(project: ProjectName | null, jobid: string): Promise<StoredJob[]>
   /** The jobs that ended last, newest first, with the node of their newest attempt; excludes jobs that never ran. */
   listFinishedRuns(limit: number): Promise<FinishedRun[]>
+  /** The spiders of jobs that run, or ended, on a node other than this; deleted projects included. */
+  listSpidersElsewhere(nodeId: NodeId): Promise<{ project: ProjectName; spider: string }[]>
   listTimeline(jobId: JobId): Promise<Transition[]>
 }
 
@@ -137,10 +139,11 @@ export interface ClaimStore {
 /** Jobs that no node can run. */
 export interface QueueFailureStore {
   /**
-   * Ends queued jobs as failed, because no node can import their egg; `error` becomes the killing line. Returns the ids
-   * that were queued; others are unchanged. Cannot be undone.
+   * Ends queued jobs as failed, because no node can import their egg; `error` becomes the killing line. Only those that
+   * were in their lane at `sinceMs`: not if ordered, released, queued again, restored or moved later. Returns the ids
+   * that failed; others are unchanged. Cannot be undone.
    */
-  failQueued(ids: JobId[], error: string, entry: TimelineEntry): Promise<JobId[]>
+  failQueued(ids: JobId[], error: string, sinceMs: number, entry: TimelineEntry): Promise<JobId[]>
 }
 
 /** Operations of operators and dispatch on waiting jobs. */
@@ -298,7 +301,7 @@ export interface FiringReader {
    */
   listFirings(
     filter: { scheduleId?: ScheduleId; backfillId?: string; states?: Firing['state'][]; sinceChange?: boolean },
-    page: { before: number | null; limit: number }
+    page: { before: number | null; limit: number; maxBytes?: number }
   ): Promise<StoredFiring[]>
   /** The newest `limit` of each schedule, in the order of the ids, newest first. */
   listRecentFirings(scheduleIds: ScheduleId[], limit: number): Promise<StoredFiring[]>

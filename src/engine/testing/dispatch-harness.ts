@@ -1,10 +1,10 @@
 import type { RunLimits } from '../../shared/contract/index.ts'
 import { CANCEL_WAITS_MS, type CancelWaitsMs } from '../../shared/run-limits.ts'
 import { aJobId, aVersionName } from '../../shared/testing/ids.ts'
+import type { DispatchContext } from '../dispatch/context.ts'
 import { Dispatch } from '../dispatch/dispatch.ts'
 import { LiveAttempts } from '../dispatch/live-attempts.ts'
 import type { EggState } from '../dispatch/decide/node-index.ts'
-import type { Distribution } from '../projects/distribution.ts'
 import type { BlobStore } from '../blobs/blob-store.ts'
 import { Fleet } from '../nodes/fleet.ts'
 import { WaitingReasons } from '../queue/waiting-reasons.ts'
@@ -37,7 +37,10 @@ export async function startDispatch(parts: {
   projectLimits?: RunLimits
   cancelWaitsMs?: CancelWaitsMs
   projectCancelWaitSeconds?: number
-  importErrors?: Distribution['importErrors']
+  /** Default: no project is paused. */
+  isProjectPaused?: () => boolean
+  /** Default: every node can import every egg. */
+  distribution?: DispatchContext['distribution']
   openSecret?: (sealed: string) => Promise<string>
 }): Promise<DispatchHarness> {
   const { store, clock, nodes, blobs } = parts
@@ -62,18 +65,19 @@ export async function startDispatch(parts: {
     projects: {
       settingsOf: () => ({
         limits: parts.projectLimits ?? null,
+        paused: parts.isProjectPaused?.() ?? false,
         cancelWaitSeconds: parts.projectCancelWaitSeconds ?? null
       })
     },
     cancelWaitsMs: parts.cancelWaitsMs ?? CANCEL_WAITS_MS,
     secrets: { open: parts.openSecret ?? (async (sealed) => sealed) },
-    distribution: {
+    distribution: parts.distribution ?? {
       stateOf(nodeId, project, version): EggState {
-        if (nodes[nodeId]!.eggs.has(`${project}@${version}`)) return 'present'
-        return parts.importErrors?.(project, version).has(nodeId) ? 'never' : 'absent'
+        return nodes[nodeId]!.eggs.has(`${project}@${version}`) ? 'present' : 'absent'
       },
       ensure: async (nodeId, project, version) => void (await nodes[nodeId]!.addVersion(project, version)),
-      importErrors: (project, version) => parts.importErrors?.(project, version) ?? new Map(),
+      importErrors: () => new Map(),
+      projectsWithImportErrors: () => new Set(),
       forget: async (nodeId, project, version) => nodes[nodeId]!.deleteVersion(project, version)
     }
   })

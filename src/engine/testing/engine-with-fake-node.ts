@@ -8,12 +8,12 @@ import { makeTemporaryDirectory } from './temporary-directory.ts'
 import { advanceUntil } from './until.ts'
 
 const RESOURCES = join(import.meta.dirname, '..', '..', '..', 'resources')
-const clientOf = (engine: Engine) => createRouterClient(engine.router, { context: { source: 'api' } })
+const clientOf = async (engine: Engine) => createRouterClient(await engine.router(), { context: { source: 'api' } })
 
 export interface EngineWithFakeNode {
   /** For tests of the HTTP server and other transports. */
   readonly engine: Engine
-  readonly client: ReturnType<typeof clientOf>
+  readonly client: Awaited<ReturnType<typeof clientOf>>
   readonly node: FakeNode
   readonly clock: FakeClock
   readonly directory: string
@@ -34,7 +34,7 @@ export async function openEngineWithFakeNode(): Promise<EngineWithFakeNode> {
   const clock = createFakeClock()
   const node = new FakeNode(clock, { slots: 2 })
   let engine = await start()
-  let client = clientOf(engine)
+  let client = await clientOf(engine)
 
   async function start(): Promise<Engine> {
     const started = await createEngine({
@@ -77,7 +77,7 @@ export async function openEngineWithFakeNode(): Promise<EngineWithFakeNode> {
       await engine.stop()
       await clock.advanceBy(offForMs)
       engine = await start()
-      client = clientOf(engine)
+      client = await clientOf(engine)
     },
 
     metrics: () => engine.metrics(),

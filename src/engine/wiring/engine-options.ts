@@ -81,8 +81,8 @@ export interface EngineOptions {
 }
 
 export interface Engine {
-  /** The implemented contract (oRPC router), which every transport serves. */
-  router: EngineRouter
+  /** The implemented contract (oRPC router), which every transport serves; loaded when the first one asks for it. */
+  router(): Promise<EngineRouter>
   scrapyd: FleetAsScrapyd
   /** For requests with an idempotency key (Idempotency-Key). */
   answers: Pick<RememberedAnswers, 'once'>

@@ -26,7 +26,6 @@ import { Fleet, type FleetNode } from '../nodes/fleet.ts'
 import { Inventories } from '../nodes/inventories.ts'
 import { JobLogs } from '../nodes/job-logs.ts'
 import { importErrorOf } from '../nodes/node-client.ts'
-import { probeNode } from '../nodes/scrapyd/probe.ts'
 import { Alerts } from '../plugins/alerts.ts'
 import { Plugins } from '../plugins/plugins.ts'
 import { AtOnce } from '../projects/at-once.ts'
@@ -43,6 +42,7 @@ import { createJobIds } from '../runtime/ids.ts'
 import { silentLogger } from '../runtime/logger.ts'
 import { watchLoopDelay } from '../runtime/loop-delay.ts'
 import { systemRandom } from '../runtime/random.ts'
+import type { EngineRouter } from '../router/router.ts'
 import { ScrapydCommands } from '../scrapyd-commands/scrapyd-commands.ts'
 import { parseNetworks } from '../webhooks/addresses.ts'
 import type { Base } from './base.ts'
@@ -53,7 +53,7 @@ import { wireChains } from './wire-chains.ts'
 import { wireDiscovery } from './wire-discovery.ts'
 import { hasLocalNode, layOutLocalNode, LocalNodeRoom } from './wire-local-node.ts'
 import { wireNodeClients } from './wire-node-clients.ts'
-import { wireRouter } from './wire-router.ts'
+import type { wireRouter } from './wire-router.ts'
 import { wireSchedules } from './wire-schedules.ts'
 import { wireWebhooks } from './wire-webhooks.ts'
 
@@ -205,7 +205,7 @@ function openOrders(options: EngineOptions, below: WithWork, opened: AsyncDispos
   const news = opened.adopt(new News(base), stop)
   const preparing = { fleet, projects, secretBox, clock, newJobId: createJobIds(clock, random) }
   const jobCommands = new JobCommands({ ...preparing, store, dispatch, waiting })
-  const nodeCommands = new NodeCommands({ ...preparing, store, live, dispatch, random })
+  const nodeCommands = new NodeCommands({ ...preparing, store, live, dispatch, distribution, random })
   const inventories = new Inventories({
     ...base,
     fleet,
@@ -294,7 +294,7 @@ function openDoors(options: EngineOptions, below: WithHealth, opened: AsyncDispo
   const { base, blobs, incoming, layout, projects, local, fleet, waiting, describe, schedules, figures, problems } =
     below
   const { jobCommands, projectCommands, systemCommands, stopping } = below
-  const { store, clock, random, logger, secretBox } = base
+  const { store, random, secretBox } = base
   const { environments } = local
   const jobLogs = new JobLogs({ ...base, blobs, logCache: below.logCache, fleet })
   const reads = {
@@ -324,7 +324,7 @@ function openDoors(options: EngineOptions, below: WithHealth, opened: AsyncDispo
   })
   opened.adopt(feed, (one) => one.close())
   const { crawlCacheSeconds = DEFAULT_CRAWL_CACHE_SECONDS } = options
-  const router = wireRouter({
+  const routerParts: Parameters<typeof wireRouter>[0] = {
     ...base,
     ...reads,
     ...below,
@@ -337,7 +337,7 @@ function openDoors(options: EngineOptions, below: WithHealth, opened: AsyncDispo
     describeNode: describe,
     environments,
     usageOf: (jobId) => local.usageOf(jobId),
-    probe: (address) => probeNode({ address, clock, logger, connect: options.seams?.connect }),
+    connect: options.seams?.connect,
     problems: now.problems,
     status: () => ({
       scrapdeckVersion: options.scrapdeckVersion,
@@ -347,14 +347,24 @@ function openDoors(options: EngineOptions, below: WithHealth, opened: AsyncDispo
       secrets: { store: secretBox.store, text: secretBox.description },
       python: local.python()
     })
-  })
+  }
+  let router: Promise<EngineRouter> | null = null
+  // The contract is a fifth of what a start loads, and no other door needs it.
+  const loadRouter = async () => (await import('./wire-router.ts')).wireRouter(routerParts)
   const directories = { logs: layout.logs, items: layout.itemFiles }
   const commands = { jobCommands, projectCommands, spiderLookup: below.spiderLookup }
   const scrapyd = new ScrapydCommands({ ...base, ...commands, fleet, projects, jobLogs, directories })
   const answers = new RememberedAnswers({ ...base, newRunId: () => random.hex(6) })
   // Aborted first on stop: from here on, failures are expected because rooms are closing.
   opened.adopt(stopping, (one) => one.abort())
-  return { feed, router, scrapyd, answers, crawlCacheSeconds, listNodes: reads.listNodes }
+  return {
+    feed,
+    router: () => (router ??= loadRouter()),
+    scrapyd,
+    answers,
+    crawlCacheSeconds,
+    listNodes: reads.listNodes
+  }
 }
 
 /** Nodes that respond now. */

@@ -178,7 +178,7 @@ describe('a start that fails', () => {
 describe('a stop', () => {
   it('leaves no timer of rooms that are at work: a node that is observed, a schedule that waits for its time', async () => {
     const engine = await start()
-    const client = createRouterClient(engine.router, { context: { source: 'api' } })
+    const client = createRouterClient(await engine.router(), { context: { source: 'api' } })
     await client.nodes.add({ url: 'http://127.0.0.1:9/', name: 'berlin' })
     await client.schedules.create({
       name: 'often',

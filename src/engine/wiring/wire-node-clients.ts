@@ -3,7 +3,6 @@ import type { EngineOptions } from './engine-options.ts'
 import type { LocalNode } from '../launcher/local-node.ts'
 import type { NodeClient } from '../nodes/node-client.ts'
 import { DIRECT } from '../nodes/scrapyd/proxy.ts'
-import { createScrapydClient } from '../nodes/scrapyd/scrapyd-client.ts'
 import type { StoredNode } from '../store/records.ts'
 import type { SealedText } from '../../shared/contract/index.ts'
 
@@ -25,6 +24,8 @@ export function wireNodeClients(
     const { name, url, username, caCertificate, clientCertificate } = node
     const clientKey = await openSecret(node, node.sealedClientKey, 'client key')
     const proxyUrl = await proxyUrlOf(node)
+    // Loaded for the first remote node, with its HTTP client.
+    const { createScrapydClient } = await import('../nodes/scrapyd/scrapyd-client.ts')
     return createScrapydClient({
       ...{ name, url, username, password, caCertificate, clientCertificate, clientKey, proxyUrl, clock, logger },
       connect: seams.connect

@@ -3,7 +3,7 @@ import type { StoredDelivery, StoredWebhook } from '../store/records.ts'
 import { createAddressGuard } from '../webhooks/addresses.ts'
 import { Deliverer } from '../webhooks/deliverer.ts'
 import type { SendResult } from '../webhooks/plan-try.ts'
-import { createPost, type Post } from '../webhooks/post.ts'
+import type { Post } from '../webhooks/post.ts'
 import { sendToWebhook } from '../webhooks/send-to-webhook.ts'
 import type { Base } from './base.ts'
 
@@ -18,7 +18,10 @@ export function wireWebhooks(
 ) {
   const { clock } = parts
   const guard = createAddressGuard(parts.networks)
-  const post = parts.post ?? createPost({ guard, clock })
+  let loading: Promise<Post> | null = null
+  // Loaded for the first delivery, with its HTTP client.
+  const loadPost = async () => (await import('../webhooks/post.ts')).createPost({ guard, clock })
+  const post: Post = parts.post ?? (async (request) => (await (loading ??= loadPost()))(request))
   const deliverer = new Deliverer({
     ...parts,
     send: (webhook, delivery) =>

@@ -1,6 +1,7 @@
 import { spotlight } from '@mantine/spotlight'
 import { Outlet, useNavigate } from '@tanstack/react-router'
 import { lazy, Suspense, useState } from 'react'
+import { Notices } from '../ui/notify.tsx'
 import { EVERYWHERE, useKeys } from '../state/keys.ts'
 import { openRunDialog, useRunDialog } from '../state/open-run-dialog.ts'
 import classes from './frame.module.css'
@@ -50,6 +51,7 @@ export function Frame() {
       <main className={classes.main} id="main" tabIndex={-1}>
         <Outlet />
       </main>
+      <Notices />
       <StatusBar />
       <Palette onShowKeys={() => setKeysOpened(true)} />
       <KeysOverlay opened={keysOpened} onClose={() => setKeysOpened(false)} />

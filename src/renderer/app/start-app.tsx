@@ -13,7 +13,6 @@ import { followChanges } from '../api/live/follow-changes.ts'
 import type { Client } from '../api/wire.ts'
 import { setConnection } from '../state/connection.ts'
 import { listenForKeys } from '../state/keys.ts'
-import { Notices } from '../ui/notify.tsx'
 import { cssVariables, theme } from '../ui/theme.ts'
 import { loadAhead } from './load-patiently.ts'
 import { createQueryClient } from './query-client.ts'
@@ -42,7 +41,6 @@ function App({ client, queryClient, history }: { client: Client; queryClient: Qu
       <QueryClientProvider client={queryClient}>
         <ApiProvider client={client}>
           <RouterProvider router={createAppRouter(history)} />
-          <Notices />
         </ApiProvider>
       </QueryClientProvider>
     </MantineProvider>

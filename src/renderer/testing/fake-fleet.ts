@@ -1,3 +1,4 @@
+import type { TakenDefaults } from '../../shared/job-defaults.ts'
 import {
   type Attempt,
   DEFAULT_PROJECT_SETTINGS,
@@ -278,7 +279,7 @@ function leaveUnknown(jobs: Job[], nodes: readonly Node[]): void {
   if (lost) lost.mayHaveRunTwice = true
 }
 
-export function fakeDetail(job: Job): JobDetail {
+export function fakeDetail(job: Job, taken: TakenDefaults = {}): JobDetail {
   const timeline: Transition[] = []
   const add = (kind: Transition['kind'], atMs: number, text: string, evidence: Record<string, unknown> = {}) =>
     timeline.push({
@@ -290,7 +291,7 @@ export function fakeDetail(job: Job): JobDetail {
       text,
       evidence
     })
-  add('queued', job.queuedAtMs, 'Asked from the UI', { priority: job.priority })
+  add('queued', job.queuedAtMs, 'Asked from the UI', { priority: job.priority, ...taken })
   const attempts: Attempt[] = []
   if (job.nodeId !== null) {
     const sentAtMs = (job.startedAtMs ?? job.queuedAtMs + 5000) - 4200

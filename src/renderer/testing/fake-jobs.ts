@@ -1,5 +1,6 @@
 import { implement } from '@orpc/server'
 import { contract, type Job } from '../../shared/contract/index.ts'
+import { defaultsOf, type TakenDefaults, takenDefaults, withDefaults } from '../../shared/job-defaults.ts'
 import { jobMatches } from '../api/job-filter.ts'
 import { fakeDetail } from './fake-fleet.ts'
 import { fakeUsage } from './fake-local-node.ts'
@@ -7,7 +8,8 @@ import { jobOfItem } from './fake-queue.ts'
 import type { FakeWorld } from './fake-world.ts'
 
 /** Operations on single jobs; those on the queue as a whole are in fake-queue.ts. */
-export function createFakeJobs({ jobs, jobOf, queueJob, saveAll }: FakeWorld) {
+export function createFakeJobs({ jobs, projects, jobOf, queueJob, saveAll }: FakeWorld) {
+  const taken = new Map<string, TakenDefaults>()
   const os = implement(contract)
   const newestFirst = () => [...jobs.values()].sort((left, right) => (left.id < right.id ? 1 : -1))
 
@@ -36,14 +38,21 @@ export function createFakeJobs({ jobs, jobOf, queueJob, saveAll }: FakeWorld) {
       }
     }),
     status: os.jobs.status.handler(({ input }) => jobOf(input.id)),
-    get: os.jobs.get.handler(({ input }) => fakeDetail(jobOf(input.id))),
+    get: os.jobs.get.handler(({ input }) => fakeDetail(jobOf(input.id), taken.get(input.id))),
     usage: os.jobs.usage.handler(({ input }) => {
       const { id, nodeId, startedAtMs, endedAtMs } = jobOf(input.id)
       if (nodeId !== 'local' || startedAtMs === null) return { samples: [] }
       return { samples: fakeUsage(id, startedAtMs, endedAtMs ?? Date.now()) }
     }),
     run: os.jobs.run.handler(({ input }) => ({
-      jobs: input.spiders.map((spider) => queueJob(jobOfItem({ ...input, spider })))
+      jobs: input.spiders.map((spider) => {
+        const order = { ...input, spider }
+        const settings = projects.get(input.project)?.settings
+        const completed = settings === undefined ? order : withDefaults(order, defaultsOf(settings, spider))
+        const job = queueJob(jobOfItem(completed))
+        taken.set(job.id, takenDefaults(order, completed))
+        return job
+      })
     })),
     cancel: os.jobs.cancel.handler(({ input }) => {
       const all = input.ids.map(jobOf)

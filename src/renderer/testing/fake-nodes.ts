@@ -32,7 +32,8 @@ export function createFakeNodes({ nodes, random, stepMs, emit, nextNumber, nodeO
         latencyMs: bad ? null : 14,
         clockOffsetMs: bad ? null : 2,
         warnings: !bad && url.protocol === 'http:' ? ['The connection is not encrypted.'] : [],
-        duplicateOf: duplicate?.id ?? null
+        duplicateOf: duplicate?.id ?? null,
+        keepsPassword: null
       }
     }),
     add: os.nodes.add.handler(({ input }) => {

@@ -1,5 +1,6 @@
 import { implement } from '@orpc/server'
 import { contract, type ProjectSettings } from '../../shared/contract/index.ts'
+import { withSettingsChange } from '../../shared/settings-change.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
 import { aProjectName } from '../../shared/testing/ids.ts'
 import { type FakeWorld, wait } from './fake-world.ts'
@@ -58,6 +59,12 @@ export function createFakeProjects(
       const { pinnedVersion } = project.settings
       const saved = saveProject({ ...project, settings: { pinnedVersion, ...input.settings } })
       environmentFor(input.project, input.settings)
+      return saved
+    }),
+    changeSettings: os.projects.changeSettings.handler(({ input }) => {
+      const project = projectOf(input.project)
+      const saved = saveProject({ ...project, settings: withSettingsChange(project.settings, input.settings) })
+      if (input.settings.python !== undefined) environmentFor(input.project, saved.settings)
       return saved
     }),
     setPaused: os.projects.setPaused.handler(({ input }) => {

@@ -179,6 +179,7 @@ export function jobOfItem(item: RunItem): Partial<Job> {
     spider: item.spider,
     settings: masked(item.settings),
     args: masked(item.args),
+    env: masked(item.env),
     secretNames: item.secretNames ?? [],
     limits: item.limits ?? null,
     priority: item.priority ?? 0,

@@ -10,7 +10,6 @@ import { createQueryClient } from '../app/query-client.ts'
 import { createAppRouter } from '../app/router.tsx'
 import { setConnection } from '../state/connection.ts'
 import { listenForKeys } from '../state/keys.ts'
-import { Notices } from '../ui/notify.tsx'
 import { theme } from '../ui/theme.ts'
 import { stubBrowser } from './browser-stubs.ts'
 import type { FakeEngine } from './fake-engine.ts'
@@ -37,7 +36,6 @@ export function renderApp(engine: FakeEngine, address = '/') {
       <QueryClientProvider client={queryClient}>
         <ApiProvider client={engine.client}>
           <RouterProvider router={router} />
-          <Notices />
         </ApiProvider>
       </QueryClientProvider>
     </MantineProvider>

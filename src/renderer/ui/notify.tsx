@@ -9,9 +9,9 @@ let nextId = 1
 const SHOWN_AT_ONCE = 50
 let shown = 0
 
-/** Above the status bar, on the left: the right has the buttons of dialogs and the detail pane. Many notices scroll. */
+/** A row of the frame, so that notices cover nothing: lists end above them, with their last row and their buttons. */
 export function Notices() {
-  return <Notifications position="bottom-left" limit={SHOWN_AT_ONCE} mb={26} />
+  return <Notifications position="bottom-left" limit={SHOWN_AT_ONCE} withinPortal={false} />
 }
 
 /** The newest is on top: it is visible however many there are, and the others keep their places. */

@@ -15,16 +15,16 @@ function countingEngine() {
   const asked: (string | undefined)[] = []
   const os = implement(contract).$context<{ onceKey?: string }>()
   const router = {
-    ...engine.router,
+    ...engine.parts,
     jobs: {
-      ...engine.router.jobs,
+      ...engine.parts.jobs,
       setPriority: os.jobs.setPriority.handler(({ context }) => {
         asked.push(context.onceKey)
         return { changed: [asked.length.toString(16).padStart(32, '0')] }
       })
     }
   }
-  return { engine: { ...engine, router } as unknown as typeof engine, asked }
+  return { engine: { ...engine, router: async () => router } as unknown as typeof engine, asked }
 }
 
 describe('a write with an Idempotency-Key', () => {
@@ -154,6 +154,16 @@ describe('the fields parameter', () => {
 })
 
 describe('JSON-RPC', () => {
+  it('takes no text for a flag: "false" forced the removal of a node', async () => {
+    const { ask } = openTestApp()
+    const remove = async (force: unknown) => {
+      const payload = { jsonrpc: '2.0', id: 1, method: 'nodes.remove', params: { id: 'eu-1', force } }
+      return (await ask({ method: 'POST', url: '/api/v1/jsonrpc', headers: JSON_TYPE, payload })).json()
+    }
+    expect(await remove('false')).toMatchObject({ error: { data: { code: 'BAD_INPUT' } } })
+    expect(await remove(false)).toMatchObject({ result: { removed: 'eu-1' } })
+  })
+
   const call = async (payload: unknown, headers: Record<string, string> = {}) => {
     const { ask } = openTestApp()
     const text = typeof payload === 'string' ? payload : JSON.stringify(payload)

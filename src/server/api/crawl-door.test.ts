@@ -1,12 +1,17 @@
 import { implement } from '@orpc/server'
+import { Ajv2020 } from 'ajv/dist/2020.js'
+import type { LightMyRequestResponse } from 'fastify'
 import { describe, expect, it } from 'vitest'
 import { contract, type CrawlInput, type Job, type JobDetail } from '../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
 import { aJob } from '../../shared/testing/builders.ts'
 import { aJobId, aScheduleId } from '../../shared/testing/ids.ts'
+import { describeApi } from '../openapi/describe.ts'
 import { EXAMPLES } from '../openapi/examples.ts'
 import { createFakeEngine } from '../testing/fake-engine.ts'
 import { openTestApp } from '../testing/test-app.ts'
+
+type Answer = Pick<LightMyRequestResponse, 'statusCode' | 'json'>
 
 const JOB = aJobId('0'.repeat(31) + '1')
 const SCHEDULE = aScheduleId('a'.repeat(32))
@@ -23,7 +28,7 @@ function open(over: Partial<Job> = {}, options: Parameters<typeof openTestApp>[0
   const attempt = { ...EXAMPLES.jobs.get.output.attempts[0]!, jobid: 'run-2' }
   const detail: JobDetail = { job, attempts: job.state === 'queued' ? [] : [attempt], timeline: [] }
   const router = {
-    ...fake.router,
+    ...fake.parts,
     crawl: os.crawl.handler(({ input }) => {
       asked.push(input)
       const times = { cached: false, cached_at: null }
@@ -33,7 +38,7 @@ function open(over: Partial<Job> = {}, options: Parameters<typeof openTestApp>[0
       return { status: 202, body: { ...ids, ...times, scheduled: true, next_run: '2040-01-01T09:00:00.000Z' } }
     }),
     jobs: {
-      ...(fake.router.jobs as object),
+      ...(fake.parts.jobs as object),
       get: os.jobs.get.handler(({ input }) => {
         if (input.id === JOB) return detail
         throw new ScrapdeckError('JOB_NOT_FOUND', `There is no job ${input.id}.`)
@@ -44,14 +49,14 @@ function open(over: Partial<Job> = {}, options: Parameters<typeof openTestApp>[0
       }))
     },
     schedules: {
-      ...(fake.router.schedules as object),
+      ...(fake.parts.schedules as object),
       get: os.schedules.get.handler(({ input }) => {
         if (input.id === SCHEDULE && !state.isRemoved) return { ...EXAMPLES.schedules.get.output, id: SCHEDULE }
         throw new ScrapdeckError('SCHEDULE_NOT_FOUND', 'There is no such schedule.')
       })
     }
   }
-  const engine = { ...fake, router } as unknown as typeof fake
+  const engine = { ...fake, router: async () => router } as unknown as typeof fake
   return { ...openTestApp({ ...rest, engine }), asked, state }
 }
 
@@ -138,14 +143,16 @@ describe('an order outside the API', () => {
     expect(await send('?ignore_cache=true')).toBe(200)
     expect(await send('', { ignore_cache: true })).toBe(200)
     expect(await send('?ignore_cache=true', { ignore_cache: true })).toBe(200)
+    for (const text of ['1', 'yes', 'On']) expect(await send(`?ignore_cache=${text}`, { ignore_cache: true })).toBe(200)
     expect(await send('?ignore_cache=false')).toBe(200)
+    expect(await send('?ignore_cache=0')).toBe(200)
     expect(await send('')).toBe(200)
-    expect(asked.map(({ ignore_cache }) => ignore_cache)).toEqual([true, true, true, false, false])
+    expect(asked.map(({ ignore_cache }) => ignore_cache)).toEqual([...Array(6).fill(true), false, false, false])
     expect(await send('?ignore_cache=true', { ignore_cache: false })).toBe(400)
     expect(await send('?ignore_cache=true&ignore_cache=false')).toBe(400)
     expect(await send('?ignore_cache=perhaps')).toBe(400)
     expect(await send('?depth=3')).toBe(400)
-    expect(asked).toHaveLength(5)
+    expect(asked).toHaveLength(9)
   })
 
   it('is performed once per Idempotency-Key', async () => {
@@ -253,6 +260,25 @@ it.each([`/jobs/${SCHEDULE}/logs`, `/api/v1/schedules/${SCHEDULE}/logs`])(
       .toMatch(/^retry: 2000\n\n(: still here\n\n)+event: problem\ndata: \{"code":"SCHEDULE_NOT_FOUND"/)
   }
 )
+
+it('its paths are in the OpenAPI document, and answers are as they are described there', async () => {
+  const document = await describeApi()
+  const ajv = new Ajv2020({ strict: false, validateFormats: false }).addSchema({ ...document, $id: 'api' } as object)
+  const isDescribed = (path: string, method: string, { statusCode, json }: Answer) => {
+    const at = `${path.replaceAll('/', '~1')}/${method}/responses/${statusCode}/content/application~1json/schema`
+    return ajv.validate({ $ref: `api#/paths/${encodeURI(at)}` }, json())
+  }
+  const serversOf = (path: string, method: string) =>
+    (document.paths![path] as Record<string, { servers: { url: string }[] }>)[method]!.servers.map(({ url }) => url)
+  const { ask } = open({ state: 'ended', outcome: 'lost', status: 'lost' })
+  for (const payload of [{ spider: 'prices' }, { spider: 'prices', interval: 60 }])
+    expect(isDescribed('/crawl', 'post', await ask(order(payload)))).toBe(true)
+  expect(isDescribed('/{id}/status', 'get', await ask({ url: `/jobs/${JOB}/status` }))).toBe(true)
+  expect(isDescribed('/{id}/status', 'get', await ask({ url: `/api/v1/jobs/${JOB}/status` }))).toBe(false)
+  for (const [path, method] of [...['get', 'patch', 'delete'].map((verb) => ['/crawl/{id}', verb]), ['/crawl', 'get']])
+    expect(serversOf(path!, method!)).toEqual(['/api/v1', '/'])
+  expect([serversOf('/{id}/status', 'get'), serversOf('/{id}/logs', 'get')]).toEqual([['/jobs'], ['/jobs']])
+})
 
 it('repeated orders are listed, read, changed and cancelled at /crawl as in the API', async () => {
   const { ask } = openTestApp()

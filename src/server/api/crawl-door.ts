@@ -1,111 +1,18 @@
-import { createRouterClient } from '@orpc/server'
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import type { EngineRouter } from '../../engine/router/router.ts'
-import type { Clock } from '../../engine/runtime/clock.ts'
-import type { Logger } from '../../engine/runtime/logger.ts'
-import type { Job, JobDetail, JobId, ScheduleId } from '../../shared/contract/index.ts'
-import { ScrapdeckError } from '../../shared/errors.ts'
-import type { LogEvents } from './job-log.ts'
-import { type ApiClient, type FindJob, findJob, findJobOfSchedule, newestJobOf, serveLog } from './serve-log.ts'
-
-interface CrawlDoorOptions {
-  router: EngineRouter
-  clock: Clock
-  logger: Logger
-  /** Serves a request as an operation of the API at the same path. */
-  serveApi: (request: FastifyRequest, reply: FastifyReply) => Promise<FastifyReply>
-}
+import type { FastifyInstance } from 'fastify'
+import type { AnswerOf } from '../contract-handlers.ts'
 
 /**
  * Crawl orders outside the API, with the paths and names of a crawl scheduler service that Scrapdeck replaces
- * (docs/api.md). The orders themselves are the API's; a job's status and log have other names here.
+ * (docs/api.md). The orders themselves are the API's; a job's status and log have other names here (crawl-answers.ts).
  */
-export function crawlDoor(app: FastifyInstance, { router, clock, logger, serveApi }: CrawlDoorOptions): void {
-  app.all('/crawl', serveApi)
-  app.all('/crawl/:id', serveApi)
-  app.get('/jobs/:id/status', async (request, reply) => {
-    const { id } = request.params as { id: string }
-    const client = createRouterClient(router, { context: { source: 'api' } })
-    return reply.header('cache-control', 'no-store').send({ job_id: id, ...(await progressOf(client, id)) })
-  })
-  app.get('/jobs/:id/logs', (request, reply) =>
-    serveLog(request, reply, { router, clock, logger, operation: 'logs', find: findEither, events: SCHEDULER_EVENTS })
-  )
+export function crawlDoor(app: FastifyInstance, answerOf: AnswerOf): void {
+  const serveOrder = answerOf('serveCrawl')
+  app.all('/crawl', serveOrder)
+  app.all('/crawl/:id', serveOrder)
+  app.get('/jobs/:id/status', answerOf('serveStatusOfCrawl'))
+  app.get('/jobs/:id/logs', answerOf('serveLogOfCrawl'))
 }
 
 /** Routes of this door, as Fastify names them: they are limited and answered like the API. */
 const ROUTES = new Set(['/crawl', '/crawl/:id', '/jobs/:id/status', '/jobs/:id/logs'])
 export const isCrawlRoute = (url: string | undefined): boolean => url !== undefined && ROUTES.has(url)
-
-/** An answer to an order: a repeated one is followed by the id of its schedule. */
-export function asSchedulerSays(body: unknown): unknown {
-  if (typeof body !== 'object' || body === null || !('logs_url' in body)) return body
-  const { job_id, schedule_id } = body as unknown as { job_id: string | null; schedule_id?: string | null }
-  const id = job_id ?? schedule_id
-  return { ...body, job_id: id, logs_url: `/jobs/${id}/logs` }
-}
-
-/** `failed`: the spider ran and failed. `error`: it was never seen to run to an end. */
-type SchedulerStatus = 'pending' | 'running' | 'finished' | 'failed' | 'error' | 'cancelled'
-
-function statusOf({ status, startedAtMs }: Job): SchedulerStatus {
-  if (status === 'queued' || status === 'starting') return 'pending'
-  if (status === 'running' || status === 'cancelled') return status
-  if (status === 'succeeded') return 'finished'
-  return status === 'failed' && startedAtMs !== null ? 'failed' : 'error'
-}
-
-function describe({ job, attempts }: JobDetail) {
-  return {
-    status: statusOf(job),
-    started_at: iso(job.startedAtMs),
-    finished_at: iso(job.endedAtMs),
-    spider_job_id: attempts.at(-1)?.jobid ?? null
-  }
-}
-
-const NOTHING_YET = { status: 'pending', started_at: null, finished_at: null, spider_job_id: null } as const
-
-const iso = (atMs: number | null): string | null => (atMs === null ? null : new Date(atMs).toISOString())
-
-async function progressOf(client: ApiClient, id: string): Promise<ReturnType<typeof describe>> {
-  const detail = await jobOf(client, id)
-  if (detail !== null) return describe(detail)
-  await requireSchedule(client, id)
-  const newest = await newestJobOf(client, id as ScheduleId)
-  return newest === null ? NOTHING_YET : describe(await client.jobs.get({ id: newest }))
-}
-
-const SCHEDULER_EVENTS: LogEvents = {
-  log: ({ time, level, message }) => ({ ts: time, level, msg: message }),
-  async end(client, id) {
-    const { status, spider_job_id } = describe(await client.jobs.get({ id }))
-    return { status, spider_job_id }
-  }
-}
-
-/** Of a job, or of a repeated order: its newest job, or its first once it exists. */
-const findEither: FindJob = async (client, id, clock) => {
-  if ((await jobOf(client, id)) !== null) return findJob(client, id, clock)
-  await requireSchedule(client, id)
-  return findJobOfSchedule(client, id, clock)
-}
-
-async function jobOf(client: ApiClient, id: string): Promise<JobDetail | null> {
-  try {
-    return await client.jobs.get({ id: id as JobId })
-  } catch (error) {
-    if (error instanceof ScrapdeckError && error.code === 'JOB_NOT_FOUND') return null
-    throw error
-  }
-}
-
-/** Rejects with JOB_NOT_FOUND: the caller asked for a job. */
-async function requireSchedule(client: ApiClient, id: string): Promise<void> {
-  try {
-    await client.schedules.get({ id: id as ScheduleId })
-  } catch (error) {
-    if (!(error instanceof ScrapdeckError && error.code === 'SCHEDULE_NOT_FOUND')) throw error
-    throw new ScrapdeckError('JOB_NOT_FOUND', `There is no job ${id}; it may have been deleted`, { cause: error })
-  }
-}

@@ -37,9 +37,9 @@ function aJobThatRuns() {
     }
   }
   const router = {
-    ...fake.router,
+    ...fake.parts,
     jobs: {
-      ...fake.router.jobs,
+      ...fake.parts.jobs,
       status: os.jobs.status.handler(({ input }) => {
         if (input.id !== JOB) throw new ScrapdeckError('JOB_NOT_FOUND', `There is no job ${input.id}.`)
         return { ...job, status: state.outcome ?? 'running', outcome: state.outcome, reason: state.outcome }
@@ -71,7 +71,7 @@ function aJobThatRuns() {
       })
     }
   } as unknown as EngineRouter
-  const engine = { ...fake, router } as unknown as typeof fake
+  const engine = { ...fake, router: async () => router } as unknown as typeof fake
   return {
     engine,
     state,

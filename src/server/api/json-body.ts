@@ -1,24 +1,33 @@
 import { ScrapdeckError } from '../../shared/errors.ts'
 import { problemOfJsonText } from '../../shared/json-text.ts'
 import { INPUT_BOUNDS, problemOfTree } from '../../shared/tree-bounds.ts'
+import { giveWay } from './long-lists.ts'
 
 /** Room for ten thousand jobs with thirty values each. */
 const TEXT_BOUNDS = { depth: INPUT_BOUNDS.depth, values: 300_000, fields: 2_000 }
 
+/** Each step with a longer text takes milliseconds: it gets a turn of the event loop for itself. */
+const LONG_TEXT_CHARACTERS = 100_000
+
 /** JSON whose structure cannot be used: nested too deeply, or with a name that would be lost. */
 export class UnusableTreeError extends Error {}
 
-/** Throws BAD_INPUT; its cause is a SyntaxError or an UnusableTreeError. */
-export function parseJsonBody(text: string): unknown {
+/** Rejects with BAD_INPUT; its cause is a SyntaxError or an UnusableTreeError. */
+export async function parseJsonBody(text: string): Promise<unknown> {
   if (text === '') return undefined
+  const isLong = text.length > LONG_TEXT_CHARACTERS
+  if (isLong) await giveWay()
   refuse(problemOfJsonText(text, TEXT_BOUNDS))
+  if (isLong) await giveWay()
   let body: unknown
   try {
     body = JSON.parse(text)
   } catch (error) {
     throw new ScrapdeckError('BAD_INPUT', 'The body of the request is not JSON.', { cause: error })
   }
+  if (isLong) await giveWay()
   refuse(problemOfTree(body, INPUT_BOUNDS))
+  if (isLong) await giveWay()
   return body
 }
 

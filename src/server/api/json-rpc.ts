@@ -4,21 +4,23 @@ import { z } from 'zod'
 import type { RouterContext } from '../../engine/router/router.ts'
 import type { Logger } from '../../engine/runtime/logger.ts'
 import { contract, listOperations } from '../../shared/contract/index.ts'
-import { ERROR_CODES, isScrapdeckError } from '../../shared/errors.ts'
+import { ERROR_CODES } from '../../shared/errors.ts'
 import { toWireError } from '../../shared/wire-errors.ts'
 import { AnswerBudget, BATCH_ANSWER_BYTES } from './answer-budget.ts'
-import { UnusableTreeError } from './json-body.ts'
+import {
+  failure,
+  INTERNAL_ERROR,
+  INVALID_PARAMS,
+  INVALID_REQUEST,
+  type JsonRpcAnswer,
+  type JsonRpcId,
+  MAX_BATCH,
+  METHOD_NOT_FOUND,
+  SERVER_ERROR
+} from './json-rpc-answer.ts'
+import { readLongLists } from './long-lists.ts'
 import { checkParts } from './unknown-parts.ts'
 
-/** Codes of JSON-RPC 2.0. All other errors are -32000, with our own code in `data`. */
-const PARSE_ERROR = -32700
-const INVALID_REQUEST = -32600
-const METHOD_NOT_FOUND = -32601
-const INVALID_PARAMS = -32602
-const INTERNAL_ERROR = -32603
-const SERVER_ERROR = -32000
-
-export const MAX_BATCH = 1_000
 /** For operations that do not declare it. */
 const USUAL_ANSWER_BYTES = 65_536
 
@@ -30,23 +32,7 @@ const Call = z.strictObject({
   id: Id.optional()
 })
 
-type Id = z.infer<typeof Id>
-export type JsonRpcAnswer = { jsonrpc: '2.0'; id: Id } & (
-  | { result: unknown }
-  | { error: { code: number; message: string; data?: unknown } }
-)
-
 const OPERATIONS = listOperations(contract)
-
-/** Cost of the calls in a body, in requests, for the rate limit. A batch that is rejected as a whole costs 1. */
-export function costOfCalls(body: unknown): number {
-  if (Array.isArray(body) && body.length > MAX_BATCH) return 1
-  const calls: unknown[] = Array.isArray(body) && body.length > 0 ? body : [body]
-  return calls.reduce<number>((sum, one) => {
-    const method = String((one as { method?: unknown } | null | undefined)?.method)
-    return sum + (OPERATIONS.get(method)?.['~orpc'].meta.cost ?? 1)
-  }, 0)
-}
 
 /**
  * JSON-RPC 2.0 over the contract: `{"method": "jobs.list", "params": {"limit": 5}}`. Parameters are named. The calls of
@@ -90,7 +76,7 @@ function refuseForBudget(body: unknown): JsonRpcAnswer | null {
   if (read.success && read.data.id === undefined) return null
   const id = read.success ? read.data.id! : null
   const limit = `${BATCH_ANSWER_BYTES / 1024 ** 2} MB`
-  const text = `A batch may return ${limit}, and this call may need more than is left. Nothing was done: send it in another batch.`
+  const text = `A batch may return ${limit}, and this call may need more than is left. Nothing was done: send it in another batch, or alone.`
   const code = 'ANSWER_TOO_LARGE'
   return failure(id, SERVER_ERROR, text, { code, status: ERROR_CODES[code].status, data: {} })
 }
@@ -115,7 +101,7 @@ async function answerCall(
 async function perform(
   method: string,
   params: Record<string, unknown> | unknown[],
-  id: Id,
+  id: JsonRpcId,
   { router, context, logger }: { router: object; context: RouterContext; logger: Logger }
 ): Promise<JsonRpcAnswer> {
   const path = method.split('.')
@@ -131,8 +117,9 @@ async function perform(
   }
   if (Array.isArray(params)) return failure(id, INVALID_PARAMS, 'Send the parameters by name, as an object.')
   try {
-    checkParts({ procedure, operation: method, input: params })
-    const output: unknown = await call(procedure, inputSchema === undefined ? undefined : params, { context, path })
+    await checkParts({ procedure, operation: method, input: params })
+    const read = await readLongLists({ procedure, input: inputSchema === undefined ? undefined : params })
+    const output: unknown = await call(read.procedure, read.input, { context, path })
     const result = route.outputStructure === 'detailed' ? (output as { body: unknown }).body : output
     return { jsonrpc: '2.0', id, result: result ?? null }
   } catch (error) {
@@ -151,15 +138,4 @@ function find(router: object, path: string[]): AnyProcedure | null {
     found = (found as Record<string, unknown>)[step]
   }
   return isProcedure(found) ? found : null
-}
-
-function failure(id: Id, code: number, message: string, data?: unknown): JsonRpcAnswer {
-  return { jsonrpc: '2.0', id, error: data === undefined ? { code, message } : { code, message, data } }
-}
-
-/** The answer to a body that cannot be read (json-body.ts); null for other errors. */
-export function answerToUnusableBody(error: unknown): JsonRpcAnswer | null {
-  if (!isScrapdeckError(error)) return null
-  if (error.cause instanceof SyntaxError) return failure(null, PARSE_ERROR, error.message)
-  return error.cause instanceof UnusableTreeError ? failure(null, INVALID_REQUEST, error.message) : null
 }

@@ -33,6 +33,8 @@ const HOST = '127.0.0.1:6800'
 interface Operation {
   operationId: string
   method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
+  /** Before the path. */
+  server: string
   path: string
   parameters: { name: string; in: string; required?: boolean; schema: JsonSchema }[]
   body: JsonSchema | null
@@ -41,6 +43,8 @@ interface Operation {
   isForm: boolean
   answers: Map<string, { type: string; isRight: ValidateFunction }>
 }
+
+const OTHERS = ['jobs.logs', 'schedules.logs', 'scheduler.status', 'scheduler.logs', 'jsonrpc']
 
 const document = await describeApi()
 const ajv = new Ajv2020({ strict: false, validateFormats: false })
@@ -117,7 +121,7 @@ afterAll(async () => {
 
 /** Creates one of everything, so that requests find something to act on. */
 async function fill(): Promise<void> {
-  const client = createRouterClient(engine.router, { context: { source: 'api' } })
+  const client = createRouterClient(await engine.router(), { context: { source: 'api' } })
   const egg = await buildEgg([
     { path: 'scrapy.cfg', bytes: Buffer.from('[settings]\ndefault = shop.settings\n') },
     { path: 'shop/settings.py', bytes: Buffer.from('') }
@@ -143,7 +147,7 @@ describe('requests generated from the document', () => {
     const inContract = Object.entries(contract).flatMap(([noun, verbs]) =>
       '~orpc' in verbs ? [noun] : Object.keys(verbs).map((verb) => `${noun}.${verb}`)
     )
-    expect(names.toSorted()).toEqual([...inContract, 'jobs.logs', 'schedules.logs', 'jsonrpc'].toSorted())
+    expect(names.toSorted()).toEqual([...inContract, ...OTHERS].toSorted())
   })
 
   it.each(operations.map((operation) => [operation.operationId, operation] as const))(
@@ -403,7 +407,7 @@ function requestsFor(operation: Operation): fc.Arbitrary<Request> {
     const path = operation.path.replace(/\{(\w+)\}/g, (_whole, name: string) =>
       encodeURIComponent(wellFormed(String(value(name))))
     )
-    const url = `/api/v1${path}${query.size === 0 ? '' : `?${query}`}`
+    const url = `${operation.server}${path}${query.size === 0 ? '' : `?${query}`}`
     const options: InjectOptions = { method: operation.method, url, headers }
     if (operation.isForm) Object.assign(options, formOf(payload, headers))
     else if (payload !== undefined) options.payload = JSON.stringify(payload)
@@ -493,6 +497,7 @@ function readOperations(): Operation[] {
     Object.entries(methods as Record<string, object>).map(([method, raw]) => {
       const operation = raw as {
         operationId: string
+        servers?: { url: string }[]
         parameters?: ({ $ref: string } | Operation['parameters'][number])[]
         requestBody?: { content: Record<string, { schema: JsonSchema }> }
         responses: Record<string, { content?: Record<string, unknown> }>
@@ -508,6 +513,7 @@ function readOperations(): Operation[] {
       return {
         operationId: operation.operationId,
         method: method.toUpperCase() as Operation['method'],
+        server: (operation.servers ?? document.servers!)[0]!.url,
         path,
         parameters,
         body: (content['multipart/form-data'] ?? content['application/json'])?.schema ?? null,

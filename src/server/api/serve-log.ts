@@ -13,18 +13,25 @@ export type ApiClient = RouterClient<EngineRouter>
 /** Rejects if there is nothing of this id; what it returns resolves when there is a job to follow. */
 export type FindJob = (client: ApiClient, id: string, clock: Clock) => Promise<(gone: AbortSignal) => Promise<JobId>>
 
-interface LogRoute {
-  router: EngineRouter
-  clock: Clock
-  logger: Logger
+export interface LogRoute {
   /** For messages. */
   operation: string
   find: FindJob
   events: LogEvents
 }
 
+interface LogSource {
+  router: EngineRouter
+  clock: Clock
+  logger: Logger
+}
+
 /** Answers with the log of a job as server-sent events (job-log.ts), from where `Last-Event-ID` says. */
-export async function serveLog(request: FastifyRequest, reply: FastifyReply, route: LogRoute): Promise<FastifyReply> {
+export async function serveLog(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  route: LogRoute & LogSource
+): Promise<FastifyReply> {
   const lastEventId = request.headers['last-event-id']
   const { id } = request.params as { id: string }
   if (Object.hasOwn(request.query as object, 'fields')) throw noFields()

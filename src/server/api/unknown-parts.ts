@@ -3,6 +3,7 @@ import type { AnyProcedure } from '@orpc/server'
 import type { OperationMeta } from '../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
 import { suggestNear } from '../../shared/near-matches.ts'
+import { longListsOf, visitInSlices } from './long-lists.ts'
 import { type Shape, shapeOfSchema } from './shape.ts'
 
 interface Asked {
@@ -25,13 +26,16 @@ const FIELDS = 'fields'
 const LONGEST_NAME = 100
 
 /**
- * Throws BAD_INPUT for a property that the operation does not know, at any depth, before anything is done: otherwise a
- * typo would silently have no effect. The schemas themselves stay lenient: they also parse data stored by other
- * versions, and requests from a UI page loaded before an update. Free-form maps (arguments) accept any name.
+ * Rejects with BAD_INPUT for a property that the operation does not know, at any depth, before anything is done:
+ * otherwise a typo would silently have no effect. The schemas themselves stay lenient: they also parse data stored by
+ * other versions, and requests from a UI page loaded before an update. Free-form maps (arguments) accept any name.
  */
-export function checkParts({ procedure, operation, input }: Asked): void {
+export async function checkParts({ procedure, operation, input }: Asked): Promise<void> {
   const root = shapeOf(procedure)
-  const unknown = findUnknown(input, root, root)
+  const lists = longListsOf({ procedure, input })
+  const rest =
+    lists.length === 0 ? input : { ...(input as object), ...Object.fromEntries(lists.map(({ name }) => [name, []])) }
+  const unknown = findUnknown(rest, root, root) ?? (await findUnknownInLists(lists, root))
   if (unknown === null) return
   const { path, known, isList } = unknown
   if (isList === true)
@@ -57,7 +61,7 @@ export async function checkRestParts(request: RestRequest, asked: Asked): Promis
     if (Number(request.headers['content-length'] ?? 0) > 0)
       throw new ScrapdeckError('BAD_INPUT', `${operation} takes no body: send its parameters in the query`)
     const { [FIELDS]: _ofDoor, ...own } = input
-    return checkParts({ ...asked, input: own })
+    return await checkParts({ ...asked, input: own })
   }
   const body = await request.body()
   if (body !== undefined && body !== null && (typeof body !== 'object' || Array.isArray(body)))
@@ -68,7 +72,7 @@ export async function checkRestParts(request: RestRequest, asked: Asked): Promis
       throw refuse(operation, [name], others, `The path has a different value: leave "${name}" out of the body.`)
   }
   // As it was sent: the input has lists made into objects where objects are expected.
-  checkParts(body instanceof FormData || body == null ? asked : { ...asked, input: body })
+  await checkParts(body instanceof FormData || body == null ? asked : { ...asked, input: body })
 }
 
 /** Throws BAD_INPUT for an unknown name in the query; also for endpoints outside the contract. */
@@ -111,6 +115,20 @@ interface Unknown {
   known: string[]
   /** It is a list instead of an object: its positions would be read as names. */
   isList?: boolean
+}
+
+async function findUnknownInLists(lists: ReturnType<typeof longListsOf>, root: Shape): Promise<Unknown | null> {
+  for (const { name, items } of lists) {
+    const shape = root.properties![name]!.items!
+    let unknown: Unknown | null = null
+    await visitInSlices(items, (item, index) => {
+      const inItem = findUnknown(item, shape, root)
+      if (inItem !== null) unknown = { ...inItem, path: [name, String(index), ...inItem.path] }
+      return inItem !== null
+    })
+    if (unknown !== null) return unknown
+  }
+  return null
 }
 
 /** The first property the shape does not have. Allocates nothing if there is none: bulks have ten thousand items. */

@@ -1,9 +1,6 @@
 import { isIP, isIPv6 } from 'node:net'
 import type { FastifyRequest } from 'fastify'
-
-const REMEMBERED_MAX = 1000
-/** IPv6 with a zone. */
-const LONGEST_ADDRESS = 100
+import { remember } from '../remember.ts'
 
 /**
  * The address of the client, for logs and limits. Behind a trusted proxy (`trusted_proxies`) it is the one that the
@@ -19,20 +16,6 @@ const read = remember((text) => {
   const reported = text.replace(/^\[(.+)\](?::\d+)?$|^([\d.]+):\d+$/, '$1$2')
   return isIP(reported) === 0 ? null : plainAddress(reported)
 })
-
-/** Every request asks for its address, most of them for one of a few. */
-function remember<T>(find: (text: string) => T): (text: string) => T {
-  const found = new Map<string, T>()
-  return (text) => {
-    let one = found.get(text)
-    if (one === undefined) {
-      one = find(text)
-      if (found.size >= REMEMBERED_MAX) found.clear()
-      if (text.length <= LONGEST_ADDRESS) found.set(text, one)
-    }
-    return one
-  }
-}
 
 /**
  * What limits count as one client: an IPv4 address, or an IPv6 network of 64 bits, which is what a single customer

@@ -7,6 +7,7 @@ const MAX_OPEN_LINKS = 100
 export interface OneTimeLinks {
   /** Creates a link and returns its token. */
   create(): string
+  isOpen(token: string): boolean
   /** True once per token, within ten minutes of its creation. */
   redeem(token: string): boolean
   /** Makes all unused links invalid. */
@@ -17,6 +18,7 @@ export function createOneTimeLinks(options: { clock: Clock }): OneTimeLinks {
   const { clock } = options
   // Keyed by hash, so that lookup timing reveals nothing about other tokens.
   const expiryByHash = new Map<string, number>()
+  const isValid = (hash: string) => clock.monotonicMs() < (expiryByHash.get(hash) ?? 0)
   return {
     create() {
       const oldest = expiryByHash.keys().next().value
@@ -25,11 +27,12 @@ export function createOneTimeLinks(options: { clock: Clock }): OneTimeLinks {
       expiryByHash.set(hashToken(token), clock.monotonicMs() + VALID_MS)
       return token
     },
+    isOpen: (token) => isValid(hashToken(token)),
     redeem(token) {
       const hash = hashToken(token)
-      const expiresAtMs = expiryByHash.get(hash)
+      const wasOpen = isValid(hash)
       expiryByHash.delete(hash)
-      return expiresAtMs !== undefined && clock.monotonicMs() < expiresAtMs
+      return wasOpen
     },
     revokeAll: () => expiryByHash.clear()
   }

@@ -47,7 +47,7 @@ export class RequestGate {
     }
     connections.trust(request.raw.socket)
     authenticator.bindResponse(request.caller, reply.raw)
-    // The API charges when it knows the operation.
+    // The API charges itself (contract-doors.ts).
     if (!isApi(request)) limits.chargeDoor(request, reply)
   }
 

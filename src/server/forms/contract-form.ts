@@ -3,7 +3,7 @@ import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { IncomingFiles } from '../../engine/blobs/incoming-files.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
 import { MAX_UPLOAD_BYTES } from '../limits.ts'
-import type { PartHead } from './form-collector.ts'
+import { type FormPart, type PartHead, releaseFiles } from './form-collector.ts'
 import { MalformedMultipartError } from './multipart.ts'
 import { addForms, receiveForm } from './receive-form.ts'
 
@@ -18,15 +18,25 @@ export function parseContractForms(app: FastifyInstance, incoming: Pick<Incoming
       if (!(error instanceof MalformedMultipartError)) throw error
       throw new ScrapdeckError('BAD_INPUT', 'The body of the request is not a form.', { cause: error })
     }
-    const data = new FormData()
-    for (const { name, fileName, type, value } of request.form ?? []) {
-      const part = Buffer.isBuffer(value)
-        ? new TextDecoder().decode(value)
-        : await incoming.toFile(value, unescapeName(fileName!), type)
-      data.append(unescapeName(name), part as File)
+    try {
+      return await formDataOf(request.form ?? [], incoming)
+    } catch (error) {
+      // Before the hook that would release them with the answer.
+      await releaseFiles(request.form ?? [])
+      throw error
     }
-    return data
   })
+}
+
+async function formDataOf(form: FormPart[], incoming: Pick<IncomingFiles, 'toFile'>): Promise<FormData> {
+  const data = new FormData()
+  for (const { name, fileName, type, value } of form) {
+    const part = Buffer.isBuffer(value)
+      ? new TextDecoder().decode(value)
+      : await incoming.toFile(value, unescapeName(fileName!), type)
+    data.append(unescapeName(name), part as File)
+  }
+  return data
 }
 
 /** Browsers send UTF-8, with these three characters escaped (https://html.spec.whatwg.org, multipart/form-data). */

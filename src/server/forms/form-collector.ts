@@ -1,6 +1,6 @@
 import type { IncomingFile, IncomingFiles, IncomingWriter } from '../../engine/blobs/incoming-files.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
-import { MAX_FORM_BYTES } from '../limits.ts'
+import { MAX_TEXT_BYTES } from '../limits.ts'
 
 /** What precedes the content of a part. Texts are Latin-1, one character per byte, so that none is lost. */
 export interface PartHead {
@@ -18,7 +18,7 @@ const MAX_PARTS = 10_000
 
 /**
  * Collects the parts of a form as they arrive: what `isFile` accepts on disk, all others in memory, within
- * MAX_FORM_BYTES. Rejects with REQUEST_TOO_LARGE, and with the errors of IncomingFiles.
+ * MAX_TEXT_BYTES. Rejects with REQUEST_TOO_LARGE, and with the errors of IncomingFiles.
  */
 export class FormCollector {
   readonly #incoming: Pick<IncomingFiles, 'begin'>
@@ -74,17 +74,27 @@ export class FormCollector {
 
   #count(): void {
     if (++this.#partCount > MAX_PARTS) {
-      throw new ScrapdeckError('REQUEST_TOO_LARGE', `The form has more than ${MAX_PARTS} fields`)
+      const limit = MAX_PARTS.toLocaleString('en-US')
+      throw new ScrapdeckError(
+        'REQUEST_TOO_LARGE',
+        `The form has more fields than the limit of ${limit}. Split it into several requests.`
+      )
     }
   }
 
   #charge(bytes: number): void {
     this.#memoryBytes += bytes
-    if (this.#memoryBytes <= MAX_FORM_BYTES) return
-    const limit = `${MAX_FORM_BYTES / 1024 ** 2} MB`
-    throw new ScrapdeckError('REQUEST_TOO_LARGE', `The fields of the form are larger than the limit of ${limit}.`)
+    if (this.#memoryBytes <= MAX_TEXT_BYTES) return
+    const limit = `${MAX_TEXT_BYTES / 1024 ** 2} MB`
+    throw new ScrapdeckError(
+      'REQUEST_TOO_LARGE',
+      `The fields of the form, without its file, are larger than the limit of ${limit}. Split it into several requests.`
+    )
   }
 }
+
+/** Its content is on disk. */
+export const isFilePart = ({ value }: FormPart): boolean => !Buffer.isBuffer(value)
 
 export async function releaseFiles(parts: FormPart[]): Promise<void> {
   for (const { value } of parts) if (!Buffer.isBuffer(value)) await value[Symbol.asyncDispose]()

@@ -6,8 +6,9 @@ import Fastify, { type FastifyInstance, type FastifyRequest } from 'fastify'
 import { expect, it, onTestFinished } from 'vitest'
 import { IncomingFiles } from '../../engine/blobs/incoming-files.ts'
 import { isScrapdeckError } from '../../shared/errors.ts'
-import { MAX_JSON_BYTES, MAX_UPLOAD_BYTES } from '../limits.ts'
+import { MAX_TEXT_BYTES, MAX_UPLOAD_BYTES } from '../limits.ts'
 import { makeTestDirectory } from '../testing/test-directory.ts'
+import { parseContractForms } from './contract-form.ts'
 import { addForms, receiveForm } from './receive-form.ts'
 
 /** A server on a real socket that answers with its form: what is in memory, and what is on disk. */
@@ -79,11 +80,28 @@ it('a client that goes away in the middle leaves nothing', async () => {
   await expect.poll(files).toEqual([])
 })
 
+it('files of a form that cannot be handed on are gone, too', async () => {
+  const directory = makeTestDirectory()
+  const incoming = IncomingFiles.open(directory)
+  const app = Fastify()
+  parseContractForms(app, {
+    begin: () => incoming.begin(),
+    toFile: () => Promise.reject(new Error('no descriptor is left'))
+  })
+  app.post('/', () => 'served')
+  const address = await app.listen({ port: 0, host: '127.0.0.1' })
+  onTestFinished(() => app.close())
+  const body = new FormData()
+  body.append('egg', new Blob(['PK']), 'shop.egg')
+  expect((await fetch(address, { method: 'POST', body })).status).toBe(500)
+  expect(readdirSync(directory)).toEqual([])
+})
+
 it('fields that are not files stay within the limit of a JSON request; countless small ones do, too', async () => {
   const { ask, files } = await open()
   const form = new FormData()
   form.append('egg', new Blob(['PK']), 'shop.egg')
-  form.append('project', 'x'.repeat(MAX_JSON_BYTES))
+  form.append('project', 'x'.repeat(MAX_TEXT_BYTES))
   expect(await ask({ body: form })).toBe('REQUEST_TOO_LARGE')
   expect(files()).toEqual([])
   const headers = { 'content-type': 'application/x-www-form-urlencoded' }

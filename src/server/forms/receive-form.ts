@@ -2,7 +2,7 @@ import { finished, type Readable } from 'node:stream'
 import { errorCodes, type FastifyInstance, type FastifyRequest } from 'fastify'
 import type { IncomingFiles } from '../../engine/blobs/incoming-files.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
-import { FormCollector, type FormPart, type PartHead, releaseFiles } from './form-collector.ts'
+import { FormCollector, type FormPart, isFilePart, type PartHead, releaseFiles } from './form-collector.ts'
 import { readMultipart } from './multipart.ts'
 import { UrlEncodedParser } from './urlencoded.ts'
 
@@ -27,9 +27,10 @@ interface Options {
 export function addForms(app: FastifyInstance): void {
   app.decorateRequest('form', null)
   // The first hook after the body was read.
-  app.addHook('preValidation', async (request, reply) => {
+  app.addHook('preValidation', (request, reply, done) => {
     const { form } = request
-    if (form !== null) finished(reply.raw, () => void releaseFiles(form))
+    if (form?.some(isFilePart)) finished(reply.raw, () => void releaseFiles(form))
+    done()
   })
 }
 

@@ -37,7 +37,10 @@ export class UrlEncodedParser {
     }
     this.#rest = Buffer.from(text.subarray(start))
     if (this.#rest.length > MAX_NAME_BYTES) {
-      throw new ScrapdeckError('REQUEST_TOO_LARGE', `A name in the form is longer than ${MAX_NAME_BYTES} bytes.`)
+      throw new ScrapdeckError(
+        'REQUEST_TOO_LARGE',
+        `A name in the form is longer than the limit of ${MAX_NAME_BYTES / 1024} kB. Send name=value, and files as multipart/form-data.`
+      )
     }
   }
 

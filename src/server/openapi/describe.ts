@@ -5,6 +5,7 @@ import * as shapes from '../../shared/contract/index.ts'
 import { ERROR_CODES } from '../../shared/errors.ts'
 import { JOB_ID, NOON_MS, SCHEDULE_ID } from './example-things.ts'
 import { type Example, exampleOf } from './examples.ts'
+import { ALSO_AT_ROOT, BOTH_SERVERS, schedulerPaths } from './scheduler-paths.ts'
 
 type Operation = OpenAPI.OperationObject
 type Content = Record<string, OpenAPI.MediaTypeObject>
@@ -54,8 +55,11 @@ export async function describeApi(): Promise<OpenAPI.Document> {
   const ours = {
     '/jobs/{id}/logs': { get: LOG_STREAM },
     '/schedules/{id}/logs': { get: LOG_STREAM_OF_SCHEDULE },
-    '/jsonrpc': { post: JSON_RPC }
+    '/jsonrpc': { post: JSON_RPC },
+    ...schedulerPaths(LOG_STREAM, ERROR_RESPONSE)
   }
+  for (const path of ALSO_AT_ROOT)
+    for (const operation of Object.values(document.paths![path]!)) (operation as Operation).servers = BOTH_SERVERS
   document.paths = { ...document.paths, ...(ours as NonNullable<typeof document.paths>) }
   return document
 }

@@ -213,7 +213,7 @@ export const EXAMPLES: ExamplesOf<InferContractRouterInputs<Contract>, InferCont
       output: {
         ...{ url: node.url, reachable: true, health: 'up', problem: null, scrapydVersion: '1.6', nodeName: 'eu-1' },
         ...{ running: 1, pending: 0, projects: ['shop'], latencyMs: 12, clockOffsetMs: 40, warnings: [] },
-        duplicateOf: NODE_ID
+        ...{ duplicateOf: NODE_ID, keepsPassword: null }
       }
     },
     add: {
@@ -274,6 +274,11 @@ export const EXAMPLES: ExamplesOf<InferContractRouterInputs<Contract>, InferCont
       summary: 'Replace the settings of a project',
       input: { project: 'shop', settings: project.settings },
       output: project
+    },
+    changeSettings: {
+      summary: 'Change some settings of a project',
+      input: { project: 'shop', settings: { weight: 2 } },
+      output: { ...project, settings: { ...project.settings, weight: 2 } }
     },
     setPaused: { summary: 'Pause or resume a project', input: { project: 'shop', paused: false }, output: project },
     pinVersion: {

@@ -97,8 +97,8 @@ function findFiles(): string {
 function operationRows(document: OpenAPI.Document): string {
   const rows = Object.entries(document.paths ?? {}).flatMap(([path, methods]) =>
     Object.entries(methods ?? {}).map(([method, operation]) => {
-      const { operationId = '' } = operation as OpenAPI.OperationObject
-      return `<tr><td>${method.toUpperCase()}</td><td>/api/v1${escapeHtml(path)}</td><td>${escapeHtml(operationId)}</td></tr>`
+      const { operationId = '', servers = document.servers! } = operation as OpenAPI.OperationObject
+      return `<tr><td>${method.toUpperCase()}</td><td>${servers[0]!.url}${escapeHtml(path)}</td><td>${escapeHtml(operationId)}</td></tr>`
     })
   )
   return rows.join('\n')

@@ -62,12 +62,14 @@ export function fileUrl(
   return file === null ? null : `/${tree}/${run.project}/${run.spider}/${file}`
 }
 
-/** `2026-11-19 18:10:00.123000`: local time without a zone; the fraction is omitted when it is zero (2.2). */
+/**
+ * `2026-11-19 18:10:00.123000`: local time without a zone. Scrapyd omits a fraction of zero, which is one time in a
+ * million (2.2); of our milliseconds it would be one in a thousand, and clients that expect a fraction fail.
+ */
 export function formatLocalTime(atMs: number | null): string | null {
   if (atMs === null) return null
   const time = new Date(atMs)
   const date = `${String(time.getFullYear()).padStart(4, '0')}-${twoDigits(time.getMonth() + 1)}-${twoDigits(time.getDate())}`
   const clock = `${twoDigits(time.getHours())}:${twoDigits(time.getMinutes())}:${twoDigits(time.getSeconds())}`
-  const fraction = time.getMilliseconds()
-  return fraction === 0 ? `${date} ${clock}` : `${date} ${clock}.${String(fraction).padStart(3, '0')}000`
+  return `${date} ${clock}.${String(time.getMilliseconds()).padStart(3, '0')}000`
 }

@@ -138,7 +138,7 @@ describe('responses, byte for byte', () => {
       '{"pending": [{"id": "p", "project": "shop", "spider": "quotes", "version": null, "settings": {"A": "1"}, "args": {"tag": "x"}}], ' +
         '"running": [{"id": "r", "project": "shop", "spider": "quotes", "pid": 42, "start_time": "2026-11-19 18:10:00.123000", ' +
         '"log_url": "/logs/shop/quotes/r.log", "items_url": "/items/shop/quotes/r.jl"}], ' +
-        '"finished": [{"id": "f", "project": "shop", "spider": "quotes", "start_time": "2026-11-19 18:10:00", ' +
+        '"finished": [{"id": "f", "project": "shop", "spider": "quotes", "start_time": "2026-11-19 18:10:00.000000", ' +
         '"end_time": "2026-11-19 18:10:00.123000", "log_url": null, "items_url": null}], "status": "ok", "node_name": "fake"}\n'
     )
   })
@@ -152,8 +152,8 @@ describe('responses, byte for byte', () => {
     expect(engine.versions.size).toBe(0)
   })
 
-  it('times are local, and without a fraction when it is zero', () => {
-    expect(formatLocalTime(new Date(2026, 0, 2, 3, 4, 5, 0).getTime())).toBe('2026-01-02 03:04:05')
+  it('times are local, and always have a fraction: SpiderKeeper fails on one without', () => {
+    expect(formatLocalTime(new Date(2026, 0, 2, 3, 4, 5, 0).getTime())).toBe('2026-01-02 03:04:05.000000')
     expect(formatLocalTime(new Date(2026, 0, 2, 3, 4, 5, 6).getTime())).toBe('2026-01-02 03:04:05.006000')
     expect(formatLocalTime(null)).toBeNull()
   })
@@ -686,7 +686,10 @@ describe('sizes', () => {
   it('a form has at most 10,000 fields and 4 MB, but a percent-encoded egg is a file', async () => {
     const { post } = openShop()
     const fields = await post('schedule.json', `project=shop&spider=quotes${'&a='.repeat(10_000)}`)
-    expect(fields.json()).toMatchObject({ status: 'error', message: 'The form has more than 10000 fields' })
+    expect(fields.json()).toMatchObject({
+      status: 'error',
+      message: 'The form has more fields than the limit of 10,000. Split it into several requests.'
+    })
     const form = await post('schedule.json', `project=shop&spider=quotes&a=${'x'.repeat(5_000_000)}`)
     expect(form.json()).toMatchObject({ status: 'error', message: expect.stringContaining('the limit of 4 MB') })
     const egg = await post('addversion.json', `project=shop&version=1&egg=PK${'x'.repeat(17_000_000)}`)

@@ -5,7 +5,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest, RouteHandlerMethod 
 import type { IncomingFiles } from '../../engine/blobs/incoming-files.ts'
 import type { FleetAsScrapyd } from '../../engine/scrapyd-commands/scrapyd-commands.ts'
 import type { Logger } from '../../engine/runtime/logger.ts'
-import { MAX_FORM_BYTES, MAX_UPLOAD_BYTES } from '../limits.ts'
+import { MAX_TEXT_BYTES, MAX_UPLOAD_BYTES } from '../limits.ts'
 import { MalformedMultipartError } from '../forms/multipart.ts'
 import { addForms, receiveForm } from '../forms/receive-form.ts'
 import { readArguments } from './arguments.ts'
@@ -58,7 +58,7 @@ export async function scrapydDoor(app: FastifyInstance, options: ScrapydDoorOpti
         isWanted: request.method === 'POST',
         // In all other requests, `egg` is an argument like any other.
         isFile: ({ name }) => takesEgg && name === 'egg',
-        limitBytes: takesEgg ? MAX_UPLOAD_BYTES : MAX_FORM_BYTES
+        limitBytes: takesEgg ? MAX_UPLOAD_BYTES : MAX_TEXT_BYTES
       })
     } catch (error) {
       if (error instanceof MalformedMultipartError) return error
@@ -122,7 +122,7 @@ interface Door extends Pick<ScrapydDoorOptions, 'fleet' | 'logger'> {
   settings: ScrapydDoorSettings
   nodeName: string
   /** By the fields they were encoded from. */
-  bodies: WeakMap<object, string>
+  bodies: WeakMap<object, Body>
 }
 
 async function answerEndpoint(
@@ -131,8 +131,8 @@ async function answerEndpoint(
   request: FastifyRequest,
   reply: FastifyReply
 ): Promise<FastifyReply> {
-  const methods = ['OPTIONS', 'HEAD', endpoint.method]
-  if (request.method === 'OPTIONS') return reply.code(204).header('allow', methods.join(', ')).send()
+  if (request.method === 'OPTIONS')
+    return reply.code(204).header('allow', ['OPTIONS', 'HEAD', endpoint.method].join(', ')).send()
   const served = request.method === endpoint.method || (request.method === 'HEAD' && endpoint.method === 'GET')
   if (!served) {
     // For HEAD, Scrapyd looks for a GET handler. The client sees only the length of this error.
@@ -147,7 +147,7 @@ async function answerEndpoint(
   const asked = readAsked(args)
   try {
     const fields = await endpoint.answer(door.fleet, args, door.settings, files)
-    const body = door.bodies.get(fields) ?? encode({ ...fields, status: 'ok', node_name: door.nodeName })
+    const body = door.bodies.get(fields) ?? inBytesIfLong(encode({ ...fields, status: 'ok', node_name: door.nodeName }))
     if (endpoint.isKept) door.bodies.set(fields, body)
     return sendJson(request, reply, body)
   } catch (error) {
@@ -169,13 +169,20 @@ function sendFailure(door: Door, request: FastifyRequest, reply: FastifyReply, m
   return request.method === 'HEAD' ? reply.send() : reply.send(traceback)
 }
 
-/** The text is ASCII. HEAD gets the content length of GET. */
-function sendJson(request: FastifyRequest, reply: FastifyReply, body: string): FastifyReply {
+/** JSON in ASCII, as text or as its bytes. */
+type Body = string | Buffer
+
+/** A short text goes out in one piece with its head; of a long one, kept bytes save encoding it for each answer. */
+const LONG_TEXT = 4_096
+const inBytesIfLong = (text: string): Body => (text.length < LONG_TEXT ? text : Buffer.from(text, 'latin1'))
+
+/** HEAD gets the content length of GET. */
+function sendJson(request: FastifyRequest, reply: FastifyReply, body: Body): FastifyReply {
   reply.code(200).header('content-type', 'application/json').header('content-length', body.length)
   return request.method === 'HEAD' ? reply.send() : reply.serializer(asItIs).send(body)
 }
 
-/** Without a serializer, Fastify would add a charset to the type. A text goes out in one piece with its head. */
+/** Without a serializer, Fastify would add a charset to the type. */
 const asItIs = (body: unknown) => body as string
 
 function encode(answer: Record<string, PythonJsonValue>): string {

@@ -25,16 +25,27 @@ export interface Endpoint {
   ): Promise<Record<string, PythonJsonValue>>
 }
 
+const projectsField = fieldOf('projects')
+const spidersField = fieldOf('spiders')
+
+/** A list as the only field: the same object for the same list. */
+function fieldOf(name: string): (list: readonly string[]) => Record<string, readonly string[]> {
+  const kept = new WeakMap<readonly string[], Record<string, readonly string[]>>()
+  return (list) => {
+    const fields = kept.get(list) ?? { [name]: list }
+    kept.set(list, fields)
+    return fields
+  }
+}
+
 /**
  * Scrapyd 1.6 over the fleet (scrapyd-protocol.md, 3). Parameters are read in its order: errors name the first bad one.
  */
 export const ENDPOINTS: Readonly<Record<string, Endpoint>> = {
   'daemonstatus.json': {
     method: 'GET',
-    async answer(fleet, _args, { finishedToKeep }) {
-      const { pending, running, finished } = await fleet.daemonStatus(finishedToKeep)
-      return { pending, running, finished }
-    }
+    isKept: true,
+    answer: (fleet, _args, { finishedToKeep }) => fleet.daemonStatus(finishedToKeep)
   },
   'addversion.json': {
     method: 'POST',
@@ -98,9 +109,8 @@ export const ENDPOINTS: Readonly<Record<string, Endpoint>> = {
   },
   'listprojects.json': {
     method: 'GET',
-    async answer(fleet) {
-      return { projects: await fleet.listProjects() }
-    }
+    isKept: true,
+    answer: async (fleet) => projectsField(await fleet.listProjects())
   },
   'listversions.json': {
     method: 'GET',
@@ -111,10 +121,11 @@ export const ENDPOINTS: Readonly<Record<string, Endpoint>> = {
   },
   'listspiders.json': {
     method: 'GET',
+    isKept: true,
     async answer(fleet, args) {
       const project = popProject(args)
       const version = (popOptional(args, '_version') || null) as VersionName | null
-      return { spiders: await fleet.listSpiders(project, version) }
+      return spidersField(await fleet.listSpiders(project, version))
     }
   },
   'listjobs.json': {

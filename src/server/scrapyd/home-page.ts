@@ -1,7 +1,7 @@
 import { escapeHtml } from '../html.ts'
 
 /** Scrapyd's home page (scrapyd-protocol.md, 7.1), for tools that look for it and for browsers without a session. */
-export function homePage(projects: string[], options: { base: string; hasItems: boolean }): string {
+export function homePage(projects: readonly string[], options: { base: string; hasItems: boolean }): string {
   const base = escapeHtml(options.base)
   const list = projects
     .toSorted()

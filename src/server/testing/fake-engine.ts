@@ -170,7 +170,9 @@ export function createFakeEngine() {
   const healthNow = { live: true, ready: true, reasons: [] as string[] }
   const credentials = { username: 'scrapdeck', password: 'correct horse: battery' }
   return {
-    router,
+    router: async () => router,
+    /** Of the router, for tests that replace some. */
+    parts: router,
     scrapyd,
     answers,
     crawlCacheSeconds: 3_600,

@@ -41,13 +41,18 @@ export function expandText(text: string, values: TextValues): string {
       count += 1
       length += expanded.length
       if (count > PLACEHOLDERS_MAX) throw new ScrapdeckError('BAD_INPUT', `A value ${tooMany()}`)
-      if (length > EXPANDED_MAX) throw new ScrapdeckError('REQUEST_TOO_LARGE', `${whole} stands for more than 16 MB`)
+      if (length > EXPANDED_MAX) throw tooLong(whole)
       return expanded
     })
   )
   return pieces.join('{')
 }
 
+const tooLong = (whole: string) =>
+  new ScrapdeckError(
+    'REQUEST_TOO_LARGE',
+    `A value has more than 16 MB once ${whole} is replaced. Use fewer placeholders, or ones that stand for less`
+  )
 const tooMany = () => `has more than ${PLACEHOLDERS_MAX.toLocaleString('en-US')} placeholders. Use fewer`
 
 interface Placeholder {

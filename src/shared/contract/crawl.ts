@@ -1,13 +1,9 @@
 import { z } from 'zod'
+import { DEFAULT_CRAWL_CACHE_SECONDS, MAX_CRAWL_CACHE_SECONDS } from './fixed-values.ts'
 import { JobId, ProjectName, ScheduleId, ShownName } from './ids.ts'
 import { MomentMs } from './moment.ts'
-import { isSet, knownForMs, read, write } from './operation.ts'
+import { isSet, knownForMs, pageBytes, read, write } from './operation.ts'
 import { TimeZone } from './schedules.ts'
-
-/** How long an order is remembered if neither it nor the server says otherwise. */
-export const DEFAULT_CRAWL_CACHE_SECONDS = 3_600
-/** A year. */
-export const MAX_CRAWL_CACHE_SECONDS = 31_536_000
 
 const SECONDS_OF = { s: 1, m: 60, h: 3_600, d: 86_400 } as const
 const STEPS = /^[1-9]\d{0,7}[smhd]$/
@@ -186,9 +182,7 @@ export type CrawlChange = z.infer<typeof CrawlChange>
 
 export const crawlOrdersContract = {
   /** Sorted by name, by keyset: `after` is the `next_after` of the previous page. */
-  list: read('viewer', 'GET /crawl', {
-    answerBytes: ({ limit = 100 }) => 4_000_000 + 12_000 * Math.min(Number(limit), 500)
-  })
+  list: read('viewer', 'GET /crawl', { answerBytes: pageBytes })
     .input(
       z.object({
         user_id: z.string().max(200).optional(),

@@ -1,46 +1,7 @@
 import { z } from 'zod'
 import { NodeId, SourceId } from './ids.ts'
 import { read, write } from './operation.ts'
-import { NodeAddress, NodeSettings } from './nodes.ts'
-
-/**
- * Where nodes come from if not added by hand. `file`: one address per line (`URL [name=…] [slots=…] [tags=a,b]`, `#`
- * comments), read again when it changes. `list`: the same lines stored here, without passwords. `dns`: every address of
- * a name, as in Kubernetes' headless services. Nodes no longer listed are cordoned, never deleted.
- */
-export const DiscoverySource = z.discriminatedUnion('kind', [
-  z.object({ kind: z.literal('file'), path: z.string().min(1).max(4000) }),
-  z.object({ kind: z.literal('list'), nodes: z.string().max(1_000_000) }),
-  z.object({
-    kind: z.literal('dns'),
-    hostname: z.string().min(1).max(255),
-    record: z.enum(['A', 'AAAA', 'SRV']),
-    scheme: z.enum(['http', 'https']).default('http'),
-    /** SRV records have their own ports. */
-    port: z.number().int().min(1).max(65_535).default(6800),
-    basePath: z.string().max(500).default('/')
-  })
-])
-export type DiscoverySource = z.infer<typeof DiscoverySource>
-
-const NodeDefaults = NodeSettings.pick({ slots: true, tags: true, group: true, queueAhead: true })
-
-/** As stored: its names may be any text. */
-export const SourceSettings = z.object({
-  id: SourceId,
-  source: DiscoverySource,
-  refreshSeconds: z.number().int().min(5).max(86_400).default(30),
-  /** Initial settings of the nodes it finds. Changes that an operator makes to a node later are kept. */
-  node: NodeDefaults.extend({
-    tags: z.array(z.string()).max(20).optional(),
-    group: z.string().min(1).max(100).nullable().optional()
-  }).default({}),
-  username: NodeAddress.shape.username
-})
-export type SourceSettings = z.infer<typeof SourceSettings>
-
-/** As entered. */
-export const NewSource = SourceSettings.extend({ node: NodeDefaults.default({}) })
+import { NewSource, NodeAddress, SourceSettings } from './settings.ts'
 
 export const SourceState = SourceSettings.extend({
   hasPassword: z.boolean(),

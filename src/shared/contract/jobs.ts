@@ -9,10 +9,10 @@ import {
   VersionName,
   ShownName
 } from './ids.ts'
-import { ask, isSet, knownForMs, read, write } from './operation.ts'
+import { ask, isSet, knownForMs, pageBytes, read, write } from './operation.ts'
 import { MomentMs } from './moment.ts'
+import { CancelWaitSeconds, RetryPolicy, RunEnvironment, RunLimits, TagTerm } from './settings.ts'
 import { JOB_STATUSES } from '../choices.ts'
-import { problemOfShownName } from '../unseen.ts'
 
 /** A job's state; it follows the state of its newest attempt (job-rules/transitions.ts). */
 export const JobState = z.enum(['queued', 'starting', 'running', 'ended'])
@@ -52,70 +52,11 @@ export type WaitingCode = z.infer<typeof WaitingCode>
 export const Waiting = z.object({ code: WaitingCode, text: z.string(), untilMs: z.number().optional() })
 export type Waiting = z.infer<typeof Waiting>
 
-/** A tag of a node. No spaces, `|` or `!`, which are the syntax of tag terms. */
-export const NodeTag = z
-  .string()
-  .max(60)
-  .regex(/^[^\s|!]+$/, 'A tag must not contain spaces, | or !')
-  .refine((tag) => problemOfShownName(tag) === null, { error: 'A tag must not contain invisible characters' })
-/** One condition on a node's tags: `eu`, `!slow` (must not have it), `eu|us` (any of them), `gpu|!slow`. */
-export const TagTerm = z
-  .string()
-  .max(200)
-  .regex(/^!?[^\s|!]+(\|!?[^\s|!]+)*$/, 'Write a tag, !tag, or several separated by |')
-/** Names and values of environment variables. Only the local node can set them. */
-export const RunEnvironment = z.record(
-  z
-    .string()
-    .regex(/^[A-Za-z_][A-Za-z0-9_]*$/, 'Use letters, digits and _ in the name of a variable')
-    .max(200),
-  z.string().refine((text) => !text.includes('\0'), 'A variable cannot contain a null character')
-)
-
 /** Which nodes can run a job. Both empty: any node. A node must meet all tag terms (shared/tag-terms.ts). */
 export const Placement = z.object({ nodeId: NodeId.nullable(), tags: z.array(TagTerm).max(20) })
 export type Placement = z.infer<typeof Placement>
 
 const StringMap = z.record(z.string(), z.string())
-
-const Limit = z.number().int().min(1).max(1_000_000_000).nullable().optional()
-
-/**
- * Limits that end a run early: `wallSeconds` on every node, the others on the local node. Absent or null: no limit; a
- * field that a job leaves unset is the project's. Memory is the resident memory of all its processes, sampled;
- * `addressSpaceMegabytes`, `cpuSeconds` and `openFiles` are also set in the kernel for each process.
- */
-export const RunLimits = z.object({
-  wallSeconds: Limit,
-  memoryMegabytes: Limit,
-  addressSpaceMegabytes: Limit,
-  cpuSeconds: Limit,
-  openFiles: Limit,
-  /** Time without a new line in the log. */
-  silentSeconds: Limit,
-  logMegabytes: Limit
-})
-export type RunLimits = z.infer<typeof RunLimits>
-
-/** How long a cancelled run may take to finish after the first INT. */
-export const CancelWaitSeconds = z.number().int().min(0).max(86_400)
-
-/**
- * When to retry a job that failed or was lost: at most `attempts` runs that reached a node. The wait before run n+1 is
- * `backoffSeconds * backoffFactor^(n-1)`, at most `backoffMaxSeconds`. A cancelled job is never retried.
- */
-export const RetryPolicy = z.object({
-  attempts: z.number().int().min(1).max(100),
-  backoffSeconds: z.number().min(0).max(86_400).default(30),
-  backoffFactor: z.number().min(1).max(10).default(2),
-  backoffMaxSeconds: z.number().min(0).max(604_800).default(3_600),
-  on: z
-    .array(z.enum(['failed', 'lost']))
-    .min(1)
-    .max(2)
-    .default(['failed', 'lost'])
-})
-export type RetryPolicy = z.infer<typeof RetryPolicy>
 
 /** A job that must end first, and how. If it ends otherwise, the dependent job is cancelled (skipped). */
 export const Dependency = z.object({ jobId: JobId, on: z.enum(['succeeded', 'failed', 'ended']) })
@@ -206,9 +147,6 @@ export type AttemptState = z.infer<typeof AttemptState>
 /** `refused` and `absent` (proven never to have reached the node) put the job back in the queue. */
 export const AttemptResult = z.enum(['succeeded', 'failed', 'cancelled', 'lost', 'refused', 'absent'])
 export type AttemptResult = z.infer<typeof AttemptResult>
-
-/** Reasons of attempts that code compares. They are stored, so they must not change. */
-export const ATTEMPT_REASONS = { givenUp: 'given up', takenBack: 'taken back', nodeRemoved: 'node removed' } as const
 
 export const Attempt = z.object({
   jobId: JobId,
@@ -401,9 +339,7 @@ const runAnswerBytes = ({ spiders, settings, args }: Record<string, unknown>): n
 
 export const jobsContract = {
   /** Newest first, by keyset: `before` is the id of the last row of the previous page. */
-  list: read('viewer', 'GET /jobs', {
-    answerBytes: ({ limit = 100 }) => 4_000_000 + 12_000 * Math.min(Number(limit), 500)
-  })
+  list: read('viewer', 'GET /jobs', { answerBytes: pageBytes })
     .input(JobFilter.extend({ before: JobId.optional(), limit: z.coerce.number().int().min(1).max(500).default(100) }))
     .output(z.object({ jobs: z.array(Job), nextBefore: JobId.nullable() })),
   facets: read('viewer', 'GET /jobs/facets').input(JobFilter).output(JobFacets),

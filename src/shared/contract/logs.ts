@@ -1,5 +1,6 @@
 import { eventIterator } from '@orpc/contract'
 import { z } from 'zod'
+import { MAX_LOG_CHUNK_BYTES } from './fixed-values.ts'
 import { JobId } from './ids.ts'
 import { read } from './operation.ts'
 
@@ -14,9 +15,6 @@ export const LogChunk = z.object({
   complete: z.boolean()
 })
 export type LogChunk = z.infer<typeof LogChunk>
-
-/** The most that one call reads, and the farthest from the end that one begins. */
-export const MAX_LOG_CHUNK_BYTES = 4_194_304
 
 /** Bytes that are not UTF-8 take three each. */
 const asJson = (limitBytes: unknown): number => 3 * Math.min(Number(limitBytes ?? 262_144), MAX_LOG_CHUNK_BYTES)

@@ -1,7 +1,8 @@
 import { z } from 'zod'
-import { JobId, NodeId, AnyProjectName, ShownName } from './ids.ts'
+import { JobId, NodeId, AnyProjectName } from './ids.ts'
 import { ask, read, write } from './operation.ts'
-import { Job, NodeTag, UsageSample } from './jobs.ts'
+import { Job, UsageSample } from './jobs.ts'
+import { NodeAddress, NodeSettings } from './settings.ts'
 
 /** How the local node starts spiders: forked from a Python with Scrapy already imported, or in a new one; and why. */
 export const StartMode = z.object({ mode: z.enum(['warm', 'warming', 'cold']), text: z.string() })
@@ -77,29 +78,8 @@ export const Node = z.object({
 })
 export type Node = z.infer<typeof Node>
 
-export const NodeAddress = z.object({
-  url: z.string().min(1).max(2000),
-  username: z.string().max(200).nullable().optional(),
-  password: z.string().max(1000).nullable().optional(),
-  /** PEM, for certificates issued by a private CA. */
-  caCertificate: z.string().max(100_000).nullable().optional(),
-  /** PEM, both or neither: for nodes that require a client certificate (mutual TLS). */
-  clientCertificate: z.string().max(100_000).nullable().optional(),
-  clientKey: z.string().max(100_000).nullable().optional(),
-  /** `http://user:password@proxy:3128`; `direct`: none; null: as set by HTTP_PROXY, HTTPS_PROXY and NO_PROXY. */
-  proxyUrl: z.string().max(2000).nullable().optional()
-})
-export type NodeAddress = z.infer<typeof NodeAddress>
-
-export const NodeSettings = z.object({
-  name: ShownName.max(100).optional(),
-  slots: z.number().int().min(1).max(10_000).nullable().optional(),
-  tags: z.array(NodeTag).max(20).optional(),
-  queueAhead: z.number().int().min(0).max(1_000).optional(),
-  giveUpAfterSeconds: z.number().int().min(10).max(31_536_000).nullable().optional(),
-  group: ShownName.max(100).nullable().optional()
-})
-export type NodeSettings = z.infer<typeof NodeSettings>
+/** With `nodeId`: as that node would be reached there, but without its password. */
+const ProbedAddress = NodeAddress.extend({ nodeId: NodeId.optional() })
 
 /** What a probe of an address found; nothing is saved. */
 export const ProbeResult = z.object({
@@ -118,7 +98,9 @@ export const ProbeResult = z.object({
   /** Such as plain HTTP to another machine, or no password. */
   warnings: z.array(z.string()),
   /** A node that already has this address. */
-  duplicateOf: NodeId.nullable()
+  duplicateOf: NodeId.nullable(),
+  /** Whether the node of `nodeId` keeps its password and client key there if none are given; null: no `nodeId`. */
+  keepsPassword: z.boolean().nullable()
 })
 export type ProbeResult = z.infer<typeof ProbeResult>
 
@@ -132,7 +114,7 @@ const ExternalJob = ById.extend({
 export const nodesContract = {
   list: read('viewer', 'GET /nodes').output(z.object({ nodes: z.array(Node) })),
   get: read('viewer', 'GET /nodes/{id}').input(ById).output(Node),
-  probe: ask('admin', 'POST /nodes/probe').input(NodeAddress).output(ProbeResult),
+  probe: ask('admin', 'POST /nodes/probe').input(ProbedAddress).output(ProbeResult),
   add: write('admin', 'POST /nodes').input(NodeAddress.extend(NodeSettings.shape)).output(Node),
   update: write('admin', 'PATCH /nodes/{id}')
     .input(ById.extend(NodeSettings.shape).extend(NodeAddress.partial().shape))
@@ -142,7 +124,7 @@ export const nodesContract = {
     .output(Node),
   /** Rejected with NODE_BUSY while our jobs are live there, unless `force`: they are then marked lost. */
   remove: write('admin', 'DELETE /nodes/{id}')
-    .input(ById.extend({ force: z.coerce.boolean().default(false) }))
+    .input(ById.extend({ force: z.boolean().default(false) }))
     .output(z.object({ removed: NodeId })),
   /** Sends one signal to an external job, or removes it from the node's queue. */
   cancelExternal: write('operator', 'POST /nodes/{id}/external/cancel')

@@ -8,7 +8,6 @@ describe('every operation of the contract', () => {
   it.each([...OPERATIONS])('%s has the metadata that a server needs', (_name, operation) => {
     const { meta, route } = operation['~orpc']
     expect(ROLES).toContain(meta.role)
-    expect(meta.cost).toBeGreaterThan(0)
     // A GET must not change anything, because browsers and proxies repeat it freely. All others accept a key.
     expect([route.method === 'GET' ? meta.writes : false, meta.takesKey]).toEqual([false, route.method !== 'GET'])
     if (meta.repeatableForMs !== undefined) expect(meta.takesKey).toBe(true)

@@ -14,8 +14,6 @@ export interface OperationMeta {
   writes: boolean
   /** It is performed once per Idempotency-Key. */
   takesKey: boolean
-  /** How many requests a call counts as in the rate limit of its credential. */
-  cost: number
   /** The most that an answer to this input may have, in bytes of JSON. Absent: little. */
   answerBytes?: (input: Record<string, unknown>) => number
   /** The minimum role. */
@@ -25,9 +23,13 @@ export interface OperationMeta {
    * found by its key. The body is as received, not validated. Absent: never.
    */
   repeatableForMs?: (body: unknown, defaults?: { crawlCacheSeconds: number }) => number
-  /** Fields of its body that a REST client may send in the query instead. */
+  /** Flags of its body that a REST client may send in the query instead, as `1`, `true`, `yes` or `on`. */
   alsoInQuery?: readonly string[]
 }
+
+/** `answerBytes` of a list that ends a page with 4 MB of large rows; all others have less than 12 kB. */
+export const pageBytes = ({ limit = 100 }: Record<string, unknown>): number =>
+  4_000_000 + 12_000 * Math.min(Number(limit), 500)
 
 /** Its REST address: `POST /jobs/{id}/retry`. */
 type Address = `${HTTPMethod} ${HTTPPath}`
@@ -46,9 +48,9 @@ export const write = (
   meta: Pick<OperationMeta, 'repeatableForMs' | 'answerBytes' | 'alsoInQuery'> = {}
 ) => begin(role, address, { writes: true, takesKey: true, ...meta })
 
-function begin(role: Role, address: Address, meta: Omit<OperationMeta, 'role' | 'cost'>) {
+function begin(role: Role, address: Address, meta: Omit<OperationMeta, 'role'>) {
   const [method, path] = address.split(' ') as [HTTPMethod, HTTPPath]
-  return oc.$meta<OperationMeta>({ cost: 1, role, ...meta }).route({ method, path })
+  return oc.$meta<OperationMeta>({ role, ...meta }).route({ method, path })
 }
 
 /** A key that is checked now must still be known when it is used. */

@@ -2,7 +2,7 @@ import { eventIterator } from '@orpc/contract'
 import { z } from 'zod'
 import { NodeId, ProjectName, AnyProjectName, AnyVersionName, VersionName } from './ids.ts'
 import { read, write } from './operation.ts'
-import { CancelWaitSeconds, RetryPolicy, RunEnvironment, RunLimits, TagTerm } from './jobs.ts'
+import { JobDefaults, ProjectSettings } from './settings.ts'
 
 /**
  * The state of a version on one node. `present`: the egg that we sent. `missing`: we sent it, but the node no longer
@@ -33,68 +33,22 @@ export const Version = z.object({
 })
 export type Version = z.infer<typeof Version>
 
-/**
- * The Python that runs a project on the local node. `requirements`: an environment of its own, built once per content.
- */
-export const ProjectPython = z.discriminatedUnion('kind', [
-  z.object({ kind: z.literal('default') }),
-  z.object({ kind: z.literal('interpreter'), path: z.string().min(1).max(4000) }),
-  z.object({ kind: z.literal('requirements'), text: z.string().min(1).max(200_000) })
-])
-export type ProjectPython = z.infer<typeof ProjectPython>
-
-const StringMap = z.record(z.string(), z.string())
-
-/** What an order starts from; what it names itself takes precedence. */
-export const JobDefaults = z.object({
-  args: StringMap.default({}),
-  settings: StringMap.default({}),
-  env: RunEnvironment.default({}),
-  /** Names with secret values, which responses replace by SECRET_MASK. Sent back masked, they stay as they are. */
-  secretNames: z.array(z.string().max(200)).max(100).default([]),
-  /** null: unset. */
-  priority: z.number().finite().nullable().default(null),
-  /** A node, or tags; neither: unset. */
-  nodeId: NodeId.nullable().default(null),
-  tags: z.array(TagTerm).max(20).default([])
+const { shape: each } = ProjectSettings
+/** Some of the settings: what is left out stays as it is. The defaults of a spider are replaced; null: removed. */
+export const ProjectSettingsChange = z.object({
+  python: each.python.optional(),
+  limits: each.limits.optional(),
+  weight: each.weight.unwrap().optional(),
+  paused: each.paused.unwrap().optional(),
+  retry: each.retry.unwrap().optional(),
+  noOverlap: each.noOverlap.unwrap().optional(),
+  cancelWaitSeconds: each.cancelWaitSeconds.unwrap().optional(),
+  distribution: each.distribution.unwrap().optional(),
+  pinnedVersion: each.pinnedVersion,
+  defaults: each.defaults.unwrap().optional(),
+  spiderDefaults: z.record(z.string().min(1).max(200), JobDefaults.nullable()).optional()
 })
-export type JobDefaults = z.infer<typeof JobDefaults>
-export const NO_DEFAULTS: JobDefaults = JobDefaults.parse({})
-
-/** The operator's settings for a project. They outlive the project's versions. */
-export const ProjectSettings = z.object({
-  python: ProjectPython,
-  limits: RunLimits.nullable(),
-  /** Share of slots at equal priority: a project of weight 2 gets twice as many as one of weight 1. */
-  weight: z.number().min(0.01).max(100).default(1),
-  paused: z.boolean().default(false),
-  /** For jobs without their own policy. */
-  retry: RetryPolicy.nullable().default(null),
-  noOverlap: z.boolean().default(false),
-  /** How long a cancelled run may take to finish after the first INT; null: as configured (10 minutes). */
-  cancelWaitSeconds: CancelWaitSeconds.nullable().default(null),
-  /** `on_demand`: a node gets an egg before its first job; `at_once`: all that can run it get the active version. */
-  distribution: z.enum(['on_demand', 'at_once']).default('on_demand'),
-  /**
-   * Jobs that name no version run this one; null: the latest. If the project lacks it, they wait. Always present in
-   * responses; left out of a request, the pin stays as it is.
-   */
-  pinnedVersion: VersionName.nullable().optional(),
-  /** What every order of a job of this project starts from (shared/job-defaults.ts). */
-  defaults: JobDefaults.default(NO_DEFAULTS),
-  /** By spider; they take precedence over those of the project. */
-  spiderDefaults: z
-    .record(z.string().min(1).max(200), JobDefaults)
-    .refine((all) => Object.keys(all).length <= 2_000, 'At most 2,000 spiders can have defaults')
-    .default({})
-})
-export type ProjectSettings = z.infer<typeof ProjectSettings>
-/** For projects without settings of their own. */
-export const DEFAULT_PROJECT_SETTINGS: ProjectSettings = ProjectSettings.parse({
-  python: { kind: 'default' },
-  limits: null,
-  pinnedVersion: null
-})
+export type ProjectSettingsChange = z.infer<typeof ProjectSettingsChange>
 
 export const Project = z.object({
   name: AnyProjectName,
@@ -130,6 +84,10 @@ export const projectsContract = {
   /** Replaces the settings of a project. Runs that already started keep the old ones. */
   configure: write('deployer', 'PUT /projects/{project}/settings')
     .input(z.object({ project: ProjectName, settings: ProjectSettings }))
+    .output(Project),
+  /** Changes only these settings, so that two people who change others at the same time both succeed. */
+  changeSettings: write('deployer', 'PATCH /projects/{project}/settings')
+    .input(z.object({ project: ProjectName, settings: ProjectSettingsChange }))
     .output(Project),
   setPaused: write('operator', 'POST /projects/{project}/paused')
     .input(z.object({ project: ProjectName, paused: z.boolean() }))

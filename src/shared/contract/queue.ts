@@ -1,7 +1,8 @@
 import { z } from 'zod'
 import { ProjectName, AnyProjectName } from './ids.ts'
 import { read, write } from './operation.ts'
-import { NodeTag, Waiting } from './jobs.ts'
+import { Waiting } from './jobs.ts'
+import { NodeTag } from './settings.ts'
 
 /**
  * At most `max` live runs of the matching spiders, counted over the whole fleet, over the nodes with a tag, or on each

@@ -1,8 +1,9 @@
 import { z } from 'zod'
 import { OVERLAP_POLICIES } from '../choices.ts'
 import { ChainId, JobId, NodeId, ProjectName, ScheduleId, AnyProjectName, VersionName, ShownName } from './ids.ts'
-import { ask, read, write } from './operation.ts'
-import { Dependency, RetryPolicy, RunLimits, TagTerm } from './jobs.ts'
+import { ask, pageBytes, read, write } from './operation.ts'
+import { Dependency } from './jobs.ts'
+import { RetryPolicy, RunLimits, TagTerm } from './settings.ts'
 import { MomentMs, MomentOfQueryMs } from './moment.ts'
 
 /** What a schedule or chain runs each time: one job per spider, argument set and matrix combination. */
@@ -208,7 +209,7 @@ export const schedulesContract = {
    * Sorted by name, by keyset: `after` is the `nextAfter` of the previous page, and stays valid whatever happens to its
    * schedules. A page is shorter than `limit` if it would otherwise carry more than 3,000 firings.
    */
-  list: read('viewer', 'GET /schedules')
+  list: read('viewer', 'GET /schedules', { answerBytes: pageBytes })
     .input(
       z.object({
         text: z.string().max(200).optional(),
@@ -269,8 +270,11 @@ export const schedulesContract = {
         minutes: z.array(z.object({ atMs: z.number(), firings: z.number().int(), jobs: z.number().int() }))
       })
     ),
-  /** Newest first. Without `scheduleId`: of all schedules, for the list of missed runs. */
-  firings: read('viewer', 'GET /schedules/firings')
+  /**
+   * Newest first. Without `scheduleId`: of all schedules, for the list of missed runs. A page is shorter than `limit`
+   * if it would otherwise carry more than 4 MB of job ids.
+   */
+  firings: read('viewer', 'GET /schedules/firings', { answerBytes: pageBytes })
     .input(
       z.object({
         scheduleId: ScheduleId.optional(),

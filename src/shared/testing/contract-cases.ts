@@ -221,6 +221,8 @@ export function describeContract(name: string, open: () => Promise<OpenedEngine>
       expect(projects).toMatchObject([{ name: 'shop', latestVersion: '1', versions: [{ version: '1' }] }])
       const settings = { ...projects[0]!.settings, weight: 3 }
       expect((await client.projects.configure({ project: 'shop', settings })).settings).toMatchObject({ weight: 3 })
+      const changed = await client.projects.changeSettings({ project: 'shop', settings: { noOverlap: true } })
+      expect(changed.settings).toMatchObject({ weight: 3, noOverlap: true })
       expect((await client.projects.setPaused({ project: 'shop', paused: true })).settings.paused).toBe(true)
       expect((await client.projects.get({ project: 'shop' })).settings).toMatchObject({ weight: 3, paused: true })
       const pinned = await client.projects.pinVersion({ project: 'shop', version: '1' })

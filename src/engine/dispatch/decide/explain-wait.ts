@@ -1,5 +1,6 @@
 import type { NodeId, ProjectName, VersionName, Waiting } from '../../../shared/contract/index.ts'
 import { describeTags } from '../../../shared/tag-terms.ts'
+import type { ImportError } from '../../projects/distribution.ts'
 import type { QueueLine } from '../../queue/fair-order.ts'
 import { describeImportErrors } from './broken-egg.ts'
 import type { EggState, NodeIndex, PlacementSummary, WhyNotReady } from './node-index.ts'
@@ -10,7 +11,7 @@ interface Asked {
   versionOf: (line: QueueLine) => VersionName | null
   eggState: (nodeId: NodeId, project: ProjectName, version: VersionName) => EggState
   /** What nodes said that cannot import the egg of this version. */
-  importErrors: (project: ProjectName, version: VersionName) => ReadonlyMap<NodeId, string>
+  importErrors: (project: ProjectName, version: VersionName) => ReadonlyMap<NodeId, ImportError>
 }
 
 /**
@@ -96,8 +97,11 @@ function importErrorText(line: QueueLine, { nodes, versionOf, importErrors }: As
   const errors = importErrors(line.project, version)
   if (errors.size === 0) return null
   const { able } = nodes.summaryOf(line.placement, line.placementKey)
-  const named = [...errors].filter(([id]) => able.has(id)).map(([id, error]) => [nodes.get(id)!.name, error] as const)
-  return describeImportErrors(version, named)
+  const named = [...errors].filter(([id]) => able.has(id))
+  return describeImportErrors(
+    version,
+    named.map(([id, { output }]) => [nodes.get(id)!.name, output])
+  )
 }
 
 function busy(slots: number, where: string): Waiting {

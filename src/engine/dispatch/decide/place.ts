@@ -1,4 +1,5 @@
 import type { JobId, NodeId, ProjectName, VersionName, Waiting } from '../../../shared/contract/index.ts'
+import type { ImportError } from '../../projects/distribution.ts'
 import { FairOrder, type Head, type ProjectShare, type QueueLane, type QueueLine } from '../../queue/fair-order.ts'
 import { Heap } from '../../queue/heap.ts'
 import { type CountedRule, describeReached, liveOf } from '../../queue/limits.ts'
@@ -17,7 +18,7 @@ export interface PlaceInput {
   versionOf: (line: QueueLine) => VersionName | null
   eggState: (nodeId: NodeId, project: ProjectName, version: VersionName) => EggState
   /** What nodes said that cannot import the egg of a version. */
-  importErrors: (project: ProjectName, version: VersionName) => ReadonlyMap<NodeId, string>
+  importErrors: (project: ProjectName, version: VersionName) => ReadonlyMap<NodeId, ImportError>
   whyNotReady: WhyNotReady
   /** The node refused this job recently, and the backoff has not expired. */
   isBackedOff: (nodeId: NodeId, jobId: JobId) => boolean

@@ -1,5 +1,5 @@
 import { describe, expect } from 'vitest'
-import { nextStopOf } from '../../../shared/stop-ladder.ts'
+import { stopsOf } from '../../../shared/stop-ladder.ts'
 import { aJobId, branded } from '../../../shared/testing/ids.ts'
 import { NodeError } from '../../nodes/node-client.ts'
 import { it, MINUTE_MS } from '../../testing/dispatch-fixtures.ts'
@@ -202,20 +202,24 @@ describe('cancelling', () => {
     engine
   }) => {
     const id = await engine.startRunning({ n1: node })
-    const next = async () => nextStopOf(await store.listTimeline(aJobId(id)))
-    expect(await next()).toBeNull()
+    const stops = async () => stopsOf(await store.listTimeline(aJobId(id)))
+    expect(await stops()).toEqual({ sent: [], next: null, kill: null })
     await engine.cancel([id])
     await clock.advanceBy(0)
     const sentAtMs = clock.nowMs()
-    expect(await next()).toEqual({
-      sent: { text: 'Asked the run to stop (INT)', atMs: sentAtMs },
-      ...{ signal: 'INT', atMs: sentAtMs + 10 * MINUTE_MS, killAtMs: sentAtMs + 10 * MINUTE_MS + 15_000 }
+    expect(await stops()).toEqual({
+      sent: [{ step: 'finish', text: 'Asked the run to stop (INT)', atMs: sentAtMs }],
+      next: { step: 'stop_now', signal: 'INT', atMs: sentAtMs + 10 * MINUTE_MS },
+      kill: { atMs: sentAtMs + 10 * MINUTE_MS + 15_000 }
     })
     await clock.advanceBy(1_000)
     await engine.cancel([id], { force: true })
     await clock.advanceBy(0)
     expect(node.running[0]?.signals).toEqual(['INT', 'INT'])
-    expect(await next()).toMatchObject({ signal: 'KILL', atMs: clock.nowMs() + 15_000, killAtMs: null })
+    const forced = await stops()
+    expect(forced.sent.map(({ step }) => step)).toEqual(['finish', 'stop_now'])
+    expect(forced.next).toEqual({ step: 'kill', signal: 'KILL', atMs: clock.nowMs() + 15_000 })
+    expect(forced.kill).toBeNull()
     await engine.cancel([id], { force: true })
     await clock.advanceBy(0)
     expect(node.running[0]?.signals).toEqual(['INT', 'INT', 'KILL'])

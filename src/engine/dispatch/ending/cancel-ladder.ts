@@ -52,7 +52,7 @@ export class CancelLadder {
     if (this.#stopped || one.state === 'finishing') return
     const climb = this.#climbing.get(one.key)
     if (climb === undefined) {
-      this.#climbing.set(one.key, beginAt(options.force ? 1 : 0, options.waitSeconds))
+      this.#climbing.set(one.key, beginAt(options.force ? 1 : 0, options.waitSeconds ?? null))
       if (isSettled(one)) void this.#step(one)
       return
     }
@@ -89,7 +89,7 @@ export class CancelLadder {
       (climb === undefined || climb.timer === null) &&
       isSettled(one)
     ) {
-      if (climb === undefined) this.#climbing.set(one.key, beginAt(0))
+      if (climb === undefined) this.#climbing.set(one.key, beginAt(0, null))
       void this.#step(one)
     }
   }
@@ -102,11 +102,8 @@ export class CancelLadder {
         const ofIt = timeline.filter((entry) => entry.kind === 'cancel_sent' && entry.attemptNumber === one.number)
         const asked = timeline.filter(({ kind }) => kind === 'cancel_asked')
         const isForced = asked.some(({ evidence }) => evidence['force'] === true)
-        const waitSeconds = asked.map(({ evidence }) => evidence['waitSeconds']).find((value) => value !== undefined)
-        this.#continue(one, ofIt.length, ofIt.at(-1)?.atMs ?? null, {
-          isForced,
-          waitSeconds: Number(waitSeconds ?? NaN)
-        })
+        const waitSeconds = asked.map(({ evidence }) => evidence['waitSeconds']).find(isNumber)
+        this.#continue(one, ofIt.length, ofIt.at(-1)?.atMs ?? null, { isForced, waitSeconds: waitSeconds ?? null })
       },
       (error: unknown) =>
         logger.error({ error, jobId: one.jobId }, 'a cancel of an earlier engine could not be resumed')
@@ -118,7 +115,7 @@ export class CancelLadder {
     one: LiveAttempt,
     sent: number,
     lastAtMs: number | null,
-    { isForced, waitSeconds }: { isForced: boolean; waitSeconds: number }
+    { isForced, waitSeconds }: { isForced: boolean; waitSeconds: number | null }
   ): void {
     const { clock } = this.#context
     if (this.#stopped || one.state === 'finishing' || this.#climbing.has(one.key)) return
@@ -248,11 +245,13 @@ export class CancelLadder {
   }
 }
 
-/** `waitSeconds`: undefined or NaN if the request did not say. */
-function beginAt(step: number, waitSeconds = Number.NaN): Climb {
-  const firstWaitMs = Number.isNaN(waitSeconds) ? null : waitSeconds * 1000
+/** `waitSeconds` null: the request did not say. */
+function beginAt(step: number, waitSeconds: number | null): Climb {
+  const firstWaitMs = waitSeconds === null ? null : waitSeconds * 1000
   return { step, firstWaitMs, timer: null, isWaitingForTurn: false }
 }
+
+const isNumber = (value: unknown): value is number => typeof value === 'number'
 
 function isSettled(one: LiveAttempt): boolean {
   return one.state === 'accepted' || one.state === 'running'

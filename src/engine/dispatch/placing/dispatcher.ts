@@ -1,7 +1,6 @@
 import { nextAttempt } from '../../../shared/ids.ts'
-import { meetsTags } from '../../../shared/tag-terms.ts'
 import { EventEmitter } from 'node:events'
-import type { JobId, NodeId, ProjectName, VersionName } from '../../../shared/contract/index.ts'
+import type { JobId, NodeId } from '../../../shared/contract/index.ts'
 import type { FleetNode } from '../../nodes/fleet.ts'
 import { problemOfPathPart } from '../../projects/names.ts'
 import type { QueueLine } from '../../queue/fair-order.ts'
@@ -15,7 +14,7 @@ import type { Follower } from '../following/follower.ts'
 import type { StuckNodes } from '../following/stuck-nodes.ts'
 import type { RefusalBackoff } from './refusal-backoff.ts'
 import { NodeBoard } from './node-board.ts'
-import { type EggCandidate, errorOfBrokenEgg } from '../decide/broken-egg.ts'
+import { BrokenEggJobs, type EggUpload } from './broken-egg-jobs.ts'
 import { type Assignment, place, type Plan } from '../decide/place.ts'
 import type { Sender } from './sender.ts'
 
@@ -23,10 +22,9 @@ import type { Sender } from './sender.ts'
 const REQUESTS_OUT_MAX = 512
 const ASSIGNMENTS_MAX = 256
 /** Room that appears on one node waits this long for that on others: their jobs are claimed in one commit. */
-const ROOM_GATHERED_MS = 25
-/** In the timeline of a job whose egg no node can import. */
-const NODES_NAMED_MAX = 20
-const OUTPUT_KEPT = 2_000
+const ROOM_GATHERED_MS = 60
+/** How often the jobs are looked at whose egg some node refused. */
+const LOOK_AGAIN_MS = 30_000
 
 interface DispatcherParts {
   lists: Pick<Follower, 'knowsLists' | 'isListed'>
@@ -48,6 +46,7 @@ export class Dispatcher {
   readonly #parts: DispatcherParts
   readonly #queue: QueueView
   readonly #board: NodeBoard
+  readonly #brokenEggJobs: BrokenEggJobs
   readonly #due: DueTimer
   readonly #timers: Timers
   readonly #shares = new FairShares()
@@ -57,6 +56,7 @@ export class Dispatcher {
   #hasWaiting = false
   #usedRoomAtMs = Number.NEGATIVE_INFINITY
   #isGatheringRoom = false
+  #isLookingAgain = false
   /** While jobs wait: the number of requests in flight at which another run starts; -1: no jobs wait. */
   #againBelowRequests = -1
   paused = false
@@ -70,6 +70,7 @@ export class Dispatcher {
     const forgetLane = (lane: string) => this.events.emit('laneEmptied', lane)
     this.#queue = new QueueView(context.store, () => this.wake(), forgetLane)
     this.#board = new NodeBoard(context, parts)
+    this.#brokenEggJobs = new BrokenEggJobs(context, (upload) => this.#sendEgg(upload))
     this.#due = new DueTimer(context)
     this.#timers = new Timers(context.clock)
     refusalBackoff.events.on('over', () => this.wake())
@@ -166,8 +167,8 @@ export class Dispatcher {
     const plan = this.#plan()
     this.#shares.raiseFloor(plan.passFloor)
     this.#publishReasons(plan)
-    for (const upload of plan.uploads) this.#sendEgg(upload)
-    await this.#failWithBrokenEggs(plan)
+    if (await this.#brokenEggJobs.failThose(plan.waiting, this.#queue.lines())) this.#lookAgainSoon()
+    this.#sendEggs(plan.uploads)
     const begun = plan.assignments.length === 0 ? 0 : await this.#begin(plan.assignments)
     const hasMoreHeads = plan.endedAt !== null && this.#queue.readMore(plan.endedAt)
     const requests = this.#parts.sender.requestCount
@@ -199,44 +200,14 @@ export class Dispatcher {
     })
   }
 
-  /** Ends the jobs whose egg no node can import. Those behind the heads that were read end in the next runs. */
-  async #failWithBrokenEggs(plan: Plan): Promise<void> {
-    const { store, catalog, distribution, clock, logger } = this.#context
-    for (const key of plan.waiting.lines.keys()) {
-      const line = this.#queue.lines().get(key)
-      const version = line === undefined ? null : catalog.versionToRun(line.project, line.version)
-      if (line === undefined || version === null) continue
-      const errors = distribution.importErrors(line.project, version)
-      if (errors.size === 0) continue
-      const candidates = this.#eggCandidates(line, version, errors)
-      const error = errorOfBrokenEgg(candidates, clock.nowMs())
-      if (error === null) continue
-      const ids = [...line.lanes.values()].flatMap(({ jobs }) => jobs.map(({ id }) => id))
-      const nodes = candidates.filter(({ importError }) => importError !== null).map(({ name }) => name)
-      logger.warn(
-        { project: line.project, version, error, jobs: ids.length },
-        'no node can import an egg; its jobs fail'
-      )
-      const [traceback] = errors.values()
-      await store.failQueued(ids, error, {
-        atMs: clock.nowMs(),
-        text: `Failed: no node can import version ${version}: ${error}`,
-        evidence: { version, nodes: nodes.slice(0, NODES_NAMED_MAX), output: traceback!.slice(-OUTPUT_KEPT) }
-      })
-    }
-  }
-
-  #eggCandidates(line: QueueLine, version: VersionName, errors: ReadonlyMap<NodeId, string>): EggCandidate[] {
-    const { fleet, distribution } = this.#context
-    const { nodeId, tags } = line.placement
-    const matching = fleet.list().filter(({ stored }) => {
-      return (nodeId === null || nodeId === stored.id) && meetsTags(tags, stored.tags)
+  /** No event says that a node has been awaited for long enough. */
+  #lookAgainSoon(): void {
+    if (this.#isLookingAgain) return
+    this.#isLookingAgain = true
+    this.#timers.set(LOOK_AGAIN_MS, () => {
+      this.#isLookingAgain = false
+      this.wake()
     })
-    return matching.map(({ stored: { id, name, mode }, status }) => ({
-      ...{ name, mode, isUp: status.health === 'up', downSinceMs: status.unreachableSinceMs },
-      hasEgg: distribution.stateOf(id, line.project, version) === 'present',
-      importError: errors.get(id) ?? null
-    }))
   }
 
   #publishReasons(plan: Plan): void {
@@ -318,7 +289,16 @@ export class Dispatcher {
     return namesakes.at(-1)?.id === job.id ? wanted : own
   }
 
-  #sendEgg(upload: { nodeId: NodeId; project: ProjectName; version: VersionName }): void {
+  /** Some may be on their way since the plan was made, because their nodes were to try them again. */
+  #sendEggs(uploads: EggUpload[]): void {
+    const { distribution } = this.#context
+    for (const upload of uploads) {
+      const { nodeId, project, version } = upload
+      if (distribution.stateOf(nodeId, project, version) === 'absent') this.#sendEgg(upload)
+    }
+  }
+
+  #sendEgg(upload: EggUpload): void {
     const { distribution, fleet, logger } = this.#context
     const sent = distribution.ensure(upload.nodeId, upload.project, upload.version)
     const observed = fleet.get(upload.nodeId)?.observer.duringLongCall(sent) ?? sent

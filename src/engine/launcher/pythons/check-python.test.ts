@@ -1,8 +1,9 @@
-import { chmod, writeFile } from 'node:fs/promises'
+import { chmod, mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { systemClock } from '../../runtime/clock.ts'
 import { makeTemporaryDirectory } from '../../testing/temporary-directory.ts'
+import { findTestPython } from '../../testing/test-python.ts'
 import { requirePython } from './check-python.ts'
 
 test.skipIf(process.platform === 'win32').each([
@@ -23,3 +24,28 @@ test.skipIf(process.platform === 'win32').each([
   if (problem === null) await checked
   else await expect(checked).rejects.toThrow(`The Python ${command} ${problem}`)
 })
+
+test.skipIf(process.platform === 'win32')(
+  'a named Python has its Scrapy whatever the finders of other packages lack or throw',
+  async () => {
+    await using place = await makeTemporaryDirectory()
+    const finders = join(place.path, 'packages')
+    await mkdir(join(finders, 'scrapy'), { recursive: true })
+    await writeFile(join(finders, 'scrapy', '__init__.py'), '')
+    await writeFile(
+      join(finders, 'sitecustomize.py'),
+      `import sys
+class Old:
+    def find_module(self, name, path=None): return None
+class Throws:
+    def find_spec(self, name, path=None, target=None):
+        if name == "scrapy": raise RuntimeError("not now")
+sys.meta_path[:0] = [Old(), Throws()]
+`
+    )
+    const command = join(place.path, 'python')
+    await writeFile(command, `#!/bin/sh\nPYTHONPATH='${finders}' exec '${findTestPython()}' "$@"\n`)
+    await chmod(command, 0o755)
+    await requirePython(command, { directory: place.path, clock: systemClock })
+  }
+)

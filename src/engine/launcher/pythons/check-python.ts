@@ -57,10 +57,18 @@ export async function checkPython(
   }
 }
 
-/** Without json and importlib.util, whose import would take as long as the rest. */
+/**
+ * Without json and importlib.util, whose import would take as long as the rest. Finders of the operator's packages may
+ * lack `find_spec`, or throw: Python then asks the others, or the import itself tells.
+ */
 const LOOK = `
 import sys
-has_scrapy = any(finder.find_spec("scrapy", None) for finder in sys.meta_path)
+def finds_scrapy(finder):
+    try:
+        return finder.find_spec("scrapy", None) is not None
+    except Exception:
+        return False
+has_scrapy = any(finds_scrapy(finder) for finder in sys.meta_path)
 print('{"version": "%d.%d.%d", "hasScrapy": %s}' % (*sys.version_info[:3], "true" if has_scrapy else "false"))
 `
 const Look = z.object({ version: z.string(), hasScrapy: z.boolean() })

@@ -31,7 +31,7 @@ export interface EnvironmentsOptions {
   dataDirectory: string
   main: PythonEnvironment
   /** Projects that can be run. */
-  projects: () => ProjectName[]
+  projects: () => readonly ProjectName[]
   settingOf: (project: ProjectName) => ProjectPython
   /** The interpreters of live runs; null if one is unknown: then nothing that could be in use is deleted. */
   pythonsInUse: () => string[] | null

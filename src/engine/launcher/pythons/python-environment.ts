@@ -69,11 +69,6 @@ export class PythonEnvironment {
     return this.#search
   }
 
-  refresh(): Promise<PythonState> {
-    this.#search = this.#find()
-    return this.#search
-  }
-
   /** The Python that environments are built from: the first one found that is new enough, with or without Scrapy. */
   base(): { path: string; version: string } | null {
     return this.#findings.find(isNewEnough) ?? null
@@ -90,7 +85,9 @@ export class PythonEnvironment {
     } finally {
       this.#report = null
     }
-    await this.refresh()
+    // The search before this one has ended, or its result would replace this one's.
+    this.#search = this.#find()
+    await this.#search
   }
 
   #publishProgress(): void {

@@ -2,8 +2,8 @@ import { afterEach, describe, expect, test } from 'vitest'
 import { systemClock } from '../../runtime/clock.ts'
 import { silentLogger } from '../../runtime/logger.ts'
 import { answerJson, type Script, startScriptedHttpNode } from '../../testing/scripted-http-node.ts'
-import { NodeError, type NodeErrorKind } from '../node-client.ts'
-import { healthOf, probeNode } from './probe.ts'
+import { healthOf, NodeError, type NodeErrorKind } from '../node-client.ts'
+import { probeNode } from './probe.ts'
 
 const closers: (() => Promise<unknown>)[] = []
 afterEach(async () => {

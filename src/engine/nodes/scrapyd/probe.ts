@@ -1,12 +1,15 @@
-import type { NodeAddress, NodeHealth, ProbeResult } from '../../../shared/contract/index.ts'
+import type { NodeAddress, ProbeResult } from '../../../shared/contract/index.ts'
 import type { Clock } from '../../runtime/clock.ts'
 import type { Logger } from '../../runtime/logger.ts'
-import { NodeError } from '../node-client.ts'
+import { healthOf, NodeError } from '../node-client.ts'
 import { checkCertificates } from './certificates.ts'
 import type { createConnection } from './connection.ts'
 import { isLoopbackUrl, parseNodeUrl } from './node-url.ts'
 import { parseProxyUrl } from './proxy.ts'
 import { type ClientLimits, createScrapydClient } from './scrapyd-client.ts'
+
+/** What the address itself tells; the rest comes from the fleet. */
+export type ProbedNode = Omit<ProbeResult, 'duplicateOf' | 'keepsPassword'>
 
 /**
  * Probes an address before anything is saved. A node that is down or wrong is a result, not an error. Only an address
@@ -20,7 +23,7 @@ export async function probeNode(options: {
   /** The transport; the simulation passes its own. */
   connect?: typeof createConnection | undefined
   signal?: AbortSignal
-}): Promise<Omit<ProbeResult, 'duplicateOf'>> {
+}): Promise<ProbedNode> {
   const { address, clock, logger, limits, connect, signal } = options
   const parsed = parseNodeUrl(address.url)
   const parts = {
@@ -35,7 +38,7 @@ export async function probeNode(options: {
   checkCertificates(parts)
   const name = new URL(parsed.url).hostname
   const client = createScrapydClient({ ...parts, name, clock, logger, limits, connect })
-  const result: Omit<ProbeResult, 'duplicateOf'> = {
+  const result: ProbedNode = {
     url: parsed.url,
     reachable: false,
     health: 'unknown',
@@ -74,25 +77,6 @@ export async function probeNode(options: {
     await client.close()
   }
   return result
-}
-
-/** What a failed request says about the health of its node. */
-export function healthOf(error: NodeError): NodeHealth {
-  switch (error.kind) {
-    case 'unreachable':
-    case 'timeout':
-    case 'reset':
-      return 'down'
-    case 'unauthorized':
-      return 'unauthorized'
-    case 'http':
-    case 'not_scrapyd':
-    case 'too_large':
-    case 'refused':
-      return 'invalid'
-    case 'aborted':
-      return 'unknown'
-  }
 }
 
 const NO_PASSWORD = 'No password is set: if this node requires none, anyone who can reach it can run code there.'

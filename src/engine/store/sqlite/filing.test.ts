@@ -10,7 +10,7 @@ import { makeTemporaryDirectory, type TemporaryDirectory } from '../../testing/t
 import type { NewFiring } from '../records.ts'
 import type { Store } from '../store.ts'
 import { MIGRATIONS, migrate } from './migrate.ts'
-import { openSqliteStore } from './sqlite-store.ts'
+import { openSqliteStore } from './open-sqlite-store.ts'
 
 const SCHEDULES = [aStoredSchedule(), aStoredSchedule()]
 const IDS = SCHEDULES.map(({ id }) => id)

@@ -9,6 +9,7 @@ import { JOB, type JobRow, largeBytesOfRow } from './rows.ts'
 const SCANNED_PER_WANTED = 4
 /** A walk that is asked again costs more than ids that the page does not need. */
 const FETCHED_PER_WANTED = 3
+/** As the index jobs_ended_badly names them: SQLite uses a partial index only for the same literals. */
 const ENDED_BADLY: ReadonlySet<JobStatus> = new Set(['failed', 'cancelled', 'lost'])
 const LIVE_STATUSES = JOB_STATUSES.filter((status) => LIVE_JOB_STATES.has(status))
 const ENDED_STATUSES = JOB_STATUSES.filter((status) => !LIVE_JOB_STATES.has(status))
@@ -75,8 +76,8 @@ export const JOB_LIST_SQL = {
   /** One statement for all kinds on nodes: thousands of calls would cost more than the counting. */
   countKindsOnNodes: `SELECT project, spider, status, node_id AS nodeId, (SELECT count(*) FROM jobs
       WHERE jobs.node_id = kinds.node_id AND jobs.project = kinds.project AND jobs.spider = kinds.spider
-        AND jobs.state = iif(kinds.status IN ('queued', 'starting', 'running'), kinds.status, 'ended')
-        AND jobs.outcome IS iif(kinds.status IN ('queued', 'starting', 'running'), NULL, kinds.status)
+        AND jobs.state = iif(kinds.status IN (${literalsOf(LIVE_STATUSES)}), kinds.status, 'ended')
+        AND jobs.outcome IS iif(kinds.status IN (${literalsOf(LIVE_STATUSES)}), NULL, kinds.status)
         AND id >= ? AND id < ?) AS count
     FROM job_counts AS kinds WHERE node_id <> ''`,
   endedBefore: `SELECT project, spider, status, node_id AS nodeId, sum(count) AS count FROM ended_counts
@@ -84,8 +85,8 @@ export const JOB_LIST_SQL = {
   endedFrom: `SELECT project, spider, status, node_id AS nodeId, sum(count) AS count FROM ended_counts
     WHERE from_id >= ? GROUP BY 1, 2, 3, 4`,
   /** In an index of their own: few of many jobs, and what operators look for. */
-  endedBadly: `SELECT id FROM jobs WHERE outcome = ? AND outcome IN ('failed', 'cancelled', 'lost') AND id < ? AND id >= ?
-    ORDER BY id DESC LIMIT ?`,
+  endedBadly: `SELECT id FROM jobs WHERE outcome = ? AND outcome IN (${literalsOf(ENDED_BADLY)})
+    AND id < ? AND id >= ? ORDER BY id DESC LIMIT ?`,
   liveOfSchedule: ofOwnerIn(LIVE, 'schedule_id'),
   endedOfSchedule: ofOwnerIn(ENDED, 'schedule_id'),
   liveKindsOfSchedule: kindsOfOwnerIn(`state <> 'ended'`, 'schedule_id'),
@@ -394,7 +395,7 @@ export function createJobList(database: Database) {
   }
 }
 
-/** Ends after the row with which large settings and arguments have `maxBytes`. */
+/** Ends after the row with which large settings, arguments and variables have `maxBytes`. */
 function withinBytes<Values extends unknown[]>(
   statement: Statement<Values, JobRow>,
   values: Values,
@@ -540,7 +541,11 @@ function fits(filter: JobFilter, more: (row: NamedRow) => boolean = () => true):
     more(row)
 }
 
-/** `status` is computed from these, and no index of a computed column is covering. */
+function literalsOf(statuses: Iterable<JobStatus>): string {
+  return [...statuses].map((status) => `'${status}'`).join(', ')
+}
+
+/** `status` is computed from these, and no index of a computed column is covering. countKindsOnNodes has it in SQL. */
 function columnsOf(status: string): [state: string, outcome: string | null] {
   return LIVE_JOB_STATES.has(status) ? [status, null] : ['ended', status]
 }

@@ -25,6 +25,8 @@ export const JOBS_SQL = {
     WHERE jobs.state = 'ended' AND jobs.ended_at_ms >= 0 AND attempts.result NOT IN ('refused', 'absent')
       AND NOT (attempts.result = 'cancelled' AND attempts.started_at_ms IS NULL)
     ORDER BY jobs.ended_at_ms DESC, jobs.id DESC LIMIT ?`,
+  spidersElsewhere: `SELECT DISTINCT project, spider FROM job_counts
+    WHERE node_id NOT IN ('', ?) AND status NOT IN ('queued', 'starting')`,
   needingProject: `SELECT coalesce(sum(count), 0) FROM job_counts
     WHERE project = ? AND status IN ('queued', 'starting', 'running')`,
   // Queued in lanes, held, and live: a live job without a version needs the one it was sent with.
@@ -52,6 +54,9 @@ export function createJobs(database: Database) {
   const endedSince = database.prepare<[number], { outcome: Outcome; count: number }>(JOBS_SQL.endedSince)
   const byJobid = database.prepare<{ jobid: string; project: ProjectName | null }, JobRow>(JOBS_SQL.byJobid).raw()
   const finishedRuns = database.prepare<[number], FinishedRow>(JOBS_SQL.finishedRuns)
+  const spidersElsewhere = database.prepare<[NodeId], { project: ProjectName; spider: string }>(
+    JOBS_SQL.spidersElsewhere
+  )
   const needingProject = database.prepare<[string], number>(JOBS_SQL.needingProject).pluck()
   const needingVersion = database
     .prepare<{ project: ProjectName; version: VersionName }, number>(JOBS_SQL.needingVersion)
@@ -87,6 +92,8 @@ export function createJobs(database: Database) {
 
     findByJobid: (project: ProjectName | null, jobid: string): StoredJob[] =>
       byJobid.all({ jobid, project }).map(toJob),
+
+    listSpidersElsewhere: (nodeId: NodeId) => spidersElsewhere.all(nodeId),
 
     listFinishedRuns: (limit: number): FinishedRun[] =>
       finishedRuns.all(Number.isFinite(limit) ? limit : -1).map(({ nodeId, runJobid, logArchived, ...job }) => ({

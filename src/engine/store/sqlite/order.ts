@@ -73,9 +73,7 @@ export function createOrder({ database, changes, timeline, counters, holds }: De
     return (moveBack.get(count) as number) - count
   }
 
-  function moveBefore(rows: QueuedRow[], beforeId: JobId): boolean {
-    const before = queued.get(beforeId)
-    if (before === undefined) return false
+  function moveBefore(rows: QueuedRow[], before: QueuedRow): void {
     // Move the jobs away first, so that none of them is its own neighbour.
     let aside = ranksAtBack(rows.length)
     for (const row of rows) {
@@ -85,7 +83,6 @@ export function createOrder({ database, changes, timeline, counters, holds }: De
     }
     const ranks = ranksBetween(before, rows.length) ?? ranksAfterRenumbering(before, rows.length)
     rows.forEach((row, index) => setRank.run(ranks[index]!, row.id))
-    return true
   }
 
   function ranksBetween({ priority, rank }: QueuedRow, count: number): number[] | null {
@@ -120,17 +117,22 @@ export function createOrder({ database, changes, timeline, counters, holds }: De
 
     reorder(ids: JobId[], to: QueuePlace, entry: TimelineEntry): JobId[] {
       const rows = queuedRows(ids)
-      const moved = typeof to === 'object' ? rows.filter(({ id }) => id !== to.before) : rows
       if (typeof to === 'object') {
-        if (!moveBefore(moved, to.before)) return []
+        const before = queued.get(to.before)
+        if (before === undefined) return []
+        const { priority } = before
+        const moved = rows.filter(({ id }) => id !== to.before)
+        moveBefore(moved, before)
+        const prioritised = { ...entry, evidence: { ...entry.evidence, priority } }
+        for (const row of moved) recordChange(row, row.priority === priority ? entry : prioritised)
       } else {
         let rank = to === 'back' ? ranksAtBack(rows.length) : (moveFront.get(rows.length) as number) - 1
         for (const row of rows) {
           rank += 1
           setRank.run(rank, row.id)
+          recordChange(row, entry)
         }
       }
-      for (const row of moved) recordChange(row, entry)
       return rows.map(({ id }) => id)
     },
 

@@ -85,6 +85,13 @@ describe('query plans', () => {
     expect(planOf(QUEUE_SQL.claim)[0]).toContain('SEARCH jobs USING INDEX sqlite_autoindex_jobs_1 (id=?)')
   })
 
+  test('when a job came into its lane is found by its id', () => {
+    expect(planOf(QUEUE_SQL.cameAfter).filter((step) => !step.startsWith('SCALAR SUBQUERY'))).toEqual([
+      'SEARCH jobs USING INDEX sqlite_autoindex_jobs_1 (id=?)',
+      'SEARCH transitions USING INDEX transitions_by_job (job_id=?)'
+    ])
+  })
+
   test('an end looks at the chains, of which there are few, and at nothing else that grows', () => {
     const scanned = planOf(CHAIN_ENDS_SQL.due).filter((step) => step.startsWith('SCAN'))
     expect(new Set(scanned)).toEqual(new Set(['SCAN chains']))

@@ -23,6 +23,9 @@ export const QUEUE_SQL = {
         WHERE live.overlap_key = jobs.overlap_key AND live.state IN ('starting', 'running')))
     RETURNING ${JOB}`,
   nodeOf: 'SELECT node_id FROM jobs WHERE id = ?',
+  /** Whatever brings a job into its lane is in its timeline. */
+  cameAfter: `SELECT 1 FROM jobs WHERE id = :id AND (queued_at_ms > :atMs
+    OR EXISTS (SELECT 1 FROM transitions WHERE job_id = :id AND at_ms > :atMs))`,
   holdOverlapping: `UPDATE jobs SET hold = 'overlap'
     WHERE id = :jobId AND state = 'queued' AND hold IS NULL AND attempt_count = :number - 1
       AND (expires_at_ms IS NULL OR expires_at_ms > :atMs) AND overlap_key IS NOT NULL
@@ -50,6 +53,7 @@ export function createQueue({ database, changes, timeline, counters, holds, chai
   const claim = database.prepare<Claim, JobRow>(QUEUE_SQL.claim).raw()
   const holdOverlapping = database.prepare<Claim, CountedRow>(QUEUE_SQL.holdOverlapping)
   const nodeOf = database.prepare<[string], NodeId | null>(QUEUE_SQL.nodeOf).pluck()
+  const cameAfter = database.prepare<{ id: JobId; atMs: number }>(QUEUE_SQL.cameAfter)
   const insertAttempt = database.prepare<[string, number, string, string, string, string, string, number]>(
     QUEUE_SQL.insertAttempt
   )
@@ -142,8 +146,10 @@ export function createQueue({ database, changes, timeline, counters, holds, chai
     cancelQueued: (ids: JobId[], entry: TimelineEntry) =>
       endAll(ids, cancelledInQueue(entry), { isAsked: true, restorable: 'by_itself' }),
 
-    failQueued: (ids: JobId[], error: string, entry: TimelineEntry) =>
-      endAll(ids, eggNotImportable(error, entry), { restorable: 'never' }),
+    failQueued(ids: JobId[], error: string, sinceMs: number, entry: TimelineEntry): JobId[] {
+      const there = ids.filter((id) => cameAfter.get({ id, atMs: sinceMs }) === undefined)
+      return endAll(there, eggNotImportable(error, entry), { restorable: 'never' })
+    },
 
     /** Also restores jobs that were skipped because one of these was cancelled. */
     restoreCancelled(ids: JobId[], entry: TimelineEntry): JobId[] {

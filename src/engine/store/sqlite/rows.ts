@@ -104,8 +104,8 @@ export function toJob(row: JobRow): StoredJob {
 }
 
 /** As largeBytesOf, without a look into the texts. */
-export function largeBytesOfRow([, , , , , settings, args]: JobRow): number {
-  return largeBytes((settings?.length ?? 0) + (args?.length ?? 0))
+export function largeBytesOfRow([, , , , , settings, args, env]: JobRow): number {
+  return largeBytes((settings?.length ?? 0) + (args?.length ?? 0) + (env?.length ?? 0))
 }
 
 export type AttemptRow = Row<Attempt, 'stats'>

@@ -259,13 +259,16 @@ export function createSchedules({ database, changes, enqueue, outbox }: Dependen
         states?: Firing['state'][] | undefined
         sinceChange?: boolean
       },
-      page: { before: number | null; limit: number }
+      page: { before: number | null; limit: number; maxBytes?: number }
     ): StoredFiring[] {
       const { scheduleId, backfillId, sinceChange = false } = filter
-      const { limit } = page
+      const { limit, maxBytes = Number.POSITIVE_INFINITY } = page
       const before = page.before ?? AFTER_EVERY_FIRING
       const after = sinceChange && scheduleId !== undefined ? (changedAfter.get(scheduleId) ?? 0) : 0
-      const pageOf = (rows: FiringRow[]) => rows.filter(({ id }) => id > after).map(complete)
+      const pageOf = (rows: Iterable<FiringRow>) =>
+        withinBytes(rows, maxBytes)
+          .filter(({ id }) => id > after)
+          .map(complete)
       const states =
         filter.states === undefined || filter.states.length === 0 ? ALL_STATES : [...new Set(filter.states)]
       const isAnyState = states.length === ALL_STATES.length
@@ -279,13 +282,18 @@ export function createSchedules({ database, changes, enqueue, outbox }: Dependen
       }
       if (isAnyState) {
         const rows =
-          scheduleId === undefined ? newest.all(before, limit) : ofSchedule.all({ id: scheduleId, before, limit })
+          scheduleId === undefined
+            ? newest.iterate(before, limit)
+            : ofSchedule.iterate({ id: scheduleId, before, limit })
         return pageOf(rows)
       }
       const rows = states.flatMap((state) =>
-        scheduleId === undefined
-          ? newestIn.all(state, before, limit)
-          : ofScheduleIn.all({ id: scheduleId, state, before, limit })
+        withinBytes(
+          scheduleId === undefined
+            ? newestIn.iterate(state, before, limit)
+            : ofScheduleIn.iterate({ id: scheduleId, state, before, limit }),
+          maxBytes
+        )
       )
       return pageOf(rows.sort((one, other) => other.id - one.id).slice(0, limit))
     },
@@ -320,3 +328,15 @@ function summaryOf(jobs: FiredJob[]): Pick<StoredFiring, 'statuses' | 'startedAt
 }
 
 const ascending = (one: number, other: number) => one - other
+
+/** Ends after the row with which job ids have `maxBytes`. */
+function withinBytes(rows: Iterable<FiringRow>, maxBytes: number): FiringRow[] {
+  const taken: FiringRow[] = []
+  let bytes = 0
+  for (const row of rows) {
+    taken.push(row)
+    bytes += row.jobIds.length
+    if (bytes >= maxBytes) break
+  }
+  return taken
+}

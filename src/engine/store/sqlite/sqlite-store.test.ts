@@ -15,7 +15,8 @@ import { makeTemporaryDirectory } from '../../testing/temporary-directory.ts'
 import { describeStore } from '../testing/conformance.ts'
 import { testHistories } from '../testing/history.ts'
 import { testAgainstModel } from '../testing/model.ts'
-import { openSqliteStore, openSqliteStoreHere } from './sqlite-store.ts'
+import { openSqliteStore } from './open-sqlite-store.ts'
+import { openSqliteStoreHere } from './sqlite-store.ts'
 
 const WRITER = fileURLToPath(new URL('../testing/write-until-killed.ts', import.meta.url))
 

@@ -1,4 +1,3 @@
-import type { Worker } from 'node:worker_threads'
 import { ScrapdeckError } from '../../../shared/errors.ts'
 import { type Clock, systemClock } from '../../runtime/clock.ts'
 import type { Logger } from '../../runtime/logger.ts'
@@ -29,7 +28,6 @@ import { sendRows } from './sent-rows.ts'
 import { createSchedules } from './schedules.ts'
 import { createSources } from './sources.ts'
 import { explainSqliteError } from './sqlite-error.ts'
-import { openStoreInWorker } from './store-thread.ts'
 import type { SqliteStore } from './store-messages.ts'
 import { createTimeline } from './timeline.ts'
 import { createToldProblems } from './told-problems.ts'
@@ -43,22 +41,12 @@ export interface SqliteStoreOptions {
   logger: Logger
   /** Called when the database can no longer be read or written until another process opens it. */
   onDeath?: () => void
-  /** Of `startStoreThread`; absent: it starts one. */
-  thread?: Worker | null
 }
 
 /**
- * Opens the Store on one SQLite file, in a separate thread; the directory is locked for this engine until `close()`.
- * Rejects with DATA_DIRECTORY_UNUSABLE, DATA_DIRECTORY_IN_USE or DATA_FROM_NEWER_VERSION. With a clock other than the
- * system's (in tests) it runs in the caller's thread.
- */
-export function openSqliteStore(options: SqliteStoreOptions): Promise<Store> {
-  return options.clock === systemClock ? openStoreInWorker(options) : openSqliteStoreHere(options)
-}
-
-/**
- * Like openSqliteStore, in the caller's thread. The parts behind it are synchronous and know neither promises nor
- * queues. `scheduleFlush` decides when collected writes are committed together; a simulation passes its own.
+ * Like openSqliteStore (open-sqlite-store.ts), in the caller's thread. The parts behind it are synchronous and know
+ * neither promises nor queues. `scheduleFlush` decides when collected writes are committed together; a simulation
+ * passes its own.
  */
 export async function openSqliteStoreHere(
   options: SqliteStoreOptions & { scheduleFlush?: (flush: () => void) => void }
@@ -108,6 +96,7 @@ export async function openSqliteStoreHere(
     countEndedSince: (sinceMs) => read(() => jobs.countEndedSince(sinceMs)),
     findJobsByJobid: (project, jobid) => read(() => jobs.findByJobid(project, jobid)),
     listFinishedRuns: (limit) => read(() => jobs.listFinishedRuns(limit)),
+    listSpidersElsewhere: (nodeId) => read(() => jobs.listSpidersElsewhere(nodeId)),
     listTimeline: (jobId) => read(() => timeline.list(jobId)),
 
     listLanes: () => read(() => queue.listLanes()),
@@ -119,7 +108,7 @@ export async function openSqliteStoreHere(
     placeQueued: (ids, placement, entry) => write(() => order.placeQueued(ids, placement, entry)),
     beginAttempts: (starts) => writeJoined(() => queue.beginAttempts(starts)),
     cancelQueued: (ids, entry) => write(() => queue.cancelQueued(ids, entry)),
-    failQueued: (ids, error, entry) => write(() => queue.failQueued(ids, error, entry)),
+    failQueued: (ids, error, sinceMs, entry) => write(() => queue.failQueued(ids, error, sinceMs, entry)),
     restoreCancelled: (ids, entry) => write(() => queue.restoreCancelled(ids, entry)),
     askCancel: (ids, entry) => write(() => queue.askCancel(ids, entry)),
 

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { aJobId, aNodeId, aProjectName, aScheduleId, aVersionName, branded } from '../../../shared/testing/ids.ts'
 import { aNewJob, anAttemptStart, entry } from '../../testing/builders.ts'
 import type { JobId } from '../../../shared/contract/index.ts'
-import type { NewJob } from '../records.ts'
+import { largeBytesOf, type NewJob } from '../records.ts'
 import type { Story } from './story.ts'
 
 export function describeJobs(story: Story): void {
@@ -167,21 +167,27 @@ export function describeJobs(story: Story): void {
       expect([first, second, third]).toEqual([newestFirst.slice(0, 3), newestFirst.slice(3, 6), newestFirst.slice(6)])
     })
 
-    test('a page ends early when its arguments are large, and the next begins there', async () => {
-      const jobs = Array.from({ length: 5 }, () => aNewJob({ args: { text: 'x'.repeat(20_000) } }))
-      await story.store.enqueueJobs(jobs)
-      const newestFirst = jobs.map(({ id }) => id).reverse()
-      for (const filter of [{}, { status: ['queued' as const] }]) {
-        const ids = async (before: JobId | null, maxBytes: number) =>
-          (await story.store.listJobs(filter, { before, limit: 10, maxBytes })).map(({ id }) => id)
-        expect(await ids(null, 30_000)).toEqual(newestFirst.slice(0, 2))
-        expect(await ids(newestFirst[1]!, 1)).toEqual(newestFirst.slice(2, 3))
-        expect(await ids(null, 1_000_000)).toEqual(newestFirst)
+    test.each(['settings', 'args', 'env'])(
+      'a page ends early when its %s are large, and the next begins there',
+      async (what) => {
+        const jobs = Array.from({ length: 5 }, () => aNewJob({ [what]: { text: 'x'.repeat(20_000) } }))
+        await story.store.enqueueJobs(jobs)
+        const newestFirst = jobs.map(({ id }) => id).reverse()
+        for (const filter of [{}, { status: ['queued' as const] }]) {
+          const ids = async (before: JobId | null, maxBytes: number) =>
+            (await story.store.listJobs(filter, { before, limit: 10, maxBytes })).map(({ id }) => id)
+          expect(await ids(null, 30_000)).toEqual(newestFirst.slice(0, 2))
+          expect(await ids(newestFirst[1]!, 1)).toEqual(newestFirst.slice(2, 3))
+          expect(await ids(null, 1_000_000)).toEqual(newestFirst)
+          // Whoever asked can tell that the page was cut.
+          const cut = await story.store.listJobs(filter, { before: null, limit: 10, maxBytes: 30_000 })
+          expect(largeBytesOf(cut)).toBeGreaterThanOrEqual(30_000)
+        }
+        const small = Array.from({ length: 5 }, () => aNewJob({ args: { text: 'x'.repeat(1_000) } }))
+        await story.store.enqueueJobs(small)
+        expect(await story.store.listJobs({}, { before: null, limit: 5, maxBytes: 1 })).toHaveLength(5)
       }
-      const small = Array.from({ length: 5 }, () => aNewJob({ args: { text: 'x'.repeat(1_000) } }))
-      await story.store.enqueueJobs(small)
-      expect(await story.store.listJobs({}, { before: null, limit: 5, maxBytes: 1 })).toHaveLength(5)
-    })
+    )
 
     test('a page over several statuses is in one order', async () => {
       const jobs = Array.from({ length: 6 }, () => aNewJob())
@@ -288,6 +294,19 @@ export function describeJobs(story: Story): void {
       await enqueue({ project: aProjectName('a'.repeat(150)) })
       const facets = await story.store.countFacets({ project: `${'*a'.repeat(50)}*b` })
       expect(facets.status).toEqual([])
+    })
+
+    test('the spiders that ran elsewhere are those of runs, not of what waits, starts or ran here', async () => {
+      const runOn = async (nodeId: string, spider: string) => {
+        const job = await enqueue({ project: aProjectName('p'), spider })
+        await begin(job, { nodeId: aNodeId(nodeId) })
+        return job
+      }
+      await enqueue({ project: aProjectName('p'), spider: 'waits' })
+      await runOn('node-1', 'starts')
+      for (const nodeId of ['node-1', 'node-2']) await end(await runOn(nodeId, 'ran'))
+      await end(await runOn('here', 'ran-here'))
+      expect(await story.store.listSpidersElsewhere(aNodeId('here'))).toEqual([{ project: 'p', spider: 'ran' }])
     })
 
     test('ended jobs are counted by outcome from a time on', async () => {

@@ -23,6 +23,10 @@ export function describeOrder(story: Story): void {
       expect(await order()).toEqual([a, c, d, e, b])
       expect((await story.store.getJob(a))?.priority).toBe(3)
       expect(await kindsOf(jobs[0]!)).toEqual(['queued', 'changed'])
+      // The new priority is part of what changed; where it stays the same, it is not.
+      await story.store.reorder([c], { before: a }, entry())
+      const evidenceOf = async (id: JobId) => (await story.store.listTimeline(id)).at(-1)?.evidence
+      expect([await evidenceOf(a), await evidenceOf(c)]).toEqual([{ priority: 3 }, {}])
     })
 
     test('what is not queued is left alone, and so is everything before a job that is not', async () => {

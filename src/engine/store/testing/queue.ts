@@ -123,7 +123,9 @@ export function describeQueue(story: Story): void {
       const waiting = await enqueue({ after: [{ jobId: queued.id, on: 'succeeded' }] })
       await begin(sent)
       const failed = entry('no node can import version 1: SyntaxError')
-      expect(await story.store.failQueued([queued.id, sent.id, queued.id], 'SyntaxError', failed)).toEqual([queued.id])
+      expect(await story.store.failQueued([queued.id, sent.id, queued.id], 'SyntaxError', failed.atMs, failed)).toEqual(
+        [queued.id]
+      )
       expect(await story.store.getJob(queued.id)).toMatchObject({
         state: 'ended',
         status: 'failed',
@@ -136,6 +138,26 @@ export function describeQueue(story: Story): void {
       expect((await story.store.getJob(waiting.id))?.status).toBe('cancelled')
       expect((await story.store.getJob(sent.id))?.state).toBe('starting')
       expect(await story.store.restoreCancelled([queued.id], entry())).toEqual([])
+    })
+
+    test('jobs that came into their lane after a time do not fail with what was known then, however they came', async () => {
+      const there = await enqueue()
+      const held = await enqueue({ notBeforeMs: there.entry.atMs + 500 })
+      const [lost, restored, moved] = [await enqueue(), await enqueue(), await enqueue()]
+      await begin(lost)
+      await story.store.cancelQueued([restored.id], entry())
+      const sinceMs = entry().atMs
+      const ordered = await enqueue()
+      await story.store.releaseDue(there.entry.atMs + 500, 10)
+      await end(lost, { result: 'lost', jobOutcome: null })
+      await story.store.restoreCancelled([restored.id], entry())
+      await story.store.placeQueued([moved.id], { nodeId: aNodeId('node-2'), tags: [] }, entry())
+
+      const ids = [there, held, lost, restored, moved, ordered].map(({ id }) => id)
+      const fail = (atMs: number) => story.store.failQueued(ids, 'SyntaxError', atMs, entry())
+      expect(await fail(there.entry.atMs - 1)).toEqual([])
+      expect(await fail(sinceMs)).toEqual([there.id])
+      expect(await fail(there.entry.atMs + 500)).toEqual([held, lost, restored, moved, ordered].map(({ id }) => id))
     })
 
     test('a cancel and a claim that meet leave a job that is either cancelled or sent', async () => {

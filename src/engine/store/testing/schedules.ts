@@ -2,7 +2,7 @@ import type { ProjectName } from '../../../shared/contract/index.ts'
 import { describe, expect, test } from 'vitest'
 import { aProjectName, aScheduleId } from '../../../shared/testing/ids.ts'
 import { aNewFiring, aNewJob, aStoredSchedule } from '../../testing/builders.ts'
-import type { NewFiring, StoredSchedule } from '../records.ts'
+import { jobIdBytesOf, type NewFiring, type StoredSchedule } from '../records.ts'
 import type { Story } from './story.ts'
 
 export function describeSchedules(story: Story): void {
@@ -285,6 +285,26 @@ export function describeSchedules(story: Story): void {
         ...[ids[4], ids[2]],
         ...[ids[3], ids[1]]
       ])
+    })
+
+    test('a page of firings ends with the one whose jobs fill it, whatever it is filtered by', async () => {
+      const schedule = await put()
+      const of = async (over: Partial<NewFiring>) => (await story.store.fire([aFiringOf(schedule, over).firing]))[0]!.id
+      const ids: number[] = []
+      for (const nominalMs of [1, 2, 3, 4]) {
+        ids.push(await of({ nominalMs }))
+        ids.push(await of({ nominalMs: nominalMs + 10, jobs: [], state: 'missed', reason: 'catch_up_none' }))
+      }
+      const maxBytes = 2 * ('[]'.length + JSON.stringify(['0'.repeat(32)]).length)
+      for (const filter of [{}, { scheduleId: schedule.id }, { states: ['fired' as const, 'missed' as const] }]) {
+        const page = async (before: number | null) => story.store.listFirings(filter, { before, limit: 9, maxBytes })
+        const first = await page(null)
+        expect(first.map(({ id }) => id)).toEqual(ids.slice(4).reverse())
+        expect(jobIdBytesOf(first)).toBe(maxBytes)
+        const second = await page(first.at(-1)!.id)
+        expect(second.map(({ id }) => id)).toEqual(ids.slice(0, 4).reverse())
+        expect(await page(second.at(-1)!.id)).toEqual([])
+      }
     })
 
     test('firings that were told beforehand are fired like others, or never', async () => {

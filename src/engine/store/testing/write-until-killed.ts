@@ -4,7 +4,7 @@ import { createJobIds } from '../../runtime/ids.ts'
 import { silentLogger } from '../../runtime/logger.ts'
 import { systemRandom } from '../../runtime/random.ts'
 import { aNewJob } from '../../testing/builders.ts'
-import { openSqliteStore } from '../sqlite/sqlite-store.ts'
+import { openSqliteStore } from '../sqlite/open-sqlite-store.ts'
 
 // A process for sqlite-store.test.ts: writes jobs, three per call, and prints each id once acknowledged, until it is
 // killed. An error of Scrapdeck's own ends it, with the code as the last line.

@@ -1,11 +1,11 @@
 import { IconCheck, IconCircle, IconClock } from '@tabler/icons-react'
 import type { Transition } from '../../../shared/contract/index.ts'
-import { readStop } from '../../../shared/stop-ladder.ts'
+import { stopsOf } from '../../../shared/stop-ladder.ts'
 import { formatRuntime } from '../../../shared/time.ts'
 import { useNow } from '../../ui/clock.ts'
 import { formatInstant } from '../../ui/time.tsx'
 import classes from './cancel-steps.module.css'
-import { timeOfDay } from './evidence-words.ts'
+import { STOP_WORDS, timeOfDay } from './evidence-words.ts'
 
 export interface CancelStep {
   text: string
@@ -16,20 +16,16 @@ export interface CancelStep {
 
 /** The steps of a stop from the timeline of its job: what was sent, what follows, and KILL as the last. */
 export function listCancelSteps(timeline: readonly Transition[]): CancelStep[] {
-  const begin = timeline.findLastIndex(({ kind }) => kind === 'sending')
-  const sent = timeline.slice(begin + 1).filter(({ kind }) => kind === 'cancel_sent')
-  const last = sent.at(-1)
-  const next = last === undefined ? null : readStop(last.evidence)
+  const { sent, next, kill } = stopsOf(timeline)
   const steps = sent.map(({ text, atMs }): CancelStep => ({ text, state: 'sent', atMs }))
   if (next === null) return steps
-  const wasKilled = sent.some(({ evidence }) => evidence['signal'] === 'KILL')
-  const text = next.signal === 'INT' ? 'Stop immediately (INT)' : wasKilled ? 'Kill again (KILL)' : KILL_WORDS
-  steps.push({ text, state: 'next', atMs: next.atMs })
-  if (next.signal === 'INT') steps.push({ text: KILL_WORDS, state: 'later', atMs: next.killAtMs })
+  const wasKilled = sent.some(({ step }) => step === 'kill')
+  steps.push({ text: asTitle(STOP_WORDS[wasKilled ? 'kill_again' : next.step]), state: 'next', atMs: next.atMs })
+  if (kill !== null) steps.push({ text: asTitle(STOP_WORDS.kill), state: 'later', atMs: kill.atMs })
   return steps
 }
 
-const KILL_WORDS = 'Kill (KILL)'
+const asTitle = (words: string) => `${words.slice(0, 1).toUpperCase()}${words.slice(1)}`
 const MARKS = { sent: IconCheck, next: IconClock, later: IconCircle }
 
 /** How the run is being stopped: each step with its time of day, and a clock to the next one. */

@@ -1,5 +1,5 @@
 import type { Transition } from '../../../shared/contract/index.ts'
-import { readStop } from '../../../shared/stop-ladder.ts'
+import { stopsOf } from '../../../shared/stop-ladder.ts'
 import { formatBytes } from '../../ui/numbers.ts'
 
 type NodeName = (id: string) => string
@@ -7,8 +7,9 @@ type NodeName = (id: string) => string
 const SHORT = 60
 
 /** The evidence of a step in one line: facts as words, and as sentences what an operator must understand. */
-export function evidenceLine({ kind, text, evidence }: Transition, nodeName: NodeName): string {
-  const sentences = kind === 'cancel_sent' ? stopSentences(evidence) : []
+export function evidenceLine(entry: Transition, nodeName: NodeName): string {
+  const { kind, text, evidence } = entry
+  const sentences = kind === 'cancel_sent' ? stopSentences(entry) : []
   const facts: string[] = []
   for (const [key, value] of Object.entries(evidence)) {
     const note = typeof value === 'string' ? SEND_NOTES[key] : undefined
@@ -35,17 +36,18 @@ const NODE_SAID: Record<string, string> = {
   pending: 'The run was still in the queue of the node.'
 }
 
-function stopSentences(evidence: Transition['evidence']): string[] {
-  const { nodeSaid } = evidence
-  const next = readStop(evidence)
-  const kill = next?.killAtMs == null ? '' : `, then kill (KILL) at ${timeOfDay.format(next.killAtMs)}`
+function stopSentences(entry: Transition): string[] {
+  const { nodeSaid } = entry.evidence
+  const { next, kill } = stopsOf([entry])
+  const then = kill?.atMs == null ? '' : `, then ${STOP_WORDS.kill} at ${timeOfDay.format(kill.atMs)}`
   return [
     typeof nodeSaid === 'string' ? NODE_SAID[nodeSaid] : 'The node said that it had no such run.',
-    next && `Next: ${STOP_WORDS[next.signal]} at ${timeOfDay.format(next.atMs)}${kill}.`
+    next && `Next: ${STOP_WORDS[next.step]} at ${timeOfDay.format(next.atMs)}${then}.`
   ].filter((sentence): sentence is string => typeof sentence === 'string')
 }
 
-export const STOP_WORDS = { INT: 'stop immediately (INT)', KILL: 'kill (KILL)' }
+/** The steps of a stop that are still to come. */
+export const STOP_WORDS = { stop_now: 'stop immediately (INT)', kill: 'kill (KILL)', kill_again: 'kill again (KILL)' }
 
 /** `19:41:43`, in the machine's time zone. */
 export const timeOfDay = new Intl.DateTimeFormat('en-GB', { hour: '2-digit', minute: '2-digit', second: '2-digit' })
@@ -75,6 +77,7 @@ export function valueWords(key: string, value: unknown, nodeName: NodeName): str
   if (typeof value === 'number' && key.endsWith('Bytes')) return formatBytes(value)
   if (typeof value === 'string') return key === 'nodeId' ? nodeName(value) : value
   if (value === true || value === false) return value ? 'yes' : 'no'
+  if (Array.isArray(value) && value.every((one) => typeof one === 'string')) return value.join(', ')
   return value === null ? 'none' : JSON.stringify(value)
 }
 

@@ -73,7 +73,7 @@ export function JobArguments({ job, nodeName, onOpen }: JobArgumentsProps) {
             </Link>
           </FieldRow>
         )}
-        <FieldRow label="Version">{job.version ?? 'active when the job is sent'}</FieldRow>
+        <FieldRow label="Version">{job.version ?? 'active version when the job is sent'}</FieldRow>
         <FieldRow label="Nodes">{where}</FieldRow>
         <FieldRow label="Priority">{job.priority}</FieldRow>
         <FieldRow label="Retry">{describeRetry(job.retry) ?? 'none'}</FieldRow>

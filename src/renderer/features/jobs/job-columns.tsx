@@ -1,6 +1,7 @@
 import { IconCopy } from '@tabler/icons-react'
 import type { Job } from '../../../shared/contract/index.ts'
 import { formatCount, plural } from '../../ui/numbers.ts'
+import { SpiderName } from '../../ui/spider-name.tsx'
 import { StatusText, UnknownText } from '../../ui/status.tsx'
 import { RelativeTime, Runtime } from '../../ui/time.tsx'
 import type { Column } from '../../ui/table/column.ts'
@@ -41,11 +42,9 @@ export function jobColumns(
       header: 'Spider',
       width: 'minmax(116px, 1.6fr)',
       cell: (job) => (
-        <span className={classes.spider} title={`${job.project}/${job.spider}`}>
-          <span className="dim">{job.project}</span>
-          <span>/{job.spider}</span>
+        <SpiderName project={job.project} spider={job.spider}>
           <Flags job={job} />
-        </span>
+        </SpiderName>
       )
     },
     {
@@ -189,5 +188,5 @@ function Errors({ count }: { count: number | null }) {
 /** What ran, or will: a job that names no version gets the active one when it is sent. */
 function versionWords({ version, sentVersion, state }: Job): string {
   // The node reports no version of an adopted run.
-  return (version ?? (state === 'queued' ? 'latest' : sentVersion)) || '–'
+  return (version ?? (state === 'queued' ? 'active version' : sentVersion)) || '–'
 }

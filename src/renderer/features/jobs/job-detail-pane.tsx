@@ -4,7 +4,8 @@ import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { useState } from 'react'
 import type { Attempt, AttemptNumber, Job, JobDetail, JobId, WaitingCode } from '../../../shared/contract/index.ts'
-import { type NextStop, nextStopOf } from '../../../shared/stop-ladder.ts'
+import { ownParts } from '../../../shared/job-defaults.ts'
+import { stopsOf } from '../../../shared/stop-ladder.ts'
 import { useApi } from '../../api/api.tsx'
 import { useKeys } from '../../state/keys.ts'
 import { openRunDialog } from '../../state/open-run-dialog.ts'
@@ -87,7 +88,7 @@ export function JobDetailPane({ jobId, tab, nodeName, awayOf, actions, onTab, on
                 onOpen={onOpen}
               />
               {isCancelling(data.job) && <CancelSteps timeline={data.timeline} />}
-              <JobButtons job={data.job} next={nextStopOf(data.timeline)} actions={actions} onOpen={onOpen} />
+              <JobButtons detail={data} actions={actions} onOpen={onOpen} />
               <Tabs value={shown} onChange={(value) => value !== null && onTab(value)} className={classes.tabs}>
                 <Tabs.List>
                   {Object.entries(TABS).map(([value, label]) => (
@@ -147,10 +148,10 @@ interface JobHeadProps {
 
 function JobHead({ job, attempt, nodeName, away, onElsewhere, onOpen }: JobHeadProps) {
   const unknownSinceMs = away?.unknownSinceMs ?? null
-  // A job that requested the latest version was sent with a specific one.
+  // A job without a version was sent with a specific one.
   const version = job.version ?? attempt?.version ?? null
   // The node reports no version of an adopted run.
-  const versionWords = version === null ? 'latest version' : version === '' ? 'unknown version' : `version ${version}`
+  const versionWords = version === null ? 'active version' : version === '' ? 'unknown version' : `version ${version}`
   const limitHit = job.outcome === 'failed' ? (attempt?.limitHit ?? null) : null
   return (
     <header className={classes.head}>
@@ -279,15 +280,15 @@ function Expiry({ atMs }: { atMs: number }) {
 }
 
 interface JobButtonsProps {
-  job: Job
-  /** null: no step of a stop has been sent. */
-  next: NextStop | null
+  detail: JobDetail
   actions: JobActions
   onOpen: (id: JobId) => void
 }
 
 /** The actions that make sense now; a requested cancel looks different from a confirmed one. */
-function JobButtons({ job, next, actions, onOpen }: JobButtonsProps) {
+function JobButtons({ detail, actions, onOpen }: JobButtonsProps) {
+  const { job } = detail
+  const { next } = stopsOf(detail.timeline)
   const [isBusy, setBusy] = useState(false)
   const act = (work: Promise<unknown>) => {
     setBusy(true)
@@ -298,14 +299,8 @@ function JobButtons({ job, next, actions, onOpen }: JobButtonsProps) {
       project: job.project,
       version: job.version,
       spiders: [job.spider],
-      settings: job.settings,
-      args: job.args,
-      env: job.env,
-      secretNames: job.secretNames,
+      ...ownParts(detail),
       limits: job.limits,
-      priority: job.priority,
-      nodeId: job.placement.nodeId,
-      tags: job.placement.tags,
       retry: job.retry,
       noOverlap: job.noOverlap
     })

@@ -51,7 +51,7 @@ export const JobMarksBar = memo(function JobMarksBar(props: JobMarksBarProps) {
     running.length >= MANY_RUNNING ? setAsking(force ? 'force' : 'cancel') : cancel(force)
 
   return (
-    <div className={classes.marks} data-marks-bar role="toolbar" aria-label="Selected jobs">
+    <div className={classes.marks} role="toolbar" aria-label="Selected jobs">
       <strong>{plural(marked.length, 'job')} selected</strong>
       {everything !== null && (
         <Button variant="subtle" loading={everything.isReading} onClick={everything.onMark}>

@@ -1,7 +1,7 @@
 import { act, configure, fireEvent, screen, waitFor, within } from '@testing-library/react'
 import { afterEach, expect, it } from 'vitest'
-import type { JobStatus } from '../../../shared/contract/index.ts'
-import { aNodeId } from '../../../shared/testing/ids.ts'
+import { type JobStatus, NO_DEFAULTS, SECRET_MASK } from '../../../shared/contract/index.ts'
+import { aNodeId, aProjectName } from '../../../shared/testing/ids.ts'
 import { useRunDialog } from '../../state/open-run-dialog.ts'
 import { createFakeEngine, type FakeEngine } from '../../testing/fake-engine.ts'
 import { renderApp } from '../../testing/render-app.tsx'
@@ -212,6 +212,27 @@ it('opens the Run dialog with everything filled in from a job', async () => {
     tags: [],
     retry: job?.retry,
     noOverlap: job?.noOverlap
+  })
+})
+
+it('leaves to the defaults what a job took from them when it is run again', async () => {
+  open('/jobs')
+  await rows()
+  const project = aProjectName('prices')
+  const { settings } = await engine.client.projects.get({ project })
+  const values = { args: { country: 'de', token: SECRET_MASK, page: '1' }, secretNames: ['token'] }
+  const defaults = { ...NO_DEFAULTS, ...values, priority: 4, tags: ['eu'] }
+  await engine.client.projects.configure({ project, settings: { ...settings, defaults } })
+  const order = { project, spiders: ['otto'], args: { day: 'today' }, withoutDefaults: ['page'] }
+  const [job] = (await engine.client.jobs.run(order)).jobs
+  await app.router.navigate({ to: '/jobs', search: { job: job!.id } })
+  const pane = within(await screen.findByRole('complementary', { name: 'Job' }))
+  expect(await pane.findByText('active version')).toBeTruthy()
+  expect(pane.getByText(/from defaults args\.country, args\.token, priority, placement/)).toBeTruthy()
+  fireEvent.click(await pane.findByRole('button', { name: 'Run again…' }))
+  expect(useRunDialog.getState().prefill).toEqual({
+    ...{ ...order, version: null, settings: {}, env: {}, secretNames: [] },
+    ...{ limits: null, retry: null, noOverlap: false }
   })
 })
 

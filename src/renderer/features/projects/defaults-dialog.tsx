@@ -5,83 +5,87 @@ import { type JobDefaults, NO_DEFAULTS, type Project } from '../../../shared/con
 import { versionOf } from '../../../shared/version-of.ts'
 import { useApi } from '../../api/api.tsx'
 import fields from '../../ui/fields/form.module.css'
+import { ROW_TITLES } from '../../ui/fields/form-rows.ts'
 import { useFormOf } from '../../ui/fields/form-of-schema.ts'
+import { inheritedBy } from '../../ui/fields/inherited.ts'
+import { InheritedRows } from '../../ui/fields/inherited-rows.tsx'
 import { useKnownNames } from '../../ui/fields/job-target.tsx'
 import { FormFoot, SchemaForm } from '../../ui/fields/schema-form.tsx'
 import { ValueRows } from '../../ui/fields/value-rows.tsx'
 import { WhereFields } from '../../ui/fields/where-fields.tsx'
-import { DefaultsForm, type DefaultsTexts, startDefaults, withDefaultsOf } from './defaults-form.ts'
+import { changeOfDefaults, DefaultsForm, type DefaultsTexts, startDefaults } from './defaults-form.ts'
 
 /** Edits the defaults of the project or of one of its spiders. */
 export function DefaultsDialog({ project, onClose }: { project: Project; onClose: () => void }) {
+  const { client, query } = useApi()
+  const nodes = useQuery(query.nodes.list.queryOptions()).data?.nodes ?? []
+  /** null: all spiders. */
   const [spider, setSpider] = useState<string | null>(null)
-  const { spiderDefaults } = project.settings
+  const { defaults, spiderDefaults } = project.settings
   const spiders = [...new Set([...(versionOf(project)?.spiders ?? []), ...Object.keys(spiderDefaults)])].sort()
+  const form = useFormOf<DefaultsTexts, JobDefaults>({
+    schema: DefaultsForm,
+    start: () => startDefaults(defaults),
+    save: async (next) => {
+      await client.projects.changeSettings({ project: project.name, settings: changeOfDefaults(spider, next) })
+      onClose()
+    }
+  })
+  const choose = (next: string | null) => {
+    setSpider(next)
+    form.restart(startDefaults(next === null ? defaults : (spiderDefaults[next] ?? NO_DEFAULTS)))
+  }
+  const inherited = inheritedBy(spider === null ? null : project.settings, [])
+  const known = useKnownNames({ project: project.name, spiders: spider === null ? [] : [spider] })
   return (
     <Modal opened onClose={onClose} title={`Defaults of ${project.name}`} size={640}>
-      <div className={fields.form}>
+      <SchemaForm form={form} className={fields.form}>
         <Select
           label="For"
+          description={form.isDirty ? 'Save or undo the changes below before you choose another.' : undefined}
+          inputWrapperOrder={['label', 'input', 'description', 'error']}
           data={[
             { value: '', label: 'All spiders of the project' },
             ...spiders.map((name) => ({ value: name, label: `Spider ${name}` }))
           ]}
           value={spider ?? ''}
-          onChange={(next) => setSpider(next || null)}
+          onChange={(next) => choose(next || null)}
+          disabled={form.isDirty}
           searchable={spiders.length > 8}
           allowDeselect={false}
         />
-        <DefaultsFields key={spider} project={project} spider={spider} onClose={onClose} />
-      </div>
+        {(['args', 'settings'] as const).map((kind) => (
+          <ValueRows
+            key={kind}
+            fields={form}
+            name={kind}
+            kind={kind}
+            title={ROW_TITLES[kind]}
+            names={known[kind]}
+            inherited={<InheritedRows fields={form} kind={kind} inherited={inherited} />}
+          />
+        ))}
+        <ValueRows
+          fields={form}
+          name="env"
+          kind="env"
+          title="Environment variables"
+          names={[]}
+          hint="For runs on the local node. Remote Scrapyd nodes cannot set them."
+          inherited={<InheritedRows fields={form} kind="env" inherited={inherited} />}
+        />
+        <WhereFields fields={form} nodes={nodes} inherited={inherited} of="defaults" />
+        <FormFoot
+          form={form}
+          submit="Save defaults"
+          says={
+            spider === null
+              ? 'For new jobs. Defaults of a spider and a job’s own values override them.'
+              : 'For new jobs. They override the project’s; a job’s own values override both.'
+          }
+          onCancel={onClose}
+        />
+      </SchemaForm>
     </Modal>
-  )
-}
-
-interface DefaultsFieldsProps {
-  project: Project
-  /** null: all spiders. */
-  spider: string | null
-  onClose: () => void
-}
-
-function DefaultsFields({ project, spider, onClose }: DefaultsFieldsProps) {
-  const { client, query } = useApi()
-  const nodes = useQuery(query.nodes.list.queryOptions()).data?.nodes ?? []
-  const { defaults, spiderDefaults } = project.settings
-  const before = spider === null ? defaults : (spiderDefaults[spider] ?? NO_DEFAULTS)
-  const form = useFormOf<DefaultsTexts, JobDefaults>({
-    schema: DefaultsForm,
-    start: () => startDefaults(before),
-    save: async (next) => {
-      const { pinnedVersion: _unchanged, ...settings } = withDefaultsOf(project.settings, spider, next)
-      await client.projects.configure({ project: project.name, settings })
-      onClose()
-    }
-  })
-  const known = useKnownNames({ project: project.name, spiders: spider === null ? [] : [spider] })
-  return (
-    <SchemaForm form={form} className={fields.form}>
-      <ValueRows fields={form} name="args" kind="args" title="Arguments" names={known.args} />
-      <ValueRows fields={form} name="settings" kind="settings" title="Settings" names={known.settings} />
-      <ValueRows
-        fields={form}
-        name="env"
-        kind="env"
-        title="Environment variables"
-        names={[]}
-        hint="For runs on the local node. Remote Scrapyd nodes cannot set them."
-      />
-      <WhereFields fields={form} nodes={nodes} inherited={spider === null ? null : defaults} />
-      <FormFoot
-        form={form}
-        submit="Save defaults"
-        says={
-          spider === null
-            ? 'For new jobs. A spider’s defaults and the job’s own values win.'
-            : 'For new jobs, over those of the project. A job’s own values win.'
-        }
-        onCancel={onClose}
-      />
-    </SchemaForm>
   )
 }

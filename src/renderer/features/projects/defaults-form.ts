@@ -1,5 +1,11 @@
 import { z } from 'zod'
-import { type JobDefaults, NO_DEFAULTS, type ProjectSettings, SECRET_MASK } from '../../../shared/contract/index.ts'
+import {
+  type JobDefaults,
+  NO_DEFAULTS,
+  type NodeId,
+  type ProjectSettingsChange,
+  SECRET_MASK
+} from '../../../shared/contract/index.ts'
 import { type FormRow, rowsForm, rowsOf, secretNamesOf, valuesOf } from '../../ui/fields/form-rows.ts'
 import { type JobTexts, jobTexts, WhereForm } from '../../ui/fields/job-form.ts'
 import { plural } from '../../ui/numbers.ts'
@@ -33,20 +39,18 @@ export function startDefaults({ env, secretNames, priority, ...defaults }: JobDe
   }
 }
 
-/** The settings with the defaults of one spider (null: of the project) replaced; empty ones of a spider are dropped. */
-export function withDefaultsOf(
-  settings: ProjectSettings,
-  spider: string | null,
-  defaults: JobDefaults
-): ProjectSettings {
-  if (spider === null) return { ...settings, defaults }
-  const { [spider]: _before, ...others } = settings.spiderDefaults
-  const spiderDefaults = describeDefaults(defaults) === null ? others : { ...others, [spider]: defaults }
-  return { ...settings, spiderDefaults }
+/** What changes with the defaults of a spider (null: of the project); empty ones of a spider are removed. */
+export function changeOfDefaults(spider: string | null, defaults: JobDefaults): ProjectSettingsChange {
+  if (spider === null) return { defaults }
+  const isEmpty = describeDefaults(defaults, (id) => id) === null
+  return { spiderDefaults: { [spider]: isEmpty ? null : defaults } }
 }
 
 /** `4 arguments · variable PROXY · priority 5 · #eu`; null: none. */
-export function describeDefaults({ args, settings, env, priority, nodeId, tags }: JobDefaults): string | null {
+export function describeDefaults(
+  { args, settings, env, priority, nodeId, tags }: JobDefaults,
+  nodeName: (id: NodeId) => string
+): string | null {
   const counts = [
     [args, 'argument'],
     [settings, 'setting'],
@@ -58,7 +62,7 @@ export function describeDefaults({ args, settings, env, priority, nodeId, tags }
     return [names.length > 3 ? plural(names.length, word) : `${word}${names.length > 1 ? 's' : ''} ${names.join(', ')}`]
   })
   if (priority !== null) words.push(`priority\u00a0${priority}`)
-  if (nodeId !== null) words.push('one node')
+  if (nodeId !== null) words.push(`node ${nodeName(nodeId)}`)
   if (tags.length > 0) words.push(tags.map((tag) => `#${tag}`).join(' '))
   return words.length === 0 ? null : words.join(' · ')
 }

@@ -2,6 +2,7 @@ import { Button } from '@mantine/core'
 import { useState } from 'react'
 import type { Project } from '../../../shared/contract/index.ts'
 import { FieldRow, Panel } from '../../ui/panel.tsx'
+import { useNodeName } from '../../ui/use-node-name.ts'
 import { DefaultsDialog } from './defaults-dialog.tsx'
 import { describeDefaults } from './defaults-form.ts'
 
@@ -9,7 +10,8 @@ import { describeDefaults } from './defaults-form.ts'
 export function DefaultsPanel({ project }: { project: Project }) {
   const [isEditing, setEditing] = useState(false)
   const { defaults, spiderDefaults } = project.settings
-  const ofProject = describeDefaults(defaults)
+  const nodeName = useNodeName()
+  const ofProject = describeDefaults(defaults, nodeName)
   const ofSpiders = Object.entries(spiderDefaults)
   return (
     <Panel
@@ -24,7 +26,7 @@ export function DefaultsPanel({ project }: { project: Project }) {
       <FieldRow label="All spiders">{ofProject ?? <span className="dim">none</span>}</FieldRow>
       {ofSpiders.map(([spider, one]) => (
         <FieldRow key={spider} label={spider}>
-          {describeDefaults(one)}
+          {describeDefaults(one, nodeName)}
         </FieldRow>
       ))}
       {isEditing && <DefaultsDialog project={project} onClose={() => setEditing(false)} />}

@@ -203,7 +203,7 @@ function Spiders({ project, version }: { project: Project; version: Version | un
       ) : (
         <ul className={classes.spiders}>
           {spiders.map((spider) => (
-            <SpiderRow key={spider} project={project.name} spider={spider} last={last.get(spider)} />
+            <SpiderRow key={spider} project={project} spider={spider} last={last.get(spider)} />
           ))}
         </ul>
       )}

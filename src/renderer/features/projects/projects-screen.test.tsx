@@ -68,6 +68,27 @@ it('runs a spider now with the arguments of its newest job; Shift and the button
   expect(useRunDialog.getState().prefill).toEqual(dialog)
 })
 
+it('runs a spider now with the defaults of now, and without those that its newest job left out', async () => {
+  open('/projects?project=prices')
+  const project = aProjectName('prices')
+  const { settings } = await engine.client.projects.get({ project })
+  const configure = (country: string) => {
+    const values = { args: { country, token: SECRET_MASK, page: '1' }, env: { PROXY: country } }
+    const defaults = { ...NO_DEFAULTS, ...values, secretNames: ['token'] }
+    return engine.client.projects.configure({ project, settings: { ...settings, defaults } })
+  }
+  await configure('de')
+  const own = { args: { day: 'today' }, env: { TZ: 'UTC' } }
+  await engine.client.jobs.run({ project, spiders: ['otto'], ...own, withoutDefaults: ['page'] })
+  await configure('fr')
+  const detail = within(await screen.findByRole('region', { name: 'Project prices' }))
+  fireEvent.click(await detail.findByRole('button', { name: 'Run otto' }))
+  expect(await screen.findByText(/^prices\/otto is queued with/)).toBeTruthy()
+  const [made] = (await engine.client.jobs.list({ project, spider: 'otto', limit: 1 })).jobs
+  expect(made).toMatchObject({ env: { PROXY: 'fr', TZ: 'UTC' }, secretNames: ['token'] })
+  expect(made?.args).toEqual({ country: 'fr', token: SECRET_MASK, day: 'today' })
+})
+
 it('asks for the secrets of the newest job before it runs a spider again', async () => {
   open('/projects?project=prices')
   const project = aProjectName('prices')
@@ -176,7 +197,7 @@ it('pins a version, rolls back, and undoes both', async () => {
   await waitFor(() => expect(engine.projects.get('prices')?.settings.pinnedVersion).toBe('20261119T181000'))
 })
 
-it('pins in the settings, too, and saving them otherwise does not touch the pin', async () => {
+it('pins in the settings, too, and saving them leaves alone what others changed while the dialog was open', async () => {
   open('/projects?project=prices')
   const openSettings = async () => {
     fireEvent.click(await screen.findByRole('button', { name: 'Settings…' }))
@@ -191,11 +212,12 @@ it('pins in the settings, too, and saving them otherwise does not touch the pin'
 
   const again = await openSettings()
   await engine.client.projects.pinVersion({ project: 'prices', version: '20261119T181000' })
+  await engine.client.projects.setPaused({ project: 'prices', paused: true })
+  expect(await detail.findByText(/^Pinned to 20261119T181000/)).toBeTruthy()
   fireEvent.change(again.getByLabelText('Weight'), { target: { value: '2' } })
   fireEvent.click(again.getByRole('button', { name: 'Save settings' }))
-  await waitFor(() =>
-    expect(engine.projects.get('prices')?.settings).toMatchObject({ weight: 2, pinnedVersion: '20261119T181000' })
-  )
+  const others = { pinnedVersion: '20261119T181000', paused: true }
+  await waitFor(() => expect(engine.projects.get('prices')?.settings).toMatchObject({ weight: 2, ...others }))
 })
 
 it('says after an upload that the project stays pinned, and offers to pin the new version', async () => {
@@ -235,6 +257,52 @@ it('edits the defaults of a project and of a spider, keeps a secret that is not 
     ...secret,
     ...{ env: { HTTP_PROXY: 'http://proxy' }, priority: 5 }
   })
+})
+
+it('keeps the changed defaults of one spider until they are saved, and offers no placement that defaults cannot have', async () => {
+  open('/projects?project=prices')
+  const { settings } = await engine.client.projects.get({ project: 'prices' })
+  const defaults = { ...NO_DEFAULTS, args: { country: 'de' }, tags: ['eu'] }
+  await engine.client.projects.configure({ project: 'prices', settings: { ...settings, defaults } })
+  const detail = within(await screen.findByRole('region', { name: 'Project prices' }))
+  expect(await detail.findByText('argument country · #eu')).toBeTruthy()
+  fireEvent.click(detail.getByRole('button', { name: 'Edit defaults…' }))
+  const dialog = await dialogNamed('Defaults of prices')
+  const spider = dialog.getByRole('combobox', { name: 'For' }) as HTMLInputElement
+  fireEvent.click(spider)
+  fireEvent.click(await screen.findByRole('option', { name: 'Spider otto', hidden: true }))
+  expect(dialog.getByRole('radio', { name: 'Default: #eu' })).toBeTruthy()
+  expect(dialog.queryByRole('radio', { name: 'Any node' })).toBeNull()
+  expect(dialog.getByText('country').parentElement?.textContent).toBe('countryde' + 'project default')
+  fireEvent.click(dialog.getByRole('button', { name: 'Override argument country' }))
+  fireEvent.change(dialog.getByLabelText('Value of argument 1'), { target: { value: 'fr' } })
+  fireEvent.click(dialog.getByRole('button', { name: 'Remove argument country' }))
+  expect(dialog.getByText('country')).toBeTruthy()
+
+  expect(spider.disabled).toBe(false)
+  fireEvent.change(dialog.getByLabelText('Priority'), { target: { value: '5' } })
+  expect(spider.disabled).toBe(true)
+  expect(dialog.getByText(/^Save or undo the changes below/)).toBeTruthy()
+  fireEvent.change(dialog.getByLabelText('Priority'), { target: { value: '' } })
+  expect(spider.disabled).toBe(false)
+  fireEvent.change(dialog.getByLabelText('Priority'), { target: { value: '7' } })
+  await engine.client.projects.setPaused({ project: 'prices', paused: true })
+  fireEvent.click(dialog.getByRole('button', { name: 'Save defaults' }))
+  await waitFor(() =>
+    expect(engine.projects.get('prices')?.settings).toMatchObject({
+      ...{ paused: true, defaults, spiderDefaults: { otto: { ...NO_DEFAULTS, priority: 7 } } }
+    })
+  )
+})
+
+it('names the node of defaults', async () => {
+  open('/projects?project=prices')
+  const { settings } = await engine.client.projects.get({ project: 'prices' })
+  const [node] = (await engine.client.nodes.list()).nodes
+  const defaults = { ...NO_DEFAULTS, nodeId: node!.id }
+  await engine.client.projects.configure({ project: 'prices', settings: { ...settings, defaults } })
+  const detail = within(await screen.findByRole('region', { name: 'Project prices' }))
+  expect(await detail.findByText(`node ${node!.name}`)).toBeTruthy()
 })
 
 it('explains what a project is when there is none', async () => {
@@ -291,7 +359,7 @@ it('keeps the dialog open with the reason when the settings are refused', async 
   open('/projects?project=prices')
   fireEvent.click(await screen.findByRole('button', { name: 'Python and limits…' }))
   const dialog = await dialogNamed('Settings of prices')
-  engine.failures.set('projects.configure', new ScrapdeckError('BAD_INPUT', 'There is no Python at /opt/py.'))
+  engine.failures.set('projects.changeSettings', new ScrapdeckError('BAD_INPUT', 'There is no Python at /opt/py.'))
   fireEvent.click(dialog.getByRole('button', { name: 'Save settings' }))
   expect((await dialog.findByRole('alert')).textContent).toContain('There is no Python at /opt/py.')
 })

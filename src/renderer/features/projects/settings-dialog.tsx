@@ -13,6 +13,7 @@ import { FormFoot, SchemaForm } from '../../ui/fields/schema-form.tsx'
 import { AFTER_FIRST_WAIT, FIRST_WAIT } from './cancel-waits.ts'
 import classes from './projects.module.css'
 import {
+  changedSettings,
   requirementCount,
   SettingsForm,
   type SettingsOfDialog,
@@ -27,15 +28,12 @@ const REQUIREMENTS_MAX_BYTES = 200_000
 /** How a project's jobs are sent and retried, how its eggs reach nodes, its local Python, and its run limits. */
 export function SettingsDialog({ project, onClose }: { project: Project; onClose: () => void }) {
   const { client } = useApi()
+  const [opened] = useState(() => startSettings(project.settings))
   const form = useFormOf<SettingsTexts, SettingsOfDialog>({
     schema: SettingsForm,
-    start: () => startSettings(project.settings),
+    start: () => opened,
     save: async (settings) => {
-      // An unchanged pin is left out: it may be changed meanwhile. Masked secrets in defaults stay.
-      const { defaults, spiderDefaults, pinnedVersion: pinnedBefore = null } = project.settings
-      const { pinnedVersion, ...others } = settings
-      const changed = pinnedVersion === pinnedBefore ? others : settings
-      await client.projects.configure({ project: project.name, settings: { ...changed, defaults, spiderDefaults } })
+      await client.projects.changeSettings({ project: project.name, settings: changedSettings(opened, settings) })
       onClose()
     }
   })
@@ -105,7 +103,7 @@ function VersionSetting({ fields, project }: { fields: Fields<SettingsTexts>; pr
       <Select
         {...fields.input('pinnedVersion')}
         label="Active version"
-        description="What jobs that name no version run. A newer upload does not change a pinned version."
+        description="Used by jobs that name no version. A newer upload does not change a pinned version."
         allowDeselect={false}
         data={[
           { value: '', label: latestVersion === null ? 'latest' : `latest (${latestVersion})` },

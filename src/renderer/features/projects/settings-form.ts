@@ -59,6 +59,14 @@ export const startSettings = ({
   retry: retryTexts(retry)
 })
 
+/** What was changed in the dialog: somebody else may have changed the other settings meanwhile. */
+export function changedSettings(opened: SettingsTexts, settings: SettingsOfDialog): Partial<SettingsOfDialog> {
+  const before: Partial<SettingsOfDialog> = SettingsForm.safeParse(opened).data ?? {}
+  const isChanged = (name: string, value: unknown) =>
+    JSON.stringify(before[name as keyof SettingsOfDialog]) !== JSON.stringify(value)
+  return Object.fromEntries(Object.entries(settings).filter(([name, value]) => isChanged(name, value)))
+}
+
 /** Lines that require a package: no comments, no pip options. */
 export function requirementCount(text: string): number {
   return text.split(/\r\n|\r|\n/).filter((line) => /^\s*[^\s#-]/.test(line)).length

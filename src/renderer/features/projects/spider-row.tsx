@@ -1,13 +1,13 @@
 import { ActionIcon, Button, Tooltip } from '@mantine/core'
 import { IconAdjustmentsHorizontal, IconPlayerPlay } from '@tabler/icons-react'
-import type { Job, ProjectName } from '../../../shared/contract/index.ts'
+import type { Job, Project } from '../../../shared/contract/index.ts'
 import { openRunDialog } from '../../state/open-run-dialog.ts'
 import { LastRun } from './last-run.tsx'
 import classes from './projects.module.css'
 import { useRunNow, withArguments } from './use-run-now.ts'
 
 interface SpiderRowProps {
-  project: ProjectName
+  project: Project
   spider: string
   /** Its newest job, if it is recent. */
   last: Job | undefined
@@ -16,7 +16,8 @@ interface SpiderRowProps {
 /** One click runs it as last time; Shift, or the button beside it, opens the dialog. */
 export function SpiderRow({ project, spider, last }: SpiderRowProps) {
   const { isPending, runNow } = useRunNow(project, spider)
-  const runWith = () => openRunDialog({ project, spiders: [spider] })
+  const lastTime = withArguments(last)
+  const runWith = () => openRunDialog({ project: project.name, spiders: [spider] })
   return (
     <li>
       <span className={classes.name} title={spider}>
@@ -24,7 +25,7 @@ export function SpiderRow({ project, spider, last }: SpiderRowProps) {
       </span>
       <LastRun job={last} />
       <span className={classes.runButtons}>
-        <Tooltip label={`Run now${withArguments(last)} (Shift: choose arguments)`} multiline maw={360}>
+        <Tooltip label={`Run now${lastTime && `, last time${lastTime}`} (Shift: choose arguments)`} multiline maw={360}>
           <Button
             size="compact-xs"
             leftSection={<IconPlayerPlay size={12} />}

@@ -54,12 +54,12 @@ export function VersionRows({ project, onDeploy, onDelete }: VersionRowsProps) {
                 <IconChevronRight size={14} aria-hidden data-open={isOpen || undefined} />
                 <strong className="ellipsis">{version.version}</strong>
                 {version.version === project.activeVersion && (
-                  <Badge size="xs" variant="light" title="Jobs that name no version run this one">
+                  <Badge size="sm" variant="light" tt="none" fw={500} title="Jobs that name no version run this one">
                     {project.settings.pinnedVersion == null ? 'active' : 'pinned'}
                   </Badge>
                 )}
                 {version.version === project.latestVersion && (
-                  <Badge size="xs" variant="default">
+                  <Badge size="sm" variant="default" tt="none" fw={500}>
                     latest
                   </Badge>
                 )}

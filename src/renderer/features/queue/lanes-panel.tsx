@@ -5,6 +5,7 @@ import { useApi } from '../../api/api.tsx'
 import { joinFacts } from '../../ui/join-facts.ts'
 import { formatCount, plural } from '../../ui/numbers.ts'
 import { Panel } from '../../ui/panel.tsx'
+import { SpiderName } from '../../ui/spider-name.tsx'
 import { EmptyState, QueryState } from '../../ui/states.tsx'
 import type { Column } from '../../ui/table/column.ts'
 import { VirtualTable } from '../../ui/table/virtual-table.tsx'
@@ -55,12 +56,7 @@ const COLUMNS: Column<LaneSummary>[] = [
     header: 'Spider',
     width: 'minmax(104px, 1fr)',
     sortBy: ({ project, spider }) => `${project}/${spider}`,
-    cell: ({ project, spider }) => (
-      <span title={`${project}/${spider}`}>
-        <span className="dim">{project}/</span>
-        {spider}
-      </span>
-    )
+    cell: ({ project, spider }) => <SpiderName project={project} spider={spider} />
   },
   {
     id: 'depth',

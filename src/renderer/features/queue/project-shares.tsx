@@ -87,7 +87,7 @@ interface ShareRowProps {
 }
 
 function ShareRow({ project, waiting, live, share }: ShareRowProps) {
-  const { client, query } = useApi()
+  const { client } = useApi()
   const { name, settings } = project
   const [weight, setWeight] = useState<number | ''>(settings.weight)
   const [shown, setShown] = useState(settings.weight)
@@ -96,23 +96,24 @@ function ShareRow({ project, waiting, live, share }: ShareRowProps) {
     setShown(settings.weight)
     setWeight(settings.weight)
   }
-  const configure = useMutation(
-    query.projects.configure.mutationOptions({
-      // They may be shown as changed before the answer is here.
-      onMutate: () => ({ before: settings }),
-      onSuccess: (_project, _asked, { before }) =>
-        notifyUndo(`The weight of ${name} is ${weight}.`, () =>
-          client.projects.configure({ project: name, settings: before })
-        ),
-      onError: (error) => {
-        setWeight(settings.weight)
-        notifyError(`Could not change the weight of ${name}`, error)
-      }
-    })
-  )
+  const change = useMutation({
+    mutationFn: (next: number) => client.projects.changeSettings({ project: name, settings: { weight: next } }),
+    // It may be shown as changed before the answer is here.
+    onMutate: () => ({ before: settings.weight }),
+    onSuccess: (_project, next, { before }) =>
+      notifyUndo(
+        `The weight of ${name} is ${next}.`,
+        () => client.projects.changeSettings({ project: name, settings: { weight: before } }),
+        `weight ${name}`
+      ),
+    onError: (error) => {
+      setWeight(settings.weight)
+      notifyError(`Could not change the weight of ${name}`, error)
+    }
+  })
   const saveWeight = () => {
     if (weight === '' || weight === settings.weight) setWeight(settings.weight)
-    else configure.mutate({ project: name, settings: { ...settings, weight } })
+    else change.mutate(weight)
   }
   const { paused, toggle } = useProjectPause(project)
   return (

@@ -1,5 +1,6 @@
 import { configure, fireEvent, screen, waitFor, within } from '@testing-library/react'
 import { afterEach, expect, it } from 'vitest'
+import { NO_DEFAULTS } from '../../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../../shared/errors.ts'
 import { createFakeEngine, type FakeEngine } from '../../testing/fake-engine.ts'
 import { renderApp } from '../../testing/render-app.tsx'
@@ -75,6 +76,22 @@ it('changes the weight of a project and shows the resulting shares', async () =>
   fireEvent.blur(weight)
   await waitFor(() => expect(engine.projects.get('jobs')?.settings.weight).toBe(3))
   expect(await screen.findByText('50 %')).toBeTruthy()
+})
+
+it('undoes a changed weight and nothing else', async () => {
+  await open()
+  const weight = await screen.findByLabelText('Weight of jobs')
+  fireEvent.change(weight, { target: { value: '3' } })
+  fireEvent.blur(weight)
+  const undo = await screen.findByRole('button', { name: 'Undo' })
+  const { settings } = await engine.client.projects.get({ project: 'jobs' })
+  const version = engine.projects.get('jobs')!.versions[0]!.version
+  const defaults = { ...NO_DEFAULTS, args: { page: '1' } }
+  await engine.client.projects.configure({ project: 'jobs', settings: { ...settings, defaults, paused: true } })
+  await engine.client.projects.pinVersion({ project: 'jobs', version })
+  fireEvent.click(undo)
+  const others = { defaults, paused: true, pinnedVersion: version }
+  await waitFor(() => expect(engine.projects.get('jobs')?.settings).toMatchObject({ weight: 1, ...others }))
 })
 
 it('gives slots only to projects that wait and are not paused', () => {

@@ -215,6 +215,7 @@ it('shows what the run inherits with its origin; a value can be replaced or left
   fireEvent.click(dialog.getByRole('button', { name: 'Leave out argument country' }))
   expect(dialog.getByText('left out')).toBeTruthy()
   fireEvent.click(dialog.getByRole('button', { name: 'Override argument page' }))
+  expect(document.activeElement).toBe(dialog.getByLabelText('Value of argument 1'))
   fireEvent.change(dialog.getByLabelText('Value of argument 1'), { target: { value: '9' } })
   fireEvent.click(runButton(dialog))
   await waitFor(() => expect(engine.calls).toContain('jobs.run'))
@@ -222,6 +223,41 @@ it('shows what the run inherits with its origin; a value can be replaced or left
     ...{ project: 'prices', version: null, spiders: ['otto'], args: { page: '9' }, settings: {} },
     ...{ secretNames: [], limits: null, withoutDefaults: ['country'] }
   })
+})
+
+it('leaves out only what the chosen project and spider have as a default', async () => {
+  const dialog = await open({ project: PRICES, spiders: ['otto'] })
+  const withDefaults = (args: Record<string, string>) => ({
+    ...{ ...DEFAULT_PROJECT_SETTINGS, defaults: { ...NO_DEFAULTS, args } }
+  })
+  await engine.client.projects.configure({ project: PRICES, settings: withDefaults({ country: 'de', page: '1' }) })
+  await engine.client.projects.configure({ project: NEWS, settings: withDefaults({ page: '1' }) })
+  fireEvent.click(await dialog.findByRole('button', { name: 'Leave out argument country' }))
+  fireEvent.click(dialog.getByRole('button', { name: 'Leave out argument page' }))
+  fireEvent.click(dialog.getByRole('combobox', { name: 'Project' }))
+  fireEvent.click(await screen.findByRole('option', { name: 'news', hidden: true }))
+  fireEvent.click(dialog.getByRole('combobox', { name: 'Spiders' }))
+  fireEvent.click(await screen.findByRole('option', { name: 'reuters', hidden: true }))
+  fireEvent.click(dialog.getByRole('button', { name: 'Show curl' }))
+  expect((await dialog.findByText(/withoutDefaults/)).textContent).toMatch(/"withoutDefaults": \[\s*"page"\s*\]/)
+  fireEvent.click(runButton(dialog))
+  await waitFor(() => expect(useRunDialog.getState().prefill).toBeNull())
+  const { timeline } = await engine.client.jobs.get({ id: newest(1)[0]!.id })
+  expect(timeline[0]?.evidence).toMatchObject({ withoutDefaults: ['page'] })
+})
+
+it('offers for a schedule only what it can keep: neither any node nor priority 0 instead of the defaults', async () => {
+  const dialog = await open({ project: PRICES, spiders: ['otto'], priority: 0, tags: [], nodeId: null })
+  const defaults = { ...NO_DEFAULTS, tags: ['eu'], priority: 3 }
+  await engine.client.projects.configure({ project: PRICES, settings: { ...DEFAULT_PROJECT_SETTINGS, defaults } })
+  expect(await dialog.findByText('Default: #eu')).toBeTruthy()
+  const anyNode = () => dialog.queryByRole('radio', { name: 'Any node' }) as HTMLInputElement | null
+  const usual = () => dialog.getByRole('radio', { name: 'Default: #eu' }) as HTMLInputElement
+  const priority = dialog.getByRole('textbox', { name: 'Priority' })
+  expect([anyNode()?.checked, usual().checked, describedBy(priority)]).toEqual([true, false, ''])
+  fireEvent.click(dialog.getByRole('radio', { name: 'On a schedule' }))
+  expect([anyNode(), usual().checked]).toEqual([null, true])
+  expect(describedBy(priority)).toBe('0 means the project default, 3')
 })
 
 it('asks for the secrets of a job that is run again', async () => {

@@ -2,16 +2,16 @@ import { Button, Modal } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { useNavigate } from '@tanstack/react-router'
 import { useState } from 'react'
-import type { Job, Project, ProjectSettings, RunInput, Schedule } from '../../../shared/contract/index.ts'
+import type { Job, Project, RunInput, Schedule } from '../../../shared/contract/index.ts'
 import { effectiveLimits } from '../../../shared/run-limits.ts'
 import { useApi } from '../../api/api.tsx'
 import { closeRunDialog, type RunPrefill, useRunDialog } from '../../state/open-run-dialog.ts'
 import { CopyButton } from '../../ui/copy-button.tsx'
 import fields from '../../ui/fields/form.module.css'
 import { type Fields, useFormOf } from '../../ui/fields/form-of-schema.ts'
-import { newRow, ROW_WORDS } from '../../ui/fields/form-rows.ts'
+import { ROW_TITLES, type RowKind } from '../../ui/fields/form-rows.ts'
 import { InheritedRows } from '../../ui/fields/inherited-rows.tsx'
-import { inheritedBy, type InheritedKind, inheritedRows, originsOf } from '../../ui/fields/inherited.ts'
+import { type Inherited, inheritedBy, notReplaced, stillInherited } from '../../ui/fields/inherited.ts'
 import { JobTarget, useKnownNames } from '../../ui/fields/job-target.tsx'
 import { describeLimits, LimitsForm } from '../../ui/fields/limits.ts'
 import { LimitsFields } from '../../ui/fields/limits-fields.tsx'
@@ -63,12 +63,12 @@ function RunFields({ projects, prefill }: { projects: readonly Project[]; prefil
   const form = useFormOf<RunTexts, Asked>({
     schema: RunForm,
     start: () => withKnownProject(startForm(prefill, lastUsed()), projects),
-    save: async (asked) => {
+    save: async ({ run, schedule }) => {
       const answer =
-        asked.schedule === null
-          ? await api.client.jobs.run(asked.run)
-          : await api.client.schedules.create(asked.schedule)
-      rememberUsed(asked.run)
+        schedule === null
+          ? await api.client.jobs.run(withKnownLeft(run, inherited))
+          : await api.client.schedules.create(schedule)
+      rememberUsed(run)
       closeRunDialog()
       if ('schedule' in answer) announceSchedule(answer.schedule, go)
       else announceJobs(answer.jobs, go)
@@ -76,6 +76,8 @@ function RunFields({ projects, prefill }: { projects: readonly Project[]; prefil
   })
   const { values, output } = form
   const ofProject = projects.find(({ name }) => name === values.project)?.settings ?? null
+  const inherited = inheritedBy(ofProject, values.spiders)
+  const isRepeated = values.when.kind === 'cron'
   const known = useKnownNames(values)
   const isElsewhere = values.where === 'node' && nodes.some(({ id, kind }) => id === values.nodeId && kind !== 'local')
   const limits = LimitsForm.safeParse(values.limits)
@@ -83,32 +85,22 @@ function RunFields({ projects, prefill }: { projects: readonly Project[]; prefil
   return (
     <SchemaForm form={form} className={fields.form}>
       <JobTarget fields={form} projects={projects} takesFocus />
-      <ValueRows
-        fields={form}
-        name="args"
-        kind="args"
-        title="Arguments"
-        names={known.args}
-        inherited={<Inherited form={form} kind="args" ofProject={ofProject} />}
-      />
-      <ValueRows
-        fields={form}
-        name="settings"
-        kind="settings"
-        title="Settings"
-        names={known.settings}
-        inherited={<Inherited form={form} kind="settings" ofProject={ofProject} />}
-      />
-      <WhereFields
-        fields={form}
-        nodes={nodes}
-        inherited={inheritedBy(ofProject, values.spiders)}
-        origins={originsOf(ofProject, values.spiders)}
-      />
+      {(['args', 'settings'] as const).map((kind) => (
+        <ValueRows
+          key={kind}
+          fields={form}
+          name={kind}
+          kind={kind}
+          title={ROW_TITLES[kind]}
+          names={known[kind]}
+          inherited={<InheritedOf form={form} kind={kind} inherited={inherited} />}
+        />
+      ))}
+      <WhereFields fields={form} nodes={nodes} inherited={inherited} of={isRepeated ? 'template' : 'run'} />
       {values.spiders.length > 1 && values.spiders.some((spider) => ofProject?.spiderDefaults[spider]) && (
         <p className={fields.hint}>Some of these spiders have defaults of their own, which also apply.</p>
       )}
-      {values.when.kind !== 'cron' && <RunEnvironment form={form} ofProject={ofProject} />}
+      {!isRepeated && <RunEnvironment form={form} inherited={inherited} />}
       <RunWhen fields={form} usualName={output?.schedule?.name} />
       <RunMore fields={form} run={output?.run ?? null} ofProject={ofProject} />
       <Fold
@@ -123,11 +115,11 @@ function RunFields({ projects, prefill }: { projects: readonly Project[]; prefil
             : 'Wall time is enforced on every node, the other limits on the local node only. A run that exceeds a limit is stopped and fails.'}
         </p>
       </Fold>
-      {showsCommand && output !== null && <Command {...output} />}
+      {showsCommand && output !== null && <Command {...output} run={withKnownLeft(output.run, inherited)} />}
       <FormFoot
         form={form}
         submit={
-          values.when.kind === 'cron'
+          isRepeated
             ? 'Create schedule'
             : values.spiders.length > 1
               ? `Run ${plural(values.spiders.length, 'spider')}`
@@ -153,31 +145,30 @@ function RunFields({ projects, prefill }: { projects: readonly Project[]; prefil
 
 interface InheritedProps {
   form: Fields<RunTexts>
-  kind: InheritedKind
-  ofProject: ProjectSettings | null
+  kind: RowKind
+  inherited: Inherited
 }
 
 /** What the run starts from. A schedule that is created here cannot leave single values out. */
-function Inherited({ form, kind, ofProject }: InheritedProps) {
-  const { when, withoutDefaults, spiders } = form.values
+function InheritedOf({ form, kind, inherited }: InheritedProps) {
+  const { when, withoutDefaults } = form.values
+  if (when.kind === 'cron') return <InheritedRows fields={form} kind={kind} inherited={inherited} />
   return (
     <InheritedRows
-      rows={inheritedRows(kind, form.values[kind], ofProject, spiders)}
-      what={ROW_WORDS[kind]}
-      left={when.kind === 'cron' ? [] : withoutDefaults}
-      onLeave={when.kind === 'cron' ? undefined : (next) => form.change({ withoutDefaults: next })}
-      onOverride={({ name, value, isSecret }) =>
-        form.change({ [kind]: [...form.values[kind], newRow(name, isSecret ? '' : value, isSecret)] })
-      }
+      fields={form}
+      kind={kind}
+      inherited={inherited}
+      left={stillInherited(withoutDefaults, inherited)}
+      onLeave={(next) => form.change({ withoutDefaults: next })}
     />
   )
 }
 
 /** Collapsed unless there is something in it: most runs have no variables. */
-function RunEnvironment({ form, ofProject }: Omit<InheritedProps, 'kind'>) {
-  const { env, spiders, withoutDefaults } = form.values
-  const inherited = inheritedRows('env', env, ofProject, spiders)
-  const used = inherited.filter(({ name }) => !withoutDefaults.includes(name))
+function RunEnvironment({ form, inherited }: Omit<InheritedProps, 'kind'>) {
+  const { env, withoutDefaults } = form.values
+  const left = stillInherited(withoutDefaults, inherited)
+  const used = notReplaced(inherited.env, env).filter(({ name }) => !left.includes(name))
   const names = [
     ...env.map(({ name }) => name).filter((name) => name !== ''),
     ...used.map(({ name, origin }) => `${name} (${origin})`)
@@ -191,7 +182,7 @@ function RunEnvironment({ form, ofProject }: Omit<InheritedProps, 'kind'>) {
         title="Variables"
         names={[]}
         hint="For runs on the local node. Remote Scrapyd nodes cannot set them."
-        inherited={<Inherited form={form} kind="env" ofProject={ofProject} />}
+        inherited={<InheritedOf form={form} kind="env" inherited={inherited} />}
       />
     </Fold>
   )
@@ -257,6 +248,12 @@ function announceSchedule({ id, name, nextAtMs }: Schedule, go: Go): void {
 function withKnownProject(form: RunTexts, projects: readonly Project[]): RunTexts {
   if (projects.some(({ name }) => name === form.project)) return form
   return { ...form, project: projects.length === 1 ? projects[0]!.name : null, spiders: [], version: null }
+}
+
+/** Another project or spider may have been chosen since a default was left out: it has no row here any more. */
+function withKnownLeft({ withoutDefaults = [], ...run }: RunInput, inherited: Inherited): RunInput {
+  const left = stillInherited(withoutDefaults, inherited)
+  return left.length === 0 ? run : { ...run, withoutDefaults: left }
 }
 
 const LAST_KEY = 'scrapdeck.run-dialog.last'

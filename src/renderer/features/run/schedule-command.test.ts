@@ -1,7 +1,8 @@
+import { RunTemplate, ScheduleSettings } from '../../../shared/contract/index.ts'
 import { aJobId, aProjectName, aVersionName } from '../../../shared/testing/ids.ts'
 import { execFileSync } from 'node:child_process'
 import { expect, it } from 'vitest'
-import { beyondSchedule, runCommand } from './schedule-command.ts'
+import { beyondSchedule, cronCommand, runCommand } from './schedule-command.ts'
 
 const SHOP = aProjectName('shop')
 
@@ -51,6 +52,16 @@ it('leaves out secrets', () => {
   }
   expect(runCommand(run, door).command).toContain('"token": "SECRET"')
   expect(runCommand(run, door).command).not.toContain('hush')
+})
+
+it('leaves out the secrets of a schedule too, wherever its jobs get their values', () => {
+  const job = RunTemplate.parse({
+    ...{ project: 'shop', spiders: ['a'], argSets: [{ token: 'hush-1' }], matrix: { key: ['hush-2', 'hush-3'] } },
+    secretNames: ['token', 'key']
+  })
+  const rules = [{ kind: 'cron', expression: '0 3 * * *' }]
+  const command = cronCommand(ScheduleSettings.parse({ name: 'night', zone: 'UTC', rules, jobs: [job] }), door)
+  expect(command).not.toContain('hush')
 })
 
 it('calls our own API if schedule.json cannot express it, with everything requested but no secrets', () => {

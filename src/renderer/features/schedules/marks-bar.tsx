@@ -21,7 +21,7 @@ export function MarksBar({ marked, actions, onClear }: MarksBarProps) {
   const paused = marked.filter((schedule) => schedule.paused)
   const jobs = marked.reduce((sum, schedule) => sum + jobsOf(schedule.jobs), 0)
   return (
-    <div className={classes.marks} role="toolbar" aria-label="Selected schedules" data-marks-bar>
+    <div className={classes.marks} role="toolbar" aria-label="Selected schedules">
       <strong>{marked.length} marked</strong>
       {on.length > 0 && <Button onClick={() => void actions.setPaused(on, true)}>Pause {on.length}</Button>}
       {paused.length > 0 && (

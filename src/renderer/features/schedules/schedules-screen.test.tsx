@@ -1,6 +1,7 @@
 import { configure, fireEvent, screen, waitFor, within } from '@testing-library/react'
 import { afterEach, expect, it, vi } from 'vitest'
-import type { Schedule } from '../../../shared/contract/index.ts'
+import { NO_DEFAULTS, type Schedule } from '../../../shared/contract/index.ts'
+import { aProjectName } from '../../../shared/testing/ids.ts'
 import { createFakeEngine, type FakeEngine } from '../../testing/fake-engine.ts'
 import { renderApp } from '../../testing/render-app.tsx'
 
@@ -111,6 +112,20 @@ it('saves changes based on the revision that was read; after a concurrent change
   fireEvent.click(screen.getByRole('button', { name: /^Save/ }))
   await waitFor(() => expect(named('nightly prices').rules).toEqual([{ kind: 'cron', expression: '30 4 * * 1-5' }]))
   expect(named('nightly prices').overlap).toBe('queue_one')
+})
+
+it('shows in the editor what its jobs inherit from the defaults, and from where', async () => {
+  await open('/schedules?edit=NIGHTLY')
+  const project = aProjectName('prices')
+  const { settings } = await engine.client.projects.get({ project })
+  const defaults = { ...NO_DEFAULTS, args: { country: 'de' }, tags: ['us'], priority: 3 }
+  await engine.client.projects.configure({ project, settings: { ...settings, defaults } })
+  expect(await screen.findByRole('radio', { name: 'Default: #us' })).toBeTruthy()
+  expect(screen.queryByRole('radio', { name: 'Any node' })).toBeNull()
+  expect((screen.getByLabelText('Priority') as HTMLInputElement).placeholder).toBe('3')
+  expect(screen.getByText('country').parentElement?.textContent).toBe('countrydeproject default')
+  fireEvent.click(screen.getByRole('button', { name: 'Override argument country' }))
+  expect(screen.queryByText('project default', { selector: '[class*=origin]' })).toBeNull()
 })
 
 it('warns about a crowded minute and moves the schedule to a quieter one', async () => {

@@ -14,7 +14,7 @@ export function ChoiceField<Value extends string>({
       <span className={classes.label} id={id}>
         {label}
       </span>
-      <SegmentedControl {...props} data-many={props.data.length > 3 || undefined} aria-labelledby={id} />
+      <SegmentedControl {...props} aria-labelledby={id} />
       {note != null && <p className={classes.hint}>{note}</p>}
     </div>
   )

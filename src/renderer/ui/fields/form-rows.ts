@@ -9,11 +9,14 @@ export interface FormRow {
   readonly value: string
   /** Not shown again once it has been sent. */
   readonly isSecret: boolean
+  /** Its value is typed next: the name was chosen with a button that is gone. */
+  readonly takesFocus?: boolean
 }
 
 /** Arguments, settings, environment variables. */
 export type RowKind = 'args' | 'settings' | 'env'
 export const ROW_WORDS: Record<RowKind, string> = { args: 'argument', settings: 'setting', env: 'variable' }
+export const ROW_TITLES = { args: 'Arguments', settings: 'Settings' }
 
 let nextKey = 1
 export const newRow = (name = '', value = '', isSecret = false): FormRow => ({ key: nextKey++, name, value, isSecret })

@@ -1,23 +1,35 @@
 import { ActionIcon, Tooltip } from '@mantine/core'
 import { IconArrowBackUp, IconPencil, IconX } from '@tabler/icons-react'
-import type { InheritedValue } from './inherited.ts'
+import type { Fields } from './form-of-schema.ts'
+import { type FormRow, newRow, ROW_WORDS, type RowKind } from './form-rows.ts'
+import { type Inherited, notReplaced } from './inherited.ts'
 import classes from './value-rows.module.css'
 
-interface InheritedRowsProps {
-  rows: readonly InheritedValue[]
-  /** `argument`, `setting`, `variable`. */
-  what: string
+interface InheritedRowsProps<Kind extends RowKind> {
+  fields: Pick<Fields<Record<NoInfer<Kind>, FormRow[]>>, 'values' | 'change'>
+  kind: Kind
+  inherited: Inherited
   /** Names that this order leaves out. */
-  left: readonly string[]
+  left?: readonly string[]
   /** Absent: single values cannot be left out here. */
   onLeave?: ((left: string[]) => void) | undefined
-  onOverride: (row: InheritedValue) => void
 }
 
-/** What the order starts from, greyed, with its origin: each value can be replaced or left out for this run. */
-export function InheritedRows({ rows, what, left, onLeave, onOverride }: InheritedRowsProps) {
-  return rows.map((row) => {
-    const { name, value, origin } = row
+/** What the order starts from, greyed, with its origin: each value can be replaced or left out. */
+export function InheritedRows<Kind extends RowKind>({
+  fields,
+  kind,
+  inherited,
+  left = [],
+  onLeave
+}: InheritedRowsProps<Kind>) {
+  const rows = fields.values[kind]
+  const what = ROW_WORDS[kind]
+  const override = (name: string, value: string, isSecret: boolean) => {
+    const added = { ...newRow(name, isSecret ? '' : value, isSecret), takesFocus: true }
+    fields.change({ [kind]: [...rows, added] } as unknown as Record<Kind, FormRow[]>)
+  }
+  return notReplaced(inherited[kind], rows).map(({ name, value, isSecret, origin }) => {
     const isLeft = left.includes(name)
     return (
       <div key={name} className={classes.inherited} data-left={isLeft || undefined}>
@@ -33,8 +45,8 @@ export function InheritedRows({ rows, what, left, onLeave, onOverride }: Inherit
         {isLeft ? (
           <span />
         ) : (
-          <Tooltip label="Use another value for this run">
-            <ActionIcon aria-label={`Override ${what} ${name}`} onClick={() => onOverride(row)}>
+          <Tooltip label="Use another value here">
+            <ActionIcon aria-label={`Override ${what} ${name}`} onClick={() => override(name, value, isSecret)}>
               <IconPencil size={14} />
             </ActionIcon>
           </Tooltip>

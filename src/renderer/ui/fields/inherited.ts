@@ -1,6 +1,6 @@
-import type { JobDefaults, ProjectSettings } from '../../../shared/contract/index.ts'
-import { defaultsOf } from '../../../shared/job-defaults.ts'
-import type { FormRow } from './form-rows.ts'
+import { NO_DEFAULTS, type Placement, type ProjectSettings } from '../../../shared/contract/index.ts'
+import { defaultsOf, isPlaced, spiderDefaultsOf } from '../../../shared/job-defaults.ts'
+import type { FormRow, RowKind } from './form-rows.ts'
 
 /** How every inherited value is marked. */
 export type Origin = 'project default' | 'spider default'
@@ -11,58 +11,41 @@ export interface InheritedValue {
   isSecret: boolean
   origin: Origin
 }
-export type InheritedKind = 'args' | 'settings' | 'env'
 
-/** The defaults that an order of these spiders starts from; those of a spider only if it is the only one chosen. */
-export function inheritedBy(settings: ProjectSettings | null, spiders: readonly string[]): JobDefaults | null {
-  if (settings === null) return null
+/** What an order starts from, and where each part comes from; null: not set there. */
+export interface Inherited extends Record<RowKind, InheritedValue[]> {
+  priority: { value: number; origin: Origin } | null
+  placement: (Placement & { origin: Origin }) | null
+}
+
+/** Without settings nothing is inherited; the defaults of a spider only if it is the only one chosen. */
+export function inheritedBy(settings: ProjectSettings | null, spiders: readonly string[]): Inherited {
   const [spider = ''] = spiders.length === 1 ? spiders : []
-  return defaultsOf(settings, spider)
-}
-
-/** The inherited values that no row replaces, with where they come from. */
-export function inheritedRows(
-  kind: InheritedKind,
-  rows: readonly FormRow[],
-  settings: ProjectSettings | null,
-  spiders: readonly string[]
-): InheritedValue[] {
-  const inherited = inheritedBy(settings, spiders)
-  if (settings === null || inherited === null) return []
-  const ofSpider = spiders.length === 1 ? settings.spiderDefaults[spiders[0]!]?.[kind] : undefined
-  const replaced = new Set(rows.map(({ name }) => name.trim()))
-  return Object.entries(inherited[kind])
-    .filter(([name]) => !replaced.has(name))
-    .map(([name, value]) => ({
-      name,
-      value,
-      isSecret: inherited.secretNames.includes(name),
-      origin: ofSpider !== undefined && Object.hasOwn(ofSpider, name) ? 'spider default' : 'project default'
+  const all = (settings && defaultsOf(settings, spider)) ?? NO_DEFAULTS
+  const own = (settings && spiderDefaultsOf(settings, spider)) ?? NO_DEFAULTS
+  const originOf = (isOwn: boolean): Origin => (isOwn ? 'spider default' : 'project default')
+  const valuesOf = (kind: RowKind) =>
+    Object.entries(all[kind]).map(([name, value]) => ({
+      ...{ name, value, isSecret: all.secretNames.includes(name) },
+      origin: originOf(Object.hasOwn(own[kind], name))
     }))
-}
-
-/** Where priority and placement come from if the order leaves them out; null: nothing is set there. */
-export function originsOf(
-  settings: ProjectSettings | null,
-  spiders: readonly string[]
-): { priority: Origin | null; placement: Origin | null } {
-  const ofSpider = spiders.length === 1 ? settings?.spiderDefaults[spiders[0]!] : undefined
-  const originOf = (isSet: (defaults: JobDefaults) => boolean): Origin | null => {
-    if (ofSpider !== undefined && isSet(ofSpider)) return 'spider default'
-    return settings !== null && isSet(settings.defaults) ? 'project default' : null
-  }
   return {
-    priority: originOf(({ priority }) => priority !== null),
-    placement: originOf(({ nodeId, tags }) => nodeId !== null || tags.length > 0)
+    args: valuesOf('args'),
+    settings: valuesOf('settings'),
+    env: valuesOf('env'),
+    priority: all.priority === null ? null : { value: all.priority, origin: originOf(own.priority !== null) },
+    placement: isPlaced(all) ? { nodeId: all.nodeId, tags: all.tags, origin: originOf(isPlaced(own)) } : null
   }
 }
 
-/** `Default: #eu`; null: no placement is inherited. `nodeName` is asked for a node. */
-export function placementWords(
-  defaults: Pick<JobDefaults, 'nodeId' | 'tags'> | null,
-  nodeName: (id: string) => string
-): string | null {
-  if (defaults === null) return null
-  if (defaults.nodeId !== null) return nodeName(defaults.nodeId)
-  return defaults.tags.length === 0 ? null : defaults.tags.map((tag) => `#${tag}`).join(' ')
+/** The inherited values that no row replaces. */
+export function notReplaced(inherited: readonly InheritedValue[], rows: readonly FormRow[]): InheritedValue[] {
+  const replaced = new Set(rows.map(({ name }) => name.trim()))
+  return inherited.filter(({ name }) => !replaced.has(name))
+}
+
+/** Those of the left out names that are inherited; `*`, which a client may have sent: all of them. */
+export function stillInherited(names: readonly string[], { args, settings, env }: Inherited): string[] {
+  const known = [...new Set([...args, ...settings, ...env].map(({ name }) => name))]
+  return names.includes('*') ? known : known.filter((name) => names.includes(name))
 }

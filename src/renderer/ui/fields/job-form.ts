@@ -27,7 +27,7 @@ export const WhereForm = z.discriminatedUnion('where', [
 /** The fields that a run, a schedule and a chain share; times, overlap and the like are not shared. */
 export interface JobTexts {
   project: ProjectName | null
-  /** null: the latest. */
+  /** null: the active version when the job is sent. */
   version: VersionName | null
   spiders: string[]
   args: ReturnType<typeof rowsOf>

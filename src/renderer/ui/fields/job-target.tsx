@@ -47,7 +47,7 @@ export function JobTarget({ fields, projects, takesFocus = false }: JobTargetPro
           {...fields.input('version')}
           label="Version"
           data={[
-            { value: '', label: project === undefined ? 'latest' : activeLabel(project) },
+            { value: '', label: project === undefined ? 'active version' : activeLabel(project) },
             ...(project?.versions.map((each) => ({ value: each.version, label: each.version })) ?? [])
           ]}
           value={version ?? ''}
@@ -87,10 +87,12 @@ export function JobTarget({ fields, projects, takesFocus = false }: JobTargetPro
   )
 }
 
-/** What a job without a version runs: the latest, unless another is pinned. */
+/** What a job without a version runs: `active version (1.4.0, pinned)`. */
 function activeLabel({ activeVersion, settings: { pinnedVersion } }: Project): string {
-  if (pinnedVersion != null) return `pinned (${pinnedVersion}${activeVersion === null ? ', missing' : ''})`
-  return activeVersion === null ? 'latest' : `latest (${activeVersion})`
+  const facts =
+    pinnedVersion == null ? [activeVersion] : [pinnedVersion, activeVersion === null ? 'pinned, missing' : 'pinned']
+  const known = facts.filter((fact) => fact !== null)
+  return known.length === 0 ? 'active version' : `active version (${known.join(', ')})`
 }
 
 /** Names of arguments and settings used in earlier jobs of the project, or of its one selected spider. */

@@ -34,7 +34,9 @@ export function ValueRows<Name extends string>({
   const onChange = (next: FormRow[]) => fields.change({ [at]: next } as Record<Name, FormRow[]>)
   const what = ROW_WORDS[kind]
   const set = (key: number, patch: Partial<FormRow>) =>
-    onChange(rows.map((row) => (row.key === key ? { ...row, ...patch } : row)))
+    onChange(
+      rows.map((row) => (row.key === key ? { ...row, ...(row.takesFocus && { takesFocus: false }), ...patch } : row))
+    )
   const add = () => onChange([...rows, newRow()])
   const unused = names.filter((name) => !rows.some((row) => row.name === name))
   return (
@@ -60,6 +62,7 @@ export function ValueRows<Name extends string>({
             aria-label={`Value of ${what} ${index + 1}`}
             placeholder={row.isSecret ? 'secret value' : 'value'}
             value={row.value}
+            autoFocus={row.takesFocus}
             onChange={(event) => set(row.key, { value: event.currentTarget.value })}
             onKeyDown={(event) => {
               if (event.key !== 'Enter' || event.ctrlKey || event.metaKey) return

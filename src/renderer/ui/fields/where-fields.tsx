@@ -1,8 +1,8 @@
 import { NumberInput, Select, TextInput } from '@mantine/core'
 import { useId } from 'react'
-import type { JobDefaults, Node } from '../../../shared/contract/index.ts'
+import type { Node, Placement } from '../../../shared/contract/index.ts'
 import type { Fields } from './form-of-schema.ts'
-import { type Origin, placementWords } from './inherited.ts'
+import type { Inherited } from './inherited.ts'
 import type { JobTexts } from './job-form.ts'
 import { TagCheck } from './tag-check.tsx'
 import classes from './where-fields.module.css'
@@ -15,39 +15,40 @@ type WhereTexts = Pick<JobTexts, 'where' | 'nodeId' | 'tags' | 'priority'>
 interface WhereFieldsProps {
   fields: Fields<WhereTexts>
   nodes: readonly Node[]
-  /** What applies if nothing is chosen here; absent: nothing is inherited. */
-  inherited?: Pick<JobDefaults, 'nodeId' | 'tags' | 'priority'> | null
-  origins?: { priority: Origin | null; placement: Origin | null }
+  /** What applies if nothing is chosen here. */
+  inherited: Pick<Inherited, 'placement' | 'priority'>
+  /** Only a run can ask for any node instead of inherited ones; a template cannot keep priority 0, either. */
+  of: 'run' | 'defaults' | 'template'
 }
 
 /** Which nodes may run it, and how soon. */
-export function WhereFields({ fields, nodes, inherited, origins }: WhereFieldsProps) {
+export function WhereFields({ fields, nodes, inherited, of }: WhereFieldsProps) {
   const id = useId()
   const { where, tags, priority } = fields.values
-  const placement = placementWords(inherited ?? null, (node) => nodes.find((each) => each.id === node)?.name ?? node)
-  const isOptional = inherited !== undefined
+  const { placement, priority: usual } = inherited
   const choices = optionsOf<WhereTexts['where']>({
-    default: placement === null ? 'Any node' : `Default: ${placement}`,
+    default: placement === null ? 'Any node' : `Default: ${placementWords(placement, nodes)}`,
     any: 'Any node',
     tags: 'By tag',
     node: 'One node'
   })
-  // Without an inherited placement, the default is any node: one choice for both.
-  const hidden = !isOptional ? 'default' : placement === null ? 'any' : null
+  const isAnyOffered = of === 'run' && placement !== null
+  const shown = where === 'any' && !isAnyOffered ? 'default' : where
+  const isOverruled = of === 'template' && priority !== '' && Number(priority) === 0 && usual !== null
   return (
     <>
       <div className={classes.where}>
         <ChoiceField
           {...fields.input('where')}
           label="Nodes"
-          data={choices.filter(({ value }) => value !== hidden)}
-          value={hidden === 'any' && where === 'any' ? 'default' : where}
-          note={where === 'default' ? origins?.placement : null}
+          data={choices.filter(({ value }) => value !== 'any' || isAnyOffered)}
+          value={shown}
+          note={shown === 'default' ? placement?.origin : null}
         />
         {where === 'node' && (
           <Select
             {...fields.input('nodeId')}
-            aria-label="Node"
+            label="Node"
             placeholder="Choose a node"
             searchable
             data={nodes.map((node) => ({ value: node.id, label: node.name }))}
@@ -57,7 +58,7 @@ export function WhereFields({ fields, nodes, inherited, origins }: WhereFieldsPr
           <TextInput
             {...fields.input('tags')}
             className={classes.tags}
-            aria-label="Tags"
+            label="Tags"
             placeholder="eu|us !slow"
             title="All terms must match: eu|us is either tag, !slow excludes slow"
             error={fields.error('tags') !== undefined}
@@ -70,10 +71,12 @@ export function WhereFields({ fields, nodes, inherited, origins }: WhereFieldsPr
           {...fields.input('priority')}
           className={classes.priority}
           label="Priority"
-          placeholder={isOptional ? String(inherited?.priority ?? 0) : undefined}
-          description={priority === '' ? origins?.priority : null}
+          placeholder={String(usual?.value ?? 0)}
+          description={
+            isOverruled ? `0 means the ${usual.origin}, ${usual.value}` : priority === '' ? usual?.origin : null
+          }
           inputWrapperOrder={['label', 'input', 'description', 'error']}
-          title={`Higher runs first. Default: ${inherited?.priority ?? 0}`}
+          title={`Higher runs first. Default: ${usual?.value ?? 0}`}
         />
       </div>
       {where === 'tags' && (
@@ -87,4 +90,10 @@ export function WhereFields({ fields, nodes, inherited, origins }: WhereFieldsPr
       )}
     </>
   )
+}
+
+/** `#eu`, or the name of a node. */
+function placementWords({ nodeId, tags }: Placement, nodes: readonly Node[]): string {
+  if (nodeId !== null) return nodes.find(({ id }) => id === nodeId)?.name ?? nodeId
+  return tags.map((tag) => `#${tag}`).join(' ')
 }

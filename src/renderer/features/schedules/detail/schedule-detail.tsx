@@ -201,7 +201,7 @@ function What({ schedule }: { schedule: Schedule }) {
                   {project}
                 </Link>
               </strong>{' '}
-              <span className="dim">{version ?? 'latest version'}</span>
+              <span className="dim">{version ?? 'active version'}</span>
             </div>
             <div>{spiders.join(', ')}</div>
             {userId !== null && (

@@ -72,6 +72,8 @@ export const newRule = (zone: string, nowMs: number, over: Partial<RuleTexts> = 
 
 export const newTemplate = (over: Partial<RunTemplate> = {}): TemplateTexts => ({
   ...jobTexts(over),
+  // A template's 0 is unset: the defaults apply.
+  priority: over.priority || '',
   key: nextKey++,
   userId: over.userId ?? null,
   argSets: (over.argSets ?? []).map(writeArgSet).join('\n'),

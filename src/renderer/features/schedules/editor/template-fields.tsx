@@ -10,6 +10,8 @@ import { LimitsFields } from '../../../ui/fields/limits-fields.tsx'
 import { describeRetry, RetryForm } from '../../../ui/fields/retry.ts'
 import { RetryFields } from '../../../ui/fields/retry-fields.tsx'
 import { ValueRows } from '../../../ui/fields/value-rows.tsx'
+import { InheritedRows } from '../../../ui/fields/inherited-rows.tsx'
+import { inheritedBy } from '../../../ui/fields/inherited.ts'
 import { WhereFields } from '../../../ui/fields/where-fields.tsx'
 import { Fold } from '../../../ui/fold.tsx'
 import { joinFacts } from '../../../ui/join-facts.ts'
@@ -71,6 +73,7 @@ export function TemplateFields({ fields, place = 'schedule' }: TemplateFieldsPro
   const { values } = fields
   const known = useKnownNames(values)
   const ofProject = projects.find(({ name }) => name === values.project)?.settings
+  const inherited = inheritedBy(ofProject ?? null, values.spiders)
   const template = templateForm(place).safeParse(values)
   const jobs = template.success ? jobsOfTemplate(template.data) : 0
   const limits = LimitsForm.safeParse(values.limits)
@@ -84,6 +87,7 @@ export function TemplateFields({ fields, place = 'schedule' }: TemplateFieldsPro
         kind="args"
         title="Arguments"
         names={known.args}
+        inherited={<InheritedRows fields={fields} kind="args" inherited={inherited} />}
         hint={
           values.args.length === 0 ? undefined : place === 'chain' ? (
             <>
@@ -122,7 +126,7 @@ export function TemplateFields({ fields, place = 'schedule' }: TemplateFieldsPro
           names={known.args}
         />
       </Fold>
-      <WhereFields fields={fields} nodes={nodes} />
+      <WhereFields fields={fields} nodes={nodes} inherited={inherited} of="template" />
       <Fold
         title="Settings, limits, retry"
         isWrong={fields.hasError('settings', 'limits', 'retry')}
@@ -134,7 +138,14 @@ export function TemplateFields({ fields, place = 'schedule' }: TemplateFieldsPro
           ) || 'project settings'
         }
       >
-        <ValueRows fields={fields} name="settings" kind="settings" title="Settings" names={known.settings} />
+        <ValueRows
+          fields={fields}
+          name="settings"
+          kind="settings"
+          title="Settings"
+          names={known.settings}
+          inherited={<InheritedRows fields={fields} kind="settings" inherited={inherited} />}
+        />
         <fieldset className={form.group}>
           <legend className={form.label}>Limits</legend>
           <LimitsFields fields={fields.within('limits')} inherited={ofProject?.limits ?? null} />

@@ -1,0 +1,17 @@
+import type { Worker } from 'node:worker_threads'
+import { systemClock } from '../../runtime/clock.ts'
+import type { Store } from '../store.ts'
+import type { SqliteStoreOptions } from './sqlite-store.ts'
+import { openStoreInWorker } from './store-thread.ts'
+
+/**
+ * Opens the Store on one SQLite file, in a separate thread; the directory is locked for this engine until `close()`.
+ * Rejects with DATA_DIRECTORY_UNUSABLE, DATA_DIRECTORY_IN_USE or DATA_FROM_NEWER_VERSION. With a clock other than the
+ * system's (in tests) it runs in the caller's thread, which otherwise does not load SQLite. `thread`: of
+ * `startStoreThread`; absent: it starts one.
+ */
+export async function openSqliteStore(options: SqliteStoreOptions & { thread?: Worker | null }): Promise<Store> {
+  if (options.clock === systemClock) return openStoreInWorker(options)
+  const { openSqliteStoreHere } = await import('./sqlite-store.ts')
+  return openSqliteStoreHere(options)
+}

@@ -1,0 +1,20 @@
+import type { ReactNode } from 'react'
+import classes from './spider-name.module.css'
+
+interface SpiderNameProps {
+  project: string
+  spider: string
+  /** After the name, never cut off. */
+  children?: ReactNode
+}
+
+/** `project/spider` in a table. */
+export function SpiderName({ project, spider, children }: SpiderNameProps) {
+  return (
+    <span className={classes.name} title={`${project}/${spider}`}>
+      <span className={classes.project}>{project}</span>
+      <span className={classes.spider}>/{spider}</span>
+      {children}
+    </span>
+  )
+}

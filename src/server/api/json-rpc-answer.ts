@@ -1,0 +1,34 @@
+import { isScrapdeckError } from '../../shared/errors.ts'
+import { UnusableTreeError } from './json-body.ts'
+
+/** Codes of JSON-RPC 2.0. All other errors are -32000, with our own code in `data`. */
+const PARSE_ERROR = -32700
+export const INVALID_REQUEST = -32600
+export const METHOD_NOT_FOUND = -32601
+export const INVALID_PARAMS = -32602
+export const INTERNAL_ERROR = -32603
+export const SERVER_ERROR = -32000
+
+export const MAX_BATCH = 1_000
+
+/** What a body costs, in requests: each call one. A batch that is rejected as a whole costs 1. */
+export const costOfCalls = (body: unknown): number =>
+  Array.isArray(body) && body.length <= MAX_BATCH ? Math.max(1, body.length) : 1
+
+/** null: it is not known. */
+export type JsonRpcId = string | number | null
+export type JsonRpcAnswer = { jsonrpc: '2.0'; id: JsonRpcId } & (
+  | { result: unknown }
+  | { error: { code: number; message: string; data?: unknown } }
+)
+
+export function failure(id: JsonRpcId, code: number, message: string, data?: unknown): JsonRpcAnswer {
+  return { jsonrpc: '2.0', id, error: data === undefined ? { code, message } : { code, message, data } }
+}
+
+/** The answer to a body that cannot be read (json-body.ts); null for other errors. */
+export function answerToUnusableBody(error: unknown): JsonRpcAnswer | null {
+  if (!isScrapdeckError(error)) return null
+  if (error.cause instanceof SyntaxError) return failure(null, PARSE_ERROR, error.message)
+  return error.cause instanceof UnusableTreeError ? failure(null, INVALID_REQUEST, error.message) : null
+}

@@ -1,0 +1,276 @@
+import { OpenAPIHandler } from '@orpc/openapi/fastify'
+import { createRouterClient, onError, ORPCError, type Router } from '@orpc/server'
+import { RPCHandler, type RPCHandlerOptions } from '@orpc/server/fastify'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { Engine } from '../engine/index.ts'
+import type { EngineRouter, RouterContext } from '../engine/router/router.ts'
+import type { Clock } from '../engine/runtime/clock.ts'
+import type { Logger } from '../engine/runtime/logger.ts'
+import type { OperationMeta } from '../shared/contract/index.ts'
+import { readSwitch } from '../shared/switch-words.ts'
+import { ScrapdeckError } from '../shared/errors.ts'
+import { createWireErrorInterceptor } from '../shared/wire-errors.ts'
+import { asSchedulerSays, findEither, progressOf, SCHEDULER_EVENTS } from './api/crawl-answers.ts'
+import { coerceFor } from './api/coerce-input.ts'
+import { checkFields, parseFields, pickFields, type Wanted } from './api/fields.ts'
+import { API_EVENTS, findJob, findJobOfSchedule, type LogRoute, serveLog } from './api/serve-log.ts'
+import { longListsOf, readLongLists } from './api/long-lists.ts'
+import { answerJsonRpc } from './api/json-rpc.ts'
+import { answerOnce, type KeyedResponse } from './api/once.ts'
+import { RequestedOperations } from './api/requested-operations.ts'
+import { checkQuery, checkRestParts } from './api/unknown-parts.ts'
+import { knowsPassword } from './auth/authenticator.ts'
+
+// oxlint-disable-next-line typescript/no-explicit-any -- oRPC itself types a router of any contract like this.
+type AnyRouter = Router<any, RouterContext>
+
+/** What the HTTP layer knows about a request, in addition to what the engine gets. */
+interface DoorContext extends RouterContext {
+  callerId?: string
+  /** Metadata of the requested operation; absent: the contract has none for this request. */
+  operation?: OperationMeta | undefined
+  /** The requested parts of the response. */
+  fields?: Wanted
+  /** The REST request as received, for checking it against what the operation accepts. */
+  request?: Parameters<typeof checkRestParts>[0]
+}
+
+export interface HandlersOptions {
+  engine: Pick<Engine, 'answers' | 'crawlCacheSeconds'>
+  clock: Clock
+  logger: Logger
+  logOutEverywhere: () => number
+}
+
+type RouteHandler = (request: FastifyRequest, reply: FastifyReply) => Promise<FastifyReply>
+
+/** The handler of a route, by its name in ContractHandlers: it is there once they are loaded. */
+export type AnswerOf = (
+  name: {
+    [Name in keyof ContractHandlers]: ContractHandlers[Name] extends RouteHandler ? Name : never
+  }[keyof ContractHandlers]
+) => RouteHandler
+
+type Handler = Pick<RPCHandler<DoorContext>, 'handle'>
+
+/** Comments at this interval keep proxies from closing a quiet stream. */
+const KEEP_ALIVE_MS = 15_000
+
+/**
+ * Answers what the routes of contract-doors.ts receive. This file is the only way to oRPC's handlers and to the schemas
+ * of all operations: no other door needs them, and they are a fifth of the service's start.
+ */
+export class ContractHandlers {
+  readonly #router: EngineRouter
+  readonly #options: HandlersOptions
+  readonly #rpc: Handler
+  readonly #rest: Handler
+  readonly #operations: RequestedOperations
+
+  constructor(engineRouter: EngineRouter, options: HandlersOptions) {
+    const { engine, logger } = options
+    const router: AnyRouter = engineRouter
+    this.#router = engineRouter
+    this.#options = options
+    // A function: the handlers' plugins modify the arrays they are given.
+    const common = (): RPCHandlerOptions<DoorContext> => ({
+      clientInterceptors: [
+        createWireErrorInterceptor((error) => logger.error({ err: error }, 'A call of the contract failed'))
+      ],
+      interceptors: [onError((error) => reportOutside(error, logger))],
+      eventIteratorKeepAliveEnabled: true,
+      eventIteratorKeepAliveInterval: KEEP_ALIVE_MS
+    })
+    const ofRpc = common()
+    this.#rpc = new RPCHandler<DoorContext>(router, {
+      ...ofRpc,
+      clientInterceptors: [...ofRpc.clientInterceptors!, readInSlices]
+    })
+    const ofRest = common()
+    this.#rest = new OpenAPIHandler<DoorContext>(router, {
+      ...ofRest,
+      clientInterceptors: [...ofRest.clientInterceptors!, readRestInput],
+      rootInterceptors: [takeFromQuery, createOnceInterceptor(engine), pickPartsOfAnswer, nameAsScheduler, keepRequest]
+    })
+    this.#operations = new RequestedOperations(router)
+  }
+
+  /** undefined: the contract has none for this request. */
+  findOperation(request: FastifyRequest): Promise<OperationMeta | undefined> {
+    return this.#operations.find(request.method, request.raw.url!)
+  }
+
+  serveRpc(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
+    return this.#serve(this.#rpc, '/api/rpc', 'ui', request, reply)
+  }
+
+  serveRest(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
+    return this.#serve(this.#rest, '/api/v1', 'api', request, reply)
+  }
+
+  /** The API's operation at the same path, outside the API. */
+  serveCrawl(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
+    return this.#serve(this.#rest, undefined, 'api', request, reply)
+  }
+
+  async serveJsonRpc(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
+    const { body, caller, method, url } = request
+    const { engine, logger } = this.#options
+    checkQuery(queryOf(request), [], 'jsonrpc')
+    const key = request.headers['idempotency-key']
+    const routerContext = this.#contextOf('api', request)
+    const perform = async (onceKey: string | null) => {
+      const context = onceKey === null ? routerContext : { ...routerContext, onceKey }
+      const answers = await answerJsonRpc(body, { router: this.#router, context, logger })
+      const response: KeyedResponse = { status: answers === null ? 204 : 200, headers: {}, body: answers ?? undefined }
+      // Completed calls of a batch cannot be undone: the key is free again only if every call failed.
+      return { response, isFinal: answers === null || [answers].flat().some((one) => 'result' in one) }
+    }
+    const asked = { key, credential: caller.id, method, path: url, body, repeatableForMs: 0 }
+    const given =
+      key === undefined ? (await perform(null)).response : await answerOnce(engine.answers, { ...asked, key }, perform)
+    return reply.code(given.status).headers(given.headers).header('cache-control', 'no-store').send(given.body)
+  }
+
+  serveLogOfJob(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
+    return this.#serveLog({ operation: 'jobs.logs', find: findJob, events: API_EVENTS }, request, reply)
+  }
+
+  serveLogOfSchedule(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
+    return this.#serveLog({ operation: 'schedules.logs', find: findJobOfSchedule, events: API_EVENTS }, request, reply)
+  }
+
+  serveLogOfCrawl(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
+    return this.#serveLog({ operation: 'logs', find: findEither, events: SCHEDULER_EVENTS }, request, reply)
+  }
+
+  async serveStatusOfCrawl(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
+    const { id } = request.params as { id: string }
+    const progress = await progressOf(createRouterClient(this.#router, { context: { source: 'api' } }), id)
+    return reply.header('cache-control', 'no-store').send({ job_id: id, ...progress })
+  }
+
+  #contextOf(source: 'ui' | 'api', request: FastifyRequest): RouterContext {
+    return { source, showsPassword: knowsPassword(request), logOutEverywhere: this.#options.logOutEverywhere }
+  }
+
+  async #serve(
+    handler: Handler,
+    prefix: `/${string}` | undefined,
+    source: 'ui' | 'api',
+    request: FastifyRequest,
+    reply: FastifyReply
+  ): Promise<FastifyReply> {
+    reply.header('cache-control', 'no-store')
+    const { caller, operation } = request
+    const context = { ...this.#contextOf(source, request), callerId: caller.id, operation }
+    const { matched } = await handler.handle(request, reply, { ...(prefix !== undefined && { prefix }), context })
+    if (!matched)
+      throw new ScrapdeckError('NOT_FOUND', `The API has no ${request.method} ${request.url.split('?', 1)[0]}.`)
+    return reply
+  }
+
+  #serveLog(route: LogRoute, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
+    const { clock, logger } = this.#options
+    return serveLog(request, reply, { ...route, router: this.#router, clock, logger })
+  }
+}
+
+/** Failures outside the call itself: a request that cannot be parsed, a response that cannot be serialized. */
+function reportOutside(error: unknown, logger: Logger): void {
+  if (!(error instanceof ORPCError)) logger.error({ err: error }, 'A request or an answer of the contract is malformed')
+}
+
+type RootInterceptor = NonNullable<RPCHandlerOptions<DoorContext>['rootInterceptors']>[number]
+
+/** Flags that a client may send in the query instead of the body (OperationMeta.alsoInQuery). */
+const takeFromQuery: RootInterceptor = async ({ request, context, prefix, next }) => {
+  const { searchParams } = request.url
+  const names = (context.operation?.alsoInQuery ?? []).filter((name) => searchParams.has(name))
+  if (names.length === 0) return next()
+  const inBody = (await request.body()) as Record<string, unknown> | undefined
+  const body = { ...inBody }
+  for (const name of names) {
+    const said = body[name]
+    const [text = '', ...others] = searchParams.getAll(name)
+    const flag = readSwitch(text) ?? text
+    if (others.length > 0 || (said != null && said !== flag)) {
+      throw new ScrapdeckError('BAD_INPUT', `"${name}" is given twice, with different values. Give it once`)
+    }
+    body[name] = flag
+  }
+  return next({ context, prefix, request: { ...request, body: async () => body } })
+}
+
+/** Requests with an Idempotency-Key are performed once per key (api/once.ts). */
+function createOnceInterceptor(engine: HandlersOptions['engine']): RootInterceptor {
+  return async ({ request, context, prefix, next }) => {
+    const key = request.headers['idempotency-key']
+    const { callerId = '', operation } = context
+    if (key === undefined || operation?.takesKey !== true) return next()
+    const { method, url } = request
+    const body = await request.body()
+    const path = `${url.pathname}${url.search}`
+    const repeatableForMs = operation.repeatableForMs?.(body, engine) ?? 0
+    // A stream, or no response, goes to this client directly.
+    const own: { result?: Awaited<ReturnType<typeof next>> } = {}
+    const response = await answerOnce(
+      engine.answers,
+      { key, credential: callerId, method, path, body, repeatableForMs },
+      async (onceKey) => {
+        own.result = await next({
+          ...{ request, prefix },
+          context: onceKey === null ? context : { ...context, onceKey }
+        })
+        const made = own.result.response
+        const isFinal = made !== undefined && made.status < 300 && isJson(made.body)
+        return { response: { status: made?.status ?? 404, headers: {}, body: made?.body }, isFinal }
+      }
+    )
+    return own.result ?? { matched: true, response }
+  }
+}
+
+/** `?fields=`: returns only the requested parts of the response (api/fields.ts). */
+const pickPartsOfAnswer: RootInterceptor = async ({ request, context, prefix, next }) => {
+  const texts = request.url.searchParams.getAll('fields')
+  if (texts.length === 0) return next()
+  const wanted = parseFields(texts.join(','))
+  const result = await next({ request, prefix, context: { ...context, fields: wanted } })
+  if (result.response === undefined) return result
+  const { response } = result
+  if (response.status >= 300 || !isJson(response.body)) return result
+  return { ...result, response: { ...response, body: pickFields(response.body, wanted) } }
+}
+
+/** Outside the API, an order has a job_id in any case: a repeated one is followed by its schedule's. */
+const nameAsScheduler: RootInterceptor = async ({ prefix, next }) => {
+  const result = await next()
+  const { response } = result
+  if (prefix !== undefined || response === undefined || response.status >= 300) return result
+  return { ...result, response: { ...response, body: asSchedulerSays(response.body) } }
+}
+
+const keepRequest: RootInterceptor = ({ request, context, prefix, next }) =>
+  next({ request, prefix, context: { ...context, request } })
+
+type CallInterceptor = NonNullable<RPCHandlerOptions<DoorContext>['clientInterceptors']>[number]
+
+const readInSlices: CallInterceptor = async (options) => options.next({ ...options, ...(await readLongLists(options)) })
+
+/** The first point where the operation is known and nothing has been done yet: unknown parts are refused. */
+const readRestInput: CallInterceptor = async (options) => {
+  const { context, procedure, path } = options
+  if (context.fields !== undefined) checkFields(context.fields, procedure)
+  const coerce = coerceFor(procedure)
+  const input = longListsOf(options).length === 0 ? coerce(options.input) : options.input
+  await checkRestParts(context.request!, { procedure, operation: path.join('.'), input })
+  return options.next({ ...options, ...(await readLongLists({ procedure, input }, coerce)) })
+}
+
+const queryOf = ({ url }: FastifyRequest): URLSearchParams => new URL(url, 'http://x').searchParams
+
+function isJson(body: unknown): boolean {
+  const isTree = body === undefined || Array.isArray(body) || Object.getPrototypeOf(Object(body)) === Object.prototype
+  return isTree && !(typeof body === 'object' && body !== null && Symbol.asyncIterator in body)
+}

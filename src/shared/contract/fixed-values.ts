@@ -1,0 +1,12 @@
+// What code compares and computes with. Without zod or operations, which a start would load for them.
+
+/** Reasons of attempts that code compares. They are stored, so they must not change. */
+export const ATTEMPT_REASONS = { givenUp: 'given up', takenBack: 'taken back', nodeRemoved: 'node removed' } as const
+
+/** The most that one call reads, and the farthest from the end that one begins. */
+export const MAX_LOG_CHUNK_BYTES = 4_194_304
+
+/** How long an order is remembered if neither it nor the server says otherwise. */
+export const DEFAULT_CRAWL_CACHE_SECONDS = 3_600
+/** A year. */
+export const MAX_CRAWL_CACHE_SECONDS = 31_536_000

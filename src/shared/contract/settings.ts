@@ -1,0 +1,190 @@
+import { z } from 'zod'
+import { NodeId, ShownName, SourceId, VersionName } from './ids.ts'
+import { problemOfShownName } from '../unseen.ts'
+
+// What the engine needs to read its store and its options: no operation, so that a start loads none.
+
+/** A tag of a node. No spaces, `|` or `!`, which are the syntax of tag terms. */
+export const NodeTag = z
+  .string()
+  .max(60)
+  .regex(/^[^\s|!]+$/, 'A tag must not contain spaces, | or !')
+  .refine((tag) => problemOfShownName(tag) === null, { error: 'A tag must not contain invisible characters' })
+/** One condition on a node's tags: `eu`, `!slow` (must not have it), `eu|us` (any of them), `gpu|!slow`. */
+export const TagTerm = z
+  .string()
+  .max(200)
+  .regex(/^!?[^\s|!]+(\|!?[^\s|!]+)*$/, 'Write a tag, !tag, or several separated by |')
+/** Names and values of environment variables. Only the local node can set them. */
+export const RunEnvironment = z.record(
+  z
+    .string()
+    .regex(/^[A-Za-z_][A-Za-z0-9_]*$/, 'Use letters, digits and _ in the name of a variable')
+    .max(200),
+  z.string().refine((text) => !text.includes('\0'), 'A variable cannot contain a null character')
+)
+
+const Limit = z.number().int().min(1).max(1_000_000_000).nullable().optional()
+
+/**
+ * Limits that end a run early: `wallSeconds` on every node, the others on the local node. Absent or null: no limit; a
+ * field that a job leaves unset is the project's. Memory is the resident memory of all its processes, sampled;
+ * `addressSpaceMegabytes`, `cpuSeconds` and `openFiles` are also set in the kernel for each process.
+ */
+export const RunLimits = z.object({
+  wallSeconds: Limit,
+  memoryMegabytes: Limit,
+  addressSpaceMegabytes: Limit,
+  cpuSeconds: Limit,
+  openFiles: Limit,
+  /** Time without a new line in the log. */
+  silentSeconds: Limit,
+  logMegabytes: Limit
+})
+export type RunLimits = z.infer<typeof RunLimits>
+
+/** How long a cancelled run may take to finish after the first INT. */
+export const CancelWaitSeconds = z.number().int().min(0).max(86_400)
+
+/**
+ * When to retry a job that failed or was lost: at most `attempts` runs that reached a node. The wait before run n+1 is
+ * `backoffSeconds * backoffFactor^(n-1)`, at most `backoffMaxSeconds`. A cancelled job is never retried.
+ */
+export const RetryPolicy = z.object({
+  attempts: z.number().int().min(1).max(100),
+  backoffSeconds: z.number().min(0).max(86_400).default(30),
+  backoffFactor: z.number().min(1).max(10).default(2),
+  backoffMaxSeconds: z.number().min(0).max(604_800).default(3_600),
+  on: z
+    .array(z.enum(['failed', 'lost']))
+    .min(1)
+    .max(2)
+    .default(['failed', 'lost'])
+})
+export type RetryPolicy = z.infer<typeof RetryPolicy>
+
+export const NodeAddress = z.object({
+  url: z.string().min(1).max(2000),
+  username: z.string().max(200).nullable().optional(),
+  password: z.string().max(1000).nullable().optional(),
+  /** PEM, for certificates issued by a private CA. */
+  caCertificate: z.string().max(100_000).nullable().optional(),
+  /** PEM, both or neither: for nodes that require a client certificate (mutual TLS). */
+  clientCertificate: z.string().max(100_000).nullable().optional(),
+  clientKey: z.string().max(100_000).nullable().optional(),
+  /** `http://user:password@proxy:3128`; `direct`: none; null: as set by HTTP_PROXY, HTTPS_PROXY and NO_PROXY. */
+  proxyUrl: z.string().max(2000).nullable().optional()
+})
+export type NodeAddress = z.infer<typeof NodeAddress>
+
+export const NodeSettings = z.object({
+  name: ShownName.max(100).optional(),
+  slots: z.number().int().min(1).max(10_000).nullable().optional(),
+  tags: z.array(NodeTag).max(20).optional(),
+  queueAhead: z.number().int().min(0).max(1_000).optional(),
+  giveUpAfterSeconds: z.number().int().min(10).max(31_536_000).nullable().optional(),
+  group: ShownName.max(100).nullable().optional()
+})
+export type NodeSettings = z.infer<typeof NodeSettings>
+
+/**
+ * The Python that runs a project on the local node. `requirements`: an environment of its own, built once per content.
+ */
+export const ProjectPython = z.discriminatedUnion('kind', [
+  z.object({ kind: z.literal('default') }),
+  z.object({ kind: z.literal('interpreter'), path: z.string().min(1).max(4000) }),
+  z.object({ kind: z.literal('requirements'), text: z.string().min(1).max(200_000) })
+])
+export type ProjectPython = z.infer<typeof ProjectPython>
+
+const StringMap = z.record(z.string(), z.string())
+
+/** What an order starts from; what it names itself takes precedence. */
+export const JobDefaults = z.object({
+  args: StringMap.default({}),
+  settings: StringMap.default({}),
+  env: RunEnvironment.default({}),
+  /** Names with secret values, which responses replace by SECRET_MASK. Sent back masked, they stay as they are. */
+  secretNames: z.array(z.string().max(200)).max(100).default([]),
+  /** null: unset. */
+  priority: z.number().finite().nullable().default(null),
+  /** A node, or tags; neither: unset. */
+  nodeId: NodeId.nullable().default(null),
+  tags: z.array(TagTerm).max(20).default([])
+})
+export type JobDefaults = z.infer<typeof JobDefaults>
+export const NO_DEFAULTS: JobDefaults = JobDefaults.parse({})
+
+/** The operator's settings for a project. They outlive the project's versions. */
+export const ProjectSettings = z.object({
+  python: ProjectPython,
+  limits: RunLimits.nullable(),
+  /** Share of slots at equal priority: a project of weight 2 gets twice as many as one of weight 1. */
+  weight: z.number().min(0.01).max(100).default(1),
+  paused: z.boolean().default(false),
+  /** For jobs without their own policy. */
+  retry: RetryPolicy.nullable().default(null),
+  noOverlap: z.boolean().default(false),
+  /** How long a cancelled run may take to finish after the first INT; null: as configured (10 minutes). */
+  cancelWaitSeconds: CancelWaitSeconds.nullable().default(null),
+  /** `on_demand`: a node gets an egg before its first job; `at_once`: all that can run it get the active version. */
+  distribution: z.enum(['on_demand', 'at_once']).default('on_demand'),
+  /**
+   * Jobs that name no version run this one; null: the latest. If the project lacks it, they wait. Always present in
+   * responses; left out of a request, the pin stays as it is.
+   */
+  pinnedVersion: VersionName.nullable().optional(),
+  /** What every order of a job of this project starts from (shared/job-defaults.ts). */
+  defaults: JobDefaults.default(NO_DEFAULTS),
+  /** By spider; they take precedence over those of the project. */
+  spiderDefaults: z
+    .record(z.string().min(1).max(200), JobDefaults)
+    .refine((all) => Object.keys(all).length <= 2_000, 'At most 2,000 spiders can have defaults')
+    .default({})
+})
+export type ProjectSettings = z.infer<typeof ProjectSettings>
+/** For projects without settings of their own. */
+export const DEFAULT_PROJECT_SETTINGS: ProjectSettings = ProjectSettings.parse({
+  python: { kind: 'default' },
+  limits: null,
+  pinnedVersion: null
+})
+
+/**
+ * Where nodes come from if not added by hand. `file`: one address per line (`URL [name=…] [slots=…] [tags=a,b]`, `#`
+ * comments), read again when it changes. `list`: the same lines stored here, without passwords. `dns`: every address of
+ * a name, as in Kubernetes' headless services. Nodes no longer listed are cordoned, never deleted.
+ */
+export const DiscoverySource = z.discriminatedUnion('kind', [
+  z.object({ kind: z.literal('file'), path: z.string().min(1).max(4000) }),
+  z.object({ kind: z.literal('list'), nodes: z.string().max(1_000_000) }),
+  z.object({
+    kind: z.literal('dns'),
+    hostname: z.string().min(1).max(255),
+    record: z.enum(['A', 'AAAA', 'SRV']),
+    scheme: z.enum(['http', 'https']).default('http'),
+    /** SRV records have their own ports. */
+    port: z.number().int().min(1).max(65_535).default(6800),
+    basePath: z.string().max(500).default('/')
+  })
+])
+export type DiscoverySource = z.infer<typeof DiscoverySource>
+
+const NodeDefaults = NodeSettings.pick({ slots: true, tags: true, group: true, queueAhead: true })
+
+/** As stored: its names may be any text. */
+export const SourceSettings = z.object({
+  id: SourceId,
+  source: DiscoverySource,
+  refreshSeconds: z.number().int().min(5).max(86_400).default(30),
+  /** Initial settings of the nodes it finds. Changes that an operator makes to a node later are kept. */
+  node: NodeDefaults.extend({
+    tags: z.array(z.string()).max(20).optional(),
+    group: z.string().min(1).max(100).nullable().optional()
+  }).default({}),
+  username: NodeAddress.shape.username
+})
+export type SourceSettings = z.infer<typeof SourceSettings>
+
+/** As entered. */
+export const NewSource = SourceSettings.extend({ node: NodeDefaults.default({}) })
