@@ -118,7 +118,7 @@ class Chaos {
         this.#killEngine(plan.engineKills),
         this.#killNodes(plan.nodeKills)
       ])
-      await this.#untilEveryKindOfWeather()
+      await this.#untilEveryKindOfWeather(asker)
       this.#calm.abort()
       await Promise.all(weather)
       const told = await this.#untilAllEnded()
@@ -262,12 +262,18 @@ class Chaos {
     }
   }
 
-  /** A short run may end before every kind of fault has affected a connection; polling still provides connections. */
-  async #untilEveryKindOfWeather(): Promise<void> {
+  /**
+   * A short run may end before every kind of fault has affected a connection. Some affect only the POSTs of jobs, so
+   * jobs are queued for as long as one is missing.
+   */
+  async #untilEveryKindOfWeather(asker: Asker): Promise<void> {
     const limit = performance.now() + 60_000
-    while (performance.now() < limit && Object.values(this.#faults).some(({ met }) => met === 0)) {
-      if (this.#over.signal.aborted) return
-      await pause(100, this.#over.signal)
+    const { jobs, backlogMax } = this.#options
+    for (let number = jobs + 1; performance.now() < limit && !this.#over.signal.aborted; number++) {
+      if (Object.values(this.#faults).every(({ met }) => met > 0)) return
+      const job = { number, spider: 'quick', seconds: 0, door: 'run', retry: null } as const
+      await asker.askAll([job], backlogMax, () => this.#runs().length)
+      await pause(250, this.#over.signal)
     }
   }
 
