@@ -50,7 +50,7 @@ const SHORT: [name: string, measure: () => Promise<Figure[]>, figures: string[]]
   ],
   [
     'fleet',
-    () => fleet.measure({ sizes: [3], measureMs: 300, settleMs: 500 }),
+    () => all(fleet.measure({ sizes: [3], measureMs: 300, settleMs: 500 })),
     ['at_3_ratio', 'rss_mb', 'loop_p99_ms']
   ],
   ['fleet-busy', () => fleetBusy.measure({ nodes: 3, measureMs: 1_000, longestRunMs: 6_000 }), ['seen_p99_s', 'ratio']],

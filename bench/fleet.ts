@@ -25,14 +25,18 @@ const INTERVAL_S = 5
  * Idle nodes, each polled every five seconds by an engine in its own process; the bound is a bare poller with the same
  * requests.
  */
-export function run(): Promise<Figure[]> {
-  return measure({ sizes: SIZES, measureMs: MEASURE_MS, settleMs: SETTLE_MS })
+export function run(words: string[]): AsyncGenerator<Figure> {
+  const sizes = words.length === 0 ? SIZES : words.map(Number)
+  return measure({ sizes, measureMs: MEASURE_MS, settleMs: SETTLE_MS })
 }
 
-export async function measure(options: { sizes: number[]; measureMs: number; settleMs: number }): Promise<Figure[]> {
-  const figures: Figure[] = []
-  for (const nodes of options.sizes) figures.push(...(await measureSize(nodes, options)))
-  return figures
+/** Two minutes a size, so the figures of each are given as soon as they are there. */
+export async function* measure(options: {
+  sizes: number[]
+  measureMs: number
+  settleMs: number
+}): AsyncGenerator<Figure> {
+  for (const nodes of options.sizes) yield* await measureSize(nodes, options)
 }
 
 async function measureSize(

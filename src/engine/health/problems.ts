@@ -113,8 +113,12 @@ function stuckNodes({ nodes, stuckSinceMs, nowMs }: ProblemsInput): Problem[] {
 
 /** Nodes that list more than is recorded or shown: nothing of that is left out silently. */
 function excessiveNodes({ nodes }: ProblemsInput): Problem[] {
-  return nodes.flatMap(({ stored, status }): Problem[] => {
-    const count = status.external.running.length + status.external.pending.length
+  const strangersOn = ({ external }: FleetNode['status']) => external.running.length + external.pending.length
+  const excessive = nodes.filter(
+    ({ status }) => status.excess !== null || strangersOn(status) > LISTED_MAX.externalShown
+  )
+  return excessive.map(({ stored, status }): Problem => {
+    const count = strangersOn(status)
     const shown = LISTED_MAX.externalShown.toLocaleString('en-US')
     const texts = [
       ...(status.excess === null ? [] : [`it lists ${status.excess}; the rest is used`]),
@@ -122,23 +126,20 @@ function excessiveNodes({ nodes }: ProblemsInput): Problem[] {
         ? [`it lists ${count.toLocaleString('en-US')} jobs that Scrapdeck did not start; the first ${shown} are shown`]
         : [])
     ]
-    if (texts.length === 0) return []
-    return [
-      {
-        ...UNRELATED,
-        id: `excess:${stored.id}`,
-        severity: 'warning',
-        title: `${stored.name} lists more than Scrapdeck reads`,
-        text: texts.join('; '),
-        nodeId: stored.id,
-        mend: 'edit_node'
-      }
-    ]
+    return {
+      ...UNRELATED,
+      id: `excess:${stored.id}`,
+      severity: 'warning',
+      title: `${stored.name} lists more than Scrapdeck reads`,
+      text: texts.join('; '),
+      nodeId: stored.id,
+      mend: 'edit_node'
+    }
   })
 }
 
 function pythonProblem({ python, nodes }: ProblemsInput): Problem[] {
-  if (!nodes.some(({ client }) => client.traits.runsHere) || python?.state !== 'missing') return []
+  if (python?.state !== 'missing' || !nodes.some(({ client }) => client.traits.runsHere)) return []
   return [
     {
       ...UNRELATED,
