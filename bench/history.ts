@@ -42,7 +42,7 @@ const filtersAt = (nowMs: number): JobFilter[] => [
 
 const LARGEST = 1_000_000
 
-export const run = (): AsyncIterable<Figure> => measure({ sizes: [1_000, 100_000, LARGEST], rounds: 20 })
+export const run = (): AsyncIterable<Figure> => measure({ sizes: [1_000, 100_000, LARGEST], rounds: 100 })
 
 /**
  * Asks with each filter `rounds` times, after as many that are not measured (a service answers for days, and nothing of

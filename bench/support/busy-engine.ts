@@ -2,6 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createRouterClient } from '@orpc/server'
+import { keepHeapSmall } from '../../src/cli/keep-heap-small.ts'
 import { createEngine } from '../../src/engine/index.ts'
 import { systemClock } from '../../src/engine/runtime/clock.ts'
 import { silentLogger } from '../../src/engine/runtime/logger.ts'
@@ -21,6 +22,7 @@ export async function startBusyEngine(options: {
   createNodeClient?: NonNullable<Parameters<typeof createEngine>[0]['seams']>['createNodeClient']
 }) {
   const { fleet, slots, queued, lanes, watch = (store) => store } = options
+  keepHeapSmall()
   const directory = await mkdtemp(join(tmpdir(), 'scrapdeck-bench-'))
   await seedBusyDatabase(directory, { urls: fleet.urls, slots, queued, lanes })
   const path = join(directory, 'scrapdeck.sqlite')
