@@ -27,6 +27,8 @@ export interface Polled {
 /** As the engine does: what comes within this time shares its commits. */
 const COMMIT_MS = 5
 const LISTS_MAX_AGE_MS = 5_000
+/** Of an idle node, whose counters do not change. */
+const LISTS_MAX_AGE_IDLE_MS = 60_000
 const LOG_END_BYTES = 65_536
 const FORM = { 'content-type': 'application/x-www-form-urlencoded' }
 
@@ -93,6 +95,9 @@ function followNode(nodeId: string, url: string) {
         busy !== undefined &&
         (counters !== countersBefore || performance.now() - listedAtMs > LISTS_MAX_AGE_MS)
       ) {
+        listedAtMs = performance.now()
+        await list()
+      } else if (busy === undefined && performance.now() - listedAtMs >= LISTS_MAX_AGE_IDLE_MS) {
         listedAtMs = performance.now()
         await list()
       }
