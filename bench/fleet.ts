@@ -4,6 +4,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { compare, type Figure, round } from './figure.ts'
+import { BenchProblem } from './support/bench-problem.ts'
 import { machine } from './support/bench-engine.ts'
 import { pollBare } from './support/poll-bare.ts'
 import { seedNodes } from './support/seed-nodes.ts'
@@ -28,6 +29,9 @@ const INTERVAL_S = 5
  */
 export function run(words: string[]): AsyncGenerator<Figure> {
   const sizes = words.length === 0 ? SIZES : words.map(Number)
+  if (!sizes.every((nodes) => Number.isInteger(nodes) && nodes > 0)) {
+    throw new BenchProblem(`Give numbers of nodes (${SIZES.join(' ')}), not: ${words.join(' ')}`)
+  }
   return measure({ sizes, measureMs: MEASURE_MS, settleMs: SETTLE_MS })
 }
 

@@ -5,9 +5,9 @@ import { type JobDefaults, NO_DEFAULTS, type Project } from '../../../shared/con
 import { versionOf } from '../../../shared/version-of.ts'
 import { useApi } from '../../api/api.tsx'
 import fields from '../../ui/fields/form.module.css'
-import { ROW_TITLES } from '../../ui/fields/form-rows.ts'
 import { useFormOf } from '../../ui/fields/form-of-schema.ts'
 import { inheritedBy } from '../../ui/fields/inherited.ts'
+import { ArgumentsAndSettings } from '../../ui/fields/arguments-and-settings.tsx'
 import { InheritedRows } from '../../ui/fields/inherited-rows.tsx'
 import { useKnownNames } from '../../ui/fields/job-target.tsx'
 import { FormFoot, SchemaForm } from '../../ui/fields/schema-form.tsx'
@@ -54,17 +54,11 @@ export function DefaultsDialog({ project, onClose }: { project: Project; onClose
           searchable={spiders.length > 8}
           allowDeselect={false}
         />
-        {(['args', 'settings'] as const).map((kind) => (
-          <ValueRows
-            key={kind}
-            fields={form}
-            name={kind}
-            kind={kind}
-            title={ROW_TITLES[kind]}
-            names={known[kind]}
-            inherited={<InheritedRows fields={form} kind={kind} inherited={inherited} />}
-          />
-        ))}
+        <ArgumentsAndSettings
+          fields={form}
+          names={known}
+          inherited={(kind) => <InheritedRows fields={form} kind={kind} inherited={inherited} />}
+        />
         <ValueRows
           fields={form}
           name="env"

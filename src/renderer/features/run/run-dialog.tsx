@@ -9,7 +9,8 @@ import { closeRunDialog, type RunPrefill, useRunDialog } from '../../state/open-
 import { CopyButton } from '../../ui/copy-button.tsx'
 import fields from '../../ui/fields/form.module.css'
 import { type Fields, useFormOf } from '../../ui/fields/form-of-schema.ts'
-import { ROW_TITLES, type RowKind } from '../../ui/fields/form-rows.ts'
+import type { RowKind } from '../../ui/fields/form-rows.ts'
+import { ArgumentsAndSettings } from '../../ui/fields/arguments-and-settings.tsx'
 import { InheritedRows } from '../../ui/fields/inherited-rows.tsx'
 import { type Inherited, inheritedBy, notReplaced, stillInherited } from '../../ui/fields/inherited.ts'
 import { JobTarget, useKnownNames } from '../../ui/fields/job-target.tsx'
@@ -85,17 +86,11 @@ function RunFields({ projects, prefill }: { projects: readonly Project[]; prefil
   return (
     <SchemaForm form={form} className={fields.form}>
       <JobTarget fields={form} projects={projects} takesFocus />
-      {(['args', 'settings'] as const).map((kind) => (
-        <ValueRows
-          key={kind}
-          fields={form}
-          name={kind}
-          kind={kind}
-          title={ROW_TITLES[kind]}
-          names={known[kind]}
-          inherited={<InheritedOf form={form} kind={kind} inherited={inherited} />}
-        />
-      ))}
+      <ArgumentsAndSettings
+        fields={form}
+        names={known}
+        inherited={(kind) => <InheritedOf form={form} kind={kind} inherited={inherited} />}
+      />
       <WhereFields fields={form} nodes={nodes} inherited={inherited} of={isRepeated ? 'template' : 'run'} />
       {values.spiders.length > 1 && values.spiders.some((spider) => ofProject?.spiderDefaults[spider]) && (
         <p className={fields.hint}>Some of these spiders have defaults of their own, which also apply.</p>

@@ -1,0 +1,29 @@
+import type { ReactNode } from 'react'
+import type { Fields } from './form-of-schema.ts'
+import { type FormRow, ROW_TITLES } from './form-rows.ts'
+import { ValueRows } from './value-rows.tsx'
+
+type Kind = 'args' | 'settings'
+
+interface ArgumentsAndSettingsProps {
+  fields: Pick<Fields<Record<Kind, FormRow[]>>, 'values' | 'problem' | 'change'>
+  /** Names to suggest. */
+  names: Record<Kind, readonly string[]>
+  /** What the order starts from. */
+  inherited: (kind: Kind) => ReactNode
+}
+
+/** The two groups of rows that every order of a job has. */
+export function ArgumentsAndSettings({ fields, names, inherited }: ArgumentsAndSettingsProps) {
+  return (['args', 'settings'] as const).map((kind) => (
+    <ValueRows
+      key={kind}
+      fields={fields}
+      name={kind}
+      kind={kind}
+      title={ROW_TITLES[kind]}
+      names={names[kind]}
+      inherited={inherited(kind)}
+    />
+  ))
+}
