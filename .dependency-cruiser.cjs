@@ -20,6 +20,7 @@ const ROOMS = [
   'nodes',
   'launcher',
   'projects',
+  'logs',
   'output',
   'plugins',
   'webhooks',

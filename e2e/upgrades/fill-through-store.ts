@@ -1,10 +1,14 @@
 import { join } from 'node:path'
-import { gzipSync } from 'node:zlib'
 import type { AttemptResult, Outcome } from '../../src/shared/contract/index.ts'
 import { aVersionName, anAttemptNumber } from '../../src/shared/testing/ids.ts'
 import { openFilesystemBlobStore } from '../../src/engine/blobs/filesystem/filesystem-blob-store.ts'
-import { archiveLog, archiveName } from '../../src/engine/output/log-archive.ts'
+import { LogArchive } from '../../src/engine/logs/archive/log-archive.ts'
+import { packSmallLog } from '../../src/engine/logs/archive/small-log.ts'
+import { cutBytes } from '../../src/engine/logs/byte-window.ts'
+import { openLogThreads } from '../../src/engine/logs/scan/log-threads.ts'
 import { Alerts } from '../../src/engine/plugins/alerts.ts'
+import { systemClock } from '../../src/engine/runtime/clock.ts'
+import { systemRandom } from '../../src/engine/runtime/random.ts'
 import { silentLogger } from '../../src/engine/runtime/logger.ts'
 import type { AttemptChange } from '../../src/engine/job-rules/attempt-change.ts'
 import type { NewJob } from '../../src/engine/store/records.ts'
@@ -107,23 +111,24 @@ export async function fillThroughStore(dataDirectory: string, clock: FakeClock):
   }
   const withSmallLog = await begin()
   await end(withSmallLog, 'succeeded')
-  await store.markLogArchived(
-    withSmallLog.id,
-    anAttemptNumber(1),
-    gzipSync('Spider opened\nSpider closed (finished)\n')
-  )
+  const smallLog = cutBytes(Buffer.from('Spider opened\nSpider closed (finished)\n'), { offset: 0, limitBytes: 1_000 })
+  const packed = (await packSmallLog(smallLog))!
+  const sizes = { rawBytes: smallLog.sizeBytes, storedBytes: packed.length }
+  await store.markLogArchived(withSmallLog.id, anAttemptNumber(1), { packed, sizes })
   const withLargeLog = await begin()
   await end(withLargeLog, 'succeeded')
   const bytes = Buffer.from(Array.from({ length: 5_000 }, (_, line) => `line ${line} of a long log\n`).join(''))
-  await archiveLog({
-    blobs,
-    name: archiveName(withLargeLog.id, anAttemptNumber(1)),
-    read: async ({ offset, limitBytes }) => ({
-      ...{ offset, sizeBytes: bytes.length },
-      bytes: bytes.subarray(offset, offset + limitBytes)
-    })
+  const threads = openLogThreads(systemClock)
+  const archive = new LogArchive({
+    ...{ blobs, random: systemRandom, threads },
+    ...{ cache: null as never, directory: join(dataDirectory, 'log-copies') }
   })
-  await store.markLogArchived(withLargeLog.id, anAttemptNumber(1), null)
+  const kept = await archive.copy(withLargeLog.id, anAttemptNumber(1), async (range) => cutBytes(bytes, range))
+  await threads.close()
+  await store.markLogArchived(withLargeLog.id, anAttemptNumber(1), {
+    packed: null,
+    sizes: { rawBytes: kept.rawBytes, storedBytes: kept.packedBytes }
+  })
   const external = aNewJob({
     id: '0'.repeat(31) + '7',
     jobid: 'brought',

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { join } from 'node:path'
 import { gunzipSync } from 'node:zlib'
 import { openFilesystemBlobStore } from '../../src/engine/blobs/filesystem/filesystem-blob-store.ts'
-import { archiveName } from '../../src/engine/output/log-archive.ts'
+import { gzippedName, LogArchive } from '../../src/engine/logs/archive/log-archive.ts'
 import type { Clock } from '../../src/engine/runtime/clock.ts'
 import { openFileSecretBox } from '../../src/engine/runtime/file-secret-box.ts'
 import { silentLogger } from '../../src/engine/runtime/logger.ts'
@@ -22,6 +22,7 @@ export async function readEverything(dataDirectory: string, clock: Clock) {
   const path = join(dataDirectory, 'scrapdeck.sqlite')
   const store = await openSqliteStoreHere({ path, clock, logger: silentLogger })
   const blobs = await openFilesystemBlobStore(join(dataDirectory, 'blobs'))
+  const archive = new LogArchive({ blobs } as ConstructorParameters<typeof LogArchive>[0])
   const secrets = await openFileSecretBox(join(dataDirectory, 'secret.key'))
   try {
     const webhooks = await store.listWebhooks()
@@ -63,8 +64,13 @@ export async function readEverything(dataDirectory: string, clock: Clock) {
         const logs = await Promise.all(
           attempts.map(async ({ number, logArchived }) => {
             if (!logArchived) return null
-            const inRow = await store.readArchivedLog(job.id, number)
-            return digest(gunzipSync(inRow ?? (await blobs.read(archiveName(job.id, number)))))
+            const log = (await store.findArchivedLog(job.id, number))!
+            // As an earlier version archived it.
+            if (log.packed === null && log.sizes === null) {
+              return digest(gunzipSync(await blobs.read(gzippedName(job.id, number))))
+            }
+            const whole = { offset: 0, limitBytes: Number.MAX_SAFE_INTEGER }
+            return digest((await archive.read(job.id, number, log, whole))!.bytes)
           })
         )
         return { job, attempts, logs, timeline: await store.listTimeline(job.id) }

@@ -144,6 +144,10 @@ export class Disk {
       },
       read: async (name) => read(name),
       openRead: async (name) => Readable.from([read(name)]),
+      adopt: async () => {
+        throw new Error('Not simulated')
+      },
+      localPath: async () => null,
       has: async (name) => files.has(name),
       delete: async (name) => void (life.isOver || files.delete(name)),
       list: async (prefix) =>

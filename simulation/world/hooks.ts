@@ -4,7 +4,7 @@ import { registerHooks } from 'node:module'
 export function registerSimulationHooks(): void {
   registerHooks({
     resolve(specifier, context, next) {
-      if (specifier === 'node:zlib' && context.parentURL?.endsWith('/output/log-archive.ts') === true) {
+      if (specifier === 'node:zlib' && context.parentURL?.includes('/logs/archive/') === true) {
         return next(new URL('no-zlib.ts', import.meta.url).href, context)
       }
       return next(specifier, context)

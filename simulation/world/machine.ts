@@ -1,3 +1,4 @@
+import { createMemoryArchive } from '../../src/engine/testing/memory-archive.ts'
 import { createRouterClient } from '@orpc/server'
 import type { Engine, EngineOptions } from '../../src/engine/index.ts'
 import { silentLogger, type Logger } from '../../src/engine/runtime/logger.ts'
@@ -100,6 +101,7 @@ export class Machine {
         random: createChance(seed, `engine ${number}`),
         store: this.disk.openStore(life, this.#store, witness),
         blobs: this.disk.blobs(life),
+        logArchive: createMemoryArchive(this.disk.blobs(life)),
         localNode: null,
         connect: network.connectFor(life),
         eggTree: { put: async () => {}, remove: async () => {}, repair: async () => [] },

@@ -16,6 +16,7 @@ export const ERROR_CODES = {
   SPIDERS_UNKNOWN: { status: 503, title: 'No node can list the spiders of this version now' },
   SPIDER_NOT_FOUND: { status: 404, title: 'The version has no such spider' },
   LOG_NOT_FOUND: { status: 404, title: 'The log is not available' },
+  LOG_DAMAGED: { status: 500, title: 'The archived log is damaged' },
   ARGUMENT_RESERVED: { status: 400, title: 'This argument name is reserved by Scrapyd or Scrapy' },
   NODE_DUPLICATE: { status: 409, title: 'This node is already in the fleet' },
   NODE_URL_INVALID: { status: 400, title: 'This is not the address of a Scrapyd server' },

@@ -1,6 +1,6 @@
 import type { ProjectName, ProjectSettings } from '../../shared/contract/index.ts'
 import type { CancelWaitsMs } from '../../shared/run-limits.ts'
-import type { BlobStore } from '../blobs/blob-store.ts'
+import type { LogArchivePort } from '../logs/archive/log-archive.ts'
 import type { Fleet } from '../nodes/fleet.ts'
 import type { WaitingReasons } from '../queue/waiting-reasons.ts'
 import type { Catalog } from '../projects/catalog.ts'
@@ -23,7 +23,7 @@ import type { LiveAttempts } from './live-attempts.ts'
 export interface DispatchContext {
   /** Attempts are changed only through `live`. */
   store: JobReader & LaneReader & HoldStore & QueueFailureStore & AttemptReader & Pick<AttemptStore, 'markLogArchived'>
-  blobs: BlobStore
+  archive: Pick<LogArchivePort, 'copy'>
   fleet: Fleet
   live: LiveAttempts
   waiting: WaitingReasons

@@ -2,12 +2,11 @@ import { anAttemptNumber } from '../../shared/testing/ids.ts'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import type { Attempt, JobId, LogChunk } from '../../shared/contract/index.ts'
 import { aJob } from '../../shared/testing/builders.ts'
-import type { BlobStore } from '../blobs/blob-store.ts'
 import type { StoredJob } from '../store/records.ts'
 import type { AttemptReader, JobReader } from '../store/store.ts'
 import { createFakeClock } from '../testing/fake-clock.ts'
 import { FakeNode } from '../testing/fake-node.ts'
-import type { LogCache } from '../output/log-cache.ts'
+import type { LogArchivePort } from '../logs/archive/log-archive.ts'
 import type { Fleet } from './fleet.ts'
 import { JobLogs } from './job-logs.ts'
 
@@ -21,7 +20,7 @@ function aWorld() {
   const job: StoredJob = aJob({ id: ID, status: 'running' })
   const store = { getJob: async () => job, listAttempts: async () => attempts } as unknown as JobReader & AttemptReader
   const fleet = { get: () => ({ client: node }) } as unknown as Fleet
-  const logs = new JobLogs({ store, blobs: {} as BlobStore, logCache: {} as LogCache, fleet, clock })
+  const logs = new JobLogs({ store, archive: {} as LogArchivePort, fleet, clock })
   const begin = (number: number, text: string | null) => {
     const jobid = `run-${number}`
     attempts.push({ jobId: ID, number, jobid, nodeId: 'n1', state: 'running', logArchived: false } as Attempt)

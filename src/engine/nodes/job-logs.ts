@@ -1,4 +1,3 @@
-import { Readable } from 'node:stream'
 import {
   type Attempt,
   type AttemptNumber,
@@ -6,12 +5,10 @@ import {
   type LogChunk,
   MAX_LOG_CHUNK_BYTES
 } from '../../shared/contract/index.ts'
-import { isScrapdeckError, ScrapdeckError } from '../../shared/errors.ts'
-import type { BlobStore } from '../blobs/blob-store.ts'
-import type { WantedBytes } from '../output/byte-window.ts'
-import { archiveName, readPackedLog } from '../output/log-archive.ts'
-import type { LogCache } from '../output/log-cache.ts'
-import { tailLog } from '../output/log-tail.ts'
+import { ScrapdeckError } from '../../shared/errors.ts'
+import type { LogArchivePort } from '../logs/archive/log-archive.ts'
+import type { WantedBytes } from '../logs/byte-window.ts'
+import { tailLog } from '../logs/log-tail.ts'
 import type { Clock } from '../runtime/clock.ts'
 import { requireJob } from '../store/require-job.ts'
 import type { AttemptReader, JobReader } from '../store/store.ts'
@@ -21,8 +18,7 @@ import { toClientError } from './node-failure.ts'
 
 interface JobLogsParts {
   store: JobReader & AttemptReader
-  blobs: BlobStore
-  logCache: LogCache
+  archive: Pick<LogArchivePort, 'read'>
   fleet: Fleet
   clock: Clock
 }
@@ -113,11 +109,10 @@ export class JobLogs {
   }
 
   async #readOf(attempt: Attempt, range: WantedBytes, signal?: AbortSignal): Promise<LogRange | null> {
-    const { store, fleet } = this.#parts
+    const { store, archive, fleet } = this.#parts
     if (attempt.logArchived) {
-      const packed = await store.readArchivedLog(attempt.jobId, attempt.number)
-      if (packed !== null) return readPackedLog(Readable.from([packed]), range)
-      return this.#readArchived(attempt, range)
+      const log = await store.findArchivedLog(attempt.jobId, attempt.number)
+      return log === null ? null : archive.read(attempt.jobId, attempt.number, log, range)
     }
     const node = fleet.get(attempt.nodeId)
     if (node === undefined) return null
@@ -125,19 +120,6 @@ export class JobLogs {
       return await node.client.readLog(attempt, range, signal)
     } catch (error) {
       throw toClientError(error)
-    }
-  }
-
-  /** null: the archive has no such log. */
-  async #readArchived({ jobId, number, endedAtMs }: Attempt, range: WantedBytes): Promise<LogRange | null> {
-    const { blobs, logCache } = this.#parts
-    const name = archiveName(jobId, number)
-    try {
-      // A run that came back is archived again under its name when it has ended again.
-      return await logCache.read(`${name} ${endedAtMs}`, () => blobs.openRead(name), range)
-    } catch (error) {
-      if (isScrapdeckError(error, 'NOT_FOUND')) return null
-      throw error
     }
   }
 }

@@ -1,3 +1,5 @@
+import { createReadStream } from 'node:fs'
+import { rm } from 'node:fs/promises'
 import { Readable } from 'node:stream'
 import { buffer } from 'node:stream/consumers'
 import { z } from 'zod'
@@ -19,11 +21,18 @@ export function createPluginBlobs(thread: PluginThread): BlobStore {
     return Readable.fromWeb(stream as never)
   }
 
+  async function write(name: string, content: Uint8Array | Readable): Promise<{ sizeBytes: number }> {
+    const stream = Readable.toWeb(content instanceof Readable ? content : Readable.from([content]))
+    return Written.parse(await ask('write', [name, stream], [stream]))
+  }
+
   return {
-    async write(name, content) {
-      const stream = Readable.toWeb(content instanceof Readable ? content : Readable.from([content]))
-      return Written.parse(await ask('write', [name, stream], [stream]))
+    write,
+    async adopt(name, path) {
+      await write(name, createReadStream(path))
+      await rm(path, { force: true })
     },
+    localPath: async () => null,
     openRead,
     read: async (name) => buffer(await openRead(name)),
     has: async (name) => z.boolean().parse(await ask('has', [name])),

@@ -87,7 +87,7 @@ export interface Plugin {
   blobs?: PluginBlobs
 }
 
-/** Scrapdeck chooses the names: `eggs/<sha256>`, `logs/<job id>-<attempt>.gz`. No time limit: blobs may be large. */
+/** Scrapdeck chooses the names: `eggs/<sha256>`, `logs/<job id>-<attempt>.zst`. No time limit: blobs may be large. */
 export interface PluginBlobs {
   /** Atomic: the name must not exist until the last byte is safe; a stream that breaks off leaves nothing behind. */
   write(name: string, content: ReadableStream<Uint8Array>): Promise<{ sizeBytes: number }>

@@ -377,3 +377,11 @@ export function largeBytesOf(jobs: Iterable<Pick<StoredJob, 'settings' | 'args' 
   }
   return bytes
 }
+
+/** Where the archive has the log of an attempt (logs/archive/log-archive.ts). */
+export interface ArchivedLog {
+  /** The log itself, packed, if it is small; null: it is a blob. */
+  packed: Uint8Array | null
+  /** Of the log and of what is stored of it. null: archived by an earlier version; a blob is then gzipped. */
+  sizes: { rawBytes: number; storedBytes: number } | null
+}

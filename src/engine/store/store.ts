@@ -24,6 +24,7 @@ import type {
 } from '../../shared/contract/index.ts'
 import type { TimelineEntry, AttemptChange } from '../job-rules/attempt-change.ts'
 import type {
+  ArchivedLog,
   NewJob,
   StoredJob,
   FinishedRun,
@@ -171,8 +172,8 @@ export interface AttemptReader {
   findAttemptsOnNode(nodeId: NodeId, runs: RunOnNode[]): Promise<Attempt[]>
   /** Whether one of these runs is ours and was recorded as succeeded or failed before that attempt began. */
   hasEndedBefore(nodeId: NodeId, runs: RunOnNode[], attempt: Pick<Attempt, 'jobId' | 'number'>): Promise<boolean>
-  /** Returns the bytes passed as `gzip`. */
-  readArchivedLog(jobId: JobId, attemptNumber: AttemptNumber): Promise<Uint8Array | null>
+  /** null: it has not been archived. */
+  findArchivedLog(jobId: JobId, attemptNumber: AttemptNumber): Promise<ArchivedLog | null>
 }
 
 /** The only way to change an attempt, and its job with it. */
@@ -191,8 +192,8 @@ export interface AttemptWriter {
 }
 
 export interface AttemptStore extends AttemptReader, AttemptWriter {
-  /** `gzip`: the complete log if it is small; null: it is a blob (output/log-archive.ts). */
-  markLogArchived(jobId: JobId, attemptNumber: AttemptNumber, gzip: Uint8Array | null): Promise<void>
+  /** Replaces what was recorded before: a run that came back is archived again. */
+  markLogArchived(jobId: JobId, attemptNumber: AttemptNumber, log: ArchivedLog): Promise<void>
 }
 
 export interface NodeStore {

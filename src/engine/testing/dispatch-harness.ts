@@ -1,3 +1,4 @@
+import { createMemoryArchive } from './memory-archive.ts'
 import type { RunLimits } from '../../shared/contract/index.ts'
 import { CANCEL_WAITS_MS, type CancelWaitsMs } from '../../shared/run-limits.ts'
 import { aJobId, aVersionName } from '../../shared/testing/ids.ts'
@@ -54,7 +55,7 @@ export async function startDispatch(parts: {
   })
   const dispatch = new Dispatch({
     store,
-    blobs,
+    archive: createMemoryArchive(blobs),
     fleet,
     live,
     waiting,

@@ -1,5 +1,6 @@
 import type { Worker } from 'node:worker_threads'
 import type { BlobStore } from '../blobs/blob-store.ts'
+import type { LogArchivePort } from '../logs/archive/log-archive.ts'
 import type { IncomingFiles } from '../blobs/incoming-files.ts'
 import type { FleetAsScrapyd } from '../scrapyd-commands/scrapyd-commands.ts'
 import type { RememberedAnswers } from '../commands/remembered-answers.ts'
@@ -69,6 +70,7 @@ export interface EngineOptions {
     random?: Random
     store?: Store
     blobs?: BlobStore
+    logArchive?: LogArchivePort
     localNode?: LocalNode | null
     createNodeClient?: (node: StoredNode, password: string | null) => NodeClient
     /** The transport of every Scrapyd client and of the probe. */

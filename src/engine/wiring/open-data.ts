@@ -6,9 +6,12 @@ import { openFilesystemBlobStore } from '../blobs/filesystem/filesystem-blob-sto
 import type { Base } from './base.ts'
 import type { EngineOptions } from './engine-options.ts'
 import { readOrCreateCredentials } from '../runtime/credentials-file.ts'
-import { LogCache } from '../output/log-cache.ts'
+import { LogArchive, type LogArchivePort } from '../logs/archive/log-archive.ts'
+import { LogCache } from '../logs/archive/gzip-cache.ts'
+import { openLogThreads } from '../logs/scan/log-threads.ts'
 import { openFileSecretBox } from '../runtime/file-secret-box.ts'
 import { openDataDirectory } from '../runtime/private-directory.ts'
+import type { ThreadPool } from '../runtime/thread-pool.ts'
 import type { SecretBox } from '../runtime/secret-box.ts'
 import { openSqliteStore } from '../store/sqlite/open-sqlite-store.ts'
 import type { Store } from '../store/store.ts'
@@ -20,7 +23,9 @@ export interface EngineData {
   isStoreDead(): boolean
   blobs: BlobStore
   incoming: IncomingFiles
-  logCache: LogCache
+  /** Threads for whatever reads whole logs. */
+  logThreads: ThreadPool
+  archive: LogArchivePort
   credentials: { username: string; password: string }
   secretBox: SecretBox
 }
@@ -39,13 +44,24 @@ export async function openData(
   const path = join(dataDirectory, 'scrapdeck.sqlite')
   const store = seams.store ?? (await openSqliteStore({ ...parts, path, onDeath, thread: parts.storeThread }))
   opened.adopt(store, () => store.close())
+  const blobs = seams.blobs ?? parts.pluginBlobs ?? (await openFilesystemBlobStore(join(dataDirectory, 'blobs')))
+  const logThreads = openLogThreads(parts.clock)
+  opened.adopt(logThreads, () => logThreads.close())
+  const archive =
+    seams.logArchive ??
+    new LogArchive({
+      ...{ blobs, threads: logThreads, random: parts.random },
+      cache: LogCache.open(join(dataDirectory, 'log-cache')),
+      directory: join(dataDirectory, 'log-copies')
+    })
   return {
     store,
     isStoreDead: () => isDead,
     credentials: readOrCreateCredentials(dataDirectory, parts.random, options.credentials),
-    blobs: seams.blobs ?? parts.pluginBlobs ?? (await openFilesystemBlobStore(join(dataDirectory, 'blobs'))),
+    blobs,
+    logThreads,
+    archive,
     incoming: IncomingFiles.open(join(dataDirectory, 'incoming')),
-    logCache: LogCache.open(join(dataDirectory, 'log-cache')),
     secretBox: options.secretBox ?? (await openFileSecretBox(join(dataDirectory, 'secret.key')))
   }
 }

@@ -60,4 +60,7 @@ async function stop(opened: AsyncDisposableStack): Promise<void> {
   if (errors.length > 0) throw joinErrors(errors, 'Scrapdeck could not stop in order')
 }
 
-const cachesOf = ({ logCache, scrapyd }: Rooms) => ({ logs: logCache.figures(), scrapyd_lists: scrapyd.cacheFigures() })
+const cachesOf = ({ archive, scrapyd }: Rooms) => ({
+  logs: archive.cacheFigures(),
+  scrapyd_lists: scrapyd.cacheFigures()
+})

@@ -151,7 +151,7 @@ async function openFleet(options: EngineOptions, below: Ground, opened: AsyncDis
 
 /** What makes jobs run: distribution of eggs to nodes, and dispatch. */
 function openWork(options: EngineOptions, below: WithFleet, opened: AsyncDisposableStack) {
-  const { base, blobs, plugins, cancelWaitsMs, projects, local, live, fleet } = below
+  const { base, archive, plugins, cancelWaitsMs, projects, local, live, fleet } = below
   const clientOf = (nodeId: NodeId) => fleet.get(nodeId)?.client.eggTarget ?? null
   const distribution = opened.adopt(new Distribution({ ...base, projects, clientOf, importErrorOf }), stop)
   const spiderLookup = new SpiderLookup({
@@ -165,7 +165,7 @@ function openWork(options: EngineOptions, below: WithFleet, opened: AsyncDisposa
   const { beforeDispatch } = plugins
   const dispatch = new Dispatch({
     ...base,
-    ...{ blobs, fleet, live, waiting, projects, distribution, cancelWaitsMs, beforeDispatch },
+    ...{ archive, fleet, live, waiting, projects, distribution, cancelWaitsMs, beforeDispatch },
     catalog: projects.catalog,
     secrets: base.secretBox
   })
@@ -291,12 +291,11 @@ function openHealth(options: EngineOptions, below: WithOrders, opened: AsyncDisp
 
 /** What src/server serves. */
 function openDoors(options: EngineOptions, below: WithHealth, opened: AsyncDisposableStack) {
-  const { base, blobs, incoming, layout, projects, local, fleet, waiting, describe, schedules, figures, problems } =
-    below
+  const { base, incoming, layout, projects, local, fleet, waiting, describe, schedules, figures, problems } = below
   const { jobCommands, projectCommands, systemCommands, stopping } = below
   const { store, random, secretBox } = base
   const { environments } = local
-  const jobLogs = new JobLogs({ ...base, blobs, logCache: below.logCache, fleet })
+  const jobLogs = new JobLogs({ ...base, archive: below.archive, fleet })
   const reads = {
     store,
     waiting,

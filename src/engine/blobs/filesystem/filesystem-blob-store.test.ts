@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { mkdir, readdir, stat, symlink, writeFile } from 'node:fs/promises'
+import { mkdir, readdir, readFile, stat, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import { buffer } from 'node:stream/consumers'
@@ -59,6 +59,17 @@ describe('blobs in files', () => {
     await blobs.write('logs/a.gz', Readable.from(watched()))
     expect(whileWriting).toEqual([false, []])
     expect(await blobs.list('logs/')).toEqual([{ name: 'logs/a.gz', sizeBytes: 23 }])
+  })
+
+  test('a complete file is moved in, and is a file here', async () => {
+    const path = join(directory, 'draft')
+    await writeFile(path, 'whole')
+    await blobs.adopt('logs/a.zst', path)
+    expect(Buffer.from(await blobs.read('logs/a.zst')).toString()).toBe('whole')
+    expect(await readFile((await blobs.localPath('logs/a.zst'))!, 'utf8')).toBe('whole')
+    expect(await readdir(directory)).not.toContain('draft')
+    await expect(blobs.localPath('logs/b.zst')).rejects.toMatchObject({ code: 'NOT_FOUND' })
+    await expect(blobs.adopt('logs/../x', path)).rejects.toMatchObject({ code: 'BAD_INPUT' })
   })
 
   test('two who write one name leave one of the two, whole', async () => {

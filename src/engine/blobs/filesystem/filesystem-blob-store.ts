@@ -6,7 +6,7 @@ import { Readable } from 'node:stream'
 import { ScrapdeckError } from '../../../shared/errors.ts'
 import type { BlobStore } from '../blob-store.ts'
 
-/** `eggs/<sha256>`, `logs/<job id>-<attempt>.gz`: one folder and one file, so a name cannot escape the directory. */
+/** `eggs/<sha256>`, `logs/<job id>-<attempt>.zst`: one folder and one file, so a name cannot escape the directory. */
 const NAME = /^[a-z]{1,20}\/[A-Za-z0-9_-][A-Za-z0-9._-]{0,199}$/
 const PREFIX = /^[a-z]{1,20}\/(?:[A-Za-z0-9_-][A-Za-z0-9._-]{0,199})?$/
 
@@ -45,6 +45,17 @@ export async function openFilesystemBlobStore(root: string): Promise<BlobStore> 
       // Opened here, not by the stream, so that a missing blob fails now and not in the middle of a response.
       const file = await orNotFound(name, () => open(path))
       return createReadStream('', { fd: file, autoClose: true })
+    },
+
+    async adopt(name, source) {
+      const path = pathOf(name)
+      await explain(path, () => moveIn(root, path, source, syncFolder))
+    },
+
+    async localPath(name) {
+      const path = pathOf(name)
+      await orNotFound(name, () => stat(path))
+      return path
     },
 
     async has(name) {
@@ -90,6 +101,24 @@ async function writeWhole(
     await rm(draft, { force: true })
     throw error
   }
+}
+
+/** A rename if both are on one file system, which is the rule; otherwise a copy. */
+async function moveIn(
+  root: string,
+  path: string,
+  source: string,
+  syncFolder: (path: string) => Promise<void>
+): Promise<void> {
+  await mkdir(dirname(path), { recursive: true, mode: 0o700 })
+  try {
+    await rename(source, path)
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EXDEV') throw error
+    await writeWhole(root, path, createReadStream(source), syncFolder)
+    await rm(source, { force: true })
+  }
+  await syncFolder(dirname(path))
 }
 
 /** Creates the folder only on failure: checking each time would cost as much as writing a small log. */

@@ -2,8 +2,9 @@ import pLimit from 'p-limit'
 import type { FleetNode } from '../../nodes/fleet.ts'
 import { NodeError, type NodeErrorKind } from '../../nodes/node-client.ts'
 import { Timers } from '../../runtime/clock.ts'
-import type { LogBytes } from '../../output/byte-window.ts'
-import { archiveLog, archiveName, packSmallLog } from '../../output/log-archive.ts'
+import { packSmallLog } from '../../logs/archive/small-log.ts'
+import type { LogBytes } from '../../logs/byte-window.ts'
+import type { ArchivedLog } from '../../store/records.ts'
 import { judgeOutcome, type Judgement } from '../../output/outcome.ts'
 import { CLOSING_TAIL_BYTES } from '../../output/log-stats.ts'
 import { endRun } from './end-run.ts'
@@ -91,7 +92,7 @@ export class Finisher {
       const judgement = judgeOutcome({ tail: tail?.text ?? null, exit, limitHit, cancelAsked })
       // Started together, so that without a retry policy to look up, both share one commit.
       await Promise.all([
-        archived !== null && store.markLogArchived(one.jobId, one.number, archived.gzip),
+        archived !== null && store.markLogArchived(one.jobId, one.number, archived),
         this.#end(one, judgement, {
           logBytes: tail?.sizeBytes ?? null,
           ...(problem === null ? {} : { logProblem: problem })
@@ -127,24 +128,19 @@ export class Finisher {
     }
   }
 
-  /** `gzip`: to store with the attempt, or null if the log is now a blob. null: it could not be archived. */
-  async #archive(
-    node: FleetNode,
-    one: LiveAttempt,
-    tail: LogTail,
-    failures: Failures
-  ): Promise<{ gzip: Uint8Array | null } | null> {
-    const { blobs, logger } = this.#context
+  /** null: it could not be archived. */
+  async #archive(node: FleetNode, one: LiveAttempt, tail: LogTail, failures: Failures): Promise<ArchivedLog | null> {
+    const { archive, logger } = this.#context
     try {
-      const gzip = await packSmallLog(tail)
-      if (gzip !== null) return { gzip }
-      await archiveLog({
-        read: (range, signal) => node.client.readLog(one, range, signal),
-        blobs,
-        name: archiveName(one.jobId, one.number),
-        signal: this.#stopping.signal
-      })
-      return { gzip: null }
+      const packed = await packSmallLog(tail)
+      if (packed !== null) return { packed, sizes: { rawBytes: tail.sizeBytes, storedBytes: packed.length } }
+      const { rawBytes, packedBytes } = await archive.copy(
+        one.jobId,
+        one.number,
+        (range, signal) => node.client.readLog(one, range, signal),
+        this.#stopping.signal
+      )
+      return { packed: null, sizes: { rawBytes, storedBytes: packedBytes } }
     } catch (error) {
       const isAway = error instanceof NodeError && !isAnswer(node, error)
       if (isAway || ++failures.archives < ARCHIVE_TRIES) throw error

@@ -2,7 +2,7 @@ import type { Attempt, AttemptNumber, JobId, NodeId } from '../../../shared/cont
 import { type AfterChange, afterChange, type JobFacts, mayRevive } from '../../job-rules/after-change.ts'
 import type { AttemptChange } from '../../job-rules/attempt-change.ts'
 import { overlapEnded } from '../../job-rules/timeline.ts'
-import type { RunOnNode } from '../records.ts'
+import type { ArchivedLog, RunOnNode } from '../records.ts'
 import type { ChainEnds } from './chain-ends.ts'
 import type { CountedRow } from './counters.ts'
 import { COUNTED, type Holds } from './holds.ts'
@@ -48,6 +48,14 @@ interface JobBefore extends JobFacts, Omit<CountedRow, 'hold'> {
 }
 type JobRowBefore = Omit<JobBefore, 'mayHaveRunTwice'> & { mayHaveRunTwice: number }
 
+const NO_BYTES = new Uint8Array(0)
+
+interface ArchivedLogRow {
+  packed: Uint8Array | null
+  rawBytes: number | null
+  storedBytes: number | null
+}
+
 const MOVING = ['state', 'outcome', 'hold', 'notBeforeMs', 'reason', 'nodeId', 'startedAtMs'] as const
 
 /** Attempts and the jobs that follow them: loads both, has `afterChange` compute the result, and writes it. */
@@ -63,12 +71,16 @@ export function createAttempts({ database, changes, timeline, counters, holds, c
   const update = database.prepare(ATTEMPTS_SQL.update)
   const updateJob = database.prepare(ATTEMPTS_SQL.updateJob)
   const updateFindings = database.prepare(ATTEMPTS_SQL.updateFindings)
-  const keepLog = database.prepare<[string, number, Uint8Array]>(
-    'INSERT INTO archived_logs (job_id, attempt_number, gzip) VALUES (?, ?, ?) ON CONFLICT DO NOTHING'
+  const keepLog = database.prepare<[string, number, Uint8Array, number | null, number | null]>(
+    `INSERT INTO archived_logs (job_id, attempt_number, packed, raw_bytes, stored_bytes) VALUES (?, ?, ?, ?, ?)
+      ON CONFLICT DO UPDATE
+      SET packed = excluded.packed, raw_bytes = excluded.raw_bytes, stored_bytes = excluded.stored_bytes`
   )
-  const keptLog = database
-    .prepare<[string, number], Uint8Array>('SELECT gzip FROM archived_logs WHERE job_id = ? AND attempt_number = ?')
-    .pluck()
+  const keptLog = database.prepare<[string, number], ArchivedLogRow>(
+    `SELECT packed, raw_bytes AS rawBytes, stored_bytes AS storedBytes FROM attempts LEFT JOIN archived_logs
+      ON archived_logs.job_id = attempts.job_id AND attempt_number = number
+      WHERE attempts.job_id = ? AND number = ? AND log_archived = 1`
+  )
   const archive = database.prepare<[string, number]>(
     'UPDATE attempts SET log_archived = 1 WHERE job_id = ? AND number = ? AND log_archived = 0'
   )
@@ -138,13 +150,21 @@ export function createAttempts({ database, changes, timeline, counters, holds, c
     ): boolean => endedBefore.get({ nodeId, runs: JSON.stringify(runs), jobId, number }) === 1,
     applyChanges: (list: AttemptChange[]): boolean[] => list.map(apply),
 
-    markLogArchived(jobId: JobId, attemptNumber: AttemptNumber, gzip: Uint8Array | null): void {
-      if (archive.run(jobId, attemptNumber).changes === 0) return
-      if (gzip !== null) keepLog.run(jobId, attemptNumber, gzip)
-      changes.job(jobId)
+    markLogArchived(jobId: JobId, attemptNumber: AttemptNumber, { packed, sizes }: ArchivedLog): void {
+      if (one.get(jobId, attemptNumber) === undefined) return
+      const storedBytes = packed === null ? (sizes?.storedBytes ?? null) : null
+      keepLog.run(jobId, attemptNumber, packed ?? NO_BYTES, sizes?.rawBytes ?? null, storedBytes)
+      if (archive.run(jobId, attemptNumber).changes > 0) changes.job(jobId)
     },
 
-    readArchivedLog: (jobId: JobId, attemptNumber: AttemptNumber): Uint8Array | null =>
-      keptLog.get(jobId, attemptNumber) ?? null
+    findArchivedLog(jobId: JobId, attemptNumber: AttemptNumber): ArchivedLog | null {
+      const row = keptLog.get(jobId, attemptNumber)
+      if (row === undefined) return null
+      const { packed, rawBytes, storedBytes } = row
+      if (packed !== null && packed.length > 0) {
+        return { packed, sizes: rawBytes === null ? null : { rawBytes, storedBytes: packed.length } }
+      }
+      return { packed: null, sizes: rawBytes === null || storedBytes === null ? null : { rawBytes, storedBytes } }
+    }
   }
 }

@@ -15,6 +15,7 @@ import { environmentOfJobs } from './migrations/0013-environment-of-jobs.ts'
 import { countedInIndexes } from './migrations/0014-counted-in-indexes.ts'
 import { versionsThatRan } from './migrations/0015-versions-that-ran.ts'
 import { historyByTime } from './migrations/0016-history-by-time.ts'
+import { keptLogs } from './migrations/0017-kept-logs.ts'
 import { limitsAndSecrets } from './migrations/0002-limits-and-secrets.ts'
 
 /**
@@ -37,7 +38,8 @@ export const MIGRATIONS: readonly string[] = [
   environmentOfJobs,
   countedInIndexes,
   versionsThatRan,
-  historyByTime
+  historyByTime,
+  keptLogs
 ]
 
 /** Migrates to the newest schema in one transaction: if it fails, the older Scrapdeck can still open the database. */

@@ -117,9 +117,9 @@ export async function openSqliteStoreHere(
     findAttemptsOnNode: (nodeId, list) => read(() => attempts.findOnNode(nodeId, list)),
     hasEndedBefore: (nodeId, list, attempt) => read(() => attempts.hasEndedBefore(nodeId, list, attempt)),
     applyChanges: (list) => writeJoined(() => attempts.applyChanges(list)),
-    markLogArchived: (jobId, attemptNumber, gzip) =>
-      writeJoined(() => attempts.markLogArchived(jobId, attemptNumber, gzip)),
-    readArchivedLog: (jobId, attemptNumber) => read(() => attempts.readArchivedLog(jobId, attemptNumber)),
+    markLogArchived: (jobId, attemptNumber, log) =>
+      writeJoined(() => attempts.markLogArchived(jobId, attemptNumber, log)),
+    findArchivedLog: (jobId, attemptNumber) => read(() => attempts.findArchivedLog(jobId, attemptNumber)),
 
     listNodes: () => read(() => fleet.listNodes()),
     putNode: (node) => write(() => fleet.putNode(node)),

@@ -271,19 +271,23 @@ export function describeAttempts(story: Story): void {
     test('an archived log is noted', async () => {
       const job = await enqueue()
       await begin(job)
-      await story.store.markLogArchived(job.id, anAttemptNumber(1), null)
+      const log = { packed: null, sizes: { rawBytes: 5_000_000, storedBytes: 600_000 } }
+      expect(await story.store.findArchivedLog(job.id, anAttemptNumber(1))).toBeNull()
+      await story.store.markLogArchived(job.id, anAttemptNumber(1), log)
       expect((await story.store.listAttempts(job.id))[0]?.logArchived).toBe(true)
-      expect(await story.store.readArchivedLog(job.id, anAttemptNumber(1))).toBeNull()
+      expect(await story.store.findArchivedLog(job.id, anAttemptNumber(1))).toEqual(log)
     })
 
-    test('a small archived log is kept with its attempt as it was first given', async () => {
+    test('a small archived log is kept with its attempt, as it was archived last', async () => {
       const job = await enqueue()
       await begin(job)
-      const gzip = Uint8Array.from([31, 139, 8, 0, 255])
-      await story.store.markLogArchived(job.id, anAttemptNumber(1), gzip)
-      await story.store.markLogArchived(job.id, anAttemptNumber(1), Uint8Array.from([1]))
-      expect([...(await story.store.readArchivedLog(job.id, anAttemptNumber(1)))!]).toEqual([...gzip])
-      expect(await story.store.readArchivedLog(job.id, anAttemptNumber(2))).toBeNull()
+      for (const bytes of [[31, 139, 8, 0, 255], [1]]) {
+        const sizes = { rawBytes: 10, storedBytes: bytes.length }
+        await story.store.markLogArchived(job.id, anAttemptNumber(1), { packed: Uint8Array.from(bytes), sizes })
+        const kept = await story.store.findArchivedLog(job.id, anAttemptNumber(1))
+        expect({ ...kept, packed: [...kept!.packed!] }).toEqual({ packed: bytes, sizes })
+      }
+      expect(await story.store.findArchivedLog(job.id, anAttemptNumber(2))).toBeNull()
     })
   })
 }

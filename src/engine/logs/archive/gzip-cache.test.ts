@@ -4,8 +4,8 @@ import { Readable } from 'node:stream'
 import { gzipSync } from 'node:zlib'
 import fc from 'fast-check'
 import { expect, onTestFinished, test } from 'vitest'
-import { makeTemporaryDirectory } from '../testing/temporary-directory.ts'
-import { LogCache, type LogCacheLimits } from './log-cache.ts'
+import { makeTemporaryDirectory } from '../../testing/temporary-directory.ts'
+import { LogCache, type LogCacheLimits } from './gzip-cache.ts'
 
 /** A cache over logs in memory, which notes each unpacking. */
 async function open(limits?: LogCacheLimits) {

@@ -5,10 +5,9 @@ import type { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { createGunzip } from 'node:zlib'
 import pLimit from 'p-limit'
-import { ScrapdeckError } from '../../shared/errors.ts'
-import type { CacheFigures } from '../runtime/cache-figures.ts'
-import type { LogBytes, WantedBytes } from './byte-window.ts'
-import { readPackedLog } from './log-archive.ts'
+import { ScrapdeckError } from '../../../shared/errors.ts'
+import type { CacheFigures } from '../../runtime/cache-figures.ts'
+import { createByteWindow, type LogBytes, type WantedBytes } from '../byte-window.ts'
 
 export interface LogCacheLimits {
   /** Of all files together; the newest stays even if it alone has more. */
@@ -22,15 +21,17 @@ const UNPACKED_AT_ONCE = 2
 const PIECE_BYTES = 256 * 1024
 const NO_ROOM = new Set(['ENOSPC', 'EDQUOT', 'EROFS', 'EACCES'])
 
+type Packing = 'gzip' | 'as it is'
+
 interface Unpacked {
   path: string
   sizeBytes: number
 }
 
 /**
- * The logs of the archive that were read lately, unpacked in files: gzip has no random access, so each range of a large
- * log would cost unpacking all before it. Unpacking is zlib's work in other threads. The directory is emptied at the
- * start.
+ * Files for logs of the archive that were read lately: those that an earlier version gzipped, unpacked, as each range of
+ * a large one would cost unpacking all before it; and for threads, those that are not files here. Unpacking is zlib's
+ * work in other threads. The directory is emptied at the start.
  */
 export class LogCache {
   readonly #directory: string
@@ -64,24 +65,29 @@ export class LogCache {
    */
   async read(key: string, openPacked: () => Promise<Readable>, wanted: WantedBytes): Promise<LogBytes> {
     try {
-      return await readRange(await this.#use(key, openPacked), wanted)
+      return await readRange(await this.#use(key, openPacked, 'gzip'), wanted)
     } catch (error) {
       const { code } = error as NodeJS.ErrnoException
       // It was evicted between the two steps.
       if (code === 'ENOENT') return this.read(key, openPacked, wanted)
-      if (NO_ROOM.has(code ?? '')) return readPackedLog(await openPacked(), wanted)
+      if (NO_ROOM.has(code ?? '')) return readGzipped(await openPacked(), wanted)
       throw error
     }
+  }
+
+  /** The file itself, which is there at least until the next call. */
+  async fileOf(key: string, open: () => Promise<Readable>, packing: Packing): Promise<string> {
+    return (await this.#use(key, open, packing)).path
   }
 
   figures(): CacheFigures {
     return { ...this.#figures, entries: this.#files.size }
   }
 
-  #use(key: string, openPacked: () => Promise<Readable>): Promise<Unpacked> {
+  #use(key: string, openPacked: () => Promise<Readable>, packing: Packing): Promise<Unpacked> {
     const known = this.#files.get(key)
     this.#figures[known === undefined ? 'misses' : 'hits'] += 1
-    const file = known ?? this.#slots(() => this.#unpack(openPacked))
+    const file = known ?? this.#slots(() => this.#unpack(openPacked, packing))
     this.#files.delete(key)
     this.#files.set(key, file)
     if (known === undefined) {
@@ -93,12 +99,14 @@ export class LogCache {
     return file
   }
 
-  async #unpack(openPacked: () => Promise<Readable>): Promise<Unpacked> {
+  async #unpack(openPacked: () => Promise<Readable>, packing: Packing): Promise<Unpacked> {
     const path = join(this.#directory, String(++this.#made))
     const packed = await openPacked()
     try {
       const target = createWriteStream(path, { mode: 0o600, highWaterMark: PIECE_BYTES })
-      await pipeline(packed, createGunzip({ chunkSize: PIECE_BYTES }), target)
+      await (packing === 'gzip'
+        ? pipeline(packed, createGunzip({ chunkSize: PIECE_BYTES }), target)
+        : pipeline(packed, target))
       return { path, sizeBytes: (await stat(path)).size }
     } catch (error) {
       await rm(path, { force: true })
@@ -131,4 +139,13 @@ async function readRange({ path, sizeBytes }: Unpacked, { offset, limitBytes }: 
   await using file = await open(path)
   await file.read(bytes, 0, bytes.length, start)
   return { offset: start, sizeBytes, bytes }
+}
+
+/** Everything is unpacked, and only the range is kept. */
+async function readGzipped(packed: Readable, wanted: WantedBytes): Promise<LogBytes> {
+  const window = createByteWindow(wanted)
+  await pipeline(packed, createGunzip(), async (pieces: AsyncIterable<Uint8Array>) => {
+    for await (const piece of pieces) window.append(piece)
+  })
+  return window.result()
 }

@@ -76,3 +76,15 @@ function keepTail(tailBytes: number, limitBytes: number): ByteWindow {
 function concat(pieces: Uint8Array[]): Uint8Array {
   return new Uint8Array(Buffer.concat(pieces))
 }
+
+/** Where a range is in a file of this size: `end` is the byte after it. */
+export function placeRange({ offset, limitBytes }: WantedBytes, sizeBytes: number): { start: number; end: number } {
+  const start = offset < 0 ? Math.max(0, sizeBytes - Math.min(-offset, MAX_TAIL_BYTES)) : Math.min(offset, sizeBytes)
+  return { start, end: Math.min(sizeBytes, start + limitBytes) }
+}
+
+/** A range of a whole file in memory. */
+export function cutBytes(whole: Uint8Array, wanted: WantedBytes): LogBytes {
+  const { start, end } = placeRange(wanted, whole.length)
+  return { offset: start, sizeBytes: whole.length, bytes: whole.subarray(start, end) }
+}

@@ -1,0 +1,161 @@
+import { mkdir, open, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { AttemptNumber, JobId } from '../../../shared/contract/index.ts'
+import { isScrapdeckError, ScrapdeckError } from '../../../shared/errors.ts'
+import type { BlobStore } from '../../blobs/blob-store.ts'
+import type { CacheFigures } from '../../runtime/cache-figures.ts'
+import type { Random } from '../../runtime/random.ts'
+import type { ThreadPool } from '../../runtime/thread-pool.ts'
+import type { ArchivedLog } from '../../store/records.ts'
+import { cutBytes, type LogBytes, type WantedBytes } from '../byte-window.ts'
+import type { LogFile } from '../scan/log-file.ts'
+import { readFully } from '../read-file.ts'
+import { type FrameMap, mapFrames, type ReadAt, readFrames } from './frame-reader.ts'
+import { readEnd } from './frames.ts'
+import type { LogCache } from './gzip-cache.ts'
+import type { SealedLog, SealSource } from './seal.ts'
+import { unpackSmallLog } from './small-log.ts'
+import { Spool } from './spool.ts'
+
+export type ReadLog = (range: WantedBytes, signal?: AbortSignal) => Promise<LogBytes | null>
+
+interface ArchiveParts {
+  blobs: BlobStore
+  /** Of scan/log-worker.ts. */
+  threads: ThreadPool
+  cache: LogCache
+  /** For spools and drafts; on the file system of the blobs if they are files. */
+  directory: string
+  random: Random
+}
+
+const PIECE_BYTES = 1_048_576
+const MAPS_KEPT = 64
+
+/** The blob that holds the log of one attempt. */
+export const archiveName = (jobId: JobId, number: AttemptNumber): string => `logs/${jobId}-${number}.zst`
+/** As earlier versions archived it. */
+export const gzippedName = (jobId: JobId, number: AttemptNumber): string => `logs/${jobId}-${number}.gz`
+
+/** What the archive does for others. */
+export type LogArchivePort = Pick<LogArchive, keyof LogArchive>
+
+/** The logs that are kept here, whether or not their nodes still have them. */
+export class LogArchive {
+  readonly #parts: ArchiveParts
+  /** By blob, least recently used first. */
+  readonly #maps = new Map<string, Promise<FrameMap>>()
+
+  constructor(parts: ArchiveParts) {
+    this.#parts = parts
+  }
+
+  get spoolDirectory(): string {
+    return join(this.#parts.directory, 'spools')
+  }
+
+  cacheFigures(): CacheFigures {
+    return this.#parts.cache.figures()
+  }
+
+  openSpool(jobId: JobId, number: AttemptNumber): Promise<Spool> {
+    return Spool.open(this.spoolDirectory, `${jobId}-${number}`)
+  }
+
+  /**
+   * Writes the blob of a complete log, in a thread; `jobId` may have one already, which is replaced. Rejects with
+   * LOG_DAMAGED, or with what the disk or the blob store says; there is no new blob then.
+   */
+  async seal(jobId: JobId, number: AttemptNumber, source: SealSource, signal?: AbortSignal): Promise<SealedLog> {
+    const { blobs, threads, directory, random } = this.#parts
+    const drafts = join(directory, 'drafts')
+    await mkdir(drafts, { recursive: true, mode: 0o700 })
+    const target = join(drafts, random.hex(8))
+    try {
+      const sealed = await threads.run<SealedLog>({ task: 'seal', input: { source, target }, signal })
+      await blobs.adopt(archiveName(jobId, number), target)
+      return sealed
+    } finally {
+      await rm(target, { force: true })
+    }
+  }
+
+  /**
+   * Copies the rest of a log from where it can be read, then seals it. If it cannot be read to its end, rejects, and
+   * what was copied stays for the next try; with LOG_NOT_FOUND if it is gone.
+   */
+  async copy(jobId: JobId, number: AttemptNumber, read: ReadLog, signal?: AbortSignal): Promise<SealedLog> {
+    const spool = await this.openSpool(jobId, number)
+    for (;;) {
+      const piece = await read({ offset: spool.sizeBytes, limitBytes: PIECE_BYTES }, signal)
+      signal?.throwIfAborted()
+      if (piece === null) {
+        throw new ScrapdeckError('LOG_NOT_FOUND', `The log of job ${jobId} was deleted before it could be copied`)
+      }
+      // Another log under this name (a node that was set up anew): what was copied is not its beginning.
+      if (piece.sizeBytes < spool.sizeBytes) {
+        await spool.remove()
+        return this.copy(jobId, number, read, signal)
+      }
+      if (piece.bytes.length === 0) break
+      await spool.append(piece.bytes)
+    }
+    const sealed = await this.seal(jobId, number, { kind: 'spool', ...spool.describe() }, signal)
+    await spool.remove()
+    return sealed
+  }
+
+  /** A range of an archived log; null: it is no longer there. Rejects with LOG_DAMAGED. */
+  async read(jobId: JobId, number: AttemptNumber, log: ArchivedLog, wanted: WantedBytes): Promise<LogBytes | null> {
+    if (log.packed !== null) return cutBytes(unpackSmallLog(log.packed), wanted)
+    const { blobs, cache } = this.#parts
+    try {
+      if (log.sizes === null) {
+        const name = gzippedName(jobId, number)
+        return await cache.read(name, () => blobs.openRead(name), wanted)
+      }
+      const name = archiveName(jobId, number)
+      await using file = await open(await this.#pathOf(name))
+      const readAt = (offset: number, length: number) => readFully(file, offset, length)
+      return await readFrames(await this.#mapOf(name, log.sizes.storedBytes, readAt), readAt, wanted)
+    } catch (error) {
+      if (isScrapdeckError(error, 'NOT_FOUND') || (error as NodeJS.ErrnoException).code === 'ENOENT') return null
+      throw error
+    }
+  }
+
+  /** For a thread. Rejects with NOT_FOUND. */
+  async fileOf(jobId: JobId, number: AttemptNumber, log: ArchivedLog): Promise<LogFile> {
+    if (log.packed !== null) return { kind: 'packed', packed: log.packed }
+    const { blobs, cache } = this.#parts
+    if (log.sizes === null) {
+      const name = gzippedName(jobId, number)
+      return { kind: 'plain', path: await cache.fileOf(name, () => blobs.openRead(name), 'gzip') }
+    }
+    return { kind: 'frames', path: await this.#pathOf(archiveName(jobId, number)) }
+  }
+
+  async delete(jobId: JobId, number: AttemptNumber): Promise<void> {
+    const { blobs } = this.#parts
+    const names = [archiveName(jobId, number), gzippedName(jobId, number)]
+    await Promise.all(names.map((name) => blobs.delete(name)))
+  }
+
+  /** A blob store elsewhere is read once, into a file. */
+  async #pathOf(name: string): Promise<string> {
+    const { blobs, cache } = this.#parts
+    return (await blobs.localPath(name)) ?? cache.fileOf(name, () => blobs.openRead(name), 'as it is')
+  }
+
+  #mapOf(name: string, storedBytes: number, readAt: ReadAt): Promise<FrameMap> {
+    // A run that came back is sealed again under its name.
+    const key = `${name} ${storedBytes}`
+    const known = this.#maps.get(key)
+    const map = known ?? readEnd(storedBytes, readAt).then(({ frames }) => mapFrames(frames))
+    this.#maps.delete(key)
+    this.#maps.set(key, map)
+    if (known === undefined) map.catch(() => this.#maps.delete(key))
+    if (this.#maps.size > MAPS_KEPT) this.#maps.delete(this.#maps.keys().next().value!)
+    return map
+  }
+}

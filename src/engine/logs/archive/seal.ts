@@ -1,0 +1,99 @@
+import { closeSync, fsyncSync, openSync, readSync, writeSync } from 'node:fs'
+import { countNewlines } from '../scan/find-lines.ts'
+import { damaged, encodeEnd, FRAME_RAW_BYTES, type FrameSizes, packFrameSync, unpackFrameSync } from './frames.ts'
+import type { SpoolFiles } from './spool.ts'
+
+/** What becomes an archive: a log as its spider wrote it, up to `sizeBytes`, or a spool. */
+export type SealSource = { kind: 'plain'; path: string; sizeBytes: number } | ({ kind: 'spool' } & SpoolFiles)
+
+export interface SealedLog {
+  rawBytes: number
+  packedBytes: number
+  newlines: number
+}
+
+/**
+ * Writes the archive of a complete log to `target`, which must not exist, and syncs it. For threads: synchronous.
+ * `onFrame` sees the bytes of each frame. Throws LOG_DAMAGED, or the system's error.
+ */
+export function sealLog(source: SealSource, target: string, onFrame: (raw: Buffer) => void): SealedLog {
+  const file = openSync(target, 'wx', 0o600)
+  try {
+    const frames: FrameSizes[] = []
+    const newlines: number[] = []
+    for (const { raw, packed } of source.kind === 'plain' ? plainFrames(source) : spoolFrames(source)) {
+      writeAll(file, packed)
+      frames.push({ packedBytes: packed.length, rawBytes: raw.length })
+      newlines.push(countNewlines(raw, 0, raw.length))
+      onFrame(raw)
+    }
+    const end = encodeEnd(frames, newlines)
+    writeAll(file, end)
+    fsyncSync(file)
+    const sum = (numbers: number[]) => numbers.reduce((total, each) => total + each, 0)
+    return {
+      rawBytes: sum(frames.map(({ rawBytes }) => rawBytes)),
+      packedBytes: sum(frames.map(({ packedBytes }) => packedBytes)) + end.length,
+      newlines: sum(newlines)
+    }
+  } finally {
+    closeSync(file)
+  }
+}
+
+interface Frame {
+  raw: Buffer
+  packed: Buffer
+}
+
+function* plainFrames({ path, sizeBytes }: { path: string; sizeBytes: number }): Generator<Frame> {
+  const file = openSync(path, 'r')
+  const buffer = Buffer.allocUnsafe(Math.min(FRAME_RAW_BYTES, sizeBytes))
+  try {
+    for (let at = 0; at < sizeBytes; ) {
+      const raw = readFully(file, buffer, at, Math.min(buffer.length, sizeBytes - at))
+      yield { raw, packed: packFrameSync(raw) }
+      at += raw.length
+    }
+  } finally {
+    closeSync(file)
+  }
+}
+
+/** Frames are taken as they are: they are unpacked only to be checked and seen. */
+function* spoolFrames({ framesPath, frames, restPath, restAt, restBytes }: SpoolFiles): Generator<Frame> {
+  if (frames.length > 0) {
+    const file = openSync(framesPath, 'r')
+    try {
+      let at = 0
+      for (const { packedBytes, rawBytes } of frames) {
+        const packed = readFully(file, Buffer.allocUnsafe(packedBytes), at, packedBytes)
+        yield { raw: unpackFrameSync(packed, rawBytes), packed }
+        at += packedBytes
+      }
+    } finally {
+      closeSync(file)
+    }
+  }
+  if (restBytes === 0) return
+  const file = openSync(restPath, 'r')
+  try {
+    const raw = readFully(file, Buffer.allocUnsafe(restBytes), restAt, restBytes)
+    yield { raw, packed: packFrameSync(raw) }
+  } finally {
+    closeSync(file)
+  }
+}
+
+function readFully(file: number, buffer: Buffer, at: number, length: number): Buffer {
+  for (let filled = 0; filled < length; ) {
+    const count = readSync(file, buffer, filled, length - filled, at + filled)
+    if (count === 0) throw damaged('it became shorter while it was archived')
+    filled += count
+  }
+  return buffer.subarray(0, length)
+}
+
+function writeAll(file: number, bytes: Uint8Array): void {
+  for (let written = 0; written < bytes.length; ) written += writeSync(file, bytes, written)
+}

@@ -1,0 +1,91 @@
+import type { LogBlock } from './log-file.ts'
+import type { LineMatcher } from './line-matcher.ts'
+
+/** A line that matches. Offsets are bytes of the log, except `matchAt`, which counts characters of `text`. */
+export interface FoundLine {
+  offset: number
+  /** Newlines before it in the part that was searched. */
+  linesBefore: number
+  /** At most MAX_TEXT_CHARS of the line, around the match. */
+  text: string
+  matchAt: number
+  matchLength: number
+}
+
+const NEWLINE = 0x0a
+/** A longer line is searched in pieces of this size. */
+const MAX_LINE_BYTES = 4_194_304
+const MAX_TEXT_CHARS = 500
+const CONTEXT_CHARS = 100
+
+/**
+ * Calls `onLine` for each line of the blocks that matches, in order; it returns false to end the search. The blocks are
+ * whole lines together, cut anywhere. Returns the number of newlines, if they are counted.
+ */
+export function findLines(
+  blocks: Iterable<LogBlock>,
+  matcher: LineMatcher,
+  options: { countsLines: boolean; onLine: (line: FoundLine) => boolean; isStopped: () => boolean }
+): { lines: number; isEnded: boolean } {
+  const { countsLines, onLine, isStopped } = options
+  let lines = 0
+  let carried: Buffer[] = []
+  let carriedAt = 0
+  let carriedBytes = 0
+
+  for (const { offset, bytes } of blocks) {
+    if (isStopped()) return { lines, isEnded: true }
+    const firstEnd = bytes.indexOf(NEWLINE)
+    if (firstEnd < 0 && carriedBytes + bytes.length <= MAX_LINE_BYTES) {
+      carry(offset, bytes)
+      continue
+    }
+    const bodyAt = carriedBytes === 0 ? 0 : firstEnd < 0 ? bytes.length : firstEnd + 1
+    if (carriedBytes > 0) {
+      const line = Buffer.concat([...carried, bytes.subarray(0, bodyAt)])
+      if (!search(carriedAt, line)) return { lines, isEnded: true }
+      carried = []
+      carriedBytes = 0
+    }
+    const bodyEnd = Math.max(bodyAt, bytes.lastIndexOf(NEWLINE) + 1)
+    if (bodyEnd > bodyAt && !search(offset + bodyAt, bytes.subarray(bodyAt, bodyEnd))) return { lines, isEnded: true }
+    if (bodyEnd < bytes.length) carry(offset + bodyEnd, bytes.subarray(bodyEnd))
+  }
+  if (carriedBytes > 0 && !search(carriedAt, Buffer.concat(carried))) return { lines, isEnded: true }
+  return { lines, isEnded: false }
+
+  function carry(offset: number, bytes: Buffer): void {
+    if (carriedBytes === 0) carriedAt = offset
+    // A copy: the block's memory is used again.
+    carried.push(Buffer.from(bytes))
+    carriedBytes += bytes.length
+  }
+
+  /** Whole lines. */
+  function search(offset: number, bytes: Buffer): boolean {
+    let countedTo = 0
+    let newlines = 0
+    const goesOn = matcher.find(bytes, ({ lineStart, text, matchAt, matchLength }) => {
+      if (countsLines) {
+        newlines += countNewlines(bytes, countedTo, lineStart)
+        countedTo = lineStart
+      }
+      const from = matchAt > MAX_TEXT_CHARS - CONTEXT_CHARS ? matchAt - CONTEXT_CHARS : 0
+      return onLine({
+        offset: offset + lineStart,
+        linesBefore: lines + newlines,
+        text: text.slice(from, from + MAX_TEXT_CHARS),
+        matchAt: matchAt - from,
+        matchLength
+      })
+    })
+    if (countsLines) lines += newlines + countNewlines(bytes, countedTo, bytes.length)
+    return goesOn
+  }
+}
+
+export function countNewlines(bytes: Buffer, from: number, to: number): number {
+  let count = 0
+  for (let at = bytes.indexOf(NEWLINE, from); at >= 0 && at < to; at = bytes.indexOf(NEWLINE, at + 1)) count += 1
+  return count
+}

@@ -1,0 +1,94 @@
+import { closeSync, fstatSync, openSync, readSync } from 'node:fs'
+import { damaged, FRAME_RAW_BYTES, readEnd, unpackFrameSync } from '../archive/frames.ts'
+import { type FrameMap, frameAt, mapFrames, rawSizeOf } from '../archive/frame-reader.ts'
+import { unpackSmallLog } from '../archive/small-log.ts'
+
+/**
+ * A log that a thread can read by itself: as a spider writes it, sealed in the archive, or packed small enough to be
+ * passed on.
+ */
+export type LogFile =
+  | { kind: 'plain'; path: string }
+  | { kind: 'frames'; path: string }
+  | { kind: 'packed'; packed: Uint8Array }
+
+/** Consecutive bytes of a log. */
+export interface LogBlock {
+  offset: number
+  bytes: Buffer
+}
+
+/** An open log. Everything here is synchronous: it is used in threads only. */
+export interface OpenLog {
+  sizeBytes: number
+  /** Per FRAME_RAW_BYTES, if the archive knows them. */
+  newlines?: number[]
+  /** The blocks that hold these bytes, cut to them. Blocks end anywhere. */
+  blocks(from: number, to: number): Iterable<LogBlock>
+  close(): void
+}
+
+/** Throws LOG_DAMAGED, or the system's error. */
+export async function openLogFile(file: LogFile): Promise<OpenLog> {
+  if (file.kind === 'packed') return inMemory(unpackSmallLog(file.packed))
+  const descriptor = openSync(file.path, 'r')
+  try {
+    const sizeBytes = fstatSync(descriptor).size
+    const close = () => closeSync(descriptor)
+    if (file.kind === 'plain') {
+      return { sizeBytes, blocks: (from, to) => plainBlocks(descriptor, from, Math.min(to, sizeBytes)), close }
+    }
+    const readAt = async (offset: number, length: number) => readExactly(descriptor, offset, length)
+    const { frames, newlines } = await readEnd(sizeBytes, readAt)
+    const map = mapFrames(frames)
+    const blocks = (from: number, to: number) => frameBlocks(descriptor, map, from, to)
+    return { sizeBytes: rawSizeOf(map), newlines, blocks, close }
+  } catch (error) {
+    closeSync(descriptor)
+    throw error
+  }
+}
+
+function inMemory(bytes: Buffer): OpenLog {
+  return {
+    sizeBytes: bytes.length,
+    *blocks(from, to) {
+      yield { offset: from, bytes: bytes.subarray(from, to) }
+    },
+    close() {}
+  }
+}
+
+function* plainBlocks(descriptor: number, from: number, to: number): Generator<LogBlock> {
+  // One buffer for all: a block is used up before the next is asked for.
+  const buffer = Buffer.allocUnsafe(Math.min(FRAME_RAW_BYTES, Math.max(1, to - from)))
+  for (let offset = from; offset < to; ) {
+    const length = readSync(descriptor, buffer, 0, Math.min(buffer.length, to - offset), offset)
+    // It was cut since its size was read.
+    if (length === 0) return
+    yield { offset, bytes: buffer.subarray(0, length) }
+    offset += length
+  }
+}
+
+function* frameBlocks(descriptor: number, map: FrameMap, from: number, to: number): Generator<LogBlock> {
+  const end = Math.min(to, rawSizeOf(map))
+  if (from >= end) return
+  for (let frame = frameAt(map, from); frame < map.rawAt.length - 1 && map.rawAt[frame]! < end; frame += 1) {
+    const rawStart = map.rawAt[frame]!
+    const packed = readExactly(descriptor, map.packedAt[frame]!, map.packedAt[frame + 1]! - map.packedAt[frame]!)
+    const raw = unpackFrameSync(packed, map.rawAt[frame + 1]! - rawStart)
+    const offset = Math.max(rawStart, from)
+    yield { offset, bytes: raw.subarray(offset - rawStart, end - rawStart) }
+  }
+}
+
+function readExactly(descriptor: number, offset: number, length: number): Buffer {
+  const buffer = Buffer.allocUnsafe(length)
+  for (let filled = 0; filled < length; ) {
+    const count = readSync(descriptor, buffer, filled, length - filled, offset + filled)
+    if (count === 0) throw damaged('it ends too early')
+    filled += count
+  }
+  return buffer
+}

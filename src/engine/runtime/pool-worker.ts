@@ -1,0 +1,27 @@
+import { parentPort } from 'node:worker_threads'
+import { answerOf } from './task-worker.ts'
+import type { PoolOrder, PoolReply } from './thread-pool.ts'
+
+export interface TaskContext<Part> {
+  /** Sends a part of the result. */
+  emit: (part: Part) => void
+  /** Nobody wants the result any more: end soon, with any result. */
+  isStopped: () => boolean
+}
+
+type Tasks = Record<string, (input: never, context: TaskContext<never>) => unknown>
+
+/** The other end of a ThreadPool: performs one task after the other. */
+export function servePool(tasks: Tasks): void {
+  if (parentPort === null) throw new Error('This module is started as a thread only (thread-pool.ts)')
+  const port = parentPort
+  port.on('message', (order: PoolOrder) => void perform(order))
+
+  async function perform({ task, input, stop }: PoolOrder): Promise<void> {
+    const context: TaskContext<never> = {
+      emit: (part) => port.postMessage({ part } satisfies PoolReply),
+      isStopped: () => Atomics.load(stop, 0) === 1
+    }
+    port.postMessage({ answer: await answerOf(() => tasks[task]!(input as never, context)) } satisfies PoolReply)
+  }
+}

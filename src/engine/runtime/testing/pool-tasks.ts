@@ -1,0 +1,23 @@
+import { threadId } from 'node:worker_threads'
+import { ScrapdeckError } from '../../../shared/errors.ts'
+import { servePool, type TaskContext } from '../pool-worker.ts'
+
+servePool({
+  double: (number: number) => ({ double: number * 2, thread: threadId }),
+  count(until: number, { emit }: TaskContext<number>) {
+    for (let number = 1; number <= until; number += 1) emit(number)
+    return 'counted'
+  },
+  fail(code: 'BAD_INPUT' | null) {
+    throw code === null ? new Error('something else') : new ScrapdeckError(code, 'refused')
+  },
+  waitUntilStopped(_: null, { isStopped }: TaskContext<never>) {
+    while (!isStopped());
+  },
+  neverEnds() {
+    for (;;);
+  },
+  die() {
+    process.exit(1)
+  }
+})

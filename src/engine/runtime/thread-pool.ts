@@ -1,0 +1,180 @@
+import { Worker } from 'node:worker_threads'
+import { ScrapdeckError } from '../../shared/errors.ts'
+import type { Clock, Timer } from './clock.ts'
+import type { TaskAnswer } from './thread-task.ts'
+
+/** To a thread of the pool (pool-worker.ts). The first element of `stop` becomes 1 when the task must stop. */
+export interface PoolOrder {
+  task: string
+  input: unknown
+  stop: Int32Array<SharedArrayBuffer>
+}
+
+/** From a thread: any number of parts, then the answer. */
+export type PoolReply = { part: unknown } | { answer: TaskAnswer }
+
+export interface PoolTask<Part> {
+  /** One of the functions that the module serves. */
+  task: string
+  /** Copied, as parts and result are. */
+  input: unknown
+  onPart?: (part: Part) => void
+  signal?: AbortSignal | undefined
+  /** Absent: no limit. */
+  timeoutMs?: number
+  tooSlow?: () => ScrapdeckError
+}
+
+interface PoolOptions {
+  /** It calls servePool. */
+  file: URL
+  name: string
+  /** At most. */
+  threads: number
+  /** Of each. */
+  memoryMb: number
+  idleMs: number
+  clock: Clock
+}
+
+interface Job {
+  order: PoolTask<unknown>
+  resolve: (value: unknown) => void
+  reject: (error: unknown) => void
+}
+
+interface Thread {
+  worker: Worker
+  job: Job | null
+  stop: Int32Array<SharedArrayBuffer>
+  timers: Timer[]
+}
+
+/** A task that has not stopped by then is in the middle of something long, such as a user's regular expression. */
+const STOP_WITHIN_MS = 150
+
+/**
+ * A few threads that serve one module, started when there is work and ended when there has been none for a while. A
+ * task that does not stop when it is told to is ended with its thread; no other task is in it.
+ */
+export class ThreadPool {
+  readonly #options: PoolOptions
+  readonly #waiting: Job[] = []
+  readonly #threads = new Set<Thread>()
+  #idleTimer: Timer | null = null
+  #isClosed = false
+
+  constructor(options: PoolOptions) {
+    this.#options = options
+  }
+
+  /** Rejects with what the task threw, with the signal's reason, or with `tooSlow`. */
+  run<Result, Part = never>(task: PoolTask<Part>): Promise<Result> {
+    task.signal?.throwIfAborted()
+    if (this.#isClosed) return Promise.reject(new ScrapdeckError('STOPPING', 'Scrapdeck is stopping'))
+    const { promise, resolve, reject } = Promise.withResolvers<Result>()
+    const job: Job = { order: task as PoolTask<unknown>, resolve: resolve as Job['resolve'], reject }
+    this.#waiting.push(job)
+    const abort = () => this.#abort(job, task.signal?.reason)
+    task.signal?.addEventListener('abort', abort)
+    this.#assign()
+    return promise.finally(() => task.signal?.removeEventListener('abort', abort))
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true
+    this.#idleTimer?.cancel()
+    const stopping = new ScrapdeckError('STOPPING', 'Scrapdeck is stopping')
+    for (const job of this.#waiting.splice(0)) job.reject(stopping)
+    await Promise.all([...this.#threads].map((thread) => this.#end(thread, stopping)))
+  }
+
+  #assign(): void {
+    while (this.#waiting.length > 0) {
+      const thread = [...this.#threads].find(({ job }) => job === null) ?? this.#start()
+      if (thread === null) return
+      this.#give(thread, this.#waiting.shift()!)
+    }
+  }
+
+  #start(): Thread | null {
+    const { file, name, threads, memoryMb } = this.#options
+    if (this.#threads.size >= threads) return null
+    const worker = new Worker(file, {
+      name,
+      // It reads text from outside, and needs nothing of this.
+      env: {},
+      resourceLimits: { maxOldGenerationSizeMb: memoryMb, maxYoungGenerationSizeMb: 16 }
+    })
+    const thread: Thread = { worker, job: null, stop: new Int32Array(new SharedArrayBuffer(4)), timers: [] }
+    worker.on('message', (reply: PoolReply) => this.#receive(thread, reply))
+    worker.on('error', (error) => void this.#end(thread, error))
+    worker.on('exit', () => void this.#end(thread, new Error(`A thread of ${name} ended without an answer`)))
+    // Idle threads do not keep the process alive; a task does, by what waits for it.
+    worker.unref()
+    this.#threads.add(thread)
+    return thread
+  }
+
+  #give(thread: Thread, job: Job): void {
+    const { task, input, timeoutMs, tooSlow } = job.order
+    thread.job = job
+    thread.stop = new Int32Array(new SharedArrayBuffer(4))
+    thread.worker.ref()
+    thread.worker.postMessage({ task, input, stop: thread.stop } satisfies PoolOrder)
+    if (timeoutMs === undefined) return
+    const expire = () => this.#abort(job, tooSlow?.() ?? new Error(`${task} takes longer than ${timeoutMs / 1000} s`))
+    thread.timers.push(this.#options.clock.setTimer(timeoutMs, expire))
+  }
+
+  #receive(thread: Thread, reply: PoolReply): void {
+    const { job } = thread
+    if (job === null) return
+    if ('part' in reply) {
+      if (Atomics.load(thread.stop, 0) === 0) job.order.onPart?.(reply.part)
+      return
+    }
+    this.#free(thread)
+    const { answer } = reply
+    if ('value' in answer) job.resolve(answer.value)
+    else if ('error' in answer) job.reject(new ScrapdeckError(answer.error.code, answer.error.message))
+    else job.reject(new Error(answer.failure))
+    this.#assign()
+    this.#endWhenIdle()
+  }
+
+  #free(thread: Thread): void {
+    thread.job = null
+    for (const timer of thread.timers.splice(0)) timer.cancel()
+    thread.worker.unref()
+  }
+
+  /** The caller hears of it at once; the thread is told to stop, and ended if it does not. */
+  #abort(job: Job, reason: unknown): void {
+    const at = this.#waiting.indexOf(job)
+    if (at >= 0) this.#waiting.splice(at, 1)
+    job.reject(reason)
+    const thread = [...this.#threads].find((each) => each.job === job)
+    if (thread === undefined) return
+    Atomics.store(thread.stop, 0, 1)
+    const end = () => void (thread.job === job && this.#end(thread, reason))
+    thread.timers.push(this.#options.clock.setTimer(STOP_WITHIN_MS, end))
+  }
+
+  async #end(thread: Thread, reason: unknown): Promise<void> {
+    if (!this.#threads.delete(thread)) return
+    const { job } = thread
+    this.#free(thread)
+    job?.reject(reason)
+    await thread.worker.terminate()
+    if (!this.#isClosed) this.#assign()
+  }
+
+  #endWhenIdle(): void {
+    this.#idleTimer?.cancel()
+    const { clock, idleMs } = this.#options
+    this.#idleTimer = clock.setTimer(idleMs, () => {
+      for (const thread of [...this.#threads]) if (thread.job === null) void this.#end(thread, null)
+    })
+  }
+}
