@@ -23,6 +23,7 @@ import type { Logger } from '../runtime/logger.ts'
 import { makePrivateDirectory } from '../runtime/private-directory.ts'
 import { LocalEnvironments } from './pythons/environments.ts'
 import { itemsFileOf, logFileOf, type RunDirectories, type RunNames, type RunSource } from './runs/launch-plan.ts'
+import { watchFile } from './runs/watch-file.ts'
 import { readFileRange } from './runs/file-range.ts'
 import { openProcessTable } from './processes/process-table.ts'
 import { findPythons, PythonEnvironment } from './pythons/python-environment.ts'
@@ -262,6 +263,16 @@ export class LocalNode implements NodeClient {
   async readLog(run: RunNames, range: { offset: number; limitBytes: number }): Promise<LogRange | null> {
     refuseBadNames(run)
     return readFileRange(logFileOf(this.#parts.directories.logsDirectory, run), range)
+  }
+
+  watchLog(run: RunNames, onChange: () => void): () => void {
+    refuseBadNames(run)
+    return watchFile(logFileOf(this.#parts.directories.logsDirectory, run), onChange)
+  }
+
+  logPath(run: RunNames): string {
+    refuseBadNames(run)
+    return logFileOf(this.#parts.directories.logsDirectory, run)
   }
 
   async readItems(run: RunNames, range: { offset: number; limitBytes: number }): Promise<LogRange | null> {

@@ -14,6 +14,8 @@ export interface LogBytes {
   offset: number
   sizeBytes: number
   bytes: Uint8Array
+  /** Tells one file from the next that has its name. */
+  fileId?: string | undefined
 }
 
 /** Receives a whole file piece by piece and keeps only one range of it. */

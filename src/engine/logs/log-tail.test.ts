@@ -2,15 +2,17 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { LogChunk } from '../../shared/contract/index.ts'
 import { createFakeClock, settle } from '../testing/fake-clock.ts'
-import type { LogBytes, WantedBytes } from './byte-window.ts'
+import { cutBytes, type LogBytes, type WantedBytes } from './byte-window.ts'
+import { GrowingLog, LOCAL_POLL_MS, REMOTE_POLL_MS } from './growing-log.ts'
 import { tailLog } from './log-tail.ts'
 
 /** A log that a test writes, and whoever follows it. */
-function followed(options: { from?: { offset: number } | { tailBytes: number }; isLocal?: boolean } = {}) {
+function followed(options: { from?: { offset: number } | { tailBytes: number }; isLocal?: boolean; maxLagBytes?: number } = {}) {
   const clock = createFakeClock()
   const aborting = new AbortController()
   const state = {
     log: null as Buffer | null,
+    file: 1,
     live: true,
     failure: null as Error | null,
     reads: 0,
@@ -23,12 +25,13 @@ function followed(options: { from?: { offset: number } | { tailBytes: number }; 
     if (state.log === null) return null
     const sizeBytes = state.log.length
     const offset = range.offset < 0 ? Math.max(0, sizeBytes + range.offset) : Math.min(range.offset, sizeBytes)
-    return { offset, sizeBytes, bytes: new Uint8Array(state.log.subarray(offset, offset + range.limitBytes)) }
+    const bytes = new Uint8Array(state.log.subarray(offset, offset + range.limitBytes))
+    return { offset, sizeBytes, bytes, fileId: String(state.file) }
   }
   const tail = tailLog({
-    read,
+    log: new GrowingLog({ read, pollMs: options.isLocal === false ? REMOTE_POLL_MS : LOCAL_POLL_MS }, clock),
     mayGrow: () => state.live,
-    answersAtOnce: () => options.isLocal ?? true,
+    maxLagBytes: options.maxLagBytes,
     from: options.from ?? { offset: 0 },
     clock,
     signal: aborting.signal
@@ -48,6 +51,10 @@ function followed(options: { from?: { offset: number } | { tailBytes: number }; 
     tail,
     start,
     abort: () => aborting.abort(),
+    replace(text: string) {
+      state.log = Buffer.from(text)
+      state.file += 1
+    },
     write(text: string | Buffer) {
       state.log = Buffer.concat([state.log ?? Buffer.of(), Buffer.from(text as string)])
     },
@@ -139,6 +146,38 @@ describe('a log that is followed', () => {
   })
 })
 
+describe('a log that grows faster than it is read', () => {
+  test('goes on near its end, and the gap between its chunks says how much was left out', async () => {
+    const log = followed({ from: { tailBytes: 1_000 }, maxLagBytes: 5_000 })
+    log.write('first\n')
+    await log.start()
+    log.write(`${'x'.repeat(99)}\n`.repeat(1_000))
+    await log.clock.advanceBy(1_000)
+    const [first, second] = log.state.chunks
+    expect(first).toMatchObject({ offset: 0, nextOffset: 6 })
+    expect(second).toMatchObject({ nextOffset: 100_006, sizeBytes: 100_006 })
+    expect(second!.nextOffset - second!.offset).toBe(1_000)
+  })
+
+  test('of which nothing may be left out is given whole', async () => {
+    const log = followed({ from: { tailBytes: 1_000 } })
+    log.write('first\n')
+    await log.start()
+    log.write(`${'x'.repeat(99)}\n`.repeat(10_000))
+    await log.clock.advanceBy(1_000)
+    expect(log.texts().join('')).toHaveLength(1_000_006)
+  })
+})
+
+test('a log that was replaced by a longer one is given from its start', async () => {
+  const log = followed()
+  log.write('old\n')
+  await log.start()
+  log.replace('a new and longer log\n')
+  await log.clock.advanceBy(1_000)
+  expect(log.state.chunks.at(-1)).toMatchObject({ offset: 0, text: 'a new and longer log\n' })
+})
+
 describe('where it begins', () => {
   const from = async (tailBytes: number, text: string) => {
     const log = followed({ from: { tailBytes } })
@@ -179,25 +218,75 @@ describe('where it begins', () => {
 })
 
 describe('how it asks', () => {
-  test('only while somebody iterates, and less often while nothing comes', async () => {
+  test('only while somebody iterates, and a little less often while nothing comes', async () => {
     const log = followed({ isLocal: false })
     await log.clock.advanceBy(10_000)
     expect(log.state.reads).toBe(0)
     log.write('text\n')
     await log.start()
     expect(log.state.reads).toBe(1)
-    await log.clock.advanceBy(999)
+    await log.clock.advanceBy(249)
     expect(log.state.reads).toBe(1)
     await log.clock.advanceBy(60_000)
-    expect(log.state.reads).toBeLessThan(25)
-    expect(log.state.reads).toBeGreaterThan(15)
+    expect(log.state.reads).toBeLessThan(153)
+    expect(log.state.reads).toBeGreaterThan(145)
     log.write('more\n')
-    await log.clock.advanceBy(3000)
+    await log.clock.advanceBy(400)
     expect(log.texts()).toEqual(['text\n', 'more\n'])
     log.abort()
     await settle()
     expect(log.state.end).toBe('ended')
     expect(log.clock.timerCount()).toBe(0)
+  })
+
+  test('a log that is followed by many is read once', async () => {
+    const clock = createFakeClock()
+    let text = 'first\n'
+    let reads = 0
+    const read = async (range: WantedBytes) => {
+      reads += 1
+      return cutBytes(Buffer.from(text), range)
+    }
+    const log = new GrowingLog({ read, pollMs: REMOTE_POLL_MS }, clock)
+    const aborting = new AbortController()
+    const texts = ['', '', '']
+    const followers = texts.map(async (_, index) => {
+      const options = { log, mayGrow: () => true, from: { offset: 0 }, clock, signal: aborting.signal }
+      for await (const chunk of tailLog(options)) texts[index] += chunk.text
+    })
+    await clock.advanceBy(10_000)
+    const readsBefore = reads
+    text += 'second\n'
+    await clock.advanceBy(10_000)
+    expect(texts).toEqual([text, text, text])
+    expect(reads - readsBefore).toBeLessThan(10_000 / REMOTE_POLL_MS.quiet + 5)
+    aborting.abort()
+    await Promise.all(followers)
+  })
+
+  test('a file that tells of its changes is read at once', async () => {
+    const clock = createFakeClock()
+    let tell = () => {}
+    let text = 'first\n'
+    const watch = (onChange: () => void) => {
+      tell = onChange
+      return () => {}
+    }
+    const source = { read: async (range: WantedBytes) => cutBytes(Buffer.from(text), range), watch, pollMs: LOCAL_POLL_MS }
+    const log = new GrowingLog(source, clock)
+    const aborting = new AbortController()
+    const texts: string[] = []
+    const following = (async () => {
+      const options = { log, mayGrow: () => true, from: { offset: 0 }, clock, signal: aborting.signal }
+      for await (const chunk of tailLog(options)) texts.push(chunk.text)
+    })()
+    await clock.advanceBy(30_000)
+    text += 'second\n'
+    tell()
+    await clock.advanceBy(20)
+    expect(texts).toEqual(['first\n', 'second\n'])
+    aborting.abort()
+    await following
   })
 
   test('a node that comes back is asked on; one that stays away ends it with its error', async () => {

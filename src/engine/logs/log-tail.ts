@@ -1,36 +1,40 @@
 import type { LogChunk } from '../../shared/contract/index.ts'
 import { type Clock, sleep } from '../runtime/clock.ts'
-import type { LogBytes, WantedBytes } from './byte-window.ts'
+import type { LogBytes } from './byte-window.ts'
+import type { GrowingLog } from './growing-log.ts'
 
 const MAX_CHUNK_BYTES = 262_144
-const LOCAL_POLL_MS = 250
-const REMOTE_POLL_MS = 1000
-const IDLE_POLL_MS = 3000
+const RETRY_MS = 3_000
 /** Including the waits in between, tolerates a node that does not respond for at least half a minute. */
 const MAX_FAILURES = 10
 const NEWLINE = 0x0a
 
-/**
- * Streams the log of a run as it grows, from wherever `read` gets it (a file, a node, the archive). Polls only while it
- * is iterated. Chunks end at line ends; an unfinished line is sent as it is at the next poll. Waits for a log that does
- * not exist yet, and restarts one that became shorter. Ends after the chunk with `complete: true`, or without one if
- * `signal` aborts. Throws the error of `read` if it persists for half a minute.
- */
-export async function* tailLog(options: {
-  /** Resolves null if there is no log yet. */
-  read: (range: WantedBytes, signal?: AbortSignal) => Promise<LogBytes | null>
+export interface TailOptions {
+  log: Pick<GrowingLog, 'read' | 'waitForNews'>
   mayGrow: () => boolean | Promise<boolean>
-  /** Reading needs no network, so polls can be frequent. */
-  answersAtOnce: () => boolean
   from: { offset: number } | { tailBytes: number }
+  /**
+   * Whoever is further behind the end than this gets the last `tailBytes` next: chunks then have a gap between them.
+   * Absent: every byte.
+   */
+  maxLagBytes?: number | undefined
   clock: Clock
-  signal?: AbortSignal
-}): AsyncGenerator<LogChunk, void> {
-  const { mayGrow, answersAtOnce, from, clock, signal } = options
+  signal?: AbortSignal | undefined
+}
+
+/**
+ * Streams the log of a run as it grows, from wherever it is (a file, a node, the archive), only while it is iterated.
+ * Chunks end at line ends; an unfinished line is sent as it is when nothing follows. Waits for a log that does not exist
+ * yet, and starts over with one that became shorter or was replaced. Ends after the chunk with `complete: true`, or
+ * without one if `signal` aborts. Throws the error of the log if it persists for half a minute.
+ */
+export async function* tailLog(options: TailOptions): AsyncGenerator<LogChunk, void> {
+  const { log, mayGrow, from, maxLagBytes, clock, signal } = options
+  const tailBytes = 'tailBytes' in from ? from.tailBytes : MAX_CHUNK_BYTES
   let offset = 'offset' in from ? from.offset : null
-  let waitMs = 0
   let failures = 0
   let sizeBefore = -1
+  let fileId: string | undefined
 
   while (!signal?.aborted) {
     try {
@@ -38,9 +42,17 @@ export async function* tailLog(options: {
       const live = await mayGrow()
       const range = await readNext()
       failures = 0
-      if (range !== null && offset !== null && range.sizeBytes < offset) {
-        offset = 0
-        continue
+      if (range !== null && offset !== null) {
+        const isOther = fileId !== undefined && range.fileId !== undefined && range.fileId !== fileId
+        fileId = range.fileId
+        if (range.sizeBytes < offset || isOther) {
+          offset = 0
+          continue
+        }
+        if (maxLagBytes !== undefined && range.sizeBytes - offset > maxLagBytes) {
+          offset = null
+          continue
+        }
       }
       const chunk: LogChunk = range === null ? emptyChunk(offset ?? 0) : cutChunk(range, live, sizeBefore)
       sizeBefore = range?.sizeBytes ?? -1
@@ -51,23 +63,20 @@ export async function* tailLog(options: {
       if (chunk.complete) return
       // More is available already.
       if (hasGrown && range !== null && !reachesEnd(range)) continue
-      const pollMs = answersAtOnce() ? LOCAL_POLL_MS : REMOTE_POLL_MS
-      waitMs = hasGrown ? pollMs : Math.min(IDLE_POLL_MS, Math.max(pollMs, waitMs * 1.5))
+      await log.waitForNews(Math.max(0, sizeBefore), signal)
     } catch (error) {
       if (signal?.aborted) return
       failures += 1
       if (failures >= MAX_FAILURES) throw error
-      waitMs = IDLE_POLL_MS
+      await sleep(clock, RETRY_MS, signal)
     }
-    await sleep(clock, waitMs, signal)
   }
 
   async function readNext(): Promise<LogBytes | null> {
-    if (offset !== null) return options.read({ offset, limitBytes: MAX_CHUNK_BYTES }, signal)
-    const tailBytes = 'tailBytes' in from ? from.tailBytes : 0
+    if (offset !== null) return log.read({ offset, limitBytes: MAX_CHUNK_BYTES }, signal)
     // One extra byte shows whether the tail begins at the start of a line.
     const limitBytes = Math.min(tailBytes, MAX_CHUNK_BYTES) + 1
-    const range = await options.read({ offset: -tailBytes - 1, limitBytes }, signal)
+    const range = await log.read({ offset: -tailBytes - 1, limitBytes }, signal)
     return range === null ? null : skipPartialLine(range, tailBytes)
   }
 }

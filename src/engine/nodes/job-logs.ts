@@ -8,8 +8,9 @@ import {
 import { ScrapdeckError } from '../../shared/errors.ts'
 import type { LogArchivePort } from '../logs/archive/log-archive.ts'
 import type { WantedBytes } from '../logs/byte-window.ts'
+import { GrowingLogs, LOCAL_POLL_MS, type LogSource, REMOTE_POLL_MS } from '../logs/growing-log.ts'
 import { tailLog } from '../logs/log-tail.ts'
-import type { Clock } from '../runtime/clock.ts'
+import { type Clock, sleep } from '../runtime/clock.ts'
 import { requireJob } from '../store/require-job.ts'
 import type { AttemptReader, JobReader } from '../store/store.ts'
 import type { Fleet } from './fleet.ts'
@@ -23,12 +24,18 @@ interface JobLogsParts {
   clock: Clock
 }
 
+const LOOK_EVERY_MS = 500
+/** Tolerates a node that does not respond for half a minute. */
+const MAX_FAILURES = 60
+
 /** The log of a job, wherever it is: in the archive once it was copied there, otherwise on its node. */
 export class JobLogs {
   readonly #parts: JobLogsParts
+  readonly #growing: GrowingLogs
 
   constructor(parts: JobLogsParts) {
     this.#parts = parts
+    this.#growing = new GrowingLogs(parts.clock)
   }
 
   /**
@@ -70,30 +77,64 @@ export class JobLogs {
       attemptNumber: AttemptNumber | undefined
       offset: number | undefined
       tailBytes: number
+      maxLagBytes?: number | undefined
       signal: AbortSignal | undefined
     }
   ): AsyncGenerator<LogChunk, void> {
     await requireJob(this.#parts.store, jobId)
-    let number = options.attemptNumber
-    let attempt = number === undefined ? null : await this.#attemptOf(jobId, number)
-    yield* tailLog({
+    const { signal } = options
+    const number = options.attemptNumber ?? (await this.#firstWithLog(jobId, signal))
+    if (number === null) return
+    if (number === 'none') {
+      yield { offset: 0, nextOffset: 0, sizeBytes: 0, text: '', complete: true }
+      return
+    }
+    const { clock } = this.#parts
+    const { log, release } = this.#growing.use(`${jobId} ${number}`, await this.#sourceOf(jobId, number))
+    try {
+      yield* tailLog({
+        ...options,
+        ...{ log, clock },
+        mayGrow: async () => (await this.#attemptOf(jobId, number))!.state !== 'ended',
+        from: options.offset === undefined ? { tailBytes: options.tailBytes } : { offset: options.offset }
+      })
+    } finally {
+      release()
+    }
+  }
+
+  /** null: aborted. Waits for a log, and for an attempt if there is none; without either, the last one will do. */
+  async #firstWithLog(jobId: JobId, signal: AbortSignal | undefined): Promise<AttemptNumber | 'none' | null> {
+    let failures = 0
+    while (!signal?.aborted) {
+      const { state } = await requireJob(this.#parts.store, jobId)
+      const attempt = await this.#attemptOf(jobId, undefined)
+      if (state === 'ended') return attempt?.number ?? 'none'
+      try {
+        if (attempt !== null && (await this.#readOf(attempt, { offset: 0, limitBytes: 1 }, signal)) !== null) {
+          return attempt.number
+        }
+      } catch (error) {
+        failures += 1
+        if (failures > MAX_FAILURES) throw error
+      }
+      await sleep(this.#parts.clock, LOOK_EVERY_MS, signal)
+    }
+    return null
+  }
+
+  async #sourceOf(jobId: JobId, number: AttemptNumber): Promise<LogSource> {
+    const attempt = await this.#attemptOf(jobId, number)
+    const client = attempt === null || attempt.logArchived ? undefined : this.#parts.fleet.get(attempt.nodeId)?.client
+    return {
+      // Looked up each time: when the run has ended, its log is in the archive.
       read: async (range, signal) => {
-        attempt = await this.#attemptOf(jobId, number)
-        const log = attempt === null ? null : await this.#readOf(attempt, range, signal)
-        if (log !== null) number ??= attempt!.number
-        return log
+        const now = await this.#attemptOf(jobId, number)
+        return now === null ? null : this.#readOf(now, range, signal)
       },
-      mayGrow: async () => {
-        const { state } =
-          number === undefined ? await requireJob(this.#parts.store, jobId) : (await this.#attemptOf(jobId, number))!
-        return state !== 'ended'
-      },
-      answersAtOnce: () =>
-        attempt !== null && (this.#parts.fleet.get(attempt.nodeId)?.client.traits.answersAtOnce ?? false),
-      from: options.offset === undefined ? { tailBytes: options.tailBytes } : { offset: options.offset },
-      clock: this.#parts.clock,
-      signal: options.signal
-    })
+      ...(client?.watchLog !== undefined && { watch: (onChange) => client.watchLog!(attempt!, onChange) }),
+      pollMs: client?.traits.runsHere === true ? LOCAL_POLL_MS : REMOTE_POLL_MS
+    }
   }
 
   /** Without a number: the last attempt, or null if there is none. */

@@ -31,10 +31,14 @@ export interface NodeClient {
    * `sizeBytes` is the file's size at that moment; `bytes` is empty if `offset` is at or past the end.
    */
   readLog(
-    run: { project: ProjectName; spider: string; jobid: string },
+    run: RunNames,
     range: { offset: number; limitBytes: number },
     signal?: AbortSignal
   ): Promise<LogRange | null>
+  /** Calls back when the log grows, until the returned function is called. Absent: it must be polled. */
+  watchLog?(run: RunNames, onChange: () => void): () => void
+  /** Where the log is, on this machine. Absent: elsewhere. */
+  logPath?(run: RunNames): string
   /** Same for the items that the run left there. Few nodes keep them. */
   readItems: NodeClient['readLog']
   /** Closes its connections. Requests in flight end with an error. */
@@ -130,6 +134,15 @@ export interface LogRange {
   offset: number
   sizeBytes: number
   bytes: Uint8Array
+  /** Tells one file from the next that has its name. */
+  fileId?: string | undefined
+}
+
+/** What names a run on its node. */
+export interface RunNames {
+  project: ProjectName
+  spider: string
+  jobid: string
 }
 
 export type NodeErrorKind =

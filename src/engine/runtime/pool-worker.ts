@@ -2,14 +2,14 @@ import { parentPort } from 'node:worker_threads'
 import { answerOf } from './task-worker.ts'
 import type { PoolOrder, PoolReply } from './thread-pool.ts'
 
-export interface TaskContext<Part> {
+export interface TaskContext {
   /** Sends a part of the result. */
-  emit: (part: Part) => void
+  emit: (part: unknown) => void
   /** Nobody wants the result any more: end soon, with any result. */
   isStopped: () => boolean
 }
 
-type Tasks = Record<string, (input: never, context: TaskContext<never>) => unknown>
+type Tasks = Record<string, (input: never, context: TaskContext) => unknown>
 
 /** The other end of a ThreadPool: performs one task after the other. */
 export function servePool(tasks: Tasks): void {
@@ -18,7 +18,7 @@ export function servePool(tasks: Tasks): void {
   port.on('message', (order: PoolOrder) => void perform(order))
 
   async function perform({ task, input, stop }: PoolOrder): Promise<void> {
-    const context: TaskContext<never> = {
+    const context: TaskContext = {
       emit: (part) => port.postMessage({ part } satisfies PoolReply),
       isStopped: () => Atomics.load(stop, 0) === 1
     }

@@ -33,8 +33,7 @@ export function createMemoryArchive(blobs: BlobStore): LogArchivePort {
       await blobs.delete(archiveName(jobId, number))
     },
     cacheFigures: () => ({ hits: 0, misses: 0, entries: 0, bytes: 0 }),
-    spoolDirectory: '',
-    openSpool: notSimulated,
+    copies: null as never,
     seal: notSimulated,
     fileOf: notSimulated
   }

@@ -11,9 +11,9 @@ export async function readFileRange(
     throw error
   })
   if (file === null) return null
-  const sizeBytes = (await file.stat()).size
+  const { size: sizeBytes, dev, ino } = await file.stat()
   const offset = range.offset < 0 ? Math.max(0, sizeBytes + range.offset) : range.offset
   const bytes = new Uint8Array(Math.max(0, Math.min(range.limitBytes, sizeBytes - offset)))
   const { bytesRead } = await file.read(bytes, 0, bytes.byteLength, offset)
-  return { offset, sizeBytes, bytes: bytes.subarray(0, bytesRead) }
+  return { offset, sizeBytes, bytes: bytes.subarray(0, bytesRead), fileId: `${dev} ${ino}` }
 }

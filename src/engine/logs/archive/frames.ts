@@ -134,7 +134,7 @@ export async function readEnd(
 }
 
 /**
- * The length of the frame at the start of `bytes`, from the headers of its blocks, without unpacking it (RFC 8878, 3.1);
+ * The length of the frame at the start of `bytes`, from the headers of its blocks, not unpacked (RFC 8878, 3.1);
  * null: it is not complete. For files that grow and have no table yet.
  */
 export function frameLength(bytes: Uint8Array): number | null {

@@ -29,8 +29,8 @@ interface Unpacked {
 }
 
 /**
- * Files for logs of the archive that were read lately: those that an earlier version gzipped, unpacked, as each range of
- * a large one would cost unpacking all before it; and for threads, those that are not files here. Unpacking is zlib's
+ * Files for logs of the archive that were read lately: those that an earlier version gzipped, unpacked, as each range
+ * of a large one would cost unpacking all before it; and those that the blob store has elsewhere. Unpacking is zlib's
  * work in other threads. The directory is emptied at the start.
  */
 export class LogCache {

@@ -65,7 +65,7 @@ describe('a log', () => {
     const kept = await keep(log)
     expect(kept.sizes?.rawBytes).toBe(size)
     expect((await readAll(kept, size)).equals(log)).toBe(true)
-    expect(await readdir(archive.spoolDirectory)).toEqual([])
+    expect(await readdir(archive.copies.directory)).toEqual([])
     expect(await readdir(join(directory.path, 'drafts'))).toEqual([])
   })
 
@@ -116,8 +116,7 @@ describe('a log', () => {
   })
 
   test('that became another one under its name is copied from its beginning', async () => {
-    const spool = await archive.openSpool(JOB, FIRST)
-    await spool.append(lines(50_000))
+    await archive.copies.advance(JOB, FIRST, nodeWith(lines(50_000)))
     const kept = await keep(Buffer.from('the new log\n'))
     expect((await readAll(kept, 100)).toString()).toBe('the new log\n')
   })
@@ -132,7 +131,7 @@ describe('a log', () => {
     const cache = LogCache.open(join(directory.path, 'cache'))
     const other = new LogArchive({ blobs: full, threads, cache, directory: directory.path, random: systemRandom })
     await expect(other.copy(JOB, FIRST, nodeWith(lines(3_000_000)))).rejects.toThrow('the disk is full')
-    expect((await archive.openSpool(JOB, FIRST)).sizeBytes).toBe(3_000_000)
+    expect(await archive.copies.sizeBytes(JOB, FIRST)).toBe(3_000_000)
   })
 
   test('is given up when asked to', async () => {

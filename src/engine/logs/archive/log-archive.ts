@@ -1,7 +1,7 @@
 import { mkdir, open, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { AttemptNumber, JobId } from '../../../shared/contract/index.ts'
-import { isScrapdeckError, ScrapdeckError } from '../../../shared/errors.ts'
+import { isScrapdeckError } from '../../../shared/errors.ts'
 import type { BlobStore } from '../../blobs/blob-store.ts'
 import type { CacheFigures } from '../../runtime/cache-figures.ts'
 import type { Random } from '../../runtime/random.ts'
@@ -15,9 +15,7 @@ import { readEnd } from './frames.ts'
 import type { LogCache } from './gzip-cache.ts'
 import type { SealedLog, SealSource } from './seal.ts'
 import { unpackSmallLog } from './small-log.ts'
-import { Spool } from './spool.ts'
-
-export type ReadLog = (range: WantedBytes, signal?: AbortSignal) => Promise<LogBytes | null>
+import { LogCopies, type ReadLog } from './log-copies.ts'
 
 interface ArchiveParts {
   blobs: BlobStore
@@ -29,7 +27,6 @@ interface ArchiveParts {
   random: Random
 }
 
-const PIECE_BYTES = 1_048_576
 const MAPS_KEPT = 64
 
 /** The blob that holds the log of one attempt. */
@@ -43,23 +40,18 @@ export type LogArchivePort = Pick<LogArchive, keyof LogArchive>
 /** The logs that are kept here, whether or not their nodes still have them. */
 export class LogArchive {
   readonly #parts: ArchiveParts
+  /** Logs of runs that are still live, or that could not be copied to their end yet. */
+  readonly copies: LogCopies
   /** By blob, least recently used first. */
   readonly #maps = new Map<string, Promise<FrameMap>>()
 
   constructor(parts: ArchiveParts) {
     this.#parts = parts
-  }
-
-  get spoolDirectory(): string {
-    return join(this.#parts.directory, 'spools')
+    this.copies = new LogCopies(join(parts.directory, 'spools'))
   }
 
   cacheFigures(): CacheFigures {
     return this.#parts.cache.figures()
-  }
-
-  openSpool(jobId: JobId, number: AttemptNumber): Promise<Spool> {
-    return Spool.open(this.spoolDirectory, `${jobId}-${number}`)
   }
 
   /**
@@ -85,23 +77,9 @@ export class LogArchive {
    * what was copied stays for the next try; with LOG_NOT_FOUND if it is gone.
    */
   async copy(jobId: JobId, number: AttemptNumber, read: ReadLog, signal?: AbortSignal): Promise<SealedLog> {
-    const spool = await this.openSpool(jobId, number)
-    for (;;) {
-      const piece = await read({ offset: spool.sizeBytes, limitBytes: PIECE_BYTES }, signal)
-      signal?.throwIfAborted()
-      if (piece === null) {
-        throw new ScrapdeckError('LOG_NOT_FOUND', `The log of job ${jobId} was deleted before it could be copied`)
-      }
-      // Another log under this name (a node that was set up anew): what was copied is not its beginning.
-      if (piece.sizeBytes < spool.sizeBytes) {
-        await spool.remove()
-        return this.copy(jobId, number, read, signal)
-      }
-      if (piece.bytes.length === 0) break
-      await spool.append(piece.bytes)
-    }
-    const sealed = await this.seal(jobId, number, { kind: 'spool', ...spool.describe() }, signal)
-    await spool.remove()
+    await this.copies.advance(jobId, number, read, { signal })
+    const sealed = await this.seal(jobId, number, await this.copies.fileOf(jobId, number), signal)
+    await this.copies.remove(jobId, number)
     return sealed
   }
 

@@ -102,6 +102,14 @@ export class Spool {
     return { ...files, frames: this.#frames, restBytes: this.#restBytes }
   }
 
+  /** Begins anew. */
+  async clear(): Promise<void> {
+    await this.remove()
+    this.#frames.length = 0
+    this.#map = mapFrames([])
+    this.#restBytes = 0
+  }
+
   /** Deletes its files: the log is complete in the archive, or nobody wants it. */
   async remove(): Promise<void> {
     await this.#inTurn(() => Promise.all([rm(this.#framesPath, { force: true }), rm(this.#restPath, { force: true })]))

@@ -1,6 +1,7 @@
 import { closeSync, fstatSync, openSync, readSync } from 'node:fs'
 import { damaged, FRAME_RAW_BYTES, readEnd, unpackFrameSync } from '../archive/frames.ts'
 import { type FrameMap, frameAt, mapFrames, rawSizeOf } from '../archive/frame-reader.ts'
+import type { SpoolFiles } from '../archive/spool.ts'
 import { unpackSmallLog } from '../archive/small-log.ts'
 
 /**
@@ -11,6 +12,7 @@ export type LogFile =
   | { kind: 'plain'; path: string }
   | { kind: 'frames'; path: string }
   | { kind: 'packed'; packed: Uint8Array }
+  | ({ kind: 'spool' } & SpoolFiles)
 
 /** Consecutive bytes of a log. */
 export interface LogBlock {
@@ -31,6 +33,7 @@ export interface OpenLog {
 /** Throws LOG_DAMAGED, or the system's error. */
 export async function openLogFile(file: LogFile): Promise<OpenLog> {
   if (file.kind === 'packed') return inMemory(unpackSmallLog(file.packed))
+  if (file.kind === 'spool') return openSpool(file)
   const descriptor = openSync(file.path, 'r')
   try {
     const sizeBytes = fstatSync(descriptor).size
@@ -46,6 +49,27 @@ export async function openLogFile(file: LogFile): Promise<OpenLog> {
   } catch (error) {
     closeSync(descriptor)
     throw error
+  }
+}
+
+function openSpool({ framesPath, frames, restPath, restAt, restBytes }: SpoolFiles): OpenLog {
+  const map = mapFrames(frames)
+  const framesBytes = rawSizeOf(map)
+  const descriptors: number[] = []
+  const open = (path: string) => {
+    const descriptor = openSync(path, 'r')
+    descriptors.push(descriptor)
+    return descriptor
+  }
+  return {
+    sizeBytes: framesBytes + restBytes,
+    *blocks(from, to) {
+      if (from < framesBytes) yield* frameBlocks(open(framesPath), map, from, to)
+      const start = Math.max(from, framesBytes)
+      if (to <= start) return
+      yield { offset: start, bytes: readExactly(open(restPath), restAt + start - framesBytes, to - start) }
+    },
+    close: () => descriptors.forEach(closeSync)
   }
 }
 

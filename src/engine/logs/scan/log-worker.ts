@@ -36,7 +36,7 @@ servePool({
     return sealLog(source, target, () => {})
   },
 
-  async search({ file, query, from, to, mostLines, countsLines }: SearchOrder, { isStopped }: TaskContext<never>) {
+  async search({ file, query, from, to, mostLines, countsLines }: SearchOrder, { isStopped }: TaskContext) {
     const log = await openLogFile(file)
     try {
       const found: FoundLine[] = []
@@ -54,7 +54,7 @@ servePool({
     }
   },
 
-  async countNewlines({ file, from, to }: CountOrder, { isStopped }: TaskContext<never>) {
+  async countNewlines({ file, from, to }: CountOrder, { isStopped }: TaskContext) {
     const log = await openLogFile(file)
     try {
       const counts: number[] = log.newlines?.slice(from / FRAME_RAW_BYTES, Math.ceil(to / FRAME_RAW_BYTES)) ?? []

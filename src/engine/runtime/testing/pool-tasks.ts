@@ -4,14 +4,14 @@ import { servePool, type TaskContext } from '../pool-worker.ts'
 
 servePool({
   double: (number: number) => ({ double: number * 2, thread: threadId }),
-  count(until: number, { emit }: TaskContext<number>) {
+  count(until: number, { emit }: TaskContext) {
     for (let number = 1; number <= until; number += 1) emit(number)
     return 'counted'
   },
   fail(code: 'BAD_INPUT' | null) {
     throw code === null ? new Error('something else') : new ScrapdeckError(code, 'refused')
   },
-  waitUntilStopped(_: null, { isStopped }: TaskContext<never>) {
+  waitUntilStopped(_: null, { isStopped }: TaskContext) {
     while (!isStopped());
   },
   neverEnds() {
