@@ -118,7 +118,7 @@ export async function fillThroughStore(dataDirectory: string, clock: FakeClock):
   const withLargeLog = await begin()
   await end(withLargeLog, 'succeeded')
   const bytes = Buffer.from(Array.from({ length: 5_000 }, (_, line) => `line ${line} of a long log\n`).join(''))
-  const threads = openLogThreads(systemClock)
+  const threads = openLogThreads(systemClock, 1)
   const archive = new LogArchive({
     ...{ blobs, random: systemRandom, threads },
     ...{ cache: null as never, directory: join(dataDirectory, 'log-copies') }

@@ -7,7 +7,9 @@ import { GrowingLog, LOCAL_POLL_MS, REMOTE_POLL_MS } from './growing-log.ts'
 import { tailLog } from './log-tail.ts'
 
 /** A log that a test writes, and whoever follows it. */
-function followed(options: { from?: { offset: number } | { tailBytes: number }; isLocal?: boolean; maxLagBytes?: number } = {}) {
+function followed(
+  options: { from?: { offset: number } | { tailBytes: number }; isLocal?: boolean; maxLagBytes?: number } = {}
+) {
   const clock = createFakeClock()
   const aborting = new AbortController()
   const state = {
@@ -272,7 +274,11 @@ describe('how it asks', () => {
       tell = onChange
       return () => {}
     }
-    const source = { read: async (range: WantedBytes) => cutBytes(Buffer.from(text), range), watch, pollMs: LOCAL_POLL_MS }
+    const source = {
+      read: async (range: WantedBytes) => cutBytes(Buffer.from(text), range),
+      watch,
+      pollMs: LOCAL_POLL_MS
+    }
     const log = new GrowingLog(source, clock)
     const aborting = new AbortController()
     const texts: string[] = []

@@ -7,6 +7,7 @@ import type { AttemptReader, JobReader } from '../store/store.ts'
 import { createFakeClock } from '../testing/fake-clock.ts'
 import { FakeNode } from '../testing/fake-node.ts'
 import type { LogArchivePort } from '../logs/archive/log-archive.ts'
+import type { LogScans } from '../logs/scan/log-scans.ts'
 import type { Fleet } from './fleet.ts'
 import { JobLogs } from './job-logs.ts'
 
@@ -20,7 +21,7 @@ function aWorld() {
   const job: StoredJob = aJob({ id: ID, status: 'running' })
   const store = { getJob: async () => job, listAttempts: async () => attempts } as unknown as JobReader & AttemptReader
   const fleet = { get: () => ({ client: node }) } as unknown as Fleet
-  const logs = new JobLogs({ store, archive: {} as LogArchivePort, fleet, clock })
+  const logs = new JobLogs({ store, archive: {} as LogArchivePort, scans: {} as LogScans, fleet, clock })
   const begin = (number: number, text: string | null) => {
     const jobid = `run-${number}`
     attempts.push({ jobId: ID, number, jobid, nodeId: 'n1', state: 'running', logArchived: false } as Attempt)

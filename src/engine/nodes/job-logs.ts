@@ -3,11 +3,19 @@ import {
   type AttemptNumber,
   type JobId,
   type LogChunk,
+  type LogPlace,
+  type LogSearchProgress,
   MAX_LOG_CHUNK_BYTES
 } from '../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
 import type { LogArchivePort } from '../logs/archive/log-archive.ts'
+import type { CopyProgress } from '../logs/archive/log-copies.ts'
 import type { WantedBytes } from '../logs/byte-window.ts'
+import { findTime, locateLine, parseLogTime } from '../logs/locate.ts'
+import type { LineQuery } from '../logs/scan/line-matcher.ts'
+import type { LogFile } from '../logs/scan/log-file.ts'
+import type { LogScans } from '../logs/scan/log-scans.ts'
+import { ProgressQueue } from '../runtime/progress-queue.ts'
 import { GrowingLogs, LOCAL_POLL_MS, type LogSource, REMOTE_POLL_MS } from '../logs/growing-log.ts'
 import { tailLog } from '../logs/log-tail.ts'
 import { type Clock, sleep } from '../runtime/clock.ts'
@@ -19,7 +27,8 @@ import { toClientError } from './node-failure.ts'
 
 interface JobLogsParts {
   store: JobReader & AttemptReader
-  archive: Pick<LogArchivePort, 'read'>
+  archive: Pick<LogArchivePort, 'read' | 'fileOf' | 'copies'>
+  scans: LogScans
   fleet: Fleet
   clock: Clock
 }
@@ -27,6 +36,13 @@ interface JobLogsParts {
 const LOOK_EVERY_MS = 500
 /** Tolerates a node that does not respond for half a minute. */
 const MAX_FAILURES = 60
+
+/** Of the lines of a log: another file once it is archived. */
+const keyOf = ({ jobId, number, logArchived, endedAtMs }: Attempt): string =>
+  `${jobId} ${number} ${logArchived ? endedAtMs : 'live'}`
+
+const noLog = ({ jobId }: Attempt): ScrapdeckError =>
+  new ScrapdeckError('LOG_NOT_FOUND', `Job ${jobId} has no readable log`)
 
 /** The log of a job, wherever it is: in the archive once it was copied there, otherwise on its node. */
 export class JobLogs {
@@ -74,8 +90,8 @@ export class JobLogs {
   async *tail(
     jobId: JobId,
     options: {
-      attemptNumber: AttemptNumber | undefined
-      offset: number | undefined
+      attemptNumber?: AttemptNumber | undefined
+      offset?: number | undefined
       tailBytes: number
       maxLagBytes?: number | undefined
       signal: AbortSignal | undefined
@@ -101,6 +117,78 @@ export class JobLogs {
     } finally {
       release()
     }
+  }
+
+  /**
+   * Finds a place in the log of attempt `number`, or of the last one (logs.locate). Rejects with LOG_NOT_FOUND, or with
+   * BAD_INPUT for a time that is none, or that no record has.
+   */
+  async locate(
+    jobId: JobId,
+    number: AttemptNumber | undefined,
+    wanted: { line?: number | undefined; offset?: number | undefined; time?: string | undefined },
+    signal?: AbortSignal
+  ): Promise<LogPlace> {
+    const attempt = await this.#requireAttempt(jobId, number)
+    const { file, sizeBytes } = await this.#wholeLog(attempt, signal)
+    const index = await this.#parts.scans.countLines(keyOf(attempt), file, sizeBytes, signal)
+    const read = (range: WantedBytes) => this.#readOf(attempt, range, signal)
+    if (wanted.time === undefined) return locateLine(read, index, wanted)
+    const time = parseLogTime(wanted.time)
+    if (time === null)
+      throw new ScrapdeckError('BAD_INPUT', `${JSON.stringify(wanted.time)} is not a time such as 14:05`)
+    const offset = await findTime(read, time)
+    if (offset === null) throw new ScrapdeckError('BAD_INPUT', 'No line of this log begins with a date and time')
+    return locateLine(read, index, { offset })
+  }
+
+  /** Searches the whole log (logs.search). Rejects with LOG_NOT_FOUND, or with BAD_INPUT for a bad expression. */
+  async *search(
+    jobId: JobId,
+    number: AttemptNumber | undefined,
+    query: LineQuery,
+    { mostLines, signal }: { mostLines: number; signal: AbortSignal | undefined }
+  ): AsyncGenerator<LogSearchProgress, void> {
+    const attempt = await this.#requireAttempt(jobId, number)
+    const copying = new ProgressQueue<LogSearchProgress>()
+    const whole = this.#wholeLog(attempt, signal, ({ copiedBytes, sizeBytes }) =>
+      copying.add({ state: 'copying', found: [], matches: 0, searchedBytes: copiedBytes, sizeBytes })
+    )
+    yield* copying.until(whole)
+    const { file, sizeBytes } = await whole
+    yield* this.#parts.scans.search(file, sizeBytes, query, { mostLines, signal })
+  }
+
+  /** The log as a file for threads; a log on another machine is copied first, or what is new of it. */
+  async #wholeLog(
+    attempt: Attempt,
+    signal?: AbortSignal,
+    onProgress?: (progress: CopyProgress) => void
+  ): Promise<{ file: LogFile; sizeBytes: number }> {
+    const { store, archive, fleet } = this.#parts
+    const { jobId, number } = attempt
+    if (attempt.logArchived) {
+      const log = await store.findArchivedLog(jobId, number)
+      const head = log === null ? null : await archive.read(jobId, number, log, { offset: 0, limitBytes: 0 })
+      if (log === null || head === null) throw noLog(attempt)
+      return { file: await archive.fileOf(jobId, number, log), sizeBytes: head.sizeBytes }
+    }
+    const client = fleet.get(attempt.nodeId)?.client
+    if (client?.logPath !== undefined) {
+      const head = await this.#readOf(attempt, { offset: 0, limitBytes: 0 }, signal)
+      if (head === null) throw noLog(attempt)
+      return { file: { kind: 'plain', path: client.logPath(attempt) }, sizeBytes: head.sizeBytes }
+    }
+    const read = (range: WantedBytes) => this.#readOf(attempt, range, signal)
+    const { copiedBytes } = await archive.copies.advance(jobId, number, read, { signal, onProgress })
+    return { file: await archive.copies.fileOf(jobId, number), sizeBytes: copiedBytes }
+  }
+
+  async #requireAttempt(jobId: JobId, number: AttemptNumber | undefined): Promise<Attempt> {
+    await requireJob(this.#parts.store, jobId)
+    const attempt = await this.#attemptOf(jobId, number)
+    if (attempt === null) throw new ScrapdeckError('LOG_NOT_FOUND', `Job ${jobId} has no readable log yet`)
+    return attempt
   }
 
   /** null: aborted. Waits for a log, and for an attempt if there is none; without either, the last one will do. */

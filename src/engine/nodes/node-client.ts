@@ -30,11 +30,7 @@ export interface NodeClient {
    * Reads bytes of a run's log. A negative `offset` counts from the end. Resolves null if there is no such file.
    * `sizeBytes` is the file's size at that moment; `bytes` is empty if `offset` is at or past the end.
    */
-  readLog(
-    run: RunNames,
-    range: { offset: number; limitBytes: number },
-    signal?: AbortSignal
-  ): Promise<LogRange | null>
+  readLog(run: RunNames, range: { offset: number; limitBytes: number }, signal?: AbortSignal): Promise<LogRange | null>
   /** Calls back when the log grows, until the returned function is called. Absent: it must be polled. */
   watchLog?(run: RunNames, onChange: () => void): () => void
   /** Where the log is, on this machine. Absent: elsewhere. */

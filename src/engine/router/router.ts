@@ -295,8 +295,14 @@ export function createRouter(parts: RouterParts): EngineRouter {
         const { jobId, attemptNumber, offset, limitBytes } = input
         return jobLogs.readChunk(jobId, attemptNumber, { offset, limitBytes }, signal)
       }),
-      tail: os.logs.tail.handler(({ input: { jobId, attemptNumber, offset, tailBytes }, signal }) =>
-        jobLogs.tail(jobId, { attemptNumber, offset, tailBytes, signal })
+      tail: os.logs.tail.handler(({ input: { jobId, ...options }, signal }) =>
+        jobLogs.tail(jobId, { ...options, signal })
+      ),
+      locate: os.logs.locate.handler(({ input: { jobId, attemptNumber, ...wanted }, signal }) =>
+        jobLogs.locate(jobId, attemptNumber, wanted, signal)
+      ),
+      search: os.logs.search.handler(({ input: { jobId, attemptNumber, mostLines, ...query }, signal }) =>
+        jobLogs.search(jobId, attemptNumber, query, { mostLines, signal })
       )
     },
     events: {

@@ -8,10 +8,10 @@ import type { EngineOptions } from './engine-options.ts'
 import { readOrCreateCredentials } from '../runtime/credentials-file.ts'
 import { LogArchive, type LogArchivePort } from '../logs/archive/log-archive.ts'
 import { LogCache } from '../logs/archive/gzip-cache.ts'
+import { LogScans } from '../logs/scan/log-scans.ts'
 import { openLogThreads } from '../logs/scan/log-threads.ts'
 import { openFileSecretBox } from '../runtime/file-secret-box.ts'
 import { openDataDirectory } from '../runtime/private-directory.ts'
-import type { ThreadPool } from '../runtime/thread-pool.ts'
 import type { SecretBox } from '../runtime/secret-box.ts'
 import { openSqliteStore } from '../store/sqlite/open-sqlite-store.ts'
 import type { Store } from '../store/store.ts'
@@ -23,8 +23,7 @@ export interface EngineData {
   isStoreDead(): boolean
   blobs: BlobStore
   incoming: IncomingFiles
-  /** Threads for whatever reads whole logs. */
-  logThreads: ThreadPool
+  logScans: LogScans
   archive: LogArchivePort
   credentials: { username: string; password: string }
   secretBox: SecretBox
@@ -45,12 +44,13 @@ export async function openData(
   const store = seams.store ?? (await openSqliteStore({ ...parts, path, onDeath, thread: parts.storeThread }))
   opened.adopt(store, () => store.close())
   const blobs = seams.blobs ?? parts.pluginBlobs ?? (await openFilesystemBlobStore(join(dataDirectory, 'blobs')))
-  const logThreads = openLogThreads(parts.clock)
-  opened.adopt(logThreads, () => logThreads.close())
+  // Apart: users' expressions may occupy the threads that search.
+  const [archiving, searching] = [openLogThreads(parts.clock, 1), openLogThreads(parts.clock, 2)]
+  for (const threads of [archiving, searching]) opened.adopt(threads, () => threads.close())
   const archive =
     seams.logArchive ??
     new LogArchive({
-      ...{ blobs, threads: logThreads, random: parts.random },
+      ...{ blobs, threads: archiving, random: parts.random },
       cache: LogCache.open(join(dataDirectory, 'log-cache')),
       directory: join(dataDirectory, 'log-copies')
     })
@@ -59,7 +59,7 @@ export async function openData(
     isStoreDead: () => isDead,
     credentials: readOrCreateCredentials(dataDirectory, parts.random, options.credentials),
     blobs,
-    logThreads,
+    logScans: new LogScans(searching),
     archive,
     incoming: IncomingFiles.open(join(dataDirectory, 'incoming')),
     secretBox: options.secretBox ?? (await openFileSecretBox(join(dataDirectory, 'secret.key')))

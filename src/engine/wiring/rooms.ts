@@ -295,7 +295,7 @@ function openDoors(options: EngineOptions, below: WithHealth, opened: AsyncDispo
   const { jobCommands, projectCommands, systemCommands, stopping } = below
   const { store, random, secretBox } = base
   const { environments } = local
-  const jobLogs = new JobLogs({ ...base, archive: below.archive, fleet })
+  const jobLogs = new JobLogs({ ...base, archive: below.archive, scans: below.logScans, fleet })
   const reads = {
     store,
     waiting,

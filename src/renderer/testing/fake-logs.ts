@@ -45,8 +45,51 @@ export function createFakeLogs({ jobOf }: FakeWorld) {
         }
         offset += text.length
       }
+    }),
+    locate: os.logs.locate.handler(({ input }) => {
+      const lines = linesOf(jobOf(input.jobId))
+      const isWanted = ({ number, offset, text }: FakeLine): boolean => {
+        if (input.time !== undefined) return text.slice(11) >= input.time
+        if (input.offset !== undefined) return offset + text.length >= input.offset
+        return number >= (input.line ?? lines.length)
+      }
+      const { number: line, offset } = lines.find(isWanted) ?? lines.at(-1)!
+      return { line, offset, lines: lines.length, sizeBytes: logOf(jobOf(input.jobId)).length }
+    }),
+    search: os.logs.search.handler(async function* ({ input }) {
+      const { text, isRegex, matchesCase, mostLines } = input
+      const pattern = new RegExp(isRegex ? text : text.replace(/[.*+?^$()[\]{}|\\]/g, '\\$&'), matchesCase ? '' : 'i')
+      const found = linesOf(jobOf(input.jobId)).flatMap(({ number, offset, text: line }) => {
+        const match = pattern.exec(line)
+        if (match === null) return []
+        return [{ line: number, offset, text: line, matchAt: match.index, matchLength: match[0].length }]
+      })
+      const sizeBytes = logOf(jobOf(input.jobId)).length
+      const figures = { matches: found.length, searchedBytes: sizeBytes, sizeBytes }
+      yield { state: 'searching' as const, found: found.slice(0, mostLines), ...figures }
+      yield { state: 'complete' as const, found: [], ...figures }
     })
   }
+}
+
+interface FakeLine {
+  number: number
+  offset: number
+  text: string
+}
+
+/** Throws LOG_NOT_FOUND. */
+function linesOf(job: Job): FakeLine[] {
+  if (job.startedAtMs === null) throw new ScrapdeckError('LOG_NOT_FOUND', `Job ${job.id} has no readable log yet`)
+  let offset = 0
+  return logOf(job)
+    .trimEnd()
+    .split('\n')
+    .map((text, index) => {
+      const line = { number: index + 1, offset, text }
+      offset += text.length + 1
+      return line
+    })
 }
 
 function logOf(job: Job): string {

@@ -449,7 +449,20 @@ export const EXAMPLES: ExamplesOf<InferContractRouterInputs<Contract>, InferCont
       input: { jobId: JOB_ID, offset: -4096 },
       output: { ...chunk, text: logLine }
     },
-    tail: { summary: 'The log as it grows, in pieces', input: { jobId: JOB_ID }, output: { ...chunk, text: logLine } }
+    tail: { summary: 'The log as it grows, in pieces', input: { jobId: JOB_ID }, output: { ...chunk, text: logLine } },
+    locate: {
+      summary: 'Find a line by number, byte or time',
+      input: { jobId: JOB_ID, time: '14:05' },
+      output: { line: 1_204, offset: 181_204, lines: 88_410, sizeBytes: 12_482_113 }
+    },
+    search: {
+      summary: 'Search the whole log; lines arrive as they are found',
+      input: { jobId: JOB_ID, text: 'timed? ?out', isRegex: true },
+      output: {
+        ...{ state: 'searching', matches: 1, searchedBytes: 12_482_113, sizeBytes: 12_482_113 },
+        found: [{ line: 1_204, offset: 181_204, text: 'TimeoutError: timed out', matchAt: 14, matchLength: 9 }]
+      }
+    }
   },
   events: {
     subscribe: {

@@ -19,6 +19,42 @@ export type LogChunk = z.infer<typeof LogChunk>
 /** Bytes that are not UTF-8 take three each. */
 const asJson = (limitBytes: unknown): number => 3 * Math.min(Number(limitBytes ?? 262_144), MAX_LOG_CHUNK_BYTES)
 
+/** A line with a match. */
+export const FoundLogLine = z.object({
+  /** The first line is 1. */
+  line: z.number().int(),
+  /** Where the line begins, in bytes. */
+  offset: z.number().int(),
+  /** At most 500 characters of it, around the match. */
+  text: z.string(),
+  /** The first match, in characters of `text`. */
+  matchAt: z.number().int(),
+  matchLength: z.number().int()
+})
+export type FoundLogLine = z.infer<typeof FoundLogLine>
+
+export const LogSearchProgress = z.object({
+  /** `copying`: the log is fetched from its node first. */
+  state: z.enum(['copying', 'searching', 'complete']),
+  /** Further lines, in order; at most `mostLines` altogether. */
+  found: z.array(FoundLogLine),
+  /** Lines with a match so far. */
+  matches: z.number().int(),
+  searchedBytes: z.number().int(),
+  sizeBytes: z.number().int()
+})
+export type LogSearchProgress = z.infer<typeof LogSearchProgress>
+
+/** A place in a log. `line` is the number of the line that begins at `offset`; the first is 1. */
+export const LogPlace = z.object({
+  line: z.number().int(),
+  offset: z.number().int(),
+  /** Of the whole log, at that moment. */
+  lines: z.number().int(),
+  sizeBytes: z.number().int()
+})
+export type LogPlace = z.infer<typeof LogPlace>
+
 const OfJob = z.object({
   jobId: JobId,
   attemptNumber: z.coerce.number().int().positive().brand<'AttemptNumber'>().optional()
@@ -42,8 +78,35 @@ export const logsContract = {
     .input(
       OfJob.extend({
         offset: z.coerce.number().int().min(0).optional(),
-        tailBytes: z.coerce.number().int().min(0).max(MAX_LOG_CHUNK_BYTES).default(262_144)
+        tailBytes: z.coerce.number().int().min(0).max(MAX_LOG_CHUNK_BYTES).default(262_144),
+        /** If you are further behind than this, the last `tailBytes` follow. Default: you get every byte. */
+        maxLagBytes: z.coerce.number().int().min(65_536).optional()
       })
     )
-    .output(eventIterator(LogChunk))
+    .output(eventIterator(LogChunk)),
+  /**
+   * Finds a line by its number, by a byte in it, or by time: the first record at or after `time` (`14:05`, `14:05:10`,
+   * `2026-11-02 14:05`), as the log itself writes times. Past the end: the last line.
+   */
+  locate: read('viewer', 'GET /jobs/{jobId}/log/place')
+    .input(
+      OfJob.extend({
+        line: z.coerce.number().int().min(1).optional(),
+        offset: z.coerce.number().int().min(0).optional(),
+        time: z.string().max(30).optional()
+      })
+    )
+    .output(LogPlace),
+  /** Searches the whole log, line by line; lines arrive as they are found. Ends after `complete`. */
+  search: read('viewer', 'GET /jobs/{jobId}/log/search')
+    .input(
+      OfJob.extend({
+        text: z.string().min(1).max(500),
+        /** `text` is a regular expression of JavaScript. */
+        isRegex: z.boolean().default(false),
+        matchesCase: z.boolean().default(false),
+        mostLines: z.coerce.number().int().min(1).max(10_000).default(1_000)
+      })
+    )
+    .output(eventIterator(LogSearchProgress))
 }

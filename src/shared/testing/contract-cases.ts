@@ -373,6 +373,9 @@ export function describeContract(name: string, open: () => Promise<OpenedEngine>
       expect(await client.system.logOutEverywhere()).toEqual({ ended: 0 })
       expect(await codeOf(client.logs.read({ jobId: id, offset: 0 }))).toBe('LOG_NOT_FOUND')
       expect(await codeOf(client.logs.read({ jobId: NOBODY, offset: 0 }))).toBe('JOB_NOT_FOUND')
+      expect(await codeOf(client.logs.locate({ jobId: id, line: 1 }))).toBe('LOG_NOT_FOUND')
+      const search = client.logs.search({ jobId: id, text: 'error' }).then((stream) => stream.next())
+      expect(await codeOf(search)).toBe('LOG_NOT_FOUND')
     })
 
     it('streams changes from now on, and from a cursor on', async () => {

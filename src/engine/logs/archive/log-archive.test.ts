@@ -29,7 +29,7 @@ let archive: LogArchive
 beforeEach(async () => {
   directory = await makeTemporaryDirectory({ inMemory: true })
   blobs = await openFilesystemBlobStore(join(directory.path, 'blobs'))
-  threads = openLogThreads(systemClock)
+  threads = openLogThreads(systemClock, 1)
   archive = openArchive()
 })
 afterEach(async () => {

@@ -1,0 +1,26 @@
+/** Makes calls of a callback iterable while something goes on: only the newest is kept for a slow reader. */
+export class ProgressQueue<Progress> {
+  #newest: Progress | null = null
+  #wake: () => void = () => {}
+
+  add(progress: Progress): void {
+    this.#newest = progress
+    this.#wake()
+  }
+
+  /** Ends when `work` has ended, however; await it for its result. */
+  async *until(work: Promise<unknown>): AsyncGenerator<Progress, void> {
+    let isOver = false
+    const end = () => {
+      isOver = true
+      this.#wake()
+    }
+    work.then(end, end)
+    while (!isOver) {
+      const newest = this.#newest
+      this.#newest = null
+      if (newest !== null) yield newest
+      else await new Promise<void>((resolve) => void (this.#wake = resolve))
+    }
+  }
+}
