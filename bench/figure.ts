@@ -8,7 +8,11 @@ export interface Figure {
   conditions: Conditions
   /** Present on a ratio: what was compared with what, and what is wanted. */
   comparison?: Comparison
+  /** What is wanted of an absolute value, which depends on the machine. */
+  goal?: Goal
 }
+
+export type Goal = { atLeast: number } | { atMost: number }
 
 export type Conditions = Record<string, string | number>
 
@@ -22,7 +26,7 @@ export interface Comparison {
   unit: string
   /** What the bound is, in a few words: `Scrapyd 1.6`, `two bare transactions and a POST`. */
   boundIs: string
-  wanted: { atLeast: number } | { atMost: number }
+  wanted: Goal
 }
 
 /** The ratio as the main figure, and both values under it. `name` precedes each: `daemonstatus_ratio`. */

@@ -60,8 +60,8 @@ async function runBench(name: string, given: string[]): Promise<void> {
   const { run, needsSetup = false } = await load(name)
   if (needsSetup) ensureSetUp()
   for await (const one of await run(given)) {
-    const { figure, value, unit, conditions } = one
-    console.log(JSON.stringify({ bench: name, figure, value, unit, conditions }))
+    const { figure, value, unit, goal, conditions } = one
+    console.log(JSON.stringify({ bench: name, figure, value, unit, goal, conditions }))
     process.send?.(one)
   }
 }

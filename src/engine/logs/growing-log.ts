@@ -116,6 +116,8 @@ export class GrowingLog {
   }
 
   #onEvent(): void {
+    // One look is due already: a file that is written to all the time must not put it off.
+    if (this.#hasNews) return
     this.#hasNews = true
     if (this.#waiters.size > 0 && this.#reading === null) this.#schedule(EVENT_GAP_MS)
   }

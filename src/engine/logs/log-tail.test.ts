@@ -291,6 +291,13 @@ describe('how it asks', () => {
     tell()
     await clock.advanceBy(20)
     expect(texts).toEqual(['first\n', 'second\n'])
+    // Written to all the time, it is still read.
+    for (let ms = 0; ms < 100; ms += 1) {
+      text += 'more\n'
+      tell()
+      await clock.advanceBy(1)
+    }
+    expect(texts.length).toBeGreaterThan(5)
     aborting.abort()
     await following
   })

@@ -12,7 +12,8 @@ const NEWLINE = 0x0a
 export interface TailOptions {
   log: Pick<GrowingLog, 'read' | 'waitForNews'>
   mayGrow: () => boolean | Promise<boolean>
-  from: { offset: number } | { tailBytes: number }
+  /** `offset`: where to start; absent: `tailBytes` before the end. */
+  from: { offset?: number | undefined; tailBytes?: number }
   /**
    * Whoever is further behind the end than this gets the last `tailBytes` next: chunks then have a gap between them.
    * Absent: every byte.
@@ -30,10 +31,11 @@ export interface TailOptions {
  */
 export async function* tailLog(options: TailOptions): AsyncGenerator<LogChunk, void> {
   const { log, mayGrow, from, maxLagBytes, clock, signal } = options
-  const tailBytes = 'tailBytes' in from ? from.tailBytes : MAX_CHUNK_BYTES
-  let offset = 'offset' in from ? from.offset : null
+  const { tailBytes = MAX_CHUNK_BYTES } = from
+  let offset = from.offset ?? null
   let failures = 0
   let sizeBefore = -1
+  let startsOver = false
   let fileId: string | undefined
 
   while (!signal?.aborted) {
@@ -47,6 +49,7 @@ export async function* tailLog(options: TailOptions): AsyncGenerator<LogChunk, v
         fileId = range.fileId
         if (range.sizeBytes < offset || isOther) {
           offset = 0
+          startsOver = true
           continue
         }
         if (maxLagBytes !== undefined && range.sizeBytes - offset > maxLagBytes) {
@@ -57,9 +60,13 @@ export async function* tailLog(options: TailOptions): AsyncGenerator<LogChunk, v
       const chunk: LogChunk = range === null ? emptyChunk(offset ?? 0) : cutChunk(range, live, sizeBefore)
       sizeBefore = range?.sizeBytes ?? -1
       chunk.complete = !live && chunk.nextOffset >= chunk.sizeBytes
+      if (startsOver) chunk.startsOver = true
       const hasGrown = chunk.nextOffset > chunk.offset
       if (range !== null) offset = chunk.nextOffset
-      if (hasGrown || chunk.complete) yield chunk
+      if (hasGrown || chunk.complete) {
+        startsOver = false
+        yield chunk
+      }
       if (chunk.complete) return
       // More is available already.
       if (hasGrown && range !== null && !reachesEnd(range)) continue

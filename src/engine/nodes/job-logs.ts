@@ -112,7 +112,7 @@ export class JobLogs {
         ...options,
         ...{ log, clock },
         mayGrow: async () => (await this.#attemptOf(jobId, number))!.state !== 'ended',
-        from: options.offset === undefined ? { tailBytes: options.tailBytes } : { offset: options.offset }
+        from: { offset: options.offset, tailBytes: options.tailBytes }
       })
     } finally {
       release()

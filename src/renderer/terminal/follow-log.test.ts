@@ -66,8 +66,8 @@ describe('followLog', () => {
     })
     expect(texts).toEqual(['a\n', 'b\n', 'c\n'])
     expect(calls.slice(1)).toEqual([
-      { jobId, attemptNumber: 2, offset: 2 },
-      { jobId, attemptNumber: 2, offset: 4 }
+      { jobId, attemptNumber: 2, offset: 2, tailBytes: 64 },
+      { jobId, attemptNumber: 2, offset: 4, tailBytes: 64 }
     ])
     expect(kinds).toEqual(['live', 'interrupted', 'live', 'live', 'complete'])
   })

@@ -15,6 +15,10 @@ export interface FollowLogOptions {
   readonly attemptNumber?: AttemptNumber | undefined
   /** How much of the end of the log to start with. */
   readonly tailBytes: number
+  /** Where to start instead. */
+  readonly fromOffset?: number | undefined
+  /** See logs.tail. */
+  readonly maxLagBytes?: number
   /** Consumes a chunk; the next one is pulled when the promise resolves (flow control). */
   readonly onChunk: (chunk: LogChunk) => void | Promise<void>
   readonly onState: (state: FollowState) => void
@@ -28,14 +32,17 @@ export interface FollowLogOptions {
  * it broke, as often as needed: the window may outlive the engine. Resolves; never rejects.
  */
 export async function followLog(options: FollowLogOptions): Promise<void> {
-  const { logs, jobId, attemptNumber, tailBytes, onChunk, onState, signal } = options
+  const { logs, jobId, attemptNumber, tailBytes, maxLagBytes, onChunk, onState, signal } = options
   const waitMs = options.waitMs ?? ((failures: number) => Math.min(10_000, 500 * 2 ** (failures - 1)))
-  let nextOffset: number | undefined
+  let nextOffset = options.fromOffset
   let failures = 0
   while (!signal.aborted) {
     try {
-      const from = nextOffset === undefined ? { tailBytes } : { offset: nextOffset }
-      const stream = await logs.tail({ jobId, attemptNumber, ...from }, { signal })
+      const from = nextOffset === undefined ? { tailBytes } : { offset: nextOffset, tailBytes }
+      const stream = await logs.tail(
+        { jobId, attemptNumber, ...(maxLagBytes !== undefined && { maxLagBytes }), ...from },
+        { signal }
+      )
       onState({ kind: 'live' })
       for await (const chunk of stream) {
         if (signal.aborted) return

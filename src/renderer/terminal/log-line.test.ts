@@ -1,59 +1,68 @@
 import { describe, expect, it } from 'vitest'
-import { MAX_LINE_CHARS, paintLogLine, parseLogLine, plainLogLine } from './log-line.ts'
-import { withoutColours } from './sanitise.ts'
+import { type LogLevel, MAX_LINE_CHARS, plainLine, readLine, styleLine } from './log-line.ts'
+import { paint } from './styled-text.ts'
 
-describe('parseLogLine', () => {
+const WIDE = { isNarrow: false, showsTimes: true }
+const read = (raw: string, above: LogLevel = 'INFO') => readLine(raw, 0, above)
+const shown = (raw: string, above: LogLevel = 'INFO', look = WIDE) => styleLine(read(raw, above), look).text
+const painted = (raw: string, above: LogLevel = 'INFO') => {
+  const { text, runs } = styleLine(read(raw, above), WIDE)
+  return paint(text, 0, text.length, [runs])
+}
+
+describe('a line', () => {
   it.each([
     ['2026-11-19 03:12:51 [scrapy.extensions.logstats] INFO: Crawled 4,018 pages', 'INFO'],
     ['2026-11-19 03:12:51,123 [prices] DEBUG: x', 'DEBUG'],
     ['2026-11-19 03:12:51 [py.warnings] WARNING: x', 'WARNING'],
-    ['2026-11-19 03:12:51 [twisted] CRITICAL: Unhandled error in Deferred:', 'ERROR']
-  ])('reads the level of %j', (raw, level) => {
-    expect(parseLogLine(raw, 'DEBUG')).toEqual({ text: raw, level, continues: false })
+    ['2026-11-19 03:12:51 [twisted] CRITICAL: Unhandled error in Deferred:', 'ERROR'],
+    ['\u001b[31m2026-11-19 03:12:51 [prices] ERROR: x\u001b[0m', 'ERROR']
+  ])('has the level of %j', (raw, level) => {
+    expect(read(raw, 'DEBUG')).toEqual({ raw, level, continues: false, offset: 0 })
   })
 
-  it('gives a traceback the level of the line above it', () => {
-    expect(parseLogLine('Traceback (most recent call last):', 'ERROR')).toMatchObject({
-      level: 'ERROR',
-      continues: true
-    })
+  it('of a traceback has the level of the line above it', () => {
+    expect(read('Traceback (most recent call last):', 'ERROR')).toMatchObject({ level: 'ERROR', continues: true })
   })
 
-  it('does not take a level in the middle of a message as the start of a line', () => {
-    expect(parseLogLine('  got 2026-11-19 03:12:51 [a] ERROR: no', 'INFO')).toMatchObject({
-      level: 'INFO',
-      continues: true
-    })
-  })
-
-  it('cuts a line that would fill the memory and says how much is missing', () => {
-    const line = parseLogLine('x'.repeat(MAX_LINE_CHARS + 1500), 'INFO')
-    expect(line.text.endsWith('… 1,500 more characters')).toBe(true)
-    expect(line.text.length).toBeLessThan(MAX_LINE_CHARS + 40)
-  })
-
-  it('cleans the text', () => {
-    expect(parseLogLine('a\u001b]0;title\u0007b', 'INFO').text).toBe('ab')
+  it('does not begin a record with a level in the middle of a message', () => {
+    expect(read('  got 2026-11-19 03:12:51 [a] ERROR: no')).toMatchObject({ level: 'INFO', continues: true })
   })
 })
 
-describe('paintLogLine', () => {
-  it('aligns time, level, logger and message in columns', () => {
-    const line = parseLogLine('2026-11-19 03:12:52 [scrapy.core.scraper] ERROR: Spider error', 'INFO')
-    expect(withoutColours(paintLogLine(line))).toBe('03:12:52 ERROR    [scrapy.core.scraper] Spider error')
-    expect(plainLogLine(line)).toBe('2026-11-19 03:12:52 [scrapy.core.scraper] ERROR: Spider error')
+describe('a line as it is shown', () => {
+  it('has time, level, logger and message in columns', () => {
+    const raw = '2026-11-19 03:12:52 [scrapy.core.scraper] ERROR: Spider error'
+    expect(shown(raw)).toBe('03:12:52 ERROR    [scrapy.core.scraper] Spider error')
+    expect(plainLine(read(raw))).toBe(raw)
+    expect(shown(raw, 'INFO', { isNarrow: false, showsTimes: false })).toBe(
+      'ERROR    [scrapy.core.scraper] Spider error'
+    )
   })
 
   it('omits the logger if there is no room for it', () => {
-    const line = parseLogLine('2026-11-19 03:12:52 [scrapy.core.scraper] WARNING: Slow', 'INFO')
-    expect(withoutColours(paintLogLine(line, true))).toBe('03:12:52 WARNING Slow')
-    expect(paintLogLine(parseLogLine('Traceback:', 'ERROR'), true)).toBe('  Traceback:')
+    const narrow = { isNarrow: true, showsTimes: true }
+    expect(shown('2026-11-19 03:12:52 [scrapy.core.scraper] WARNING: Slow', 'INFO', narrow)).toBe(
+      '03:12:52 WARNING Slow'
+    )
+    expect(shown('Traceback:', 'ERROR', narrow)).toBe('  Traceback:')
   })
 
-  it('highlights the line that names the exception', () => {
-    const painted = paintLogLine(parseLogLine("KeyError: 'offerPrice'", 'ERROR'))
-    expect(withoutColours(painted).trim()).toBe("KeyError: 'offerPrice'")
-    expect(painted).toContain('\u001b[31mKeyError')
-    expect(paintLogLine(parseLogLine('  File "a.py"', 'ERROR'))).not.toContain('\u001b[31m')
+  it('highlights the exception of a traceback', () => {
+    expect(shown("KeyError: 'offerPrice'", 'ERROR').trim()).toBe("KeyError: 'offerPrice'")
+    expect(painted("KeyError: 'offerPrice'", 'ERROR')).toContain('\u001b[31mKeyError')
+    expect(painted('  File "a.py"', 'ERROR')).not.toContain('\u001b[31m')
+  })
+
+  it('keeps the colours of the spider, and nothing else that a terminal would obey', () => {
+    const raw = '2026-11-19 03:12:52 [a] INFO: \u001b[32mgreen\u001b[0m\u001b]0;title\u0007\u001b[2J\tend'
+    expect(shown(raw)).toBe('03:12:52 INFO     [a] green    end')
+    expect(painted(raw)).toContain('\u001b[32mgreen\u001b[0m')
+  })
+
+  it('is cut if it would fill the memory, and says how much is missing', () => {
+    const text = shown('x'.repeat(MAX_LINE_CHARS + 1500))
+    expect(text.endsWith('… 1,500 more characters')).toBe(true)
+    expect(text.length).toBeLessThan(MAX_LINE_CHARS + 60)
   })
 })

@@ -1,63 +1,82 @@
-import { parseRecordHead, type RecordHead, type RecordLevel } from '../../shared/log-record.ts'
-import { sanitiseLine, withoutColours } from './sanitise.ts'
+import { parseRecordHead, type RecordLevel } from '../../shared/log-record.ts'
+import { plainText, sanitiseLine } from './sanitise.ts'
+import { joinStyled, parseColours, type StyledText } from './styled-text.ts'
 
 export type LogLevel = Exclude<RecordLevel, 'CRITICAL'>
 export const LOG_LEVELS: readonly LogLevel[] = ['DEBUG', 'INFO', 'WARNING', 'ERROR']
 
-/** One line of a log, safe to show. A line without its own time and level belongs to the one above (`continues`). */
+/** One line of a log, as its spider wrote it. A line without its own time and level belongs to the one above. */
 export interface LogLine {
-  /** Sanitised, but with the spider's colours. */
-  readonly text: string
+  /** Not safe to show: see styleLine. */
+  readonly raw: string
   readonly level: LogLevel
   readonly continues: boolean
+  /** Where it begins, in bytes. */
+  readonly offset: number
 }
 
 /** Longer lines are cut: a spider that prints a whole page must not freeze the window. */
 export const MAX_LINE_CHARS = 16_384
 
-/** Parses one line; CRITICAL counts as ERROR. `above`: the level of the previous line, which tracebacks inherit. */
-export function parseLogLine(raw: string, above: LogLevel): LogLine {
-  const cut =
-    raw.length > MAX_LINE_CHARS
-      ? `${raw.slice(0, MAX_LINE_CHARS)} … ${(raw.length - MAX_LINE_CHARS).toLocaleString('en')} more characters`
-      : raw
-  const text = sanitiseLine(cut)
-  const head = parseRecordHead(text)
-  if (head === null) return { text, level: above, continues: true }
-  return { text, level: head.level === 'CRITICAL' ? 'ERROR' : head.level, continues: false }
+/** Reads the level of a line; CRITICAL counts as ERROR. `above`: of the line before, which tracebacks inherit. */
+export function readLine(raw: string, offset: number, above: LogLevel): LogLine {
+  const head = mayBeHead(raw) ? parseRecordHead(plainText(raw.slice(0, MAX_HEAD_CHARS))) : null
+  if (head === null) return { raw, level: above, continues: true, offset }
+  return { raw, level: head.level === 'CRITICAL' ? 'ERROR' : head.level, continues: false, offset }
 }
 
-/** The line as the terminal shows it, in columns and colours. A narrow terminal omits the logger. */
-export function paintLogLine(line: LogLine, isNarrow = false): string {
-  if (line.continues) return paintContinuation(line, isNarrow)
-  const { time, logger, level, messageAt } = parseRecordHead(line.text) as RecordHead
-  const message = line.text.slice(messageAt)
-  const from = isNarrow ? '' : `${FAINT}[${logger}]${RESET} `
-  const said = line.level === 'ERROR' ? `${BRIGHT}${message}${RESET}` : message
-  return `${FAINT}${time}${RESET} ${LEVEL_COLOUR[line.level]}${level.padEnd(8)}${RESET}${isNarrow ? '' : ' '}${from}${said}`
+const MAX_HEAD_CHARS = 400
+
+/** Most lines are told apart by their first character: no expression is tried on those. */
+function mayBeHead(raw: string): boolean {
+  const first = raw.charCodeAt(0)
+  return (first >= 0x30 && first <= 0x39) || first === 0x1b
+}
+
+export interface LineLook {
+  /** A narrow terminal omits the logger. */
+  isNarrow: boolean
+  showsTimes: boolean
+}
+
+/** The line as the terminal shows it, in columns and colours, without anything that a terminal would obey. */
+export function styleLine({ raw, level, continues }: LogLine, { isNarrow, showsTimes }: LineLook): StyledText {
+  const styled = parseColours(sanitiseLine(cut(raw)).replaceAll('\t', '    '))
+  if (continues) return styleContinuation(styled, level, { isNarrow, showsTimes })
+  const head = parseRecordHead(styled.text)
+  if (head === null) return styled
+  const { time, logger, messageAt } = head
+  const message = {
+    text: styled.text.slice(messageAt),
+    runs: styled.runs.flatMap((run) =>
+      run.to <= messageAt ? [] : [{ ...run, from: Math.max(0, run.from - messageAt), to: run.to - messageAt }]
+    )
+  }
+  return joinStyled([
+    { text: showsTimes ? `${time} ` : '', codes: FAINT },
+    { text: level.padEnd(8), codes: LEVEL_COLOUR[level] },
+    { text: isNarrow ? '' : ` [${logger}] `, codes: FAINT },
+    level === 'ERROR' && message.runs.length === 0 ? { text: message.text, codes: BRIGHT } : message
+  ])
 }
 
 /** The line as plain text, as in the file, without control sequences. */
-export function plainLogLine(line: LogLine): string {
-  return withoutColours(line.text)
+export const plainLine = ({ raw }: LogLine): string => plainText(cut(raw))
+
+function cut(raw: string): string {
+  if (raw.length <= MAX_LINE_CHARS) return raw
+  return `${raw.slice(0, MAX_LINE_CHARS)} … ${(raw.length - MAX_LINE_CHARS).toLocaleString('en')} more characters`
 }
 
-const RESET = '\u001b[0m'
-// Colours of the terminal's theme. Short codes, because rewriting 50,000 lines parses several hundred thousand of them.
-const FAINT = '\u001b[90m'
-const BRIGHT = '\u001b[97m'
-const RED = '\u001b[31m'
-const LEVEL_COLOUR: Record<LogLevel, string> = {
-  DEBUG: '',
-  INFO: '\u001b[34m',
-  WARNING: '\u001b[33m',
-  ERROR: RED
-}
+// Colours of the terminal's theme.
+const FAINT = '90'
+const BRIGHT = '97'
+const RED = '31'
+const LEVEL_COLOUR: Record<LogLevel, string> = { DEBUG: '', INFO: '34', WARNING: '33', ERROR: RED }
 
 /** Traceback lines are indented to the message; the one that names the exception is red. */
-function paintContinuation(line: LogLine, isNarrow: boolean): string {
-  const isException = line.level === 'ERROR' && /^[\w.]*(?:Error|Exception|Warning|Exit|Interrupt)\b/.test(line.text)
-  return `${isNarrow ? '  ' : CONTINUATION_INDENT}${isException ? `${RED}${line.text}${RESET}` : line.text}`
+function styleContinuation(styled: StyledText, level: LogLevel, { isNarrow, showsTimes }: LineLook): StyledText {
+  const isException = level === 'ERROR' && /^[\w.]*(?:Error|Exception|Warning|Exit|Interrupt)\b/.test(styled.text)
+  const indent = { text: ' '.repeat(isNarrow ? 2 : showsTimes ? 18 : 9), codes: '' }
+  return joinStyled([indent, isException ? { text: styled.text, codes: RED } : styled])
 }
-
-const CONTINUATION_INDENT = ' '.repeat(18)

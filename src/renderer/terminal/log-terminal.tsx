@@ -4,24 +4,27 @@ import {
   IconAlertCircle,
   IconArrowDown,
   IconCheck,
+  IconClock,
   IconCopy,
   IconDownload,
-  IconSearch,
+  IconLink,
   IconTextWrap
 } from '@tabler/icons-react'
-import { type KeyboardEvent, type ReactNode, type RefObject, useEffect, useRef, useState } from 'react'
+import { type ReactNode, type RefObject, useEffect, useRef, useState } from 'react'
 import type { JobId, AttemptNumber } from '../../shared/contract/index.ts'
 import { explainError } from '../api/explain-error.ts'
 import { type KeyBinding, useKeys } from '../state/keys.ts'
 import { Kbd } from '../ui/kbd.tsx'
-import { copyLog } from '../ui/copy-log.ts'
+import { copyLog, copyText } from '../ui/copy-log.ts'
 import { notifyError } from '../ui/notify.tsx'
 import { formatBytes, formatCount, plural } from '../ui/numbers.ts'
 import { downloadLog } from './download-log.ts'
 import type { LogsClient } from './follow-log.ts'
 import { LOG_LEVELS, type LogLevel } from './log-line.ts'
 import classes from './log-terminal.module.css'
-import { EMPTY_LOG, type LogSnapshot, LogView } from './log-view.ts'
+import { LogSearchBox, MatchList } from './log-search-box.tsx'
+import { LogScrollbar } from './log-scrollbar.tsx'
+import { EMPTY_LOG, type LineRange, type LogSnapshot, LogView } from './log-view.ts'
 
 export interface LogTerminalProps {
   /** The whole client, because its parts are proxies that are created anew on each access. */
@@ -41,69 +44,50 @@ export interface LogTerminalProps {
   extraActions?: ReactNode
   /** `/` goes to the search of this log instead of another box of the screen. */
   hasSearchKey?: boolean
+  /** Lines to begin with. Absent: the end of the log. */
+  line?: LineRange | undefined
+  /** The reader marked lines, for the address. */
+  onMark?: (lines: LineRange | null) => void
+  /** The address of these lines, for copying. */
+  addressOf?: (lines: LineRange) => string
 }
 
 /** A live log: follow, filter by level, search, copy. Mount it with a `key` of job and attempt. */
 export function LogTerminal(props: LogTerminalProps) {
-  const { title, fileName, waitingText, hasKeys, hasSearchKey = false, extraActions } = props
+  const { title, fileName, waitingText, hasKeys, hasSearchKey = false, extraActions, addressOf } = props
   const host = useRef<HTMLDivElement>(null)
   const searchBox = useRef<HTMLInputElement>(null)
-  const [query, setQuery] = useState('')
+  const [isListing, setListing] = useState(false)
   const { view, snapshot } = useLogView(props, host)
 
-  const find = (text: string, step: 'first' | 'next' | 'before') => view?.find(text, step)
-  const clearSearch = () => {
-    setQuery('')
-    find('', 'first')
-    searchBox.current?.blur()
-  }
   const toggleFollow = () => view?.follow(!view.snapshot.isFollowing)
   const toggleWrap = () => view?.wrap(!view.snapshot.isWrapping)
+  const toggleTimes = () => view?.showTimes(!view.snapshot.showsTimes)
   const bindings: KeyBinding[] = [
     { key: 'f', label: 'Follow the end of the log', run: toggleFollow },
-    { key: 'e', label: 'Next ERROR', run: () => view?.showNextError() },
-    { key: 'n', label: 'Next match', run: () => find(query, 'next') },
-    { key: 'N', label: 'Match before', run: () => find(query, 'before') },
-    { key: 'w', label: 'Wrap long lines', run: toggleWrap }
+    { key: 'e', label: 'Next ERROR', run: () => void view?.showNextError() },
+    { key: 'n', label: 'Next match', run: () => view?.findNext(1) },
+    { key: 'N', label: 'Previous match', run: () => view?.findNext(-1) },
+    { key: 'w', label: 'Wrap long lines', run: toggleWrap },
+    { key: 't', label: 'Show times', run: toggleTimes }
   ]
   if (hasSearchKey) bindings.push({ key: '/', label: 'Search the log', run: () => searchBox.current?.focus() })
   useKeys('Log', bindings, hasKeys)
 
-  const onSearchKey = (event: KeyboardEvent) => {
-    if (event.key === 'Enter') find(query, event.shiftKey ? 'before' : 'next')
-    else if (event.key === 'Escape') clearSearch()
-    else return
-    event.preventDefault()
-    event.stopPropagation()
-  }
-
   return (
-    <section className={classes.log} aria-label={`Log of ${title}`} data-testid="log">
+    <section
+      className={classes.log}
+      aria-label={`Log of ${title}`}
+      data-testid="log"
+      data-size-bytes={snapshot.sizeBytes}
+      data-skipped-bytes={snapshot.skippedBytes}
+    >
       <div className={classes.toolbar} role="toolbar" aria-label="Log">
         <LevelChips snapshot={snapshot} onShow={(levels) => view?.showLevels(levels)} />
-        <div className={classes.search}>
-          <IconSearch size={14} aria-hidden />
-          <input
-            ref={searchBox}
-            value={query}
-            placeholder="Find in the log"
-            aria-label="Find in the log"
-            spellCheck={false}
-            onChange={(event) => {
-              setQuery(event.target.value)
-              find(event.target.value, 'first')
-            }}
-            onKeyDown={onSearchKey}
-          />
-          {query !== '' && <MatchCount snapshot={snapshot} />}
-        </div>
+        <LogSearchBox box={searchBox} view={view} snapshot={snapshot} isListing={isListing} onListing={setListing} />
         <span className={classes.actions}>
           <Tooltip label="Next ERROR (e)">
-            <ActionIcon
-              onClick={() => view?.showNextError()}
-              disabled={snapshot.counts.ERROR === 0}
-              aria-label="Next ERROR"
-            >
+            <ActionIcon onClick={() => void view?.showNextError()} aria-label="Next ERROR">
               <IconAlertCircle size={16} />
             </ActionIcon>
           </Tooltip>
@@ -117,7 +101,27 @@ export function LogTerminal(props: LogTerminalProps) {
               <IconTextWrap size={16} />
             </ActionIcon>
           </Tooltip>
-          <Tooltip label="Copy the selection, or all lines shown">
+          <Tooltip label={snapshot.showsTimes ? 'Times are shown (t)' : 'Times are hidden (t)'}>
+            <ActionIcon
+              onClick={toggleTimes}
+              aria-label="Show times"
+              aria-pressed={snapshot.showsTimes}
+              data-on={snapshot.showsTimes || undefined}
+            >
+              <IconClock size={16} />
+            </ActionIcon>
+          </Tooltip>
+          {addressOf !== undefined && snapshot.marked !== null && (
+            <Tooltip label={`Copy a link to ${wordsOf(snapshot.marked)}`}>
+              <ActionIcon
+                onClick={() => copyText(addressOf(snapshot.marked!), 'Link copied')}
+                aria-label={`Copy a link to ${wordsOf(snapshot.marked)}`}
+              >
+                <IconLink size={16} />
+              </ActionIcon>
+            </Tooltip>
+          )}
+          <Tooltip label="Copy the selection, the marked lines, or all lines shown">
             <ActionIcon onClick={() => copyLog(view?.copyText() ?? '')} aria-label="Copy the log">
               <IconCopy size={16} />
             </ActionIcon>
@@ -143,29 +147,37 @@ export function LogTerminal(props: LogTerminalProps) {
           if (!event.ctrlKey && !event.metaKey && view?.scrollBy(event.key)) event.preventDefault()
         }}
       >
-        <div ref={host} className={classes.terminal} data-wrap={snapshot.isWrapping || undefined} aria-hidden />
+        <div
+          ref={host}
+          className={classes.terminal}
+          onMouseDown={(event) => view?.mark(event.nativeEvent)}
+          aria-hidden
+        />
+        <LogScrollbar view={view} snapshot={snapshot} />
         {snapshot.lineCount === 0 && (
           <Waiting snapshot={snapshot} waitingText={waitingText} onRetry={() => view?.retry()} />
         )}
-        {!snapshot.isFollowing && snapshot.newLineCount > 0 && (
-          <button type="button" className={classes.pill} onClick={() => view?.follow(true)}>
-            <IconArrowDown size={14} aria-hidden /> {plural(snapshot.newLineCount, 'new line')}
-          </button>
-        )}
+        <NewLines snapshot={snapshot} onFollow={() => view?.follow(true)} />
         {/* A fast log would flood a screen reader: its lines can be read, but only the state is announced. */}
         <pre className="visually-hidden" role="log" aria-live="off" aria-label="The last lines">
           {snapshot.lastLines}
         </pre>
       </div>
+      {isListing && snapshot.search !== null && (
+        <MatchList view={view} search={snapshot.search} index={snapshot.matchIndex} />
+      )}
       <StatusLine snapshot={snapshot} />
     </section>
   )
 }
 
 /** Creates the view once the element exists, and keeps its size and its use of WebGL in sync with the page. */
-function useLogView({ client, jobId, attemptNumber }: LogTerminalProps, host: RefObject<HTMLDivElement | null>) {
+function useLogView(props: LogTerminalProps, host: RefObject<HTMLDivElement | null>) {
+  const { client, jobId, attemptNumber } = props
   const [view, setView] = useState<LogView | null>(null)
   const [snapshot, setSnapshot] = useState<LogSnapshot>(EMPTY_LOG)
+  const latest = useRef(props)
+  latest.current = props
   useEffect(() => {
     const element = host.current
     if (element === null) return
@@ -174,15 +186,25 @@ function useLogView({ client, jobId, attemptNumber }: LogTerminalProps, host: Re
       jobId,
       attemptNumber,
       onChange: () => setSnapshot(made.snapshot),
-      onError: (error) => notifyError('Could not load older lines', error)
+      onError: notifyError,
+      onMark: (lines) => latest.current.onMark?.(lines)
     })
-    made.open(element)
+    made.open(element, latest.current.line)
     setView(made)
     const sizes = new ResizeObserver(() => made.fit())
     sizes.observe(element)
     const sight = new IntersectionObserver(([entry]) => made.setVisible(entry?.isIntersecting ?? false))
     sight.observe(element)
+    // React's own listener is passive: the page would scroll too.
+    const onWheel = (event: WheelEvent) => {
+      if (event.ctrlKey) return
+      event.preventDefault()
+      event.stopPropagation()
+      made.scrollByWheel(event)
+    }
+    element.addEventListener('wheel', onWheel, { passive: false, capture: true })
     return () => {
+      element.removeEventListener('wheel', onWheel, { capture: true })
       sizes.disconnect()
       sight.disconnect()
       made.close()
@@ -191,6 +213,21 @@ function useLogView({ client, jobId, attemptNumber }: LogTerminalProps, host: Re
     }
   }, [client, jobId, attemptNumber, host])
   return { view, snapshot }
+}
+
+function NewLines({ snapshot, onFollow }: { snapshot: LogSnapshot; onFollow: () => void }) {
+  const { isFollowing, newLineCount, lineCount } = snapshot
+  if (isFollowing || lineCount === 0 || newLineCount === 0) return null
+  return (
+    <button type="button" className={classes.pill} onClick={onFollow}>
+      <IconArrowDown size={14} aria-hidden />{' '}
+      {newLineCount === null ? 'Go to the end' : plural(newLineCount, 'new line')}
+    </button>
+  )
+}
+
+function wordsOf({ from, to }: LineRange): string {
+  return from === to ? `line ${formatCount(from)}` : `lines ${formatCount(from)} to ${formatCount(to)}`
 }
 
 /** A click hides or shows a level; with Shift, or on a double click, only that level is shown. */
@@ -218,17 +255,6 @@ function LevelChips({ snapshot, onShow }: { snapshot: LogSnapshot; onShow: (leve
           <span className={classes.level}>{level}</span> <b>{formatCount(counts[level])}</b>
         </button>
       ))}
-    </span>
-  )
-}
-
-function MatchCount({ snapshot: { match } }: { snapshot: LogSnapshot }) {
-  if (match === null) return null
-  if (match.count === 0) return <span className="faint">no match</span>
-  return (
-    <span className={classes.matches} role="status">
-      {match.index >= 0 ? `${formatCount(match.index + 1)} of ` : ''}
-      {formatCount(match.count)} <Kbd>n</Kbd> <Kbd>N</Kbd>
     </span>
   )
 }
@@ -279,19 +305,19 @@ function Waiting({ snapshot: { state }, waitingText, onRetry }: WaitingProps) {
 }
 
 function StatusLine({ snapshot }: { snapshot: LogSnapshot }) {
-  const { lineCount, sizeBytes, earlierBytes, isFull, isLoadingOlder, state } = snapshot
+  const { sizeBytes, skippedBytes, topNumber, isLoading, state } = snapshot
   return (
     <div className={classes.status}>
       <span>
-        {plural(lineCount, 'line')} · {formatBytes(sizeBytes)}
+        {topNumber !== null && `Line ${formatCount(topNumber)} · `}
+        {formatBytes(sizeBytes)}
       </span>
-      {earlierBytes > 0 && (
-        <span className="faint">
-          {isLoadingOlder
-            ? 'loading older lines…'
-            : `${formatBytes(earlierBytes)} before this: ${isFull ? 'download the log to read them' : 'scroll up'}`}
+      {skippedBytes > 0 && (
+        <span className="tone-wait">
+          {formatBytes(skippedBytes)} skipped to keep up with the log: scroll up to read them
         </span>
       )}
+      {isLoading && <span className="faint">loading…</span>}
       <span className={classes.state} role="status">
         {state.kind === 'live' && <span className="tone-run">● live</span>}
         {state.kind === 'complete' && (

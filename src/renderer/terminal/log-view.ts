@@ -1,58 +1,63 @@
-import { SearchAddon } from '@xterm/addon-search'
-import { WebglAddon } from '@xterm/addon-webgl'
-import { FitAddon } from '@xterm/addon-fit'
-import type { Terminal } from '@xterm/xterm'
-import type { AttemptNumber, JobId, LogChunk } from '../../shared/contract/index.ts'
-import { type FollowState, followLog, type LogsClient } from './follow-log.ts'
-import { LogBuffer } from './log-buffer.ts'
-import { LOG_LEVELS, type LogLevel, type LogLine, paintLogLine, plainLogLine } from './log-line.ts'
-import { readLogRange } from './read-log-range.ts'
-import { createTerminal, SEARCH_LOOK } from './terminal-look.ts'
-import { TerminalWriter } from './terminal-writer.ts'
+import type { AttemptNumber, FoundLogLine, JobId } from '../../shared/contract/index.ts'
+import type { FollowState, LogsClient } from './follow-log.ts'
+import { type FeedChange, LogFeed } from './log-feed.ts'
+import { LOG_LEVELS, type LogLevel, plainLine } from './log-line.ts'
+import { LogScreen, type ScreenRow } from './log-screen.ts'
+import { highlightsIn, LogSearch, type SearchQuery, type SearchState } from './log-search.ts'
+import { LogViewport, type ViewRow } from './log-viewport.ts'
+import { ACTIVE_MATCH, GUTTER, MARKED, MATCH } from './terminal-look.ts'
 
-/** How the log is shown, and how much of it has arrived. */
-interface LogViewState {
-  shownLevels: ReadonlySet<LogLevel>
-  sizeBytes: number
-  state: FollowState | { readonly kind: 'opening' }
-  isFollowing: boolean
-  /** Lines that arrived while the reader was scrolled elsewhere. */
-  newLineCount: number
-  isWrapping: boolean
-  isLoadingOlder: boolean
-  match: { readonly index: number; readonly count: number } | null
+/** Lines of the log, by number; the first is 1. */
+export interface LineRange {
+  readonly from: number
+  readonly to: number
 }
 
 /** What the component shows around the terminal. A new object for every change. */
-export interface LogSnapshot extends Readonly<LogViewState> {
+export interface LogSnapshot {
+  readonly shownLevels: ReadonlySet<LogLevel>
   readonly counts: Readonly<Record<LogLevel, number>>
+  readonly sizeBytes: number
+  /** Lines held. */
   readonly lineCount: number
-  /** Bytes of the log before the first line held. */
-  readonly earlierBytes: number
-  /** Whether no more older lines can be shown here. */
-  readonly isFull: boolean
+  readonly state: FollowState | { readonly kind: 'opening' }
+  readonly isFollowing: boolean
+  /** Lines that arrived while the reader was scrolled elsewhere; null: some are not even held. */
+  readonly newLineCount: number | null
+  readonly isWrapping: boolean
+  readonly showsTimes: boolean
+  readonly isLoading: boolean
+  readonly skippedBytes: number
+  readonly search: SearchState | null
+  /** The position of the match shown, among those found. */
+  readonly matchIndex: number
+  /** The number of the line at the top; null: not known. */
+  readonly topNumber: number | null
+  /** The part of the whole log that is visible, by bytes, from 0 to 1. */
+  readonly visible: { readonly from: number; readonly to: number }
+  readonly marked: LineRange | null
   /** The end of what is shown, for screen readers and tests. */
   readonly lastLines: string
 }
 
-const AT_START: LogViewState = {
+/** Before there is a view. */
+export const EMPTY_LOG: LogSnapshot = {
   shownLevels: new Set(LOG_LEVELS),
+  counts: { DEBUG: 0, INFO: 0, WARNING: 0, ERROR: 0 },
   sizeBytes: 0,
+  lineCount: 0,
   state: { kind: 'opening' },
   isFollowing: true,
   newLineCount: 0,
   isWrapping: true,
-  isLoadingOlder: false,
-  match: null
-}
-
-/** Before there is a view. */
-export const EMPTY_LOG: LogSnapshot = {
-  ...AT_START,
-  counts: { DEBUG: 0, INFO: 0, WARNING: 0, ERROR: 0 },
-  lineCount: 0,
-  earlierBytes: 0,
-  isFull: false,
+  showsTimes: true,
+  isLoading: false,
+  skippedBytes: 0,
+  search: null,
+  matchIndex: -1,
+  topNumber: null,
+  visible: { from: 0, to: 1 },
+  marked: null,
   lastLines: ''
 }
 
@@ -61,329 +66,488 @@ export interface LogViewOptions {
   readonly jobId: JobId
   readonly attemptNumber?: AttemptNumber | undefined
   readonly onChange: () => void
-  /** Called when reading older lines failed; the view stays as it is. */
-  readonly onError: (error: unknown) => void
+  /** Reading a part of the log failed; the view stays as it is. */
+  readonly onError: (title: string, error: unknown) => void
+  /** The reader marked lines; null: none any more. */
+  readonly onMark: (lines: LineRange | null) => void
 }
 
-const FIRST_READ_BYTES = 262_144
-const OLDER_READ_BYTES = 1_048_576
-/** Older lines rewrite the whole terminal: each step reads this many times what is held, so that few are needed. */
-const OLDER_READ_GROWTH = 3
 const NARROW_COLUMNS = 80
-const REWRITE_STEP_LINES = 1000
 const LAST_LINES_FOR_READERS = 120
-/** Unwrapped lines scroll sideways up to this width; longer ones still wrap, because a canvas has its limits. */
-const MAX_UNWRAPPED_COLUMNS = 500
+/** So much may be appended before it must have been painted: xterm's parser and the engine wait for each other here. */
+const UNPAINTED_BYTES = 4_194_304
+/** More than this since the last frame is a flood. */
+const FLOOD_BYTES = 262_144
+const FLOOD_FRAME_MS = 50
+/** This close to an end of the lines held, more are read. */
+const NEAR_ROWS = 60
+/** A level that is hidden may leave few lines of those held. */
+const FEW_LINES = 200
 
-/**
- * One log in one terminal: pulls it, keeps the lines, and shows those of the chosen levels. Whatever changes which
- * lines are shown rewrites them from the buffer; otherwise only new lines are written.
- */
+/** One log in one terminal: what of it is visible, and what the reader does with it. */
 export class LogView {
   readonly #options: LogViewOptions
-  readonly #terminal: Terminal
-  readonly #writer: TerminalWriter
-  readonly #buffer = new LogBuffer()
-  readonly #fit = new FitAddon()
-  readonly #search = new SearchAddon({ highlightLimit: 2000 })
-  readonly #abort = new AbortController()
-  #webgl: WebglAddon | null = null
-  readonly #now: LogViewState = { ...AT_START }
-  #isNarrow = false
-  #isRewriting = false
-  #mustRewrite = false
+  readonly #feed: LogFeed
+  readonly #viewport: LogViewport
+  readonly #screen: LogScreen
+  readonly #search: LogSearch
+  #isFollowing = true
+  #isWrapping = true
+  #showsTimes = true
+  #newLines = 0
+  #marked: LineRange | null = null
+  #markFrom: number | null = null
+  #match: FoundLogLine | null = null
+  #wheelRest = 0
+  #unpaintedBytes = 0
+  #whenPainted: Array<() => void> = []
+  #isPainting = false
+  #isStale = false
+  #isVisible = true
+  #isClosed = false
+  #isNumbering = false
+  #shownGutter = 0
+  #lastLinesAtMs = 0
   #snapshot = EMPTY_LOG
-  #frame = 0
 
   constructor(options: LogViewOptions) {
     this.#options = options
-    this.#terminal = createTerminal()
-    this.#terminal.loadAddon(this.#fit)
-    this.#terminal.loadAddon(this.#search)
-    this.#writer = new TerminalWriter(this.#terminal)
-    this.#terminal.onScroll(() => this.#onScroll())
-    this.#terminal.attachCustomKeyEventHandler((event) => this.#passOn(event))
-    this.#search.onDidChangeResults(({ resultIndex, resultCount }) =>
-      this.#change({ match: { index: resultIndex, count: resultCount } })
-    )
+    const { logs, jobId, attemptNumber } = options
+    this.#feed = new LogFeed({
+      ...{ logs, jobId, attemptNumber },
+      onChange: (change) => this.#onFeed(change),
+      onError: (title, error) => options.onError(title, error),
+      mayContinue: (bytes) => this.#whenShown(bytes),
+      needsStart: () => !this.#isFollowing
+    })
+    this.#viewport = new LogViewport(() => this.#feed.window.lines)
+    this.#screen = new LogScreen({
+      onResize: () => this.#layOut(),
+      onSelection: (hasSelection) => hasSelection && this.follow(false)
+    })
+    this.#search = new LogSearch({ logs, jobId, attemptNumber, onChange: () => this.#invalidate() })
   }
 
   get snapshot(): LogSnapshot {
     return this.#snapshot
   }
 
-  /** Puts the terminal into the page and starts following the log. */
-  open(element: HTMLElement): void {
-    this.#terminal.open(element)
-    // Screen readers get the last lines from the component; the terminal's own text field must not take the focus.
-    this.#terminal.textarea?.setAttribute('tabindex', '-1')
-    this.#terminal.textarea?.setAttribute('aria-hidden', 'true')
-    this.fit()
-    this.retry()
+  /** Puts the terminal into the page and shows the end of the log, or this line. */
+  open(element: HTMLElement, line?: LineRange): void {
+    this.#screen.open(element)
+    this.#layOut()
+    if (line === undefined) this.#feed.attach()
+    else void this.showLine(line)
   }
 
   /** Requests the log again after it was unavailable. */
   retry(): void {
-    void followLog({
-      logs: this.#options.logs,
-      jobId: this.#options.jobId,
-      attemptNumber: this.#options.attemptNumber,
-      tailBytes: FIRST_READ_BYTES,
-      onChunk: (chunk) => this.#onChunk(chunk),
-      onState: (state) => this.#change({ state }),
-      signal: this.#abort.signal
-    })
+    this.#feed.retry()
   }
 
   close(): void {
-    this.#abort.abort()
-    cancelAnimationFrame(this.#frame)
-    this.#writer.close()
-    // xterm measures itself again shortly after opening and does not cancel that when disposed.
-    setTimeout(() => this.#terminal.dispose(), 100)
+    this.#isClosed = true
+    this.#search.stop()
+    this.#feed.close()
+    this.#painted()
+    this.#screen.close()
   }
 
-  /** WebGL contexts are limited (beyond 16 a browser drops the oldest): only a visible terminal holds one. */
   setVisible(isVisible: boolean): void {
-    if (!isVisible) {
-      this.#webgl?.dispose()
-      this.#webgl = null
-      return
-    }
-    this.fit()
-    if (this.#webgl !== null || !this.#now.isWrapping) return
-    try {
-      const webgl = new WebglAddon()
-      webgl.onContextLoss(() => {
-        webgl.dispose()
-        if (this.#webgl === webgl) this.#webgl = null
-      })
-      this.#terminal.loadAddon(webgl)
-      this.#webgl = webgl
-    } catch {
-      // No WebGL on this machine: xterm falls back to DOM elements, which are just slower.
-      this.#webgl = null
-    }
+    this.#isVisible = isVisible
+    this.#screen.setVisible(isVisible)
+    if (isVisible) this.#invalidate()
+    else this.#painted()
   }
 
-  /** Fits rows and columns to the element; call it when the element's size has changed. */
   fit(): void {
-    const size = this.#fit.proposeDimensions()
-    if (size === undefined || !Number.isFinite(size.cols) || !Number.isFinite(size.rows) || size.rows < 1) return
-    const isNarrow = size.cols < NARROW_COLUMNS
-    if (isNarrow !== this.#isNarrow) {
-      this.#isNarrow = isNarrow
-      void this.#rewrite()
-    }
-    const columns = this.#now.isWrapping ? size.cols : Math.max(size.cols, this.#widestShown())
-    if (columns === this.#terminal.cols && size.rows === this.#terminal.rows) return
-    this.#terminal.resize(columns, size.rows)
-    if (this.#now.isFollowing) this.#terminal.scrollToBottom()
+    this.#screen.fit()
   }
 
   follow(isFollowing: boolean): void {
-    this.#change({ isFollowing, ...(isFollowing && { newLineCount: 0 }) })
-    if (isFollowing) this.#terminal.scrollToBottom()
-    // At the end xterm follows by itself: one line up is the nearest position that stays put.
-    else if (this.#isAtEnd()) this.#terminal.scrollLines(-1)
+    this.#isFollowing = isFollowing
+    if (isFollowing) {
+      this.#newLines = 0
+      this.#screen.clearSelection()
+      this.#feed.attach()
+      this.#viewport.scrollToEnd()
+    }
+    this.#invalidate()
   }
 
-  /** Scrolls the view by a key; false if the key does not scroll. */
+  /** Scrolls by a key; false if the key does not scroll. */
   scrollBy(key: string): boolean {
-    if (key === 'PageUp' || key === 'PageDown') this.#terminal.scrollPages(key === 'PageUp' ? -1 : 1)
-    else if (key === 'ArrowUp' || key === 'ArrowDown') this.#terminal.scrollLines(key === 'ArrowUp' ? -1 : 1)
-    else if (key === 'Home') this.#terminal.scrollToTop()
+    const page = Math.max(1, this.#screen.size.rows - 2)
+    if (key === 'PageUp' || key === 'PageDown') this.#scroll(key === 'PageUp' ? -page : page)
+    else if (key === 'ArrowUp' || key === 'ArrowDown') this.#scroll(key === 'ArrowUp' ? -1 : 1)
+    else if (key === 'ArrowLeft' || key === 'ArrowRight') this.#scrollSideways(key === 'ArrowLeft' ? -8 : 8)
+    else if (key === 'Home') void this.#goTo(0)
     else if (key === 'End') this.follow(true)
     else return false
     return true
   }
 
+  scrollByWheel({ deltaX, deltaY, deltaMode, shiftKey }: WheelEvent): void {
+    const unit = deltaMode === 1 ? 1 : deltaMode === 2 ? this.#screen.size.rows : 1 / this.#screen.rowHeight
+    if (shiftKey || Math.abs(deltaX) > Math.abs(deltaY)) return this.#scrollSideways(Math.sign(deltaX || deltaY) * 4)
+    this.#wheelRest += deltaY * unit
+    const rows = Math.trunc(this.#wheelRest)
+    this.#wheelRest -= rows
+    if (rows !== 0) this.#scroll(rows)
+  }
+
+  /** Goes to a part of the whole log, from 0 to 1. */
+  goToShare(share: number): void {
+    if (share >= 0.999) this.follow(true)
+    else void this.#goTo(Math.floor(share * this.#feed.sizeBytes))
+  }
+
   showLevels(levels: ReadonlySet<LogLevel>): void {
-    this.#change({ shownLevels: levels })
-    void this.#rewrite()
+    this.#viewport.showLevels(levels)
+    if (this.#isFollowing) this.#viewport.scrollToEnd()
+    this.#fillScreen()
+    this.#invalidate()
   }
 
   wrap(isWrapping: boolean): void {
-    this.#change({ isWrapping })
-    this.setVisible(false)
-    this.fit()
-    this.setVisible(true)
+    this.#isWrapping = isWrapping
+    this.#layOut()
   }
 
-  /** Highlights all matches; an empty text removes the highlights. */
-  find(text: string, step: 'first' | 'next' | 'before'): void {
-    if (text === '') {
-      this.#search.clearDecorations()
-      this.#terminal.clearSelection()
-      this.#change({ match: null })
+  showTimes(showsTimes: boolean): void {
+    this.#showsTimes = showsTimes
+    this.#layOut()
+  }
+
+  /** Searches the whole log, and shows the last match that is visible or above, as soon as it is found. */
+  find(query: SearchQuery): void {
+    this.#match = null
+    if (query.text === '') {
+      this.#search.stop()
       return
     }
-    const options = { decorations: SEARCH_LOOK, incremental: step === 'first' }
-    const isFound = step === 'next' ? this.#search.findNext(text, options) : this.#search.findPrevious(text, options)
-    if (!isFound) this.#change({ match: { index: -1, count: 0 } })
-  }
-
-  /** Goes to the next ERROR line below the top of the view, and from the last one back to the first. */
-  showNextError(): void {
-    const { active } = this.#terminal.buffer
-    const selected = this.#terminal.getSelectionPosition()?.start.y
-    const from = selected === undefined ? active.viewportY - 1 : selected
-    for (let step = 1; step <= active.length; step += 1) {
-      const row = (from + step + active.length) % active.length
-      const line = active.getLine(row)
-      if (
-        line === undefined ||
-        line.isWrapped ||
-        !/^\d\d:\d\d:\d\d (ERROR|CRITICAL)/.test(line.translateToString(true))
-      )
-        continue
-      this.follow(false)
-      this.#terminal.scrollToLine(Math.max(0, row - 3))
-      this.#terminal.selectLines(row, row)
-      return
-    }
-  }
-
-  /** The selected text, otherwise all lines shown. */
-  copyText(): string {
-    return this.#terminal.getSelection() || this.#shownLines().map(plainLogLine).join('\n')
-  }
-
-  /** Reads what comes before the lines held, for when the terminal is scrolled to its top. */
-  async loadOlder(): Promise<void> {
-    const end = this.#buffer.firstOffset
-    if (end === null || end === 0 || this.#now.isLoadingOlder || this.#buffer.isFull) return
-    this.#change({ isLoadingOlder: true })
-    try {
-      const { logs, jobId, attemptNumber } = this.#options
-      const range = { jobId, attemptNumber, start: Math.max(0, end - this.#olderBytes(end)), end }
-      const older = await readLogRange(logs, range, this.#abort.signal)
-      if (this.#abort.signal.aborted) return
-      const rowsBefore = this.#terminal.buffer.active.length
-      this.#buffer.prepend(older)
-      await this.#rewrite()
-      this.#terminal.scrollToLine(Math.max(0, this.#terminal.buffer.active.length - rowsBefore))
-    } catch (error) {
-      if (!this.#abort.signal.aborted) this.#options.onError(error)
-    } finally {
-      this.#change({ isLoadingOlder: false })
-    }
-  }
-
-  /** Never more than there is room for, estimated from the length of the lines held: the scrollback is limited. */
-  #olderBytes(end: number): number {
-    const heldBytes = (this.#buffer.nextOffset ?? end) - end
-    const roomBytes = this.#buffer.lineRoom * (heldBytes / Math.max(1, this.#buffer.lines.length))
-    return Math.max(OLDER_READ_BYTES, Math.floor(Math.min(OLDER_READ_GROWTH * heldBytes, roomBytes)))
-  }
-
-  async #onChunk(chunk: LogChunk): Promise<void> {
-    const { lines, startsOver } = this.#buffer.append(chunk)
-    const last = chunk.complete ? this.#buffer.finish().lines : []
-    const added = [...lines, ...last].filter(({ level }) => this.#now.shownLevels.has(level))
-    const newLineCount = this.#now.newLineCount + (this.#now.isFollowing ? 0 : added.length)
-    this.#change({ sizeBytes: chunk.sizeBytes, newLineCount })
-    if (startsOver) return this.#rewrite()
-    // A rewrite in progress includes these.
-    if (added.length > 0 && !this.#isRewriting) await this.#writeLines(added)
-  }
-
-  async #writeLines(lines: readonly LogLine[]): Promise<void> {
-    if (lines.length > 0)
-      await this.#writer.write(lines.map((line) => `${paintLogLine(line, this.#isNarrow)}\r\n`).join(''))
-    if (!this.#now.isWrapping) this.fit()
-    if (this.#now.isFollowing) this.#terminal.scrollToBottom()
-  }
-
-  /** Rewrites the lines of the chosen levels, in steps, so that the window stays responsive. */
-  async #rewrite(): Promise<void> {
-    this.#mustRewrite = true
-    if (this.#isRewriting) return
-    this.#isRewriting = true
-    let written = 0
-    while (!this.#abort.signal.aborted) {
-      if (this.#mustRewrite) {
-        this.#mustRewrite = false
-        this.#terminal.reset()
-        written = 0
-      }
-      // Read again at each step: lines that arrive meanwhile belong at the end.
-      const lines = this.#shownLines().slice(written, written + REWRITE_STEP_LINES)
-      written += lines.length
-      await this.#writeLines(lines)
-      if (lines.length > 0) continue
-      await new Promise<void>((resolve) => this.#terminal.write('', resolve))
-      if (!this.#mustRewrite && written >= this.#shownLines().length) break
-    }
-    this.#isRewriting = false
-    if (this.#now.isFollowing) this.#terminal.scrollToBottom()
-    // After a rewrite the terminal is at its end, wherever the reader was.
-    this.#onScroll()
-    this.#change({})
-  }
-
-  #shownLines(): readonly LogLine[] {
-    if (this.#now.shownLevels.size === LOG_LEVELS.length) return this.#buffer.lines
-    return this.#buffer.lines.filter(({ level }) => this.#now.shownLevels.has(level))
-  }
-
-  #widestShown(): number {
-    let widest = 0
-    for (const { text } of this.#shownLines()) widest = Math.max(widest, text.length + 10)
-    return Math.min(widest, MAX_UNWRAPPED_COLUMNS)
-  }
-
-  /** After a click xterm's hidden text field has the focus, for copying: its keys are passed on to the page. */
-  #passOn(event: KeyboardEvent): boolean {
-    const { key, shiftKey } = event
-    if (event.type === 'keydown' && !event.ctrlKey && !event.metaKey && !event.altKey) {
-      document.body.dispatchEvent(new KeyboardEvent('keydown', { key, shiftKey, bubbles: true, cancelable: true }))
-    }
-    return false
-  }
-
-  #onScroll(): void {
-    if (this.#isRewriting) return
-    const isAtEnd = this.#isAtEnd()
-    if (isAtEnd) this.#now.newLineCount = 0
-    if (isAtEnd !== this.#now.isFollowing) this.#change({ isFollowing: isAtEnd })
-    if (this.#terminal.buffer.active.viewportY === 0 && !isAtEnd) void this.loadOlder()
-  }
-
-  #isAtEnd(): boolean {
-    const { viewportY, baseY } = this.#terminal.buffer.active
-    return viewportY >= baseY
-  }
-
-  /** At most one update of the page per frame, however many chunks arrive. */
-  #change(change: Partial<LogViewState>): void {
-    Object.assign(this.#now, change)
-    if (this.#frame !== 0 || this.#abort.signal.aborted) return
-    this.#frame = requestAnimationFrame(() => {
-      this.#frame = 0
-      this.#snapshot = this.#makeSnapshot()
-      this.#options.onChange()
+    const from = this.#endOfScreen()
+    void this.#search.start(query).then(() => {
+      if (this.#match === null && this.#search.current?.query === query) this.#showMatch(this.#search.next(from, -1))
     })
   }
 
-  #makeSnapshot(): LogSnapshot {
+  findNext(direction: 1 | -1): void {
+    this.#showMatch(this.#search.next(this.#match?.offset ?? this.#endOfScreen(), direction))
+  }
+
+  showMatch(found: FoundLogLine): void {
+    this.#showMatch(found)
+  }
+
+  /** Goes to the next ERROR below the marked line or the top, wherever it is in the log; from the last to the first. */
+  async showNextError(): Promise<void> {
+    const { lines } = this.#feed.window
+    const markedIndex = this.#marked === null ? -1 : this.#marked.from - (this.#feed.window.firstNumber ?? 1)
+    const top = this.#viewport.topIndex ?? 0
+    const from = markedIndex >= top ? markedIndex + 1 : top
+    const isError = (index: number) => lines[index]!.level === 'ERROR' && !lines[index]!.continues
+    for (let index = from; index < lines.length; index += 1)
+      if (isError(index)) return this.#showAt(lines[index]!.offset)
+    const found = await this.#firstErrorAfter(this.#feed.window.nextOffset)
+    if (found !== null) await this.#showAt(found)
+  }
+
+  /** Goes to lines by number, and marks them. Resolves when they are shown. */
+  async showLine(lines: LineRange): Promise<void> {
+    this.#isFollowing = false
+    this.#setMark(lines)
+    await this.#locate({ line: lines.from })
+  }
+
+  /** Goes to the first line at or after a time, as the log writes it (`14:05`). Rejects with BAD_INPUT. */
+  async showTime(time: string): Promise<void> {
+    await this.#locate({ time })
+  }
+
+  /** Marks the line under the pointer if it is on its number; with Shift, all lines from the last marked one to it. */
+  mark(event: MouseEvent): boolean {
+    const at = this.#screen.rowAt(event)
+    const first = this.#feed.window.firstNumber
+    if (at === null || !at.isGutter || first === null) return false
+    const number = first + at.row.index
+    const from = event.shiftKey ? (this.#markFrom ?? number) : number
+    if (!event.shiftKey) this.#markFrom = number
+    const range = { from: Math.min(from, number), to: Math.max(from, number) }
+    const isSame = this.#marked?.from === range.from && this.#marked.to === range.to
+    this.#setMark(isSame ? null : range)
+    this.#options.onMark(this.#marked)
+    return true
+  }
+
+  /** The selected text, otherwise the marked lines that are held, otherwise all lines shown. */
+  copyText(): string {
+    const selected = this.#screen.selectedText()
+    if (selected !== '') return selected
+    const { lines, firstNumber } = this.#feed.window
+    const { shownLevels } = this.#viewport
+    const marked = this.#marked
+    return lines
+      .filter((line, index) => {
+        if (marked === null || firstNumber === null) return shownLevels.has(line.level)
+        return firstNumber + index >= marked.from && firstNumber + index <= marked.to
+      })
+      .map(plainLine)
+      .join('\n')
+  }
+
+  async #firstErrorAfter(offset: number): Promise<number | null> {
+    const stopping = new AbortController()
+    const { logs, jobId, attemptNumber } = this.#options
+    let first: number | null = null
+    try {
+      const query = { text: ERROR_HEAD, isRegex: true, matchesCase: true, mostLines: 10_000 }
+      for await (const { found } of await logs.search(
+        { jobId, attemptNumber, ...query },
+        { signal: stopping.signal }
+      )) {
+        first ??= found[0]?.offset ?? null
+        const next = found.find((each) => each.offset >= offset)
+        if (next !== undefined) return next.offset
+      }
+    } catch (error) {
+      this.#options.onError('Could not search the log', error)
+    } finally {
+      stopping.abort()
+    }
+    return first
+  }
+
+  async #locate(wanted: { line?: number; time?: string }): Promise<void> {
+    const { logs, jobId, attemptNumber } = this.#options
+    const place = await logs.locate({ jobId, attemptNumber, ...wanted })
+    await this.#showAt(place.offset)
+    this.#feed.window.setNumber(place.offset, place.line)
+    this.#invalidate()
+  }
+
+  #showMatch(found: FoundLogLine | null): void {
+    if (found === null) return
+    this.#match = found
+    void this.#showAt(found.offset).then(() => {
+      this.#feed.window.setNumber(found.offset, found.line)
+      this.#invalidate()
+    })
+  }
+
+  /** Shows the line that begins at this byte. */
+  async #showAt(offset: number): Promise<void> {
+    this.#isFollowing = false
+    if (!(await this.#feed.goTo(offset))) return
+    this.#viewport.scrollToLine(Math.max(0, this.#feed.window.indexOf(offset)))
+    this.#afterScroll()
+  }
+
+  async #goTo(offset: number): Promise<void> {
+    this.#isFollowing = false
+    if (!(await this.#feed.goTo(offset))) return
+    if (offset === 0) this.#viewport.scrollToStart()
+    else this.#viewport.scrollToLine(Math.max(0, this.#feed.window.indexOf(offset)))
+    this.#afterScroll()
+  }
+
+  #scroll(rows: number): void {
+    this.#viewport.scrollRows(rows)
+    this.#afterScroll()
+  }
+
+  #scrollSideways(columns: number): void {
+    this.#viewport.scrollSideways(columns)
+    this.#invalidate()
+  }
+
+  #afterScroll(): void {
+    const isAtEnd = this.#viewport.isAtEnd && this.#feed.isAttached
+    if (isAtEnd) this.#newLines = 0
+    this.#isFollowing = isAtEnd
+    this.#fillScreen()
+    this.#invalidate()
+  }
+
+  /** Reads more where the lines held end, before the reader gets there. */
+  #fillScreen(): void {
+    const top = this.#viewport.topIndex ?? 0
+    const isFew = this.#viewport.shownCount < FEW_LINES
+    if (this.#feed.hasOlder && (top < NEAR_ROWS || isFew)) void this.#feed.loadOlder()
+    else if (!this.#feed.isAttached && this.#feed.window.lines.length - top < 2 * NEAR_ROWS) void this.#feed.loadNewer()
+  }
+
+  #onFeed(change: FeedChange): void {
+    if (this.#isClosed) return
+    if (change.kind === 'appended') {
+      this.#viewport.afterAppend(change)
+      if (!this.#isFollowing) this.#newLines += change.added
+    } else if (change.kind === 'prepended') {
+      this.#viewport.afterPrepend(change.added)
+      if (this.#viewport.shownCount < FEW_LINES) queueMicrotask(() => this.#fillScreen())
+    } else if (change.kind === 'replaced') this.#viewport.afterReplace()
+    if (this.#isFollowing) this.#viewport.scrollToEnd()
+    this.#invalidate()
+  }
+
+  #layOut(): void {
+    const { columns, rows } = this.#screen.size
+    this.#shownGutter = this.#gutterWidth()
+    const look = { isNarrow: columns < NARROW_COLUMNS, showsTimes: this.#showsTimes }
+    this.#viewport.resize({ columns: columns - this.#shownGutter, rows }, look, this.#isWrapping)
+    if (this.#isFollowing) this.#viewport.scrollToEnd()
+    this.#invalidate()
+  }
+
+  /** Room for the highest number of the log, if numbers are known and there is room at all. */
+  #gutterWidth(): number {
+    const { firstNumber, lines } = this.#feed.window
+    if (firstNumber === null || this.#screen.size.columns < NARROW_COLUMNS) return 0
+    return String(firstNumber + lines.length).length + 1
+  }
+
+  #setMark(lines: LineRange | null): void {
+    this.#marked = lines
+    this.#invalidate()
+  }
+
+  #endOfScreen(): number {
+    return (this.#viewport.rows().at(-1)?.line.offset ?? this.#feed.window.nextOffset) + 1
+  }
+
+  /** Resolves when so much has been painted that more may come. */
+  #whenShown(bytes: number): void | Promise<void> {
+    this.#unpaintedBytes += bytes
+    if (!this.#isVisible || this.#isClosed || this.#unpaintedBytes < UNPAINTED_BYTES) return
+    return new Promise((resolve) => this.#whenPainted.push(resolve))
+  }
+
+  #painted(): void {
+    this.#unpaintedBytes = 0
+    for (const resolve of this.#whenPainted.splice(0)) resolve()
+  }
+
+  /** At most one frame at a time, however much happens. */
+  #invalidate(): void {
+    if (this.#isPainting || this.#isClosed) {
+      this.#isStale = true
+      return
+    }
+    this.#isPainting = true
+    const frame = () => requestAnimationFrame(() => void this.#paint())
+    // In a flood each frame shows all other lines: fewer frames leave more time to read them.
+    if (this.#unpaintedBytes < FLOOD_BYTES) frame()
+    else setTimeout(frame, FLOOD_FRAME_MS)
+  }
+
+  async #paint(): Promise<void> {
+    if (this.#isClosed) return
+    this.#isStale = false
+    if (this.#gutterWidth() !== this.#shownGutter) this.#layOut()
+    const rows = this.#viewport.rows()
+    this.#snapshot = this.#makeSnapshot(rows)
+    this.#options.onChange()
+    if (this.#isVisible) await this.#screen.show(rows.map((row) => this.#dress(row)))
+    this.#painted()
+    this.#numberLines()
+    this.#isPainting = false
+    if (this.#isStale) this.#invalidate()
+  }
+
+  #dress(row: ViewRow): ScreenRow {
+    const { firstNumber } = this.#feed.window
+    const width = this.#shownGutter
+    const number = firstNumber === null ? null : firstNumber + row.index
+    const isMarked =
+      number !== null && this.#marked !== null && number >= this.#marked.from && number <= this.#marked.to
+    const gutter =
+      width === 0 || number === null
+        ? { text: '', codes: '' }
+        : { text: `${String(number).padStart(width - 1)} `, codes: isMarked ? `${GUTTER};${MARKED}` : GUTTER }
+    const whole = { from: 0, to: row.styled.text.length }
+    const highlights = isMarked ? [{ ...whole, codes: MARKED }] : []
+    const search = this.#search.current
+    if (search !== null) {
+      const found = search.query.isRegex ? search.found.find(({ offset }) => offset === row.line.offset) : undefined
+      const codes = this.#match?.offset === row.line.offset ? ACTIVE_MATCH : MATCH
+      const matches = highlightsIn(row.styled.text, search.query, found)
+      highlights.push(...matches.map((match) => ({ ...match, codes })))
+    }
+    return { ...row, gutter, highlights }
+  }
+
+  /** Asks for the number of a line once; those of its neighbours follow from it. */
+  #numberLines(): void {
+    const { window } = this.#feed
+    const first = window.lines[0]
+    if (first === undefined || window.firstNumber !== null || this.#isNumbering || !this.#isVisible) return
+    this.#isNumbering = true
+    const { logs, jobId, attemptNumber } = this.#options
+    logs
+      .locate({ jobId, attemptNumber, offset: first.offset })
+      .then(({ offset, line }) => window.setNumber(offset, line))
+      // Without numbers the log can still be read.
+      .catch(() => {})
+      .finally(() => {
+        // In a flood the first line changes all the time: not more often than it can be read.
+        setTimeout(() => {
+          this.#isNumbering = false
+          this.#invalidate()
+        }, NUMBER_EVERY_MS)
+        this.#invalidate()
+      })
+  }
+
+  #makeSnapshot(rows: readonly ViewRow[]): LogSnapshot {
+    const { window, sizeBytes, state, skippedBytes, isLoading, isAttached } = this.#feed
+    const { firstNumber, lines } = window
+    const from = rows[0]?.line.offset ?? 0
+    const last = rows.at(-1)
+    const to = last === undefined ? sizeBytes : (lines[last.index + 1]?.offset ?? window.nextOffset)
+    const search = this.#search.current
     return {
-      ...this.#now,
-      counts: { ...this.#buffer.counts },
-      lineCount: this.#buffer.lines.length,
-      earlierBytes: this.#buffer.firstOffset ?? 0,
-      isFull: this.#buffer.isFull,
-      lastLines: this.#lastShown().map(plainLogLine).join('\n')
+      shownLevels: this.#viewport.shownLevels,
+      counts: { ...window.counts },
+      sizeBytes,
+      lineCount: lines.length,
+      state,
+      isFollowing: this.#isFollowing,
+      newLineCount: isAttached ? this.#newLines : null,
+      isWrapping: this.#isWrapping,
+      showsTimes: this.#showsTimes,
+      isLoading,
+      skippedBytes,
+      search,
+      matchIndex: search === null || this.#match === null ? -1 : search.found.indexOf(this.#match),
+      topNumber: firstNumber === null || rows[0] === undefined ? null : firstNumber + rows[0].index,
+      visible: sizeBytes === 0 ? { from: 0, to: 1 } : { from: from / sizeBytes, to: Math.min(1, to / sizeBytes) },
+      marked: this.#marked,
+      lastLines: this.#lastLines()
     }
   }
 
-  #lastShown(): LogLine[] {
-    const found: LogLine[] = []
-    const { lines } = this.#buffer
-    for (let at = lines.length - 1; at >= 0 && found.length < LAST_LINES_FOR_READERS; at -= 1) {
-      const line = lines[at] as LogLine
-      if (this.#now.shownLevels.has(line.level)) found.push(line)
+  /** Laid out by the browser although nobody sees them: not with each frame of a flood. */
+  #lastLines(): string {
+    const nowMs = performance.now()
+    if (this.#unpaintedBytes >= FLOOD_BYTES && nowMs - this.#lastLinesAtMs < LAST_LINES_EVERY_MS) {
+      return this.#snapshot.lastLines
     }
-    return found.reverse()
+    this.#lastLinesAtMs = nowMs
+    return this.#lastShown()
+  }
+
+  #lastShown(): string {
+    const found: string[] = []
+    const { lines } = this.#feed.window
+    const { shownLevels } = this.#viewport
+    for (let at = lines.length - 1; at >= 0 && found.length < LAST_LINES_FOR_READERS; at -= 1) {
+      if (shownLevels.has(lines[at]!.level)) found.push(plainLine(lines[at]!))
+    }
+    return found.reverse().join('\n')
   }
 }
+
+const NUMBER_EVERY_MS = 1_000
+const LAST_LINES_EVERY_MS = 500
+/** As in shared/log-record.ts: the default format, and others that name the level at their start. */
+const ERROR_HEAD = '^.{0,120}\\b(?:ERROR|CRITICAL)\\b'

@@ -27,6 +27,9 @@ export function withoutColours(sanitised: string): string {
   return sanitised.includes('\u001b') ? sanitised.replace(SGR, '') : sanitised
 }
 
+/** Log text as plain text, safe to show anywhere. */
+export const plainText = (text: string): string => withoutColours(sanitiseLine(text))
+
 // A private-use character: STRING_SEQUENCE removes it from the input first, so it can only come from us.
 const MARK = '\ue0ff'
 const SUSPECT = /[\u0000-\u0008\u000a-\u001f\u007f-\u009f\u200e\u200f\u202a-\u202e\u2066-\u2069\ue0ff]/

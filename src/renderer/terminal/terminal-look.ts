@@ -1,9 +1,10 @@
-import { Terminal } from '@xterm/xterm'
+import { type IUnicodeVersionProvider, Terminal } from '@xterm/xterm'
+import { cellsOf } from './cells.ts'
 
 /** A terminal that only displays: no input, no cursor, no links. */
 export function createTerminal(): Terminal {
-  return new Terminal({
-    // Search highlights are decorations, which xterm still calls a proposed API.
+  const terminal = new Terminal({
+    // For the width of characters.
     allowProposedApi: true,
     convertEol: true,
     disableStdin: true,
@@ -12,13 +13,28 @@ export function createTerminal(): Terminal {
     fontFamily: "ui-monospace, 'JetBrains Mono', 'SF Mono', Menlo, Consolas, 'DejaVu Sans Mono', monospace",
     fontSize: 12,
     lineHeight: 1.4,
-    scrollback: 60_000,
+    // Only the visible rows are ever in it (log-screen.ts).
+    scrollback: 0,
     minimumContrastRatio: 4.5,
-    overviewRuler: { width: 9 },
     // Links in a log are never opened.
     linkHandler: { activate: () => {} },
     theme: TERMINAL_THEME
   })
+  terminal.unicode.register(WIDTHS)
+  terminal.unicode.activeVersion = WIDTHS.version
+  return terminal
+}
+
+/** The same widths as where rows are cut. A row that xterm still took for longer must not wrap (DECAWM). */
+const WIDTHS: IUnicodeVersionProvider = {
+  version: 'scrapdeck',
+  wcwidth: cellsOf,
+  charProperties(codePoint, preceding) {
+    const cells = cellsOf(codePoint)
+    const joins = cells === 0 && preceding !== 0
+    const width = joins ? (preceding >> 1) & 3 : cells
+    return ((width & 3) << 1) | (joins && width > 0 ? 1 : 0)
+  }
 }
 
 /** The terminal is dark in both schemes: logs use colours meant for dark terminals. */
@@ -50,10 +66,8 @@ const TERMINAL_THEME = {
   scrollbarSliderActiveBackground: '#ffffff55'
 }
 
-/** Colours of matches, in the lines and beside the scrollbar. */
-export const SEARCH_LOOK = {
-  matchBackground: '#5c4a1c',
-  activeMatchBackground: '#a87a16',
-  matchOverviewRuler: '#e0b050',
-  activeMatchColorOverviewRuler: '#f2cc60'
-}
+/** SGR codes: of line numbers, marked lines, matches, and the match that was gone to. */
+export const GUTTER = '38;2;84;98;117'
+export const MARKED = '48;2;40;52;84'
+export const MATCH = '48;2;92;74;28'
+export const ACTIVE_MATCH = '48;2;200;146;26;30'

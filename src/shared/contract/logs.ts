@@ -12,7 +12,9 @@ export const LogChunk = z.object({
   sizeBytes: z.number().int(),
   text: z.string(),
   /** The run has ended and this piece reaches the end of its log: there is nothing more. */
-  complete: z.boolean()
+  complete: z.boolean(),
+  /** The log was replaced by another file or became shorter: what came before belongs to the one that was. */
+  startsOver: z.boolean().optional()
 })
 export type LogChunk = z.infer<typeof LogChunk>
 

@@ -1,0 +1,125 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { appendFileSync, mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { chromium, type Page } from '@playwright/test'
+import { uploadDemo } from '../e2e/support/demo-egg.ts'
+import { chromiumLaunchOptions } from '../e2e/support/chromium.ts'
+import { recordLongTasks } from '../e2e/support/long-tasks.ts'
+import { startService } from '../e2e/support/service.ts'
+import { ensureServiceBuilt } from '../scripts/setup/build.mjs'
+import { until } from '../src/engine/testing/until.ts'
+import type { Figure, Goal } from './figure.ts'
+import { machine } from './support/bench-engine.ts'
+import { median, progress } from './support/sides.ts'
+
+export const about = 'A log that is flooded, from its file to the terminal of a browser; and the delay of single lines'
+export const needsSetup = true
+
+const FLOOD_SECONDS = 10
+const FLOOD_MB_PER_S = 60
+const LINES = 30
+
+/**
+ * A run of the local node, into whose log a process of its own writes Scrapy's lines: first one at a time, to see how
+ * long each takes to the screen, then 60 MB a second. What the view left out to keep up does not count as shown.
+ */
+export const run = () => measure({ floodSeconds: FLOOD_SECONDS, lines: LINES })
+
+export async function measure({ floodSeconds, lines }: { floodSeconds: number; lines: number }): Promise<Figure[]> {
+  await ensureServiceBuilt()
+  const dataDirectory = mkdtempSync(join(tmpdir(), 'scrapdeck-bench-tail-'))
+  const service = await startService({ entry: 'out/service/scrapdeck.js', dataDirectory, localSlots: 1 })
+  const browser = await chromium.launch(chromiumLaunchOptions())
+  try {
+    await uploadDemo(service, 'v1')
+    const { jobs } = await service.client.jobs.run({ project: 'demo', spiders: ['slow'], args: { seconds: '600' } })
+    const job = jobs[0]!
+    await until('the run', async () => (await service.client.jobs.get({ id: job.id })).job.state === 'running')
+    const path = (await until('its log', () => logFile(dataDirectory)))!
+    const page = await browser.newPage({ viewport: { width: 1280, height: 720 } })
+    await page.goto(service.loginLink())
+    await page.goto(`${service.address}/ui/#/logs?jobs=${JSON.stringify([job.id])}&job=${job.id}`)
+    await page.getByText('● live').waitFor()
+
+    const delays: number[] = []
+    for (let line = 1; line <= lines; line += 1)
+      delays.push(await delayOfLine(page, path, `bench line ${line} of many`))
+    progress(`log-tail: a line takes ${Math.round(median(delays))} ms`)
+
+    const before = await figuresOf(page)
+    const sizeBefore = statSync(path).size
+    let tookMs = 0
+    const tasks = await recordLongTasks(page, async () => {
+      const beganAtMs = performance.now()
+      const writer = spawn(process.execPath, [WRITER, path, String(FLOOD_MB_PER_S), String(floodSeconds)], {
+        stdio: 'inherit'
+      })
+      await once(writer, 'exit')
+      const size = statSync(path).size
+      await until(
+        'the end of the flood on the screen',
+        async () => (await figuresOf(page)).sizeBytes,
+        (shown) => shown >= size
+      )
+      tookMs = performance.now() - beganAtMs
+    })
+    const after = await figuresOf(page)
+    const writtenBytes = statSync(path).size - sizeBefore
+    const skippedBytes = after.skippedBytes - before.skippedBytes
+    const megabytesPerSecond = (bytes: number) => Number((bytes / 1_000 / tookMs).toFixed(1))
+    const conditions = {
+      ...{ flood_mb_per_s: FLOOD_MB_PER_S, flood_s: floodSeconds, lines, viewport: '1280 × 720' },
+      ...machine()
+    }
+    const figure = (name: string, value: number, unit: string, goal?: Goal): Figure => ({
+      ...{ figure: name, value, unit, conditions },
+      ...(goal === undefined ? {} : { goal })
+    })
+    return [
+      figure('mb_per_s', megabytesPerSecond(writtenBytes - skippedBytes), 'MB/s', { atLeast: 20 }),
+      figure('written_mb_per_s', megabytesPerSecond(writtenBytes), 'MB/s'),
+      figure('longest_task_ms', tasks.longestMs, 'ms', { atMost: 50 }),
+      figure('page_core_share', tasks.coreShare, 'cores'),
+      figure('line_ms', Math.round(median(delays)), 'ms', { atMost: 150 })
+    ]
+  } finally {
+    await browser.close()
+    await service.kill()
+    rmSync(dataDirectory, { recursive: true, force: true, maxRetries: 5 })
+  }
+}
+
+const WRITER = join(import.meta.dirname, 'support', 'write-log.ts')
+
+/** The log of the only run; null before it exists. */
+function logFile(dataDirectory: string): string | null {
+  const directory = join(dataDirectory, 'local', 'logs', 'demo', 'slow')
+  try {
+    const name = readdirSync(directory)[0]
+    return name === undefined ? null : join(directory, name)
+  } catch {
+    return null
+  }
+}
+
+/** From the write to the frame that shows it, by the clock of this machine. */
+async function delayOfLine(page: Page, path: string, text: string): Promise<number> {
+  // As text: the types of the browser are not those of benches.
+  const shown = page.evaluate(`(async () => {
+    const last = document.querySelector('[data-testid=log] [role=log]')
+    while (!last.textContent.includes(${JSON.stringify(text)})) await new Promise(requestAnimationFrame)
+    return Date.now()
+  })()`) as Promise<number>
+  await new Promise((resolve) => setTimeout(resolve, 300 + Math.random() * 400))
+  const writtenAtMs = Date.now()
+  appendFileSync(path, `2026-11-02 12:00:00 [bench] INFO: ${text}\n`)
+  return (await shown) - writtenAtMs
+}
+
+async function figuresOf(page: Page): Promise<{ sizeBytes: number; skippedBytes: number }> {
+  const log = page.getByTestId('log')
+  const read = async (name: string) => Number(await log.getAttribute(name))
+  return { sizeBytes: await read('data-size-bytes'), skippedBytes: await read('data-skipped-bytes') }
+}

@@ -1,0 +1,56 @@
+import { eastAsianWidth } from 'get-east-asian-width'
+
+/** How many cells of the terminal a character takes: 0, 1 or 2. The terminal is told the same (terminal-look.ts). */
+export function cellsOf(codePoint: number): 0 | 1 | 2 {
+  if (codePoint < 0x300) return 1
+  if (ZERO_WIDTH.test(String.fromCodePoint(codePoint))) return 0
+  return eastAsianWidth(codePoint) === 2 ? 2 : 1
+}
+
+/** Marks that combine with the character before, joiners and variation selectors. */
+const ZERO_WIDTH = /^[\p{Mn}\p{Me}\p{Cf}]$/u
+const PLAIN = /^[\u0020-\u007e]*$/
+
+export function widthOf(text: string): number {
+  if (PLAIN.test(text)) return text.length
+  let width = 0
+  for (const character of text) width += cellsOf(character.codePointAt(0)!)
+  return width
+}
+
+/** Where each row of a text begins when it is wrapped into this many columns; one row at least. */
+export function wrapAt(text: string, columns: number): number[] {
+  const starts = [0]
+  if (PLAIN.test(text)) {
+    for (let at = columns; at < text.length; at += columns) starts.push(at)
+    return starts
+  }
+  let column = 0
+  let at = 0
+  for (const character of text) {
+    const cells = cellsOf(character.codePointAt(0)!)
+    if (column + cells > columns && column > 0) {
+      starts.push(at)
+      column = 0
+    }
+    column += cells
+    at += character.length
+  }
+  return starts
+}
+
+/** The part of a text that is visible when the first `skipped` columns are scrolled out of sight. */
+export function sliceColumns(text: string, skipped: number, columns: number): { from: number; to: number } {
+  if (PLAIN.test(text)) return { from: Math.min(skipped, text.length), to: Math.min(skipped + columns, text.length) }
+  let column = 0
+  let at = 0
+  let from: number | null = null
+  for (const character of text) {
+    const cells = cellsOf(character.codePointAt(0)!)
+    if (from === null && column >= skipped) from = at
+    if (column + cells > skipped + columns) return { from: from ?? at, to: at }
+    column += cells
+    at += character.length
+  }
+  return { from: from ?? text.length, to: text.length }
+}

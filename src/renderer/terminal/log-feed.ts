@@ -1,0 +1,217 @@
+import type { AttemptNumber, JobId, LogChunk } from '../../shared/contract/index.ts'
+import { type FollowState, followLog, type LogsClient } from './follow-log.ts'
+import { type Appended, LogWindow } from './log-window.ts'
+import { readLogRange } from './read-log-range.ts'
+
+/** What happened to the lines held. */
+export type FeedChange =
+  | ({ kind: 'appended' } & Appended)
+  | { kind: 'prepended'; added: number }
+  /** Other lines are held now. */
+  | { kind: 'replaced' }
+  | { kind: 'other' }
+
+export interface FeedOptions {
+  readonly logs: LogsClient
+  readonly jobId: JobId
+  readonly attemptNumber?: AttemptNumber | undefined
+  readonly onChange: (change: FeedChange) => void
+  readonly onError: (title: string, error: unknown) => void
+  /** Resolves when what was appended has been painted, if too much was not; the next piece is pulled then. */
+  readonly mayContinue: (bytes: number) => void | Promise<void>
+  /** The first lines held must stay: somebody reads them. */
+  readonly needsStart: () => boolean
+}
+
+/** The end of the log with which a view begins. */
+const FIRST_BYTES = 262_144
+/** Around a place that is jumped to, on each side. */
+const AROUND_BYTES = 131_072
+const MORE_BYTES = 524_288
+/** A view that is further behind than this goes on near the end, and says what it left out. */
+const MAX_LAG_BYTES = 4_194_304
+const MOST_LINES = 50_000
+
+/**
+ * The lines of one log that a view holds: attached to its end and growing with it, or somewhere else in it. Back-pressure
+ * goes through to the engine: the next piece is requested when the last one has been shown.
+ */
+export class LogFeed {
+  readonly window = new LogWindow(MOST_LINES)
+  readonly #options: FeedOptions
+  readonly #closing = new AbortController()
+  #stream: AbortController | null = null
+  #state: FollowState | { readonly kind: 'opening' } = { kind: 'opening' }
+  #sizeBytes = 0
+  #skippedBytes = 0
+  #isComplete = false
+  #loading: 'older' | 'newer' | 'jump' | null = null
+
+  constructor(options: FeedOptions) {
+    this.#options = options
+  }
+
+  get state(): FollowState | { readonly kind: 'opening' } {
+    return this.#state
+  }
+
+  /** Of the whole log, as last heard. */
+  get sizeBytes(): number {
+    return this.#sizeBytes
+  }
+
+  /** Left out since the view follows, because it came faster than it could be shown. */
+  get skippedBytes(): number {
+    return this.#skippedBytes
+  }
+
+  get isLoading(): boolean {
+    return this.#loading !== null
+  }
+
+  /** New lines arrive by themselves. */
+  get isAttached(): boolean {
+    return this.#stream !== null || (this.#isComplete && this.window.nextOffset >= this.#sizeBytes)
+  }
+
+  get hasOlder(): boolean {
+    return (this.window.startOffset ?? 0) > 0
+  }
+
+  /** Follows the end, holding what is there already if that reaches it. */
+  attach(): void {
+    if (this.isAttached) return
+    const reachesEnd = this.window.startOffset !== null && this.window.nextOffset >= this.#sizeBytes
+    if (!reachesEnd) {
+      this.window.clear()
+      this.#options.onChange({ kind: 'replaced' })
+    }
+    const stream = new AbortController()
+    this.#stream = stream
+    const { logs, jobId, attemptNumber } = this.#options
+    void followLog({
+      ...{ logs, jobId, attemptNumber, tailBytes: FIRST_BYTES, maxLagBytes: MAX_LAG_BYTES },
+      fromOffset: reachesEnd ? this.window.nextOffset : undefined,
+      onChunk: (chunk) => (stream.signal.aborted ? undefined : this.#append(chunk)),
+      onState: (state) => {
+        if (!stream.signal.aborted) this.#setState(state)
+      },
+      signal: AbortSignal.any([stream.signal, this.#closing.signal])
+    })
+  }
+
+  /** Requests the log again after it was unavailable. */
+  retry(): void {
+    this.#detach()
+    this.attach()
+  }
+
+  close(): void {
+    this.#closing.abort()
+  }
+
+  /** Holds the lines around this byte, unless they are held already. Resolves false if that failed or was overtaken. */
+  async goTo(offset: number): Promise<boolean> {
+    if (this.window.indexOf(offset) >= 0) return true
+    return this.#load('jump', 'Could not read this part of the log', async (signal) => {
+      const end = offset + AROUND_BYTES
+      const piece = await this.#read(Math.max(0, offset - AROUND_BYTES), end, signal)
+      this.#detach()
+      this.window.clear()
+      this.window.append(piece)
+      this.#options.onChange({ kind: 'replaced' })
+      this.#continueAtEnd()
+    })
+  }
+
+  /** Reads what comes before the lines held. */
+  async loadOlder(): Promise<void> {
+    const end = this.window.startOffset
+    if (end === null || end === 0) return
+    await this.#load('older', 'Could not load older lines', async (signal) => {
+      const piece = await this.#read(Math.max(0, end - MORE_BYTES), end, signal)
+      if (this.window.startOffset !== end) return
+      const { added, dropped } = this.window.prepend(piece)
+      if (dropped > 0) this.#detach()
+      this.#options.onChange({ kind: 'prepended', added })
+    })
+  }
+
+  /** Reads what comes after the lines held, if it does not come by itself. */
+  async loadNewer(): Promise<void> {
+    if (this.isAttached) return
+    await this.#load('newer', 'Could not load newer lines', async (signal) => {
+      const start = this.window.nextOffset
+      const { logs, jobId, attemptNumber } = this.#options
+      const chunk = await logs.read({ jobId, attemptNumber, offset: start, limitBytes: MORE_BYTES }, { signal })
+      if (this.window.nextOffset !== start) return
+      this.#sizeBytes = chunk.sizeBytes
+      this.#options.onChange({ kind: 'appended', ...this.window.append(chunk) })
+      this.#continueAtEnd()
+    })
+  }
+
+  /** A view that was moved to the end of the log grows with it. */
+  #continueAtEnd(): void {
+    if (this.window.nextOffset >= this.#sizeBytes) this.attach()
+  }
+
+  #detach(): void {
+    this.#stream?.abort()
+    this.#stream = null
+    this.#isComplete = false
+  }
+
+  async #append(chunk: LogChunk): Promise<void> {
+    this.#sizeBytes = chunk.sizeBytes
+    const wouldDrop = this.window.lines.length > MOST_LINES * 0.9
+    if (wouldDrop && this.#options.needsStart()) {
+      // What is being read stays; the end is fetched again when it is wanted.
+      this.#detach()
+      this.#options.onChange({ kind: 'other' })
+      return
+    }
+    const appended = this.window.append(chunk)
+    this.#skippedBytes += appended.skippedBytes
+    const last = chunk.complete ? this.window.finish() : 0
+    this.#options.onChange({ kind: 'appended', ...appended, added: appended.added + last })
+    await this.#options.mayContinue(chunk.nextOffset - chunk.offset)
+  }
+
+  #setState(state: FollowState): void {
+    this.#state = state
+    if (state.kind === 'complete' || state.kind === 'unavailable') {
+      this.#isComplete = state.kind === 'complete'
+      this.#stream = null
+    }
+    this.#options.onChange({ kind: 'other' })
+  }
+
+  async #read(start: number, end: number, signal: AbortSignal) {
+    const { logs, jobId, attemptNumber } = this.#options
+    const piece = await readLogRange(logs, { jobId, attemptNumber, start, end }, signal)
+    this.#sizeBytes = Math.max(piece.sizeBytes, piece.nextOffset)
+    return piece
+  }
+
+  /** One at a time; a jump overtakes the others. */
+  async #load(
+    what: 'older' | 'newer' | 'jump',
+    title: string,
+    work: (signal: AbortSignal) => Promise<void>
+  ): Promise<boolean> {
+    if (this.#loading !== null && what !== 'jump') return false
+    this.#loading = what
+    this.#options.onChange({ kind: 'other' })
+    try {
+      await work(this.#closing.signal)
+      return true
+    } catch (error) {
+      if (!this.#closing.signal.aborted) this.#options.onError(title, error)
+      return false
+    } finally {
+      this.#loading = null
+      this.#options.onChange({ kind: 'other' })
+    }
+  }
+}

@@ -1,0 +1,171 @@
+import { FitAddon } from '@xterm/addon-fit'
+import { WebglAddon } from '@xterm/addon-webgl'
+import type { Terminal } from '@xterm/xterm'
+import { sliceColumns } from './cells.ts'
+import type { ViewRow, ViewSize } from './log-viewport.ts'
+import { paint, type Run } from './styled-text.ts'
+import { createTerminal } from './terminal-look.ts'
+
+/** One row with everything that is painted over it. */
+export interface ScreenRow extends ViewRow {
+  /** Before the text: the line's number, or the name of its log. */
+  gutter: { text: string; codes: string }
+  /** Matches and marks, in characters of the styled text. */
+  highlights: readonly Run[]
+}
+
+/**
+ * The terminal as a screen: it only ever holds the visible rows, so that it costs the same however long the log is and
+ * however fast it grows. A frame writes the rows that differ from the last, and is done when xterm has parsed them.
+ */
+export class LogScreen {
+  readonly #terminal: Terminal
+  readonly #fit = new FitAddon()
+  readonly #onResize: () => void
+  #webgl: WebglAddon | null = null
+  #rows: readonly ScreenRow[] = []
+  #painted: string[] = []
+  #element: HTMLElement | null = null
+
+  constructor(options: { onResize: () => void; onSelection: (hasSelection: boolean) => void }) {
+    this.#onResize = options.onResize
+    this.#terminal = createTerminal()
+    this.#terminal.loadAddon(this.#fit)
+    this.#terminal.attachCustomKeyEventHandler((event) => passOn(event))
+    this.#terminal.onSelectionChange(() => options.onSelection(this.#terminal.hasSelection()))
+  }
+
+  get size(): ViewSize {
+    return { columns: this.#terminal.cols, rows: this.#terminal.rows }
+  }
+
+  open(element: HTMLElement): void {
+    this.#element = element
+    this.#terminal.open(element)
+    // Screen readers get the last lines from the component; the terminal's own text field must not take the focus.
+    this.#terminal.textarea?.setAttribute('tabindex', '-1')
+    this.#terminal.textarea?.setAttribute('aria-hidden', 'true')
+    // A row never wraps: it is cut where the viewport says.
+    this.#terminal.write('\u001b[?7l')
+    this.fit()
+  }
+
+  close(): void {
+    // xterm measures itself again shortly after opening and does not cancel that when disposed.
+    setTimeout(() => this.#terminal.dispose(), 100)
+  }
+
+  /** WebGL contexts are limited (beyond 16 a browser drops the oldest): only a visible terminal holds one. */
+  setVisible(isVisible: boolean): void {
+    if (!isVisible) {
+      this.#webgl?.dispose()
+      this.#webgl = null
+      return
+    }
+    this.fit()
+    if (this.#webgl !== null || !hasGraphicsCard()) return
+    try {
+      const webgl = new WebglAddon()
+      webgl.onContextLoss(() => {
+        webgl.dispose()
+        if (this.#webgl === webgl) this.#webgl = null
+      })
+      this.#terminal.loadAddon(webgl)
+      this.#webgl = webgl
+    } catch {
+      // No WebGL on this machine: xterm falls back to DOM elements, which are just slower.
+      this.#webgl = null
+    }
+  }
+
+  /** Fits rows and columns to the element. */
+  fit(): void {
+    const size = this.#fit.proposeDimensions()
+    if (size === undefined || !Number.isFinite(size.cols) || !Number.isFinite(size.rows) || size.rows < 1) return
+    if (size.cols === this.#terminal.cols && size.rows === this.#terminal.rows) return
+    this.#terminal.resize(size.cols, size.rows)
+    this.#painted = []
+    this.#onResize()
+  }
+
+  /** Resolves when xterm has parsed the frame. */
+  show(rows: readonly ScreenRow[]): Promise<void> {
+    this.#rows = rows
+    const { rows: height } = this.size
+    let text = ''
+    for (let at = 0; at < height; at += 1) {
+      const painted = rows[at] === undefined ? '' : paintRow(rows[at]!)
+      if (this.#painted[at] === painted) continue
+      this.#painted[at] = painted
+      text += `\u001b[${at + 1};1H${painted}\u001b[0m\u001b[K`
+    }
+    if (text === '') return Promise.resolve()
+    return new Promise((resolve) => this.#terminal.write(text, resolve))
+  }
+
+  clearSelection(): void {
+    this.#terminal.clearSelection()
+  }
+
+  /** The selected characters, with newlines only where the log has them; empty: nothing is selected. */
+  selectedText(): string {
+    const range = this.#terminal.getSelectionPosition()
+    if (range === undefined) return ''
+    let text = ''
+    for (let y = range.start.y; y <= range.end.y; y += 1) {
+      const row = this.#rows[y]
+      if (row === undefined) continue
+      const gutter = row.gutter.text.length
+      const from = Math.max(0, (y === range.start.y ? range.start.x : 0) - gutter)
+      const to = Math.max(from, (y === range.end.y ? range.end.x : this.size.columns) - gutter)
+      const shown = row.styled.text.slice(row.from, row.to)
+      const part = sliceColumns(shown, from, to - from)
+      const isNextOfLine = this.#rows[y + 1]?.index === row.index
+      text += shown.slice(part.from, part.to)
+      if (y < range.end.y && !isNextOfLine) text += '\n'
+    }
+    return text
+  }
+
+  /** The row under the pointer, and whether it is over the gutter; null: over no row. */
+  rowAt(event: MouseEvent): { row: ScreenRow; isGutter: boolean } | null {
+    const screen = this.#element?.querySelector('.xterm-screen')?.getBoundingClientRect()
+    if (screen === undefined || screen.height === 0) return null
+    const { columns, rows } = this.size
+    const row = this.#rows[Math.floor(((event.clientY - screen.top) / screen.height) * rows)]
+    if (row === undefined) return null
+    const column = ((event.clientX - screen.left) / screen.width) * columns
+    return { row, isGutter: column < row.gutter.text.length }
+  }
+
+  /** For wheel events, whose distance is in pixels. */
+  get rowHeight(): number {
+    const height = this.#element?.querySelector('.xterm-screen')?.getBoundingClientRect().height ?? 0
+    return height > 0 ? height / this.#terminal.rows : 17
+  }
+}
+
+let answer: boolean | null = null
+
+/** Drawn by the processor, WebGL takes more of it than elements of the page do. */
+function hasGraphicsCard(): boolean {
+  answer ??= document.createElement('canvas').getContext('webgl2', { failIfMajorPerformanceCaveat: true }) !== null
+  return answer
+}
+
+function paintRow({ gutter, styled, from, to, isFirst, highlights }: ScreenRow): string {
+  const before =
+    gutter.text === ''
+      ? ''
+      : `\u001b[${gutter.codes}m${isFirst ? gutter.text : ' '.repeat(gutter.text.length)}\u001b[0m`
+  return before + paint(styled.text, from, to, [styled.runs, highlights])
+}
+
+/** After a click xterm's hidden text field has the focus, for copying: its keys are passed on to the page. */
+function passOn(event: KeyboardEvent): boolean {
+  const { key, shiftKey } = event
+  if (event.type === 'keydown' && !event.ctrlKey && !event.metaKey && !event.altKey) {
+    document.body.dispatchEvent(new KeyboardEvent('keydown', { key, shiftKey, bubbles: true, cancelable: true }))
+  }
+  return false
+}
