@@ -2,9 +2,10 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { parseClosingStats } from './log-stats.ts'
+import { parseClosingStats } from './closing-stats.ts'
 
-const sample = (name: string) => readFileSync(join(import.meta.dirname, 'samples', `${name}.log`), 'utf8')
+const sample = (name: string) =>
+  readFileSync(join(import.meta.dirname, '..', 'output', 'samples', `${name}.log`), 'utf8')
 const HEADING = '2026-11-21 01:00:00 [scrapy.statscollectors] INFO: Dumping Scrapy stats:\n'
 const statsOf = (dict: string) => parseClosingStats(HEADING + dict).stats
 
