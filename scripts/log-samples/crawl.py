@@ -146,7 +146,7 @@ def main():
         settings["DOWNLOAD_DELAY"] = 0.4
     if name == "format":
         settings["LOG_FORMAT"], settings["LOG_DATEFORMAT"] = FORMATS[option]
-        spider = Everything
+        spider = Everything if option == "pipes" else Good
     if name == "json":
         settings["LOG_ENABLED"] = False
         del settings["LOG_FILE"]
@@ -154,7 +154,7 @@ def main():
         handler.setFormatter(JsonFormatter(STRUCTLOG if option == "structlog" else STDLIB))
         logging.getLogger().addHandler(handler)
         logging.getLogger().setLevel(logging.DEBUG)
-        spider = Everything
+        spider = Everything if option == "stdlib" else Good
     process = CrawlerProcess(settings)
     process.crawl(spider)
     if name == "broken":

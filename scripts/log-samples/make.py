@@ -27,7 +27,6 @@ VERSIONS = {
     "1.5": ("3.6", ["scrapy==1.5.2", "Twisted<20", "pyOpenSSL<20", "cryptography<3.3", *OLD]),
     "1.8": ("3.8", ["scrapy==1.8.4", "Twisted<21", "pyOpenSSL<22", "cryptography<37", *OLD]),
     "2.0": ("3.8", ["scrapy==2.0.1", "Twisted<21", "pyOpenSSL<22", "cryptography<37", *OLD]),
-    "2.2": ("3.8", ["scrapy==2.2.1", "Twisted<21", "pyOpenSSL<22", "cryptography<37", *OLD]),
     "2.4": ("3.8", ["scrapy==2.4.1", "Twisted<21", "pyOpenSSL<22", "cryptography<37", *OLD]),
     "2.5": ("3.9", ["scrapy==2.5.1", "Twisted<22", "pyOpenSSL<22", "cryptography<37", *OLD]),
     "2.8": ("3.10", ["scrapy==2.8.0", "Twisted<22.11", "pyOpenSSL<23", "cryptography<40", "lxml<5", "parsel<1.8", "w3lib<2.2"]),
