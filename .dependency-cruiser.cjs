@@ -21,6 +21,7 @@ const ROOMS = [
   'launcher',
   'projects',
   'output',
+  'understanding',
   'plugins',
   'webhooks',
   'events',

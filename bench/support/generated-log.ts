@@ -1,11 +1,13 @@
-import { createWriteStream } from 'node:fs'
 import { once } from 'node:events'
+import { createWriteStream, mkdirSync } from 'node:fs'
+import { dirname } from 'node:path'
 
 /**
  * A log at level DEBUG as Scrapy writes it, of about `bytes`: in the proportions of a crawl of a shop with items of a
  * dozen fields, some retries, redirects, drops and errors. The same bytes each time.
  */
 export async function writeGeneratedLog(file: string, bytes: number): Promise<{ pages: number; items: number }> {
+  mkdirSync(dirname(file), { recursive: true })
   const out = createWriteStream(file)
   let written = 0
   let [pages, items, atMs, seed] = [0, 0, Date.UTC(2026, 10, 2, 12), 42]

@@ -84,7 +84,7 @@ function readDay(before: string, after: string, style: TimeStyle, order: DayOrde
     const year = /\b\d{4}\b/.exec(before)?.[0] ?? / (\d{4})$/.exec(after)?.[1] ?? '1970'
     return [Number(year), monthOf(month), Number(day)]
   }
-  const [first = '', second = '', third = ''] = before.split(/[^\dA-Za-z]+/)
+  const [first = '', second = '', third = ''] = before.match(/\d+|[A-Za-z]{3,}/g) ?? []
   if (style === 'iso') return [Number(first), Number(second), Number(third)]
   const year = third.length === 2 ? 2000 + Number(third) : Number(third)
   if (style === 'named-month') return [year, monthOf(second), Number(first)]
