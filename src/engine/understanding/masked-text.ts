@@ -2,7 +2,7 @@ const MAX_TEXT = 1000
 
 /**
  * A message without what differs each time: URLs, quoted values, and every word with a digit in it (numbers, times,
- * ids, hex, addresses). What is left is what the programmer wrote. Masking twice changes nothing.
+ * ids, hex, addresses). What is left is what the programmer wrote.
  */
 export function maskedText(text: string): string {
   return (
@@ -18,7 +18,8 @@ export function maskedText(text: string): string {
   )
 }
 
-const URL = /\b[a-zA-Z][a-zA-Z\d+.-]{1,20}:\/\/[^\s<>"'`)\]}]{0,1000}/g
+/** Brackets and punctuation at its end are of the sentence around it. */
+const URL = /\b[a-zA-Z][a-zA-Z\d+.-]{1,20}:\/\/[^\s<>"'`]{0,1000}[^\s<>"'`)\]},.;:]/g
 /**
  * Not the apostrophe of `don't`: a quote opens and closes beside what is no letter. One that is still open at the end was
  * cut there.
