@@ -41,6 +41,8 @@ export interface ErrorDraft {
   /** `message`: no traceback so far; `frames`: in one; `value`: after the line that names the exception. */
   reading: 'message' | 'frames' | 'value' | 'nothing'
   inGroup: boolean
+  /** A second record is part of it. */
+  isContinued: boolean
 }
 
 /** An error is bounded to some 8 kB, so that many can wait for their reader. */
@@ -58,7 +60,8 @@ export function startError(error: Omit<LoggedError, 'message' | 'exceptions'>, m
   const draft: ErrorDraft = {
     error: { ...error, message: '', exceptions: [] },
     reading: 'message',
-    inGroup: false
+    inGroup: false,
+    isContinued: false
   }
   readErrorLine(draft, message)
   return draft
@@ -152,6 +155,7 @@ const BRIEF_FRAME = /^([^\s:][^:\n]{0,300}\.py):\d{1,9}:([\w<>]{1,100})$/
 
 /** A second record that belongs to the same error follows, without a message of its own. */
 export function continueError(draft: ErrorDraft): void {
+  draft.isContinued = true
   draft.reading = draft.error.exceptions.length > 0 ? 'nothing' : 'message'
 }
 

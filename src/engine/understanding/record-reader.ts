@@ -140,7 +140,7 @@ export function createRecordReader({
 
   /** Twisted logs an unhandled error as two records: a title, and one that has the traceback and no message. */
   function isSecondHalf(text: string, to: number, spans: HeadSpans): boolean {
-    if (kind !== 'error' || spans.level !== 4 || draft === null) return false
+    if (kind !== 'error' || spans.level !== 4 || draft === null || draft.isContinued) return false
     if (draft.error.message !== UNHANDLED) return false
     return text.slice(spans.messageAt, Math.min(to, spans.messageAt + 8)).trim() === ''
   }

@@ -27,6 +27,7 @@ export const JSON_FORMAT: HeadFormat = { kind: 'json' }
 
 /** Longer heads are not learned, nor found. */
 export const MAX_HEAD = 512
+const MAX_PARTS = 40
 
 /** Messages that Scrapy itself writes at the start and at the end of a run, whatever the format, and who writes them. */
 const KNOWN_MESSAGES: [start: string, logger: string][] = [
@@ -77,6 +78,7 @@ export function learnFromPrefix(prefix: string, logger: string, order: DayOrder)
     at = each.to
   }
   parts.push(...partsOfFiller(prefix.slice(at)))
+  if (parts.length > MAX_PARTS) return null
   return { kind: 'pattern', parts: parts.map((part, index) => boundBy(part, parts[index + 1])) }
 }
 

@@ -61,7 +61,7 @@ export function readTimeText(text: string, style: TimeStyle, order: DayOrder = '
   return withZone(atMs, zoneMinutes)
 }
 
-const CLOCK_PARTS = /(\d\d?):(\d\d)(?::(\d\d))?(?:[.,:](\d{1,9}))?(?: ?([AaPp])[Mm])?(?: \d{4})?$/
+const CLOCK_PARTS = /(?<!\d)(\d\d?):(\d\d)(?::(\d\d))?(?:[.,:](\d{1,9}))?(?: ?([AaPp])[Mm])?(?: \d{4})?$/
 const ZONE_PARTS = / ?(?:(Z|UTC|GMT)|([+-])(\d\d):?(\d\d))$/
 
 function splitZone(text: string): { rest: string; zoneMinutes: number } {
