@@ -15,7 +15,7 @@ const CHUNK_BYTES = 1_048_576
 const WANTED_MB_PER_S = 40
 const WANTED_RATIO = 10
 
-/** LogParser reads the log as it does beside a Scrapyd: from the file, in chunks of 10 MB, without the telnet console. */
+/** LogParser reads the log as beside a Scrapyd: from the file, in chunks of 10 MB, without the telnet console. */
 const LOGPARSER = `
 import json, logging, sys, time
 from logparser.logparser import LogParser
@@ -31,7 +31,7 @@ print(json.dumps({'seconds': seconds, 'pages': answer['pages'], 'items': answer[
 
 export const run = () => measure({ bytes: 200_000_000, rounds: 3 })
 
-/** Each parser reads the same file from the page cache in one thread; ours as often as `rounds`, and the median counts. */
+/** Each parser reads the same file from the page cache in one thread: ours `rounds` times, and the median counts. */
 export async function measure({ bytes, rounds }: { bytes: number; rounds: number }): Promise<Figure[]> {
   const python = await ensureLogParser()
   const directory = await mkdtemp(join(tmpdir(), 'scrapdeck-bench-'))

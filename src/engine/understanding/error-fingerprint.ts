@@ -29,8 +29,8 @@ const FRAMES_THAT_COUNT = 3
  * Sentry's order: the innermost frames of the project, else the exception with its masked text, else the masked
  * message. Different from Sentry:
  *
- * - Three frames count, not all of the project's, and a recursion counts once: the same bug reached on another way stays
- *   one group, while two callers of one helper are still told apart.
+ * - Three frames count, not all of the project's, and a recursion counts once: the same bug reached on another way
+ *   stays one group, while two callers of one helper are still told apart.
  * - Source lines do not count. Scrapyd runs eggs, whose source Python often cannot find, so the same error would be
  *   logged with and without them.
  * - The type of the exception always counts, so errors of different types never merge (getsentry/sentry#42006), and a

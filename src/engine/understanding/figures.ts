@@ -3,8 +3,8 @@ import type { ScrapyStats } from './closing-stats.ts'
 import type { LogSeries } from './series.ts'
 
 /**
- * What a log says so far. Times (`…AtMs`) are what its text says, read as if it were UTC: `zoneMinutes` is the zone that
- * the text states, and without one the caller corrects them by the node's clock.
+ * What a log says so far. Times (`…AtMs`) are what its text says, read as if it were UTC. `zoneMinutes` is the zone
+ * that the text states; without one the caller corrects them by the node's clock.
  */
 export interface LogFigures {
   bytes: number

@@ -60,6 +60,11 @@ export function createHeadLearner(saved: LearnedHeads): HeadLearner {
     isDated = format?.kind !== 'pattern' || format.parts.every((part) => part.part !== 'time' || hasDate(part.style))
   }
 
+  function sawScrapyFormat(): void {
+    // Scrapy uses its own format until the settings of a spider are loaded.
+    if (learned.format === null) use(SCRAPY_FORMAT)
+  }
+
   function find(text: string, from: number, to: number, mayHaveColours: boolean, spans: HeadSpans): FoundHead {
     const code = text.charCodeAt(from)
     // 123: an opening brace. Items look like this, too, but have no level.
@@ -71,8 +76,11 @@ export function createHeadLearner(saved: LearnedHeads): HeadLearner {
       const escapeAt = text.slice(from, Math.min(to, from + MAX_HEAD)).indexOf('\u001b')
       if (escapeAt >= 0) {
         const plain = withoutColours(text.slice(from, to)).text
-        const isFound = scanScrapyHead(plain, 0, plain.length, spans) || scanOrLearn(plain, 0, plain.length, spans)
-        return isFound ? { kind: 'plain', text: plain, at: 0, to: plain.length } : NONE
+        const isScrapys = scanScrapyHead(plain, 0, plain.length, spans)
+        if (isScrapys) sawScrapyFormat()
+        return isScrapys || scanOrLearn(plain, 0, plain.length, spans)
+          ? { kind: 'plain', text: plain, at: 0, to: plain.length }
+          : NONE
       }
     }
     return scanOrLearn(text, from, to, spans) ? { kind: 'plain', text, at: from, to } : NONE
@@ -102,10 +110,7 @@ export function createHeadLearner(saved: LearnedHeads): HeadLearner {
 
   return {
     find,
-    sawScrapyFormat() {
-      // Scrapy uses its own format until the settings of a spider are loaded.
-      if (learned.format === null) use(SCRAPY_FORMAT)
-    },
+    sawScrapyFormat,
     readDateFormat(text, from, to) {
       const setting = /'LOG_DATEFORMAT': u?'([^'\n]{1,80})'/.exec(text.slice(from, Math.min(to, from + 20_000)))?.[1]
       if (setting === undefined) return

@@ -21,8 +21,8 @@ export function maskedText(text: string): string {
 /** Brackets and punctuation at its end are of the sentence around it. */
 const URL = /\b[a-zA-Z][a-zA-Z\d+.-]{1,20}:\/\/[^\s<>"'`]{0,1000}[^\s<>"'`)\]},.;:]/g
 /**
- * Not the apostrophe of `don't`: a quote opens and closes beside what is no letter. One that is still open at the end was
- * cut there.
+ * Not the apostrophe of `don't`: a quote opens and closes beside what is no letter. One that is still open at the end
+ * was cut there.
  */
 const QUOTED =
   /(?<![\p{L}\p{N}_])[bBfFrRuU]{0,2}(?:'(?:[^'\\\n]|\\.){0,1000}(?:'|$)|"(?:[^"\\\n]|\\.){0,1000}(?:"|$)|`[^`\n]{1,1000}(?:`|$))(?![\p{L}\p{N}_])/gu

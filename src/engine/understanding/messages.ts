@@ -11,9 +11,9 @@ const MAX_STATUSES = 60
 const MAX_FACT = 200
 
 /**
- * Reads one message of Scrapy's own, in `text` from `at` to `to` of the line at `lineFrom`, and counts it. The first character decides which few
- * messages it may be, because most lines of a log pass here. Loggers are not compared: extensions replace parts of
- * Scrapy, and formats leave names out.
+ * Reads one message of Scrapy's own, in `text` from `at` to `to` of the line at `lineFrom`, and counts it. The first
+ * character decides which few messages it may be, because most lines of a log pass here. Loggers are not compared:
+ * extensions replace parts of Scrapy, and formats leave names out.
  */
 export function readMessage(
   tally: Tally,

@@ -29,7 +29,7 @@ export const JSON_FORMAT: HeadFormat = { kind: 'json' }
 export const MAX_HEAD = 512
 const MAX_PARTS = 40
 
-/** Messages that Scrapy itself writes at the start and at the end of a run, whatever the format, and who writes them. */
+/** What Scrapy itself writes at the start and the end of a run, whatever the format, and by which logger. */
 const KNOWN_MESSAGES: [start: string, logger: string][] = [
   ['Spider opened', 'scrapy.core.engine'],
   ['Overridden settings:', 'scrapy.crawler'],
