@@ -8,7 +8,7 @@ import { createRecordReader, type OpenRecord } from './record-reader.ts'
 
 /**
  * Reads a log as it grows and says at any time what it tells. Whatever comes: it never throws, takes linear time, and
- * keeps at most some 3 MB beside the piece that is being read (one unfinished line of MAX_LINE, closing stats of
+ * keeps at most some 4 MB beside the piece that is being read (one unfinished line of MAX_LINE, closing stats of
  * MAX_STATS, the errors that nobody took yet; the rest is below 100 kB).
  */
 export interface LogParser {
