@@ -45,7 +45,7 @@ export function figuresOf(
     pages: numberOf(stats.response_received_count),
     items: numberOf(stats.item_scraped_count)
   }
-  const elapsed = stats && numberOf(stats.elapsed_time_seconds)
+  const elapsed = stats && elapsedSeconds(stats)
   const perMinute = (count: number) => (elapsed ? round((count * 60) / elapsed) : null)
   const isCounted = tally.loggedPages !== null || values.pages > 0 || values.items > 0
   const pages = closed?.pages ?? (isCounted ? values.pages : null)
@@ -79,6 +79,15 @@ export function figuresOf(
     stats: stats && { ...stats },
     series: tally.series && seriesSoFar(tally.series, { ...values, pages: pages ?? 0, items: items ?? 0 })
   }
+}
+
+/** Scrapy before 2.0 has the times only. */
+function elapsedSeconds({
+  elapsed_time_seconds: elapsed,
+  start_time: start,
+  finish_time: finish
+}: ScrapyStats): number {
+  return numberOf(elapsed) || numberOf((Date.parse(String(finish)) - Date.parse(String(start))) / 1000)
 }
 
 function responsesOf({ stats, responses }: Tally): Record<string, number> {

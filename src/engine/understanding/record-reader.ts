@@ -1,4 +1,3 @@
-import { Buffer } from 'node:buffer'
 import { TRACEBACK_HEADING } from '../../shared/log-record.ts'
 import type { HeadSpans } from '../../shared/log-record/head-spans.ts'
 import type { JsonRecord } from '../../shared/log-record/json-record.ts'
@@ -14,21 +13,14 @@ import {
   readErrorLine,
   startError
 } from './error-record.ts'
-import {
-  errorsSoFar,
-  itemsSoFar,
-  LATEST_KINDS,
-  type LatestKind,
-  NOTE_KINDS,
-  pagesSoFar,
-  type Tally
-} from './figures.ts'
+import { errorsSoFar, itemsSoFar, NOTE_KINDS, pagesSoFar, type Tally } from './figures.ts'
 import type { HeadLearner } from './head-learner.ts'
+import { createKeptTexts } from './kept-texts.ts'
 import { decodeRead, encodeAsRead, readable } from './log-text.ts'
 import { type Continued, readMessage, readPythonVersion, readTelnetUsername } from './messages.ts'
 import { advanceSeries, endOfPointMs, startSeries } from './series.ts'
 
-/** The record whose further lines may follow; plain JSON. An item is base64, because its bytes may be anything. */
+/** The record whose further lines may follow; plain JSON. */
 export type OpenRecord =
   | { kind: Exclude<Continued, 'item' | 'stats'>; level: number }
   | { kind: 'item'; level: number; item: string }
@@ -50,10 +42,6 @@ export interface RecordReader {
   readonly isInStats: boolean
 }
 
-const MAX_LATEST = 400
-const MAX_ITEM = 1500
-/** A character has at most four bytes. */
-const MAX_ITEM_BYTES = 4 * MAX_ITEM
 /** Enough for the stats of a project that adds thousands of its own. */
 export const MAX_STATS = 262_144
 const DAY_MS = 86_400_000
@@ -82,22 +70,8 @@ export function createRecordReader({
   let draft: ErrorDraft | null = open !== null && 'draft' in open ? open.draft : null
   let stats: string[] = []
   let statsLength = 0
-  /** The item so far, as read; and what belongs to it in the text that is being read (from -1: nothing). */
-  let item = open?.kind === 'item' ? Buffer.from(open.item, 'base64').toString('latin1') : ''
-  let itemText = ''
-  let itemFrom = -1
-  let itemTo = -1
+  const kept = createKeptTexts(tally, open?.kind === 'item' ? open.item : '')
   let nextPointMs = tally.series === null ? Number.NEGATIVE_INFINITY : endOfPointMs(tally.series)
-  const latest = LATEST_KINDS.map((each) => ({ kind: each, text: '', from: 0, to: -1 }))
-  const placeOf = Object.fromEntries(latest.map((each) => [each.kind, each])) as Record<LatestKind, (typeof latest)[0]>
-
-  function keepLatest(each: LatestKind, text: string, from: number, to: number): void {
-    const place = placeOf[each]
-    place.text = text
-    place.from = from
-    place.to = to
-  }
-
   function start(
     text: string,
     at: number,
@@ -114,7 +88,7 @@ export function createRecordReader({
       jsonLogger === null &&
       text.startsWith('Dumping Scrapy stats:', messageAt)
     ) {
-      keepWhatIsRead()
+      kept.decode()
       beforeStats(byteAt)
     }
     level = spans.level
@@ -122,11 +96,11 @@ export function createRecordReader({
     const atMs = Number.isNaN(spans.atMs) ? null : readTime(spans)
     if (level === 2) return startWarning(text, messageAt, to, at, atMs)
     if (level < 3) {
-      kind = readMessage(tally, text, messageAt, to, at, atMs, keepLatest)
+      kind = readMessage(tally, text, messageAt, to, at, atMs, kept.keep)
       if (kind !== 'nothing') startContinued(text, messageAt, to)
       return
     }
-    readMessage(tally, text, messageAt, to, at, atMs, keepLatest)
+    readMessage(tally, text, messageAt, to, at, atMs, kept.keep)
     if (kind === 'error') return continueError(draft as ErrorDraft)
     kind = 'error'
     draft = startError(
@@ -147,7 +121,7 @@ export function createRecordReader({
 
   function startWarning(text: string, at: number, to: number, lineFrom: number, atMs: number | null): void {
     const before = sumOfNotes()
-    kind = readMessage(tally, text, at, to, lineFrom, atMs, keepLatest)
+    kind = readMessage(tally, text, at, to, lineFrom, atMs, kept.keep)
     if (kind !== 'nothing') startContinued(text, at, to)
     if (sumOfNotes() !== before) return
     const isDeprecation = text.slice(at, Math.min(to, at + 2000)).includes('DeprecationWarning')
@@ -162,8 +136,7 @@ export function createRecordReader({
 
   function startContinued(text: string, at: number, to: number): void {
     if (kind === 'item') {
-      item = ''
-      itemFrom = -1
+      kept.startItem()
     } else if (kind === 'stats') {
       stats = [decodeRead(text, at, to, to - at)]
       statsLength = 0
@@ -198,11 +171,7 @@ export function createRecordReader({
   function continueRecord(text: string, at: number, to: number, byteAt: number): void {
     switch (kind) {
       case 'item':
-        if (itemFrom < 0) {
-          itemText = text
-          itemFrom = at
-        }
-        itemTo = to
+        kept.addToItem(text, at, to)
         break
       case 'error':
       case 'uncaught':
@@ -224,30 +193,11 @@ export function createRecordReader({
     }
     if (!startsTraceback(text, at)) return
     // Python prints an exception that ends it without a record; a record with a traceback of its own looks the same.
-    keepWhatIsRead()
+    kept.decode()
     kind = 'uncaught'
     const place = { offset: byteAt, line: tally.lines, atMs: tally.lastAtMs, level: 'CRITICAL' as const, logger: '' }
     draft = startError(place, '')
     readErrorLine(draft, readable(text, at, to, MAX_ERROR_LINE))
-  }
-
-  function keepItem(): void {
-    if (itemFrom < 0) return
-    const more = itemText.slice(itemFrom, Math.min(itemTo, itemFrom + MAX_ITEM_BYTES))
-    item = (item === '' ? more : `${item}\n${more}`).slice(0, MAX_ITEM_BYTES)
-    tally.latest.item = readable(item, 0, item.length, MAX_ITEM)
-    itemFrom = -1
-    itemText = ''
-  }
-
-  function keepWhatIsRead(): void {
-    keepItem()
-    for (const place of latest) {
-      if (place.to < 0) continue
-      tally.latest[place.kind] = readable(place.text, place.from, place.to, MAX_LATEST)
-      place.text = ''
-      place.to = -1
-    }
   }
 
   function close(): void {
@@ -262,7 +212,7 @@ export function createRecordReader({
       // Before the first record: nothing else can have logged it.
       emit((draft as ErrorDraft).error)
     } else if (kind === 'item') {
-      keepItem()
+      kept.decode()
     }
     kind = 'nothing'
     draft = null
@@ -275,7 +225,7 @@ export function createRecordReader({
   }
 
   function readJson({ message, logger, trouble, ...head }: JsonRecord, byteAt: number): void {
-    keepWhatIsRead()
+    kept.decode()
     const text = encodeAsRead(message)
     const spans = { ...head, timeFrom: 0, timeTo: 0, loggerFrom: 0, loggerTo: 0, messageAt: 0 }
     const end = text.indexOf('\n')
@@ -284,7 +234,7 @@ export function createRecordReader({
     if (kind === 'error' && typeof trouble === 'string') readTextLines(encodeAsRead(trouble), 0, byteAt)
     else if (kind === 'error' && typeof trouble === 'object' && trouble !== null)
       addStructured(draft as ErrorDraft, trouble)
-    keepWhatIsRead()
+    kept.decode()
     // The second half of an error may follow in its own record.
     if (kind !== 'error') close()
   }
@@ -302,7 +252,7 @@ export function createRecordReader({
     start,
     continue: continueRecord,
     readJson,
-    keepWhatIsRead,
+    keepWhatIsRead: kept.decode,
     close,
     end() {
       // A warning may have a traceback of its own, even if it is the last record.
@@ -314,7 +264,7 @@ export function createRecordReader({
     },
     get open(): OpenRecord {
       if (kind === 'error' || kind === 'uncaught') return { kind, level, draft: draft as ErrorDraft }
-      if (kind === 'item') return { kind, level, item: Buffer.from(item, 'latin1').toString('base64') }
+      if (kind === 'item') return { kind, level, item: kept.itemSoFar }
       return { kind: kind === 'stats' ? 'nothing' : kind, level }
     }
   }
