@@ -22,6 +22,7 @@ const ROOMS = [
   'projects',
   'logs',
   'output',
+  'understanding',
   'plugins',
   'webhooks',
   'events',

@@ -14,6 +14,7 @@ import * as fleetBusy from './fleet-busy.ts'
 import * as localMemory from './local-memory.ts'
 import * as localStart from './local-start.ts'
 import * as localThroughput from './local-throughput.ts'
+import * as logParse from './log-parse.ts'
 import * as makespan from './makespan.ts'
 import * as recover from './recover.ts'
 import * as schedules from './schedules.ts'
@@ -67,6 +68,11 @@ const SHORT: [name: string, measure: () => Promise<Figure[]>, figures: string[]]
     ['contract_at_10_ratio', 'http_at_10_ratio', 'cpu_us_per_job']
   ],
   ['history', () => all(history.measure({ sizes: [10], rounds: 1 })), ['page_at_10_ratio', 'facets_p95_ms']],
+  [
+    'log-parse',
+    () => logParse.measure({ bytes: 1_000_000, rounds: 1 }),
+    ['ratio_logparser', 'mb_per_s', 'logparser_mb_per_s']
+  ],
   ['recover', () => all(recover.measure({ sizes: [{ queued: 10, live: 2 }], rounds: 1 })), ['ready_s']],
   [
     'local-throughput',

@@ -17,7 +17,7 @@ const linesOf = (file: string) =>
     .split('\n')
     .filter((line) => line !== '' && !line.startsWith('#'))
 
-const LOCKS = ['requirements.txt', 'requirements-test.txt'].map(python)
+const LOCKS = ['requirements.txt', 'requirements-test.txt', 'requirements-logparser.txt'].map(python)
 
 test.each([...LOCKS, ...Object.keys(OLDER).map(requirementsOf)])(
   '%s has one version and hashes of every package',

@@ -2,7 +2,14 @@
 import { spawnSync } from 'node:child_process'
 import fs from 'node:fs'
 import path from 'node:path'
-import { isWindows, pythonEnvironmentDirectory, pythonIn, inRoot, testPythonDirectory } from './platform.mjs'
+import {
+  cacheDirectory,
+  isWindows,
+  pythonEnvironmentDirectory,
+  pythonIn,
+  inRoot,
+  testPythonDirectory
+} from './platform.mjs'
 import { hashOf, isStamped, removeStamp, stamp } from './stamps.mjs'
 import { StepFailed, runCommand, step } from './steps.mjs'
 
@@ -28,6 +35,14 @@ export const ensureTestPythonEnvironment = () =>
     title: 'Python environment for tests, with Scrapyd',
     directory: testPythonDirectory,
     requirements: inRoot('resources', 'python', 'requirements-test.txt')
+  })
+
+/** What `npm run bench -- log-parse` compares with. @returns {Promise<string>} its Python */
+export const ensureLogParser = () =>
+  ensureEnvironment({
+    title: 'Python environment with LogParser',
+    directory: path.join(cacheDirectory, 'python-logparser'),
+    requirements: inRoot('resources', 'python', 'requirements-logparser.txt')
   })
 
 /**

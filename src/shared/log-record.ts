@@ -1,37 +1,11 @@
-export const RECORD_LEVELS = ['DEBUG', 'INFO', 'WARNING', 'ERROR', 'CRITICAL'] as const
-export type RecordLevel = (typeof RECORD_LEVELS)[number]
+import type { HeadFormat } from './log-record/head-format.ts'
+import { parseRecordHead } from './log-record/record-head.ts'
+import { findHeadFormat } from './log-record/usual-formats.ts'
 
-/** The part of a record's first line before its message, in Python's logging. */
-export interface RecordHead {
-  /** By the spider's clock: `2026-11-02`, `12:00:02`, and the digits of the fraction (empty: none). */
-  date: string
-  time: string
-  fraction: string
-  logger: string
-  level: RecordLevel
-  /** Where the message starts in the line. */
-  messageAt: number
-}
-
-/** Scrapy's default: `2026-11-02 12:00:02,250 [scrapy.core.engine] INFO: Spider opened`, with or without a zone. */
-const HEAD =
-  /^(\d{4}-\d\d-\d\d)[ T](\d\d:\d\d:\d\d)(?:[.,](\d{1,9}))?(?:Z| ?[+-]\d\d:?\d\d)? \[([^\]]{0,200})\] (DEBUG|INFO|WARN(?:ING)?|ERROR|CRITICAL): ?/
-
-/** null: the line continues the record above (a traceback, printed text), or the project has its own format. */
-export function parseRecordHead(line: string): RecordHead | null {
-  const match = HEAD.exec(line)
-  if (match === null) return null
-  const [head, date, time, fraction = '', logger, word] = match as unknown as [
-    string,
-    string,
-    string,
-    string,
-    string,
-    string
-  ]
-  const level = word === 'WARN' ? 'WARNING' : (word as RecordLevel)
-  return { date, time, fraction, logger, level, messageAt: head.length }
-}
+export type { HeadFormat } from './log-record/head-format.ts'
+export { parseRecordHead, type RecordHead } from './log-record/record-head.ts'
+export { RECORD_LEVELS, type RecordLevel } from './log-record/record-level.ts'
+export { findHeadFormat } from './log-record/usual-formats.ts'
 
 /** The first line of a traceback. The next line that is not indented names the exception. */
 export const TRACEBACK_HEADING = 'Traceback (most recent call last):'
@@ -42,7 +16,32 @@ export function looksLikeError(line: string): boolean {
 }
 const ERROR_WORD = /(?:^|[\s[|])(?:ERROR|CRITICAL)(?:[\s\]:|]|$)/
 
-/** The log has INFO or DEBUG records, in any format whose head ends with `] LEVEL: `. */
-export function showsInfo(log: string): boolean {
-  return /\] (?:INFO|DEBUG): /.test(log)
+/** The log has INFO or DEBUG records, in the format given. */
+export function showsInfo(log: string, format: HeadFormat = formatOf(log)): boolean {
+  if (/\] (?:INFO|DEBUG): /.test(log)) return true
+  if (format.kind === 'scrapy') return false
+  for (const line of linesOf(log)) {
+    const level = parseRecordHead(line, format)?.level
+    if (level === 'INFO' || level === 'DEBUG') return true
+  }
+  return false
+}
+
+const LINES_TO_LEARN_FROM = 500
+const MAX_LINE = 131_072
+
+/** From some lines of a text, which may be the end of a log. */
+export function formatOf(log: string): HeadFormat {
+  return findHeadFormat(linesOf(log, LINES_TO_LEARN_FROM))
+}
+
+/** Without line ends; longer ones are cut. */
+function* linesOf(text: string, atMost = Number.POSITIVE_INFINITY): Generator<string> {
+  let at = 0
+  for (let count = 0; at < text.length && count < atMost; count++) {
+    const newlineAt = text.indexOf('\n', at)
+    const end = newlineAt < 0 ? text.length : newlineAt
+    yield text.slice(at, Math.min(end - (text[end - 1] === '\r' ? 1 : 0), at + MAX_LINE))
+    at = end + 1
+  }
 }

@@ -1,5 +1,5 @@
 import type { Outcome } from '../../shared/contract/index.ts'
-import { parseClosingStats, type ScrapyStats } from './log-stats.ts'
+import { parseClosingStats, type ScrapyStats } from '../understanding/closing-stats.ts'
 
 interface ProcessEnd {
   code: number | null

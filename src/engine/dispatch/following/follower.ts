@@ -4,7 +4,7 @@ import { type ClockEstimate, trueTime, trueTimeBetween } from '../../nodes/clock
 import type { FleetNode } from '../../nodes/fleet.ts'
 import { NodeError, type SeenJob, type Snapshot } from '../../nodes/node-client.ts'
 import { LIVE_STATES, UNFINISHED_STATES } from '../../job-rules/transitions.ts'
-import { parseClosingStats } from '../../output/log-stats.ts'
+import { parseClosingStats } from '../../understanding/closing-stats.ts'
 import { endRun } from '../ending/end-run.ts'
 import type { DispatchContext } from '../context.ts'
 import type { Sender } from '../placing/sender.ts'

@@ -12,7 +12,7 @@ import {
   scrapydProblem,
   startScrapyd
 } from '../../../../e2e/support/scrapyd-fleet.ts'
-import { CLOSING_TAIL_BYTES } from '../../output/log-stats.ts'
+import { CLOSING_TAIL_BYTES } from '../../understanding/closing-stats.ts'
 import { judgeOutcome } from '../../output/outcome.ts'
 import { systemClock } from '../../runtime/clock.ts'
 import { silentLogger } from '../../runtime/logger.ts'

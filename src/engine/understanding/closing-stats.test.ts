@@ -2,9 +2,10 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { parseClosingStats } from './log-stats.ts'
+import { parseClosingStats } from './closing-stats.ts'
 
-const sample = (name: string) => readFileSync(join(import.meta.dirname, 'samples', `${name}.log`), 'utf8')
+const sample = (name: string) =>
+  readFileSync(join(import.meta.dirname, '..', 'output', 'samples', `${name}.log`), 'utf8')
 const HEADING = '2026-11-21 01:00:00 [scrapy.statscollectors] INFO: Dumping Scrapy stats:\n'
 const statsOf = (dict: string) => parseClosingStats(HEADING + dict).stats
 
@@ -26,6 +27,19 @@ describe('closing stats', () => {
       elapsed_time_seconds: expect.any(Number)
     })
   })
+
+  test.each(['json-stdlib-2.13', 'json-structlog-2.13', 'format-pipes-2.13', 'format-colour-2.13'])(
+    'are found in the format %s, as is what shows that the log has them',
+    (name) => {
+      const text = readFileSync(join(import.meta.dirname, 'samples', `${name}.log`), 'utf8')
+      const { finishReason, stats, items, showsInfo } = parseClosingStats(text)
+      expect({ finishReason, items, showsInfo }).toEqual({ finishReason: 'finished', items: 7, showsInfo: true })
+      expect(stats).toMatchObject({
+        'downloader/request_count': expect.any(Number),
+        start_time: expect.stringMatching(/^2026-/)
+      })
+    }
+  )
 
   test('of Scrapy 2.7, whose times have no zone, are read the same', () => {
     expect(parseClosingStats(sample('scrapy-2-7'))).toMatchObject({
@@ -151,6 +165,18 @@ describe('the killing line', () => {
     [`${at} [scrapy] INFO: fine\n 'log_count/ERROR': 3,\n`, null],
     ['', null]
   ])('%j: %j', (text, line) => expect(killing(text)).toBe(line))
+
+  test('is found in JSON and in a format of its own', () => {
+    const json = (level: string, message: string, more = {}) =>
+      `${JSON.stringify({ level, message, name: 'a', ...more })}\n`
+    const traceback = 'Traceback (most recent call last):\n  File "x.py", line 1, in y\nKeyError: 1'
+    expect(
+      killing(json('INFO', 'a') + json('ERROR', 'boom\nmore', { exc_info: traceback }) + json('INFO', 'ERROR'))
+    ).toBe('boom: KeyError: 1')
+    expect(killing('12:00 | INFO | a.b | Spider opened\n12:01 | ERROR | a.b | boom\n12:02 | INFO | a.b | end\n')).toBe(
+      'boom'
+    )
+  })
 
   test('is bounded', () => {
     const text = `${at} [a] ERROR: ${'x'.repeat(100_000)}\nTraceback (most recent call last):\n${'y'.repeat(100_000)}\n`

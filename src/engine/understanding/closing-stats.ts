@@ -1,4 +1,5 @@
-import { looksLikeError, parseRecordHead, showsInfo, TRACEBACK_HEADING } from '../../shared/log-record.ts'
+import { formatOf, looksLikeError, parseRecordHead, showsInfo, TRACEBACK_HEADING } from '../../shared/log-record.ts'
+import { parseJsonRecord } from '../../shared/log-record/json-record.ts'
 
 export type ScrapyStats = Record<string, string | number>
 
@@ -56,7 +57,21 @@ function readStats(text: string): ScrapyStats | null {
   const at = text.lastIndexOf(heading)
   if (at < 0) return null
   const start = skipSpace(text, at + heading.length)
-  return text[start] === '{' ? readDict(text, start + 1) : null
+  if (text[start] === '{') return readDict(text, start + 1)
+  return text[start] === '\\' ? readStats(unescapeJson(text, start)) : null
+}
+
+/** The rest of a JSON string, for a log of JSON objects: `Dumping Scrapy stats:` and the dict. Empty: it has no end. */
+function unescapeJson(text: string, start: number): string {
+  let end = start
+  while (end < text.length && text[end] !== '"' && text[end] !== '\n') end += text[end] === '\\' ? 2 : 1
+  if (text[end] !== '"') return ''
+  try {
+    return `Dumping Scrapy stats:${JSON.parse(`"${text.slice(start, end)}"`)}`
+  } catch {
+    // An escape that JSON does not have: then it was not JSON.
+    return ''
+  }
 }
 
 /** Reads `'key': value, …}`. Returns null for an incomplete dict (the process was killed while writing). */
@@ -204,6 +219,8 @@ function readReason(text: string): string | null {
 
 /** The last ERROR or CRITICAL line, without time and logger, followed by the exception at the end of its traceback. */
 function readKillingLine(text: string): string | null {
+  const format = formatOf(text)
+  if (format.kind === 'json') return readJsonKillingLine(text)
   // Goes backwards, one line at a time: cheap even if the log is one huge line, and the first match is the answer.
   let exception: string | null = null
   let tracebacksToRead = 20
@@ -216,7 +233,7 @@ function readKillingLine(text: string): string | null {
       tracebacksToRead--
       exception = lastLineOfTraceback(text.slice(end, blockEnd))
     }
-    const head = line === '' ? null : parseRecordHead(line)
+    const head = line === '' ? null : parseRecordHead(line, format)
     if (head !== null) {
       if (head.level === 'ERROR' || head.level === 'CRITICAL') return joined(line.slice(head.messageAt), exception)
       // A traceback further up belongs to an earlier record.
@@ -229,6 +246,21 @@ function readKillingLine(text: string): string | null {
     end = start - 1
   }
   return exception
+}
+
+/** Lines are objects, with their traceback inside. What a run printed at its end is not in them. */
+function readJsonKillingLine(text: string): string | null {
+  for (let end = text.length; end >= 0; ) {
+    const start = end === 0 ? 0 : text.lastIndexOf('\n', end - 1) + 1
+    const record = parseJsonRecord(text.slice(start, end).trimEnd())
+    if (record !== null && record.level >= 3) {
+      const { message, trouble } = record
+      const line = message.split('\n', 1)[0] as string
+      return joined(line.slice(0, MAX_LINE), typeof trouble === 'string' ? lastLineOfTraceback(trouble) : null)
+    }
+    end = start - 1
+  }
+  return null
 }
 
 function lastLineOfTraceback(after: string): string | null {

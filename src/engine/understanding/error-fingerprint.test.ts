@@ -1,0 +1,214 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { fingerprintOf } from './error-fingerprint.ts'
+import type { LoggedException, LoggedFrame } from './error-record.ts'
+import { isProjectFile, projectPath } from './frame-files.ts'
+import { createLogParser } from './log-parser.ts'
+
+const exception = (type: string, value: string, frames: LoggedFrame[] = [], depth = 0): LoggedException => ({
+  type,
+  value,
+  frames,
+  depth
+})
+const error = (message: string, exceptions: LoggedException[] = [], logger = 'scrapy.core.scraper') => ({
+  logger,
+  message,
+  exceptions
+})
+const frame = (file: string, name: string): LoggedFrame => ({ file, name })
+const SCRAPY = frame('/srv/python/lib/python3.11/site-packages/scrapy/core/scraper.py', 'call_spider')
+const PRICES = frame('/srv/shop/spiders/prices.py', 'parse')
+
+describe('a group', () => {
+  it('is made of the exception and the innermost frames of the project', () => {
+    const { id, ...rest } = fingerprintOf(
+      error('Spider error', [
+        exception('ValueError', "bad 'x'", [SCRAPY, PRICES, frame('/usr/lib/python3.11/json/decoder.py', 'decode')])
+      ])
+    )
+    expect(rest).toEqual({
+      ...{ version: 1, title: 'ValueError: bad <text>', culprit: 'shop/spiders/prices.py in parse' },
+      ...{ exceptionType: 'ValueError', because: 'frames' }
+    })
+    expect(id).toMatch(/^[0-9a-f]{16}$/)
+  })
+
+  it('is the same on nodes that deploy elsewhere, and in eggs', () => {
+    const ids = [
+      '/home/a/shop/spiders/prices.py',
+      '/opt/1.2/shop/spiders/prices.py',
+      'C:\\apps\\shop\\spiders\\prices.py',
+      '/tmp/shop-17-abc.egg/shop/spiders/prices.py',
+      'build/bdist.linux-x86_64/egg/shop/spiders/prices.py'
+    ].map((file) => fingerprintOf(error('x', [exception('KeyError', 'x', [SCRAPY, frame(file, 'parse')])])).id)
+    expect(new Set(ids).size).toBe(1)
+  })
+
+  it('does not depend on how deep a recursion was', () => {
+    const deep = (depth: number) =>
+      fingerprintOf(
+        error('x', [
+          exception('RecursionError', 'x', [
+            PRICES,
+            ...Array.from({ length: depth }, () => frame('/srv/shop/tree.py', 'walk'))
+          ])
+        ])
+      )
+    expect(deep(2)).toEqual(deep(9))
+  })
+
+  it('without frames of the project is made of the exception and its masked text', () => {
+    const failed = (host: string) =>
+      fingerprintOf(
+        error(`Error downloading <GET https://${host}/1>`, [
+          exception(
+            'twisted.internet.error.DNSLookupError',
+            `DNS lookup failed: no results for hostname lookup: ${host}.`,
+            [SCRAPY]
+          )
+        ])
+      )
+    expect(failed('a.example')).toMatchObject({ because: 'exception', culprit: 'scrapy.core.scraper' })
+    expect(failed('a.example').id).toBe(failed('shop.example.org').id)
+  })
+
+  it('without an exception is made of the logger and the first line of the message', () => {
+    const said = (message: string, logger: string) => fingerprintOf(error(message, [], logger))
+    expect(said('Login of user 12 failed\n{"a": 1}', 'shop')).toMatchObject({
+      because: 'message',
+      title: 'Login of user <id> failed',
+      exceptionType: null
+    })
+    expect(said('Login of user 12 failed\n{"a": 1}', 'shop').id).toBe(
+      said('Login of user 7 failed\n{"b": 2}', 'shop').id
+    )
+    expect(said('Login failed', 'shop').id).not.toBe(said('Login failed', 'other').id)
+  })
+
+  it('of a chain is that of the exception raised last, and borrows frames of the one before', () => {
+    const cause = exception('KeyError', "'a'", [PRICES])
+    expect(
+      fingerprintOf(error('x', [cause, exception('ValueError', 'y', [frame('/srv/shop/items.py', 'price')])]))
+    ).toMatchObject({ exceptionType: 'ValueError', culprit: 'srv/shop/items.py in price' })
+    expect(fingerprintOf(error('x', [cause, exception('ValueError', 'y', [SCRAPY])]))).toMatchObject({
+      exceptionType: 'ValueError',
+      culprit: 'shop/spiders/prices.py in parse'
+    })
+  })
+
+  it('of an exception group is that of its first member', () => {
+    const group = exception('ExceptionGroup', 'unhandled errors in a TaskGroup (1 sub-exception)', [PRICES])
+    const of = (type: string) => fingerprintOf(error('x', [group, exception(type, 'x', [PRICES], 2)]))
+    expect(of('KeyError').exceptionType).toBe('KeyError')
+    expect(of('KeyError').id).not.toBe(of('TypeError').id)
+  })
+
+  it('is the same in the logs of every version of Scrapy for the errors of the project', () => {
+    const directory = join(import.meta.dirname, 'samples')
+    // Python 2 writes other texts, and 1.0 fails to log one of them.
+    const names = readdirSync(directory).filter((name) => /^everything-(?!1\.0).*log$/.test(name))
+    const groups = names.map((name) => {
+      const parser = createLogParser()
+      parser.push(readFileSync(join(directory, name)))
+      parser.end()
+      const fingerprints = parser
+        .takeErrors()
+        .map(fingerprintOf)
+        .filter(({ because }) => because === 'frames')
+      return fingerprints.map(({ culprit, exceptionType, id }) => `${exceptionType} ${culprit} ${id}`).toSorted()
+    })
+    expect(groups[0]).toHaveLength(3)
+    for (const group of groups) expect(group).toEqual(groups[0])
+  })
+})
+
+describe('whatever is logged', () => {
+  const name = fc.stringMatching(/^[a-z_]{1,10}$/)
+  const file = fc.tuple(name, name, name).map((parts) => `/srv/x/${parts.join('/')}.py`)
+  const type = fc.stringMatching(/^[A-Z][a-z]{1,12}Error$/)
+  const id = fc.oneof(
+    fc.nat().map(String),
+    fc.uuid(),
+    fc.nat().map((each) => `0x${each.toString(16)}`),
+    fc.stringMatching(/^[a-f0-9]{4,20}\d$/),
+    // What may also end the sentence around it is not counted to a URL.
+    fc.webUrl().map((url) => `${url.replaceAll("'", '')}/a`),
+    fc.stringMatching(/^[^'\\\n]{0,20}$/).map((text) => `'${text}'`),
+    fc.double({ noNaN: true, noDefaultInfinity: true }).map(String)
+  )
+  const words = fc.array(fc.stringMatching(/^[a-z]{1,8}$/), { minLength: 1, maxLength: 5 })
+
+  it('ids in a message never split a group', () => {
+    fc.assert(
+      fc.property(words, words, id, id, type, (before, after, one, other, kind) => {
+        // Of the same sort: a number and a quoted text are told apart, as `user 7` and `user 'x'` are.
+        fc.pre(/^'/.test(one) === /^'/.test(other) && one.includes('://') === other.includes('://'))
+        const text = (value: string) => `${before.join(' ')} ${value} ${after.join(' ')}`
+        expect(fingerprintOf(error(text(one))).id).toBe(fingerprintOf(error(text(other))).id)
+        const failed = (value: string) => fingerprintOf(error('x', [exception(kind, text(value), [SCRAPY])])).id
+        expect(failed(one)).toBe(failed(other))
+      })
+    )
+  })
+
+  it('different exceptions never merge', () => {
+    fc.assert(
+      fc.property(type, type, fc.string(), fc.option(file), (one, other, value, where) => {
+        fc.pre(one !== other)
+        const frames = where === null ? [SCRAPY] : [SCRAPY, frame(where, 'parse')]
+        const of = (kind: string) => fingerprintOf(error('x', [exception(kind, value, frames)])).id
+        expect(of(one)).not.toBe(of(other))
+      })
+    )
+  })
+
+  it('different innermost frames of the project never merge', () => {
+    fc.assert(
+      fc.property(fc.tuple(file, name), fc.tuple(file, name), type, ([file1, name1], [file2, name2], kind) => {
+        fc.pre(file1 !== file2 || name1 !== name2)
+        const of = (each: LoggedFrame) => fingerprintOf(error('x', [exception(kind, 'x', [PRICES, each, SCRAPY])])).id
+        expect(of(frame(file1, name1))).not.toBe(of(frame(file2, name2)))
+      })
+    )
+  })
+
+  it('a fingerprint is bounded', () => {
+    fc.assert(
+      fc.property(fc.string({ unit: 'binary', maxLength: 2_000 }), fc.string({ maxLength: 500 }), (text, path) => {
+        for (const each of [
+          error(text, [], path),
+          error('', [exception(text.slice(0, 120), text, [frame(path, text)])])
+        ]) {
+          const { title, culprit } = fingerprintOf(each)
+          expect(title.length).toBeGreaterThan(0)
+          expect(Math.max(title.length, culprit.length)).toBeLessThanOrEqual(200)
+        }
+      })
+    )
+  })
+})
+
+describe('a file', () => {
+  it.each([
+    ['/srv/shop/spiders/a.py', true],
+    ['shop/spiders/a.py', true],
+    ['/tmp/shop-1.egg/shop/pipelines.py', true],
+    ['/home/me/scrapy-project/scrapy_shop/items.py', true],
+    ['/srv/venv/lib/python3.11/site-packages/shop_tools/a.py', false],
+    ['/usr/lib/python3/dist-packages/twisted/internet/defer.py', false],
+    ['/usr/lib/python3.13t/asyncio/base_events.py', false],
+    ['C:\\Python311\\Lib\\asyncio\\events.py', false],
+    ['C:\\Users\\me\\shop\\spiders\\a.py', true],
+    ['/src/scrapy/scrapy/core/engine.py', false],
+    ['<frozen importlib._bootstrap>', false],
+    ['<string>', false]
+  ])('%s is of the project: %s', (path, expected) => expect(isProjectFile(path)).toBe(expected))
+
+  it('has a path that is the same everywhere', () => {
+    expect(projectPath('/a/b/c/shop/spiders/x.py')).toBe('shop/spiders/x.py')
+    expect(projectPath('/tmp/shop.egg/x.py')).toBe('x.py')
+  })
+})

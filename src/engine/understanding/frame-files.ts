@@ -1,0 +1,36 @@
+/**
+ * Whose code a file of a traceback is. Known by where Python keeps what is not a project's: a log says neither which
+ * packages a project has nor where it is deployed.
+ */
+export function isProjectFile(file: string): boolean {
+  return !FOREIGN.test(file.replaceAll('\\', '/'))
+}
+
+const FOREIGN = new RegExp(
+  [
+    // Installed packages, and what is run from nowhere: `<frozen importlib._bootstrap>`, `<string>`.
+    String.raw`/(?:site|dist)-packages/|^<`,
+    // The standard library: `/usr/lib/python3.11/asyncio/…`, `C:/Python311/Lib/asyncio/…`.
+    String.raw`/lib(?:64)?/(?:python|pypy)\d[\d.]*t?/|/[Pp]ython[\d.-]*/[Ll]ib/`,
+    // Scrapy and Twisted also where they are not installed, such as in a checkout.
+    String.raw`(?:^|/)scrapy/(?:__init__|cmdline|core|crawler|middleware|utils|extensions|commands|contracts|dupefilters|downloadermiddlewares|spidermiddlewares|http|linkextractors|loader|logformatter|pipelines|selector|signalmanager|spiders/(?:__init__|crawl|feed|init|sitemap)|statscollectors|squeues|resolver|mail|exporters|addons|shell)(?:/|\.py$)`,
+    String.raw`(?:^|/)(?:twisted/(?:internet|python|web|protocols|logger|names|application|_threads|trial)|scrapyd|zope/interface|queuelib|parsel|itemloaders|itemadapter|w3lib)/`
+  ].join('|')
+)
+
+const KEPT_FOLDERS = 3
+
+/**
+ * The end of a path that is the same wherever and whichever version is deployed. Scrapyd runs eggs: their path is
+ * that of the egg, a temporary file, or `build/bdist.linux-x86_64/egg/` where it was built.
+ */
+export function projectPath(file: string): string {
+  const path = file.replaceAll('\\', '/')
+  const eggAt = Math.max(path.lastIndexOf('.egg/'), path.lastIndexOf('/egg/'))
+  const rest = eggAt < 0 ? path : path.slice(path.indexOf('/', eggAt + 1) + 1)
+  return rest
+    .split('/')
+    .filter((part) => part !== '' && part !== '.')
+    .slice(-KEPT_FOLDERS)
+    .join('/')
+}

@@ -1,0 +1,31 @@
+const MAX_TEXT = 1000
+
+/**
+ * A message without what differs each time: URLs, quoted values, and every word with a digit in it (numbers, times,
+ * ids, hex, addresses). What is left is what the programmer wrote.
+ */
+export function maskedText(text: string): string {
+  return (
+    text
+      .slice(0, MAX_TEXT)
+      .replace(URL, '<url>')
+      .replace(QUOTED, '<text>')
+      .replace(WITH_DIGIT, '<id>')
+      // A list of any length is one value.
+      .replace(REPEATED, '<id>')
+      .replace(/\s{1,1000}/g, ' ')
+      .trim()
+  )
+}
+
+/** Brackets and punctuation at its end are of the sentence around it. */
+const URL = /\b[a-zA-Z][a-zA-Z\d+.-]{1,20}:\/\/[^\s<>"'`]{0,1000}[^\s<>"'`)\]},.;:]/g
+/**
+ * Not the apostrophe of `don't`: a quote opens and closes beside what is no letter. One that is still open at the end
+ * was cut there.
+ */
+const QUOTED =
+  /(?<![\p{L}\p{N}_])[bBfFrRuU]{0,2}(?:'(?:[^'\\\n]|\\.){0,1000}(?:'|$)|"(?:[^"\\\n]|\\.){0,1000}(?:"|$)|`[^`\n]{1,1000}(?:`|$))(?![\p{L}\p{N}_])/gu
+/** A run of what ids, numbers, times, addresses and paths are made of, with a digit anywhere in it. */
+const WITH_DIGIT = /(?<![\p{L}\p{N}_.:,/@%#+-])[\p{L}\p{N}_.:,/@%#+-]{0,1000}\p{N}[\p{L}\p{N}_.:,/@%#+-]{0,1000}/gu
+const REPEATED = /<(?:id|text|url)>(?:[\s,;]{1,4}<(?:id|text|url)>){1,1000}/g

@@ -1,0 +1,60 @@
+/**
+ * How a run went, minute by minute: pages, items and errors at the end of each. Values are cumulative, so that a point
+ * can be left out without losing what happened.
+ */
+export interface LogSeries {
+  /** The time at which the first point starts, as the log says it. */
+  startMs: number
+  /** One minute at first; doubled whenever there would be more than MAX_POINTS. */
+  widthMs: number
+  pages: number[]
+  items: number[]
+  errors: number[]
+}
+
+export interface SeriesValues {
+  pages: number
+  items: number
+  errors: number
+}
+
+export const MAX_POINTS = 300
+const MINUTE_MS = 60_000
+
+export function startSeries(atMs: number): LogSeries {
+  return { startMs: Math.floor(atMs / MINUTE_MS) * MINUTE_MS, widthMs: MINUTE_MS, pages: [], items: [], errors: [] }
+}
+
+/** When the point after those in the series ends: nothing changes before. */
+export function endOfPointMs(series: LogSeries): number {
+  return series.startMs + (series.pages.length + 1) * series.widthMs
+}
+
+/** Completes every point that ends before `atMs` with the values so far. */
+export function advanceSeries(series: LogSeries, atMs: number, values: SeriesValues): void {
+  // Before filling: a log may jump by years.
+  while (Math.floor((atMs - series.startMs) / series.widthMs) >= MAX_POINTS) widen(series)
+  while (endOfPointMs(series) <= atMs) {
+    series.pages.push(values.pages)
+    series.items.push(values.items)
+    series.errors.push(values.errors)
+  }
+}
+
+/** With the point that has not ended yet. */
+export function seriesSoFar(series: LogSeries, values: SeriesValues): LogSeries {
+  return {
+    ...series,
+    pages: [...series.pages, values.pages],
+    items: [...series.items, values.items],
+    errors: [...series.errors, values.errors]
+  }
+}
+
+/** Two points become one, which has the values of the later; half of a pair stays open. */
+function widen(series: LogSeries): void {
+  series.widthMs *= 2
+  for (const key of ['pages', 'items', 'errors'] as const) {
+    series[key] = series[key].filter((_value, index) => index % 2 === 1)
+  }
+}

@@ -1,0 +1,136 @@
+import { type DayOrder, TIME_PATTERNS, TIME_STYLES, type TimeStyle } from './time-text.ts'
+
+/**
+ * How a log writes the head of a record; plain JSON, so that an engine can store it and a UI receive it. `scrapy` is
+ * the default of every Scrapy since 1.0, `json` one object per line, `pattern` a project's own LOG_FORMAT.
+ */
+export type HeadFormat = { kind: 'scrapy' } | { kind: 'json' } | PatternFormat
+
+export interface PatternFormat {
+  kind: 'pattern'
+  parts: HeadPart[]
+}
+
+export type HeadPart =
+  | { part: 'time'; style: TimeStyle; order: DayOrder }
+  /** `words`: as Python writes them, in upper case, or all in lower case or capitalized; `initial`: D, I, W, E or C. */
+  | { part: 'level'; case: 'upper' | 'lower' | 'title' | 'initial' }
+  | { part: 'logger'; until: string | null }
+  /** Something that may differ in each line: a process id, a file, a function. */
+  | { part: 'other' }
+  /** Any number of spaces, because levels and names may be padded. */
+  | { part: 'gap' }
+  | { part: 'text'; text: string }
+
+export const SCRAPY_FORMAT: HeadFormat = { kind: 'scrapy' }
+export const JSON_FORMAT: HeadFormat = { kind: 'json' }
+
+/** Longer heads are not learned, nor found. */
+export const MAX_HEAD = 512
+const MAX_PARTS = 40
+
+/** What Scrapy itself writes at the start and the end of a run, whatever the format, and by which logger. */
+const KNOWN_MESSAGES: [start: string, logger: string][] = [
+  ['Spider opened', 'scrapy.core.engine'],
+  ['Overridden settings:', 'scrapy.crawler'],
+  ['Enabled extensions:', 'scrapy.middleware'],
+  ['Enabled downloader middlewares:', 'scrapy.middleware'],
+  ['Enabled spider middlewares:', 'scrapy.middleware'],
+  ['Versions:', 'scrapy.utils.log'],
+  ['Closing spider (', 'scrapy.core.engine'],
+  ['Dumping Scrapy stats:', 'scrapy.statscollectors'],
+  ['Spider closed (', 'scrapy.core.engine']
+]
+
+/**
+ * The format of a line that holds a message of Scrapy's own; null: it holds none, or nothing before it that tells the
+ * level. Learned instead of guessed: where time, logger and level are follows from what is known to be there.
+ * `order`: from LOG_DATEFORMAT, if the log has shown it.
+ */
+export function learnHeadFormat(line: string, order: DayOrder = 'day-first'): PatternFormat | null {
+  const head = line.slice(0, MAX_HEAD)
+  const started = / ?Scrapy \d[\w.]{0,30} started \(bot: /.exec(head)
+  if (started !== null)
+    return learnFromPrefix(head.slice(0, head.indexOf('Scrapy ', started.index)), 'scrapy.utils.log', order)
+  for (const [start, logger] of KNOWN_MESSAGES) {
+    const at = head.indexOf(start)
+    if (at > 0) return learnFromPrefix(head.slice(0, at), logger, order)
+  }
+  return null
+}
+
+interface Found {
+  from: number
+  to: number
+  part: HeadPart
+}
+
+export function learnFromPrefix(prefix: string, logger: string, order: DayOrder): PatternFormat | null {
+  const time = findTime(prefix, order)
+  const named = findLogger(prefix, logger)
+  const level = findLevel(prefix, [time, named])
+  if (level === null) return null
+  const found = [time, named, level].filter((each) => each !== null).sort((one, other) => one.from - other.from)
+  const parts: HeadPart[] = []
+  let at = 0
+  for (const each of found) {
+    parts.push(...partsOfFiller(prefix.slice(at, each.from)), each.part)
+    at = each.to
+  }
+  parts.push(...partsOfFiller(prefix.slice(at)))
+  if (parts.length > MAX_PARTS) return null
+  return { kind: 'pattern', parts: parts.map((part, index) => boundBy(part, parts[index + 1])) }
+}
+
+function findTime(prefix: string, order: DayOrder): Found | null {
+  for (const style of TIME_STYLES) {
+    const match = new RegExp(String.raw`(?<!\d)${TIME_PATTERNS[style]}(?!\d)`).exec(prefix)
+    if (match === null) continue
+    return { from: match.index, to: match.index + match[0].length, part: { part: 'time', style, order } }
+  }
+  return null
+}
+
+/** With LOG_SHORT_NAMES every logger of Scrapy is `scrapy`. */
+function findLogger(prefix: string, logger: string): Found | null {
+  for (const name of [logger, 'scrapy']) {
+    const from = prefix.lastIndexOf(name)
+    if (from >= 0) return { from, to: from + name.length, part: { part: 'logger', until: null } }
+  }
+  return null
+}
+
+const LEVEL_CASES = [
+  ['upper', /(?<![A-Za-z])(?:INFO|DEBUG)(?![A-Za-z])/g],
+  ['lower', /(?<![A-Za-z])(?:info|debug)(?![A-Za-z])/g],
+  ['title', /(?<![A-Za-z])(?:Info|Debug)(?![A-Za-z])/g],
+  ['initial', /(?<![A-Za-z\d])[ID](?![A-Za-z\d])/g]
+] as const
+
+function findLevel(prefix: string, taken: (Found | null)[]): Found | null {
+  for (const [style, pattern] of LEVEL_CASES) {
+    for (const match of prefix.matchAll(pattern)) {
+      const from = match.index
+      const to = from + match[0].length
+      if (taken.some((other) => other !== null && from < other.to && to > other.from)) continue
+      return { from, to, part: { part: 'level', case: style } }
+    }
+  }
+  return null
+}
+
+/** What lies between the known parts: words and numbers may differ in each line, the rest is as it is. */
+function partsOfFiller(filler: string): HeadPart[] {
+  // Punctuation before a word is not part of it: it ends a name before it.
+  const pieces = filler.match(/ +|[A-Za-z\d][\w.:/\\@$+<>-]*|[^ A-Za-z\d]+/g) ?? []
+  return pieces.map((piece): HeadPart => {
+    if (piece.startsWith(' ')) return { part: 'gap' }
+    return /[A-Za-z\d]/.test(piece) ? { part: 'other' } : { part: 'text', text: piece }
+  })
+}
+
+/** A name ends where the text after it starts, so that names may contain spaces. */
+function boundBy(part: HeadPart, next: HeadPart | undefined): HeadPart {
+  if (part.part !== 'logger' || next?.part !== 'text') return part
+  return { part: 'logger', until: next.text.charAt(0) }
+}

@@ -1,0 +1,101 @@
+import { escapeRegExp } from './escape-reg-exp.ts'
+import { type HeadPart, MAX_HEAD, type PatternFormat } from './head-format.ts'
+import type { HeadSpans } from './head-spans.ts'
+import { levelIndexOf } from './record-level.ts'
+import { type ReadTime, readTimeText, TIME_PATTERNS } from './time-text.ts'
+
+/** A pattern made ready to read many lines. */
+export interface PatternReader {
+  readonly format: PatternFormat
+  readonly pattern: RegExp
+}
+
+export function createPatternReader(format: PatternFormat, encode?: (text: string) => string): PatternReader {
+  return { format, pattern: patternOf(format, encode) }
+}
+
+const readers = new WeakMap<PatternFormat, PatternReader>()
+
+/** Compiled once for each format object. */
+export function readerOf(format: PatternFormat): PatternReader {
+  const known = readers.get(format) ?? createPatternReader(format)
+  readers.set(format, known)
+  return known
+}
+
+/** Like `scanScrapyHead`, for a learned format. */
+export function scanPatternHead(
+  text: string,
+  from: number,
+  to: number,
+  { format, pattern }: PatternReader,
+  found: HeadSpans
+): boolean {
+  const match = pattern.exec(text.slice(from, Math.min(to, from + MAX_HEAD)))
+  if (match === null) return false
+  let at = from
+  let time: ReadTime = { atMs: Number.NaN, zoneMinutes: Number.NaN }
+  found.timeFrom = found.timeTo = found.loggerFrom = found.loggerTo = from
+  for (const [index, part] of format.parts.entries()) {
+    const piece = match[index + 1] as string
+    const end = at + piece.length
+    if (part.part === 'time') {
+      found.timeFrom = at
+      found.timeTo = end
+      time = readTimeText(piece, part.style, part.order)
+    } else if (part.part === 'logger') {
+      found.loggerFrom = at
+      // Padded to a width.
+      found.loggerTo = at + piece.trimEnd().length
+    } else if (part.part === 'level') {
+      found.level = levelIndexOf(piece.length === 1 ? (INITIALS[piece] ?? '') : piece)
+    }
+    at = end
+  }
+  found.messageAt = at
+  found.atMs = time.atMs
+  found.zoneMinutes = time.zoneMinutes
+  return true
+}
+
+const INITIALS: Record<string, string> = {
+  ...{ D: 'DEBUG', I: 'INFO', W: 'WARNING', E: 'ERROR', C: 'CRITICAL', F: 'FATAL' }
+}
+
+const LEVEL_WORDS = {
+  upper: 'DEBUG|INFO|WARN(?:ING)?|ERROR|CRITICAL|FATAL',
+  lower: 'debug|info|warn(?:ing)?|error|critical|fatal',
+  title: 'Debug|Info|Warn(?:ing)?|Error|Critical|Fatal',
+  initial: '[DIWECF]'
+}
+
+/** Two neighbours of a gap that could share its characters: without a space between, each split would be tried. */
+function isWord(part: HeadPart | undefined): boolean {
+  return part?.part === 'other' || part?.part === 'logger' || part?.part === 'time'
+}
+
+/**
+ * Every repetition is bounded, and neighbours have no character in common where both may repeat, so a head is found or
+ * refused in time that depends on MAX_HEAD alone. Each part is one group. `encode`: for text that is not decoded yet.
+ */
+function patternOf(format: PatternFormat, encode: (text: string) => string = (text) => text): RegExp {
+  const source = format.parts.map((part, index) => {
+    switch (part.part) {
+      case 'time':
+        return `(${TIME_PATTERNS[part.style]})`
+      case 'level':
+        return `(${LEVEL_WORDS[part.case]})(?![A-Za-z])`
+      case 'logger':
+        return part.until === null
+          ? String.raw`(\S{1,200})`
+          : `([^${escapeRegExp(encode(part.until).charAt(0))}]{0,200})`
+      case 'other':
+        return String.raw`([A-Za-z\d][\w.:/\\@$+<>-]{0,160})`
+      case 'gap':
+        return isWord(format.parts[index - 1]) && isWord(format.parts[index + 1]) ? '( {1,40})' : '( {0,40})'
+      case 'text':
+        return `(${escapeRegExp(encode(part.text))})`
+    }
+  })
+  return new RegExp(`^${source.join('')}`)
+}

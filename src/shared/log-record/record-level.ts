@@ -1,0 +1,27 @@
+export const RECORD_LEVELS = ['DEBUG', 'INFO', 'WARNING', 'ERROR', 'CRITICAL'] as const
+export type RecordLevel = (typeof RECORD_LEVELS)[number]
+
+/** As structlog, loguru and others write them: in any case, and with names that Python's logging does not have. */
+const WORDS = new Map<string, number>([
+  ['TRACE', 0],
+  ['DEBUG', 0],
+  ['INFO', 1],
+  ['NOTICE', 1],
+  ['SUCCESS', 1],
+  ['WARN', 2],
+  ['WARNING', 2],
+  ['ERROR', 3],
+  ['EXCEPTION', 3],
+  ['CRITICAL', 4],
+  ['FATAL', 4]
+])
+
+/** The index in RECORD_LEVELS; -1: no level. */
+export function levelIndexOf(word: string): number {
+  return word.length > 9 ? -1 : (WORDS.get(word.toUpperCase()) ?? -1)
+}
+
+/** Of a number as Python's logging has them (10, 20 … 50); one between two levels is the lower one. */
+export function levelIndexOfNumber(number: number): number {
+  return number > 0 && number <= 1000 ? Math.max(0, Math.min(4, Math.floor(number / 10) - 1)) : -1
+}

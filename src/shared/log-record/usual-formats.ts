@@ -1,0 +1,59 @@
+import {
+  type HeadFormat,
+  JSON_FORMAT,
+  learnFromPrefix,
+  learnHeadFormat,
+  MAX_HEAD,
+  type PatternFormat,
+  SCRAPY_FORMAT
+} from './head-format.ts'
+import { emptySpans, scanScrapyHead } from './head-spans.ts'
+import { parseJsonRecord } from './json-record.ts'
+import { readerOf } from './pattern-head.ts'
+import { withoutColours } from './without-colours.ts'
+
+/**
+ * What projects often use, as the start of a line of `scrapy.utils.log`. Only for text that holds no known message,
+ * such as the end of a log that was killed.
+ */
+const USUAL_HEADS = [
+  '2026-01-02 03:04:05,678 - scrapy.utils.log - INFO - ',
+  '2026-01-02 03:04:05,678 - INFO - scrapy.utils.log - ',
+  '2026-01-02 03:04:05,678 - INFO - ',
+  '2026-01-02 03:04:05,678 [INFO] scrapy.utils.log: ',
+  '2026-01-02 03:04:05,678 INFO [scrapy.utils.log] ',
+  '2026-01-02 03:04:05,678 INFO scrapy.utils.log: ',
+  '2026-01-02 03:04:05,678 INFO: ',
+  '2026-01-02 03:04:05.678 | INFO     | scrapy.utils.log:function:12 - ',
+  '[2026-01-02 03:04:05,678] [INFO] [scrapy.utils.log] ',
+  '[2026-01-02 03:04:05,678: INFO/MainProcess] ',
+  '[2026-01-02 03:04:05,678] INFO in scrapy.utils.log: ',
+  'INFO:scrapy.utils.log:'
+]
+
+let usualFormats: PatternFormat[] | null = null
+
+/** The first of the usual formats that a line has; null: none. */
+export function guessHeadFormat(line: string): PatternFormat | null {
+  // Made for the first log that needs them: most programs that load this never do.
+  usualFormats ??= USUAL_HEADS.map((head) => learnFromPrefix(head, 'scrapy.utils.log', 'day-first') as PatternFormat)
+  return usualFormats.find((format) => readerOf(format).pattern.test(line.slice(0, MAX_HEAD))) ?? null
+}
+
+/**
+ * The format of a log from some of its lines: the first that holds a known message of Scrapy decides, else the first
+ * that one of the usual formats matches. For a part of a log; the parser learns as it reads.
+ */
+export function findHeadFormat(lines: Iterable<string>): HeadFormat {
+  const spans = emptySpans()
+  let guess: HeadFormat | null = null
+  for (const raw of lines) {
+    const line = raw.includes('\u001b') ? withoutColours(raw).text : raw
+    if (scanScrapyHead(line, 0, line.length, spans)) return SCRAPY_FORMAT
+    if (parseJsonRecord(line) !== null) return JSON_FORMAT
+    const learned = learnHeadFormat(line)
+    if (learned !== null) return learned
+    guess ??= guessHeadFormat(line)
+  }
+  return guess ?? SCRAPY_FORMAT
+}

@@ -1,0 +1,19 @@
+import { MAX_HEAD } from './head-format.ts'
+
+const COLOUR = /\u001b\[[\d;]{0,32}m/g
+
+/** The start of a line without its colours, for reading a head; what follows MAX_HEAD is left as it is. */
+export function withoutColours(line: string): { text: string; originOf(at: number): number } {
+  const cuts: { at: number; length: number }[] = []
+  let removed = 0
+  const head = line.slice(0, 2 * MAX_HEAD).replace(COLOUR, (colour, index: number) => {
+    cuts.push({ at: index - removed, length: colour.length })
+    removed += colour.length
+    return ''
+  })
+  return {
+    text: head + line.slice(2 * MAX_HEAD),
+    // A colour right before the message belongs to the message.
+    originOf: (at) => cuts.reduce((origin, cut) => (cut.at < at ? origin + cut.length : origin), at)
+  }
+}
