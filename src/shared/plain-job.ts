@@ -42,5 +42,7 @@ export const QUEUED_JOB: Omit<Job, 'id' | 'jobid' | 'project' | 'spider' | 'sour
   endedAtMs: null,
   pages: null,
   items: null,
-  errors: null
+  errors: null,
+  pagesPerMinute: null,
+  itemsPerMinute: null
 }

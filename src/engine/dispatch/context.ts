@@ -1,5 +1,6 @@
 import type { ProjectName, ProjectSettings } from '../../shared/contract/index.ts'
 import type { CancelWaitsMs } from '../../shared/run-limits.ts'
+import type { LogCollector } from '../collecting/log-collector.ts'
 import type { LogArchivePort } from '../logs/archive/log-archive.ts'
 import type { Fleet } from '../nodes/fleet.ts'
 import type { WaitingReasons } from '../queue/waiting-reasons.ts'
@@ -15,15 +16,24 @@ import type {
   HoldStore,
   JobReader,
   LaneReader,
-  QueueFailureStore
+  QueueFailureStore,
+  ReadingStore
 } from '../store/store.ts'
 import type { LiveAttempts } from './live-attempts.ts'
 
 /** What dispatch needs from other rooms. Wired once, in wiring/rooms.ts. */
 export interface DispatchContext {
   /** Attempts are changed only through `live`. */
-  store: JobReader & LaneReader & HoldStore & QueueFailureStore & AttemptReader & Pick<AttemptStore, 'markLogArchived'>
+  store: JobReader &
+    LaneReader &
+    HoldStore &
+    QueueFailureStore &
+    AttemptReader &
+    Pick<AttemptStore, 'markLogArchived'> &
+    Pick<ReadingStore, 'recordReadings'>
   archive: Pick<LogArchivePort, 'copy'>
+  /** Has read the logs of the runs so far. */
+  collector: Pick<LogCollector, 'finish'>
   fleet: Fleet
   live: LiveAttempts
   waiting: WaitingReasons

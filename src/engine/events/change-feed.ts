@@ -7,6 +7,8 @@ import type { ChangeLog } from '../store/store.ts'
 export type TouchedThing =
   | `node:${string}`
   | `waiting:${string}`
+  /** How far a running job is. */
+  | `progress:${string}`
   | 'figures'
   | 'problems'
   | 'python'

@@ -16,7 +16,7 @@ export function eventBody(type: string, atMs: number, data: unknown): string {
 }
 
 /** A job as it is now, with secret values masked. Its lane is internal to placement and left out. */
-export function jobEventData(job: Omit<Job, 'waiting' | 'unknownSinceMs'>) {
+export function jobEventData(job: Omit<Job, 'waiting' | 'unknownSinceMs' | 'pagesPerMinute' | 'itemsPerMinute'>) {
   const { lane: _lane, ...masked } = maskSecrets(job)
   return { job: masked }
 }

@@ -1,4 +1,4 @@
-import type { Job, NodeId, Waiting } from '../../shared/contract/index.ts'
+import type { Job, JobId, LiveFigures, NodeId, Waiting } from '../../shared/contract/index.ts'
 import { maskSecrets } from '../../shared/secret-values.ts'
 import { parseLane } from '../store/lane.ts'
 import type { StoredJob } from '../store/records.ts'
@@ -18,10 +18,18 @@ export interface WaitingPlan {
 export class WaitingReasons {
   #plan: WaitingPlan = { everything: null, lines: new Map(), lanes: new Map() }
   readonly #unknownSince: (nodeId: NodeId) => number | null
+  readonly #progressOf: (jobId: JobId) => LiveFigures | null
 
-  /** `unknownSince`: since when a node has been unreachable; null: it responds. */
-  constructor(unknownSince: (nodeId: NodeId) => number | null = () => null) {
+  /**
+   * `unknownSince`: since when a node has been unreachable; null: it responds. `progressOf`: what the log of a running
+   * job says.
+   */
+  constructor(
+    unknownSince: (nodeId: NodeId) => number | null = () => null,
+    progressOf: (jobId: JobId) => LiveFigures | null = () => null
+  ) {
     this.#unknownSince = unknownSince
+    this.#progressOf = progressOf
   }
 
   /** Replaces the reasons with the newest plan's. Returns the lanes whose reason changed or that no longer wait. */
@@ -67,12 +75,16 @@ export class WaitingReasons {
   describeJob(job: StoredJob): Job {
     const isLive = job.state === 'starting' || job.state === 'running'
     return {
+      ...NO_RATES,
       ...maskSecrets(job),
+      ...(isLive && this.#progressOf(job.id)),
       waiting: job.state === 'queued' ? (whyHeld(job) ?? this.of(job.lane)) : null,
       unknownSinceMs: isLive && job.nodeId !== null ? this.#unknownSince(job.nodeId) : null
     }
   }
 }
+
+const NO_RATES = { pagesPerMinute: null, itemsPerMinute: null }
 
 const NEXT_IN_LINE: Waiting = { code: 'next_in_line', text: 'next in queue' }
 

@@ -1,4 +1,14 @@
-import type { Change, Figures, Node, NodeId, Problem, Project, PythonState } from '../../shared/contract/index.ts'
+import type {
+  Change,
+  Figures,
+  JobId,
+  LiveFigures,
+  Node,
+  NodeId,
+  Problem,
+  Project,
+  PythonState
+} from '../../shared/contract/index.ts'
 import type { ScheduleReads } from '../commands/schedule-reads.ts'
 import type { TouchedThing } from '../events/change-feed.ts'
 import type { Environments } from '../launcher/pythons/environments.ts'
@@ -61,6 +71,7 @@ export function describeTouched(
     environments: Environments
     waiting: WaitingReasons
     findNode: (id: NodeId) => Node | null
+    progressOf: (id: JobId) => LiveFigures | null
   }
 ): Change[] {
   return things.flatMap((thing): Change[] => {
@@ -71,6 +82,11 @@ export function describeTouched(
     if (isAbout(thing, 'node')) {
       const node = reads.findNode(thing.slice('node:'.length) as NodeId)
       return node === null ? [] : [{ kind: 'node', node }]
+    }
+    if (isAbout(thing, 'progress')) {
+      const id = thing.slice('progress:'.length) as JobId
+      const progress = reads.progressOf(id)
+      return progress === null ? [] : [{ kind: 'job_progress', id, progress }]
     }
     switch (thing) {
       case 'figures':

@@ -28,6 +28,7 @@ import type { FleetFiles } from '../fleet-file/fleet-file.ts'
 import type { Environments } from '../launcher/pythons/environments.ts'
 import type { Discovery } from '../nodes/discovery/discovery.ts'
 import type { FleetNode } from '../nodes/fleet.ts'
+import type { JobFigures } from '../collecting/job-figures.ts'
 import type { JobLogs } from '../nodes/job-logs.ts'
 import type { ProbedNode } from '../nodes/scrapyd/probe.ts'
 import type { WaitingReasons } from '../queue/waiting-reasons.ts'
@@ -76,6 +77,7 @@ export interface RouterParts {
   problems: () => Problem[]
   environments: Environments
   usageOf: (jobId: JobId) => Promise<UsageSample[]>
+  jobFigures: JobFigures
   status: () => Omit<SystemStatus, 'figures' | 'problems'>
 }
 
@@ -148,6 +150,7 @@ export function createRouter(parts: RouterParts): EngineRouter {
       cancel: os.jobs.cancel.handler(({ input }) => jobCommands.cancel(input.ids, input)),
       restore: os.jobs.restore.handler(async ({ input }) => ({ restored: await jobCommands.restore(input.ids) })),
       usage: os.jobs.usage.handler(async ({ input }) => ({ samples: await parts.usageOf(input.id) })),
+      figures: os.jobs.figures.handler(({ input }) => parts.jobFigures.of(input.id, input.attemptNumber)),
       retry: os.jobs.retry.handler(async ({ input }) => ({ jobs: await jobCommands.retry(input.ids) }))
     },
     nodes: {

@@ -68,7 +68,7 @@ export const PLAIN_JOB: Omit<NewJob, 'id' | 'jobid' | 'project' | 'spider' | 'so
 }
 
 /** A job as stored: the contract's Job without the fields that only the live engine knows. */
-export type StoredJob = Omit<Job, 'waiting' | 'unknownSinceMs'>
+export type StoredJob = Omit<Job, 'waiting' | 'unknownSinceMs' | 'pagesPerMinute' | 'itemsPerMinute'>
 
 /** A job that ran and ended, as Scrapyd lists it. */
 export interface FinishedRun {
@@ -384,4 +384,30 @@ export interface ArchivedLog {
   packed: Uint8Array | null
   /** Of the log and of what is stored of it. null: archived by an earlier version; a blob is then gzipped. */
   sizes: { rawBytes: number; storedBytes: number } | null
+}
+
+/** An error that a run logged, as often as it did so far (understanding/error-fingerprint.ts). Times are ours. */
+export interface RunErrorRow {
+  fingerprint: string
+  title: string
+  culprit: string
+  exceptionType: string | null
+  because: 'frames' | 'exception' | 'message'
+  count: number
+  firstSeenMs: number
+  lastSeenMs: number
+  /** Of the first one. */
+  line: number
+  offset: number
+  message: string
+}
+
+/** What the log of one run says by now. */
+export interface RunReading {
+  jobId: JobId
+  attemptNumber: AttemptNumber
+  /** JSON (understanding/stored-figures.ts); null: not now. */
+  figures: string | null
+  /** Those that are new, or more than when they were recorded last. */
+  errors: RunErrorRow[]
 }

@@ -31,6 +31,7 @@ import type {
   LaneDepth,
   QueueHead,
   RunOnNode,
+  RunReading,
   AttemptStart,
   BegunAttempt,
   StoredNode,
@@ -194,6 +195,14 @@ export interface AttemptWriter {
 export interface AttemptStore extends AttemptReader, AttemptWriter {
   /** Replaces what was recorded before: a run that came back is archived again. */
   markLogArchived(jobId: JobId, attemptNumber: AttemptNumber, log: ArchivedLog): Promise<void>
+}
+
+/** What the logs of runs say. */
+export interface ReadingStore {
+  /** Replaces earlier figures; errors are counted once per run however often they are recorded. */
+  recordReadings(readings: RunReading[]): Promise<void>
+  /** The figures as recorded; null: none. */
+  findFigures(jobId: JobId, attemptNumber: AttemptNumber): Promise<string | null>
 }
 
 export interface NodeStore {
@@ -451,6 +460,7 @@ export interface Store
   extends JobStore,
     QueueStore,
     AttemptStore,
+    ReadingStore,
     NodeStore,
     VersionStore,
     ProjectSettingsStore,

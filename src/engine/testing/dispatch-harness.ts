@@ -1,3 +1,4 @@
+import { LogCollector } from '../collecting/log-collector.ts'
 import { createMemoryArchive } from './memory-archive.ts'
 import type { RunLimits } from '../../shared/contract/index.ts'
 import { CANCEL_WAITS_MS, type CancelWaitsMs } from '../../shared/run-limits.ts'
@@ -53,9 +54,11 @@ export async function startDispatch(parts: {
     logger: silentLogger,
     createClient: async (stored) => nodes[stored.id]!
   })
+  const archive = createMemoryArchive(blobs)
   const dispatch = new Dispatch({
     store,
-    archive: createMemoryArchive(blobs),
+    archive,
+    collector: new LogCollector({ archive, fleet, clock, logger: silentLogger }),
     fleet,
     live,
     waiting,

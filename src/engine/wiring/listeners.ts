@@ -16,6 +16,7 @@ export function connectListeners(rooms: Rooms): void {
     discovery,
     queueCommands,
     figures,
+    collector,
     chains,
     schedules,
     problems,
@@ -65,6 +66,8 @@ export function connectListeners(rooms: Rooms): void {
   live.events
     .on('begun', (attempts) => metrics.countBegun(attempts))
     .on('moved', (move) => metrics.countMove(move))
+    .on('moved', ({ one, to }) => void (to === 'running' && collector.follow(one)))
+    .on('ended', ({ one }) => collector.forget(one))
     .on('ended', (end) => metrics.countEnd(end))
     .on('ended', ({ one }) => {
       const node = fleet.get(one.nodeId)
@@ -76,6 +79,10 @@ export function connectListeners(rooms: Rooms): void {
       for (const lane of lanes) feed.touch(`waiting:${lane}`)
     })
     .on('laneEmptied', (lane) => feed.forget(`waiting:${lane}`))
+  collector.events.on('progressed', (jobIds) => {
+    for (const id of jobIds) feed.touch(`progress:${id}`)
+  })
+  live.events.on('ended', ({ one }) => feed.forget(`progress:${one.jobId}`))
   queueCommands.events.on('limitsChanged', touch('limits'))
 
   schedules.events

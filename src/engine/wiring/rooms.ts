@@ -1,4 +1,4 @@
-import { DEFAULT_CRAWL_CACHE_SECONDS, type NodeId } from '../../shared/contract/index.ts'
+import { DEFAULT_CRAWL_CACHE_SECONDS, type JobId, type NodeId } from '../../shared/contract/index.ts'
 import { join } from 'node:path'
 import type { Worker } from 'node:worker_threads'
 import { CANCEL_WAITS_MS, type CancelWaitsMs, limitWaitsOf } from '../../shared/run-limits.ts'
@@ -9,6 +9,8 @@ import { QueueCommands } from '../commands/queue-commands.ts'
 import { RememberedAnswers } from '../commands/remembered-answers.ts'
 import { SystemCommands } from '../commands/system-commands.ts'
 import { describeNode } from '../dispatch/describe-node.ts'
+import { JobFigures } from '../collecting/job-figures.ts'
+import { LogCollector } from '../collecting/log-collector.ts'
 import { Dispatch } from '../dispatch/dispatch.ts'
 import { LiveAttempts } from '../dispatch/live-attempts.ts'
 import { ChangeFeed } from '../events/change-feed.ts'
@@ -161,11 +163,16 @@ function openWork(options: EngineOptions, below: WithFleet, opened: AsyncDisposa
   })
   below.onSpiderLookup(spiderLookup)
   const atOnce = opened.adopt(new AtOnce({ ...base, projects, distribution, nodeIds: () => fleet.activeIds() }), stop)
-  const waiting = new WaitingReasons((nodeId) => fleet.get(nodeId)?.status.unreachableSinceMs ?? null)
+  const collector = new LogCollector({ ...base, archive, fleet })
+  opened.adopt(collector, (one) => one.stop())
+  const waiting = new WaitingReasons(
+    (nodeId) => fleet.get(nodeId)?.status.unreachableSinceMs ?? null,
+    (jobId) => collector.liveOf(jobId)
+  )
   const { beforeDispatch } = plugins
   const dispatch = new Dispatch({
     ...base,
-    ...{ archive, fleet, live, waiting, projects, distribution, cancelWaitsMs, beforeDispatch },
+    ...{ archive, collector, fleet, live, waiting, projects, distribution, cancelWaitsMs, beforeDispatch },
     catalog: projects.catalog,
     secrets: base.secretBox
   })
@@ -182,6 +189,7 @@ function openWork(options: EngineOptions, below: WithFleet, opened: AsyncDisposa
     spiderLookup,
     atOnce,
     waiting,
+    collector,
     dispatch,
     metrics,
     describe,
@@ -310,6 +318,7 @@ function openDoors(options: EngineOptions, below: WithHealth, opened: AsyncDispo
     python: () => local.python(),
     environments,
     waiting,
+    progressOf: (jobId: JobId) => below.collector.liveOf(jobId),
     findNode(id: NodeId) {
       const node = fleet.get(id)
       return node === undefined ? null : describe(node)
@@ -331,6 +340,7 @@ function openDoors(options: EngineOptions, below: WithHealth, opened: AsyncDispo
     crawlCacheSeconds,
     chainCommands: below.chains.commands,
     jobLogs,
+    jobFigures: new JobFigures({ store, collector: below.collector }),
     feed,
     incoming,
     describeNode: describe,

@@ -1,3 +1,4 @@
+import { fakeFigures } from './fake-figures-of-run.ts'
 import { implement } from '@orpc/server'
 import { contract, type Job } from '../../shared/contract/index.ts'
 import { defaultsOf, type TakenDefaults, takenDefaults, withDefaults } from '../../shared/job-defaults.ts'
@@ -39,6 +40,7 @@ export function createFakeJobs({ jobs, projects, jobOf, queueJob, saveAll }: Fak
     }),
     status: os.jobs.status.handler(({ input }) => jobOf(input.id)),
     get: os.jobs.get.handler(({ input }) => fakeDetail(jobOf(input.id), taken.get(input.id))),
+    figures: os.jobs.figures.handler(({ input }) => fakeFigures(jobOf(input.id))),
     usage: os.jobs.usage.handler(({ input }) => {
       const { id, nodeId, startedAtMs, endedAtMs } = jobOf(input.id)
       if (nodeId !== 'local' || startedAtMs === null) return { samples: [] }

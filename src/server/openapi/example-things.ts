@@ -17,6 +17,7 @@ import {
   NodeId,
   type Project,
   ProjectName,
+  type RunFigures,
   type Schedule,
   ScheduleId,
   SourceId,
@@ -363,4 +364,18 @@ export const environment: Environment = {
   progress: null,
   hasLog: false,
   madeAtMs: null
+}
+
+export const runFigures: RunFigures = {
+  ...{ jobId: JOB_ID, attemptNumber: AttemptNumber.parse(1), isLive: true, isPartial: false },
+  ...{ bytes: 84_113, lines: 812, pages: 120, items: 118, pagesPerMinute: 60, itemsPerMinute: 59 },
+  ...{ lastPageAtMs: NOON_MS + 120_000, lastItemAtMs: NOON_MS + 120_000 },
+  ...{ firstAtMs: NOON_MS + 2_000, lastAtMs: NOON_MS + 120_000 },
+  records: { DEBUG: 780, INFO: 20, WARNING: 1, ERROR: 0 },
+  responses: { 200: 118, 404: 2 },
+  notes: { retries: 3, duplicates: 12 },
+  latest: { crawl: 'Crawled (200) <GET https://shop.example.com/p/118>' },
+  ...{ scrapyVersion: '2.13.4', pythonVersion: '3.12.4', bot: 'shop', telnetConsole: null, resumedWith: null },
+  ...{ shutdownReason: null, finishReason: null },
+  series: { startMs: NOON_MS, widthMs: 60_000, pages: [58, 120], items: [57, 118], errors: [0, 0] }
 }

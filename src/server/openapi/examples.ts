@@ -25,6 +25,7 @@ import {
   source,
   SOURCE_ID,
   transition,
+  runFigures,
   usage,
   version,
   webhook,
@@ -126,6 +127,11 @@ export const EXAMPLES: ExamplesOf<InferContractRouterInputs<Contract>, InferCont
         ...{ waiting: null, nodeId: NODE_ID, attemptCount: 1, cancelAskedAtMs: null, unknownSinceMs: null },
         ...{ pages: 120, items: 118, errors: 0, queuedAtMs: NOON_MS, startedAtMs: NOON_MS + 2_000, endedAtMs: null }
       }
+    },
+    figures: {
+      summary: 'What the log of a run says, also while it runs',
+      input: { id: JOB_ID },
+      output: runFigures
     },
     usage: {
       summary: 'Memory and CPU of the newest run on the local node',

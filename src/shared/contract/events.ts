@@ -3,6 +3,7 @@ import { z } from 'zod'
 import { JobId, NodeId, ScheduleId } from './ids.ts'
 import { read } from './operation.ts'
 import { Environment } from './environments.ts'
+import { LiveFigures } from './figures.ts'
 import { Job, Waiting } from './jobs.ts'
 import { Node } from './nodes.ts'
 import { Project } from './projects.ts'
@@ -13,6 +14,8 @@ import { Figures, Problem, PythonState } from './system.ts'
 export const Change = z.discriminatedUnion('kind', [
   z.object({ kind: z.literal('job'), job: Job }),
   z.object({ kind: z.literal('job_removed'), id: JobId }),
+  /** What the log of a running job says by now. */
+  z.object({ kind: z.literal('job_progress'), id: JobId, progress: LiveFigures }),
   /** Too many jobs changed at once to send them individually: refetch what is shown. */
   z.object({ kind: z.literal('jobs') }),
   /** Why all queued jobs of a lane are waiting now. */

@@ -10,6 +10,7 @@ import {
   ShownName
 } from './ids.ts'
 import { ask, isSet, knownForMs, pageBytes, read, write } from './operation.ts'
+import { figuresOperation } from './figures.ts'
 import { MomentMs } from './moment.ts'
 import { CancelWaitSeconds, RetryPolicy, RunEnvironment, RunLimits, TagTerm } from './settings.ts'
 import { JOB_STATUSES } from '../choices.ts'
@@ -138,7 +139,10 @@ export const Job = z.object({
   endedAtMs: z.number().nullable(),
   pages: z.number().int().nullable(),
   items: z.number().int().nullable(),
-  errors: z.number().int().nullable()
+  errors: z.number().int().nullable(),
+  /** While it runs: by its log's newest figures. */
+  pagesPerMinute: z.number().nullable(),
+  itemsPerMinute: z.number().nullable()
 })
 export type Job = z.infer<typeof Job>
 
@@ -353,6 +357,8 @@ export const jobsContract = {
   usage: read('viewer', 'GET /jobs/{id}/usage')
     .input(z.object({ id: JobId }))
     .output(z.object({ samples: z.array(UsageSample) })),
+  /** What the log of its newest attempt, or of this one, says. LOG_NOT_FOUND: nothing was read of it. */
+  figures: figuresOperation,
   run: write('operator', 'POST /jobs', { repeatableForMs, answerBytes: runAnswerBytes })
     .input(RunInput)
     .output(z.object({ jobs: z.array(Job) })),

@@ -4,6 +4,8 @@ import { NodeError, type NodeErrorKind } from '../../nodes/node-client.ts'
 import { Timers } from '../../runtime/clock.ts'
 import { packSmallLog } from '../../logs/archive/small-log.ts'
 import type { LogBytes } from '../../logs/byte-window.ts'
+import type { LogReading } from '../../collecting/log-reading.ts'
+import { recordOf } from '../../collecting/record-reading.ts'
 import type { ArchivedLog } from '../../store/records.ts'
 import { judgeOutcome, type Judgement } from '../../output/outcome.ts'
 import { CLOSING_TAIL_BYTES } from '../../understanding/closing-stats.ts'
@@ -85,6 +87,7 @@ export class Finisher {
     if (node === undefined) return this.#retry(one, RETRY_FIRST_MS, failures)
     try {
       const { tail, problem } = await this.#readTailOrGiveUp(node, one, failures)
+      const reading = tail === null ? null : await this.#read(node, one, tail, failures)
       const archived =
         tail === null || node.client.traits.keepsLogs ? null : await this.#archive(node, one, tail, failures)
       const { exit, cancelAskedAtMs, limitHit } = one
@@ -93,7 +96,8 @@ export class Finisher {
       // Started together, so that without a retry policy to look up, both share one commit.
       await Promise.all([
         archived !== null && store.markLogArchived(one.jobId, one.number, archived),
-        this.#end(one, judgement, {
+        reading !== null && store.recordReadings([recordOf(reading, one.startedAtMs)]),
+        this.#end(one, withCounts(judgement, reading), {
           logBytes: tail?.sizeBytes ?? null,
           ...(problem === null ? {} : { logProblem: problem })
         })
@@ -125,6 +129,18 @@ export class Finisher {
       const facts = { error, jobId: one.jobId }
       this.#context.logger.warn(facts, 'the log of an ended run cannot be read; deciding without it')
       return { tail: null, problem: error.message }
+    }
+  }
+
+  /** What the log says; null: it could not be read whole. */
+  async #read(node: FleetNode, one: LiveAttempt, tail: LogTail, failures: Failures): Promise<LogReading | null> {
+    try {
+      return await this.#context.collector.finish(one, node, tail, this.#stopping.signal)
+    } catch (error) {
+      const isAway = error instanceof NodeError && !isAnswer(node, error)
+      if (isAway || ++failures.archives < ARCHIVE_TRIES) throw error
+      this.#context.logger.warn({ error, jobId: one.jobId }, 'the log could not be read whole; its end decides')
+      return null
     }
   }
 
@@ -170,6 +186,15 @@ export class Finisher {
       counts: judgement.counts
     })
   }
+}
+
+/** A run without closing stats was killed: what its log said until then counts. */
+function withCounts(judgement: Judgement, reading: LogReading | null): Judgement {
+  if (reading === null) return judgement
+  const { pages, items, records } = reading.parser.figures()
+  const { counts } = judgement
+  const errors = counts.errors ?? records.ERROR + records.CRITICAL
+  return { ...judgement, counts: { pages: counts.pages ?? pages, items: counts.items ?? items, errors } }
 }
 
 const OUTCOME_WORDS = { succeeded: 'Succeeded', failed: 'Failed', cancelled: 'Cancelled', lost: 'Lost' } as const

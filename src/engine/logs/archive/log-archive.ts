@@ -35,7 +35,9 @@ export const archiveName = (jobId: JobId, number: AttemptNumber): string => `log
 export const gzippedName = (jobId: JobId, number: AttemptNumber): string => `logs/${jobId}-${number}.gz`
 
 /** What the archive does for others. */
-export type LogArchivePort = Pick<LogArchive, keyof LogArchive>
+export interface LogArchivePort extends Omit<Pick<LogArchive, keyof LogArchive>, 'copies'> {
+  readonly copies: Pick<LogCopies, keyof LogCopies>
+}
 
 /** The logs that are kept here, whether or not their nodes still have them. */
 export class LogArchive {

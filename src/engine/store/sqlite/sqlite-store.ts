@@ -5,6 +5,7 @@ import type { NewEvent } from '../records.ts'
 import type { Store } from '../store.ts'
 import { createAnswers } from './remembered-answers.ts'
 import { createAttempts } from './attempts.ts'
+import { createReadings } from './readings.ts'
 import { createBackfills } from './backfills.ts'
 import { createChainEnds } from './chain-ends.ts'
 import { createChains } from './chains.ts'
@@ -63,6 +64,7 @@ export async function openSqliteStoreHere(
   const order = createOrder({ database, changes, timeline, counters, holds })
   const enqueue = createEnqueue({ database, changes, counters, holds, order, outbox })
   const queue = createQueue({ database, changes, timeline, counters, holds, chainEnds })
+  const readings = createReadings({ database })
   const attempts = createAttempts({ database, changes, timeline, counters, holds, chainEnds, outbox })
   const answers = createAnswers(database)
   const fleet = createFleet({ database, changes })
@@ -120,6 +122,9 @@ export async function openSqliteStoreHere(
     markLogArchived: (jobId, attemptNumber, log) =>
       writeJoined(() => attempts.markLogArchived(jobId, attemptNumber, log)),
     findArchivedLog: (jobId, attemptNumber) => read(() => attempts.findArchivedLog(jobId, attemptNumber)),
+
+    recordReadings: (list) => writeJoined(() => readings.recordReadings(list)),
+    findFigures: (jobId, attemptNumber) => read(() => readings.findFigures(jobId, attemptNumber)),
 
     listNodes: () => read(() => fleet.listNodes()),
     putNode: (node) => write(() => fleet.putNode(node)),

@@ -14,7 +14,7 @@ import { type Calls, type FromWorker, receiveError, type ToOpen, type Verb } fro
  * Verbs that may be delayed: they follow attempts, by the hundred per second, nobody waits for them by the millisecond,
  * and a claim may have to wait for each of their commits. A claim takes the waiting ones along.
  */
-const PATIENT = new Set<Verb>(['applyChanges', 'markLogArchived'])
+const PATIENT = new Set<Verb>(['applyChanges', 'markLogArchived', 'recordReadings'])
 const PATIENCE_MS = 5
 /** While one message follows the other: each commit writes the same pages (counters, the ends of logs) once more. */
 const PATIENCE_WHEN_BUSY_MS = 25

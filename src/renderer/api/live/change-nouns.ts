@@ -4,6 +4,7 @@ import type { Change, Contract } from '../../../shared/contract/index.ts'
 export const NOUN_OF = {
   job: 'jobs',
   job_removed: 'jobs',
+  job_progress: 'jobs',
   jobs: 'jobs',
   waiting: 'jobs',
   node: 'nodes',

@@ -1,4 +1,4 @@
-import type { Job, JobFilter, Waiting } from '../../../shared/contract/index.ts'
+import type { Job, JobFilter, LiveFigures, Waiting } from '../../../shared/contract/index.ts'
 import type { Api } from '../api.tsx'
 import { jobMatches } from '../job-filter.ts'
 import { type DataOf, type NounUpdates, type Pages, patch, patchPages, refetch } from './query-updates.ts'
@@ -17,19 +17,22 @@ export const jobs: NounUpdates<'jobs'> = {
   thingOf(change) {
     if (change.kind === 'jobs') return 'all'
     if (change.kind === 'waiting') return `lane ${change.lane}`
+    if (change.kind === 'job_progress') return `progress of ${change.id}`
     return change.kind === 'job' ? change.job.id : change.id
   },
   updates(changes, query) {
     const byId = new Map<string, Job | null>()
     const byLane = new Map<string, Waiting>()
+    const progress = new Map<string, LiveFigures>()
     let areMany = false
     for (const change of changes) {
       if (change.kind === 'job') byId.set(change.job.id, change.job)
       else if (change.kind === 'job_removed') byId.set(change.id, null)
       else if (change.kind === 'waiting') byLane.set(change.lane, change.waiting)
+      else if (change.kind === 'job_progress') progress.set(change.id, change.progress)
       else areMany = true
     }
-    const { list, facets, get, count } = query.jobs
+    const { list, facets, get, count, figures } = query.jobs
     const { lanes, limits } = query.queue
     const ofJobs = [
       patchPages(
@@ -48,12 +51,26 @@ export const jobs: NounUpdates<'jobs'> = {
     const ofLanes = [
       patchPages(
         list,
-        (data) => pagesWithWaiting(data, byLane),
+        (data) => pagesOf(data, (job) => withWaiting(job, byLane)),
         () => false
       ),
       patch(get, (data) => ({ ...data, job: withWaiting(data.job, byLane) }))
     ]
+    const ofProgress = [
+      patchPages(
+        list,
+        (data) => pagesOf(data, (job) => withProgress(job, progress)),
+        () => false
+      ),
+      patch(get, (data) => ({ ...data, job: withProgress(data.job, progress) })),
+      patch(
+        figures,
+        (data) => data,
+        (_data, { id }) => progress.has(id)
+      )
+    ]
     return [
+      ...(progress.size > 0 ? ofProgress : []),
       ...(byId.size > 0 ? ofJobs : []),
       ...(byLane.size > 0 ? ofLanes : []),
       ...(areMany ? refetch(list, facets, get, count, lanes, limits) : [])
@@ -67,9 +84,15 @@ function withWaiting(job: Job, byLane: ByLane): Job {
   return waiting === undefined ? job : { ...job, waiting }
 }
 
-function pagesWithWaiting(data: Pages<JobPage>, byLane: ByLane): Pages<JobPage> {
-  const update = (page: JobPage): JobPage => ({ ...page, jobs: page.jobs.map((job) => withWaiting(job, byLane)) })
-  return 'pages' in data ? { ...data, pages: data.pages.map(update) } : update(data)
+/** What the log of a running job says by now. */
+function withProgress(job: Job, progress: ReadonlyMap<string, LiveFigures>): Job {
+  const now = job.state === 'ended' ? undefined : progress.get(job.id)
+  return now === undefined ? job : { ...job, ...now }
+}
+
+function pagesOf(data: Pages<JobPage>, updateJob: (job: Job) => Job): Pages<JobPage> {
+  const updatePageOf = (page: JobPage): JobPage => ({ ...page, jobs: page.jobs.map(updateJob) })
+  return 'pages' in data ? { ...data, pages: data.pages.map(updatePageOf) } : updatePageOf(data)
 }
 
 function updateList(data: Pages<JobPage>, input: ListInput, jobs: ById): Pages<JobPage> {

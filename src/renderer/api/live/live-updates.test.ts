@@ -20,7 +20,7 @@ it('everything an operation writes is announced as a change of its noun', () => 
 
 it('leaving something out of live updates does not compile', () => {
   expectTypeOf<Noun>().toExtend<keyof Contract>()
-  expectTypeOf<ChangeOf<'jobs'>['kind']>().toEqualTypeOf<'job' | 'job_removed' | 'jobs' | 'waiting'>()
+  expectTypeOf<ChangeOf<'jobs'>['kind']>().toEqualTypeOf<'job' | 'job_removed' | 'job_progress' | 'jobs' | 'waiting'>()
   expectTypeOf<ChangeOf<Noun>>().toEqualTypeOf<Change>()
 
   const { job: _job, ...otherKinds } = NOUN_OF

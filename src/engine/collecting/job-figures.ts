@@ -1,0 +1,58 @@
+import type { AttemptNumber, JobId, RunFigures } from '../../shared/contract/index.ts'
+import { ScrapdeckError } from '../../shared/errors.ts'
+import { requireJob } from '../store/require-job.ts'
+import type { AttemptReader, JobReader, ReadingStore } from '../store/store.ts'
+import { type StoredFigures, timesAheadMs } from '../understanding/stored-figures.ts'
+import type { LogCollector } from './log-collector.ts'
+
+/** What the log of a run says: of a live one by now, of others as it was recorded at their end. */
+export class JobFigures {
+  readonly #store: JobReader & AttemptReader & Pick<ReadingStore, 'findFigures'>
+  readonly #collector: Pick<LogCollector, 'figuresOf'>
+
+  constructor(parts: {
+    store: JobReader & AttemptReader & Pick<ReadingStore, 'findFigures'>
+    collector: Pick<LogCollector, 'figuresOf'>
+  }) {
+    this.#store = parts.store
+    this.#collector = parts.collector
+  }
+
+  /** Of the newest attempt, or of this one. Rejects with JOB_NOT_FOUND, or LOG_NOT_FOUND if nothing was read. */
+  async of(jobId: JobId, wanted?: AttemptNumber): Promise<RunFigures> {
+    await requireJob(this.#store, jobId)
+    const attempts = await this.#store.listAttempts(jobId)
+    const attempt = wanted === undefined ? attempts.at(-1) : attempts.find(({ number }) => number === wanted)
+    if (attempt === undefined) throw new ScrapdeckError('LOG_NOT_FOUND', `Job ${jobId} has no such attempt`)
+    const { number, state, startedAtMs } = attempt
+    const live = state === 'ended' ? null : this.#collector.figuresOf(jobId)
+    if (live !== null) return describe(live, { jobId, number, isLive: true, aheadMs: timesAheadMs(live, startedAtMs) })
+    const stored = await this.#store.findFigures(jobId, number)
+    if (stored === null) throw new ScrapdeckError('LOG_NOT_FOUND', `The log of job ${jobId} has not been read yet`)
+    const { aheadMs = 0, ...figures } = JSON.parse(stored) as StoredFigures & { aheadMs?: number }
+    return describe(figures, { jobId, number, isLive: false, aheadMs })
+  }
+}
+
+function describe(
+  figures: StoredFigures,
+  of: { jobId: JobId; number: AttemptNumber; isLive: boolean; aheadMs: number }
+): RunFigures {
+  const ours = (atMs: number | null | undefined) => (atMs == null ? null : atMs - of.aheadMs)
+  const { series, notes = {}, responses = {}, latest = {}, records = {} } = figures
+  return {
+    ...{ jobId: of.jobId, attemptNumber: of.number, isLive: of.isLive },
+    ...{ isPartial: figures.isPartial ?? false, bytes: figures.bytes ?? 0, lines: figures.lines ?? 0 },
+    ...{ pages: figures.pages ?? null, items: figures.items ?? null },
+    ...{ pagesPerMinute: figures.pagesPerMinute ?? null, itemsPerMinute: figures.itemsPerMinute ?? null },
+    ...{ lastPageAtMs: ours(figures.lastPageAtMs), lastItemAtMs: ours(figures.lastItemAtMs) },
+    ...{ firstAtMs: ours(figures.firstAtMs), lastAtMs: ours(figures.lastAtMs) },
+    ...{ records: { ...records }, responses: { ...responses }, notes: { ...notes } },
+    latest: Object.fromEntries(Object.entries(latest).filter(([, text]) => text !== null)) as Record<string, string>,
+    ...{ scrapyVersion: figures.scrapyVersion ?? null, pythonVersion: figures.pythonVersion ?? null },
+    ...{ bot: figures.bot ?? null, telnetConsole: figures.telnetConsole ?? null },
+    ...{ resumedWith: figures.resumedWith ?? null, shutdownReason: figures.shutdownReason ?? null },
+    finishReason: figures.finishReason ?? null,
+    series: series == null ? null : { ...series, startMs: series.startMs - of.aheadMs }
+  }
+}

@@ -1,0 +1,207 @@
+import { EventEmitter } from 'node:events'
+import type { JobId, NodeId } from '../../shared/contract/index.ts'
+import { isScrapdeckError } from '../../shared/errors.ts'
+import type { LogArchivePort } from '../logs/archive/log-archive.ts'
+import type { LogBytes } from '../logs/byte-window.ts'
+import type { Fleet, FleetNode } from '../nodes/fleet.ts'
+import type { Clock, Timer } from '../runtime/clock.ts'
+import type { Logger } from '../runtime/logger.ts'
+import type { LogFigures } from '../understanding/figures.ts'
+import { LogReading, type RunOfLog } from './log-reading.ts'
+import { firstReadMs, nextReadMs, THREATENED_FROM_RUNS } from './read-plan.ts'
+
+/** A run whose log grows. */
+export interface GrowingRun extends RunOfLog {
+  readonly nodeId: NodeId
+  readonly startedAtMs: number | null
+}
+
+/** How far a running job is. */
+export interface LiveFigures {
+  pages: number | null
+  items: number | null
+  errors: number
+  pagesPerMinute: number | null
+  itemsPerMinute: number | null
+}
+
+interface CollectorParts {
+  archive: Pick<LogArchivePort, 'copies'>
+  fleet: Fleet
+  clock: Clock
+  logger: Logger
+}
+
+interface Followed {
+  run: GrowingRun
+  reading: LogReading
+  intervalMs: number
+  dueAtMs: number
+  isReading: boolean
+  live: LiveFigures | null
+  /** Monotonic: when pages or items last grew, or the run began. */
+  progressedAtMs: number
+}
+
+interface CollectorEvents {
+  /** These jobs are further than before. */
+  progressed: [jobIds: JobId[]]
+}
+
+const TICK_MS = 250
+const READS_AT_ONCE = 8
+const READS_AT_ONCE_PER_NODE = 2
+const MOST_BYTES_AT_ONCE = 1_048_576
+/** Of all logs together; what is more is read later. */
+const BYTES_PER_SECOND = 20_000_000
+
+/**
+ * Reads the logs of running jobs as they grow, at a rate that is bounded however many run: for their figures and errors,
+ * and so that a remote one is here before its node deletes it. What is read is bounded in requests, in bytes, and in
+ * what one node is asked for; a log that nobody could read in time is read when its run has ended.
+ */
+export class LogCollector {
+  readonly events = new EventEmitter<CollectorEvents>()
+  readonly #parts: CollectorParts
+  /** By job: at most one of its attempts is live. */
+  readonly #followed = new Map<JobId, Followed>()
+  readonly #stopping = new AbortController()
+  #timer: Timer | null = null
+  #bytesLeft = BYTES_PER_SECOND
+  #refilledAtMs = 0
+
+  constructor(parts: CollectorParts) {
+    this.#parts = parts
+  }
+
+  /** Its spider runs. May be called again. */
+  follow(run: GrowingRun): void {
+    if (this.#find(run) !== undefined || this.#stopping.signal.aborted) return
+    const { clock, fleet, archive } = this.#parts
+    const nowMs = clock.monotonicMs()
+    const isLocal = fleet.get(run.nodeId)?.client.traits.keepsLogs ?? false
+    const intervalMs = firstReadMs({ isLocal })
+    this.#followed.set(run.jobId, {
+      ...{ run, intervalMs, dueAtMs: nowMs + intervalMs, isReading: false, live: null, progressedAtMs: nowMs },
+      reading: new LogReading(run, archive.copies)
+    })
+    // The start of this run may delete the log of another one: those are read now.
+    if (!isLocal) for (const other of this.#siblingsOf(run)) other.dueAtMs = Math.min(other.dueAtMs, nowMs)
+    this.#schedule()
+  }
+
+  /** Its job is back in the queue, or its run is somebody else's. */
+  forget(run: RunOfLog): void {
+    if (this.#find(run) !== undefined) this.#followed.delete(run.jobId)
+  }
+
+  /** null: nothing is known (yet). */
+  liveOf(jobId: JobId): LiveFigures | null {
+    return this.#followed.get(jobId)?.live ?? null
+  }
+
+  /** All that the log of a running job says so far; null: it was not read yet. */
+  figuresOf(jobId: JobId): LogFigures | null {
+    const followed = this.#followed.get(jobId)
+    return followed === undefined || followed.reading.parsedBytes === 0 ? null : followed.reading.parser.figures()
+  }
+
+  /**
+   * The run has ended, and `tail` is the end of its log: reads what is left, and forgets it. Rejects as
+   * NodeClient.readLog does; then it is still followed.
+   */
+  async finish(run: GrowingRun, node: FleetNode, tail: LogBytes, signal: AbortSignal): Promise<LogReading> {
+    const followed = this.#find(run)
+    if (followed !== undefined) followed.dueAtMs = Number.POSITIVE_INFINITY
+    const reading = followed?.reading ?? new LogReading(run, this.#parts.archive.copies)
+    await reading.finish(node, tail, signal)
+    this.forget(run)
+    return reading
+  }
+
+  stop(): void {
+    this.#stopping.abort()
+    this.#timer?.cancel()
+  }
+
+  #find({ jobId, number }: RunOfLog): Followed | undefined {
+    const followed = this.#followed.get(jobId)
+    return followed?.run.number === number ? followed : undefined
+  }
+
+  #siblingsOf({ nodeId, project, spider }: GrowingRun): Followed[] {
+    return [...this.#followed.values()].filter(
+      ({ run }) => run.nodeId === nodeId && run.project === project && run.spider === spider
+    )
+  }
+
+  #schedule(): void {
+    if (this.#followed.size === 0 || this.#timer !== null || this.#stopping.signal.aborted) return
+    this.#timer = this.#parts.clock.setTimer(TICK_MS, () => {
+      this.#timer = null
+      this.#readDue()
+      this.#schedule()
+    })
+  }
+
+  #readDue(): void {
+    const nowMs = this.#parts.clock.monotonicMs()
+    this.#bytesLeft = Math.min(
+      BYTES_PER_SECOND,
+      this.#bytesLeft + ((nowMs - this.#refilledAtMs) / 1_000) * BYTES_PER_SECOND
+    )
+    this.#refilledAtMs = nowMs
+    const readsOn = new Map<NodeId, number>()
+    let reads = 0
+    for (const { isReading, run } of this.#followed.values()) {
+      if (!isReading) continue
+      reads += 1
+      readsOn.set(run.nodeId, (readsOn.get(run.nodeId) ?? 0) + 1)
+    }
+    const due = [...this.#followed.values()].filter(({ isReading, dueAtMs }) => !isReading && dueAtMs <= nowMs)
+    due.sort((one, other) => one.dueAtMs - other.dueAtMs)
+    for (const followed of due) {
+      if (reads >= READS_AT_ONCE || this.#bytesLeft <= 0) return
+      const { nodeId } = followed.run
+      const node = this.#parts.fleet.get(nodeId)
+      const onNode = readsOn.get(nodeId) ?? 0
+      if (node?.status.health !== 'up' || onNode >= READS_AT_ONCE_PER_NODE) continue
+      reads += 1
+      readsOn.set(nodeId, onNode + 1)
+      void this.#read(followed, node)
+    }
+  }
+
+  async #read(followed: Followed, node: FleetNode): Promise<void> {
+    const { run, reading } = followed
+    const { clock, logger } = this.#parts
+    followed.isReading = true
+    let newBytes = 0
+    try {
+      newBytes = await reading.readOn(node, MOST_BYTES_AT_ONCE, this.#stopping.signal)
+      this.#bytesLeft -= newBytes
+      if (newBytes > 0) this.#update(followed)
+    } catch (error) {
+      // No log yet, or the node does not answer: the observer says so, and it is read again later.
+      if (!this.#stopping.signal.aborted && !isScrapdeckError(error, 'LOG_NOT_FOUND')) {
+        logger.debug({ error, jobId: run.jobId }, 'the log of a running job could not be read')
+      }
+    }
+    followed.isReading = false
+    const isLocal = node.client.traits.keepsLogs
+    followed.intervalMs = nextReadMs({
+      ...{ isLocal, newBytes, intervalMs: followed.intervalMs, hasMore: newBytes >= MOST_BYTES_AT_ONCE },
+      isThreatened: !isLocal && this.#siblingsOf(run).length >= THREATENED_FROM_RUNS
+    })
+    if (followed.dueAtMs !== Number.POSITIVE_INFINITY) followed.dueAtMs = clock.monotonicMs() + followed.intervalMs
+  }
+
+  #update(followed: Followed): void {
+    const { pages, items, records, pagesPerMinute, itemsPerMinute } = followed.reading.parser.figures()
+    const live = { pages, items, errors: records.ERROR + records.CRITICAL, pagesPerMinute, itemsPerMinute }
+    const before = followed.live
+    if (before?.pages !== pages || before?.items !== items) followed.progressedAtMs = this.#parts.clock.monotonicMs()
+    followed.live = live
+    if (JSON.stringify(before) !== JSON.stringify(live)) this.events.emit('progressed', [followed.run.jobId])
+  }
+}

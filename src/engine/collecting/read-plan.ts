@@ -1,0 +1,35 @@
+/** How often logs of running jobs are read; all of it is pure. */
+
+export interface ReadFacts {
+  /** On this machine: reading is a few system calls. */
+  isLocal: boolean
+  /** Its node may delete the log soon: other runs of its spider start there, and Scrapyd keeps only so many logs. */
+  isThreatened: boolean
+  /** Before this read. */
+  intervalMs: number
+  newBytes: number
+  /** The log is longer than what was read at once. */
+  hasMore: boolean
+}
+
+const LOCAL_MS = 2_000
+const REMOTE_MS = 10_000
+const QUIET_MS = 30_000
+const THREATENED_MS = 1_000
+const MORE_MS = 250
+
+export const firstReadMs = ({ isLocal }: Pick<ReadFacts, 'isLocal'>): number => (isLocal ? 1_000 : 3_000)
+
+/** When to read it again: less often while nothing comes, at once while there is more. */
+export function nextReadMs({ isLocal, isThreatened, intervalMs, newBytes, hasMore }: ReadFacts): number {
+  if (hasMore) return MORE_MS
+  if (isThreatened) return THREATENED_MS
+  const busyMs = isLocal ? LOCAL_MS : REMOTE_MS
+  return newBytes > 0 ? busyMs : Math.min(QUIET_MS, Math.max(busyMs, intervalMs * 1.5))
+}
+
+/**
+ * Scrapyd deletes all but `jobs_to_keep` logs of a spider (5 by default) whenever it starts a run of it, those of
+ * running jobs included (field.md, 3). With this many live runs on one node, the next start may delete one.
+ */
+export const THREATENED_FROM_RUNS = 3

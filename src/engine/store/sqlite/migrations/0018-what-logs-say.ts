@@ -1,0 +1,49 @@
+/** What the log of a run said, and its errors, the same ones of all runs together. */
+export const whatLogsSay = /* sql */ `
+CREATE TABLE run_figures (
+  id INTEGER PRIMARY KEY,
+  job_id TEXT NOT NULL,
+  attempt_number INTEGER NOT NULL,
+  figures TEXT NOT NULL, -- JSON (understanding/stored-figures.ts)
+  UNIQUE (job_id, attempt_number),
+  FOREIGN KEY (job_id, attempt_number) REFERENCES attempts (job_id, number) ON DELETE CASCADE
+) STRICT;
+
+CREATE TABLE error_groups (
+  id TEXT PRIMARY KEY, -- of the project and the fingerprint
+  project TEXT NOT NULL,
+  fingerprint TEXT NOT NULL,
+  title TEXT NOT NULL,
+  culprit TEXT NOT NULL,
+  exception_type TEXT,
+  because TEXT NOT NULL, -- frames, exception, message
+  state TEXT NOT NULL, -- open, resolved, ignored
+  state_at_ms INTEGER,
+  reopened_at_ms INTEGER,
+  first_seen_ms INTEGER NOT NULL,
+  last_seen_ms INTEGER NOT NULL,
+  first_version TEXT NOT NULL,
+  count INTEGER NOT NULL,
+  job_count INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+CREATE INDEX error_groups_by_last_seen ON error_groups (state, last_seen_ms);
+
+-- How often one run logged it.
+CREATE TABLE error_occurrences (
+  group_id TEXT NOT NULL REFERENCES error_groups (id) ON DELETE CASCADE,
+  job_id TEXT NOT NULL,
+  attempt_number INTEGER NOT NULL,
+  spider TEXT NOT NULL,
+  version TEXT NOT NULL,
+  node_id TEXT NOT NULL,
+  count INTEGER NOT NULL,
+  first_seen_ms INTEGER NOT NULL,
+  last_seen_ms INTEGER NOT NULL,
+  line INTEGER NOT NULL,
+  offset INTEGER NOT NULL,
+  message TEXT NOT NULL,
+  PRIMARY KEY (group_id, job_id, attempt_number),
+  FOREIGN KEY (job_id, attempt_number) REFERENCES attempts (job_id, number) ON DELETE CASCADE
+) STRICT, WITHOUT ROWID;
+CREATE INDEX error_occurrences_by_job ON error_occurrences (job_id, attempt_number);
+`

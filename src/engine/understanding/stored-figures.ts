@@ -1,0 +1,40 @@
+import type { LogFigures } from './figures.ts'
+
+/** What is kept of a run's figures: the closing stats are kept with the attempt, and what is zero or unknown is left out. */
+export type StoredFigures = Partial<Omit<LogFigures, 'stats' | 'format' | 'errorsDropped'>>
+
+export function toStoredFigures(figures: LogFigures): StoredFigures {
+  const { stats: _stats, format: _format, errorsDropped: _dropped, series, ...rest } = figures
+  const kept = Object.entries(rest).flatMap(([name, value]) => {
+    const held = isFields(value) ? withoutNothing(value) : value
+    return isNothing(held) ? [] : [[name, held] as const]
+  })
+  // One point says no more than the figures themselves.
+  return { ...Object.fromEntries(kept), ...(series !== null && series.pages.length > 1 && { series }) }
+}
+
+function withoutNothing(fields: Record<string, unknown>): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => !isNothing(value)))
+}
+
+const isFields = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null
+
+function isNothing(value: unknown): boolean {
+  if (value === null || value === 0 || value === false || value === '') return true
+  return isFields(value) && Object.keys(value).length === 0
+}
+
+const QUARTER_MS = 900_000
+
+/**
+ * How far the times that a log states (read as if they were UTC) are ahead of ours: the zone that it names, otherwise
+ * what lies between its first record and the start of the run, in quarters of an hour, of which all zones are multiples.
+ */
+export function timesAheadMs(
+  { firstAtMs, zoneMinutes }: Pick<LogFigures, 'firstAtMs' | 'zoneMinutes'>,
+  startedAtMs: number | null
+): number {
+  if (zoneMinutes !== null) return zoneMinutes * 60_000
+  if (firstAtMs === null || startedAtMs === null) return 0
+  return Math.round((firstAtMs - startedAtMs) / QUARTER_MS) * QUARTER_MS
+}

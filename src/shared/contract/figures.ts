@@ -1,0 +1,70 @@
+import { z } from 'zod'
+import { AttemptNumber, JobId } from './ids.ts'
+import { read } from './operation.ts'
+
+const Count = z.number().int()
+
+/** How a run went, minute by minute: cumulative values at the end of each point. */
+export const RunSeries = z.object({
+  startMs: z.number(),
+  /** One minute at first; more the longer a run takes. */
+  widthMs: z.number(),
+  pages: z.array(Count),
+  items: z.array(Count),
+  errors: z.array(Count)
+})
+export type RunSeries = z.infer<typeof RunSeries>
+
+/**
+ * What the log of a run says: so far while it runs, and at its end. Times are ours, as far as the log's clock and zone
+ * could be told. null: the log does not say.
+ */
+export const RunFigures = z.object({
+  jobId: JobId,
+  attemptNumber: AttemptNumber,
+  isLive: z.boolean(),
+  /** Parts of the log were left out: counts may be too low. */
+  isPartial: z.boolean(),
+  bytes: Count,
+  lines: Count,
+  pages: Count.nullable(),
+  items: Count.nullable(),
+  pagesPerMinute: z.number().nullable(),
+  itemsPerMinute: z.number().nullable(),
+  lastPageAtMs: z.number().nullable(),
+  lastItemAtMs: z.number().nullable(),
+  firstAtMs: z.number().nullable(),
+  lastAtMs: z.number().nullable(),
+  /** Records per level, without the lines that belong to them. */
+  records: z.record(z.string(), Count),
+  /** Responses per status. */
+  responses: z.record(z.string(), Count),
+  /** Retries, requests filtered or forbidden, items dropped, warnings…, by kind. */
+  notes: z.record(z.string(), Count),
+  /** The newest line of each kind (crawl, scrape, item, offsite, duplicate, stat). */
+  latest: z.record(z.string(), z.string()),
+  scrapyVersion: z.string().nullable(),
+  pythonVersion: z.string().nullable(),
+  bot: z.string().nullable(),
+  telnetConsole: z.string().nullable(),
+  resumedWith: z.string().nullable(),
+  shutdownReason: z.string().nullable(),
+  finishReason: z.string().nullable(),
+  series: RunSeries.nullable()
+})
+export type RunFigures = z.infer<typeof RunFigures>
+
+/** Of a running job, as its log grows. */
+export const LiveFigures = z.object({
+  pages: Count.nullable(),
+  items: Count.nullable(),
+  errors: Count,
+  pagesPerMinute: z.number().nullable(),
+  itemsPerMinute: z.number().nullable()
+})
+export type LiveFigures = z.infer<typeof LiveFigures>
+
+/** Belongs to `jobs`. */
+export const figuresOperation = read('viewer', 'GET /jobs/{id}/figures')
+  .input(z.object({ id: JobId, attemptNumber: AttemptNumber.optional() }))
+  .output(RunFigures)
