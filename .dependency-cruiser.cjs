@@ -21,6 +21,7 @@ const ROOMS = [
   'launcher',
   'projects',
   'output',
+  'items',
   'plugins',
   'webhooks',
   'events',

@@ -51,6 +51,7 @@ import { Housekeeping } from './housekeeping.ts'
 import { openData } from './open-data.ts'
 import { wireChains } from './wire-chains.ts'
 import { wireDiscovery } from './wire-discovery.ts'
+import { wireItems } from './wire-items.ts'
 import { hasLocalNode, layOutLocalNode, LocalNodeRoom } from './wire-local-node.ts'
 import { wireNodeClients } from './wire-node-clients.ts'
 import type { wireRouter } from './wire-router.ts'
@@ -297,6 +298,7 @@ function openDoors(options: EngineOptions, below: WithHealth, opened: AsyncDispo
   const { store, random, secretBox } = base
   const { environments } = local
   const jobLogs = new JobLogs({ ...base, blobs, logCache: below.logCache, fleet })
+  const jobItems = opened.adopt(wireItems(options, { ...base, fleet, layout }), stop)
   const reads = {
     store,
     waiting,
@@ -332,6 +334,7 @@ function openDoors(options: EngineOptions, below: WithHealth, opened: AsyncDispo
     crawlCacheSeconds,
     chainCommands: below.chains.commands,
     jobLogs,
+    jobItems,
     feed,
     incoming,
     describeNode: describe,

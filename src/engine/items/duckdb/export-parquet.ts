@@ -1,0 +1,75 @@
+import { stat } from 'node:fs/promises'
+import type { ItemCondition } from '../../../shared/contract/index.ts'
+import { ScrapdeckError } from '../../../shared/errors.ts'
+import type { ExportedFile } from '../messages.ts'
+import type { LinesFile } from './duckdb-reader.ts'
+import { type LockedDuckdb, openLockedDuckdb } from './locked-duckdb.ts'
+import { asNumber, IS_ITEM, lines, Parameters, whereOf } from './queries.ts'
+import { quoteName, quoteText } from './quote.ts'
+
+const FIELDS_MAX = 1_000
+
+/**
+ * One column for each field that any item has. Numbers and booleans have their own type if all values of the field are
+ * of it; nested values are JSON in a text.
+ */
+export async function exportParquet(
+  file: LinesFile,
+  { filter, targetPath, maxBytes }: { filter: ItemCondition[]; targetPath: string; maxBytes: number },
+  signal: AbortSignal
+): Promise<ExportedFile> {
+  using database = await openLockedDuckdb([file.path, targetPath], file.spillDirectory, signal)
+  const parameters = new Parameters()
+  const names = new Set<string>()
+  const columns = (await listFields(database, file)).map(({ name, type }) => {
+    const text = parameters.field(name)
+    const value =
+      type === 'number' ? asNumber(text) : type === 'boolean' ? `TRY_CAST(${text} AS BOOLEAN)` : text
+    return `${value} AS ${quoteName(freeName(name, names))}`
+  })
+  if (columns.length === 0) throw new ScrapdeckError('ITEMS_NOT_FOUND', 'There are no items to export.')
+  const from = `FROM ${lines(file.path)} WHERE ${IS_ITEM} ${whereOf(filter, parameters)}`
+  const target = `${quoteText(targetPath)} (FORMAT parquet, COMPRESSION zstd)`
+  const [row = []] = await database.query(`COPY (SELECT ${columns.join(', ')} ${from}) TO ${target}`, parameters.values)
+  const sizeBytes = (await stat(targetPath)).size
+  if (sizeBytes > maxBytes) throw new ScrapdeckError('ITEMS_TOO_LARGE', 'The exported file is larger than the limit.')
+  return { sizeBytes, items: Number(row[0]) }
+}
+
+interface Field {
+  name: string
+  type: 'number' | 'boolean' | 'text'
+}
+
+/** Reads the whole file: an export leaves no field out. */
+async function listFields(database: LockedDuckdb, file: LinesFile): Promise<Field[]> {
+  const rows = await database.query(
+    `SELECT key, list(DISTINCT type) FROM (
+      SELECT key, json_type(json, '/' || replace(replace(key, '~', '~0'), '/', '~1')) AS type
+      FROM (SELECT json, unnest(json_keys(json)) AS key FROM ${lines(file.path)} WHERE ${IS_ITEM})
+     ) WHERE type <> 'NULL' GROUP BY key ORDER BY key LIMIT ${FIELDS_MAX + 1}`,
+    []
+  )
+  if (rows.length > FIELDS_MAX) {
+    const text = `The items have more than ${FIELDS_MAX} different fields, too many for columns. Export them as JSON lines.`
+    throw new ScrapdeckError('ITEMS_TOO_LARGE', text)
+  }
+  return rows.map(([name, types]) => ({ name: String(name), type: typeOf((types as { items: readonly string[] }).items) }))
+}
+
+const NUMBERS = new Set(['BIGINT', 'UBIGINT', 'DOUBLE', 'HUGEINT', 'UHUGEINT'])
+
+function typeOf(types: readonly string[]): Field['type'] {
+  if (types.every((type) => NUMBERS.has(type))) return 'number'
+  return types.every((type) => type === 'BOOLEAN') ? 'boolean' : 'text'
+}
+
+/** DuckDB's names ignore case: `Price` beside `price` becomes `Price_2`. */
+function freeName(name: string, used: Set<string>): string {
+  for (let count = 1; ; count += 1) {
+    const candidate = count === 1 && name !== '' ? name : `${name}_${count}`
+    if (used.has(candidate.toLowerCase())) continue
+    used.add(candidate.toLowerCase())
+    return candidate
+  }
+}
