@@ -31,6 +31,7 @@ const PLANTED: [file: string, imported: string, rule: string][] = [
   ['src/engine/launcher/a.ts', '../nodes/registry.ts', 'engine-room-launcher'],
   ['src/engine/projects/a.ts', '../nodes/registry.ts', 'engine-room-projects'],
   ['src/engine/output/a.ts', '../nodes/registry.ts', 'engine-room-output'],
+  ['src/engine/items/a.ts', '../nodes/registry.ts', 'engine-room-items'],
   ['src/engine/plugins/a.ts', '../nodes/registry.ts', 'engine-room-plugins'],
   ['src/engine/webhooks/a.ts', '../nodes/registry.ts', 'engine-room-webhooks'],
   ['src/engine/events/h.ts', '../nodes/registry.ts', 'engine-room-events'],

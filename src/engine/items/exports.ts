@@ -8,6 +8,8 @@ import type { ItemsCache } from './items-cache.ts'
 
 /** After it was last read. */
 const KEPT_MS = 10 * 60_000
+/** After its last piece was read, which may have got lost on its way. */
+const KEPT_AT_END_MS = 30_000
 
 interface Export {
   path: string
@@ -43,7 +45,7 @@ export class Exports {
     this.#writing += 1
     try {
       const written = await write(path, exportBytes)
-      this.#files.set(id, { path, sizeBytes: written.sizeBytes, timer: this.#expire(id) })
+      this.#files.set(id, { path, sizeBytes: written.sizeBytes, timer: this.#expire(id, KEPT_MS) })
       for (const oldest of [...this.#files.keys()].slice(0, -exports)) await this.remove(oldest)
       return { ...written, id }
     } catch (error) {
@@ -57,13 +59,13 @@ export class Exports {
   async read(id: string, offset: number): Promise<{ offset: number; nextOffset: number | null; base64: string }> {
     const file = this.#files.get(id)
     if (file === undefined) throw new ScrapdeckError('NOT_FOUND', 'This export no longer exists. Export again.')
-    file.timer.cancel()
-    this.#files.delete(id)
-    this.#files.set(id, { ...file, timer: this.#expire(id) })
     const bytes = Buffer.alloc(Math.max(0, Math.min(ITEMS_BOUNDS.exportPieceBytes, file.sizeBytes - offset)))
     await using opened = await open(file.path)
     await opened.read(bytes, 0, bytes.length, offset)
     const next = offset + bytes.length
+    file.timer.cancel()
+    this.#files.delete(id)
+    this.#files.set(id, { ...file, timer: this.#expire(id, next < file.sizeBytes ? KEPT_MS : KEPT_AT_END_MS) })
     return { offset, nextOffset: next < file.sizeBytes ? next : null, base64: bytes.toString('base64') }
   }
 
@@ -78,7 +80,7 @@ export class Exports {
     for (const id of this.#files.keys()) await this.remove(id)
   }
 
-  #expire(id: string): Timer {
-    return this.#clock.setTimer(KEPT_MS, () => void this.remove(id).catch(() => {}))
+  #expire(id: string, afterMs: number): Timer {
+    return this.#clock.setTimer(afterMs, () => void this.remove(id).catch(() => {}))
   }
 }

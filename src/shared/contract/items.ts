@@ -25,7 +25,7 @@ export const ItemCell = z
   .nullable()
 export type ItemCell = z.infer<typeof ItemCell>
 
-/** `is` and `greater` compare numbers as numbers if both sides are; texts ignore case, except with `is` and `is not`. */
+/** Compares as numbers if `value` is one. `contains` and `starts with` ignore case. */
 export const ItemCondition = z.object({
   field: FieldName,
   operator: z.enum(['is', 'is not', 'contains', 'starts with', 'empty', 'not empty', 'greater', 'less']),
@@ -113,7 +113,7 @@ export const ItemsDiff = z.object({
   removed: z.number().int(),
   changed: z.number().int().nullable(),
   same: z.number().int(),
-  /** Items whose key also belongs to another one, or that have none; the first of each key was compared. null: no key. */
+  /** Items without a key, or with that of an earlier one: they were not compared. null: there is no key. */
   repeatedKeys: z.number().int().nullable(),
   /** The first few keys of each kind, or the items themselves; cut to 200 characters. */
   examples: z.object({ added: z.array(z.string()), removed: z.array(z.string()), changed: z.array(z.string()) })
@@ -171,7 +171,7 @@ export const itemsContract = {
   export: ask('viewer', 'POST /jobs/{jobId}/items/export')
     .input(z.object({ ...ofJob, format: ItemsFormat, filter }))
     .output(eventIterator(ExportProgress)),
-  /** A piece of an exported file, in base64. The file is deleted ten minutes after it was last read. */
+  /** A piece of an exported file, in base64. It is deleted once read to its end, or ten minutes after it was read. */
   readExport: read('viewer', 'GET /item-exports/{id}', { answerBytes: () => 6_000_000 })
     .input(z.object({ id: ExportId, offset: z.coerce.number().int().min(0).max(1e13).default(0) }))
     .output(z.object({ offset: z.number().int(), nextOffset: z.number().int().nullable(), base64: z.string() }))

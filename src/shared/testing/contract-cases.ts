@@ -16,7 +16,7 @@ export interface OpenedEngine {
   stop(): Promise<void> | void
 }
 
-/** Covered by tests of their own: they need a Python, a spider that acts on its own, or a response from the network. */
+/** Covered by tests of their own: they need a Python, a spider that acts by itself, items, or the network. */
 const NOT_COVERED = [
   'crawl',
   'crawlOrders.list',
@@ -30,6 +30,10 @@ const NOT_COVERED = [
   'schedules.cancelBackfill',
   'environments.log',
   'environments.rebuild',
+  'items.page',
+  'items.fieldStatistics',
+  'items.diff',
+  'items.export',
   'logs.tail',
   'system.runDemo',
   'system.createEnvironment',
@@ -373,6 +377,10 @@ export function describeContract(name: string, open: () => Promise<OpenedEngine>
       expect(await client.system.logOutEverywhere()).toEqual({ ended: 0 })
       expect(await codeOf(client.logs.read({ jobId: id, offset: 0 }))).toBe('LOG_NOT_FOUND')
       expect(await codeOf(client.logs.read({ jobId: NOBODY, offset: 0 }))).toBe('JOB_NOT_FOUND')
+      expect(await codeOf(client.items.describe({ jobId: id }))).toBe('ITEMS_NOT_FOUND')
+      expect(await codeOf(client.items.describe({ jobId: NOBODY as JobId }))).toBe('JOB_NOT_FOUND')
+      expect(await codeOf(client.items.read({ jobId: id, index: 0 }))).toBe('ITEMS_NOT_FOUND')
+      expect(await codeOf(client.items.readExport({ id: NOBODY }))).toBe('NOT_FOUND')
     })
 
     it('streams changes from now on, and from a cursor on', async () => {
