@@ -26,6 +26,8 @@ interface Running {
 /** A child process, or a thread where there can be none. */
 interface Reader {
   send(message: ToReader): void
+  /** Whether it keeps this process alive: while it has calls. */
+  hold(isHeld: boolean): void
   kill(): void
 }
 
@@ -98,6 +100,7 @@ export class ItemsProcess {
     const id = ++this.#lastId
     const { promise, resolve, reject } = Promise.withResolvers<unknown>()
     this.#running.set(id, { resolve, reject, onProgress })
+    reader.hold(true)
     const giveUp = (error: unknown): void => {
       reject(error as Error)
       if (this.#reader !== reader) return
@@ -133,12 +136,11 @@ export class ItemsProcess {
       serialization: 'advanced',
       stdio: ['ignore', 'ignore', 'ignore', 'ipc']
     })
-    // Calls keep the engine alive as long as somebody waits for them; the process itself does not.
     child.unref()
-    child.channel?.unref()
     const reader: Reader = {
       // A child that has just died cannot be written to; its exit tells.
       send: (message) => void child.send(message, () => {}),
+      hold: (isHeld) => (isHeld ? child.channel?.ref() : child.channel?.unref()),
       kill: () => void child.kill('SIGKILL')
     }
     child.on('message', (message) => this.#receive(message as FromReader))
@@ -154,9 +156,9 @@ export class ItemsProcess {
       env: {},
       resourceLimits: { maxOldGenerationSizeMb: JS_HEAP_MB }
     })
-    worker.unref()
     const reader: Reader = {
       send: (message) => worker.postMessage(message),
+      hold: (isHeld) => (isHeld ? worker.ref() : worker.unref()),
       kill: () => void worker.terminate()
     }
     worker.on('message', (message: FromReader) => this.#receive(message))
@@ -174,6 +176,7 @@ export class ItemsProcess {
     else if ('error' in message) call.reject(new ScrapdeckError(message.error.code, message.error.message))
     else call.reject(new Error(message.failure))
     if (this.#running.size > 0) return
+    this.#reader?.hold(false)
     this.#idle?.cancel()
     this.#idle = this.#clock.setTimer(IDLE_MS, () => this.#end(failed('was ended')))
   }

@@ -96,7 +96,7 @@ export const FieldStatistics = z.object({
   numbers: z.object({ count: z.number().int(), min: z.number(), max: z.number(), mean: z.number() }).nullable(),
   /** In characters, of all filled values. */
   length: z.object({ min: z.number().int(), max: z.number().int(), mean: z.number() }).nullable(),
-  /** The most frequent values, cut to 200 characters. */
+  /** The most frequent values, cut to 200 characters. None of a large file if most are different. */
   top: z.array(z.object({ value: z.string(), count: z.number().int() }))
 })
 export type FieldStatistics = z.infer<typeof FieldStatistics>

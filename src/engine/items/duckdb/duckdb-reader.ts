@@ -3,9 +3,11 @@ import type { ItemsSource, PageInput } from '../messages.ts'
 import { CELL_MAX_CHARACTERS } from '../reading/bounds.ts'
 import { createPage } from '../reading/plain-reader.ts'
 import { type LockedDuckdb, openLockedDuckdb } from './locked-duckdb.ts'
-import { asNumber, IS_ITEM, lines, numberedLines, orderOf, Parameters, whereOf } from './queries.ts'
+import { asLooseNumber, IS_ITEM, lines, numberedLines, orderOf, Parameters, whereOf } from './queries.ts'
 
 const TOP_VALUES = 20
+/** Up to this many different values are all counted. */
+const COUNTED_VALUES = 200_000
 /** Longer items of a page are read on their own, few at a time. */
 const LONG_ITEM_CHARACTERS = 100_000
 const LONG_ITEMS_AT_ONCE = 10
@@ -64,15 +66,14 @@ export async function statisticsWithDuckdb(
 ): Promise<FieldStatistics> {
   using database = await openLockedDuckdb([file.path], file.spillDirectory, signal)
   const parameters = new Parameters()
-  const values = `(SELECT ${IS_ITEM} AS is_item, nullif(${parameters.field(field)}, '') AS x FROM ${lines(file.path)})`
+  const values = `(SELECT ${IS_ITEM} AS is_item, CASE WHEN ${IS_ITEM} THEN nullif(${parameters.field(field)}, '') END AS x FROM ${lines(file.path)})`
   const [row = []] = await database.query(
-    `SELECT count(*) FILTER (is_item), count(*) FILTER (NOT is_item), count(x) FILTER (is_item), approx_count_distinct(x),
-      count(v), min(v), max(v), avg(v), min(length(x)), max(length(x)), avg(length(x))
-     FROM (SELECT is_item, x, ${asNumber('x')} AS v FROM ${values})`,
+    `SELECT count(*) FILTER (is_item), count(*) FILTER (NOT is_item), count(x),
+      approx_count_distinct(x), count(v), min(v), max(v), avg(v), min(length(x)), max(length(x)), avg(length(x))
+     FROM (SELECT is_item, x, ${asLooseNumber('x')} AS v FROM ${values})`,
     parameters.values
   )
   const [items, unreadable, filled, distinct, numbers, min, max, mean, shortest, longest, meanLength] = row.map(Number)
-  const top = await topValues(database, file, field, filled! > 0)
   return {
     field,
     items: items!,
@@ -81,22 +82,30 @@ export async function statisticsWithDuckdb(
     distinct: Math.min(distinct!, filled!),
     numbers: numbers === 0 ? null : { count: numbers!, min: min!, max: max!, mean: mean! },
     length: filled === 0 ? null : { min: shortest!, max: longest!, mean: meanLength! },
-    top
+    top: isNearlyUnique(distinct!, filled!) ? [] : await topValues(database, file, field, distinct!)
   }
 }
+
+/** Of such a field, no value is frequent; finding the few that are repeated would take longer than all the rest. */
+const isNearlyUnique = (distinct: number, filled: number): boolean => filled > 10_000 && distinct > filled / 2
 
 async function topValues(
   database: LockedDuckdb,
   file: LinesFile,
   field: string,
-  isFilled: boolean
+  distinct: number
 ): Promise<FieldStatistics['top']> {
-  if (!isFilled) return []
   const parameters = new Parameters()
-  // Cut before they are counted: a field of long texts would otherwise be kept as a whole.
   const values = `(SELECT left(${parameters.field(field)}, ${CELL_MAX_CHARACTERS}) AS x FROM ${lines(file.path)} WHERE ${IS_ITEM})`
+  let among = "x <> ''"
+  if (distinct > COUNTED_VALUES) {
+    // Counting all of them needs memory for each: the candidates are estimated, and only those are counted.
+    const [[found] = []] = await database.query(`SELECT approx_top_k(x, ${TOP_VALUES}) FROM ${values} WHERE x <> ''`, parameters.values)
+    const candidates = (found as { items: readonly unknown[] }).items.map(String)
+    among = `x IN (${candidates.map((value) => `${parameters.add(value)}::VARCHAR`).join(', ')})`
+  }
   const rows = await database.query(
-    `SELECT x, count(*) AS c FROM ${values} WHERE x <> '' GROUP BY x ORDER BY c DESC, x LIMIT ${TOP_VALUES}`,
+    `SELECT x, count(*) AS c FROM ${values} WHERE ${among} GROUP BY x ORDER BY c DESC, x LIMIT ${TOP_VALUES}`,
     parameters.values
   )
   return rows.map(([value, count]) => ({ value: String(value), count: Number(count) }))
