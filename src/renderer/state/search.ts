@@ -77,6 +77,20 @@ export const parseLogsSearch = (raw: Raw) => ({
   job: textOf<JobId>(raw['job'], JOB_ID_PATTERN)
 })
 
+export type ItemsSearch = Partial<ReturnType<typeof parseItemsSearch>>
+export const parseItemsSearch = (raw: Raw) => ({
+  /** Whose items. */
+  job: textOf<JobId>(raw['job'], JOB_ID_PATTERN),
+  /** The conditions, as JSON. */
+  where: longTextOf(raw['where']),
+  /** The field that sorts them; with `-` before it, the largest first. */
+  sort: textOf(raw['sort']),
+  /** What the pane beside the table shows: the number of an item, a field, or the comparison. */
+  item: Number.isInteger(Number(raw['item'] ?? 'x')) && Number(raw['item']) >= 0 ? Number(raw['item']) : undefined,
+  field: textOf(raw['field']),
+  compare: flagOf(raw['compare'])
+})
+
 export type CalendarSearch = Partial<ReturnType<typeof parseCalendarSearch>>
 export const parseCalendarSearch = (raw: Raw) => ({
   /** A day of the displayed week, `2026-11-23`; absent: this week. */
@@ -114,6 +128,9 @@ function textOf<Text extends string = string>(value: unknown, pattern?: RegExp):
   if (typeof value !== 'string' || value === '' || value.length > 200) return undefined
   return pattern === undefined || pattern.test(value) ? (value as Text) : undefined
 }
+
+const longTextOf = (value: unknown): string | undefined =>
+  typeof value === 'string' && value.length <= 8_000 ? value : undefined
 
 function listOf<T extends string>(value: unknown, isOne: (value: unknown) => value is T): T[] | undefined {
   const list = (Array.isArray(value) ? value : [value]).filter(isOne)

@@ -239,7 +239,7 @@ const ITEMS_EXPORT: Operation = {
       description: 'The file, as an attachment',
       content: {
         'application/x-ndjson': { schema: { type: 'string' }, example: '{"name":"Desk lamp","price":39.90}\n' },
-        [JSON_TYPE]: { schema: { type: 'array' }, example: [{ name: 'Desk lamp', price: 39.9 }] },
+        [JSON_TYPE]: { schema: { type: 'array', items: {} }, example: [{ name: 'Desk lamp', price: 39.9 }] },
         'text/csv': { schema: { type: 'string' }, example: 'name,price\r\nDesk lamp,39.90\r\n' },
         'application/vnd.apache.parquet': { schema: { type: 'string' }, example: '(the bytes of the file)' }
       }

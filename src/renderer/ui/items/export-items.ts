@@ -1,0 +1,44 @@
+import type { ItemCondition, ItemsFormat, JobId } from '../../../shared/contract/index.ts'
+import type { Client } from '../../api/wire.ts'
+
+export interface ExportOptions {
+  items: Client['items']
+  jobId: JobId
+  format: ItemsFormat
+  filter: ItemCondition[]
+  signal: AbortSignal
+  /** From 0 to 1: half of it is writing, half is fetching. */
+  onProgress: (share: number) => void
+}
+
+/** Has the items written into a file, fetches it, and hands it to the browser; the number of items. */
+export async function exportItems(options: ExportOptions): Promise<number> {
+  const { name, items, parts } = await fetchExport(options)
+  const link = document.createElement('a')
+  link.href = URL.createObjectURL(new Blob(parts))
+  link.download = name
+  link.click()
+  // Some browsers open the URL only later.
+  setTimeout(() => URL.revokeObjectURL(link.href), 10_000)
+  return items
+}
+
+/** In pieces, because the desktop's wire knows no downloads. */
+export async function fetchExport({ items, jobId, format, filter, signal, onProgress }: ExportOptions) {
+  for await (const { share, file } of await items.export({ jobId, format, filter }, { signal })) {
+    onProgress(share / 2)
+    if (file === null) continue
+    const parts: Uint8Array<ArrayBuffer>[] = []
+    for (let offset: number | null = 0; offset !== null; ) {
+      const piece: { base64: string; nextOffset: number | null } = await items.readExport(
+        { id: file.id, offset },
+        { signal }
+      )
+      parts.push(Uint8Array.from(atob(piece.base64), (character) => character.charCodeAt(0)))
+      offset = piece.nextOffset
+      onProgress(0.5 + (offset ?? file.sizeBytes) / Math.max(1, file.sizeBytes) / 2)
+    }
+    return { name: file.name, items: file.items, parts }
+  }
+  throw new Error('The export ended without a file')
+}
