@@ -68,7 +68,11 @@ const SHORT: [name: string, measure: () => Promise<Figure[]>, figures: string[]]
     ['contract_at_10_ratio', 'http_at_10_ratio', 'cpu_us_per_job']
   ],
   ['history', () => all(history.measure({ sizes: [10], rounds: 1 })), ['page_at_10_ratio', 'facets_p95_ms']],
-  ['items', () => all(items.measure({ bytes: 100_000, rounds: 1 })), ['first_page_ms', 'field_stats_s', 'field_stats_ratio']],
+  [
+    'items',
+    () => all(items.measure({ bytes: 100_000, rounds: 1 })),
+    ['first_page_ms', 'field_stats_s', 'field_stats_ratio']
+  ],
   ['recover', () => all(recover.measure({ sizes: [{ queued: 10, live: 2 }], rounds: 1 })), ['ready_s']],
   [
     'local-throughput',

@@ -11,7 +11,8 @@ import { compare, type Figure, round } from './figure.ts'
 import { machine, percentile } from './support/bench-engine.ts'
 import { progress } from './support/sides.ts'
 
-export const about = 'the items of a run of 500 MB: first page, sorted and filtered pages, statistics of a field, through the process that reads them'
+export const about =
+  'the items of a run of 500 MB: first page, sorted and filtered pages, statistics of a field, through the process that reads them'
 
 export const run = (): AsyncIterable<Figure> => measure({ bytes: 500_000_000, rounds: 7 })
 

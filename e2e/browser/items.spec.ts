@@ -49,7 +49,8 @@ test('the items of a real run: a tab, then all of them, filtered, sorted, measur
   const author = (await frequent.locator('span').first().textContent())!
   await frequent.click()
   await expect(page.getByRole('button', { name: `Remove filter author is ${author}` })).toBeVisible()
-  for (const cell of await table.getByRole('gridcell').filter({ hasText: author }).all()) await expect(cell).toBeVisible()
+  for (const cell of await table.getByRole('gridcell').filter({ hasText: author }).all())
+    await expect(cell).toBeVisible()
 
   await page.getByRole('button', { name: 'Export' }).click()
   const [download] = await Promise.all([
@@ -69,5 +70,9 @@ test('the items of a real run: a tab, then all of them, filtered, sorted, measur
     headers: { authorization: basicAuthorization(TEST_CREDENTIALS) }
   })
   expect(answer.headers.get('content-disposition')).toBe(`attachment; filename="items-${id}.parquet"`)
-  expect(Buffer.from(await answer.arrayBuffer()).subarray(0, 4).toString()).toBe('PAR1')
+  expect(
+    Buffer.from(await answer.arrayBuffer())
+      .subarray(0, 4)
+      .toString()
+  ).toBe('PAR1')
 })

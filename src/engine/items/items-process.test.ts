@@ -50,7 +50,9 @@ it.skipIf(process.platform !== 'linux')('fails its calls when it dies, and is re
 
 it('gives up a call that takes too long', async () => {
   const { reader, source } = await start()
-  await expect(reader.call('fieldStatistics', { source, field: 'a' }, { ...QUICK, timeoutMs: 1 })).rejects.toMatchObject({
+  await expect(
+    reader.call('fieldStatistics', { source, field: 'a' }, { ...QUICK, timeoutMs: 1 })
+  ).rejects.toMatchObject({
     code: 'ITEMS_FAILED'
   })
 })
@@ -59,7 +61,9 @@ it('refuses more calls than it could answer', async () => {
   const { reader, source } = await start()
   const calls = Array.from({ length: 60 }, () => reader.call('page', { source, ...aPage() }, QUICK))
   const settled = await Promise.allSettled(calls)
-  const refused = settled.filter((one) => one.status === 'rejected').map(({ reason }) => (reason as { code: string }).code)
+  const refused = settled
+    .filter((one) => one.status === 'rejected')
+    .map(({ reason }) => (reason as { code: string }).code)
   expect(new Set(refused)).toEqual(new Set(['TOO_MANY_REQUESTS']))
   expect(settled.length - refused.length).toBeGreaterThan(30)
 })

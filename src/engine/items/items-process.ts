@@ -112,7 +112,12 @@ export class ItemsProcess {
     const onAbort = () => giveUp(signal!.reason)
     signal?.addEventListener('abort', onAbort, { once: true })
     const timer = this.#clock.setTimer(timeoutMs, () =>
-      giveUp(new ScrapdeckError('ITEMS_FAILED', `Reading the items took longer than ${timeoutMs / 1000} s. Filter them first.`))
+      giveUp(
+        new ScrapdeckError(
+          'ITEMS_FAILED',
+          `Reading the items took longer than ${timeoutMs / 1000} s. Filter them first.`
+        )
+      )
     )
     reader.send({ id, call, input })
     try {
@@ -198,5 +203,8 @@ export class ItemsProcess {
 }
 
 function failed(what: string): ScrapdeckError {
-  return new ScrapdeckError('ITEMS_FAILED', `The process that reads items ${what}. Repeat the request, or filter first.`)
+  return new ScrapdeckError(
+    'ITEMS_FAILED',
+    `The process that reads items ${what}. Repeat the request, or filter first.`
+  )
 }

@@ -18,7 +18,9 @@ const ID = 'a'.repeat(32) as JobId
 const items = (count: number) => jsonLines(Array.from({ length: count }, (_, at) => ({ at, name: `item ${at}` })))
 
 /** A job with one attempt on `node`; `remote` is its file there, and `local` one of the local node. */
-async function open(over: { node?: string; state?: Attempt['state']; limits?: Partial<ItemsLimits>; whyNoDuckdb?: string } = {}) {
+async function open(
+  over: { node?: string; state?: Attempt['state']; limits?: Partial<ItemsLimits>; whyNoDuckdb?: string } = {}
+) {
   const directory = await makeTemporaryDirectory()
   const local = join(directory.path, 'run.jl')
   const remote = { bytes: null as Buffer | null, asked: [] as number[], failure: null as Error | null }
@@ -31,7 +33,10 @@ async function open(over: { node?: string; state?: Attempt['state']; limits?: Pa
   } as unknown as Attempt
   const cache = ItemsCache.open(join(directory.path, 'cache'), { ...ITEMS_LIMITS, ...over.limits })
   const jobItems = new JobItems({
-    store: { getJob: async (id: string) => (id === ID ? {} : null), listAttempts: async () => [attempt] } as unknown as JobItemsParts['store'],
+    store: {
+      getJob: async (id: string) => (id === ID ? {} : null),
+      listAttempts: async () => [attempt]
+    } as unknown as JobItemsParts['store'],
     cache,
     clock: systemClock,
     random: systemRandom,
@@ -62,7 +67,12 @@ const exportOf = async (stream: AsyncIterable<ExportProgress>) => {
 it('the process that reads items pages, counts, compares and exports the file of a local run', async () => {
   const { jobItems, local } = await open()
   await writeFile(local, items(250))
-  expect(await jobItems.describe({ jobId: ID }, true)).toMatchObject({ from: 'local', items: 250, engine: 'duckdb', mayGrow: false })
+  expect(await jobItems.describe({ jobId: ID }, true)).toMatchObject({
+    from: 'local',
+    items: 250,
+    engine: 'duckdb',
+    mayGrow: false
+  })
   const sort = { field: 'at', descending: true }
   const page = await jobItems.page({ jobId: ID }, aPage({ sort, limit: 2 }))
   expect(page.rows.map(({ index }) => index)).toEqual([249, 248])
@@ -81,7 +91,9 @@ it('a job without items says so, and one that has not ended says that there may 
   await expect(jobItems.describe({ jobId: ID }, false)).rejects.toMatchObject({ code: 'ITEMS_NOT_FOUND' })
   const running = await open({ state: 'running' })
   await expect(running.jobItems.describe({ jobId: ID }, false)).rejects.toThrow('no items yet')
-  await expect(jobItems.describe({ jobId: 'b'.repeat(32) as JobId }, false)).rejects.toMatchObject({ code: 'JOB_NOT_FOUND' })
+  await expect(jobItems.describe({ jobId: 'b'.repeat(32) as JobId }, false)).rejects.toMatchObject({
+    code: 'JOB_NOT_FOUND'
+  })
 })
 
 it('only as much of a remote file is copied as somebody reads, and a file that grew is continued', async () => {
@@ -90,8 +102,15 @@ it('only as much of a remote file is copied as somebody reads, and a file that g
   remote.bytes = Buffer.from(jsonLines(Array.from({ length: 30_000 }, (_, at) => ({ at, text: 'x'.repeat(1_000) }))))
   const first = await jobItems.page({ jobId: ID }, aPage({ limit: 5 }))
   expect(first.rows).toHaveLength(5)
-  expect(await jobItems.describe({ jobId: ID }, false)).toMatchObject({ from: 'node', copiedBytes: 8 * 1024 ** 2, items: null })
-  expect(await jobItems.describe({ jobId: ID }, true)).toMatchObject({ items: 30_000, copiedBytes: remote.bytes.length })
+  expect(await jobItems.describe({ jobId: ID }, false)).toMatchObject({
+    from: 'node',
+    copiedBytes: 8 * 1024 ** 2,
+    items: null
+  })
+  expect(await jobItems.describe({ jobId: ID }, true)).toMatchObject({
+    items: 30_000,
+    copiedBytes: remote.bytes.length
+  })
   remote.bytes = Buffer.concat([remote.bytes, Buffer.from('{"at":"new"}\n{"at":')])
   now.mockReturnValue(Date.now() + 10_000)
   remote.asked = []
@@ -129,10 +148,16 @@ it('an aborted request ends, and the process is ready for the next one', async (
 it('in the desktop app a thread reads items, without DuckDB', async () => {
   const { jobItems, local } = await open({ whyNoDuckdb: 'the desktop' })
   await writeFile(local, items(3))
-  expect(await jobItems.describe({ jobId: ID }, true)).toMatchObject({ items: 3, engine: 'plain', engineProblem: 'the desktop' })
+  expect(await jobItems.describe({ jobId: ID }, true)).toMatchObject({
+    items: 3,
+    engine: 'plain',
+    engineProblem: 'the desktop'
+  })
   await appendFile(local, 'garbage\n')
   expect((await jobItems.page({ jobId: ID }, aPage())).rows.at(-1)).toEqual({ index: 3, cells: null })
   const file = await exportOf(jobItems.export({ jobId: ID }, { format: 'csv', filter: [] }))
-  expect(Buffer.from((await jobItems.readExport(file.id, 0)).base64, 'base64').toString()).toContain('at,name\r\n0,item 0')
+  expect(Buffer.from((await jobItems.readExport(file.id, 0)).base64, 'base64').toString()).toContain(
+    'at,name\r\n0,item 0'
+  )
   expect(existsSync(local)).toBe(true)
 })

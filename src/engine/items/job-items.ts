@@ -86,7 +86,11 @@ export class JobItems {
   /** Like all reads here: rejects with an ITEMS_ code, or a NODE_ code if the node fails. */
   async describe(wanted: Wanted, count: boolean, signal?: AbortSignal): Promise<ItemsFacts> {
     const { source, attempt, from, sizeBytes } = await this.#find(wanted, count ? Infinity : FIRST_BYTES, signal)
-    const options: CallOptions = { timeoutMs: count ? TIME_LIMITS_MS.query : TIME_LIMITS_MS.quick, isHeavy: count, signal }
+    const options: CallOptions = {
+      timeoutMs: count ? TIME_LIMITS_MS.query : TIME_LIMITS_MS.quick,
+      isHeavy: count,
+      signal
+    }
     const described = await this.#using([source], () => this.#process.call('describe', { source, count }, options))
     const isWhole = source.sizeBytes === sizeBytes
     return {
@@ -152,15 +156,19 @@ export class JobItems {
     let wake = () => {}
     const work = this.#exports.add((targetPath, maxBytes) =>
       this.#using([source], () =>
-        this.#process.call('export', { source, format, filter, targetPath, maxBytes }, {
-          timeoutMs: TIME_LIMITS_MS.export,
-          isHeavy: true,
-          signal: signal === undefined ? ended.signal : AbortSignal.any([ended.signal, signal]),
-          onProgress(now) {
-            share = now
-            wake()
+        this.#process.call(
+          'export',
+          { source, format, filter, targetPath, maxBytes },
+          {
+            timeoutMs: TIME_LIMITS_MS.export,
+            isHeavy: true,
+            signal: signal === undefined ? ended.signal : AbortSignal.any([ended.signal, signal]),
+            onProgress(now) {
+              share = now
+              wake()
+            }
           }
-        })
+        )
       )
     )
     const done = work.then(
@@ -191,7 +199,10 @@ export class JobItems {
   }
 
   #using<Result>(sources: ItemsSource[], work: () => Promise<Result>): Promise<Result> {
-    return this.#parts.cache.using(sources.flatMap(({ path, convertedPath }) => [path, convertedPath]), work)
+    return this.#parts.cache.using(
+      sources.flatMap(({ path, convertedPath }) => [path, convertedPath]),
+      work
+    )
   }
 
   async #find(wanted: Wanted, wantedBytes: number, signal?: AbortSignal): Promise<Found> {

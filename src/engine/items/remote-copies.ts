@@ -73,7 +73,10 @@ export class RemoteCopies {
   }
 
   async #wait(key: string, attempt: Attempt, state: State, signal: AbortSignal | undefined): Promise<void> {
-    if (state.loading === null && [...this.#copies.values()].filter(({ loading }) => loading !== null).length >= COPYING_AT_ONCE) {
+    if (
+      state.loading === null &&
+      [...this.#copies.values()].filter(({ loading }) => loading !== null).length >= COPYING_AT_ONCE
+    ) {
       throw new ScrapdeckError('TOO_MANY_REQUESTS', 'The items of several other runs are being copied. Try again soon.')
     }
     state.loading ??= this.#load(key, attempt, state).finally(() => {
@@ -83,7 +86,10 @@ export class RemoteCopies {
     loading.catch(() => {})
     const stop = new AbortController()
     try {
-      await Promise.race([loading, sleep(this.#clock, WAIT_MS, signal === undefined ? stop.signal : AbortSignal.any([stop.signal, signal]))])
+      await Promise.race([
+        loading,
+        sleep(this.#clock, WAIT_MS, signal === undefined ? stop.signal : AbortSignal.any([stop.signal, signal]))
+      ])
     } finally {
       stop.abort()
     }

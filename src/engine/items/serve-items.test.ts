@@ -75,7 +75,11 @@ describe('a file of items', () => {
     const described = await server.describe({ source, count: true }, context)
     expect(described).toMatchObject({ format: 'csv', items: 3, unreadable: 0 })
     expect(described.columns.map(({ name }) => name)).toEqual(['title', 'price', 'column 3'])
-    expect(titles(await server.page({ source, ...aPage() }, context))).toEqual(['Dune, part "one"', 'two\nlines', 'short'])
+    expect(titles(await server.page({ source, ...aPage() }, context))).toEqual([
+      'Dune, part "one"',
+      'two\nlines',
+      'short'
+    ])
     expect(await server.fieldStatistics({ source, field: 'price' }, context)).toMatchObject({
       filled: 2,
       numbers: { min: 9, max: 10, mean: 9.5 }
@@ -88,7 +92,10 @@ describe('a file of items', () => {
   })
 
   it('is read from any page on, with cells cut and numbers as they are written', async () => {
-    const many = Array.from({ length: 5_000 }, (_, at) => `{"n":${at}.0,"long":"${'x'.repeat(300)}","big":12345678901234567890}\n`)
+    const many = Array.from(
+      { length: 5_000 },
+      (_, at) => `{"n":${at}.0,"long":"${'x'.repeat(300)}","big":12345678901234567890}\n`
+    )
     const source = await file(many.join(''))
     for (const offset of [4_990, 17, 2_500]) {
       const { rows, nextOffset } = await server.page({ source, ...aPage({ offset, limit: 5 }) }, context)
@@ -111,7 +118,9 @@ describe('a file of items', () => {
 const HOSTILE = Buffer.concat([
   Buffer.from('\ufeff{"a":1}\n{"a":2,"a":3}\n\n  \nnot json\n[1,2]\n"text"\nnull\n{"a":"'),
   Buffer.from([0xff, 0xfe]),
-  Buffer.from(`"}\n{"a":${'['.repeat(50_000)}${']'.repeat(50_000)}}\n{"__proto__":{"x":1},"a":9}\n{"a":"nul\\u0000"}\n{"a":"ha`)
+  Buffer.from(
+    `"}\n{"a":${'['.repeat(50_000)}${']'.repeat(50_000)}}\n{"__proto__":{"x":1},"a":9}\n{"a":"nul\\u0000"}\n{"a":"ha`
+  )
 ])
 
 describe('a hostile file', () => {
@@ -146,7 +155,9 @@ describe('a hostile file', () => {
   it('of an item that DuckDB cannot skip is sorted never, and read as pages', async () => {
     const source = await file(`{"id":1}\n{"text":"${'x'.repeat(40_000_000)}"}\n{"id":2}\n`)
     const sort = { field: 'id', descending: true }
-    await expect(server.page({ source, ...aPage({ sort }) }, context)).rejects.toMatchObject({ code: 'ITEMS_TOO_LARGE' })
+    await expect(server.page({ source, ...aPage({ sort }) }, context)).rejects.toMatchObject({
+      code: 'ITEMS_TOO_LARGE'
+    })
     expect((await server.page({ source, ...aPage({ columns: ['id'] }) }, context)).rows).toHaveLength(3)
   })
 
@@ -157,7 +168,9 @@ describe('a hostile file', () => {
     const sort = { field: name, descending: false }
     for (const field of [name, '/', 'a~b/c', '']) {
       expect((await server.fieldStatistics({ source, field }, context)).filled).toBe(1)
-      expect((await server.page({ source, ...aPage({ filter, sort, columns: [field] }) }, context)).rows).toHaveLength(1)
+      expect((await server.page({ source, ...aPage({ filter, sort, columns: [field] }) }, context)).rows).toHaveLength(
+        1
+      )
     }
     const targetPath = join(directory.path, 'names.parquet')
     const request = { source, format: 'parquet' as const, filter, targetPath, maxBytes: 1e9 }
@@ -167,13 +180,37 @@ describe('a hostile file', () => {
 
 describe('conditions', () => {
   const value = fc.oneof(
-    fc.constantFrom('', '5', '5.0', '-3', '1e2', 'Abc', 'abc', 'ABCD', 'é', ' 5', 'inf', 'nan', '\u{1F600}', '%', '_', '\0'),
+    fc.constantFrom(
+      '',
+      '5',
+      '5.0',
+      '-3',
+      '1e2',
+      'Abc',
+      'abc',
+      'ABCD',
+      'é',
+      ' 5',
+      'inf',
+      'nan',
+      '\u{1F600}',
+      '%',
+      '_',
+      '\0'
+    ),
     fc.string({ unit: 'binary', maxLength: 4 })
   )
   const field = fc.constantFrom('a', 'b', 'é', 'a/b', '')
   const item = fc.dictionary(
     field,
-    fc.oneof(value, fc.integer({ min: -9, max: 9 }), fc.boolean(), fc.constant(null), fc.constant([1]), fc.constant(5.5)),
+    fc.oneof(
+      value,
+      fc.integer({ min: -9, max: 9 }),
+      fc.boolean(),
+      fc.constant(null),
+      fc.constant([1]),
+      fc.constant(5.5)
+    ),
     { noNullPrototype: true }
   )
   const condition = fc.record({
@@ -195,7 +232,11 @@ describe('conditions', () => {
           const source = await file(jsonLines(items))
           const indexes = (page: { rows: { index: number }[] }) => page.rows.map(({ index }) => index)
           const one = await plainServer.page({ source, ...aPage({ filter, columns: ['a'] }) }, context)
-          const other = await pageWithDuckdb({ ...source, endsInside: false }, { ...aPage({ filter }), columns: ['a'] }, signal)
+          const other = await pageWithDuckdb(
+            { ...source, endsInside: false },
+            { ...aPage({ filter }), columns: ['a'] },
+            signal
+          )
           expect(indexes(other)).toEqual(indexes(one))
         }
       ),
@@ -206,7 +247,11 @@ describe('conditions', () => {
 
 describe('statistics of a field', () => {
   it('count, measure and list its values', async () => {
-    const items = Array.from({ length: 1_000 }, (_, at) => ({ kind: at % 4 === 0 ? 'rare' : 'common', price: at, ...(at < 10 && { note: 'x' }) }))
+    const items = Array.from({ length: 1_000 }, (_, at) => ({
+      kind: at % 4 === 0 ? 'rare' : 'common',
+      price: at,
+      ...(at < 10 && { note: 'x' })
+    }))
     const source = await file(jsonLines(items))
     const kind = await server.fieldStatistics({ source, field: 'kind' }, context)
     expect(kind).toMatchObject({
@@ -261,7 +306,11 @@ describe('the difference to the run before', () => {
 })
 
 describe('an export', () => {
-  const run = async (source: ItemsSource, format: 'jsonl' | 'json' | 'csv' | 'parquet', filter: ItemCondition[] = []) => {
+  const run = async (
+    source: ItemsSource,
+    format: 'jsonl' | 'json' | 'csv' | 'parquet',
+    filter: ItemCondition[] = []
+  ) => {
     const targetPath = join(directory.path, `out-${++made}.${format}`)
     const written = await server.export({ source, format, filter, targetPath, maxBytes: 1e9 }, context)
     return { ...written, path: targetPath }
@@ -277,7 +326,9 @@ describe('an export', () => {
   })
 
   it('as Parquet keeps numbers as numbers', async () => {
-    const { path, items } = await run(await file(jsonLines(BOOKS)), 'parquet', [{ field: 'stock', operator: 'not empty', value: '' }])
+    const { path, items } = await run(await file(jsonLines(BOOKS)), 'parquet', [
+      { field: 'stock', operator: 'not empty', value: '' }
+    ])
     expect(items).toBe(3)
     using database = await openLockedDuckdb([path], join(directory.path, 'spill'), signal)
     expect(await database.query(`SELECT title, price, author FROM read_parquet(${quoteText(path)})`, [])).toEqual([
@@ -289,7 +340,13 @@ describe('an export', () => {
 
   it('larger than the limit is refused and leaves no file', async () => {
     const targetPath = join(directory.path, 'large.jsonl')
-    const request = { source: await file(jsonLines(BOOKS)), format: 'jsonl' as const, filter: [], targetPath, maxBytes: 50 }
+    const request = {
+      source: await file(jsonLines(BOOKS)),
+      format: 'jsonl' as const,
+      filter: [],
+      targetPath,
+      maxBytes: 50
+    }
     await expect(server.export(request, context)).rejects.toMatchObject({ code: 'ITEMS_TOO_LARGE' })
     await expect(readFile(targetPath)).rejects.toMatchObject({ code: 'ENOENT' })
   })
@@ -309,7 +366,9 @@ describe('without DuckDB', () => {
     const sort = { field: 'price', descending: true }
     await expect(plainServer.page({ source, ...aPage({ sort }) }, context)).rejects.toMatchObject({ code })
     await expect(plainServer.fieldStatistics({ source, field: 'price' }, context)).rejects.toMatchObject({ code })
-    await expect(plainServer.diff({ before: source, after: source, key: null }, context)).rejects.toMatchObject({ code })
+    await expect(plainServer.diff({ before: source, after: source, key: null }, context)).rejects.toMatchObject({
+      code
+    })
   })
 })
 
@@ -337,7 +396,8 @@ describe('the locked database', () => {
       () => database.query('SET lock_configuration = false', []),
       () => database.query("SELECT getenv('HOME')", [])
     ]
-    for (const attempt of refused) await expect(attempt(), String(attempt)).rejects.toMatchObject({ code: 'ITEMS_FAILED' })
+    for (const attempt of refused)
+      await expect(attempt(), String(attempt)).rejects.toMatchObject({ code: 'ITEMS_FAILED' })
   })
 })
 
@@ -352,7 +412,10 @@ describe('quoting', () => {
           []
         )
         expect(row).toEqual([text, text])
-        const [[value] = []] = await database.query('SELECT $1::JSON ->> $2', [JSON.stringify({ [text]: 'found' }), pointerTo(text)])
+        const [[value] = []] = await database.query('SELECT $1::JSON ->> $2', [
+          JSON.stringify({ [text]: 'found' }),
+          pointerTo(text)
+        ])
         expect(value).toBe('found')
       }),
       { numRuns: 100 }

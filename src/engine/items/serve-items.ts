@@ -11,7 +11,9 @@ import { convertToLines, writeItems } from './reading/write-items.ts'
 
 type Context = { signal: AbortSignal; onProgress: (share: number) => void }
 
-type Serve = { [Call in ItemsCall]: (input: ItemsCalls[Call]['input'], context: Context) => Promise<ItemsCalls[Call]['result']> }
+type Serve = {
+  [Call in ItemsCall]: (input: ItemsCalls[Call]['input'], context: Context) => Promise<ItemsCalls[Call]['result']>
+}
 
 /** Others may wait for the same conversion. */
 const NEVER = new AbortController().signal

@@ -87,7 +87,17 @@ const LIST_MAX_BYTES = 4_000_000
 /** The contract's operations over the engine's rooms. Each is a line or two; the rooms do the work. */
 export function createRouter(parts: RouterParts): EngineRouter {
   const { store, waiting, jobCommands, nodeCommands, projectCommands, systemCommands, discovery, queueCommands } = parts
-  const { scheduleCommands, scheduleReads, chainCommands, fleetFiles, webhookCommands, jobLogs, jobItems, feed, figures } = parts
+  const {
+    scheduleCommands,
+    scheduleReads,
+    chainCommands,
+    fleetFiles,
+    webhookCommands,
+    jobLogs,
+    jobItems,
+    feed,
+    figures
+  } = parts
   const os = implement(contract).$context<RouterContext>()
 
   function requireProject(name: string): Project {

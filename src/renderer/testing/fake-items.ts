@@ -131,7 +131,8 @@ export function createFakeItems({ jobOf, itemsEngine }: FakeWorld) {
           numbers.length === 0
             ? null
             : { count: numbers.length, min: Math.min(...numbers), max: Math.max(...numbers), mean: mean(numbers) },
-        length: texts.length === 0 ? null : { min: Math.min(...lengths), max: Math.max(...lengths), mean: mean(lengths) },
+        length:
+          texts.length === 0 ? null : { min: Math.min(...lengths), max: Math.max(...lengths), mean: mean(lengths) },
         top: [...counts]
           .map(([value, { length: count }]) => ({ value, count }))
           .sort((one, other) => other.count - one.count)

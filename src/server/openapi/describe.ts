@@ -223,7 +223,8 @@ const LOG_STREAM: Operation = {
 const ITEMS_EXPORT: Operation = {
   operationId: 'jobs.itemsExport',
   summary: 'All items of a job as one file',
-  description: 'The file is written first, so the response begins when it is complete. `items.export` reports progress.',
+  description:
+    'The file is written first, so the response begins when it is complete. `items.export` reports progress.',
   tags: ['items'],
   parameters: [
     { name: 'id', in: 'path', required: true, schema: { type: 'string', pattern: '^[0-9a-f]{32}$' }, example: JOB_ID },

@@ -62,7 +62,8 @@ async function compareItems(
     const from = `FROM ${lines(file.path)} WHERE ${IS_ITEM}`
     const text = 'json::VARCHAR'
     // Of a whole item only the hash and a beginning are kept.
-    const [name, shown] = key === null ? [`hash(${text})`, `left(${text}, ${CELL_MAX_CHARACTERS})`] : nameOf(key, parameters)
+    const [name, shown] =
+      key === null ? [`hash(${text})`, `left(${text}, ${CELL_MAX_CHARACTERS})`] : nameOf(key, parameters)
     return `(SELECT k, count(*) AS c, first(h) AS h, first(shown) AS shown
       FROM (SELECT ${name} AS k, hash(${text}) AS h, ${shown} AS shown ${from}) WHERE k IS NOT NULL GROUP BY k)`
   }

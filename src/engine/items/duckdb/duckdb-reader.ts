@@ -100,7 +100,10 @@ async function topValues(
   let among = "x <> ''"
   if (distinct > COUNTED_VALUES) {
     // Counting all of them needs memory for each: the candidates are estimated, and only those are counted.
-    const [[found] = []] = await database.query(`SELECT approx_top_k(x, ${TOP_VALUES}) FROM ${values} WHERE x <> ''`, parameters.values)
+    const [[found] = []] = await database.query(
+      `SELECT approx_top_k(x, ${TOP_VALUES}) FROM ${values} WHERE x <> ''`,
+      parameters.values
+    )
     const candidates = (found as { items: readonly unknown[] }).items.map(String)
     among = `x IN (${candidates.map((value) => `${parameters.add(value)}::VARCHAR`).join(', ')})`
   }

@@ -23,8 +23,7 @@ export async function exportParquet(
   const names = new Set<string>()
   const columns = (await listFields(database, file)).map(({ name, type }) => {
     const text = parameters.field(name)
-    const value =
-      type === 'number' ? asNumber(text) : type === 'boolean' ? `TRY_CAST(${text} AS BOOLEAN)` : text
+    const value = type === 'number' ? asNumber(text) : type === 'boolean' ? `TRY_CAST(${text} AS BOOLEAN)` : text
     return `${value} AS ${quoteName(freeName(name, names))}`
   })
   if (columns.length === 0) throw new ScrapdeckError('ITEMS_NOT_FOUND', 'There are no items to export.')
@@ -54,7 +53,10 @@ async function listFields(database: LockedDuckdb, file: LinesFile): Promise<Fiel
     const text = `The items have more than ${FIELDS_MAX} different fields, too many for columns. Export them as JSON lines.`
     throw new ScrapdeckError('ITEMS_TOO_LARGE', text)
   }
-  return rows.map(([name, types]) => ({ name: String(name), type: typeOf((types as { items: readonly string[] }).items) }))
+  return rows.map(([name, types]) => ({
+    name: String(name),
+    type: typeOf((types as { items: readonly string[] }).items)
+  }))
 }
 
 const NUMBERS = new Set(['BIGINT', 'UBIGINT', 'DOUBLE', 'HUGEINT', 'UHUGEINT'])

@@ -89,7 +89,8 @@ function explain(error: Error): Error {
     return new ScrapdeckError('ITEMS_TOO_LARGE', text, { cause: error })
   }
   if (/maximum_object_size/.test(error.message)) {
-    const text = 'The file has a line of more than 16 MB, which DuckDB does not skip. Pages and filters work without a sort.'
+    const text =
+      'The file has a line of more than 16 MB, which DuckDB does not skip. Pages and filters work without a sort.'
     return new ScrapdeckError('ITEMS_TOO_LARGE', text, { cause: error })
   }
   return new ScrapdeckError('ITEMS_FAILED', `DuckDB could not read the items: ${said.slice(0, 300)}`, { cause: error })

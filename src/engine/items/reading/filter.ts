@@ -3,7 +3,9 @@ import { type Item, textOf } from './raw-item.ts'
 
 /** Whether an item meets all conditions. The SQL of duckdb/queries.ts decides the same; a test compares both. */
 export function matches(item: Item, filter: readonly ItemCondition[]): boolean {
-  return filter.every((condition) => meets(textOf(Object.hasOwn(item, condition.field) ? item[condition.field] : null), condition))
+  return filter.every((condition) =>
+    meets(textOf(Object.hasOwn(item, condition.field) ? item[condition.field] : null), condition)
+  )
 }
 
 function meets(text: string | null, { operator, value }: ItemCondition): boolean {

@@ -35,7 +35,8 @@ export async function writeItems(
   let items = 0
   const write = async (text: string | Buffer): Promise<void> => {
     sizeBytes += Buffer.byteLength(text)
-    if (sizeBytes > maxBytes) throw new ScrapdeckError('ITEMS_TOO_LARGE', 'The exported file is larger than the limit. Filter the items.')
+    if (sizeBytes > maxBytes)
+      throw new ScrapdeckError('ITEMS_TOO_LARGE', 'The exported file is larger than the limit. Filter the items.')
     if (!target.write(text)) await Promise.race([once(target, 'drain'), failed])
   }
   try {
@@ -122,5 +123,7 @@ function quoteCell(text: string): string {
 function explainFull(error: Error): Error {
   const { code } = error as NodeJS.ErrnoException
   if (code !== 'ENOSPC' && code !== 'EDQUOT') return error
-  return new ScrapdeckError('ITEMS_TOO_LARGE', 'The disk of the data directory is full: free some space and repeat.', { cause: error })
+  return new ScrapdeckError('ITEMS_TOO_LARGE', 'The disk of the data directory is full: free some space and repeat.', {
+    cause: error
+  })
 }

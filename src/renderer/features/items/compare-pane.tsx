@@ -23,7 +23,9 @@ interface ComparePaneProps {
 /** What changed since another run of the spider: by default the one before. */
 export function ComparePane({ job, columns, onClose }: ComparePaneProps) {
   const { query } = useApi()
-  const runs = useQuery(query.jobs.list.queryOptions({ input: { project: job.project, spider: job.spider, limit: 50 } }))
+  const runs = useQuery(
+    query.jobs.list.queryOptions({ input: { project: job.project, spider: job.spider, limit: 50 } })
+  )
   const others = (runs.data?.jobs ?? []).filter(
     ({ id, project, spider, startedAtMs }) =>
       id !== job.id && project === job.project && spider === job.spider && startedAtMs !== null
@@ -57,7 +59,10 @@ export function ComparePane({ job, columns, onClose }: ComparePaneProps) {
               label="Items are the same if they have the same"
               allowDeselect={false}
               searchable
-              data={[{ value: WHOLE, label: 'content' }, ...columns.map(({ name }) => name).filter((name) => name !== '' && name !== WHOLE)]}
+              data={[
+                { value: WHOLE, label: 'content' },
+                ...columns.map(({ name }) => name).filter((name) => name !== '' && name !== WHOLE)
+              ]}
               value={key}
               onChange={(next) => next !== null && setKey(next)}
             />
@@ -103,7 +108,9 @@ function Result({ diff }: { diff: ItemsDiff }) {
       </dl>
       <p className={classes.note}>
         {formatCount(diff.before.items)} items before, {formatCount(diff.after.items)} now.
-        {repeatedKeys !== null && repeatedKeys > 0 && ` ${formatCount(repeatedKeys)} without a key, or with a repeated one, were not compared.`}
+        {repeatedKeys !== null &&
+          repeatedKeys > 0 &&
+          ` ${formatCount(repeatedKeys)} without a key, or with a repeated one, were not compared.`}
       </p>
       <table className={classes.fields}>
         <thead>

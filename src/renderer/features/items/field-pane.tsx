@@ -47,10 +47,14 @@ function Figures({ data, onValue }: { data: FieldStatistics; onValue: (value: st
             {formatCount(filled)} of {formatCount(items)} items
           </span>
         </FieldRow>
-        <FieldRow label="Different values">{distinct > 100 ? `about ${formatCount(distinct)}` : formatCount(distinct)}</FieldRow>
+        <FieldRow label="Different values">
+          {distinct > 100 ? `about ${formatCount(distinct)}` : formatCount(distinct)}
+        </FieldRow>
         {numbers !== null && (
           <>
-            {numbers.count < filled && <FieldRow label="Numbers">{percent(numbers.count, filled)} of the values</FieldRow>}
+            {numbers.count < filled && (
+              <FieldRow label="Numbers">{percent(numbers.count, filled)} of the values</FieldRow>
+            )}
             <FieldRow label="Smallest">{formatNumber(numbers.min)}</FieldRow>
             <FieldRow label="Largest">{formatNumber(numbers.max)}</FieldRow>
             <FieldRow label="Mean">{formatNumber(numbers.mean)}</FieldRow>
@@ -58,8 +62,8 @@ function Figures({ data, onValue }: { data: FieldStatistics; onValue: (value: st
         )}
         {length !== null && numbers === null && (
           <FieldRow label="Length">
-            {formatCount(length.min)} to {formatCount(length.max)} characters, {formatNumber(Math.round(length.mean))} on
-            average
+            {formatCount(length.min)} to {formatCount(length.max)} characters, {formatNumber(Math.round(length.mean))}{' '}
+            on average
           </FieldRow>
         )}
         {unreadable > 0 && <FieldRow label="Not readable">{formatCount(unreadable)} lines</FieldRow>}

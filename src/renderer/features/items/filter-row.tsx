@@ -93,6 +93,7 @@ function ConditionForm({ columns, onAdd }: { columns: readonly ItemColumn[]; onA
       {takesValue({ operator }) && (
         <TextInput
           label="Value"
+          data-autofocus
           value={value}
           maxLength={1000}
           onChange={(event) => setValue(event.currentTarget.value)}

@@ -14,7 +14,17 @@ export function ItemPane({ jobId, index, onClose }: { jobId: JobId; index: numbe
   const item = useQuery(query.items.read.queryOptions({ input: { jobId, index } }))
   return (
     <DetailPane label="Item">
-      <PaneHead what="item" onClose={onClose} menu={item.data && <CopyButton value={item.data.text} what="the item" />}>
+      <PaneHead
+        what="item"
+        onClose={onClose}
+        menu={
+          item.data && (
+            <span className={classes.copy}>
+              <CopyButton value={item.data.text} what="the item" />
+            </span>
+          )
+        }
+      >
         <h2>Item {formatCount(index + 1)}</h2>
       </PaneHead>
       <QueryState query={item} what="the item">

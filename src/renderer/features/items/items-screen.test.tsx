@@ -38,7 +38,9 @@ async function choose(name: string, item: string | RegExp) {
 
 it('shows the items as a table, and how many there are in which format', async () => {
   open()
-  const header = within(await table()).getAllByRole('columnheader').map(({ textContent }) => textContent)
+  const header = within(await table())
+    .getAllByRole('columnheader')
+    .map(({ textContent }) => textContent)
   expect(header).toEqual(['#', 'name', 'price', 'currency', 'in_stock', 'tags', 'url', 'description'])
   expect(await firstRow()).toContain('Walnut desk lamp')
   expect(screen.getByText(/^1,204 items · 376 kB of JSON lines$/)).toBeTruthy()

@@ -45,7 +45,11 @@ export function ItemsScreen() {
   )
   if (jobId === undefined) {
     return (
-      <EmptyState icon={<IconTable size={28} />} title="No job chosen" action={<LinkButton to="/jobs">Jobs</LinkButton>}>
+      <EmptyState
+        icon={<IconTable size={28} />}
+        title="No job chosen"
+        action={<LinkButton to="/jobs">Jobs</LinkButton>}
+      >
         Open a job and choose “Open all items” on its Items tab.
       </EmptyState>
     )
@@ -129,6 +133,7 @@ function ItemsOfJob({ job, facts }: { job: Job; facts: ItemsFacts }) {
   const { columns, minWidthPx } = itemColumns({
     names: namesOfPage,
     types,
+    rows,
     sorted: (name) => (sort?.field !== name ? 'none' : sort.descending ? 'descending' : 'ascending'),
     header: (name) => (
       <FieldHeader
@@ -147,12 +152,7 @@ function ItemsOfJob({ job, facts }: { job: Job; facts: ItemsFacts }) {
     <>
       <div className={classes.head}>
         <ScreenHead title="Items" note={<JobLink job={job} />}>
-          <ColumnsMenu
-            columns={facts.columns}
-            hasMoreFields={facts.hasMoreFields}
-            shown={names}
-            onChange={setChosen}
-          />
+          <ColumnsMenu columns={facts.columns} hasMoreFields={facts.hasMoreFields} shown={names} onChange={setChosen} />
           <Button
             leftSection={<IconArrowsDiff size={14} />}
             disabled={facts.engineProblem !== null}
@@ -163,8 +163,10 @@ function ItemsOfJob({ job, facts }: { job: Job; facts: ItemsFacts }) {
           </Button>
           <ExportMenu jobId={job.id} filter={conditions} engineProblem={facts.engineProblem} />
         </ScreenHead>
-        <span className="dim">{describeFacts(counted.data ?? facts)}</span>
-        <FilterRow columns={facts.columns} conditions={conditions} onChange={setConditions} />
+        <div className={classes.under}>
+          <FilterRow columns={facts.columns} conditions={conditions} onChange={setConditions} />
+          <span className="dim">{describeFacts(counted.data ?? facts)}</span>
+        </div>
       </div>
       <div className={classes.split}>
         <div className={classes.body}>

@@ -45,7 +45,14 @@ const unknownOf = (away: Away | null) =>
     ? null
     : { sinceMs: away.unknownSinceMs, lastSeenAtMs: away.lastSeenAtMs }
 
-const TABS = { timeline: 'Timeline', log: 'Log', items: 'Items', stats: 'Stats', arguments: 'Arguments', attempts: 'Attempts' } as const
+const TABS = {
+  timeline: 'Timeline',
+  log: 'Log',
+  items: 'Items',
+  stats: 'Stats',
+  arguments: 'Arguments',
+  attempts: 'Attempts'
+} as const
 
 /** Everything about one job, beside the list. */
 export function JobDetailPane({ jobId, tab, nodeName, awayOf, actions, onTab, onOpen, onClose }: JobDetailPaneProps) {

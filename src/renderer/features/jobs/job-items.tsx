@@ -38,7 +38,7 @@ export function JobItems({ job, nodeName }: { job: Job; nodeName: (id: string) =
   if (facts.data === undefined || page.data === undefined) return <RowsSkeleton rows={8} />
 
   const types = new Map(facts.data.columns.map(({ name, type }) => [name, type]))
-  const { columns, minWidthPx } = itemColumns({ names: page.data.columns, types })
+  const { columns, minWidthPx } = itemColumns({ names: page.data.columns, types, rows: page.data.rows })
   return (
     <div className={classes.items}>
       <div className={classes.head}>

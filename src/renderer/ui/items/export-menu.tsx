@@ -60,6 +60,7 @@ export function ExportMenu({ jobId, filter = [], engineProblem }: ExportMenuProp
         <Button leftSection={<IconDownload size={14} />}>Export</Button>
       </Menu.Target>
       <Menu.Dropdown>
+        {filter.length > 0 && <Menu.Label>Only items that match the filter</Menu.Label>}
         {FORMATS.map(({ format, label, hint }) => {
           const problem = format === 'parquet' ? engineProblem : null
           return (

@@ -9,7 +9,9 @@ export function describeFacts(facts: ItemsFacts): string {
   const parts = [
     items !== null && plural(items, 'item'),
     `${formatBytes(sizeBytes)} of ${FORMATS[format]}`,
-    unreadable !== null && unreadable > 0 && (unreadable === 1 ? '1 line is not readable' : `${plural(unreadable, 'line')} are not readable`),
+    unreadable !== null &&
+      unreadable > 0 &&
+      (unreadable === 1 ? '1 line is not readable' : `${plural(unreadable, 'line')} are not readable`),
     endsInside && !mayGrow && 'the last item is incomplete',
     mayGrow && 'still running'
   ]

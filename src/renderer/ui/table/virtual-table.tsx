@@ -191,7 +191,11 @@ export function VirtualTable<Row>(props: VirtualTableProps<Row>) {
       {rows.length === 0 ? (
         props.empty
       ) : (
-        <div role="presentation" style={{ height: virtualizer.getTotalSize(), position: 'relative', minWidth }} {...drag}>
+        <div
+          role="presentation"
+          style={{ height: virtualizer.getTotalSize(), position: 'relative', minWidth }}
+          {...drag}
+        >
           {dropIndex !== null && (
             <i className={classes.dropLine} style={{ transform: `translateY(${dropIndex * rowPx}px)` }} aria-hidden />
           )}
