@@ -1,8 +1,11 @@
+import { existsSync, readFileSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { until } from '../../src/engine/testing/until.ts'
+import type { JobId } from '../../src/shared/contract/index.ts'
 import { aProjectName } from '../../src/shared/testing/ids.ts'
 import { basicAuthorization } from '../support/basic-authorization.ts'
 import { uploadDemo } from '../support/demo-egg.ts'
+import { startScrapyd } from '../support/scrapyd-fleet.ts'
 import { TEST_CREDENTIALS } from '../support/service.ts'
 import { expect, test } from './browser-test.ts'
 
@@ -75,4 +78,41 @@ test('the items of a real run: a tab, then all of them, filtered, sorted, measur
       .subarray(0, 4)
       .toString()
   ).toBe('PAR1')
+  // Only the process that reads items has loaded DuckDB.
+  const maps = `/proc/${service.pid()}/maps`
+  if (existsSync(maps)) expect(readFileSync(maps, 'utf8')).not.toContain('duckdb')
+})
+
+test('the items of a run on a remote node are copied from it, and stay when it is gone', async ({ page, serve }) => {
+  test.setTimeout(180_000)
+  const scrapyd = await startScrapyd()
+  try {
+    const service = await serve({ localSlots: 0 })
+    const { client } = service
+    await uploadDemo(service, 'v1')
+    await client.nodes.add({ url: scrapyd.url, name: 'eu-1' })
+    const { jobs } = await client.jobs.run({
+      project: aProjectName('demo'),
+      spiders: ['quotes', 'quotes'],
+      args: { pages: '4', delay: '0' }
+    })
+    const [read, unread] = jobs.map(({ id }) => id) as [JobId, JobId]
+    const hasEnded = async (id: JobId) => (await client.jobs.status({ id })).state === 'ended'
+    await until('both runs have ended', async () => (await hasEnded(read)) && hasEnded(unread))
+    const { items } = await client.jobs.status({ id: read })
+
+    await page.goto(service.loginLink())
+    await expect(page.getByRole('heading', { name: 'Overview' })).toBeVisible()
+    await page.goto(`${service.address}/ui/#/items?job=${read}`)
+    await expect(page.getByText(`${items} items`)).toBeVisible()
+    await scrapyd.kill()
+    await page.getByRole('button', { name: 'Field author' }).click()
+    await page.getByRole('menuitem', { name: 'Sort ascending' }).click()
+    await expect(page.getByRole('columnheader', { name: 'author' })).toHaveAttribute('aria-sort', 'ascending')
+    await expect(page.getByRole('grid', { name: 'Items' }).getByRole('row').nth(1)).toContainText('/quotes/')
+    await page.goto(`${service.address}/ui/#/items?job=${unread}`)
+    await expect(page.getByRole('alert')).toContainText('Could not load the items: the node did not respond')
+  } finally {
+    await scrapyd.stop()
+  }
 })

@@ -32,6 +32,8 @@ const CHECK_EVERY_MS = 2_000
 /** A request waits so long for a copy, and is then told how far it is. */
 const WAIT_MS = 20_000
 const COPYING_AT_ONCE = 4
+/** Of which it is known how much was copied; the cache's limit of bytes ends most of them earlier. */
+const COPIES_MAX = 500
 
 /** Copies of items that are on remote nodes, made as far as somebody reads them; a file that grew is continued. */
 export class RemoteCopies {
@@ -123,6 +125,7 @@ export class RemoteCopies {
     const state: State = { path, copiedBytes: 0, sizeBytes: 0, checkedAtMs: 0, wantedBytes: 0, loading: null }
     if (!(await this.#append(attempt, state))) return null
     this.#copies.set(key, state)
+    for (const oldest of [...this.#copies.keys()].slice(0, -COPIES_MAX)) this.#copies.delete(oldest)
     return state
   }
 

@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs'
 import { diffWithDuckdb, DIFF_FIELDS_MAX } from './duckdb/diff.ts'
 import { type LinesFile, pageWithDuckdb, statisticsWithDuckdb } from './duckdb/duckdb-reader.ts'
 import { exportParquet } from './duckdb/export-parquet.ts'
-import { loadDuckdb } from './duckdb/locked-duckdb.ts'
+import { isDuckdbInstalled, loadDuckdb } from './duckdb/locked-duckdb.ts'
 import type { ItemsCall, ItemsCalls, ItemsSource } from './messages.ts'
 import { inferColumns } from './reading/columns.ts'
 import { needsDuckdb, PlainReader, shownColumns } from './reading/plain-reader.ts'
@@ -23,6 +23,10 @@ const FILTERED_PLAINLY_BYTES = 4 * 1024 * 1024
 /** Performs the calls of ItemsProcess: in a child process, or in a thread without DuckDB. `mayLoad` false: without. */
 export function createItemsServer(mayLoad: boolean, whyNot: string | null): Serve {
   const plain = new PlainReader()
+  if (mayLoad && !isDuckdbInstalled()) {
+    mayLoad = false
+    whyNot = 'DuckDB is not installed, or has no binary for this machine'
+  }
   const converting = new Map<string, Promise<void>>()
   /** null: it can be used. */
   let problem: Promise<string | null> | null = null

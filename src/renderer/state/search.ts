@@ -77,7 +77,6 @@ export const parseLogsSearch = (raw: Raw) => ({
   job: textOf<JobId>(raw['job'], JOB_ID_PATTERN)
 })
 
-export type ItemsSearch = Partial<ReturnType<typeof parseItemsSearch>>
 export const parseItemsSearch = (raw: Raw) => ({
   /** Whose items. */
   job: textOf<JobId>(raw['job'], JOB_ID_PATTERN),

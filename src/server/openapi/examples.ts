@@ -517,7 +517,7 @@ export const EXAMPLES: ExamplesOf<InferContractRouterInputs<Contract>, InferCont
     export: {
       summary: 'Write items into a file, with progress',
       input: { jobId: JOB_ID, format: 'csv' },
-      output: { share: 1, file: { id: '5'.repeat(32), name: `items-${JOB_ID}.csv`, sizeBytes: 9_120, items: 118 } }
+      output: { share: 1, file: { id: '5'.repeat(32), name: `items-${JOB_ID}.csv`, sizeBytes: 12, items: 118 } }
     },
     readExport: {
       summary: 'A piece of an exported file',
