@@ -1,12 +1,13 @@
 import { closeSync, openSync, writeSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { Option } from 'commander'
-import type { ItemsFormat } from '../../shared/contract/index.ts'
+import type { AttemptNumber, ExportProgress, ItemsFormat } from '../../shared/contract/index.ts'
 import { wholeNumber } from '../client/arguments.ts'
 import { CommandEnd, EXIT_CODES } from '../client/exit-codes.ts'
 import { withJobs } from '../client/find.ts'
 import { print } from '../client/output.ts'
-import type { ClientCommands } from '../client/session.ts'
+import { withoutSteering } from '../client/terminal.ts'
+import type { ClientCommands, Session } from '../client/session.ts'
 
 interface ItemsFlags {
   format: ItemsFormat
@@ -26,31 +27,37 @@ export function addItemsCommand({ add, terminal }: ClientCommands): void {
     if (format === 'parquet' && output === undefined)
       throw new CommandEnd(EXIT_CODES.usage, 'Parquet is not text: name a file with --output.')
     await withJobs(client, [id], async ([jobId]) => {
-      const attemptNumber = attempt as never
-      const progress = await client.items.export(
-        { jobId: jobId!, attemptNumber, format },
-        { signal: terminal.interrupted }
-      )
-      for await (const { file } of progress) {
-        if (file === null) continue
+      // The number is as the user typed it; the API checks it.
+      const wanted = { jobId: jobId!, attemptNumber: attempt as AttemptNumber | undefined, format }
+      const file = await writtenFile(await client.items.export(wanted, { signal: terminal.interrupted }))
+      if (output === undefined) {
         const decoder = new TextDecoder()
-        const target = output === undefined ? null : openSync(resolve(terminal.directory, output), 'w')
-        try {
-          for (let offset: number | null = 0; offset !== null; ) {
-            const piece: { base64: string; nextOffset: number | null } = await client.items.readExport({
-              id: file.id,
-              offset
-            })
-            const bytes = Buffer.from(piece.base64, 'base64')
-            if (target === null) terminal.out(decoder.decode(bytes, { stream: true }))
-            else for (let at = 0; at < bytes.length; ) at += writeSync(target, bytes, at)
-            offset = piece.nextOffset
-          }
-        } finally {
-          if (target !== null) closeSync(target)
-        }
-        if (output !== undefined) print(terminal, flags, { file: output, items: file.items }, () => '')
+        const shown = (text: string) => (terminal.isTerminal ? withoutSteering(text) : text)
+        for await (const piece of piecesOf(client, file.id))
+          terminal.out(shown(decoder.decode(piece, { stream: true })))
+        return
       }
+      const target = openSync(resolve(terminal.directory, output), 'w')
+      try {
+        for await (const piece of piecesOf(client, file.id))
+          for (let at = 0; at < piece.length; ) at += writeSync(target, piece, at)
+      } finally {
+        closeSync(target)
+      }
+      print(terminal, flags, { file: output, items: file.items }, () => '')
     })
   })
+}
+
+async function writtenFile(progress: AsyncIterable<ExportProgress>): Promise<NonNullable<ExportProgress['file']>> {
+  for await (const { file } of progress) if (file !== null) return file
+  throw new CommandEnd(EXIT_CODES.failed, 'The export ended without a file. Repeat the command.')
+}
+
+async function* piecesOf(client: Session['client'], id: string): AsyncGenerator<Buffer> {
+  for (let offset: number | null = 0; offset !== null; ) {
+    const piece: { base64: string; nextOffset: number | null } = await client.items.readExport({ id, offset })
+    yield Buffer.from(piece.base64, 'base64')
+    offset = piece.nextOffset
+  }
 }

@@ -16,7 +16,7 @@ const TYPES: Record<ItemsFormat, string> = {
   parquet: 'application/vnd.apache.parquet'
 }
 
-/** Answers with all items of a job as one file: items.export and items.readExport for clients that only want the file. */
+/** All items of a job as one file: items.export and items.readExport for clients that only want the file. */
 export async function serveItemsExport(
   request: FastifyRequest,
   reply: FastifyReply,

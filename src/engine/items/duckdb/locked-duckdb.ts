@@ -11,7 +11,7 @@ const SPILL_LIMIT = '4GB'
 
 let loading: Promise<Package> | null = null
 
-/** Whether the package and its binary for this machine are there, without loading them: that takes a tenth of a second. */
+/** Whether the package and its binary for this machine are there. Loading them would take a tenth of a second. */
 export function isDuckdbInstalled(): boolean {
   const { resolve } = createRequire(import.meta.url)
   const binary = `@duckdb/node-bindings-${process.platform}-${process.arch}`
