@@ -104,7 +104,14 @@ function sourceOf(directory: string, path: string): ItemsSource {
   const spillDirectory = join(directory, 'spill')
   mkdirSync(spillDirectory)
   const { size, ino } = statSync(path)
-  return { path, fileId: String(ino), sizeBytes: size, convertedPath: `${path}.lines`, spillDirectory }
+  return {
+    path,
+    fileId: String(ino),
+    sizeBytes: size,
+    convertedPath: `${path}.lines`,
+    convertedMaxBytes: 0,
+    spillDirectory
+  }
 }
 
 async function readRaw(path: string): Promise<void> {

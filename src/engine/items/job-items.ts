@@ -256,7 +256,14 @@ export class JobItems {
     const version = `${path} ${fileId} ${size} ${sizeBytes === undefined ? found.mtimeMs : ''}`
     const { cache } = this.#parts
     const convertedPath = cache.pathOf(`${createHash('sha256').update(version).digest('hex').slice(0, 32)}.lines`)
-    return { path, fileId, sizeBytes: size, convertedPath, spillDirectory: cache.spillDirectory }
+    return {
+      path,
+      fileId,
+      sizeBytes: size,
+      convertedPath,
+      convertedMaxBytes: cache.limits.cacheBytes,
+      spillDirectory: cache.spillDirectory
+    }
   }
 }
 

@@ -18,6 +18,7 @@ export interface ItemsSource {
   sizeBytes: number
   /** Where the file may be put as JSON lines, for DuckDB. Changes with the content. */
   convertedPath: string
+  convertedMaxBytes: number
   /** A directory for what does not fit in memory. */
   spillDirectory: string
 }

@@ -70,6 +70,14 @@ describe('a file of items', () => {
     expect(titles(await server.page({ source, ...aPage({ sort }) }, context))).toEqual(['', 'emma', 'Dune', 'Ulysses'])
   })
 
+  it('that is too large to be converted is refused by what needs that, and read as pages', async () => {
+    const source = { ...(await file(`[${'{"a":1},\n'.repeat(1_000)}{}]`)), convertedMaxBytes: 5_000 }
+    await expect(server.fieldStatistics({ source, field: 'a' }, context)).rejects.toMatchObject({
+      code: 'ITEMS_TOO_LARGE'
+    })
+    expect((await server.page({ source, ...aPage({ offset: 995 }) }, context)).rows).toHaveLength(6)
+  })
+
   it('may be CSV with quotes, line breaks in values and rows of several lengths', async () => {
     const source = await file('\ufefftitle,price\r\n"Dune, part ""one""",9\r\n"two\nlines",10,extra\r\nshort\r\n')
     const described = await server.describe({ source, count: true }, context)

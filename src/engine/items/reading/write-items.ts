@@ -35,8 +35,7 @@ export async function writeItems(
   let items = 0
   const write = async (text: string | Buffer): Promise<void> => {
     sizeBytes += Buffer.byteLength(text)
-    if (sizeBytes > maxBytes)
-      throw new ScrapdeckError('ITEMS_TOO_LARGE', 'The exported file is larger than the limit. Filter the items.')
+    if (sizeBytes > maxBytes) throw tooLarge('The exported file is larger than the limit. Filter the items.')
     if (!target.write(text)) await Promise.race([once(target, 'drain'), failed])
   }
   try {
@@ -73,9 +72,12 @@ export async function convertToLines(source: ItemsSource, head: Head, signal: Ab
   const target = createWriteStream(unfinished, { mode: 0o600, highWaterMark: BUFFER_BYTES })
   const failed = once(target, 'error').then(([error]) => Promise.reject(explainFull(error as Error)))
   failed.catch(() => {})
+  let writtenBytes = 0
   try {
     for await (const { items } of readItems(source, head, signal)) {
       const text = Buffer.concat(items.flatMap((raw) => [lineOf(raw), Buffer.from('\n')]))
+      writtenBytes += text.length
+      if (writtenBytes > source.convertedMaxBytes) throw tooLarge('The items are too large to be converted for DuckDB.')
       if (!target.write(text)) await Promise.race([once(target, 'drain'), failed])
     }
     target.end()
@@ -126,4 +128,8 @@ function explainFull(error: Error): Error {
   return new ScrapdeckError('ITEMS_TOO_LARGE', 'The disk of the data directory is full: free some space and repeat.', {
     cause: error
   })
+}
+
+function tooLarge(text: string): ScrapdeckError {
+  return new ScrapdeckError('ITEMS_TOO_LARGE', text)
 }

@@ -12,6 +12,7 @@ export async function anItemsFile(directory: string, content: string | Buffer, n
     fileId: `${dev}-${ino}`,
     sizeBytes: size,
     convertedPath: join(directory, `${name}.lines`),
+    convertedMaxBytes: 1e9,
     spillDirectory: join(directory, 'spill')
   }
 }

@@ -34,11 +34,19 @@ export async function fetchExport({ items, jobId, format, filter, signal, onProg
         { id: file.id, offset },
         { signal }
       )
-      parts.push(Uint8Array.from(atob(piece.base64), (character) => character.charCodeAt(0)))
+      parts.push(bytesOf(piece.base64))
       offset = piece.nextOffset
       onProgress(0.5 + (offset ?? file.sizeBytes) / Math.max(1, file.sizeBytes) / 2)
     }
     return { name: file.name, items: file.items, parts }
   }
   throw new Error('The export ended without a file')
+}
+
+/** A loop, because `Uint8Array.from` with a function takes a third of a second for each piece. */
+function bytesOf(base64: string): Uint8Array<ArrayBuffer> {
+  const binary = atob(base64)
+  const bytes = new Uint8Array(binary.length)
+  for (let at = 0; at < binary.length; at += 1) bytes[at] = binary.charCodeAt(at)
+  return bytes
 }
