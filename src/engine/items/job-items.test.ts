@@ -96,7 +96,7 @@ it('a job without items says so, and one that has not ended says that there may 
   })
 })
 
-it('only as much of a remote file is copied as somebody reads, and a file that grew is continued', async () => {
+it('only as much of a remote file is copied as somebody reads, a file that grew is continued, and one that shrank is copied anew', async () => {
   const now = vi.spyOn(systemClock, 'nowMs')
   const { jobItems, remote } = await open({ node: aNodeId('eu-1'), state: 'running' })
   remote.bytes = Buffer.from(jsonLines(Array.from({ length: 30_000 }, (_, at) => ({ at, text: 'x'.repeat(1_000) }))))
@@ -114,8 +114,12 @@ it('only as much of a remote file is copied as somebody reads, and a file that g
   remote.bytes = Buffer.concat([remote.bytes, Buffer.from('{"at":"new"}\n{"at":')])
   now.mockReturnValue(Date.now() + 10_000)
   remote.asked = []
-  expect(await jobItems.describe({ jobId: ID }, true)).toMatchObject({ items: 30_001, unreadable: 0, endsInside: true })
+  const described = await Promise.all([1, 2, 3].map(() => jobItems.describe({ jobId: ID }, true)))
+  for (const one of described) expect(one).toMatchObject({ items: 30_001, unreadable: 0, endsInside: true })
   expect(remote.asked.every((offset) => offset > 30_000_000)).toBe(true)
+  remote.bytes = Buffer.from(items(3))
+  now.mockReturnValue(Date.now() + 20_000)
+  expect(await jobItems.describe({ jobId: ID }, true)).toMatchObject({ items: 3, copiedBytes: remote.bytes.length })
 })
 
 it('a file larger than the limit, and a node that does not respond, are said', async () => {

@@ -24,6 +24,8 @@ interface State extends Copy {
   /** Up to where somebody wants it. */
   wantedBytes: number
   loading: Promise<void> | null
+  /** The piece that is being read: two at a time would be appended twice. */
+  appending: Promise<boolean> | null
 }
 
 const PIECE_BYTES = 4 * 1024 * 1024
@@ -109,7 +111,10 @@ export class RemoteCopies {
     if (state === undefined || (await stat(state.path).catch(() => null)) === null) return this.#openOnce(key, attempt)
     const mayHaveGrown = attempt.endedAtMs === null || state.checkedAtMs <= attempt.endedAtMs
     const isDue = mayHaveGrown && this.#clock.nowMs() - state.checkedAtMs >= CHECK_EVERY_MS
-    if (isDue && state.loading === null) await this.#append(attempt, state)
+    if (!isDue || state.loading !== null) return state
+    // A shorter file is another one.
+    if (!(await this.#append(attempt, state)) || state.sizeBytes < state.copiedBytes)
+      return this.#openOnce(key, attempt)
     return state
   }
 
@@ -122,7 +127,15 @@ export class RemoteCopies {
   async #open(key: string, attempt: Attempt): Promise<State | null> {
     this.#copies.delete(key)
     const path = this.#cache.pathOf(`copy-${++this.#made}.jl`)
-    const state: State = { path, copiedBytes: 0, sizeBytes: 0, checkedAtMs: 0, wantedBytes: 0, loading: null }
+    const state: State = {
+      path,
+      copiedBytes: 0,
+      sizeBytes: 0,
+      checkedAtMs: 0,
+      wantedBytes: 0,
+      loading: null,
+      appending: null
+    }
     if (!(await this.#append(attempt, state))) return null
     this.#copies.set(key, state)
     for (const oldest of [...this.#copies.keys()].slice(0, -COPIES_MAX)) this.#copies.delete(oldest)
@@ -143,7 +156,14 @@ export class RemoteCopies {
   }
 
   /** The next piece. False: the node has no such file any more. */
-  async #append(attempt: Attempt, state: State): Promise<boolean> {
+  #append(attempt: Attempt, state: State): Promise<boolean> {
+    state.appending ??= this.#appendNext(attempt, state).finally(() => {
+      state.appending = null
+    })
+    return state.appending
+  }
+
+  async #appendNext(attempt: Attempt, state: State): Promise<boolean> {
     const limitBytes = Math.min(PIECE_BYTES, this.#cache.limits.copyBytes)
     const piece = await this.#readRange(attempt, { offset: state.copiedBytes, limitBytes }, this.#stopping.signal)
     if (piece === null) return false
