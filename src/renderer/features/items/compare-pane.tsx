@@ -3,6 +3,7 @@ import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import type { ItemColumn, ItemsDiff, Job, JobId } from '../../../shared/contract/index.ts'
 import { useApi } from '../../api/api.tsx'
+import type { ItemsOf } from '../../ui/items/items-of.ts'
 import { formatCount } from '../../ui/numbers.ts'
 import { PaneHead } from '../../ui/pane-head.tsx'
 import { DetailPane } from '../../ui/panel.tsx'
@@ -16,12 +17,13 @@ const LIKELY_KEYS = ['url', 'id', 'sku', 'isbn', 'link', 'name', 'title']
 
 interface ComparePaneProps {
   job: Job
+  of: ItemsOf
   columns: readonly ItemColumn[]
   onClose: () => void
 }
 
 /** What changed since another run of the spider: by default the one before. */
-export function ComparePane({ job, columns, onClose }: ComparePaneProps) {
+export function ComparePane({ job, of, columns, onClose }: ComparePaneProps) {
   const { query } = useApi()
   const runs = useQuery(
     query.jobs.list.queryOptions({ input: { project: job.project, spider: job.spider, limit: 50 } })
@@ -67,16 +69,16 @@ export function ComparePane({ job, columns, onClose }: ComparePaneProps) {
               onChange={(next) => next !== null && setKey(next)}
             />
           </div>
-          <Comparison jobId={job.id} before={before} itemKey={key === WHOLE ? undefined : key} />
+          <Comparison of={of} before={before} itemKey={key === WHOLE ? undefined : key} />
         </>
       )}
     </DetailPane>
   )
 }
 
-function Comparison({ jobId, before, itemKey }: { jobId: JobId; before: JobId; itemKey: string | undefined }) {
+function Comparison({ of, before, itemKey }: { of: ItemsOf; before: JobId; itemKey: string | undefined }) {
   const { query } = useApi()
-  const input = { jobId, before, ...(itemKey !== undefined && { key: itemKey }) }
+  const input = { ...of, before, ...(itemKey !== undefined && { key: itemKey }) }
   const diff = useQuery(query.items.diff.queryOptions({ input, retry: false }))
   return (
     <QueryState query={diff} what="the comparison">

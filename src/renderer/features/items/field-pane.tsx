@@ -1,6 +1,7 @@
 import { useQuery } from '@tanstack/react-query'
-import type { FieldStatistics, JobId } from '../../../shared/contract/index.ts'
+import type { FieldStatistics } from '../../../shared/contract/index.ts'
 import { useApi } from '../../api/api.tsx'
+import type { ItemsOf } from '../../ui/items/items-of.ts'
 import { formatCount } from '../../ui/numbers.ts'
 import { PaneHead } from '../../ui/pane-head.tsx'
 import { DetailPane, FieldRow } from '../../ui/panel.tsx'
@@ -8,16 +9,16 @@ import { QueryState } from '../../ui/states.tsx'
 import classes from './items-screen.module.css'
 
 interface FieldPaneProps {
-  jobId: JobId
+  of: ItemsOf
   field: string
   onValue: (value: string) => void
   onClose: () => void
 }
 
 /** What the values of one field are like, in all items of the run. */
-export function FieldPane({ jobId, field, onValue, onClose }: FieldPaneProps) {
+export function FieldPane({ of, field, onValue, onClose }: FieldPaneProps) {
   const { query } = useApi()
-  const statistics = useQuery(query.items.fieldStatistics.queryOptions({ input: { jobId, field }, retry: false }))
+  const statistics = useQuery(query.items.fieldStatistics.queryOptions({ input: { ...of, field }, retry: false }))
   return (
     <DetailPane label="Field statistics">
       <PaneHead what="statistics" onClose={onClose}>

@@ -1,6 +1,6 @@
 import { useQuery } from '@tanstack/react-query'
-import type { JobId } from '../../../shared/contract/index.ts'
 import { useApi } from '../../api/api.tsx'
+import type { ItemsOf } from '../../ui/items/items-of.ts'
 import { CopyButton } from '../../ui/copy-button.tsx'
 import { formatCount } from '../../ui/numbers.ts'
 import { PaneHead } from '../../ui/pane-head.tsx'
@@ -9,9 +9,9 @@ import { QueryState } from '../../ui/states.tsx'
 import classes from './items-screen.module.css'
 
 /** One whole item. */
-export function ItemPane({ jobId, index, onClose }: { jobId: JobId; index: number; onClose: () => void }) {
+export function ItemPane({ of, index, onClose }: { of: ItemsOf; index: number; onClose: () => void }) {
   const { query } = useApi()
-  const item = useQuery(query.items.read.queryOptions({ input: { jobId, index } }))
+  const item = useQuery(query.items.read.queryOptions({ input: { ...of, index } }))
   return (
     <DetailPane label="Item">
       <PaneHead

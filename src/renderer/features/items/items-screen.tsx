@@ -7,6 +7,7 @@ import type { ItemCondition, ItemRow, ItemsFacts, Job } from '../../../shared/co
 import { useApi } from '../../api/api.tsx'
 import { useKeys } from '../../state/keys.ts'
 import { ExportMenu } from '../../ui/items/export-menu.tsx'
+import type { ItemsOf } from '../../ui/items/items-of.ts'
 import { itemColumns } from '../../ui/items/item-columns.tsx'
 import { describeFacts } from '../../ui/items/items-facts.ts'
 import { isCopying, ITEMS_AGAIN_MS, ItemsProblem, mayPass } from '../../ui/items/items-problem.tsx'
@@ -33,11 +34,11 @@ const COLUMNS_SHOWN = 50
 /** All items of one run, as a table; filter, sort and the open pane are in the address. */
 export function ItemsScreen() {
   const { query } = useApi()
-  const { job: jobId } = route.useSearch()
+  const { job: jobId, attempt } = route.useSearch()
   const job = useQuery(query.jobs.get.queryOptions({ input: { id: jobId! }, enabled: jobId !== undefined }))
   const facts = useQuery(
     query.items.describe.queryOptions({
-      input: { jobId: jobId! },
+      input: { jobId: jobId!, attemptNumber: attempt },
       enabled: jobId !== undefined,
       retry: mayPass,
       refetchInterval: ({ state }) => (state.data?.mayGrow || isCopying(state.error) ? ITEMS_AGAIN_MS : false)
@@ -75,16 +76,18 @@ export function ItemsScreen() {
       </>
     )
   }
-  return <ItemsOfJob key={jobId} job={job.data.job} facts={facts.data} />
+  return <ItemsOfJob key={`${jobId} ${attempt}`} job={job.data.job} facts={facts.data} />
 }
 
-function JobLink({ job }: { job: Job }) {
+function JobLink({ job, attempt }: { job: Job; attempt?: number | undefined }) {
   return (
     <>
       <Link to="/jobs" search={{ job: job.id, tab: 'items' }}>
         {job.project}/{job.spider}
       </Link>
-      {job.startedAtMs !== null && `, ${formatInstant(job.startedAtMs)}`}
+      {attempt !== undefined
+        ? `, attempt ${attempt}`
+        : job.startedAtMs !== null && `, ${formatInstant(job.startedAtMs)}`}
     </>
   )
 }
@@ -95,6 +98,7 @@ function ItemsOfJob({ job, facts }: { job: Job; facts: ItemsFacts }) {
   const navigate = route.useNavigate()
   const change = (part: Partial<typeof search>, replace = false) =>
     void navigate({ search: (old) => ({ ...old, ...part }), replace })
+  const of: ItemsOf = { jobId: job.id, attemptNumber: search.attempt }
   const conditions = useMemo(() => parseWhere(search.where), [search.where])
   const sort = parseSort(search.sort)
   const [chosen, setChosen] = useState<string[] | null>(null)
@@ -102,7 +106,7 @@ function ItemsOfJob({ job, facts }: { job: Job; facts: ItemsFacts }) {
   const names = useStable(shown)
   const counted = useQuery(
     query.items.describe.queryOptions({
-      input: { jobId: job.id, count: true },
+      input: { ...of, count: true },
       enabled: facts.items === null && !facts.mayGrow,
       retry: false
     })
@@ -110,7 +114,8 @@ function ItemsOfJob({ job, facts }: { job: Job; facts: ItemsFacts }) {
   const pages = useInfiniteQuery(
     query.items.page.infiniteOptions({
       input: (offset: number) => ({
-        ...{ jobId: job.id, offset, limit: PAGE_ROWS, columns: names, filter: conditions },
+        ...of,
+        ...{ offset, limit: PAGE_ROWS, columns: names, filter: conditions },
         ...(sort !== undefined && { sort })
       }),
       initialPageParam: 0,
@@ -151,7 +156,7 @@ function ItemsOfJob({ job, facts }: { job: Job; facts: ItemsFacts }) {
   return (
     <>
       <div className={classes.head}>
-        <ScreenHead title="Items" note={<JobLink job={job} />}>
+        <ScreenHead title="Items" note={<JobLink job={job} attempt={search.attempt} />}>
           <ColumnsMenu columns={facts.columns} hasMoreFields={facts.hasMoreFields} shown={names} onChange={setChosen} />
           <Button
             leftSection={<IconArrowsDiff size={14} />}
@@ -161,7 +166,7 @@ function ItemsOfJob({ job, facts }: { job: Job; facts: ItemsFacts }) {
           >
             Compare
           </Button>
-          <ExportMenu jobId={job.id} filter={conditions} engineProblem={facts.engineProblem} />
+          <ExportMenu of={of} filter={conditions} engineProblem={facts.engineProblem} />
         </ScreenHead>
         <div className={classes.under}>
           <FilterRow columns={facts.columns} conditions={conditions} onChange={setConditions} />
@@ -213,11 +218,11 @@ function ItemsOfJob({ job, facts }: { job: Job; facts: ItemsFacts }) {
             </div>
           )}
         </div>
-        {opened !== undefined && <ItemPane key={opened} jobId={job.id} index={opened} onClose={closePane} />}
+        {opened !== undefined && <ItemPane key={opened} of={of} index={opened} onClose={closePane} />}
         {search.field !== undefined && opened === undefined && (
           <FieldPane
             key={search.field}
-            jobId={job.id}
+            of={of}
             field={search.field}
             onValue={(value) =>
               // Longer ones are cut there.
@@ -227,7 +232,7 @@ function ItemsOfJob({ job, facts }: { job: Job; facts: ItemsFacts }) {
           />
         )}
         {search.compare && opened === undefined && search.field === undefined && (
-          <ComparePane job={job} columns={facts.columns} onClose={closePane} />
+          <ComparePane job={job} of={of} columns={facts.columns} onClose={closePane} />
         )}
       </div>
     </>

@@ -120,7 +120,12 @@ export function JobDetailPane({ jobId, tab, nodeName, awayOf, actions, onTab, on
                   />
                 </Tabs.Panel>
                 <Tabs.Panel value="items" className={classes.logPanel}>
-                  <JobItems job={data.job} nodeName={nodeName} />
+                  <JobItems
+                    detail={data}
+                    attemptNumber={attemptNumber}
+                    onAttempt={setAttemptNumber}
+                    nodeName={nodeName}
+                  />
                 </Tabs.Panel>
                 <Tabs.Panel value="stats" className={classes.panel}>
                   <JobStats detail={data} />

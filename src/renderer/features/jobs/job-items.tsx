@@ -1,32 +1,53 @@
 import { useQuery } from '@tanstack/react-query'
-import type { Job } from '../../../shared/contract/index.ts'
+import type { AttemptNumber, Job, JobDetail } from '../../../shared/contract/index.ts'
 import { useApi } from '../../api/api.tsx'
 import { ExportMenu } from '../../ui/items/export-menu.tsx'
+import type { ItemsOf } from '../../ui/items/items-of.ts'
 import { itemColumns } from '../../ui/items/item-columns.tsx'
 import { describeFacts } from '../../ui/items/items-facts.ts'
 import { isCopying, ITEMS_AGAIN_MS, ItemsProblem, mayPass } from '../../ui/items/items-problem.tsx'
 import { LinkButton } from '../../ui/link-button.tsx'
 import { RowsSkeleton } from '../../ui/states.tsx'
 import { VirtualTable } from '../../ui/table/virtual-table.tsx'
+import { AttemptSelect } from './attempt-select.tsx'
 import classes from './job-items.module.css'
 
 const SHOWN = 100
 
-/** The first items of the job's last run. */
-export function JobItems({ job, nodeName }: { job: Job; nodeName: (id: string) => string }) {
+interface JobItemsProps {
+  detail: JobDetail
+  attemptNumber: AttemptNumber | undefined
+  onAttempt: (number: AttemptNumber) => void
+  nodeName: (id: string) => string
+}
+
+/** The first items of the newest attempt, or of the chosen one. */
+export function JobItems({ detail: { job, attempts }, attemptNumber, onAttempt, nodeName }: JobItemsProps) {
+  const number = attemptNumber ?? attempts.at(-1)?.number
+  return (
+    <>
+      {attempts.length > 1 && (
+        <AttemptSelect attempts={attempts} number={number} onAttempt={onAttempt} nodeName={nodeName} />
+      )}
+      <FirstItems key={number} job={job} of={{ jobId: job.id, attemptNumber }} nodeName={nodeName} />
+    </>
+  )
+}
+
+function FirstItems({ job, of, nodeName }: { job: Job; of: ItemsOf; nodeName: (id: string) => string }) {
   const api = useApi()
   const mayGrow = job.state !== 'ended'
   const again = (error: unknown) => (mayGrow || isCopying(error) ? ITEMS_AGAIN_MS : false)
   const facts = useQuery(
     api.query.items.describe.queryOptions({
-      input: { jobId: job.id },
+      input: of,
       retry: mayPass,
       refetchInterval: ({ state }) => again(state.error)
     })
   )
   const page = useQuery(
     api.query.items.page.queryOptions({
-      input: { jobId: job.id, limit: SHOWN },
+      input: { ...of, limit: SHOWN },
       enabled: facts.isSuccess,
       retry: mayPass,
       refetchInterval: ({ state }) => (state.data?.rows.length === SHOWN ? false : again(state.error))
@@ -47,8 +68,8 @@ export function JobItems({ job, nodeName }: { job: Job; nodeName: (id: string) =
           {facts.data.from === 'node' && facts.data.nodeId !== null && ` · on ${nodeName(facts.data.nodeId)}`}
         </span>
         <span className={classes.acts}>
-          <ExportMenu jobId={job.id} engineProblem={facts.data.engineProblem} />
-          <LinkButton to="/items" search={{ job: job.id } as never}>
+          <ExportMenu of={of} engineProblem={facts.data.engineProblem} />
+          <LinkButton to="/items" search={{ job: job.id, attempt: of.attemptNumber } as never}>
             Open all items
           </LinkButton>
         </span>

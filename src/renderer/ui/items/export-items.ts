@@ -1,9 +1,10 @@
-import type { ItemCondition, ItemsFormat, JobId } from '../../../shared/contract/index.ts'
+import type { ItemCondition, ItemsFormat } from '../../../shared/contract/index.ts'
 import type { Client } from '../../api/wire.ts'
+import type { ItemsOf } from './items-of.ts'
 
 export interface ExportOptions {
   items: Client['items']
-  jobId: JobId
+  of: ItemsOf
   format: ItemsFormat
   filter: ItemCondition[]
   signal: AbortSignal
@@ -24,8 +25,8 @@ export async function exportItems(options: ExportOptions): Promise<number> {
 }
 
 /** In pieces, because the desktop's wire knows no downloads. */
-export async function fetchExport({ items, jobId, format, filter, signal, onProgress }: ExportOptions) {
-  for await (const { share, file } of await items.export({ jobId, format, filter }, { signal })) {
+export async function fetchExport({ items, of, format, filter, signal, onProgress }: ExportOptions) {
+  for await (const { share, file } of await items.export({ ...of, format, filter }, { signal })) {
     onProgress(share / 2)
     if (file === null) continue
     const parts: Uint8Array<ArrayBuffer>[] = []

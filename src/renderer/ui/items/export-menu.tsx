@@ -1,15 +1,16 @@
 import { ActionIcon, Button, Menu } from '@mantine/core'
 import { IconDownload, IconX } from '@tabler/icons-react'
 import { useEffect, useRef, useState } from 'react'
-import type { ItemCondition, ItemsFormat, JobId } from '../../../shared/contract/index.ts'
+import type { ItemCondition, ItemsFormat } from '../../../shared/contract/index.ts'
 import { useApi } from '../../api/api.tsx'
 import { notifyDone, notifyError } from '../notify.tsx'
 import { plural } from '../numbers.ts'
 import { exportItems } from './export-items.ts'
 import classes from './items.module.css'
+import type { ItemsOf } from './items-of.ts'
 
 interface ExportMenuProps {
-  jobId: JobId
+  of: ItemsOf
   filter?: ItemCondition[]
   /** Why there is no Parquet; null: there is. */
   engineProblem: string | null
@@ -23,7 +24,7 @@ const FORMATS: { format: ItemsFormat; label: string; hint?: string }[] = [
 ]
 
 /** Exports what the filter selects, and shows how far it is. */
-export function ExportMenu({ jobId, filter = [], engineProblem }: ExportMenuProps) {
+export function ExportMenu({ of, filter = [], engineProblem }: ExportMenuProps) {
   const { client } = useApi()
   const [share, setShare] = useState<number | null>(null)
   const running = useRef<AbortController | null>(null)
@@ -35,7 +36,7 @@ export function ExportMenu({ jobId, filter = [], engineProblem }: ExportMenuProp
     setShare(0)
     try {
       const { signal } = controller
-      const count = await exportItems({ items: client.items, jobId, format, filter, signal, onProgress: setShare })
+      const count = await exportItems({ items: client.items, of, format, filter, signal, onProgress: setShare })
       notifyDone(`Exported ${plural(count, 'item')}`)
     } catch (error) {
       if (!controller.signal.aborted) notifyError('Could not export the items', error)
