@@ -346,6 +346,21 @@ describe('an export', () => {
     ])
   })
 
+  it('as Parquet has a type only where all values are of it, and each name once', async () => {
+    const items = [{ yes: true, mixed: 1, none: null, Price: 1 }, { yes: null, mixed: 'x', price: 2 }, { big: 2 ** 60 }]
+    const { path } = await run(await file(jsonLines(items)), 'parquet')
+    using database = await openLockedDuckdb([path], join(directory.path, 'spill'), signal)
+    const described = await database.query(`DESCRIBE SELECT * FROM read_parquet(${quoteText(path)})`, [])
+    expect(described.map(([name, type]) => [name, type])).toEqual([
+      ['Price', 'DOUBLE'],
+      ['big', 'DOUBLE'],
+      ['mixed', 'VARCHAR'],
+      ['none', 'VARCHAR'],
+      ['price_2', 'DOUBLE'],
+      ['yes', 'BOOLEAN']
+    ])
+  })
+
   it('larger than the limit is refused and leaves no file', async () => {
     const targetPath = join(directory.path, 'large.jsonl')
     const request = {

@@ -113,7 +113,7 @@ export const ItemsDiff = z.object({
   removed: z.number().int(),
   changed: z.number().int().nullable(),
   same: z.number().int(),
-  /** Items without a key, or with that of an earlier one: they were not compared. null: there is no key. */
+  /** Items without a key, and all but one of those that share theirs: they were not compared. null: there is no key. */
   repeatedKeys: z.number().int().nullable(),
   /** The first few keys of each kind, or the items themselves; cut to 200 characters. */
   examples: z.object({ added: z.array(z.string()), removed: z.array(z.string()), changed: z.array(z.string()) })

@@ -50,7 +50,10 @@ async function countFields(database: LockedDuckdb, file: LinesFile, names: strin
 
 type Compared = Pick<DiffOfFiles, 'added' | 'removed' | 'changed' | 'same' | 'repeatedKeys' | 'examples'>
 
-/** Without a key, an item that occurs several times counts that often. */
+/**
+ * Without a key, an item that occurs several times counts that often. Only hashes of keys and items are kept: the texts
+ * of a million items would not fit into memory.
+ */
 async function compareItems(
   database: LockedDuckdb,
   { before, after }: { before: LinesFile; after: LinesFile },
@@ -58,19 +61,13 @@ async function compareItems(
   totalItems: number
 ): Promise<Compared> {
   const parameters = new Parameters()
-  const side = (file: LinesFile): string => {
-    const from = `FROM ${lines(file.path)} WHERE ${IS_ITEM}`
-    const text = 'json::VARCHAR'
-    // Of a whole item only the hash and a beginning are kept.
-    const [name, shown] =
-      key === null ? [`hash(${text})`, `left(${text}, ${CELL_MAX_CHARACTERS})`] : nameOf(key, parameters)
-    return `(SELECT k, count(*) AS c, first(h) AS h, first(shown) AS shown
-      FROM (SELECT ${name} AS k, hash(${text}) AS h, ${shown} AS shown ${from}) WHERE k IS NOT NULL GROUP BY k)`
-  }
+  const name = nameOf(key, parameters)
+  const side = ({ path }: LinesFile) =>
+    `(SELECT hash(${name}) AS k, count(*) AS c, min(hash(json::VARCHAR)) AS h
+      FROM ${lines(path)} WHERE ${IS_ITEM} AND ${name} IS NOT NULL GROUP BY k)`
   await database.query(
-    `CREATE TEMP TABLE compared AS SELECT coalesce(b.c, 0) AS before, coalesce(a.c, 0) AS after, a.h = b.h AS is_same,
-      CASE WHEN a.h IS DISTINCT FROM b.h OR a.c <> b.c THEN coalesce(a.shown, b.shown) END AS shown
-     FROM ${side(before)} AS b FULL JOIN ${side(after)} AS a ON a.k = b.k`,
+    `CREATE TEMP TABLE compared AS SELECT coalesce(a.k, b.k) AS k, coalesce(b.c, 0) AS before, coalesce(a.c, 0) AS after,
+      a.h = b.h AS is_same FROM ${side(before)} AS b FULL JOIN ${side(after)} AS a ON a.k = b.k`,
     parameters.values
   )
   // With a key, each counts once.
@@ -88,13 +85,6 @@ async function compareItems(
     []
   )
   const [added = 0, removed = 0, changed = 0, same = 0, keys = 0] = row.map(Number)
-  const examplesOf = async (when: string) => {
-    const rows = await database.query(
-      `SELECT shown FROM compared WHERE ${when} AND shown IS NOT NULL ORDER BY shown LIMIT ${EXAMPLES}`,
-      []
-    )
-    return rows.map(([text]) => String(text))
-  }
   return {
     added,
     removed,
@@ -102,15 +92,34 @@ async function compareItems(
     same,
     repeatedKeys: key === null ? null : totalItems - keys,
     examples: {
-      added: await examplesOf(is.added),
-      removed: await examplesOf(is.removed),
-      changed: await examplesOf(is.changed)
+      added: await findExamples(database, after, key, is.added),
+      removed: await findExamples(database, before, key, is.removed),
+      changed: await findExamples(database, after, key, is.changed)
     }
   }
 }
 
-/** An empty key is none. */
-function nameOf(key: string, parameters: Parameters): [string, string] {
-  const text = parameters.field(key)
-  return [`nullif(${text}, '')`, `left(${text}, ${CELL_MAX_CHARACTERS})`]
+/** The texts behind a few of the hashes, from the file that has them. */
+async function findExamples(
+  database: LockedDuckdb,
+  { path }: LinesFile,
+  key: string | null,
+  when: string
+): Promise<string[]> {
+  const hashes = await database.query(`SELECT k FROM compared WHERE ${when} ORDER BY k LIMIT ${EXAMPLES}`, [])
+  if (hashes.length === 0) return []
+  const parameters = new Parameters()
+  const name = nameOf(key, parameters)
+  const wanted = hashes.map(([hash]) => `${parameters.add(String(hash))}::UBIGINT`).join(', ')
+  const rows = await database.query(
+    `SELECT DISTINCT left(${name}, ${CELL_MAX_CHARACTERS}) AS shown FROM ${lines(path)}
+     WHERE ${IS_ITEM} AND hash(${name}) IN (${wanted}) ORDER BY shown`,
+    parameters.values
+  )
+  return rows.map(([text]) => String(text))
+}
+
+/** What makes two items the same one; an empty key is none. */
+function nameOf(key: string | null, parameters: Parameters): string {
+  return key === null ? 'json::VARCHAR' : `nullif(${parameters.field(key)}, '')`
 }

@@ -5,7 +5,7 @@ import type { ExportedFile } from '../messages.ts'
 import type { LinesFile } from './duckdb-reader.ts'
 import { type LockedDuckdb, openLockedDuckdb } from './locked-duckdb.ts'
 import { asNumber, IS_ITEM, lines, Parameters, whereOf } from './queries.ts'
-import { quoteName, quoteText } from './quote.ts'
+import { pointerTo, quoteName, quoteText } from './quote.ts'
 
 const FIELDS_MAX = 1_000
 
@@ -28,7 +28,7 @@ export async function exportParquet(
   })
   if (columns.length === 0) throw new ScrapdeckError('ITEMS_NOT_FOUND', 'There are no items to export.')
   const from = `FROM ${lines(file.path)} WHERE ${IS_ITEM} ${whereOf(filter, parameters)}`
-  const target = `${quoteText(targetPath)} (FORMAT parquet, COMPRESSION zstd)`
+  const target = `${quoteText(targetPath)} (FORMAT parquet, COMPRESSION zstd, USE_TMP_FILE false)`
   const [row = []] = await database.query(`COPY (SELECT ${columns.join(', ')} ${from}) TO ${target}`, parameters.values)
   const sizeBytes = (await stat(targetPath)).size
   if (sizeBytes > maxBytes) throw new ScrapdeckError('ITEMS_TOO_LARGE', 'The exported file is larger than the limit.')
@@ -42,29 +42,35 @@ interface Field {
 
 /** Reads the whole file: an export leaves no field out. */
 async function listFields(database: LockedDuckdb, file: LinesFile): Promise<Field[]> {
-  const rows = await database.query(
-    `SELECT key, list(DISTINCT type) FROM (
-      SELECT key, json_type(json, '/' || replace(replace(key, '~', '~0'), '/', '~1')) AS type
-      FROM (SELECT json, unnest(json_keys(json)) AS key FROM ${lines(file.path)} WHERE ${IS_ITEM})
-     ) WHERE type <> 'NULL' GROUP BY key ORDER BY key LIMIT ${FIELDS_MAX + 1}`,
+  const from = `FROM ${lines(file.path)} WHERE ${IS_ITEM}`
+  const found = await database.query(
+    `SELECT key FROM (SELECT unnest(json_keys(json)) AS key ${from}) GROUP BY key ORDER BY key LIMIT ${FIELDS_MAX + 1}`,
     []
   )
-  if (rows.length > FIELDS_MAX) {
+  if (found.length > FIELDS_MAX) {
     const text = `The items have more than ${FIELDS_MAX} different fields, too many for columns. Export them as JSON lines.`
     throw new ScrapdeckError('ITEMS_TOO_LARGE', text)
   }
-  return rows.map(([name, types]) => ({
-    name: String(name),
-    type: typeOf((types as { items: readonly string[] }).items)
-  }))
+  if (found.length === 0) return []
+  const names = found.map(([name]) => String(name))
+  const parameters = new Parameters()
+  // All types of a line at once: it is parsed once for them.
+  const pointers = names.map((name) => `${parameters.add(pointerTo(name))}::VARCHAR`).join(', ')
+  const isAll = (types: string) => names.map((_, at) => `bool_and(t[${at + 1}] IN (${types}))`).join(', ')
+  const [row = []] = await database.query(
+    `SELECT ${isAll(NUMBERS)}, ${isAll(BOOLEANS)} FROM (SELECT json_type(json, [${pointers}]) AS t ${from})`,
+    parameters.values
+  )
+  return names.map((name, at) => {
+    // A field that is always null is a text.
+    const [isNumber, isBoolean] = [row[at] === true, row[names.length + at] === true]
+    return { name, type: isNumber === isBoolean ? 'text' : isNumber ? 'number' : 'boolean' }
+  })
 }
 
-const NUMBERS = new Set(['BIGINT', 'UBIGINT', 'DOUBLE', 'HUGEINT', 'UHUGEINT'])
-
-function typeOf(types: readonly string[]): Field['type'] {
-  if (types.every((type) => NUMBERS.has(type))) return 'number'
-  return types.every((type) => type === 'BOOLEAN') ? 'boolean' : 'text'
-}
+/** Absent is SQL's NULL, which bool_and skips. */
+const NUMBERS = "'BIGINT', 'UBIGINT', 'DOUBLE', 'HUGEINT', 'UHUGEINT', 'NULL'"
+const BOOLEANS = "'BOOLEAN', 'NULL'"
 
 /** DuckDB's names ignore case: `Price` beside `price` becomes `Price_2`. */
 function freeName(name: string, used: Set<string>): string {
