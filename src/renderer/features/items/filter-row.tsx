@@ -2,6 +2,7 @@ import { ActionIcon, Button, Popover, Select, TextInput } from '@mantine/core'
 import { IconFilter, IconX } from '@tabler/icons-react'
 import { useState } from 'react'
 import type { ItemColumn, ItemCondition } from '../../../shared/contract/index.ts'
+import { useKeys } from '../../state/keys.ts'
 import { describeCondition, MOST_CONDITIONS, OPERATORS, takesValue } from './items-filter.ts'
 import classes from './items-screen.module.css'
 
@@ -14,6 +15,7 @@ interface FilterRowProps {
 /** The conditions as removable chips, and a form for another one. */
 export function FilterRow({ columns, conditions, onChange }: FilterRowProps) {
   const [isOpen, setOpen] = useState(false)
+  useKeys('Items', [{ key: '/', label: 'Add filter', run: () => setOpen(conditions.length < MOST_CONDITIONS) }])
   const add = (condition: ItemCondition) => {
     onChange([...conditions, condition])
     setOpen(false)

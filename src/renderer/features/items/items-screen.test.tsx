@@ -48,7 +48,8 @@ it('shows the items as a table, and how many there are in which format', async (
 
 it('filters by a condition that is then in the address, and can be removed again', async () => {
   open()
-  fireEvent.click(await screen.findByRole('button', { name: 'Add filter' }))
+  await table()
+  fireEvent.keyDown(document.body, { key: '/' })
   fireEvent.change(await screen.findByLabelText('Value'), { target: { value: 'kettle' } })
   fireEvent.click(screen.getByRole('button', { name: 'Apply filter' }))
   await waitFor(async () => expect(await firstRow()).toContain('kettle'))
