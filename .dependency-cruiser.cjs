@@ -23,6 +23,7 @@ const ROOMS = [
   'logs',
   'output',
   'understanding',
+  'items',
   'plugins',
   'webhooks',
   'events',

@@ -5,7 +5,8 @@ export default defineConfig({
   main: {
     build: {
       // npm packages stay packages: better-sqlite3 is native, and pino starts workers by file name.
-      externalizeDeps: true,
+      // The optional DuckDB is named, because only `dependencies` are meant otherwise.
+      externalizeDeps: { include: ['@duckdb/node-api'] },
       outDir: 'out/main',
       rollupOptions: {
         // Threads are started by their file names, beside the chunk that starts them (runtime/thread-task.ts).
@@ -14,6 +15,7 @@ export default defineConfig({
           'store-worker': 'src/engine/store/sqlite/store-worker.ts',
           'log-worker': 'src/engine/logs/scan/log-worker.ts',
           'plugin-worker': 'src/engine/plugins/plugin-worker.ts',
+          'items-worker': 'src/engine/items/items-worker.ts',
           'egg-worker': 'src/engine/projects/egg-worker.ts',
           'plan-worker': 'src/engine/fleet-file/plan-worker.ts'
         },

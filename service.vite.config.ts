@@ -49,6 +49,7 @@ export default defineConfig({
         'store-worker': 'src/engine/store/sqlite/store-worker.ts',
         'log-worker': 'src/engine/logs/scan/log-worker.ts',
         'plugin-worker': 'src/engine/plugins/plugin-worker.ts',
+        'items-worker': 'src/engine/items/items-worker.ts',
         'egg-worker': 'src/engine/projects/egg-worker.ts',
         'plan-worker': 'src/engine/fleet-file/plan-worker.ts'
       },
@@ -68,7 +69,7 @@ export default defineConfig({
   },
   ssr: {
     noExternal: true,
-    // better-sqlite3 is native, and pino starts workers by file name.
-    external: ['better-sqlite3', 'pino', 'pino-pretty']
+    // better-sqlite3 and DuckDB are native, and pino starts workers by file name.
+    external: ['better-sqlite3', '@duckdb/node-api', 'pino', 'pino-pretty']
   }
 })

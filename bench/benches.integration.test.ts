@@ -8,6 +8,7 @@ import * as dispatchLatency from './dispatch-latency.ts'
 import * as enqueue from './enqueue.ts'
 import type { Figure } from './figure.ts'
 import * as firstDispatch from './first-dispatch.ts'
+import * as items from './items.ts'
 import * as history from './history.ts'
 import * as fleet from './fleet.ts'
 import * as fleetBusy from './fleet-busy.ts'
@@ -72,6 +73,11 @@ const SHORT: [name: string, measure: () => Promise<Figure[]>, figures: string[]]
     'log-parse',
     () => logParse.measure({ bytes: 1_000_000, rounds: 1 }),
     ['ratio_logparser', 'mb_per_s', 'logparser_mb_per_s']
+  ],
+  [
+    'items',
+    () => all(items.measure({ bytes: 100_000, rounds: 1 })),
+    ['first_page_ms', 'field_stats_s', 'field_stats_ratio']
   ],
   ['recover', () => all(recover.measure({ sizes: [{ queued: 10, live: 2 }], rounds: 1 })), ['ready_s']],
   [

@@ -32,6 +32,7 @@ const PLANTED: [file: string, imported: string, rule: string][] = [
   ['src/engine/projects/a.ts', '../nodes/registry.ts', 'engine-room-projects'],
   ['src/engine/output/a.ts', '../nodes/registry.ts', 'engine-room-output'],
   ['src/engine/understanding/a.ts', '../nodes/registry.ts', 'engine-room-understanding'],
+  ['src/engine/items/a.ts', '../nodes/registry.ts', 'engine-room-items'],
   ['src/engine/plugins/a.ts', '../nodes/registry.ts', 'engine-room-plugins'],
   ['src/engine/webhooks/a.ts', '../nodes/registry.ts', 'engine-room-webhooks'],
   ['src/engine/events/h.ts', '../nodes/registry.ts', 'engine-room-events'],

@@ -4,7 +4,8 @@ import { parse } from 'yaml'
 import { inRoot } from './setup/platform.mjs'
 
 test('each package named in electron-builder.yml is a dependency', () => {
-  const dependencies = Object.keys(JSON.parse(fs.readFileSync(inRoot('package.json'), 'utf8')).dependencies)
+  const { dependencies: always, optionalDependencies } = JSON.parse(fs.readFileSync(inRoot('package.json'), 'utf8'))
+  const dependencies = Object.keys({ ...always, ...optionalDependencies })
   const named = packagesNamedIn(fs.readFileSync(inRoot('electron-builder.yml'), 'utf8'))
   expect(named.length).toBeGreaterThan(5)
   expect(named.filter((name) => !dependencies.some((known) => known === name || known.startsWith(`${name}/`)))).toEqual(

@@ -8,6 +8,7 @@ import { type Scrapyd, startScrapydFleet } from '../support/scrapyd-fleet.ts'
 import { LOCAL_NODE_ID } from '../../src/shared/ids.ts'
 import { type Service, startService } from '../support/service.ts'
 import { until } from '../../src/engine/testing/until.ts'
+import { fillItems, ITEM_SCREENS } from './items.ts'
 import { EMPTY_SCREENS, fillSchedules, PICTURE_CONFIGURATION, SCHEDULE_SCREENS } from './schedules.ts'
 
 const root = resolve(import.meta.dirname, '../..')
@@ -39,6 +40,7 @@ test.beforeAll(async () => {
   ])
   await deploy()
   if (Object.keys(SCHEDULE_SCREENS).some((name) => only.test(name))) await fillSchedules(service)
+  if (Object.keys(ITEM_SCREENS).some((name) => only.test(name))) await fillItems(service)
   if (Object.keys(SCREENS).some((name) => only.test(name))) await fillFleet()
 })
 
@@ -278,7 +280,7 @@ for (const scheme of SCHEMES) {
         }
         await context.close()
       }
-      await take(service, { ...SCREENS, ...SCHEDULE_SCREENS })
+      await take(service, { ...SCREENS, ...ITEM_SCREENS, ...SCHEDULE_SCREENS })
       await take(fresh, EMPTY_SCREENS)
     })
   }

@@ -176,6 +176,18 @@ it('a log on a terminal keeps only colours of its control characters; in a file 
   expect((await call(['logs', JOB_ID], { url })).out).toBe(text)
 })
 
+it('items are printed, or written into a file; Parquet only into one', async () => {
+  const { url } = await startEngine()
+  expect(await call(['items', JOB_ID, '--format', 'csv'], { url })).toMatchObject({ code: 0, out: 'name,price\r\n' })
+  const directory = makeDirectory({})
+  expect((await call(['items', JOB_ID, '-o', 'items.jl', '--json'], { url, directory })).out).toContain('"items": 118')
+  expect(readFileSync(join(directory, 'items.jl'), 'utf8')).toBe('name,price\r\n')
+  expect(await call(['items', JOB_ID, '--format', 'parquet'], { url })).toMatchObject({
+    code: EXIT_CODES.usage,
+    error: expect.stringContaining('--output')
+  })
+})
+
 const PROJECT = {
   'scrapy.cfg': '[settings]\ndefault = shop.settings\n',
   'shop/__init__.py': '',

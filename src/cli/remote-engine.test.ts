@@ -19,6 +19,7 @@ const COMMANDS: Record<string, string[]> = {
   jobs: [],
   cancel: [JOB_ID],
   logs: [JOB_ID],
+  items: [JOB_ID],
   'nodes list': [],
   projects: [],
   versions: ['shop'],

@@ -13,6 +13,7 @@ import { createWireErrorInterceptor } from '../shared/wire-errors.ts'
 import { asSchedulerSays, findEither, progressOf, SCHEDULER_EVENTS } from './api/crawl-answers.ts'
 import { coerceFor } from './api/coerce-input.ts'
 import { checkFields, parseFields, pickFields, type Wanted } from './api/fields.ts'
+import { serveItemsExport } from './api/serve-items-export.ts'
 import { API_EVENTS, findJob, findJobOfSchedule, type LogRoute, serveLog } from './api/serve-log.ts'
 import { longListsOf, readLongLists } from './api/long-lists.ts'
 import { answerJsonRpc } from './api/json-rpc.ts'
@@ -142,6 +143,10 @@ export class ContractHandlers {
 
   serveLogOfCrawl(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
     return this.#serveLog({ operation: 'logs', find: findEither, events: SCHEDULER_EVENTS }, request, reply)
+  }
+
+  serveItemsExport(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
+    return serveItemsExport(request, reply, { router: this.#router })
   }
 
   async serveStatusOfCrawl(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {

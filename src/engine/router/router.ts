@@ -26,6 +26,7 @@ import type { WebhookCommands } from '../commands/webhook-commands.ts'
 import type { ChangeFeed } from '../events/change-feed.ts'
 import type { FleetFiles } from '../fleet-file/fleet-file.ts'
 import type { Environments } from '../launcher/pythons/environments.ts'
+import type { JobItems } from '../items/job-items.ts'
 import type { Discovery } from '../nodes/discovery/discovery.ts'
 import type { FleetNode } from '../nodes/fleet.ts'
 import type { JobFigures } from '../collecting/job-figures.ts'
@@ -67,6 +68,7 @@ export interface RouterParts {
   fleetFiles: FleetFiles
   webhookCommands: WebhookCommands
   jobLogs: JobLogs
+  jobItems: JobItems
   feed: ChangeFeed
   figures: FiguresSampler
   incoming: IncomingFiles
@@ -87,7 +89,17 @@ const LIST_MAX_BYTES = 4_000_000
 /** The contract's operations over the engine's rooms. Each is a line or two; the rooms do the work. */
 export function createRouter(parts: RouterParts): EngineRouter {
   const { store, waiting, jobCommands, nodeCommands, projectCommands, systemCommands, discovery, queueCommands } = parts
-  const { scheduleCommands, scheduleReads, chainCommands, fleetFiles, webhookCommands, jobLogs, feed, figures } = parts
+  const {
+    scheduleCommands,
+    scheduleReads,
+    chainCommands,
+    fleetFiles,
+    webhookCommands,
+    jobLogs,
+    jobItems,
+    feed,
+    figures
+  } = parts
   const os = implement(contract).$context<RouterContext>()
 
   function requireProject(name: string): Project {
@@ -307,6 +319,25 @@ export function createRouter(parts: RouterParts): EngineRouter {
       search: os.logs.search.handler(({ input: { jobId, attemptNumber, mostLines, ...query }, signal }) =>
         jobLogs.search(jobId, attemptNumber, query, { mostLines, signal })
       )
+    },
+    items: {
+      describe: os.items.describe.handler(({ input: { count, ...wanted }, signal }) =>
+        jobItems.describe(wanted, count, signal)
+      ),
+      page: os.items.page.handler(({ input: { jobId, attemptNumber, columns = null, sort = null, ...page }, signal }) =>
+        jobItems.page({ jobId, attemptNumber }, { ...page, columns, sort }, signal)
+      ),
+      read: os.items.read.handler(({ input: { index, ...wanted }, signal }) => jobItems.read(wanted, index, signal)),
+      fieldStatistics: os.items.fieldStatistics.handler(({ input: { field, ...wanted }, signal }) =>
+        jobItems.fieldStatistics(wanted, field, signal)
+      ),
+      diff: os.items.diff.handler(({ input: { before, key = null, ...wanted }, signal }) =>
+        jobItems.diff(wanted, before, key, signal)
+      ),
+      export: os.items.export.handler(({ input: { format, filter, ...wanted }, signal }) =>
+        jobItems.export(wanted, { format, filter }, signal)
+      ),
+      readExport: os.items.readExport.handler(({ input }) => jobItems.readExport(input.id, input.offset))
     },
     events: {
       subscribe: os.events.subscribe.handler(({ input, signal }) => feed.subscribe(input.after, signal))

@@ -53,6 +53,7 @@ import { Housekeeping } from './housekeeping.ts'
 import { openData } from './open-data.ts'
 import { wireChains } from './wire-chains.ts'
 import { wireDiscovery } from './wire-discovery.ts'
+import { wireItems } from './wire-items.ts'
 import { hasLocalNode, layOutLocalNode, LocalNodeRoom } from './wire-local-node.ts'
 import { wireNodeClients } from './wire-node-clients.ts'
 import type { wireRouter } from './wire-router.ts'
@@ -304,6 +305,7 @@ function openDoors(options: EngineOptions, below: WithHealth, opened: AsyncDispo
   const { store, random, secretBox } = base
   const { environments } = local
   const jobLogs = new JobLogs({ ...base, archive: below.archive, scans: below.logScans, fleet })
+  const jobItems = opened.adopt(wireItems(options, { ...base, fleet, layout }), stop)
   const reads = {
     store,
     waiting,
@@ -341,6 +343,7 @@ function openDoors(options: EngineOptions, below: WithHealth, opened: AsyncDispo
     chainCommands: below.chains.commands,
     jobLogs,
     jobFigures: new JobFigures({ store, collector: below.collector }),
+    jobItems,
     feed,
     incoming,
     describeNode: describe,

@@ -10,6 +10,7 @@ import {
 import {
   parseCalendarSearch,
   parseChainsSearch,
+  parseItemsSearch,
   parseJobsSearch,
   parseLoadSearch,
   parseLogsSearch,
@@ -86,6 +87,7 @@ const routeTree = root.addChildren([
   ),
   screenAt('/nodes', () => import('../features/nodes/nodes-screen.tsx'), 'NodesScreen', parseNodesSearch),
   screenAt('/nodes/sources', () => import('../features/nodes/discovery/sources-screen.tsx'), 'SourcesScreen'),
+  screenAt('/items', () => import('../features/items/items-screen.tsx'), 'ItemsScreen', parseItemsSearch),
   screenAt('/logs', () => import('../features/logs/logs-screen.tsx'), 'LogsScreen', parseLogsSearch),
   screenAt('/settings', () => import('./settings-screen.tsx'), 'SettingsScreen')
 ])

@@ -5,6 +5,7 @@
 import { JOB_STATUSES } from '../../shared/choices.ts'
 import { JOB_ID_PATTERN, NODE_ID_PATTERN, RANDOM_ID_PATTERN } from '../../shared/id-patterns.ts'
 import type {
+  AttemptNumber,
   ChainId,
   JobId,
   JobStatus,
@@ -77,6 +78,21 @@ export const parseLogsSearch = (raw: Raw) => ({
   job: textOf<JobId>(raw['job'], JOB_ID_PATTERN)
 })
 
+export const parseItemsSearch = (raw: Raw) => ({
+  /** Whose items. */
+  job: textOf<JobId>(raw['job'], JOB_ID_PATTERN),
+  /** Of this attempt; absent: the last one. */
+  attempt: countOf<AttemptNumber>(raw['attempt']),
+  /** The conditions, as JSON. */
+  where: longTextOf(raw['where']),
+  /** The field that sorts them; with `-` before it, the largest first. */
+  sort: textOf(raw['sort']),
+  /** What the pane beside the table shows: the number of an item, a field, or the comparison. */
+  item: Number.isInteger(Number(raw['item'] ?? 'x')) && Number(raw['item']) >= 0 ? Number(raw['item']) : undefined,
+  field: textOf(raw['field']),
+  compare: flagOf(raw['compare'])
+})
+
 export type CalendarSearch = Partial<ReturnType<typeof parseCalendarSearch>>
 export const parseCalendarSearch = (raw: Raw) => ({
   /** A day of the displayed week, `2026-11-23`; absent: this week. */
@@ -114,6 +130,12 @@ function textOf<Text extends string = string>(value: unknown, pattern?: RegExp):
   if (typeof value !== 'string' || value === '' || value.length > 200) return undefined
   return pattern === undefined || pattern.test(value) ? (value as Text) : undefined
 }
+
+const countOf = <Count extends number>(value: unknown): Count | undefined =>
+  Number.isInteger(Number(value)) && Number(value) > 0 ? (Number(value) as Count) : undefined
+
+const longTextOf = (value: unknown): string | undefined =>
+  typeof value === 'string' && value.length <= 8_000 ? value : undefined
 
 function listOf<T extends string>(value: unknown, isOne: (value: unknown) => value is T): T[] | undefined {
   const list = (Array.isArray(value) ? value : [value]).filter(isOne)

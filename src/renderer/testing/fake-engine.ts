@@ -23,6 +23,7 @@ import { createFakeDiscovery } from './fake-discovery.ts'
 import { createFakeEnvironments } from './fake-environments.ts'
 import { createFakeJobs } from './fake-jobs.ts'
 import { createFakeFleetFile } from './fake-fleet-file.ts'
+import { createFakeItems } from './fake-items.ts'
 import { createFakeLogs } from './fake-logs.ts'
 import { createFakeNodes } from './fake-nodes.ts'
 import { createFakeProjects } from './fake-projects.ts'
@@ -111,6 +112,7 @@ export function createFakeEngine(options: FakeEngineOptions = {}): FakeEngine {
     fleetFile: createFakeFleetFile(),
     environments,
     logs: createFakeLogs(world),
+    items: createFakeItems(world),
     events: { subscribe },
     system: createFakeSystem(world)
   })

@@ -22,6 +22,8 @@ export interface FakeWorldOptions {
   python?: PythonState['state']
   /** Only the local node, no projects, no jobs. */
   firstRun?: boolean
+  /** What reads items. */
+  itemsEngine?: 'duckdb' | 'plain'
   /** How long each step of an upload, a deploy or an environment build takes. */
   stepMs?: number
 }
@@ -65,7 +67,8 @@ export function createFakeWorld(options: FakeWorldOptions, emit: (...changes: Ch
           start: COLD,
           problem: 'Python 3.13 is here, but Scrapy is not. Create an environment to run spiders on this computer.'
         }
-  const state = { jobs, nodes, firstRun, paused: false, python }
+  const itemsEngine = (options.itemsEngine ?? 'duckdb') as 'duckdb' | 'plain'
+  const state = { jobs, nodes, firstRun, paused: false, python, itemsEngine }
   let number = 10_000
   const nextNumber = () => number++
   const figures = () => fakeFigures(state)

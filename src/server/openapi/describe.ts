@@ -54,6 +54,7 @@ export async function describeApi(): Promise<OpenAPI.Document> {
   }
   const ours = {
     '/jobs/{id}/logs': { get: LOG_STREAM },
+    '/jobs/{id}/items/export': { get: ITEMS_EXPORT },
     '/schedules/{id}/logs': { get: LOG_STREAM_OF_SCHEDULE },
     '/jsonrpc': { post: JSON_RPC },
     ...schedulerPaths(LOG_STREAM, ERROR_RESPONSE)
@@ -215,6 +216,35 @@ const LOG_STREAM: Operation = {
       }
     },
     204: { description: 'The log was read to its end before (`Last-Event-ID: end`)' },
+    default: ERROR_RESPONSE
+  }
+}
+
+const ITEMS_EXPORT: Operation = {
+  operationId: 'jobs.itemsExport',
+  summary: 'All items of a job as one file',
+  description:
+    'The file is written first, so the response begins when it is complete. `items.export` reports progress.',
+  tags: ['items'],
+  parameters: [
+    { name: 'id', in: 'path', required: true, schema: { type: 'string', pattern: '^[0-9a-f]{32}$' }, example: JOB_ID },
+    {
+      name: 'format',
+      in: 'query',
+      schema: { type: 'string', enum: [...shapes.ItemsFormat.options], default: 'jsonl' }
+    },
+    { name: 'attemptNumber', in: 'query', schema: { type: 'integer', minimum: 1 }, description: 'Default: the last' }
+  ],
+  responses: {
+    200: {
+      description: 'The file, as an attachment',
+      content: {
+        'application/x-ndjson': { schema: { type: 'string' }, example: '{"name":"Desk lamp","price":39.90}\n' },
+        [JSON_TYPE]: { schema: { type: 'array', items: {} }, example: [{ name: 'Desk lamp', price: 39.9 }] },
+        'text/csv': { schema: { type: 'string' }, example: 'name,price\r\nDesk lamp,39.90\r\n' },
+        'application/vnd.apache.parquet': { schema: { type: 'string' }, example: '(the bytes of the file)' }
+      }
+    },
     default: ERROR_RESPONSE
   }
 }

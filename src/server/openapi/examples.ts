@@ -470,6 +470,80 @@ export const EXAMPLES: ExamplesOf<InferContractRouterInputs<Contract>, InferCont
       }
     }
   },
+  items: {
+    describe: {
+      summary: "What is known of a job's items: columns, size, how many",
+      input: { jobId: JOB_ID, count: true },
+      output: {
+        ...{ attemptNumber: 1, from: 'node', nodeId: NODE_ID, format: 'jsonl', sizeBytes: 21_840, copiedBytes: 21_840 },
+        ...{ mayGrow: false, hasMoreFields: false, items: 118, unreadable: 0, endsInside: false },
+        columns: [
+          { name: 'name', type: 'text' },
+          { name: 'price', type: 'number' }
+        ],
+        ...{ engine: 'duckdb', engineProblem: null }
+      }
+    },
+    page: {
+      summary: 'Items as rows, filtered and sorted',
+      input: {
+        jobId: JOB_ID,
+        limit: 1,
+        columns: ['name', 'price'],
+        sort: { field: 'price', descending: true },
+        filter: [{ field: 'name', operator: 'contains', value: 'lamp' }]
+      },
+      output: {
+        columns: ['name', 'price'],
+        rows: [
+          {
+            index: 17,
+            cells: [
+              { type: 'text', text: 'Desk lamp', isCut: false },
+              { type: 'number', text: '39.90', isCut: false }
+            ]
+          }
+        ],
+        nextOffset: 1
+      }
+    },
+    read: {
+      summary: 'One whole item',
+      input: { jobId: JOB_ID, index: 17 },
+      output: { index: 17, text: '{\n  "name": "Desk lamp",\n  "price": 39.90\n}', isCut: false, isReadable: true }
+    },
+    fieldStatistics: {
+      summary: 'How often a field is filled, and with what; needs DuckDB',
+      input: { jobId: JOB_ID, field: 'price' },
+      output: {
+        ...{ field: 'price', items: 118, unreadable: 0, filled: 116, distinct: 87 },
+        numbers: { count: 116, min: 2.5, max: 349, mean: 41.2 },
+        length: { min: 3, max: 6, mean: 4.8 },
+        top: [{ value: '9.99', count: 6 }]
+      }
+    },
+    diff: {
+      summary: 'What changed since another run; needs DuckDB',
+      input: { jobId: JOB_ID, before: LATER_JOB_ID, key: 'name' },
+      output: {
+        before: { jobId: LATER_JOB_ID, items: 120, unreadable: 0 },
+        after: { jobId: JOB_ID, items: 118, unreadable: 0 },
+        fields: [{ name: 'price', before: 120, after: 116 }],
+        ...{ added: 3, removed: 5, changed: 12, same: 103, repeatedKeys: 0 },
+        examples: { added: ['Desk lamp'], removed: ['Floor lamp'], changed: ['Candle'] }
+      }
+    },
+    export: {
+      summary: 'Write items into a file, with progress',
+      input: { jobId: JOB_ID, format: 'csv' },
+      output: { share: 1, file: { id: '5'.repeat(32), name: `items-${JOB_ID}.csv`, sizeBytes: 12, items: 118 } }
+    },
+    readExport: {
+      summary: 'A piece of an exported file',
+      input: { id: '5'.repeat(32) },
+      output: { offset: 0, nextOffset: null, base64: 'bmFtZSxwcmljZQ0K' }
+    }
+  },
   events: {
     subscribe: {
       summary: 'What changes, as it changes; resumes by cursor',

@@ -3,6 +3,7 @@ import { discoveryContract } from './discovery.ts'
 import { environmentsContract } from './environments.ts'
 import { eventsContract } from './events.ts'
 import { fleetFileContract } from './fleet-file.ts'
+import { itemsContract } from './items.ts'
 import { jobsContract } from './jobs.ts'
 import { logsContract } from './logs.ts'
 import type { Operations } from './operation.ts'
@@ -28,6 +29,7 @@ export const contract = {
   fleetFile: fleetFileContract,
   environments: environmentsContract,
   logs: logsContract,
+  items: itemsContract,
   events: eventsContract,
   system: systemContract
 } satisfies Operations
@@ -42,6 +44,7 @@ export * from './fixed-values.ts'
 export * from './figures.ts'
 export * from './fleet-file.ts'
 export * from './ids.ts'
+export * from './items.ts'
 export * from './jobs.ts'
 export * from './logs.ts'
 export * from './nodes.ts'

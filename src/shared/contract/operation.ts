@@ -39,7 +39,8 @@ export const read = (role: Role, address: Address, meta: Pick<OperationMeta, 'an
   begin(role, address, { writes: false, takesKey: false, ...meta })
 
 /** The same with an input too large for a query: sent with POST, which accepts a key like every POST. */
-export const ask = (role: Role, address: Address) => begin(role, address, { writes: false, takesKey: true })
+export const ask = (role: Role, address: Address, meta: Pick<OperationMeta, 'answerBytes'> = {}) =>
+  begin(role, address, { writes: false, takesKey: true, ...meta })
 
 /** Declares an operation that changes something. */
 export const write = (

@@ -16,7 +16,7 @@ export interface OpenedEngine {
   stop(): Promise<void> | void
 }
 
-/** Covered by tests of their own: they need a Python, a spider that acts on its own, or a response from the network. */
+/** Covered by tests of their own: they need a Python, a spider that acts by itself, items, or the network. */
 const NOT_COVERED = [
   'crawl',
   'crawlOrders.list',
@@ -30,6 +30,10 @@ const NOT_COVERED = [
   'schedules.cancelBackfill',
   'environments.log',
   'environments.rebuild',
+  'items.page',
+  'items.fieldStatistics',
+  'items.diff',
+  'items.export',
   'logs.tail',
   'system.runDemo',
   'system.createEnvironment',
@@ -376,6 +380,10 @@ export function describeContract(name: string, open: () => Promise<OpenedEngine>
       expect(await codeOf(client.logs.locate({ jobId: id, line: 1 }))).toBe('LOG_NOT_FOUND')
       const search = client.logs.search({ jobId: id, text: 'error' }).then((stream) => stream.next())
       expect(await codeOf(search)).toBe('LOG_NOT_FOUND')
+      expect(await codeOf(client.items.describe({ jobId: id }))).toBe('ITEMS_NOT_FOUND')
+      expect(await codeOf(client.items.describe({ jobId: NOBODY as JobId }))).toBe('JOB_NOT_FOUND')
+      expect(await codeOf(client.items.read({ jobId: id, index: 0 }))).toBe('ITEMS_NOT_FOUND')
+      expect(await codeOf(client.items.readExport({ id: NOBODY }))).toBe('NOT_FOUND')
     })
 
     it('streams changes from now on, and from a cursor on', async () => {

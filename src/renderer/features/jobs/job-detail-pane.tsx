@@ -22,6 +22,7 @@ import { isCancelling } from './cancel-cell.tsx'
 import { CancelSteps } from './cancel-steps.tsx'
 import type { Away, AwayOf } from './job-columns.tsx'
 import classes from './job-detail-pane.module.css'
+import { JobItems } from './job-items.tsx'
 import { JobLog } from './job-log.tsx'
 import { JobSchedule } from './job-schedule.tsx'
 import { JobStats } from './job-stats.tsx'
@@ -44,7 +45,14 @@ const unknownOf = (away: Away | null) =>
     ? null
     : { sinceMs: away.unknownSinceMs, lastSeenAtMs: away.lastSeenAtMs }
 
-const TABS = { timeline: 'Timeline', log: 'Log', stats: 'Stats', arguments: 'Arguments', attempts: 'Attempts' } as const
+const TABS = {
+  timeline: 'Timeline',
+  log: 'Log',
+  items: 'Items',
+  stats: 'Stats',
+  arguments: 'Arguments',
+  attempts: 'Attempts'
+} as const
 
 /** Everything about one job, beside the list. */
 export function JobDetailPane({ jobId, tab, nodeName, awayOf, actions, onTab, onOpen, onClose }: JobDetailPaneProps) {
@@ -105,6 +113,14 @@ export function JobDetailPane({ jobId, tab, nodeName, awayOf, actions, onTab, on
                 </Tabs.Panel>
                 <Tabs.Panel value="log" className={classes.logPanel}>
                   <JobLog
+                    detail={data}
+                    attemptNumber={attemptNumber}
+                    onAttempt={setAttemptNumber}
+                    nodeName={nodeName}
+                  />
+                </Tabs.Panel>
+                <Tabs.Panel value="items" className={classes.logPanel}>
+                  <JobItems
                     detail={data}
                     attemptNumber={attemptNumber}
                     onAttempt={setAttemptNumber}

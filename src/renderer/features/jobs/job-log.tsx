@@ -1,9 +1,10 @@
-import { ActionIcon, Select, Tooltip } from '@mantine/core'
+import { ActionIcon, Tooltip } from '@mantine/core'
 import { IconExternalLink } from '@tabler/icons-react'
 import { Link } from '@tanstack/react-router'
 import type { AttemptNumber, Job, JobDetail } from '../../../shared/contract/index.ts'
 import { useApi } from '../../api/api.tsx'
 import { LogTerminal } from '../../terminal/log-terminal.tsx'
+import { AttemptSelect } from './attempt-select.tsx'
 
 interface JobLogProps {
   detail: JobDetail
@@ -21,16 +22,7 @@ export function JobLog({ detail: { job, attempts }, attemptNumber, onAttempt, no
   return (
     <>
       {attempts.length > 1 && (
-        <Select
-          aria-label="Attempt"
-          value={String(number)}
-          allowDeselect={false}
-          data={attempts.map((each) => ({
-            value: String(each.number),
-            label: `Attempt ${each.number} on ${nodeName(each.nodeId)}`
-          }))}
-          onChange={(value) => value !== null && onAttempt(Number(value) as AttemptNumber)}
-        />
+        <AttemptSelect attempts={attempts} number={number} onAttempt={onAttempt} nodeName={nodeName} />
       )}
       <LogTerminal
         key={`${job.id} ${number ?? 0}`}

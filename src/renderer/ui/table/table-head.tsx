@@ -12,7 +12,7 @@ export function HeadCell<Row>({ column, sort, onSort }: HeadCellProps<Row>) {
   const mine = sort?.id === column.id ? sort : null
   if (!column.sortBy) {
     return (
-      <span className={classes.cell} role="columnheader" data-align={column.align}>
+      <span className={classes.cell} role="columnheader" data-align={column.align} aria-sort={column.sorted}>
         {column.header}
       </span>
     )

@@ -39,6 +39,8 @@ interface VirtualTableProps<Row> {
   /** Rows can be reordered, by dragging or with Alt and the arrow keys: puts these right before that row, or last. */
   onReorder?: (ids: readonly string[], before: string | null) => void
   empty?: ReactNode
+  /** Rows are at least so wide: the table then scrolls sideways. */
+  minWidthPx?: number
   /** Height of every row; default 32. */
   rowPx?: number
 }
@@ -154,6 +156,7 @@ export function VirtualTable<Row>(props: VirtualTableProps<Row>) {
     event.preventDefault()
   }
 
+  const minWidth = props.minWidthPx
   const tracks = [...(marks ? ['32px'] : []), ...columns.map(({ width }) => width)].join(' ')
   const allMarked = marks !== undefined && rows.length > 0 && ids.every((each) => marks.has(each))
   return (
@@ -169,7 +172,7 @@ export function VirtualTable<Row>(props: VirtualTableProps<Row>) {
       aria-activedescendant={cursor >= 0 ? `${id}-${cursor}` : undefined}
       onKeyDown={onKeyDown}
     >
-      <div className={classes.head} role="row" aria-rowindex={1} style={{ gridTemplateColumns: tracks }}>
+      <div className={classes.head} role="row" aria-rowindex={1} style={{ gridTemplateColumns: tracks, minWidth }}>
         {marks && (
           <span className={classes.check} role="columnheader">
             <input
@@ -188,7 +191,11 @@ export function VirtualTable<Row>(props: VirtualTableProps<Row>) {
       {rows.length === 0 ? (
         props.empty
       ) : (
-        <div role="presentation" style={{ height: virtualizer.getTotalSize(), position: 'relative' }} {...drag}>
+        <div
+          role="presentation"
+          style={{ height: virtualizer.getTotalSize(), position: 'relative', minWidth }}
+          {...drag}
+        >
           {dropIndex !== null && (
             <i className={classes.dropLine} style={{ transform: `translateY(${dropIndex * rowPx}px)` }} aria-hidden />
           )}

@@ -1,0 +1,150 @@
+import { constants } from 'node:fs'
+import { open } from 'node:fs/promises'
+import type { Readable } from 'node:stream'
+import { parse } from 'csv-parse'
+import type { ItemsFacts } from '../../../shared/contract/index.ts'
+import { ScrapdeckError } from '../../../shared/errors.ts'
+import type { ItemsSource } from '../messages.ts'
+import { ITEM_MAX_BYTES, PIECE_BYTES } from './bounds.ts'
+import type { RawItem } from './raw-item.ts'
+import { isBlank, type Splitter, splitLines } from './split-lines.ts'
+import { splitArray } from './split-array.ts'
+
+export type Format = ItemsFacts['format']
+
+const BOM = Buffer.from([0xef, 0xbb, 0xbf])
+const HEAD_BYTES = 64 * 1024
+const CSV_RECORDS_AT_ONCE = 500
+
+export interface Head {
+  format: Format
+  /** Where the first item or header is: behind a byte order mark. */
+  startOffset: number
+}
+
+/** What the file is, by its first bytes: its name says nothing (a node calls everything `.jl`). */
+export async function readHead(source: Pick<ItemsSource, 'path' | 'sizeBytes'>): Promise<Head> {
+  const bytes = await readRange(source.path, 0, Math.min(HEAD_BYTES, source.sizeBytes))
+  const startOffset = bytes.subarray(0, 3).equals(BOM) ? 3 : 0
+  return { format: formatOf(bytes.subarray(startOffset)), startOffset }
+}
+
+function formatOf(head: Buffer): Format {
+  if (isBlank(head)) return 'jsonl'
+  const text = head.toString('utf8').trimStart()
+  if (text.startsWith('{')) return 'jsonl'
+  // A list's elements are objects; a line of JSON lines that is a list is none of an item.
+  if (/^\[\s*(?:[{\]]|$)/.test(text)) return 'json'
+  const [line = ''] = text.split(/\r?\n/, 1)
+  // A first line that is broken JSON, or of another type, still has items behind it more often than columns.
+  const isText = !head.includes(0) && !/^["[\]]|^(?:-?\d|true$|false$|null$)/.test(line)
+  if (isText && (line.includes(',') || /^[\w .-]{1,100}$/.test(line))) return 'csv'
+  if (/\n\s*\{/.test(text)) return 'jsonl'
+  if (isText || head.includes(0)) {
+    throw new ScrapdeckError(
+      'ITEMS_UNREADABLE',
+      'The file is neither JSON lines nor a JSON list nor CSV with a header. Download it instead.'
+    )
+  }
+  return line.startsWith('"') && line.includes('",') ? 'csv' : 'jsonl'
+}
+
+/** Null if it is no regular file: opening a pipe would wait for a writer. */
+export async function readRange(path: string, offset: number, length: number): Promise<Buffer> {
+  await using file = await openItems(path)
+  const bytes = Buffer.allocUnsafe(length)
+  const { bytesRead } = await file.read(bytes, 0, length, offset)
+  return bytes.subarray(0, bytesRead)
+}
+
+async function openItems(path: string) {
+  const file = await open(path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0)).catch((error: unknown) => {
+    throw new ScrapdeckError('ITEMS_NOT_FOUND', 'The file of the items is gone. Reload.', { cause: error })
+  })
+  if ((await file.stat()).isFile()) return file
+  await file.close()
+  throw new ScrapdeckError('ITEMS_NOT_FOUND', 'The items are not a regular file, so they are not read.')
+}
+
+/** Where reading can begin: only JSON lines can be entered in the middle. */
+export interface Place {
+  index: number
+  offset: number
+}
+
+export interface Batch {
+  items: RawItem[]
+  /** Of the file, so far. */
+  readBytes: number
+}
+
+/** All items of a file, in order, some at a time: reading stops while nobody asks for more. */
+export async function* readItems(
+  source: Pick<ItemsSource, 'path' | 'sizeBytes'>,
+  { format, startOffset }: Head,
+  signal: AbortSignal,
+  from: Place = { index: 0, offset: startOffset }
+): AsyncGenerator<Batch> {
+  await using file = await openItems(source.path)
+  if (source.sizeBytes <= from.offset) return
+  const range = { start: from.offset, end: source.sizeBytes - 1, highWaterMark: PIECE_BYTES, autoClose: false, signal }
+  const stream = file.createReadStream(range)
+  if (format === 'csv') return yield* readCsv(stream, source.sizeBytes)
+  const splitter: Splitter = format === 'json' ? splitArray() : splitLines(from)
+  let readBytes = from.offset
+  for await (const piece of stream as AsyncIterable<Buffer>) {
+    readBytes += piece.length
+    yield { items: splitter.push(piece), readBytes }
+  }
+  yield { items: splitter.end(), readBytes }
+}
+
+async function* readCsv(stream: Readable, sizeBytes: number): AsyncGenerator<Batch> {
+  const parser = parse({
+    bom: true,
+    relax_column_count: true,
+    relax_quotes: true,
+    skip_empty_lines: true,
+    max_record_size: ITEM_MAX_BYTES
+  })
+  let readBytes = 0
+  stream.on('data', (piece: Buffer) => {
+    readBytes += piece.length
+  })
+  stream.on('error', (error) => parser.destroy(error))
+  let header: string[] | null = null
+  let items: RawItem[] = []
+  let index = 0
+  try {
+    for await (const record of stream.pipe(parser) as AsyncIterable<string[]>) {
+      if (header === null) {
+        header = record
+        continue
+      }
+      items.push({ index: index++, bytes: Buffer.from(JSON.stringify(itemOf(header, record))), endOffset: readBytes })
+      if (items.length < CSV_RECORDS_AT_ONCE) continue
+      yield { items, readBytes }
+      items = []
+    }
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException
+    // A quote that is still open at the end: the last record is being written.
+    if (code === 'CSV_QUOTE_NOT_CLOSED') items.push({ index, bytes: null, endOffset: sizeBytes })
+    else if (code?.startsWith('CSV_') === true) {
+      const text = `Row ${index + 1} of the file is no CSV (${(error as Error).message}).`
+      throw new ScrapdeckError('ITEMS_UNREADABLE', text, { cause: error })
+    } else throw error
+  } finally {
+    stream.destroy()
+  }
+  yield { items, readBytes }
+}
+
+function itemOf(header: string[], record: string[]): Record<string, string> {
+  // No prototype: a column may be called __proto__.
+  const item = Object.create(null) as Record<string, string>
+  record.forEach((value, at) => {
+    item[header[at] ?? `column ${at + 1}`] = value
+  })
+  return item
+}

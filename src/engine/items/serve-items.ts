@@ -1,0 +1,106 @@
+import { existsSync } from 'node:fs'
+import { diffWithDuckdb, DIFF_FIELDS_MAX } from './duckdb/diff.ts'
+import { type LinesFile, pageWithDuckdb, statisticsWithDuckdb } from './duckdb/duckdb-reader.ts'
+import { exportParquet } from './duckdb/export-parquet.ts'
+import { isDuckdbInstalled, loadDuckdb } from './duckdb/locked-duckdb.ts'
+import type { ItemsCall, ItemsCalls, ItemsSource } from './messages.ts'
+import { inferColumns } from './reading/columns.ts'
+import { needsDuckdb, PlainReader, shownColumns } from './reading/plain-reader.ts'
+import { type Head, readHead } from './reading/read-items.ts'
+import { convertToLines, writeItems } from './reading/write-items.ts'
+
+type Context = { signal: AbortSignal; onProgress: (share: number) => void }
+
+type Serve = {
+  [Call in ItemsCall]: (input: ItemsCalls[Call]['input'], context: Context) => Promise<ItemsCalls[Call]['result']>
+}
+
+/** Others may wait for the same conversion. */
+const NEVER = new AbortController().signal
+/** Larger files are filtered by DuckDB: below, its start costs more than it saves. */
+const FILTERED_PLAINLY_BYTES = 4 * 1024 * 1024
+
+/** Performs the calls of ItemsProcess: in a child process, or in a thread without DuckDB. `mayLoad` false: without. */
+export function createItemsServer(mayLoad: boolean, whyNot: string | null): Serve {
+  const plain = new PlainReader()
+  if (mayLoad && !isDuckdbInstalled()) {
+    mayLoad = false
+    whyNot = 'DuckDB is not installed, or has no binary for this machine'
+  }
+  const converting = new Map<string, Promise<void>>()
+  /** null: it can be used. */
+  let problem: Promise<string | null> | null = null
+  const duckdbProblem = (): Promise<string | null> => {
+    problem ??= mayLoad
+      ? loadDuckdb().then(
+          () => null,
+          (error: unknown) => `DuckDB cannot be loaded on this machine (${(error as Error).message.split('\n', 1)[0]})`
+        )
+      : Promise.resolve(whyNot)
+    return problem
+  }
+  const requireDuckdb = async (what: string): Promise<void> => {
+    if ((await duckdbProblem()) !== null) throw needsDuckdb(what)
+  }
+
+  /** DuckDB reads JSON lines without a mark before them, from a path without patterns; all else is converted first. */
+  const asLines = async (source: ItemsSource, head: Head, signal: AbortSignal): Promise<LinesFile> => {
+    const { endsInside } = await plain.describe(source, false, signal)
+    const fits = head.format === 'jsonl' && head.startOffset === 0 && !/[*?[\]]/.test(source.path)
+    if (fits) return { ...source, endsInside }
+    if (!existsSync(source.convertedPath)) {
+      const conversion = converting.get(source.convertedPath) ?? convertToLines(source, head, NEVER)
+      converting.set(source.convertedPath, conversion)
+      await conversion.finally(() => converting.delete(source.convertedPath))
+    }
+    return { ...source, path: source.convertedPath, endsInside }
+  }
+
+  return {
+    async describe({ source, count }, { signal }) {
+      // A table needs no DuckDB: loading it takes longer than the first page.
+      const engineProblem = count ? await duckdbProblem() : mayLoad ? null : whyNot
+      const described = await plain.describe(source, count, signal)
+      return { ...described, engine: engineProblem === null ? 'duckdb' : 'plain', engineProblem }
+    },
+    async page({ source, ...input }, { signal }) {
+      const isPlain = input.sort === null && (input.filter.length === 0 || source.sizeBytes <= FILTERED_PLAINLY_BYTES)
+      if (isPlain || (input.sort === null && (await duckdbProblem()) !== null)) return plain.page(source, input, signal)
+      await requireDuckdb('Sorting')
+      const head = await readHead(source)
+      const columns = input.columns ?? (await shownColumns(source, head, signal))
+      return pageWithDuckdb(await asLines(source, head, signal), { ...input, columns }, signal)
+    },
+    read: ({ source, index }, { signal }) => plain.read(source, index, signal),
+    async fieldStatistics({ source, field }, { signal }) {
+      await requireDuckdb('Statistics of a field')
+      return statisticsWithDuckdb(await asLines(source, await readHead(source), signal), field, signal)
+    },
+    async diff({ before, after, key }, { signal }) {
+      await requireDuckdb('Comparing two runs')
+      const heads = { before: await readHead(before), after: await readHead(after) }
+      const names = {
+        before: (await inferColumns(before, heads.before, signal)).columns.map(({ name }) => name),
+        after: (await inferColumns(after, heads.after, signal)).columns.map(({ name }) => name)
+      }
+      const all = [...new Set([...names.after, ...names.before])].slice(0, DIFF_FIELDS_MAX)
+      const fields = all.map((name) => ({
+        name,
+        isBefore: names.before.includes(name),
+        isAfter: names.after.includes(name)
+      }))
+      const files = {
+        before: await asLines(before, heads.before, signal),
+        after: await asLines(after, heads.after, signal)
+      }
+      return diffWithDuckdb(files, { fields, key }, signal)
+    },
+    async export({ source, format, filter, targetPath, maxBytes }, { signal, onProgress }) {
+      const head = await readHead(source)
+      const target = { filter, targetPath, maxBytes }
+      if (format !== 'parquet') return writeItems(source, head, { format, ...target, onProgress }, signal)
+      await requireDuckdb('Parquet')
+      return exportParquet(await asLines(source, head, signal), target, signal)
+    }
+  }
+}

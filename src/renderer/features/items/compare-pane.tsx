@@ -1,0 +1,156 @@
+import { Select } from '@mantine/core'
+import { useQuery } from '@tanstack/react-query'
+import { useState } from 'react'
+import type { ItemColumn, ItemsDiff, Job, JobId } from '../../../shared/contract/index.ts'
+import { useApi } from '../../api/api.tsx'
+import type { ItemsOf } from '../../ui/items/items-of.ts'
+import { formatCount } from '../../ui/numbers.ts'
+import { PaneHead } from '../../ui/pane-head.tsx'
+import { DetailPane } from '../../ui/panel.tsx'
+import { EmptyState, QueryState, RowsSkeleton } from '../../ui/states.tsx'
+import { formatInstant } from '../../ui/time.tsx'
+import classes from './items-screen.module.css'
+
+const WHOLE = 'whole items'
+/** Names that are keys more often than not. */
+const LIKELY_KEYS = ['url', 'id', 'sku', 'isbn', 'link', 'name', 'title']
+
+interface ComparePaneProps {
+  job: Job
+  of: ItemsOf
+  columns: readonly ItemColumn[]
+  onClose: () => void
+}
+
+/** What changed since another run of the spider: by default the one before. */
+export function ComparePane({ job, of, columns, onClose }: ComparePaneProps) {
+  const { query } = useApi()
+  const runs = useQuery(
+    query.jobs.list.queryOptions({ input: { project: job.project, spider: job.spider, limit: 50 } })
+  )
+  const others = (runs.data?.jobs ?? []).filter(
+    ({ id, project, spider, startedAtMs }) =>
+      id !== job.id && project === job.project && spider === job.spider && startedAtMs !== null
+  )
+  const [chosen, setChosen] = useState<string | null>(null)
+  const [key, setKey] = useState<string>(
+    () => LIKELY_KEYS.find((name) => columns.some((column) => column.name.toLowerCase() === name)) ?? WHOLE
+  )
+  // Newest first: the first one that is older is the run before.
+  const before = (chosen ?? (others.find(({ id }) => id < job.id) ?? others[0])?.id ?? null) as JobId | null
+  return (
+    <DetailPane label="Comparison">
+      <PaneHead what="comparison" onClose={onClose}>
+        <h2>Compare runs</h2>
+      </PaneHead>
+      {runs.data === undefined ? (
+        <RowsSkeleton rows={4} />
+      ) : before === null ? (
+        <EmptyState title="No other run">There is no other run of this spider to compare with.</EmptyState>
+      ) : (
+        <>
+          <div className={classes.form}>
+            <Select
+              label="With the run of"
+              allowDeselect={false}
+              data={others.map(({ id, startedAtMs }) => ({ value: id, label: formatInstant(startedAtMs!) }))}
+              value={before}
+              onChange={setChosen}
+            />
+            <Select
+              label="Items are the same if they have the same"
+              allowDeselect={false}
+              searchable
+              data={[
+                { value: WHOLE, label: 'content' },
+                ...columns.map(({ name }) => name).filter((name) => name !== '' && name !== WHOLE)
+              ]}
+              value={key}
+              onChange={(next) => next !== null && setKey(next)}
+            />
+          </div>
+          <Comparison of={of} before={before} itemKey={key === WHOLE ? undefined : key} />
+        </>
+      )}
+    </DetailPane>
+  )
+}
+
+function Comparison({ of, before, itemKey }: { of: ItemsOf; before: JobId; itemKey: string | undefined }) {
+  const { query } = useApi()
+  const input = { ...of, before, ...(itemKey !== undefined && { key: itemKey }) }
+  const diff = useQuery(query.items.diff.queryOptions({ input, retry: false }))
+  return (
+    <QueryState query={diff} what="the comparison">
+      {(data) => <Result diff={data} />}
+    </QueryState>
+  )
+}
+
+function Result({ diff }: { diff: ItemsDiff }) {
+  const { added, removed, changed, same, repeatedKeys, examples } = diff
+  const counts: [string, number | null, string[]][] = [
+    ['Added', added, examples.added],
+    ['Removed', removed, examples.removed],
+    ['Changed', changed, examples.changed],
+    ['Same', same, []]
+  ]
+  return (
+    <>
+      <dl className={classes.counts}>
+        {counts.map(
+          ([label, count]) =>
+            count !== null && (
+              <div key={label}>
+                <dt>{label}</dt>
+                <dd>{formatCount(count)}</dd>
+              </div>
+            )
+        )}
+      </dl>
+      <p className={classes.note}>
+        {formatCount(diff.before.items)} items before, {formatCount(diff.after.items)} now.
+        {repeatedKeys !== null &&
+          repeatedKeys > 0 &&
+          ` ${formatCount(repeatedKeys)} without a key, or with a repeated one, were not compared.`}
+      </p>
+      <table className={classes.fields}>
+        <thead>
+          <tr>
+            <th scope="col">Field filled</th>
+            <th scope="col">before</th>
+            <th scope="col">now</th>
+          </tr>
+        </thead>
+        <tbody>
+          {diff.fields.map(({ name, before, after }) => {
+            const shares = [shareOf(before, diff.before.items), shareOf(after, diff.after.items)] as const
+            return (
+              <tr key={name} data-changed={shares[0] !== shares[1] || undefined}>
+                <th scope="row">{name === '' ? '(no name)' : name}</th>
+                <td>{before === null ? 'not there' : shares[0]}</td>
+                <td>{after === null ? 'gone' : before === null ? `new · ${shares[1]}` : shares[1]}</td>
+              </tr>
+            )
+          })}
+        </tbody>
+      </table>
+      {counts.map(
+        ([label, , texts]) =>
+          texts.length > 0 && (
+            <div key={label}>
+              <h3 className={classes.subtitle}>{label}, for example</h3>
+              <ul className={classes.examples}>
+                {texts.map((text) => (
+                  <li key={text}>{text}</li>
+                ))}
+              </ul>
+            </div>
+          )
+      )}
+    </>
+  )
+}
+
+const shareOf = (filled: number | null, items: number): string =>
+  filled === null || items === 0 ? '–' : `${Math.round((1000 * filled) / items) / 10} %`

@@ -1,0 +1,109 @@
+import { ActionIcon, Button, Popover, Select, TextInput } from '@mantine/core'
+import { IconFilter, IconX } from '@tabler/icons-react'
+import { useState } from 'react'
+import type { ItemColumn, ItemCondition } from '../../../shared/contract/index.ts'
+import { useKeys } from '../../state/keys.ts'
+import { describeCondition, MOST_CONDITIONS, OPERATORS, takesValue } from './items-filter.ts'
+import classes from './items-screen.module.css'
+
+interface FilterRowProps {
+  columns: readonly ItemColumn[]
+  conditions: ItemCondition[]
+  onChange: (conditions: ItemCondition[]) => void
+}
+
+/** The conditions as removable chips, and a form for another one. */
+export function FilterRow({ columns, conditions, onChange }: FilterRowProps) {
+  const [isOpen, setOpen] = useState(false)
+  useKeys('Items', [{ key: '/', label: 'Add filter', run: () => setOpen(conditions.length < MOST_CONDITIONS) }])
+  const add = (condition: ItemCondition) => {
+    onChange([...conditions, condition])
+    setOpen(false)
+  }
+  return (
+    <div className={classes.filter} role="group" aria-label="Filter">
+      {conditions.map((condition, at) => (
+        <span key={at} className={classes.chip}>
+          <span className="ellipsis">{describeCondition(condition)}</span>
+          <ActionIcon
+            size={18}
+            aria-label={`Remove filter ${describeCondition(condition)}`}
+            onClick={() => onChange(conditions.filter((_, index) => index !== at))}
+          >
+            <IconX size={12} />
+          </ActionIcon>
+        </span>
+      ))}
+      {conditions.length < MOST_CONDITIONS && (
+        <Popover opened={isOpen} onChange={setOpen} position="bottom-start" trapFocus shadow="md" width={300}>
+          <Popover.Target>
+            <Button size="compact-sm" leftSection={<IconFilter size={13} />} onClick={() => setOpen(!isOpen)}>
+              Add filter
+            </Button>
+          </Popover.Target>
+          <Popover.Dropdown>
+            <ConditionForm columns={columns} onAdd={add} />
+          </Popover.Dropdown>
+        </Popover>
+      )}
+      {conditions.length > 1 && (
+        <Button size="compact-sm" variant="subtle" color="gray" onClick={() => onChange([])}>
+          Clear all
+        </Button>
+      )}
+    </div>
+  )
+}
+
+const OPERATOR_LABELS: Partial<Record<ItemCondition['operator'], string>> = {
+  empty: 'is empty',
+  'not empty': 'is not empty',
+  greater: 'is greater than',
+  less: 'is less than'
+}
+
+function ConditionForm({ columns, onAdd }: { columns: readonly ItemColumn[]; onAdd: (made: ItemCondition) => void }) {
+  const [field, setField] = useState<string | null>(columns[0]?.name ?? null)
+  const [operator, setOperator] = useState<ItemCondition['operator']>('contains')
+  const [value, setValue] = useState('')
+  const isComplete = field !== null && (!takesValue({ operator }) || value !== '')
+  return (
+    <form
+      className={classes.form}
+      onSubmit={(event) => {
+        event.preventDefault()
+        if (isComplete) onAdd({ field, operator, value: takesValue({ operator }) ? value : '' })
+      }}
+    >
+      <Select
+        label="Field"
+        searchable
+        allowDeselect={false}
+        comboboxProps={{ withinPortal: false }}
+        data={columns.map(({ name }) => ({ value: name, label: name === '' ? '(no name)' : name }))}
+        value={field}
+        onChange={setField}
+      />
+      <Select
+        label="Condition"
+        allowDeselect={false}
+        comboboxProps={{ withinPortal: false }}
+        data={OPERATORS.map((each) => ({ value: each, label: OPERATOR_LABELS[each] ?? each }))}
+        value={operator}
+        onChange={(next) => next !== null && setOperator(next)}
+      />
+      {takesValue({ operator }) && (
+        <TextInput
+          label="Value"
+          data-autofocus
+          value={value}
+          maxLength={1000}
+          onChange={(event) => setValue(event.currentTarget.value)}
+        />
+      )}
+      <Button type="submit" variant="filled" disabled={!isComplete}>
+        Apply filter
+      </Button>
+    </form>
+  )
+}

@@ -1,0 +1,38 @@
+import { ItemCondition } from '../../../shared/contract/index.ts'
+
+export const OPERATORS = ItemCondition.shape.operator.options
+export const MOST_CONDITIONS = 10
+
+/** Conditions as the address has them; anything else in it is dropped. */
+export function parseWhere(where: string | undefined): ItemCondition[] {
+  if (where === undefined) return []
+  try {
+    const parsed = ItemCondition.array().max(MOST_CONDITIONS).safeParse(JSON.parse(where))
+    return parsed.success ? parsed.data : []
+  } catch {
+    // Not JSON: nobody but us writes it.
+    return []
+  }
+}
+
+export const formatWhere = (conditions: readonly ItemCondition[]): string | undefined =>
+  conditions.length === 0 ? undefined : JSON.stringify(conditions)
+
+export const takesValue = ({ operator }: Pick<ItemCondition, 'operator'>): boolean =>
+  operator !== 'empty' && operator !== 'not empty'
+
+/** `price greater 10`, `isbn is empty`. */
+export function describeCondition({ field, operator, value }: ItemCondition): string {
+  if (operator === 'empty' || operator === 'not empty') return `${field} is ${operator}`
+  return `${field} ${operator === 'greater' || operator === 'less' ? `${operator} than` : operator} ${value}`
+}
+
+export interface ItemsSort {
+  field: string
+  descending: boolean
+}
+
+export const parseSort = (sort: string | undefined): ItemsSort | undefined =>
+  sort === undefined ? undefined : { field: sort.replace(/^-/, ''), descending: sort.startsWith('-') }
+
+export const formatSort = ({ field, descending }: ItemsSort): string => `${descending ? '-' : ''}${field}`

@@ -1,0 +1,248 @@
+import { Button } from '@mantine/core'
+import { IconArrowsDiff, IconTable } from '@tabler/icons-react'
+import { keepPreviousData, useInfiniteQuery, useQuery } from '@tanstack/react-query'
+import { getRouteApi, Link } from '@tanstack/react-router'
+import { useMemo, useState } from 'react'
+import type { ItemCondition, ItemRow, ItemsFacts, Job } from '../../../shared/contract/index.ts'
+import { useApi } from '../../api/api.tsx'
+import { useKeys } from '../../state/keys.ts'
+import { ExportMenu } from '../../ui/items/export-menu.tsx'
+import type { ItemsOf } from '../../ui/items/items-of.ts'
+import { itemColumns } from '../../ui/items/item-columns.tsx'
+import { describeFacts } from '../../ui/items/items-facts.ts'
+import { isCopying, ITEMS_AGAIN_MS, ItemsProblem, mayPass } from '../../ui/items/items-problem.tsx'
+import { LinkButton } from '../../ui/link-button.tsx'
+import { ScreenHead } from '../../ui/panel.tsx'
+import { EmptyState, RowsSkeleton } from '../../ui/states.tsx'
+import { VirtualTable } from '../../ui/table/virtual-table.tsx'
+import { formatInstant } from '../../ui/time.tsx'
+import { ColumnsMenu } from './columns-menu.tsx'
+import { ComparePane } from './compare-pane.tsx'
+import { FieldHeader } from './field-header.tsx'
+import { FieldPane } from './field-pane.tsx'
+import { FilterRow } from './filter-row.tsx'
+import { ItemPane } from './item-pane.tsx'
+import { formatSort, formatWhere, type ItemsSort, MOST_CONDITIONS, parseSort, parseWhere } from './items-filter.ts'
+import classes from './items-screen.module.css'
+
+const route = getRouteApi('/items')
+
+const PAGE_ROWS = 200
+/** More are slow to look at; the menu has the others. */
+const COLUMNS_SHOWN = 50
+
+/** All items of one run, as a table; filter, sort and the open pane are in the address. */
+export function ItemsScreen() {
+  const { query } = useApi()
+  const { job: jobId, attempt } = route.useSearch()
+  const job = useQuery(query.jobs.get.queryOptions({ input: { id: jobId! }, enabled: jobId !== undefined }))
+  const facts = useQuery(
+    query.items.describe.queryOptions({
+      input: { jobId: jobId!, attemptNumber: attempt },
+      enabled: jobId !== undefined,
+      retry: mayPass,
+      refetchInterval: ({ state }) => (state.data?.mayGrow || isCopying(state.error) ? ITEMS_AGAIN_MS : false)
+    })
+  )
+  if (jobId === undefined) {
+    return (
+      <EmptyState
+        icon={<IconTable size={28} />}
+        title="No job chosen"
+        action={<LinkButton to="/jobs">Jobs</LinkButton>}
+      >
+        Open a job and choose “Open all items” on its Items tab.
+      </EmptyState>
+    )
+  }
+  if (facts.data === undefined || job.data === undefined) {
+    const error = job.error ?? facts.error
+    return (
+      <>
+        <div className={classes.head}>
+          <ScreenHead title="Items" note={job.data && <JobLink job={job.data.job} />} />
+        </div>
+        <div className={classes.problem}>
+          {error === null ? (
+            <RowsSkeleton rows={12} />
+          ) : (
+            <ItemsProblem
+              job={job.data?.job}
+              error={error}
+              onRetry={() => void Promise.all([job.refetch(), facts.refetch()])}
+            />
+          )}
+        </div>
+      </>
+    )
+  }
+  return <ItemsOfJob key={`${jobId} ${attempt}`} job={job.data.job} facts={facts.data} />
+}
+
+function JobLink({ job, attempt }: { job: Job; attempt?: number | undefined }) {
+  return (
+    <>
+      <Link to="/jobs" search={{ job: job.id, tab: 'items' }}>
+        {job.project}/{job.spider}
+      </Link>
+      {attempt !== undefined
+        ? `, attempt ${attempt}`
+        : job.startedAtMs !== null && `, ${formatInstant(job.startedAtMs)}`}
+    </>
+  )
+}
+
+function ItemsOfJob({ job, facts }: { job: Job; facts: ItemsFacts }) {
+  const { query } = useApi()
+  const search = route.useSearch()
+  const navigate = route.useNavigate()
+  const change = (part: Partial<typeof search>, replace = false) =>
+    void navigate({ search: (old) => ({ ...old, ...part }), replace })
+  const of: ItemsOf = { jobId: job.id, attemptNumber: search.attempt }
+  const conditions = useMemo(() => parseWhere(search.where), [search.where])
+  const sort = parseSort(search.sort)
+  const [chosen, setChosen] = useState<string[] | null>(null)
+  const shown = chosen ?? facts.columns.slice(0, COLUMNS_SHOWN).map(({ name }) => name)
+  const names = useStable(shown)
+  const counted = useQuery(
+    query.items.describe.queryOptions({
+      input: { ...of, count: true },
+      enabled: facts.items === null && !facts.mayGrow,
+      retry: false
+    })
+  )
+  const pages = useInfiniteQuery(
+    query.items.page.infiniteOptions({
+      input: (offset: number) => ({
+        ...of,
+        ...{ offset, limit: PAGE_ROWS, columns: names, filter: conditions },
+        ...(sort !== undefined && { sort })
+      }),
+      initialPageParam: 0,
+      getNextPageParam: ({ nextOffset }) => nextOffset ?? undefined,
+      placeholderData: keepPreviousData,
+      retry: mayPass,
+      refetchInterval: ({ state }) => (isCopying(state.error) ? ITEMS_AGAIN_MS : false)
+    })
+  )
+  const rows = useMemo(() => pages.data?.pages.flatMap((page) => page.rows) ?? [], [pages.data])
+  const closePane = () => change({ item: undefined, field: undefined, compare: undefined })
+  useKeys('Items', [{ key: 'Escape', label: 'Close the pane', run: closePane }])
+
+  const setConditions = (next: ItemCondition[]) => change({ where: formatWhere(next) })
+  const addCondition = (one: ItemCondition) => setConditions([...conditions, one].slice(-MOST_CONDITIONS))
+  const setSort = (next: ItemsSort | undefined) => change({ sort: next && formatSort(next) })
+  const types = new Map(facts.columns.map(({ name, type }) => [name, type]))
+  // While other columns are loading, the cells are still those of the page before.
+  const namesOfPage = pages.data?.pages[0]?.columns ?? names
+  const { columns, minWidthPx } = itemColumns({
+    names: namesOfPage,
+    types,
+    rows,
+    sorted: (name) => (sort?.field !== name ? 'none' : sort.descending ? 'descending' : 'ascending'),
+    header: (name) => (
+      <FieldHeader
+        name={name}
+        sort={sort}
+        engineProblem={facts.engineProblem}
+        onSort={setSort}
+        onStatistics={() => change({ field: name, item: undefined, compare: undefined })}
+        onOnlyFilled={() => addCondition({ field: name, operator: 'not empty', value: '' })}
+        onHide={() => setChosen(names.filter((each) => each !== name))}
+      />
+    )
+  })
+  const opened = search.item
+  return (
+    <>
+      <div className={classes.head}>
+        <ScreenHead title="Items" note={<JobLink job={job} attempt={search.attempt} />}>
+          <ColumnsMenu columns={facts.columns} hasMoreFields={facts.hasMoreFields} shown={names} onChange={setChosen} />
+          <Button
+            leftSection={<IconArrowsDiff size={14} />}
+            disabled={facts.engineProblem !== null}
+            title={facts.engineProblem ?? 'Compare with another run of this spider'}
+            onClick={() => change({ compare: true, item: undefined, field: undefined })}
+          >
+            Compare
+          </Button>
+          <ExportMenu of={of} filter={conditions} engineProblem={facts.engineProblem} />
+        </ScreenHead>
+        <div className={classes.under}>
+          <FilterRow columns={facts.columns} conditions={conditions} onChange={setConditions} />
+          <span className="dim">{describeFacts(counted.data ?? facts)}</span>
+        </div>
+      </div>
+      <div className={classes.split}>
+        <div className={classes.body}>
+          {pages.data === undefined && pages.error !== null ? (
+            <div className={classes.problem}>
+              <ItemsProblem job={job} error={pages.error} onRetry={() => void pages.refetch()} />
+            </div>
+          ) : pages.data === undefined ? (
+            <RowsSkeleton rows={16} />
+          ) : (
+            <VirtualTable
+              label="Items"
+              rows={rows}
+              rowId={rowId}
+              columns={columns}
+              minWidthPx={minWidthPx}
+              openId={opened === undefined ? null : String(opened)}
+              onOpen={({ index }) =>
+                change({ item: index, field: undefined, compare: undefined }, opened !== undefined)
+              }
+              onEndReached={() => {
+                if (pages.hasNextPage && !pages.isFetchingNextPage) void pages.fetchNextPage()
+              }}
+              isStale={() => pages.isPlaceholderData}
+              primary
+              empty={
+                conditions.length > 0 ? (
+                  <EmptyState
+                    title="No items match the filter"
+                    action={<Button onClick={() => setConditions([])}>Clear filter</Button>}
+                  />
+                ) : (
+                  <EmptyState title="The file has no items" />
+                )
+              }
+            />
+          )}
+          {facts.mayGrow && !pages.hasNextPage && pages.data !== undefined && (
+            <div className={classes.grows}>
+              The run continues.
+              <Button size="compact-sm" loading={pages.isRefetching} onClick={() => void pages.refetch()}>
+                Load new items
+              </Button>
+            </div>
+          )}
+        </div>
+        {opened !== undefined && <ItemPane key={opened} of={of} index={opened} onClose={closePane} />}
+        {search.field !== undefined && opened === undefined && (
+          <FieldPane
+            key={search.field}
+            of={of}
+            field={search.field}
+            onValue={(value) =>
+              // Longer ones are cut there.
+              addCondition({ field: search.field!, operator: value.length < 200 ? 'is' : 'starts with', value })
+            }
+            onClose={closePane}
+          />
+        )}
+        {search.compare && opened === undefined && search.field === undefined && (
+          <ComparePane job={job} of={of} columns={facts.columns} onClose={closePane} />
+        )}
+      </div>
+    </>
+  )
+}
+
+const rowId = ({ index }: ItemRow) => String(index)
+
+/** The same array while its texts are the same: a describe that found nothing new loads no page again. */
+function useStable(names: string[]): string[] {
+  const key = JSON.stringify(names)
+  return useMemo(() => JSON.parse(key) as string[], [key])
+}

@@ -1,0 +1,25 @@
+import { Select } from '@mantine/core'
+import type { Attempt, AttemptNumber } from '../../../shared/contract/index.ts'
+
+interface AttemptSelectProps {
+  attempts: readonly Attempt[]
+  number: AttemptNumber | undefined
+  onAttempt: (number: AttemptNumber) => void
+  nodeName: (id: string) => string
+}
+
+/** Whose log or items are shown, for a job that ran several times. */
+export function AttemptSelect({ attempts, number, onAttempt, nodeName }: AttemptSelectProps) {
+  return (
+    <Select
+      aria-label="Attempt"
+      value={String(number)}
+      allowDeselect={false}
+      data={attempts.map((each) => ({
+        value: String(each.number),
+        label: `Attempt ${each.number} on ${nodeName(each.nodeId)}`
+      }))}
+      onChange={(value) => value !== null && onAttempt(Number(value) as AttemptNumber)}
+    />
+  )
+}

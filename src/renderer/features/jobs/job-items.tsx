@@ -1,0 +1,91 @@
+import { useQuery } from '@tanstack/react-query'
+import type { AttemptNumber, Job, JobDetail } from '../../../shared/contract/index.ts'
+import { useApi } from '../../api/api.tsx'
+import { ExportMenu } from '../../ui/items/export-menu.tsx'
+import type { ItemsOf } from '../../ui/items/items-of.ts'
+import { itemColumns } from '../../ui/items/item-columns.tsx'
+import { describeFacts } from '../../ui/items/items-facts.ts'
+import { isCopying, ITEMS_AGAIN_MS, ItemsProblem, mayPass } from '../../ui/items/items-problem.tsx'
+import { LinkButton } from '../../ui/link-button.tsx'
+import { RowsSkeleton } from '../../ui/states.tsx'
+import { VirtualTable } from '../../ui/table/virtual-table.tsx'
+import { AttemptSelect } from './attempt-select.tsx'
+import classes from './job-items.module.css'
+
+const SHOWN = 100
+
+interface JobItemsProps {
+  detail: JobDetail
+  attemptNumber: AttemptNumber | undefined
+  onAttempt: (number: AttemptNumber) => void
+  nodeName: (id: string) => string
+}
+
+/** The first items of the newest attempt, or of the chosen one. */
+export function JobItems({ detail: { job, attempts }, attemptNumber, onAttempt, nodeName }: JobItemsProps) {
+  const number = attemptNumber ?? attempts.at(-1)?.number
+  return (
+    <>
+      {attempts.length > 1 && (
+        <AttemptSelect attempts={attempts} number={number} onAttempt={onAttempt} nodeName={nodeName} />
+      )}
+      <FirstItems key={number} job={job} of={{ jobId: job.id, attemptNumber }} nodeName={nodeName} />
+    </>
+  )
+}
+
+function FirstItems({ job, of, nodeName }: { job: Job; of: ItemsOf; nodeName: (id: string) => string }) {
+  const api = useApi()
+  const mayGrow = job.state !== 'ended'
+  const again = (error: unknown) => (mayGrow || isCopying(error) ? ITEMS_AGAIN_MS : false)
+  const facts = useQuery(
+    api.query.items.describe.queryOptions({
+      input: of,
+      retry: mayPass,
+      refetchInterval: ({ state }) => again(state.error)
+    })
+  )
+  const page = useQuery(
+    api.query.items.page.queryOptions({
+      input: { ...of, limit: SHOWN },
+      enabled: facts.isSuccess,
+      retry: mayPass,
+      refetchInterval: ({ state }) => (state.data?.rows.length === SHOWN ? false : again(state.error))
+    })
+  )
+  const { error } = facts.data === undefined ? facts : page
+  if (error !== null && page.data === undefined)
+    return <ItemsProblem job={job} error={error} onRetry={() => void Promise.all([facts.refetch(), page.refetch()])} />
+  if (facts.data === undefined || page.data === undefined) return <RowsSkeleton rows={8} />
+
+  const types = new Map(facts.data.columns.map(({ name, type }) => [name, type]))
+  const { columns, minWidthPx } = itemColumns({ names: page.data.columns, types, rows: page.data.rows })
+  return (
+    <div className={classes.items}>
+      <div className={classes.head}>
+        <span className="dim">
+          {describeFacts(facts.data)}
+          {facts.data.from === 'node' && facts.data.nodeId !== null && ` · on ${nodeName(facts.data.nodeId)}`}
+        </span>
+        <span className={classes.acts}>
+          <ExportMenu of={of} engineProblem={facts.data.engineProblem} />
+          <LinkButton to="/items" search={{ job: job.id, attempt: of.attemptNumber } as never}>
+            Open all items
+          </LinkButton>
+        </span>
+      </div>
+      <VirtualTable
+        label="Items"
+        rows={page.data.rows}
+        rowId={rowId}
+        columns={columns}
+        minWidthPx={minWidthPx}
+        rowPx={28}
+        empty={<p className="dim">The file has no items{mayGrow ? ' yet' : ''}.</p>}
+      />
+      {page.data.nextOffset !== null && <p className={classes.more}>The first {SHOWN} are shown.</p>}
+    </div>
+  )
+}
+
+const rowId = ({ index }: { index: number }) => String(index)

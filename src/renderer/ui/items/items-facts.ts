@@ -1,0 +1,19 @@
+import type { ItemsFacts } from '../../../shared/contract/index.ts'
+import { formatBytes, plural } from '../numbers.ts'
+
+const FORMATS = { jsonl: 'JSON lines', json: 'JSON', csv: 'CSV' }
+
+/** `1,204 items · 4.1 MB of JSON lines · 3 lines are not readable`. */
+export function describeFacts(facts: ItemsFacts): string {
+  const { items, unreadable, sizeBytes, format, endsInside, mayGrow } = facts
+  const parts = [
+    items !== null && plural(items, 'item'),
+    `${formatBytes(sizeBytes)} of ${FORMATS[format]}`,
+    unreadable !== null &&
+      unreadable > 0 &&
+      (unreadable === 1 ? '1 line is not readable' : `${plural(unreadable, 'line')} are not readable`),
+    endsInside && !mayGrow && 'the last item is incomplete',
+    mayGrow && 'still running'
+  ]
+  return parts.filter((part) => part !== false).join(' · ')
+}

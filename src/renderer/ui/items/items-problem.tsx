@@ -1,0 +1,59 @@
+import { Progress } from '@mantine/core'
+import { IconTable } from '@tabler/icons-react'
+import type { Job } from '../../../shared/contract/index.ts'
+import { explainError } from '../../api/explain-error.ts'
+import { formatBytes } from '../numbers.ts'
+import { EmptyState, ErrorState } from '../states.tsx'
+import classes from './items.module.css'
+
+/** The engine is asked again after this, while items are copied and while a run writes more. */
+export const ITEMS_AGAIN_MS = 3_000
+
+/** For `refetchInterval`: what a failed read is still waiting for. */
+export const isCopying = (error: unknown): boolean => error !== null && explainError(error).code === 'ITEMS_COPYING'
+
+/** A retry helps only where the reason may pass. */
+export const mayPass = (failures: number, error: unknown): boolean =>
+  failures < 2 && ['NODE_UNREACHABLE', null].includes(explainError(error).code)
+
+/** Why there is no table: nothing scraped, not yet, still being copied, or an error. */
+export function ItemsProblem({ job, error, onRetry }: { job: Job | undefined; error: unknown; onRetry: () => void }) {
+  const { code } = explainError(error)
+  if (code === 'ITEMS_COPYING') return <Copying error={error} />
+  if (code !== 'ITEMS_NOT_FOUND') return <ErrorState what="the items" error={error} onRetry={onRetry} />
+  const icon = <IconTable size={28} />
+  if (job?.state === 'queued')
+    return (
+      <EmptyState icon={icon} title="No items yet">
+        The job has not started.
+      </EmptyState>
+    )
+  if (job !== undefined && job.state !== 'ended')
+    return (
+      <EmptyState icon={icon} title="No items yet">
+        The run has not written any so far. They appear here as it does.
+      </EmptyState>
+    )
+  const scraped = job?.items ?? 0
+  return (
+    <EmptyState icon={icon} title={scraped > 0 ? 'The items are not available' : 'No items'}>
+      {scraped > 0
+        ? 'The run scraped items, but its node keeps no file of them, or has deleted it. A Scrapyd keeps items if items_dir is set in its scrapyd.conf.'
+        : 'The run wrote no items, or its node keeps none.'}
+    </EmptyState>
+  )
+}
+
+function Copying({ error }: { error: unknown }) {
+  const { copiedBytes = 0, sizeBytes = 0 } = ((error as { data?: object }).data ?? {}) as Record<string, number>
+  const share = sizeBytes === 0 ? 0 : (100 * copiedBytes) / sizeBytes
+  return (
+    <div className={classes.copying} role="status">
+      <strong>Copying the items from their node</strong>
+      <Progress value={share} aria-label="Copied" />
+      <p>
+        {formatBytes(copiedBytes)} of {formatBytes(sizeBytes)}
+      </p>
+    </div>
+  )
+}

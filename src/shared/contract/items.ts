@@ -1,0 +1,178 @@
+import { eventIterator } from '@orpc/contract'
+import { z } from 'zod'
+import { ITEMS_BOUNDS } from './fixed-values.ts'
+import { JobId, NodeId } from './ids.ts'
+import { ask, read } from './operation.ts'
+
+/** A field of the item itself: what is nested in it is one value, as JSON. */
+const FieldName = z.string().max(200)
+
+export const ItemColumn = z.object({
+  name: z.string(),
+  /** Of the items that were sampled: the beginning of the file, its middle and its end. `mixed`: of several types. */
+  type: z.enum(['text', 'number', 'boolean', 'nested', 'mixed', 'empty'])
+})
+export type ItemColumn = z.infer<typeof ItemColumn>
+
+/** A value as text: numbers as they are in the file, nested values as JSON. null: the item has no such field. */
+export const ItemCell = z
+  .object({
+    type: z.enum(['text', 'number', 'boolean', 'null', 'nested']),
+    text: z.string(),
+    /** The value is longer than its text here. */
+    isCut: z.boolean()
+  })
+  .nullable()
+export type ItemCell = z.infer<typeof ItemCell>
+
+/** Compares as numbers if `value` is one. `contains` and `starts with` ignore case. */
+export const ItemCondition = z.object({
+  field: FieldName,
+  operator: z.enum(['is', 'is not', 'contains', 'starts with', 'empty', 'not empty', 'greater', 'less']),
+  /** Ignored for `empty` and `not empty`. */
+  value: z.string().max(1_000).default('')
+})
+export type ItemCondition = z.infer<typeof ItemCondition>
+
+const ofJob = {
+  jobId: JobId,
+  /** Default: the last attempt. */
+  attemptNumber: z.coerce.number().int().positive().brand<'AttemptNumber'>().optional()
+}
+
+const filter = z.array(ItemCondition).max(10).default([])
+
+export const ItemsFacts = z.object({
+  attemptNumber: z.number().int(),
+  from: z.enum(['local', 'node', 'archive']),
+  nodeId: NodeId.nullable(),
+  format: z.enum(['jsonl', 'json', 'csv']),
+  sizeBytes: z.number().int(),
+  /** Of a remote node's file: how much of it was copied so far. Otherwise its size. */
+  copiedBytes: z.number().int(),
+  /** The attempt has not ended: the file may grow. */
+  mayGrow: z.boolean(),
+  columns: z.array(ItemColumn),
+  /** There are more fields than columns: only whole items show those. */
+  hasMoreFields: z.boolean(),
+  /** null: not counted yet, see `count`. */
+  items: z.number().int().nullable(),
+  /** Lines that are no item: broken JSON, invalid UTF-8, longer than 16 MB. null: not counted yet. */
+  unreadable: z.number().int().nullable(),
+  /** The file ends in the middle of an item: it is being written, or its run was killed. */
+  endsInside: z.boolean(),
+  /** What reads it. `plain` has no sort, statistics, differences and Parquet. */
+  engine: z.enum(['duckdb', 'plain']),
+  /** Why it is `plain`. */
+  engineProblem: z.string().nullable()
+})
+export type ItemsFacts = z.infer<typeof ItemsFacts>
+
+export const ItemRow = z.object({
+  /** From 0, in the order of the file; lines that are no item count too. */
+  index: z.number().int(),
+  /** By column. null: this line is no item. */
+  cells: z.array(ItemCell).nullable()
+})
+export type ItemRow = z.infer<typeof ItemRow>
+
+export const ItemsPage = z.object({
+  columns: z.array(z.string()),
+  rows: z.array(ItemRow),
+  /** Fewer rows than asked for do not mean the end: a page also ends after 4 MB. null: the end. */
+  nextOffset: z.number().int().nullable()
+})
+export type ItemsPage = z.infer<typeof ItemsPage>
+
+export const FieldStatistics = z.object({
+  field: z.string(),
+  items: z.number().int(),
+  unreadable: z.number().int(),
+  /** Items in which it is neither absent nor null nor an empty text. */
+  filled: z.number().int(),
+  /** Estimated, some percent off. */
+  distinct: z.number().int(),
+  /** Of the values that are numbers, or texts of one. */
+  numbers: z.object({ count: z.number().int(), min: z.number(), max: z.number(), mean: z.number() }).nullable(),
+  /** In characters, of all filled values. */
+  length: z.object({ min: z.number().int(), max: z.number().int(), mean: z.number() }).nullable(),
+  /** The most frequent values, cut to 200 characters. None of a large file if most are different. */
+  top: z.array(z.object({ value: z.string(), count: z.number().int() }))
+})
+export type FieldStatistics = z.infer<typeof FieldStatistics>
+
+export const ItemsDiff = z.object({
+  before: z.object({ jobId: JobId, items: z.number().int(), unreadable: z.number().int() }),
+  after: z.object({ jobId: JobId, items: z.number().int(), unreadable: z.number().int() }),
+  /** In how many items each field is filled. null: the field does not occur there. */
+  fields: z.array(
+    z.object({ name: z.string(), before: z.number().int().nullable(), after: z.number().int().nullable() })
+  ),
+  /** Without a key, items are compared as a whole: none counts as changed then. */
+  added: z.number().int(),
+  removed: z.number().int(),
+  changed: z.number().int().nullable(),
+  same: z.number().int(),
+  /** Items without a key, and all but one of those that share theirs: they were not compared. null: there is no key. */
+  repeatedKeys: z.number().int().nullable(),
+  /** The first few keys of each kind, or the items themselves; cut to 200 characters. */
+  examples: z.object({ added: z.array(z.string()), removed: z.array(z.string()), changed: z.array(z.string()) })
+})
+export type ItemsDiff = z.infer<typeof ItemsDiff>
+
+export const ItemsFormat = z.enum(['jsonl', 'json', 'csv', 'parquet'])
+export type ItemsFormat = z.infer<typeof ItemsFormat>
+
+const ExportId = z.string().regex(/^[0-9a-f]{32}$/)
+
+/** `share`: how much was read, from 0 to 1. The last one has the file. */
+export const ExportProgress = z.object({
+  share: z.number(),
+  file: z.object({ id: ExportId, name: z.string(), sizeBytes: z.number().int(), items: z.number().int() }).nullable()
+})
+export type ExportProgress = z.infer<typeof ExportProgress>
+
+const pageBytes = () => 6_000_000
+
+export const itemsContract = {
+  /** What is known of a job's items without reading all of them; `count` reads them. */
+  describe: read('viewer', 'GET /jobs/{jobId}/items', { answerBytes: () => 200_000 })
+    .input(z.object({ ...ofJob, count: z.stringbool().or(z.boolean()).default(false) }))
+    .output(ItemsFacts),
+  /** Items as rows. Sorting puts items without the field last. */
+  page: ask('viewer', 'POST /jobs/{jobId}/items/page', { answerBytes: pageBytes })
+    .input(
+      z.object({
+        ...ofJob,
+        offset: z.number().int().min(0).max(1e12).default(0),
+        limit: z.number().int().min(1).max(ITEMS_BOUNDS.pageRows).default(100),
+        /** Default: the first fifty that `describe` names. */
+        columns: z.array(FieldName).max(ITEMS_BOUNDS.pageColumns).optional(),
+        sort: z.object({ field: FieldName, descending: z.boolean().default(false) }).optional(),
+        filter
+      })
+    )
+    .output(ItemsPage),
+  /** One whole item as JSON, up to a megabyte of it. */
+  read: read('viewer', 'GET /jobs/{jobId}/items/{index}', { answerBytes: () => 4_000_000 })
+    .input(z.object({ ...ofJob, index: z.coerce.number().int().min(0).max(1e12) }))
+    .output(z.object({ index: z.number().int(), text: z.string(), isCut: z.boolean(), isReadable: z.boolean() })),
+  fieldStatistics: read('viewer', 'GET /jobs/{jobId}/items-statistics', { answerBytes: () => 50_000 })
+    .input(z.object({ ...ofJob, field: FieldName }))
+    .output(FieldStatistics),
+  /** Compares with the items of another run, `before`. */
+  diff: ask('viewer', 'POST /jobs/{jobId}/items/diff', { answerBytes: () => 300_000 })
+    .input(z.object({ ...ofJob, before: JobId, key: FieldName.optional() }))
+    .output(ItemsDiff),
+  /**
+   * Writes the items that match into a file, and reports progress until it is complete; `readExport` reads it.
+   * `GET /api/v1/jobs/{id}/items/export` does both for clients that only want the file.
+   */
+  export: ask('viewer', 'POST /jobs/{jobId}/items/export')
+    .input(z.object({ ...ofJob, format: ItemsFormat, filter }))
+    .output(eventIterator(ExportProgress)),
+  /** A piece of an exported file, in base64. It is deleted once read to its end, or ten minutes after it was read. */
+  readExport: read('viewer', 'GET /item-exports/{id}', { answerBytes: () => 6_000_000 })
+    .input(z.object({ id: ExportId, offset: z.coerce.number().int().min(0).max(1e13).default(0) }))
+    .output(z.object({ offset: z.number().int(), nextOffset: z.number().int().nullable(), base64: z.string() }))
+}
