@@ -17,6 +17,7 @@ const ROOMS = [
   'schedules',
   'queue',
   'dispatch',
+  'collecting',
   'nodes',
   'launcher',
   'projects',

@@ -31,6 +31,8 @@ const PLANTED: [file: string, imported: string, rule: string][] = [
   ['src/engine/launcher/a.ts', '../nodes/registry.ts', 'engine-room-launcher'],
   ['src/engine/projects/a.ts', '../nodes/registry.ts', 'engine-room-projects'],
   ['src/engine/output/a.ts', '../nodes/registry.ts', 'engine-room-output'],
+  ['src/engine/collecting/a.ts', '../dispatch/dispatch.ts', 'engine-room-collecting'],
+  ['src/engine/logs/a.ts', '../nodes/registry.ts', 'engine-room-logs'],
   ['src/engine/understanding/a.ts', '../nodes/registry.ts', 'engine-room-understanding'],
   ['src/engine/items/a.ts', '../nodes/registry.ts', 'engine-room-items'],
   ['src/engine/plugins/a.ts', '../nodes/registry.ts', 'engine-room-plugins'],

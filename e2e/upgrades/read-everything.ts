@@ -22,7 +22,7 @@ export async function readEverything(dataDirectory: string, clock: Clock) {
   const path = join(dataDirectory, 'scrapdeck.sqlite')
   const store = await openSqliteStoreHere({ path, clock, logger: silentLogger })
   const blobs = await openFilesystemBlobStore(join(dataDirectory, 'blobs'))
-  const archive = new LogArchive({ blobs } as ConstructorParameters<typeof LogArchive>[0])
+  const archive = new LogArchive({ blobs, directory: dataDirectory } as ConstructorParameters<typeof LogArchive>[0])
   const secrets = await openFileSecretBox(join(dataDirectory, 'secret.key'))
   try {
     const webhooks = await store.listWebhooks()

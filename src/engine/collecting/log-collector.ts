@@ -56,9 +56,9 @@ const MOST_BYTES_AT_ONCE = 1_048_576
 const BYTES_PER_SECOND = 20_000_000
 
 /**
- * Reads the logs of running jobs as they grow, at a rate that is bounded however many run: for their figures and errors,
- * and so that a remote one is here before its node deletes it. What is read is bounded in requests, in bytes, and in
- * what one node is asked for; a log that nobody could read in time is read when its run has ended.
+ * Reads the logs of running jobs as they grow, at a rate that is bounded however many run: for their figures and
+ * errors, and so that a remote one is here before its node deletes it. What is read is bounded in requests, in bytes,
+ * and in what one node is asked for; a log that nobody could read in time is read when its run has ended.
  */
 export class LogCollector {
   readonly events = new EventEmitter<CollectorEvents>()

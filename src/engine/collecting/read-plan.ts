@@ -30,6 +30,6 @@ export function nextReadMs({ isLocal, isThreatened, intervalMs, newBytes, hasMor
 
 /**
  * Scrapyd deletes all but `jobs_to_keep` logs of a spider (5 by default) whenever it starts a run of it, those of
- * running jobs included (field.md, 3). With this many live runs on one node, the next start may delete one.
+ * running jobs included. With this many live runs on one node, the next start may delete one.
  */
 export const THREATENED_FROM_RUNS = 3

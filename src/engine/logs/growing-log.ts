@@ -66,8 +66,8 @@ export class GrowingLog {
   }
 
   /**
-   * Resolves when the log no longer has the size that the caller saw, or after a poll of a quiet log, so that the caller
-   * can see whether it still grows. Rejects if it cannot be read.
+   * Resolves when the log no longer has the size that the caller saw, or after a poll of a quiet log, so that the
+   * caller can see whether it still grows. Rejects if it cannot be read.
    */
   waitForNews(seenBytes: number, signal?: AbortSignal): Promise<void> {
     return new Promise((resolve, reject) => {

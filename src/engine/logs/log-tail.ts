@@ -25,9 +25,9 @@ export interface TailOptions {
 
 /**
  * Streams the log of a run as it grows, from wherever it is (a file, a node, the archive), only while it is iterated.
- * Chunks end at line ends; an unfinished line is sent as it is when nothing follows. Waits for a log that does not exist
- * yet, and starts over with one that became shorter or was replaced. Ends after the chunk with `complete: true`, or
- * without one if `signal` aborts. Throws the error of the log if it persists for half a minute.
+ * Chunks end at line ends; an unfinished line is sent as it is when nothing follows. Waits for a log that does not
+ * exist yet, and starts over with one that became shorter or was replaced. Ends after the chunk with `complete: true`,
+ * or without one if `signal` aborts. Throws the error of the log if it persists for half a minute.
  */
 export async function* tailLog(options: TailOptions): AsyncGenerator<LogChunk, void> {
   const { log, mayGrow, from, maxLagBytes, clock, signal } = options

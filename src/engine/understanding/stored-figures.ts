@@ -1,6 +1,9 @@
 import type { LogFigures } from './figures.ts'
 
-/** What is kept of a run's figures: the closing stats are kept with the attempt, and what is zero or unknown is left out. */
+/**
+ * What is kept of a run's figures: the closing stats are kept with the attempt, and what is zero or unknown is left
+ * out.
+ */
 export type StoredFigures = Partial<Omit<LogFigures, 'stats' | 'format' | 'errorsDropped'>>
 
 export function toStoredFigures(figures: LogFigures): StoredFigures {
@@ -28,7 +31,8 @@ const QUARTER_MS = 900_000
 
 /**
  * How far the times that a log states (read as if they were UTC) are ahead of ours: the zone that it names, otherwise
- * what lies between its first record and the start of the run, in quarters of an hour, of which all zones are multiples.
+ * what lies between its first record and the start of the run, in quarters of an hour, of which all zones are
+ * multiples.
  */
 export function timesAheadMs(
   { firstAtMs, zoneMinutes }: Pick<LogFigures, 'firstAtMs' | 'zoneMinutes'>,

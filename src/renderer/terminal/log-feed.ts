@@ -33,8 +33,8 @@ const MAX_LAG_BYTES = 4_194_304
 const MOST_LINES = 50_000
 
 /**
- * The lines of one log that a view holds: attached to its end and growing with it, or somewhere else in it. Back-pressure
- * goes through to the engine: the next piece is requested when the last one has been shown.
+ * The lines of one log that a view holds: attached to its end and growing with it, or somewhere else in it. Back-
+ * pressure goes through to the engine: the next piece is requested when the last one has been shown.
  */
 export class LogFeed {
   readonly window = new LogWindow(MOST_LINES)

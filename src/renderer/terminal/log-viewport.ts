@@ -29,8 +29,8 @@ interface Layout {
 const MAX_ROWS_OF_LINE = 200
 
 /**
- * Which rows of which lines are visible: the shown levels, wrapped or scrolled sideways, from the top on. Nothing is laid
- * out that is not near the screen.
+ * Which rows of which lines are visible: the shown levels, wrapped or scrolled sideways, from the top on. Nothing is
+ * laid out that is not near the screen.
  */
 export class LogViewport {
   readonly #lines: () => readonly LogLine[]
