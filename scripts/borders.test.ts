@@ -31,7 +31,7 @@ const PLANTED: [file: string, imported: string, rule: string][] = [
   ['src/engine/launcher/a.ts', '../nodes/registry.ts', 'engine-room-launcher'],
   ['src/engine/projects/a.ts', '../nodes/registry.ts', 'engine-room-projects'],
   ['src/engine/output/a.ts', '../nodes/registry.ts', 'engine-room-output'],
-  ['src/engine/collecting/a.ts', '../dispatch/dispatch.ts', 'engine-room-collecting'],
+  ['src/engine/collecting/a.ts', '../dispatch/placing/dispatcher.ts', 'engine-room-collecting'],
   ['src/engine/logs/a.ts', '../nodes/registry.ts', 'engine-room-logs'],
   ['src/engine/understanding/a.ts', '../nodes/registry.ts', 'engine-room-understanding'],
   ['src/engine/items/a.ts', '../nodes/registry.ts', 'engine-room-items'],
