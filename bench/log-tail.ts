@@ -40,7 +40,7 @@ export async function measure({ floodSeconds, lines }: { floodSeconds: number; l
     const path = (await until('its log', () => logFile(dataDirectory)))!
     const page = await browser.newPage({ viewport: { width: 1280, height: 720 } })
     await page.goto(service.loginLink())
-    await page.goto(`${service.address}/ui/#/logs?jobs=${JSON.stringify([job.id])}&job=${job.id}`)
+    await page.goto(`${service.address}/ui/#/logs?jobs=${job.id}&job=${job.id}`)
     await page.getByText('● live').waitFor()
 
     const delays: number[] = []

@@ -18,6 +18,7 @@ import type {
 /** Time ranges of the load chart. */
 export const LOAD_HOURS = [6, 24, 72, 168] as const
 
+const LINES_PATTERN = /^\d{1,12}(-\d{1,12})?$/
 const DAY_PATTERN = /^\d{4}-\d\d-\d\d$/
 const ENVIRONMENT_ID_PATTERN = /^[a-z0-9-]{1,64}$/
 
@@ -75,7 +76,13 @@ export const parseLogsSearch = (raw: Raw) => ({
   /** Open tabs, by job id. */
   jobs: listOf(raw['jobs'], (value): value is JobId => textOf(value, JOB_ID_PATTERN) !== undefined),
   /** The tab in front. */
-  job: textOf<JobId>(raw['job'], JOB_ID_PATTERN)
+  job: textOf<JobId>(raw['job'], JOB_ID_PATTERN),
+  /** Shown beside it. */
+  beside: listOf(raw['beside'], (value): value is JobId => textOf(value, JOB_ID_PATTERN) !== undefined),
+  /** Those that are shown are one log. */
+  merged: flagOf(raw['merged']),
+  /** Marked lines of the tab in front: `120` or `120-135`. */
+  line: textOf(String(raw['line'] ?? ''), LINES_PATTERN)
 })
 
 export const parseItemsSearch = (raw: Raw) => ({

@@ -18,9 +18,9 @@ import { Kbd } from '../ui/kbd.tsx'
 import { copyLog, copyText } from '../ui/copy-log.ts'
 import { notifyError } from '../ui/notify.tsx'
 import { formatBytes, formatCount, plural } from '../ui/numbers.ts'
+import { LevelChips } from './level-chips.tsx'
 import { downloadLog } from './download-log.ts'
 import type { LogsClient } from './follow-log.ts'
-import { LOG_LEVELS, type LogLevel } from './log-line.ts'
 import classes from './log-terminal.module.css'
 import { LogSearchBox, MatchList } from './log-search-box.tsx'
 import { LogScrollbar } from './log-scrollbar.tsx'
@@ -228,35 +228,6 @@ function NewLines({ snapshot, onFollow }: { snapshot: LogSnapshot; onFollow: () 
 
 function wordsOf({ from, to }: LineRange): string {
   return from === to ? `line ${formatCount(from)}` : `lines ${formatCount(from)} to ${formatCount(to)}`
-}
-
-/** A click hides or shows a level; with Shift, or on a double click, only that level is shown. */
-function LevelChips({ snapshot, onShow }: { snapshot: LogSnapshot; onShow: (levels: ReadonlySet<LogLevel>) => void }) {
-  const { shownLevels, counts } = snapshot
-  const toggle = (level: LogLevel, alone: boolean) => {
-    const isAlone = shownLevels.size === 1 && shownLevels.has(level)
-    if (alone || isAlone) return onShow(new Set(isAlone ? LOG_LEVELS : [level]))
-    const next = new Set(shownLevels)
-    if (!next.delete(level)) next.add(level)
-    onShow(next)
-  }
-  return (
-    <span className={classes.chips} role="group" aria-label="Levels shown">
-      {LOG_LEVELS.map((level) => (
-        <button
-          key={level}
-          type="button"
-          className={classes.chip}
-          data-level={level}
-          aria-pressed={shownLevels.has(level)}
-          title={`${shownLevels.has(level) ? 'Hide' : 'Show'} ${level}; with Shift: only ${level}`}
-          onClick={(event) => toggle(level, event.shiftKey)}
-        >
-          <span className={classes.level}>{level}</span> <b>{formatCount(counts[level])}</b>
-        </button>
-      ))}
-    </span>
-  )
 }
 
 function DownloadButton({ client, jobId, attemptNumber, fileName }: LogTerminalProps) {

@@ -135,9 +135,20 @@ export class LogView {
   /** Puts the terminal into the page and shows the end of the log, or this line. */
   open(element: HTMLElement, line?: LineRange): void {
     this.#screen.open(element)
+    const left = placesLeft.get(this.#key)
+    if (left !== undefined) {
+      this.#isWrapping = left.isWrapping
+      this.#showsTimes = left.showsTimes
+      this.#viewport.showLevels(left.shownLevels)
+    }
     this.#layOut()
-    if (line === undefined) this.#feed.attach()
-    else void this.showLine(line)
+    if (line !== undefined) void this.showLine(line)
+    else if (left === undefined || left.offset === null) this.#feed.attach()
+    else void this.#goTo(left.offset)
+  }
+
+  get #key(): string {
+    return `${this.#options.jobId} ${this.#options.attemptNumber ?? ''}`
   }
 
   /** Requests the log again after it was unavailable. */
@@ -147,6 +158,12 @@ export class LogView {
 
   close(): void {
     this.#isClosed = true
+    placesLeft.delete(this.#key)
+    placesLeft.set(this.#key, {
+      offset: this.#isFollowing ? null : (this.#viewport.rows()[0]?.line.offset ?? null),
+      ...{ isWrapping: this.#isWrapping, showsTimes: this.#showsTimes, shownLevels: this.#viewport.shownLevels }
+    })
+    if (placesLeft.size > MOST_PLACES) placesLeft.delete(placesLeft.keys().next().value!)
     this.#search.stop()
     this.#feed.close()
     this.#painted()
@@ -546,6 +563,18 @@ export class LogView {
     return found.reverse().join('\n')
   }
 }
+
+interface Place {
+  /** null: at the end. */
+  offset: number | null
+  isWrapping: boolean
+  showsTimes: boolean
+  shownLevels: ReadonlySet<LogLevel>
+}
+
+/** How a log was left: a tab that is hidden holds nothing else, and goes on from there. */
+const placesLeft = new Map<string, Place>()
+const MOST_PLACES = 500
 
 const NUMBER_EVERY_MS = 1_000
 const LAST_LINES_EVERY_MS = 500

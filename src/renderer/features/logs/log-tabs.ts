@@ -1,26 +1,74 @@
 import type { JobId } from '../../../shared/contract/index.ts'
 import type { LogsSearch } from '../../state/search.ts'
+import type { LineRange } from '../../terminal/log-view.ts'
 
-/** The open logs, and the one in front: always one of them, or null if none is open. */
+/** The open logs, and those that are shown. */
 export interface LogTabs {
   readonly open: JobId[]
+  /** Always one of the open ones; null: none is open. */
   readonly front: JobId | null
+  /** Shown beside the one in front; open too. */
+  readonly beside: JobId[]
+  /** Those that are shown are one log. */
+  readonly isMerged: boolean
 }
 
-/** The address, corrected: the log in front is open, and one of the open ones is in front. */
-export function tabsOf({ jobs, job }: LogsSearch): LogTabs {
-  const open = [...new Set([...(jobs ?? []), ...(job === undefined ? [] : [job])])]
-  return { open, front: job ?? open[0] ?? null }
+/** More would be too narrow to read. */
+export const MOST_BESIDE = 3
+
+/** The address, corrected: what is shown is open, and one of the open ones is in front. */
+export function tabsOf({ jobs, job, beside, merged }: LogsSearch): LogTabs {
+  const open = [...new Set([...(jobs ?? []), ...(beside ?? []), ...(job === undefined ? [] : [job])])]
+  const front = job ?? open[0] ?? null
+  const others = [...new Set(beside ?? [])].filter((id) => id !== front).slice(0, MOST_BESIDE)
+  return { open, front, beside: others, isMerged: (merged ?? false) && others.length > 0 }
+}
+
+/** As it goes into the address; lines belong to one log only. */
+export function searchOf({ open, front, beside, isMerged }: LogTabs): LogsSearch {
+  return {
+    jobs: open,
+    job: front ?? undefined,
+    beside: beside.length === 0 ? undefined : beside,
+    merged: isMerged || undefined,
+    line: undefined
+  }
 }
 
 export function openTab(tabs: LogTabs, id: JobId): LogTabs {
-  return { open: tabs.open.includes(id) ? tabs.open : [...tabs.open, id], front: id }
+  return { ...tabs, open: withOne(tabs.open, id), front: id, beside: tabs.beside.filter((each) => each !== id) }
+}
+
+/** Shows a log beside the one in front. */
+export function split(tabs: LogTabs, id: JobId): LogTabs {
+  if (tabs.front === null || tabs.front === id) return openTab(tabs, id)
+  return { ...tabs, open: withOne(tabs.open, id), beside: withOne(tabs.beside, id).slice(-MOST_BESIDE) }
+}
+
+/** The log stays open in its tab. */
+export function closePane(tabs: LogTabs, id: JobId): LogTabs {
+  const beside = tabs.beside.filter((each) => each !== id)
+  const isMerged = tabs.isMerged && beside.length > 0
+  if (id !== tabs.front || beside.length === 0) return { ...tabs, beside, isMerged }
+  return { ...tabs, front: beside[0]!, beside: beside.slice(1), isMerged: tabs.isMerged && beside.length > 1 }
 }
 
 /** The right-hand neighbour comes to the front, otherwise the left-hand one. */
 export function closeTab(tabs: LogTabs, id: JobId): LogTabs {
   const at = tabs.open.indexOf(id)
   const open = tabs.open.filter((each) => each !== id)
-  if (id !== tabs.front) return { open, front: tabs.front }
-  return { open, front: open[at] ?? open[at - 1] ?? null }
+  const left = closePane(tabs, id)
+  if (left.front !== id) return { ...left, open }
+  return { ...left, open, front: open[at] ?? open[at - 1] ?? null }
 }
+
+const withOne = (ids: readonly JobId[], id: JobId): JobId[] => (ids.includes(id) ? [...ids] : [...ids, id])
+
+/** `120` or `120-135`; undefined: no lines. */
+export function parseLines(text: string | undefined): LineRange | undefined {
+  const [from, to = from] = (text ?? '').split('-').map(Number)
+  if (from === undefined || to === undefined || !(from >= 1) || !(to >= from)) return undefined
+  return { from, to }
+}
+
+export const formatLines = ({ from, to }: LineRange): string => (from === to ? String(from) : `${from}-${to}`)

@@ -1,32 +1,42 @@
 import { ActionIcon, Tooltip } from '@mantine/core'
-import { IconListDetails, IconTerminal2, IconX } from '@tabler/icons-react'
+import { IconArrowMerge, IconColumns2, IconListDetails, IconTerminal2, IconX } from '@tabler/icons-react'
 import { useQueries } from '@tanstack/react-query'
 import { getRouteApi, Link } from '@tanstack/react-router'
-import { useEffect, useState } from 'react'
+import { useState } from 'react'
 import type { Job, JobDetail, JobId } from '../../../shared/contract/index.ts'
 import { useApi } from '../../api/api.tsx'
 import { useKeys } from '../../state/keys.ts'
 import { LogTerminal } from '../../terminal/log-terminal.tsx'
+import type { LineRange } from '../../terminal/log-view.ts'
+import { MergedTerminal } from '../../terminal/merged-terminal.tsx'
 import { joinFacts } from '../../ui/join-facts.ts'
 import { EmptyState } from '../../ui/states.tsx'
 import { StatusIcon } from '../../ui/status.tsx'
 import { useNodeName } from '../../ui/use-node-name.ts'
 import { JobPicker } from './job-picker.tsx'
 import classes from './logs-screen.module.css'
-import { closeTab, openTab, tabsOf } from './log-tabs.ts'
+import {
+  closePane,
+  closeTab,
+  formatLines,
+  type LogTabs,
+  MOST_BESIDE,
+  openTab,
+  parseLines,
+  searchOf,
+  split,
+  tabsOf
+} from './log-tabs.ts'
 
 const route = getRouteApi('/logs')
 
-/** Recently shown logs stay mounted in the background with their position; older ones are opened again. */
-const MOST_ALIVE = 4
-
-/** Live logs in tabs; the open ones are in the address. */
+/** Live logs in tabs, side by side or merged; what is open and shown is in the address. */
 export function LogsScreen() {
   const api = useApi()
-  const tabs = tabsOf(route.useSearch())
+  const search = route.useSearch()
+  const tabs = tabsOf(search)
   const navigate = route.useNavigate()
-  const [isPicking, setPicking] = useState(false)
-  const alive = useLately(tabs.front)
+  const [isPicking, setPicking] = useState<'tab' | 'pane' | null>(null)
   const details = useQueries({ queries: tabs.open.map((id) => api.query.jobs.get.queryOptions({ input: { id } })) })
   const nodeName = useNodeName()
   const nameOf = (job: Job | undefined) => {
@@ -34,21 +44,34 @@ export function LogsScreen() {
     return joinFacts(`${job.project}/${job.spider}`, job.nodeId !== null && nodeName(job.nodeId))
   }
   const detailOf = (id: JobId) => details[tabs.open.indexOf(id)]?.data
-  const go = (next: typeof tabs) =>
-    void navigate({ search: { jobs: next.open, job: next.front ?? undefined }, replace: true })
+  const go = (next: LogTabs) => void navigate({ search: searchOf(next), replace: true })
   const step = (by: number) => {
     const at = tabs.front === null ? -1 : tabs.open.indexOf(tabs.front)
     const next = tabs.open[(at + by + tabs.open.length) % tabs.open.length]
-    if (next !== undefined) go({ ...tabs, front: next })
+    if (next !== undefined) go(openTab(tabs, next))
   }
+  const mark = (lines: LineRange | null) => {
+    const line = lines === null ? undefined : formatLines(lines)
+    void navigate({ search: { ...searchOf(tabs), line }, replace: true })
+  }
+  const shown = tabs.front === null ? [] : [tabs.front, ...tabs.beside]
+  const isSplit = tabs.beside.length > 0
+  const merge = () => isSplit && go({ ...tabs, isMerged: !tabs.isMerged })
   useKeys('Logs', [
-    { key: 'o', label: 'Open log', run: () => setPicking(true) },
+    { key: 'o', label: 'Open log', run: () => setPicking('tab') },
+    { key: 's', label: 'Show another log beside this one', run: () => setPicking('pane') },
+    { key: 'm', label: 'Merge the logs shown', run: merge },
     { key: '[', label: 'Previous log', run: () => step(-1) },
     { key: ']', label: 'Next log', run: () => step(1) },
     { key: 'X', label: 'Close log', run: () => tabs.front !== null && go(closeTab(tabs, tabs.front)) }
   ])
   const picker = (
-    <JobPicker isOpen={isPicking} onOpenChange={setPicking} onPick={(id) => go(openTab(tabs, id))} open={tabs.open} />
+    <JobPicker
+      isOpen={isPicking !== null}
+      onOpenChange={(isOpen) => setPicking(isOpen ? 'tab' : null)}
+      onPick={(id) => go(isPicking === 'pane' ? split(tabs, id) : openTab(tabs, id))}
+      open={isPicking === 'pane' ? shown : tabs.open}
+    />
   )
 
   return (
@@ -62,12 +85,26 @@ export function LogsScreen() {
                 key={id}
                 job={detailOf(id)?.job}
                 name={details[index]?.isError ? 'unknown job' : nameOf(detailOf(id)?.job)}
-                isFront={id === tabs.front}
-                onShow={() => go({ ...tabs, front: id })}
+                isFront={shown.includes(id)}
+                onShow={() => go(openTab(tabs, id))}
                 onClose={() => go(closeTab(tabs, id))}
               />
             ))}
           </div>
+          {isSplit && (
+            <Tooltip label={tabs.isMerged ? 'Show the logs side by side (m)' : 'Show them as one log (m)'}>
+              <ActionIcon onClick={merge} aria-label="Merge" aria-pressed={tabs.isMerged}>
+                <IconArrowMerge size={16} />
+              </ActionIcon>
+            </Tooltip>
+          )}
+          {shown.length <= MOST_BESIDE && (
+            <Tooltip label="Show another log beside this one (s)">
+              <ActionIcon onClick={() => setPicking('pane')} aria-label="Split">
+                <IconColumns2 size={16} />
+              </ActionIcon>
+            </Tooltip>
+          )}
           {picker}
         </div>
       )}
@@ -76,19 +113,41 @@ export function LogsScreen() {
           Follow the logs of several jobs in tabs. Choose a running or recently ended job.
         </EmptyState>
       )}
-      {tabs.open
-        .filter((id) => id === tabs.front || alive.includes(id))
-        .map((id) => (
-          <div
-            key={id}
-            className={classes.panel}
-            role="tabpanel"
-            aria-label={nameOf(detailOf(id)?.job)}
-            hidden={id !== tabs.front}
-          >
-            <LogOfJob id={id} detail={detailOf(id)} name={nameOf(detailOf(id)?.job)} isFront={id === tabs.front} />
-          </div>
-        ))}
+      <div className={classes.panes} data-count={tabs.isMerged ? 1 : shown.length}>
+        {tabs.isMerged ? (
+          <MergedTerminal
+            key={shown.join(' ')}
+            client={api.client}
+            sources={shown.map((id) => ({ jobId: id, name: detailOf(id)?.job.spider ?? id.slice(-6) }))}
+            hasKeys
+          />
+        ) : (
+          shown.map((id, index) => (
+            <div key={id} className={classes.panel} role="tabpanel" aria-label={nameOf(detailOf(id)?.job)}>
+              {isSplit && <PaneHead name={nameOf(detailOf(id)?.job)} onClose={() => go(closePane(tabs, id))} />}
+              <LogOfJob
+                id={id}
+                detail={detailOf(id)}
+                name={nameOf(detailOf(id)?.job)}
+                isFront={index === 0}
+                line={index === 0 ? parseLines(search.line) : undefined}
+                onMark={(lines) => index === 0 && mark(lines)}
+              />
+            </div>
+          ))
+        )}
+      </div>
+    </div>
+  )
+}
+
+function PaneHead({ name, onClose }: { name: string; onClose: () => void }) {
+  return (
+    <div className={classes.paneHead}>
+      <span className="ellipsis">{name}</span>
+      <ActionIcon size={20} onClick={onClose} aria-label={`Close the pane of ${name}`}>
+        <IconX size={12} />
+      </ActionIcon>
     </div>
   )
 }
@@ -124,9 +183,11 @@ interface LogOfJobProps {
   detail: JobDetail | undefined
   name: string
   isFront: boolean
+  line: LineRange | undefined
+  onMark: (lines: LineRange | null) => void
 }
 
-function LogOfJob({ id, detail, name, isFront }: LogOfJobProps) {
+function LogOfJob({ id, detail, name, isFront, line, onMark }: LogOfJobProps) {
   const api = useApi()
   const job = detail?.job
   const attemptNumber = detail?.attempts.at(-1)?.number
@@ -144,7 +205,10 @@ function LogOfJob({ id, detail, name, isFront }: LogOfJobProps) {
           : 'The log is empty so far.'
       }
       hasKeys={isFront}
-      hasSearchKey
+      hasSearchKey={isFront}
+      line={line}
+      onMark={onMark}
+      addressOf={(lines) => linkToLines(id, lines)}
       extraActions={
         <Tooltip label="Show job">
           <ActionIcon component={Link} to="/jobs" search={{ job: id } as never} aria-label="Show job">
@@ -156,11 +220,8 @@ function LogOfJob({ id, detail, name, isFront }: LogOfJobProps) {
   )
 }
 
-/** The last few that were in front. */
-function useLately(front: string | null): readonly string[] {
-  const [lately, setLately] = useState<readonly string[]>([])
-  useEffect(() => {
-    if (front !== null) setLately((before) => [front, ...before.filter((id) => id !== front)].slice(0, MOST_ALIVE))
-  }, [front])
-  return lately
+/** Opens this log alone, at these lines. */
+function linkToLines(id: JobId, lines: LineRange): string {
+  const search = new URLSearchParams({ jobs: id, job: id, line: formatLines(lines) })
+  return `${window.location.href.split('#')[0]}#/logs?${search}`
 }

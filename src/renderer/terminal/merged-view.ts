@@ -1,0 +1,258 @@
+import type { JobId } from '../../shared/contract/index.ts'
+import { followLog, type LogsClient } from './follow-log.ts'
+import { type LogLevel, plainLine } from './log-line.ts'
+import { LogScreen } from './log-screen.ts'
+import { highlightsIn } from './log-search.ts'
+import { LogViewport } from './log-viewport.ts'
+import { type Appended, LogWindow } from './log-window.ts'
+import { MergedLines } from './merged-lines.ts'
+import { ACTIVE_MATCH, MATCH, SOURCE_COLOURS } from './terminal-look.ts'
+
+export interface MergedSource {
+  readonly jobId: JobId
+  /** Before each of its lines. */
+  readonly name: string
+}
+
+export interface MergedSnapshot {
+  readonly shownLevels: ReadonlySet<LogLevel>
+  readonly counts: Readonly<Record<LogLevel, number>>
+  readonly lineCount: number
+  readonly liveCount: number
+  readonly isFollowing: boolean
+  readonly newLineCount: number
+  readonly isWrapping: boolean
+  /** Lines with a match, among those held. */
+  readonly matches: number
+  readonly lastLines: string
+}
+
+const FIRST_BYTES = 131_072
+const MAX_LAG_BYTES = 1_048_576
+/** A log without lines does not keep the others waiting. */
+const BEGIN_WITHIN_MS = 1_500
+const NAME_CHARS = 14
+const NARROW_COLUMNS = 80
+const LAST_LINES_FOR_READERS = 120
+
+/** Several live logs in one terminal, each line with the name of its log. */
+export class MergedView {
+  readonly #options: { logs: LogsClient; sources: readonly MergedSource[]; onChange: () => void }
+  readonly #windows: LogWindow[]
+  readonly #merged: MergedLines
+  readonly #viewport: LogViewport
+  readonly #screen: LogScreen
+  readonly #closing = new AbortController()
+  readonly #live = new Set<number>()
+  #isFollowing = true
+  #isWrapping = true
+  #newLines = 0
+  #query = ''
+  #match = -1
+  #isPainting = false
+  #isStale = false
+  #snapshot: MergedSnapshot
+
+  constructor(options: { logs: LogsClient; sources: readonly MergedSource[]; onChange: () => void }) {
+    this.#options = options
+    this.#windows = options.sources.map(() => new LogWindow(20_000))
+    this.#merged = new MergedLines(options.sources.length)
+    this.#viewport = new LogViewport(() => this.#merged.lines)
+    this.#screen = new LogScreen({
+      onResize: () => this.#layOut(),
+      onSelection: (hasSelection) => hasSelection && this.follow(false)
+    })
+    this.#snapshot = this.#makeSnapshot()
+  }
+
+  get snapshot(): MergedSnapshot {
+    return this.#snapshot
+  }
+
+  open(element: HTMLElement): void {
+    this.#screen.open(element)
+    this.#layOut()
+    this.#options.sources.forEach(({ jobId }, source) => {
+      void followLog({
+        ...{ logs: this.#options.logs, jobId, tailBytes: FIRST_BYTES, maxLagBytes: MAX_LAG_BYTES },
+        onChunk: (chunk) => {
+          const window = this.#windows[source]!
+          const { added } = window.append(chunk)
+          const last = chunk.complete ? window.finish() : 0
+          this.#add(this.#merged.add(source, window.lines.slice(window.lines.length - added - last)))
+        },
+        onState: ({ kind }) => {
+          if (kind === 'live') this.#live.add(source)
+          else this.#live.delete(source)
+          this.#invalidate()
+        },
+        signal: this.#closing.signal
+      })
+    })
+    setTimeout(() => this.#add(this.#merged.begin()), BEGIN_WITHIN_MS)
+  }
+
+  close(): void {
+    this.#closing.abort()
+    this.#screen.close()
+  }
+
+  setVisible(isVisible: boolean): void {
+    this.#screen.setVisible(isVisible)
+    if (isVisible) this.#invalidate()
+  }
+
+  fit(): void {
+    this.#screen.fit()
+  }
+
+  follow(isFollowing: boolean): void {
+    this.#isFollowing = isFollowing
+    if (isFollowing) {
+      this.#newLines = 0
+      this.#screen.clearSelection()
+      this.#viewport.scrollToEnd()
+    }
+    this.#invalidate()
+  }
+
+  wrap(isWrapping: boolean): void {
+    this.#isWrapping = isWrapping
+    this.#layOut()
+  }
+
+  showLevels(levels: ReadonlySet<LogLevel>): void {
+    this.#viewport.showLevels(levels)
+    if (this.#isFollowing) this.#viewport.scrollToEnd()
+    this.#invalidate()
+  }
+
+  scrollBy(key: string): boolean {
+    const page = Math.max(1, this.#screen.size.rows - 2)
+    if (key === 'PageUp' || key === 'PageDown') this.scrollRows(key === 'PageUp' ? -page : page)
+    else if (key === 'ArrowUp' || key === 'ArrowDown') this.scrollRows(key === 'ArrowUp' ? -1 : 1)
+    else if (key === 'Home') this.scrollRows(Number.NEGATIVE_INFINITY)
+    else if (key === 'End') this.follow(true)
+    else return false
+    return true
+  }
+
+  scrollByWheel({ deltaY, deltaMode }: WheelEvent): void {
+    const rows = deltaMode === 0 ? deltaY / this.#screen.rowHeight : deltaY
+    this.scrollRows(rows < 0 ? Math.floor(rows) : Math.ceil(rows))
+  }
+
+  scrollRows(rows: number): void {
+    if (rows === Number.NEGATIVE_INFINITY) this.#viewport.scrollToStart()
+    else this.#viewport.scrollRows(rows)
+    this.#isFollowing = this.#viewport.isAtEnd
+    if (this.#isFollowing) this.#newLines = 0
+    this.#invalidate()
+  }
+
+  /** Searches the lines held; 1 and -1 go to the next and the previous match. */
+  find(text: string, direction: 0 | 1 | -1): void {
+    this.#query = text
+    if (direction === 0 || text === '') this.#match = -1
+    else this.#goToMatch(direction)
+    this.#invalidate()
+  }
+
+  copyText(): string {
+    const { shownLevels } = this.#viewport
+    const shown = this.#merged.lines.filter(({ level }) => shownLevels.has(level))
+    return this.#screen.selectedText() || shown.map(plainLine).join('\n')
+  }
+
+  #goToMatch(direction: 1 | -1): void {
+    const { lines } = this.#merged
+    const { shownLevels } = this.#viewport
+    const from = this.#match >= 0 ? this.#match : (this.#viewport.topIndex ?? 0) - direction
+    for (let step = 1; step <= lines.length; step += 1) {
+      const index = (from + direction * step + lines.length * 2) % lines.length
+      const line = lines[index]!
+      if (!shownLevels.has(line.level) || !this.#isMatch(plainLine(line))) continue
+      this.#match = index
+      this.#isFollowing = false
+      this.#viewport.scrollToLine(index)
+      return
+    }
+  }
+
+  #isMatch(text: string): boolean {
+    return this.#query !== '' && text.toLowerCase().includes(this.#query.toLowerCase())
+  }
+
+  #add(appended: Appended): void {
+    if (this.#closing.signal.aborted) return
+    this.#viewport.afterAppend(appended)
+    if (this.#match >= 0) this.#match = Math.max(-1, this.#match - appended.dropped)
+    if (this.#isFollowing) this.#viewport.scrollToEnd()
+    else this.#newLines += appended.added
+    this.#invalidate()
+  }
+
+  get #gutterWidth(): number {
+    const { sources } = this.#options
+    return Math.min(NAME_CHARS, Math.max(0, ...sources.map(({ name }) => name.length))) + 1
+  }
+
+  #layOut(): void {
+    const { columns, rows } = this.#screen.size
+    const look = { isNarrow: columns < NARROW_COLUMNS, showsTimes: true }
+    this.#viewport.resize({ columns: columns - this.#gutterWidth, rows }, look, this.#isWrapping)
+    if (this.#isFollowing) this.#viewport.scrollToEnd()
+    this.#invalidate()
+  }
+
+  #invalidate(): void {
+    if (this.#isPainting || this.#closing.signal.aborted) {
+      this.#isStale = true
+      return
+    }
+    this.#isPainting = true
+    requestAnimationFrame(() => void this.#paint())
+  }
+
+  async #paint(): Promise<void> {
+    if (this.#closing.signal.aborted) return
+    this.#isStale = false
+    this.#snapshot = this.#makeSnapshot()
+    this.#options.onChange()
+    const width = this.#gutterWidth
+    await this.#screen.show(
+      this.#viewport.rows().map((row) => {
+        const source = this.#merged.sourceOf(row.line)
+        const name = this.#options.sources[source]!.name.slice(0, width - 1).padEnd(width)
+        const codes = row.index === this.#match ? ACTIVE_MATCH : MATCH
+        const query = { text: this.#query, isRegex: false, matchesCase: false }
+        const matches = highlightsIn(row.styled.text, query, undefined).map((match) => ({ ...match, codes }))
+        return {
+          ...row,
+          gutter: { text: name, codes: SOURCE_COLOURS[source % SOURCE_COLOURS.length]! },
+          highlights: matches
+        }
+      })
+    )
+    this.#isPainting = false
+    if (this.#isStale) this.#invalidate()
+  }
+
+  #makeSnapshot(): MergedSnapshot {
+    const { lines } = this.#merged
+    const { shownLevels } = this.#viewport
+    const counts = { DEBUG: 0, INFO: 0, WARNING: 0, ERROR: 0 }
+    let matches = 0
+    for (const line of lines) {
+      if (!line.continues) counts[line.level] += 1
+      if (this.#query !== '' && this.#isMatch(line.raw)) matches += 1
+    }
+    const shown = lines.filter(({ level }) => shownLevels.has(level)).slice(-LAST_LINES_FOR_READERS)
+    const named = (line: (typeof lines)[number]) => this.#options.sources[this.#merged.sourceOf(line)]!.name
+    return {
+      ...{ shownLevels, counts, matches, lineCount: lines.length, liveCount: this.#live.size },
+      ...{ isFollowing: this.#isFollowing, newLineCount: this.#newLines, isWrapping: this.#isWrapping },
+      lastLines: shown.map((line) => `${named(line)} ${plainLine(line)}`).join('\n')
+    }
+  }
+}
