@@ -1,17 +1,14 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { appendFileSync, mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { appendFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { chromium, type Page } from '@playwright/test'
-import { uploadDemo } from '../e2e/support/demo-egg.ts'
 import { chromiumLaunchOptions } from '../e2e/support/chromium.ts'
 import { recordLongTasks } from '../e2e/support/long-tasks.ts'
-import { startService } from '../e2e/support/service.ts'
-import { ensureServiceBuilt } from '../scripts/setup/build.mjs'
 import { until } from '../src/engine/testing/until.ts'
 import type { Figure, Goal } from './figure.ts'
 import { machine } from './support/bench-engine.ts'
+import { startRunningLog } from './support/running-log.ts'
 import { median, progress } from './support/sides.ts'
 
 export const about = 'A log that is flooded, from its file to the terminal of a browser; and the delay of single lines'
@@ -28,19 +25,12 @@ const LINES = 30
 export const run = () => measure({ floodSeconds: FLOOD_SECONDS, lines: LINES })
 
 export async function measure({ floodSeconds, lines }: { floodSeconds: number; lines: number }): Promise<Figure[]> {
-  await ensureServiceBuilt()
-  const dataDirectory = mkdtempSync(join(tmpdir(), 'scrapdeck-bench-tail-'))
-  const service = await startService({ entry: 'out/service/scrapdeck.js', dataDirectory, localSlots: 1 })
+  const { service, jobId, path, stop } = await startRunningLog()
   const browser = await chromium.launch(chromiumLaunchOptions())
   try {
-    await uploadDemo(service, 'v1')
-    const { jobs } = await service.client.jobs.run({ project: 'demo', spiders: ['slow'], args: { seconds: '600' } })
-    const job = jobs[0]!
-    await until('the run', async () => (await service.client.jobs.get({ id: job.id })).job.state === 'running')
-    const path = (await until('its log', () => logFile(dataDirectory)))!
     const page = await browser.newPage({ viewport: { width: 1280, height: 720 } })
     await page.goto(service.loginLink())
-    await page.goto(`${service.address}/ui/#/logs?jobs=${job.id}&job=${job.id}`)
+    await page.goto(`${service.address}/ui/#/logs?jobs=${jobId}&job=${jobId}`)
     await page.getByText('● live').waitFor()
 
     const delays: number[] = []
@@ -86,23 +76,11 @@ export async function measure({ floodSeconds, lines }: { floodSeconds: number; l
     ]
   } finally {
     await browser.close()
-    await service.kill()
-    rmSync(dataDirectory, { recursive: true, force: true, maxRetries: 5 })
+    await stop()
   }
 }
 
 const WRITER = join(import.meta.dirname, 'support', 'write-log.ts')
-
-/** The log of the only run; null before it exists. */
-function logFile(dataDirectory: string): string | null {
-  const directory = join(dataDirectory, 'local', 'logs', 'demo', 'slow')
-  try {
-    const name = readdirSync(directory)[0]
-    return name === undefined ? null : join(directory, name)
-  } catch {
-    return null
-  }
-}
 
 /** From the write to the frame that shows it, by the clock of this machine. */
 async function delayOfLine(page: Page, path: string, text: string): Promise<number> {

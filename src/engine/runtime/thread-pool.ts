@@ -104,7 +104,7 @@ export class ThreadPool {
       name,
       // It reads text from outside, and needs nothing of this.
       env: {},
-      resourceLimits: { maxOldGenerationSizeMb: memoryMb, maxYoungGenerationSizeMb: 16 }
+      resourceLimits: { maxOldGenerationSizeMb: memoryMb, maxYoungGenerationSizeMb: 4 }
     })
     const thread: Thread = { worker, job: null, stop: new Int32Array(new SharedArrayBuffer(4)), timers: [] }
     worker.on('message', (reply: PoolReply) => this.#receive(thread, reply))

@@ -54,29 +54,53 @@ function literalMatcher(text: string): LineMatcher {
  */
 function expressionMatcher(everywhere: RegExp, inLine: RegExp): LineMatcher {
   return {
-    find(bytes, onMatch) {
-      const text = bytes.toString('utf8')
-      const byteOf = text.length === bytes.length ? (at: number) => at : placesIn(text, bytes)
-      everywhere.lastIndex = 0
-      for (let match = everywhere.exec(text); match !== null; match = everywhere.exec(text)) {
-        // After the last newline there is no line.
-        if (match.index === text.length && text.endsWith('\n')) return true
-        const lineStart = match.index === 0 ? 0 : text.lastIndexOf('\n', match.index - 1) + 1
-        const newlineAt = text.indexOf('\n', match.index)
-        const lineEnd = newlineAt < 0 ? text.length : newlineAt
-        const line = text.slice(lineStart, lineEnd)
-        const own = match.index + match[0].length <= lineEnd ? match : inLine.exec(line)
-        if (own !== null) {
-          const matchAt = own === match ? match.index - lineStart : own.index
-          const found = { text: line, matchAt, matchLength: own[0].length }
-          if (!onMatch({ lineStart: byteOf(lineStart), ...found })) return false
-        }
-        if (newlineAt < 0) return true
-        everywhere.lastIndex = newlineAt + 1
+    find(whole, onMatch) {
+      // In small pieces: their text is short-lived garbage then, which costs neither memory nor time.
+      for (let from = 0; from < whole.length; ) {
+        const to = endOfPiece(whole, from)
+        const isOver = !findIn(whole.subarray(from, to), (match) =>
+          onMatch({ ...match, lineStart: match.lineStart + from })
+        )
+        if (isOver) return false
+        from = to
       }
       return true
     }
   }
+
+  function findIn(bytes: Buffer, onMatch: (match: LineMatch) => boolean): boolean {
+    const text = bytes.toString('utf8')
+    const byteOf = text.length === bytes.length ? (at: number) => at : placesIn(text, bytes)
+    everywhere.lastIndex = 0
+    for (let match = everywhere.exec(text); match !== null; match = everywhere.exec(text)) {
+      // After the last newline there is no line.
+      if (match.index === text.length && text.endsWith('\n')) return true
+      const lineStart = match.index === 0 ? 0 : text.lastIndexOf('\n', match.index - 1) + 1
+      const newlineAt = text.indexOf('\n', match.index)
+      const lineEnd = newlineAt < 0 ? text.length : newlineAt
+      const line = text.slice(lineStart, lineEnd)
+      const own = match.index + match[0].length <= lineEnd ? match : inLine.exec(line)
+      if (own !== null) {
+        const matchAt = own === match ? match.index - lineStart : own.index
+        const found = { text: line, matchAt, matchLength: own[0].length }
+        if (!onMatch({ lineStart: byteOf(lineStart), ...found })) return false
+      }
+      if (newlineAt < 0) return true
+      everywhere.lastIndex = newlineAt + 1
+    }
+    return true
+  }
+}
+
+const PIECE_BYTES = 65_536
+
+/** Whole lines. */
+function endOfPiece(bytes: Buffer, from: number): number {
+  if (bytes.length - from <= PIECE_BYTES) return bytes.length
+  const before = bytes.lastIndexOf(NEWLINE, from + PIECE_BYTES)
+  if (before >= from) return before + 1
+  const after = bytes.indexOf(NEWLINE, from + PIECE_BYTES)
+  return after < 0 ? bytes.length : after + 1
 }
 
 /**

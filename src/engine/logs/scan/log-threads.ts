@@ -2,7 +2,7 @@ import type { Clock } from '../../runtime/clock.ts'
 import { threadFile } from '../../runtime/thread-task.ts'
 import { ThreadPool } from '../../runtime/thread-pool.ts'
 
-const MEMORY_MB = 256
+const MEMORY_MB = 64
 const IDLE_MS = 30_000
 
 /** The threads for whatever reads whole logs; log-worker.ts has what they can do. */
