@@ -10,6 +10,13 @@ import type { JobLogs } from '../nodes/job-logs.ts'
 import type { Store } from '../store/store.ts'
 import { ScrapydFiles } from './scrapyd-files.ts'
 
+const NO_JOBS = {
+  listJobs: async () => [],
+  listSpidersElsewhere: async () => [],
+  findJobsByJobid: async () => [],
+  getJob: async () => null
+}
+
 let base: string
 let files: ScrapydFiles
 
@@ -20,7 +27,7 @@ beforeEach(async () => {
   await writeFile(join(base, 'logs-beside'), 'secret')
   await writeFile(join(base, 'logs', 'shop', 'quotes', 'a b.log'), '0123456789')
   files = new ScrapydFiles({
-    store: {} as Store,
+    store: NO_JOBS as unknown as Store,
     fleet: { list: () => [] } as unknown as Fleet,
     jobLogs: {} as JobLogs,
     directories: { logs: join(base, 'logs'), items: null }

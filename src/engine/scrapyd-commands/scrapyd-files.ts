@@ -48,11 +48,13 @@ export class ScrapydFiles {
     if (local?.kind === 'file') return local
     // Before the first run the directory does not exist, but the tree does: Scrapyd lists an empty folder.
     const isEmptyTree = local === null && segments.length === 0 && root !== null
-    if (!this.#parts.fleet.list().some(({ stored }) => stored.kind === 'scrapyd')) {
-      return isEmptyTree ? { kind: 'directory', entries: [] } : local
-    }
     if (local === null && segments.length === 3)
       return this.#openOnNode(tree, segments as [ProjectName, string, string])
+    const hasRemote = this.#parts.fleet.list().some(({ stored }) => stored.kind === 'scrapyd')
+    // The logs of a spider of this machine may be in the archive.
+    if (!hasRemote && !(tree === 'logs' && segments.length === 2)) {
+      return isEmptyTree ? { kind: 'directory', entries: [] } : local
+    }
     const remote = await this.#listOnNodes(tree, segments as [] | [ProjectName, ...string[]])
     if (local === null && remote.length === 0 && segments.length > 0) return null
     const known = new Set(local?.entries.map(({ name }) => name))
@@ -132,12 +134,19 @@ export class ScrapydFiles {
     const jobs = await store.listJobs({ project, spider }, { before: null, limit: LISTED_OF_OTHER_NODES })
     const entries = jobs
       .filter((job) => job.project === project && job.spider === spider && job.attemptCount > 0)
-      .filter((job) => job.nodeId !== LOCAL_NODE_ID && (job.state === 'running' || job.state === 'ended'))
+      .filter((job) => job.state === 'ended' || (job.state === 'running' && job.nodeId !== LOCAL_NODE_ID))
+      .filter((job) => tree === 'logs' || job.nodeId !== LOCAL_NODE_ID)
       .map((job) => ({
         job,
         entry: { ...unknown, name: nameOf(job) + EXTENSIONS[tree], isDirectory: false, modifiedAtMs: job.endedAtMs }
       }))
-    return tree === 'logs' ? entries.map(({ entry }) => entry) : this.#keepExisting(entries)
+    if (tree === 'items') return this.#keepExisting(entries)
+    const isKept = await Promise.all(entries.map(({ job }) => job.nodeId !== LOCAL_NODE_ID || this.#isArchived(job)))
+    return entries.filter((_, index) => isKept[index]).map(({ entry }) => entry)
+  }
+
+  async #isArchived({ id }: StoredJob): Promise<boolean> {
+    return (await this.#parts.store.listAttempts(id)).at(-1)?.logArchived ?? false
   }
 
   /**

@@ -73,7 +73,14 @@ it('happens every ten minutes, by the clock alone', async () => {
   await using world = await openWorld()
   const { clock, store, fire, count } = world
   const house = new Housekeeping({
-    ...{ store, clock, logger: silentLogger, fleet: { list: () => [] }, problems: { scheduleCheck: () => undefined } },
+    ...{
+      store,
+      clock,
+      logger: silentLogger,
+      fleet: { list: () => [] },
+      problems: { scheduleCheck: () => undefined },
+      localLogs: null
+    },
     inventories: { read: async () => undefined }
   })
   house.start()

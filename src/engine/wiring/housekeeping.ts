@@ -1,4 +1,5 @@
 import { Forgetting } from './forget-old.ts'
+import type { LocalLogs } from '../collecting/local-logs.ts'
 import type { Fleet } from '../nodes/fleet.ts'
 import type { Inventories } from '../nodes/inventories.ts'
 import type { ProblemWatch } from '../health/problem-watch.ts'
@@ -9,6 +10,8 @@ interface HousekeepingParts extends Pick<Base, 'store' | 'clock' | 'logger'> {
   fleet: Pick<Fleet, 'list'>
   problems: Pick<ProblemWatch, 'scheduleCheck'>
   inventories: Pick<Inventories, 'read'>
+  /** null: there is no local node. */
+  localLogs: Pick<LocalLogs, 'sweep'> | null
 }
 
 const EVERY_MS = 600_000
@@ -34,9 +37,10 @@ export class Housekeeping {
   }
 
   #keep(): void {
-    const { fleet, problems, inventories } = this.#parts
+    const { fleet, problems, inventories, localLogs } = this.#parts
     problems.scheduleCheck()
     void this.#forgetting.run()
+    void localLogs?.sweep()
     for (const node of fleet.list()) {
       if (node.client.eggTarget !== null && node.status.health === 'up') void inventories.read(node)
     }

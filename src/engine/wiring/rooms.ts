@@ -10,6 +10,7 @@ import { RememberedAnswers } from '../commands/remembered-answers.ts'
 import { SystemCommands } from '../commands/system-commands.ts'
 import { describeNode } from '../dispatch/describe-node.ts'
 import { JobFigures } from '../collecting/job-figures.ts'
+import { LocalLogs } from '../collecting/local-logs.ts'
 import { LogCollector } from '../collecting/log-collector.ts'
 import { Dispatch } from '../dispatch/dispatch.ts'
 import { LiveAttempts } from '../dispatch/live-attempts.ts'
@@ -291,7 +292,9 @@ function openHealth(options: EngineOptions, below: WithOrders, opened: AsyncDisp
   opened.adopt(problems, stop)
   const alerts = plugins.wantsAlerts ? new Alerts({ ...base, problems: () => problems.current() }) : null
   opened.adopt(alerts, (one) => one?.stop())
-  const housekeeping = opened.adopt(new Housekeeping({ ...base, fleet, problems, inventories }), stop)
+  const localLogs = openLocalLogs(options, below)
+  opened.adopt(localLogs, (one) => one?.stop())
+  const housekeeping = opened.adopt(new Housekeeping({ ...base, fleet, problems, inventories, localLogs }), stop)
   const stopping = new AbortController()
   const isStopping = () => stopping.signal.aborted
   const healthWatch = new HealthWatch({ ...base, dataDirectory: options.dataDirectory, isStoreDead, isStopping })
@@ -377,6 +380,12 @@ function openDoors(options: EngineOptions, below: WithHealth, opened: AsyncDispo
     crawlCacheSeconds,
     listNodes: reads.listNodes
   }
+}
+
+/** null: there is no local node, or its logs go somewhere else. */
+function openLocalLogs({ directories }: EngineOptions, { base, archive, layout, local }: WithOrders): LocalLogs | null {
+  if (local.node === null || layout.logs === null) return null
+  return new LocalLogs({ ...base, archive, directory: layout.logs, deletesFiles: directories?.logs === undefined })
 }
 
 /** Nodes that respond now. */
