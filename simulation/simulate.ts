@@ -275,6 +275,7 @@ async function furnish(machine: Machine, scenario: Scenario, witness: (...call: 
       addedAtMs: 1_800_000_000_000 + index,
       queueAhead: node.queueAhead,
       giveUpAfterSeconds: node.giveUpAfterSeconds,
+      logsKept: null,
       group: null,
       clientCertificate: null,
       sealedClientKey: null,

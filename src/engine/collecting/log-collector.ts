@@ -41,6 +41,9 @@ interface Followed {
   live: LiveFigures | null
   /** Monotonic: when pages or items last grew, or the run began. */
   progressedAtMs: number
+  readAtMs: number
+  /** Monotonic: its log was written to after that; null: not seen yet. */
+  writtenSinceMs: number | null
 }
 
 interface CollectorEvents {
@@ -83,6 +86,7 @@ export class LogCollector {
     const intervalMs = firstReadMs({ isLocal })
     this.#followed.set(run.jobId, {
       ...{ run, intervalMs, dueAtMs: nowMs + intervalMs, isReading: false, live: null, progressedAtMs: nowMs },
+      ...{ readAtMs: nowMs, writtenSinceMs: null },
       reading: new LogReading(run, archive.copies)
     })
     // The start of this run may delete the log of another one: those are read now.
@@ -98,6 +102,11 @@ export class LogCollector {
   /** null: nothing is known (yet). */
   liveOf(jobId: JobId): LiveFigures | null {
     return this.#followed.get(jobId)?.live ?? null
+  }
+
+  /** Monotonic: the log of a running job has been written to since then; null: nobody has seen that. */
+  writtenSinceMs(jobId: JobId): number | null {
+    return this.#followed.get(jobId)?.writtenSinceMs ?? null
   }
 
   /** All that the log of a running job says so far; null: it was not read yet. */
@@ -176,10 +185,13 @@ export class LogCollector {
     const { run, reading } = followed
     const { clock, logger } = this.#parts
     followed.isReading = true
+    const readAtMs = clock.monotonicMs()
     let newBytes = 0
     try {
       newBytes = await reading.readOn(node, MOST_BYTES_AT_ONCE, this.#stopping.signal)
       this.#bytesLeft -= newBytes
+      if (newBytes > 0) followed.writtenSinceMs = followed.readAtMs
+      followed.readAtMs = readAtMs
       if (newBytes > 0) this.#update(followed)
     } catch (error) {
       // No log yet, or the node does not answer: the observer says so, and it is read again later.

@@ -195,6 +195,7 @@ export class NodeCommands {
       addedAtMs: clock.nowMs(),
       queueAhead: input.queueAhead ?? 0,
       giveUpAfterSeconds: input.giveUpAfterSeconds ?? null,
+      logsKept: input.logsKept ?? null,
       group: input.group ?? null,
       clientCertificate,
       sealedClientKey: clientKey === null ? null : await secretBox.seal(clientKey),
@@ -222,6 +223,7 @@ export class NodeCommands {
       sealedPassword:
         password === undefined ? node.stored.sealedPassword : password === '' ? null : await secretBox.seal(password),
       queueAhead: input.queueAhead ?? node.stored.queueAhead,
+      logsKept: input.logsKept === undefined ? node.stored.logsKept : input.logsKept,
       giveUpAfterSeconds:
         input.giveUpAfterSeconds === undefined ? node.stored.giveUpAfterSeconds : input.giveUpAfterSeconds,
       group: input.group === undefined ? node.stored.group : input.group

@@ -17,12 +17,12 @@ export function describeNode(
   const { stored, status } = node
   const local = stored.id === LOCAL_NODE_ID ? localNode : null
   // Listed explicitly, so that secrets and engine internals are not exposed.
-  const { id, name, kind, url, username, queueAhead, giveUpAfterSeconds, group, tags, mode } = stored
+  const { id, name, kind, url, username, queueAhead, giveUpAfterSeconds, logsKept, group, tags, mode } = stored
   const { scrapydVersion, addedAtMs, sourceId } = stored
   const { health, problem, nodeName, running, pending, finished, latencyMs, lastSeenAtMs } = status
   const { unreachableSinceMs, clockOffsetMs, capacity } = status
   return {
-    ...{ id, name, kind, url, username, queueAhead, giveUpAfterSeconds, group, tags, mode },
+    ...{ id, name, kind, url, username, queueAhead, giveUpAfterSeconds, logsKept, group, tags, mode },
     ...{ scrapydVersion, addedAtMs, sourceId, stuckSinceMs, proxyUrl: node.proxyUrl },
     ...{ health, problem, nodeName, running, pending, finished, latencyMs, lastSeenAtMs },
     ...{ unreachableSinceMs, clockOffsetMs },

@@ -74,6 +74,7 @@ const FileNode = z.strictObject({
   tags: NodeSettings.shape.tags.unwrap().default([]),
   queueAhead: NodeSettings.shape.queueAhead.unwrap().default(0),
   giveUpAfterSeconds: NodeSettings.shape.giveUpAfterSeconds.unwrap().default(null),
+  logsKept: NodeSettings.shape.logsKept.unwrap().default(null),
   group: NodeSettings.shape.group.unwrap().default(null),
   mode: NodeMode.default('active')
 })

@@ -104,11 +104,11 @@ const momentOf = (atMs: number | null): string | null => (atMs === null ? null :
 
 async function nodeOf(node: StoredNode, secretBox: Pick<SecretBox, 'open'>): Promise<CurrentItem<'nodes'>> {
   const { name, kind, url, username, caCertificate, clientCertificate, slots, tags, queueAhead, group, mode } = node
-  const { giveUpAfterSeconds, sealedProxyUrl } = node
+  const { giveUpAfterSeconds, logsKept, sealedProxyUrl } = node
   const open = async (sealed: SealedText | null) => (sealed === null ? null : secretBox.open(sealed).catch(() => null))
   const proxyUrl = sealedProxyUrl === DIRECT ? DIRECT : await open(sealedProxyUrl)
   const secrets = { password: await open(node.sealedPassword), clientKey: await open(node.sealedClientKey), proxyUrl }
-  const settings = { slots, tags, queueAhead, giveUpAfterSeconds, group, mode }
+  const settings = { slots, tags, queueAhead, giveUpAfterSeconds, logsKept, group, mode }
   const item = { name, kind, url, username, caCertificate, clientCertificate, ...secrets, ...settings }
   return { id: node.id, item, isOurs: node.sourceId === null }
 }

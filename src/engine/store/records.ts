@@ -135,6 +135,8 @@ export interface StoredNode {
   addedAtMs: number
   queueAhead: number
   giveUpAfterSeconds: number | null
+  /** How many logs of a spider it keeps (Scrapyd's jobs_to_keep); null: not known. */
+  logsKept: number | null
   group: string | null
   clientCertificate: string | null
   sealedClientKey: SealedText | null

@@ -75,6 +75,7 @@ export function aStoredNode(over: Plain<Partial<StoredNode>> = {}): StoredNode {
     addedAtMs,
     queueAhead: 0,
     giveUpAfterSeconds: null,
+    logsKept: null,
     group: null,
     clientCertificate: null,
     sealedClientKey: null,

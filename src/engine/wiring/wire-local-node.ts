@@ -184,6 +184,7 @@ function localNodeRow(stored: StoredNode | undefined, slots: number | null, cloc
     addedAtMs: clock.nowMs(),
     queueAhead: 0,
     giveUpAfterSeconds: null,
+    logsKept: null,
     group: null,
     ...stored,
     id: LOCAL_NODE_ID,

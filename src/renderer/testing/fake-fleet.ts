@@ -68,6 +68,7 @@ export function fakeNodes(count: number, nowMs: number): Node[] {
             ? `learned: ${slots[index] ?? 8} ran while 2 waited, for 12 s`
             : 'set by you',
       queueAhead: index % 4 === 2 ? 2 : 0,
+      logsKept: null,
       giveUpAfterSeconds: region === 'us' ? 900 : null,
       group: GROUPS[region] ?? null,
       tags: index === 0 ? [] : [region, ...(index % 4 === 1 ? ['proxy'] : [])],

@@ -51,6 +51,7 @@ export function createFakeNodes({ nodes, random, stepMs, emit, nextNumber, nodeO
           tags: input.tags ?? [],
           queueAhead: input.queueAhead ?? 0,
           giveUpAfterSeconds: input.giveUpAfterSeconds ?? null,
+          logsKept: input.logsKept ?? null,
           group: input.group ?? null,
           proxyUrl: input.proxyUrl ?? null,
           addedAtMs: Date.now(),
@@ -64,6 +65,7 @@ export function createFakeNodes({ nodes, random, stepMs, emit, nextNumber, nodeO
       return saveNode({
         ...node,
         queueAhead: input.queueAhead ?? node.queueAhead,
+        logsKept: input.logsKept === undefined ? node.logsKept : input.logsKept,
         giveUpAfterSeconds: input.giveUpAfterSeconds === undefined ? node.giveUpAfterSeconds : input.giveUpAfterSeconds,
         group: input.group === undefined ? node.group : input.group,
         hasClientCertificate: clientCertificate === undefined ? node.hasClientCertificate : clientCertificate !== null,

@@ -118,6 +118,7 @@ export const node: Node = {
   slotsText: 'learned: 4 ran while 2 waited, for 12 s',
   queueAhead: 0,
   giveUpAfterSeconds: null,
+  logsKept: null,
   group: null,
   tags: ['eu'],
   mode: 'active',

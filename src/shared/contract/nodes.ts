@@ -46,6 +46,7 @@ export const Node = z.object({
   queueAhead: z.number().int(),
   /** After this long without a response the node is given up and its jobs run elsewhere. null: never automatically. */
   giveUpAfterSeconds: z.number().int().nullable(),
+  logsKept: z.number().int().nullable(),
   group: z.string().nullable(),
   tags: z.array(z.string()),
   mode: NodeMode,

@@ -83,6 +83,11 @@ export const NodeSettings = z.object({
   tags: z.array(NodeTag).max(20).optional(),
   queueAhead: z.number().int().min(0).max(1_000).optional(),
   giveUpAfterSeconds: z.number().int().min(10).max(31_536_000).nullable().optional(),
+  /**
+   * The node's `jobs_to_keep`. Scrapyd deletes all other logs of a spider when it starts a run of it, those of running
+   * jobs included: with this set, a run that would delete the log of another waits. null: not known, none waits.
+   */
+  logsKept: z.number().int().min(1).max(100_000).nullable().optional(),
   group: ShownName.max(100).nullable().optional()
 })
 export type NodeSettings = z.infer<typeof NodeSettings>

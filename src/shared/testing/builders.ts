@@ -25,6 +25,7 @@ export function aNode(over: Plain<Partial<Node>> = {}): Node {
     slotsText: 'set by you',
     queueAhead: 0,
     giveUpAfterSeconds: null,
+    logsKept: null,
     group: null,
     tags: ['eu'],
     mode: 'active',

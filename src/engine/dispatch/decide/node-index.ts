@@ -22,6 +22,8 @@ export interface PlaceableNode {
   mode: NodeMode
   /** Why it cannot take jobs now, worded to follow its name (`does not answer`); null: it can. */
   unavailable: string | null
+  /** How many logs of a spider it keeps when it starts a run of it; null: not known. */
+  logsKept: number | null
   /** It may be able to run one project but not another (see `whyNotReady`). Only the local node. */
   isChoosy: boolean
 }

@@ -24,6 +24,7 @@ function aNode(values: Plain<Partial<PlaceableNode>> = {}): PlaceableNode {
     mode: 'active',
     unavailable: null,
     isChoosy: true,
+    logsKept: null,
     ...values
   })
 }
@@ -61,6 +62,7 @@ function planFor(
     isBackedOff: () => false,
     hasLimits: !limits.isEmpty,
     rulesFor: (project, spider) => limits.rulesFor(project, spider),
+    newerLogs: () => null,
     assignmentsMax: 1_000,
     ...values
   })
@@ -461,5 +463,31 @@ describe('properties of place', () => {
         expect(plan()).toEqual(plan())
       })
     )
+  })
+})
+
+describe('nodes that keep few logs of a spider', () => {
+  it('get another run of it only if that deletes no log of a running one; other spiders and nodes do not wait', () => {
+    const few = aNode({ slots: 8, logsKept: 1 })
+    const newerLogs = (nodeId: string, _project: string, spider: string) =>
+      nodeId === 'n1' && spider === 'prices' ? 1 : null
+    const prices = aLine(['a', 'b'])
+    const plan = planFor([prices, aLine(['c'], { lanes: { news: ['c'] } })], [few], { newerLogs })
+    expect(placed(plan).map(([id]) => id)).toEqual(['c'])
+    expect(plan.awaitsLogs).toBe(true)
+    expect(waits(plan)).toEqual([
+      { code: 'limit', text: 'eu-1 keeps 1 log of a spider: another run of prices would delete that of a running one' }
+    ])
+    const both = planFor([aLine(['a', 'b'])], [few, aNode({ id: 'n2', name: 'eu-2' })], { newerLogs })
+    expect(placed(both)).toEqual([
+      ['a', 'n2'],
+      ['b', 'n2']
+    ])
+  })
+
+  it('are given at most one more than they keep at once', () => {
+    const ids = ['a', 'b', 'c', 'd', 'e']
+    expect(placed(planFor([aLine(ids)], [aNode({ slots: 8, logsKept: 2 })]))).toHaveLength(3)
+    expect(placed(planFor([aLine(ids)], [aNode({ slots: 8 })]))).toHaveLength(5)
   })
 })

@@ -25,6 +25,8 @@ export interface PlaceInput {
   hasLimits: boolean
   /** The limits that apply to a spider, with their current live counts. `place` does not change them. */
   rulesFor: (project: ProjectName, spider: string) => readonly CountedRule[]
+  /** How many logs of the spider may be newer there than the quietest live one; null: none is live (logs-at-risk.ts). */
+  newerLogs: (nodeId: NodeId, project: ProjectName, spider: string) => number | null
   assignmentsMax: number
 }
 
@@ -48,6 +50,8 @@ export interface Plan {
   isPartial: boolean
   /** The lane whose heads ran out. */
   endedAt: string | null
+  /** Jobs wait because a node would delete a log; nothing tells when it would not. */
+  awaitsLogs: boolean
   /** No waiting project has a lower pass (fair-shares.ts). */
   passFloor: number
 }
@@ -77,6 +81,8 @@ interface Choice {
 interface Kept {
   refusedBy: PlaceableNode | null
   limitedBy: CountedRule | null
+  /** It would delete the log of a running job. */
+  logsKeptBy: PlaceableNode | null
 }
 
 /** `share` is as of the last heap ordering. It can be outdated, because other lines use the same nodes. */
@@ -85,10 +91,18 @@ interface RankedNode {
   share: number
 }
 
+/** `eu-1 keeps 1 log of a spider: another run of prices would delete that of a running one`. */
+function describeLogsKept({ name, logsKept }: PlaceableNode, spider: string): string {
+  const logs = logsKept === 1 ? '1 log' : `${logsKept} logs`
+  return `${name} keeps ${logs} of a spider: another run of ${spider} would delete that of a running one`
+}
+
 class Placing {
   readonly #input: PlaceInput
   /** How many jobs of this plan go to each node. */
   readonly #given = new Map<string, number>()
+  /** The same per spider, on nodes that keep few logs. */
+  readonly #givenOfSpider = new Map<string, number>()
   readonly #givenUnderRule = new Map<CountedRule, { total: number; byNode: Map<string, number> }>()
   readonly #liveUnderTag = new Map<CountedRule, number>()
   readonly #openFor = new Map<string, PlaceableNode[]>()
@@ -101,6 +115,7 @@ class Placing {
     waiting: { everything: null, lines: new Map(), lanes: new Map() },
     isPartial: false,
     endedAt: null,
+    awaitsLogs: false,
     passFloor: 0
   }
 
@@ -154,13 +169,13 @@ class Placing {
       return order.skipLane()
     }
     const choice = this.#choiceFor(line)
-    const found = this.#bestReady(choice, job, rules)
+    const found = this.#bestReady(choice, { line, lane, job }, rules)
     if (found.node !== null) {
       this.#assign(found.node, { line, lane, job }, choice.version, rules)
       return order.acceptJob()
     }
     // No node with room has the egg. Each egg in transit will serve one job; for the next job, send one more.
-    const coming = this.#nodeToGetTheEgg(choice, line, job, rules, found)
+    const coming = this.#nodeToGetTheEgg(choice, { line, lane, job }, rules, found)
     if (coming !== null) {
       if (!this.#plan.waiting.lines.has(line.key)) this.#waits(line, eggOnItsWay(line, coming.name, this.#input))
       return order.skipJob()
@@ -176,18 +191,23 @@ class Placing {
       this.#recordReached(line, found.limitedBy)
       return order.skipLane()
     }
+    if (found.logsKeptBy !== null) {
+      this.#plan.awaitsLogs = true
+      this.#plan.waiting.lanes.set(lane.lane, { code: 'limit', text: describeLogsKept(found.logsKeptBy, lane.spider) })
+      return order.skipLane()
+    }
     const hasRoom = this.#openNodes(line).some((node) => this.#roomLeft(node) > 0)
     if (!this.#plan.waiting.lines.has(line.key)) this.#waits(line, explainLine(line, this.#input, hasRoom))
     order.skipLine()
   }
 
   /** The least loaded node with the egg that may take this job; if none, what blocked the job. */
-  #bestReady({ ready }: Choice, job: QueueHead, rules: readonly CountedRule[]) {
+  #bestReady({ ready }: Choice, head: Head, rules: readonly CountedRule[]) {
     const passedOver: RankedNode[] = []
-    const kept: Kept = { refusedBy: null, limitedBy: null }
+    const kept: Kept = { refusedBy: null, limitedBy: null, logsKeptBy: null }
     let best: PlaceableNode | null = null
     for (let ranked = this.#firstOf(ready); ranked !== undefined; ranked = this.#firstOf(ready)) {
-      if (this.#mayTake(ranked.node, job, rules, kept)) {
+      if (this.#mayTake(ranked.node, head, rules, kept)) {
         best = ranked.node
         break
       }
@@ -198,12 +218,22 @@ class Placing {
   }
 
   /** Whether no limit and no earlier refusal keeps this job from the node. If one does, it is added to `kept`. */
-  #mayTake(node: PlaceableNode, job: QueueHead, rules: readonly CountedRule[], kept: Kept): boolean {
+  #mayTake(node: PlaceableNode, { line, lane, job }: Head, rules: readonly CountedRule[], kept: Kept): boolean {
     const rule = rules.find((counted) => this.#isExhaustedOn(counted, node))
-    if (rule === undefined && !this.#input.isBackedOff(node.id, job.id)) return true
-    if (rule === undefined) kept.refusedBy ??= node
-    else kept.limitedBy ??= rule
+    if (rule !== undefined) kept.limitedBy ??= rule
+    else if (this.#wouldDeleteLog(node, line.project, lane.spider)) kept.logsKeptBy ??= node
+    else if (this.#input.isBackedOff(node.id, job.id)) kept.refusedBy ??= node
+    else return true
     return false
+  }
+
+  /** Scrapyd keeps only so many logs of a spider when it starts a run of it, and deletes those of running jobs too. */
+  #wouldDeleteLog({ id, logsKept }: PlaceableNode, project: ProjectName, spider: string): boolean {
+    if (logsKept === null) return false
+    const given = this.#givenOfSpider.get(`${id} ${project} ${spider}`) ?? 0
+    // Without a live one, the first that is given is the one that must not be deleted.
+    const newer = (this.#input.newerLogs(id, project, spider) ?? -1) + given
+    return newer >= logsKept
   }
 
   /** Removes full nodes on the way, and re-sorts a node that other lines have used since. */
@@ -222,14 +252,9 @@ class Placing {
   }
 
   /** Adds to `found` what keeps this job, and perhaps no other, from the nodes without the egg. */
-  #nodeToGetTheEgg(
-    choice: Choice,
-    line: QueueLine,
-    job: QueueHead,
-    rules: readonly CountedRule[],
-    found: Kept
-  ): PlaceableNode | null {
-    const couldTake = (node: PlaceableNode) => this.#roomLeft(node) > 0 && this.#mayTake(node, job, rules, found)
+  #nodeToGetTheEgg(choice: Choice, head: Head, rules: readonly CountedRule[], found: Kept): PlaceableNode | null {
+    const { line } = head
+    const couldTake = (node: PlaceableNode) => this.#roomLeft(node) > 0 && this.#mayTake(node, head, rules, found)
     const awaited = choice.sending.findIndex(couldTake)
     if (awaited >= 0) return choice.sending.splice(awaited, 1)[0]!
     const target = choice.absent.findLastIndex(couldTake)
@@ -248,6 +273,10 @@ class Placing {
         : `place ${1 - free} of ${node.queueAhead} ahead in its queue, has the egg`
     this.#plan.assignments.push({ job, lane: lane.lane, line, nodeId: node.id, version, because })
     this.#given.set(node.id, (this.#given.get(node.id) ?? 0) + 1)
+    if (node.logsKept !== null) {
+      const key = `${node.id} ${line.project} ${lane.spider}`
+      this.#givenOfSpider.set(key, (this.#givenOfSpider.get(key) ?? 0) + 1)
+    }
     for (const counted of rules) {
       let given = this.#givenUnderRule.get(counted)
       if (given === undefined) this.#givenUnderRule.set(counted, (given = { total: 0, byNode: new Map() }))

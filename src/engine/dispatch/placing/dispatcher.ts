@@ -13,6 +13,7 @@ import type { DispatchContext } from '../context.ts'
 import type { Follower } from '../following/follower.ts'
 import type { StuckNodes } from '../following/stuck-nodes.ts'
 import type { RefusalBackoff } from './refusal-backoff.ts'
+import { LogsAtRisk } from './logs-at-risk.ts'
 import { NodeBoard } from './node-board.ts'
 import { BrokenEggJobs, type EggUpload } from './broken-egg-jobs.ts'
 import { type Assignment, place, type Plan } from '../decide/place.ts'
@@ -24,7 +25,8 @@ const ASSIGNMENTS_MAX = 256
 /** Room that appears on one node waits this long for that on others: their jobs are claimed in one commit. */
 const ROOM_GATHERED_MS = 60
 /** How often the jobs are looked at whose egg some node refused. */
-const LOOK_AGAIN_MS = 30_000
+const EGG_AGAIN_MS = 30_000
+const LOGS_AGAIN_MS = 2_000
 
 interface DispatcherParts {
   lists: Pick<Follower, 'knowsLists' | 'isListed'>
@@ -49,6 +51,7 @@ export class Dispatcher {
   readonly #brokenEggJobs: BrokenEggJobs
   readonly #due: DueTimer
   readonly #timers: Timers
+  readonly #logsAtRisk: LogsAtRisk
   readonly #shares = new FairShares()
   #running: Promise<void> | null = null
   #again = false
@@ -56,7 +59,7 @@ export class Dispatcher {
   #hasWaiting = false
   #usedRoomAtMs = Number.NEGATIVE_INFINITY
   #isGatheringRoom = false
-  #isLookingAgain = false
+  readonly #lookingAgain = new Set<number>()
   /** While jobs wait: the number of requests in flight at which another run starts; -1: no jobs wait. */
   #againBelowRequests = -1
   paused = false
@@ -84,7 +87,12 @@ export class Dispatcher {
     })
     context.live.events.on('ended', ({ one, jobOutcome }) => {
       this.#board.markStale(one.nodeId)
-      if (jobOutcome === null) this.wake()
+      // Its log has been read by now, and another run may start where few logs are kept.
+      if (jobOutcome === null || context.fleet.get(one.nodeId)?.stored.logsKept != null) this.wake()
+    })
+    this.#logsAtRisk = new LogsAtRisk({
+      ...context,
+      writtenSinceMs: (jobId) => context.collector.writtenSinceMs(jobId)
     })
   }
 
@@ -167,7 +175,8 @@ export class Dispatcher {
     const plan = this.#plan()
     this.#shares.raiseFloor(plan.passFloor)
     this.#publishReasons(plan)
-    if (await this.#brokenEggJobs.failThose(plan.waiting, this.#queue.lines())) this.#lookAgainSoon()
+    if (await this.#brokenEggJobs.failThose(plan.waiting, this.#queue.lines())) this.#lookAgain(EGG_AGAIN_MS)
+    if (plan.awaitsLogs) this.#lookAgain(LOGS_AGAIN_MS)
     this.#sendEggs(plan.uploads)
     const begun = plan.assignments.length === 0 ? 0 : await this.#begin(plan.assignments)
     const hasMoreHeads = plan.endedAt !== null && this.#queue.readMore(plan.endedAt)
@@ -196,16 +205,17 @@ export class Dispatcher {
       isBackedOff: (nodeId, jobId) => this.#parts.refusalBackoff.isBackedOff(nodeId, jobId),
       hasLimits: !limits.isEmpty,
       rulesFor: (project, spider) => limits.rulesFor(project, spider),
+      newerLogs: (nodeId, project, spider) => this.#logsAtRisk.newerLogs(nodeId, project, spider),
       assignmentsMax: Math.min(ASSIGNMENTS_MAX, REQUESTS_OUT_MAX - this.#parts.sender.requestCount)
     })
   }
 
   /** No event says that a node has been awaited for long enough. */
-  #lookAgainSoon(): void {
-    if (this.#isLookingAgain) return
-    this.#isLookingAgain = true
-    this.#timers.set(LOOK_AGAIN_MS, () => {
-      this.#isLookingAgain = false
+  #lookAgain(afterMs: number): void {
+    if (this.#lookingAgain.has(afterMs)) return
+    this.#lookingAgain.add(afterMs)
+    this.#timers.set(afterMs, () => {
+      this.#lookingAgain.delete(afterMs)
       this.wake()
     })
   }

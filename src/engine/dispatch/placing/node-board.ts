@@ -61,7 +61,7 @@ export class NodeBoard {
     const { stored, status } = node
     const { live } = this.#context
     const { stuck, sender } = this.#parts
-    const { id, name, tags, mode, queueAhead } = stored
+    const { id, name, tags, mode, queueAhead, logsKept } = stored
     const { slots } = status.capacity
     const used = slotsUsed(node, live.slotsUsedOn(id))
     const { client } = node
@@ -80,12 +80,13 @@ export class NodeBoard {
       before.name === name &&
       before.tags === tags &&
       before.mode === mode &&
-      before.queueAhead === queueAhead
+      before.queueAhead === queueAhead &&
+      before.logsKept === logsKept
     ) {
       return false
     }
     const isChoosy = client.whyNotReady !== undefined
-    const after = { id, name, slots, queueAhead, used, roomMax, tags, mode, unavailable, isChoosy }
+    const after = { id, name, slots, queueAhead, used, roomMax, tags, mode, unavailable, isChoosy, logsKept }
     this.index.put(after)
     return roomOn(after) > (before === undefined ? 0 : roomOn(before))
   }

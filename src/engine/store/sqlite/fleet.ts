@@ -16,13 +16,14 @@ export function createFleet({ database, changes }: { database: Database; changes
     `SELECT id, name, kind, url, username, sealed_password AS sealedPassword, ca_certificate AS caCertificate, slots,
        tags, mode, scrapyd_version AS scrapydVersion, added_at_ms AS addedAtMs, queue_ahead AS queueAhead,
        give_up_after_seconds AS giveUpAfterSeconds, group_name AS "group", client_certificate AS clientCertificate,
-       sealed_client_key AS sealedClientKey, sealed_proxy_url AS sealedProxyUrl, source_id AS sourceId
+       sealed_client_key AS sealedClientKey, sealed_proxy_url AS sealedProxyUrl, source_id AS sourceId,
+       logs_kept AS logsKept
      FROM nodes ORDER BY added_at_ms, id`
   )
   const putNode = database.prepare(
     `INSERT OR REPLACE INTO nodes VALUES (:id, :name, :kind, :url, :username, :sealedPassword, :caCertificate, :slots,
        :tags, :mode, :scrapydVersion, :addedAtMs, :queueAhead, :giveUpAfterSeconds, :group, :clientCertificate,
-       :sealedClientKey, :sealedProxyUrl, :sourceId)`
+       :sealedClientKey, :sealedProxyUrl, :sourceId, :logsKept)`
   )
   const deleteNode = database.prepare<[string]>('DELETE FROM nodes WHERE id = ?')
   const forgetNode = database.prepare<[string], { project: ProjectName }>(

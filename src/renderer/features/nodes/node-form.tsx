@@ -79,6 +79,15 @@ export function NodeForm({ node, onDone }: { node: Node; onDone: () => void }) {
             placeholder="never"
             title="Example: 15 min"
           />
+          <NumberInput
+            {...form.input('logsKept')}
+            label="Logs kept per spider"
+            description="The node’s jobs_to_keep. If set, a run that would make it delete the log of a running job waits"
+            placeholder="unknown"
+            min={1}
+            max={100_000}
+            allowDecimal={false}
+          />
           <TextInput {...form.input('url')} label="Address" {...CODE_INPUT} />
           <TextInput {...form.input('username')} label="User name" autoComplete="off" />
           <PasswordInput
@@ -140,6 +149,7 @@ const startNode = (node: Node) => ({
   group: node.group ?? '',
   queueAhead: node.queueAhead as number | string,
   giveUpAfterSeconds: node.giveUpAfterSeconds === null ? '' : formatDuration(node.giveUpAfterSeconds),
+  logsKept: (node.logsKept ?? '') as number | string,
   url: node.url,
   username: node.username ?? '',
   password: '',
@@ -164,6 +174,7 @@ function nodeForm(node: Node): z.ZodType<NodeChange, NodeTexts> {
       group: textOrNull,
       queueAhead: numberText(shape.queueAhead.unwrap(), 0),
       giveUpAfterSeconds: durationText(shape.giveUpAfterSeconds, null),
+      logsKept: numberText(shape.logsKept, null),
       url: z
         .string()
         .trim()

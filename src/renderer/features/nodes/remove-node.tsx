@@ -18,8 +18,17 @@ export function useRemoveNode(node: Node, onRemoved: () => void) {
   const hasSecrets = node.hasPassword || node.hasCaCertificate || node.hasClientCertificate || hasProxy
   const canUndo = ours === 0 && !hasSecrets
   const restore = async () => {
-    const { url, username, proxyUrl, name, slots, slotsSource, tags, queueAhead, giveUpAfterSeconds, group } = node
-    const settings = { name, slots: slotsSource === 'set' ? slots : null, tags, queueAhead, giveUpAfterSeconds, group }
+    const { url, username, proxyUrl, name, slots, slotsSource, tags, queueAhead, giveUpAfterSeconds, group, logsKept } =
+      node
+    const settings = {
+      name,
+      slots: slotsSource === 'set' ? slots : null,
+      tags,
+      queueAhead,
+      giveUpAfterSeconds,
+      group,
+      logsKept
+    }
     const { id } = await client.nodes.add({ url, username, proxyUrl, ...settings })
     if (node.mode !== 'active') await client.nodes.setMode({ id, mode: node.mode })
   }

@@ -1,5 +1,8 @@
 /** What the log of a run said, and its errors, the same ones of all runs together. */
 export const whatLogsSay = /* sql */ `
+-- Scrapyd's jobs_to_keep: how many logs of a spider the node keeps; null: not known.
+ALTER TABLE nodes ADD COLUMN logs_kept INTEGER;
+
 CREATE TABLE run_figures (
   id INTEGER PRIMARY KEY,
   job_id TEXT NOT NULL,
