@@ -10,7 +10,9 @@ export function toStoredFigures(figures: LogFigures): StoredFigures {
   const { stats: _stats, format: _format, errorsDropped: _dropped, series, ...rest } = figures
   const kept = Object.entries(rest).flatMap(([name, value]) => {
     const held = isFields(value) ? withoutNothing(value) : value
-    return isNothing(held) ? [] : [[name, held] as const]
+    // No pages and an unknown number of pages are not the same.
+    const isCount = (name === 'pages' || name === 'items') && value === 0
+    return isNothing(held) && !isCount ? [] : [[name, held] as const]
   })
   // One point says no more than the figures themselves.
   return { ...Object.fromEntries(kept), ...(series !== null && series.pages.length > 1 && { series }) }
