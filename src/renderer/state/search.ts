@@ -7,6 +7,7 @@ import { JOB_ID_PATTERN, NODE_ID_PATTERN, RANDOM_ID_PATTERN } from '../../shared
 import type {
   AttemptNumber,
   ChainId,
+  ErrorGroupId,
   JobId,
   JobStatus,
   NodeId,
@@ -75,7 +76,26 @@ export const parseLogsSearch = (raw: Raw) => ({
   /** Open tabs, by job id. */
   jobs: listOf(raw['jobs'], (value): value is JobId => textOf(value, JOB_ID_PATTERN) !== undefined),
   /** The tab in front. */
-  job: textOf<JobId>(raw['job'], JOB_ID_PATTERN)
+  job: textOf<JobId>(raw['job'], JOB_ID_PATTERN),
+  /** The line to show in it; the first is 1. */
+  line: countOf<number>(raw['line'])
+})
+
+export const ERROR_STATES = ['open', 'resolved', 'ignored'] as const
+
+export type ErrorsSearch = Partial<ReturnType<typeof parseErrorsSearch>>
+export const parseErrorsSearch = (raw: Raw) => ({
+  /** The group whose detail pane is open. */
+  group: countOf<ErrorGroupId>(raw['group']),
+  /** Absent: open ones. */
+  state: [...ERROR_STATES, 'all' as const].find((state) => state === raw['state']),
+  project: textOf<ProjectName>(raw['project']),
+  spider: textOf(raw['spider']),
+  version: textOf(raw['version']),
+  /** Only errors that this version logged first. */
+  since: textOf(raw['since']),
+  node: textOf<NodeId>(raw['node'], NODE_ID_PATTERN),
+  text: textOf(raw['text'])
 })
 
 export const parseItemsSearch = (raw: Raw) => ({
