@@ -1,7 +1,7 @@
 import type { Job, JobFilter, LiveFigures, RunningJob, Waiting } from '../../../shared/contract/index.ts'
 import type { Api } from '../api.tsx'
 import { jobMatches } from '../job-filter.ts'
-import { type DataOf, type NounUpdates, type Pages, patch, patchPages, refetch } from './query-updates.ts'
+import { type DataOf, type NounUpdates, type Pages, patch, patchPages, refetch, refetchIf } from './query-updates.ts'
 
 /** How many rows the first page of an infinite list may grow to. */
 const LIST_ROWS_MAX = 2000
@@ -52,6 +52,8 @@ export const jobs: NounUpdates<'jobs'> = {
         // Its process is the engine's to tell.
         ({ jobs }) => startedIn(byId, jobs)
       ),
+      // The end of a run completes what its log says.
+      refetchIf(figures, ({ id }) => byId.get(id)?.state === 'ended'),
       ...refetch(facets)
     ]
     const ofLanes = [
@@ -70,11 +72,8 @@ export const jobs: NounUpdates<'jobs'> = {
       ),
       patch(get, (data) => ({ ...data, job: withProgress(data.job, progress) })),
       patch(running, (data) => ({ ...data, jobs: data.jobs.map((job) => withProgress(job, progress)) })),
-      patch(
-        figures,
-        (data) => data,
-        (_data, { id }) => progress.has(id)
-      )
+      // Also what could not be read so far.
+      refetchIf(figures, ({ id }) => progress.has(id))
     ]
     return [
       ...(progress.size > 0 ? ofProgress : []),

@@ -1,0 +1,42 @@
+import { useQuery } from '@tanstack/react-query'
+import type { ErrorOccurrence } from '../../../shared/contract/index.ts'
+import { formatOf, parseRecordHead } from '../../../shared/log-record.ts'
+import { useApi } from '../../api/api.tsx'
+import { plainText } from '../../terminal/sanitise.ts'
+import { RowsSkeleton } from '../../ui/states.tsx'
+import classes from './error-detail.module.css'
+
+const READ_BYTES = 16_384
+const MOST_LINES = 60
+
+/** The record as its log has it, with its traceback; its message alone if the log is gone. */
+export function ErrorExample({ occurrence }: { occurrence: ErrorOccurrence }) {
+  const api = useApi()
+  const { jobId, attemptNumber, offset, message } = occurrence
+  const log = useQuery(
+    api.query.logs.read.queryOptions({
+      input: { jobId, attemptNumber, offset, limitBytes: READ_BYTES },
+      retry: false,
+      staleTime: Number.POSITIVE_INFINITY
+    })
+  )
+  if (log.isPending) return <RowsSkeleton rows={4} />
+  const lines = log.data === undefined ? [] : recordAt(log.data.text)
+  return (
+    <>
+      <pre className={classes.example} aria-label="Example">
+        {(lines.length === 0 ? message.split('\n') : lines).map(plainText).join('\n')}
+      </pre>
+      {log.isError && <p className="dim">The log of this run is not available: only the message was kept.</p>}
+    </>
+  )
+}
+
+/** The lines of the record that the text begins with: up to the head of the next one. */
+export function recordAt(text: string): string[] {
+  const lines = text.split('\n')
+  const format = formatOf(text)
+  const next = lines.findIndex((line, index) => index > 0 && parseRecordHead(line, format) !== null)
+  // The last line may be cut.
+  return lines.slice(0, Math.min(MOST_LINES, next < 0 ? Math.max(1, lines.length - 1) : next))
+}
