@@ -8,12 +8,16 @@ import {
   type Job
 } from '../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
+import { fakeLogLine } from './fake-fleet.ts'
 import { aVersionName } from '../../shared/testing/ids.ts'
 import type { FakeWorld } from './fake-world.ts'
 
 const HOUR_MS = 3_600_000
 const WIDTH_MS = 6 * HOUR_MS
 const POINTS = 28
+
+/** The first line of a fake log that says ERROR; each before it is one line. */
+const FIRST_ERROR = 40
 
 const KINDS = [
   ['KeyError: <text>', 'prices/spiders/listing.py in parse_item', 'KeyError', 'frames'],
@@ -41,11 +45,13 @@ export function createFakeErrors({ jobs, jobOf, emit }: FakeWorld) {
   const idOf = (job: Job) => ErrorGroupId.parse(1 + idsOfProjects().indexOf(job.project) * KINDS.length + kindOf(job))
 
   function occurrenceOf(job: Job): ErrorOccurrence {
-    const atMs = job.endedAtMs ?? Date.now()
+    const atMs = job.endedAtMs ?? Math.max(job.startedAtMs! + 1_000, Date.now() - (job.rank % 50) * 40_000)
+    const before = Array.from({ length: FIRST_ERROR }, (_, index) => fakeLogLine(job, index)).join('')
     return {
       ...{ jobId: job.id, attemptNumber: AttemptNumber.parse(1), spider: job.spider, nodeId: job.nodeId! },
       ...{ version: job.sentVersion ?? job.version ?? aVersionName('1'), count: job.errors ?? 1 },
-      ...{ firstSeenMs: Math.min(atMs, job.startedAtMs! + 1_000), lastSeenMs: atMs, line: 12, offset: 0 },
+      ...{ firstSeenMs: Math.min(atMs, job.startedAtMs! + 1_000), lastSeenMs: atMs, line: FIRST_ERROR + 1 },
+      offset: before.length,
       message: `Spider error processing <GET https://shop.example.com/p/${job.id.slice(-4)}> (referer: None)`
     }
   }
@@ -54,7 +60,8 @@ export function createFakeErrors({ jobs, jobOf, emit }: FakeWorld) {
     const [title, culprit, exceptionType, because] = KINDS[kindOf(all[0]!)]!
     const seen = all.map(occurrenceOf).sort((one, other) => one.firstSeenMs - other.firstSeenMs)
     const startMs = (Math.floor(Date.now() / WIDTH_MS) - POINTS + 1) * WIDTH_MS
-    const counts = Array.from({ length: POINTS }, () => 0)
+    // Older than the fake's jobs: seen for days, or new.
+    const counts = Array.from({ length: POINTS }, (_, point) => (id % 3 === 0 ? 0 : (point * id * 7) % 11))
     for (const { lastSeenMs, count } of seen) {
       const point = Math.floor((lastSeenMs - startMs) / WIDTH_MS)
       if (point >= 0 && point < POINTS) counts[point]! += count
@@ -63,7 +70,7 @@ export function createFakeErrors({ jobs, jobOf, emit }: FakeWorld) {
     return {
       ...{ id: ErrorGroupId.parse(id), project: all[0]!.project, title, culprit, exceptionType, because },
       ...(states.get(id) ?? { state: 'open', stateAtMs: null, reopenedAtMs: null }),
-      ...{ firstSeenMs: seen[0]!.firstSeenMs, lastSeenMs: Math.max(...seen.map((each) => each.lastSeenMs)) },
+      ...{ firstSeenMs: seen[0]!.firstSeenMs - (id % 3) * 250_000_000, lastSeenMs: Math.max(...seen.map((each) => each.lastSeenMs)) },
       ...{ firstVersion: seen[0]!.version, count: seen.reduce((sum, { count }) => sum + count, 0) },
       ...{ jobCount: all.length, spiderCount: different(seen.map(({ spider }) => spider)) },
       ...{ versionCount: different(seen.map(({ version }) => version)) },

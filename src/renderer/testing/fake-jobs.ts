@@ -110,11 +110,14 @@ export function createFakeJobs({ jobs, projects, jobOf, queueJob, saveAll }: Fak
 
 function asProcess(job: Job): RunningJob {
   const { id, project, spider, nodeId, state, status, attemptCount, cancelAskedAtMs, unknownSinceMs } = job
-  const { startedAtMs, pages, items, errors, pagesPerMinute, itemsPerMinute } = job
+  const { startedAtMs, pages, items, errors } = job
+  const minutes = startedAtMs === null ? null : Math.max(1, (Date.now() - startedAtMs) / 60_000)
+  const rateOf = (count: number | null) => (count === null || minutes === null ? null : count / minutes)
   const isLocal = nodeId === 'local' && startedAtMs !== null
   return {
     ...{ id, project, spider, sentVersion: job.sentVersion ?? job.version, nodeId, state, status, attemptCount },
-    ...{ cancelAskedAtMs, unknownSinceMs, startedAtMs, pages, items, errors, pagesPerMinute, itemsPerMinute },
+    ...{ cancelAskedAtMs, unknownSinceMs, startedAtMs, pages, items, errors },
+    ...{ pagesPerMinute: rateOf(pages), itemsPerMinute: rateOf(items) },
     ...{ sentAtMs: startedAtMs ?? job.queuedAtMs, pid: startedAtMs === null ? null : 4_000 + (job.rank % 900) },
     usage: isLocal ? (fakeUsage(id, startedAtMs, Date.now()).at(-1) ?? null) : null
   }

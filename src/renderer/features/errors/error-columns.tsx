@@ -47,7 +47,7 @@ export const errorColumns = (showsState: boolean): Column<ErrorGroup>[] => [
   {
     id: 'version',
     header: 'New in',
-    width: '96px',
+    width: '138px',
     hideBelowPx: 820,
     cell: (group) => (
       <span className={classes.error} title={`First logged by version ${group.firstVersion || 'unknown'}`}>
@@ -85,7 +85,7 @@ export const errorColumns = (showsState: boolean): Column<ErrorGroup>[] => [
     header: 'First seen',
     width: '86px',
     align: 'end',
-    hideBelowPx: 900,
+    hideBelowPx: 960,
     sortBy: ({ firstSeenMs }) => firstSeenMs,
     cell: ({ firstSeenMs }) => (
       <span className="dim">
