@@ -33,7 +33,7 @@ it('shows an error with its example, why it is one group, and links to its line 
   const log = shown.getByRole('link', { name: `Open log at line ${occurrences[0]!.line}` })
   const jobId = occurrences[0]!.jobId
   expect(log.getAttribute('href')).toBe(`/logs?jobs=${jobId}&job=${jobId}&line=${occurrences[0]!.line}`)
-  expect(app.router.state.location.search).toMatchObject({ group: first!.id })
+  expect(app.router.state.location.search).toEqual({ group: String(first!.id) })
 })
 
 it('resolves an error with one click, takes it from the open ones, and Undo brings it back', async () => {
