@@ -40,7 +40,7 @@ export function createFakeErrors({ jobs, jobOf, emit }: FakeWorld) {
   const states = new Map<number, Pick<ErrorGroup, 'state' | 'stateAtMs' | 'reopenedAtMs'>>()
 
   const withErrors = () => [...jobs.values()].filter((job) => (job.errors ?? 0) > 0 && job.startedAtMs !== null)
-  const kindOf = ({ spider }: Job) => [...spider].reduce((sum, letter) => sum + letter.charCodeAt(0), 0) % KINDS.length
+  const kindOf = ({ spider }: Job) => Array.from({ length: spider.length }, (_, at) => spider.charCodeAt(at)).reduce((sum, code) => sum + code, 0) % KINDS.length
   const idsOfProjects = () => [...new Set([...jobs.values()].map(({ project }) => project))].toSorted()
   const idOf = (job: Job) => ErrorGroupId.parse(1 + idsOfProjects().indexOf(job.project) * KINDS.length + kindOf(job))
 
@@ -70,7 +70,10 @@ export function createFakeErrors({ jobs, jobOf, emit }: FakeWorld) {
     return {
       ...{ id: ErrorGroupId.parse(id), project: all[0]!.project, title, culprit, exceptionType, because },
       ...(states.get(id) ?? { state: 'open', stateAtMs: null, reopenedAtMs: null }),
-      ...{ firstSeenMs: seen[0]!.firstSeenMs - (id % 3) * 250_000_000, lastSeenMs: Math.max(...seen.map((each) => each.lastSeenMs)) },
+      ...{
+        firstSeenMs: seen[0]!.firstSeenMs - (id % 3) * 250_000_000,
+        lastSeenMs: Math.max(...seen.map((each) => each.lastSeenMs))
+      },
       ...{ firstVersion: seen[0]!.version, count: seen.reduce((sum, { count }) => sum + count, 0) },
       ...{ jobCount: all.length, spiderCount: different(seen.map(({ spider }) => spider)) },
       ...{ versionCount: different(seen.map(({ version }) => version)) },

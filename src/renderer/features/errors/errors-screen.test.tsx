@@ -26,7 +26,9 @@ it('shows an error with its example, why it is one group, and links to its line 
   fireEvent.click((await (await table()).findAllByText(first!.title))[0]!)
   const shown = await pane()
   expect(await shown.findByRole('heading', { name: first!.title })).toBeTruthy()
-  expect((await shown.findByLabelText('Example')).textContent).toMatch(/ERROR: .*\nTraceback[^]*KeyError: 'offerPrice'$/)
+  expect((await shown.findByLabelText('Example')).textContent).toMatch(
+    /ERROR: .*\nTraceback[^]*KeyError: 'offerPrice'$/
+  )
   const { group, occurrences } = await engine.client.errors.get({ id: first!.id })
   const because = { frames: /same lines/, exception: /no line of the project/, message: /no traceback/ }
   expect(shown.getByText(because[group.because])).toBeTruthy()
@@ -58,7 +60,11 @@ it('keeps the filter in the address: a spider of an error shows its other errors
   const spiders = within(await (await pane()).findByRole('region', { name: 'Spiders' }))
   fireEvent.click(spiders.getByRole('button', { name: first!.spiders[0]! }))
   await waitFor(() =>
-    expect(app.router.state.location.search).toEqual({ spider: first!.spiders[0], project: first!.project, state: 'all' })
+    expect(app.router.state.location.search).toEqual({
+      spider: first!.spiders[0],
+      project: first!.project,
+      state: 'all'
+    })
   )
   fireEvent.click(await screen.findByRole('button', { name: `Remove filter spider: ${first!.spiders[0]}` }))
   await waitFor(() => expect(app.router.state.location.search).toEqual({ project: first!.project, state: 'all' }))

@@ -36,7 +36,13 @@ it('a job that ends leaves, and one that starts appears', async () => {
   await screen.findByText(new RegExp(`^${live().length} jobs`))
   const ended = { ...job, state: 'ended' as const, status: 'succeeded' as const, outcome: 'succeeded' as const }
   const begun = { ...[...engine.jobs.values()].find(({ state }) => state === 'queued')!, waiting: null }
-  Object.assign(begun, { state: 'running', status: 'running', nodeId: job.nodeId, startedAtMs: Date.now(), spider: 'fresh' })
+  Object.assign(begun, {
+    state: 'running',
+    status: 'running',
+    nodeId: job.nodeId,
+    startedAtMs: Date.now(),
+    spider: 'fresh'
+  })
   for (const each of [ended, begun]) engine.jobs.set(each.id, each)
   engine.emit({ kind: 'job', job: ended }, { kind: 'job', job: begun })
   await waitFor(async () => expect(await rowOf('fresh')).toBeTruthy())
