@@ -40,7 +40,9 @@ export function createFakeErrors({ jobs, jobOf, emit }: FakeWorld) {
   const states = new Map<number, Pick<ErrorGroup, 'state' | 'stateAtMs' | 'reopenedAtMs'>>()
 
   const withErrors = () => [...jobs.values()].filter((job) => (job.errors ?? 0) > 0 && job.startedAtMs !== null)
-  const kindOf = ({ spider }: Job) => Array.from({ length: spider.length }, (_, at) => spider.charCodeAt(at)).reduce((sum, code) => sum + code, 0) % KINDS.length
+  const kindOf = ({ spider }: Job) =>
+    Array.from({ length: spider.length }, (_, at) => spider.charCodeAt(at)).reduce((sum, code) => sum + code, 0) %
+    KINDS.length
   const idsOfProjects = () => [...new Set([...jobs.values()].map(({ project }) => project))].toSorted()
   const idOf = (job: Job) => ErrorGroupId.parse(1 + idsOfProjects().indexOf(job.project) * KINDS.length + kindOf(job))
 

@@ -6,8 +6,9 @@ import { plainText } from '../../terminal/sanitise.ts'
 import { RowsSkeleton } from '../../ui/states.tsx'
 import classes from './error-detail.module.css'
 
-const READ_BYTES = 16_384
-const MOST_LINES = 60
+/** A traceback through Scrapy's middlewares has a hundred lines and more. */
+const READ_BYTES = 65_536
+const MOST_LINES = 400
 
 /** The record as its log has it, with its traceback; its message alone if the log is gone. */
 export function ErrorExample({ occurrence }: { occurrence: ErrorOccurrence }) {
@@ -21,7 +22,7 @@ export function ErrorExample({ occurrence }: { occurrence: ErrorOccurrence }) {
     })
   )
   if (log.isPending) return <RowsSkeleton rows={4} />
-  const lines = log.data === undefined ? [] : recordAt(log.data.text)
+  const lines = log.data === undefined ? [] : foldLibraries(recordAt(log.data.text))
   return (
     <>
       <pre className={classes.example} aria-label="Example">
@@ -39,4 +40,29 @@ export function recordAt(text: string): string[] {
   const next = lines.findIndex((line, index) => index > 0 && parseRecordHead(line, format) !== null)
   // The last line may be cut.
   return lines.slice(0, Math.min(MOST_LINES, next < 0 ? Math.max(1, lines.length - 1) : next))
+}
+
+const FRAME = /^\s*File "/
+const OF_LIBRARY = /[\\/](?:site|dist)-packages[\\/]|[\\/]lib[\\/]python\d|File "<frozen /
+
+/** Frames of libraries in a row become one line: what the project did is then in sight, and the exception below it. */
+export function foldLibraries(lines: readonly string[]): string[] {
+  const shown: string[] = []
+  let frames = 0
+  let isFolding = false
+  const unfold = () => {
+    if (frames > 0) shown.push(`  … ${frames === 1 ? '1 frame' : `${frames} frames`} of libraries`)
+    frames = 0
+  }
+  for (const line of lines) {
+    if (FRAME.test(line)) {
+      isFolding = OF_LIBRARY.test(line)
+      if (isFolding) frames += 1
+    } else if (isFolding && !/^\s{2,}/.test(line)) isFolding = false
+    if (isFolding) continue
+    unfold()
+    shown.push(line)
+  }
+  unfold()
+  return shown
 }

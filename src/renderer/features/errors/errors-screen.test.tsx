@@ -3,7 +3,7 @@ import { afterEach, expect, it } from 'vitest'
 import { ScrapdeckError } from '../../../shared/errors.ts'
 import { createFakeEngine, type FakeEngine } from '../../testing/fake-engine.ts'
 import { renderApp } from '../../testing/render-app.tsx'
-import { recordAt } from './error-example.tsx'
+import { foldLibraries, recordAt } from './error-example.tsx'
 
 let engine: FakeEngine
 let app: ReturnType<typeof renderApp>
@@ -104,4 +104,22 @@ it('the example ends where the next record begins, and leaves out a line that ma
   expect(recordAt([...record, next, 'more'].join('\n'))).toEqual(record)
   expect(recordAt([...record, '  cut of'].join('\n'))).toEqual(record)
   expect(recordAt(record[0]!)).toEqual([record[0]])
+})
+
+it('frames of libraries are folded, those of the project and the exception stay', () => {
+  const frame = (file: string) => [
+    `  File "${file}", line 9, in parse`,
+    '    price = float(text)',
+    '            ^^^^^^^^^^^'
+  ]
+  const library = frame('/venv/lib/python3.11/site-packages/scrapy/utils/defer.py')
+  const project = frame('/tmp/shop-1.egg/shop/spiders/prices.py')
+  const head = ['ERROR: Spider error', 'Traceback (most recent call last):']
+  expect(foldLibraries([...head, ...library, ...library, ...project, ...library, 'ValueError: no number'])).toEqual([
+    ...head,
+    '  … 2 frames of libraries',
+    ...project,
+    '  … 1 frame of libraries',
+    'ValueError: no number'
+  ])
 })
