@@ -16,6 +16,7 @@ export const ERROR_CODES = {
   SPIDERS_UNKNOWN: { status: 503, title: 'No node can list the spiders of this version now' },
   SPIDER_NOT_FOUND: { status: 404, title: 'The version has no such spider' },
   LOG_NOT_FOUND: { status: 404, title: 'The log is not available' },
+  ERROR_GROUP_NOT_FOUND: { status: 404, title: 'There is no error group with this id' },
   LOG_DAMAGED: { status: 500, title: 'The archived log is damaged' },
   ITEMS_NOT_FOUND: { status: 404, title: 'The items are not available' },
   ITEMS_UNREADABLE: { status: 422, title: 'The file is neither JSON lines nor a JSON list nor CSV' },

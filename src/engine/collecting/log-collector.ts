@@ -6,8 +6,10 @@ import type { LogBytes } from '../logs/byte-window.ts'
 import type { Fleet, FleetNode } from '../nodes/fleet.ts'
 import type { Clock, Timer } from '../runtime/clock.ts'
 import type { Logger } from '../runtime/logger.ts'
+import type { ReadingStore } from '../store/store.ts'
 import type { LogFigures } from '../understanding/figures.ts'
 import { LogReading, type RunOfLog } from './log-reading.ts'
+import { errorsOf, recordOf } from './record-reading.ts'
 import { firstReadMs, nextReadMs, THREATENED_FROM_RUNS } from './read-plan.ts'
 
 /** A run whose log grows. */
@@ -26,6 +28,7 @@ export interface LiveFigures {
 }
 
 interface CollectorParts {
+  store: Pick<ReadingStore, 'recordReadings'>
   archive: Pick<LogArchivePort, 'copies'>
   fleet: Fleet
   clock: Clock
@@ -49,12 +52,16 @@ interface Followed {
 interface CollectorEvents {
   /** These jobs are further than before. */
   progressed: [jobIds: JobId[]]
+  /** Errors of runs were recorded. */
+  recorded: []
 }
 
 const TICK_MS = 250
 const READS_AT_ONCE = 8
 const READS_AT_ONCE_PER_NODE = 2
 const MOST_BYTES_AT_ONCE = 1_048_576
+/** Errors of running jobs are recorded in one write; what is logged in between is counted once more at the end. */
+const RECORD_EVERY_MS = 30_000
 /** Of all logs together; what is more is read later. */
 const BYTES_PER_SECOND = 20_000_000
 
@@ -72,6 +79,8 @@ export class LogCollector {
   #timer: Timer | null = null
   #bytesLeft = BYTES_PER_SECOND
   #refilledAtMs = 0
+  #recordDueAtMs = 0
+  #recording: Promise<void> | null = null
 
   constructor(parts: CollectorParts) {
     this.#parts = parts
@@ -128,6 +137,15 @@ export class LogCollector {
     return reading
   }
 
+  /** Records what the log of a run that has ended says. */
+  async record(reading: LogReading, startedAtMs: number | null): Promise<void> {
+    // What was recorded of it while it ran must not arrive after this.
+    await this.#recording
+    const record = recordOf(reading, { startedAtMs, nowMs: this.#parts.clock.nowMs() })
+    await this.#parts.store.recordReadings([record])
+    if (record.errors.length > 0) this.events.emit('recorded')
+  }
+
   stop(): void {
     this.#stopping.abort()
     this.#timer?.cancel()
@@ -149,6 +167,7 @@ export class LogCollector {
     this.#timer = this.#parts.clock.setTimer(TICK_MS, () => {
       this.#timer = null
       this.#readDue()
+      this.#recordDue()
       this.#schedule()
     })
   }
@@ -178,6 +197,36 @@ export class LogCollector {
       reads += 1
       readsOn.set(nodeId, onNode + 1)
       void this.#read(followed, node)
+    }
+  }
+
+  #recordDue(): void {
+    const nowMs = this.#parts.clock.monotonicMs()
+    if (nowMs < this.#recordDueAtMs || this.#recording !== null) return
+    const changed = [...this.#followed.values()].filter(({ reading }) => reading.errors.hasChanged)
+    if (changed.length === 0) return
+    this.#recordDueAtMs = nowMs + RECORD_EVERY_MS
+    this.#recording = this.#recordErrors(changed).finally(() => {
+      this.#recording = null
+    })
+  }
+
+  /** Never rejects. */
+  async #recordErrors(changed: readonly Followed[]): Promise<void> {
+    const nowMs = this.#parts.clock.nowMs()
+    const records = changed.map(({ run, reading }) => ({
+      reading,
+      record: errorsOf(reading, { startedAtMs: run.startedAtMs, nowMs })
+    }))
+    try {
+      await this.#parts.store.recordReadings(records.map(({ record }) => record))
+      this.events.emit('recorded')
+    } catch (error) {
+      for (const { reading, record } of records) {
+        reading.errors.giveBack(record.errors.map(({ fingerprint }) => fingerprint))
+      }
+      if (this.#stopping.signal.aborted) return
+      this.#parts.logger.warn({ error }, 'the errors of running jobs could not be recorded; trying again')
     }
   }
 

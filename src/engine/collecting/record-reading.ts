@@ -1,20 +1,40 @@
-import type { RunReading } from '../store/records.ts'
+import type { RunErrorRow, RunReading } from '../store/records.ts'
 import { timesAheadMs, toStoredFigures } from '../understanding/stored-figures.ts'
 import type { LogReading } from './log-reading.ts'
 
-/** What a log says, as the store keeps it. `startedAtMs`: of the run, by our clock; null: nobody saw it start. */
-export function recordOf({ run, parser, errors }: LogReading, startedAtMs: number | null): RunReading {
+/** `startedAtMs`: of the run, by our clock; null: nobody saw it start. */
+interface Times {
+  startedAtMs: number | null
+  nowMs: number
+}
+
+/** What the log of a run says at its end, as the store keeps it. */
+export function recordOf(reading: LogReading, times: Times): RunReading {
+  const { run, parser } = reading
+  const figures = parser.figures()
+  const aheadMs = timesAheadMs(figures, times.startedAtMs)
+  return {
+    ...{ jobId: run.jobId, attemptNumber: run.number, errors: takeErrors(reading, times) },
+    figures: JSON.stringify({ ...toStoredFigures(figures), ...(aheadMs !== 0 && { aheadMs }) })
+  }
+}
+
+/** The errors of a run that still logs; its figures are in memory. */
+export function errorsOf(reading: LogReading, times: Times): RunReading {
+  const { jobId, number } = reading.run
+  return { jobId, attemptNumber: number, figures: null, errors: takeErrors(reading, times) }
+}
+
+function takeErrors({ parser, errors }: LogReading, { startedAtMs, nowMs }: Times): RunErrorRow[] {
+  if (!errors.hasChanged) return []
   const figures = parser.figures()
   const aheadMs = timesAheadMs(figures, startedAtMs)
-  const seenMs = (atMs: number | null) => (atMs ?? figures.lastAtMs ?? aheadMs + (startedAtMs ?? 0)) - aheadMs
-  return {
-    jobId: run.jobId,
-    attemptNumber: run.number,
-    figures: JSON.stringify({ ...toStoredFigures(figures), ...(aheadMs !== 0 && { aheadMs }) }),
-    errors: errors.takeChanged().map(({ fingerprint, firstAtMs, lastAtMs, count, line, offset, message }) => ({
-      ...{ fingerprint: fingerprint.id, title: fingerprint.title, culprit: fingerprint.culprit },
-      ...{ exceptionType: fingerprint.exceptionType, because: fingerprint.because, count, line, offset, message },
-      ...{ firstSeenMs: seenMs(firstAtMs), lastSeenMs: seenMs(lastAtMs) }
-    }))
-  }
+  // A log may state any time: one in the future would keep its group on top for ever.
+  const seenMs = (atMs: number | null) =>
+    Math.min(nowMs, Math.max(startedAtMs ?? 0, (atMs ?? figures.lastAtMs ?? nowMs + aheadMs) - aheadMs))
+  return errors.takeChanged().map(({ fingerprint, firstAtMs, lastAtMs, count, line, offset, message }) => ({
+    ...{ fingerprint: fingerprint.id, title: fingerprint.title, culprit: fingerprint.culprit },
+    ...{ exceptionType: fingerprint.exceptionType, because: fingerprint.because, count, line, offset, message },
+    ...{ firstSeenMs: seenMs(firstAtMs), lastSeenMs: seenMs(lastAtMs) }
+  }))
 }

@@ -39,6 +39,15 @@ export class RunErrors {
     }
   }
 
+  get hasChanged(): boolean {
+    return this.#changed.size > 0
+  }
+
+  /** These could not be recorded: they are taken again. */
+  giveBack(fingerprintIds: readonly string[]): void {
+    for (const id of fingerprintIds) this.#changed.add(id)
+  }
+
   /** Those that are new or more than when this was called last. */
   takeChanged(): RunError[] {
     const changed = [...this.#changed].map((id) => ({ ...this.#kinds.get(id)! }))

@@ -16,24 +16,17 @@ import type {
   HoldStore,
   JobReader,
   LaneReader,
-  QueueFailureStore,
-  ReadingStore
+  QueueFailureStore
 } from '../store/store.ts'
 import type { LiveAttempts } from './live-attempts.ts'
 
 /** What dispatch needs from other rooms. Wired once, in wiring/rooms.ts. */
 export interface DispatchContext {
   /** Attempts are changed only through `live`. */
-  store: JobReader &
-    LaneReader &
-    HoldStore &
-    QueueFailureStore &
-    AttemptReader &
-    Pick<AttemptStore, 'markLogArchived'> &
-    Pick<ReadingStore, 'recordReadings'>
+  store: JobReader & LaneReader & HoldStore & QueueFailureStore & AttemptReader & Pick<AttemptStore, 'markLogArchived'>
   archive: Pick<LogArchivePort, 'copy'>
   /** Has read the logs of the runs so far. */
-  collector: Pick<LogCollector, 'finish' | 'writtenSinceMs'>
+  collector: Pick<LogCollector, 'finish' | 'record' | 'writtenSinceMs'>
   fleet: Fleet
   live: LiveAttempts
   waiting: WaitingReasons

@@ -17,6 +17,7 @@ export type TouchedThing =
   | 'limits'
   | 'webhooks'
   | 'chains'
+  | 'errors'
 
 export interface ChangeFeedOptions {
   store: ChangeLog

@@ -7,6 +7,7 @@ import {
   type Problem,
   type Project,
   type SystemStatus,
+  type RunningJob,
   type UsageSample,
   type JobId
 } from '../../shared/contract/index.ts'
@@ -29,6 +30,7 @@ import type { Environments } from '../launcher/pythons/environments.ts'
 import type { JobItems } from '../items/job-items.ts'
 import type { Discovery } from '../nodes/discovery/discovery.ts'
 import type { FleetNode } from '../nodes/fleet.ts'
+import type { ErrorGroups } from '../collecting/error-groups.ts'
 import type { JobFigures } from '../collecting/job-figures.ts'
 import type { JobLogs } from '../nodes/job-logs.ts'
 import type { ProbedNode } from '../nodes/scrapyd/probe.ts'
@@ -80,6 +82,8 @@ export interface RouterParts {
   environments: Environments
   usageOf: (jobId: JobId) => Promise<UsageSample[]>
   jobFigures: JobFigures
+  errorGroups: ErrorGroups
+  listRunning: () => Promise<{ jobs: RunningJob[]; total: number }>
   status: () => Omit<SystemStatus, 'figures' | 'problems'>
 }
 
@@ -161,6 +165,7 @@ export function createRouter(parts: RouterParts): EngineRouter {
       })),
       cancel: os.jobs.cancel.handler(({ input }) => jobCommands.cancel(input.ids, input)),
       restore: os.jobs.restore.handler(async ({ input }) => ({ restored: await jobCommands.restore(input.ids) })),
+      running: os.jobs.running.handler(() => parts.listRunning()),
       usage: os.jobs.usage.handler(async ({ input }) => ({ samples: await parts.usageOf(input.id) })),
       figures: os.jobs.figures.handler(({ input }) => parts.jobFigures.of(input.id, input.attemptNumber)),
       retry: os.jobs.retry.handler(async ({ input }) => ({ jobs: await jobCommands.retry(input.ids) }))
@@ -338,6 +343,12 @@ export function createRouter(parts: RouterParts): EngineRouter {
         jobItems.export(wanted, { format, filter }, signal)
       ),
       readExport: os.items.readExport.handler(({ input }) => jobItems.readExport(input.id, input.offset))
+    },
+    errors: {
+      list: os.errors.list.handler(({ input }) => parts.errorGroups.list(input)),
+      get: os.errors.get.handler(({ input }) => parts.errorGroups.get(input.id)),
+      ofJob: os.errors.ofJob.handler(({ input }) => parts.errorGroups.ofJob(input.jobId, input.attemptNumber)),
+      setState: os.errors.setState.handler(({ input }) => parts.errorGroups.setState(input.ids, input.state))
     },
     events: {
       subscribe: os.events.subscribe.handler(({ input, signal }) => feed.subscribe(input.after, signal))

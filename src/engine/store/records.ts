@@ -8,6 +8,8 @@ import type {
   Delivery,
   Dependency,
   Deployment,
+  ErrorGroupId,
+  ErrorState,
   Firing,
   Job,
   JobId,
@@ -412,4 +414,65 @@ export interface RunReading {
   figures: string | null
   /** Those that are new, or more than when they were recorded last. */
   errors: RunErrorRow[]
+}
+
+/** The same error of all runs of a project. */
+export interface StoredErrorGroup {
+  id: ErrorGroupId
+  project: ProjectName
+  title: string
+  culprit: string
+  exceptionType: string | null
+  because: RunErrorRow['because']
+  state: ErrorState
+  /** When somebody set the state; null: nobody did. */
+  stateAtMs: number | null
+  /** It was resolved, and seen again then. */
+  reopenedAtMs: number | null
+  firstSeenMs: number
+  lastSeenMs: number
+  /** The version whose run logged it first. */
+  firstVersion: VersionName
+  count: number
+  jobCount: number
+  spiderCount: number
+  versionCount: number
+  nodeCount: number
+  /** Those that log it most. */
+  spiders: string[]
+  /** Counts of the hours (since 1970) that have any. */
+  hours: { hour: number; count: number }[]
+}
+
+/** How often one run logged an error; line and offset are those of the first one. */
+export interface StoredOccurrence {
+  jobId: JobId
+  attemptNumber: AttemptNumber
+  spider: string
+  version: VersionName
+  nodeId: NodeId
+  count: number
+  firstSeenMs: number
+  lastSeenMs: number
+  line: number
+  offset: number
+  message: string
+}
+
+/** How often a spider, a version or a node logged an error. */
+export interface ErrorSpreadRow {
+  value: string
+  count: number
+  runCount: number
+  firstSeenMs: number
+  lastSeenMs: number
+}
+
+export interface StoredErrorGroupDetail {
+  group: StoredErrorGroup
+  /** Newest first. */
+  occurrences: StoredOccurrence[]
+  spiders: ErrorSpreadRow[]
+  versions: ErrorSpreadRow[]
+  nodes: ErrorSpreadRow[]
 }

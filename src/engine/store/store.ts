@@ -3,6 +3,8 @@ import type {
   AttemptNumber,
   ChainId,
   Deployment,
+  ErrorGroupId,
+  ErrorState,
   Firing,
   JobFacets,
   JobFilter,
@@ -32,6 +34,9 @@ import type {
   QueueHead,
   RunOnNode,
   RunReading,
+  StoredErrorGroup,
+  StoredErrorGroupDetail,
+  StoredOccurrence,
   AttemptStart,
   BegunAttempt,
   StoredNode,
@@ -203,6 +208,40 @@ export interface ReadingStore {
   recordReadings(readings: RunReading[]): Promise<void>
   /** The figures as recorded; null: none. */
   findFigures(jobId: JobId, attemptNumber: AttemptNumber): Promise<string | null>
+}
+
+/** `text` matches in title or culprit; everything else is compared whole. `firstVersion`: seen in it first. */
+export interface ErrorGroupFilter {
+  project?: string | undefined
+  spider?: string | undefined
+  version?: string | undefined
+  firstVersion?: string | undefined
+  nodeId?: NodeId | undefined
+  state?: ErrorState | undefined
+  text?: string | undefined
+}
+
+/** `sinceMs`: how far back the counts per hour go. */
+export interface ErrorGroupPage {
+  before: { lastSeenMs: number; id: ErrorGroupId } | null
+  limit: number
+  sinceMs: number
+}
+
+/** The errors that runs logged, by group; `recordReadings` writes them. */
+export interface ErrorStore {
+  /** Last seen first. */
+  listErrorGroups(filter: ErrorGroupFilter, page: ErrorGroupPage): Promise<StoredErrorGroup[]>
+  /** With its newest occurrences, and the spiders, versions and nodes that log it most. */
+  getErrorGroup(id: ErrorGroupId, sinceMs: number): Promise<StoredErrorGroupDetail | null>
+  /** Of all attempts, or of this one. */
+  listErrorsOfJob(
+    jobId: JobId,
+    attemptNumber: AttemptNumber | null,
+    sinceMs: number
+  ): Promise<{ group: StoredErrorGroup; occurrence: StoredOccurrence }[]>
+  /** Resolves with those that had another state. A resolved one is open again once it is logged after `atMs`. */
+  setErrorState(ids: ErrorGroupId[], state: ErrorState, atMs: number): Promise<ErrorGroupId[]>
 }
 
 export interface NodeStore {
@@ -461,6 +500,7 @@ export interface Store
     QueueStore,
     AttemptStore,
     ReadingStore,
+    ErrorStore,
     NodeStore,
     VersionStore,
     ProjectSettingsStore,

@@ -58,7 +58,7 @@ export async function startDispatch(parts: {
   const dispatch = new Dispatch({
     store,
     archive,
-    collector: new LogCollector({ archive, fleet, clock, logger: silentLogger }),
+    collector: new LogCollector({ store, archive, fleet, clock, logger: silentLogger }),
     fleet,
     live,
     waiting,

@@ -17,6 +17,7 @@ export function connectListeners(rooms: Rooms): void {
     queueCommands,
     figures,
     collector,
+    errorGroups,
     chains,
     schedules,
     problems,
@@ -82,6 +83,8 @@ export function connectListeners(rooms: Rooms): void {
   collector.events.on('progressed', (jobIds) => {
     for (const id of jobIds) feed.touch(`progress:${id}`)
   })
+  collector.events.on('recorded', () => errorGroups.noticeRecorded())
+  errorGroups.events.on('changed', touch('errors'))
   live.events.on('ended', ({ one }) => feed.forget(`progress:${one.jobId}`))
   queueCommands.events.on('limitsChanged', touch('limits'))
 

@@ -9,6 +9,7 @@ import { QueueCommands } from '../commands/queue-commands.ts'
 import { RememberedAnswers } from '../commands/remembered-answers.ts'
 import { SystemCommands } from '../commands/system-commands.ts'
 import { describeNode } from '../dispatch/describe-node.ts'
+import { ErrorGroups } from '../collecting/error-groups.ts'
 import { JobFigures } from '../collecting/job-figures.ts'
 import { LocalLogs } from '../collecting/local-logs.ts'
 import { LogCollector } from '../collecting/log-collector.ts'
@@ -39,6 +40,7 @@ import { EggTree } from '../projects/egg-tree.ts'
 import { Projects } from '../projects/projects.ts'
 import { type ListingNode, SpiderLookup } from '../projects/spider-lookup.ts'
 import { WaitingReasons } from '../queue/waiting-reasons.ts'
+import { listRunning } from '../router/list-running.ts'
 import { describeStored, describeTouched } from '../router/describe-changes.ts'
 import { systemClock } from '../runtime/clock.ts'
 import { createJobIds } from '../runtime/ids.ts'
@@ -167,6 +169,7 @@ function openWork(options: EngineOptions, below: WithFleet, opened: AsyncDisposa
   const atOnce = opened.adopt(new AtOnce({ ...base, projects, distribution, nodeIds: () => fleet.activeIds() }), stop)
   const collector = new LogCollector({ ...base, archive, fleet })
   opened.adopt(collector, (one) => one.stop())
+  const errorGroups = opened.adopt(new ErrorGroups(base), stop)
   const waiting = new WaitingReasons(
     (nodeId) => fleet.get(nodeId)?.status.unreachableSinceMs ?? null,
     (jobId) => collector.liveOf(jobId)
@@ -192,6 +195,7 @@ function openWork(options: EngineOptions, below: WithFleet, opened: AsyncDisposa
     atOnce,
     waiting,
     collector,
+    errorGroups,
     dispatch,
     metrics,
     describe,
@@ -347,6 +351,9 @@ function openDoors(options: EngineOptions, below: WithHealth, opened: AsyncDispo
     jobLogs,
     jobFigures: new JobFigures({ store, collector: below.collector }),
     jobItems,
+    errorGroups: below.errorGroups,
+    listRunning: () =>
+      listRunning({ store, waiting, newestUsage: (jobid) => local.node?.usage.newestUsage(jobid) ?? null }),
     feed,
     incoming,
     describeNode: describe,

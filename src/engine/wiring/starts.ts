@@ -19,6 +19,7 @@ export const STARTS: readonly Start[] = [
     start: async ({ dispatch, systemCommands }) => dispatch.start({ paused: await systemCommands.readPaused() })
   },
   { room: 'fleet', start: addNodes },
+  { room: 'collector', start: followTakenOver },
   { room: 'queue', start: beginDispatching },
   { room: 'Pythons', start: ({ local }) => local.start() },
   { room: 'discovery', start: ({ discovery }) => discovery.start() },
@@ -35,6 +36,11 @@ async function addNodes({ base, local, fleet }: Rooms): Promise<void> {
   for (const stored of await base.store.listNodes()) {
     if (stored.kind !== 'local' || local.node !== null) await fleet.add(stored)
   }
+}
+
+/** Runs that an earlier engine saw start: nothing says again that they run. */
+function followTakenOver({ live, collector }: Rooms): void {
+  for (const one of live.all()) if (one.state === 'running') collector.follow(one)
 }
 
 async function beginDispatching({ dispatch }: Rooms): Promise<void> {

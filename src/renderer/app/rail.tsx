@@ -1,6 +1,8 @@
 import { Tooltip } from '@mantine/core'
 import {
+  IconActivity,
   IconBox,
+  IconBug,
   IconCalendarTime,
   IconHome,
   IconList,
@@ -21,11 +23,13 @@ import { Mark } from './mark.tsx'
 export const SCREENS = [
   { to: '/', word: 'Overview', Icon: IconHome },
   { to: '/jobs', word: 'Jobs', Icon: IconList },
+  { to: '/running', word: 'Running', Icon: IconActivity },
   { to: '/queue', word: 'Queue', Icon: IconStack2 },
   { to: '/schedules', word: 'Schedules', Icon: IconCalendarTime },
   { to: '/projects', word: 'Projects', Icon: IconBox },
   { to: '/nodes', word: 'Nodes', Icon: IconServer2 },
-  { to: '/logs', word: 'Logs', Icon: IconTerminal2 }
+  { to: '/logs', word: 'Logs', Icon: IconTerminal2 },
+  { to: '/errors', word: 'Errors', Icon: IconBug }
 ] as const
 
 export function Rail() {

@@ -10,6 +10,7 @@ import {
 import {
   parseCalendarSearch,
   parseChainsSearch,
+  parseErrorsSearch,
   parseItemsSearch,
   parseJobsSearch,
   parseLoadSearch,
@@ -89,6 +90,8 @@ const routeTree = root.addChildren([
   screenAt('/nodes/sources', () => import('../features/nodes/discovery/sources-screen.tsx'), 'SourcesScreen'),
   screenAt('/items', () => import('../features/items/items-screen.tsx'), 'ItemsScreen', parseItemsSearch),
   screenAt('/logs', () => import('../features/logs/logs-screen.tsx'), 'LogsScreen', parseLogsSearch),
+  screenAt('/errors', () => import('../features/errors/errors-screen.tsx'), 'ErrorsScreen', parseErrorsSearch),
+  screenAt('/running', () => import('../features/jobs/running-screen.tsx'), 'RunningScreen'),
   screenAt('/settings', () => import('./settings-screen.tsx'), 'SettingsScreen')
 ])
 

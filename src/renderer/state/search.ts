@@ -7,6 +7,7 @@ import { JOB_ID_PATTERN, NODE_ID_PATTERN, RANDOM_ID_PATTERN } from '../../shared
 import type {
   AttemptNumber,
   ChainId,
+  ErrorGroupId,
   JobId,
   JobStatus,
   NodeId,
@@ -83,6 +84,23 @@ export const parseLogsSearch = (raw: Raw) => ({
   merged: flagOf(raw['merged']),
   /** Marked lines of the tab in front: `120` or `120-135`. */
   line: textOf(String(raw['line'] ?? ''), LINES_PATTERN)
+})
+
+export const ERROR_STATES = ['open', 'resolved', 'ignored'] as const
+
+export type ErrorsSearch = Partial<ReturnType<typeof parseErrorsSearch>>
+export const parseErrorsSearch = (raw: Raw) => ({
+  /** The group whose detail pane is open. */
+  group: countOf<ErrorGroupId>(raw['group']),
+  /** Absent: open ones. */
+  state: [...ERROR_STATES, 'all' as const].find((state) => state === raw['state']),
+  project: textOf<ProjectName>(raw['project']),
+  spider: textOf(raw['spider']),
+  version: textOf(raw['version']),
+  /** Only errors that this version logged first. */
+  since: textOf(raw['since']),
+  node: textOf<NodeId>(raw['node'], NODE_ID_PATTERN),
+  text: textOf(raw['text'])
 })
 
 export const parseItemsSearch = (raw: Raw) => ({

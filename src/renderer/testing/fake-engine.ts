@@ -20,6 +20,7 @@ import type { Client } from '../api/wire.ts'
 import { createFakeChains } from './fake-chains.ts'
 import { createFakeChanges } from './fake-changes.ts'
 import { createFakeDiscovery } from './fake-discovery.ts'
+import { createFakeErrors } from './fake-errors.ts'
 import { createFakeEnvironments } from './fake-environments.ts'
 import { createFakeJobs } from './fake-jobs.ts'
 import { createFakeFleetFile } from './fake-fleet-file.ts'
@@ -113,6 +114,7 @@ export function createFakeEngine(options: FakeEngineOptions = {}): FakeEngine {
     environments,
     logs: createFakeLogs(world),
     items: createFakeItems(world),
+    errors: createFakeErrors(world),
     events: { subscribe },
     system: createFakeSystem(world)
   })

@@ -1,6 +1,6 @@
 import { fakeFigures } from './fake-figures-of-run.ts'
 import { implement } from '@orpc/server'
-import { contract, type Job } from '../../shared/contract/index.ts'
+import { contract, type Job, type RunningJob } from '../../shared/contract/index.ts'
 import { defaultsOf, type TakenDefaults, takenDefaults, withDefaults } from '../../shared/job-defaults.ts'
 import { jobMatches } from '../api/job-filter.ts'
 import { fakeDetail } from './fake-fleet.ts'
@@ -41,6 +41,10 @@ export function createFakeJobs({ jobs, projects, jobOf, queueJob, saveAll }: Fak
     status: os.jobs.status.handler(({ input }) => jobOf(input.id)),
     get: os.jobs.get.handler(({ input }) => fakeDetail(jobOf(input.id), taken.get(input.id))),
     figures: os.jobs.figures.handler(({ input }) => fakeFigures(jobOf(input.id))),
+    running: os.jobs.running.handler(() => {
+      const live = newestFirst().filter(({ state }) => state === 'starting' || state === 'running')
+      return { jobs: live.toReversed().map(asProcess), total: live.length }
+    }),
     usage: os.jobs.usage.handler(({ input }) => {
       const { id, nodeId, startedAtMs, endedAtMs } = jobOf(input.id)
       if (nodeId !== 'local' || startedAtMs === null) return { samples: [] }
@@ -101,5 +105,20 @@ export function createFakeJobs({ jobs, projects, jobOf, queueJob, saveAll }: Fak
         return queueJob({ ...same, limits: jobOf(id).limits, source: 'retry' })
       })
     }))
+  }
+}
+
+function asProcess(job: Job): RunningJob {
+  const { id, project, spider, nodeId, state, status, attemptCount, cancelAskedAtMs, unknownSinceMs } = job
+  const { startedAtMs, pages, items, errors } = job
+  const minutes = startedAtMs === null ? null : Math.max(1, (Date.now() - startedAtMs) / 60_000)
+  const rateOf = (count: number | null) => (count === null || minutes === null ? null : count / minutes)
+  const isLocal = nodeId === 'local' && startedAtMs !== null
+  return {
+    ...{ id, project, spider, sentVersion: job.sentVersion ?? job.version, nodeId, state, status, attemptCount },
+    ...{ cancelAskedAtMs, unknownSinceMs, startedAtMs, pages, items, errors },
+    ...{ pagesPerMinute: rateOf(pages), itemsPerMinute: rateOf(items) },
+    ...{ sentAtMs: startedAtMs ?? job.queuedAtMs, pid: startedAtMs === null ? null : 4_000 + (job.rank % 900) },
+    usage: isLocal ? (fakeUsage(id, startedAtMs, Date.now()).at(-1) ?? null) : null
   }
 }

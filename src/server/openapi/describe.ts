@@ -18,8 +18,19 @@ const OPERATIONS = shapes.listOperations(contract)
 
 /** Response schemas, each named once. Inputs with defaults are different schemas and stay inline. */
 const COMMON = [
-  ...(['Attempt', 'Backfill', 'Chain', 'Delivery', 'Environment', 'Figures', 'Firing', 'Job', 'Node'] as const),
-  ...(['Problem', 'Project', 'RunTemplate', 'Schedule', 'SourceState', 'Version', 'Webhook'] as const)
+  ...(['Attempt', 'Backfill', 'Chain', 'Delivery', 'Environment', 'ErrorGroup', 'Figures'] as const),
+  ...([
+    'Firing',
+    'Job',
+    'Node',
+    'Problem',
+    'Project',
+    'RunTemplate',
+    'Schedule',
+    'SourceState',
+    'Version',
+    'Webhook'
+  ] as const)
 ]
 
 const ABOUT = `Everything that Scrapdeck's own interface does, for programs.

@@ -8,6 +8,9 @@ import {
   ChainId,
   type Deployment,
   type Environment,
+  type ErrorGroup,
+  ErrorGroupId,
+  type ErrorOccurrence,
   type Figures,
   type Firing,
   type Job,
@@ -379,4 +382,19 @@ export const runFigures: RunFigures = {
   ...{ scrapyVersion: '2.13.4', pythonVersion: '3.12.4', bot: 'shop', telnetConsole: null, resumedWith: null },
   ...{ shutdownReason: null, finishReason: null },
   series: { startMs: NOON_MS, widthMs: 60_000, pages: [58, 120], items: [57, 118], errors: [0, 0] }
+}
+
+export const errorGroup: ErrorGroup = {
+  ...{ id: ErrorGroupId.parse(17), project: SHOP, state: 'open', stateAtMs: null, reopenedAtMs: null },
+  ...{ title: 'ValueError: could not convert string to float: <text>', culprit: 'shop/spiders/prices.py in parse' },
+  ...{ exceptionType: 'ValueError', because: 'frames', firstVersion: SHOP_VERSION, spiders: ['prices'] },
+  ...{ firstSeenMs: NOON_MS - 7_200_000, lastSeenMs: NOON_MS + 90_000, count: 41, jobCount: 3 },
+  ...{ spiderCount: 1, versionCount: 1, nodeCount: 2 },
+  series: { startMs: NOON_MS - 43_200_000, widthMs: 21_600_000, counts: [0, 38, 3] }
+}
+
+export const errorOccurrence: ErrorOccurrence = {
+  ...{ jobId: JOB_ID, attemptNumber: AttemptNumber.parse(1), spider: 'prices', version: SHOP_VERSION, nodeId: NODE_ID },
+  ...{ count: 3, firstSeenMs: NOON_MS + 30_000, lastSeenMs: NOON_MS + 90_000, line: 412, offset: 52_311 },
+  message: 'Spider error processing <GET https://shop.example.com/p/118> (referer: None)'
 }

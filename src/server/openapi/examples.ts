@@ -8,6 +8,8 @@ import {
   CHAIN_ID,
   deployment,
   environment,
+  errorGroup,
+  errorOccurrence,
   figures,
   firing,
   job,
@@ -22,6 +24,8 @@ import {
   runningJob,
   schedule,
   SCHEDULE_ID,
+  SHOP,
+  SHOP_VERSION,
   source,
   SOURCE_ID,
   transition,
@@ -54,6 +58,8 @@ const span = { fromMs: NOON_MS - 7 * 86_400_000, untilMs: NOON_MS }
 const occurrence = { nominalMs: NOON_MS + 64_800_000, local: '2026-11-03T07:00:00+01:00', kind: 'normal' as const }
 const ids = { ids: [JOB_ID] }
 const yaml = 'scrapdeck: 1\nschedules:\n  - name: Prices each morning\n    zone: Europe/Berlin\n'
+const { firstSeenMs, lastSeenMs } = errorGroup
+const errorCounts = { count: 41, runCount: 3, firstSeenMs, lastSeenMs }
 const fleetChange = {
   ...{ noun: 'schedule' as const, name: 'Prices each morning', act: 'change' as const },
   fields: [{ name: 'zone', from: 'UTC', to: 'Europe/Berlin' }]
@@ -132,6 +138,20 @@ export const EXAMPLES: ExamplesOf<InferContractRouterInputs<Contract>, InferCont
       summary: 'What the log of a run says, also while it runs',
       input: { id: JOB_ID },
       output: runFigures
+    },
+    running: {
+      summary: 'All jobs that are on a node, with their processes',
+      output: {
+        jobs: [
+          {
+            ...{ id: JOB_ID, project: SHOP, spider: 'prices', sentVersion: SHOP_VERSION, nodeId: NODE_ID },
+            ...{ state: 'running', status: 'running', attemptCount: 1, cancelAskedAtMs: null, unknownSinceMs: null },
+            ...{ startedAtMs: NOON_MS + 2_000, pages: 120, items: 118, errors: 0, pagesPerMinute: 60 },
+            ...{ itemsPerMinute: 59, sentAtMs: NOON_MS + 1_000, pid: 4711, usage }
+          }
+        ],
+        total: 1
+      }
     },
     usage: {
       summary: 'Memory and CPU of the newest run on the local node',
@@ -542,6 +562,34 @@ export const EXAMPLES: ExamplesOf<InferContractRouterInputs<Contract>, InferCont
       summary: 'A piece of an exported file',
       input: { id: '5'.repeat(32) },
       output: { offset: 0, nextOffset: null, base64: 'bmFtZSxwcmljZQ0K' }
+    }
+  },
+  errors: {
+    list: {
+      summary: 'Errors that runs logged, the same ones together; last seen first',
+      input: { state: 'open', project: SHOP, limit: 50 },
+      output: { groups: [errorGroup], nextBefore: null }
+    },
+    get: {
+      summary: 'An error group with its newest occurrences',
+      input: { id: errorGroup.id },
+      output: {
+        group: errorGroup,
+        occurrences: [errorOccurrence],
+        spiders: [{ value: 'prices', ...errorCounts }],
+        versions: [{ value: SHOP_VERSION, ...errorCounts }],
+        nodes: [{ value: NODE_ID, ...errorCounts }]
+      }
+    },
+    ofJob: {
+      summary: 'What a job logged, by group',
+      input: { jobId: JOB_ID },
+      output: { errors: [{ group: errorGroup, occurrence: errorOccurrence }] }
+    },
+    setState: {
+      summary: 'Resolve, ignore or reopen error groups',
+      input: { ids: [errorGroup.id], state: 'resolved' },
+      output: { changed: [errorGroup.id] }
     }
   },
   events: {

@@ -33,6 +33,8 @@ export const Change = z.discriminatedUnion('kind', [
   z.object({ kind: z.literal('schedule_removed'), id: ScheduleId }),
   z.object({ kind: z.literal('chains') }),
   z.object({ kind: z.literal('webhooks') }),
+  /** Errors were logged, or the state of a group was set; at most every two seconds. */
+  z.object({ kind: z.literal('errors') }),
   z.object({ kind: z.literal('environments'), environments: z.array(Environment) })
 ])
 export type Change = z.infer<typeof Change>

@@ -53,6 +53,9 @@ export const WebhookId = z
   .brand<'WebhookId'>()
 export type WebhookId = z.infer<typeof WebhookId>
 
+export const ErrorGroupId = z.number().int().positive().brand<'ErrorGroupId'>()
+export type ErrorGroupId = z.infer<typeof ErrorGroupId>
+
 /** Id of a discovery source, chosen by an operator. */
 export const SourceId = z
   .string()

@@ -1,6 +1,7 @@
 import { crawlContract, crawlOrdersContract } from './crawl.ts'
 import { discoveryContract } from './discovery.ts'
 import { environmentsContract } from './environments.ts'
+import { errorsContract } from './errors.ts'
 import { eventsContract } from './events.ts'
 import { fleetFileContract } from './fleet-file.ts'
 import { itemsContract } from './items.ts'
@@ -30,6 +31,7 @@ export const contract = {
   environments: environmentsContract,
   logs: logsContract,
   items: itemsContract,
+  errors: errorsContract,
   events: eventsContract,
   system: systemContract
 } satisfies Operations
@@ -39,6 +41,7 @@ export { SECRET_MASK } from '../secret-values.ts'
 export * from './crawl.ts'
 export * from './discovery.ts'
 export * from './environments.ts'
+export * from './errors.ts'
 export * from './events.ts'
 export * from './fixed-values.ts'
 export * from './figures.ts'

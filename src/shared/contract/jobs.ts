@@ -244,6 +244,20 @@ export const JobProgress = Job.pick({
 })
 export type JobProgress = z.infer<typeof JobProgress>
 
+/** A live job as a process: its run, as far as its node and its log show it. */
+export const RunningJob = Job.pick({
+  ...{ id: true, project: true, spider: true, sentVersion: true, nodeId: true, state: true, status: true },
+  ...{ attemptCount: true, cancelAskedAtMs: true, unknownSinceMs: true, startedAtMs: true },
+  ...{ pages: true, items: true, errors: true, pagesPerMinute: true, itemsPerMinute: true }
+}).extend({
+  sentAtMs: z.number(),
+  /** null: its node does not say. */
+  pid: z.number().int().nullable(),
+  /** Only of runs on the local node. */
+  usage: UsageSample.nullable()
+})
+export type RunningJob = z.infer<typeof RunningJob>
+
 /**
  * `spider` and `project` accept `*`; `jobid` is the whole jobid that a client chose or was given; `text` matches in
  * project or spider, or the start of a jobid or an id (from 10 digits).
@@ -353,6 +367,10 @@ export const jobsContract = {
   status: read('viewer', 'GET /jobs/{id}/status')
     .input(z.object({ id: JobId }))
     .output(JobProgress),
+  /** All jobs that are on a node, the oldest first; at most 2,000 of `total`. */
+  running: read('viewer', 'GET /jobs/running', { answerBytes: () => 2_000 * 1_000 }).output(
+    z.object({ jobs: z.array(RunningJob), total: z.number().int() })
+  ),
   /** Memory and CPU of the newest run on the local node, oldest sample first; empty for runs on other nodes. */
   usage: read('viewer', 'GET /jobs/{id}/usage')
     .input(z.object({ id: JobId }))

@@ -5,7 +5,7 @@
 import { type ContractRouterClient, isContractProcedure } from '@orpc/contract'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { aProjectName } from './ids.ts'
-import { type Contract, contract, type JobId, type RunItem, ScheduleSettings } from '../contract/index.ts'
+import { type Contract, contract, ErrorGroupId, type JobId, type RunItem, ScheduleSettings } from '../contract/index.ts'
 
 type Client = ContractRouterClient<Contract>
 
@@ -377,6 +377,7 @@ export function describeContract(name: string, open: () => Promise<OpenedEngine>
       expect(await client.system.logOutEverywhere()).toEqual({ ended: 0 })
       expect(await codeOf(client.logs.read({ jobId: id, offset: 0 }))).toBe('LOG_NOT_FOUND')
       expect(await codeOf(client.logs.read({ jobId: NOBODY, offset: 0 }))).toBe('JOB_NOT_FOUND')
+      expect(await codeOf(client.jobs.figures({ id }))).toBe('LOG_NOT_FOUND')
       expect(await codeOf(client.logs.locate({ jobId: id, line: 1 }))).toBe('LOG_NOT_FOUND')
       const search = client.logs.search({ jobId: id, text: 'error' }).then((stream) => stream.next())
       expect(await codeOf(search)).toBe('LOG_NOT_FOUND')
@@ -384,6 +385,18 @@ export function describeContract(name: string, open: () => Promise<OpenedEngine>
       expect(await codeOf(client.items.describe({ jobId: NOBODY as JobId }))).toBe('JOB_NOT_FOUND')
       expect(await codeOf(client.items.read({ jobId: id, index: 0 }))).toBe('ITEMS_NOT_FOUND')
       expect(await codeOf(client.items.readExport({ id: NOBODY }))).toBe('NOT_FOUND')
+    })
+
+    it('lists the errors of runs and the processes of live jobs: none, before anything ran', async () => {
+      const client = await start()
+      const [id] = await queueThree(client)
+      expect(await client.jobs.running()).toEqual({ jobs: [], total: 0 })
+      expect(await client.errors.list({ project: 'shop', state: 'open' })).toEqual({ groups: [], nextBefore: null })
+      expect(await client.errors.ofJob({ jobId: id })).toEqual({ errors: [] })
+      expect(await codeOf(client.errors.ofJob({ jobId: NOBODY as JobId }))).toBe('JOB_NOT_FOUND')
+      const nobody = ErrorGroupId.parse(4_000_000)
+      expect(await codeOf(client.errors.get({ id: nobody }))).toBe('ERROR_GROUP_NOT_FOUND')
+      expect(await client.errors.setState({ ids: [nobody], state: 'resolved' })).toEqual({ changed: [] })
     })
 
     it('streams changes from now on, and from a cursor on', async () => {

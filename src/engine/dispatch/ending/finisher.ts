@@ -5,7 +5,6 @@ import { Timers } from '../../runtime/clock.ts'
 import { packSmallLog } from '../../logs/archive/small-log.ts'
 import type { LogBytes } from '../../logs/byte-window.ts'
 import type { LogReading } from '../../collecting/log-reading.ts'
-import { recordOf } from '../../collecting/record-reading.ts'
 import type { ArchivedLog } from '../../store/records.ts'
 import { judgeOutcome, type Judgement } from '../../output/outcome.ts'
 import { CLOSING_TAIL_BYTES } from '../../understanding/closing-stats.ts'
@@ -79,7 +78,7 @@ export class Finisher {
   }
 
   async #finishOrRetry(one: LiveAttempt, failures: Failures): Promise<void> {
-    const { fleet, live, logger, store } = this.#context
+    const { collector, fleet, live, logger, store } = this.#context
     // It has ended in another way (its node was removed, or given up).
     if (live.get(one.key) !== one) return void this.#queued.delete(one)
     const node = fleet.get(one.nodeId)
@@ -96,7 +95,7 @@ export class Finisher {
       // Started together, so that without a retry policy to look up, both share one commit.
       await Promise.all([
         archived !== null && store.markLogArchived(one.jobId, one.number, archived),
-        reading !== null && store.recordReadings([recordOf(reading, one.startedAtMs)]),
+        reading !== null && collector.record(reading, one.startedAtMs),
         this.#end(one, withCounts(judgement, reading), {
           logBytes: tail?.sizeBytes ?? null,
           ...(problem === null ? {} : { logProblem: problem })

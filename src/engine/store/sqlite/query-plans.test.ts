@@ -5,6 +5,7 @@ import { openTemporaryStore, type TemporaryStore } from '../../testing/temporary
 import { ANSWERS_SQL } from './remembered-answers.ts'
 import { ATTEMPTS_SQL } from './attempts.ts'
 import { CHAIN_ENDS_SQL } from './chain-ends.ts'
+import { ERROR_GROUPS_SQL } from './error-groups.ts'
 import { FILING_SQL } from './filing.ts'
 import { HOLDS_SQL } from './holds.ts'
 import { JOB_LIST_SQL } from './job-list.ts'
@@ -215,4 +216,15 @@ describe('query plans', () => {
   test.each(Object.entries(JOBS_SQL))('%s never scans the jobs', (_name, query) => {
     for (const plan of planOf(query)) expect(plan).not.toMatch(/^SCAN jobs/)
   })
+
+  test.each(Object.entries(ERROR_GROUPS_SQL))(
+    '%s of errors finds groups and their counts in an index',
+    (name, query) => {
+      for (const plan of planOf(query)) {
+        // A page walks down its index; of one group, its spiders and nodes are sorted, and of a job, its errors.
+        expect(plan).not.toMatch(/^SCAN (?!error_groups USING INDEX error_groups_by_last_seen|CONSTANT)/)
+        if (!['spread', 'ofJob'].includes(name)) expect(plan).not.toMatch(/TEMP B-TREE/)
+      }
+    }
+  )
 })

@@ -11,6 +11,7 @@ import { createChainEnds } from './chain-ends.ts'
 import { createChains } from './chains.ts'
 import { createChangeLog } from './change-log.ts'
 import { createCounters } from './counters.ts'
+import { createErrorGroups } from './error-groups.ts'
 import { createEnqueue } from './enqueue.ts'
 import { createFleet } from './fleet.ts'
 import { createGroupCommit } from './group-commit.ts'
@@ -64,7 +65,8 @@ export async function openSqliteStoreHere(
   const order = createOrder({ database, changes, timeline, counters, holds })
   const enqueue = createEnqueue({ database, changes, counters, holds, order, outbox })
   const queue = createQueue({ database, changes, timeline, counters, holds, chainEnds })
-  const readings = createReadings({ database })
+  const errorGroups = createErrorGroups({ database })
+  const readings = createReadings({ database, errorGroups })
   const attempts = createAttempts({ database, changes, timeline, counters, holds, chainEnds, outbox })
   const answers = createAnswers(database)
   const fleet = createFleet({ database, changes })
@@ -125,6 +127,11 @@ export async function openSqliteStoreHere(
 
     recordReadings: (list) => writeJoined(() => readings.recordReadings(list)),
     findFigures: (jobId, attemptNumber) => read(() => readings.findFigures(jobId, attemptNumber)),
+
+    listErrorGroups: (filter, page) => read(() => errorGroups.page(filter, page)),
+    getErrorGroup: (id, sinceMs) => read(() => errorGroups.get(id, sinceMs)),
+    listErrorsOfJob: (jobId, attemptNumber, sinceMs) => read(() => errorGroups.ofJob(jobId, attemptNumber, sinceMs)),
+    setErrorState: (ids, state, atMs) => write(() => errorGroups.setState(ids, state, atMs)),
 
     listNodes: () => read(() => fleet.listNodes()),
     putNode: (node) => write(() => fleet.putNode(node)),

@@ -3,6 +3,7 @@ import { describeAttempts } from './attempts.ts'
 import { describeChains } from './chains.ts'
 import { describeChangeLog } from './change-log.ts'
 import { describeEnd } from './end.ts'
+import { describeErrors } from './errors.ts'
 import { describeFleet } from './fleet.ts'
 import { testHistories } from './history.ts'
 import { describeHolds } from './holds.ts'
@@ -28,6 +29,7 @@ export function describeStore(name: string, openStore: () => Promise<StoreUnderT
     describeHolds(story)
     describeOrder(story)
     describeAttempts(story)
+    describeErrors(story)
     describeFleet(story)
     describeOperators(story)
     describeChains(story)

@@ -15,6 +15,7 @@ export const NOUN_OF = {
   schedule_removed: 'schedules',
   chains: 'chains',
   webhooks: 'webhooks',
+  errors: 'errors',
   limits: 'queue',
   discovery: 'discovery',
   environments: 'environments',

@@ -1,7 +1,7 @@
-import type { Job, JobFilter, LiveFigures, Waiting } from '../../../shared/contract/index.ts'
+import type { Job, JobFilter, LiveFigures, RunningJob, Waiting } from '../../../shared/contract/index.ts'
 import type { Api } from '../api.tsx'
 import { jobMatches } from '../job-filter.ts'
-import { type DataOf, type NounUpdates, type Pages, patch, patchPages, refetch } from './query-updates.ts'
+import { type DataOf, type NounUpdates, type Pages, patch, patchPages, refetch, refetchIf } from './query-updates.ts'
 
 /** How many rows the first page of an infinite list may grow to. */
 const LIST_ROWS_MAX = 2000
@@ -32,7 +32,7 @@ export const jobs: NounUpdates<'jobs'> = {
       else if (change.kind === 'job_progress') progress.set(change.id, change.progress)
       else areMany = true
     }
-    const { list, facets, get, count, figures } = query.jobs
+    const { list, facets, get, count, figures, running } = query.jobs
     const { lanes, limits } = query.queue
     const ofJobs = [
       patchPages(
@@ -46,6 +46,14 @@ export const jobs: NounUpdates<'jobs'> = {
         (data, { id }) => ({ ...data, job: byId.get(id) ?? data.job }),
         (_data, { id }) => byId.has(id)
       ),
+      patch(
+        running,
+        (data) => ({ ...data, jobs: data.jobs.flatMap((job) => stillRunning(job, byId.get(job.id))) }),
+        // Its process is the engine's to tell.
+        ({ jobs }) => startedIn(byId, jobs)
+      ),
+      // The end of a run completes what its log says.
+      refetchIf(figures, ({ id }) => byId.get(id)?.state === 'ended'),
       ...refetch(facets)
     ]
     const ofLanes = [
@@ -63,17 +71,15 @@ export const jobs: NounUpdates<'jobs'> = {
         () => false
       ),
       patch(get, (data) => ({ ...data, job: withProgress(data.job, progress) })),
-      patch(
-        figures,
-        (data) => data,
-        (_data, { id }) => progress.has(id)
-      )
+      patch(running, (data) => ({ ...data, jobs: data.jobs.map((job) => withProgress(job, progress)) })),
+      // Also what could not be read so far.
+      refetchIf(figures, ({ id }) => progress.has(id))
     ]
     return [
       ...(progress.size > 0 ? ofProgress : []),
       ...(byId.size > 0 ? ofJobs : []),
       ...(byLane.size > 0 ? ofLanes : []),
-      ...(areMany ? refetch(list, facets, get, count, lanes, limits) : [])
+      ...(areMany ? refetch(list, facets, get, count, running, lanes, limits) : [])
     ]
   }
 }
@@ -85,9 +91,29 @@ function withWaiting(job: Job, byLane: ByLane): Job {
 }
 
 /** What the log of a running job says by now. */
-function withProgress(job: Job, progress: ReadonlyMap<string, LiveFigures>): Job {
+function withProgress<One extends Job | RunningJob>(job: One, progress: ReadonlyMap<string, LiveFigures>): One {
   const now = job.state === 'ended' ? undefined : progress.get(job.id)
   return now === undefined ? job : { ...job, ...now }
+}
+
+const isOnNode = ({ state }: Job) => state === 'starting' || state === 'running'
+
+/** What a change of its job leaves of a row: its process stays as it was last seen. */
+function stillRunning(row: RunningJob, job: Job | null | undefined): RunningJob[] {
+  if (job === undefined) return [row]
+  if (job === null || !isOnNode(job)) return []
+  const { state, status, attemptCount, cancelAskedAtMs, unknownSinceMs, startedAtMs, sentVersion } = job
+  return [{ ...row, state, status, attemptCount, cancelAskedAtMs, unknownSinceMs, startedAtMs, sentVersion }]
+}
+
+/** Whether a job is on a node that the list does not show there, or shows without its process. */
+function startedIn(byId: ById, rows: readonly RunningJob[]): boolean {
+  const shown = new Map(rows.map((row) => [row.id as string, row]))
+  return [...byId].some(([id, job]) => {
+    if (job === null || !isOnNode(job)) return false
+    const row = shown.get(id)
+    return row === undefined || row.nodeId !== job.nodeId || (job.state === 'running' && row.pid === null)
+  })
 }
 
 function pagesOf(data: Pages<JobPage>, updateJob: (job: Job) => Job): Pages<JobPage> {

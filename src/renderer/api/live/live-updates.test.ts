@@ -53,6 +53,8 @@ it('of several changes of one thing only the newest remains, in the order of the
 it('a bulk change of jobs names no single rows: every query that counts or lists jobs is fetched again', () => {
   const updates = queryUpdates([{ kind: 'jobs' }], query)
   expect(updates.map(({ queryKey, write }) => [(queryKey[0] as string[]).join('.'), write])).toEqual(
-    ['jobs.list', 'jobs.facets', 'jobs.get', 'jobs.count', 'queue.lanes', 'queue.limits'].map((name) => [name, null])
+    ['jobs.list', 'jobs.facets', 'jobs.get', 'jobs.count', 'jobs.running', 'queue.lanes', 'queue.limits'].map(
+      (name) => [name, null]
+    )
   )
 })

@@ -50,6 +50,14 @@ export function refetch(...operations: readonly Operation[]): QueryUpdate[] {
   return operations.map((operation) => ({ queryKey: operation.key(), write: null, isOutdated: () => true }))
 }
 
+/** For a change that outdates the results for some inputs, also those that are errors so far. */
+export function refetchIf<Op extends Operation>(
+  operation: Op,
+  isAbout: (input: NonNullable<InputOf<Op>>) => boolean
+): QueryUpdate {
+  return { queryKey: operation.key(), write: null, isOutdated: (_data, input) => isAbout(input as never) }
+}
+
 /** The list with changed items in place and new ones at the end; null removes an item. */
 export function mergeList<T>(
   list: readonly T[],

@@ -10,13 +10,16 @@ import classes from './jobs-screen.module.css'
 import { cancelSoon, GRACE_MS, undoCancel, usePendingCancels } from './pending-cancels.ts'
 import type { JobActions } from './use-job-actions.ts'
 
+/** What a cancel needs to know of a job: rows of live ones have no more. */
+export type CancelTarget = Pick<Job, 'id' | 'project' | 'spider' | 'state' | 'status' | 'cancelAskedAtMs'>
+
 /** Cancellation requested, not yet confirmed. */
-export function isCancelling(job: Job): boolean {
+export function isCancelling(job: CancelTarget): boolean {
   return job.cancelAskedAtMs !== null && job.state !== 'ended'
 }
 
 /** Cancels a live job with one click; until the stop signal is sent, the same place undoes it. */
-export function CancelCell({ job, actions }: { job: Job; actions: JobActions }) {
+export function CancelCell({ job, actions }: { job: CancelTarget; actions: Pick<JobActions, 'cancelOne'> }) {
   const isPending = usePendingCancels(({ sentAtMs }) => sentAtMs.has(job.id))
   const name = `${job.project}/${job.spider}`
   if (job.state === 'ended' || (isCancelling(job) && !isPending)) return null
@@ -65,7 +68,7 @@ const secondsLeft = (atMs: number | undefined, nowMs: number) =>
   Math.min(GRACE_MS / 1000, Math.max(0, Math.ceil(((atMs ?? nowMs) - nowMs) / 1000)))
 
 /** Until the cancel is sent, the row says when that will be. */
-export function PendingCancel({ job }: { job: Job }) {
+export function PendingCancel({ job }: { job: CancelTarget }) {
   const nowMs = useNow()
   const atMs = usePendingCancels(({ sentAtMs }) => sentAtMs.get(job.id))
   return <StatusText status={job.status} word={`cancel in ${secondsLeft(atMs, nowMs)} s`} />

@@ -7,13 +7,13 @@ import { RelativeTime, Runtime } from '../../ui/time.tsx'
 import type { Column } from '../../ui/table/column.ts'
 import { WaitingText } from '../../ui/waiting.tsx'
 import { useBulkActs } from './bulk-act-store.ts'
-import { CancelCell, isCancelling, PendingCancel } from './cancel-cell.tsx'
+import { CancelCell, type CancelTarget, isCancelling, PendingCancel } from './cancel-cell.tsx'
 import classes from './jobs-screen.module.css'
 import { usePendingCancels } from './pending-cancels.ts'
 import type { JobActions } from './use-job-actions.ts'
 
 /** What is wrong with the node of a live job, in a word (`down`), and when it last responded; null: nothing. */
-export type AwayOf = (job: Job) => Away | null
+export type AwayOf = (job: Pick<Job, 'nodeId' | 'state' | 'unknownSinceMs'>) => Away | null
 export interface Away {
   word: string
   lastSeenAtMs: number | null
@@ -125,7 +125,7 @@ export function jobColumns(
 
 const RUN_COLUMNS: ReadonlySet<string> = new Set(['runtime', 'items', 'errors'])
 
-function JobStatusCell({ job, away }: { job: Job; away: Away | null }) {
+export function JobStatusCell({ job, away }: { job: CancelTarget; away: Away | null }) {
   // Only visible rows subscribe, each to its own job.
   const asked = useBulkActs((state) => state.asked.get(job.id))
   const isPending = usePendingCancels(({ sentAtMs }) => sentAtMs.has(job.id))

@@ -4,28 +4,36 @@ import { useNow } from '../../ui/clock.ts'
 import { formatBytes, formatCount } from '../../ui/numbers.ts'
 import { EmptyState } from '../../ui/states.tsx'
 import classes from './job-detail-pane.module.css'
+import { JobErrors } from './job-errors.tsx'
+import { JobProgress, useRunFigures } from './job-progress.tsx'
 import { JobUsage } from './job-usage.tsx'
 
-/** The run's figures and Scrapy's own stats, both read from the end of the log; runtime and usage are live. */
+/** What the run did, as its log says, live while it runs; its errors, its usage, and Scrapy's own stats at its end. */
 export function JobStats({ detail }: { detail: JobDetail }) {
   const { job, attempts } = detail
   const nowMs = useNow()
   const stats = attempts.findLast((attempt) => attempt.stats !== null)?.stats ?? null
   const runtimeMs = job.startedAtMs === null ? null : (job.endedAtMs ?? nowMs) - job.startedAtMs
-  if (runtimeMs === null) return <EmptyState title="No stats yet">Figures appear when the job ends.</EmptyState>
-  const perMinute = (count: number | null) =>
-    count === null || runtimeMs < 1000 ? null : Math.round((count / runtimeMs) * 60_000)
+  const figures = useRunFigures(job)
+  if (runtimeMs === null) return <EmptyState title="No stats yet">Figures appear when the job runs.</EmptyState>
+  // While it runs, the rate is that of its last minute; then, the mean.
+  const perMinute = (count: number | null, now: number | null | undefined) => {
+    if (figures?.isLive === true && now != null) return Math.round(now)
+    return count === null || runtimeMs < 1000 ? null : Math.round((count / runtimeMs) * 60_000)
+  }
   return (
     <>
       <dl className={classes.figures}>
-        <Figure name="Pages" value={job.pages} rate={perMinute(job.pages)} />
-        <Figure name="Items" value={job.items} rate={perMinute(job.items)} />
+        <Figure name="Pages" value={job.pages} rate={perMinute(job.pages, figures?.pagesPerMinute)} />
+        <Figure name="Items" value={job.items} rate={perMinute(job.items, figures?.itemsPerMinute)} />
         <Figure name="Errors" value={job.errors} tone={job.errors ? 'tone-bad' : undefined} />
         <div>
           <dt>Runtime</dt>
           <dd>{formatRuntime(runtimeMs)}</dd>
         </div>
       </dl>
+      <JobErrors job={job} />
+      {figures !== undefined && <JobProgress job={job} figures={figures} />}
       <JobUsage detail={detail} />
       <section>
         <h2 className={classes.sectionTitle}>Scrapy’s stats</h2>
@@ -33,7 +41,7 @@ export function JobStats({ detail }: { detail: JobDetail }) {
           <p className="dim">
             {job.state === 'ended'
               ? 'The log has no closing stats: the run was interrupted.'
-              : 'Pages, items, errors and all other stats appear when the job ends.'}
+              : 'All other stats appear when the job ends.'}
           </p>
         ) : (
           <table className={classes.table}>

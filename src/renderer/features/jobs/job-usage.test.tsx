@@ -68,8 +68,8 @@ it('marks a secret as such, without its value', async () => {
 
 it('says that figures from the log come with the end of the job, before it starts and while it runs', async () => {
   const queued = await openLocalJob({ status: 'queued', state: 'queued', startedAtMs: null })
-  expect(await queued.findByText('Figures appear when the job ends.')).toBeTruthy()
+  expect(await queued.findByText('Figures appear when the job runs.')).toBeTruthy()
   app.stop()
   const running = await openLocalJob({})
-  expect(await running.findByText('Pages, items, errors and all other stats appear when the job ends.')).toBeTruthy()
+  expect(await running.findByText('All other stats appear when the job ends.')).toBeTruthy()
 })

@@ -22,7 +22,7 @@ const queuedOf = (jobs: readonly Job[]) => jobs.filter(({ state }) => state === 
 function jobActions(client: Client) {
   const restore = (all: readonly JobId[]) => inCalls(all, (ids) => client.jobs.restore({ ids }))
   return {
-    async cancelOne(job: Job, force = false): Promise<void> {
+    async cancelOne(job: Pick<Job, 'id' | 'project' | 'spider' | 'state'>, force = false): Promise<void> {
       const name = `${job.project}/${job.spider}`
       try {
         const { asked } = await client.jobs.cancel({ ids: [job.id], force })

@@ -1,5 +1,6 @@
 import { ActionIcon, Button, Tooltip } from '@mantine/core'
-import { IconAdjustmentsHorizontal, IconPlayerPlay } from '@tabler/icons-react'
+import { IconAdjustmentsHorizontal, IconBug, IconPlayerPlay } from '@tabler/icons-react'
+import { Link } from '@tanstack/react-router'
 import type { Job, Project } from '../../../shared/contract/index.ts'
 import { openRunDialog } from '../../state/open-run-dialog.ts'
 import { LastRun } from './last-run.tsx'
@@ -25,6 +26,17 @@ export function SpiderRow({ project, spider, last }: SpiderRowProps) {
       </span>
       <LastRun job={last} />
       <span className={classes.runButtons}>
+        <Tooltip label="Errors of this spider">
+          <ActionIcon
+            size={28}
+            component={Link}
+            to="/errors"
+            search={{ project: project.name, spider } as never}
+            aria-label={`Errors of ${spider}`}
+          >
+            <IconBug size={14} />
+          </ActionIcon>
+        </Tooltip>
         <Tooltip label={`Run now${lastTime && `, last time${lastTime}`} (Shift: choose arguments)`} multiline maw={360}>
           <Button
             size="compact-xs"

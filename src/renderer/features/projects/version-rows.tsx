@@ -10,6 +10,7 @@ import {
   IconTrash
 } from '@tabler/icons-react'
 import { useQuery } from '@tanstack/react-query'
+import { Link } from '@tanstack/react-router'
 import { useState } from 'react'
 import type { Node, Project, Version } from '../../../shared/contract/index.ts'
 import { useApi } from '../../api/api.tsx'
@@ -183,6 +184,15 @@ function VersionFacts({ version, before, nodes }: VersionFactsProps) {
       {change !== null && change.removed.length > 0 && (
         <FieldRow label="Removed spiders">{change.removed.join(', ')}</FieldRow>
       )}
+      <FieldRow label="Errors">
+        <Link to="/errors" search={{ project: version.project, since: version.version, state: 'all' }}>
+          New in this version
+        </Link>
+        {' · '}
+        <Link to="/errors" search={{ project: version.project, version: version.version, state: 'all' }}>
+          All in this version
+        </Link>
+      </FieldRow>
       {version.orderWarning !== null && <OrderWarning text={version.orderWarning} />}
       <VersionPlaces version={version} nodes={nodes} />
     </div>

@@ -1,0 +1,241 @@
+import { Button, Group } from '@mantine/core'
+import { useQuery } from '@tanstack/react-query'
+import { Link } from '@tanstack/react-router'
+import type { ErrorGroup, ErrorGroupDetail, ErrorGroupId, ErrorOccurrence } from '../../../shared/contract/index.ts'
+import { useApi } from '../../api/api.tsx'
+import type { ErrorsSearch } from '../../state/search.ts'
+import { Sparkline } from '../../ui/charts/sparkline.tsx'
+import { ErrorStateText, logSearchOf } from '../../ui/errors/error-group.tsx'
+import { LinkButton } from '../../ui/link-button.tsx'
+import { formatCount, plural } from '../../ui/numbers.ts'
+import { PaneHead } from '../../ui/pane-head.tsx'
+import { DetailPane, FieldRow } from '../../ui/panel.tsx'
+import { QueryState } from '../../ui/states.tsx'
+import { RelativeTime } from '../../ui/time.tsx'
+import classes from './error-detail.module.css'
+import { ErrorExample } from './error-example.tsx'
+import type { SetErrorState } from './use-error-actions.ts'
+
+interface ErrorDetailProps {
+  id: ErrorGroupId
+  nodeName: (id: string) => string
+  onState: SetErrorState
+  onFilter: (filter: ErrorsSearch) => void
+  onClose: () => void
+}
+
+const BECAUSE: Record<ErrorGroup['because'], string> = {
+  frames: 'Same exception, raised from the same lines of the project',
+  exception: 'Same exception and text; no line of the project is in the traceback',
+  message: 'Same message from the same logger; there is no traceback'
+}
+
+/** One error, to the right of the table. */
+export function ErrorDetail({ id, nodeName, onState, onFilter, onClose }: ErrorDetailProps) {
+  const { query } = useApi()
+  const detail = useQuery(query.errors.get.queryOptions({ input: { id } }))
+  return (
+    <div className={classes.pane}>
+      <DetailPane label="Error">
+        <PaneHead what="error" onClose={onClose}>
+          {detail.data !== undefined && <ErrorStateText group={detail.data.group} />}
+        </PaneHead>
+        <QueryState query={detail} what="the error" rows={10}>
+          {(data) => <Detail detail={data} nodeName={nodeName} onState={onState} onFilter={onFilter} />}
+        </QueryState>
+      </DetailPane>
+    </div>
+  )
+}
+
+function Detail({
+  detail,
+  nodeName,
+  onState,
+  onFilter
+}: { detail: ErrorGroupDetail } & Pick<ErrorDetailProps, 'nodeName' | 'onState' | 'onFilter'>) {
+  const { group, occurrences, spiders, versions, nodes } = detail
+  const newest = occurrences[0]
+  return (
+    <>
+      <div className={classes.title}>
+        <h2>{group.title}</h2>
+        <p className="mono dim">{group.culprit}</p>
+      </div>
+      <Group gap={8}>
+        {group.state === 'open' ? (
+          <>
+            <Button
+              variant="filled"
+              title="It is open again once it is logged again"
+              onClick={() => void onState(group, 'resolved')}
+            >
+              Resolve
+            </Button>
+            <Button title="It stays ignored, however often it is logged" onClick={() => void onState(group, 'ignored')}>
+              Ignore
+            </Button>
+          </>
+        ) : (
+          <Button onClick={() => void onState(group, 'open')}>Reopen</Button>
+        )}
+        {newest !== undefined && (
+          <LinkButton to="/logs" search={logSearchOf(newest)}>
+            Open log at line {formatCount(newest.line)}
+          </LinkButton>
+        )}
+      </Group>
+      <div>
+        <FieldRow label="Logged">
+          {plural(group.count, 'time')} by {plural(group.jobCount, 'job')}
+        </FieldRow>
+        <FieldRow label="First seen">
+          <RelativeTime atMs={group.firstSeenMs} suffix=" ago" /> in version{' '}
+          <FilterLink onClick={() => onFilter({ since: group.firstVersion, project: group.project })}>
+            {group.firstVersion || 'unknown'}
+          </FilterLink>
+        </FieldRow>
+        <FieldRow label="Last seen">
+          <RelativeTime atMs={group.lastSeenMs} suffix=" ago" />
+        </FieldRow>
+        {group.reopenedAtMs !== null && (
+          <FieldRow label="Reopened">
+            <RelativeTime atMs={group.reopenedAtMs} suffix=" ago" />, when it was logged again
+          </FieldRow>
+        )}
+        <FieldRow label="Project">
+          <Link to="/projects" search={{ project: group.project }} className={classes.link}>
+            {group.project}
+          </Link>
+        </FieldRow>
+        <FieldRow label="Grouped by">{BECAUSE[group.because]}</FieldRow>
+        <FieldRow label="Last 7 days">
+          <Sparkline values={group.series.counts} tone="bad" width={200} height={32} />
+        </FieldRow>
+      </div>
+      {newest !== undefined && (
+        <section>
+          <h3>Newest example</h3>
+          <ErrorExample key={`${newest.jobId} ${newest.attemptNumber}`} occurrence={newest} />
+        </section>
+      )}
+      <Spread
+        title="Spiders"
+        rows={spiders}
+        total={group.spiderCount}
+        onPick={(spider) => onFilter({ spider, project: group.project })}
+      />
+      <Spread
+        title="Versions"
+        rows={versions}
+        total={group.versionCount}
+        onPick={(version) => onFilter({ version, project: group.project })}
+      />
+      <Spread
+        title="Nodes"
+        rows={nodes}
+        total={group.nodeCount}
+        name={nodeName}
+        onPick={(node) => onFilter({ node: node as never })}
+      />
+      <Occurrences occurrences={occurrences} jobCount={group.jobCount} nodeName={nodeName} />
+    </>
+  )
+}
+
+const SHOWN = 5
+
+interface SpreadProps {
+  title: string
+  rows: ErrorGroupDetail['spiders']
+  total: number
+  name?: (value: string) => string
+  onPick: (value: string) => void
+}
+
+/** How often each of them logged it, the most first. */
+function Spread({ title, rows, total, name = (value) => value, onPick }: SpreadProps) {
+  const most = rows[0]?.count ?? 1
+  return (
+    <section aria-label={title}>
+      <h3>
+        {title} <span className="faint">{formatCount(total)}</span>
+      </h3>
+      <ul className={classes.spread}>
+        {rows.slice(0, SHOWN).map(({ value, count, runCount, lastSeenMs }) => (
+          <li key={value}>
+            <FilterLink onClick={() => onPick(value)}>{name(value) || 'unknown'}</FilterLink>
+            <span className={classes.bar} aria-hidden>
+              <i style={{ width: `${Math.max(2, (count / most) * 100)}%` }} />
+            </span>
+            <span title={plural(runCount, 'run')}>{formatCount(count)}</span>
+            <span className="dim">
+              <RelativeTime atMs={lastSeenMs} />
+            </span>
+          </li>
+        ))}
+      </ul>
+      {total > SHOWN && <p className="faint">and {formatCount(total - Math.min(SHOWN, rows.length))} more</p>}
+    </section>
+  )
+}
+
+function FilterLink({ children, onClick }: { children: string; onClick: () => void }) {
+  return (
+    <button type="button" className={classes.link} title="Show only these errors" onClick={onClick}>
+      <span className="ellipsis">{children}</span>
+    </button>
+  )
+}
+
+function Occurrences({
+  occurrences,
+  jobCount,
+  nodeName
+}: {
+  occurrences: readonly ErrorOccurrence[]
+  jobCount: number
+  nodeName: (id: string) => string
+}) {
+  return (
+    <section>
+      <h3>
+        Jobs <span className="faint">{formatCount(jobCount)}</span>
+      </h3>
+      <table className={classes.table}>
+        <thead>
+          <tr>
+            <th scope="col">Spider</th>
+            <th scope="col">Node</th>
+            <th scope="col">Count</th>
+            <th scope="col">Seen</th>
+            <th scope="col">Log</th>
+          </tr>
+        </thead>
+        <tbody>
+          {occurrences.map((one) => (
+            <tr key={`${one.jobId} ${one.attemptNumber}`}>
+              <td>
+                <Link to="/jobs" search={{ job: one.jobId }} className={classes.link} title={one.message}>
+                  {one.spider}
+                </Link>
+                {one.attemptNumber > 1 && <span className="faint"> attempt {one.attemptNumber}</span>}
+              </td>
+              <td className="dim">{nodeName(one.nodeId)}</td>
+              <td>{formatCount(one.count)}</td>
+              <td className="dim">
+                <RelativeTime atMs={one.lastSeenMs} />
+              </td>
+              <td>
+                <Link to="/logs" search={logSearchOf(one)} className={classes.link}>
+                  {formatCount(one.line)}
+                </Link>
+              </td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+      {jobCount > occurrences.length && <p className="faint">The newest {formatCount(occurrences.length)} runs.</p>}
+    </section>
+  )
+}

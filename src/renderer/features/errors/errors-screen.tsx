@@ -1,0 +1,245 @@
+import { ActionIcon, Button, SegmentedControl, Select } from '@mantine/core'
+import { IconBug, IconCircleCheck, IconListSearch, IconX } from '@tabler/icons-react'
+import { keepPreviousData, useInfiniteQuery, useQuery } from '@tanstack/react-query'
+import { getRouteApi } from '@tanstack/react-router'
+import { useCallback, useEffect, useMemo, useRef, useState } from 'react'
+import type { ErrorGroup, ErrorState, ProjectName } from '../../../shared/contract/index.ts'
+import { useApi } from '../../api/api.tsx'
+import { useKeys } from '../../state/keys.ts'
+import { ERROR_STATES, type ErrorsSearch } from '../../state/search.ts'
+import { FilterBox } from '../../ui/filter-box.tsx'
+import { LinkButton } from '../../ui/link-button.tsx'
+import { ScreenHead } from '../../ui/panel.tsx'
+import { EmptyState, ErrorState as LoadError, RowsSkeleton } from '../../ui/states.tsx'
+import { VirtualTable } from '../../ui/table/virtual-table.tsx'
+import { errorColumns } from './error-columns.tsx'
+import { ErrorDetail } from './error-detail.tsx'
+import classes from './errors-screen.module.css'
+import { useSetErrorState } from './use-error-actions.ts'
+
+const route = getRouteApi('/errors')
+const PAGE_ROWS = 100
+const ROW_PX = 46
+const TYPED_AFTER_MS = 250
+
+const STATE_LABELS: Record<ErrorState | 'all', string> = {
+  open: 'Open',
+  resolved: 'Resolved',
+  ignored: 'Ignored',
+  all: 'All'
+}
+
+/** The errors that runs logged, the same ones together; filters and the open error are in the address. */
+export function ErrorsScreen() {
+  const { query } = useApi()
+  const search: ErrorsSearch = route.useSearch()
+  const navigate = route.useNavigate()
+  const setState = useSetErrorState()
+  const filterBox = useRef<HTMLInputElement>(null)
+  const { group: openId, state = 'open', project, spider, version, since, node, text } = search
+  const setSearch = (patch: ErrorsSearch, replace = false) =>
+    void navigate({ search: (before: ErrorsSearch) => ({ ...before, ...patch }), replace })
+  const [typed, setTyped] = useTyped(text, (next) => setSearch({ text: next }, true))
+
+  const list = useInfiniteQuery(
+    query.errors.list.infiniteOptions({
+      input: (before: string | undefined) => ({
+        ...{ project, spider, version, firstVersion: since, nodeId: node, text, before, limit: PAGE_ROWS },
+        state: state === 'all' ? undefined : state
+      }),
+      initialPageParam: undefined,
+      getNextPageParam: ({ nextBefore }) => nextBefore ?? undefined,
+      placeholderData: keepPreviousData
+    })
+  )
+  const { data: nodes } = useQuery(query.nodes.list.queryOptions())
+  const nodeName = (id: string) => nodes?.nodes.find((one) => one.id === id)?.name ?? id
+  const rows = useMemo(() => list.data?.pages.flatMap(({ groups }) => groups) ?? [], [list.data])
+  const { hasNextPage, isFetchingNextPage, fetchNextPage } = list
+  const loadMore = useCallback(() => {
+    if (hasNextPage && !isFetchingNextPage) void fetchNextPage()
+  }, [hasNextPage, isFetchingNextPage, fetchNextPage])
+  const columns = useMemo(() => errorColumns(state === 'all'), [state])
+
+  const open = (row: ErrorGroup) => setSearch({ group: row.id }, openId !== undefined)
+  const close = () => setSearch({ group: undefined })
+  const opened = rows.find(({ id }) => id === openId)
+  const resolve = (to: ErrorState) => void (opened !== undefined && opened.state === 'open' && setState(opened, to))
+  useKeys('Errors', [
+    { key: '/', label: 'Filter', run: () => filterBox.current?.focus() },
+    { key: 'r', label: 'Resolve the open error', run: () => resolve('resolved') },
+    { key: 'i', label: 'Ignore the open error', run: () => resolve('ignored') },
+    { key: 'Escape', label: 'Close the error', run: close }
+  ])
+
+  const chips: { key: keyof ErrorsSearch; label: string }[] = [
+    ...(spider === undefined ? [] : [{ key: 'spider' as const, label: `spider: ${spider}` }]),
+    ...(version === undefined ? [] : [{ key: 'version' as const, label: `version: ${version}` }]),
+    ...(since === undefined ? [] : [{ key: 'since' as const, label: `new in version: ${since}` }]),
+    ...(node === undefined ? [] : [{ key: 'node' as const, label: `node: ${nodeName(node)}` }])
+  ]
+  const clear = () => {
+    setTyped('')
+    setSearch(
+      { project: undefined, spider: undefined, version: undefined, since: undefined, node: undefined, text: undefined },
+      true
+    )
+  }
+  const isFiltering = chips.length > 0 || project !== undefined || text !== undefined
+  return (
+    <>
+      <div className={classes.head}>
+        <ScreenHead title="Errors" note="The same errors of all runs, together">
+          <FilterBox
+            label="Filter errors"
+            placeholder="Exception, message, file"
+            value={typed}
+            onChange={setTyped}
+            onClear={() => setTyped('')}
+            inputRef={filterBox}
+          />
+        </ScreenHead>
+      </div>
+      <div className={classes.filters} role="group" aria-label="Filter">
+        <SegmentedControl
+          aria-label="State"
+          size="xs"
+          value={state}
+          onChange={(value) => setSearch({ state: value === 'open' ? undefined : (value as ErrorState | 'all') }, true)}
+          data={[...ERROR_STATES, 'all' as const].map((value) => ({ value, label: STATE_LABELS[value] }))}
+        />
+        <ProjectSelect project={project} onChange={(next) => setSearch({ project: next }, true)} />
+        {chips.map(({ key, label }) => (
+          <span key={key} className={classes.chip}>
+            <span className="ellipsis">{label}</span>
+            <ActionIcon
+              size={18}
+              aria-label={`Remove filter ${label}`}
+              onClick={() => setSearch({ [key]: undefined }, true)}
+            >
+              <IconX size={12} />
+            </ActionIcon>
+          </span>
+        ))}
+        {isFiltering && (
+          <Button size="compact-sm" variant="subtle" color="gray" onClick={clear}>
+            Clear filter
+          </Button>
+        )}
+      </div>
+      <div className={classes.split}>
+        {list.isError && list.data === undefined ? (
+          <LoadError what="the errors" error={list.error} onRetry={() => void list.refetch()} />
+        ) : list.data === undefined ? (
+          <RowsSkeleton />
+        ) : (
+          <VirtualTable
+            label="Errors"
+            rows={rows}
+            rowId={rowId}
+            columns={columns}
+            openId={openId === undefined ? null : String(openId)}
+            onOpen={open}
+            onEndReached={loadMore}
+            rowPx={ROW_PX}
+            primary
+            empty={<NoErrors state={state} isFiltering={isFiltering} onClear={clear} />}
+          />
+        )}
+        {openId !== undefined && (
+          <ErrorDetail
+            key={openId}
+            id={openId}
+            nodeName={nodeName}
+            onState={setState}
+            onFilter={(filter) => setSearch({ ...filter, state: 'all', group: undefined })}
+            onClose={close}
+          />
+        )}
+      </div>
+    </>
+  )
+}
+
+const rowId = ({ id }: ErrorGroup) => String(id)
+
+/** What is typed is searched shortly after; an address that changes elsewhere shows in the box. */
+function useTyped(text: string | undefined, search: (text: string | undefined) => void) {
+  const [typed, setTyped] = useState(text ?? '')
+  const asked = useRef(text)
+  const later = useRef<ReturnType<typeof setTimeout>>(undefined)
+  useEffect(() => () => clearTimeout(later.current), [])
+  useEffect(() => {
+    if (text === asked.current) return
+    asked.current = text
+    setTyped(text ?? '')
+  }, [text])
+  const type = (next: string) => {
+    setTyped(next)
+    clearTimeout(later.current)
+    later.current = setTimeout(() => {
+      asked.current = next.trim() === '' ? undefined : next.trim().slice(0, 200)
+      search(asked.current)
+    }, TYPED_AFTER_MS)
+  }
+  return [typed, type] as const
+}
+
+function ProjectSelect({
+  project,
+  onChange
+}: {
+  project: ProjectName | undefined
+  onChange: (project: ProjectName | undefined) => void
+}) {
+  const { query } = useApi()
+  const { data } = useQuery(query.projects.list.queryOptions())
+  const names = new Set([
+    ...(data?.projects ?? []).map(({ name }) => name),
+    ...(project === undefined ? [] : [project])
+  ])
+  return (
+    <Select
+      className={classes.project}
+      size="xs"
+      aria-label="Project"
+      placeholder="All projects"
+      clearable
+      searchable
+      value={project ?? null}
+      data={[...names].toSorted()}
+      onChange={(value) => onChange((value ?? undefined) as ProjectName | undefined)}
+    />
+  )
+}
+
+interface NoErrorsProps {
+  state: ErrorState | 'all'
+  isFiltering: boolean
+  onClear: () => void
+}
+
+function NoErrors({ state, isFiltering, onClear }: NoErrorsProps) {
+  if (isFiltering)
+    return (
+      <EmptyState
+        icon={<IconListSearch size={28} />}
+        title="No matching errors"
+        action={<Button onClick={onClear}>Clear filter</Button>}
+      >
+        {state === 'all' ? 'No error matches the filter.' : `No ${state} error matches the filter.`}
+      </EmptyState>
+    )
+  if (state === 'resolved' || state === 'ignored')
+    return <EmptyState icon={<IconCircleCheck size={28} />} title={`No ${state} errors`} />
+  return (
+    <EmptyState
+      icon={<IconBug size={28} />}
+      title={state === 'open' ? 'No open errors' : 'No errors yet'}
+      action={<LinkButton to="/jobs">Show jobs</LinkButton>}
+    >
+      Tracebacks and ERROR lines in the logs of your spiders appear here, the same ones together: how often, since which
+      version, in which spiders and on which nodes.
+    </EmptyState>
+  )
+}

@@ -1,0 +1,242 @@
+import { Button } from '@mantine/core'
+import { IconActivity } from '@tabler/icons-react'
+import { useQuery } from '@tanstack/react-query'
+import { useNavigate } from '@tanstack/react-router'
+import { useCallback, useMemo, useRef, useState } from 'react'
+import type { RunningJob } from '../../../shared/contract/index.ts'
+import { useApi } from '../../api/api.tsx'
+import { useKeys } from '../../state/keys.ts'
+import { openRunDialog } from '../../state/open-run-dialog.ts'
+import { FilterBox } from '../../ui/filter-box.tsx'
+import { joinFacts } from '../../ui/join-facts.ts'
+import { formatCount, formatCpuShare, formatMemory, plural } from '../../ui/numbers.ts'
+import { ScreenHead } from '../../ui/panel.tsx'
+import { SpiderName } from '../../ui/spider-name.tsx'
+import { EmptyState, QueryState } from '../../ui/states.tsx'
+import type { Column } from '../../ui/table/column.ts'
+import { VirtualTable } from '../../ui/table/virtual-table.tsx'
+import { Runtime } from '../../ui/time.tsx'
+import { CancelCell } from './cancel-cell.tsx'
+import { type AwayOf, JobStatusCell } from './job-columns.tsx'
+import classes from './running-screen.module.css'
+import { useAway } from './use-away.ts'
+import { type JobActions, useJobActions } from './use-job-actions.ts'
+
+/** Everything that runs on the fleet, as processes. */
+export function RunningScreen() {
+  const { query } = useApi()
+  const navigate = useNavigate()
+  const actions = useJobActions()
+  const running = useQuery(query.jobs.running.queryOptions())
+  const { data: fleet } = useQuery(query.nodes.list.queryOptions())
+  const [filter, setFilter] = useState('')
+  const filterBox = useRef<HTMLInputElement>(null)
+  useKeys('Running', [{ key: '/', label: 'Filter', run: () => filterBox.current?.focus() }])
+
+  // Nodes change every second, their names hardly ever.
+  const namesText = JSON.stringify(fleet?.nodes.map(({ id, name }) => [id, name]) ?? [])
+  const names = useMemo(() => new Map(JSON.parse(namesText) as [string, string][]), [namesText])
+  const nodeName = useCallback((id: string | null) => (id === null ? '' : (names.get(id) ?? id)), [names])
+  const awayOf = useAway(fleet?.nodes)
+  const columns = useMemo(() => runningColumns(nodeName, awayOf, actions), [nodeName, awayOf, actions])
+  const isStale = useCallback((job: RunningJob) => awayOf(job) !== null, [awayOf])
+  const rows = useMemo(() => {
+    const words = filter.toLowerCase().split(/\s+/).filter(Boolean)
+    return (running.data?.jobs ?? []).filter(({ project, spider, nodeId, sentVersion, pid }) => {
+      const haystack = [project, spider, nodeName(nodeId), sentVersion, pid].join(' ').toLowerCase()
+      return words.every((word) => haystack.includes(word))
+    })
+  }, [running.data, filter, nodeName])
+
+  return (
+    <>
+      <div className={classes.head}>
+        <ScreenHead title="Running" note={running.data && totalsOf(running.data.jobs, running.data.total)}>
+          <FilterBox
+            label="Filter running jobs"
+            placeholder="Spider, node, version, PID"
+            value={filter}
+            onChange={setFilter}
+            onClear={() => setFilter('')}
+            inputRef={filterBox}
+          />
+        </ScreenHead>
+      </div>
+      <div className={classes.table}>
+        <QueryState query={running} what="the running jobs">
+          {() => (
+            <VirtualTable
+              label="Running jobs"
+              rows={rows}
+              rowId={idOf}
+              columns={columns}
+              onOpen={({ id }) => void navigate({ to: '/jobs', search: { job: id } })}
+              isStale={isStale}
+              primary
+              empty={
+                filter === '' ? (
+                  <EmptyState
+                    icon={<IconActivity size={28} />}
+                    title="Nothing is running"
+                    action={
+                      <Button variant="filled" onClick={() => openRunDialog()}>
+                        Run spider
+                      </Button>
+                    }
+                  >
+                    Jobs appear here while they are on a node, with their process, memory, pages and items.
+                  </EmptyState>
+                ) : (
+                  <EmptyState
+                    title={`No running jobs match “${filter}”`}
+                    action={<Button onClick={() => setFilter('')}>Clear filter</Button>}
+                  />
+                )
+              }
+            />
+          )}
+        </QueryState>
+      </div>
+    </>
+  )
+}
+
+const idOf = ({ id }: RunningJob) => id
+
+/** `12 processes · 1.4 GB · 840 pages/min` */
+function totalsOf(jobs: readonly RunningJob[], total: number): string {
+  const sum = (valueOf: (job: RunningJob) => number | null | undefined) =>
+    jobs.reduce((all, job) => all + (valueOf(job) ?? 0), 0)
+  const memoryBytes = sum(({ usage }) => usage?.memoryBytes)
+  const pages = Math.round(sum(({ pagesPerMinute }) => pagesPerMinute))
+  return joinFacts(
+    total > jobs.length ? `the oldest ${formatCount(jobs.length)} of ${formatCount(total)} jobs` : plural(total, 'job'),
+    memoryBytes > 0 && `${formatMemory(memoryBytes)} on this computer`,
+    pages > 0 && `${formatCount(pages)} pages/min`
+  )
+}
+
+function runningColumns(
+  nodeName: (id: string | null) => string,
+  awayOf: AwayOf,
+  actions: JobActions
+): Column<RunningJob>[] {
+  return [
+    {
+      id: 'status',
+      header: 'State',
+      width: '114px',
+      hideBelowPx: 480,
+      sortBy: ({ status }) => status,
+      cell: (job) => <JobStatusCell job={job} away={awayOf(job)} />
+    },
+    {
+      id: 'spider',
+      header: 'Spider',
+      width: 'minmax(120px, 2fr)',
+      sortBy: ({ project, spider }) => `${project}/${spider}`,
+      cell: ({ project, spider }) => <SpiderName project={project} spider={spider} />
+    },
+    {
+      id: 'node',
+      header: 'Node',
+      width: 'minmax(90px, 1fr)',
+      hideBelowPx: 560,
+      sortBy: ({ nodeId }) => nodeName(nodeId),
+      cell: ({ nodeId }) => (
+        <span className="dim ellipsis" title={nodeName(nodeId)}>
+          {nodeName(nodeId)}
+        </span>
+      )
+    },
+    {
+      id: 'pid',
+      header: 'PID',
+      width: '70px',
+      align: 'end',
+      hideBelowPx: 880,
+      sortBy: ({ pid }) => pid,
+      cell: ({ pid }) => <Value value={pid} format={String} />
+    },
+    {
+      id: 'cpu',
+      header: 'CPU',
+      width: '62px',
+      align: 'end',
+      hideBelowPx: 720,
+      sortBy: ({ usage }) => usage?.cpuShare ?? null,
+      cell: ({ usage }) => <Value value={usage?.cpuShare} format={formatCpuShare} />
+    },
+    {
+      id: 'memory',
+      header: 'Memory',
+      width: '78px',
+      align: 'end',
+      hideBelowPx: 660,
+      sortBy: ({ usage }) => usage?.memoryBytes ?? null,
+      cell: ({ usage }) => <Value value={usage?.memoryBytes} format={formatMemory} />
+    },
+    ...COUNTS.map(
+      ({ id, header, width, hideBelowPx, valueOf, isBad }): Column<RunningJob> => ({
+        ...{ id, width, align: 'end', sortBy: valueOf },
+        ...(hideBelowPx !== undefined && { hideBelowPx }),
+        header,
+        cell: (job) => <Value value={valueOf(job)} format={formatCount} isBad={isBad} />
+      })
+    ),
+    {
+      id: 'runtime',
+      header: 'Runtime',
+      width: '78px',
+      align: 'end',
+      sortBy: ({ startedAtMs }) => (startedAtMs === null ? null : -startedAtMs),
+      // While its node is away the state is unknown: the clock stops at the last response.
+      cell: (job) => <Runtime startedAtMs={job.startedAtMs} endedAtMs={awayOf(job)?.lastSeenAtMs ?? null} />
+    },
+    {
+      id: 'cancel',
+      header: <span className="visually-hidden">Cancel</span>,
+      width: '40px',
+      align: 'end',
+      cell: (job) => <CancelCell job={job} actions={actions} />
+    }
+  ]
+}
+
+interface CountColumn {
+  id: string
+  header: string
+  width: string
+  hideBelowPx?: number
+  valueOf: (job: RunningJob) => number | null
+  isBad?: boolean
+}
+
+const rounded = (value: number | null) => (value === null ? null : Math.round(value))
+
+const COUNTS: readonly CountColumn[] = [
+  { id: 'pages', header: 'Pages', width: '70px', hideBelowPx: 620, valueOf: ({ pages }) => pages },
+  {
+    ...{ id: 'pageRate', header: 'Pages/min', width: '84px', hideBelowPx: 940 },
+    valueOf: ({ pagesPerMinute }) => rounded(pagesPerMinute)
+  },
+  { id: 'items', header: 'Items', width: '70px', hideBelowPx: 400, valueOf: ({ items }) => items },
+  {
+    ...{ id: 'itemRate', header: 'Items/min', width: '84px', hideBelowPx: 940 },
+    valueOf: ({ itemsPerMinute }) => rounded(itemsPerMinute)
+  },
+  { id: 'errors', header: 'Errors', width: '62px', valueOf: ({ errors }) => errors, isBad: true }
+]
+
+function Value({
+  value,
+  format,
+  isBad = false
+}: {
+  value: number | null | undefined
+  format: (value: number) => string
+  isBad?: boolean | undefined
+}) {
+  if (value === null || value === undefined) return <span className="faint">–</span>
+  return <span className={!isBad ? undefined : value > 0 ? 'tone-bad' : 'faint'}>{format(value)}</span>
+}

@@ -1,0 +1,34 @@
+import { IconAlertTriangleFilled, IconBellOff, IconCheck } from '@tabler/icons-react'
+import type { ErrorGroup, ErrorOccurrence, ErrorState } from '../../../shared/contract/index.ts'
+import { formatInstant } from '../time.tsx'
+import classes from './error-group.module.css'
+
+const STATE_LOOK: Record<ErrorState, { tone: string; Icon: typeof IconCheck }> = {
+  open: { tone: 'bad', Icon: IconAlertTriangleFilled },
+  resolved: { tone: 'ok', Icon: IconCheck },
+  ignored: { tone: 'off', Icon: IconBellOff }
+}
+
+/** Shape and word; an error that came back after it was resolved says so. */
+export function ErrorStateText({ group }: { group: Pick<ErrorGroup, 'state' | 'stateAtMs' | 'reopenedAtMs'> }) {
+  const { tone, Icon } = STATE_LOOK[group.state]
+  const title =
+    group.reopenedAtMs !== null
+      ? `Resolved, then logged again: ${formatInstant(group.reopenedAtMs)}`
+      : group.stateAtMs === null
+        ? undefined
+        : `Since ${formatInstant(group.stateAtMs)}`
+  return (
+    <span className={`${classes.state} tone-${tone}`} title={title}>
+      <Icon size={13} stroke={2.2} aria-hidden />
+      {group.reopenedAtMs === null ? group.state : 'reopened'}
+    </span>
+  )
+}
+
+/** Opens the log at the first line of the error. */
+export const logSearchOf = ({ jobId, line }: Pick<ErrorOccurrence, 'jobId' | 'line'>) => ({
+  jobs: [jobId],
+  job: jobId,
+  line: String(line)
+})

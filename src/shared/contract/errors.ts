@@ -1,0 +1,120 @@
+import { z } from 'zod'
+import { AnyProjectName, AnyVersionName, AttemptNumber, ErrorGroupId, JobId, NodeId } from './ids.ts'
+import { read, write } from './operation.ts'
+
+const Count = z.number().int()
+
+/** `resolved`: open again once it is logged again. `ignored`: stays so. */
+export const ErrorState = z.enum(['open', 'resolved', 'ignored'])
+export type ErrorState = z.infer<typeof ErrorState>
+
+/** The same error (traceback or ERROR line) of all runs of a project. Times are ours. */
+export const ErrorGroup = z.object({
+  id: ErrorGroupId,
+  project: AnyProjectName,
+  /** `ValueError: could not convert <text>`. */
+  title: z.string(),
+  /** Where it happens: `shop/spiders/prices.py in parse`, else the logger. */
+  culprit: z.string(),
+  exceptionType: z.string().nullable(),
+  /** What makes errors the same one: the project's frames, the exception's text, or the message. */
+  because: z.enum(['frames', 'exception', 'message']),
+  state: ErrorState,
+  /** When somebody set the state; null: nobody did. */
+  stateAtMs: z.number().nullable(),
+  /** It was resolved, and logged again then. */
+  reopenedAtMs: z.number().nullable(),
+  firstSeenMs: z.number(),
+  lastSeenMs: z.number(),
+  /** The version whose run logged it first: new in that version. */
+  firstVersion: AnyVersionName,
+  /** How often it was logged, and by how many jobs. */
+  count: Count,
+  jobCount: Count,
+  spiderCount: Count,
+  versionCount: Count,
+  nodeCount: Count,
+  /** At most three: those that log it most. */
+  spiders: z.array(z.string()),
+  /** How often it was logged in the last seven days. */
+  series: z.object({ startMs: z.number(), widthMs: z.number(), counts: z.array(Count) })
+})
+export type ErrorGroup = z.infer<typeof ErrorGroup>
+
+/** How often one run logged it. Line (the first is 1) and offset in bytes: where its log has it first. */
+export const ErrorOccurrence = z.object({
+  jobId: JobId,
+  attemptNumber: AttemptNumber,
+  spider: z.string(),
+  version: AnyVersionName,
+  nodeId: NodeId,
+  count: Count,
+  firstSeenMs: z.number(),
+  lastSeenMs: z.number(),
+  line: Count,
+  offset: Count,
+  /** At most 500 characters. */
+  message: z.string()
+})
+export type ErrorOccurrence = z.infer<typeof ErrorOccurrence>
+
+const Spread = z.object({
+  value: z.string(),
+  count: Count,
+  runCount: Count,
+  firstSeenMs: z.number(),
+  lastSeenMs: z.number()
+})
+
+/** At most 50 of each: the newest occurrences, and the spiders, versions and nodes that log it most. */
+export const ErrorGroupDetail = z.object({
+  group: ErrorGroup,
+  occurrences: z.array(ErrorOccurrence),
+  spiders: z.array(Spread),
+  versions: z.array(Spread),
+  nodes: z.array(Spread)
+})
+export type ErrorGroupDetail = z.infer<typeof ErrorGroupDetail>
+
+/** `text` matches in title and culprit; everything else is compared whole. */
+export const ErrorFilter = z.object({
+  state: ErrorState.optional(),
+  project: z.string().max(200).optional(),
+  spider: z.string().max(200).optional(),
+  version: z.string().max(200).optional(),
+  /** Only errors that this version logged first. */
+  firstVersion: z.string().max(200).optional(),
+  nodeId: NodeId.optional(),
+  text: z.string().max(200).optional()
+})
+export type ErrorFilter = z.infer<typeof ErrorFilter>
+
+const GROUP_BYTES = 4_000
+
+export const errorsContract = {
+  /** Last seen first, by keyset: `before` is `nextBefore` of the previous page. */
+  list: read('viewer', 'GET /errors', { answerBytes: ({ limit = 100 }) => GROUP_BYTES * Math.min(Number(limit), 500) })
+    .input(
+      ErrorFilter.extend({
+        before: z
+          .string()
+          .regex(/^\d{1,15}-\d{1,15}$/)
+          .optional(),
+        limit: z.coerce.number().int().min(1).max(500).default(100)
+      })
+    )
+    .output(z.object({ groups: z.array(ErrorGroup), nextBefore: z.string().nullable() })),
+  get: read('viewer', 'GET /errors/{id}', { answerBytes: () => 400_000 })
+    .input(z.object({ id: z.coerce.number().int().positive().brand<'ErrorGroupId'>() }))
+    .output(ErrorGroupDetail),
+  /** What the job logged, in all attempts or in this one; newest first, at most 200. */
+  ofJob: read('viewer', 'GET /jobs/{jobId}/errors', { answerBytes: () => 200 * (GROUP_BYTES + 2_000) })
+    .input(
+      z.object({ jobId: JobId, attemptNumber: z.coerce.number().int().positive().brand<'AttemptNumber'>().optional() })
+    )
+    .output(z.object({ errors: z.array(z.object({ group: ErrorGroup, occurrence: ErrorOccurrence })) })),
+  /** `changed`: those that had another state. */
+  setState: write('operator', 'POST /errors/state')
+    .input(z.object({ ids: z.array(ErrorGroupId).min(1).max(500), state: ErrorState }))
+    .output(z.object({ changed: z.array(ErrorGroupId) }))
+}
