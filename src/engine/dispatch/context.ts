@@ -46,7 +46,8 @@ export interface DispatchContext {
   projects: {
     settingsOf(
       project: ProjectName
-    ): Pick<ProjectSettings, 'limits'> & Partial<Pick<ProjectSettings, 'weight' | 'paused' | 'cancelWaitSeconds'>>
+    ): Pick<ProjectSettings, 'limits'> &
+      Partial<Pick<ProjectSettings, 'weight' | 'paused' | 'cancelWaitSeconds' | 'outcome' | 'spiderOutcomes'>>
   }
   distribution: Pick<Distribution, 'stateOf' | 'ensure' | 'forget' | 'importErrors' | 'projectsWithImportErrors'>
   /** Asks plugins about a job before it is sent; null: no plugin has this hook. Never rejects. */

@@ -1,6 +1,6 @@
 import { LogCollector } from '../collecting/log-collector.ts'
 import { createMemoryArchive } from './memory-archive.ts'
-import type { RunLimits } from '../../shared/contract/index.ts'
+import type { OutcomeRules, RunLimits } from '../../shared/contract/index.ts'
 import { CANCEL_WAITS_MS, type CancelWaitsMs } from '../../shared/run-limits.ts'
 import { aJobId, aVersionName } from '../../shared/testing/ids.ts'
 import type { DispatchContext } from '../dispatch/context.ts'
@@ -38,6 +38,7 @@ export async function startDispatch(parts: {
   blobs: BlobStore
   projectLimits?: RunLimits
   cancelWaitsMs?: CancelWaitsMs
+  projectOutcome?: OutcomeRules
   projectCancelWaitSeconds?: number
   /** Default: no project is paused. */
   isProjectPaused?: () => boolean
@@ -69,6 +70,7 @@ export async function startDispatch(parts: {
     projects: {
       settingsOf: () => ({
         limits: parts.projectLimits ?? null,
+        outcome: parts.projectOutcome ?? null,
         paused: parts.isProjectPaused?.() ?? false,
         cancelWaitSeconds: parts.projectCancelWaitSeconds ?? null
       })
