@@ -45,6 +45,9 @@ export function effectiveLimits(ofProject: RunLimits | null, ofJob: RunLimits | 
 export const LOG_LIMITS = ['noProgressSeconds', 'maxErrors', 'maxBanPercent'] as const satisfies readonly LimitName[]
 const LIMITS_EVERYWHERE: ReadonlySet<string> = new Set<LimitName>(['wallSeconds', ...LOG_LIMITS])
 
+/** With fewer responses than this, some bans say nothing about the rest. */
+export const BAN_RESPONSES_MIN = 50
+
 /** Whether a limit is set that only the local node can enforce. */
 export function hasLocalOnlyLimits(limits: RunLimits | null): boolean {
   return Object.entries(limits ?? {}).some(([name, value]) => !LIMITS_EVERYWHERE.has(name) && value != null)

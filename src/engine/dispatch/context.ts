@@ -33,7 +33,7 @@ export interface DispatchContext {
     Pick<ReadingStore, 'recordReadings'>
   archive: Pick<LogArchivePort, 'copy'>
   /** Has read the logs of the runs so far. */
-  collector: Pick<LogCollector, 'finish'>
+  collector: Pick<LogCollector, 'finish' | 'progressOf' | 'events'>
   fleet: Fleet
   live: LiveAttempts
   waiting: WaitingReasons

@@ -1,7 +1,7 @@
 import { DEFAULT_CRAWL_CACHE_SECONDS, type JobId, type NodeId } from '../../shared/contract/index.ts'
 import { join } from 'node:path'
 import type { Worker } from 'node:worker_threads'
-import { CANCEL_WAITS_MS, type CancelWaitsMs, limitWaitsOf } from '../../shared/run-limits.ts'
+import { CANCEL_WAITS_MS, type CancelWaitsMs, effectiveLimits, limitWaitsOf } from '../../shared/run-limits.ts'
 import { JobCommands } from '../commands/job-commands.ts'
 import { NodeCommands } from '../commands/node-commands.ts'
 import { ProjectCommands } from '../commands/project-commands.ts'
@@ -164,7 +164,10 @@ function openWork(options: EngineOptions, below: WithFleet, opened: AsyncDisposa
   })
   below.onSpiderLookup(spiderLookup)
   const atOnce = opened.adopt(new AtOnce({ ...base, projects, distribution, nodeIds: () => fleet.activeIds() }), stop)
-  const collector = new LogCollector({ ...base, archive, fleet })
+  const collector = new LogCollector({
+    ...{ ...base, archive, fleet },
+    limitsOf: ({ project, limits }) => effectiveLimits(projects.settingsOf(project).limits, limits)
+  })
   opened.adopt(collector, (one) => one.stop())
   const waiting = new WaitingReasons(
     (nodeId) => fleet.get(nodeId)?.status.unreachableSinceMs ?? null,

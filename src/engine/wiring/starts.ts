@@ -16,7 +16,10 @@ export const STARTS: readonly Start[] = [
   { room: 'limits', start: ({ queueCommands }) => queueCommands.readLimits() },
   {
     room: 'dispatch',
-    start: async ({ dispatch, systemCommands }) => dispatch.start({ paused: await systemCommands.readPaused() })
+    start: async ({ dispatch, systemCommands, live, collector }) => {
+      await dispatch.start({ paused: await systemCommands.readPaused() })
+      for (const one of live.all()) if (one.state === 'running') collector.follow(one)
+    }
   },
   { room: 'fleet', start: addNodes },
   { room: 'queue', start: beginDispatching },

@@ -46,7 +46,7 @@ export const RunLimits = z.object({
   /** Logged errors; one more ends the run. */
   maxErrors: Limit,
   /** Share of 403, 429 and 503 among the responses, once there are enough of them (BAN_RESPONSES_MIN). */
-  maxBanPercent: z.number().int().min(1).max(100).nullable().optional()
+  maxBanPercent: z.number().int().min(1).max(99).nullable().optional()
 })
 export type RunLimits = z.infer<typeof RunLimits>
 
