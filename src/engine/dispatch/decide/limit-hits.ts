@@ -16,7 +16,7 @@ const BANS = ['403', '429', '503'] as const
  * Which limit a run has hit, as in `error limit of 10 (logged 14)`: the limit, and in parentheses what exceeded it.
  * null: none. Of several, the one that explains the others. Pure.
  */
-export function findLimitHit(limits: RunLimits, { ranMs, log }: LimitFacts): string | null {
+export function findHeldLimitHit(limits: RunLimits, { ranMs, log }: LimitFacts): string | null {
   const { wallSeconds, maxBanPercent, maxErrors, noProgressSeconds } = limits
   if (wallSeconds != null && ranMs >= wallSeconds * 1000) {
     return wordsOfWallLimit(wallSeconds, Math.floor(ranMs / 1000))

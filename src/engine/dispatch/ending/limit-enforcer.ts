@@ -3,7 +3,7 @@ import { effectiveLimits, LOG_LIMITS, nameOfLimit } from '../../../shared/run-li
 import type { Timer } from '../../runtime/clock.ts'
 import type { CancelLadder } from './cancel-ladder.ts'
 import type { DispatchContext } from '../context.ts'
-import { findLimitHit } from '../decide/limit-hits.ts'
+import { findHeldLimitHit } from '../decide/limit-hits.ts'
 import type { LiveAttempt } from '../live-attempts.ts'
 
 /** Delay after a failed write (a full disk), so that the engine does not retry in a tight loop. */
@@ -99,7 +99,7 @@ export class LimitEnforcer {
     // At startup the attempts are loaded before the nodes.
     if (fleet.get(one.nodeId) === undefined) return this.#judgeIn(watched, NODE_MISSING_MS)
     const held = this.#holdsWall(one) ? { ...limits, wallSeconds: null } : limits
-    const limitHit = findLimitHit(held, { ranMs: this.#ranMs(watched), log: collector.progressOf(one.jobId) })
+    const limitHit = findHeldLimitHit(held, { ranMs: this.#ranMs(watched), log: collector.progressOf(one.jobId) })
     if (limitHit === null) {
       if (watched.timer === null) this.#waitForWall(watched)
       return
