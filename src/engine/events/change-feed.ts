@@ -17,6 +17,7 @@ export type TouchedThing =
   | 'limits'
   | 'webhooks'
   | 'chains'
+  | 'findings'
 
 export interface ChangeFeedOptions {
   store: ChangeLog

@@ -101,6 +101,7 @@ export function describeTouched(
       case 'limits':
       case 'webhooks':
       case 'chains':
+      case 'findings':
         return [{ kind: thing }]
     }
   })

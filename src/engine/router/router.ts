@@ -36,6 +36,7 @@ import type { WaitingReasons } from '../queue/waiting-reasons.ts'
 import { largeBytesOf } from '../store/records.ts'
 import { requireJob } from '../store/require-job.ts'
 import type { AttemptReader, JobReader } from '../store/store.ts'
+import type { ExpectationWatch } from '../health/expectations/expectation-watch.ts'
 import type { FiguresSampler } from '../health/figures.ts'
 
 /** What the transport knows about a request. */
@@ -80,6 +81,7 @@ export interface RouterParts {
   environments: Environments
   usageOf: (jobId: JobId) => Promise<UsageSample[]>
   jobFigures: JobFigures
+  expectations: Pick<ExpectationWatch, 'current' | 'ofJob' | 'dismiss'>
   status: () => Omit<SystemStatus, 'figures' | 'problems'>
 }
 
@@ -228,6 +230,13 @@ export function createRouter(parts: RouterParts): EngineRouter {
       })),
       cancelBackfill: os.schedules.cancelBackfill.handler(async ({ input }) => ({
         backfill: await scheduleCommands.cancelBackfill(input.id, input)
+      }))
+    },
+    findings: {
+      list: os.findings.list.handler(() => ({ spiders: parts.expectations.current() })),
+      ofJob: os.findings.ofJob.handler(({ input }) => parts.expectations.ofJob(input.id)),
+      dismiss: os.findings.dismiss.handler(async ({ input }) => ({
+        dismissed: await parts.expectations.dismiss(input)
       }))
     },
     chains: {

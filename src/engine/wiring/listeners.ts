@@ -20,6 +20,7 @@ export function connectListeners(rooms: Rooms): void {
     chains,
     schedules,
     problems,
+    expectations,
     alerts,
     feed
   } = rooms
@@ -82,7 +83,10 @@ export function connectListeners(rooms: Rooms): void {
   collector.events.on('progressed', (jobIds) => {
     for (const id of jobIds) feed.touch(`progress:${id}`)
   })
-  live.events.on('ended', ({ one }) => feed.forget(`progress:${one.jobId}`))
+  live.events
+    .on('ended', ({ one }) => feed.forget(`progress:${one.jobId}`))
+    .on('ended', ({ one, jobOutcome }) => void (jobOutcome === 'succeeded' && expectations.refresh(one)))
+  expectations.events.on('changed', touch('findings')).on('changed', checkProblems)
   queueCommands.events.on('limitsChanged', touch('limits'))
 
   schedules.events

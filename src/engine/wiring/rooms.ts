@@ -1,4 +1,4 @@
-import { DEFAULT_CRAWL_CACHE_SECONDS, type JobId, type NodeId } from '../../shared/contract/index.ts'
+import { DEFAULT_CRAWL_CACHE_SECONDS, type JobId, type NodeId, type ProjectName } from '../../shared/contract/index.ts'
 import { join } from 'node:path'
 import type { Worker } from 'node:worker_threads'
 import { CANCEL_WAITS_MS, type CancelWaitsMs, effectiveLimits, limitWaitsOf } from '../../shared/run-limits.ts'
@@ -15,6 +15,7 @@ import { Dispatch } from '../dispatch/dispatch.ts'
 import { LiveAttempts } from '../dispatch/live-attempts.ts'
 import { ChangeFeed } from '../events/change-feed.ts'
 import { News } from '../events/news.ts'
+import { ExpectationWatch } from '../health/expectations/expectation-watch.ts'
 import { FiguresSampler } from '../health/figures.ts'
 import { HealthWatch } from '../health/health-watch.ts'
 import { Metrics } from '../health/metrics.ts'
@@ -276,6 +277,8 @@ function openOrders(options: EngineOptions, below: WithWork, opened: AsyncDispos
 function openHealth(options: EngineOptions, below: WithOrders, opened: AsyncDisposableStack) {
   const { base, isStoreDead, plugins, projects, local, live, fleet, waiting, dispatch, inventories, discovery } = below
   const { systemCommands, figures } = below
+  const isOn = (project: ProjectName) => projects.settingsOf(project).expectations
+  const expectations = opened.adopt(new ExpectationWatch({ ...base, isOn }), stop)
   const problems = new ProblemWatch({
     ...base,
     waitingOf: (lane) => waiting.of(lane),
@@ -288,7 +291,8 @@ function openHealth(options: EngineOptions, below: WithOrders, opened: AsyncDisp
       isPaused: systemCommands.isPaused,
       queued: figures.current.queued,
       sources: discovery.list(),
-      orderWarnings: projects.orderWarnings()
+      orderWarnings: projects.orderWarnings(),
+      findings: expectations.current()
     })
   })
   opened.adopt(problems, stop)
@@ -298,7 +302,7 @@ function openHealth(options: EngineOptions, below: WithOrders, opened: AsyncDisp
   const stopping = new AbortController()
   const isStopping = () => stopping.signal.aborted
   const healthWatch = new HealthWatch({ ...base, dataDirectory: options.dataDirectory, isStoreDead, isStopping })
-  return { problems, alerts, housekeeping, healthWatch, stopping }
+  return { problems, expectations, alerts, housekeeping, healthWatch, stopping }
 }
 
 /** What src/server serves. */

@@ -2,6 +2,7 @@ import { crawlContract, crawlOrdersContract } from './crawl.ts'
 import { discoveryContract } from './discovery.ts'
 import { environmentsContract } from './environments.ts'
 import { eventsContract } from './events.ts'
+import { findingsContract } from './findings.ts'
 import { fleetFileContract } from './fleet-file.ts'
 import { itemsContract } from './items.ts'
 import { jobsContract } from './jobs.ts'
@@ -30,6 +31,7 @@ export const contract = {
   environments: environmentsContract,
   logs: logsContract,
   items: itemsContract,
+  findings: findingsContract,
   events: eventsContract,
   system: systemContract
 } satisfies Operations
@@ -40,6 +42,7 @@ export * from './crawl.ts'
 export * from './discovery.ts'
 export * from './environments.ts'
 export * from './events.ts'
+export * from './findings.ts'
 export * from './fixed-values.ts'
 export * from './figures.ts'
 export * from './fleet-file.ts'

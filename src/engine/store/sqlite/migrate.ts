@@ -17,6 +17,7 @@ import { versionsThatRan } from './migrations/0015-versions-that-ran.ts'
 import { historyByTime } from './migrations/0016-history-by-time.ts'
 import { keptLogs } from './migrations/0017-kept-logs.ts'
 import { whatLogsSay } from './migrations/0018-what-logs-say.ts'
+import { unusualRuns } from './migrations/0019-unusual-runs.ts'
 import { limitsAndSecrets } from './migrations/0002-limits-and-secrets.ts'
 
 /**
@@ -41,7 +42,8 @@ export const MIGRATIONS: readonly string[] = [
   versionsThatRan,
   historyByTime,
   keptLogs,
-  whatLogsSay
+  whatLogsSay,
+  unusualRuns
 ]
 
 /** Migrates to the newest schema in one transaction: if it fails, the older Scrapdeck can still open the database. */
