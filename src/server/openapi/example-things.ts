@@ -18,6 +18,7 @@ import {
   type Project,
   ProjectName,
   type RunFigures,
+  type SpiderFindings,
   type Schedule,
   ScheduleId,
   SourceId,
@@ -181,7 +182,10 @@ export const project: Project = {
     distribution: 'on_demand',
     pinnedVersion: null,
     defaults: { ...NO_DEFAULTS, settings: { LOG_LEVEL: 'INFO' }, tags: ['eu'] },
-    spiderDefaults: { prices: { ...NO_DEFAULTS, args: { country: 'de' } } }
+    spiderDefaults: { prices: { ...NO_DEFAULTS, args: { country: 'de' } } },
+    outcome: { maxErrors: 100, minItems: 1 },
+    spiderOutcomes: { prices: { minItems: 500 } },
+    expectations: true
   },
   versions: [version]
 }
@@ -378,4 +382,17 @@ export const runFigures: RunFigures = {
   ...{ scrapyVersion: '2.13.4', pythonVersion: '3.12.4', bot: 'shop', telnetConsole: null, resumedWith: null },
   ...{ shutdownReason: null, finishReason: null },
   series: { startMs: NOON_MS, widthMs: 60_000, pages: [58, 120], items: [57, 118], errors: [0, 0] }
+}
+
+export const spiderFindings: SpiderFindings = {
+  ...{ project: SHOP, spider: 'prices', jobId: JOB_ID, endedAtMs: NOON_MS + 600_000 },
+  findings: [
+    {
+      metric: 'items',
+      field: null,
+      words: 'Items fell by 80 %: 125 instead of usually 610 to 640',
+      value: 125,
+      usual: { low: 610, high: 640 }
+    }
+  ]
 }

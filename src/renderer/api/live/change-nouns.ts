@@ -15,6 +15,7 @@ export const NOUN_OF = {
   schedule_removed: 'schedules',
   chains: 'chains',
   webhooks: 'webhooks',
+  findings: 'findings',
   limits: 'queue',
   discovery: 'discovery',
   environments: 'environments',

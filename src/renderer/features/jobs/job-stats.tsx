@@ -4,6 +4,7 @@ import { useNow } from '../../ui/clock.ts'
 import { formatBytes, formatCount } from '../../ui/numbers.ts'
 import { EmptyState } from '../../ui/states.tsx'
 import classes from './job-detail-pane.module.css'
+import { JobExpectations } from './job-findings.tsx'
 import { JobUsage } from './job-usage.tsx'
 
 /** The run's figures and Scrapy's own stats, both read from the end of the log; runtime and usage are live. */
@@ -27,6 +28,7 @@ export function JobStats({ detail }: { detail: JobDetail }) {
         </div>
       </dl>
       <JobUsage detail={detail} />
+      {job.outcome === 'succeeded' && <JobExpectations jobId={job.id} />}
       <section>
         <h2 className={classes.sectionTitle}>Scrapy’s stats</h2>
         {stats === null ? (
