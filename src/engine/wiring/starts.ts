@@ -30,7 +30,7 @@ export const STARTS: readonly Start[] = [
   { room: 'alerts', start: ({ alerts }) => alerts?.start() },
   { room: 'chains', start: ({ chains }) => chains.runner.start() },
   { room: 'schedules', start: ({ schedules }) => schedules.scheduler.start() },
-  { room: 'expectations', start: ({ expectations }) => expectations.start() },
+  { room: 'expectations', start: ({ expectations }) => void expectations.start() },
   { room: 'housekeeping', start: ({ housekeeping }) => housekeeping.start() },
   { room: 'eggs', start: followTree }
 ]

@@ -26,6 +26,8 @@ const PAUSE_MS = 50
 /** At a start, the runs that ended when the last engine did not get to them: each spider once. */
 const CATCH_UP_MS = 86_400_000
 const CATCH_UP_JOBS = 500
+/** Nobody reads more; they come back as the newest go. */
+const SHOWN_MAX = 1_000
 
 /**
  * Compares the newest successful run of each spider with its earlier ones, some time after it ended. What is unusual is
@@ -44,12 +46,19 @@ export class ExpectationWatch {
     this.#parts = parts
   }
 
+  /** Reads what an earlier engine left; nothing waits for it. Never rejects. */
   async start(): Promise<void> {
-    const { store, clock } = this.#parts
-    this.#current = new Map((await store.listFindings()).map((one) => [keyOf(one), one]))
-    if (this.#current.size > 0) this.events.emit('changed')
+    const { store, clock, logger } = this.#parts
     const filter = { status: ['succeeded' as const], sinceMs: clock.nowMs() - CATCH_UP_MS }
-    for (const job of await store.listJobs(filter, { before: null, limit: CATCH_UP_JOBS })) this.refresh(job)
+    try {
+      const known = await store.listFindings()
+      // What was judged meanwhile is newer.
+      this.#current = new Map([...known.map((one) => [keyOf(one), one] as const), ...this.#current])
+      if (known.length > 0) this.events.emit('changed')
+      for (const job of await store.listJobs(filter, { before: null, limit: CATCH_UP_JOBS })) this.refresh(job)
+    } catch (error) {
+      if (!this.#stopping.signal.aborted) logger.error({ error }, 'what was unusual about runs could not be read')
+    }
   }
 
   stop(): void {
@@ -71,6 +80,7 @@ export class ExpectationWatch {
     )
     return shown
       .sort((one, other) => other.endedAtMs - one.endedAtMs)
+      .slice(0, SHOWN_MAX)
       .map(({ isDismissed: _isDismissed, ...findings }) => findings)
   }
 
