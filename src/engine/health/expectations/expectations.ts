@@ -64,7 +64,7 @@ const FIELD_RULE: Rule = { fall: 0.2, rise: null, leastChange: 20 }
 export function metricOf(run: JudgedRun, metric: CountedMetric): number | null {
   const { pages, errors, startedAtMs, endedAtMs } = run
   if (metric === 'items' || metric === 'pages') return run[metric]
-  if (metric === 'errors') return errors === null ? null : (errors * 100) / Math.max(1, pages ?? 0)
+  if (metric === 'errors') return errors === null || pages === null ? null : (errors * 100) / Math.max(1, pages)
   return startedAtMs === null || endedAtMs === null ? null : Math.max(0, endedAtMs - startedAtMs) / 1000
 }
 
