@@ -2,12 +2,12 @@ import { implement } from '@orpc/server'
 import { contract, type Finding, type SpiderFindings } from '../../shared/contract/index.ts'
 import type { FakeWorld } from './fake-world.ts'
 
-const FEW_ITEMS: Finding = {
-  metric: 'items',
-  field: null,
-  words: 'Items fell by 80 %: 125 instead of usually 610 to 640',
-  value: 125,
-  usual: { low: 610, high: 640 }
+/** A fifth of what is usual. */
+function fewItems(value: number): Finding {
+  const usual = { low: Math.round(value * 4.9), high: Math.round(value * 5.1) }
+  const [few, low, high] = [value, usual.low, usual.high].map((count) => count.toLocaleString('en-US'))
+  const words = `Items fell by 80 %: ${few} instead of usually ${low} to ${high}`
+  return { metric: 'items', field: null, words, value, usual }
 }
 
 /** One spider of the fleet got far fewer items than usual. */
@@ -17,7 +17,7 @@ export function createFakeFindings({ jobs, jobOf, firstRun, emit }: FakeWorld) {
   let spiders: SpiderFindings[] = []
   if (unusual !== undefined) {
     const { project, spider, id: jobId, endedAtMs } = unusual
-    spiders = [{ project, spider, jobId, endedAtMs: endedAtMs ?? 0, findings: [FEW_ITEMS] }]
+    spiders = [{ project, spider, jobId, endedAtMs: endedAtMs ?? 0, findings: [fewItems(unusual.items ?? 0)] }]
   }
   return {
     list: os.findings.list.handler(() => ({ spiders })),
@@ -25,9 +25,11 @@ export function createFakeFindings({ jobs, jobOf, firstRun, emit }: FakeWorld) {
       const job = jobOf(input.id)
       const compared = { neededRuns: 0, comparedRuns: 0, weekday: null, metrics: [], findings: [] }
       if (job.outcome !== 'succeeded') return { state: 'not_succeeded' as const, ...compared }
-      const findings = job.id === unusual?.id ? [FEW_ITEMS] : []
-      const { usual } = FEW_ITEMS
-      const metrics = [{ metric: 'items' as const, value: findings[0]?.value ?? job.items, usual }]
+      const isUnusual = job.id === unusual?.id
+      const items = job.items ?? 0
+      const findings = isUnusual ? [fewItems(items)] : []
+      const usual = findings[0]?.usual ?? { low: Math.round(items * 0.97), high: Math.round(items * 1.02) }
+      const metrics = [{ metric: 'items' as const, value: job.items, usual }]
       return { state: 'judged' as const, ...compared, comparedRuns: 30, metrics, findings }
     }),
     dismiss: os.findings.dismiss.handler(({ input: { project, spider, jobId } }) => {

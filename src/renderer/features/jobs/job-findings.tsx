@@ -67,7 +67,7 @@ function Metrics({ data: { metrics, findings, comparedRuns, weekday } }: { data:
               <td className={isUnusual(metric) ? 'tone-wait' : undefined}>
                 {value === null ? '–' : show(metric, value)}
               </td>
-              <td className="dim">{rangeOf(metric, usual)}</td>
+              <td className={`dim ${classes.usual}`}>{rangeOf(metric, usual)}</td>
             </tr>
           ))}
         </tbody>

@@ -112,9 +112,11 @@ function OutcomeSettings({ fields }: { fields: Fields<SettingsTexts> }) {
   return (
     <section className={classes.settingsPart} aria-labelledby="settings-outcome">
       <h3 id="settings-outcome">When a run counts as failed</h3>
-      {field('maxErrors', 'More errors than')}
-      {field('minItems', 'Fewer items than')}
-      {field('minPages', 'Fewer pages than')}
+      <div className={classes.rules}>
+        {field('maxErrors', 'More errors than')}
+        {field('minItems', 'Fewer items than')}
+        {field('minPages', 'Fewer pages than')}
+      </div>
       <TextInput
         {...outcome.input('finishReasons')}
         label="Successful finish reasons"
@@ -122,7 +124,10 @@ function OutcomeSettings({ fields }: { fields: Fields<SettingsTexts> }) {
         placeholder="finished, catalogue_done"
         {...CODE_INPUT}
       />
-      <p className="dim">These rules apply to runs that end from now on, and to what their logs tell.</p>
+      <p className="dim">
+        The rules apply when a run ends, also to runs that are running now. What the log does not tell is not judged.
+      </p>
+      <h4>Expectations</h4>
       <Checkbox
         {...fields.input('expectations', 'checkbox')}
         label="Compare with earlier runs"
