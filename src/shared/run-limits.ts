@@ -1,4 +1,5 @@
 import type { RunLimits } from './contract/index.ts'
+import { formatDuration } from './time.ts'
 
 /** Waits of a stop: after INT, after the second INT, after the first KILL; later ones are longer (stop-ladder.ts). */
 export type CancelWaitsMs = readonly [number, number, number]
@@ -40,9 +41,26 @@ export function effectiveLimits(ofProject: RunLimits | null, ofJob: RunLimits | 
   return Object.keys(limits).length === 0 ? null : limits
 }
 
-/** Whether any limit besides the wall time is set. Only the wall time can be enforced on remote nodes. */
+/** What a log shows: enforced for every run whose log can be read. */
+export const LOG_LIMITS = ['noProgressSeconds', 'maxErrors', 'maxBanPercent'] as const satisfies readonly LimitName[]
+const LIMITS_EVERYWHERE: ReadonlySet<string> = new Set<LimitName>(['wallSeconds', ...LOG_LIMITS])
+
+/** With fewer responses than this, some bans say nothing about the rest. */
+export const BAN_RESPONSES_MIN = 50
+
+/** Whether a limit is set that only the local node can enforce. */
 export function hasLocalOnlyLimits(limits: RunLimits | null): boolean {
-  return Object.entries(limits ?? {}).some(([name, value]) => name !== 'wallSeconds' && value != null)
+  return Object.entries(limits ?? {}).some(([name, value]) => !LIMITS_EVERYWHERE.has(name) && value != null)
+}
+
+/** `wall time limit of 2 min (ran 2 min)`: what exceeded a limit is in parentheses. */
+export function wordsOfWallLimit(seconds: number, ranSeconds: number): string {
+  return `wall time limit of ${formatDuration(seconds)} (ran ${formatDuration(ranSeconds)})`
+}
+
+/** `memory limit of 512 MB (used 530 MB)` without the parentheses, so that the same limit gives the same reason. */
+export function nameOfLimit(words: string): string {
+  return words.replace(/ \(.*\)$/, '')
 }
 
 /** Why no spider could run under these limits, as a sentence; null: it could. */

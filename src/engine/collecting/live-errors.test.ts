@@ -34,12 +34,19 @@ function collect() {
     ...{ store, clock, logger: silentLogger },
     // Only a node that keeps no logs needs copies.
     archive: { copies: null as never },
-    fleet: fleet as unknown as Fleet
+    fleet: fleet as unknown as Fleet,
+    limitsOf: () => null
   })
   onTestFinished(() => collector.stop())
   const run = (number: number): GrowingRun => ({
     ...{ jobId: aJobId(String(number).repeat(32)), number: anAttemptNumber(1), jobid: `run-${number}` },
-    ...{ nodeId: aNodeId('local'), project: aProjectName('shop'), spider: 'prices', startedAtMs: START_MS }
+    ...{
+      nodeId: aNodeId('local'),
+      project: aProjectName('shop'),
+      spider: 'prices',
+      startedAtMs: START_MS,
+      limits: null
+    }
   })
   return {
     ...{ clock, collector, recorded, store, run },

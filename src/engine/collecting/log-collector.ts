@@ -1,5 +1,5 @@
 import { EventEmitter } from 'node:events'
-import type { JobId, NodeId } from '../../shared/contract/index.ts'
+import type { JobId, NodeId, RunLimits } from '../../shared/contract/index.ts'
 import { isScrapdeckError } from '../../shared/errors.ts'
 import type { LogArchivePort } from '../logs/archive/log-archive.ts'
 import type { LogBytes } from '../logs/byte-window.ts'
@@ -10,12 +10,14 @@ import type { ReadingStore } from '../store/store.ts'
 import type { LogFigures } from '../understanding/figures.ts'
 import { LogReading, type RunOfLog } from './log-reading.ts'
 import { errorsOf, recordOf } from './record-reading.ts'
-import { firstReadMs, nextReadMs, THREATENED_FROM_RUNS } from './read-plan.ts'
+import { firstReadMs, mostMsFor, nextReadMs, THREATENED_FROM_RUNS } from './read-plan.ts'
 
 /** A run whose log grows. */
 export interface GrowingRun extends RunOfLog {
   readonly nodeId: NodeId
   readonly startedAtMs: number | null
+  /** The job's own. */
+  readonly limits: RunLimits | null
 }
 
 /** How far a running job is. */
@@ -27,12 +29,27 @@ export interface LiveFigures {
   itemsPerMinute: number | null
 }
 
+/** What the limits of a running job are compared with. */
+export interface LogProgress {
+  pages: number | null
+  items: number | null
+  errors: number
+  responses: Readonly<Record<string, number>>
+  /**
+   * How long pages and items stood still when the log was last read to its end; null: it counts neither, or the spider
+   * is closing. A log that cannot be read does not grow older.
+   */
+  stillMs: number | null
+}
+
 interface CollectorParts {
   store: Pick<ReadingStore, 'recordReadings'>
   archive: Pick<LogArchivePort, 'copies'>
   fleet: Fleet
   clock: Clock
   logger: Logger
+  /** The limits of a run, merged with its project's. */
+  limitsOf: (run: GrowingRun) => RunLimits | null
 }
 
 interface Followed {
@@ -44,9 +61,11 @@ interface Followed {
   live: LiveFigures | null
   /** Monotonic: when pages or items last grew, or the run began. */
   progressedAtMs: number
-  readAtMs: number
+  /** Monotonic: when the last read began that reached the end of the log; null: none did. */
+  readAtMs: number | null
   /** Monotonic: its log was written to after that; null: not seen yet. */
   writtenSinceMs: number | null
+  mostMs: number | null
 }
 
 interface CollectorEvents {
@@ -54,6 +73,8 @@ interface CollectorEvents {
   progressed: [jobIds: JobId[]]
   /** Errors of runs were recorded. */
   recorded: []
+  /** The log of this job was read, though it may not have grown. */
+  read: [jobId: JobId]
 }
 
 const TICK_MS = 250
@@ -93,9 +114,10 @@ export class LogCollector {
     const nowMs = clock.monotonicMs()
     const isLocal = fleet.get(run.nodeId)?.client.traits.keepsLogs ?? false
     const intervalMs = firstReadMs({ isLocal })
+    const mostMs = mostMsFor(this.#parts.limitsOf(run))
     this.#followed.set(run.jobId, {
       ...{ run, intervalMs, dueAtMs: nowMs + intervalMs, isReading: false, live: null, progressedAtMs: nowMs },
-      ...{ readAtMs: nowMs, writtenSinceMs: null },
+      ...{ readAtMs: null, writtenSinceMs: null, mostMs },
       reading: new LogReading(run, archive.copies)
     })
     // The start of this run may delete the log of another one: those are read now.
@@ -116,6 +138,17 @@ export class LogCollector {
   /** Monotonic: the log of a running job has been written to since then; null: nobody has seen that. */
   writtenSinceMs(jobId: JobId): number | null {
     return this.#followed.get(jobId)?.writtenSinceMs ?? null
+  }
+
+  /** null: its log was not read yet. */
+  progressOf(jobId: JobId): LogProgress | null {
+    const followed = this.#followed.get(jobId)
+    if (followed === undefined || followed.reading.parsedBytes === 0) return null
+    const { progressedAtMs, readAtMs } = followed
+    const { pages, items, records, responses, closingReason } = followed.reading.parser.figures()
+    const isCounted = (pages !== null || items !== null) && closingReason === null
+    const stillMs = isCounted && readAtMs !== null ? Math.max(0, readAtMs - progressedAtMs) : null
+    return { pages, items, errors: records.ERROR + records.CRITICAL, responses, stillMs }
   }
 
   /** All that the log of a running job says so far; null: it was not read yet. */
@@ -233,15 +266,18 @@ export class LogCollector {
   async #read(followed: Followed, node: FleetNode): Promise<void> {
     const { run, reading } = followed
     const { clock, logger } = this.#parts
+    const begunAtMs = clock.monotonicMs()
     followed.isReading = true
-    const readAtMs = clock.monotonicMs()
     let newBytes = 0
+    let isRead = false
     try {
       newBytes = await reading.readOn(node, MOST_BYTES_AT_ONCE, this.#stopping.signal)
       this.#bytesLeft -= newBytes
+      // What is new was written after the read that last reached the end.
       if (newBytes > 0) followed.writtenSinceMs = followed.readAtMs
-      followed.readAtMs = readAtMs
       if (newBytes > 0) this.#update(followed)
+      if (newBytes < MOST_BYTES_AT_ONCE) followed.readAtMs = begunAtMs
+      isRead = true
     } catch (error) {
       // No log yet, or the node does not answer: the observer says so, and it is read again later.
       if (!this.#stopping.signal.aborted && !isScrapdeckError(error, 'LOG_NOT_FOUND')) {
@@ -252,9 +288,11 @@ export class LogCollector {
     const isLocal = node.client.traits.keepsLogs
     followed.intervalMs = nextReadMs({
       ...{ isLocal, newBytes, intervalMs: followed.intervalMs, hasMore: newBytes >= MOST_BYTES_AT_ONCE },
+      mostMs: followed.mostMs,
       isThreatened: !isLocal && this.#siblingsOf(run).length >= THREATENED_FROM_RUNS
     })
     if (followed.dueAtMs !== Number.POSITIVE_INFINITY) followed.dueAtMs = clock.monotonicMs() + followed.intervalMs
+    if (isRead && this.#find(run) === followed) this.events.emit('read', run.jobId)
   }
 
   #update(followed: Followed): void {

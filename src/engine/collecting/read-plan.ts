@@ -1,3 +1,5 @@
+import type { RunLimits } from '../../shared/contract/index.ts'
+
 /** How often logs of running jobs are read; all of it is pure. */
 
 export interface ReadFacts {
@@ -10,6 +12,8 @@ export interface ReadFacts {
   newBytes: number
   /** The log is longer than what was read at once. */
   hasMore: boolean
+  /** Its limits need it at least this often; null: they do not. */
+  mostMs: number | null
 }
 
 const LOCAL_MS = 2_000
@@ -21,11 +25,18 @@ const MORE_MS = 250
 export const firstReadMs = ({ isLocal }: Pick<ReadFacts, 'isLocal'>): number => (isLocal ? 1_000 : 3_000)
 
 /** When to read it again: less often while nothing comes, at once while there is more. */
-export function nextReadMs({ isLocal, isThreatened, intervalMs, newBytes, hasMore }: ReadFacts): number {
+export function nextReadMs({ isLocal, isThreatened, intervalMs, newBytes, hasMore, mostMs }: ReadFacts): number {
   if (hasMore) return MORE_MS
   if (isThreatened) return THREATENED_MS
   const busyMs = isLocal ? LOCAL_MS : REMOTE_MS
-  return newBytes > 0 ? busyMs : Math.min(QUIET_MS, Math.max(busyMs, intervalMs * 1.5))
+  const usualMs = newBytes > 0 ? busyMs : Math.min(QUIET_MS, Math.max(busyMs, intervalMs * 1.5))
+  return Math.min(usualMs, mostMs ?? Number.POSITIVE_INFINITY)
+}
+
+/** A quarter of the time that a run may stand still: a hit is then noticed at most that much late. */
+export function mostMsFor(limits: RunLimits | null): number | null {
+  const seconds = limits?.noProgressSeconds
+  return seconds == null ? null : Math.max(THREATENED_MS, seconds * 250)
 }
 
 /**

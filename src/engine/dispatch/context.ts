@@ -26,7 +26,7 @@ export interface DispatchContext {
   store: JobReader & LaneReader & HoldStore & QueueFailureStore & AttemptReader & Pick<AttemptStore, 'markLogArchived'>
   archive: Pick<LogArchivePort, 'copy'>
   /** Has read the logs of the runs so far. */
-  collector: Pick<LogCollector, 'finish' | 'record' | 'writtenSinceMs'>
+  collector: Pick<LogCollector, 'finish' | 'record' | 'writtenSinceMs' | 'progressOf' | 'events'>
   fleet: Fleet
   live: LiveAttempts
   waiting: WaitingReasons
@@ -39,7 +39,8 @@ export interface DispatchContext {
   projects: {
     settingsOf(
       project: ProjectName
-    ): Pick<ProjectSettings, 'limits'> & Partial<Pick<ProjectSettings, 'weight' | 'paused' | 'cancelWaitSeconds'>>
+    ): Pick<ProjectSettings, 'limits'> &
+      Partial<Pick<ProjectSettings, 'weight' | 'paused' | 'cancelWaitSeconds' | 'outcome' | 'spiderOutcomes'>>
   }
   distribution: Pick<Distribution, 'stateOf' | 'ensure' | 'forget' | 'importErrors' | 'projectsWithImportErrors'>
   /** Asks plugins about a job before it is sent; null: no plugin has this hook. Never rejects. */

@@ -16,7 +16,7 @@ import { LIVE_STATES } from '../job-rules/transitions.ts'
 import type { LiveAttempt } from './live-attempts.ts'
 import { ReturnedRuns } from './following/returned-runs.ts'
 import { StuckNodes } from './following/stuck-nodes.ts'
-import { TimeLimits } from './ending/time-limits.ts'
+import { LimitEnforcer } from './ending/limit-enforcer.ts'
 
 const WATCH_EVERY_MS = 1_000
 
@@ -25,7 +25,7 @@ export class Dispatch implements FleetFollower {
   readonly #context: DispatchContext
   readonly #ladder: CancelLadder
   readonly #giveUp: GiveUp
-  readonly #timeLimits: TimeLimits
+  readonly #limits: LimitEnforcer
   readonly #finisher: Finisher
   readonly #stuck: StuckNodes
   readonly #returned: ReturnedRuns
@@ -37,7 +37,7 @@ export class Dispatch implements FleetFollower {
   constructor(context: DispatchContext) {
     this.#context = context
     this.#ladder = new CancelLadder(context)
-    this.#timeLimits = new TimeLimits(context, this.#ladder)
+    this.#limits = new LimitEnforcer(context, this.#ladder)
     this.#finisher = new Finisher(context)
     this.#giveUp = new GiveUp(context)
     this.#stuck = new StuckNodes(context)
@@ -56,15 +56,16 @@ export class Dispatch implements FleetFollower {
 
   /** Wires events between the parts, the live attempts and the fleet. Each part subscribes for its own state. */
   #listen(): void {
-    const { live, fleet } = this.#context
+    const { live, fleet, collector } = this.#context
     const dispatcher = this.#dispatcher
+    collector.events.on('read', (jobId) => this.#limits.judge(jobId))
     live.events.on('moved', ({ one, to }) => {
-      if (to === 'running') this.#timeLimits.watch(one)
+      if (to === 'running') this.#limits.watch(one)
       if (to === 'finishing') this.#finisher.finish(one)
       this.#ladder.sendWaiting(one)
     })
     live.events.on('ended', ({ one }) => {
-      this.#timeLimits.forget(one)
+      this.#limits.forget(one)
       this.#ladder.forget(one)
       this.#returned.recordEnd(one)
     })
@@ -181,7 +182,7 @@ export class Dispatch implements FleetFollower {
 
   async stop(): Promise<void> {
     this.#watching?.cancel()
-    this.#timeLimits.stop()
+    this.#limits.stop()
     this.#ladder.stop()
     this.#finisher.stop()
     await this.#dispatcher.stop()
@@ -191,7 +192,7 @@ export class Dispatch implements FleetFollower {
   #resume(one: LiveAttempt): void {
     if (one.state === 'finishing') this.#finisher.finish(one)
     else if (one.cancelAskedAtMs !== null || one.limitHit !== null) this.#ladder.resume(one)
-    else if (one.state === 'running') this.#timeLimits.watch(one)
+    else if (one.state === 'running') this.#limits.watch(one)
   }
 
   /** Checks what depends on time alone. */

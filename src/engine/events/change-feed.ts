@@ -18,6 +18,7 @@ export type TouchedThing =
   | 'webhooks'
   | 'chains'
   | 'errors'
+  | 'findings'
 
 export interface ChangeFeedOptions {
   store: ChangeLog

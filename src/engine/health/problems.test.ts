@@ -41,6 +41,7 @@ const problemsOf = (input: Partial<ProblemsInput>) =>
     queued: 0,
     sources: [],
     orderWarnings: [],
+    findings: [],
     stuckSinceMs: () => null,
     longWaits: [],
     schedules: NO_SCHEDULE_TROUBLES,

@@ -1,4 +1,11 @@
-import type { Environment, NodeId, Problem, PythonState, SourceState } from '../../shared/contract/index.ts'
+import type {
+  Environment,
+  NodeId,
+  Problem,
+  PythonState,
+  SourceState,
+  SpiderFindings
+} from '../../shared/contract/index.ts'
 import { LOCAL_NODE_ID } from '../../shared/ids.ts'
 import { formatAge, formatDuration } from '../../shared/time.ts'
 import type { LiveAttempt } from '../dispatch/live-attempts.ts'
@@ -23,6 +30,8 @@ export interface ProblemsInput {
   queued: number
   sources: readonly SourceState[]
   orderWarnings: readonly OrderWarning[]
+  /** Newest first. */
+  findings: readonly SpiderFindings[]
   longWaits: readonly LongWait[]
   schedules: ScheduleTroubles
   /** Schedules that share their name with another, sorted by name: from before names had to be unique. */
@@ -30,6 +39,7 @@ export interface ProblemsInput {
 }
 
 const FAILING_SPIDERS_SHOWN = 20
+const UNUSUAL_RUNS_SHOWN = 20
 /** Defaults: a problem relates to none of these unless it says so. */
 export const UNRELATED = { sinceMs: null, nodeId: null, project: null, spider: null } as const
 
@@ -47,7 +57,8 @@ export function listProblems(input: ProblemsInput): Problem[] {
     ...namesakeProblems(input.namesakes),
     ...discoveryProblems(input.sources),
     ...versionOrderProblems(input.orderWarnings),
-    ...failingSpiders(input)
+    ...failingSpiders(input),
+    ...unusualRuns(input)
   ].sort((left, right) => Number(right.severity === 'error') - Number(left.severity === 'error'))
 }
 
@@ -201,4 +212,20 @@ function failingSpiders({ recentFailures }: ProblemsInput): Problem[] {
       mend: 'open_jobs'
     }
   })
+}
+
+/** Runs that succeeded, but unlike the earlier ones of their spiders. */
+function unusualRuns({ findings }: ProblemsInput): Problem[] {
+  return findings.slice(0, UNUSUAL_RUNS_SHOWN).map(({ project, spider, jobId, endedAtMs, findings: found }) => ({
+    ...UNRELATED,
+    id: `unusual:${project}/${spider}`,
+    severity: 'warning',
+    title: `${project}/${spider} succeeded, but its run was unusual`,
+    text: found.map(({ words }) => words).join('; '),
+    sinceMs: endedAtMs,
+    project,
+    spider,
+    jobId,
+    mend: 'open_findings'
+  }))
 }

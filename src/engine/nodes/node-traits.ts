@@ -6,7 +6,7 @@ export interface NodeTraits {
   isNeverAway: boolean
   /** It remembers every job it received: one that it does not know never arrived. */
   remembersAll: boolean
-  /** It enforces run limits itself. Otherwise only the wall time limit is enforced, from here (time-limits.ts). */
+  /** It enforces run limits itself. Otherwise the wall time is enforced from here (limit-enforcer.ts). */
   holdsLimits: boolean
   /** The logs of its runs stay in place, so they need no copy in the archive. */
   keepsLogs: boolean

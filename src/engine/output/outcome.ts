@@ -1,4 +1,5 @@
 import type { Outcome } from '../../shared/contract/index.ts'
+import { nameOfLimit } from '../../shared/run-limits.ts'
 import { parseClosingStats, type ScrapyStats } from '../understanding/closing-stats.ts'
 
 interface ProcessEnd {
@@ -46,7 +47,7 @@ const LIMITS_REACHED = new Set(['closespider_itemcount', 'closespider_pagecount'
  * that. Limits reached are CLOSESPIDER_ITEMCOUNT, _PAGECOUNT and _TIMEOUT. A `shutdown` that nobody requested is a
  * failure: the machine or another user stopped the spider. Exit code 0 with a log without INFO lines is a spider whose
  * LOG_LEVEL hides its end. Exit code 0 alone proves nothing, because Scrapy also returns it after a forced shutdown.
- * Logged errors are counted and shown, but do not make a run fail.
+ * Logged errors are counted and shown, but do not make a run fail, unless a project says so (outcome-rules.ts).
  */
 export function judgeOutcome(evidence: {
   /** The last CLOSING_TAIL_BYTES of the log; null: there is no log. */
@@ -97,11 +98,6 @@ export function judgeOutcome(evidence: {
     if (exitFailure !== null) return { outcome: 'failed', reason: exitFailure }
     return { outcome: 'failed', reason: tail === null ? 'no log' : NO_CLOSING_STATS }
   }
-}
-
-/** `memory limit of 512 MB (used 530 MB)` without the parentheses, so that the same limit gives the same reason. */
-function nameOfLimit(words: string): string {
-  return words.replace(/ \(.*\)$/, '')
 }
 
 function describeExit(exit: ProcessEnd): string {

@@ -102,6 +102,7 @@ export function describeTouched(
       case 'webhooks':
       case 'chains':
       case 'errors':
+      case 'findings':
         return [{ kind: thing }]
     }
   })

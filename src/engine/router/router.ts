@@ -38,6 +38,7 @@ import type { WaitingReasons } from '../queue/waiting-reasons.ts'
 import { largeBytesOf } from '../store/records.ts'
 import { requireJob } from '../store/require-job.ts'
 import type { AttemptReader, JobReader } from '../store/store.ts'
+import type { ExpectationWatch } from '../health/expectations/expectation-watch.ts'
 import type { FiguresSampler } from '../health/figures.ts'
 
 /** What the transport knows about a request. */
@@ -84,6 +85,7 @@ export interface RouterParts {
   jobFigures: JobFigures
   errorGroups: ErrorGroups
   listRunning: () => Promise<{ jobs: RunningJob[]; total: number }>
+  expectations: Pick<ExpectationWatch, 'current' | 'ofJob' | 'dismiss'>
   status: () => Omit<SystemStatus, 'figures' | 'problems'>
 }
 
@@ -233,6 +235,13 @@ export function createRouter(parts: RouterParts): EngineRouter {
       })),
       cancelBackfill: os.schedules.cancelBackfill.handler(async ({ input }) => ({
         backfill: await scheduleCommands.cancelBackfill(input.id, input)
+      }))
+    },
+    findings: {
+      list: os.findings.list.handler(() => ({ spiders: parts.expectations.current() })),
+      ofJob: os.findings.ofJob.handler(({ input }) => parts.expectations.ofJob(input.id)),
+      dismiss: os.findings.dismiss.handler(async ({ input }) => ({
+        dismissed: await parts.expectations.dismiss(input)
       }))
     },
     chains: {

@@ -28,6 +28,7 @@ import type {
   SealedText,
   SourceId,
   SourceSettings,
+  SpiderFindings,
   VersionName,
   WebhookId
 } from '../../shared/contract/index.ts'
@@ -236,6 +237,21 @@ export interface VanishedNode {
 export interface StoredLimits {
   revision: number
   rules: LimitRule[]
+}
+
+/** A run that succeeded, as later ones are compared with it. */
+export interface PastRun {
+  jobId: JobId
+  pages: number | null
+  items: number | null
+  errors: number | null
+  startedAtMs: number | null
+  endedAtMs: number | null
+}
+
+/** What is unusual about the newest successful run of a spider. */
+export interface StoredFindings extends SpiderFindings {
+  isDismissed: boolean
 }
 
 export type ToldProblem = Pick<Problem, 'id' | 'title' | 'severity'>

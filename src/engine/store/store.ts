@@ -60,6 +60,8 @@ import type {
   StoredSource,
   VanishedNode,
   StoredLimits,
+  PastRun,
+  StoredFindings,
   ToldProblem,
   ChangedThing
 } from './records.ts'
@@ -465,6 +467,21 @@ export interface LimitStore {
   putLimits(limits: StoredLimits): Promise<void>
 }
 
+/** How successful runs of a spider went, and what is unusual about the newest. */
+export interface FindingStore {
+  /** Newest first, from before this job. */
+  listSuccessfulRuns(
+    project: ProjectName,
+    spider: string,
+    page: { before: JobId | null; limit: number }
+  ): Promise<PastRun[]>
+  listFindings(): Promise<StoredFindings[]>
+  /** Replaces those of the spider; without any, nothing is kept. A dismissal lasts as long as the job is the same. */
+  putFindings(findings: StoredFindings): Promise<void>
+  /** False: they are of another job by now. */
+  dismissFindings(project: ProjectName, spider: string, jobId: JobId): Promise<boolean>
+}
+
 /** The problems last reported to subscribers. */
 export interface ToldProblemStore {
   listToldProblems(): Promise<ToldProblem[]>
@@ -517,6 +534,7 @@ export interface Store
     DiscoveryStore,
     LimitStore,
     ToldProblemStore,
+    FindingStore,
     RetentionStore,
     SettingStore {
   /** Resolves after the last write is on disk. May be called twice. */

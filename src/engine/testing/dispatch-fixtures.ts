@@ -69,9 +69,12 @@ export class TestedEngine {
   }
 
   /** The engine dies, and a new one takes over. */
-  async restart(nodes: Record<string, FakeNode>): Promise<void> {
+  async restart(
+    nodes: Record<string, FakeNode>,
+    over: Partial<Parameters<typeof startDispatch>[0]> = {}
+  ): Promise<void> {
     await this.crash()
-    await this.start(nodes)
+    await this.start(nodes, over)
   }
 
   async crash(): Promise<void> {

@@ -1,7 +1,7 @@
-import { LogCollector } from '../collecting/log-collector.ts'
+import { type GrowingRun, LogCollector } from '../collecting/log-collector.ts'
 import { createMemoryArchive } from './memory-archive.ts'
-import type { RunLimits } from '../../shared/contract/index.ts'
-import { CANCEL_WAITS_MS, type CancelWaitsMs } from '../../shared/run-limits.ts'
+import type { OutcomeRules, RunLimits } from '../../shared/contract/index.ts'
+import { CANCEL_WAITS_MS, type CancelWaitsMs, effectiveLimits } from '../../shared/run-limits.ts'
 import { aJobId, aVersionName } from '../../shared/testing/ids.ts'
 import type { DispatchContext } from '../dispatch/context.ts'
 import { Dispatch } from '../dispatch/dispatch.ts'
@@ -38,6 +38,9 @@ export async function startDispatch(parts: {
   blobs: BlobStore
   projectLimits?: RunLimits
   cancelWaitsMs?: CancelWaitsMs
+  projectOutcome?: OutcomeRules
+  /** Default: nothing reads the logs of running jobs. */
+  readsLogs?: boolean
   projectCancelWaitSeconds?: number
   /** Default: no project is paused. */
   isProjectPaused?: () => boolean
@@ -55,10 +58,16 @@ export async function startDispatch(parts: {
     createClient: async (stored) => nodes[stored.id]!
   })
   const archive = createMemoryArchive(blobs)
+  const limitsOf = ({ limits }: GrowingRun) => effectiveLimits(parts.projectLimits ?? null, limits)
+  const collector = new LogCollector({ store, archive, fleet, clock, logger: silentLogger, limitsOf })
+  if (parts.readsLogs === true) {
+    live.events.on('moved', ({ one, to }) => void (to === 'running' && collector.follow(one)))
+    live.events.on('ended', ({ one }) => collector.forget(one))
+  }
   const dispatch = new Dispatch({
     store,
     archive,
-    collector: new LogCollector({ store, archive, fleet, clock, logger: silentLogger }),
+    collector,
     fleet,
     live,
     waiting,
@@ -69,6 +78,7 @@ export async function startDispatch(parts: {
     projects: {
       settingsOf: () => ({
         limits: parts.projectLimits ?? null,
+        outcome: parts.projectOutcome ?? null,
         paused: parts.isProjectPaused?.() ?? false,
         cancelWaitSeconds: parts.projectCancelWaitSeconds ?? null
       })
@@ -89,6 +99,7 @@ export async function startDispatch(parts: {
     if (healthWas !== undefined) dispatch.wake()
   })
   await dispatch.start({ paused: false })
+  if (parts.readsLogs === true) for (const one of live.all()) if (one.state === 'running') collector.follow(one)
   for (const [id, node] of Object.entries(nodes)) {
     const kind = node.traits.runsHere ? 'local' : 'scrapyd'
     await fleet.add(aStoredNode({ id, name: id, slots: node.slots, kind }))
@@ -115,6 +126,7 @@ export async function startDispatch(parts: {
       return (await store.listTimeline(aJobId(id))).map(({ kind }) => kind)
     },
     async crash() {
+      collector.stop()
       await dispatch.stop()
       await fleet.stop()
     }

@@ -21,6 +21,7 @@ export function connectListeners(rooms: Rooms): void {
     chains,
     schedules,
     problems,
+    expectations,
     alerts,
     feed
   } = rooms
@@ -85,7 +86,10 @@ export function connectListeners(rooms: Rooms): void {
   })
   collector.events.on('recorded', () => errorGroups.noticeRecorded())
   errorGroups.events.on('changed', touch('errors'))
-  live.events.on('ended', ({ one }) => feed.forget(`progress:${one.jobId}`))
+  live.events
+    .on('ended', ({ one }) => feed.forget(`progress:${one.jobId}`))
+    .on('ended', ({ one, jobOutcome }) => void (jobOutcome === 'succeeded' && expectations.refresh(one)))
+  expectations.events.on('changed', touch('findings')).on('changed', checkProblems)
   queueCommands.events.on('limitsChanged', touch('limits'))
 
   schedules.events

@@ -1,7 +1,7 @@
-import { DEFAULT_CRAWL_CACHE_SECONDS, type JobId, type NodeId } from '../../shared/contract/index.ts'
+import { DEFAULT_CRAWL_CACHE_SECONDS, type JobId, type NodeId, type ProjectName } from '../../shared/contract/index.ts'
 import { join } from 'node:path'
 import type { Worker } from 'node:worker_threads'
-import { CANCEL_WAITS_MS, type CancelWaitsMs, limitWaitsOf } from '../../shared/run-limits.ts'
+import { CANCEL_WAITS_MS, type CancelWaitsMs, effectiveLimits, limitWaitsOf } from '../../shared/run-limits.ts'
 import { JobCommands } from '../commands/job-commands.ts'
 import { NodeCommands } from '../commands/node-commands.ts'
 import { ProjectCommands } from '../commands/project-commands.ts'
@@ -17,6 +17,7 @@ import { Dispatch } from '../dispatch/dispatch.ts'
 import { LiveAttempts } from '../dispatch/live-attempts.ts'
 import { ChangeFeed } from '../events/change-feed.ts'
 import { News } from '../events/news.ts'
+import { ExpectationWatch } from '../health/expectations/expectation-watch.ts'
 import { FiguresSampler } from '../health/figures.ts'
 import { HealthWatch } from '../health/health-watch.ts'
 import { Metrics } from '../health/metrics.ts'
@@ -167,7 +168,10 @@ function openWork(options: EngineOptions, below: WithFleet, opened: AsyncDisposa
   })
   below.onSpiderLookup(spiderLookup)
   const atOnce = opened.adopt(new AtOnce({ ...base, projects, distribution, nodeIds: () => fleet.activeIds() }), stop)
-  const collector = new LogCollector({ ...base, archive, fleet })
+  const collector = new LogCollector({
+    ...{ ...base, archive, fleet },
+    limitsOf: ({ project, limits }) => effectiveLimits(projects.settingsOf(project).limits, limits)
+  })
   opened.adopt(collector, (one) => one.stop())
   const errorGroups = opened.adopt(new ErrorGroups(base), stop)
   const waiting = new WaitingReasons(
@@ -278,6 +282,8 @@ function openOrders(options: EngineOptions, below: WithWork, opened: AsyncDispos
 function openHealth(options: EngineOptions, below: WithOrders, opened: AsyncDisposableStack) {
   const { base, isStoreDead, plugins, projects, local, live, fleet, waiting, dispatch, inventories, discovery } = below
   const { systemCommands, figures } = below
+  const isOn = (project: ProjectName) => projects.settingsOf(project).expectations
+  const expectations = opened.adopt(new ExpectationWatch({ ...base, isOn }), stop)
   const problems = new ProblemWatch({
     ...base,
     waitingOf: (lane) => waiting.of(lane),
@@ -290,7 +296,8 @@ function openHealth(options: EngineOptions, below: WithOrders, opened: AsyncDisp
       isPaused: systemCommands.isPaused,
       queued: figures.current.queued,
       sources: discovery.list(),
-      orderWarnings: projects.orderWarnings()
+      orderWarnings: projects.orderWarnings(),
+      findings: expectations.current()
     })
   })
   opened.adopt(problems, stop)
@@ -302,7 +309,7 @@ function openHealth(options: EngineOptions, below: WithOrders, opened: AsyncDisp
   const stopping = new AbortController()
   const isStopping = () => stopping.signal.aborted
   const healthWatch = new HealthWatch({ ...base, dataDirectory: options.dataDirectory, isStoreDead, isStopping })
-  return { problems, alerts, housekeeping, healthWatch, stopping }
+  return { problems, expectations, alerts, housekeeping, healthWatch, stopping }
 }
 
 /** What src/server serves. */

@@ -16,7 +16,10 @@ export const STARTS: readonly Start[] = [
   { room: 'limits', start: ({ queueCommands }) => queueCommands.readLimits() },
   {
     room: 'dispatch',
-    start: async ({ dispatch, systemCommands }) => dispatch.start({ paused: await systemCommands.readPaused() })
+    start: async ({ dispatch, systemCommands, live, collector }) => {
+      await dispatch.start({ paused: await systemCommands.readPaused() })
+      for (const one of live.all()) if (one.state === 'running') collector.follow(one)
+    }
   },
   { room: 'fleet', start: addNodes },
   { room: 'collector', start: followTakenOver },
@@ -28,6 +31,7 @@ export const STARTS: readonly Start[] = [
   { room: 'alerts', start: ({ alerts }) => alerts?.start() },
   { room: 'chains', start: ({ chains }) => chains.runner.start() },
   { room: 'schedules', start: ({ schedules }) => schedules.scheduler.start() },
+  { room: 'expectations', start: ({ expectations }) => void expectations.start() },
   { room: 'housekeeping', start: ({ housekeeping }) => housekeeping.start() },
   { room: 'eggs', start: followTree }
 ]

@@ -17,6 +17,7 @@ import {
 } from '../../shared/contract/index.ts'
 import { aProjectName } from '../../shared/testing/ids.ts'
 import type { Client } from '../api/wire.ts'
+import { createFakeFindings } from './fake-findings.ts'
 import { createFakeChains } from './fake-chains.ts'
 import { createFakeChanges } from './fake-changes.ts'
 import { createFakeDiscovery } from './fake-discovery.ts'
@@ -109,6 +110,7 @@ export function createFakeEngine(options: FakeEngineOptions = {}): FakeEngine {
     discovery: createFakeDiscovery(sources, emit),
     schedules: schedules.handlers,
     chains: createFakeChains(world),
+    findings: createFakeFindings(world),
     webhooks: createFakeWebhooks(world),
     fleetFile: createFakeFleetFile(),
     environments,

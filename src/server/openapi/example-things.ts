@@ -21,6 +21,7 @@ import {
   type Project,
   ProjectName,
   type RunFigures,
+  type SpiderFindings,
   type Schedule,
   ScheduleId,
   SourceId,
@@ -185,7 +186,10 @@ export const project: Project = {
     distribution: 'on_demand',
     pinnedVersion: null,
     defaults: { ...NO_DEFAULTS, settings: { LOG_LEVEL: 'INFO' }, tags: ['eu'] },
-    spiderDefaults: { prices: { ...NO_DEFAULTS, args: { country: 'de' } } }
+    spiderDefaults: { prices: { ...NO_DEFAULTS, args: { country: 'de' } } },
+    outcome: { maxErrors: 100, minItems: 1 },
+    spiderOutcomes: { prices: { minItems: 500 } },
+    expectations: true
   },
   versions: [version]
 }
@@ -397,4 +401,17 @@ export const errorOccurrence: ErrorOccurrence = {
   ...{ jobId: JOB_ID, attemptNumber: AttemptNumber.parse(1), spider: 'prices', version: SHOP_VERSION, nodeId: NODE_ID },
   ...{ count: 3, firstSeenMs: NOON_MS + 30_000, lastSeenMs: NOON_MS + 90_000, line: 412, offset: 52_311 },
   message: 'Spider error processing <GET https://shop.example.com/p/118> (referer: None)'
+}
+
+export const spiderFindings: SpiderFindings = {
+  ...{ project: SHOP, spider: 'prices', jobId: JOB_ID, endedAtMs: NOON_MS + 600_000 },
+  findings: [
+    {
+      metric: 'items',
+      field: null,
+      words: 'Items fell by 80 %: 125 instead of usually 610 to 640',
+      value: 125,
+      usual: { low: 610, high: 640 }
+    }
+  ]
 }

@@ -30,6 +30,7 @@ import {
   SOURCE_ID,
   transition,
   runFigures,
+  spiderFindings,
   usage,
   version,
   webhook,
@@ -400,6 +401,23 @@ export const EXAMPLES: ExamplesOf<InferContractRouterInputs<Contract>, InferCont
       summary: 'Cancel a backfill',
       input: { id: SCHEDULE_ID, cancelJobs: false },
       output: { backfill: { ...backfill, state: 'cancelled' } }
+    }
+  },
+  findings: {
+    list: { summary: 'Spiders whose newest run was unusual', output: { spiders: [spiderFindings] } },
+    ofJob: {
+      summary: 'How a job compares with earlier runs of its spider',
+      input: { id: JOB_ID },
+      output: {
+        ...{ state: 'judged', neededRuns: 0, comparedRuns: 30, weekday: null },
+        metrics: [{ metric: 'items', value: 125, usual: { low: 610, high: 640 } }],
+        findings: spiderFindings.findings
+      }
+    },
+    dismiss: {
+      summary: 'Dismiss what is unusual about a run',
+      input: { project: 'shop', spider: 'prices', jobId: JOB_ID },
+      output: { dismissed: true }
     }
   },
   chains: {

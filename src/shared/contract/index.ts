@@ -3,6 +3,7 @@ import { discoveryContract } from './discovery.ts'
 import { environmentsContract } from './environments.ts'
 import { errorsContract } from './errors.ts'
 import { eventsContract } from './events.ts'
+import { findingsContract } from './findings.ts'
 import { fleetFileContract } from './fleet-file.ts'
 import { itemsContract } from './items.ts'
 import { jobsContract } from './jobs.ts'
@@ -32,6 +33,7 @@ export const contract = {
   logs: logsContract,
   items: itemsContract,
   errors: errorsContract,
+  findings: findingsContract,
   events: eventsContract,
   system: systemContract
 } satisfies Operations
@@ -43,6 +45,7 @@ export * from './discovery.ts'
 export * from './environments.ts'
 export * from './errors.ts'
 export * from './events.ts'
+export * from './findings.ts'
 export * from './fixed-values.ts'
 export * from './figures.ts'
 export * from './fleet-file.ts'

@@ -203,7 +203,7 @@ export const Transition = z.object({
     'absent',
     'cancel_asked',
     'cancel_sent',
-    /** It exceeded its wall time on a remote node: it is stopped like a cancelled run, and its job fails. */
+    /** It exceeded a limit that Scrapdeck enforces: it is stopped like a cancelled run, and its job fails. */
     'limit_hit',
     'ended',
     'restored',

@@ -2,7 +2,7 @@ import { eventIterator } from '@orpc/contract'
 import { z } from 'zod'
 import { NodeId, ProjectName, AnyProjectName, AnyVersionName, VersionName } from './ids.ts'
 import { read, write } from './operation.ts'
-import { JobDefaults, ProjectSettings } from './settings.ts'
+import { JobDefaults, OutcomeRules, ProjectSettings } from './settings.ts'
 
 /**
  * The state of a version on one node. `present`: the egg that we sent. `missing`: we sent it, but the node no longer
@@ -34,7 +34,10 @@ export const Version = z.object({
 export type Version = z.infer<typeof Version>
 
 const { shape: each } = ProjectSettings
-/** Some of the settings: what is left out stays as it is. The defaults of a spider are replaced; null: removed. */
+/**
+ * Some of the settings: what is left out stays as it is. The defaults and the outcome rules of a spider are replaced;
+ * null: removed.
+ */
 export const ProjectSettingsChange = z.object({
   python: each.python.optional(),
   limits: each.limits.optional(),
@@ -46,7 +49,10 @@ export const ProjectSettingsChange = z.object({
   distribution: each.distribution.unwrap().optional(),
   pinnedVersion: each.pinnedVersion,
   defaults: each.defaults.unwrap().optional(),
-  spiderDefaults: z.record(z.string().min(1).max(200), JobDefaults.nullable()).optional()
+  spiderDefaults: z.record(z.string().min(1).max(200), JobDefaults.nullable()).optional(),
+  outcome: each.outcome.unwrap().optional(),
+  spiderOutcomes: z.record(z.string().min(1).max(200), OutcomeRules.nullable()).optional(),
+  expectations: each.expectations.unwrap().optional()
 })
 export type ProjectSettingsChange = z.infer<typeof ProjectSettingsChange>
 

@@ -27,8 +27,9 @@ export const RunEnvironment = z.record(
 const Limit = z.number().int().min(1).max(1_000_000_000).nullable().optional()
 
 /**
- * Limits that end a run early: `wallSeconds` on every node, the others on the local node. Absent or null: no limit; a
- * field that a job leaves unset is the project's. Memory is the resident memory of all its processes, sampled;
+ * Limits that end a run early: `wallSeconds` and those that the log shows (`noProgressSeconds`, `maxErrors`,
+ * `maxBanPercent`) on every node, the others on the local node. Absent or null: no limit; a field that a job leaves
+ * unset is the project's. Memory is the resident memory of all its processes, sampled;
  * `addressSpaceMegabytes`, `cpuSeconds` and `openFiles` are also set in the kernel for each process.
  */
 export const RunLimits = z.object({
@@ -39,7 +40,13 @@ export const RunLimits = z.object({
   openFiles: Limit,
   /** Time without a new line in the log. */
   silentSeconds: Limit,
-  logMegabytes: Limit
+  logMegabytes: Limit,
+  /** Time without a new page or item, as far as the log counts them. */
+  noProgressSeconds: Limit,
+  /** Logged errors; one more ends the run. */
+  maxErrors: Limit,
+  /** Share of 403, 429 and 503 among the responses, once there are enough of them (BAN_RESPONSES_MIN). */
+  maxBanPercent: z.number().int().min(1).max(99).nullable().optional()
 })
 export type RunLimits = z.infer<typeof RunLimits>
 
@@ -120,6 +127,26 @@ export const JobDefaults = z.object({
 export type JobDefaults = z.infer<typeof JobDefaults>
 export const NO_DEFAULTS: JobDefaults = JobDefaults.parse({})
 
+const Count = z.number().int().min(0).max(1_000_000_000).nullable().optional()
+
+/**
+ * When a run counts as failed although its spider closed well. null: no rule; absent for a spider: its project's rule.
+ * What the log does not tell is not judged.
+ */
+export const OutcomeRules = z.object({
+  maxErrors: Count,
+  minItems: Count,
+  minPages: Count,
+  /** Scrapy's finish_reason, those that count as success; others are failures. null: as usual (docs/outcomes.md). */
+  finishReasons: z
+    .array(z.string().trim().min(1).max(100))
+    .min(1, 'Name at least one finish_reason, or leave out the rule')
+    .max(50)
+    .nullable()
+    .optional()
+})
+export type OutcomeRules = z.infer<typeof OutcomeRules>
+
 /** The operator's settings for a project. They outlive the project's versions. */
 export const ProjectSettings = z.object({
   python: ProjectPython,
@@ -145,7 +172,16 @@ export const ProjectSettings = z.object({
   spiderDefaults: z
     .record(z.string().min(1).max(200), JobDefaults)
     .refine((all) => Object.keys(all).length <= 2_000, 'At most 2,000 spiders can have defaults')
-    .default({})
+    .default({}),
+  /** When a run of this project counts as failed. */
+  outcome: OutcomeRules.nullable().default(null),
+  /** By spider; field by field, they take precedence over those of the project. */
+  spiderOutcomes: z
+    .record(z.string().min(1).max(200), OutcomeRules)
+    .refine((all) => Object.keys(all).length <= 2_000, 'At most 2,000 spiders can have outcome rules')
+    .default({}),
+  /** Runs are compared with earlier runs of their spider; what is unusual is a problem. */
+  expectations: z.boolean().default(true)
 })
 export type ProjectSettings = z.infer<typeof ProjectSettings>
 /** For projects without settings of their own. */

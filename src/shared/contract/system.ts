@@ -1,6 +1,6 @@
 import { eventIterator } from '@orpc/contract'
 import { z } from 'zod'
-import { NodeId, AnyProjectName } from './ids.ts'
+import { JobId, NodeId, AnyProjectName } from './ids.ts'
 import { read, write } from './operation.ts'
 import { Job } from './jobs.ts'
 import { StartMode } from './nodes.ts'
@@ -37,6 +37,7 @@ export const Problem = z.object({
   project: AnyProjectName.nullable(),
   spider: z.string().nullable(),
   scheduleId: z.string().brand<'ScheduleId'>().optional(),
+  jobId: JobId.optional(),
   mend: z
     .enum([
       'edit_node',
@@ -50,7 +51,9 @@ export const Problem = z.object({
       'open_discovery',
       'open_project',
       /** Opens `scheduleId`; if absent, all schedules. */
-      'open_schedules'
+      'open_schedules',
+      /** Opens `jobId`, or dismisses what is unusual about it (findings.dismiss). */
+      'open_findings'
     ])
     .nullable()
 })

@@ -419,6 +419,16 @@ export function describeContract(name: string, open: () => Promise<OpenedEngine>
       await again.return?.(undefined)
     })
 
+    it('compares only runs that succeeded with earlier ones, and dismisses only what is there', async () => {
+      const client = await start()
+      const { jobs } = await client.jobs.run({ ...shop, spiders: ['prices'] })
+      const [{ id, project, spider }] = jobs as [(typeof jobs)[0]]
+      expect((await client.findings.list()).spiders.map(({ jobId }) => jobId)).not.toContain(id)
+      expect(await client.findings.ofJob({ id })).toMatchObject({ state: 'not_succeeded', findings: [] })
+      expect(await client.findings.dismiss({ project, spider, jobId: id })).toEqual({ dismissed: false })
+      expect(await codeOf(client.findings.ofJob({ id: NOBODY as JobId }))).toBe('JOB_NOT_FOUND')
+    })
+
     it('has a case for every operation', () => {
       expect(new Set([...called, ...NOT_COVERED])).toEqual(new Set(operationsOf(contract)))
       expect(NOT_COVERED.filter((operation) => called.has(operation))).toEqual([])

@@ -1,4 +1,5 @@
 import pLimit from 'p-limit'
+import { outcomeRulesOf } from '../../../shared/outcome-rules.ts'
 import type { FleetNode } from '../../nodes/fleet.ts'
 import { NodeError, type NodeErrorKind } from '../../nodes/node-client.ts'
 import { Timers } from '../../runtime/clock.ts'
@@ -7,6 +8,7 @@ import type { LogBytes } from '../../logs/byte-window.ts'
 import type { LogReading } from '../../collecting/log-reading.ts'
 import type { ArchivedLog } from '../../store/records.ts'
 import { judgeOutcome, type Judgement } from '../../output/outcome.ts'
+import { applyOutcomeRules, type RuledJudgement } from '../../output/outcome-rules.ts'
 import { CLOSING_TAIL_BYTES } from '../../understanding/closing-stats.ts'
 import { endRun } from './end-run.ts'
 import type { DispatchContext } from '../context.ts'
@@ -91,12 +93,15 @@ export class Finisher {
         tail === null || node.client.traits.keepsLogs ? null : await this.#archive(node, one, tail, failures)
       const { exit, cancelAskedAtMs, limitHit } = one
       const cancelAsked = cancelAskedAtMs !== null
-      const judgement = judgeOutcome({ tail: tail?.text ?? null, exit, limitHit, cancelAsked })
+      const judged = withCounts(judgeOutcome({ tail: tail?.text ?? null, exit, limitHit, cancelAsked }), reading)
+      const rules = outcomeRulesOf(this.#context.projects.settingsOf(one.project), one.spider)
+      const hasFailedExit = exit !== null && (exit.code !== 0 || exit.signal !== null)
+      const judgement = applyOutcomeRules(judged, rules, { hasFailedExit })
       // Started together, so that without a retry policy to look up, both share one commit.
       await Promise.all([
         archived !== null && store.markLogArchived(one.jobId, one.number, archived),
         reading !== null && collector.record(reading, one.startedAtMs),
-        this.#end(one, withCounts(judgement, reading), {
+        this.#end(one, judgement, {
           logBytes: tail?.sizeBytes ?? null,
           ...(problem === null ? {} : { logProblem: problem })
         })
@@ -165,7 +170,7 @@ export class Finisher {
     }
   }
 
-  async #end(one: LiveAttempt, judgement: Judgement, log: Record<string, unknown>): Promise<void> {
+  async #end(one: LiveAttempt, judgement: RuledJudgement, log: Record<string, unknown>): Promise<void> {
     const atMs = this.#context.clock.nowMs()
     const elapsedSeconds = judgement.stats?.['elapsed_time_seconds']
     await endRun(this.#context, one, {
@@ -173,7 +178,7 @@ export class Finisher {
       result: judgement.outcome,
       reason: judgement.reason,
       killingLine: judgement.killingLine,
-      text: `${OUTCOME_WORDS[judgement.outcome]}: ${judgement.reason}`,
+      text: `${OUTCOME_WORDS[judgement.outcome]}: ${judgement.words}`,
       evidence: { ...(one.exit === null ? {} : { exit: one.exit }), ...log },
       details: {
         stats: judgement.stats,

@@ -97,7 +97,9 @@ export class Sender {
       const { holdsLimits, hidesSecrets, setsEnvironment } = node.client.traits
       const sendNotes = {
         ...verdict?.notes,
-        ...(holdsLimits || !hasLocalOnlyLimits(limits) ? {} : { limits: 'remote nodes enforce only the time limit' }),
+        ...(holdsLimits || !hasLocalOnlyLimits(limits)
+          ? {}
+          : { limits: 'some limits are enforced only on the local node' }),
         ...(setsEnvironment || Object.keys(env).length === 0
           ? {}
           : { env: 'remote nodes cannot set environment variables' }),

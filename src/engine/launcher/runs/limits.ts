@@ -1,5 +1,5 @@
 import type { RunLimits } from '../../../shared/contract/index.ts'
-import { formatMegabytes } from '../../../shared/run-limits.ts'
+import { formatMegabytes, wordsOfWallLimit } from '../../../shared/run-limits.ts'
 import { formatDuration } from '../../../shared/time.ts'
 
 /** The facts about a running run at one moment; null: unknown. */
@@ -35,7 +35,7 @@ export function findLimitHit(limits: RunLimits, facts: RunFacts, nowMs: number):
   const formatSince = (atMs: number) => formatDuration(Math.floor((nowMs - atMs) / 1000))
   const hits: LimitHit[] = []
   if (wallSeconds != null && nowMs - startedAtMs >= wallSeconds * 1000) {
-    const text = `wall time limit of ${formatDuration(wallSeconds)} (ran ${formatSince(startedAtMs)})`
+    const text = wordsOfWallLimit(wallSeconds, Math.floor((nowMs - startedAtMs) / 1000))
     hits.push({ text, atMs: startedAtMs + wallSeconds * 1000 })
   }
   if (silentSeconds != null && nowMs - silentFromMs >= silentSeconds * 1000) {

@@ -18,6 +18,7 @@ import { historyByTime } from './migrations/0016-history-by-time.ts'
 import { keptLogs } from './migrations/0017-kept-logs.ts'
 import { whatLogsSay } from './migrations/0018-what-logs-say.ts'
 import { errorsByGroup } from './migrations/0019-errors-by-group.ts'
+import { unusualRuns } from './migrations/0020-unusual-runs.ts'
 import { limitsAndSecrets } from './migrations/0002-limits-and-secrets.ts'
 
 /**
@@ -43,7 +44,8 @@ export const MIGRATIONS: readonly string[] = [
   historyByTime,
   keptLogs,
   whatLogsSay,
-  errorsByGroup
+  errorsByGroup,
+  unusualRuns
 ]
 
 /** Migrates to the newest schema in one transaction: if it fails, the older Scrapdeck can still open the database. */

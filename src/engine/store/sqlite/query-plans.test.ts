@@ -6,6 +6,7 @@ import { ANSWERS_SQL } from './remembered-answers.ts'
 import { ATTEMPTS_SQL } from './attempts.ts'
 import { CHAIN_ENDS_SQL } from './chain-ends.ts'
 import { ERROR_GROUPS_SQL } from './error-groups.ts'
+import { FINDINGS_SQL } from './findings.ts'
 import { FILING_SQL } from './filing.ts'
 import { HOLDS_SQL } from './holds.ts'
 import { JOB_LIST_SQL } from './job-list.ts'
@@ -111,6 +112,12 @@ describe('query plans', () => {
       }
     }
   )
+
+  test('the past runs of a spider are the first of their index, which nothing sorts', () => {
+    expect(planOf(FINDINGS_SQL.successfulRuns)).toEqual([
+      'SEARCH jobs USING INDEX jobs_listed (project=? AND spider=? AND state=? AND outcome=? AND id<?)'
+    ])
+  })
 
   test('live attempts are read from the index of live attempts', () => {
     expect(planOf(ATTEMPTS_SQL.live)).toEqual(['SCAN attempts USING INDEX attempts_live'])

@@ -13,6 +13,7 @@ import { createChangeLog } from './change-log.ts'
 import { createCounters } from './counters.ts'
 import { createErrorGroups } from './error-groups.ts'
 import { createEnqueue } from './enqueue.ts'
+import { createFindings } from './findings.ts'
 import { createFleet } from './fleet.ts'
 import { createGroupCommit } from './group-commit.ts'
 import { createHolds } from './holds.ts'
@@ -74,6 +75,7 @@ export async function openSqliteStoreHere(
   const sources = createSources(database)
   const limits = createLimits(database)
   const toldProblems = createToldProblems(database)
+  const findings = createFindings(database)
   const chains = createChains({ database, enqueue, chainEnds })
   const schedules = createSchedules({ database, changes, enqueue, outbox })
   const prune = createPruning({ database, changes, outbox, answers, chainEnds })
@@ -197,6 +199,10 @@ export async function openSqliteStoreHere(
     getLimits: () => read(() => limits.get()),
     putLimits: (wanted) => write(() => limits.replace(wanted)),
 
+    listSuccessfulRuns: (project, spider, page) => read(() => findings.listSuccessfulRuns(project, spider, page)),
+    listFindings: () => read(() => findings.listFindings()),
+    putFindings: (one) => write(() => findings.putFindings(one)),
+    dismissFindings: (project, spider, jobId) => write(() => findings.dismissFindings(project, spider, jobId)),
     listToldProblems: () => read(() => toldProblems.list()),
     putToldProblems: (problems, events) =>
       write(() => {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import type { LimitRule, SourceSettings } from '../../../shared/contract/index.ts'
-import { aNodeId, aProjectName, aSourceId, aWebhookId } from '../../../shared/testing/ids.ts'
+import { aJobId, aNodeId, aProjectName, aSourceId, aWebhookId } from '../../../shared/testing/ids.ts'
 import { aStoredBackfill, aStoredSchedule } from '../../testing/builders.ts'
 import type { StoredSource, VanishedNode } from '../records.ts'
 import type { Story } from './story.ts'
@@ -40,6 +40,59 @@ export function describeOperators(story: Story): void {
       await story.store.deleteSchedules([other.id])
       await story.reopen()
       expect(await story.store.listBackfills()).toEqual([next])
+    })
+  })
+
+  describe('what is unusual about runs', () => {
+    const PAGE = { before: null, limit: 30 }
+    const SHOP = aProjectName('shop')
+
+    async function endedRun(result: 'succeeded' | 'failed', items: number) {
+      const job = await story.enqueue()
+      await story.begin(job)
+      await story.store.applyChanges([story.change(job, { to: 'running', kind: 'running' })])
+      await story.end(job, { result, counts: { pages: 700, items, errors: 0 } })
+      return job.id
+    }
+
+    test('a spider has the runs that succeeded, newest first', async () => {
+      const first = await endedRun('succeeded', 620)
+      const failed = await endedRun('failed', 3)
+      const second = await endedRun('succeeded', 125)
+      await story.enqueue()
+      const runs = await story.store.listSuccessfulRuns(SHOP, 'prices', PAGE)
+      expect(runs.map(({ jobId, items }) => [jobId, items])).toEqual([
+        [second, 125],
+        [first, 620]
+      ])
+      expect(runs[0]).toMatchObject({ pages: 700, errors: 0, startedAtMs: expect.any(Number) })
+      expect(await story.store.listSuccessfulRuns(SHOP, 'prices', { ...PAGE, limit: 1 })).toHaveLength(1)
+      expect(await story.store.listSuccessfulRuns(SHOP, 'prices', { before: failed, limit: 30 })).toHaveLength(1)
+      expect(await story.store.listSuccessfulRuns(SHOP, 'stock', PAGE)).toEqual([])
+    })
+
+    test('is kept per spider until its next run, and a dismissal as long as the job is the same', async () => {
+      const [first, second] = [await endedRun('succeeded', 125), await endedRun('succeeded', 120)]
+      const finding = {
+        metric: 'items' as const,
+        field: null,
+        words: 'Items fell',
+        value: 125,
+        usual: { low: 1, high: 2 }
+      }
+      const findings = { project: SHOP, spider: 'prices', jobId: first, endedAtMs: 5, findings: [finding] }
+      const unseen = { ...findings, isDismissed: false }
+      await story.store.putFindings(unseen)
+      expect(await story.store.dismissFindings(SHOP, 'prices', second)).toBe(false)
+      expect(await story.store.dismissFindings(SHOP, 'prices', first)).toBe(true)
+      await story.store.putFindings(unseen)
+      await story.reopen()
+      expect(await story.store.listFindings()).toEqual([{ ...findings, isDismissed: true }])
+      await story.store.putFindings({ ...unseen, jobId: second })
+      expect(await story.store.listFindings()).toEqual([{ ...unseen, jobId: second }])
+      await story.store.putFindings({ ...unseen, jobId: second, findings: [] })
+      await story.store.putFindings({ ...unseen, jobId: aJobId('f'.repeat(32)) })
+      expect(await story.store.listFindings()).toEqual([])
     })
   })
 

@@ -16,6 +16,7 @@ export const NOUN_OF = {
   chains: 'chains',
   webhooks: 'webhooks',
   errors: 'errors',
+  findings: 'findings',
   limits: 'queue',
   discovery: 'discovery',
   environments: 'environments',

@@ -26,6 +26,7 @@ export const LIVE_UPDATES = {
   discovery: outdates(({ discovery }) => refetch(discovery.list)),
   chains: outdates(({ chains }) => refetch(chains.list)),
   errors: outdates(({ errors }) => refetch(errors.list, errors.get, errors.ofJob)),
+  findings: outdates(({ findings }) => refetch(findings.list, findings.ofJob)),
   webhooks: outdates(({ webhooks }) => refetch(webhooks.list, webhooks.deliveries))
 } as const satisfies LiveUpdates
 

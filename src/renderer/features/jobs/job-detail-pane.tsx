@@ -12,6 +12,7 @@ import { openRunDialog } from '../../state/open-run-dialog.ts'
 import { useNow } from '../../ui/clock.ts'
 import { CopyButton } from '../../ui/copy-button.tsx'
 import { DetailPane } from '../../ui/panel.tsx'
+import { ReasonText } from '../../ui/reason-text.tsx'
 import { QueryState } from '../../ui/states.tsx'
 import { StatusText, UnknownText } from '../../ui/status.tsx'
 import { formatInstant, RelativeTime, Runtime } from '../../ui/time.tsx'
@@ -22,6 +23,7 @@ import { isCancelling } from './cancel-cell.tsx'
 import { CancelSteps } from './cancel-steps.tsx'
 import type { Away, AwayOf } from './job-columns.tsx'
 import classes from './job-detail-pane.module.css'
+import { JobFindings } from './job-findings.tsx'
 import { JobItems } from './job-items.tsx'
 import { JobLog } from './job-log.tsx'
 import { JobSchedule } from './job-schedule.tsx'
@@ -182,7 +184,7 @@ function JobHead({ job, attempt, nodeName, away, onElsewhere, onOpen }: JobHeadP
         </h2>
       </div>
       <p className={classes.facts}>
-        {job.reason !== null && limitHit === null && <strong>{job.reason}</strong>}
+        {job.reason !== null && limitHit === null && <ReasonText reason={job.reason} />}
         {job.nodeId !== null && (
           <span>
             {/* A job that is back in the queue is on no node. */}
@@ -237,6 +239,7 @@ function JobHead({ job, attempt, nodeName, away, onElsewhere, onOpen }: JobHeadP
           </p>
         </div>
       )}
+      {job.outcome === 'succeeded' && <JobFindings jobId={job.id} />}
       {job.killingLine !== null && (
         <div className={classes.kill}>
           <span className="visually-hidden">Last error: </span>

@@ -6,6 +6,7 @@ import { EmptyState } from '../../ui/states.tsx'
 import classes from './job-detail-pane.module.css'
 import { JobErrors } from './job-errors.tsx'
 import { JobProgress, useRunFigures } from './job-progress.tsx'
+import { JobExpectations } from './job-findings.tsx'
 import { JobUsage } from './job-usage.tsx'
 
 /** What the run did, as its log says, live while it runs; its errors, its usage, and Scrapy's own stats at its end. */
@@ -35,6 +36,7 @@ export function JobStats({ detail }: { detail: JobDetail }) {
       <JobErrors job={job} />
       {figures !== undefined && <JobProgress job={job} figures={figures} />}
       <JobUsage detail={detail} />
+      {job.outcome === 'succeeded' && <JobExpectations jobId={job.id} />}
       <section>
         <h2 className={classes.sectionTitle}>Scrapy’s stats</h2>
         {stats === null ? (

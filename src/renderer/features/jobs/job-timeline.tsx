@@ -127,7 +127,7 @@ const KIND_TONE: Partial<Record<TransitionKind, Tone>> = {
 
 /** What a step of these kinds means, in addition to the engine's text. */
 const KIND_WORDS: Partial<Record<TransitionKind, string>> = {
-  limit_hit: 'The job exceeded its wall time. Scrapdeck asks it to stop and kills it if it does not.',
+  limit_hit: 'The job exceeded a limit. Scrapdeck asks it to stop and kills it if it does not.',
   released: 'The job is no longer held: it waits for its turn.',
   given_up: 'The node was given up, so the job was queued for other nodes. It may run twice.',
   seen_again: 'The node lists the job again after it was given up or lost, or lists it twice.',

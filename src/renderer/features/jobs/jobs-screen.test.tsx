@@ -56,6 +56,16 @@ it('says what is wrong with a term, and searches for words as they are typed', a
   })
 })
 
+it('says of a job how it compares with earlier runs of its spider', async () => {
+  open('/jobs')
+  const [unusual] = (await engine.client.findings.list()).spiders
+  await table()
+  await act(() => app.router.navigate({ to: '/jobs', search: { job: unusual!.jobId, tab: 'stats' } }))
+  await screen.findByText('This run was unusual.')
+  expect(await screen.findByText(/^usually [\d,]+ to [\d,]+$/)).toBeTruthy()
+  expect(screen.getByText('Half of the last 30 successful runs were within the usual range.')).toBeTruthy()
+})
+
 it('says which filter leaves no jobs, and clears it', async () => {
   open('/jobs?text=nosuchspider&status=failed')
   expect(await screen.findByText('No matching jobs')).toBeTruthy()

@@ -38,6 +38,21 @@ it('puts the fix beside each problem, and undoes a cordon on Undo', async () => 
   await waitFor(() => expect(engine.nodes.get('us-2')?.mode).toBe('active'))
 })
 
+it('shows what is unusual about a run, until it is dismissed', async () => {
+  open()
+  const [unusual] = (await engine.client.findings.list()).spiders
+  const { project, spider, jobId, findings } = unusual!
+  const about = { severity: 'warning', sinceMs: null, nodeId: null, project, spider, jobId } as const
+  const problem = { ...about, id: 'unusual', title: 'It was unusual', text: findings[0]!.words } as const
+  await screen.findByText('us-2 is stuck')
+  engine.emit({ kind: 'problems', problems: [{ ...problem, mend: 'open_findings' }] })
+  const row = within((await screen.findByText('It was unusual')).closest('li') as HTMLElement)
+  expect(row.getByText(/Items fell by 80 %/)).toBeTruthy()
+  expect(row.getByRole('link', { name: 'Open job' }).getAttribute('href')).toContain(jobId)
+  fireEvent.click(row.getByRole('button', { name: 'Dismiss' }))
+  await waitFor(async () => expect((await engine.client.findings.list()).spiders).toEqual([]))
+})
+
 it('shows the latest failures with their last error, and runs one again', async () => {
   open({ jobCount: 200 })
   const newest = [...engine.jobs.values()].find(({ status }) => status === 'failed')!

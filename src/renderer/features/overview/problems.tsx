@@ -1,7 +1,7 @@
 import { Button } from '@mantine/core'
 import { IconAlertTriangleFilled, IconCircleCheck, IconCircleXFilled } from '@tabler/icons-react'
 import { useMutation } from '@tanstack/react-query'
-import type { NodeId, Problem } from '../../../shared/contract/index.ts'
+import type { NodeId, Problem, SpiderFindings } from '../../../shared/contract/index.ts'
 import { useApi } from '../../api/api.tsx'
 import { LinkButton } from '../../ui/link-button.tsx'
 import { notifyError, notifyUndo } from '../../ui/notify.tsx'
@@ -51,7 +51,16 @@ export function Problems({ problems }: { problems: readonly Problem[] }) {
   )
 }
 
-function Mend({ problem: { mend, nodeId, project, spider, scheduleId } }: { problem: Problem }) {
+function Mend({ problem: { mend, nodeId, project, spider, scheduleId, jobId } }: { problem: Problem }) {
+  if (mend === 'open_findings' && project !== null && spider !== null && jobId !== undefined)
+    return (
+      <>
+        <DismissButton project={project} spider={spider} jobId={jobId} />
+        <LinkButton to="/jobs" search={{ job: jobId }}>
+          Open job
+        </LinkButton>
+      </>
+    )
   if (nodeId !== null && (mend === 'cordon_node' || mend === 'run_elsewhere'))
     return (
       <>
@@ -96,6 +105,26 @@ function Mend({ problem: { mend, nodeId, project, spider, scheduleId } }: { prob
 
 function RunElsewhere({ nodeId }: { nodeId: NodeId }) {
   return <RunElsewhereButton nodeId={nodeId} nodeName={useNodeName()(nodeId)} />
+}
+
+function DismissButton(of: Pick<SpiderFindings, 'project' | 'spider' | 'jobId'>) {
+  const { query } = useApi()
+  const { mutate, isPending } = useMutation(
+    query.findings.dismiss.mutationOptions({
+      onError: (error) => notifyError('Could not dismiss the problem', error)
+    })
+  )
+  return (
+    <Button
+      variant="subtle"
+      color="gray"
+      loading={isPending}
+      title="The next run of this spider is compared again"
+      onClick={() => mutate(of)}
+    >
+      Dismiss
+    </Button>
+  )
 }
 
 function CordonButton({ nodeId }: { nodeId: NodeId }) {

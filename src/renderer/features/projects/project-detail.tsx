@@ -4,6 +4,7 @@ import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { useMemo, useState } from 'react'
 import type { Project, Version } from '../../../shared/contract/index.ts'
+import { describeOutcomeRules } from '../../../shared/outcome-rules.ts'
 import { versionOf } from '../../../shared/version-of.ts'
 import { useApi } from '../../api/api.tsx'
 import { openRunDialog } from '../../state/open-run-dialog.ts'
@@ -148,12 +149,15 @@ function PauseButton({ project }: { project: Project }) {
 /** Settings for its jobs and eggs that are not the default. */
 function QueueFacts({ project: { settings } }: { project: Project }) {
   const retry = describeRetry(settings.retry)
+  const rules = describeOutcomeRules(settings.outcome)
   const isDefault =
     settings.weight === 1 &&
     retry === null &&
     !settings.noOverlap &&
     settings.cancelWaitSeconds === null &&
-    settings.distribution === 'on_demand'
+    settings.distribution === 'on_demand' &&
+    rules === null &&
+    settings.expectations
   if (isDefault) return null
   return (
     <Panel title="Queue and deployment">
@@ -168,6 +172,8 @@ function QueueFacts({ project: { settings } }: { project: Project }) {
       {settings.distribution === 'at_once' && (
         <FieldRow label="Deployment">the active version goes to all active nodes immediately</FieldRow>
       )}
+      {rules !== null && <FieldRow label="Failed if">{rules}</FieldRow>}
+      {!settings.expectations && <FieldRow label="Expectations">off: runs are not compared with earlier ones</FieldRow>}
     </Panel>
   )
 }
@@ -175,6 +181,7 @@ function QueueFacts({ project: { settings } }: { project: Project }) {
 function Spiders({ project, version }: { project: Project; version: Version | undefined }) {
   const api = useApi()
   const jobs = useQuery(api.query.jobs.list.queryOptions({ input: { project: project.name, limit: 300 } })).data?.jobs
+  const unusual = useQuery(api.query.findings.list.queryOptions()).data?.spiders
   const last = useMemo(() => newestBy(jobs, ({ spider }) => spider), [jobs])
   const spiders = version?.spiders ?? null
   return (
@@ -203,7 +210,13 @@ function Spiders({ project, version }: { project: Project; version: Version | un
       ) : (
         <ul className={classes.spiders}>
           {spiders.map((spider) => (
-            <SpiderRow key={spider} project={project} spider={spider} last={last.get(spider)} />
+            <SpiderRow
+              key={spider}
+              project={project}
+              spider={spider}
+              last={last.get(spider)}
+              unusual={unusual?.find((one) => one.project === project.name && one.spider === spider)}
+            />
           ))}
         </ul>
       )}

@@ -70,14 +70,18 @@ export function SettingsDialog({ project, onClose }: { project: Project; onClose
           )}
           {kind === 'requirements' && <Requirements fields={python} refusal={form.error('python')} />}
         </section>
-        <section className={classes.settingsPart} aria-labelledby="settings-limits">
-          <h3 id="settings-limits">Limits of each run</h3>
-          <LimitsFields fields={form.within('limits')} />
+        <section className={classes.settingsPart} aria-labelledby="settings-stop">
+          <h3 id="settings-stop">Stop a run by itself</h3>
+          <LimitsFields fields={form.within('limits')} only="everywhere" />
           <p className="dim">
-            A run that exceeds a limit is stopped and fails. A job can override these limits. Remote nodes enforce only
-            the wall time.
+            A run that exceeds a limit is stopped and fails, on every node. A job can override these limits. Scrapy logs
+            its progress once a minute; bans are counted only in logs of level DEBUG.
           </p>
+          <h4 id="settings-limits">On the local node</h4>
+          <LimitsFields fields={form.within('limits')} only="local" />
+          <p className="dim">Only the local node can enforce these.</p>
         </section>
+        <OutcomeSettings fields={form} />
         <FormFoot
           form={form}
           submit={isBuilt ? 'Save and build' : 'Save settings'}
@@ -90,6 +94,46 @@ export function SettingsDialog({ project, onClose }: { project: Project; onClose
         />
       </SchemaForm>
     </Modal>
+  )
+}
+
+/** When a run that closed well still counts as failed, and when it is unusual. */
+function OutcomeSettings({ fields }: { fields: Fields<SettingsTexts> }) {
+  const outcome = fields.within('outcome')
+  const field = (name: 'maxErrors' | 'minItems' | 'minPages', label: string) => (
+    <TextInput
+      {...outcome.input(name)}
+      label={label}
+      placeholder="no rule"
+      inputMode="numeric"
+      classNames={{ wrapper: classes.weight }}
+    />
+  )
+  return (
+    <section className={classes.settingsPart} aria-labelledby="settings-outcome">
+      <h3 id="settings-outcome">When a run counts as failed</h3>
+      <div className={classes.rules}>
+        {field('maxErrors', 'More errors than')}
+        {field('minItems', 'Fewer items than')}
+        {field('minPages', 'Fewer pages than')}
+      </div>
+      <TextInput
+        {...outcome.input('finishReasons')}
+        label="Successful finish reasons"
+        description="Separated by commas. A run with another finish_reason fails. Empty: finished, and the limits of CLOSESPIDER_ITEMCOUNT, _PAGECOUNT and _TIMEOUT."
+        placeholder="finished, catalogue_done"
+        {...CODE_INPUT}
+      />
+      <p className="dim">
+        The rules apply when a run ends, also to runs that are running now. What the log does not tell is not judged.
+      </p>
+      <h4>Expectations</h4>
+      <Checkbox
+        {...fields.input('expectations', 'checkbox')}
+        label="Compare with earlier runs"
+        description="A run with far fewer items or pages, far more errors, or far longer than the last 30 of its spider is a problem, even if it succeeded."
+      />
+    </section>
   )
 }
 

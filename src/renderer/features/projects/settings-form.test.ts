@@ -21,9 +21,15 @@ it.each<ProjectSettings>([
     python: { kind: 'interpreter', path: '/opt/venv/bin/python' },
     limits
   },
+  {
+    ...DEFAULT_PROJECT_SETTINGS,
+    limits: { noProgressSeconds: 900, maxErrors: 1_000, maxBanPercent: 50 },
+    outcome: { maxErrors: 0, minItems: 5, finishReasons: ['finished', 'catalogue_done'] },
+    expectations: false
+  },
   { ...DEFAULT_PROJECT_SETTINGS, python: { kind: 'requirements', text: 'scrapy==2.13.3\nlxml\n' }, limits }
 ])('returns what it started with: %j', (settings) => {
-  const { defaults: _defaults, spiderDefaults: _spiders, ...shown } = settings
+  const { defaults: _defaults, spiderDefaults: _spiders, spiderOutcomes: _rules, ...shown } = settings
   expect(SettingsForm.parse(startSettings(settings))).toEqual(shown)
 })
 
@@ -39,6 +45,12 @@ it.each([
     'Enter at least one package'
   ],
   [{ limits: { ...begun.limits, cpuSeconds: '7' } }, 'limits.cpuSeconds', 'Add a unit: 7 s or 7 min'],
+  [
+    { limits: { ...begun.limits, maxBanPercent: '120 %' } },
+    'limits.maxBanPercent',
+    'Enter 1 % to 99 %, or leave it empty for no limit'
+  ],
+  [{ outcome: { ...begun.outcome, minItems: '-1' } }, 'outcome.minItems', 'At least 0'],
   [{ weight: '' }, 'weight', 'Enter a number'],
   [{ weight: '0' }, 'weight', 'At least 0.01'],
   [{ weight: '101' }, 'weight', 'At most 100']

@@ -1,11 +1,29 @@
 import { z } from 'zod'
-import { ProjectSettings } from '../../../shared/contract/index.ts'
+import { OutcomeRules, ProjectSettings } from '../../../shared/contract/index.ts'
 import { formatDuration } from '../../../shared/time.ts'
 import { LimitsForm, limitTexts } from '../../ui/fields/limits.ts'
 import { RetryForm, retryTexts } from '../../ui/fields/retry.ts'
 import { absolutePath, durationText, numberText } from '../../ui/fields/texts.ts'
 
 const { shape } = ProjectSettings
+
+const rules = OutcomeRules.shape
+
+/** null: no rule. */
+const OutcomeForm = z
+  .object({
+    maxErrors: numberText(rules.maxErrors, null),
+    minItems: numberText(rules.minItems, null),
+    minPages: numberText(rules.minPages, null),
+    finishReasons: z
+      .string()
+      .transform((text) => namesOf(text))
+      .pipe(rules.finishReasons.unwrap())
+  })
+  .transform((texts): OutcomeRules | null => {
+    const set = Object.entries(texts).filter(([, value]) => value != null)
+    return set.length === 0 ? null : Object.fromEntries(set)
+  })
 
 /** The fields of the kinds not chosen keep their text. */
 export const SettingsForm = z.object({
@@ -24,13 +42,15 @@ export const SettingsForm = z.object({
   retry: RetryForm,
   noOverlap: z.boolean(),
   cancelWaitSeconds: durationText(shape.cancelWaitSeconds.unwrap(), null),
-  distribution: shape.distribution.unwrap()
+  distribution: shape.distribution.unwrap(),
+  outcome: OutcomeForm,
+  expectations: z.boolean()
 }) as never as z.ZodType<SettingsOfDialog, SettingsTexts>
 
-/** The defaults have their own place on the project's page. */
-export type SettingsOfDialog = Omit<ProjectSettings, 'defaults' | 'spiderDefaults'>
+/** The defaults have their own place on the project's page; rules of single spiders are set through the API. */
+export type SettingsOfDialog = Omit<ProjectSettings, 'defaults' | 'spiderDefaults' | 'spiderOutcomes'>
 
-export interface SettingsTexts extends Pick<ProjectSettings, 'paused' | 'noOverlap' | 'distribution'> {
+export interface SettingsTexts extends Pick<ProjectSettings, 'paused' | 'noOverlap' | 'distribution' | 'expectations'> {
   python: { kind: ProjectSettings['python']['kind']; path: string; text: string }
   limits: ReturnType<typeof limitTexts>
   /** Empty: not pinned. */
@@ -39,6 +59,8 @@ export interface SettingsTexts extends Pick<ProjectSettings, 'paused' | 'noOverl
   /** `10 min`; empty: as configured. */
   cancelWaitSeconds: string
   retry: ReturnType<typeof retryTexts>
+  /** Empty: no rule. */
+  outcome: { maxErrors: string; minItems: string; minPages: string; finishReasons: string }
 }
 
 export const startSettings = ({
@@ -48,6 +70,7 @@ export const startSettings = ({
   retry,
   cancelWaitSeconds,
   pinnedVersion,
+  outcome,
   ...settings
 }: SettingsOfDialog): SettingsTexts => ({
   ...settings,
@@ -56,8 +79,23 @@ export const startSettings = ({
   python: { path: '', text: '', ...python },
   limits: limitTexts(limits),
   weight: String(weight),
-  retry: retryTexts(retry)
+  retry: retryTexts(retry),
+  outcome: {
+    maxErrors: String(outcome?.maxErrors ?? ''),
+    minItems: String(outcome?.minItems ?? ''),
+    minPages: String(outcome?.minPages ?? ''),
+    finishReasons: outcome?.finishReasons?.join(', ') ?? ''
+  }
 })
+
+/** null: none. */
+function namesOf(text: string): string[] | null {
+  const names = text
+    .split(',')
+    .map((name) => name.trim())
+    .filter((name) => name !== '')
+  return names.length === 0 ? null : names
+}
 
 /** What was changed in the dialog: somebody else may have changed the other settings meanwhile. */
 export function changedSettings(opened: SettingsTexts, settings: SettingsOfDialog): Partial<SettingsOfDialog> {

@@ -1,7 +1,7 @@
 import { ActionIcon, Button, Tooltip } from '@mantine/core'
-import { IconAdjustmentsHorizontal, IconBug, IconPlayerPlay } from '@tabler/icons-react'
+import { IconAdjustmentsHorizontal, IconAlertTriangleFilled, IconBug, IconPlayerPlay } from '@tabler/icons-react'
 import { Link } from '@tanstack/react-router'
-import type { Job, Project } from '../../../shared/contract/index.ts'
+import type { Job, Project, SpiderFindings } from '../../../shared/contract/index.ts'
 import { openRunDialog } from '../../state/open-run-dialog.ts'
 import { LastRun } from './last-run.tsx'
 import classes from './projects.module.css'
@@ -12,10 +12,12 @@ interface SpiderRowProps {
   spider: string
   /** Its newest job, if it is recent. */
   last: Job | undefined
+  /** What is unusual about its newest successful run. */
+  unusual: SpiderFindings | undefined
 }
 
 /** One click runs it as last time; Shift, or the button beside it, opens the dialog. */
-export function SpiderRow({ project, spider, last }: SpiderRowProps) {
+export function SpiderRow({ project, spider, last, unusual }: SpiderRowProps) {
   const { isPending, runNow } = useRunNow(project, spider)
   const lastTime = withArguments(last)
   const runWith = () => openRunDialog({ project: project.name, spiders: [spider] })
@@ -24,6 +26,7 @@ export function SpiderRow({ project, spider, last }: SpiderRowProps) {
       <span className={classes.name} title={spider}>
         {spider}
       </span>
+      {unusual !== undefined && <Unusual of={unusual} />}
       <LastRun job={last} />
       <span className={classes.runButtons}>
         <Tooltip label="Errors of this spider">
@@ -56,5 +59,16 @@ export function SpiderRow({ project, spider, last }: SpiderRowProps) {
         </Tooltip>
       </span>
     </li>
+  )
+}
+
+function Unusual({ of: { jobId, findings } }: { of: SpiderFindings }) {
+  const words = findings.map((finding) => finding.words).join('; ')
+  return (
+    <Tooltip label={words} multiline maw={360}>
+      <Link to="/jobs" search={{ job: jobId }} aria-label={`Unusual run: ${words}`}>
+        <IconAlertTriangleFilled size={13} className="tone-wait" aria-hidden />
+      </Link>
+    </Tooltip>
   )
 }

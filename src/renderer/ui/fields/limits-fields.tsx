@@ -3,22 +3,25 @@ import { useId, useState } from 'react'
 import type { RunLimits } from '../../../shared/contract/index.ts'
 import type { Fields } from './form-of-schema.ts'
 import classes from './limits-fields.module.css'
-import { ADVANCED_LIMITS, formatLimit, LIMITS, type LimitTexts, parseLimit } from './limits.ts'
+import { ADVANCED_LIMITS, formatLimit, LIMITS, LIMITS_EVERYWHERE, type LimitTexts, parseLimit } from './limits.ts'
 
 interface LimitsFieldsProps {
   fields: Fields<LimitTexts>
   /** Applies where a field is left empty. */
   inherited?: RunLimits | null
+  /** Only those that every node enforces, or only the others; absent: all. */
+  only?: 'everywhere' | 'local'
 }
 
 /** One row per limit: typed with its unit, reformatted on blur, with its meaning or its error beside it. */
-export function LimitsFields({ fields, inherited = null }: LimitsFieldsProps) {
+export function LimitsFields({ fields, inherited = null, only }: LimitsFieldsProps) {
   const id = useId()
   const [showsAll, setShowsAll] = useState(false)
   const { values } = fields
   const isShown = ({ name }: (typeof LIMITS)[number]) =>
     showsAll || !ADVANCED_LIMITS.has(name) || values[name] !== '' || inherited?.[name] != null
-  const shown = LIMITS.filter(isShown)
+  const all = LIMITS.filter(({ name }) => only === undefined || LIMITS_EVERYWHERE.has(name) === (only === 'everywhere'))
+  const shown = all.filter(isShown)
   return (
     <div className={classes.fields}>
       {shown.map(({ name, label, text, example }) => {
@@ -50,7 +53,7 @@ export function LimitsFields({ fields, inherited = null }: LimitsFieldsProps) {
           </div>
         )
       })}
-      {shown.length < LIMITS.length && (
+      {shown.length < all.length && (
         <Button variant="subtle" color="gray" className={classes.more} onClick={() => setShowsAll(true)}>
           Open files, address space…
         </Button>

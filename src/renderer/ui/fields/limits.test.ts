@@ -3,9 +3,11 @@ import { expect, it } from 'vitest'
 import type { RunLimits } from '../../../shared/contract/index.ts'
 import { describeLimits, formatLimit, LIMITS, limitTexts, LimitsForm, parseLimit } from './limits.ts'
 
-const aLimit = fc.integer({ min: 128, max: 1_000_000_000 })
+const aLimit = (name: keyof RunLimits) =>
+  name === 'maxBanPercent' ? fc.integer({ min: 1, max: 99 }) : fc.integer({ min: 128, max: 1_000_000_000 })
+const NAMES = LIMITS.map(({ name }) => name)
 const someLimits = fc.record(
-  Object.fromEntries(LIMITS.map(({ name }) => [name, fc.option(aLimit)])) as Record<
+  Object.fromEntries(NAMES.map((name) => [name, fc.option(aLimit(name))])) as Record<
     keyof RunLimits,
     fc.Arbitrary<number | null>
   >,
@@ -14,9 +16,12 @@ const someLimits = fc.record(
 
 it('parses every limit that it has formatted', () => {
   fc.assert(
-    fc.property(fc.constantFrom(...LIMITS.map(({ name }) => name)), aLimit, (name, value) => {
-      expect(parseLimit(name, formatLimit(name, value))).toEqual({ value })
-    })
+    fc.property(
+      fc.constantFrom(...NAMES).chain((name) => fc.tuple(fc.constant(name), aLimit(name))),
+      ([name, value]) => {
+        expect(parseLimit(name, formatLimit(name, value))).toEqual({ value })
+      }
+    )
   )
 })
 
@@ -39,6 +44,9 @@ it.each([
   ['memoryMegabytes', '1.5 GiB', 1536],
   ['logMegabytes', '2 g', 2048],
   ['openFiles', '1,024', 1024],
+  ['maxBanPercent', '50%', 50],
+  ['maxBanPercent', '7', 7],
+  ['noProgressSeconds', '15 min', 900],
   ['memoryMegabytes', '', null]
 ] as const)('reads %s from %j', (name, text, value) => {
   expect(parseLimit(name, text)).toEqual({ value })

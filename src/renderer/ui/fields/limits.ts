@@ -1,10 +1,10 @@
 import { z } from 'zod'
 import type { RunLimits } from '../../../shared/contract/index.ts'
-import { formatMegabytes, problemOfLimits } from '../../../shared/run-limits.ts'
+import { formatMegabytes, LOG_LIMITS, problemOfLimits } from '../../../shared/run-limits.ts'
 import { formatDuration } from '../../../shared/time.ts'
 
 export type LimitName = keyof RunLimits
-type LimitUnit = 'duration' | 'size' | 'count'
+type LimitUnit = 'duration' | 'size' | 'count' | 'percent'
 
 interface LimitField {
   readonly name: LimitName
@@ -23,6 +23,27 @@ export const LIMITS: readonly LimitField[] = [
     unit: 'duration',
     example: '30 min',
     text: 'Measured from the start of the run.'
+  },
+  {
+    name: 'noProgressSeconds',
+    label: 'No progress',
+    unit: 'duration',
+    example: '15 min',
+    text: 'No new page and no new item for this long.'
+  },
+  {
+    name: 'maxErrors',
+    label: 'Errors',
+    unit: 'count',
+    example: '1000',
+    text: 'More errors than this in the log.'
+  },
+  {
+    name: 'maxBanPercent',
+    label: 'Ban rate',
+    unit: 'percent',
+    example: '50 %',
+    text: 'Share of 403, 429 and 503 among at least 50 responses.'
   },
   {
     name: 'silentSeconds',
@@ -61,12 +82,14 @@ export const LIMITS: readonly LimitField[] = [
     text: 'Reserved memory, often far above the memory in use.'
   }
 ]
+/** Enforced on every node; the others on the local node only. */
+export const LIMITS_EVERYWHERE: ReadonlySet<LimitName> = new Set(['wallSeconds', ...LOG_LIMITS])
 export const ADVANCED_LIMITS: ReadonlySet<LimitName> = new Set(['openFiles', 'addressSpaceMegabytes'])
 
 /** The texts of the fields; empty: no limit. */
 export type LimitTexts = Record<LimitName, string>
 
-const UNITS: Record<Exclude<LimitUnit, 'count'>, readonly (readonly [size: number, pattern: RegExp])[]> = {
+const UNITS: Record<Exclude<LimitUnit, 'count' | 'percent'>, readonly (readonly [size: number, pattern: RegExp])[]> = {
   duration: [
     [86_400, /^d(ays?)?$/],
     [3600, /^h(ours?|rs?)?$/],
@@ -86,6 +109,7 @@ const LIMIT_MAX = 1_000_000_000
 export function formatLimit(name: LimitName, value: number): string {
   const { unit } = fieldOf(name)
   if (unit === 'count') return new Intl.NumberFormat('en').format(value)
+  if (unit === 'percent') return `${value} %`
   return unit === 'size' ? formatMegabytes(value) : formatDuration(value)
 }
 
@@ -93,6 +117,7 @@ export function formatLimit(name: LimitName, value: number): string {
 export function parseLimit(name: LimitName, text: string): { value: number | null } | { problem: string } {
   const { unit, example } = fieldOf(name)
   if (text.trim() === '') return { value: null }
+  if (unit === 'percent') return parsePercent(text, example)
   const read = unit === 'count' ? parseCount(text, example) : parseUnits(unit, text, example)
   if ('problem' in read) return read
   if (read.value < 1) return { problem: 'Too small. Leave it empty for no limit' }
@@ -104,6 +129,12 @@ export function parseLimit(name: LimitName, text: string): { value: number | nul
 /** `1 h 30 min` in seconds; 0 needs no unit. */
 export const parseDuration = (text: string): { value: number } | { problem: string } =>
   /^\s*0\s*$/.test(text) ? { value: 0 } : parseUnits('duration', text, '30 min')
+
+function parsePercent(text: string, example: string): { value: number } | { problem: string } {
+  const value = Number(text.replace(/%\s*$/, ''))
+  if (!Number.isInteger(value)) return { problem: `Enter a whole percentage, for example ${example}` }
+  return value >= 1 && value <= 99 ? { value } : { problem: 'Enter 1 % to 99 %, or leave it empty for no limit' }
+}
 
 function parseCount(text: string, example: string): { value: number } | { problem: string } {
   const value = Number(text.replaceAll(',', ''))

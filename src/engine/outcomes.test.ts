@@ -1,0 +1,68 @@
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { aProjectName } from '../shared/testing/ids.ts'
+import { type EngineWithFakeNode, openEngineWithFakeNode } from './testing/engine-with-fake-node.ts'
+
+const SHOP = aProjectName('shop')
+const AT = '2026-01-01 00:00:00'
+const LOGSTATS = `${AT} [scrapy.extensions.logstats] INFO: Crawled 10 pages (at 9 pages/min), scraped 3 items (at 0 items/min)\n`
+let house: EngineWithFakeNode
+
+beforeEach(async () => {
+  house = await openEngineWithFakeNode()
+  await house.prepare()
+})
+afterEach(() => house.remove())
+
+const run = async (over: object = {}) => {
+  const { jobs } = await house.client.jobs.run({ project: SHOP, version: '1' as never, spiders: ['prices'], ...over })
+  await house.until(async () => house.node.running.length > 0)
+  return jobs[0]!
+}
+const stateOf = async (id: string) => (await house.client.jobs.get({ id: id as never })).job
+
+/** Ends it as its spider would, with so many items. */
+async function endWith(items: number): Promise<string> {
+  const { id } = await run()
+  house.node.end(id)
+  house.node.logs.set(id, house.node.logs.get(id)!.replace("'item_scraped_count': 3", `'item_scraped_count': ${items}`))
+  await house.until(async () => (await stateOf(id)).state === 'ended')
+  return id
+}
+
+test('a run that stands still is stopped, although Scrapdeck was restarted meanwhile', async () => {
+  const { id } = await run({ limits: { noProgressSeconds: 60 } })
+  await house.restart(5_000)
+  house.node.logs.set(id, `${house.node.logs.get(id)}${LOGSTATS}`)
+  await house.until(async () => (await stateOf(id)).pages === 10)
+  await house.until(async () => house.node.running[0]!.signals.length > 0)
+  house.node.end(id, 'shutdown')
+  await house.until(async () => (await stateOf(id)).state === 'ended')
+  expect(await stateOf(id)).toMatchObject({ status: 'failed', reason: 'progress limit of 1 min' })
+})
+
+test('an unusual run is a problem until it is dismissed, and a client hears of both', async () => {
+  for (const items of [620, 615, 630, 622, 618]) await endWith(items)
+  const id = await endWith(125)
+  const problems = async () =>
+    (await house.client.system.status()).problems.filter(({ id: of }) => of.startsWith('unusual'))
+  await house.until(async () => (await problems()).length > 0)
+  expect(await problems()).toMatchObject([{ jobId: id, text: expect.stringContaining('Items fell by 80 %: 125') }])
+  expect(await house.client.findings.ofJob({ id: id as never })).toMatchObject({ state: 'judged', comparedRuns: 5 })
+  const stream = await house.client.events.subscribe({})
+  await stream.next()
+  expect(await house.client.findings.dismiss({ project: SHOP, spider: 'prices', jobId: id as never })).toEqual({
+    dismissed: true
+  })
+  expect((await stream.next()).value).toMatchObject({ changes: expect.arrayContaining([{ kind: 'findings' }]) })
+  expect(await problems()).toEqual([])
+  await stream.return?.(undefined)
+})
+
+test('a project whose runs are not compared has no such problem', async () => {
+  await house.client.projects.changeSettings({ project: SHOP, settings: { expectations: false } })
+  for (const items of [620, 615, 630, 622, 618]) await endWith(items)
+  const id = await endWith(0)
+  await house.clock.advanceBy(10_000)
+  expect(await house.client.findings.list()).toEqual({ spiders: [] })
+  expect(await house.client.findings.ofJob({ id: id as never })).toMatchObject({ state: 'off' })
+})

@@ -1,0 +1,87 @@
+import { useQuery } from '@tanstack/react-query'
+import { useApi } from '../../api/api.tsx'
+import type { JobExpectations as Expectations, JobId, RunMetric } from '../../../shared/contract/index.ts'
+import { formatDuration } from '../../../shared/time.ts'
+import { formatCount, plural } from '../../ui/numbers.ts'
+import classes from './job-detail-pane.module.css'
+
+const useExpectations = (jobId: JobId) => {
+  const api = useApi()
+  return useQuery(api.query.findings.ofJob.queryOptions({ input: { id: jobId } })).data
+}
+
+/** What is unusual about a run that succeeded; nothing if nothing is. */
+export function JobFindings({ jobId }: { jobId: JobId }) {
+  const findings = useExpectations(jobId)?.findings ?? []
+  if (findings.length === 0) return null
+  return (
+    <div className={classes.unknown}>
+      <p>
+        <strong>This run was unusual.</strong> {findings.map(({ words }) => words).join('; ')}.
+      </p>
+    </div>
+  )
+}
+
+const LABELS: Record<RunMetric, string> = {
+  items: 'Items',
+  pages: 'Pages',
+  runtime: 'Runtime',
+  errors: 'Errors per 100 pages',
+  field: 'Field'
+}
+const WEEKDAYS = ['Sundays', 'Mondays', 'Tuesdays', 'Wednesdays', 'Thursdays', 'Fridays', 'Saturdays']
+
+/** The run beside the earlier ones of its spider. */
+export function JobExpectations({ jobId }: { jobId: JobId }) {
+  const data = useExpectations(jobId)
+  if (data === undefined || data.state === 'off' || data.state === 'not_succeeded') return null
+  return (
+    <section>
+      <h2 className={classes.sectionTitle}>Compared with earlier runs</h2>
+      {data.state === 'learning' ? (
+        <p className="dim">
+          Scrapdeck learns what is usual for this spider: it needs {plural(data.neededRuns, 'more successful run')}.
+        </p>
+      ) : (
+        <Metrics data={data} />
+      )}
+    </section>
+  )
+}
+
+function Metrics({ data: { metrics, findings, comparedRuns, weekday } }: { data: Expectations }) {
+  const isUnusual = (metric: RunMetric) => findings.some((finding) => finding.metric === metric)
+  const runs = `the last ${plural(comparedRuns, 'successful run')}`
+  return (
+    <>
+      <p className="dim">
+        Half of {runs}
+        {weekday !== null && ` on ${WEEKDAYS[weekday]}`} were within the usual range.
+      </p>
+      <table className={classes.table}>
+        <tbody>
+          {metrics.map(({ metric, value, usual }) => (
+            <tr key={metric}>
+              <th scope="row">{LABELS[metric]}</th>
+              <td className={isUnusual(metric) ? 'tone-wait' : undefined}>
+                {value === null ? '–' : show(metric, value)}
+              </td>
+              <td className={`dim ${classes.usual}`}>{rangeOf(metric, usual)}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </>
+  )
+}
+
+function rangeOf(metric: RunMetric, { low, high }: { low: number; high: number }): string {
+  const [from, to] = [show(metric, low), show(metric, high)]
+  return from === to ? `usually ${from}` : `usually ${from} to ${to}`
+}
+
+function show(metric: RunMetric, value: number): string {
+  if (metric === 'runtime') return formatDuration(Math.round(value))
+  return formatCount(metric === 'errors' ? Math.round(value * 10) / 10 : Math.round(value))
+}
