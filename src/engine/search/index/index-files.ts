@@ -15,6 +15,7 @@ import {
 } from 'node:fs'
 import { join } from 'node:path'
 import { crc32 } from 'node:zlib'
+import type { Candidates } from '../../store/log-blocks.ts'
 import { FILTER_BITS, FILTER_BYTES } from './block-filter.ts'
 
 /**
@@ -166,9 +167,6 @@ function isIntact(row: Buffer): boolean {
 /** Which bits a block must have to hold a match; `any`: one of these. */
 export type BitTerm = { bits: readonly number[] } | { all: readonly BitTerm[] } | { any: readonly BitTerm[] }
 
-/** Bit `n` is 1 if block `n` may hold a match; blocks beyond the last byte may. */
-export type Candidates = Uint8Array
-
 export function probeBlocks(directory: string, term: BitTerm): Candidates {
   const end = endOfBlocks(directory)
   const candidates = new Uint8Array(Math.ceil(end / SEGMENT_BLOCKS) * SLICE_BYTES).fill(255)
@@ -181,9 +179,6 @@ export function probeBlocks(directory: string, term: BitTerm): Candidates {
 }
 
 const ALL = new Uint8Array(SLICE_BYTES).fill(255)
-
-export const isCandidate = (candidates: Candidates, block: number): boolean =>
-  block >= candidates.length * 8 || ((candidates[block >> 3]! >> (block & 7)) & 1) === 1
 
 function probeBits(directory: string, segment: number, term: BitTerm): Uint8Array | null {
   const file = openIfThere(bitsPath(directory, segment))

@@ -1,6 +1,7 @@
 import { FRAME_RAW_BYTES } from '../../logs/archive/frames.ts'
 import { type LogFile, openLogFile, type OpenLog } from '../../logs/scan/log-file.ts'
 import { wholeLines } from '../../logs/scan/whole-lines.ts'
+import type { IndexedLogBlocks } from '../../store/records.ts'
 import { FilterBuilder } from './block-filter.ts'
 import { BlockWriter } from './index-files.ts'
 
@@ -18,17 +19,9 @@ export interface IndexOrder {
   logs: { file: LogFile; isTailOnly: boolean }[]
 }
 
-export interface IndexedLog {
-  rawBytes: number
-  /** Of its whole frames, one after the other; null: it has none, or they had their blocks. */
-  firstBlock: number | null
-  /** What is after its last whole frame; `open`: in the block that is open now; null: nothing is. */
-  tailBlock: number | 'open' | null
-}
-
 export interface IndexResult {
-  /** null: it could not be read. */
-  logs: (IndexedLog | null)[]
+  /** Without the whole blocks of those that had them. null: it could not be read. */
+  logs: (IndexedLogBlocks | null)[]
   nextBlock: number
   openBlock: OpenBlock | null
   /** The number that the open block of the order got; null: it is still open. */
@@ -52,7 +45,7 @@ export async function indexLogs(order: IndexOrder, isStopped: () => boolean): Pr
   if (order.openBlock !== null) open.load(order.openBlock.filter)
   let { nextBlock } = order
   let closedBlock: number | null = null
-  const logs: (IndexedLog | null)[] = []
+  const logs: (IndexedLogBlocks | null)[] = []
   try {
     for (const { file, isTailOnly } of order.logs) {
       if (isStopped()) break
@@ -65,18 +58,20 @@ export async function indexLogs(order: IndexOrder, isStopped: () => boolean): Pr
   }
   return { logs, nextBlock, openBlock: openBytes > 0 ? { filter: open.take(), bytes: openBytes } : null, closedBlock }
 
-  async function indexLog(file: LogFile, isTailOnly: boolean): Promise<IndexedLog> {
+  async function indexLog(file: LogFile, isTailOnly: boolean): Promise<IndexedLogBlocks> {
     const log = await openLogFile(file)
     try {
       const tailAt = log.sizeBytes - (log.sizeBytes % FRAME_RAW_BYTES)
       const firstBlock = tailAt > 0 && !isTailOnly ? nextBlock : null
       if (firstBlock !== null) for (const filter of wholeFilters(log, tailAt)) writer.write(nextBlock++, filter)
-      if (tailAt === log.sizeBytes) return { rawBytes: log.sizeBytes, firstBlock, tailBlock: null }
+      const wholeBlocks = firstBlock === null ? 0 : tailAt / FRAME_RAW_BYTES
+      const blocks = { rawBytes: log.sizeBytes, firstBlock, wholeBlocks }
+      if (tailAt === log.sizeBytes) return { ...blocks, tailBlock: null }
       if (openBytes > 0 && openBytes + log.sizeBytes - tailAt > MAX_OPEN_BYTES) closeOpenBlock()
       for (const { bytes } of wholeLines(log, tailAt, log.sizeBytes)) open.add(bytes)
       open.end()
       openBytes += log.sizeBytes - tailAt
-      return { rawBytes: log.sizeBytes, firstBlock, tailBlock: 'open' }
+      return { ...blocks, tailBlock: 'open' }
     } finally {
       log.close()
     }

@@ -16,6 +16,7 @@ import { createGroupCommit } from './group-commit.ts'
 import { createHolds } from './holds.ts'
 import { createIdleWork } from './idle-work.ts'
 import { createJobs } from './jobs.ts'
+import { createKeptLogs } from './kept-logs.ts'
 import { createLimits } from './limits.ts'
 import { Listeners } from './listeners.ts'
 import { openDatabase } from './open-database.ts'
@@ -63,7 +64,8 @@ export async function openSqliteStoreHere(
   const order = createOrder({ database, changes, timeline, counters, holds })
   const enqueue = createEnqueue({ database, changes, counters, holds, order, outbox })
   const queue = createQueue({ database, changes, timeline, counters, holds, chainEnds })
-  const attempts = createAttempts({ database, changes, timeline, counters, holds, chainEnds, outbox })
+  const keptLogs = createKeptLogs(database)
+  const attempts = createAttempts({ database, changes, timeline, counters, holds, chainEnds, outbox, keptLogs })
   const answers = createAnswers(database)
   const fleet = createFleet({ database, changes })
   const backfills = createBackfills(database)
@@ -120,6 +122,14 @@ export async function openSqliteStoreHere(
     markLogArchived: (jobId, attemptNumber, log) =>
       writeJoined(() => attempts.markLogArchived(jobId, attemptNumber, log)),
     findArchivedLog: (jobId, attemptNumber) => read(() => attempts.findArchivedLog(jobId, attemptNumber)),
+
+    pageKeptLogs: (filter, page) => read(() => keptLogs.page(filter, page)),
+    readKeptLogs: (keys) => read(() => keptLogs.read(keys)),
+    listUnindexedLogs: (before, limit) => read(() => keptLogs.listUnindexed(before, limit)),
+    listAddedLogs: (sinceId, limit) => read(() => keptLogs.listAdded(sinceId, limit)),
+    recordLogBlocks: (list) => write(() => keptLogs.record(list)),
+    forgetLogBlocks: () => write(() => keptLogs.forgetAll()),
+    endOfLogBlocks: () => read(() => keptLogs.endOfBlocks()),
 
     listNodes: () => read(() => fleet.listNodes()),
     putNode: (node) => write(() => fleet.putNode(node)),

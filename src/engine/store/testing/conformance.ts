@@ -6,6 +6,7 @@ import { describeEnd } from './end.ts'
 import { describeFleet } from './fleet.ts'
 import { testHistories } from './history.ts'
 import { describeHolds } from './holds.ts'
+import { describeKeptLogs } from './kept-logs.ts'
 import { describeJobs } from './jobs.ts'
 import { testAgainstModel } from './model.ts'
 import { describeOperators } from './operators.ts'
@@ -28,6 +29,7 @@ export function describeStore(name: string, openStore: () => Promise<StoreUnderT
     describeHolds(story)
     describeOrder(story)
     describeAttempts(story)
+    describeKeptLogs(story)
     describeFleet(story)
     describeOperators(story)
     describeChains(story)
