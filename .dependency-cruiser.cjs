@@ -20,6 +20,7 @@ const ROOMS = [
   'nodes',
   'launcher',
   'projects',
+  'search',
   'logs',
   'output',
   'understanding',

@@ -28,6 +28,7 @@ export const STARTS: readonly Start[] = [
   { room: 'chains', start: ({ chains }) => chains.runner.start() },
   { room: 'schedules', start: ({ schedules }) => schedules.scheduler.start() },
   { room: 'housekeeping', start: ({ housekeeping }) => housekeeping.start() },
+  { room: 'index of logs', start: ({ logIndex }) => logIndex.start() },
   { room: 'eggs', start: followTree }
 ]
 
