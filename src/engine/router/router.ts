@@ -29,6 +29,7 @@ import type { Environments } from '../launcher/pythons/environments.ts'
 import type { Discovery } from '../nodes/discovery/discovery.ts'
 import type { FleetNode } from '../nodes/fleet.ts'
 import type { JobLogs } from '../nodes/job-logs.ts'
+import type { FleetSearch } from '../search/fleet-search.ts'
 import type { ProbedNode } from '../nodes/scrapyd/probe.ts'
 import type { WaitingReasons } from '../queue/waiting-reasons.ts'
 import { largeBytesOf } from '../store/records.ts'
@@ -66,6 +67,7 @@ export interface RouterParts {
   fleetFiles: FleetFiles
   webhookCommands: WebhookCommands
   jobLogs: JobLogs
+  fleetSearch: FleetSearch
   feed: ChangeFeed
   figures: FiguresSampler
   incoming: IncomingFiles
@@ -303,7 +305,8 @@ export function createRouter(parts: RouterParts): EngineRouter {
       ),
       search: os.logs.search.handler(({ input: { jobId, attemptNumber, mostLines, ...query }, signal }) =>
         jobLogs.search(jobId, attemptNumber, query, { mostLines, signal })
-      )
+      ),
+      searchAll: os.logs.searchAll.handler(({ input, signal }) => parts.fleetSearch.run(input, signal))
     },
     events: {
       subscribe: os.events.subscribe.handler(({ input, signal }) => feed.subscribe(input.after, signal))

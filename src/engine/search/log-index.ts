@@ -5,7 +5,7 @@ import { isScrapdeckError } from '../../shared/errors.ts'
 import type { LogArchivePort } from '../logs/archive/log-archive.ts'
 import { FRAME_RAW_BYTES } from '../logs/archive/frames.ts'
 import type { LogFile } from '../logs/scan/log-file.ts'
-import { type Clock, sleep } from '../runtime/clock.ts'
+import { type Clock, sleep, type Timer } from '../runtime/clock.ts'
 import type { Logger } from '../runtime/logger.ts'
 import type { ThreadPool } from '../runtime/thread-pool.ts'
 import type { Candidates } from '../store/log-blocks.ts'
@@ -53,7 +53,7 @@ export class LogIndex {
   readonly #stopping = new AbortController()
   #stopListening: (() => void) | null = null
   #running: Promise<void> | null = null
-  #isBehind = false
+  #timer: Timer | null = null
   #nextBlock = 0
   #openBlock: OpenBlock | null = null
   #members: OpenMember[] = []
@@ -66,12 +66,13 @@ export class LogIndex {
 
   /** Starts in the background. */
   start(): void {
-    this.#stopListening = this.#parts.store.onChange(() => this.#wake(WAIT_MS))
-    this.#wake(0)
+    this.#stopListening = this.#parts.store.onChange(() => this.#wakeLater())
+    this.#startRun()
   }
 
   async stop(): Promise<void> {
     this.#stopListening?.()
+    this.#timer?.cancel()
     this.#stopping.abort()
     await this.#running
   }
@@ -84,35 +85,38 @@ export class LogIndex {
 
   /** Resolves when all logs that were archived before are in the index, but for the open block. */
   async whenCaughtUp(): Promise<void> {
-    this.#wake(0)
-    while (this.#running !== null) await this.#running
+    await this.#running
+    this.#startRun()
+    await this.#running
   }
 
-  #wake(afterMs: number): void {
-    if (this.#stopping.signal.aborted) return
-    if (this.#running !== null) {
-      this.#isBehind = true
-      return
-    }
-    this.#isBehind = false
-    this.#running = this.#run(afterMs)
+  #wakeLater(): void {
+    if (this.#stopping.signal.aborted || this.#timer !== null) return
+    this.#timer = this.#parts.clock.setTimer(WAIT_MS, () => {
+      this.#timer = null
+      // A run that is under way will look once more: what it has listed last may be older.
+      if (this.#running === null) this.#startRun()
+      else this.#wakeLater()
+    })
+  }
+
+  #startRun(): void {
+    if (this.#stopping.signal.aborted || this.#running !== null) return
+    this.#running = this.#run()
       .catch((error: unknown) => {
         if (this.#stopping.signal.aborted || isScrapdeckError(error, 'STOPPING')) return
         this.#parts.logger.warn({ error }, 'logs could not be added to the search index; retrying with the next ones')
       })
       .finally(() => {
         this.#running = null
-        if (this.#isBehind) this.#wake(WAIT_MS)
       })
   }
 
-  async #run(afterMs: number): Promise<void> {
-    const { store, clock } = this.#parts
+  async #run(): Promise<void> {
+    const { store } = this.#parts
     const { signal } = this.#stopping
-    if (afterMs > 0) await sleep(clock, afterMs, signal)
-    if (signal.aborted) return
     if (this.#lastId === null) await this.#catchUp()
-    for (;;) {
+    while (!signal.aborted) {
       const { logs, lastId } = await store.listAddedLogs(this.#lastId, LISTED)
       if (lastId === this.#lastId || signal.aborted) return
       await this.#add(logs)

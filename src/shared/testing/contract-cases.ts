@@ -376,6 +376,14 @@ export function describeContract(name: string, open: () => Promise<OpenedEngine>
       expect(await codeOf(client.logs.locate({ jobId: id, line: 1 }))).toBe('LOG_NOT_FOUND')
       const search = client.logs.search({ jobId: id, text: 'error' }).then((stream) => stream.next())
       expect(await codeOf(search)).toBe('LOG_NOT_FOUND')
+      const lines = []
+      let last = null
+      for await (const progress of await client.logs.searchAll({ text: 'no log has this', project: 'nothing-*' })) {
+        lines.push(...progress.hits)
+        last = progress
+      }
+      expect(lines).toEqual([])
+      expect(last).toMatchObject({ stoppedBy: 'end', cursor: null, unreadable: 0, scanned: { logs: 0, bytes: 0 } })
     })
 
     it('streams changes from now on, and from a cursor on', async () => {
