@@ -31,7 +31,8 @@ export function createSpider(seed: number): (bytes: number, logSeed: number) => 
     let items = 0
     let stamp = ''
     for (let line = 0; size < bytes; line += 1) {
-      if (line % 40 === 0) stamp = new Date((seconds += 1 + next(3)) * 1_000).toISOString().slice(0, 19).replace('T', ' ')
+      if (line % 40 === 0)
+        stamp = new Date((seconds += 1 + next(3)) * 1_000).toISOString().slice(0, 19).replace('T', ' ')
       const url = `${site}/${paths[next(40)]}/${names[next(200)]}-${next(1_000_000_000)}.html`
       const kind = next(200)
       let text: string
@@ -57,4 +58,7 @@ export function createSpider(seed: number): (bytes: number, logSeed: number) => 
   }
 }
 
-const hex = (next: (limit: number) => number): string => next(2 ** 31).toString(16).padStart(8, '0')
+const hex = (next: (limit: number) => number): string =>
+  next(2 ** 31)
+    .toString(16)
+    .padStart(8, '0')

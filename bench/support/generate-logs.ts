@@ -12,7 +12,8 @@ parentPort!.on('message', (orders: { number: number; spider: number; bytes: numb
     const path = join(directory, `${number}.log`)
     const log = spiders[spider]!(bytes, number + 1)
     const middle = log.indexOf(0x0a, log.length >> 1) + 1
-    const whole = extra === '' ? log : Buffer.concat([log.subarray(0, middle), Buffer.from(extra), log.subarray(middle)])
+    const whole =
+      extra === '' ? log : Buffer.concat([log.subarray(0, middle), Buffer.from(extra), log.subarray(middle)])
     writeFileSync(path, whole)
     return { number, spider, path, sizeBytes: whole.length }
   })

@@ -19,7 +19,9 @@ describe('a search over all logs', () => {
 
   beforeAll(async () => {
     fleet = await openArchivedFleet()
-    ids['small'] = await fleet.add(head('INFO', 'order 4711 of Käse GmbH') + head('ERROR', 'failed') + 'Traceback\n  KeyError: 4711\n')
+    ids['small'] = await fleet.add(
+      head('INFO', 'order 4711 of Käse GmbH') + head('ERROR', 'failed') + 'Traceback\n  KeyError: 4711\n'
+    )
     ids['plain'] = await fleet.add(`${head('INFO', 'nothing')}no order\n`, { project: aProjectName('news') })
     const large = Buffer.from(filler(2.4 * MIB))
     // In the middle of the second frame, over its end, and in the rest.
@@ -28,36 +30,40 @@ describe('a search over all logs', () => {
   })
   afterAll(() => fleet[Symbol.asyncDispose]())
 
-  describe.each(['that are not in the index yet', 'whose blocks are still open', 'of which some are ruled out'])('%s', (when) => {
-    beforeAll(async () => {
-      if (when.startsWith('whose')) await fleet.index.whenCaughtUp()
-      // Small logs fill a block of their own.
-      if (when.startsWith('of'))
-        for (let number = 0; number < 3; number += 1) await fleet.add(filler(0.9 * MIB, 'item'), { project: aProjectName('items') })
-      if (when.startsWith('of')) await fleet.index.whenCaughtUp()
-    })
+  describe.each(['that are not in the index yet', 'whose blocks are still open', 'of which some are ruled out'])(
+    '%s',
+    (when) => {
+      beforeAll(async () => {
+        if (when.startsWith('whose')) await fleet.index.whenCaughtUp()
+        // Small logs fill a block of their own.
+        if (when.startsWith('of'))
+          for (let number = 0; number < 3; number += 1)
+            await fleet.add(filler(0.9 * MIB, 'item'), { project: aProjectName('items') })
+        if (when.startsWith('of')) await fleet.index.whenCaughtUp()
+      })
 
-    test('finds every line, newest jobs first, with its place and its record', async () => {
-      const { hits, stoppedBy, cursor } = await fleet.searchAll({ text: 'ORDER 4711' })
-      expect(hits.map(({ jobId }) => jobId)).toEqual([ids['large'], ids['large'], ids['large'], ids['small']])
-      expect(hits.slice(0, 3).map(({ line, offset }) => offset / 60 + 1 - line)).toEqual([0, 0, 0])
-      expect(hits.slice(0, 3).map(({ offset }) => Math.floor(offset / MIB))).toEqual([1, 1, 2])
-      expect(hits[3]).toMatchObject({ line: 1, offset: 0, level: 'INFO', time: '2026-11-02 12:00:00', matchAt: 33 })
-      expect(hits[3]).toMatchObject({ project: 'shop', nodeId: 'node-1', attemptNumber: 1, matchLength: 10 })
-      expect([stoppedBy, cursor]).toEqual(['end', null])
-    })
+      test('finds every line, newest jobs first, with its place and its record', async () => {
+        const { hits, stoppedBy, cursor } = await fleet.searchAll({ text: 'ORDER 4711' })
+        expect(hits.map(({ jobId }) => jobId)).toEqual([ids['large'], ids['large'], ids['large'], ids['small']])
+        expect(hits.slice(0, 3).map(({ line, offset }) => offset / 60 + 1 - line)).toEqual([0, 0, 0])
+        expect(hits.slice(0, 3).map(({ offset }) => Math.floor(offset / MIB))).toEqual([1, 1, 2])
+        expect(hits[3]).toMatchObject({ line: 1, offset: 0, level: 'INFO', time: '2026-11-02 12:00:00', matchAt: 33 })
+        expect(hits[3]).toMatchObject({ project: 'shop', nodeId: 'node-1', attemptNumber: 1, matchLength: 10 })
+        expect([stoppedBy, cursor]).toEqual(['end', null])
+      })
 
-    test('by expression, level and facets', async () => {
-      const spiders = async (input: Parameters<ArchivedFleet['search']>[0]) =>
-        (await fleet.searchAll(input)).hits.map(({ jobId, line }) => [jobId, line])
-      expect(await spiders({ text: String.raw`\w+: 4711$`, isRegex: true })).toEqual([[ids['small'], 4]])
-      // The traceback belongs to the record above it.
-      expect(await spiders({ text: '4711', minLevel: 'ERROR' })).toEqual([[ids['small'], 4]])
-      expect(await spiders({ text: 'order', project: 'n*' })).toEqual([[ids['plain'], 2]])
-      expect(await spiders({ text: 'order', nodeId: aNodeId('node-1'), spider: 'offers' })).toEqual([])
-      expect(await spiders({ text: 'order 4712' })).toEqual([])
-    })
-  })
+      test('by expression, level and facets', async () => {
+        const spiders = async (input: Parameters<ArchivedFleet['search']>[0]) =>
+          (await fleet.searchAll(input)).hits.map(({ jobId, line }) => [jobId, line])
+        expect(await spiders({ text: String.raw`\w+: 4711$`, isRegex: true })).toEqual([[ids['small'], 4]])
+        // The traceback belongs to the record above it.
+        expect(await spiders({ text: '4711', minLevel: 'ERROR' })).toEqual([[ids['small'], 4]])
+        expect(await spiders({ text: 'order', project: 'n*' })).toEqual([[ids['plain'], 2]])
+        expect(await spiders({ text: 'order', nodeId: aNodeId('node-1'), spider: 'offers' })).toEqual([])
+        expect(await spiders({ text: 'order 4712' })).toEqual([])
+      })
+    }
+  )
 
   test('says what the index ruled out, and reads the rest only', async () => {
     const { hits, ruledOut, scanned } = await fleet.searchAll({ text: 'order 4711!' })
@@ -136,7 +142,9 @@ describe('a search over all logs', () => {
 test('times are those of the run, in whichever zone its log is written', async () => {
   await using fleet = await openArchivedFleet()
   const startedAtMs = Date.UTC(2026, 10, 2, 10)
-  const job = await fleet.add(head('INFO', 'first', '12:00:01') + head('INFO', 'second', '12:30:00') + 'still the second\n')
+  const job = await fleet.add(
+    head('INFO', 'first', '12:00:01') + head('INFO', 'second', '12:30:00') + 'still the second\n'
+  )
   const kept = await fleet.store.readKeptLogs([{ jobId: job, number: 1 as never }])
   const page = await fleet.store.pageKeptLogs({}, { before: null, limit: 10, candidates: null })
   Object.assign(fleet.store, {

@@ -217,7 +217,11 @@ class OneSearch {
   }
 
   /** False: so many bytes were not to be read. */
-  async #search({ logs, ruledOut }: LogPage, candidates: Candidates | null, start: SearchPlace | null): Promise<boolean> {
+  async #search(
+    { logs, ruledOut }: LogPage,
+    candidates: Candidates | null,
+    start: SearchPlace | null
+  ): Promise<boolean> {
     const { signal } = this.#stopping
     let task = newTask(ruledOut)
     let bytes = 0

@@ -10,7 +10,6 @@ export const isCandidate = (candidates: Candidates, block: number): boolean =>
 export function mayHoldMatch(blocks: IndexedLogBlocks, candidates: Candidates): boolean {
   const { firstBlock, wholeBlocks, tailBlock } = blocks
   if (tailBlock === 'open' || (tailBlock !== null && isCandidate(candidates, tailBlock))) return true
-  for (let index = 0; index < wholeBlocks; index += 1)
-    if (isCandidate(candidates, firstBlock! + index)) return true
+  for (let index = 0; index < wholeBlocks; index += 1) if (isCandidate(candidates, firstBlock! + index)) return true
   return false
 }

@@ -222,9 +222,7 @@ export interface LogBlockStore extends KeptLogReader {
   /** The same for those archived first after a call that returned `lastId`; null: none, to begin with. */
   listAddedLogs(sinceId: number | null, limit: number): Promise<{ logs: UnindexedLog[]; lastId: number }>
   /** Skips logs that were archived again meanwhile: `storedBytes` is no longer theirs. */
-  recordLogBlocks(
-    logs: (LogKey & { blocks: IndexedLogBlocks; log: { storedBytes: number | null } })[]
-  ): Promise<void>
+  recordLogBlocks(logs: (LogKey & { blocks: IndexedLogBlocks; log: { storedBytes: number | null } })[]): Promise<void>
   /** No log is in the index any more. */
   forgetLogBlocks(): Promise<void>
   /** The number after that of the last block that a log has. */

@@ -70,12 +70,15 @@ export function createFakeLogs({ jobs, jobOf }: FakeWorld) {
       const { project, spider, nodeId, outcome, minLevel, mostHits } = input
       const counts = { ruledOut: { logs: 0, bytes: 0 }, scanned: { logs: 0, bytes: 0 }, unreadable: 0 }
       let left = mostHits
-      for (const job of [...jobs.values()].filter(({ state, startedAtMs }) => state === 'ended' && startedAtMs !== null)) {
+      for (const job of [...jobs.values()].filter(
+        ({ state, startedAtMs }) => state === 'ended' && startedAtMs !== null
+      )) {
         if (!matchesGlob(project ?? null, job.project) || !matchesGlob(spider ?? null, job.spider)) continue
         if ((nodeId ?? job.nodeId) !== job.nodeId || (outcome ?? job.outcome) !== job.outcome) continue
         const hits = findIn(job, input).flatMap((line) => {
           const head = parseRecordHead(line.text)
-          const isBelow = head === null || RECORD_LEVELS.indexOf(head.level) < RECORD_LEVELS.indexOf(minLevel ?? 'DEBUG')
+          const isBelow =
+            head === null || RECORD_LEVELS.indexOf(head.level) < RECORD_LEVELS.indexOf(minLevel ?? 'DEBUG')
           if (isBelow && minLevel !== undefined) return []
           const { id: jobId, project: of, spider: by, nodeId: on } = job
           const time = head === null ? null : `${head.date} ${head.time}`
@@ -84,7 +87,8 @@ export function createFakeLogs({ jobs, jobOf }: FakeWorld) {
         })
         counts.scanned.logs += 1
         counts.scanned.bytes += logOf(job).length
-        if (hits.length > 0) yield { hits: hits.slice(0, left), ...structuredClone(counts), stoppedBy: null, cursor: null }
+        if (hits.length > 0)
+          yield { hits: hits.slice(0, left), ...structuredClone(counts), stoppedBy: null, cursor: null }
         left -= hits.length
         if (left > 0) continue
         yield { hits: [], ...counts, stoppedBy: 'hits' as const, cursor: `${job.id}.1` }

@@ -1,5 +1,11 @@
 import type { InferContractRouterInputs, InferContractRouterOutputs } from '@orpc/contract'
-import { AttemptNumber, ChainSettings, type Contract, ProjectName, ScheduleSettings } from '../../shared/contract/index.ts'
+import {
+  AttemptNumber,
+  ChainSettings,
+  type Contract,
+  ProjectName,
+  ScheduleSettings
+} from '../../shared/contract/index.ts'
 import {
   attempt,
   backfill,

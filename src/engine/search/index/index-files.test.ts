@@ -48,7 +48,9 @@ describe('the files of the index', () => {
     const check = () =>
       fc.assert(
         fc.property(term, (one) => {
-          const expected = blocks.filter((block) => fitsTerm(one, (bit) => hasBit(filters[block % filters.length]!, bit)))
+          const expected = blocks.filter((block) =>
+            fitsTerm(one, (bit) => hasBit(filters[block % filters.length]!, bit))
+          )
           expect(found(one, blocks)).toEqual(expected)
         }),
         { numRuns: 60 }
@@ -92,7 +94,12 @@ test('a line belongs to the block in which it starts, however long it is', async
   const path = join(directory.path, 'log')
   await writeFile(path, log)
   const index = join(directory.path, 'index')
-  const order = { directory: index, nextBlock: 5, openBlock: null, logs: [{ file: { kind: 'plain' as const, path }, isTailOnly: false }] }
+  const order = {
+    directory: index,
+    nextBlock: 5,
+    openBlock: null,
+    logs: [{ file: { kind: 'plain' as const, path }, isTailOnly: false }]
+  }
   const result = await indexLogs(order, () => false)
   expect(result.logs).toEqual([{ rawBytes: log.length, firstBlock: 5, wholeBlocks: 4, tailBlock: 'open' }])
   const bitsOfText = (text: string) => bitsOf(Buffer.from(text))

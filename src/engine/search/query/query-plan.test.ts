@@ -68,12 +68,19 @@ describe('a block that holds a match is always a candidate', () => {
       (text) => text.toLowerCase()
     )
     fc.assert(
-      fc.property(lines, fc.nat(40), fc.integer({ min: 1, max: 20 }), flags, changed, (line, from, length, options, change) => {
-        const text = change(line.slice(from, from + length))
-        fc.pre(text !== '')
-        const query = { text, ...options }
-        if (matches(query, line)) expect(mayMatch(query, line)).toBe(true)
-      }),
+      fc.property(
+        lines,
+        fc.nat(40),
+        fc.integer({ min: 1, max: 20 }),
+        flags,
+        changed,
+        (line, from, length, options, change) => {
+          const text = change(line.slice(from, from + length))
+          fc.pre(text !== '')
+          const query = { text, ...options }
+          if (matches(query, line)) expect(mayMatch(query, line)).toBe(true)
+        }
+      ),
       { numRuns: 1_500 }
     )
   })
@@ -89,9 +96,36 @@ describe('a block that holds a match is always a candidate', () => {
       .map(([atom, quantifier]) => `${atom}${quantifier}`),
     atom: fc.oneof(
       { depthSize: 'small', maxDepth: 3 },
-      { weight: 6, arbitrary: chars.filter((char) => char.length === 1 || char.charCodeAt(0) < 128).map(escaped).map((text) => (text.length > 2 ? `(?:${text})` : text)) },
-      fc.constantFrom('.', '[a-c]', '[^]', String.raw`[\]x]`, String.raw`\d`, String.raw`\w`, '(?:^)', '(?:$)', String.raw`(?:\b)`),
-      fc.constantFrom(String.raw`\x61`, String.raw`\u0061`, '(?=a)', '(?<!a)', '(?:a)', '(?<name>b)', '(?i:A)', 'abc', '4711', 'abc1'),
+      {
+        weight: 6,
+        arbitrary: chars
+          .filter((char) => char.length === 1 || char.charCodeAt(0) < 128)
+          .map(escaped)
+          .map((text) => (text.length > 2 ? `(?:${text})` : text))
+      },
+      fc.constantFrom(
+        '.',
+        '[a-c]',
+        '[^]',
+        String.raw`[\]x]`,
+        String.raw`\d`,
+        String.raw`\w`,
+        '(?:^)',
+        '(?:$)',
+        String.raw`(?:\b)`
+      ),
+      fc.constantFrom(
+        String.raw`\x61`,
+        String.raw`\u0061`,
+        '(?=a)',
+        '(?<!a)',
+        '(?:a)',
+        '(?<name>b)',
+        '(?i:A)',
+        'abc',
+        '4711',
+        'abc1'
+      ),
       tie('expression').map((inner) => `(${inner})`),
       tie('expression').map((inner) => `(?:${inner})`)
     )

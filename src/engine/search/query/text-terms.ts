@@ -1,8 +1,5 @@
 /** Text that every match contains, in its own bytes except for the case of ASCII letters; or several such texts. */
-export type TextTerm =
-  | { text: string; isStart: boolean; isEnd: boolean }
-  | { all: TextTerm[] }
-  | { any: TextTerm[] }
+export type TextTerm = { text: string; isStart: boolean; isEnd: boolean } | { all: TextTerm[] } | { any: TextTerm[] }
 
 export const ANYTHING: TextTerm = { all: [] }
 

@@ -1,4 +1,10 @@
-import { formatOf, type HeadFormat, parseRecordHead, RECORD_LEVELS, type RecordLevel } from '../../../shared/log-record.ts'
+import {
+  formatOf,
+  type HeadFormat,
+  parseRecordHead,
+  RECORD_LEVELS,
+  type RecordLevel
+} from '../../../shared/log-record.ts'
 import type { OpenLog } from '../../logs/scan/log-file.ts'
 
 /** Which records to look at; times are of the run, whatever zone its log is written in. */

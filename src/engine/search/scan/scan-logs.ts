@@ -60,7 +60,14 @@ export async function scanLogs(
       const log = await openLogFile(file)
       try {
         const whole = [{ from: 0, to: log.sizeBytes }]
-        scanLog(log, { pieces: pieces ?? whole, matcher, finder: new RecordFinder(log, records, startedAtMs), left, isStopped, result })
+        scanLog(log, {
+          pieces: pieces ?? whole,
+          matcher,
+          finder: new RecordFinder(log, records, startedAtMs),
+          left,
+          isStopped,
+          result
+        })
       } finally {
         log.close()
       }

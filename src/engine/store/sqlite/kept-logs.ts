@@ -73,7 +73,9 @@ export function createKeptLogs(database: Database) {
   const forgetOne = database.prepare('DELETE FROM log_blocks WHERE job_id = ? AND attempt_number = ?')
   const forgetAll = database.prepare('DELETE FROM log_blocks')
   const end = database
-    .prepare<[], number | null>('SELECT max(max(coalesce(first_block + whole_blocks, 0), tail_block + 1)) FROM log_blocks')
+    .prepare<[], number | null>(
+      'SELECT max(max(coalesce(first_block + whole_blocks, 0), tail_block + 1)) FROM log_blocks'
+    )
     .pluck()
   const pages = new Map<string, Statement<Record<string, unknown>, BlocksRow>>()
 
@@ -158,8 +160,7 @@ export function createKeptLogs(database: Database) {
 }
 
 export function toLog({ packed, rawBytes, storedBytes }: Pick<KeptRow, 'packed' | 'rawBytes' | 'storedBytes'>) {
-  if (packed.length > 0)
-    return { packed, sizes: rawBytes === null ? null : { rawBytes, storedBytes: packed.length } }
+  if (packed.length > 0) return { packed, sizes: rawBytes === null ? null : { rawBytes, storedBytes: packed.length } }
   return { packed: null, sizes: rawBytes === null || storedBytes === null ? null : { rawBytes, storedBytes } }
 }
 
@@ -180,7 +181,6 @@ function conditionOf(filter: KeptLogFilter): { sql: string; values: Record<strin
   if (nodeId !== undefined) add('attempts.node_id = :nodeId', { nodeId })
   if (outcome !== undefined) add('jobs.outcome = :outcome', { outcome })
   if (sinceMs !== undefined) add('coalesce(attempts.ended_at_ms, :sinceMs) >= :sinceMs', { sinceMs })
-  if (untilMs !== undefined)
-    add('coalesce(attempts.started_at_ms, attempts.sent_at_ms) <= :untilMs', { untilMs })
+  if (untilMs !== undefined) add('coalesce(attempts.started_at_ms, attempts.sent_at_ms) <= :untilMs', { untilMs })
   return { sql: parts.join(' AND ') || 'true', values }
 }

@@ -27,7 +27,10 @@ export function describeKeptLogs(story: Story): void {
 
   describe('archived logs', () => {
     test('are paged newest first, as many as are looked at', async () => {
-      const jobs = [await archived(), await archived(), await archived()].map(({ id }) => id).sort().reverse()
+      const jobs = [await archived(), await archived(), await archived()]
+        .map(({ id }) => id)
+        .sort()
+        .reverse()
       await enqueue()
       const first = await page({}, null, 2)
       expect(idsOf(first.logs)).toEqual(jobs.slice(0, 2))
@@ -43,7 +46,10 @@ export function describeKeptLogs(story: Story): void {
     test('are narrowed by project, spider, node, outcome and time', async () => {
       const one = await archived({ project: aProjectName('shop-eu'), spider: 'prices' }, 'node-1')
       const other = await archived({ project: aProjectName('news'), spider: 'pages' }, 'node-2')
-      const all = [one, other].map(({ id }) => id).sort().reverse()
+      const all = [one, other]
+        .map(({ id }) => id)
+        .sort()
+        .reverse()
       const { endedAtMs, sentAtMs } = (await story.store.listAttempts(one.id))[0]!
       const cases: [KeptLogFilter, string[]][] = [
         [{ project: 'shop-*' }, [one.id]],
@@ -63,7 +69,8 @@ export function describeKeptLogs(story: Story): void {
       await record(small, { tailBlock: 9 })
       await record(large, { rawBytes: 3_000_000, firstBlock: 3, wholeBlocks: 2, tailBlock: 6 })
       await record(open, { tailBlock: 'open' })
-      const only = (block: number) => Uint8Array.from([0, 0].map((_, byte) => (block >> 3 === byte ? 1 << (block & 7) : 0)))
+      const only = (block: number) =>
+        Uint8Array.from([0, 0].map((_, byte) => (block >> 3 === byte ? 1 << (block & 7) : 0)))
       const always = [open.id, unknown.id]
       for (const [block, ids] of [
         [9, [small.id]],
@@ -105,7 +112,9 @@ export function describeKeptLogs(story: Story): void {
       expect(added.logs[0]).toMatchObject({ isTailOnly: false, log: { packed: null, sizes } })
       await record(one)
       await record(other, { rawBytes: 3_000_000, firstBlock: 1, wholeBlocks: 2, tailBlock: 'open' })
-      expect((await story.store.listUnindexedLogs(null, 10)).logs).toMatchObject([{ jobId: other.id, isTailOnly: true }])
+      expect((await story.store.listUnindexedLogs(null, 10)).logs).toMatchObject([
+        { jobId: other.id, isTailOnly: true }
+      ])
       await record(other, { rawBytes: 3_000_000, tailBlock: 8 })
       expect(await unindexed()).toEqual([])
       const whole = (await page({ spider: other.spider })).logs.find(({ jobId }) => jobId === other.id)
