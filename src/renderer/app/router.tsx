@@ -12,6 +12,7 @@ import {
   parseChainsSearch,
   parseJobsSearch,
   parseLoadSearch,
+  parseLogSearchSearch,
   parseLogsSearch,
   parseNodesSearch,
   parseProjectsSearch,
@@ -87,6 +88,12 @@ const routeTree = root.addChildren([
   screenAt('/nodes', () => import('../features/nodes/nodes-screen.tsx'), 'NodesScreen', parseNodesSearch),
   screenAt('/nodes/sources', () => import('../features/nodes/discovery/sources-screen.tsx'), 'SourcesScreen'),
   screenAt('/logs', () => import('../features/logs/logs-screen.tsx'), 'LogsScreen', parseLogsSearch),
+  screenAt(
+    '/logs/search',
+    () => import('../features/logs/search/log-search-screen.tsx'),
+    'LogSearchScreen',
+    parseLogSearchSearch
+  ),
   screenAt('/settings', () => import('./settings-screen.tsx'), 'SettingsScreen')
 ])
 

@@ -70,9 +70,9 @@ export function createFakeLogs({ jobs, jobOf }: FakeWorld) {
       const { project, spider, nodeId, outcome, minLevel, mostHits } = input
       const counts = { ruledOut: { logs: 0, bytes: 0 }, scanned: { logs: 0, bytes: 0 }, unreadable: 0 }
       let left = mostHits
-      for (const job of [...jobs.values()].filter(
-        ({ state, startedAtMs }) => state === 'ended' && startedAtMs !== null
-      )) {
+      const kept = [...jobs.values()].filter(({ state, startedAtMs }) => state === 'ended' && startedAtMs !== null)
+      const after = input.cursor === undefined ? -1 : kept.findIndex(({ id }) => `${id}.1` === input.cursor)
+      for (const job of kept.slice(after + 1)) {
         if (!matchesGlob(project ?? null, job.project) || !matchesGlob(spider ?? null, job.spider)) continue
         if ((nodeId ?? job.nodeId) !== job.nodeId || (outcome ?? job.outcome) !== job.outcome) continue
         const hits = findIn(job, input).flatMap((line) => {
