@@ -54,7 +54,8 @@ export class LogIndex {
   #stopListening: (() => void) | null = null
   #running: Promise<void> | null = null
   #timer: Timer | null = null
-  #nextBlock = 0
+  /** null: not looked up yet. */
+  #nextBlock: number | null = null
   #openBlock: OpenBlock | null = null
   #members: OpenMember[] = []
   #lastId: number | null = null
@@ -126,7 +127,7 @@ export class LogIndex {
 
   /** What an earlier engine left, the newest first. */
   async #catchUp(): Promise<void> {
-    const { store, indexing, clock } = this.#parts
+    const { store, clock } = this.#parts
     const { signal } = this.#stopping
     const directory = this.#directory
     if (!existsSync(directory)) {
@@ -135,8 +136,6 @@ export class LogIndex {
       await store.forgetLogBlocks()
       await mkdir(directory, { recursive: true, mode: 0o700 })
     }
-    const written = await indexing.run<number>({ task: 'endOfBlocks', input: { directory }, signal })
-    this.#nextBlock = Math.max(written, await store.endOfLogBlocks())
     this.#openBlock = null
     this.#members = []
     const { lastId } = await store.listAddedLogs(null, 0)
@@ -148,6 +147,14 @@ export class LogIndex {
       await sleep(clock, PAUSE_MS, signal)
     }
     if (!signal.aborted) this.#lastId = lastId
+  }
+
+  /** After all that is written or referred to: either may be of an older backup. Starts a thread, so only if needed. */
+  async #findNextBlock(): Promise<number> {
+    const { store, indexing } = this.#parts
+    const input = { directory: this.#directory }
+    const written = await indexing.run<number>({ task: 'endOfBlocks', input, signal: this.#stopping.signal })
+    return Math.max(written, await store.endOfLogBlocks())
   }
 
   async #add(logs: UnindexedLog[]): Promise<void> {
@@ -180,6 +187,7 @@ export class LogIndex {
     const { store, indexing } = this.#parts
     const { signal } = this.#stopping
     if (signal.aborted) return
+    this.#nextBlock ??= await this.#findNextBlock()
     const input: IndexOrder = {
       directory: this.#directory,
       nextBlock: this.#nextBlock,

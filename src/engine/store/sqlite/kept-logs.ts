@@ -51,7 +51,7 @@ export const KEPT_LOGS_SQL = {
     WHERE id > ? ORDER BY id LIMIT ?`
 }
 
-const JOINS = `CROSS JOIN jobs ON jobs.id = archived_logs.job_id
+export const JOINS_OF_RUNS = `CROSS JOIN jobs ON jobs.id = archived_logs.job_id
   CROSS JOIN attempts ON attempts.job_id = archived_logs.job_id AND attempts.number = archived_logs.attempt_number`
 
 export type KeptLogs = ReturnType<typeof createKeptLogs>
@@ -81,7 +81,7 @@ export function createKeptLogs(database: Database) {
 
   function pageOf(filter: KeptLogFilter) {
     const { sql, values } = conditionOf(filter)
-    const joins = sql === 'true' ? '' : JOINS
+    const joins = sql === 'true' ? '' : JOINS_OF_RUNS
     const statement = pages.get(sql) ?? database.prepare(KEPT_LOGS_SQL.page(joins, sql))
     pages.set(sql, statement as Statement<Record<string, unknown>, BlocksRow>)
     return { statement: statement as Statement<Record<string, unknown>, BlocksRow>, values }
