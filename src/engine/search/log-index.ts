@@ -54,7 +54,7 @@ export class LogIndex {
   #stopListening: (() => void) | null = null
   #running: Promise<void> | null = null
   #timer: Timer | null = null
-  /** null: not looked up yet. */
+  /** null: to be looked up. */
   #nextBlock: number | null = null
   #openBlock: OpenBlock | null = null
   #members: OpenMember[] = []
@@ -194,6 +194,8 @@ export class LogIndex {
       openBlock: this.#openBlock,
       logs: logs.map(({ file, log: { isTailOnly } }) => ({ file, isTailOnly }))
     }
+    // If it fails, it may have written blocks: their numbers must not be used for others.
+    this.#nextBlock = null
     const result = await indexing.run<IndexResult>({ task: 'index', input, signal })
     this.#nextBlock = result.nextBlock
     this.#openBlock = result.openBlock
