@@ -21,6 +21,7 @@ const ROOMS = [
   'nodes',
   'launcher',
   'projects',
+  'search',
   'logs',
   'output',
   'understanding',

@@ -48,6 +48,7 @@ export default defineConfig({
         scrapdeck: 'src/cli/bin.ts',
         'store-worker': 'src/engine/store/sqlite/store-worker.ts',
         'log-worker': 'src/engine/logs/scan/log-worker.ts',
+        'search-worker': 'src/engine/search/search-worker.ts',
         'plugin-worker': 'src/engine/plugins/plugin-worker.ts',
         'items-worker': 'src/engine/items/items-worker.ts',
         'egg-worker': 'src/engine/projects/egg-worker.ts',

@@ -166,6 +166,22 @@ it('logs -f resumes where a connection dropped, and ends with the log', async ()
   expect(asked).toEqual(['tailBytes=262144', 'offset=13'])
 })
 
+it('search prints each line with its place, and says when it ended early', async () => {
+  const asked: (string | undefined)[] = []
+  const url = await startServer((request, response) => {
+    asked.push(request.url?.split('?')[1])
+    response.writeHead(200, { 'content-type': 'text/event-stream' })
+    const hit = { jobId: JOB_ID, project: 'shop', spider: 'prices', line: 12, text: 'timed\u001b[2J out' }
+    response.write(`event: message\ndata: ${JSON.stringify({ hits: [hit], stoppedBy: null })}\n\n`)
+    response.write(`event: message\ndata: ${JSON.stringify({ hits: [], stoppedBy: 'time' })}\n\n`)
+    response.end('event: done\n\n')
+  })
+  const { code, out, error } = await call(['search', 'timed? out', '--regex', '--level', 'error'], { url })
+  expect([code, out]).toEqual([0, `${JOB_ID} shop/prices:12: timed[2J out\n`])
+  expect(error).toContain('limit: time')
+  expect(asked).toEqual(['text=timed%3F+out&isRegex=true&matchesCase=false&minLevel=ERROR'])
+})
+
 it('a log on a terminal keeps only colours of its control characters; in a file it is unchanged', async () => {
   const text = '\u001b[31mred\u001b[0m \u001b[2J\u009b5n\tdone\r\n'
   const url = await startServer((_request, response) => {

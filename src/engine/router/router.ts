@@ -33,6 +33,7 @@ import type { FleetNode } from '../nodes/fleet.ts'
 import type { ErrorGroups } from '../collecting/error-groups.ts'
 import type { JobFigures } from '../collecting/job-figures.ts'
 import type { JobLogs } from '../nodes/job-logs.ts'
+import type { FleetSearch } from '../search/fleet-search.ts'
 import type { ProbedNode } from '../nodes/scrapyd/probe.ts'
 import type { WaitingReasons } from '../queue/waiting-reasons.ts'
 import { largeBytesOf } from '../store/records.ts'
@@ -72,6 +73,7 @@ export interface RouterParts {
   webhookCommands: WebhookCommands
   jobLogs: JobLogs
   jobItems: JobItems
+  fleetSearch: FleetSearch
   feed: ChangeFeed
   figures: FiguresSampler
   incoming: IncomingFiles
@@ -332,7 +334,8 @@ export function createRouter(parts: RouterParts): EngineRouter {
       ),
       search: os.logs.search.handler(({ input: { jobId, attemptNumber, mostLines, ...query }, signal }) =>
         jobLogs.search(jobId, attemptNumber, query, { mostLines, signal })
-      )
+      ),
+      searchAll: os.logs.searchAll.handler(({ input, signal }) => parts.fleetSearch.run(input, signal))
     },
     items: {
       describe: os.items.describe.handler(({ input: { count, ...wanted }, signal }) =>

@@ -17,6 +17,7 @@ import type {
   LimitRule,
   NodeId,
   NodeMode,
+  Outcome,
   Placement,
   Problem,
   ProjectName,
@@ -396,6 +397,57 @@ export function largeBytesOf(jobs: Iterable<Pick<StoredJob, 'settings' | 'args' 
     bytes += largeBytes(JSON.stringify(settings).length + JSON.stringify(args).length + JSON.stringify(env).length)
   }
   return bytes
+}
+
+/** Names the log of an attempt. */
+export interface LogKey {
+  jobId: JobId
+  number: AttemptNumber
+}
+
+/** Which archived logs to look at; all that is given must hold. */
+export interface KeptLogFilter {
+  /** As in JobFilter: `*` matches anything. */
+  project?: string | undefined
+  spider?: string | undefined
+  nodeId?: NodeId | undefined
+  outcome?: Outcome | undefined
+  /** Runs that were not over by then, or began by then. */
+  sinceMs?: number | undefined
+  untilMs?: number | undefined
+}
+
+/** Where the index of logs (engine/search) has a log. */
+export interface IndexedLogBlocks {
+  rawBytes: number
+  /** Of its whole frames, one block each in order; null: it has none. */
+  firstBlock: number | null
+  wholeBlocks: number
+  /** Of what is after them; null: nothing is; `open`: a block that is not closed yet. */
+  tailBlock: number | 'open' | null
+}
+
+/** `blocks`: null where the log is not in the index yet. `next`: where the next page begins; null: there is none. */
+export interface LogPage {
+  logs: (LogKey & { blocks: IndexedLogBlocks | null })[]
+  next: LogKey | null
+  ruledOut: { logs: number; bytes: number }
+}
+
+/** An archived log and its run. */
+export interface KeptLog extends LogKey {
+  project: ProjectName
+  spider: string
+  nodeId: NodeId
+  startedAtMs: number | null
+  endedAtMs: number | null
+  log: ArchivedLog
+}
+
+export interface UnindexedLog extends LogKey {
+  log: ArchivedLog
+  /** Its whole frames have their blocks. */
+  isTailOnly: boolean
 }
 
 /** Where the archive has the log of an attempt (logs/archive/log-archive.ts). */

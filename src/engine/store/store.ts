@@ -27,6 +27,12 @@ import type {
 import type { TimelineEntry, AttemptChange } from '../job-rules/attempt-change.ts'
 import type {
   ArchivedLog,
+  IndexedLogBlocks,
+  KeptLog,
+  KeptLogFilter,
+  LogKey,
+  LogPage,
+  UnindexedLog,
   NewJob,
   StoredJob,
   FinishedRun,
@@ -244,6 +250,33 @@ export interface ErrorStore {
   ): Promise<{ group: StoredErrorGroup; occurrence: StoredOccurrence }[]>
   /** Resolves with those that had another state. A resolved one is open again once it is logged after `atMs`. */
   setErrorState(ids: ErrorGroupId[], state: ErrorState, atMs: number): Promise<ErrorGroupId[]>
+}
+
+/** The logs in the archive, for searches over all of them. */
+export interface KeptLogReader {
+  /**
+   * The newest jobs first, their last attempts first. Looks at `limit` archived logs and lists those that match the
+   * filter; without those whose blocks all are ruled out by `candidates` (log-blocks.ts), which are only counted.
+   */
+  pageKeptLogs(
+    filter: KeptLogFilter,
+    page: { before: LogKey | null; limit: number; candidates: Uint8Array | null }
+  ): Promise<LogPage>
+  /** In the order of the keys, without those that are gone. */
+  readKeptLogs(keys: LogKey[]): Promise<KeptLog[]>
+}
+
+export interface LogBlockStore extends KeptLogReader {
+  /** Of the `limit` newest archived logs before that one, those that are not in the index. */
+  listUnindexedLogs(before: LogKey | null, limit: number): Promise<{ logs: UnindexedLog[]; next: LogKey | null }>
+  /** The same for those archived first after a call that returned `lastId`; null: none, to begin with. */
+  listAddedLogs(sinceId: number | null, limit: number): Promise<{ logs: UnindexedLog[]; lastId: number }>
+  /** Skips logs that were archived again meanwhile: `storedBytes` is no longer theirs. */
+  recordLogBlocks(logs: (LogKey & { blocks: IndexedLogBlocks; log: { storedBytes: number | null } })[]): Promise<void>
+  /** No log is in the index any more. */
+  forgetLogBlocks(): Promise<void>
+  /** The number after that of the last block that a log has. */
+  endOfLogBlocks(): Promise<number>
 }
 
 export interface NodeStore {
@@ -518,6 +551,7 @@ export interface Store
     AttemptStore,
     ReadingStore,
     ErrorStore,
+    LogBlockStore,
     NodeStore,
     VersionStore,
     ProjectSettingsStore,

@@ -10,6 +10,9 @@ import { LogArchive, type LogArchivePort } from '../logs/archive/log-archive.ts'
 import { LogCache } from '../logs/archive/gzip-cache.ts'
 import { LogScans } from '../logs/scan/log-scans.ts'
 import { openLogThreads } from '../logs/scan/log-threads.ts'
+import { FleetSearch } from '../search/fleet-search.ts'
+import { LogIndex } from '../search/log-index.ts'
+import { openSearchThreads } from '../search/search-threads.ts'
 import { openFileSecretBox } from '../runtime/file-secret-box.ts'
 import { openDataDirectory } from '../runtime/private-directory.ts'
 import type { SecretBox } from '../runtime/secret-box.ts'
@@ -24,6 +27,8 @@ export interface EngineData {
   blobs: BlobStore
   incoming: IncomingFiles
   logScans: LogScans
+  logIndex: LogIndex
+  fleetSearch: FleetSearch
   archive: LogArchivePort
   credentials: { username: string; password: string }
   secretBox: SecretBox
@@ -54,12 +59,21 @@ export async function openData(
       cache: LogCache.open(join(dataDirectory, 'log-cache')),
       directory: join(dataDirectory, 'log-copies')
     })
+  const [indexing, fleetSearching] = [openSearchThreads(parts.clock, 1), openSearchThreads(parts.clock, 2)]
+  for (const threads of [indexing, fleetSearching]) opened.adopt(threads, () => threads.close())
+  const logIndex = new LogIndex({
+    ...{ store, archive, indexing, searching: fleetSearching, clock: parts.clock, logger: parts.logger },
+    directory: join(dataDirectory, 'log-index')
+  })
+  opened.adopt(logIndex, (index) => index.stop())
   return {
     store,
     isStoreDead: () => isDead,
     credentials: readOrCreateCredentials(dataDirectory, parts.random, options.credentials),
     blobs,
     logScans: new LogScans(searching),
+    logIndex,
+    fleetSearch: new FleetSearch({ store, archive, index: logIndex, threads: fleetSearching, clock: parts.clock }),
     archive,
     incoming: IncomingFiles.open(join(dataDirectory, 'incoming')),
     secretBox: options.secretBox ?? (await openFileSecretBox(join(dataDirectory, 'secret.key')))

@@ -33,6 +33,7 @@ export const STARTS: readonly Start[] = [
   { room: 'schedules', start: ({ schedules }) => schedules.scheduler.start() },
   { room: 'expectations', start: ({ expectations }) => void expectations.start() },
   { room: 'housekeeping', start: ({ housekeeping }) => housekeeping.start() },
+  { room: 'index of logs', start: ({ logIndex }) => logIndex.start() },
   { room: 'eggs', start: followTree }
 ]
 

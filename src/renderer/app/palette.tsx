@@ -12,7 +12,8 @@ import {
   IconSearch,
   IconServer2,
   IconSettings,
-  IconSun
+  IconSun,
+  IconTerminal2
 } from '@tabler/icons-react'
 import { keepPreviousData, useQuery } from '@tanstack/react-query'
 import { useNavigate } from '@tanstack/react-router'
@@ -131,6 +132,7 @@ function useScreens(onShowKeys: () => void): Entry[] {
       () => void navigate({ to: '/schedules', search: { edit: 'new' } }),
       'cron every repeat'
     ),
+    goTo('/logs/search', 'Search logs', IconTerminal2, 'find text regex grep'),
     goTo('/schedules/missed', 'Missed runs', IconCalendarTime, 'schedules'),
     goTo('/schedules/calendar', 'Run calendar', IconCalendarTime, 'schedules'),
     goTo('/schedules/load', 'Upcoming load', IconCalendarTime, 'schedules'),

@@ -14,6 +14,7 @@ import {
   parseItemsSearch,
   parseJobsSearch,
   parseLoadSearch,
+  parseLogSearchSearch,
   parseLogsSearch,
   parseNodesSearch,
   parseProjectsSearch,
@@ -92,6 +93,12 @@ const routeTree = root.addChildren([
   screenAt('/logs', () => import('../features/logs/logs-screen.tsx'), 'LogsScreen', parseLogsSearch),
   screenAt('/errors', () => import('../features/errors/errors-screen.tsx'), 'ErrorsScreen', parseErrorsSearch),
   screenAt('/running', () => import('../features/jobs/running-screen.tsx'), 'RunningScreen'),
+  screenAt(
+    '/logs/search',
+    () => import('../features/logs/search/log-search-screen.tsx'),
+    'LogSearchScreen',
+    parseLogSearchSearch
+  ),
   screenAt('/settings', () => import('./settings-screen.tsx'), 'SettingsScreen')
 ])
 

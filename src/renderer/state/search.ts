@@ -3,6 +3,7 @@
  * are dropped. Features read it with `getRouteApi('/jobs').useSearch()`.
  */
 import { JOB_STATUSES } from '../../shared/choices.ts'
+import { RECORD_LEVELS } from '../../shared/log-record.ts'
 import { JOB_ID_PATTERN, NODE_ID_PATTERN, RANDOM_ID_PATTERN } from '../../shared/id-patterns.ts'
 import type {
   AttemptNumber,
@@ -116,6 +117,23 @@ export const parseItemsSearch = (raw: Raw) => ({
   item: Number.isInteger(Number(raw['item'] ?? 'x')) && Number(raw['item']) >= 0 ? Number(raw['item']) : undefined,
   field: textOf(raw['field']),
   compare: flagOf(raw['compare'])
+})
+
+/** Time ranges of a search over logs. */
+export const LOG_SEARCH_HOURS = [1, 24, 168, 720] as const
+
+export type LogSearchSearch = Partial<ReturnType<typeof parseLogSearchSearch>>
+export const parseLogSearchSearch = (raw: Raw) => ({
+  /** What is searched for; absent: nothing yet. */
+  q: textOf(raw['q']),
+  regex: flagOf(raw['regex']),
+  case: flagOf(raw['case']),
+  project: textOf(raw['project']),
+  spider: textOf(raw['spider']),
+  node: textOf<NodeId>(raw['node'], NODE_ID_PATTERN),
+  /** This level and worse ones. */
+  level: RECORD_LEVELS.find((level) => level === raw['level']),
+  hours: LOG_SEARCH_HOURS.find((hours) => hours === Number(raw['hours']))
 })
 
 export type CalendarSearch = Partial<ReturnType<typeof parseCalendarSearch>>

@@ -1,10 +1,12 @@
 import { implement } from '@orpc/server'
-import { contract, type Job } from '../../shared/contract/index.ts'
+import { AttemptNumber, contract, type Job } from '../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
+import { matchesGlob } from '../../shared/glob.ts'
+import { parseRecordHead, RECORD_LEVELS } from '../../shared/log-record.ts'
 import { fakeLogLine } from './fake-fleet.ts'
 import { type FakeWorld, wait } from './fake-world.ts'
 
-export function createFakeLogs({ jobOf }: FakeWorld) {
+export function createFakeLogs({ jobs, jobOf }: FakeWorld) {
   const os = implement(contract)
   return {
     read: os.logs.read.handler(({ input }) => {
@@ -58,16 +60,41 @@ export function createFakeLogs({ jobOf }: FakeWorld) {
     }),
     search: os.logs.search.handler(async function* ({ input }) {
       const { text, isRegex, matchesCase, mostLines } = input
-      const pattern = new RegExp(isRegex ? text : text.replace(/[.*+?^$()[\]{}|\\]/g, '\\$&'), matchesCase ? '' : 'i')
-      const found = linesOf(jobOf(input.jobId)).flatMap(({ number, offset, text: line }) => {
-        const match = pattern.exec(line)
-        if (match === null) return []
-        return [{ line: number, offset, text: line, matchAt: match.index, matchLength: match[0].length }]
-      })
+      const found = findIn(jobOf(input.jobId), { text, isRegex, matchesCase })
       const sizeBytes = logOf(jobOf(input.jobId)).length
       const figures = { matches: found.length, searchedBytes: sizeBytes, sizeBytes }
       yield { state: 'searching' as const, found: found.slice(0, mostLines), ...figures }
       yield { state: 'complete' as const, found: [], ...figures }
+    }),
+    searchAll: os.logs.searchAll.handler(async function* ({ input }) {
+      const { project, spider, nodeId, outcome, minLevel, mostHits } = input
+      const counts = { ruledOut: { logs: 0, bytes: 0 }, scanned: { logs: 0, bytes: 0 }, unreadable: 0 }
+      let left = mostHits
+      const kept = [...jobs.values()].filter(({ state, startedAtMs }) => state === 'ended' && startedAtMs !== null)
+      const after = input.cursor === undefined ? -1 : kept.findIndex(({ id }) => `${id}.1` === input.cursor)
+      for (const job of kept.slice(after + 1)) {
+        if (!matchesGlob(project ?? null, job.project) || !matchesGlob(spider ?? null, job.spider)) continue
+        if ((nodeId ?? job.nodeId) !== job.nodeId || (outcome ?? job.outcome) !== job.outcome) continue
+        const hits = findIn(job, input).flatMap((line) => {
+          const head = parseRecordHead(line.text)
+          const isBelow =
+            head === null || RECORD_LEVELS.indexOf(head.level) < RECORD_LEVELS.indexOf(minLevel ?? 'DEBUG')
+          if (isBelow && minLevel !== undefined) return []
+          const { id: jobId, project: of, spider: by, nodeId: on } = job
+          const time = head === null ? null : `${head.date} ${head.time}`
+          const run = { jobId, attemptNumber: AttemptNumber.parse(1), project: of, spider: by, nodeId: on! }
+          return [{ ...line, ...run, level: head?.level ?? null, time }]
+        })
+        counts.scanned.logs += 1
+        counts.scanned.bytes += logOf(job).length
+        if (hits.length > 0)
+          yield { hits: hits.slice(0, left), ...structuredClone(counts), stoppedBy: null, cursor: null }
+        left -= hits.length
+        if (left > 0) continue
+        yield { hits: [], ...counts, stoppedBy: 'hits' as const, cursor: `${job.id}.1` }
+        return
+      }
+      yield { hits: [], ...counts, stoppedBy: 'end' as const, cursor: null }
     })
   }
 }
@@ -76,6 +103,15 @@ interface FakeLine {
   number: number
   offset: number
   text: string
+}
+
+function findIn(job: Job, { text, isRegex, matchesCase }: { text: string; isRegex: boolean; matchesCase: boolean }) {
+  const pattern = new RegExp(isRegex ? text : text.replace(/[.*+?^$()[\]{}|\\]/g, '\\$&'), matchesCase ? '' : 'i')
+  return linesOf(job).flatMap(({ number, offset, text: line }) => {
+    const match = pattern.exec(line)
+    if (match === null) return []
+    return [{ line: number, offset, text: line, matchAt: match.index, matchLength: match[0].length }]
+  })
 }
 
 /** Throws LOG_NOT_FOUND. */

@@ -1,5 +1,11 @@
 import type { InferContractRouterInputs, InferContractRouterOutputs } from '@orpc/contract'
-import { ChainSettings, type Contract, ProjectName, ScheduleSettings } from '../../shared/contract/index.ts'
+import {
+  AttemptNumber,
+  ChainSettings,
+  type Contract,
+  ProjectName,
+  ScheduleSettings
+} from '../../shared/contract/index.ts'
 import {
   attempt,
   backfill,
@@ -505,6 +511,22 @@ export const EXAMPLES: ExamplesOf<InferContractRouterInputs<Contract>, InferCont
       output: {
         ...{ state: 'searching', matches: 1, searchedBytes: 12_482_113, sizeBytes: 12_482_113 },
         found: [{ line: 1_204, offset: 181_204, text: 'TimeoutError: timed out', matchAt: 14, matchLength: 9 }]
+      }
+    },
+    searchAll: {
+      summary: 'Search the archived logs of all jobs, newest first; lines arrive as they are found',
+      input: { text: 'timed? ?out', isRegex: true, project: 'shop-*', minLevel: 'ERROR' },
+      output: {
+        hits: [
+          {
+            ...{ line: 1_204, offset: 181_204, text: 'TimeoutError: timed out', matchAt: 14, matchLength: 9 },
+            ...{ jobId: JOB_ID, attemptNumber: AttemptNumber.parse(1), project: job.project, spider: job.spider },
+            ...{ nodeId: NODE_ID, level: 'ERROR', time: '2026-11-02 14:05:10' }
+          }
+        ],
+        ruledOut: { logs: 48_210, bytes: 19_204_118_332 },
+        scanned: { logs: 3, bytes: 3_145_728 },
+        ...{ unreadable: 0, stoppedBy: 'hits', cursor: `${JOB_ID}.1.181205` }
       }
     }
   },

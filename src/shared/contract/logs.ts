@@ -1,7 +1,10 @@
 import { eventIterator } from '@orpc/contract'
 import { z } from 'zod'
 import { MAX_LOG_CHUNK_BYTES } from './fixed-values.ts'
-import { JobId } from './ids.ts'
+import { RECORD_LEVELS } from '../log-record/record-level.ts'
+import { AttemptNumber, JobId, NodeId, ProjectName } from './ids.ts'
+import { Outcome } from './jobs.ts'
+import { MomentMs } from './moment.ts'
 import { read } from './operation.ts'
 
 /** A piece of a log. Offsets and sizes are in bytes; `text` is UTF-8, cut at line ends where possible. */
@@ -62,6 +65,71 @@ const OfJob = z.object({
   attemptNumber: z.coerce.number().int().positive().brand<'AttemptNumber'>().optional()
 })
 
+/** A line with a match in one of many logs. */
+export const FleetLogHit = FoundLogLine.extend({
+  jobId: JobId,
+  attemptNumber: AttemptNumber,
+  project: ProjectName,
+  spider: z.string(),
+  nodeId: NodeId,
+  /** Of the record that the line belongs to; null: none begins near above it. */
+  level: z.enum(RECORD_LEVELS).nullable(),
+  /** Of the record, as the log has it. */
+  time: z.string().nullable()
+})
+export type FleetLogHit = z.infer<typeof FleetLogHit>
+
+const LogAmount = z.object({ logs: z.number().int(), bytes: z.number().int() })
+
+/** Where a search over many logs continues. */
+export const LogSearchCursor = z.string().max(100)
+
+export const FleetLogSearchProgress = z.object({
+  /** Further lines, newest jobs first. */
+  hits: z.array(FleetLogHit),
+  /** So far: what the index ruled out, what was read, and logs that could not be read. */
+  ruledOut: LogAmount,
+  scanned: LogAmount,
+  unreadable: z.number().int(),
+  /** Set in the last message. `end`: every log was searched, otherwise the limit that ended it. */
+  stoppedBy: z.enum(['end', 'time', 'bytes', 'hits']).nullable(),
+  /** In the last message, unless every log was searched. */
+  cursor: LogSearchCursor.nullable()
+})
+export type FleetLogSearchProgress = z.infer<typeof FleetLogSearchProgress>
+
+export const FleetLogSearchInput = z.object({
+  /** One line: no match goes beyond the end of a line. */
+  text: z
+    .string()
+    .min(1)
+    .max(500)
+    .regex(/^[^\n]*$/, 'A line has no line breaks'),
+  /** `text` is a regular expression of JavaScript. */
+  isRegex: z.boolean().default(false),
+  matchesCase: z.boolean().default(false),
+  /** `*` matches anything, as in the list of jobs. */
+  project: z.string().max(200).optional(),
+  spider: z.string().max(200).optional(),
+  nodeId: NodeId.optional(),
+  outcome: Outcome.optional(),
+  /** Records of this level and of worse ones. */
+  minLevel: z.enum(RECORD_LEVELS).optional(),
+  /**
+   * Records since then, and up to then. The times of a log are compared as of the zone in which its first record has
+   * the time at which the run started.
+   */
+  sinceMs: z.coerce.number().pipe(MomentMs).optional(),
+  untilMs: z.coerce.number().pipe(MomentMs).optional(),
+  /** The search ends after this time, after reading so much text, or after so many lines. */
+  maxSeconds: z.coerce.number().min(0.1).max(60).default(10),
+  maxBytes: z.coerce.number().int().min(1_048_576).max(1_099_511_627_776).default(4_294_967_296),
+  mostHits: z.coerce.number().int().min(1).max(10_000).default(1_000),
+  /** Continues the search that ended with it. */
+  cursor: LogSearchCursor.optional()
+})
+export type FleetLogSearchInput = z.infer<typeof FleetLogSearchInput>
+
 export const logsContract = {
   /** A range of the log. A negative `offset` counts from the end, at most 4 MiB: one further away begins there. */
   read: read('viewer', 'GET /jobs/{jobId}/log', { answerBytes: ({ limitBytes }) => asJson(limitBytes) })
@@ -110,5 +178,10 @@ export const logsContract = {
         mostLines: z.coerce.number().int().min(1).max(10_000).default(1_000)
       })
     )
-    .output(eventIterator(LogSearchProgress))
+    .output(eventIterator(LogSearchProgress)),
+  /**
+   * Searches the archived logs of all jobs, newest jobs first; lines arrive as they are found. The last message says
+   * what ended the search, and where to continue. Logs of live runs are not searched.
+   */
+  searchAll: read('viewer', 'GET /logs/search').input(FleetLogSearchInput).output(eventIterator(FleetLogSearchProgress))
 }

@@ -397,6 +397,14 @@ export function describeContract(name: string, open: () => Promise<OpenedEngine>
       const nobody = ErrorGroupId.parse(4_000_000)
       expect(await codeOf(client.errors.get({ id: nobody }))).toBe('ERROR_GROUP_NOT_FOUND')
       expect(await client.errors.setState({ ids: [nobody], state: 'resolved' })).toEqual({ changed: [] })
+      const lines = []
+      let last = null
+      for await (const progress of await client.logs.searchAll({ text: 'no log has this', project: 'nothing-*' })) {
+        lines.push(...progress.hits)
+        last = progress
+      }
+      expect(lines).toEqual([])
+      expect(last).toMatchObject({ stoppedBy: 'end', cursor: null, unreadable: 0, scanned: { logs: 0, bytes: 0 } })
     })
 
     it('streams changes from now on, and from a cursor on', async () => {

@@ -51,6 +51,15 @@ export function unpackFrameSync(packed: Uint8Array, rawBytes: number, size: 'exa
   }
 }
 
+/** As much as the first bytes of a frame hold. Throws LOG_DAMAGED. */
+export function unpackFrameStartSync(packed: Uint8Array): Buffer {
+  try {
+    return zstdDecompressSync(packed, { finishFlush: constants.ZSTD_e_continue, maxOutputLength: FRAME_RAW_BYTES + 1 })
+  } catch (error) {
+    return throwDamaged(error)
+  }
+}
+
 /** The frame holds FRAME_RAW_BYTES and is intact. */
 export const isWholeFrame = (packed: Uint8Array): Promise<boolean> =>
   unpackFrame(packed, FRAME_RAW_BYTES).then(

@@ -24,7 +24,7 @@ const NEWLINE = 0x0a
 /** Throws SyntaxError for an expression that is not valid. */
 export function createMatcher({ text, isRegex, matchesCase }: LineQuery): LineMatcher {
   if (!isRegex && (matchesCase || !/\p{L}/u.test(text))) return literalMatcher(text)
-  const source = isRegex ? text : text.replace(/[\\^$.*+?()[\]{}|/-]/g, '\\$&')
+  const source = isRegex ? text : text.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&')
   const flags = `${matchesCase ? '' : 'i'}m${/[^\u0000-\u007f]|\\[pPu]/.test(source) ? 'u' : ''}`
   return expressionMatcher(new RegExp(source, `${flags}g`), new RegExp(source, flags))
 }

@@ -1,5 +1,5 @@
 import { closeSync, fstatSync, openSync, readSync } from 'node:fs'
-import { damaged, FRAME_RAW_BYTES, readEnd, unpackFrameSync } from '../archive/frames.ts'
+import { damaged, FRAME_RAW_BYTES, readEnd, unpackFrameStartSync, unpackFrameSync } from '../archive/frames.ts'
 import { type FrameMap, frameAt, mapFrames, rawSizeOf } from '../archive/frame-reader.ts'
 import type { SpoolFiles } from '../archive/spool.ts'
 import { unpackSmallLog } from '../archive/small-log.ts'
@@ -100,11 +100,25 @@ function* frameBlocks(descriptor: number, map: FrameMap, from: number, to: numbe
   if (from >= end) return
   for (let frame = frameAt(map, from); frame < map.rawAt.length - 1 && map.rawAt[frame]! < end; frame += 1) {
     const rawStart = map.rawAt[frame]!
-    const packed = readExactly(descriptor, map.packedAt[frame]!, map.packedAt[frame + 1]! - map.packedAt[frame]!)
-    const raw = unpackFrameSync(packed, map.rawAt[frame + 1]! - rawStart)
+    const raw = readFrame(descriptor, map, frame, end - rawStart)
     const offset = Math.max(rawStart, from)
     yield { offset, bytes: raw.subarray(offset - rawStart, end - rawStart) }
   }
+}
+
+/** Of more than the end of a line: the rest of the frame would cost five times as much. */
+const FRAME_START_BYTES = 65_536
+const PACKED_START_BYTES = 32_768
+
+/** At least the first `wanted` bytes of a frame. Its checksum is verified if all of it is read. */
+function readFrame(descriptor: number, { packedAt, rawAt }: FrameMap, frame: number, wanted: number): Buffer {
+  const at = packedAt[frame]!
+  const packedBytes = packedAt[frame + 1]! - at
+  if (wanted <= FRAME_START_BYTES && packedBytes > PACKED_START_BYTES) {
+    const start = unpackFrameStartSync(readExactly(descriptor, at, PACKED_START_BYTES))
+    if (start.length >= wanted) return start
+  }
+  return unpackFrameSync(readExactly(descriptor, at, packedBytes), rawAt[frame + 1]! - rawAt[frame]!)
 }
 
 function readExactly(descriptor: number, offset: number, length: number): Buffer {

@@ -6,6 +6,7 @@ import type { ArchivedLog, RunOnNode } from '../records.ts'
 import type { ChainEnds } from './chain-ends.ts'
 import type { CountedRow } from './counters.ts'
 import { COUNTED, type Holds } from './holds.ts'
+import { type KeptLogs, toLog } from './kept-logs.ts'
 import type { JobWriting } from './job-writing.ts'
 import type { Outbox } from './outbox.ts'
 import { type AttemptRow, toAttempt } from './rows.ts'
@@ -41,6 +42,7 @@ interface Dependencies extends JobWriting {
   holds: Holds
   chainEnds: ChainEnds
   outbox: Outbox
+  keptLogs: Pick<KeptLogs, 'forget'>
 }
 
 interface JobBefore extends JobFacts, Omit<CountedRow, 'hold'> {
@@ -59,7 +61,16 @@ interface ArchivedLogRow {
 const MOVING = ['state', 'outcome', 'hold', 'notBeforeMs', 'reason', 'nodeId', 'startedAtMs'] as const
 
 /** Attempts and the jobs that follow them: loads both, has `afterChange` compute the result, and writes it. */
-export function createAttempts({ database, changes, timeline, counters, holds, chainEnds, outbox }: Dependencies) {
+export function createAttempts({
+  database,
+  changes,
+  timeline,
+  counters,
+  holds,
+  chainEnds,
+  outbox,
+  keptLogs
+}: Dependencies) {
   const live = database.prepare<[], AttemptRow>(ATTEMPTS_SQL.live)
   const ofJob = database.prepare<[string], AttemptRow>(ATTEMPTS_SQL.ofJob)
   const one = database.prepare<[string, number], AttemptRow>(ATTEMPTS_SQL.one)
@@ -153,6 +164,8 @@ export function createAttempts({ database, changes, timeline, counters, holds, c
     markLogArchived(jobId: JobId, attemptNumber: AttemptNumber, { packed, sizes }: ArchivedLog): void {
       if (one.get(jobId, attemptNumber) === undefined) return
       const storedBytes = packed === null ? (sizes?.storedBytes ?? null) : null
+      // Its blocks describe what was archived before.
+      keptLogs.forget(jobId, attemptNumber)
       keepLog.run(jobId, attemptNumber, packed ?? NO_BYTES, sizes?.rawBytes ?? null, storedBytes)
       if (archive.run(jobId, attemptNumber).changes > 0) changes.job(jobId)
     },
@@ -160,11 +173,7 @@ export function createAttempts({ database, changes, timeline, counters, holds, c
     findArchivedLog(jobId: JobId, attemptNumber: AttemptNumber): ArchivedLog | null {
       const row = keptLog.get(jobId, attemptNumber)
       if (row === undefined) return null
-      const { packed, rawBytes, storedBytes } = row
-      if (packed !== null && packed.length > 0) {
-        return { packed, sizes: rawBytes === null ? null : { rawBytes, storedBytes: packed.length } }
-      }
-      return { packed: null, sizes: rawBytes === null || storedBytes === null ? null : { rawBytes, storedBytes } }
+      return toLog({ ...row, packed: row.packed ?? NO_BYTES })
     }
   }
 }

@@ -19,6 +19,7 @@ import { keptLogs } from './migrations/0017-kept-logs.ts'
 import { whatLogsSay } from './migrations/0018-what-logs-say.ts'
 import { errorsByGroup } from './migrations/0019-errors-by-group.ts'
 import { unusualRuns } from './migrations/0020-unusual-runs.ts'
+import { logBlocks } from './migrations/0021-log-blocks.ts'
 import { limitsAndSecrets } from './migrations/0002-limits-and-secrets.ts'
 
 /**
@@ -45,7 +46,8 @@ export const MIGRATIONS: readonly string[] = [
   keptLogs,
   whatLogsSay,
   errorsByGroup,
-  unusualRuns
+  unusualRuns,
+  logBlocks
 ]
 
 /** Migrates to the newest schema in one transaction: if it fails, the older Scrapdeck can still open the database. */

@@ -12,6 +12,7 @@ import { HOLDS_SQL } from './holds.ts'
 import { JOB_LIST_SQL } from './job-list.ts'
 import { JOBS_SQL } from './jobs.ts'
 import { ORDER_SQL } from './order.ts'
+import { JOINS_OF_RUNS, KEPT_LOGS_SQL } from './kept-logs.ts'
 import { OUTBOX_SQL } from './outbox.ts'
 import { withHiddenParameters } from './plan-once.ts'
 import { PRUNING_SQL } from './pruning.ts'
@@ -77,6 +78,20 @@ describe('query plans', () => {
 
   test('the head of a lane is read from the queue index in its order', () => {
     expect(planOf(QUEUE_SQL.heads)).toEqual(['SEARCH jobs USING INDEX jobs_queue (lane=?)'])
+  })
+
+  test('a search over logs goes over their keys in an index, past what is packed, and looks the rest up', () => {
+    const keys = 'SEARCH archived_logs USING COVERING INDEX sqlite_autoindex_archived_logs_1'
+    for (const query of [
+      KEPT_LOGS_SQL.pageEnd,
+      KEPT_LOGS_SQL.page('', 'true'),
+      KEPT_LOGS_SQL.page(JOINS_OF_RUNS, 'true')
+    ]) {
+      const [first, ...rest] = planOf(query)
+      expect(first).toContain(keys)
+      for (const step of rest) expect(step).toMatch(/^SEARCH (log_blocks|jobs|attempts) USING /)
+    }
+    expect(planOf(KEPT_LOGS_SQL.added)[0]).toContain('USING INTEGER PRIMARY KEY')
   })
 
   test('lanes and their depths are read without a look at the jobs', () => {

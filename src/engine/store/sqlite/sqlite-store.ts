@@ -19,6 +19,7 @@ import { createGroupCommit } from './group-commit.ts'
 import { createHolds } from './holds.ts'
 import { createIdleWork } from './idle-work.ts'
 import { createJobs } from './jobs.ts'
+import { createKeptLogs } from './kept-logs.ts'
 import { createLimits } from './limits.ts'
 import { Listeners } from './listeners.ts'
 import { openDatabase } from './open-database.ts'
@@ -68,7 +69,8 @@ export async function openSqliteStoreHere(
   const queue = createQueue({ database, changes, timeline, counters, holds, chainEnds })
   const errorGroups = createErrorGroups({ database })
   const readings = createReadings({ database, errorGroups })
-  const attempts = createAttempts({ database, changes, timeline, counters, holds, chainEnds, outbox })
+  const keptLogs = createKeptLogs(database)
+  const attempts = createAttempts({ database, changes, timeline, counters, holds, chainEnds, outbox, keptLogs })
   const answers = createAnswers(database)
   const fleet = createFleet({ database, changes })
   const backfills = createBackfills(database)
@@ -134,6 +136,13 @@ export async function openSqliteStoreHere(
     getErrorGroup: (id, sinceMs) => read(() => errorGroups.get(id, sinceMs)),
     listErrorsOfJob: (jobId, attemptNumber, sinceMs) => read(() => errorGroups.ofJob(jobId, attemptNumber, sinceMs)),
     setErrorState: (ids, state, atMs) => write(() => errorGroups.setState(ids, state, atMs)),
+    pageKeptLogs: (filter, page) => read(() => keptLogs.page(filter, page)),
+    readKeptLogs: (keys) => read(() => keptLogs.read(keys)),
+    listUnindexedLogs: (before, limit) => read(() => keptLogs.listUnindexed(before, limit)),
+    listAddedLogs: (sinceId, limit) => read(() => keptLogs.listAdded(sinceId, limit)),
+    recordLogBlocks: (list) => write(() => keptLogs.record(list)),
+    forgetLogBlocks: () => write(() => keptLogs.forgetAll()),
+    endOfLogBlocks: () => read(() => keptLogs.endOfBlocks()),
 
     listNodes: () => read(() => fleet.listNodes()),
     putNode: (node) => write(() => fleet.putNode(node)),

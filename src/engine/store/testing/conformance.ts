@@ -7,6 +7,7 @@ import { describeErrors } from './errors.ts'
 import { describeFleet } from './fleet.ts'
 import { testHistories } from './history.ts'
 import { describeHolds } from './holds.ts'
+import { describeKeptLogs } from './kept-logs.ts'
 import { describeJobs } from './jobs.ts'
 import { testAgainstModel } from './model.ts'
 import { describeOperators } from './operators.ts'
@@ -30,6 +31,7 @@ export function describeStore(name: string, openStore: () => Promise<StoreUnderT
     describeOrder(story)
     describeAttempts(story)
     describeErrors(story)
+    describeKeptLogs(story)
     describeFleet(story)
     describeOperators(story)
     describeChains(story)

@@ -10,6 +10,7 @@ import { LogTerminal } from '../../terminal/log-terminal.tsx'
 import type { LineRange } from '../../terminal/log-view.ts'
 import { MergedTerminal } from '../../terminal/merged-terminal.tsx'
 import { joinFacts } from '../../ui/join-facts.ts'
+import { LinkButton } from '../../ui/link-button.tsx'
 import { EmptyState } from '../../ui/states.tsx'
 import { StatusIcon } from '../../ui/status.tsx'
 import { useNodeName } from '../../ui/use-node-name.ts'
@@ -105,11 +106,25 @@ export function LogsScreen() {
               </ActionIcon>
             </Tooltip>
           )}
+          <LinkButton to="/logs/search" variant="default">
+            Search all logs
+          </LinkButton>
           {picker}
         </div>
       )}
       {tabs.open.length === 0 && (
-        <EmptyState icon={<IconTerminal2 size={28} />} title="No open logs" action={picker}>
+        <EmptyState
+          icon={<IconTerminal2 size={28} />}
+          title="No open logs"
+          action={
+            <>
+              {picker}
+              <LinkButton to="/logs/search" variant="default">
+                Search all logs
+              </LinkButton>
+            </>
+          }
+        >
           Follow the logs of several jobs in tabs. Choose a running or recently ended job.
         </EmptyState>
       )}

@@ -1,0 +1,23 @@
+import type { AttemptNumber, JobId } from '../../shared/contract/index.ts'
+import { ScrapdeckError } from '../../shared/errors.ts'
+import type { LogKey } from '../store/records.ts'
+
+/** Before this log; with `offset`: at this byte of it, then before it. */
+export interface SearchPlace extends LogKey {
+  offset: number | null
+}
+
+export const encodeCursor = ({ jobId, number, offset }: SearchPlace): string =>
+  `${jobId}.${number}${offset === null ? '' : `.${offset}`}`
+
+/** Rejects with BAD_INPUT. */
+export function decodeCursor(text: string): SearchPlace {
+  const [, jobId, number, offset] = /^([0-9a-f]{1,64})\.(\d{1,6})(?:\.(\d{1,15}))?$/.exec(text) ?? []
+  if (jobId === undefined)
+    throw new ScrapdeckError('BAD_INPUT', `${JSON.stringify(text)} is not the cursor of a search over logs`)
+  return {
+    jobId: jobId as JobId,
+    number: Number(number) as AttemptNumber,
+    offset: offset === undefined ? null : Number(offset)
+  }
+}

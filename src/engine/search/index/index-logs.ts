@@ -1,0 +1,114 @@
+import { FRAME_RAW_BYTES } from '../../logs/archive/frames.ts'
+import { type LogFile, openLogFile, type OpenLog } from '../../logs/scan/log-file.ts'
+import { wholeLines } from '../../logs/scan/whole-lines.ts'
+import type { IndexedLogBlocks } from '../../store/records.ts'
+import { FilterBuilder } from './block-filter.ts'
+import { BlockWriter } from './index-files.ts'
+
+/** The block that ends of logs and small logs are collected in: about as large as a frame together. */
+export interface OpenBlock {
+  filter: Uint8Array
+  bytes: number
+}
+
+export interface IndexOrder {
+  directory: string
+  nextBlock: number
+  openBlock: OpenBlock | null
+  /** `isTailOnly`: its whole frames have their blocks. */
+  logs: { file: LogFile; isTailOnly: boolean }[]
+}
+
+export interface IndexResult {
+  /** Without the whole blocks of those that had them. null: it could not be read. */
+  logs: (IndexedLogBlocks | null)[]
+  nextBlock: number
+  openBlock: OpenBlock | null
+  /** The number that the open block of the order got; null: it is still open. */
+  closedBlock: number | null
+}
+
+const NEWLINE = 0x0a
+
+/** A block of several logs is closed before it has more. */
+const MAX_OPEN_BYTES = 1.5 * FRAME_RAW_BYTES
+
+/**
+ * Writes the blocks of logs, which are on disk when it returns. A block describes the lines that start in its frame,
+ * with their ends in the next one: so that no match is between two blocks.
+ */
+export async function indexLogs(order: IndexOrder, isStopped: () => boolean): Promise<IndexResult> {
+  const writer = new BlockWriter(order.directory)
+  const whole = new FilterBuilder()
+  const open = new FilterBuilder()
+  let openBytes = order.openBlock?.bytes ?? 0
+  if (order.openBlock !== null) open.load(order.openBlock.filter)
+  let { nextBlock } = order
+  let closedBlock: number | null = null
+  const logs: (IndexedLogBlocks | null)[] = []
+  try {
+    for (const { file, isTailOnly } of order.logs) {
+      if (isStopped()) break
+      // A file that is gone or damaged is not searched either.
+      logs.push(await indexLog(file, isTailOnly).catch(() => null))
+    }
+    writer.sync()
+  } finally {
+    writer.close()
+  }
+  return { logs, nextBlock, openBlock: openBytes > 0 ? { filter: open.take(), bytes: openBytes } : null, closedBlock }
+
+  async function indexLog(file: LogFile, isTailOnly: boolean): Promise<IndexedLogBlocks> {
+    const log = await openLogFile(file)
+    try {
+      const tailAt = log.sizeBytes - (log.sizeBytes % FRAME_RAW_BYTES)
+      const firstBlock = tailAt > 0 && !isTailOnly ? nextBlock : null
+      if (firstBlock !== null) for (const filter of wholeFilters(log, tailAt)) writer.write(nextBlock++, filter)
+      const wholeBlocks = firstBlock === null ? 0 : tailAt / FRAME_RAW_BYTES
+      const blocks = { rawBytes: log.sizeBytes, firstBlock, wholeBlocks }
+      if (tailAt === log.sizeBytes) return { ...blocks, tailBlock: null }
+      if (openBytes > 0 && openBytes + log.sizeBytes - tailAt > MAX_OPEN_BYTES) closeOpenBlock()
+      for (const { bytes } of wholeLines(log, tailAt, log.sizeBytes)) open.add(bytes)
+      open.end()
+      openBytes += log.sizeBytes - tailAt
+      return { ...blocks, tailBlock: 'open' }
+    } finally {
+      log.close()
+    }
+  }
+
+  /** Of the whole frames, in order: of one in which no line starts, an empty one. */
+  function* wholeFilters(log: OpenLog, tailAt: number): Generator<Uint8Array> {
+    /** The frame whose lines are being added. */
+    let owner = 0
+    let isInLine = false
+    for (let at = 0; at < log.sizeBytes; at += FRAME_RAW_BYTES) {
+      const bytes = frameOf(log, at)
+      const newlineAt = isInLine ? bytes.indexOf(NEWLINE) : -1
+      const rest = !isInLine ? 0 : newlineAt < 0 ? bytes.length : newlineAt + 1
+      if (rest > 0) whole.add(bytes.subarray(0, rest))
+      if (isInLine && newlineAt < 0) continue
+      isInLine = false
+      if (rest === bytes.length) continue
+      for (; owner < at; owner += FRAME_RAW_BYTES) yield whole.take()
+      if (owner >= tailAt) return
+      whole.add(bytes.subarray(rest))
+      isInLine = bytes.at(-1) !== NEWLINE
+    }
+    for (; owner < tailAt; owner += FRAME_RAW_BYTES) yield whole.take()
+  }
+
+  function closeOpenBlock(): void {
+    const block = nextBlock++
+    writer.write(block, open.take())
+    for (const each of logs) if (each?.tailBlock === 'open') each.tailBlock = block
+    if (order.openBlock !== null && closedBlock === null) closedBlock = block
+    openBytes = 0
+  }
+}
+
+/** One frame, or what is left of the log. */
+function frameOf(log: OpenLog, at: number): Buffer {
+  const parts = [...log.blocks(at, Math.min(at + FRAME_RAW_BYTES, log.sizeBytes))].map(({ bytes }) => bytes)
+  return parts.length === 1 ? parts[0]! : Buffer.concat(parts.map((bytes) => Buffer.from(bytes)))
+}

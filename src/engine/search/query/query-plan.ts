@@ -1,0 +1,46 @@
+import type { LineQuery } from '../../logs/scan/line-matcher.ts'
+import { bitsOf } from '../index/block-filter.ts'
+import type { BitTerm } from '../index/index-files.ts'
+import { type TextTerm, termOfExpression, termOfText } from './text-terms.ts'
+
+/** Of one text: more rule nothing out any more. */
+const MAX_BITS = 40
+
+/** Which bits of its filter a block must have to hold a line that matches; `{ all: [] }`: every block may. */
+export function createQueryPlan({ text, isRegex, matchesCase }: LineQuery): BitTerm {
+  // As the matcher reads it (line-matcher.ts).
+  const isUnicode = /[^\u0000-\u007f]|\\[pPu]/.test(text)
+  const dialect = { ignoresCase: !matchesCase, isUnicode }
+  return simplify(toBits(isRegex ? termOfExpression(text, dialect) : termOfText(text, dialect)))
+}
+
+function toBits(term: TextTerm): BitTerm {
+  if ('all' in term) return { all: term.all.map(toBits) }
+  if ('any' in term) return { any: term.any.map(toBits) }
+  const { text, isStart, isEnd } = term
+  // A line is not known to end here: only what parts words inside the text is.
+  return { bits: spread(bitsOf(Buffer.from(text), { isStart, isEnd })) }
+}
+
+/** Bits of words come first, and rule out most. */
+function spread(bits: number[]): number[] {
+  if (bits.length <= MAX_BITS) return bits
+  return Array.from({ length: MAX_BITS }, (_, index) => bits[Math.floor((index * bits.length) / MAX_BITS)]!)
+}
+
+function simplify(term: BitTerm): BitTerm {
+  if ('bits' in term) return term
+  if ('all' in term) {
+    const parts = term.all.map(simplify).filter((each) => !isEverything(each))
+    return parts.length === 1 ? parts[0]! : { all: parts }
+  }
+  const parts = term.any.map(simplify)
+  return parts.some(isEverything) ? EVERYTHING : { any: parts }
+}
+
+const EVERYTHING: BitTerm = { all: [] }
+
+/** Whether it rules nothing out. */
+export function isEverything(term: BitTerm): boolean {
+  return 'bits' in term ? term.bits.length === 0 : 'all' in term && term.all.every(isEverything)
+}

@@ -1,0 +1,181 @@
+/** Text that every match contains, in its own bytes except for the case of ASCII letters; or several such texts. */
+export type TextTerm = { text: string; isStart: boolean; isEnd: boolean } | { all: TextTerm[] } | { any: TextTerm[] }
+
+export const ANYTHING: TextTerm = { all: [] }
+
+interface Dialect {
+  ignoresCase: boolean
+  isUnicode: boolean
+}
+
+/** Whether a match has this character as it is; ASCII letters may differ in case. */
+function isCertain(char: string, { ignoresCase, isUnicode }: Dialect): boolean {
+  // No match has the end of a line. What is not UTF-8 is decoded to U+FFFD; surrogates are half a character.
+  if (char.length === 1 && /[\n\r\ufffd\ud800-\udfff]/.test(char)) return false
+  if (!ignoresCase) return true
+  // K and s also match the Kelvin sign and the long s then.
+  if (char <= '\u007f') return !(isUnicode && /[ks]/i.test(char))
+  return char.toLowerCase() === char.toUpperCase()
+}
+
+/** The text as it is, cut where a match may differ. */
+export function termOfText(text: string, dialect: Dialect): TextTerm {
+  const runs = new Runs()
+  for (const char of text) runs.add(isCertain(char, dialect) ? char : null)
+  return { all: runs.end() }
+}
+
+/** Pieces of text that follow each other without anything between. */
+class Runs {
+  readonly #found: TextTerm[] = []
+  #text = ''
+  #isStart = false
+
+  /** null: something unknown is here. */
+  add(char: string | null): void {
+    if (char === null) this.#flush(false)
+    else this.#text += char
+  }
+
+  /** Here is the start or end of a word. */
+  addWordBoundary(): void {
+    if (this.#text !== '') {
+      const last = this.#text
+      this.#flush(true)
+      // What follows is not parted from it: both together are one text, too.
+      this.#text = last
+    }
+    this.#isStart = this.#text === ''
+  }
+
+  addTerm(term: TextTerm): void {
+    this.#flush(false)
+    this.#found.push(term)
+  }
+
+  end(): TextTerm[] {
+    this.#flush(false)
+    return this.#found
+  }
+
+  #flush(isEnd: boolean): void {
+    if (this.#text !== '') this.#found.push({ text: this.#text, isStart: this.#isStart, isEnd })
+    this.#text = ''
+    this.#isStart = false
+  }
+}
+
+/**
+ * What every match of a valid regular expression contains. Reads only what it is sure of: whatever else there is
+ * requires nothing.
+ */
+export function termOfExpression(source: string, dialect: Dialect): TextTerm {
+  const chars = Array.from(source)
+  let at = 0
+  // Where a K is a word's character as well, boundaries are elsewhere.
+  const knowsBoundaries = !(dialect.ignoresCase && dialect.isUnicode)
+  let gaveUp = false
+  const term = readAlternatives()
+  return gaveUp ? ANYTHING : term
+
+  function readAlternatives(): TextTerm {
+    const branches = [readSequence()]
+    while (chars[at] === '|') {
+      at += 1
+      branches.push(readSequence())
+    }
+    return branches.length === 1 ? branches[0]! : { any: branches }
+  }
+
+  function readSequence(): TextTerm {
+    const runs = new Runs()
+    while (at < chars.length && chars[at] !== '|' && chars[at] !== ')') {
+      const atom = readAtom()
+      if (atom === 'nothing') continue
+      if (atom === 'boundary') {
+        if (knowsBoundaries) runs.addWordBoundary()
+        continue
+      }
+      const times = readQuantifier()
+      if (times !== 'once') runs.add(null)
+      if (times === 'maybe') continue
+      if (typeof atom !== 'string') runs.addTerm(atom)
+      else if (times === 'once') runs.add(atom)
+      else runs.addTerm({ text: atom, isStart: false, isEnd: false })
+    }
+    return { all: runs.end() }
+  }
+
+  /** A character, a term; or what has no width. */
+  function readAtom(): string | TextTerm | 'nothing' | 'boundary' {
+    const char = chars[at++]!
+    if (char === '(') return readGroup()
+    if (char === '[') return readClass()
+    if (char === '\\') return readEscape()
+    if (char === '.') return ANYTHING
+    if (char === '^' || char === '$') return 'nothing'
+    return certain(char)
+  }
+
+  function certain(char: string): string | TextTerm {
+    return isCertain(char, dialect) ? char : ANYTHING
+  }
+
+  function readGroup(): TextTerm | 'nothing' {
+    let looks = false
+    let isOtherDialect = false
+    if (chars[at] === '?') {
+      const head = /^\?(?:<[=!]|<[^>]*>|[=!:]|[a-z-]+:)/.exec(chars.slice(at).join(''))?.[0]
+      if (head === undefined) return giveUp()
+      looks = /^\?<?[=!]/.test(head)
+      isOtherDialect = /^\?[a-z-]/.test(head)
+      at += Array.from(head).length
+    }
+    const inside = readAlternatives()
+    at += 1
+    if (isOtherDialect) return ANYTHING
+    if (!looks) return inside
+    // What is looked at need not be in the line.
+    readQuantifier()
+    return 'nothing'
+  }
+
+  function readClass(): TextTerm {
+    for (; at < chars.length; at += 1) {
+      if (chars[at] === '\\') at += 1
+      else if (chars[at] === ']') break
+    }
+    at += 1
+    return ANYTHING
+  }
+
+  function readEscape(): string | TextTerm | 'nothing' | 'boundary' {
+    const char = chars[at++]
+    if (char === 'b') return 'boundary'
+    if (char === 'B') return 'nothing'
+    if (char === 't') return '\t'
+    if (char === undefined) return ANYTHING
+    // Punctuation stands for itself; everything else has a meaning, and perhaps more characters.
+    if (/[^\w\s]/.test(char)) return certain(char)
+    const rest = chars.slice(at).join('')
+    const more = /^(?:x[\da-fA-F]{2}|u\{[\da-fA-F]+\}|u[\da-fA-F]{4}|c[a-zA-Z]|k<[^>]*>|[pP]\{[^}]*\}|\d+)/.exec(
+      char + rest
+    )
+    if (more !== null) at += Array.from(more[0]).length - 1
+    return ANYTHING
+  }
+
+  function readQuantifier(): 'once' | 'maybe' | 'more' {
+    const found = /^(?:[*+?]|\{(\d+)(?:,\d*)?\})\??/.exec(chars.slice(at).join(''))
+    if (found === null) return 'once'
+    at += found[0].length
+    const isOptional = found[0].startsWith('*') || found[0].startsWith('?') || Number(found[1] ?? 1) === 0
+    return isOptional ? 'maybe' : 'more'
+  }
+
+  function giveUp(): TextTerm {
+    gaveUp = true
+    at = chars.length
+    return ANYTHING
+  }
+}

@@ -1,0 +1,105 @@
+import { existsSync } from 'node:fs'
+import { rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { FleetLogSearchInput, type FleetLogSearchProgress, type JobId } from '../../../shared/contract/index.ts'
+import { anAttemptNumber } from '../../../shared/testing/ids.ts'
+import { openFilesystemBlobStore } from '../../blobs/filesystem/filesystem-blob-store.ts'
+import { LogCache } from '../../logs/archive/gzip-cache.ts'
+import { LogArchive } from '../../logs/archive/log-archive.ts'
+import { packSmallLog } from '../../logs/archive/small-log.ts'
+import { cutBytes } from '../../logs/byte-window.ts'
+import { openLogThreads } from '../../logs/scan/log-threads.ts'
+import { systemClock } from '../../runtime/clock.ts'
+import { silentLogger } from '../../runtime/logger.ts'
+import { systemRandom } from '../../runtime/random.ts'
+import { aNewJob, anAttemptStart, entry } from '../../testing/builders.ts'
+import { openTemporaryStore } from '../../testing/temporary-store.ts'
+import { FleetSearch } from '../fleet-search.ts'
+import { LogIndex } from '../log-index.ts'
+import { openSearchThreads } from '../search-threads.ts'
+
+const FIRST = anAttemptNumber(1)
+
+/** A store, an archive and an index with real threads; logs are added as runs that have ended. */
+export async function openArchivedFleet() {
+  await using opened = new AsyncDisposableStack()
+  const { store, directory } = opened.use(await openTemporaryStore({ inMemory: true }))
+  const blobs = await openFilesystemBlobStore(join(directory, 'blobs'))
+  const [archiving, indexing, searching] = [
+    openLogThreads(systemClock, 1),
+    openSearchThreads(systemClock, 1),
+    openSearchThreads(systemClock, 2)
+  ]
+  for (const threads of [archiving, indexing, searching]) opened.adopt(threads, () => threads.close())
+  const archive = new LogArchive({
+    ...{ blobs, threads: archiving, random: systemRandom, directory },
+    cache: LogCache.open(join(directory, 'cache'))
+  })
+  const indexDirectory = join(directory, 'log-index')
+  const openIndex = () =>
+    new LogIndex({
+      ...{ store, archive, indexing, searching, directory: indexDirectory },
+      ...{ clock: systemClock, logger: silentLogger }
+    })
+  let index = openIndex()
+  const owned = opened.move()
+
+  return {
+    store,
+    blobs,
+    archive,
+    indexDirectory,
+    get index() {
+      return index
+    },
+
+    /** As after a restart; `isDeleted`: without the index's files. */
+    async reopenIndex({ isDeleted = false } = {}): Promise<void> {
+      await index.stop()
+      if (isDeleted && existsSync(indexDirectory)) await rm(indexDirectory, { recursive: true })
+      index = openIndex()
+    },
+
+    async add(text: string | Buffer, over: Parameters<typeof aNewJob>[0] = {}): Promise<JobId> {
+      const log = Buffer.from(text)
+      const job = aNewJob(over)
+      await store.enqueueJobs([job])
+      await store.beginAttempts([anAttemptStart(job, { nodeId: over.placement?.nodeId ?? 'node-1' })])
+      const packed = await packSmallLog({ offset: 0, sizeBytes: log.length, bytes: log })
+      if (packed !== null) {
+        const sizes = { rawBytes: log.length, storedBytes: packed.length }
+        await store.markLogArchived(job.id, FIRST, { packed, sizes })
+      } else {
+        const { rawBytes, packedBytes } = await archive.copy(job.id, FIRST, async (range) => cutBytes(log, range))
+        await store.markLogArchived(job.id, FIRST, { packed: null, sizes: { rawBytes, storedBytes: packedBytes } })
+      }
+      const result = { from: ['sending' as const], to: 'ended' as const, result: 'succeeded' as const }
+      const change = { jobId: job.id, attemptNumber: FIRST, kind: 'ended' as const, entry: entry(), ...result }
+      await store.applyChanges([change])
+      return job.id
+    },
+
+    search(input: { text: string } & Partial<FleetLogSearchInput>, signal?: AbortSignal) {
+      const search = new FleetSearch({ store, archive, index, threads: searching, clock: systemClock })
+      return search.run(FleetLogSearchInput.parse(input), signal)
+    },
+
+    /** All lines together with the last message. */
+    async searchAll(input: { text: string } & Partial<FleetLogSearchInput>) {
+      const hits: FleetLogSearchProgress['hits'] = []
+      let last: FleetLogSearchProgress | null = null
+      for await (const progress of this.search(input)) {
+        hits.push(...progress.hits)
+        last = progress
+      }
+      return { ...last!, hits }
+    },
+
+    async [Symbol.asyncDispose]() {
+      await index.stop()
+      await owned.disposeAsync()
+    }
+  }
+}
+
+export type ArchivedFleet = Awaited<ReturnType<typeof openArchivedFleet>>

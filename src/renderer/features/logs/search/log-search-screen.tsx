@@ -1,0 +1,295 @@
+import { ActionIcon, Button, NativeSelect, TextInput, Tooltip } from '@mantine/core'
+import { IconLetterCase, IconPlayerStop, IconRegex, IconSearch } from '@tabler/icons-react'
+import { useQuery } from '@tanstack/react-query'
+import { getRouteApi, Link } from '@tanstack/react-router'
+import { type FormEvent, useMemo, useState } from 'react'
+import { RECORD_LEVELS } from '../../../../shared/log-record.ts'
+import type { FleetLogHit } from '../../../../shared/contract/index.ts'
+import { explainError } from '../../../api/explain-error.ts'
+import { useApi } from '../../../api/api.tsx'
+import { LOG_SEARCH_HOURS, type LogSearchSearch } from '../../../state/search.ts'
+import { joinFacts } from '../../../ui/join-facts.ts'
+import { LinkButton } from '../../../ui/link-button.tsx'
+import { formatBytes, formatCount, plural } from '../../../ui/numbers.ts'
+import { ScreenHead } from '../../../ui/panel.tsx'
+import { EmptyState } from '../../../ui/states.tsx'
+import { useNodeName } from '../../../ui/use-node-name.ts'
+import { groupHits, type HitsOfRun } from './group-hits.ts'
+import classes from './log-search.module.css'
+import { type FleetQuery, type FleetSearchState, useFleetSearch } from './use-fleet-search.ts'
+
+const route = getRouteApi('/logs/search')
+const HOUR_MS = 3_600_000
+const HOURS_WORDS = { 1: 'Last hour', 24: 'Last 24 h', 168: 'Last 7 days', 720: 'Last 30 days' }
+
+/** Searches the archived logs of all jobs; the query is in the address. */
+export function LogSearchScreen() {
+  const search = route.useSearch()
+  const navigate = route.useNavigate()
+  const query = useMemo(() => queryOf(search), [search])
+  const state = useFleetSearch(query)
+  return (
+    <div className={classes.screen}>
+      <ScreenHead title="Search logs" note={<SearchNote state={state} />}>
+        <LinkButton to="/logs" variant="default">
+          Open logs
+        </LinkButton>
+      </ScreenHead>
+      <SearchForm
+        key={JSON.stringify(search)}
+        initial={search}
+        isSearching={state.isSearching}
+        onSearch={(next) => void navigate({ search: next })}
+        onStop={state.stop}
+      />
+      {state.error !== null && (
+        <p role="alert" className="tone-bad">
+          {explainError(state.error).text}
+        </p>
+      )}
+      <SearchResults state={state} hasQuery={query !== null} onMore={state.goOn} />
+    </div>
+  )
+}
+
+function queryOf({
+  q,
+  regex,
+  case: matchesCase,
+  project,
+  spider,
+  node,
+  level,
+  hours
+}: LogSearchSearch): FleetQuery | null {
+  if (q === undefined) return null
+  return {
+    text: q,
+    isRegex: regex === true,
+    matchesCase: matchesCase === true,
+    ...(project !== undefined && { project }),
+    ...(spider !== undefined && { spider }),
+    ...(node !== undefined && { nodeId: node }),
+    ...(level !== undefined && { minLevel: level }),
+    ...(hours !== undefined && { sinceMs: Date.now() - hours * HOUR_MS })
+  }
+}
+
+interface SearchFormProps {
+  initial: LogSearchSearch
+  isSearching: boolean
+  onSearch: (search: LogSearchSearch) => void
+  onStop: () => void
+}
+
+function SearchForm({ initial, isSearching, onSearch, onStop }: SearchFormProps) {
+  const { query } = useApi()
+  const { data } = useQuery(query.nodes.list.queryOptions())
+  const [draft, setDraft] = useState(initial)
+  const set = (patch: LogSearchSearch) => setDraft({ ...draft, ...patch })
+  const submit = (event: FormEvent) => {
+    event.preventDefault()
+    onSearch(draft)
+  }
+  const textOf = (value: string) => (value === '' ? undefined : value)
+  return (
+    <form className={classes.form} onSubmit={submit} role="search">
+      <div className={classes.query}>
+        <TextInput
+          className={classes.text}
+          aria-label="Search text"
+          placeholder={draft.regex ? 'Regular expression' : 'Text in any archived log'}
+          leftSection={<IconSearch size={15} />}
+          maxLength={200}
+          value={draft.q ?? ''}
+          onChange={({ currentTarget }) => set({ q: textOf(currentTarget.value) })}
+          autoFocus
+        />
+        <Toggle label="Match case" isOn={draft.case === true} onToggle={(on) => set({ case: on || undefined })}>
+          <IconLetterCase size={16} />
+        </Toggle>
+        <Toggle
+          label="Regular expression"
+          isOn={draft.regex === true}
+          onToggle={(on) => set({ regex: on || undefined })}
+        >
+          <IconRegex size={16} />
+        </Toggle>
+        {isSearching ? (
+          <Button variant="default" leftSection={<IconPlayerStop size={15} />} onClick={onStop}>
+            Stop
+          </Button>
+        ) : (
+          <Button type="submit" disabled={draft.q === undefined}>
+            Search
+          </Button>
+        )}
+      </div>
+      <div className={classes.facets}>
+        <TextInput
+          aria-label="Project"
+          placeholder="Project, * for any text"
+          value={draft.project ?? ''}
+          onChange={({ currentTarget }) => set({ project: textOf(currentTarget.value) })}
+        />
+        <TextInput
+          aria-label="Spider"
+          placeholder="Spider"
+          value={draft.spider ?? ''}
+          onChange={({ currentTarget }) => set({ spider: textOf(currentTarget.value) })}
+        />
+        <NativeSelect
+          aria-label="Node"
+          value={draft.node ?? ''}
+          onChange={({ currentTarget }) => set({ node: data?.nodes.find(({ id }) => id === currentTarget.value)?.id })}
+          data={[
+            { value: '', label: 'All nodes' },
+            ...(data?.nodes ?? []).map(({ id, name }) => ({ value: id as string, label: name }))
+          ]}
+        />
+        <NativeSelect
+          aria-label="Level"
+          value={draft.level ?? ''}
+          onChange={({ currentTarget }) => set({ level: RECORD_LEVELS.find((one) => one === currentTarget.value) })}
+          data={[
+            { value: '', label: 'All levels' },
+            ...RECORD_LEVELS.slice(1).map((level) => ({ value: level as string, label: `${level} and above` }))
+          ]}
+        />
+        <NativeSelect
+          aria-label="Time range"
+          value={String(draft.hours ?? '')}
+          onChange={({ currentTarget }) =>
+            set({ hours: LOG_SEARCH_HOURS.find((hours) => String(hours) === currentTarget.value) })
+          }
+          data={[
+            { value: '', label: 'Any time' },
+            ...LOG_SEARCH_HOURS.map((hours) => ({ value: String(hours), label: HOURS_WORDS[hours] }))
+          ]}
+        />
+      </div>
+    </form>
+  )
+}
+
+interface ToggleProps {
+  label: string
+  isOn: boolean
+  onToggle: (isOn: boolean) => void
+  children: React.ReactNode
+}
+
+function Toggle({ label, isOn, onToggle, children }: ToggleProps) {
+  return (
+    <Tooltip label={label}>
+      <ActionIcon
+        size={32}
+        variant={isOn ? 'light' : 'default'}
+        aria-label={label}
+        aria-pressed={isOn}
+        onClick={() => onToggle(!isOn)}
+      >
+        {children}
+      </ActionIcon>
+    </Tooltip>
+  )
+}
+
+/** How far it is, and what was not searched. */
+function SearchNote({ state: { hits, progress, isSearching } }: { state: FleetSearchState }) {
+  if (progress === null) return isSearching ? 'Searching…' : null
+  const { scanned, ruledOut, unreadable, stoppedBy } = progress
+  const logs = scanned.logs + ruledOut.logs
+  return joinFacts(
+    isSearching && 'Searching…',
+    plural(hits.length, 'line'),
+    `${formatCount(logs)} ${logs === 1 ? 'log' : 'logs'} searched, ${formatBytes(scanned.bytes)} of them read`,
+    unreadable > 0 && `${plural(unreadable, 'log')} could not be read`,
+    !isSearching && stoppedBy !== 'end' && 'older logs not searched yet'
+  )
+}
+
+interface SearchResultsProps {
+  state: FleetSearchState
+  hasQuery: boolean
+  onMore: () => void
+}
+
+function SearchResults({ state, hasQuery, onMore }: SearchResultsProps) {
+  const { hits, progress, isSearching, error } = state
+  const nodeName = useNodeName()
+  const groups = useMemo(() => groupHits(hits), [hits])
+  if (!hasQuery)
+    return (
+      <EmptyState icon={<IconSearch size={28} />} title="Search all archived logs">
+        Logs of ended runs are searched, the newest first. Logs of runs that are still live are not.
+      </EmptyState>
+    )
+  const isOver = progress !== null && !isSearching
+  return (
+    <div className={classes.results} aria-busy={isSearching} role="region" aria-label="Results">
+      {groups.map((group) => (
+        <RunHits key={group.key} group={group} nodeName={nodeName(group.first.nodeId)} />
+      ))}
+      {isOver && hits.length === 0 && error === null && (
+        <EmptyState title={progress.stoppedBy === 'end' ? 'No line matches' : 'No line matches so far'}>
+          {progress.stoppedBy === 'end' ? 'Every archived log that fits the filters was searched.' : STOPPED_WORDS}
+        </EmptyState>
+      )}
+      {isOver && progress.cursor !== null && (
+        <Button variant="default" className={classes.more} onClick={onMore}>
+          Search older logs
+        </Button>
+      )}
+    </div>
+  )
+}
+
+const STOPPED_WORDS = 'The search ended at its limit of time or size. Older logs have not been searched.'
+
+/** Of each run, until all are wanted: a common text is in thousands of lines of one log. */
+const LINES_SHOWN = 10
+
+function RunHits({ group: { first, hits }, nodeName }: { group: HitsOfRun; nodeName: string }) {
+  const { jobId, project, spider, time } = first
+  const [isOpen, setOpen] = useState(false)
+  const shown = isOpen ? hits : hits.slice(0, LINES_SHOWN)
+  return (
+    <section className={classes.run} aria-label={`${project}/${spider}`}>
+      <header>
+        <Link to="/jobs" search={{ job: jobId }}>
+          {project}/{spider}
+        </Link>
+        <span className="faint">{joinFacts(nodeName, time?.slice(0, 16) ?? false, plural(hits.length, 'line'))}</span>
+      </header>
+      <ol>
+        {shown.map((hit) => (
+          <li key={hit.offset}>
+            <Link to="/logs" search={{ jobs: [jobId], job: jobId, line: hit.line } as never} className={classes.hit}>
+              <span className={classes.line}>{formatCount(hit.line)}</span>
+              <span className={classes.level} data-level={hit.level ?? undefined}>
+                {hit.level ?? ''}
+              </span>
+              <HitText hit={hit} />
+            </Link>
+          </li>
+        ))}
+      </ol>
+      {shown.length < hits.length && (
+        <Button variant="subtle" size="compact-sm" onClick={() => setOpen(true)}>
+          Show {plural(hits.length - shown.length, 'more line', 'more lines')}
+        </Button>
+      )}
+    </section>
+  )
+}
+
+function HitText({ hit: { text, matchAt, matchLength } }: { hit: FleetLogHit }) {
+  return (
+    <code>
+      {text.slice(0, matchAt)}
+      <mark>{text.slice(matchAt, matchAt + matchLength)}</mark>
+      {text.slice(matchAt + matchLength)}
+    </code>
+  )
+}
