@@ -17,6 +17,7 @@ const FILES: { names: readonly string[]; load: () => Promise<(commands: ClientCo
   { names: ['jobs', 'cancel'], load: async () => (await import('./commands/jobs.ts')).addJobCommands },
   { names: ['logs'], load: async () => (await import('./commands/logs.ts')).addLogsCommand },
   { names: ['items'], load: async () => (await import('./commands/items.ts')).addItemsCommand },
+  { names: ['errors'], load: async () => (await import('./commands/errors.ts')).addErrorsCommand },
   { names: ['projects', 'versions'], load: async () => (await import('./commands/projects.ts')).addProjectCommands },
   { names: ['nodes'], load: async () => (await import('./commands/nodes.ts')).addNodeCommands },
   { names: ['schedules'], load: async () => (await import('./commands/schedules.ts')).addScheduleCommands },
