@@ -99,6 +99,13 @@ it('sends no local password to another machine, and never follows a redirect wit
   expect(followed).toBe(0)
 })
 
+it('errors lists what spiders logged, the same ones together', async () => {
+  const { url } = await startEngine()
+  const { code, out } = await call(['errors', '--state', 'all', '--new-in', '1.4.0'], { url })
+  expect([code, out]).toEqual([0, expect.stringMatching(/17 +open +41 +3 +shop +prices +1\.4\.0 .+ in parse/)])
+  expect(JSON.parse((await call(['errors', '--json'], { url })).out)).toMatchObject({ groups: [{ id: 17, count: 41 }] })
+})
+
 it('link creates a login link at SCRAPDECK_URL, --url or the service on this machine', async () => {
   const { url } = await startEngine()
   const { code, out } = await call(['link'], { url })

@@ -18,6 +18,7 @@ const FILES: { names: readonly string[]; load: () => Promise<(commands: ClientCo
   { names: ['logs'], load: async () => (await import('./commands/logs.ts')).addLogsCommand },
   { names: ['items'], load: async () => (await import('./commands/items.ts')).addItemsCommand },
   { names: ['search'], load: async () => (await import('./commands/search.ts')).addSearchCommand },
+  { names: ['errors'], load: async () => (await import('./commands/errors.ts')).addErrorsCommand },
   { names: ['projects', 'versions'], load: async () => (await import('./commands/projects.ts')).addProjectCommands },
   { names: ['nodes'], load: async () => (await import('./commands/nodes.ts')).addNodeCommands },
   { names: ['schedules'], load: async () => (await import('./commands/schedules.ts')).addScheduleCommands },

@@ -20,6 +20,7 @@ const COMMANDS: Record<string, string[]> = {
   cancel: [JOB_ID],
   logs: [JOB_ID],
   items: [JOB_ID],
+  errors: [],
   'nodes list': [],
   projects: [],
   versions: ['shop'],

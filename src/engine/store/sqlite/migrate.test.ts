@@ -185,3 +185,40 @@ test('ended jobs of before are counted by the stretches of time that their ids a
     ['0190b0', 'p', 's', 'failed', '', 1]
   ])
 })
+
+test('errors recorded before groups had short ids keep their groups, states and runs, and are counted where they were', () => {
+  migrate(database, MIGRATIONS.slice(0, 18))
+  database.pragma('foreign_keys = OFF')
+  const group = database.prepare(
+    `INSERT INTO error_groups (id, project, fingerprint, title, culprit, because, state, first_seen_ms, last_seen_ms,
+      first_version, count, job_count) VALUES (?, ?, 'f', 'KeyError', 'parse', 'frames', ?, 1, 2, '1', 5, 2)`
+  )
+  group.run('f-shop', 'shop', 'ignored')
+  group.run('f-news', 'news', 'open')
+  const occurrence = database.prepare(
+    `INSERT INTO error_occurrences VALUES (?, ?, 1, ?, '1', 'n1', ?, 7200000, 7200001, 3, 40, 'no price')`
+  )
+  occurrence.run('f-shop', 'j1', 'prices', 2)
+  occurrence.run('f-shop', 'j2', 'stock', 3)
+  occurrence.run('f-news', 'j3', 'prices', 5)
+  migrate(database, MIGRATIONS)
+  const all = (sql: string) => database.prepare(sql).raw().all()
+  expect(all('SELECT project, state, count FROM error_groups ORDER BY project')).toEqual([
+    ['news', 'open', 5],
+    ['shop', 'ignored', 5]
+  ])
+  const spread = (kind: string) =>
+    all(`SELECT project, value, error_spread.count, run_count FROM error_spread JOIN error_groups ON id = group_id
+      WHERE kind = '${kind}' ORDER BY project, value`)
+  expect(spread('spider')).toEqual([
+    ['news', 'prices', 5, 1],
+    ['shop', 'prices', 2, 1],
+    ['shop', 'stock', 3, 1]
+  ])
+  expect(spread('node')).toEqual([
+    ['news', 'n1', 5, 1],
+    ['shop', 'n1', 5, 2]
+  ])
+  expect(all('SELECT hour, sum(count) FROM error_hours GROUP BY hour')).toEqual([[2, 10]])
+  expect(all('SELECT job_id FROM error_occurrences ORDER BY 1')).toEqual([['j1'], ['j2'], ['j3']])
+})

@@ -47,7 +47,7 @@ export const errorColumns = (showsState: boolean): Column<ErrorGroup>[] => [
   {
     id: 'version',
     header: 'New in',
-    width: '138px',
+    width: '150px',
     hideBelowPx: 820,
     cell: (group) => (
       <span className={classes.error} title={`First logged by version ${group.firstVersion || 'unknown'}`}>
