@@ -138,7 +138,9 @@ export const Job = z.object({
   endedAtMs: z.number().nullable(),
   pages: z.number().int().nullable(),
   items: z.number().int().nullable(),
-  errors: z.number().int().nullable()
+  errors: z.number().int().nullable(),
+  /** Retention never deletes it, nor its logs. */
+  kept: z.boolean()
 })
 export type Job = z.infer<typeof Job>
 
@@ -391,6 +393,10 @@ export const jobsContract = {
   restore: write('operator', 'POST /jobs/restore')
     .input(Ids)
     .output(z.object({ restored: z.array(JobId) })),
+  /** Marks jobs that retention never deletes, nor their logs; `keep` false unmarks them. */
+  keep: write('operator', 'POST /jobs/keep')
+    .input(Ids.extend({ keep: z.boolean().default(true) }))
+    .output(Changed),
   /** Creates new jobs from these. */
   retry: write('operator', 'POST /jobs/retry', { answerBytes: ({ ids }) => JOB_BYTES * lengthOf(ids) })
     .input(Ids)

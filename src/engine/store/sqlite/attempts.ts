@@ -7,6 +7,7 @@ import type { ChainEnds } from './chain-ends.ts'
 import type { CountedRow } from './counters.ts'
 import { COUNTED, type Holds } from './holds.ts'
 import type { JobWriting } from './job-writing.ts'
+import type { LogSums } from './log-sums.ts'
 import type { Outbox } from './outbox.ts'
 import { type AttemptRow, toAttempt } from './rows.ts'
 
@@ -41,6 +42,7 @@ interface Dependencies extends JobWriting {
   holds: Holds
   chainEnds: ChainEnds
   outbox: Outbox
+  logSums: LogSums
 }
 
 interface JobBefore extends JobFacts, Omit<CountedRow, 'hold'> {
@@ -59,7 +61,7 @@ interface ArchivedLogRow {
 const MOVING = ['state', 'outcome', 'hold', 'notBeforeMs', 'reason', 'nodeId', 'startedAtMs'] as const
 
 /** Attempts and the jobs that follow them: loads both, has `afterChange` compute the result, and writes it. */
-export function createAttempts({ database, changes, timeline, counters, holds, chainEnds, outbox }: Dependencies) {
+export function createAttempts({ database, changes, timeline, counters, holds, chainEnds, outbox, logSums }: Dependencies) {
   const live = database.prepare<[], AttemptRow>(ATTEMPTS_SQL.live)
   const ofJob = database.prepare<[string], AttemptRow>(ATTEMPTS_SQL.ofJob)
   const one = database.prepare<[string, number], AttemptRow>(ATTEMPTS_SQL.one)
@@ -80,6 +82,10 @@ export function createAttempts({ database, changes, timeline, counters, holds, c
     `SELECT packed, raw_bytes AS rawBytes, stored_bytes AS storedBytes FROM attempts LEFT JOIN archived_logs
       ON archived_logs.job_id = attempts.job_id AND attempt_number = number
       WHERE attempts.job_id = ? AND number = ? AND log_archived = 1`
+  )
+  const keptSize = database.prepare<[string, number], { bytes: number; packedBytes: number }>(
+    `SELECT coalesce(stored_bytes, length(packed)) AS bytes, length(packed) AS packedBytes FROM archived_logs
+      WHERE job_id = ? AND attempt_number = ?`
   )
   const archive = database.prepare<[string, number]>(
     'UPDATE attempts SET log_archived = 1 WHERE job_id = ? AND number = ? AND log_archived = 0'
@@ -151,7 +157,16 @@ export function createAttempts({ database, changes, timeline, counters, holds, c
     applyChanges: (list: AttemptChange[]): boolean[] => list.map(apply),
 
     markLogArchived(jobId: JobId, attemptNumber: AttemptNumber, { packed, sizes }: ArchivedLog): void {
-      if (one.get(jobId, attemptNumber) === undefined) return
+      const attempt = one.get(jobId, attemptNumber)
+      if (attempt === undefined) return
+      const before = keptSize.get(jobId, attemptNumber)
+      if (before !== undefined) logSums.add(attempt.project, -1, { count: 1, ...before })
+      const packedBytes = packed?.length ?? 0
+      logSums.add(attempt.project, 1, {
+        count: 1,
+        bytes: packed === null ? (sizes?.storedBytes ?? 0) : packedBytes,
+        packedBytes
+      })
       const storedBytes = packed === null ? (sizes?.storedBytes ?? null) : null
       keepLog.run(jobId, attemptNumber, packed ?? NO_BYTES, sizes?.rawBytes ?? null, storedBytes)
       if (archive.run(jobId, attemptNumber).changes > 0) changes.job(jobId)

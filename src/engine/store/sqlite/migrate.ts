@@ -16,6 +16,7 @@ import { countedInIndexes } from './migrations/0014-counted-in-indexes.ts'
 import { versionsThatRan } from './migrations/0015-versions-that-ran.ts'
 import { historyByTime } from './migrations/0016-history-by-time.ts'
 import { keptLogs } from './migrations/0017-kept-logs.ts'
+import { retention } from './migrations/0018-retention.ts'
 import { limitsAndSecrets } from './migrations/0002-limits-and-secrets.ts'
 
 /**
@@ -39,7 +40,8 @@ export const MIGRATIONS: readonly string[] = [
   countedInIndexes,
   versionsThatRan,
   historyByTime,
-  keptLogs
+  keptLogs,
+  retention
 ]
 
 /** Migrates to the newest schema in one transaction: if it fails, the older Scrapdeck can still open the database. */

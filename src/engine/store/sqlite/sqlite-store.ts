@@ -17,12 +17,14 @@ import { createHolds } from './holds.ts'
 import { createIdleWork } from './idle-work.ts'
 import { createJobs } from './jobs.ts'
 import { createLimits } from './limits.ts'
+import { createLogSums } from './log-sums.ts'
 import { Listeners } from './listeners.ts'
-import { openDatabase } from './open-database.ts'
+import { compactDatabase, openDatabase } from './open-database.ts'
 import { createOrder } from './order.ts'
 import { createOutbox } from './outbox.ts'
 import { createPruning } from './pruning.ts'
 import { createQueue } from './queue.ts'
+import { createRetention } from './retention.ts'
 import { toJob } from './rows.ts'
 import { sendRows } from './sent-rows.ts'
 import { createSchedules } from './schedules.ts'
@@ -63,7 +65,8 @@ export async function openSqliteStoreHere(
   const order = createOrder({ database, changes, timeline, counters, holds })
   const enqueue = createEnqueue({ database, changes, counters, holds, order, outbox })
   const queue = createQueue({ database, changes, timeline, counters, holds, chainEnds })
-  const attempts = createAttempts({ database, changes, timeline, counters, holds, chainEnds, outbox })
+  const logSums = createLogSums(database)
+  const attempts = createAttempts({ database, changes, timeline, counters, holds, chainEnds, outbox, logSums })
   const answers = createAnswers(database)
   const fleet = createFleet({ database, changes })
   const backfills = createBackfills(database)
@@ -73,6 +76,7 @@ export async function openSqliteStoreHere(
   const chains = createChains({ database, enqueue, chainEnds })
   const schedules = createSchedules({ database, changes, enqueue, outbox })
   const prune = createPruning({ database, changes, outbox, answers, chainEnds })
+  const retention = createRetention({ database, changes, counters, logSums })
   const changed = new Listeners<number>(logger)
   const queueChanged = new Listeners<string[]>(logger)
   // A clock other than the system's belongs to a test, where idle time has no meaning.
@@ -194,6 +198,21 @@ export async function openSqliteStoreHere(
 
     prune: (retention, limit) => write(() => prune(retention, limit)),
 
+    applyRetention: (pass, bounds, limit) => write(() => retention.apply(pass, bounds, limit)),
+    previewRetention: (pass, bounds, rows) => read(() => retention.preview(pass, bounds, rows)),
+    listDeletedLogs: (limit) => read(() => retention.listDeletedLogs(limit)),
+    forgetDeletedLogs: (logs) => write(() => retention.forgetDeletedLogs(logs)),
+    keepJobs: (ids, isKept) => write(() => retention.keepJobs(ids, isKept)),
+    getStoragePolicy: () => read(() => retention.getPolicy()),
+    putStoragePolicy: (stored) => write(() => retention.putPolicy(stored)),
+    storageSums: () => read(() => retention.sums()),
+    shrink: (pages) => write(() => retention.shrink(pages)),
+    async compact() {
+      // Not in a transaction: VACUUM begins its own.
+      await commits.drain()
+      await read(() => compactDatabase(database))
+    },
+
     getSetting: (key) => read(() => fleet.getSetting(key)),
     putSetting: (key, value) => write(() => fleet.putSetting(key, value)),
 
@@ -264,12 +283,14 @@ export async function openSqliteStoreHere(
   /** Writes the counters, events and entries of the change log that writes have collected. */
   function record(): void {
     counters.flush()
+    logSums.flush()
     outbox.flush()
     changes.flush()
   }
 
   function discard(): void {
     counters.discard()
+    logSums.discard()
     outbox.discard()
     changes.discard()
   }
