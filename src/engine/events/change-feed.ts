@@ -15,6 +15,7 @@ export type TouchedThing =
   | 'limits'
   | 'webhooks'
   | 'chains'
+  | 'storage'
 
 export interface ChangeFeedOptions {
   store: ChangeLog

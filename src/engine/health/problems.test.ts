@@ -41,6 +41,7 @@ const problemsOf = (input: Partial<ProblemsInput>) =>
     queued: 0,
     sources: [],
     orderWarnings: [],
+    storage: { disk: null, totalBytes: 0, budgetBytes: null, isPolicySet: true },
     stuckSinceMs: () => null,
     longWaits: [],
     schedules: NO_SCHEDULE_TROUBLES,

@@ -85,6 +85,7 @@ export function describeTouched(
       case 'limits':
       case 'webhooks':
       case 'chains':
+      case 'storage':
         return [{ kind: thing }]
     }
   })

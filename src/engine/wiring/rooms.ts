@@ -52,10 +52,12 @@ import { openData } from './open-data.ts'
 import { wireChains } from './wire-chains.ts'
 import { wireDiscovery } from './wire-discovery.ts'
 import { hasLocalNode, layOutLocalNode, LocalNodeRoom } from './wire-local-node.ts'
+import { wireRetention } from './wire-retention.ts'
 import { wireNodeClients } from './wire-node-clients.ts'
 import type { wireRouter } from './wire-router.ts'
 import { wireSchedules } from './wire-schedules.ts'
 import { wireWebhooks } from './wire-webhooks.ts'
+import { measureDiskOf } from '../retention/disk.ts'
 
 export type Rooms = Awaited<ReturnType<typeof openRooms>>
 
@@ -254,7 +256,17 @@ function openOrders(options: EngineOptions, below: WithWork, opened: AsyncDispos
   const slots = () => figures.current.slotsTotal
   const schedules = wireSchedules(base, { preparing, jobCommands, wakeDispatcher, slots })
   opened.adopt(schedules.scheduler, stop)
+  const { disk, retention } = wireRetention({
+    ...base,
+    ...{ archive: below.archive, projects, projectCommands, layout: below.layout },
+    isNeeded: (jobid) => live.hasJobid(jobid),
+    measureDisk: seams.measureDisk ?? measureDiskOf(options.dataDirectory),
+    onSample: () => retention.events.emit('changed')
+  })
+  opened.adopt(disk, stop)
+  opened.adopt(retention, stop)
   return {
+    ...{ disk, retention },
     ...{ deliverer, webhookCommands, news, jobCommands, nodeCommands, inventories, discovery, projectCommands },
     ...{ systemCommands, queueCommands, figures, chains, schedules }
   }
@@ -263,7 +275,7 @@ function openOrders(options: EngineOptions, below: WithWork, opened: AsyncDispos
 /** State derived from several rooms, and background work. */
 function openHealth(options: EngineOptions, below: WithOrders, opened: AsyncDisposableStack) {
   const { base, isStoreDead, plugins, projects, local, live, fleet, waiting, dispatch, inventories, discovery } = below
-  const { systemCommands, figures } = below
+  const { systemCommands, figures, retention } = below
   const problems = new ProblemWatch({
     ...base,
     waitingOf: (lane) => waiting.of(lane),
@@ -276,7 +288,8 @@ function openHealth(options: EngineOptions, below: WithOrders, opened: AsyncDisp
       isPaused: systemCommands.isPaused,
       queued: figures.current.queued,
       sources: discovery.list(),
-      orderWarnings: projects.orderWarnings()
+      orderWarnings: projects.orderWarnings(),
+      storage: retention.state()
     })
   })
   opened.adopt(problems, stop)

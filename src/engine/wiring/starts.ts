@@ -27,6 +27,13 @@ export const STARTS: readonly Start[] = [
   { room: 'alerts', start: ({ alerts }) => alerts?.start() },
   { room: 'chains', start: ({ chains }) => chains.runner.start() },
   { room: 'schedules', start: ({ schedules }) => schedules.scheduler.start() },
+  {
+    room: 'retention',
+    start: async ({ retention, disk }) => {
+      await retention.start()
+      disk.start()
+    }
+  },
   { room: 'housekeeping', start: ({ housekeeping }) => housekeeping.start() },
   { room: 'eggs', start: followTree }
 ]

@@ -29,6 +29,7 @@ import { createFakeProjects } from './fake-projects.ts'
 import { createFakeQueue } from './fake-queue.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
 import { createFakeSchedules } from './fake-schedules.ts'
+import { createFakeStorage } from './fake-storage.ts'
 import { createFakeSystem } from './fake-system.ts'
 import { letTimePass } from './fake-time.ts'
 import { createFakeWebhooks } from './fake-webhooks.ts'
@@ -110,6 +111,7 @@ export function createFakeEngine(options: FakeEngineOptions = {}): FakeEngine {
     webhooks: createFakeWebhooks(world),
     fleetFile: createFakeFleetFile(),
     environments,
+    storage: createFakeStorage(world),
     logs: createFakeLogs(world),
     events: { subscribe },
     system: createFakeSystem(world)

@@ -91,6 +91,15 @@ export function createFakeJobs({ jobs, projects, jobOf, queueJob, saveAll }: Fak
         }))
       )
     })),
+    keep: os.jobs.keep.handler(({ input }) => {
+      const known = input.ids.filter((id) => jobs.has(id))
+      for (const id of known) {
+        const job = { ...jobs.get(id)!, kept: input.keep }
+        jobs.set(id, job)
+        emit({ kind: 'job', job })
+      }
+      return { changed: known }
+    }),
     retry: os.jobs.retry.handler(({ input }) => ({
       jobs: input.ids.map((id) => {
         const { project, version, spider, settings, args, secretNames, priority, placement, retry, noOverlap } =

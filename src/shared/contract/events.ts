@@ -30,6 +30,7 @@ export const Change = z.discriminatedUnion('kind', [
   z.object({ kind: z.literal('schedule_removed'), id: ScheduleId }),
   z.object({ kind: z.literal('chains') }),
   z.object({ kind: z.literal('webhooks') }),
+  z.object({ kind: z.literal('storage') }),
   z.object({ kind: z.literal('environments'), environments: z.array(Environment) })
 ])
 export type Change = z.infer<typeof Change>

@@ -21,6 +21,8 @@ export const EggPolicy = z.object({
   newest: z.number().int().min(1).max(10_000).default(5)
 })
 
+export type EggPolicy = z.infer<typeof EggPolicy>
+
 /** How long jobs (with attempts and timelines), archived logs, files of the local node and eggs are kept. */
 export const RetentionPolicy = z.object({
   jobs: KeepPolicy,
@@ -86,12 +88,14 @@ export const StorageUsage = z.object({
   /** Everything in the data directory that is known; `measuredAtMs`: files are measured from time to time. */
   totalBytes: z.number(),
   measuredAtMs: z.number().nullable(),
-  disk: z.object({
-    totalBytes: z.number(),
-    freeBytes: z.number(),
-    /** When it is full at the current rate; null: not within a month, or not known yet. */
-    fullAtMs: z.number().nullable()
-  }).nullable(),
+  disk: z
+    .object({
+      totalBytes: z.number(),
+      freeBytes: z.number(),
+      /** When it is full at the current rate; null: not within a month, or not known yet. */
+      fullAtMs: z.number().nullable()
+    })
+    .nullable(),
   /** Retention: what it does now, and what the last run deleted. */
   retention: z.object({
     state: z.enum(['not_set', 'paused', 'idle', 'running']),

@@ -61,7 +61,16 @@ interface ArchivedLogRow {
 const MOVING = ['state', 'outcome', 'hold', 'notBeforeMs', 'reason', 'nodeId', 'startedAtMs'] as const
 
 /** Attempts and the jobs that follow them: loads both, has `afterChange` compute the result, and writes it. */
-export function createAttempts({ database, changes, timeline, counters, holds, chainEnds, outbox, logSums }: Dependencies) {
+export function createAttempts({
+  database,
+  changes,
+  timeline,
+  counters,
+  holds,
+  chainEnds,
+  outbox,
+  logSums
+}: Dependencies) {
   const live = database.prepare<[], AttemptRow>(ATTEMPTS_SQL.live)
   const ofJob = database.prepare<[string], AttemptRow>(ATTEMPTS_SQL.ofJob)
   const one = database.prepare<[string, number], AttemptRow>(ATTEMPTS_SQL.one)

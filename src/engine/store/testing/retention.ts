@@ -19,7 +19,9 @@ export function boundsOf(over: { jobs?: Partial<ProjectBounds['jobs']>; logs?: P
   } satisfies ProjectBounds
 }
 const everywhere = (defaults: ProjectBounds): RetentionBounds => ({ nowMs: NOW_MS, defaults, projects: new Map() })
-const OLDER_THAN_2_DAYS = everywhere(boundsOf({ jobs: { endedSinceMs: daysAgo(2) }, logs: { endedSinceMs: daysAgo(2) } }))
+const OLDER_THAN_2_DAYS = everywhere(
+  boundsOf({ jobs: { endedSinceMs: daysAgo(2) }, logs: { endedSinceMs: daysAgo(2) } })
+)
 
 /** Passes over everything; `between` is called after each step. */
 async function deleteOld(
@@ -281,11 +283,15 @@ function modelOf(jobs: readonly (PastJob & { id: JobId; endedAtMs: number })[], 
     const asNew = inOrder.slice(0, index + 1).filter(({ project }) => project === job.project)
     const ofSpider = asNew.filter(({ spider }) => spider === job.spider).length
     const bytes = asNew.reduce((total, { log }) => total + (log ?? 0), 0)
-    const namesakes = jobs.filter((one) => ['project', 'spider', 'outcome'].every((key) => one[key as 'spider'] === job[key as 'spider']))
-    const isSafe = job.endedAtMs >= all.nowMs - NEVER_BEFORE_MS || job.isKept || namesakes.every(({ id }) => id <= job.id)
+    const namesakes = jobs.filter((one) =>
+      ['project', 'spider', 'outcome'].every((key) => one[key as 'spider'] === job[key as 'spider'])
+    )
+    const isSafe =
+      job.endedAtMs >= all.nowMs - NEVER_BEFORE_MS || job.isKept || namesakes.every(({ id }) => id <= job.id)
     const late = (sinceMs: number | null) => sinceMs !== null && job.endedAtMs < sinceMs
     const many = (bound: number | null, count: number) => bound !== null && count > bound && !job.isFlagged
-    const logIsOver = late(ofLogs.endedSinceMs) || many(ofLogs.newestPerSpider, ofSpider) || many(ofLogs.bytesPerProject, bytes)
+    const logIsOver =
+      late(ofLogs.endedSinceMs) || many(ofLogs.newestPerSpider, ofSpider) || many(ofLogs.bytesPerProject, bytes)
     const hasLog = job.log !== null && (isSafe || !logIsOver)
     const jobIsOver =
       late(ofJobs.endedSinceMs) || many(ofJobs.newestPerSpider, ofSpider) || many(ofJobs.newestPerProject, asNew.length)
@@ -320,13 +326,21 @@ export function testRetentionAgainstModel(openStore: () => Promise<StoreUnderTes
 
 async function compare(
   store: Store,
-  story: { past: PastJob[]; meanwhile: PastJob[]; defaults: ProjectBounds; shop: ProjectBounds | null; jobsAtOnce: number }
+  story: {
+    past: PastJob[]
+    meanwhile: PastJob[]
+    defaults: ProjectBounds
+    shop: ProjectBounds | null
+    jobsAtOnce: number
+  }
 ): Promise<void> {
   const { defaults, shop } = story
   const known: (PastJob & { id: JobId; endedAtMs: number })[] = []
   const start = async (past: PastJob) => {
     const { project, spider } = past
-    const dedupe = past.hasKey ? { dedupe: { key: `key ${known.length} ${Math.random()}`, expiresAtMs: NOW_MS + 1 } } : {}
+    const dedupe = past.hasKey
+      ? { dedupe: { key: `key ${known.length} ${Math.random()}`, expiresAtMs: NOW_MS + 1 } }
+      : {}
     const job = aNewJob({ project, spider, ...dedupe })
     await store.enqueueJobs([job])
     await store.beginAttempts([anAttemptStart(job)])

@@ -14,6 +14,7 @@ export const NOUN_OF = {
   schedule_removed: 'schedules',
   chains: 'chains',
   webhooks: 'webhooks',
+  storage: 'storage',
   limits: 'queue',
   discovery: 'discovery',
   environments: 'environments',

@@ -25,6 +25,7 @@ export const LIVE_UPDATES = {
   queue: outdates(({ queue }) => refetch(queue.limits, queue.lanes)),
   discovery: outdates(({ discovery }) => refetch(discovery.list)),
   chains: outdates(({ chains }) => refetch(chains.list)),
+  storage: outdates(({ storage }) => refetch(storage.usage, storage.policy)),
   webhooks: outdates(({ webhooks }) => refetch(webhooks.list, webhooks.deliveries))
 } as const satisfies LiveUpdates
 
