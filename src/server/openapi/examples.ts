@@ -1,5 +1,11 @@
 import type { InferContractRouterInputs, InferContractRouterOutputs } from '@orpc/contract'
-import { ChainSettings, type Contract, ProjectName, RECOMMENDED_POLICY, ScheduleSettings } from '../../shared/contract/index.ts'
+import {
+  ChainSettings,
+  type Contract,
+  ProjectName,
+  RECOMMENDED_POLICY,
+  ScheduleSettings
+} from '../../shared/contract/index.ts'
 import {
   attempt,
   backfill,
