@@ -336,11 +336,10 @@ async function compare(
 ): Promise<void> {
   const { defaults, shop } = story
   const known: (PastJob & { id: JobId; endedAtMs: number })[] = []
+  let keys = 0
   const start = async (past: PastJob) => {
     const { project, spider } = past
-    const dedupe = past.hasKey
-      ? { dedupe: { key: `key ${known.length} ${Math.random()}`, expiresAtMs: NOW_MS + 1 } }
-      : {}
+    const dedupe = past.hasKey ? { dedupe: { key: `key ${(keys += 1)}`, expiresAtMs: NOW_MS + 1 } } : {}
     const job = aNewJob({ project, spider, ...dedupe })
     await store.enqueueJobs([job])
     await store.beginAttempts([anAttemptStart(job)])
