@@ -159,12 +159,14 @@ export function createRetention({
     const ofSchedule = (id: ScheduleId) =>
       cached(scheduled, id, () => new Set(firings.all({ id }).flatMap((row) => JSON.parse(row.job_ids) as string[])))
     const judged: Judged[] = []
-    const rows = Number.isFinite(horizonMs) ? walk.all({ ...pass.after, limit: limit.rows }) : []
-    let isDone = rows.length < limit.rows
+    const isEmpty = !Number.isFinite(horizonMs)
+    let isDone = true
     let going = 0
-    for (const row of rows) {
-      if (row.endedAtMs >= horizonMs || going >= limit.jobs) {
-        isDone = row.endedAtMs >= horizonMs
+    // Row by row: most steps end long before the limit.
+    for (const row of isEmpty ? [] : walk.iterate({ ...pass.after, limit: limit.rows + 1 })) {
+      if (row.endedAtMs >= horizonMs) break
+      if (going >= limit.jobs || judged.length >= limit.rows) {
+        isDone = false
         break
       }
       const own = projects.get(row.project) ?? defaults
