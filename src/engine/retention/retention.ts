@@ -36,6 +36,8 @@ const PAGES_AT_ONCE = 200
 /** Free pages that stay: the next jobs use them. */
 const FREE_BYTES_KEPT = 16_000_000
 const EVERY_MS = 3_600_000
+/** After the start, which has better things to do. */
+const FIRST_AFTER_MS = 120_000
 const PREVIEW_LIMIT_MS = 8_000
 const FILES_MEASURED_EVERY_MS = 600_000
 /** Databases from an earlier version up to this size are converted when idle: that takes about a second. */
@@ -104,7 +106,7 @@ export class Retention {
 
   async start(): Promise<void> {
     this.#policy = (await this.#parts.store.getStoragePolicy()) ?? this.#policy
-    this.#schedule()
+    this.#schedule(FIRST_AFTER_MS)
   }
 
   async stop(): Promise<void> {
@@ -247,12 +249,12 @@ export class Retention {
     return { freedBytes: Math.max(0, before - (await store.storageSums()).database.bytes) }
   }
 
-  #schedule(): void {
-    this.#timer = this.#parts.clock.setTimer(EVERY_MS, () => {
+  #schedule(afterMs: number): void {
+    this.#timer = this.#parts.clock.setTimer(afterMs, () => {
       this.run()
       // The sizes that problems are made of.
       this.usage().catch((error: unknown) => this.#complain(error))
-      this.#schedule()
+      this.#schedule(EVERY_MS)
     })
   }
 
