@@ -20,7 +20,7 @@ export interface ProjectBounds {
 /** What protects a job that is over a bound. The first three protect its log too. */
 export type Protection = 'kept' | 'newest' | 'may_have_run_twice' | 'schedule' | 'dependency' | 'dedupe' | 'chain'
 
-/** Whatever the bounds say, nothing goes before: failures, notifications and returned runs of the last day are needed. */
+/** Whatever the bounds say, nothing goes before: failures and returned runs of the last day are needed. */
 export const NEVER_BEFORE_MS = 86_400_000
 
 /** How an ended job compares with those that ended later. */
@@ -36,7 +36,7 @@ export interface Standing {
 
 export type Verdict = 'stays' | 'goes' | Protection
 
-/** `protection`: asked only about jobs that are over a bound. Flagged jobs wait for their term, whatever their number. */
+/** `protection`: asked only about jobs over a bound. Flagged jobs wait for their term, whatever their number. */
 export function judgeRetention(
   { jobs, logs }: ProjectBounds,
   nowMs: number,

@@ -82,8 +82,8 @@ interface Files {
  *   jobs with their attempts, timelines and small logs → blobs of deleted logs → files of the local node → eggs
  *   → free pages at the end of the database
  *
- * Rows go before blobs: a crash in between leaves a blob that the store remembers. Nothing else is kept between runs, so
- * one that is interrupted is begun again.
+ * Rows go before blobs: a crash in between leaves a blob that the store remembers. Nothing else is kept between
+ * runs, so one that is interrupted is begun again.
  */
 export class Retention {
   /** `changed`: the policy, or what is being deleted. */

@@ -50,7 +50,7 @@ export const StoragePolicy = z.object({
 })
 export type StoragePolicy = z.infer<typeof StoragePolicy>
 
-/** What is proposed until a policy is set: nobody looks at logs of last quarter, and yearly comparisons stay possible. */
+/** Proposed until a policy is set: nobody reads logs of last quarter, and years can be compared. */
 export const RECOMMENDED_POLICY: StoragePolicy = StoragePolicy.parse({
   defaults: { jobs: { days: 400 }, logs: { days: 90 }, items: { days: 90 }, eggs: { days: 180, newest: 5 } }
 })

@@ -80,7 +80,7 @@ interface LogRow {
   packedBytes: number
 }
 
-/** Walks over ended jobs, oldest end first, and deletes what retention lets go. Runs inside the caller's transaction. */
+/** Walks over ended jobs, oldest end first, and deletes what retention lets go, inside the caller's transaction. */
 export function createRetention({
   database,
   changes,
