@@ -27,9 +27,11 @@ const PREVIEW_ROWS = 2_000
 /** A step deletes as many jobs as take about so long; a claim may have to wait for it. */
 const STEP_MS = 4
 const JOBS_AT_ONCE = { min: 4, start: 20, max: 150 }
-/** After a step, the store belongs to others for several times as long as the step took. */
+/** After a step, the store belongs to others for several times as long, and longer if the step had to wait. */
 const PAUSE_FACTOR = 5
 const PAUSE_MIN_MS = 20
+/** However busy the store is: what ends must not come faster than what goes. */
+const PAUSE_FOR_OTHERS_MAX_MS = 100
 const TELL_EVERY_MS = 5_000
 const BLOBS_AT_ONCE = 50
 const PAGES_AT_ONCE = 200
@@ -288,7 +290,8 @@ export class Retention {
       const startedMs = clock.monotonicMs()
       const isTold = startedMs - this.#toldAtMs >= TELL_EVERY_MS
       const step = await store.applyRetention(pass, bounds, { rows: ROWS_AT_ONCE, jobs: this.#jobsAtOnce, isTold })
-      const tookMs = clock.monotonicMs() - startedMs
+      const { tookMs } = step
+      const waitedMs = clock.monotonicMs() - startedMs - tookMs
       let deleted = 0
       for (const { kind, protection, count, bytes } of step.counts) {
         if (protection !== null) continue
@@ -307,7 +310,7 @@ export class Retention {
         this.#jobsAtOnce = Math.min(JOBS_AT_ONCE.max, Math.max(JOBS_AT_ONCE.min, wanted))
         if (this.#run.logs > 0 && isTold) await this.#deleteBlobs()
       }
-      if (pass !== null) await this.#pause(tookMs)
+      if (pass !== null) await this.#pause(tookMs, waitedMs)
     }
   }
 
@@ -393,10 +396,9 @@ export class Retention {
     return this.#pausing.signal.aborted || this.#stopping.signal.aborted
   }
 
-  /** Longer after a step that had to wait for others. */
-  async #pause(tookMs: number): Promise<void> {
-    const { clock } = this.#parts
-    await sleep(clock, Math.max(PAUSE_MIN_MS, tookMs * PAUSE_FACTOR), this.#pausing.signal).catch(() => {})
+  async #pause(tookMs: number, waitedMs = 0): Promise<void> {
+    const pauseMs = Math.max(PAUSE_MIN_MS, tookMs * PAUSE_FACTOR, Math.min(waitedMs, PAUSE_FOR_OTHERS_MAX_MS))
+    await sleep(this.#parts.clock, pauseMs, this.#pausing.signal).catch(() => {})
   }
 
   #complain(error: unknown): void {

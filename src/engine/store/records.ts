@@ -427,10 +427,10 @@ export interface RetentionCounts {
   newestMs: number
 }
 
-/** `pass` null: the pass is over. */
+/** `pass` null: the pass is over. `tookMs`: of the store's own time, without waiting for others or for the disk. */
 export interface RetentionStep {
   pass: RetentionPass | null
-  rows: number
+  tookMs: number
   counts: RetentionCounts[]
 }
 

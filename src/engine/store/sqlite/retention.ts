@@ -11,6 +11,7 @@ import type {
   StorageSums,
   StoredStoragePolicy
 } from '../records.ts'
+import type { Clock } from '../../runtime/clock.ts'
 import type { ChangeLog } from './change-log.ts'
 import type { Counters } from './counters.ts'
 import { firingsOf } from './filing.ts'
@@ -85,9 +86,11 @@ export function createRetention({
   database,
   changes,
   counters,
-  logSums
+  logSums,
+  clock
 }: {
   database: Database
+  clock: Clock
   changes: ChangeLog
   counters: Counters
   logSums: LogSums
@@ -223,11 +226,13 @@ export function createRetention({
 
   return {
     preview(before: RetentionPass, bounds: RetentionBounds, rows: number): RetentionStep {
+      const startedMs = clock.monotonicMs()
       const { judged, pass, isDone } = judgeNext(before, bounds, { rows, jobs: rows })
-      return { pass: isDone ? null : pass, rows: judged.length, counts: countAll(judged) }
+      return { pass: isDone ? null : pass, tookMs: clock.monotonicMs() - startedMs, counts: countAll(judged) }
     },
 
     apply(before: RetentionPass, bounds: RetentionBounds, limit: RetentionLimit): RetentionStep {
+      const startedMs = clock.monotonicMs()
       const { judged, pass, isDone } = judgeNext(before, bounds, limit)
       const going = judged.filter(({ job, log }) => job === 'goes' || log === 'goes')
       deleteAll(going)
@@ -241,7 +246,7 @@ export function createRetention({
         changes.allJobs()
         pass.isUntold = false
       }
-      return { pass: isDone ? null : pass, rows: judged.length, counts: countAll(judged) }
+      return { pass: isDone ? null : pass, tookMs: clock.monotonicMs() - startedMs, counts: countAll(judged) }
     },
 
     listDeletedLogs: (limit: number): DeletedLog[] => listDeleted.all(limit),

@@ -76,7 +76,7 @@ export async function openSqliteStoreHere(
   const chains = createChains({ database, enqueue, chainEnds })
   const schedules = createSchedules({ database, changes, enqueue, outbox })
   const prune = createPruning({ database, changes, outbox, answers, chainEnds })
-  const retention = createRetention({ database, changes, counters, logSums })
+  const retention = createRetention({ database, changes, counters, logSums, clock })
   const changed = new Listeners<number>(logger)
   const queueChanged = new Listeners<string[]>(logger)
   // A clock other than the system's belongs to a test, where idle time has no meaning.
