@@ -15,6 +15,7 @@ const ROOMS = [
   'scrapyd-commands',
   'commands',
   'schedules',
+  'retention',
   'queue',
   'dispatch',
   'collecting',

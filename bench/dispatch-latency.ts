@@ -2,10 +2,10 @@ import { systemClock } from '../src/engine/runtime/clock.ts'
 import { silentLogger } from '../src/engine/runtime/logger.ts'
 import type { NodeClient } from '../src/engine/nodes/node-client.ts'
 import { createScrapydClient } from '../src/engine/nodes/scrapyd/scrapyd-client.ts'
-import type { Figure } from './figure.ts'
+import type { Conditions, Figure } from './figure.ts'
 import { machine, percentile } from './support/bench-engine.ts'
 import { until } from '../src/engine/testing/until.ts'
-import { startBusyEngine, watchChanges } from './support/busy-engine.ts'
+import { type BusyEngine, startBusyEngine, watchChanges } from './support/busy-engine.ts'
 import { PROJECTS } from './support/seed-busy-database.ts'
 import { startSimulatedFleet } from './support/start-simulated-fleet.ts'
 
@@ -20,6 +20,8 @@ interface Size {
   /** Run times are distributed uniformly between these two. */
   jobMs: [number, number]
   measureMs: number
+  /** So many old jobs are being deleted meanwhile. */
+  old?: number
 }
 
 const FULL: Size = {
@@ -31,8 +33,24 @@ const FULL: Size = {
   measureMs: 30_000
 }
 
-export function run(): Promise<Figure[]> {
-  return measure(FULL)
+/** `while-deleting [JOBS [SECONDS [NODES]]]`: compares it with a run in which a million old jobs are being deleted. */
+export async function run(words: string[] = []): Promise<Figure[]> {
+  const [word, old = '1000000', seconds = '30', nodes = '1000'] = words
+  if (word !== 'while-deleting') return measure(FULL)
+  const part = Number(nodes) / FULL.nodes
+  const size = {
+    ...{ ...FULL, measureMs: Number(seconds) * 1_000, nodes: Number(nodes) },
+    // As many slots become free per second on a smaller fleet.
+    ...{ queued: FULL.queued * part, lanes: FULL.lanes * part },
+    jobMs: FULL.jobMs.map((ms) => ms * part) as [number, number]
+  }
+  const without = await measure(size)
+  const meanwhile = await measure({ ...size, old: Number(old) })
+  const ratios = without.map(({ figure, value }, index): Figure => {
+    const { conditions, value: slower } = meanwhile[index]!
+    return { figure: `${figure}_ratio_while_deleting`, value: round(slower / value), unit: 'times', conditions }
+  })
+  return [...without, ...meanwhile.map((one) => ({ ...one, figure: `${one.figure}_while_deleting` })), ...ratios]
 }
 
 /**
@@ -100,13 +118,18 @@ export async function measure(size: Size): Promise<Figure[]> {
   try {
     await engine.client.system.setPaused({ paused: false })
     await until('all slots busy', async () => accepted.size >= size.nodes * size.slots, Boolean, 600_000)
+    if (size.old !== undefined) await startDeleting(engine.client)
     freedAtMs.clear()
     isMeasuring = true
     const before = process.cpuUsage()
     await new Promise((resolve) => setTimeout(resolve, size.measureMs))
     isMeasuring = false
     const used = process.cpuUsage(before)
-    const { nodes, slots, queued, lanes } = size
+    const { nodes, slots, queued, lanes, old } = size
+    const { retention } = await engine.client.storage.usage()
+    const isStillDeleting = retention.state === 'running' ? 1 : 0
+    const deleting: Conditions =
+      old === undefined ? {} : { old, deleted: retention.jobs, is_still_deleting: isStillDeleting }
     const conditions = {
       nodes,
       slots_per_node: slots,
@@ -114,6 +137,7 @@ export async function measure(size: Size): Promise<Figure[]> {
       lanes,
       freed: tookMs.length,
       freed_per_s: Math.round(tookMs.length / (size.measureMs / 1_000)),
+      ...deleting,
       core_share: round((used.user + used.system) / 1_000 / size.measureMs),
       synchronous: 'FULL',
       ...machine()
@@ -126,6 +150,12 @@ export async function measure(size: Size): Promise<Figure[]> {
     await engine.stop()
     fleet.stop()
   }
+}
+
+async function startDeleting(client: BusyEngine['client']): Promise<void> {
+  const { revision, policy } = await client.storage.policy()
+  const jobs = { days: 2, perSpider: null, bytes: null }
+  await client.storage.setPolicy({ revision, policy: { ...policy, defaults: { ...policy.defaults, jobs } } })
 }
 
 const round = (value: number) => Math.round(value * 100) / 100

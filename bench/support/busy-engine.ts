@@ -18,13 +18,15 @@ export async function startBusyEngine(options: {
   slots: number
   queued: number
   lanes: number
+  /** Jobs that ended long ago. */
+  old?: number
   watch?: (store: Store) => Store
   createNodeClient?: NonNullable<Parameters<typeof createEngine>[0]['seams']>['createNodeClient']
 }) {
-  const { fleet, slots, queued, lanes, watch = (store) => store } = options
+  const { fleet, slots, queued, lanes, old, watch = (store) => store } = options
   keepHeapSmall()
   const directory = await mkdtemp(join(tmpdir(), 'scrapdeck-bench-'))
-  await seedBusyDatabase(directory, { urls: fleet.urls, slots, queued, lanes })
+  await seedBusyDatabase(directory, { urls: fleet.urls, slots, queued, lanes, ...(old === undefined ? {} : { old }) })
   const path = join(directory, 'scrapdeck.sqlite')
   const store = await openSqliteStore({ path, clock: systemClock, logger: silentLogger })
   const engine = await createEngine({
@@ -51,6 +53,8 @@ export async function startBusyEngine(options: {
     }
   }
 }
+
+export type BusyEngine = Awaited<ReturnType<typeof startBusyEngine>>
 
 /** Calls `hear` for every change that the store has applied. */
 export function watchChanges(

@@ -1,11 +1,15 @@
 import { join } from 'node:path'
-import { aProjectName, aVersionName } from '../../src/shared/testing/ids.ts'
+import { aNodeId, anAttemptNumber, aProjectName, aVersionName } from '../../src/shared/testing/ids.ts'
 import { systemClock } from '../../src/engine/runtime/clock.ts'
 import { silentLogger } from '../../src/engine/runtime/logger.ts'
 import { openSqliteStore } from '../../src/engine/store/sqlite/open-sqlite-store.ts'
-import { aNewJob, aStoredNode } from '../../src/engine/testing/builders.ts'
+import type { Store } from '../../src/engine/store/store.ts'
+import { aNewJob, anAttemptStart, aStoredNode } from '../../src/engine/testing/builders.ts'
 
 const BATCH = 5_000
+const DAY_MS = 86_400_000
+/** Retention deletes nothing that ended within a day, and the bench asks for two. */
+const OLD_DAYS = 10
 
 /** Version 1 of these is on all nodes from the start. */
 export const PROJECTS = ['shop', 'news', 'maps', 'jobs']
@@ -16,8 +20,9 @@ export const PROJECTS = ['shop', 'news', 'maps', 'jobs']
  */
 export async function seedBusyDatabase(
   directory: string,
-  { urls, slots, queued, lanes }: { urls: readonly string[]; slots: number; queued: number; lanes: number }
+  size: { urls: readonly string[]; slots: number; queued: number; lanes: number; old?: number }
 ): Promise<void> {
+  const { urls, slots, queued, lanes, old = 0 } = size
   const path = join(directory, 'scrapdeck.sqlite')
   const store = await openSqliteStore({ path, clock: systemClock, logger: silentLogger })
   const nodes = urls.map((url, index) => aStoredNode({ id: `n-${index}`, name: `sim-${index}`, url, slots }))
@@ -39,15 +44,47 @@ export async function seedBusyDatabase(
     }
     await store.putVersion(version)
   }
+  for (let first = 0; first < old; first += BATCH) {
+    const count = Math.min(BATCH, old - first)
+    await store.recordRuns(Array.from({ length: count }, (_, offset) => anOldRun(first + offset, lanes)))
+  }
   for (let first = 0; first < queued; first += BATCH) {
     const jobs = Array.from({ length: Math.min(BATCH, queued - first) }, (_, offset) => {
-      const lane = (first + offset) % lanes
-      const project = PROJECTS[lane % PROJECTS.length]!
-      const spider = `s${Math.floor(lane / PROJECTS.length)}`
-      return aNewJob({ project, version: '1', spider, settings: {}, args: {} })
+      return aNewJob({ ...laneOf(first + offset, lanes), version: '1', settings: {}, args: {} })
     })
     await store.enqueueJobs(jobs)
   }
   await store.putSetting('paused', true)
   await store.close()
+}
+
+function laneOf(index: number, lanes: number): { project: string; spider: string } {
+  const lane = index % lanes
+  return { project: PROJECTS[lane % PROJECTS.length]!, spider: `s${Math.floor(lane / PROJECTS.length)}` }
+}
+
+/** A job that ran and ended long ago, with a timeline of four entries. */
+function anOldRun(index: number, lanes: number): Parameters<Store['recordRuns']>[0][number] {
+  const atMs = Date.now() - OLD_DAYS * DAY_MS + index
+  const id = `${atMs.toString(16).padStart(12, '0')}${index.toString(16).padStart(8, '0')}`.padEnd(32, '0')
+  const at = (text: string) => ({ atMs, text, evidence: {} })
+  const job = aNewJob({
+    ...laneOf(index, lanes),
+    id,
+    jobid: id,
+    version: '1',
+    settings: {},
+    args: {},
+    entry: at('queued')
+  })
+  const change = { jobId: job.id, attemptNumber: anAttemptNumber(1), entry: at('seen') }
+  return {
+    job,
+    start: anAttemptStart(job, { nodeId: aNodeId(`n-${index % 16}`), entry: at('sent') }),
+    changes: [
+      { ...change, from: ['sending'], to: 'accepted', kind: 'accepted' },
+      { ...change, from: ['accepted'], to: 'running', kind: 'running' },
+      { ...change, from: ['running'], to: 'ended', kind: 'ended', result: 'succeeded' }
+    ]
+  }
 }

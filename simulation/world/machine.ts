@@ -105,7 +105,9 @@ export class Machine {
         localNode: null,
         connect: network.connectFor(life),
         eggTree: { put: async () => {}, remove: async () => {}, repair: async () => [] },
-        loopDelay: { sampleP99Ms: () => 0, stop: () => {} }
+        loopDelay: { sampleP99Ms: () => 0, stop: () => {} },
+        // Whatever disk the simulation runs on, its stories are the same.
+        measureDisk: async () => ({ totalBytes: 1e12, freeBytes: 1e12 })
       }
     } satisfies EngineOptions
     openEngine(options, null).then(

@@ -36,6 +36,7 @@ export const QUEUED_JOB: Omit<Job, 'id' | 'jobid' | 'project' | 'spider' | 'sour
   attemptCount: 0,
   sentVersion: null,
   mayHaveRunTwice: false,
+  kept: false,
   unknownSinceMs: null,
   cancelAskedAtMs: null,
   startedAtMs: null,

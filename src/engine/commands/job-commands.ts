@@ -7,14 +7,14 @@ import type { WaitingReasons } from '../queue/waiting-reasons.ts'
 import { defaultsOf, readTaken, type TakenDefaults } from '../../shared/job-defaults.ts'
 import type { TimelineEntry } from '../job-rules/attempt-change.ts'
 import { type NewJob, PLAIN_JOB, type StoredJob } from '../store/records.ts'
-import type { JobStore, QueueStore } from '../store/store.ts'
+import type { JobRetentionStore, JobStore, QueueStore } from '../store/store.ts'
 import { checkNode, prepareJobs, type Origin, type PrepareJobsParts } from './prepare-jobs.ts'
 
 /** A retry of ten thousand jobs reads as many timelines; one after the other, each would wait for the thread. */
 const TIMELINES_AT_ONCE = 64
 
 export interface JobCommandsParts extends PrepareJobsParts {
-  store: JobStore & QueueStore
+  store: JobStore & QueueStore & Pick<JobRetentionStore, 'keepJobs'>
   dispatch: Dispatch
   waiting: WaitingReasons
 }
@@ -134,6 +134,11 @@ export class JobCommands {
     await store.enqueueJobs(again)
     dispatch.wake()
     return this.#completed(again.map(({ id }) => id))
+  }
+
+  /** Returns the ids that exist. */
+  keep(ids: JobId[], isKept: boolean): Promise<JobId[]> {
+    return this.#parts.store.keepJobs(ids, isKept)
   }
 
   /** Like the two methods below, affects queued jobs only and returns their ids. */

@@ -19,6 +19,7 @@ export type TouchedThing =
   | 'chains'
   | 'errors'
   | 'findings'
+  | 'storage'
 
 export interface ChangeFeedOptions {
   store: ChangeLog

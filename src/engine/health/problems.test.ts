@@ -42,6 +42,7 @@ const problemsOf = (input: Partial<ProblemsInput>) =>
     sources: [],
     orderWarnings: [],
     findings: [],
+    storage: { disk: null, totalBytes: 0, budgetBytes: null, isPolicySet: true },
     stuckSinceMs: () => null,
     longWaits: [],
     schedules: NO_SCHEDULE_TROUBLES,

@@ -11,10 +11,13 @@ import { formatAge, formatDuration } from '../../shared/time.ts'
 import type { LiveAttempt } from '../dispatch/live-attempts.ts'
 import type { FleetNode } from '../nodes/fleet.ts'
 import { LISTED_MAX } from '../nodes/list-limits.ts'
+import type { StorageState } from '../retention/retention.ts'
 import type { StoredJob, StoredSchedule } from '../store/records.ts'
 import { type LongWait, longWaitProblems } from './long-waits.ts'
 import { discoveryProblems, type OrderWarning, versionOrderProblems } from './fleet-problems.ts'
 import { namesakeProblems, scheduleProblems, type ScheduleTroubles } from './schedule-problems.ts'
+import { storageProblems } from './storage-problems.ts'
+import { UNRELATED } from './unrelated.ts'
 
 export interface ProblemsInput {
   nowMs: number
@@ -32,6 +35,7 @@ export interface ProblemsInput {
   orderWarnings: readonly OrderWarning[]
   /** Newest first. */
   findings: readonly SpiderFindings[]
+  storage: StorageState
   longWaits: readonly LongWait[]
   schedules: ScheduleTroubles
   /** Schedules that share their name with another, sorted by name: from before names had to be unique. */
@@ -40,8 +44,6 @@ export interface ProblemsInput {
 
 const FAILING_SPIDERS_SHOWN = 20
 const UNUSUAL_RUNS_SHOWN = 20
-/** Defaults: a problem relates to none of these unless it says so. */
-export const UNRELATED = { sinceMs: null, nodeId: null, project: null, spider: null } as const
 
 /** What an operator should act on, worst first. Pure. */
 export function listProblems(input: ProblemsInput): Problem[] {
@@ -57,6 +59,7 @@ export function listProblems(input: ProblemsInput): Problem[] {
     ...namesakeProblems(input.namesakes),
     ...discoveryProblems(input.sources),
     ...versionOrderProblems(input.orderWarnings),
+    ...storageProblems(input.storage, input.nowMs),
     ...failingSpiders(input),
     ...unusualRuns(input)
   ].sort((left, right) => Number(right.severity === 'error') - Number(left.severity === 'error'))

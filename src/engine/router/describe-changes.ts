@@ -103,6 +103,7 @@ export function describeTouched(
       case 'chains':
       case 'errors':
       case 'findings':
+      case 'storage':
         return [{ kind: thing }]
     }
   })

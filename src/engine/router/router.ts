@@ -25,6 +25,7 @@ import type { ScheduleReads } from '../commands/schedule-reads.ts'
 import type { SystemCommands } from '../commands/system-commands.ts'
 import type { WebhookCommands } from '../commands/webhook-commands.ts'
 import type { ChangeFeed } from '../events/change-feed.ts'
+import type { Retention } from '../retention/retention.ts'
 import type { FleetFiles } from '../fleet-file/fleet-file.ts'
 import type { Environments } from '../launcher/pythons/environments.ts'
 import type { JobItems } from '../items/job-items.ts'
@@ -71,6 +72,7 @@ export interface RouterParts {
   chainCommands: ChainCommands
   fleetFiles: FleetFiles
   webhookCommands: WebhookCommands
+  retention: Retention
   jobLogs: JobLogs
   jobItems: JobItems
   fleetSearch: FleetSearch
@@ -155,6 +157,7 @@ export function createRouter(parts: RouterParts): EngineRouter {
         const counts = Object.entries(await store.countStatuses(input.ids))
         return { status: counts.map(([value, count]) => ({ value, count })) }
       }),
+      keep: os.jobs.keep.handler(async ({ input }) => ({ changed: await jobCommands.keep(input.ids, input.keep) })),
       setPriority: os.jobs.setPriority.handler(async ({ input }) => ({
         changed: await jobCommands.setPriority(input.ids, input.priority)
       })),
@@ -311,6 +314,14 @@ export function createRouter(parts: RouterParts): EngineRouter {
       replay: os.webhooks.replay.handler(async ({ input }) => ({
         replayed: await webhookCommands.replay(input.id, input.deliveryIds)
       }))
+    },
+    storage: {
+      usage: os.storage.usage.handler(() => parts.retention.usage()),
+      policy: os.storage.policy.handler(() => parts.retention.policy()),
+      setPolicy: os.storage.setPolicy.handler(({ input }) => parts.retention.setPolicy(input)),
+      preview: os.storage.preview.handler(({ input }) => parts.retention.preview(input.policy)),
+      run: os.storage.run.handler(() => ({ started: parts.retention.run() })),
+      compact: os.storage.compact.handler(() => parts.retention.compact())
     },
     environments: {
       list: os.environments.list.handler(() => ({ environments: parts.environments.list() })),

@@ -1,4 +1,5 @@
 import type { TimelineEntry } from '../job-rules/attempt-change.ts'
+import type { ProjectBounds, Protection } from '../job-rules/retention.ts'
 import type {
   Attempt,
   AttemptNumber,
@@ -30,6 +31,7 @@ import type {
   SourceId,
   SourceSettings,
   SpiderFindings,
+  StoragePolicy,
   VersionName,
   WebhookId
 } from '../../shared/contract/index.ts'
@@ -448,6 +450,79 @@ export interface UnindexedLog extends LogKey {
   log: ArchivedLog
   /** Its whole frames have their blocks. */
   isTailOnly: boolean
+}
+
+/** What retention keeps (job-rules/retention.ts); `projects`: those with bounds of their own. */
+export interface RetentionBounds {
+  nowMs: number
+  defaults: ProjectBounds
+  projects: ReadonlyMap<ProjectName, ProjectBounds>
+}
+
+/**
+ * How far a pass over the ended jobs came, and how many of each it went over that are still there. Plain data: a pass
+ * that is lost is begun again.
+ */
+export interface RetentionPass {
+  after: { endedAtMs: number; id: string }
+  /** By project and spider, separated by a null character. */
+  spiders: Map<string, number>
+  jobs: Map<string, number>
+  logBytes: Map<string, number>
+  /** Jobs were deleted of which the change log does not tell yet. */
+  isUntold: boolean
+}
+export const newRetentionPass = (): RetentionPass => ({
+  after: { endedAtMs: Number.MIN_SAFE_INTEGER, id: '' },
+  spiders: new Map(),
+  jobs: new Map(),
+  logBytes: new Map(),
+  isUntold: false
+})
+
+/** `rows`: at most so many are looked at; `jobs`: at most so many are deleted, or their logs. */
+export interface RetentionLimit {
+  rows: number
+  jobs: number
+  /** Tells clients of what was deleted so far; the last step of a pass always does. */
+  isTold?: boolean
+}
+
+/** `protection` null: they go, or have gone. */
+export interface RetentionCounts {
+  project: ProjectName
+  kind: 'jobs' | 'logs'
+  protection: Protection | null
+  count: number
+  bytes: number
+  oldestMs: number
+  newestMs: number
+}
+
+/** `pass` null: the pass is over. `tookMs`: of the store's own time, without waiting for others or for the disk. */
+export interface RetentionStep {
+  pass: RetentionPass | null
+  tookMs: number
+  counts: RetentionCounts[]
+}
+
+/** An archived log whose row is deleted and whose blob may still exist. */
+export interface DeletedLog {
+  jobId: JobId
+  attemptNumber: AttemptNumber
+}
+
+export interface StoredStoragePolicy {
+  revision: number
+  policy: StoragePolicy
+}
+
+/** `packed`: bytes of logs that are in the database itself. */
+export interface StorageSums {
+  jobs: { project: ProjectName; jobs: number }[]
+  logs: { project: ProjectName; logs: number; bytes: number; packed: number }[]
+  /** `canShrink` false: it is from an earlier version, and reuses free pages without giving them back. */
+  database: { bytes: number; freeBytes: number; canShrink: boolean }
 }
 
 /** Where the archive has the log of an attempt (logs/archive/log-archive.ts). */

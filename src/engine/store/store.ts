@@ -68,6 +68,13 @@ import type {
   StoredLimits,
   PastRun,
   StoredFindings,
+  StoredStoragePolicy,
+  StorageSums,
+  DeletedLog,
+  RetentionBounds,
+  RetentionLimit,
+  RetentionPass,
+  RetentionStep,
   ToldProblem,
   ChangedThing
 } from './records.ts'
@@ -532,6 +539,35 @@ export interface RetentionStore {
   prune(retention: Retention, limit: number): Promise<number>
 }
 
+/** Retention of ended jobs with their attempts, timelines and archived logs. */
+export interface JobRetentionStore {
+  /**
+   * One step of a pass over the ended jobs, oldest end first: deletes what goes (job-rules/retention.ts) with all that
+   * belongs to it, at most `limit`. Blobs of deleted logs are listed by `listDeletedLogs` from then on.
+   */
+  applyRetention(pass: RetentionPass, bounds: RetentionBounds, limit: RetentionLimit): Promise<RetentionStep>
+  /** The same step, without deleting anything. */
+  previewRetention(pass: RetentionPass, bounds: RetentionBounds, rows: number): Promise<RetentionStep>
+  listDeletedLogs(limit: number): Promise<DeletedLog[]>
+  /** Their blobs are deleted too. */
+  forgetDeletedLogs(logs: DeletedLog[]): Promise<void>
+  /** Marks jobs that retention never deletes, or unmarks them. Returns the ids that exist. */
+  keepJobs(ids: JobId[], isKept: boolean): Promise<JobId[]>
+  /** null: never set. */
+  getStoragePolicy(): Promise<StoredStoragePolicy | null>
+  /** The revision must be one above the stored one (or 1): CHANGED_MEANWHILE. */
+  putStoragePolicy(stored: StoredStoragePolicy): Promise<void>
+  /** Cheap: reads sums, not jobs. */
+  storageSums(): Promise<StorageSums>
+  /** Gives at most so many free pages back to the disk; returns how many are left, 0 if the database cannot shrink. */
+  shrink(pages: number): Promise<number>
+  /**
+   * Rewrites the whole database without free pages, so that it can shrink from then on. Blocks every other call for
+   * seconds per gigabyte, and needs as much free disk.
+   */
+  compact(): Promise<void>
+}
+
 /** Single values that belong to no noun: see settings.ts for keys and schemas. */
 export interface SettingStore {
   /** null: never set. */
@@ -570,6 +606,7 @@ export interface Store
     ToldProblemStore,
     FindingStore,
     RetentionStore,
+    JobRetentionStore,
     SettingStore {
   /** Resolves after the last write is on disk. May be called twice. */
   close(): Promise<void>

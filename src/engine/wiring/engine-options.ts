@@ -21,6 +21,7 @@ import type { LoopDelay } from '../runtime/loop-delay.ts'
 import type { Random } from '../runtime/random.ts'
 import type { SecretBox } from '../runtime/secret-box.ts'
 import type { StoredNode } from '../store/records.ts'
+import type { MeasureDisk } from '../retention/disk.ts'
 import type { Store } from '../store/store.ts'
 import type { Post } from '../webhooks/post.ts'
 
@@ -77,6 +78,7 @@ export interface EngineOptions {
     connect?: typeof createConnection
     eggTree?: Pick<EggTree, keyof EggTree>
     loopDelay?: LoopDelay
+    measureDisk?: MeasureDisk
     resolver?: NameResolver
     post?: Post
   }

@@ -20,6 +20,7 @@ export function connectListeners(rooms: Rooms): void {
     errorGroups,
     chains,
     schedules,
+    retention,
     problems,
     expectations,
     alerts,
@@ -98,6 +99,8 @@ export function connectListeners(rooms: Rooms): void {
     .on('changed', () => problems.refreshSchedules())
   chains.events.on('changed', touch('chains')).on('changed', () => problems.refreshSchedules())
   discovery.events.on('changed', touch('discovery')).on('changed', checkProblems)
+
+  retention.events.on('changed', touch('storage')).on('changed', checkProblems)
 
   news.events.on('recorded', deliver)
   deliverer.events.on('changed', touch('webhooks'))

@@ -59,10 +59,12 @@ import { wireChains } from './wire-chains.ts'
 import { wireDiscovery } from './wire-discovery.ts'
 import { wireItems } from './wire-items.ts'
 import { hasLocalNode, layOutLocalNode, LocalNodeRoom } from './wire-local-node.ts'
+import { wireRetention } from './wire-retention.ts'
 import { wireNodeClients } from './wire-node-clients.ts'
 import type { wireRouter } from './wire-router.ts'
 import { wireSchedules } from './wire-schedules.ts'
 import { wireWebhooks } from './wire-webhooks.ts'
+import { measureDiskOf } from '../retention/disk.ts'
 
 export type Rooms = Awaited<ReturnType<typeof openRooms>>
 
@@ -272,7 +274,17 @@ function openOrders(options: EngineOptions, below: WithWork, opened: AsyncDispos
   const slots = () => figures.current.slotsTotal
   const schedules = wireSchedules(base, { preparing, jobCommands, wakeDispatcher, slots })
   opened.adopt(schedules.scheduler, stop)
+  const { disk, retention } = wireRetention({
+    ...base,
+    ...{ archive: below.archive, projects, projectCommands, layout: below.layout },
+    isNeeded: (jobid) => live.hasJobid(jobid),
+    measureDisk: seams.measureDisk ?? measureDiskOf(options.dataDirectory),
+    onSample: () => retention.events.emit('changed')
+  })
+  opened.adopt(disk, stop)
+  opened.adopt(retention, stop)
   return {
+    ...{ disk, retention },
     ...{ deliverer, webhookCommands, news, jobCommands, nodeCommands, inventories, discovery, projectCommands },
     ...{ systemCommands, queueCommands, figures, chains, schedules }
   }
@@ -281,7 +293,7 @@ function openOrders(options: EngineOptions, below: WithWork, opened: AsyncDispos
 /** State derived from several rooms, and background work. */
 function openHealth(options: EngineOptions, below: WithOrders, opened: AsyncDisposableStack) {
   const { base, isStoreDead, plugins, projects, local, live, fleet, waiting, dispatch, inventories, discovery } = below
-  const { systemCommands, figures } = below
+  const { systemCommands, figures, retention } = below
   const isOn = (project: ProjectName) => projects.settingsOf(project).expectations
   const expectations = opened.adopt(new ExpectationWatch({ ...base, isOn }), stop)
   const problems = new ProblemWatch({
@@ -297,7 +309,8 @@ function openHealth(options: EngineOptions, below: WithOrders, opened: AsyncDisp
       queued: figures.current.queued,
       sources: discovery.list(),
       orderWarnings: projects.orderWarnings(),
-      findings: expectations.current()
+      findings: expectations.current(),
+      storage: retention.state()
     })
   })
   opened.adopt(problems, stop)

@@ -32,6 +32,13 @@ export const STARTS: readonly Start[] = [
   { room: 'chains', start: ({ chains }) => chains.runner.start() },
   { room: 'schedules', start: ({ schedules }) => schedules.scheduler.start() },
   { room: 'expectations', start: ({ expectations }) => void expectations.start() },
+  {
+    room: 'retention',
+    start: async ({ retention, disk }) => {
+      await retention.start()
+      disk.start()
+    }
+  },
   { room: 'housekeeping', start: ({ housekeeping }) => housekeeping.start() },
   { room: 'index of logs', start: ({ logIndex }) => logIndex.start() },
   { room: 'eggs', start: followTree }

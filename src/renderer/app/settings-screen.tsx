@@ -5,6 +5,7 @@ import { LOCAL_NODE_ID } from '../../shared/ids.ts'
 import { useApi } from '../api/api.tsx'
 import { CredentialsPanel } from '../features/access/credentials-panel.tsx'
 import { SessionsPanel } from '../features/access/sessions-panel.tsx'
+import { StoragePanels } from '../features/storage/storage-panel.tsx'
 import { WebhooksPanel } from '../features/webhooks/webhooks-panel.tsx'
 import { StartModeText } from '../ui/environment.tsx'
 import { LinkButton } from '../ui/link-button.tsx'
@@ -35,6 +36,7 @@ export function SettingsScreen() {
       <CredentialsPanel />
       <SessionsPanel />
       <WebhooksPanel />
+      <StoragePanels />
       <Panel
         title="Python on the local node"
         aside={

@@ -32,6 +32,7 @@ import { createFakeProjects } from './fake-projects.ts'
 import { createFakeQueue } from './fake-queue.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
 import { createFakeSchedules } from './fake-schedules.ts'
+import { createFakeStorage } from './fake-storage.ts'
 import { createFakeSystem } from './fake-system.ts'
 import { letTimePass } from './fake-time.ts'
 import { createFakeWebhooks } from './fake-webhooks.ts'
@@ -114,6 +115,7 @@ export function createFakeEngine(options: FakeEngineOptions = {}): FakeEngine {
     webhooks: createFakeWebhooks(world),
     fleetFile: createFakeFleetFile(),
     environments,
+    storage: createFakeStorage(world),
     logs: createFakeLogs(world),
     items: createFakeItems(world),
     errors: createFakeErrors(world),

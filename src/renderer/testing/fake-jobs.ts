@@ -9,7 +9,7 @@ import { jobOfItem } from './fake-queue.ts'
 import type { FakeWorld } from './fake-world.ts'
 
 /** Operations on single jobs; those on the queue as a whole are in fake-queue.ts. */
-export function createFakeJobs({ jobs, projects, jobOf, queueJob, saveAll }: FakeWorld) {
+export function createFakeJobs({ jobs, projects, jobOf, queueJob, saveAll, emit }: FakeWorld) {
   const taken = new Map<string, TakenDefaults>()
   const os = implement(contract)
   const newestFirst = () => [...jobs.values()].sort((left, right) => (left.id < right.id ? 1 : -1))
@@ -97,6 +97,15 @@ export function createFakeJobs({ jobs, projects, jobOf, queueJob, saveAll }: Fak
         }))
       )
     })),
+    keep: os.jobs.keep.handler(({ input }) => {
+      const known = input.ids.filter((id) => jobs.has(id))
+      for (const id of known) {
+        const job = { ...jobs.get(id)!, kept: input.keep }
+        jobs.set(id, job)
+        emit({ kind: 'job', job })
+      }
+      return { changed: known }
+    }),
     retry: os.jobs.retry.handler(({ input }) => ({
       jobs: input.ids.map((id) => {
         const { project, version, spider, settings, args, secretNames, priority, placement, retry, noOverlap } =

@@ -4,6 +4,7 @@ import {
   ChainSettings,
   type Contract,
   ProjectName,
+  RECOMMENDED_POLICY,
   ScheduleSettings
 } from '../../shared/contract/index.ts'
 import {
@@ -75,6 +76,15 @@ const chunk = { offset: 0, nextOffset: 75, sizeBytes: 75, complete: false }
 const logLine = '2026-11-02 12:00:02 [scrapy.core.engine] INFO: Spider opened\n'
 const { path, version: pythonVersion, scrapyVersion, start, problem } = environment
 const python = { state: 'ready' as const, path, version: pythonVersion, scrapyVersion, start, problem }
+
+const storagePolicy = {
+  ...RECOMMENDED_POLICY,
+  projects: { [SHOP]: { logs: { days: 30, perSpider: null, bytes: 1_000_000_000 } } }
+}
+const storageRow = {
+  ...{ project: SHOP, kind: 'logs' as const, count: 400, bytes: 5_000_000 },
+  ...{ oldestMs: NOON_MS - 100 * 86_400_000, newestMs: NOON_MS - 90 * 86_400_000 }
+}
 
 export const EXAMPLES: ExamplesOf<InferContractRouterInputs<Contract>, InferContractRouterOutputs<Contract>> = {
   crawl: {
@@ -214,6 +224,11 @@ export const EXAMPLES: ExamplesOf<InferContractRouterInputs<Contract>, InferCont
       summary: 'Restore jobs that were cancelled while queued',
       input: ids,
       output: { restored: [JOB_ID] }
+    },
+    keep: {
+      summary: 'Keep jobs: retention never deletes them',
+      input: { ids: [JOB_ID], keep: true },
+      output: { changed: [JOB_ID] }
     },
     retry: {
       summary: 'Run the same jobs again, as new jobs',
@@ -478,6 +493,45 @@ export const EXAMPLES: ExamplesOf<InferContractRouterInputs<Contract>, InferCont
       output: { changes: [fleetChange] }
     },
     apply: { summary: 'Apply a fleet file', input: { yaml }, output: { changes: [fleetChange] } }
+  },
+  storage: {
+    usage: {
+      summary: 'What takes the disk, by project and kind',
+      output: {
+        projects: [
+          {
+            ...{ project: SHOP, jobs: { count: 31_000, bytes: 62_000_000 } },
+            ...{ logs: { count: 30_000, bytes: 410_000_000 }, items: { count: 0, bytes: 0 } },
+            eggs: { count: 4, bytes: 96_000 }
+          }
+        ],
+        database: { bytes: 96_000_000, freeBytes: 1_000_000, canShrink: true },
+        ...{ cacheBytes: 12_000_000, totalBytes: 484_000_000, measuredAtMs: NOON_MS },
+        disk: { totalBytes: 100_000_000_000, freeBytes: 52_000_000_000, fullAtMs: null },
+        retention: {
+          ...{ state: 'idle', startedAtMs: NOON_MS - 60_000, endedAtMs: NOON_MS, problem: null },
+          ...{ jobs: 120, logs: 400, items: 0, eggs: 1, freedBytes: 5_200_000 }
+        }
+      }
+    },
+    policy: { summary: 'The retention policy', output: { revision: 1, policy: storagePolicy } },
+    setPolicy: {
+      summary: 'Replace the retention policy, which applies at once',
+      input: { revision: 1, policy: storagePolicy },
+      output: { revision: 2, policy: storagePolicy }
+    },
+    preview: {
+      summary: 'What retention would delete, and what it would keep and why',
+      input: { policy: storagePolicy },
+      output: {
+        goes: [storageRow],
+        protected: [{ ...storageRow, count: 2, bytes: 30_000, reason: 'newest' }],
+        freesBytes: 5_000_000,
+        isCut: false
+      }
+    },
+    run: { summary: 'Delete now what the policy lets go', output: { started: true } },
+    compact: { summary: 'Rewrite the database without free pages', output: { freedBytes: 40_000_000 } }
   },
   environments: {
     list: { summary: 'Python environments of projects', output: { environments: [environment] } },

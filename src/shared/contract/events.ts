@@ -36,6 +36,7 @@ export const Change = z.discriminatedUnion('kind', [
   /** Errors were logged, or the state of a group was set; at most every two seconds. */
   z.object({ kind: z.literal('errors') }),
   z.object({ kind: z.literal('findings') }),
+  z.object({ kind: z.literal('storage') }),
   z.object({ kind: z.literal('environments'), environments: z.array(Environment) })
 ])
 export type Change = z.infer<typeof Change>

@@ -13,6 +13,7 @@ import { nodesContract } from './nodes.ts'
 import { projectsContract } from './projects.ts'
 import { queueContract } from './queue.ts'
 import { chainsContract, schedulesContract } from './schedules.ts'
+import { storageContract } from './storage.ts'
 import { systemContract } from './system.ts'
 import { webhooksContract } from './webhooks.ts'
 
@@ -29,6 +30,7 @@ export const contract = {
   chains: chainsContract,
   webhooks: webhooksContract,
   fleetFile: fleetFileContract,
+  storage: storageContract,
   environments: environmentsContract,
   logs: logsContract,
   items: itemsContract,
@@ -59,5 +61,6 @@ export * from './projects.ts'
 export * from './queue.ts'
 export * from './schedules.ts'
 export * from './settings.ts'
+export * from './storage.ts'
 export * from './system.ts'
 export * from './webhooks.ts'

@@ -142,7 +142,9 @@ export const Job = z.object({
   errors: z.number().int().nullable(),
   /** While it runs: by its log's newest figures. */
   pagesPerMinute: z.number().nullable(),
-  itemsPerMinute: z.number().nullable()
+  itemsPerMinute: z.number().nullable(),
+  /** Retention never deletes it, nor its logs. */
+  kept: z.boolean()
 })
 export type Job = z.infer<typeof Job>
 
@@ -415,6 +417,10 @@ export const jobsContract = {
   restore: write('operator', 'POST /jobs/restore')
     .input(Ids)
     .output(z.object({ restored: z.array(JobId) })),
+  /** Marks jobs that retention never deletes, nor their logs; `keep` false unmarks them. */
+  keep: write('operator', 'POST /jobs/keep')
+    .input(Ids.extend({ keep: z.boolean().default(true) }))
+    .output(Changed),
   /** Creates new jobs from these. */
   retry: write('operator', 'POST /jobs/retry', { answerBytes: ({ ids }) => JOB_BYTES * lengthOf(ids) })
     .input(Ids)

@@ -50,6 +50,7 @@ export const Problem = z.object({
       'run_elsewhere',
       'open_discovery',
       'open_project',
+      'open_storage',
       /** Opens `scheduleId`; if absent, all schedules. */
       'open_schedules',
       /** Opens `jobId`, or dismisses what is unusual about it (findings.dismiss). */

@@ -192,6 +192,35 @@ export function describeContract(name: string, open: () => Promise<OpenedEngine>
       expect((await client.queue.lanes({})).total).toBe(1)
     })
 
+    it('stores the retention policy with its revision, tells what takes the disk, and previews', async () => {
+      const client = await start()
+      const { revision, policy } = await client.storage.policy()
+      expect([revision, policy.defaults.logs.days]).toEqual([0, 90])
+      expect(await client.storage.run()).toEqual({ started: false })
+      const shorter = { ...policy, defaults: { ...policy.defaults, logs: { days: 7, perSpider: null, bytes: null } } }
+      expect(await client.storage.setPolicy({ revision, policy: shorter })).toEqual({ revision: 1, policy: shorter })
+      expect(await client.storage.policy()).toEqual({ revision: 1, policy: shorter })
+      expect(await codeOf(client.storage.setPolicy({ revision: 0, policy }))).toBe('CHANGED_MEANWHILE')
+      const usage = await client.storage.usage()
+      expect(usage.database.bytes).toBeGreaterThan(0)
+      expect(usage.projects.find(({ project }) => project === 'shop')?.eggs.count).toBe(1)
+      const paused = { ...shorter, paused: true }
+      await client.storage.setPolicy({ revision: 1, policy: paused })
+      expect(await client.storage.run()).toEqual({ started: false })
+      const preview = await client.storage.preview({ policy: shorter })
+      expect(preview).toMatchObject({ isCut: false, freesBytes: expect.any(Number) })
+      expect((await client.storage.compact()).freedBytes).toBeGreaterThanOrEqual(0)
+    })
+
+    it('keeps jobs that operators mark', async () => {
+      const client = await start()
+      const [id] = await queueThree(client)
+      expect(await client.jobs.keep({ ids: [id!, NOBODY] })).toEqual({ changed: [id] })
+      expect((await client.jobs.get({ id: id! })).job.kept).toBe(true)
+      expect(await client.jobs.keep({ ids: [id!], keep: false })).toEqual({ changed: [id] })
+      expect((await client.jobs.get({ id: id! })).job.kept).toBe(false)
+    })
+
     it('changes and removes nodes', async () => {
       const client = await start()
       const { nodes } = await client.nodes.list()

@@ -8,6 +8,7 @@ import type { CountedRow } from './counters.ts'
 import { COUNTED, type Holds } from './holds.ts'
 import { type KeptLogs, toLog } from './kept-logs.ts'
 import type { JobWriting } from './job-writing.ts'
+import type { LogSums } from './log-sums.ts'
 import type { Outbox } from './outbox.ts'
 import { type AttemptRow, toAttempt } from './rows.ts'
 
@@ -43,6 +44,7 @@ interface Dependencies extends JobWriting {
   chainEnds: ChainEnds
   outbox: Outbox
   keptLogs: Pick<KeptLogs, 'forget'>
+  logSums: LogSums
 }
 
 interface JobBefore extends JobFacts, Omit<CountedRow, 'hold'> {
@@ -69,7 +71,8 @@ export function createAttempts({
   holds,
   chainEnds,
   outbox,
-  keptLogs
+  keptLogs,
+  logSums
 }: Dependencies) {
   const live = database.prepare<[], AttemptRow>(ATTEMPTS_SQL.live)
   const ofJob = database.prepare<[string], AttemptRow>(ATTEMPTS_SQL.ofJob)
@@ -91,6 +94,10 @@ export function createAttempts({
     `SELECT packed, raw_bytes AS rawBytes, stored_bytes AS storedBytes FROM attempts LEFT JOIN archived_logs
       ON archived_logs.job_id = attempts.job_id AND attempt_number = number
       WHERE attempts.job_id = ? AND number = ? AND log_archived = 1`
+  )
+  const keptSize = database.prepare<[string, number], { bytes: number; packedBytes: number }>(
+    `SELECT coalesce(stored_bytes, length(packed)) AS bytes, length(packed) AS packedBytes FROM archived_logs
+      WHERE job_id = ? AND attempt_number = ?`
   )
   const archive = database.prepare<[string, number]>(
     'UPDATE attempts SET log_archived = 1 WHERE job_id = ? AND number = ? AND log_archived = 0'
@@ -162,7 +169,16 @@ export function createAttempts({
     applyChanges: (list: AttemptChange[]): boolean[] => list.map(apply),
 
     markLogArchived(jobId: JobId, attemptNumber: AttemptNumber, { packed, sizes }: ArchivedLog): void {
-      if (one.get(jobId, attemptNumber) === undefined) return
+      const attempt = one.get(jobId, attemptNumber)
+      if (attempt === undefined) return
+      const before = keptSize.get(jobId, attemptNumber)
+      if (before !== undefined) logSums.add(attempt.project, -1, { count: 1, ...before })
+      const packedBytes = packed?.length ?? 0
+      logSums.add(attempt.project, 1, {
+        count: 1,
+        bytes: packed === null ? (sizes?.storedBytes ?? 0) : packedBytes,
+        packedBytes
+      })
       const storedBytes = packed === null ? (sizes?.storedBytes ?? null) : null
       // Its blocks describe what was archived before.
       keptLogs.forget(jobId, attemptNumber)

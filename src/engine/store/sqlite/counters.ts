@@ -5,6 +5,8 @@ import type { ChangeLog } from './change-log.ts'
 export const COUNTERS_SQL = {
   kind: `INSERT INTO job_counts VALUES (?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET count = count + excluded.count`,
   dropKind: 'DELETE FROM job_counts WHERE project = ? AND spider = ? AND status = ? AND node_id = ? AND count = ?',
+  endedOf: `INSERT INTO ended_jobs VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET count = count + excluded.count`,
+  dropEndedOf: 'DELETE FROM ended_jobs WHERE project = ? AND spider = ? AND count = ?',
   ended: `INSERT INTO ended_counts VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET count = count + excluded.count`,
   dropEnded: `DELETE FROM ended_counts WHERE from_id = ? AND project = ? AND spider = ? AND status = ? AND node_id = ?
     AND count = ?`,
@@ -33,6 +35,8 @@ export function createCounters(database: Database, changes: ChangeLog) {
   const addToKind = database.prepare<[string, string, string, string, number]>(COUNTERS_SQL.kind)
   const dropKind = database.prepare<[string, string, string, string, number]>(COUNTERS_SQL.dropKind)
   const addToEnded = database.prepare<[string, string, string, string, string, number]>(COUNTERS_SQL.ended)
+  const addToEndedOf = database.prepare<[string, string, number]>(COUNTERS_SQL.endedOf)
+  const dropEndedOf = database.prepare<[string, string, number]>(COUNTERS_SQL.dropEndedOf)
   const dropEnded = database.prepare<[string, string, string, string, string, number]>(COUNTERS_SQL.dropEnded)
   const addToLane = database.prepare<[string, number]>(COUNTERS_SQL.lane)
   const dropLane = database.prepare<[string]>('DELETE FROM queue_lanes WHERE lane = ? AND depth = 0')
@@ -59,9 +63,9 @@ export function createCounters(database: Database, changes: ChangeLog) {
     discard,
 
     /** `notify: false`: the listeners of the queue already know. */
-    moved(before: CountedRow | null, after: CountedRow, { notify = true } = {}): void {
+    moved(before: CountedRow | null, after: CountedRow | null, { notify = true } = {}): void {
       if (before !== null) add(before, -1, notify)
-      add(after, 1, notify)
+      if (after !== null) add(after, 1, notify)
     },
 
     flush(): void {
@@ -75,11 +79,18 @@ export function createCounters(database: Database, changes: ChangeLog) {
         if (!isLast) addToKind.run(project, spider, status, nodeId, difference)
         increase(states, LIVE_JOB_STATES.has(status) ? status : 'ended', difference)
       }
+      const endedOf: Differences = new Map()
       for (const { row, difference } of ended.values()) {
         if (difference === 0) continue
         const { id, project, spider, status, node_id } = row
+        change(endedOf, `${project}\0${spider}`, row, difference)
         const key = [stretchOf(id), project, spider, status, node_id ?? ''] as const
         if (difference > 0 || dropEnded.run(...key, -difference).changes === 0) addToEnded.run(...key, difference)
+      }
+      for (const { row, difference } of endedOf.values()) {
+        if (difference === 0) continue
+        const isLast = difference < 0 && dropEndedOf.run(row.project, row.spider, -difference).changes > 0
+        if (!isLast) addToEndedOf.run(row.project, row.spider, difference)
       }
       for (const [state, difference] of states) if (difference !== 0) addToState.run(difference, state)
       for (const [lane, difference] of lanes) {
@@ -105,7 +116,7 @@ export function stretchOf(id: string): string {
 
 type Differences = Map<string, { row: CountedRow; difference: number }>
 
-function change(differences: Differences, key: string, row: CountedRow, amount: 1 | -1): void {
+function change(differences: Differences, key: string, row: CountedRow, amount: number): void {
   const one = differences.get(key)
   if (one === undefined) differences.set(key, { row, difference: amount })
   else one.difference += amount

@@ -20,6 +20,7 @@ import { whatLogsSay } from './migrations/0018-what-logs-say.ts'
 import { errorsByGroup } from './migrations/0019-errors-by-group.ts'
 import { unusualRuns } from './migrations/0020-unusual-runs.ts'
 import { logBlocks } from './migrations/0021-log-blocks.ts'
+import { retention } from './migrations/0022-retention.ts'
 import { limitsAndSecrets } from './migrations/0002-limits-and-secrets.ts'
 
 /**
@@ -47,7 +48,8 @@ export const MIGRATIONS: readonly string[] = [
   whatLogsSay,
   errorsByGroup,
   unusualRuns,
-  logBlocks
+  logBlocks,
+  retention
 ]
 
 /** Migrates to the newest schema in one transaction: if it fails, the older Scrapdeck can still open the database. */

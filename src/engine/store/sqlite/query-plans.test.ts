@@ -17,6 +17,7 @@ import { OUTBOX_SQL } from './outbox.ts'
 import { withHiddenParameters } from './plan-once.ts'
 import { PRUNING_SQL } from './pruning.ts'
 import { QUEUE_SQL } from './queue.ts'
+import { RETENTION_DELETES, RETENTION_SQL } from './retention.ts'
 import type { ScheduleFilter } from '../store.ts'
 import { scheduleListSql } from './schedule-list.ts'
 import { SCHEDULES_SQL } from './schedules.ts'
@@ -133,6 +134,20 @@ describe('query plans', () => {
       'SEARCH jobs USING INDEX jobs_listed (project=? AND spider=? AND state=? AND outcome=? AND id<?)'
     ])
   })
+
+  test('retention walks over ends and sizes of logs in their indexes, without the rows', () => {
+    expect(planOf(RETENTION_SQL.walk)).toEqual(['SEARCH jobs USING COVERING INDEX jobs_ended ((ended_at_ms,id)>(?,?))'])
+    expect(planOf(RETENTION_SQL.logsOf)).toEqual([
+      'SEARCH archived_logs USING COVERING INDEX archived_logs_sizes (job_id=?)'
+    ])
+  })
+
+  test.each([...Object.values(RETENTION_SQL), ...RETENTION_DELETES])(
+    'retention finds what it asks for: %s',
+    (query) => {
+      for (const plan of planOf(query)) expect(plan).not.toMatch(/^SCAN (?!json_each)/)
+    }
+  )
 
   test('live attempts are read from the index of live attempts', () => {
     expect(planOf(ATTEMPTS_SQL.live)).toEqual(['SCAN attempts USING INDEX attempts_live'])

@@ -36,7 +36,7 @@ const JOB_COLUMNS = [
   'not_before_ms', 'expires_at_ms', 'overlap_key', 'after', 'dedupe_key', 'hold', 'rank', 'may_have_run_twice',
   'priority', 'placement_node_id', 'placement_tags', 'lane', 'user_id', 'source', 'schedule_id', 'nominal_ms', 'state',
   'outcome', 'reason', 'killing_line', 'node_id', 'attempt_count', 'sent_version', 'cancel_asked_at_ms',
-  'queued_at_ms', 'started_at_ms', 'ended_at_ms', 'pages', 'items', 'errors'
+  'queued_at_ms', 'started_at_ms', 'ended_at_ms', 'pages', 'items', 'errors', 'kept'
 ] as const satisfies (keyof JobColumns)[]
 
 /** All columns of a job, for statements that are `raw`: lists of fifty named fields cost more to send than to read. */
@@ -55,7 +55,7 @@ export function toJob(row: JobRow): StoredJob {
     id, jobid, project, version, spider, settings, args, env, secretNames, limits, retry, notBeforeMs, expiresAtMs,
     overlapKey, after, dedupeKey, hold, rank, mayHaveRunTwice, priority, placementNodeId, placementTags, lane, userId,
     source, scheduleId, nominalMs, state, outcome, reason, killingLine, nodeId, attemptCount, sentVersion,
-    cancelAskedAtMs, queuedAtMs, startedAtMs, endedAtMs, pages, items, errors
+    cancelAskedAtMs, queuedAtMs, startedAtMs, endedAtMs, pages, items, errors, kept
   ] = row
   return {
     id,
@@ -99,7 +99,8 @@ export function toJob(row: JobRow): StoredJob {
     endedAtMs,
     pages,
     items,
-    errors
+    errors,
+    kept: kept === 1
   }
 }
 

@@ -71,6 +71,8 @@ function expectCountersToBeRight(path: string): void {
   const counted = [
     all('SELECT * FROM job_counts ORDER BY 1, 2, 3, 4'),
     all('SELECT * FROM ended_counts ORDER BY 1, 2, 3, 4, 5'),
+    all('SELECT * FROM ended_jobs ORDER BY 1, 2'),
+    all('SELECT * FROM log_sums ORDER BY 1'),
     all('SELECT * FROM queue_lanes ORDER BY 1'),
     all('SELECT state, count FROM state_counts WHERE count <> 0 ORDER BY 1'),
     all('SELECT id, waiting, delivered, dead FROM webhooks ORDER BY 1'),
@@ -82,6 +84,9 @@ function expectCountersToBeRight(path: string): void {
     ),
     all(`SELECT substr(id, 1, 5) || iif(substr(id, 6, 1) < '8', '0', '8'), project, spider, status, coalesce(node_id, ''), count(*)
       FROM jobs WHERE state = 'ended' GROUP BY 1, 2, 3, 4, 5 ORDER BY 1, 2, 3, 4, 5`),
+    all(`SELECT project, spider, count(*) FROM jobs WHERE state = 'ended' GROUP BY 1, 2 ORDER BY 1, 2`),
+    all(`SELECT project, count(*), sum(coalesce(stored_bytes, length(packed))), sum(length(packed)) FROM archived_logs
+      JOIN attempts ON attempts.job_id = archived_logs.job_id AND number = attempt_number GROUP BY 1 ORDER BY 1`),
     all(`SELECT lane, count(*) FROM jobs WHERE state = 'queued' AND hold IS NULL GROUP BY 1 ORDER BY 1`),
     all('SELECT state, count(*) FROM jobs GROUP BY 1 ORDER BY 1'),
     all(`SELECT id, sum(coalesce(state = 'waiting', 0)), sum(coalesce(state = 'delivered', 0)),

@@ -21,12 +21,14 @@ import { createIdleWork } from './idle-work.ts'
 import { createJobs } from './jobs.ts'
 import { createKeptLogs } from './kept-logs.ts'
 import { createLimits } from './limits.ts'
+import { createLogSums } from './log-sums.ts'
 import { Listeners } from './listeners.ts'
-import { openDatabase } from './open-database.ts'
+import { compactDatabase, openDatabase } from './open-database.ts'
 import { createOrder } from './order.ts'
 import { createOutbox } from './outbox.ts'
 import { createPruning } from './pruning.ts'
 import { createQueue } from './queue.ts'
+import { createRetention } from './retention.ts'
 import { toJob } from './rows.ts'
 import { sendRows } from './sent-rows.ts'
 import { createSchedules } from './schedules.ts'
@@ -70,7 +72,18 @@ export async function openSqliteStoreHere(
   const errorGroups = createErrorGroups({ database })
   const readings = createReadings({ database, errorGroups })
   const keptLogs = createKeptLogs(database)
-  const attempts = createAttempts({ database, changes, timeline, counters, holds, chainEnds, outbox, keptLogs })
+  const logSums = createLogSums(database)
+  const attempts = createAttempts({
+    database,
+    changes,
+    timeline,
+    counters,
+    holds,
+    chainEnds,
+    outbox,
+    keptLogs,
+    logSums
+  })
   const answers = createAnswers(database)
   const fleet = createFleet({ database, changes })
   const backfills = createBackfills(database)
@@ -81,6 +94,7 @@ export async function openSqliteStoreHere(
   const chains = createChains({ database, enqueue, chainEnds })
   const schedules = createSchedules({ database, changes, enqueue, outbox })
   const prune = createPruning({ database, changes, outbox, answers, chainEnds })
+  const retention = createRetention({ database, changes, counters, logSums, clock })
   const changed = new Listeners<number>(logger)
   const queueChanged = new Listeners<string[]>(logger)
   // A clock other than the system's belongs to a test, where idle time has no meaning.
@@ -221,6 +235,21 @@ export async function openSqliteStoreHere(
 
     prune: (retention, limit) => write(() => prune(retention, limit)),
 
+    applyRetention: (pass, bounds, limit) => write(() => retention.apply(pass, bounds, limit)),
+    previewRetention: (pass, bounds, rows) => read(() => retention.preview(pass, bounds, rows)),
+    listDeletedLogs: (limit) => read(() => retention.listDeletedLogs(limit)),
+    forgetDeletedLogs: (logs) => write(() => retention.forgetDeletedLogs(logs)),
+    keepJobs: (ids, isKept) => write(() => retention.keepJobs(ids, isKept)),
+    getStoragePolicy: () => read(() => retention.getPolicy()),
+    putStoragePolicy: (stored) => write(() => retention.putPolicy(stored)),
+    storageSums: () => read(() => retention.sums()),
+    shrink: (pages) => write(() => retention.shrink(pages)),
+    async compact() {
+      // Not in a transaction: VACUUM begins its own.
+      await commits.drain()
+      await read(() => compactDatabase(database))
+    },
+
     getSetting: (key) => read(() => fleet.getSetting(key)),
     putSetting: (key, value) => write(() => fleet.putSetting(key, value)),
 
@@ -291,12 +320,14 @@ export async function openSqliteStoreHere(
   /** Writes the counters, events and entries of the change log that writes have collected. */
   function record(): void {
     counters.flush()
+    logSums.flush()
     outbox.flush()
     changes.flush()
   }
 
   function discard(): void {
     counters.discard()
+    logSums.discard()
     outbox.discard()
     changes.discard()
   }

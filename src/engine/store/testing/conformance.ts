@@ -14,6 +14,7 @@ import { describeOperators } from './operators.ts'
 import { describeOrder } from './order.ts'
 import { describePruning } from './pruning.ts'
 import { describeQueue } from './queue.ts'
+import { describeRetention, testRetentionAgainstModel } from './retention.ts'
 import { describeSchedules } from './schedules.ts'
 import { describeWebhooks } from './webhooks.ts'
 import { createStory, type StoreUnderTest } from './story.ts'
@@ -39,11 +40,13 @@ export function describeStore(name: string, openStore: () => Promise<StoreUnderT
     describeWebhooks(story)
     describeChangeLog(story)
     describePruning(story)
+    describeRetention(story)
     describeEnd(story)
   })
 
   describe(`${name} against a model`, () => {
     testAgainstModel(openStore, stories)
     testHistories(openStore, stories)
+    testRetentionAgainstModel(openStore, stories)
   })
 }

@@ -46,7 +46,8 @@ export function describeJobs(story: Story): void {
         endedAtMs: null,
         pages: null,
         items: null,
-        errors: null
+        errors: null,
+        kept: false
       })
       expect(await story.store.listTimeline(job.id)).toEqual([
         { sequence: expect.any(Number), jobId: job.id, attemptNumber: null, kind: 'queued', ...asked }

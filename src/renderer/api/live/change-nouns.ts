@@ -17,6 +17,7 @@ export const NOUN_OF = {
   webhooks: 'webhooks',
   errors: 'errors',
   findings: 'findings',
+  storage: 'storage',
   limits: 'queue',
   discovery: 'discovery',
   environments: 'environments',

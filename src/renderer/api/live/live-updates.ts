@@ -27,6 +27,7 @@ export const LIVE_UPDATES = {
   chains: outdates(({ chains }) => refetch(chains.list)),
   errors: outdates(({ errors }) => refetch(errors.list, errors.get, errors.ofJob)),
   findings: outdates(({ findings }) => refetch(findings.list, findings.ofJob)),
+  storage: outdates(({ storage }) => refetch(storage.usage, storage.policy)),
   webhooks: outdates(({ webhooks }) => refetch(webhooks.list, webhooks.deliveries))
 } as const satisfies LiveUpdates
 

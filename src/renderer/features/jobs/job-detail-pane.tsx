@@ -341,6 +341,14 @@ function JobButtons({ detail, actions, onOpen }: JobButtonsProps) {
           Stop now
         </Button>
       )}
+      <Button
+        disabled={isBusy}
+        aria-pressed={job.kept}
+        title={job.kept ? 'Let retention delete this job and its log' : 'Retention never deletes this job or its log'}
+        onClick={() => act(actions.keepOne(job, !job.kept))}
+      >
+        {job.kept ? 'Kept' : 'Keep'}
+      </Button>
       {job.state === 'ended' && (
         <Button
           disabled={isBusy}

@@ -33,6 +33,14 @@ function jobActions(client: Client) {
         notifyError(`Could not cancel ${name}`, error)
       }
     },
+    async keepOne(job: Job, keep: boolean): Promise<void> {
+      try {
+        await client.jobs.keep({ ids: [job.id], keep })
+        notifyDone(keep ? 'Retention will not delete this job.' : 'Retention may delete this job again.')
+      } catch (error) {
+        notifyError(`Could not ${keep ? 'keep' : 'release'} ${job.project}/${job.spider}`, error)
+      }
+    },
     /** The new job; null: it failed, and a notice says why. */
     async retryOne(job: Job): Promise<Job | null> {
       try {

@@ -92,6 +92,7 @@ function Mend({ problem: { mend, nodeId, project, spider, scheduleId, jobId } }:
     )
   if (mend === 'open_nodes') return <LinkButton to="/nodes">Open nodes</LinkButton>
   if (mend === 'open_discovery') return <LinkButton to="/nodes/sources">Open sources</LinkButton>
+  if (mend === 'open_storage') return <LinkButton to="/settings">Open storage</LinkButton>
   if (mend === 'create_environment') return <CreateEnvironment />
   if (mend === 'resume') return <ResumeButton />
   // A Python that a project names but that does not exist: fixed where it is named.

@@ -1,0 +1,49 @@
+import type { Problem } from '../../shared/contract/index.ts'
+import { formatDuration } from '../../shared/time.ts'
+import type { StorageState } from '../retention/retention.ts'
+import { UNRELATED } from './unrelated.ts'
+
+const GB = 1_000_000_000
+const DAY_MS = 86_400_000
+/** From here on, having no policy is worth a word. */
+const UNMANAGED_BYTES = 5 * GB
+
+/** Before the disk is full, and before the budget is used up: while there is still time to choose what goes. Pure. */
+export function storageProblems(
+  { disk, totalBytes, budgetBytes, isPolicySet }: StorageState,
+  nowMs: number
+): Problem[] {
+  const found: Problem[] = []
+  const add = (id: string, severity: Problem['severity'], title: string, text: string) =>
+    found.push({ ...UNRELATED, id: `storage:${id}`, severity, title, text, mend: 'open_storage' })
+  const advice = isPolicySet ? 'Shorten the retention, or free space' : 'Set a retention policy, or free space'
+  if (disk !== null) {
+    const [low, critical] = [Math.min(disk.totalBytes / 10, 10 * GB), Math.min(disk.totalBytes / 50, GB)]
+    const leftMs = disk.fullAtMs === null ? null : Math.max(0, disk.fullAtMs - nowMs)
+    if (disk.freeBytes < low) {
+      const rest = `${gigabytes(disk.freeBytes)} of ${gigabytes(disk.totalBytes)} are free in the data directory`
+      add('disk', disk.freeBytes < critical ? 'error' : 'warning', 'The disk is almost full', `${rest}. ${advice}`)
+    } else if (leftMs !== null && leftMs < DAY_MS) {
+      const when = formatDuration(Math.round(leftMs / 1_000))
+      const rest = `${gigabytes(disk.freeBytes)} are free; at the current rate the disk is full in ${when}`
+      add('disk', 'warning', 'The disk will be full within a day', `${rest}. ${advice}`)
+    }
+  }
+  if (budgetBytes !== null && totalBytes > budgetBytes * 0.9) {
+    const used = `${gigabytes(totalBytes)} of the budget of ${gigabytes(budgetBytes)} are used`
+    const isOver = totalBytes > budgetBytes
+    add(
+      'budget',
+      isOver ? 'error' : 'warning',
+      `The disk budget is ${isOver ? '' : 'almost '}used up`,
+      `${used}. ${advice}`
+    )
+  }
+  if (!isPolicySet && totalBytes > UNMANAGED_BYTES) {
+    const text = `Scrapdeck's data takes ${gigabytes(totalBytes)}, and nothing is ever deleted. Set a retention policy`
+    add('policy', 'warning', 'No retention policy is set', text)
+  }
+  return found
+}
+
+const gigabytes = (bytes: number) => `${(bytes / GB).toFixed(bytes < 10 * GB ? 1 : 0)} GB`

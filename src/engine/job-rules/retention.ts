@@ -1,0 +1,108 @@
+/**
+ * Which ended jobs and logs retention deletes. Pure, and the only place that decides: the store walks its jobs from the
+ * oldest end on and asks for each. A job's verdict depends only on jobs that ended later, so it does not matter how far
+ * a pass came or how often it is repeated.
+ */
+
+/** null: no bound. A job goes if any bound says so. */
+export interface KeepBounds {
+  /** Those that ended earlier are over their term. */
+  endedSinceMs: number | null
+  /** Of each spider, by their end. */
+  newestPerSpider: number | null
+}
+
+export interface ProjectBounds {
+  jobs: KeepBounds & { newestPerProject: number | null }
+  logs: KeepBounds & { bytesPerProject: number | null }
+}
+
+/** What protects a job that is over a bound. The first three protect its log too. */
+export type Protection = 'kept' | 'newest' | 'may_have_run_twice' | 'schedule' | 'dependency' | 'dedupe' | 'chain'
+
+/** Whatever the bounds say, nothing goes before: failures and returned runs of the last day are needed. */
+export const NEVER_BEFORE_MS = 86_400_000
+
+/** How an ended job compares with those that ended later. */
+export interface Standing {
+  endedAtMs: number
+  /** 1: it ended last of its spider. */
+  rankOfSpider: number
+  rankOfProject: number
+  hasLog: boolean
+  /** Of the logs of its project that are as new or newer, its own included. */
+  logBytesSince: number
+}
+
+export type Verdict = 'stays' | 'goes' | Protection
+
+/** `protection`: asked only about jobs over a bound. Flagged jobs wait for their term, whatever their number. */
+export function judgeRetention(
+  { jobs, logs }: ProjectBounds,
+  nowMs: number,
+  standing: Standing,
+  protection: (overTerm: { job: boolean; log: boolean }) => { job: Protection | null; log: Protection | null }
+): { job: Verdict; log: Verdict } {
+  const { endedAtMs, rankOfSpider, rankOfProject, hasLog, logBytesSince } = standing
+  if (endedAtMs >= nowMs - NEVER_BEFORE_MS) return { job: 'stays', log: 'stays' }
+  const isBefore = (sinceMs: number | null) => sinceMs !== null && endedAtMs < sinceMs
+  const isOver = (bound: number | null, value: number) => bound !== null && value > bound
+  const overTerm = { job: isBefore(jobs.endedSinceMs), log: isBefore(logs.endedSinceMs) }
+  const logIsDue =
+    hasLog &&
+    (overTerm.log || isOver(logs.newestPerSpider, rankOfSpider) || isOver(logs.bytesPerProject, logBytesSince))
+  const jobIsDue =
+    (overTerm.job || isOver(jobs.newestPerSpider, rankOfSpider) || isOver(jobs.newestPerProject, rankOfProject)) &&
+    // A job is never deleted before its log.
+    (!hasLog || logIsDue)
+  if (!logIsDue && !jobIsDue) return { job: 'stays', log: 'stays' }
+  const by = protection(overTerm)
+  const log = logIsDue ? (by.log ?? 'goes') : 'stays'
+  if (!jobIsDue) return { job: 'stays', log }
+  return { job: by.job ?? (log === 'goes' || !hasLog ? 'goes' : log), log }
+}
+
+/** What is known of a job that is over a bound. */
+export interface Shields {
+  isKept: boolean
+  /** It ended last of its spider with this outcome. */
+  isNewest: boolean
+  mayHaveRunTwice: boolean
+  /** In the last firings of a schedule that exists. */
+  isOfSchedule: boolean
+  /** A job that has not ended waits for it. */
+  isAwaited: boolean
+  /** Its dedupe key has not expired. */
+  hasDedupeKey: boolean
+  /** A chain has not answered its end yet. */
+  isDueToChain: boolean
+}
+
+export function protectionOf(
+  shields: Shields,
+  overTerm: { job: boolean; log: boolean }
+): { job: Protection | null; log: Protection | null } {
+  const flagged = (isOverTerm: boolean) => shields.mayHaveRunTwice && !isOverTerm && 'may_have_run_twice'
+  const always = (shields.isKept && 'kept') || (shields.isNewest && 'newest')
+  const job =
+    always ||
+    flagged(overTerm.job) ||
+    (shields.isOfSchedule && 'schedule') ||
+    (shields.isAwaited && 'dependency') ||
+    (shields.hasDedupeKey && 'dedupe') ||
+    (shields.isDueToChain && 'chain') ||
+    null
+  return { job, log: always || flagged(overTerm.log) || null }
+}
+
+/** Ends from here on are not walked over: no bound reaches them. */
+export function horizonOf(all: readonly ProjectBounds[], nowMs: number): number {
+  const recentMs = nowMs - NEVER_BEFORE_MS
+  const hasAmounts = ({ jobs, logs }: ProjectBounds) =>
+    [jobs.newestPerSpider, jobs.newestPerProject, logs.newestPerSpider, logs.bytesPerProject].some(
+      (bound) => bound !== null
+    )
+  if (all.some(hasAmounts)) return recentMs
+  const terms = all.flatMap(({ jobs, logs }) => [jobs.endedSinceMs, logs.endedSinceMs]).filter((ms) => ms !== null)
+  return Math.min(recentMs, Math.max(Number.NEGATIVE_INFINITY, ...terms))
+}

@@ -1,0 +1,74 @@
+import { statfs } from 'node:fs/promises'
+import { type Clock, type Timer } from '../runtime/clock.ts'
+
+export interface DiskSample {
+  atMs: number
+  totalBytes: number
+  freeBytes: number
+}
+
+export interface DiskState extends DiskSample {
+  /** When it is full at the current rate; null: not within a month, or not known yet. */
+  fullAtMs: number | null
+}
+
+const EVERY_MS = 300_000
+/** Six hours: shorter than a day's rhythm, longer than one large upload. */
+const SAMPLES_KEPT = 72
+/** A shorter observation says nothing about a rate. */
+const OBSERVED_MIN_MS = 1_800_000
+const FORECAST_MAX_MS = 30 * 86_400_000
+
+/** `samples`: oldest first. Pure. */
+export function forecastDisk(samples: readonly DiskSample[]): DiskState | null {
+  const [first, last] = [samples[0], samples.at(-1)]
+  if (first === undefined || last === undefined) return null
+  const [tookMs, usedBytes] = [last.atMs - first.atMs, first.freeBytes - last.freeBytes]
+  if (tookMs < OBSERVED_MIN_MS || usedBytes <= 0) return { ...last, fullAtMs: null }
+  const leftMs = (last.freeBytes / usedBytes) * tookMs
+  return { ...last, fullAtMs: leftMs > FORECAST_MAX_MS ? null : Math.round(last.atMs + leftMs) }
+}
+
+export type MeasureDisk = () => Promise<{ totalBytes: number; freeBytes: number }>
+
+/** What is free for this process, as `df` shows it. */
+export const measureDiskOf =
+  (directory: string): MeasureDisk =>
+  async () => {
+    const { bsize, blocks, bavail } = await statfs(directory)
+    return { totalBytes: bsize * blocks, freeBytes: bsize * bavail }
+  }
+
+/** Measures the free disk from time to time. */
+export class DiskWatch {
+  readonly #parts: { clock: Clock; measure: MeasureDisk; onSample: () => void }
+  #samples: DiskSample[] = []
+  #timer: Timer | null = null
+  #isStopped = false
+
+  constructor(parts: { clock: Clock; measure: MeasureDisk; onSample: () => void }) {
+    this.#parts = parts
+  }
+
+  state(): DiskState | null {
+    return forecastDisk(this.#samples)
+  }
+
+  start(): void {
+    void this.#sample()
+  }
+
+  stop(): void {
+    this.#isStopped = true
+    this.#timer?.cancel()
+  }
+
+  async #sample(): Promise<void> {
+    const { clock, measure, onSample } = this.#parts
+    const found = await measure().catch(() => null)
+    if (this.#isStopped) return
+    if (found !== null) this.#samples = [...this.#samples, { ...found, atMs: clock.nowMs() }].slice(-SAMPLES_KEPT)
+    this.#timer = clock.setTimer(EVERY_MS, () => void this.#sample())
+    onSample()
+  }
+}

@@ -1,0 +1,303 @@
+import { ActionIcon, Autocomplete, Button, NumberInput, Select } from '@mantine/core'
+import { IconPlus, IconX } from '@tabler/icons-react'
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
+import { useState } from 'react'
+import { ProjectName, type StoragePolicy, type StorageUsage } from '../../../shared/contract/index.ts'
+import { useApi } from '../../api/api.tsx'
+import { optionsOf } from '../../ui/fields/options.ts'
+import { formatBytes, formatCount } from '../../ui/numbers.ts'
+import { notifyDone, notifyError } from '../../ui/notify.tsx'
+import { Panel } from '../../ui/panel.tsx'
+import { QueryState } from '../../ui/states.tsx'
+import { RelativeTime } from '../../ui/time.tsx'
+import { KIND_WORDS, type Kind, KINDS, type PolicyRow, policyOfRows, rowsOf } from './policy-rows.ts'
+import { PreviewDialog } from './preview-dialog.tsx'
+import classes from './storage.module.css'
+
+type Stored = { revision: number; policy: StoragePolicy }
+
+/** How long data is kept, as an editable table. Nothing changes before its preview was shown. */
+export function RetentionPanel({ usage }: { usage: StorageUsage | undefined }) {
+  const { query } = useApi()
+  const stored = useQuery(query.storage.policy.queryOptions())
+  return (
+    <Panel
+      title="Retention"
+      note={usage && <RunState run={usage.retention} />}
+      aside={usage && <RunButtons usage={usage} />}
+    >
+      <QueryState query={stored} what="the retention policy" rows={6}>
+        {(data) => (
+          // Another revision is another form: what was edited here is based on the old one.
+          <PolicyEditor
+            key={data.revision}
+            stored={data}
+            projects={usage?.projects.map(({ project }) => project) ?? []}
+          />
+        )}
+      </QueryState>
+    </Panel>
+  )
+}
+
+function RunState({ run }: { run: StorageUsage['retention'] }) {
+  if (run.state === 'not_set') return 'not set: nothing is deleted'
+  if (run.state === 'paused') return 'paused: nothing is deleted'
+  const deleted = KINDS.flatMap((kind) => (run[kind] === 0 ? [] : [`${formatCount(run[kind])} ${kind}`])).join(', ')
+  if (run.state === 'running')
+    return `deleting: ${deleted === '' ? 'nothing yet' : `${deleted}, ${formatBytes(run.freedBytes)}`}`
+  if (run.problem !== null) return <span className="tone-bad">The last run failed: {run.problem}</span>
+  if (run.endedAtMs === null) return 'runs every hour'
+  return (
+    <>
+      last run <RelativeTime atMs={run.endedAtMs} suffix=" ago" />:{' '}
+      {deleted === '' ? 'nothing to delete' : `${deleted}, ${formatBytes(run.freedBytes)} freed`}
+    </>
+  )
+}
+
+function RunButtons({ usage }: { usage: StorageUsage }) {
+  const { client, query } = useApi()
+  const queryClient = useQueryClient()
+  const { state } = usage.retention
+  const run = useMutation(
+    query.storage.run.mutationOptions({
+      onSuccess: ({ started }) => notifyDone(started ? 'Retention started.' : 'Retention is already running.'),
+      onError: (error) => notifyError('Could not start retention', error)
+    })
+  )
+  const pause = useMutation({
+    mutationFn: async (paused: boolean) => {
+      const { revision, policy } = await client.storage.policy()
+      return client.storage.setPolicy({ revision, policy: { ...policy, paused } })
+    },
+    onSuccess: (saved) => {
+      queryClient.setQueryData(query.storage.policy.queryKey(), saved)
+      return queryClient.invalidateQueries({ queryKey: query.storage.usage.queryKey() })
+    },
+    onError: (error) => notifyError('Could not change retention', error)
+  })
+  if (state === 'not_set') return null
+  return (
+    <>
+      <Button
+        variant="subtle"
+        size="compact-xs"
+        loading={pause.isPending}
+        onClick={() => pause.mutate(state !== 'paused')}
+      >
+        {state === 'paused' ? 'Resume' : 'Pause'}
+      </Button>
+      {state !== 'paused' && (
+        <Button
+          variant="subtle"
+          size="compact-xs"
+          loading={run.isPending || state === 'running'}
+          onClick={() => run.mutate({})}
+        >
+          Run now
+        </Button>
+      )}
+    </>
+  )
+}
+
+function PolicyEditor({ stored, projects }: { stored: Stored; projects: string[] }) {
+  const [rows, setRows] = useState(() => rowsOf(stored.policy))
+  const [budget, setBudget] = useState(stored.policy.budgetBytes)
+  const [isPreviewing, setPreviewing] = useState(false)
+  const policy = { ...policyOfRows(stored.policy, rows), budgetBytes: budget }
+  const isSet = stored.revision > 0
+  const isDirty =
+    JSON.stringify(policy) !==
+    JSON.stringify({ ...policyOfRows(stored.policy, rowsOf(stored.policy)), budgetBytes: stored.policy.budgetBytes })
+  const change = (index: number, over: Partial<PolicyRow>) =>
+    setRows(rows.map((row, at) => (at === index ? { ...row, ...over } : row)))
+  return (
+    <div className={classes.usage}>
+      {!isSet && (
+        <p className="dim">
+          No policy is set, so nothing is ever deleted. Below is the recommended one: preview what it would delete, then
+          turn it on.
+        </p>
+      )}
+      <div className={classes.scroll}>
+        <table className={classes.table}>
+          <thead>
+            <tr>
+              <th scope="col">Applies to</th>
+              <th scope="col">Kind</th>
+              <th scope="col">Days</th>
+              <th scope="col">Newest per spider</th>
+              <th scope="col">Size per project</th>
+              <th>
+                <span className="visually-hidden">Remove</span>
+              </th>
+            </tr>
+          </thead>
+          <tbody>
+            {rows.map((row, index) => (
+              <tr key={`${row.project} ${row.kind}`}>
+                <th scope="row">{row.project ?? <span className="dim">All projects</span>}</th>
+                <td>{KIND_WORDS[row.kind]}</td>
+                <td>
+                  <Amount label={labelOf(row, 'days')} value={row.days} onChange={(days) => change(index, { days })} />
+                </td>
+                <td>
+                  <Amount
+                    label={labelOf(row, row.kind === 'eggs' ? 'newest versions' : 'newest per spider')}
+                    value={row.newest}
+                    onChange={(newest) => change(index, { newest })}
+                  />
+                </td>
+                <td>
+                  {row.kind !== 'eggs' && (
+                    <Amount
+                      label={labelOf(row, 'gigabytes')}
+                      value={row.gigabytes}
+                      suffix=" GB"
+                      onChange={(gigabytes) => change(index, { gigabytes })}
+                    />
+                  )}
+                </td>
+                <td>
+                  {row.project !== null && (
+                    <ActionIcon
+                      aria-label={`Remove the policy of ${row.project} for ${row.kind}`}
+                      onClick={() => setRows(rows.filter((_, at) => at !== index))}
+                    >
+                      <IconX size={14} />
+                    </ActionIcon>
+                  )}
+                </td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+      <AddRow rows={rows} projects={projects} onAdd={(row) => setRows([...rows, row])} />
+      <div className={classes.budget}>
+        <Amount
+          label="Disk budget"
+          showsLabel
+          value={budget === null ? null : budget / 1e9}
+          suffix=" GB"
+          onChange={(gigabytes) =>
+            setBudget(gigabytes === null ? null : Math.max(1_000_000, Math.round(gigabytes * 1e9)))
+          }
+        />
+        <span className="dim">Scrapdeck warns when its data reaches 90 % of it.</span>
+      </div>
+      <p className="faint">
+        Empty: no limit. Queued and running jobs, jobs that you keep, and the newest job of each spider and outcome are
+        never deleted. A job stays as long as its log.
+      </p>
+      <div className={classes.actions}>
+        {isDirty && (
+          <>
+            <span className="dim" role="status">
+              Your changes are not saved.
+            </span>
+            <Button
+              variant="subtle"
+              color="gray"
+              onClick={() => {
+                setRows(rowsOf(stored.policy))
+                setBudget(stored.policy.budgetBytes)
+              }}
+            >
+              Discard changes
+            </Button>
+          </>
+        )}
+        <Button variant={isDirty || !isSet ? 'filled' : 'default'} onClick={() => setPreviewing(true)}>
+          {isDirty ? 'Preview and save' : isSet ? 'Preview' : 'Preview and turn on'}
+        </Button>
+      </div>
+      {isPreviewing && (
+        <PreviewDialog
+          policy={policy}
+          revision={stored.revision}
+          saves={isDirty || !isSet}
+          onClose={() => setPreviewing(false)}
+        />
+      )}
+    </div>
+  )
+}
+
+const labelOf = ({ project, kind }: PolicyRow, what: string) => `${project ?? 'All projects'}, ${kind}: ${what}`
+
+interface AmountProps {
+  label: string
+  showsLabel?: boolean
+  value: number | null
+  suffix?: string
+  onChange: (value: number | null) => void
+}
+
+function Amount({ label, showsLabel = false, value, suffix, onChange }: AmountProps) {
+  return (
+    <NumberInput
+      {...(showsLabel ? { label } : { 'aria-label': label })}
+      className={classes.amount}
+      size="xs"
+      hideControls
+      allowNegative={false}
+      allowDecimal={suffix !== undefined}
+      min={suffix === undefined ? 1 : 0.001}
+      placeholder="no limit"
+      thousandSeparator=","
+      value={value ?? ''}
+      {...(suffix === undefined ? {} : { suffix })}
+      onChange={(entered) => onChange(typeof entered === 'number' && entered > 0 ? entered : null)}
+    />
+  )
+}
+
+interface AddRowProps {
+  rows: readonly PolicyRow[]
+  projects: string[]
+  onAdd: (row: PolicyRow) => void
+}
+
+function AddRow({ rows, projects, onAdd }: AddRowProps) {
+  const [project, setProject] = useState('')
+  const [kind, setKind] = useState<Kind>('logs')
+  const name = ProjectName.safeParse(project.trim()).data
+  const isTaken = rows.some((row) => row.project === name && row.kind === kind)
+  return (
+    <div className={classes.add}>
+      <Autocomplete
+        size="xs"
+        aria-label="Project"
+        placeholder="Project"
+        data={projects}
+        value={project}
+        onChange={setProject}
+      />
+      <Select
+        size="xs"
+        aria-label="Kind"
+        allowDeselect={false}
+        data={optionsOf(KIND_WORDS)}
+        value={kind}
+        onChange={(value) => setKind(value as Kind)}
+      />
+      <Button
+        variant="subtle"
+        size="xs"
+        leftSection={<IconPlus size={13} />}
+        disabled={name === undefined || isTaken}
+        onClick={() => {
+          if (name === undefined) return
+          const same = rows.find((row) => row.project === null && row.kind === kind)!
+          onAdd({ ...same, project: name })
+          setProject('')
+        }}
+      >
+        Add project policy
+      </Button>
+    </div>
+  )
+}

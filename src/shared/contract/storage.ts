@@ -1,0 +1,152 @@
+import { z } from 'zod'
+import { AnyProjectName, ProjectName } from './ids.ts'
+import { ask, read, write } from './operation.ts'
+
+const Bound = (max: number) => z.number().int().min(1).max(max).nullable()
+
+/** null: no bound. What is over any of the bounds is deleted. */
+export const KeepPolicy = z.object({
+  /** Days since the job ended. */
+  days: Bound(36_500).default(null),
+  /** The newest so many of each spider. */
+  perSpider: Bound(10_000_000).default(null),
+  /** Of each project together. */
+  bytes: z.number().int().min(1_000_000).max(1e15).nullable().default(null)
+})
+export type KeepPolicy = z.infer<typeof KeepPolicy>
+
+/** A version goes if it is neither one of the `newest` of its project nor younger than `days`; null: never. */
+export const EggPolicy = z.object({
+  days: Bound(36_500).default(null),
+  newest: z.number().int().min(1).max(10_000).default(5)
+})
+
+export type EggPolicy = z.infer<typeof EggPolicy>
+
+/** How long jobs (with attempts and timelines), archived logs, files of the local node and eggs are kept. */
+export const RetentionPolicy = z.object({
+  jobs: KeepPolicy,
+  logs: KeepPolicy,
+  /** Items that runs on the local node wrote. */
+  items: KeepPolicy,
+  eggs: EggPolicy
+})
+export type RetentionPolicy = z.infer<typeof RetentionPolicy>
+
+/** A kind that a project leaves out is as in the defaults. */
+export const ProjectRetentionPolicy = RetentionPolicy.partial()
+export type ProjectRetentionPolicy = z.infer<typeof ProjectRetentionPolicy>
+
+export const StoragePolicy = z.object({
+  /** Nothing is deleted meanwhile. */
+  paused: z.boolean().default(false),
+  defaults: RetentionPolicy,
+  projects: z
+    .record(ProjectName, ProjectRetentionPolicy)
+    .refine((all) => Object.keys(all).length <= 2_000, 'At most 2,000 projects can have a policy')
+    .default({}),
+  /** The data directory should not take more; null: as much as there is. It is only reported, never enforced. */
+  budgetBytes: z.number().int().min(1_000_000).max(1e15).nullable().default(null)
+})
+export type StoragePolicy = z.infer<typeof StoragePolicy>
+
+/** Proposed until a policy is set: nobody reads logs of last quarter, and years can be compared. */
+export const RECOMMENDED_POLICY: StoragePolicy = StoragePolicy.parse({
+  defaults: { jobs: { days: 400 }, logs: { days: 90 }, items: { days: 90 }, eggs: { days: 180, newest: 5 } }
+})
+
+/** Why something over a bound stays. */
+export const ProtectionReason = z.enum([
+  'kept',
+  'newest',
+  'may_have_run_twice',
+  'schedule',
+  'dependency',
+  'dedupe',
+  'chain',
+  'live'
+])
+
+const StoredKind = z.enum(['jobs', 'logs', 'items', 'eggs'])
+
+/** `bytes` of jobs are estimated: their share of the database. */
+export const ProjectUsage = z.object({
+  project: AnyProjectName,
+  jobs: z.object({ count: z.number().int(), bytes: z.number() }),
+  logs: z.object({ count: z.number().int(), bytes: z.number() }),
+  items: z.object({ count: z.number().int(), bytes: z.number() }),
+  eggs: z.object({ count: z.number().int(), bytes: z.number() })
+})
+export type ProjectUsage = z.infer<typeof ProjectUsage>
+
+export const StorageUsage = z.object({
+  /** Largest first. */
+  projects: z.array(ProjectUsage),
+  /** `canShrink` false: free pages are reused, but the file stays as large as it is until it is compacted. */
+  database: z.object({ bytes: z.number(), freeBytes: z.number(), canShrink: z.boolean() }),
+  cacheBytes: z.number(),
+  /** Everything in the data directory that is known; `measuredAtMs`: files are measured from time to time. */
+  totalBytes: z.number(),
+  measuredAtMs: z.number().nullable(),
+  disk: z
+    .object({
+      totalBytes: z.number(),
+      freeBytes: z.number(),
+      /** When it is full at the current rate; null: not within a month, or not known yet. */
+      fullAtMs: z.number().nullable()
+    })
+    .nullable(),
+  /** Retention: what it does now, and what the last run deleted. */
+  retention: z.object({
+    state: z.enum(['not_set', 'paused', 'idle', 'running']),
+    startedAtMs: z.number().nullable(),
+    endedAtMs: z.number().nullable(),
+    jobs: z.number().int(),
+    logs: z.number().int(),
+    items: z.number().int(),
+    eggs: z.number().int(),
+    freedBytes: z.number(),
+    problem: z.string().nullable()
+  })
+})
+export type StorageUsage = z.infer<typeof StorageUsage>
+
+export const PreviewRow = z.object({
+  project: AnyProjectName,
+  kind: StoredKind,
+  count: z.number().int(),
+  bytes: z.number(),
+  oldestMs: z.number().nullable(),
+  newestMs: z.number().nullable()
+})
+export type PreviewRow = z.infer<typeof PreviewRow>
+
+/** What retention would do. `isCut`: there was too much to count; the figures are lower bounds. */
+export const StoragePreview = z.object({
+  goes: z.array(PreviewRow),
+  protected: z.array(PreviewRow.extend({ reason: ProtectionReason })),
+  freesBytes: z.number(),
+  isCut: z.boolean()
+})
+export type StoragePreview = z.infer<typeof StoragePreview>
+
+const StoredPolicy = z.object({
+  /** 0: none was ever set, and `policy` is the recommended one. Nothing is deleted then. */
+  revision: z.number().int(),
+  policy: StoragePolicy
+})
+
+export const storageContract = {
+  usage: read('viewer', 'GET /storage').output(StorageUsage),
+  policy: read('viewer', 'GET /storage/policy').output(StoredPolicy),
+  /** `revision`: that of the policy which was edited; CHANGED_MEANWHILE if it is another by now. */
+  setPolicy: write('admin', 'PUT /storage/policy').input(StoredPolicy).output(StoredPolicy),
+  /** Deletes nothing. Without a policy: the stored one. */
+  preview: ask('viewer', 'POST /storage/preview')
+    .input(z.object({ policy: StoragePolicy.optional() }))
+    .output(StoragePreview),
+  /** Deletes in the background what the stored policy lets go. */
+  run: write('admin', 'POST /storage/run').output(z.object({ started: z.boolean() })),
+  /** Rewrites the database without free pages; all other requests wait meanwhile. */
+  compact: write('admin', 'POST /storage/compact').output(z.object({ freedBytes: z.number() }))
+}
