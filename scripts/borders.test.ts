@@ -36,6 +36,7 @@ const PLANTED: [file: string, imported: string, rule: string][] = [
   ['src/engine/collecting/a.ts', '../dispatch/placing/dispatcher.ts', 'engine-room-collecting'],
   ['src/engine/logs/a.ts', '../nodes/registry.ts', 'engine-room-logs'],
   ['src/engine/understanding/a.ts', '../nodes/registry.ts', 'engine-room-understanding'],
+  ['src/engine/search/a.ts', '../nodes/registry.ts', 'engine-room-search'],
   ['src/engine/items/a.ts', '../nodes/registry.ts', 'engine-room-items'],
   ['src/engine/plugins/a.ts', '../nodes/registry.ts', 'engine-room-plugins'],
   ['src/engine/webhooks/a.ts', '../nodes/registry.ts', 'engine-room-webhooks'],

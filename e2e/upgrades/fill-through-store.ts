@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import type { AttemptResult, Outcome } from '../../src/shared/contract/index.ts'
+import { type AttemptResult, type Outcome, RECOMMENDED_POLICY } from '../../src/shared/contract/index.ts'
 import { aVersionName, anAttemptNumber } from '../../src/shared/testing/ids.ts'
 import { openFilesystemBlobStore } from '../../src/engine/blobs/filesystem/filesystem-blob-store.ts'
 import { LogArchive } from '../../src/engine/logs/archive/log-archive.ts'
@@ -129,6 +129,43 @@ export async function fillThroughStore(dataDirectory: string, clock: FakeClock):
     packed: null,
     sizes: { rawBytes: kept.rawBytes, storedBytes: kept.packedBytes }
   })
+
+  // --- what logs say, what is unusual, what retention keeps ----------------------------------------------------------
+  const error = {
+    ...{
+      fingerprint: 'f1',
+      title: 'KeyError: <text>',
+      culprit: 'seen/spiders/states.py in parse',
+      line: 12,
+      offset: 900
+    },
+    ...{
+      exceptionType: 'KeyError',
+      because: 'frames' as const,
+      count: 2,
+      firstSeenMs: nowMs - 9_000,
+      lastSeenMs: nowMs
+    },
+    message: 'Spider error processing <GET https://shop.test/1>'
+  }
+  await store.recordReadings([
+    { jobId: withLargeLog.id, attemptNumber: anAttemptNumber(1), figures: '{"lines":5000}', errors: [error] }
+  ])
+  const [group] = await store.listErrorGroups({}, { before: null, limit: 1, sinceMs: 0 })
+  await store.setErrorState([group!.id], 'ignored', nowMs)
+  await store.putFindings({
+    ...{
+      project: withLargeLog.project,
+      spider: 'states',
+      jobId: withLargeLog.id,
+      endedAtMs: nowMs,
+      isDismissed: false
+    },
+    findings: [{ metric: 'items', field: null, words: 'Items fell', value: 3, usual: { low: 90, high: 110 } }]
+  })
+  await store.putStoragePolicy({ revision: 1, policy: { ...RECOMMENDED_POLICY, paused: true } })
+  await store.keepJobs([withLargeLog.id], true)
+
   const external = aNewJob({
     id: '0'.repeat(31) + '7',
     jobid: 'brought',

@@ -44,6 +44,9 @@ export async function readEverything(dataDirectory: string, clock: Clock) {
       dueChains: await store.listDueChains(100),
       webhooks,
       deliveries: await Promise.all(webhooks.map(({ id }) => store.listDeliveries(id, ALL))),
+      findings: await store.listFindings(),
+      errorGroups: await store.listErrorGroups({}, { before: null, limit: 100, sinceMs: 0 }),
+      storagePolicy: await store.getStoragePolicy(),
       answers: await Promise.all(['order-1', 'order-2'].map((key) => rememberedAnswer(store, key, clock))),
       ...(await readSettings(store)),
       blobs: await readBlobs()
@@ -73,7 +76,9 @@ export async function readEverything(dataDirectory: string, clock: Clock) {
             return digest((await archive.read(job.id, number, log, whole))!.bytes)
           })
         )
-        return { job, attempts, logs, timeline: await store.listTimeline(job.id) }
+        const figures = await Promise.all(attempts.map(({ number }) => store.findFigures(job.id, number)))
+        const errors = await store.listErrorsOfJob(job.id, null, 0)
+        return { job, attempts, logs, figures, errors, timeline: await store.listTimeline(job.id) }
       })
     )
   }

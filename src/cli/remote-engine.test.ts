@@ -21,6 +21,7 @@ const COMMANDS: Record<string, string[]> = {
   logs: [JOB_ID],
   items: [JOB_ID],
   errors: [],
+  search: ['refused'],
   'nodes list': [],
   projects: [],
   versions: ['shop'],

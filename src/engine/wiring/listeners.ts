@@ -70,13 +70,17 @@ export function connectListeners(rooms: Rooms): void {
     .on('begun', (attempts) => metrics.countBegun(attempts))
     .on('moved', (move) => metrics.countMove(move))
     .on('moved', ({ one, to }) => void (to === 'running' && collector.follow(one)))
-    .on('ended', ({ one }) => collector.forget(one))
+    .on('ended', ({ one }) => {
+      collector.forget(one)
+      feed.forget(`progress:${one.jobId}`)
+    })
     .on('ended', (end) => metrics.countEnd(end))
     .on('ended', ({ one }) => {
       const node = fleet.get(one.nodeId)
       if (node !== undefined) cordonDrained(node)
     })
     .on('ended', ({ jobOutcome }) => (jobOutcome === null ? problems.scheduleCheck() : problems.refreshFailures()))
+    .on('ended', ({ one, jobOutcome }) => void (jobOutcome === 'succeeded' && expectations.refresh(one)))
   dispatch.events
     .on('waiting', (lanes) => {
       for (const lane of lanes) feed.touch(`waiting:${lane}`)
@@ -87,9 +91,6 @@ export function connectListeners(rooms: Rooms): void {
   })
   collector.events.on('recorded', () => errorGroups.noticeRecorded())
   errorGroups.events.on('changed', touch('errors'))
-  live.events
-    .on('ended', ({ one }) => feed.forget(`progress:${one.jobId}`))
-    .on('ended', ({ one, jobOutcome }) => void (jobOutcome === 'succeeded' && expectations.refresh(one)))
   expectations.events.on('changed', touch('findings')).on('changed', checkProblems)
   queueCommands.events.on('limitsChanged', touch('limits'))
 

@@ -10,8 +10,9 @@ interface RiskParts {
 }
 
 /**
- * Which logs of running jobs a node would delete next. When Scrapyd starts a run, it keeps the newest logs of that spider
- * by the time of their last write, and deletes the others, those of running jobs included (environ.py, jobs_to_keep).
+ * Which logs of running jobs a node would delete next. When Scrapyd starts a run, it keeps the newest logs of that
+ * spider by the time of their last write, and deletes the others, those of running jobs included (environ.py,
+ * jobs_to_keep).
  */
 export class LogsAtRisk {
   readonly #parts: RiskParts
@@ -24,8 +25,8 @@ export class LogsAtRisk {
   }
 
   /**
-   * How many logs of this spider on the node may be newer than that of the live run that has been quiet for longest; null:
-   * none is live. With as many as the node keeps, the next start may delete that log.
+   * How many logs of this spider on the node may be newer than that of the live run that has been quiet for longest;
+   * null: none is live. With as many as the node keeps, the next start may delete that log.
    */
   newerLogs(nodeId: NodeId, project: ProjectName, spider: string): number | null {
     const live = this.#parts.live.ofNode(nodeId).filter((one) => one.project === project && one.spider === spider)

@@ -1,7 +1,7 @@
 /**
  * What a stretch of a log contains, so that a search can rule it out without reading it: the bits of its trigrams, and
- * those of its words: five characters in a row, or a whole word that is shorter. ASCII letters count as lower case, so one filter serves
- * searches with and without case.
+ * those of its words: five characters in a row, or a whole word that is shorter. ASCII letters count as lower case, so
+ * one filter serves searches with and without case.
  *
  * Trigrams alone cannot tell ids apart: every trigram of digits is in nearly every MiB. Fives of word characters can.
  */
@@ -13,7 +13,7 @@ export const FILTER_BITS = TRIGRAM_BITS + WORD_BITS
 export const FILTER_BYTES = FILTER_BITS / 8
 const LINE_END = Uint8Array.of(0x0a)
 
-/** For each byte: in lower case, and 256 more if it is a character that `\\b` of a regular expression sees as a word's. */
+/** For each byte: in lower case, and 256 more where it is a character of a word (`\\b` of a regular expression). */
 const WORD = 256
 const FOLDED = new Uint16Array(256)
 for (let byte = 0; byte < 256; byte += 1) {
