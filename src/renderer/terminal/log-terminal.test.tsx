@@ -25,6 +25,7 @@ function openLog(status: 'succeeded' | 'queued', over: { failure?: Error } = {})
       fileName="a.log"
       waitingText="It waits for a slot."
       hasKeys={false}
+      addressOf={({ from, to }) => `/logs?line=${from}-${to}`}
     />
   )
   return { engine, job, view }
@@ -60,6 +61,23 @@ it('says what a log without lines waits for, or why there is none', async () => 
     failure: Object.assign(new Error('The node has no log of this run any more.'), { code: 'LOG_NOT_FOUND' })
   })
   expect((await log().findByRole('alert')).textContent).toContain('The node has no log of this run any more.')
+})
+
+it('goes to a line by its number and marks it, and says why a time cannot be found', async () => {
+  const { engine } = openLog('succeeded')
+  const field = async () => screen.findByLabelText('Go to a line or a time')
+  const goTo = async (wanted: string) => {
+    fireEvent.change(await field(), { target: { value: wanted } })
+    fireEvent.submit(await field())
+  }
+  fireEvent.click(await log().findByRole('button', { name: /^(Line|Go to)/ }))
+  engine.failures.set('logs.locate', Object.assign(new Error('noon is not a time.'), { code: 'BAD_INPUT' }))
+  await goTo('noon')
+  expect(await screen.findByText(/noon is not a time/)).toBeTruthy()
+  engine.failures.delete('logs.locate')
+  await goTo('3-4')
+  expect(await log().findByRole('button', { name: 'Copy a link to lines 3 to 4' })).toBeTruthy()
+  await waitFor(() => expect(screen.queryByLabelText('Go to a line or a time')).toBeNull())
 })
 
 it('stops when it is unmounted', async () => {

@@ -19,6 +19,7 @@ import { copyLog, copyText } from '../ui/copy-log.ts'
 import { notifyError } from '../ui/notify.tsx'
 import { formatBytes, formatCount, plural } from '../ui/numbers.ts'
 import { LevelChips } from './level-chips.tsx'
+import { LogGoTo } from './log-go-to.tsx'
 import { downloadLog } from './download-log.ts'
 import type { LogsClient } from './follow-log.ts'
 import classes from './log-terminal.module.css'
@@ -38,7 +39,7 @@ export interface LogTerminalProps {
   fileName: string
   /** The text shown before the first line arrives. */
   waitingText: string
-  /** Whether the log's keys (f, n, N, e, w) are active: it is visible and the only one. */
+  /** Whether the log's keys (f, n, N, e, w, t, l) are active: it is visible and the only one. */
   hasKeys: boolean
   /** Buttons added by the screen, smallest first. */
   extraActions?: ReactNode
@@ -166,7 +167,7 @@ export function LogTerminal(props: LogTerminalProps) {
       {isListing && snapshot.search !== null && (
         <MatchList view={view} search={snapshot.search} index={snapshot.matchIndex} />
       )}
-      <StatusLine snapshot={snapshot} />
+      <StatusLine snapshot={snapshot} goTo={<LogGoTo view={view} snapshot={snapshot} hasKeys={hasKeys} />} />
     </section>
   )
 }
@@ -275,13 +276,12 @@ function Waiting({ snapshot: { state }, waitingText, onRetry }: WaitingProps) {
   )
 }
 
-function StatusLine({ snapshot }: { snapshot: LogSnapshot }) {
-  const { sizeBytes, skippedBytes, topNumber, isLoading, state } = snapshot
+function StatusLine({ snapshot, goTo }: { snapshot: LogSnapshot; goTo: ReactNode }) {
+  const { sizeBytes, skippedBytes, isLoading, state } = snapshot
   return (
     <div className={classes.status}>
       <span>
-        {topNumber !== null && `Line ${formatCount(topNumber)} · `}
-        {formatBytes(sizeBytes)}
+        {goTo} · {formatBytes(sizeBytes)}
       </span>
       {skippedBytes > 0 && (
         <span className="tone-wait">
