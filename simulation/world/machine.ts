@@ -102,6 +102,8 @@ export class Machine {
         store: this.disk.openStore(life, this.#store, witness),
         blobs: this.disk.blobs(life),
         logArchive: createMemoryArchive(this.disk.blobs(life)),
+        // Its threads take real time.
+        logIndex: null,
         localNode: null,
         connect: network.connectFor(life),
         eggTree: { put: async () => {}, remove: async () => {}, repair: async () => [] },

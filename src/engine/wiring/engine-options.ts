@@ -72,6 +72,8 @@ export interface EngineOptions {
     store?: Store
     blobs?: BlobStore
     logArchive?: LogArchivePort
+    /** null: archived logs are not indexed, and a search reads them all. */
+    logIndex?: null
     localNode?: LocalNode | null
     createNodeClient?: (node: StoredNode, password: string | null) => NodeClient
     /** The transport of every Scrapyd client and of the probe. */

@@ -28,6 +28,7 @@ export interface EngineData {
   incoming: IncomingFiles
   logScans: LogScans
   logIndex: LogIndex
+  indexesLogs: boolean
   fleetSearch: FleetSearch
   archive: LogArchivePort
   credentials: { username: string; password: string }
@@ -73,6 +74,7 @@ export async function openData(
     blobs,
     logScans: new LogScans(searching),
     logIndex,
+    indexesLogs: seams.logIndex !== null,
     fleetSearch: new FleetSearch({ store, archive, index: logIndex, threads: fleetSearching, clock: parts.clock }),
     archive,
     incoming: IncomingFiles.open(join(dataDirectory, 'incoming')),

@@ -40,7 +40,7 @@ export const STARTS: readonly Start[] = [
     }
   },
   { room: 'housekeeping', start: ({ housekeeping }) => housekeeping.start() },
-  { room: 'index of logs', start: ({ logIndex }) => logIndex.start() },
+  { room: 'index of logs', start: ({ logIndex, indexesLogs }) => void (indexesLogs && logIndex.start()) },
   { room: 'eggs', start: followTree }
 ]
 
