@@ -17,10 +17,9 @@ import { versionsThatRan } from './migrations/0015-versions-that-ran.ts'
 import { historyByTime } from './migrations/0016-history-by-time.ts'
 import { keptLogs } from './migrations/0017-kept-logs.ts'
 import { whatLogsSay } from './migrations/0018-what-logs-say.ts'
-import { errorsByGroup } from './migrations/0019-errors-by-group.ts'
-import { unusualRuns } from './migrations/0020-unusual-runs.ts'
-import { logBlocks } from './migrations/0021-log-blocks.ts'
-import { retention } from './migrations/0022-retention.ts'
+import { unusualRuns } from './migrations/0019-unusual-runs.ts'
+import { logBlocks } from './migrations/0020-log-blocks.ts'
+import { retention } from './migrations/0021-retention.ts'
 import { limitsAndSecrets } from './migrations/0002-limits-and-secrets.ts'
 
 /**
@@ -46,7 +45,6 @@ export const MIGRATIONS: readonly string[] = [
   historyByTime,
   keptLogs,
   whatLogsSay,
-  errorsByGroup,
   unusualRuns,
   logBlocks,
   retention
