@@ -50,11 +50,6 @@ export const StoragePolicy = z.object({
 })
 export type StoragePolicy = z.infer<typeof StoragePolicy>
 
-/** Proposed until a policy is set: nobody reads logs of last quarter, and years can be compared. */
-export const RECOMMENDED_POLICY: StoragePolicy = StoragePolicy.parse({
-  defaults: { jobs: { days: 400 }, logs: { days: 90 }, items: { days: 90 }, eggs: { days: 180, newest: 5 } }
-})
-
 /** Why something over a bound stays. */
 export const ProtectionReason = z.enum([
   'kept',
