@@ -18,6 +18,7 @@ import { Kbd } from '../ui/kbd.tsx'
 import { copyLog, copyText } from '../ui/copy-log.ts'
 import { notifyError } from '../ui/notify.tsx'
 import { formatBytes, formatCount, plural } from '../ui/numbers.ts'
+import { attachView } from './attach-view.ts'
 import { LevelChips } from './level-chips.tsx'
 import { LogGoTo } from './log-go-to.tsx'
 import { downloadLog } from './download-log.ts'
@@ -172,7 +173,7 @@ export function LogTerminal(props: LogTerminalProps) {
   )
 }
 
-/** Creates the view once the element exists, and keeps its size and its use of WebGL in sync with the page. */
+/** Creates the view once the element exists. */
 function useLogView(props: LogTerminalProps, host: RefObject<HTMLDivElement | null>) {
   const { client, jobId, attemptNumber } = props
   const [view, setView] = useState<LogView | null>(null)
@@ -192,22 +193,9 @@ function useLogView(props: LogTerminalProps, host: RefObject<HTMLDivElement | nu
     })
     made.open(element, latest.current.line)
     setView(made)
-    const sizes = new ResizeObserver(() => made.fit())
-    sizes.observe(element)
-    const sight = new IntersectionObserver(([entry]) => made.setVisible(entry?.isIntersecting ?? false))
-    sight.observe(element)
-    // React's own listener is passive: the page would scroll too.
-    const onWheel = (event: WheelEvent) => {
-      if (event.ctrlKey) return
-      event.preventDefault()
-      event.stopPropagation()
-      made.scrollByWheel(event)
-    }
-    element.addEventListener('wheel', onWheel, { passive: false, capture: true })
+    const detach = attachView(made, element)
     return () => {
-      element.removeEventListener('wheel', onWheel, { capture: true })
-      sizes.disconnect()
-      sight.disconnect()
+      detach()
       made.close()
       setView(null)
       setSnapshot(EMPTY_LOG)

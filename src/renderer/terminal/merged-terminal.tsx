@@ -6,6 +6,7 @@ import { useKeys } from '../state/keys.ts'
 import { copyLog } from '../ui/copy-log.ts'
 import { Kbd } from '../ui/kbd.tsx'
 import { formatCount, plural } from '../ui/numbers.ts'
+import { attachView } from './attach-view.ts'
 import type { LogsClient } from './follow-log.ts'
 import { LevelChips } from './level-chips.tsx'
 import searchClasses from './log-search-box.module.css'
@@ -37,21 +38,9 @@ export function MergedTerminal({ client, sources, hasKeys }: MergedTerminalProps
     })
     made.open(element)
     setView(made)
-    const sizes = new ResizeObserver(() => made.fit())
-    sizes.observe(element)
-    const sight = new IntersectionObserver(([entry]) => made.setVisible(entry?.isIntersecting ?? false))
-    sight.observe(element)
-    const onWheel = (event: WheelEvent) => {
-      if (event.ctrlKey) return
-      event.preventDefault()
-      event.stopPropagation()
-      made.scrollByWheel(event)
-    }
-    element.addEventListener('wheel', onWheel, { passive: false, capture: true })
+    const detach = attachView(made, element)
     return () => {
-      element.removeEventListener('wheel', onWheel, { capture: true })
-      sizes.disconnect()
-      sight.disconnect()
+      detach()
       made.close()
     }
   }, [client])
