@@ -70,7 +70,7 @@ export default defineConfig({
   },
   ssr: {
     noExternal: true,
-    // better-sqlite3 and DuckDB are native, and pino starts workers by file name.
-    external: ['better-sqlite3', '@duckdb/node-api', 'pino', 'pino-pretty']
+    // better-sqlite3 and DuckDB are native; pino-pretty is only loaded for a terminal.
+    external: ['better-sqlite3', '@duckdb/node-api', 'pino-pretty']
   }
 })

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import { isLong } from '../scripts/test-length.mjs'
 import * as api from './api.ts'
+import * as archive from './archive.ts'
 import * as cli from './cli.ts'
 import * as cold from './cold.ts'
 import * as dispatch from './dispatch.ts'
@@ -15,7 +16,11 @@ import * as fleetBusy from './fleet-busy.ts'
 import * as localMemory from './local-memory.ts'
 import * as localStart from './local-start.ts'
 import * as localThroughput from './local-throughput.ts'
+import * as logFleet from './log-fleet.ts'
+import * as logOpen from './log-open.ts'
 import * as logParse from './log-parse.ts'
+import * as logSearch from './log-search.ts'
+import * as logTail from './log-tail.ts'
 import * as makespan from './makespan.ts'
 import * as recover from './recover.ts'
 import * as schedules from './schedules.ts'
@@ -75,6 +80,23 @@ const SHORT: [name: string, measure: () => Promise<Figure[]>, figures: string[]]
     ['ratio_logparser', 'mb_per_s', 'logparser_mb_per_s']
   ],
   [
+    'log-fleet',
+    () => logFleet.measure({ nodes: 2, slots: 2, settleMs: 100, lookMs: 3_000, measureMs: 1_000 }),
+    ['whole_core_share', 'base_core_share', 'fresh_share', 'age_p99_s']
+  ],
+  [
+    'log-open',
+    () => logOpen.measure({ megabytes: 10, rounds: 1 }),
+    ['first_screen_ms', 'index_ratio', 'literal_ratio', 'regex_ratio']
+  ],
+  ['log-tail', () => logTail.measure({ floodSeconds: 1, lines: 2 }), ['mb_per_s', 'line_ms']],
+  [
+    'log-search',
+    () => logSearch.measure({ gigabytes: 0.02, logs: 50 }),
+    ['first_hit_ms', 'common_scan_gb_per_s', 'ingest_mb_per_s', 'index_size_share']
+  ],
+  ['archive', () => archive.measure({ megabytes: 10, rounds: 1 }), ['size_ratio', 'write_mb_per_s', 'range_ms']],
+  [
     'items',
     () => all(items.measure({ bytes: 100_000, rounds: 1 })),
     ['first_page_ms', 'field_stats_s', 'field_stats_ratio']
@@ -95,8 +117,8 @@ const SHORT: [name: string, measure: () => Promise<Figure[]>, figures: string[]]
   ]
 ]
 
-/** These start Scrapyds and services side by side, as `local-start` does; they run only in `npm run test:long`. */
-const ONLY_LONG = ['api', 'cold', 'local-memory', 'local-throughput']
+/** These start Scrapyds, services or browsers, as `local-start` does; they run only in `npm run test:long`. */
+const ONLY_LONG = ['api', 'cold', 'local-memory', 'local-throughput', 'log-open', 'log-tail']
 
 async function all(figures: AsyncIterable<Figure>): Promise<Figure[]> {
   const list: Figure[] = []

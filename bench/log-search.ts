@@ -57,20 +57,25 @@ export async function run([scale]: string[]): Promise<Figure[]> {
   const { bavail, bsize } = statfsSync(tmpdir())
   const needed = gigabytes * 250_000_000
   if (bavail * bsize < needed) throw new BenchProblem(`${tmpdir()} has no room for ${needed / 1e9} GB`)
+  return measure({ gigabytes, logs: Math.round(gigabytes * LOGS_PER_GIGABYTE) })
+}
+
+interface Size {
+  gigabytes: number
+  logs: number
+}
+
+export async function measure(size: Size): Promise<Figure[]> {
   const directory = mkdtempSync(join(tmpdir(), 'scrapdeck-bench-search-'))
   try {
     await using opened = new AsyncDisposableStack()
-    return await measure(directory, { gigabytes, logs: Math.round(gigabytes * LOGS_PER_GIGABYTE) }, opened)
+    return await measureIn(directory, size, opened)
   } finally {
     rmSync(directory, { recursive: true, force: true })
   }
 }
 
-async function measure(
-  directory: string,
-  size: { gigabytes: number; logs: number },
-  opened: AsyncDisposableStack
-): Promise<Figure[]> {
+async function measureIn(directory: string, size: Size, opened: AsyncDisposableStack): Promise<Figure[]> {
   const clock = systemClock
   const store = await openStoreInWorker({ path: join(directory, 'scrapdeck.sqlite'), clock, logger: silentLogger })
   opened.adopt(store, () => store.close())
@@ -85,9 +90,10 @@ async function measure(
     ...{ cache: LogCache.open(join(directory, 'cache')), directory: join(directory, 'copies') }
   })
   const parts = { store, archive, clock, logger: silentLogger }
+  const liveFileOf = async () => null
   const index = new LogIndex({ ...parts, indexing, searching, directory: join(directory, 'log-index') })
   opened.adopt(index, (one) => one.stop())
-  const search = new FleetSearch({ ...parts, index, threads: searching })
+  const search = new FleetSearch({ ...parts, liveFileOf, index, threads: searching })
 
   index.start()
   const { bytes, ingestMs, cpuMs, largest } = await ingest({ directory, store, archive, index }, size)
@@ -133,7 +139,12 @@ async function measure(
       progress(`log-search: ${name}: ${Math.round(tookMs)} ms, read ${((scanned.bytes / bytes) * 100).toFixed(2)} %`)
     }
   // Without the index every log is read: as for a text that is made of what every block has.
-  const unaided = new FleetSearch({ ...parts, index: { probe: () => Promise.reject(new Error()) }, threads: searching })
+  const unaided = new FleetSearch({
+    ...parts,
+    liveFileOf,
+    index: { probe: () => Promise.reject(new Error()) },
+    threads: searching
+  })
   const common = await look({ text: 'Scraped from <404' }, unaided)
   const literal = await look({ text: 'Scraped from <404', matchesCase: true }, unaided)
   const expression = await look({ text: String.raw`Crawled \(4\d\d\)`, isRegex: true, matchesCase: true }, unaided)
@@ -177,10 +188,7 @@ interface Target {
 }
 
 /** Archives and indexes batch after batch; the time it takes to make the text is not counted. */
-async function ingest(
-  { directory, store, archive, index }: Target,
-  { gigabytes, logs }: { gigabytes: number; logs: number }
-) {
+async function ingest({ directory, store, archive, index }: Target, { gigabytes, logs }: Size) {
   const generator = new Worker(join(import.meta.dirname, 'support', 'generate-logs.ts'), {
     workerData: { directory, spiders: SPIDERS }
   })

@@ -28,7 +28,8 @@ const NO_BENCHES = ['run.ts', 'figure.ts', 'table.ts']
 /** Those whose figures have a bound, in the order of the table; the others measure what has none. */
 const COMPARING = [
   ...['first-dispatch', 'dispatch', 'enqueue', 'fleet', 'fleet-busy', 'history', 'schedules'],
-  ...['local-start', 'local-throughput', 'local-memory', 'cold', 'cli', 'api', 'makespan', 'log-parse', 'items']
+  ...['local-start', 'local-throughput', 'local-memory', 'cold', 'cli', 'api', 'makespan', 'log-parse', 'log-open'],
+  ...['archive', 'items']
 ]
 const DOCUMENT = join(import.meta.dirname, '..', 'docs', 'benchmarks.md')
 const TABLE = /(<!-- table: npm run bench -- all --save -->\n)[\s\S]*?(<!-- end of table -->)/

@@ -3,6 +3,8 @@ import { chromiumLaunchOptions } from './support/chromium.ts'
 
 const { args, executablePath } = chromiumLaunchOptions()
 
+const SCALE = 'browser/ui-scale.spec.ts'
+
 export default defineConfig({
   testDir: '.',
   globalSetup: './support/require-build.ts',
@@ -10,8 +12,8 @@ export default defineConfig({
   // Limits, not measurements: a met condition continues at once, and a shared machine may be slow.
   timeout: 120_000,
   expect: { timeout: 20_000 },
-  // One per core: with a third, ui-scale's limit on how long the page may be blocked was missed because of noise.
-  workers: 2,
+  // Stories wait for spiders and polls a fifth of their time: with two workers the cores were idle as long.
+  workers: 3,
   fullyParallel: false,
   forbidOnly: process.env['CI'] !== undefined,
   reporter: [['list'], ['json', { outputFile: '../.cache/playwright-report.json' }]],
@@ -24,8 +26,10 @@ export default defineConfig({
     screenshot: 'only-on-failure'
   },
   projects: [
-    { name: 'browser', testMatch: 'browser/**/*.spec.ts' },
+    { name: 'browser', testMatch: 'browser/**/*.spec.ts', testIgnore: SCALE },
     // Each desktop story is independent, or shares the app with others of its worker.
-    { name: 'desktop', testMatch: 'desktop/**/*.spec.ts', fullyParallel: true }
+    { name: 'desktop', testMatch: 'desktop/**/*.spec.ts', fullyParallel: true },
+    // Alone on the machine: it measures how long the page is blocked.
+    { name: 'scale', testMatch: SCALE, dependencies: ['browser', 'desktop'] }
   ]
 })

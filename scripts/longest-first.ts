@@ -7,8 +7,12 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node'
 const LONGEST = [
   // Mostly waiting: what a dead engine may have sent stays in doubt for a minute.
   'e2e/chaos/chaos.integration.test.ts',
+  // Beside two that mostly wait, because it measures memory.
+  'e2e/attack/attack.integration.test.ts',
+  'src/engine/filled-fields.integration.test.ts',
   'e2e/fleet/demo-fleet.integration.test.ts',
   'e2e/differential/differential.integration.test.ts',
+  'e2e/logs/what-logs-say.integration.test.ts',
   'bench/benches.integration.test.ts',
   'src/engine/nodes/scrapyd/scrapyd-client.integration.test.ts',
   'src/engine/launcher/local-node.integration.test.ts',

@@ -9,10 +9,12 @@
  * `--slots` are assigned to the nodes in rotation. A run takes `--job-ms` (uniform between two numbers) unless its
  * argument `ms` says otherwise, and leaves a log with closing stats. `--poll-ms`: a free slot is filled at the node's
  * next poll, as in Scrapyd; 0, the default: immediately. `--projects`: each node has version 1 of them from the start.
+ * `--log-bytes-per-s`: while it runs, a spider logs so much at level DEBUG; 0, the default: its log is whole at once.
  */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { parseArgs } from 'node:util'
+import { logLines } from './log-lines.ts'
 
 const { values } = parseArgs({
   options: {
@@ -21,6 +23,7 @@ const { values } = parseArgs({
     'job-ms': { type: 'string', default: '1000' },
     'poll-ms': { type: 'string', default: '0' },
     projects: { type: 'string', default: '' },
+    'log-bytes-per-s': { type: 'string', default: '0' },
     report: { type: 'boolean', default: false },
     'report-ends': { type: 'boolean', default: false }
   }
@@ -28,6 +31,7 @@ const { values } = parseArgs({
 const slotsInTurn = values.slots.split(',').map(Number)
 const [jobMsMin = 0, jobMsMax = jobMsMin] = values['job-ms'].split('-').map(Number)
 const pollMs = Number(values['poll-ms'])
+const logBytesPerMs = Number(values['log-bytes-per-s']) / 1_000
 const projects = values.projects === '' ? [] : values.projects.split(',')
 /** Scrapyd keeps 100 finished jobs (finished_to_keep). */
 const FINISHED_KEPT = 100
@@ -40,6 +44,13 @@ interface Run {
   pid: number
   startTime: string
   endTime: string | null
+  log: GrowingLog | null
+}
+
+interface GrowingLog {
+  written: Buffer
+  nextLine: number
+  nextAtMs: number
 }
 
 interface SimulatedNode {
@@ -88,7 +99,7 @@ function answer(request: IncomingMessage, response: ServerResponse, body: string
   if (request.method === 'OPTIONS') return void response.writeHead(204).end()
   const queryStart = url.indexOf('?', nameEnd)
   const verb = url.slice(nameEnd + 1, queryStart < 0 ? undefined : queryStart)
-  if (verb.startsWith('logs/')) return sendLog(request, response)
+  if (verb.startsWith('logs/')) return sendLog(logAt(node, verb), request, response)
   const fields = act(node, verb, queryStart < 0 ? '' : url.slice(queryStart + 1), body)
   if (fields === null) return void response.writeHead(404).end()
   const text = JSON.stringify({ ...fields, status: 'ok', node_name: node.name })
@@ -138,7 +149,8 @@ function schedule(node: SimulatedNode, parameters: URLSearchParams): object {
     ms: ms === null ? null : Number(ms),
     pid: 0,
     startTime: '',
-    endTime: null
+    endTime: null,
+    log: null
   })
   if (pollMs === 0) startPending(node)
   return { jobid: id }
@@ -149,6 +161,7 @@ function startPending(node: SimulatedNode): void {
     const run = node.pending.shift()!
     run.pid = nextPid++
     run.startTime = localTime()
+    if (logBytesPerMs > 0) run.log = { written: Buffer.alloc(0), nextLine: run.pid % LINES.length, nextAtMs: nowMs() }
     node.running.set(run.id, run)
     setTimeout(() => end(node, run), run.ms ?? jobMsMin + Math.random() * (jobMsMax - jobMsMin))
   }
@@ -184,13 +197,29 @@ const LOG = Buffer.from(
     `2026-01-01 00:00:01 [scrapy.core.engine] INFO: Spider closed (finished)\n`
 )
 
-function sendLog(request: IncomingMessage, response: ServerResponse): void {
+/** Of many runs, each of which begins at another line. A line without a time belongs to the one before it. */
+const LINES = logBytesPerMs === 0 ? [] : logLines({ bytes: 1_000_000, seed: 1 }).split(/(?<=\n)(?=\d{4}-)/)
+
+function logAt(node: SimulatedNode, path: string): Buffer {
+  const log = node.running.get(/([^/]*)\.log$/.exec(path)?.[1] ?? '')?.log
+  if (log == null) return LOG
+  const written: Buffer[] = [log.written]
+  for (const untilMs = nowMs(); log.nextAtMs <= untilMs; log.nextLine = (log.nextLine + 1) % LINES.length) {
+    const time = new Date(log.nextAtMs).toISOString().slice(0, 19).replace('T', ' ')
+    const line = time + LINES[log.nextLine]!.slice(time.length)
+    written.push(Buffer.from(line))
+    log.nextAtMs += line.length / logBytesPerMs
+  }
+  return (log.written = Buffer.concat(written))
+}
+
+function sendLog(log: Buffer, request: IncomingMessage, response: ServerResponse): void {
   const range = /^bytes=(?:(\d+)-(\d*)|-(\d+))$/.exec(request.headers.range ?? '')
-  if (range === null) return void response.writeHead(200, { 'content-length': LOG.length }).end(LOG)
-  const start = range[3] === undefined ? Number(range[1]) : Math.max(0, LOG.length - Number(range[3]))
-  if (start >= LOG.length) return void response.writeHead(416, { 'content-range': `bytes */${LOG.length}` }).end()
-  const piece = LOG.subarray(start, range[2] ? Number(range[2]) + 1 : LOG.length)
-  response.writeHead(206, { 'content-range': `bytes ${start}-${start + piece.length - 1}/${LOG.length}` }).end(piece)
+  if (range === null) return void response.writeHead(200, { 'content-length': log.length }).end(log)
+  const start = range[3] === undefined ? Number(range[1]) : Math.max(0, log.length - Number(range[3]))
+  if (start >= log.length) return void response.writeHead(416, { 'content-range': `bytes */${log.length}` }).end()
+  const piece = log.subarray(start, range[2] ? Number(range[2]) + 1 : log.length)
+  response.writeHead(206, { 'content-range': `bytes ${start}-${start + piece.length - 1}/${log.length}` }).end(piece)
 }
 
 function nowMs(): number {

@@ -20,19 +20,22 @@ export interface SimulatedFleetOptions {
   pollMs?: number
   /** Projects whose version 1 is on every node from the start. */
   projects?: string[]
+  /** Of each running spider. Default: its log is whole at once. */
+  logBytesPerSecond?: number
   report?: boolean
   reportEnds?: boolean
 }
 
 /** Simulated Scrapyds in a second process (simulated-fleet.ts). */
 export async function startSimulatedFleet(options: SimulatedFleetOptions): Promise<SimulatedFleet> {
-  const { nodes, slots, jobMs, pollMs = 0, projects = [] } = options
+  const { nodes, slots, jobMs, pollMs = 0, projects = [], logBytesPerSecond = 0 } = options
   const parameters = [
     ['--nodes', String(nodes)],
     ['--slots', String(slots)],
     ['--job-ms', typeof jobMs === 'number' ? String(jobMs) : jobMs.join('-')],
     ['--poll-ms', String(pollMs)],
     ['--projects', projects.join(',')],
+    ['--log-bytes-per-s', String(logBytesPerSecond)],
     options.report === true ? ['--report'] : [],
     options.reportEnds === true ? ['--report-ends'] : []
   ].flat()

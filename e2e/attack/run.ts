@@ -6,6 +6,7 @@ import { connectionAttacks } from './attacks/connections.ts'
 import { credentialAttacks } from './attacks/credentials.ts'
 import { documentAttacks } from './attacks/documents.ts'
 import { generateAttacks } from './attacks/generated.ts'
+import { hostileLogAttacks } from './attacks/hostile-logs.ts'
 import { hostileNodeAttacks } from './attacks/hostile-node.ts'
 import { nameAttacks } from './attacks/names.ts'
 import { scheduleAttacks } from './attacks/schedules.ts'
@@ -51,7 +52,7 @@ export async function runAttacks(options: AttackOptions): Promise<AttackResult> 
   const { seed, variants, scale, only = '', entry, onProgress = () => {} } = options
   const known = [
     ...[...nameAttacks, ...documentAttacks, ...scheduleAttacks],
-    ...[...credentialAttacks, ...connectionAttacks, ...hostileNodeAttacks]
+    ...[...credentialAttacks, ...connectionAttacks, ...hostileNodeAttacks, ...hostileLogAttacks]
   ]
   const attacks = [...known, ...generateAttacks(variants, seed)].filter(
     ({ name, isLong = false }) => name.includes(only) && (!isLong || scale === 1)

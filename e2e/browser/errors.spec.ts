@@ -32,8 +32,8 @@ test('errors of real runs: grouped over jobs, with their traceback, resolved and
   await expect(pane.getByText(/times? by 2 jobs/)).toBeVisible()
   await expect(pane.getByLabel('Example')).toContainText('Traceback (most recent call last):')
   await expect(pane.getByLabel('Example')).toContainText('could not convert string to float')
-  await expect(pane.getByLabel('Example')).toContainText('frames of libraries')
-  await expect(pane.getByText(/same lines of the project/)).toBeVisible()
+  await expect(pane.getByLabel('Example')).toContainText('library frame')
+  await expect(pane.getByText(/same functions of the project/)).toBeVisible()
 
   await pane.getByRole('button', { name: 'Resolve' }).click()
   await expect(pane.getByText('resolved', { exact: true })).toBeVisible()

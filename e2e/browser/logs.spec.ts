@@ -1,11 +1,13 @@
 import { appendFileSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Page } from '@playwright/test'
+import { endsEgg, PROJECT } from '../logs/ends-project.ts'
 import { uploadDemo } from '../support/demo-egg.ts'
 import type { Service } from '../support/service.ts'
 import { expect, test } from './browser-test.ts'
 
-const line = (number: number, level = 'INFO') => `2026-11-02 12:00:00 [story] ${level}: line ${number} of the story\n`
+/** Later than what the spider writes: merged logs are in the order of their times. */
+const line = (number: number, level = 'INFO') => `2099-11-02 12:00:00 [story] ${level}: line ${number} of the story\n`
 const lines = (from: number, to: number) =>
   Array.from({ length: to - from + 1 }, (_, index) => line(from + index)).join('')
 
@@ -52,7 +54,17 @@ test('a log is followed, searched whole, linked to by line, and read again after
   await expect(log.getByText(/of 1\b/)).toBeVisible({ timeout: 20_000 })
   await log.getByRole('button', { name: 'List of all matches' }).click()
   await expect(log.getByRole('option')).toHaveText(/line 99999 of the story/)
+  await box.fill('line 20000[1-3] of')
+  await expect(log.getByRole('option')).toHaveCount(3)
+  await log.getByRole('option').nth(1).click()
+  await expect(log.getByText('2 of 3')).toBeVisible()
+  await expect(log.getByText(/^Line \d/)).toHaveText(/Line 200,0\d\d/)
+  await page.keyboard.press('n')
+  await expect(log.getByText('3 of 3')).toBeVisible()
+  await page.keyboard.press('N')
+  await expect(log.getByText('2 of 3')).toBeVisible()
   await box.press('Escape')
+  await expect(log.getByRole('listbox', { name: 'Matches' })).toBeHidden()
 
   // The only error of the story.
   await log.getByRole('button', { name: 'Next ERROR' }).click()
@@ -60,7 +72,6 @@ test('a log is followed, searched whole, linked to by line, and read again after
 
   // A link to lines, by number.
   await page.goto(`${service.address}/ui/#/logs?jobs=${id}&job=${id}&line=200000-200002`)
-  await page.reload()
   await expect(log.getByText(/^Line \d/)).toHaveText(/Line 199,99\d/)
   await expect(log.getByRole('button', { name: 'Copy a link to lines 200,000 to 200,002' })).toBeVisible()
 
@@ -90,10 +101,36 @@ test('logs are shown side by side and merged, each line with the name of its log
 
   await page.getByRole('button', { name: 'Merge' }).click()
   const merged = page.getByTestId('merged-log').getByRole('log')
-  await expect(merged).toContainText('slow 2026-11-02 12:00:00 [story] INFO: line 1 of the story')
+  await expect(merged).toContainText(/^slow \w{4} 2099-11-02 12:00:00 \[story\] INFO: line 1 of the story$/m)
   await expect(merged).toContainText('line 2 of the story')
   appendFileSync(one.path, line(3))
   await expect(merged).toContainText('line 3 of the story')
   await page.reload()
   await expect(merged).toContainText('line 3 of the story')
+})
+
+test('levels are counted and hidden in logs of another format, and in JSON', async ({ page, serve }) => {
+  const service = await serve({ localSlots: 2 })
+  const { client } = service
+  await client.projects.upload({ file: await endsEgg(), project: PROJECT, version: 'v1' })
+  await page.goto(service.loginLink())
+  for (const [spider, info, warning] of [
+    ['other-format', 'INFO | ', 'WARNING | '],
+    ['json-log', '"levelname": "INFO"', '"levelname": "WARNING"']
+  ] as const) {
+    const { jobs } = await client.jobs.run({ project: PROJECT, spiders: [spider], args: { pages: '3' } })
+    const id = jobs[0]!.id
+    await expect.poll(async () => (await client.jobs.get({ id })).job.state, { timeout: 30_000 }).toBe('ended')
+    const { records } = await client.jobs.figures({ id })
+    await page.goto(`${service.address}/ui/#/logs?jobs=${id}&job=${id}`)
+    const chip = page.getByTestId('log').getByRole('button', { name: /^INFO/ })
+    await expect(chip).toHaveText(`INFO ${records.INFO}`)
+    expect(records.INFO).toBeGreaterThan(3)
+    await expect(lastLines(page)).toContainText(info)
+    await chip.click()
+    await expect(lastLines(page)).not.toContainText(info)
+    await expect(lastLines(page)).not.toContainText(warning)
+    await chip.click()
+    await expect(lastLines(page)).toContainText(info)
+  }
 })

@@ -141,6 +141,12 @@ class Quiet(Base):
     def parse(self, response, page):
         self.logger.info("number %d of %d", page, self.wanted)
         yield {"page": page}
+
+
+class Long(Quiet):
+    """Another spider, so that its runs and those of the quiet one do not wait for each other."""
+
+    name = "long"
 `
 
 const SITE = `import threading

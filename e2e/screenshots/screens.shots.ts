@@ -2,13 +2,14 @@ import { copyFileSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { type Page, test } from '@playwright/test'
-import { basicAuthorization } from '../support/basic-authorization.ts'
 import { buildDemoEgg } from '../support/demo-egg.ts'
+import { makeLoginLink } from '../support/login-link.ts'
 import { type Scrapyd, startScrapydFleet } from '../support/scrapyd-fleet.ts'
 import { LOCAL_NODE_ID } from '../../src/shared/ids.ts'
 import { type Service, startService } from '../support/service.ts'
 import { until } from '../../src/engine/testing/until.ts'
 import { fillItems, ITEM_SCREENS } from './items.ts'
+import { fillPast, fillResults, RESULT_SCREENS } from './results.ts'
 import { EMPTY_SCREENS, fillSchedules, PICTURE_CONFIGURATION, SCHEDULE_SCREENS } from './schedules.ts'
 
 const root = resolve(import.meta.dirname, '../..')
@@ -26,6 +27,7 @@ let service: Service
 let fresh: Service
 let scrapyds: Scrapyd[] = []
 const configuration = mkdtempSync(join(tmpdir(), 'scrapdeck-pictures-'))
+const dataDirectory = join(configuration, 'data')
 /** SCRAPDECK_SCREENS=^schedules takes only those screens, and creates only the data they need. */
 const only = new RegExp(process.env['SCRAPDECK_SCREENS'] ?? '')
 
@@ -34,14 +36,18 @@ test.beforeAll(async () => {
   scrapyds = await startScrapydFleet(Array.from({ length: 3 }, () => ({ maxProc: 4 })))
   const file = join(configuration, 'scrapyd.conf')
   writeFileSync(file, PICTURE_CONFIGURATION)
+  mkdirSync(dataDirectory)
+  const wants = (screens: object) => Object.keys(screens).some((name) => only.test(name))
+  if (wants(RESULT_SCREENS)) await fillPast(dataDirectory)
   ;[service, fresh] = await Promise.all([
-    startService({ localSlots: 2, arguments: ['--config', file] }),
+    startService({ dataDirectory, localSlots: 2, arguments: ['--config', file] }),
     startService({ localSlots: 2 })
   ])
   await deploy()
-  if (Object.keys(SCHEDULE_SCREENS).some((name) => only.test(name))) await fillSchedules(service)
-  if (Object.keys(ITEM_SCREENS).some((name) => only.test(name))) await fillItems(service)
-  if (Object.keys(SCREENS).some((name) => only.test(name))) await fillFleet()
+  if (wants(SCHEDULE_SCREENS)) await fillSchedules(service)
+  if (wants(ITEM_SCREENS)) await fillItems(service)
+  if (wants(RESULT_SCREENS)) await fillResults(service)
+  if (wants(SCREENS)) await fillFleet()
 })
 
 test.afterAll(async () => {
@@ -66,18 +72,21 @@ async function deploy(): Promise<void> {
 /** A fleet at work: ended, failed, running and queued jobs, an unreachable node, a cordoned one. */
 async function fillFleet(): Promise<void> {
   const { client } = service
-  const run = (project: string, spider: string, count: number, args: Record<string, string> = {}) =>
-    Promise.all(Array.from({ length: count }, () => client.jobs.run({ project, spiders: [spider], args })))
-  await run('shop', 'prices', 8)
-  await run('news', 'quotes', 8, { pages: '3', delay: '0.1' })
-  await run('shop', 'broken', 2)
-  await until(
-    'the first jobs to end',
-    () => client.jobs.list({ limit: 500 }),
-    ({ jobs }) => jobs.every(({ state }) => state === 'ended'),
-    120_000
-  )
+  const run = async (project: string, spider: string, count: number, args: Record<string, string> = {}) => {
+    const spiders = Array.from({ length: count }, () => spider)
+    return (await client.jobs.run({ project, spiders, args })).jobs.map(({ id }) => id)
+  }
+  const first = [
+    ...(await run('shop', 'prices', 8)),
+    ...(await run('news', 'quotes', 8, { pages: '3', delay: '0.1' })),
+    ...(await run('shop', 'broken', 2))
+  ]
+  const states = () => Promise.all(first.map(async (id) => (await client.jobs.status({ id })).state))
+  await until('the first jobs to end', states, (all) => all.every((state) => state === 'ended'), 120_000)
   await runOnLocalNode()
+  // By somebody else, past the queue.
+  const external = new URLSearchParams({ project: 'shop', spider: 'slow', seconds: '600' })
+  await fetch(new URL('schedule.json', scrapyds[0]!.url), { method: 'POST', body: external })
   await run('shop', 'slow', 6, { seconds: '600' })
   await run('news', 'slow', 4, { seconds: '600' })
   await run('shop', 'prices', 3, { pages: '200', delay: '2' })
@@ -203,6 +212,10 @@ const SCREENS: Record<string, (page: Page) => Promise<void>> = {
     await page.goto('#/projects?project=news')
     await page.getByRole('button', { name: 'Python and limits…' }).click()
   },
+  'projects-spider-rules': async (page) => {
+    await page.goto('#/projects?project=shop')
+    await page.getByRole('button', { name: 'Edit rules for a spider…' }).click()
+  },
   'projects-build-log': async (page) => {
     await page.goto('#/projects?project=news&log=true')
   },
@@ -264,7 +277,7 @@ for (const scheme of SCHEMES) {
           baseURL: `${from.address}/ui/`
         })
         const page = await context.newPage()
-        await page.goto(await loginPath(from))
+        await page.goto(await makeLoginLink(from))
         for (const [screen, show] of wanted) {
           await show(page)
           // Live data and lazy screens: wait for the settled state, not a skeleton.
@@ -280,21 +293,10 @@ for (const scheme of SCHEMES) {
         }
         await context.close()
       }
-      await take(service, { ...SCREENS, ...ITEM_SCREENS, ...SCHEDULE_SCREENS })
+      await take(service, { ...SCREENS, ...RESULT_SCREENS, ...ITEM_SCREENS, ...SCHEDULE_SCREENS })
       await take(fresh, EMPTY_SCREENS)
     })
   }
-}
-
-/** The printed link works once; each screenshot session requests its own. */
-async function loginPath({ address, client }: Service): Promise<string> {
-  const { username, password } = await client.system.credentials()
-  const authorization = basicAuthorization({ username, password: password ?? '' })
-  const response = await fetch(`${address}/ui/link`, {
-    method: 'POST',
-    headers: { authorization }
-  })
-  return address + (await response.text())
 }
 
 function copyToDocs(file: string): void {

@@ -104,8 +104,10 @@ export async function openFullQueue(page: Page, address: string): Promise<void> 
   await page.waitForTimeout(SETTLE_MS)
 }
 
-/** Selects all jobs, cancels them, and undoes it. */
+/** Selects all jobs, cancels them, and undoes it. Ends when they are back, so that it can be repeated. */
 export async function cancelAllAndUndo(page: Page): Promise<void> {
+  const whole = page.getByRole('button', { name: /^queued/ }).filter({ hasText: /10,\d{3}/ })
+  await whole.waitFor()
   await page.getByRole('checkbox', { name: 'Select all rows shown' }).click()
   const bar = page.getByRole('toolbar', { name: 'Selected jobs' })
   await bar.getByRole('button', { name: /^Select all/ }).click()
@@ -114,6 +116,9 @@ export async function cancelAllAndUndo(page: Page): Promise<void> {
   await page.getByText('Cancelled 10,000 jobs').waitFor({ timeout: 30_000 })
   await page.getByRole('button', { name: 'Undo' }).click()
   await page.getByText('Cancelled 10,000 jobs').waitFor({ state: 'detached', timeout: 30_000 })
+  await whole.waitFor()
+  // The list is fetched again after the counts; without these jobs it has a few dozen rows.
+  await page.waitForFunction(`document.querySelector('[role="grid"]').getAttribute('aria-rowcount') > 100`)
 }
 
 /** Records a trace of the page during `work` (or for that many milliseconds) and extracts its main thread's tasks. */
@@ -124,7 +129,7 @@ export async function recordLongTasks(page: Page, work: number | (() => Promise<
   const complete = new Promise<void>((done) => session.once('Tracing.tracingComplete', () => done()))
   await session.send('Tracing.start', {
     transferMode: 'ReportEvents',
-    traceConfig: { includedCategories: ['toplevel', 'disabled-by-default-devtools.timeline', '__metadata'] }
+    traceConfig: { includedCategories: ['toplevel', '__metadata'] }
   })
   const begunAtMs = performance.now()
   await (typeof work === 'number' ? page.waitForTimeout(work) : work())

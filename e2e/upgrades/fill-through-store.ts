@@ -2,6 +2,7 @@ import { join } from 'node:path'
 import { type AttemptResult, type Outcome, RECOMMENDED_POLICY } from '../../src/shared/contract/index.ts'
 import { aVersionName, anAttemptNumber } from '../../src/shared/testing/ids.ts'
 import { openFilesystemBlobStore } from '../../src/engine/blobs/filesystem/filesystem-blob-store.ts'
+import { ItemsArchive } from '../../src/engine/collecting/items-archive.ts'
 import { LogArchive } from '../../src/engine/logs/archive/log-archive.ts'
 import { packSmallLog } from '../../src/engine/logs/archive/small-log.ts'
 import { cutBytes } from '../../src/engine/logs/byte-window.ts'
@@ -119,11 +120,14 @@ export async function fillThroughStore(dataDirectory: string, clock: FakeClock):
   await end(withLargeLog, 'succeeded')
   const bytes = Buffer.from(Array.from({ length: 5_000 }, (_, line) => `line ${line} of a long log\n`).join(''))
   const threads = openLogThreads(systemClock, 1)
-  const archive = new LogArchive({
-    ...{ blobs, random: systemRandom, threads },
-    ...{ cache: null as never, directory: join(dataDirectory, 'log-copies') }
-  })
+  const parts = { blobs, random: systemRandom, threads, cache: null as never }
+  const archive = new LogArchive({ ...parts, directory: join(dataDirectory, 'log-copies') })
+  const itemBlobs = new LogArchive({ ...parts, tree: 'items', directory: join(dataDirectory, 'items-copies') })
   const kept = await archive.copy(withLargeLog.id, anAttemptNumber(1), async (range) => cutBytes(bytes, range))
+  const items = new ItemsArchive({ store, clock, archive: itemBlobs, deleteLocal: async () => {} })
+  const runOf = async (job: NewJob) => (await store.listAttempts(job.id))[0]!
+  await items.keep(await runOf(withLargeLog), async (range) => cutBytes(Buffer.from('{"at":1}\n'), range))
+  await items.giveUp(await runOf(withSmallLog), 'The node deleted the items before they were copied')
   await threads.close()
   await store.markLogArchived(withLargeLog.id, anAttemptNumber(1), {
     packed: null,
@@ -164,7 +168,7 @@ export async function fillThroughStore(dataDirectory: string, clock: FakeClock):
     findings: [{ metric: 'items', field: null, words: 'Items fell', value: 3, usual: { low: 90, high: 110 } }]
   })
   await store.putStoragePolicy({ revision: 1, policy: { ...RECOMMENDED_POLICY, paused: true } })
-  await store.keepJobs([withLargeLog.id], true)
+  await store.keepJobs([withLargeLog.id], true, entry('kept'))
 
   const external = aNewJob({
     id: '0'.repeat(31) + '7',

@@ -78,15 +78,15 @@ export async function readEverything(dataDirectory: string, clock: Clock) {
         )
         const figures = await Promise.all(attempts.map(({ number }) => store.findFigures(job.id, number)))
         const errors = await store.listErrorsOfJob(job.id, null, 0)
-        return { job, attempts, logs, figures, errors, timeline: await store.listTimeline(job.id) }
+        const items = await Promise.all(attempts.map(({ number }) => store.findItems(job.id, number)))
+        return { job, attempts, logs, items, figures, errors, timeline: await store.listTimeline(job.id) }
       })
     )
   }
 
   async function readBlobs() {
-    const all = [...(await blobs.list('eggs/')), ...(await blobs.list('logs/'))].sort((one, other) =>
-      one.name < other.name ? -1 : 1
-    )
+    const trees = await Promise.all(['eggs/', 'items/', 'logs/'].map((prefix) => blobs.list(prefix)))
+    const all = trees.flat().sort((one, other) => (one.name < other.name ? -1 : 1))
     return Promise.all(all.map(async ({ name }) => ({ name, content: digest(await blobs.read(name)) })))
   }
 }

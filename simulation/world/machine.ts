@@ -1,3 +1,7 @@
+// What the engine loads when it is first used is loaded before: the time that takes is real.
+import '../../src/engine/wiring/wire-items.ts'
+import '../../src/engine/wiring/wire-router.ts'
+import '../../src/engine/nodes/scrapyd/scrapyd-client.ts'
 import { createMemoryArchive } from '../../src/engine/testing/memory-archive.ts'
 import { createRouterClient } from '@orpc/server'
 import type { Engine, EngineOptions } from '../../src/engine/index.ts'
@@ -102,8 +106,9 @@ export class Machine {
         store: this.disk.openStore(life, this.#store, witness),
         blobs: this.disk.blobs(life),
         logArchive: createMemoryArchive(this.disk.blobs(life)),
-        // Its threads take real time.
+        // Threads and processes take real time.
         logIndex: null,
+        itemCounts: null,
         localNode: null,
         connect: network.connectFor(life),
         eggTree: { put: async () => {}, remove: async () => {}, repair: async () => [] },

@@ -22,6 +22,7 @@ const FILES: { names: readonly string[]; load: () => Promise<(commands: ClientCo
   { names: ['projects', 'versions'], load: async () => (await import('./commands/projects.ts')).addProjectCommands },
   { names: ['nodes'], load: async () => (await import('./commands/nodes.ts')).addNodeCommands },
   { names: ['schedules'], load: async () => (await import('./commands/schedules.ts')).addScheduleCommands },
+  { names: ['storage'], load: async () => (await import('./commands/storage.ts')).addStorageCommands },
   { names: ['link'], load: async () => (await import('./commands/link.ts')).addLinkCommand },
   {
     names: ['export', 'apply', 'import-schedules'],

@@ -42,6 +42,8 @@ const COMMANDS: Record<string, string[]> = {
   'schedules history': [],
   'schedules backfill': ['night', '--from', '2026-01-01', '--until', '2026-01-02'],
   'schedules remove': ['night'],
+  'storage usage': [],
+  'storage prune': [],
   link: [],
   export: [],
   apply: ['fleet.yaml'],

@@ -1,5 +1,5 @@
 import type { Worker } from 'node:worker_threads'
-import pino from 'pino'
+import pino, { type DestinationStream } from 'pino'
 import { createEngine } from '../engine/index.ts'
 import type { Logger } from '../engine/runtime/logger.ts'
 import { isLoopback } from '../server/auth/host-rule.ts'
@@ -16,7 +16,8 @@ export async function serve(
   options: ServeOptions,
   { warnings, asJson, storeThread }: { warnings: string[]; asJson: boolean; storeThread: Worker }
 ): Promise<void> {
-  const logger = createLogger(options.logLevel ?? 'info', asJson)
+  const destination = asJson || !process.stderr.isTTY ? pino.destination(2) : await openPrettyLog()
+  const logger = createLogger(options.logLevel ?? 'info', destination)
   for (const warning of warnings) logger.warn({}, warning)
   const { bindAddress, port } = options
   // A failed start closes what was opened; the engine is stopped even if the HTTP server does not close.
@@ -84,9 +85,13 @@ function stopOnSignal(stop: () => Promise<void>, logger: Logger): void {
   process.on('SIGTERM', onSignal)
 }
 
-function createLogger(level: string, asJson: boolean): Logger {
+function createLogger(level: string, destination: DestinationStream): Logger {
   // Without it an Error would be logged as {}.
-  const serializers = { error: pino.stdSerializers.err }
-  if (asJson || !process.stderr.isTTY) return pino({ level, serializers }, pino.destination(2))
-  return pino({ level, serializers, transport: { target: 'pino-pretty', options: { destination: 2 } } })
+  return pino({ level, serializers: { error: pino.stdSerializers.err } }, destination)
+}
+
+/** For a terminal. In this thread: pino starts one by file name, and in the built service it has no file of its own. */
+async function openPrettyLog(): Promise<DestinationStream> {
+  const { default: pretty } = await import('pino-pretty')
+  return pretty({ destination: 2, sync: true })
 }

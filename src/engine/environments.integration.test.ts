@@ -2,13 +2,11 @@ import { readFileSync } from 'node:fs'
 import { execFile } from 'node:child_process'
 import { join, resolve } from 'node:path'
 import { promisify } from 'node:util'
-import { createRouterClient } from '@orpc/server'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { isLong } from '../../scripts/test-length.mjs'
 import type { Change, ProjectPython } from '../shared/contract/index.ts'
-import { createEngine, type Engine } from './index.ts'
 import { CAN_FORK } from './launcher/warm/warm-pool.ts'
-import { keepLearnedModules, lendLearnedModules } from './testing/learned-modules.ts'
+import { type EngineWithPython, startEngineWithPython } from './testing/engine-with-python.ts'
 import { aSpiderEgg } from './testing/spider-egg.ts'
 import { makeTemporaryDirectory, type TemporaryDirectory } from './testing/temporary-directory.ts'
 import { findTestPython } from './testing/test-python.ts'
@@ -48,21 +46,12 @@ print(path)`
 }
 
 let directory: TemporaryDirectory
-let engine: Engine
-let client: Awaited<ReturnType<typeof clientOf>>
-const clientOf = async (one: Engine) => createRouterClient(await one.router(), { context: { source: 'api' } })
+let own: EngineWithPython
+let client: EngineWithPython['client']
 
 async function start(): Promise<void> {
-  lendLearnedModules(join(directory.path, 'data/local'))
-  engine = await createEngine({
-    dataDirectory: join(directory.path, 'data'),
-    host: 'service',
-    resourcesDirectory: resolve('resources'),
-    scrapdeckVersion: 'test',
-    localSlots: 2,
-    pythonPath: findTestPython()
-  })
-  client = await clientOf(engine)
+  own = await startEngineWithPython(join(directory.path, 'data'))
+  client = own.client
   await vi.waitFor(async () => expect((await client.system.status()).python.state).toBe('ready'), WAIT)
 }
 
@@ -72,9 +61,7 @@ beforeAll(async () => {
 })
 
 afterAll(async () => {
-  await engine.stopLocalSpiders()
-  await engine.stop()
-  keepLearnedModules(join(directory.path, 'data/local'))
+  await own.stop()
   await directory.remove()
 })
 
@@ -160,7 +147,7 @@ test('a project runs with what its requirements name; another, without them, can
   watching.abort()
   await watched.catch(() => {})
   expect([...kinds]).toEqual(expect.arrayContaining(['environments', 'project', 'python', 'waiting']))
-  await engine.stop()
+  await own.engine.stop()
   await start()
   const again = (await client.environments.list()).environments.find(({ id }) => id === made.id)
   expect(again).toMatchObject({ state: 'ready', projects: ['shop'], madeAtMs: expect.any(Number) })

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { RunTemplate, ScheduleSettings, SECRET_MASK } from '../shared/contract/index.ts'
+import { RECOMMENDED_POLICY, RunTemplate, ScheduleSettings, SECRET_MASK } from '../shared/contract/index.ts'
+import { aProjectName } from '../shared/testing/ids.ts'
 import { type EngineWithFakeNode, openEngineWithFakeNode } from './testing/engine-with-fake-node.ts'
 
 let engine: EngineWithFakeNode
@@ -61,7 +62,10 @@ async function fill(): Promise<void> {
     project: null,
     enabled: true
   })
+  await client.storage.setPolicy({ revision: 0, policy: { ...RECOMMENDED_POLICY, projects: { [SHOP]: SHOP_KEEPS } } })
 }
+const SHOP = aProjectName('shop')
+const SHOP_KEEPS = { logs: { days: 30, perSpider: null, bytes: null } }
 
 const plan = (yaml: string, prune = false, of = engine) => of.client.fleetFile.plan({ yaml, prune })
 const exported = async (of = engine) => (await of.client.fleetFile.export()).yaml
@@ -74,6 +78,7 @@ describe('the fleet file of an engine', () => {
     expect(yaml).toContain(SECRET_MASK)
     for (const part of ['nodes', 'discovery', 'projects', 'limits', 'schedules', 'chains', 'webhooks'])
       expect(yaml).toMatch(new RegExp(`^${part}:\n  - `, 'm'))
+    expect(yaml).toMatch(/^retention:\n {2}jobs:\n {4}days: 400\n/m)
     expect(await plan(yaml, true)).toEqual({ changes: [] })
     await engine.restart()
     expect(await exported()).toBe(yaml)
@@ -95,8 +100,10 @@ describe('the fleet file of an engine', () => {
       'add limits',
       'add schedule',
       'add chain',
-      'add webhook'
+      'add webhook',
+      'add retention'
     ])
+    expect(await other.client.storage.policy()).toEqual(await engine.client.storage.policy())
     expect(JSON.stringify(changes)).not.toContain('hush')
     expect(await exported(other)).toBe(yaml)
     expect(await plan(whole, true, other)).toEqual({ changes: [] })
@@ -107,6 +114,24 @@ describe('the fleet file of an engine', () => {
     expect(schedules).toMatchObject([
       { paused: true, pauseNote: 'until it is mended', jobs: [{ nodeId: berlin?.id, args: { key: SECRET_MASK } }] }
     ])
+  })
+
+  test('shows what retention would delete, and changes its policy as a whole', async () => {
+    const yaml = 'version: 1\nretention: { logs: { days: 9 }, projects: { shop: { logs: { days: 90 } } } }\n'
+    const { changes } = await plan(yaml)
+    expect(changes).toMatchObject([{ noun: 'retention', name: 'policy', notes: ['retention deletes nothing'] }])
+    expect((await engine.client.storage.policy()).revision).toBe(0)
+    await engine.client.fleetFile.apply({ yaml, prune: false })
+    const { revision, policy } = await engine.client.storage.policy()
+    const forEver = { days: null, perSpider: null, bytes: null }
+    expect([revision, policy.projects]).toEqual([1, { shop: { logs: { ...forEver, days: 90 } } }])
+    expect(policy.defaults).toMatchObject({ jobs: forEver, logs: { ...forEver, days: 9 } })
+    // No other step may leave an engine without a policy.
+    await engine.client.fleetFile.apply({ yaml: 'version: 1\n', prune: true })
+    expect(await engine.client.storage.policy()).toEqual({ revision, policy })
+    await expect(plan('version: 1\nretention: { logs: { day: 9 } }\n')).rejects.toMatchObject({
+      message: expect.stringContaining('line 2: retention.logs has no field "day"')
+    })
   })
 
   test('changes what differs and only that, and keeps secrets where dots stand', async () => {

@@ -1,15 +1,12 @@
 import { chmodSync, readdirSync } from 'node:fs'
-import { join, resolve } from 'node:path'
-import { createRouterClient } from '@orpc/server'
+import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import type { ChangeBatch, JobDetail, NodeRun } from '../shared/contract/index.ts'
-import { createEngine, type Engine } from './index.ts'
 import { CAN_FORK } from './launcher/warm/warm-pool.ts'
-import { keepLearnedModules, lendLearnedModules } from './testing/learned-modules.ts'
 import { openDataDirectory } from './runtime/private-directory.ts'
+import { type EngineWithPython, startEngineWithPython } from './testing/engine-with-python.ts'
 import { aSpiderEgg } from './testing/spider-egg.ts'
 import { makeTemporaryDirectory, type TemporaryDirectory } from './testing/temporary-directory.ts'
-import { findTestPython } from './testing/test-python.ts'
 
 const WAIT = { timeout: 60_000, interval: 50 }
 /** Where spiders can be forked, the parent has come up: those that start before it import Scrapy as well. */
@@ -36,22 +33,12 @@ class Stubborn(Waits):
 `
 
 let directory: TemporaryDirectory
-let engine: Engine
-let client: Awaited<ReturnType<typeof clientOf>>
-const clientOf = async (one: Engine) => createRouterClient(await one.router(), { context: { source: 'api' } })
+let own: EngineWithPython
+let client: EngineWithPython['client']
 
 async function start(): Promise<void> {
-  lendLearnedModules(join(directory.path, 'data/local'))
-  engine = await createEngine({
-    dataDirectory: join(directory.path, 'data'),
-    host: 'service',
-    resourcesDirectory: resolve('resources'),
-    scrapdeckVersion: 'test',
-    localSlots: 4,
-    pythonPath: findTestPython(),
-    cancelWaitsSeconds: [1, 1, 1]
-  })
-  client = await clientOf(engine)
+  own = await startEngineWithPython(join(directory.path, 'data'), { localSlots: 4, cancelWaitsSeconds: [1, 1, 1] })
+  client = own.client
 }
 
 beforeAll(async () => {
@@ -62,9 +49,7 @@ beforeAll(async () => {
 })
 
 afterAll(async () => {
-  await engine.stopLocalSpiders()
-  await engine.stop()
-  keepLearnedModules(join(directory.path, 'data/local'))
+  await own.stop()
   await directory.remove()
 })
 
@@ -113,7 +98,7 @@ test('a project’s limit, or the job’s own over it, ends the job and is its r
 test('a limit holds for a run that outlives its engine, and what ended meanwhile is told by the next', async () => {
   const id = await run('waits', { limits: { wallSeconds: 4 } })
   await vi.waitFor(async () => expect((await client.jobs.get({ id })).job.state).toBe('running'), WAIT)
-  await engine.stop()
+  await own.engine.stop()
   await start()
   expect((await untilEnded(id)).job).toMatchObject({ status: 'failed', reason: 'wall time limit of 4 s' })
 })

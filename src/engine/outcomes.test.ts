@@ -40,6 +40,22 @@ test('a run that stands still is stopped, although Scrapdeck was restarted meanw
   expect(await stateOf(id)).toMatchObject({ status: 'failed', reason: 'progress limit of 1 min' })
 })
 
+test('after a restart, the log of a run is read on from its copy, not once more from its node', async () => {
+  const { id } = await run()
+  house.node.logs.set(id, LOGSTATS)
+  await house.until(async () => (await stateOf(id)).pages === 10)
+  const readLog = house.node.readLog.bind(house.node)
+  const offsets: number[] = []
+  house.node.readLog = (of, range) => {
+    offsets.push(range.offset)
+    return readLog(of, range)
+  }
+  await house.restart()
+  house.node.logs.set(id, LOGSTATS + LOGSTATS.replace('10 pages', '20 pages'))
+  await house.until(async () => (await stateOf(id)).pages === 20)
+  expect(offsets[0]).toBe(LOGSTATS.length)
+})
+
 test('an unusual run is a problem until it is dismissed, and a client hears of both', async () => {
   for (const items of [620, 615, 630, 622, 618]) await endWith(items)
   const id = await endWith(125)

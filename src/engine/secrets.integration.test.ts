@@ -1,15 +1,12 @@
 import { createHash } from 'node:crypto'
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
-import { join, resolve } from 'node:path'
-import { createRouterClient } from '@orpc/server'
+import { join } from 'node:path'
 import { afterEach, expect, test, vi } from 'vitest'
 import { SECRET_MASK } from '../shared/contract/index.ts'
-import { createEngine, type Engine } from './index.ts'
 import type { Logger } from './runtime/logger.ts'
-import { keepLearnedModules, lendLearnedModules } from './testing/learned-modules.ts'
+import { type EngineWithPython, startEngineWithPython } from './testing/engine-with-python.ts'
 import { aSpiderEgg } from './testing/spider-egg.ts'
 import { makeTemporaryDirectory, type TemporaryDirectory } from './testing/temporary-directory.ts'
-import { findTestPython } from './testing/test-python.ts'
 
 const WAIT = { timeout: 60_000, interval: 50 }
 const SETTING = 'the setting nobody sees "7%"'
@@ -38,13 +35,11 @@ class Tells(scrapy.Spider):
 `
 
 let directory: TemporaryDirectory
-let engine: Engine
+let own: EngineWithPython
 const logged: string[] = []
 
 afterEach(async () => {
-  await engine.stopLocalSpiders()
-  await engine.stop()
-  keepLearnedModules(join(directory.path, 'data/local'))
+  await own.stop()
   await directory.remove()
 })
 
@@ -79,17 +74,8 @@ test.runIf(process.platform === 'linux')(
   async () => {
     directory = await makeTemporaryDirectory()
     await mkdir(join(directory.path, 'data'), { mode: 0o700 })
-    lendLearnedModules(join(directory.path, 'data/local'))
-    engine = await createEngine({
-      dataDirectory: join(directory.path, 'data'),
-      host: 'service',
-      resourcesDirectory: resolve('resources'),
-      scrapdeckVersion: 'test',
-      localSlots: 2,
-      pythonPath: findTestPython(),
-      logger
-    })
-    const client = createRouterClient(await engine.router(), { context: { source: 'api' } })
+    own = await startEngineWithPython(join(directory.path, 'data'), { logger })
+    const { client, engine } = own
     await vi.waitFor(
       async () =>
         expect((await client.system.status()).python).toMatchObject({ state: 'ready', start: { mode: 'warm' } }),

@@ -1,12 +1,9 @@
-import { join, resolve } from 'node:path'
-import { createRouterClient } from '@orpc/server'
+import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { type Scrapyd, startScrapyd } from '../../e2e/support/scrapyd-fleet.ts'
-import { createEngine, type Engine } from './index.ts'
-import { keepLearnedModules, lendLearnedModules } from './testing/learned-modules.ts'
+import { type EngineWithPython, startEngineWithPython } from './testing/engine-with-python.ts'
 import { aSpiderEgg } from './testing/spider-egg.ts'
 import { makeTemporaryDirectory, type TemporaryDirectory } from './testing/temporary-directory.ts'
-import { findTestPython } from './testing/test-python.ts'
 
 const WAIT = { timeout: 60_000, interval: 50 }
 const SPIDERS = `
@@ -35,34 +32,22 @@ class Poor(scrapy.Spider):
 `
 
 let directory: TemporaryDirectory
-let engine: Engine
+let own: EngineWithPython
 let scrapyd: Scrapyd
-let client: Awaited<ReturnType<typeof clientOf>>
-const clientOf = async (one: Engine) => createRouterClient(await one.router(), { context: { source: 'api' } })
+let client: EngineWithPython['client']
 
 beforeAll(async () => {
   directory = await makeTemporaryDirectory()
   scrapyd = await startScrapyd()
-  lendLearnedModules(join(directory.path, 'data/local'))
-  engine = await createEngine({
-    dataDirectory: join(directory.path, 'data'),
-    host: 'service',
-    resourcesDirectory: resolve('resources'),
-    scrapdeckVersion: 'test',
-    localSlots: 4,
-    pythonPath: findTestPython(),
-    cancelWaitsSeconds: [1, 1, 1]
-  })
-  client = await clientOf(engine)
+  own = await startEngineWithPython(join(directory.path, 'data'), { localSlots: 4, cancelWaitsSeconds: [1, 1, 1] })
+  client = own.client
   await vi.waitFor(async () => expect((await client.system.status()).python.state).toBe('ready'), WAIT)
   await client.projects.upload({ file: await aSpiderEgg(SPIDERS), project: 'shop', version: '1' })
   await client.nodes.add({ url: scrapyd.url })
 })
 
 afterAll(async () => {
-  await engine.stopLocalSpiders()
-  await engine.stop()
-  keepLearnedModules(join(directory.path, 'data/local'))
+  await own.stop()
   await scrapyd.stop()
   await directory.remove()
 })

@@ -57,6 +57,7 @@ export async function contractDoors(app: FastifyInstance, options: DoorsOptions)
     }
   })
   app.get('/api/v1/jobs/:id/logs', answerOf('serveLogOfJob'))
+  app.post('/api/v1/logs/zip', answerOf('serveLogZip'))
   app.get('/api/v1/jobs/:id/items/export', answerOf('serveItemsExport'))
   app.get('/api/v1/schedules/:id/logs', answerOf('serveLogOfSchedule'))
   crawlDoor(app, answerOf)

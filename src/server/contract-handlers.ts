@@ -13,6 +13,7 @@ import { createWireErrorInterceptor } from '../shared/wire-errors.ts'
 import { asSchedulerSays, findEither, progressOf, SCHEDULER_EVENTS } from './api/crawl-answers.ts'
 import { coerceFor } from './api/coerce-input.ts'
 import { checkFields, parseFields, pickFields, type Wanted } from './api/fields.ts'
+import { serveLogZip } from './api/serve-log-zip.ts'
 import { serveItemsExport } from './api/serve-items-export.ts'
 import { API_EVENTS, findJob, findJobOfSchedule, type LogRoute, serveLog } from './api/serve-log.ts'
 import { longListsOf, readLongLists } from './api/long-lists.ts'
@@ -147,6 +148,10 @@ export class ContractHandlers {
 
   serveItemsExport(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
     return serveItemsExport(request, reply, { router: this.#router })
+  }
+
+  serveLogZip(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
+    return serveLogZip(request, reply, { router: this.#router })
   }
 
   async serveStatusOfCrawl(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {

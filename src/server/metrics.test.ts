@@ -10,6 +10,13 @@ const run = promisify(execFile)
 const ROOT = join(import.meta.dirname, '..', '..')
 const RESOURCES = join(ROOT, 'resources', 'grafana')
 
+const LOGGED = `2026-01-01 00:01:00 [scrapy.extensions.logstats] INFO: Crawled 7 pages (at 7 pages/min), scraped 5 items (at 5 items/min)
+2026-01-01 00:01:01 [prices] ERROR: no price
+2026-01-01 00:01:02 [prices] INFO: next
+`
+/** Those of running jobs, while two ran. */
+let running: string[] = []
+
 /** All metrics of an engine that ran a job and of its HTTP server. */
 async function readAll(): Promise<string> {
   const house = await openEngineWithFakeNode()
@@ -18,6 +25,9 @@ async function readAll(): Promise<string> {
     await house.prepare()
     const { jobs } = await house.client.jobs.run({ project: 'shop', spiders: ['prices', 'prices'] })
     await house.until(async () => house.node.running.length === 2)
+    for (const { id } of jobs) house.node.logs.set(id, `${house.node.logs.get(id)}${LOGGED}`)
+    await house.until(async () => /_running_pages{.*} 14$/m.test(await house.metrics()))
+    running = (await house.metrics()).split('\n').filter((line) => /^\w+_running_/.test(line))
     for (const { id } of jobs) house.node.end(id)
     const isOver = async (id: string) => (await house.client.jobs.get({ id })).job.state === 'ended'
     await house.until(async () => (await Promise.all(jobs.map(({ id }) => isOver(id)))).every(Boolean))
@@ -83,6 +93,16 @@ describe('metrics', () => {
     // By route: all unknown paths together are one series.
     expect(text).toMatch(/^scrapdeck_http_requests_total\{method="GET",route="none",status="404"\} 1$/m)
     expect(valueOf('process_resident_memory_bytes')).toBeGreaterThan(0)
+  })
+
+  it('sum up by spider what the logs of running jobs say, until they end', async () => {
+    const text = await readOnce()
+    const of = '{project="shop",spider="prices"}'
+    expect(running).toEqual([
+      ...[`scrapdeck_running_pages${of} 14`, `scrapdeck_running_items${of} 10`, `scrapdeck_running_errors${of} 2`]
+    ])
+    expect(text).toContain('# TYPE scrapdeck_running_pages gauge')
+    expect(text).not.toContain(`scrapdeck_running_pages${of} 14`)
   })
 
   it('have names with the prefix that is set', async () => {

@@ -2,6 +2,8 @@ import type { HeadFormat } from './log-record/head-format.ts'
 import { parseRecordHead } from './log-record/record-head.ts'
 import { findHeadFormat } from './log-record/usual-formats.ts'
 
+export { errorQueryOf, isErrorLine } from './log-record/error-lines.ts'
+export { GrowingFormat } from './log-record/growing-format.ts'
 export type { HeadFormat } from './log-record/head-format.ts'
 export { parseRecordHead, type RecordHead } from './log-record/record-head.ts'
 export { RECORD_LEVELS, type RecordLevel } from './log-record/record-level.ts'

@@ -32,7 +32,7 @@ const NOTHING_DONE = 'No changes made. Add --yes to apply.'
 export function addFleetFileCommands({ add, terminal }: ClientCommands): void {
   add(
     'export',
-    'Export nodes, sources, projects, limits, schedules, chains and webhooks as one YAML file, without secrets.',
+    'Export nodes, sources, projects, limits, schedules, chains, webhooks and retention as one YAML file, without secrets.',
     (command) => command.option('-o, --output <file>', 'write it into this file')
   )(async ({ client, flags }, _words, { output }: { output?: string }) => {
     const answer = await client.fleetFile.export()

@@ -18,7 +18,7 @@ interface SearchFlags {
 }
 
 export function addSearchCommand({ add }: ClientCommands): void {
-  add('search <text>', 'Search the archived logs of all jobs, newest first.', (command) =>
+  add('search <text>', 'Search the logs of all jobs: of live runs, then of ended ones, newest first.', (command) =>
     command
       .option('--regex', 'the text is a regular expression of JavaScript')
       .option('--case', 'upper and lower case differ')

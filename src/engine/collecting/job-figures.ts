@@ -1,21 +1,43 @@
-import type { AttemptNumber, JobId, RunFigures } from '../../shared/contract/index.ts'
+import type { Attempt, AttemptNumber, JobId, RunFigures } from '../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
+import type { HeadFormat } from '../../shared/log-record.ts'
 import { requireJob } from '../store/require-job.ts'
 import type { AttemptReader, JobReader, ReadingStore } from '../store/store.ts'
 import { type StoredFigures, timesAheadMs } from '../understanding/stored-figures.ts'
 import type { LogCollector } from './log-collector.ts'
 
+/** Each piece of a log that is shown has it. */
+const FORMATS_KEPT = 200
+
 /** What the log of a run says: of a live one by now, of others as it was recorded at their end. */
 export class JobFigures {
   readonly #store: JobReader & AttemptReader & Pick<ReadingStore, 'findFigures'>
-  readonly #collector: Pick<LogCollector, 'figuresOf'>
+  readonly #collector: Pick<LogCollector, 'figuresOf' | 'formatOf'>
+  /** Of ended attempts, the longest unused first. */
+  readonly #formats = new Map<string, HeadFormat>()
 
   constructor(parts: {
     store: JobReader & AttemptReader & Pick<ReadingStore, 'findFigures'>
-    collector: Pick<LogCollector, 'figuresOf'>
+    collector: Pick<LogCollector, 'figuresOf' | 'formatOf'>
   }) {
     this.#store = parts.store
     this.#collector = parts.collector
+  }
+
+  /** How the log of an attempt writes its records; null: not known (yet). */
+  async formatOf({ jobId, number, state }: Attempt): Promise<HeadFormat | null> {
+    if (state !== 'ended') return this.#collector.formatOf(jobId)
+    const key = `${jobId} ${number}`
+    let format = this.#formats.get(key)
+    if (format === undefined) {
+      const figures = JSON.parse((await this.#store.findFigures(jobId, number)) ?? '{}') as StoredFigures
+      if (figures.bytes === undefined) return null
+      format = figures.format ?? { kind: 'scrapy' }
+    }
+    this.#formats.delete(key)
+    this.#formats.set(key, format)
+    if (this.#formats.size > FORMATS_KEPT) this.#formats.delete(this.#formats.keys().next().value!)
+    return format
   }
 
   /** Of the newest attempt, or of this one. Rejects with JOB_NOT_FOUND, or LOG_NOT_FOUND if nothing was read. */
@@ -28,8 +50,11 @@ export class JobFigures {
     const live = state === 'ended' ? null : this.#collector.figuresOf(jobId)
     if (live !== null) return describe(live, { jobId, number, isLive: true, aheadMs: timesAheadMs(live, startedAtMs) })
     const stored = await this.#store.findFigures(jobId, number)
-    if (stored === null) throw new ScrapdeckError('LOG_NOT_FOUND', `The log of job ${jobId} has not been read yet`)
-    const { aheadMs = 0, ...figures } = JSON.parse(stored) as StoredFigures & { aheadMs?: number }
+    const { aheadMs = 0, ...figures } = JSON.parse(stored ?? '{}') as StoredFigures & { aheadMs?: number }
+    // The items of a run can have been counted without its log.
+    if (stored === null || figures.bytes === undefined) {
+      throw new ScrapdeckError('LOG_NOT_FOUND', `The log of job ${jobId} has not been read yet`)
+    }
     return describe(figures, { jobId, number, isLive: false, aheadMs })
   }
 }

@@ -8,7 +8,7 @@ import { silentLogger } from '../runtime/logger.ts'
 import type { ArchivedLog } from '../store/records.ts'
 import { createFakeClock } from '../testing/fake-clock.ts'
 import { makeTemporaryDirectory } from '../testing/temporary-directory.ts'
-import { LocalLogs } from './local-logs.ts'
+import { sweepLocalLogs } from './local-logs.ts'
 
 async function world(options: { deletesFiles: boolean }) {
   const temporary = await makeTemporaryDirectory({ inMemory: true })
@@ -19,7 +19,7 @@ async function world(options: { deletesFiles: boolean }) {
   const attempts: Partial<Attempt>[] = []
   const kept = new Map<string, ArchivedLog>()
   const sealed: number[] = []
-  const logs = new LocalLogs({
+  const logs = sweepLocalLogs({
     store: {
       findAttemptsOnNode: async (_node, [run]) =>
         attempts.filter(({ jobid, project }) => jobid === run!.jobid && project === run!.project) as Attempt[],
@@ -47,7 +47,7 @@ async function world(options: { deletesFiles: boolean }) {
   }
   const sweep = async () => {
     let archived: number | null = null
-    void logs.sweep().then((count) => (archived = count))
+    void logs.run().then((count) => (archived = count))
     // Files take real time, the pauses between them the clock's.
     await vi.waitFor(async () => {
       await clock.advanceBy(20)

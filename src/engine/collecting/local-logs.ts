@@ -5,8 +5,9 @@ import { LOCAL_NODE_ID } from '../../shared/ids.ts'
 import type { LogArchivePort } from '../logs/archive/log-archive.ts'
 import { packSmallLog, SMALL_LOG_MAX_BYTES } from '../logs/archive/small-log.ts'
 import { readFully } from '../logs/read-file.ts'
-import { type Clock, sleep } from '../runtime/clock.ts'
+import type { Clock } from '../runtime/clock.ts'
 import type { Logger } from '../runtime/logger.ts'
+import { Sweep } from '../runtime/sweep.ts'
 import type { ArchivedLog } from '../store/records.ts'
 import type { AttemptReader, AttemptStore } from '../store/store.ts'
 
@@ -24,74 +25,59 @@ interface LocalLogsParts {
 const ENDING = '.log'
 /** So long a log stays where its spider wrote it, for whoever looks there. */
 const STAYS_MS = 600_000
-const PAUSE_MS = 20
-const MOST_IN_A_SWEEP = 2_000
+
+interface LocalLog {
+  project: ProjectName
+  spider: string
+  jobid: string
+}
 
 /** Moves the logs of local runs into the archive some time after they have ended, one after the other. */
-export class LocalLogs {
-  readonly #parts: LocalLogsParts
-  readonly #stopping = new AbortController()
+export function sweepLocalLogs(parts: LocalLogsParts): Sweep<LocalLog> {
+  const { store, directory, deletesFiles, clock, logger } = parts
   /** Archived, and left in place because the directory is somebody else's. */
-  readonly #done = new Set<string>()
-  #sweeping: Promise<number> | null = null
+  const done = new Set<string>()
+  const pathOf = ({ project, spider, jobid }: LocalLog) => join(directory, project, spider, jobid + ENDING)
 
-  constructor(parts: LocalLogsParts) {
-    this.#parts = parts
-  }
-
-  /** Resolves with how many were archived. While a sweep is in progress, returns that one. */
-  sweep(): Promise<number> {
-    return (this.#sweeping ??= this.#sweep().finally(() => {
-      this.#sweeping = null
-    }))
-  }
-
-  stop(): void {
-    this.#stopping.abort()
-  }
-
-  async #sweep(): Promise<number> {
-    const { directory, clock, logger } = this.#parts
-    const { signal } = this.#stopping
-    let archived = 0
-    for await (const { project, spider, jobid } of listLogs(directory)) {
-      if (signal.aborted || archived >= MOST_IN_A_SWEEP) break
-      const path = join(directory, project, spider, jobid + ENDING)
-      if (this.#done.has(path)) continue
-      try {
-        const { mtimeMs, size } = await stat(path)
-        if (clock.nowMs() - mtimeMs < STAYS_MS) continue
-        const attempt = await this.#attemptOf(project, spider, jobid)
-        if (attempt === null) continue
-        if (!attempt.logArchived) {
-          await this.#archive(attempt, path, size)
-          archived += 1
-        }
-        if (this.#parts.deletesFiles) await rm(path, { force: true })
-        else this.#done.add(path)
-      } catch (error) {
-        if (!signal.aborted) logger.warn({ error, path }, 'a log could not be archived; it stays where it is')
-      }
-      await sleep(clock, PAUSE_MS, signal)
-    }
-    return archived
+  async function keep(log: LocalLog, signal: AbortSignal): Promise<boolean> {
+    const path = pathOf(log)
+    if (done.has(path)) return false
+    const { mtimeMs, size } = await stat(path)
+    if (clock.nowMs() - mtimeMs < STAYS_MS) return false
+    const attempt = await attemptOf(log)
+    if (attempt === null) return false
+    const isNew = !attempt.logArchived
+    if (isNew) await archiveLog(parts, attempt, path, size, signal)
+    if (deletesFiles) await rm(path, { force: true })
+    else done.add(path)
+    return isNew
   }
 
   /** null: the file is of no run that has ended. */
-  async #attemptOf(project: ProjectName, spider: string, jobid: string): Promise<Attempt | null> {
-    const attempts = await this.#parts.store.findAttemptsOnNode(LOCAL_NODE_ID, [{ project, jobid }])
+  async function attemptOf({ project, spider, jobid }: LocalLog): Promise<Attempt | null> {
+    const attempts = await store.findAttemptsOnNode(LOCAL_NODE_ID, [{ project, jobid }])
     const attempt = attempts.find((each) => each.spider === spider)
     return attempt?.state === 'ended' ? attempt : null
   }
 
-  async #archive({ jobId, number }: Attempt, path: string, sizeBytes: number): Promise<void> {
-    const { store, archive } = this.#parts
-    const small = await packedLog(path, sizeBytes)
-    if (small !== null) return store.markLogArchived(jobId, number, small)
-    const source = { kind: 'plain', path, sizeBytes } as const
-    const { rawBytes, packedBytes } = await archive.seal(jobId, number, source, this.#stopping.signal)
-    await store.markLogArchived(jobId, number, { packed: null, sizes: { rawBytes, storedBytes: packedBytes } })
-  }
+  return new Sweep({
+    ...{ clock, logger, work: keep, describe: (log) => ({ path: pathOf(log) }) },
+    list: () => listLogs(directory),
+    words: 'a log could not be archived; it stays where it is'
+  })
+}
+
+async function archiveLog(
+  { store, archive }: LocalLogsParts,
+  { jobId, number }: Attempt,
+  path: string,
+  sizeBytes: number,
+  signal: AbortSignal
+): Promise<void> {
+  const small = await packedLog(path, sizeBytes)
+  if (small !== null) return store.markLogArchived(jobId, number, small)
+  const { rawBytes, packedBytes } = await archive.seal(jobId, number, { kind: 'plain', path, sizeBytes }, signal)
+  await store.markLogArchived(jobId, number, { packed: null, sizes: { rawBytes, storedBytes: packedBytes } })
 }
 
 async function packedLog(path: string, sizeBytes: number): Promise<ArchivedLog | null> {
@@ -103,9 +89,7 @@ async function packedLog(path: string, sizeBytes: number): Promise<ArchivedLog |
 }
 
 /** Every file that may be a log, in no order. */
-async function* listLogs(
-  directory: string
-): AsyncGenerator<{ project: ProjectName; spider: string; jobid: string }, void> {
+async function* listLogs(directory: string): AsyncGenerator<LocalLog, void> {
   for (const project of await namesIn(directory, 'folders')) {
     for (const spider of await namesIn(join(directory, project), 'folders')) {
       for (const file of await namesIn(join(directory, project, spider), 'files')) {

@@ -1,6 +1,7 @@
 import { EventEmitter } from 'node:events'
 import type { JobId, NodeId, RunLimits } from '../../shared/contract/index.ts'
 import { isScrapdeckError } from '../../shared/errors.ts'
+import type { HeadFormat } from '../../shared/log-record.ts'
 import type { LogArchivePort } from '../logs/archive/log-archive.ts'
 import type { LogBytes } from '../logs/byte-window.ts'
 import type { Fleet, FleetNode } from '../nodes/fleet.ts'
@@ -66,6 +67,8 @@ interface Followed {
   /** Monotonic: its log was written to after that; null: not seen yet. */
   writtenSinceMs: number | null
   mostMs: number | null
+  /** The runs of its spider on its node, itself included. */
+  siblings: Set<Followed>
 }
 
 interface CollectorEvents {
@@ -78,8 +81,11 @@ interface CollectorEvents {
 }
 
 const TICK_MS = 250
-const READS_AT_ONCE = 8
+/** A thousand logs on nodes 300 ms away are read every ten seconds. */
+const READS_AT_ONCE = 32
 const READS_AT_ONCE_PER_NODE = 2
+/** Of all logs together: a tenth of a core or two. With more to read, each log is read less often. */
+const READS_PER_SECOND = 200
 const MOST_BYTES_AT_ONCE = 1_048_576
 /** Errors of running jobs are recorded in one write; what is logged in between is counted once more at the end. */
 const RECORD_EVERY_MS = 30_000
@@ -96,10 +102,20 @@ export class LogCollector {
   readonly #parts: CollectorParts
   /** By job: at most one of its attempts is live. */
   readonly #followed = new Map<JobId, Followed>()
+  /** The same, by node, project and spider. */
+  readonly #siblings = new Map<string, Set<Followed>>()
   readonly #stopping = new AbortController()
   #timer: Timer | null = null
-  #bytesLeft = BYTES_PER_SECOND
-  #refilledAtMs = 0
+  /** Those to be read as soon as the limits allow it, from `#dueAt` on, the one that has waited longest first. */
+  #due: Followed[] = []
+  #dueAt = 0
+  /** Of these, those that wait until their node has answered. */
+  readonly #heldOn = new Map<NodeId, Followed[]>()
+  #reads = 0
+  readonly #readsOn = new Map<NodeId, number>()
+  #readsLeft = 0
+  #bytesLeft = 0
+  #refilledAtMs = Number.NEGATIVE_INFINITY
   #recordDueAtMs = 0
   #recording: Promise<void> | null = null
 
@@ -110,29 +126,42 @@ export class LogCollector {
   /** Its spider runs. May be called again. */
   follow(run: GrowingRun): void {
     if (this.#find(run) !== undefined || this.#stopping.signal.aborted) return
+    const earlier = this.#followed.get(run.jobId)
+    if (earlier !== undefined) this.forget(earlier.run)
     const { clock, fleet, archive } = this.#parts
     const nowMs = clock.monotonicMs()
     const isLocal = fleet.get(run.nodeId)?.client.traits.keepsLogs ?? false
     const intervalMs = firstReadMs({ isLocal })
     const mostMs = mostMsFor(this.#parts.limitsOf(run))
-    this.#followed.set(run.jobId, {
+    const followed: Followed = {
       ...{ run, intervalMs, dueAtMs: nowMs + intervalMs, isReading: false, live: null, progressedAtMs: nowMs },
-      ...{ readAtMs: null, writtenSinceMs: null, mostMs },
+      ...{ readAtMs: null, writtenSinceMs: null, mostMs, siblings: this.#siblings.get(spiderKey(run)) ?? new Set() },
       reading: new LogReading(run, archive.copies)
-    })
+    }
     // The start of this run may delete the log of another one: those are read now.
-    if (!isLocal) for (const other of this.#siblingsOf(run)) other.dueAtMs = Math.min(other.dueAtMs, nowMs)
+    if (!isLocal) for (const other of followed.siblings) other.dueAtMs = Math.min(other.dueAtMs, nowMs)
+    this.#followed.set(run.jobId, followed)
+    this.#siblings.set(spiderKey(run), followed.siblings.add(followed))
     this.#schedule()
   }
 
   /** Its job is back in the queue, or its run is somebody else's. */
   forget(run: RunOfLog): void {
-    if (this.#find(run) !== undefined) this.#followed.delete(run.jobId)
+    const followed = this.#find(run)
+    if (followed === undefined) return
+    this.#followed.delete(run.jobId)
+    followed.siblings.delete(followed)
+    if (followed.siblings.size === 0) this.#siblings.delete(spiderKey(followed.run))
   }
 
   /** null: nothing is known (yet). */
   liveOf(jobId: JobId): LiveFigures | null {
     return this.#followed.get(jobId)?.live ?? null
+  }
+
+  /** All running jobs of which something is known. */
+  *allLive(): Generator<{ run: GrowingRun; live: LiveFigures }, void> {
+    for (const { run, live } of this.#followed.values()) if (live !== null) yield { run, live }
   }
 
   /** Monotonic: the log of a running job has been written to since then; null: nobody has seen that. */
@@ -151,6 +180,11 @@ export class LogCollector {
     return { pages, items, errors: records.ERROR + records.CRITICAL, responses, stillMs }
   }
 
+  /** How the log of a running job writes its records; null: not known yet. */
+  formatOf(jobId: JobId): HeadFormat | null {
+    return this.figuresOf(jobId)?.format ?? null
+  }
+
   /** All that the log of a running job says so far; null: it was not read yet. */
   figuresOf(jobId: JobId): LogFigures | null {
     const followed = this.#followed.get(jobId)
@@ -158,16 +192,17 @@ export class LogCollector {
   }
 
   /**
-   * The run has ended, and `tail` is the end of its log: reads what is left, and forgets it. Rejects as
-   * NodeClient.readLog does; then it is still followed.
+   * The run has ended, and `tail` is the end of its log (null: only what was copied is left of it): reads what is left,
+   * and forgets it. Resolves with null if there is nothing. Rejects as NodeClient.readLog does; then it is still
+   * followed.
    */
-  async finish(run: GrowingRun, node: FleetNode, tail: LogBytes, signal: AbortSignal): Promise<LogReading> {
+  async finish(run: GrowingRun, node: FleetNode, tail: LogBytes | null, signal: AbortSignal) {
     const followed = this.#find(run)
     if (followed !== undefined) followed.dueAtMs = Number.POSITIVE_INFINITY
     const reading = followed?.reading ?? new LogReading(run, this.#parts.archive.copies)
     await reading.finish(node, tail, signal)
     this.forget(run)
-    return reading
+    return tail === null && reading.parsedBytes === 0 ? null : reading
   }
 
   /** Records what the log of a run that has ended says. */
@@ -189,12 +224,6 @@ export class LogCollector {
     return followed?.run.number === number ? followed : undefined
   }
 
-  #siblingsOf({ nodeId, project, spider }: GrowingRun): Followed[] {
-    return [...this.#followed.values()].filter(
-      ({ run }) => run.nodeId === nodeId && run.project === project && run.spider === spider
-    )
-  }
-
   #schedule(): void {
     if (this.#followed.size === 0 || this.#timer !== null || this.#stopping.signal.aborted) return
     this.#timer = this.#parts.clock.setTimer(TICK_MS, () => {
@@ -207,30 +236,72 @@ export class LogCollector {
 
   #readDue(): void {
     const nowMs = this.#parts.clock.monotonicMs()
-    this.#bytesLeft = Math.min(
-      BYTES_PER_SECOND,
-      this.#bytesLeft + ((nowMs - this.#refilledAtMs) / 1_000) * BYTES_PER_SECOND
-    )
+    const seconds = (nowMs - this.#refilledAtMs) / 1_000
+    // What was not used is left for a burst of two ticks, not saved for later.
+    this.#readsLeft = Math.min(READS_PER_SECOND / 2, this.#readsLeft + seconds * READS_PER_SECOND)
+    this.#bytesLeft = Math.min(BYTES_PER_SECOND, this.#bytesLeft + seconds * BYTES_PER_SECOND)
     this.#refilledAtMs = nowMs
-    const readsOn = new Map<NodeId, number>()
-    let reads = 0
-    for (const { isReading, run } of this.#followed.values()) {
-      if (!isReading) continue
-      reads += 1
-      readsOn.set(run.nodeId, (readsOn.get(run.nodeId) ?? 0) + 1)
+    // With more to read than can be read, looking through all of them again would take longer than reading.
+    if (this.#due.length - this.#dueAt < READS_PER_SECOND) {
+      this.#due = [...this.#followed.values()].filter(({ isReading, dueAtMs }) => !isReading && dueAtMs <= nowMs)
+      this.#due.sort((one, other) => one.dueAtMs - other.dueAtMs)
+      this.#dueAt = 0
+      this.#heldOn.clear()
     }
-    const due = [...this.#followed.values()].filter(({ isReading, dueAtMs }) => !isReading && dueAtMs <= nowMs)
-    due.sort((one, other) => one.dueAtMs - other.dueAtMs)
-    for (const followed of due) {
-      if (reads >= READS_AT_ONCE || this.#bytesLeft <= 0) return
-      const { nodeId } = followed.run
-      const node = this.#parts.fleet.get(nodeId)
-      const onNode = readsOn.get(nodeId) ?? 0
-      if (node?.status.health !== 'up' || onNode >= READS_AT_ONCE_PER_NODE) continue
-      reads += 1
-      readsOn.set(nodeId, onNode + 1)
-      void this.#read(followed, node)
+    for (const nodeId of this.#heldOn.keys()) this.#readHeld(nodeId)
+    this.#readNext()
+  }
+
+  /** Begins as many reads as the limits allow: on each tick, and whenever one has ended. */
+  #readNext(): void {
+    if (this.#stopping.signal.aborted) return
+    while (this.#dueAt < this.#due.length && this.#mayRead()) this.#readOrHold(this.#due[this.#dueAt++]!)
+  }
+
+  #readOrHold(followed: Followed): void {
+    const { run, isReading, dueAtMs } = followed
+    // It was forgotten, or its run has ended.
+    if (this.#find(run) !== followed || isReading || dueAtMs === Number.POSITIVE_INFINITY) return
+    const node = this.#parts.fleet.get(run.nodeId)
+    if (node?.status.health !== 'up') return
+    if ((this.#readsOn.get(run.nodeId) ?? 0) < READS_AT_ONCE_PER_NODE) return this.#beginRead(followed, node)
+    const held = this.#heldOn.get(run.nodeId)
+    if (held === undefined) this.#heldOn.set(run.nodeId, [followed])
+    else held.push(followed)
+  }
+
+  /** A read on this node has ended. */
+  #readHeld(nodeId: NodeId): void {
+    const held = this.#heldOn.get(nodeId)
+    while (held !== undefined && held.length > 0 && this.#mayRead() && !this.#stopping.signal.aborted) {
+      if ((this.#readsOn.get(nodeId) ?? 0) >= READS_AT_ONCE_PER_NODE) return
+      this.#readOrHold(held.shift()!)
     }
+    if (held?.length === 0) this.#heldOn.delete(nodeId)
+  }
+
+  #mayRead(): boolean {
+    return this.#reads < READS_AT_ONCE && this.#readsLeft >= 1 && this.#bytesLeft > 0
+  }
+
+  #beginRead(followed: Followed, node: FleetNode): void {
+    const { nodeId } = followed.run
+    this.#readsLeft -= 1
+    this.#countRead(nodeId, 1)
+    followed.isReading = true
+    void this.#read(followed, node).then(() => {
+      followed.isReading = false
+      this.#countRead(nodeId, -1)
+      this.#readHeld(nodeId)
+      this.#readNext()
+    })
+  }
+
+  #countRead(nodeId: NodeId, change: 1 | -1): void {
+    this.#reads += change
+    const onNode = (this.#readsOn.get(nodeId) ?? 0) + change
+    if (onNode === 0) this.#readsOn.delete(nodeId)
+    else this.#readsOn.set(nodeId, onNode)
   }
 
   #recordDue(): void {
@@ -263,11 +334,11 @@ export class LogCollector {
     }
   }
 
+  /** Never rejects. */
   async #read(followed: Followed, node: FleetNode): Promise<void> {
     const { run, reading } = followed
     const { clock, logger } = this.#parts
     const begunAtMs = clock.monotonicMs()
-    followed.isReading = true
     let newBytes = 0
     let isRead = false
     try {
@@ -276,7 +347,7 @@ export class LogCollector {
       // What is new was written after the read that last reached the end.
       if (newBytes > 0) followed.writtenSinceMs = followed.readAtMs
       if (newBytes > 0) this.#update(followed)
-      if (newBytes < MOST_BYTES_AT_ONCE) followed.readAtMs = begunAtMs
+      if (newBytes < MOST_BYTES_AT_ONCE && !reading.isCapped) followed.readAtMs = begunAtMs
       isRead = true
     } catch (error) {
       // No log yet, or the node does not answer: the observer says so, and it is read again later.
@@ -284,14 +355,15 @@ export class LogCollector {
         logger.debug({ error, jobId: run.jobId }, 'the log of a running job could not be read')
       }
     }
-    followed.isReading = false
     const isLocal = node.client.traits.keepsLogs
     followed.intervalMs = nextReadMs({
       ...{ isLocal, newBytes, intervalMs: followed.intervalMs, hasMore: newBytes >= MOST_BYTES_AT_ONCE },
       mostMs: followed.mostMs,
-      isThreatened: !isLocal && this.#siblingsOf(run).length >= THREATENED_FROM_RUNS
+      isThreatened: !isLocal && followed.siblings.size >= THREATENED_FROM_RUNS
     })
-    if (followed.dueAtMs !== Number.POSITIVE_INFINITY) followed.dueAtMs = clock.monotonicMs() + followed.intervalMs
+    // From when it began: how long a read takes does not make the figures older.
+    const nextAtMs = Math.max(begunAtMs + followed.intervalMs, clock.monotonicMs() + TICK_MS)
+    if (followed.dueAtMs !== Number.POSITIVE_INFINITY) followed.dueAtMs = nextAtMs
     if (isRead && this.#find(run) === followed) this.events.emit('read', run.jobId)
   }
 
@@ -304,3 +376,5 @@ export class LogCollector {
     if (JSON.stringify(before) !== JSON.stringify(live)) this.events.emit('progressed', [followed.run.jobId])
   }
 }
+
+const spiderKey = ({ nodeId, project, spider }: GrowingRun): string => `${nodeId}\n${project}\n${spider}`

@@ -1,6 +1,6 @@
 import type { AttemptNumber, JobId } from '../../shared/contract/index.ts'
 import type { LogArchivePort } from '../logs/archive/log-archive.ts'
-import type { LogBytes } from '../logs/byte-window.ts'
+import { fromTail, type LogBytes } from '../logs/byte-window.ts'
 import type { FleetNode } from '../nodes/fleet.ts'
 import type { RunNames } from '../nodes/node-client.ts'
 import { createLogParser, type LogParser } from '../understanding/log-parser.ts'
@@ -26,8 +26,11 @@ export class LogReading {
   readonly run: RunOfLog
   readonly errors = new RunErrors()
   readonly #copies: LogArchivePort['copies']
-  #parser: LogParser = createLogParser()
+  /** null: nothing was read yet. Thousands of runs may wait for that. */
+  #parsing: LogParser | null = null
   #parsedBytes = 0
+  #isCopied = false
+  #isCapped = false
   #turn: Promise<unknown> = Promise.resolve()
 
   constructor(run: RunOfLog, copies: LogArchivePort['copies']) {
@@ -39,8 +42,22 @@ export class LogReading {
     return this.#parser
   }
 
+  get #parser(): LogParser {
+    return (this.#parsing ??= createLogParser())
+  }
+
   get parsedBytes(): number {
     return this.#parsedBytes
+  }
+
+  /** It has begun to copy the log. */
+  get isCopied(): boolean {
+    return this.#isCopied
+  }
+
+  /** As much of the log was read as is kept of one; what it says after that is not known. */
+  get isCapped(): boolean {
+    return this.#isCapped
   }
 
   /**
@@ -51,8 +68,8 @@ export class LogReading {
     return this.#inTurn(() => this.#readOn(node, maxBytes, signal))
   }
 
-  /** The run has ended, and `tail` is the end of its log: reads what is left. */
-  finish(node: FleetNode, tail: LogBytes, signal: AbortSignal): Promise<void> {
+  /** The run has ended, and `tail` is the end of its log: reads what is left. null: of the log only a copy is left. */
+  finish(node: FleetNode, tail: LogBytes | null, signal: AbortSignal): Promise<void> {
     return this.#inTurn(() => this.#finish(node, tail, signal))
   }
 
@@ -67,20 +84,34 @@ export class LogReading {
     if (node.client.traits.keepsLogs) return this.#parse((at) => this.#readFile(node, at, signal), maxBytes)
     const { jobId, number } = this.run
     const read = (range: { offset: number; limitBytes: number }) => node.client.readLog(this.run, range, signal)
-    await this.#copies.advance(jobId, number, read, { maxBytes, signal })
-    return this.#parse((at) => this.#readCopy(at), maxBytes)
+    this.#isCopied = true
+    let parsed = 0
+    const onProgress = (_progress: unknown, { offset, bytes }: LogBytes) => {
+      // Most reads: what came is parsed at once, and not read back from the disk.
+      if (offset !== this.#parsedBytes || bytes.length > PIECE_BYTES) return
+      this.#push(bytes)
+      parsed += bytes.length
+    }
+    const progress = await this.#copies.advance(jobId, number, read, { maxBytes, signal, onProgress })
+    const { copiedBytes } = progress
+    this.#isCapped = parsed === 0 && copiedBytes === this.#parsedBytes && copiedBytes < progress.sizeBytes
+    if (copiedBytes === this.#parsedBytes) return parsed
+    return parsed + (await this.#parse((at) => this.#readCopy(at), maxBytes))
   }
 
-  async #finish(node: FleetNode, tail: LogBytes, signal: AbortSignal): Promise<void> {
-    if (this.#parsedBytes === 0 && tail.offset === 0 && tail.bytes.length === tail.sizeBytes) {
-      // Most runs: they were over before anybody read their log, and this is all of it.
-      this.#push(tail.bytes)
+  async #finish(node: FleetNode, tail: LogBytes | null, signal: AbortSignal): Promise<void> {
+    if (tail === null) {
+      if (!node.client.traits.keepsLogs) await this.#parse((at) => this.#readCopy(at), Number.POSITIVE_INFINITY)
+    } else if (tail.offset <= this.#parsedBytes && this.#parsedBytes <= tail.offset + tail.bytes.length) {
+      // Most runs: this is all that is left to read.
+      this.#push(tail.bytes.subarray(this.#parsedBytes - tail.offset))
     } else if (node.client.traits.keepsLogs) {
       this.#skipTo(tail.sizeBytes)
-      await this.#parse((at) => this.#readFile(node, at, signal), Number.POSITIVE_INFINITY)
+      // Not what a process that outlives the run writes meanwhile: it may be faster.
+      await this.#parse((at) => this.#readFile(node, at, signal), tail.sizeBytes - this.#parsedBytes)
     } else {
       const { jobId, number } = this.run
-      const read = (range: { offset: number; limitBytes: number }) => node.client.readLog(this.run, range, signal)
+      const read = fromTail(tail, (range) => node.client.readLog(this.run, range, signal))
       const { copiedBytes } = await this.#copies.advance(jobId, number, read, { signal })
       this.#skipTo(copiedBytes)
       await this.#parse((at) => this.#readCopy(at), Number.POSITIVE_INFINITY)
@@ -111,7 +142,7 @@ export class LogReading {
       if (piece === null) break
       // Another file under its name: what it said is not part of this one.
       if (piece.sizeBytes < this.#parsedBytes) {
-        this.#parser = createLogParser()
+        this.#parsing = null
         this.#parsedBytes = 0
         continue
       }

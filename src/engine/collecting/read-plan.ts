@@ -17,7 +17,8 @@ export interface ReadFacts {
 }
 
 const LOCAL_MS = 2_000
-const REMOTE_MS = 10_000
+/** With what it takes until its turn, figures are ten seconds old at most. */
+const REMOTE_MS = 9_500
 const QUIET_MS = 30_000
 const THREATENED_MS = 1_000
 const MORE_MS = 250

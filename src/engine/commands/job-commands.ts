@@ -138,7 +138,8 @@ export class JobCommands {
 
   /** Returns the ids that exist. */
   keep(ids: JobId[], isKept: boolean): Promise<JobId[]> {
-    return this.#parts.store.keepJobs(ids, isKept)
+    const text = isKept ? 'Kept: retention does not delete it' : 'No longer kept'
+    return this.#parts.store.keepJobs(ids, isKept, this.#entry(text, { kept: isKept }))
   }
 
   /** Like the two methods below, affects queued jobs only and returns their ids. */

@@ -1,5 +1,6 @@
 import type { ProjectName, ProjectSettings } from '../../shared/contract/index.ts'
 import type { CancelWaitsMs } from '../../shared/run-limits.ts'
+import type { ItemsArchive } from '../collecting/items-archive.ts'
 import type { LogCollector } from '../collecting/log-collector.ts'
 import type { LogArchivePort } from '../logs/archive/log-archive.ts'
 import type { Fleet } from '../nodes/fleet.ts'
@@ -24,7 +25,8 @@ import type { LiveAttempts } from './live-attempts.ts'
 export interface DispatchContext {
   /** Attempts are changed only through `live`. */
   store: JobReader & LaneReader & HoldStore & QueueFailureStore & AttemptReader & Pick<AttemptStore, 'markLogArchived'>
-  archive: Pick<LogArchivePort, 'copy'>
+  archive: Pick<LogArchivePort, 'copy' | 'keepCopied' | 'copies'>
+  itemsArchive: Pick<ItemsArchive, 'keep' | 'giveUp'>
   /** Has read the logs of the runs so far. */
   collector: Pick<LogCollector, 'finish' | 'record' | 'writtenSinceMs' | 'progressOf' | 'events'>
   fleet: Fleet
@@ -40,7 +42,9 @@ export interface DispatchContext {
     settingsOf(
       project: ProjectName
     ): Pick<ProjectSettings, 'limits'> &
-      Partial<Pick<ProjectSettings, 'weight' | 'paused' | 'cancelWaitSeconds' | 'outcome' | 'spiderOutcomes'>>
+      Partial<
+        Pick<ProjectSettings, 'weight' | 'paused' | 'cancelWaitSeconds' | 'outcome' | 'spiderOutcomes' | 'keepItems'>
+      >
   }
   distribution: Pick<Distribution, 'stateOf' | 'ensure' | 'forget' | 'importErrors' | 'projectsWithImportErrors'>
   /** Asks plugins about a job before it is sent; null: no plugin has this hook. Never rejects. */

@@ -60,7 +60,7 @@ describe('an engine that dies at any of its calls', () => {
   it(
     'has run every acknowledged job exactly once when the next one is done',
     async () => {
-      await dieEverywhere(() => PLAIN, 4)
+      await dieEverywhere(() => PLAIN, 12)
     },
     LIMIT_MS
   )
@@ -70,7 +70,7 @@ describe('an engine that dies at any of its calls', () => {
     async () => {
       await dieEverywhere(
         (random) => ({ ...PLAIN, cancels: someCancels(random), wedgedUntilMs: someMs(random, 0.4) }),
-        6
+        18
       )
     },
     LIMIT_MS
@@ -87,7 +87,7 @@ describe('an engine that dies at any of its calls', () => {
           wedgedUntilMs: someMs(random, 0.2),
           down: { fromMs: someMs(random, 0.5), toMs: someMs(random, 0.5) }
         }),
-        12
+        36
       )
     },
     LIMIT_MS

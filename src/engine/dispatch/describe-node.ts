@@ -48,6 +48,7 @@ function runsOn(node: FleetNode, live: LiveAttempts, local: Pick<LocalNode, 'usa
       spider: one.spider,
       state: one.state === 'running' ? ('running' as const) : ('starting' as const),
       sinceMs: one.startedAtMs ?? one.sentAtMs,
+      pid: null,
       usage: local?.usage.newestUsage(one.jobid) ?? null
     }))
   const external = (job: SeenJob, state: NodeRun['state']): NodeRun => ({
@@ -57,6 +58,7 @@ function runsOn(node: FleetNode, live: LiveAttempts, local: Pick<LocalNode, 'usa
     spider: job.spider,
     state,
     sinceMs: trueTime(job.startTime, node.status.clockEstimate),
+    pid: job.pid,
     usage: null
   })
   const { running, pending } = shownExternal(node.status.external)

@@ -110,6 +110,8 @@ export interface BeliefEvents {
   moved: [move: { one: LiveAttempt; from: LiveState; to: LiveState; atMs: number }]
   /** It is no longer live. `jobOutcome`: its job ended with it; null: the job is back in the queue. */
   ended: [end: { one: LiveAttempt; jobOutcome: Outcome | null; change: AttemptEnd; atMs: number }]
+  /** It is followed from now on, without having begun here: found again, or adopted. */
+  joined: [one: LiveAttempt]
   /** `slotsUsedOn` changed: a slot was taken or freed. May be emitted before the change is written. */
   slots: [change: { nodeId: NodeId; by: 1 | -1 }]
 }
@@ -183,7 +185,7 @@ export class LiveAttempts {
     // Immediately after the write, with nothing that can fail in between, so that a cancel from now on finds it live.
     const startedAtMs = attempt.startedAtMs ?? (to === 'accepted' ? null : this.#clock.nowMs())
     const revived = { ...attempt, state: to, startedAtMs, result: null, reason: null, endedAtMs: null }
-    return this.#add(revived, job, this.#sent(), exit)
+    return this.#join(this.#add(revived, job, this.#sent(), exit))
   }
 
   /** Writes a job with its attempt, and builds the belief from what was written: reading it back could fail. */
@@ -202,7 +204,12 @@ export class LiveAttempts {
     const state = running === null ? 'accepted' : 'running'
     const startedAtMs = running?.startedAtMs ?? null
     const attempt = { ...start, project, spider, state, sentAtMs: entry.atMs, startedAtMs, limitHit: null } as const
-    return this.#add(attempt, { cancelAskedAtMs: null, retry: null, limits: null }, this.#sent(), null)
+    return this.#join(this.#add(attempt, { cancelAskedAtMs: null, retry: null, limits: null }, this.#sent(), null))
+  }
+
+  #join(one: LiveAttempt): LiveAttempt {
+    this.events.emit('joined', one)
+    return one
   }
 
   /** False: it had moved on in the meantime, and nothing was written (I4). */

@@ -11,7 +11,8 @@ import type { Discovery } from '../nodes/discovery/discovery.ts'
 import type { Catalog } from '../projects/catalog.ts'
 import type { Clock } from '../runtime/clock.ts'
 import type { Random } from '../runtime/random.ts'
-import { type Part, settingsFromFile, templateFromFile } from './form.ts'
+import type { Retention } from '../retention/retention.ts'
+import { type Part, policyOfFile, settingsFromFile, templateFromFile } from './form.ts'
 import type { Step } from './plan.ts'
 import type { FleetReads } from './read-fleet.ts'
 
@@ -24,6 +25,7 @@ export interface FleetFileParts extends FleetReads {
   schedules: Pick<ScheduleCommands, 'create' | 'update' | 'remove' | 'setPaused'>
   chains: Pick<ChainCommands, 'create' | 'update' | 'remove'>
   webhooks: Pick<WebhookCommands, 'list' | 'create' | 'update' | 'remove' | 'check'>
+  retention: Pick<Retention, 'policy' | 'setPolicy' | 'preview'>
   deployed: Pick<Catalog, 'names' | 'allSpidersOf' | 'find'>
   random: Random
   clock: Clock
@@ -103,6 +105,12 @@ const DOERS = {
   async webhooks({ id, item }, { webhooks }) {
     if (item === null) return webhooks.remove(id!)
     return id === null ? webhooks.create(item) : webhooks.update({ ...item, id })
+  },
+
+  async retention({ item }, { retention }) {
+    if (item === null) return
+    const { revision } = retention.policy()
+    return retention.setPolicy({ revision, policy: policyOfFile(item) })
   }
 } satisfies { [P in Part]: Do<P> }
 

@@ -34,7 +34,7 @@ export async function planChanges(
   const noted: Step[] = []
   for (const step of steps) {
     await breathe()
-    noted.push(withNotes(step))
+    noted.push(await withNotes(step))
   }
   return noted
 }
@@ -84,6 +84,7 @@ function toShow(current: CurrentFleet): FleetForm {
       return { ...schedule, ...(isPausedByOperator === true ? { paused, pauseNote } : {}) }
     }),
     chains: ours('chains'),
-    webhooks: ours('webhooks')
+    webhooks: ours('webhooks'),
+    retention: current.retention.length === 0 ? undefined : ours('retention')
   }
 }

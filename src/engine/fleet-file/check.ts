@@ -1,5 +1,12 @@
 import { problemOfTiming } from '../../shared/calendar/index.ts'
-import { type NodeId, SECRET_MASK, type SourceId } from '../../shared/contract/index.ts'
+import {
+  type NodeId,
+  SECRET_MASK,
+  type SourceId,
+  type StoragePolicy,
+  type StoragePreview
+} from '../../shared/contract/index.ts'
+import { formatBytes } from '../../shared/format-bytes.ts'
 import { mapDefaults } from '../../shared/job-defaults.ts'
 import { checkTemplate } from '../commands/check-template.ts'
 import { checkSecretNames } from '../commands/template-secrets.ts'
@@ -13,10 +20,13 @@ import type { FleetFileParts } from './apply-step.ts'
 import {
   type FileNode,
   type FileProject,
+  type FileRetention,
+  type FileSchedule,
   type FileSource,
   type FileTemplate,
   type FileWebhook,
   type FleetForm,
+  policyOfFile,
   settingsFromFile,
   templateFromFile
 } from './form.ts'
@@ -85,7 +95,7 @@ export function normalise(form: FleetForm, current: CurrentFleet): FleetForm {
 }
 
 /** The checks of the rooms, which change nothing. */
-export type FleetChecks = Pick<FleetFileParts, 'nodes' | 'projects' | 'webhooks' | 'deployed' | 'clock'>
+export type FleetChecks = Pick<FleetFileParts, 'nodes' | 'projects' | 'webhooks' | 'deployed' | 'retention' | 'clock'>
 
 /** Checks what the commands would refuse before any of them runs. Rejects with FLEET_FILE_INVALID, naming it all. */
 export async function checkSteps(steps: readonly Step[], current: CurrentFleet, checks: FleetChecks): Promise<void> {
@@ -122,14 +132,14 @@ function danglingNodes(steps: readonly Step[], current: CurrentFleet): string[] 
     if (item === null) return []
     const templates = placedIn(item)
     const node = templates.map((template) => template.node).find((name) => name !== null && going.has(name))
-    const noun = 'jobs' in item ? 'schedule' : 'run' in item ? 'chain' : 'project'
+    const noun = 'rules' in item ? 'schedule' : 'run' in item ? 'chain' : 'project'
     return node == null ? [] : [`${noun} ${nameOf(item)} runs on the node "${node}", which would be removed`]
   })
 }
 
 /** Everything in an item that may name a node to run on. */
 function placedIn(item: object): { node: string | null }[] {
-  if ('jobs' in item) return item.jobs as FileTemplate[]
+  if ('rules' in item) return (item as FileSchedule).jobs
   if ('run' in item) return [item.run as FileTemplate]
   if (!('spiderDefaults' in item)) return []
   const { defaults, spiderDefaults } = item as FileProject
@@ -138,15 +148,31 @@ function placedIn(item: object): { node: string | null }[] {
 
 const nameOf = (item: object): string => ('name' in item ? String(item.name) : '')
 
-/** Adds notes on what a template's jobs would have to wait for; these are not errors in the file. */
-export function createNotes({ deployed }: Pick<FleetChecks, 'deployed'>): (step: Step) => Step {
+/** Adds notes on what is not an error in the file: what jobs would have to wait for, what retention would delete. */
+export function createNotes({
+  deployed,
+  retention
+}: Pick<FleetChecks, 'deployed' | 'retention'>): (step: Step) => Promise<Step> {
   const known = new Set(deployed.names())
-  return (step) => withNotes(step, known, deployed)
+  return async (step) => {
+    if (step.part !== 'retention' || step.item === null) return withNotes(step, known, deployed)
+    const policy = policyOfFile(step.item as FileRetention)
+    const preview = await retention.preview(policy)
+    return { ...step, change: { ...step.change, notes: [describePreview(preview, policy)] } }
+  }
+}
+
+function describePreview({ goes, freesBytes, isCut }: StoragePreview, { paused }: StoragePolicy): string {
+  const counts = Map.groupBy(goes, ({ kind }) => kind)
+  const parts = [...counts].map(([kind, rows]) => `${rows.reduce((sum, { count }) => sum + count, 0)} ${kind}`)
+  const what = parts.length === 0 ? 'nothing' : `${isCut ? 'at least ' : ''}${parts.join(', ')}`
+  const frees = parts.length === 0 ? '' : ` and frees ${formatBytes(freesBytes)}`
+  return `retention ${paused ? 'is paused; otherwise it ' : ''}deletes ${what}${frees}`
 }
 
 function withNotes(step: Step, known: ReadonlySet<string>, deployed: FleetChecks['deployed']): Step {
   const { item } = step
-  const templates = item === null ? [] : 'jobs' in item ? item.jobs : 'run' in item ? [item.run] : []
+  const templates = item === null ? [] : 'rules' in item ? item.jobs : 'run' in item ? [item.run] : []
   const notes = templates.flatMap(({ project, spiders }) => {
     if (!known.has(project)) return [`the project ${project} is not deployed here: no job can be created until it is`]
     const listed = deployed.allSpidersOf(project)
@@ -178,7 +204,7 @@ async function checkItem(step: Step, checks: FleetChecks): Promise<void> {
       clientCertificate,
       clientKey: clientKey === undefined && clientCertificate !== null ? keptKey : (clientKey ?? null)
     })
-  } else if ('jobs' in item) {
+  } else if ('rules' in item) {
     const settings = settingsFromFile(item, asId)
     const problem = problemOfTiming(settings)
     if (problem !== null) throw new Error(problem)

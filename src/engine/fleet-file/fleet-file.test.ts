@@ -37,6 +37,7 @@ function openFiles(failure: { next: Error | null }) {
       check: () => {},
       create: async (settings: object) => void webhooks.push({ id: 'w', ...settings })
     },
+    retention: { policy: () => ({ revision: 0 }) },
     random: { hex: () => 'a1' },
     clock
   }

@@ -1,7 +1,9 @@
 import { z } from 'zod'
 import {
   ChainSettings,
+  EggPolicy,
   JobDefaults,
+  KeepPolicy,
   LimitRule,
   NewLimitRule,
   NewSource,
@@ -15,6 +17,7 @@ import {
   RunTemplate,
   type ScheduleRule,
   ScheduleSettings,
+  StoragePolicy,
   WebhookSettings
 } from '../../shared/contract/index.ts'
 
@@ -125,6 +128,30 @@ export type FileChain = z.infer<typeof FileChain>
 const FileWebhook = WebhookSettings.strict()
 export type FileWebhook = z.infer<typeof FileWebhook>
 
+const FileKeep = KeepPolicy.strict()
+const FileEggs = EggPolicy.strict()
+const FileRetention = z.strictObject({
+  jobs: FileKeep.default(FileKeep.parse({})),
+  logs: FileKeep.default(FileKeep.parse({})),
+  items: FileKeep.default(FileKeep.parse({})),
+  eggs: FileEggs.default(FileEggs.parse({})),
+  /** A kind that a project leaves out is as above. */
+  projects: z
+    .record(
+      ProjectName,
+      z.strictObject({
+        jobs: FileKeep.optional(),
+        logs: FileKeep.optional(),
+        items: FileKeep.optional(),
+        eggs: FileEggs.optional()
+      })
+    )
+    .default({}),
+  paused: z.boolean().default(false),
+  budgetBytes: StoragePolicy.shape.budgetBytes
+})
+export type FileRetention = z.infer<typeof FileRetention>
+
 /** An absent part is left alone. With pruning, a part that is present but empty removes all its items. */
 export const FleetForm = z.strictObject({
   version: z.literal(1, { error: 'must be 1: the version of this form' }),
@@ -134,7 +161,9 @@ export const FleetForm = z.strictObject({
   limits: z.array(FileLimit).max(1_000).optional(),
   schedules: z.array(FileSchedule).max(20_000).optional(),
   chains: z.array(FileChain).max(10_000).optional(),
-  webhooks: z.array(FileWebhook).max(1_000).optional()
+  webhooks: z.array(FileWebhook).max(1_000).optional(),
+  /** One policy, changed as a whole: between two changes of it, something could be deleted. */
+  retention: FileRetention.transform((policy) => [policy]).optional()
 })
 export type FleetForm = z.infer<typeof FleetForm>
 
@@ -146,7 +175,8 @@ export const PARTS = {
   limits: FileLimit,
   schedules: FileSchedule,
   chains: FileChain,
-  webhooks: FileWebhook
+  webhooks: FileWebhook,
+  retention: FileRetention
 } as const
 export type Part = keyof typeof PARTS
 export const PART_NAMES = Object.keys(PARTS) as Part[]
@@ -154,6 +184,8 @@ export type ItemOf<P extends Part> = NonNullable<FleetForm[P]>[number]
 
 export const TEMPLATE_FIELDS: z.ZodRawShape = FileTemplate.shape
 export const DEFAULTS_FIELDS: z.ZodRawShape = FileDefaults.shape
+/** Of one kind in the retention policy, and of a project there. */
+export const KEEP_FIELDS: z.ZodRawShape = { ...FileEggs.shape, ...FileKeep.shape }
 
 export function templateOfFile<T extends { nodeId: NodeId | null }>(
   { nodeId, ...template }: T,
@@ -191,3 +223,9 @@ export function settingsFromFile(schedule: FileSchedule, idOf: (name: string) =>
     jobs: jobs.map((template) => templateFromFile(template, idOf))
   }
 }
+
+export function policyOfFile({ projects, paused, budgetBytes, ...defaults }: FileRetention): StoragePolicy {
+  return { paused, defaults, projects, budgetBytes }
+}
+
+export const retentionOfFile = ({ defaults, ...others }: StoragePolicy): FileRetention => ({ ...defaults, ...others })

@@ -21,7 +21,8 @@ const MASKED: { [P in Part]: (item: ItemOf<P>) => ItemOf<P> } = {
   limits: same,
   schedules: (schedule) => ({ ...schedule, jobs: schedule.jobs.map((template) => maskSecrets(template)) }),
   chains: (chain) => ({ ...chain, run: maskSecrets(chain.run) }),
-  webhooks: same
+  webhooks: same,
+  retention: same
 }
 
 const FILLED: { [P in Part]: (item: ItemOf<P>, before: ItemOf<P> | undefined) => ItemOf<P> } = {
@@ -41,7 +42,8 @@ const FILLED: { [P in Part]: (item: ItemOf<P>, before: ItemOf<P> | undefined) =>
     jobs: schedule.jobs.map((template, index) => fillMasked(template, before?.jobs[index]))
   }),
   chains: (chain, before) => ({ ...chain, run: fillMasked(chain.run, before?.run) }),
-  webhooks: same
+  webhooks: same,
+  retention: same
 }
 
 /** A copy without secrets, for whoever reads an export or a plan. */

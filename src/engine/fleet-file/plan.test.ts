@@ -13,7 +13,8 @@ const NOTHING: CurrentFleet = {
   limits: [],
   schedules: [],
   chains: [],
-  webhooks: []
+  webhooks: [],
+  retention: []
 }
 
 const read = (text: string) => readFleetFile(`version: 1\n${text}`)
@@ -47,6 +48,12 @@ chains:
   - { name: then, project: shop, spider: prices, on: succeeded, run: { project: shop, spiders: [report] } }
 webhooks:
   - { name: ops, url: https://ops.example/hook, events: [job.ended] }
+retention:
+  jobs: { days: 400 }
+  logs: { days: 90, perSpider: 50 }
+  eggs: { days: 180, newest: 3 }
+  projects: { shop: { logs: { days: 30 }, items: {} } }
+  budgetBytes: 500000000000
 `)
 
 describe('the plan of a fleet file', () => {
@@ -66,14 +73,15 @@ describe('the plan of a fleet file', () => {
       'add limits',
       'add schedule',
       'add chain',
-      'add webhook'
+      'add webhook',
+      'add retention'
     ])
     const empty = read('nodes: []\ndiscovery: []\nprojects: []\nlimits: []\nschedules: []\nchains: []\nwebhooks: []')
     const gone = planFleetFile(fleetOf(FULL), empty, true).map(({ change }) => `${change.act} ${change.noun}`)
-    // The local node is the service's own and stays.
+    // The local node is the service's own and stays, and so does the retention policy.
     expect(gone).toEqual(
       made
-        .slice(1)
+        .slice(1, -1)
         .map((text) => text.replace('add', 'remove'))
         .reverse()
     )

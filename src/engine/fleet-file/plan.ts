@@ -21,6 +21,7 @@ interface IdOf {
   schedules: ScheduleId
   chains: ChainId
   webhooks: WebhookId
+  retention: 'policy'
 }
 
 /**
@@ -52,7 +53,8 @@ export const NOUNS: Record<Part, FleetFileChange['noun']> = {
   limits: 'limits',
   schedules: 'schedule',
   chains: 'chain',
-  webhooks: 'webhook'
+  webhooks: 'webhook',
+  retention: 'retention'
 }
 
 /**
@@ -88,7 +90,9 @@ function planPart<P extends Part>(part: P, current: CurrentFleet, wanted: FleetF
   const steps = items.flatMap((item, index) => planItem(part, item, partners[index]))
   if (!prune) return steps
   // The local node belongs to the service: a file can change it but not remove it.
-  const isFree = ({ isOurs, item }: CurrentItem<P>) => isOurs && !('kind' in item && item.kind === 'local')
+  // A retention policy can be replaced, but an engine cannot be made to have none again.
+  const isFree = ({ isOurs, item }: CurrentItem<P>) =>
+    isOurs && part !== 'retention' && !('kind' in item && item.kind === 'local')
   return [...steps, ...[...rest].filter(isFree).map((one) => removal(part, one))]
 }
 
@@ -133,11 +137,13 @@ function nameOf<P extends Part>(part: P, item: ItemOf<P>): string {
     return JSON.stringify([project, spider, tag, perNode])
   }
   if (part === 'nodes' && (item as FileNode).kind === 'local') return 'the local node'
+  if (part === 'retention') return 'policy'
   return 'id' in item ? item.id : (item as { name: string }).name
 }
 
 function nameForPeople<P extends Part>(part: P, item: ItemOf<P>): string {
   if (part === 'limits') return describeLimit({ ...(item as FileLimit), id: '' })
+  if (part === 'retention') return 'policy'
   return 'id' in item ? item.id : (item as { name: string }).name
 }
 

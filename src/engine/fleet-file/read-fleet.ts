@@ -12,7 +12,8 @@ import { DIRECT } from '../nodes/scrapyd/proxy.ts'
 import type { SecretBox } from '../runtime/secret-box.ts'
 import type { StoredNode, StoredSchedule } from '../store/records.ts'
 import type { ChainStore, NodeStore, ProjectSettingsStore, ScheduleReader } from '../store/store.ts'
-import { ruleOfFile, templateOfFile, textOfMoment } from './form.ts'
+import type { Retention } from '../retention/retention.ts'
+import { retentionOfFile, ruleOfFile, templateOfFile, textOfMoment } from './form.ts'
 import type { CurrentFleet, CurrentItem } from './plan.ts'
 
 export interface FleetReads {
@@ -21,6 +22,7 @@ export interface FleetReads {
   discovery: Pick<Discovery, 'list'>
   queue: Pick<QueueCommands, 'limits'>
   webhooks: { list(): Promise<Webhook[]> }
+  retention: Pick<Retention, 'policy'>
   secretBox: Pick<SecretBox, 'open'>
 }
 
@@ -30,6 +32,8 @@ export async function readFleet(parts: FleetReads): Promise<CurrentFleet> {
   const nodes = (await store.listNodes()).filter(({ kind }) => kind === 'scrapyd' || hasLocalNode)
   const nameOf = new Map(nodes.map(({ id, name }) => [id, name]))
   const [schedules, chains] = [await store.listSchedules(), await store.listChains()]
+  const { policy, revision } = parts.retention.policy()
+  const isPolicySet = revision > 0
   // Sorted by name, so that equal fleets export equal files.
   return {
     nodes: byName(await Promise.all(nodes.map((node) => nodeOf(node, parts.secretBox)))),
@@ -69,7 +73,8 @@ export async function readFleet(parts: FleetReads): Promise<CurrentFleet> {
         item: { name, url, events, project, enabled },
         isOurs: true
       }))
-    )
+    ),
+    retention: isPolicySet ? [{ id: 'policy', item: retentionOfFile(policy), isOurs: true }] : []
   }
 
   async function openedDefaults({ defaults, spiderDefaults }: Pick<ProjectSettings, 'defaults' | 'spiderDefaults'>) {

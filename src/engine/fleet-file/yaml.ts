@@ -3,7 +3,7 @@ import { type Document, isNode, isScalar, LineCounter, parseDocument, stringify,
 import type { z } from 'zod'
 import { isScrapdeckError, ScrapdeckError } from '../../shared/errors.ts'
 import { problemOfTree } from '../../shared/tree-bounds.ts'
-import { DEFAULTS_FIELDS, FleetForm, type Part, PARTS, PART_NAMES, TEMPLATE_FIELDS } from './form.ts'
+import { DEFAULTS_FIELDS, FleetForm, KEEP_FIELDS, type Part, PARTS, PART_NAMES, TEMPLATE_FIELDS } from './form.ts'
 
 /** Enough for hand-written anchors; nested aliases beyond this are an attack. */
 const ALIASES_MAX = 1_000
@@ -11,6 +11,7 @@ const ALIASES_MAX = 1_000
 const BOUNDS = { depth: 50, size: 10_000_000 }
 const PROBLEMS_SHOWN = 5
 const LONGEST_KEY = 60
+const KINDS_KEPT = new Set(['jobs', 'logs', 'items', 'eggs'])
 const STYLE = { lineWidth: 0, aliasDuplicateObjects: false }
 
 /** Throws FLEET_FILE_INVALID, naming lines and fields. Text from outside is read in a thread (plan-task.ts). */
@@ -54,7 +55,11 @@ export function writeFleetFile(form: FleetForm, heading: string): string {
   const compact: Record<string, unknown> = { version: form.version }
   for (const part of PART_NAMES) {
     const items = form[part]
-    if (items !== undefined) compact[part] = items.map((item) => compactItem(part, item))
+    if (items === undefined) continue
+    const compacted = items.map((item) => compactItem(part, item))
+    // Of the retention policy there is one.
+    if (part !== 'retention') compact[part] = compacted
+    else if (compacted.length > 0) compact[part] = compacted[0]
   }
   return `${heading.replaceAll(/^/gm, '# ')}\n${stringify(compact, STYLE)}`
 }
@@ -82,9 +87,15 @@ function withoutDefaults(item: object, fields: z.ZodRawShape): Record<string, un
 }
 
 function compactValue(name: string, value: unknown): unknown {
-  if (name === 'jobs') return (value as object[]).map((template) => withoutDefaults(template, TEMPLATE_FIELDS))
+  if (name === 'jobs' && Array.isArray(value))
+    return (value as object[]).map((template) => withoutDefaults(template, TEMPLATE_FIELDS))
   if (name === 'run') return withoutDefaults(value as object, TEMPLATE_FIELDS)
   if (name === 'defaults') return withoutDefaults(value as object, DEFAULTS_FIELDS)
+  if (KINDS_KEPT.has(name)) return withoutDefaults(value as object, KEEP_FIELDS)
+  if (name === 'projects') {
+    const own = Object.entries(value as object).map(([project, kinds]) => [project, withoutDefaults(kinds, {})])
+    return Object.fromEntries(own)
+  }
   if (name !== 'spiderDefaults') return value
   const all = Object.entries(value as object).map(([spider, one]) => [spider, withoutDefaults(one, DEFAULTS_FIELDS)])
   return Object.fromEntries(all)

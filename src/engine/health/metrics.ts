@@ -3,6 +3,7 @@ import { freemem, loadavg, totalmem } from 'node:os'
 import { collectDefaultMetrics, Registry } from 'prom-client'
 import type { Figures, Node, NodeId, ProjectName } from '../../shared/contract/index.ts'
 import { timeOfJobId } from '../../shared/ids.ts'
+import type { LogCollector } from '../collecting/log-collector.ts'
 import type { BeliefEvents } from '../dispatch/live-attempts.ts'
 import type { CacheFigures } from '../runtime/cache-figures.ts'
 import type { Clock } from '../runtime/clock.ts'
@@ -19,6 +20,7 @@ export interface MetricsParts {
   /** Names begin with it and `_`. Default: scrapdeck. */
   prefix?: string | undefined
   nodeName: (nodeId: NodeId) => string | undefined
+  collector: Pick<LogCollector, 'allLive'>
 }
 
 /** Labels beyond these limits are summed up as `other`: each is a time series that Prometheus keeps. */
@@ -71,6 +73,11 @@ export class Metrics extends NamedMetrics {
   readonly #items = this.counter('spider_items_total', 'Items scraped by ended runs.', ['project', 'spider'])
   readonly #pages = this.counter('spider_pages_total', 'Pages fetched by ended runs.', ['project', 'spider'])
   readonly #errors = this.counter('spider_errors_total', 'Errors in the logs of ended runs.', ['project', 'spider'])
+  readonly #running = {
+    pages: this.gauge('running_pages', 'Pages that running jobs have fetched so far.', ['project', 'spider']),
+    items: this.gauge('running_items', 'Items that running jobs have scraped so far.', ['project', 'spider']),
+    errors: this.gauge('running_errors', 'Errors in the logs of running jobs so far.', ['project', 'spider'])
+  }
   readonly #firings = this.counter('schedule_firings_total', 'Run times of schedules, by result.', ['state'])
   readonly #wait = this.histogram(
     'dispatch_latency_seconds',
@@ -128,6 +135,7 @@ export class Metrics extends NamedMetrics {
   }): Promise<string> {
     await Promise.all([this.#readJobs(), this.#readMachine()])
     this.#readNodes(nodes)
+    this.#readRunning()
     this.#readCaches(caches)
     const { paused, loopP99Ms } = figures
     this.#isPaused.set(Number(paused))
@@ -182,6 +190,14 @@ export class Metrics extends NamedMetrics {
       this.#nodeStuck.set({ node }, Number(isStuck))
       this.#nodeSlots.set({ node }, slots)
       this.#nodeSlotsUsed.set({ node }, runs.length)
+    }
+  }
+
+  #readRunning(): void {
+    for (const gauge of Object.values(this.#running)) gauge.reset()
+    for (const { run, live } of this.#parts.collector.allLive()) {
+      const of = this.#spiderOf(run)
+      for (const name of ['pages', 'items', 'errors'] as const) this.#running[name].inc(of, live[name] ?? 0)
     }
   }
 

@@ -19,7 +19,15 @@ const items = (count: number) => jsonLines(Array.from({ length: count }, (_, at)
 
 /** A job with one attempt on `node`; `remote` is its file there, and `local` one of the local node. */
 async function open(
-  over: { node?: string; state?: Attempt['state']; limits?: Partial<ItemsLimits>; whyNoDuckdb?: string } = {}
+  over: {
+    node?: string
+    state?: Attempt['state']
+    limits?: Partial<ItemsLimits>
+    whyNoDuckdb?: string
+    /** `remote` is in the archive. */
+    isKept?: true
+    whyGone?: ScrapdeckError
+  } = {}
 ) {
   const directory = await makeTemporaryDirectory()
   const local = join(directory.path, 'run.jl')
@@ -48,7 +56,10 @@ async function open(
       if (remote.bytes === null) return null
       return { offset, sizeBytes: remote.bytes.length, bytes: remote.bytes.subarray(offset, offset + limitBytes) }
     },
-    archive: null,
+    archive: {
+      sizeBytes: async () => (over.isKept === true ? remote.bytes!.length : null),
+      whyGone: async () => over.whyGone ?? null
+    },
     whyNoDuckdb: over.whyNoDuckdb ?? null
   })
   onTestFinished(async () => {
@@ -164,4 +175,17 @@ it('in the desktop app a thread reads items, without DuckDB', async () => {
     'at,name\r\n0,item 0'
   )
   expect(existsSync(local)).toBe(true)
+})
+
+it('items that are kept here are read from the archive, also of a run on the local node', async () => {
+  const { jobItems, remote } = await open({ isKept: true })
+  remote.bytes = Buffer.from(items(3))
+  expect(await jobItems.describe({ jobId: ID }, true)).toMatchObject({ from: 'archive', items: 3 })
+  expect((await jobItems.page({ jobId: ID }, aPage())).rows).toHaveLength(3)
+})
+
+it('items that are gone say what became of them', async () => {
+  const why = new ScrapdeckError('ITEMS_NOT_FOUND', 'Retention deleted the items of job x on 2026-11-02.')
+  const { jobItems } = await open({ node: 'n1', whyGone: why })
+  await expect(jobItems.describe({ jobId: ID }, false)).rejects.toBe(why)
 })

@@ -17,6 +17,7 @@ import { LOCAL_NODE_ID } from '../../shared/ids.ts'
 import type { Clock } from '../runtime/clock.ts'
 import type { Logger } from '../runtime/logger.ts'
 import type { Random } from '../runtime/random.ts'
+import type { FilledFields } from '../store/records.ts'
 import { requireJob } from '../store/require-job.ts'
 import type { AttemptReader, JobReader } from '../store/store.ts'
 import { Exports } from './exports.ts'
@@ -25,10 +26,12 @@ import { type CallOptions, ItemsProcess } from './items-process.ts'
 import type { ItemsSource, PageInput, WholeItem } from './messages.ts'
 import { type ReadRange, RemoteCopies } from './remote-copies.ts'
 
-/** Items that were copied elsewhere before their node deleted them. */
-export interface ItemsArchive {
-  /** A file on this machine for as long as `JobItems` reads it; null: the archive has none of this attempt. */
-  fileOf(attempt: Attempt, signal?: AbortSignal): Promise<string | null>
+/** Items that were copied before their node deleted them (collecting/items-archive.ts). */
+export interface KeptItems {
+  /** null: none are. */
+  sizeBytes(attempt: Attempt): Promise<number | null>
+  /** What became of them; null: nothing was recorded. */
+  whyGone(attempt: Attempt): Promise<Error | null>
 }
 
 export interface JobItemsParts {
@@ -39,8 +42,9 @@ export interface JobItemsParts {
   logger: Logger
   /** Where a run of the local node writes its items; null: not into files. */
   localFileOf: (attempt: Attempt) => string | null
+  /** From the archive, or else from the node. */
   readRange: ReadRange
-  archive: ItemsArchive | null
+  archive: KeptItems
   /** DuckDB may not be loaded here, for this reason; null: it may. */
   whyNoDuckdb: string | null
 }
@@ -61,9 +65,11 @@ interface Found {
 
 /** What a page without a filter reads of a file on a node before more of it is copied. */
 const FIRST_BYTES = 8 * 1024 * 1024
+/** Of a file that nobody asked for: what is on a node is copied for this. */
+const COUNTED_MAX_BYTES = { local: 512 * 1024 * 1024, archive: 512 * 1024 * 1024, node: 64 * 1024 * 1024 }
 const TIME_LIMITS_MS = { quick: 30_000, query: 120_000, export: 30 * 60_000 }
 
-/** The items of a job, wherever they are: read on this machine, copied from a node, or from the archive. */
+/** The items of a job, wherever they are: read on this machine, or copied from the archive or a node. */
 export class JobItems {
   readonly #parts: JobItemsParts
   readonly #process: ItemsProcess
@@ -129,6 +135,20 @@ export class JobItems {
     const { source } = await this.#find(wanted, Infinity, signal)
     const options = { timeoutMs: TIME_LIMITS_MS.query, isHeavy: true, signal }
     return this.#using([source], () => this.#process.call('fieldStatistics', { source, field }, options))
+  }
+
+  /**
+   * In how many items each field is filled. Rejects with ITEMS_TOO_LARGE without reading a file of more than
+   * COUNTED_MAX_BYTES.
+   */
+  async countFilled(wanted: Wanted, signal?: AbortSignal): Promise<FilledFields> {
+    const { sizeBytes, from } = await this.#find(wanted, 1, signal)
+    if (sizeBytes > COUNTED_MAX_BYTES[from]) {
+      throw new ScrapdeckError('ITEMS_TOO_LARGE', `The items of job ${wanted.jobId} are too large to be counted.`)
+    }
+    const { source } = await this.#find(wanted, Infinity, signal)
+    const options = { timeoutMs: TIME_LIMITS_MS.query, isHeavy: true, signal }
+    return this.#using([source], () => this.#process.call('countFilled', { source }, options))
   }
 
   async diff(wanted: Wanted, before: JobId, key: string | null, signal?: AbortSignal): Promise<ItemsDiff> {
@@ -207,11 +227,10 @@ export class JobItems {
 
   async #find(wanted: Wanted, wantedBytes: number, signal?: AbortSignal): Promise<Found> {
     const attempt = await this.#attemptOf(wanted)
-    const found =
-      (await this.#findLocal(attempt)) ??
-      (await this.#findArchived(attempt, signal)) ??
-      (await this.#findOnNode(attempt, wantedBytes, signal))
+    const found = (await this.#findLocal(attempt)) ?? (await this.#findCopied(attempt, wantedBytes, signal))
     if (found !== null) return found
+    const why = await this.#parts.archive.whyGone(attempt)
+    if (why !== null) throw why
     const yet = attempt.state === 'ended' ? '' : ' yet'
     const text = `Job ${wanted.jobId} has no items${yet} that can be read: its run wrote none, or its node keeps none.`
     throw new ScrapdeckError('ITEMS_NOT_FOUND', text)
@@ -232,19 +251,14 @@ export class JobItems {
     return source && { source, attempt, from: 'local', sizeBytes: source.sizeBytes }
   }
 
-  async #findArchived(attempt: Attempt, signal?: AbortSignal): Promise<Found | null> {
-    const path = (await this.#parts.archive?.fileOf(attempt, signal)) ?? null
-    const source = path === null ? null : await this.#sourceOf(path)
-    return source && { source, attempt, from: 'archive', sizeBytes: source.sizeBytes }
-  }
-
-  async #findOnNode(attempt: Attempt, wantedBytes: number, signal?: AbortSignal): Promise<Found | null> {
-    if (attempt.nodeId === LOCAL_NODE_ID) return null
+  async #findCopied(attempt: Attempt, wantedBytes: number, signal?: AbortSignal): Promise<Found | null> {
+    const isKept = (await this.#parts.archive.sizeBytes(attempt)) !== null
+    if (!isKept && attempt.nodeId === LOCAL_NODE_ID) return null
     const copy = await this.#copies.get(attempt, wantedBytes, signal)
     if (copy === null) return null
     const { path, copiedBytes, sizeBytes } = copy
     const source = await this.#sourceOf(path, copiedBytes)
-    return source && { source, attempt, from: 'node', sizeBytes }
+    return source && { source, attempt, from: isKept ? 'archive' : 'node', sizeBytes }
   }
 
   /** null: there is no such file, or it is a link or a pipe that a spider put there. */

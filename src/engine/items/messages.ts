@@ -8,6 +8,7 @@ import type {
   ItemsPage
 } from '../../shared/contract/index.ts'
 import type { ErrorCode } from '../../shared/errors.ts'
+import type { FilledFields } from '../store/records.ts'
 
 /** A file of items on this machine, as the process that reads it gets it. */
 export interface ItemsSource {
@@ -60,6 +61,7 @@ export interface ItemsCalls {
   page: { input: { source: ItemsSource } & PageInput; result: ItemsPage }
   read: { input: { source: ItemsSource; index: number }; result: WholeItem | null }
   fieldStatistics: { input: { source: ItemsSource; field: string }; result: FieldStatistics }
+  countFilled: { input: { source: ItemsSource }; result: FilledFields }
   diff: {
     input: { before: ItemsSource; after: ItemsSource; key: string | null }
     result: DiffOfFiles

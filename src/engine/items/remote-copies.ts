@@ -21,6 +21,8 @@ export interface Copy {
 interface State extends Copy {
   /** Clock.nowMs when the size was last asked for. */
   checkedAtMs: number
+  /** Clock.nowMs when somebody last wanted it. */
+  askedAtMs: number
   /** Up to where somebody wants it. */
   wantedBytes: number
   loading: Promise<void> | null
@@ -34,10 +36,15 @@ const CHECK_EVERY_MS = 2_000
 /** A request waits so long for a copy, and is then told how far it is. */
 const WAIT_MS = 20_000
 const COPYING_AT_ONCE = 4
+/** A copy that nobody asks after goes on for so long: a node may take days for it, and others wait for its place. */
+const ABANDONED_MS = 120_000
 /** Of which it is known how much was copied; the cache's limit of bytes ends most of them earlier. */
 const COPIES_MAX = 500
 
-/** Copies of items that are on remote nodes, made as far as somebody reads them; a file that grew is continued. */
+/**
+ * Copies of items that are on remote nodes, or packed in the archive, made as far as somebody reads them; a file that
+ * grew is continued.
+ */
 export class RemoteCopies {
   readonly #cache: ItemsCache
   readonly #clock: Clock
@@ -71,6 +78,7 @@ export class RemoteCopies {
       const text = `The items have ${inGb(state.sizeBytes)} GB; at most ${inGb(copyBytes)} GB are copied from a node. Read them on the node.`
       throw new ScrapdeckError('ITEMS_TOO_LARGE', text)
     }
+    state.askedAtMs = this.#clock.nowMs()
     state.wantedBytes = Math.max(state.wantedBytes, Math.min(wantedBytes, state.sizeBytes))
     if (state.copiedBytes < state.wantedBytes) await this.#wait(key, attempt, state, signal)
     return state
@@ -133,6 +141,7 @@ export class RemoteCopies {
       sizeBytes: 0,
       checkedAtMs: 0,
       wantedBytes: 0,
+      askedAtMs: 0,
       loading: null,
       appending: null
     }
@@ -145,6 +154,7 @@ export class RemoteCopies {
   async #load(key: string, attempt: Attempt, state: State): Promise<void> {
     await this.#cache.using([state.path], async () => {
       while (state.copiedBytes < state.wantedBytes) {
+        if (this.#clock.nowMs() - state.askedAtMs > ABANDONED_MS) return
         const before = state.copiedBytes
         if ((await this.#append(attempt, state)) && state.copiedBytes > before) continue
         // It was deleted or replaced on its node.

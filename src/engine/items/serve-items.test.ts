@@ -445,3 +445,10 @@ describe('quoting', () => {
     )
   })
 })
+
+it.each(['jl', 'csv'])('a call that was given up before it began ends alone (%s)', async (ending) => {
+  const content = ending === 'jl' ? jsonLines(BOOKS) : 'title,price\nDune,9\n'
+  const source = await anItemsFile(directory.path, content, `given-up.${ending}`)
+  const given = { ...context, signal: AbortSignal.abort() }
+  await expect(plainServer.countFilled({ source }, given)).rejects.toThrow('aborted')
+})

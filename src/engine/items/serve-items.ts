@@ -5,6 +5,7 @@ import { exportParquet } from './duckdb/export-parquet.ts'
 import { isDuckdbInstalled, loadDuckdb } from './duckdb/locked-duckdb.ts'
 import type { ItemsCall, ItemsCalls, ItemsSource } from './messages.ts'
 import { inferColumns } from './reading/columns.ts'
+import { countFilled } from './reading/filled-fields.ts'
 import { needsDuckdb, PlainReader, shownColumns } from './reading/plain-reader.ts'
 import { type Head, readHead } from './reading/read-items.ts'
 import { convertToLines, writeItems } from './reading/write-items.ts'
@@ -76,6 +77,7 @@ export function createItemsServer(mayLoad: boolean, whyNot: string | null): Serv
       await requireDuckdb('Statistics of a field')
       return statisticsWithDuckdb(await asLines(source, await readHead(source), signal), field, signal)
     },
+    countFilled: ({ source }, { signal }) => countFilled(source, signal),
     async diff({ before, after, key }, { signal }) {
       await requireDuckdb('Comparing two runs')
       const heads = { before: await readHead(before), after: await readHead(after) }

@@ -213,7 +213,7 @@ function anAttempt(over: Partial<Attempt>): Attempt {
     },
     ...{ state: 'sending', result: null, reason: null, sentAtMs: NOW_MS - 10, acceptedAtMs: NOW_MS - 9 },
     ...{ startedAtMs: null, endedAtMs: null, pid: 7, exitCode: null, signal: null, stats: null, limitHit: null },
-    ...{ peakMemoryBytes: null, cpuSeconds: null, logArchived: false },
+    ...{ peakMemoryBytes: null, cpuSeconds: null, logArchived: false, logDeletedAtMs: null },
     ...over
   }
 }

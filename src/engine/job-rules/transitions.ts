@@ -44,7 +44,7 @@ const ENDS_OR_GOES_BACK: JobRule = { from: ['starting', 'running'], to: ['ended'
  *   any live state      --ended, given_up-->   ended
  *   ended               --found_again-->       accepted, running, finishing: only if its job is queued, not restarted
  *
- * `cancel_asked`, `cancel_sent`, `limit_hit` and `seen_again` leave the state unchanged.
+ * `cancel_asked`, `cancel_sent`, `limit_hit`, `seen_again` and `log_kept` leave the state unchanged.
  */
 export const ATTEMPT_TRANSITIONS = {
   sending: { from: [null], to: ['sending'], job: { from: ['queued'], to: ['starting'] } },
@@ -72,7 +72,8 @@ export const ATTEMPT_TRANSITIONS = {
   /** Also allowed for a run that came back after its attempt had ended. */
   cancel_sent: { from: [...UNFINISHED_STATES, 'ended'], to: [], job: ANY_JOB },
   limit_hit: { from: ['uncertain', 'accepted', 'running'], to: [], job: LIVE_JOB },
-  seen_again: { from: [...LIVE_STATES, 'ended'], to: [], job: ANY_JOB }
+  seen_again: { from: [...LIVE_STATES, 'ended'], to: [], job: ANY_JOB },
+  log_kept: { from: ['ended'], to: [], job: ANY_JOB }
 } as const satisfies Partial<Record<TransitionKind, AttemptRule>>
 
 /**

@@ -90,3 +90,12 @@ export function cutBytes(whole: Uint8Array, wanted: WantedBytes): LogBytes {
   const { start, end } = placeRange(wanted, whole.length)
   return { offset: start, sizeBytes: whole.length, bytes: whole.subarray(start, end) }
 }
+
+/** Reads of a log whose end was read already: that part is not requested again. */
+export const fromTail =
+  (tail: LogBytes, read: (range: WantedBytes) => Promise<LogBytes | null>) =>
+  async (range: WantedBytes): Promise<LogBytes | null> => {
+    const from = range.offset - tail.offset
+    if (from < 0 || from > tail.bytes.length) return read(range)
+    return { ...tail, offset: range.offset, bytes: tail.bytes.subarray(from, from + range.limitBytes) }
+  }

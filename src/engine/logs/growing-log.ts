@@ -16,9 +16,7 @@ export const LOCAL_POLL_MS = { busy: 100, quiet: 500 }
 /** Over HTTP. A line is then shown within half a second. */
 export const REMOTE_POLL_MS = { busy: 250, quiet: 400 }
 
-/** One read of new bytes. */
-const READ_BYTES = 262_144
-/** Of the newest bytes, for all who follow: whoever is further behind reads for himself. */
+/** Of the newest bytes, for all who follow: whoever is further behind reads for himself. One read of new bytes. */
 const WINDOW_BYTES = 1_048_576
 /** Events of a file that is written to all the time are answered at most this often. */
 const EVENT_GAP_MS = 10
@@ -147,15 +145,15 @@ export class GrowingLog {
 
   async #readNext(): Promise<void> {
     const { busy, quiet } = this.#source.pollMs
-    const range = await this.#source.read({ offset: this.#endBytes, limitBytes: READ_BYTES })
+    const range = await this.#source.read({ offset: this.#endBytes, limitBytes: WINDOW_BYTES })
     this.#lookedAtMs = this.#clock.monotonicMs()
     this.#pollMs = range !== null && this.#take(range) ? busy : Math.min(quiet, this.#pollMs * 1.5)
   }
 
   /** True if the log has changed. */
   #take(range: LogBytes): boolean {
-    const before = this.#window?.fileId
-    const isOther = before !== undefined && range.fileId !== undefined && before !== range.fileId
+    const fileBefore = this.#window?.fileId
+    const isOther = fileBefore !== undefined && range.fileId !== undefined && fileBefore !== range.fileId
     const sizeBefore = this.#sizeBytes
     this.#sizeBytes = range.sizeBytes
     if (isOther || range.offset !== this.#endBytes) {
@@ -164,7 +162,9 @@ export class GrowingLog {
       return true
     }
     this.#endBytes += range.bytes.length
-    const bytes = Buffer.concat([this.#window?.bytes ?? NO_BYTES, range.bytes]).subarray(-WINDOW_BYTES)
+    const keptBytes = Math.max(0, WINDOW_BYTES - range.bytes.length)
+    const before = this.#window?.bytes ?? NO_BYTES
+    const bytes = Buffer.concat([before.subarray(Math.max(0, before.length - keptBytes)), range.bytes])
     this.#window = { offset: this.#endBytes - bytes.length, bytes, fileId: range.fileId }
     return range.bytes.length > 0 || range.sizeBytes !== sizeBefore
   }

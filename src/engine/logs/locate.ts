@@ -1,8 +1,8 @@
 import type { LogPlace } from '../../shared/contract/index.ts'
-import { parseRecordHead } from '../../shared/log-record.ts'
+import { type HeadFormat, parseRecordHead } from '../../shared/log-record.ts'
 import { FRAME_RAW_BYTES } from './archive/frames.ts'
 import type { LogBytes, WantedBytes } from './byte-window.ts'
-import { countNewlines } from './scan/find-lines.ts'
+import { countNewlines } from './scan/count-newlines.ts'
 
 const NEWLINE = 0x0a
 const STEP_BYTES = 65_536
@@ -23,8 +23,11 @@ export function parseLogTime(text: string): { date: string | null; time: string 
  */
 export async function findTime(
   read: (range: WantedBytes) => Promise<LogBytes | null>,
-  wanted: { date: string | null; time: string }
+  wanted: { date: string | null; time: string },
+  format?: HeadFormat
 ): Promise<number | null> {
+  // Of JSON, the whole line is its head.
+  const headBytes = format?.kind === 'json' ? STEP_BYTES : 400
   const first = await recordFrom(0)
   if (first === null) return null
   const target = `${wanted.date ?? dateOf(first.at, wanted.time)} ${wanted.time}`
@@ -63,8 +66,8 @@ export async function findTime(
       }
       isLineStart = true
       for (let end = bytes.indexOf(NEWLINE, lineAt); end >= 0; end = bytes.indexOf(NEWLINE, lineAt)) {
-        const head = parseRecordHead(bytes.toString('utf8', lineAt, Math.min(end, lineAt + 400)))
-        if (head !== null) return { offset: offset + lineAt, at: `${head.date} ${head.time}` }
+        const head = parseRecordHead(bytes.toString('utf8', lineAt, Math.min(end, lineAt + headBytes)), format)
+        if (head !== null && head.time !== '') return { offset: offset + lineAt, at: `${head.date} ${head.time}` }
         lineAt = end + 1
       }
       // An unfinished line: of a very long one only the start matters.
@@ -79,8 +82,10 @@ export async function findTime(
 /** The day of the first record, or the next if the time has passed by then. */
 function dateOf(first: string, time: string): string {
   const date = first.slice(0, 10)
-  if (time >= first.slice(11)) return date
-  return new Date(Date.parse(`${date}T00:00:00Z`) + 86_400_000).toISOString().slice(0, 10)
+  const dayMs = Date.parse(`${date}T00:00:00Z`)
+  // A log may say any date, such as one that is none.
+  if (time >= first.slice(11) || Number.isNaN(dayMs)) return date
+  return new Date(dayMs + 86_400_000).toISOString().slice(0, 10)
 }
 
 /**

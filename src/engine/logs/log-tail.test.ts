@@ -316,6 +316,14 @@ describe('how it asks', () => {
     expect(log.state.end).toEqual(new Error('the node did not answer again'))
     expect(log.clock.timerCount()).toBe(0)
   })
+
+  test('a node that does not respond after the run has ended is not waited for', async () => {
+    const log = followed({ isLocal: false })
+    log.state.live = false
+    log.state.failure = new Error('the node did not answer')
+    await log.start()
+    expect(log.state.end).toEqual(new Error('the node did not answer'))
+  })
 })
 
 test('whatever is written in whatever pieces comes out once, in order and whole', async () => {

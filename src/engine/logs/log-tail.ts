@@ -27,7 +27,8 @@ export interface TailOptions {
  * Streams the log of a run as it grows, from wherever it is (a file, a node, the archive), only while it is iterated.
  * Chunks end at line ends; an unfinished line is sent as it is when nothing follows. Waits for a log that does not
  * exist yet, and starts over with one that became shorter or was replaced. Ends after the chunk with `complete: true`,
- * or without one if `signal` aborts. Throws the error of the log if it persists for half a minute.
+ * or without one if `signal` aborts. Throws the error of the log if it persists for half a minute, or at once if the
+ * run is over: nobody must wait to hear that a log is lost with its node.
  */
 export async function* tailLog(options: TailOptions): AsyncGenerator<LogChunk, void> {
   const { log, mayGrow, from, maxLagBytes, clock, signal } = options
@@ -36,12 +37,15 @@ export async function* tailLog(options: TailOptions): AsyncGenerator<LogChunk, v
   let failures = 0
   let sizeBefore = -1
   let startsOver = false
+  let live = true
+  let isBehind = false
   let fileId: string | undefined
 
   while (!signal?.aborted) {
     try {
-      // Checked before reading, so that everything written before the end is included in the read.
-      const live = await mayGrow()
+      // Checked before reading, so that everything written before the end is included in the read. Of a reader who is
+      // behind it makes no difference yet, and in a flood it would cost as much as the read.
+      live = isBehind || (await mayGrow())
       const range = await readNext()
       failures = 0
       if (range !== null && offset !== null) {
@@ -68,13 +72,15 @@ export async function* tailLog(options: TailOptions): AsyncGenerator<LogChunk, v
         yield chunk
       }
       if (chunk.complete) return
-      // More is available already.
-      if (hasGrown && range !== null && !reachesEnd(range)) continue
+      const wasBehind = isBehind
+      isBehind = hasGrown && range !== null && !reachesEnd(range)
+      if (isBehind || wasBehind) continue
       await log.waitForNews(Math.max(0, sizeBefore), signal)
     } catch (error) {
       if (signal?.aborted) return
       failures += 1
-      if (failures >= MAX_FAILURES) throw error
+      isBehind = false
+      if (failures >= MAX_FAILURES || !live) throw error
       await sleep(clock, RETRY_MS, signal)
     }
   }

@@ -42,7 +42,7 @@ afterAll(async () => {
 })
 
 const read = async (range: WantedBytes) => cutBytes(log, range)
-const lineAt = (offset: number) => log.subarray(0, offset).filter((byte) => byte === 10).length + 1
+const lineAt = (offset: number) => log.toString('latin1', 0, offset).split('\n').length
 const index = () => scans.countLines('shop', file, log.length)
 
 async function search(text: string, options: { isRegex?: boolean; mostLines?: number } = {}) {
@@ -67,6 +67,23 @@ describe('a search of a whole log', () => {
       expect(lineAt(offset)).toBe(line)
     }
     expect(last).toMatchObject({ state: 'complete', matches: 10, searchedBytes: log.length })
+  })
+
+  test('leaves room for the searches of others: it asks for a few parts at a time, however large the log is', async () => {
+    let [asked, waiting, most] = [0, 0, 0]
+    const run = async () => {
+      asked += 1
+      most = Math.max(most, (waiting += 1))
+      await Promise.resolve()
+      waiting -= 1
+      return { found: [], matches: 0, newlines: 0 }
+    }
+    const ofAll = new LogScans({ run } as unknown as ThreadPool)
+    const query = { text: 'x', isRegex: false, matchesCase: true }
+    const states: string[] = []
+    for await (const { state } of ofAll.search(file, 1e9, query, { mostLines: 10 })) states.push(state)
+    expect([asked, states.length, states.at(-1)]).toEqual([60, 61, 'complete'])
+    expect(most).toBeLessThan(6)
   })
 
   test('counts what it does not give', async () => {
@@ -128,6 +145,13 @@ describe('a place in a log', () => {
     const text = Buffer.from('printed\ntext\n')
     expect(await findTime(async (range) => cutBytes(text, range), parseLogTime('1:00')!)).toBeNull()
     expect(parseLogTime('tea time')).toBeNull()
+  })
+
+  test('by time in a log whose dates are no days is found, too', async () => {
+    const odd = Buffer.from('2026-99-99 12:00:00 [shop] INFO: a\n2026-99-99 13:00:00 [shop] INFO: b\n')
+    const readOdd = async (range: WantedBytes) => cutBytes(odd, range)
+    expect(await findTime(readOdd, parseLogTime('12:30')!)).toBe(35)
+    expect(await findTime(readOdd, parseLogTime('11:00')!)).toBe(0)
   })
 
   test('in a log that has grown is found without counting all of it anew', async () => {

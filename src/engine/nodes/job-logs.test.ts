@@ -1,4 +1,6 @@
-import { anAttemptNumber } from '../../shared/testing/ids.ts'
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { aNodeId, anAttemptNumber, aProjectName } from '../../shared/testing/ids.ts'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import type { Attempt, JobId, LogChunk } from '../../shared/contract/index.ts'
 import { aJob } from '../../shared/testing/builders.ts'
@@ -6,7 +8,10 @@ import type { StoredJob } from '../store/records.ts'
 import type { AttemptReader, JobReader } from '../store/store.ts'
 import { createFakeClock } from '../testing/fake-clock.ts'
 import { FakeNode } from '../testing/fake-node.ts'
+import { createMemoryArchive } from '../testing/memory-archive.ts'
+import { makeTemporaryDirectory } from '../testing/temporary-directory.ts'
 import type { LogArchivePort } from '../logs/archive/log-archive.ts'
+import type { HeadFormat } from '../../shared/log-record.ts'
 import type { LogScans } from '../logs/scan/log-scans.ts'
 import type { Fleet } from './fleet.ts'
 import { JobLogs } from './job-logs.ts'
@@ -21,10 +26,21 @@ function aWorld() {
   const job: StoredJob = aJob({ id: ID, status: 'running' })
   const store = { getJob: async () => job, listAttempts: async () => attempts } as unknown as JobReader & AttemptReader
   const fleet = { get: () => ({ client: node }) } as unknown as Fleet
-  const logs = new JobLogs({ store, archive: {} as LogArchivePort, scans: {} as LogScans, fleet, clock })
+  const formats = new Map<number, HeadFormat>()
+  const formatOf = async ({ number }: Attempt) => formats.get(number) ?? null
+  const archive = createMemoryArchive({} as never)
+  const logs = new JobLogs({ store, archive, scans: {} as LogScans, fleet, clock, formatOf })
   const begin = (number: number, text: string | null) => {
     const jobid = `run-${number}`
-    attempts.push({ jobId: ID, number, jobid, nodeId: 'n1', state: 'running', logArchived: false } as Attempt)
+    attempts.push({
+      jobId: ID,
+      number,
+      jobid,
+      nodeId: 'n1',
+      state: 'running',
+      logArchived: false,
+      logDeletedAtMs: null
+    } as Attempt)
     if (text !== null) node.logs.set(jobid, text)
   }
   const end = (number: number) => {
@@ -34,7 +50,11 @@ function aWorld() {
     const aborting = new AbortController()
     onTestFinished(() => aborting.abort())
     const chunks: LogChunk[] = []
-    const told = { text: () => chunks.map(({ text }) => text).join(''), isComplete: () => chunks.at(-1)?.complete }
+    const told = {
+      chunks,
+      text: () => chunks.map(({ text }) => text).join(''),
+      isComplete: () => chunks.at(-1)?.complete
+    }
     const attemptNumber = attempt === undefined ? undefined : anAttemptNumber(attempt)
     const options = { attemptNumber, offset: undefined, tailBytes: 1000, signal: aborting.signal }
     const ended = (async () => {
@@ -42,8 +62,26 @@ function aWorld() {
     })()
     return { ...told, ended }
   }
-  return { clock, node, logs, begin, end, follow }
+  const deletedByRetention = (number: number) => {
+    attempts[number - 1]!.logDeletedAtMs = Date.UTC(2026, 10, 2)
+  }
+  return { clock, node, fleet, archive, logs, formats, begin, end, follow, deletedByRetention }
 }
+
+test('each piece of a log says how the log writes its records, once that is known', async () => {
+  const { clock, node, logs, formats, begin, follow } = aWorld()
+  begin(1, 'first\n')
+  const { chunks } = follow(1)
+  await clock.advanceBy(1000)
+  formats.set(1, { kind: 'json' })
+  node.logs.set('run-1', 'first\nsecond\n')
+  await clock.advanceBy(1000)
+  expect(chunks.map(({ text, format }) => [text, format])).toEqual([
+    ['first\n', undefined],
+    ['second\n', { kind: 'json' }]
+  ])
+  expect(await logs.readChunk(ID, undefined, { offset: 0, limitBytes: 5 })).toMatchObject({ format: { kind: 'json' } })
+})
 
 test('the log of a run is complete when that run has ended, though its job is tried again', async () => {
   const { clock, logs, begin, end, follow } = aWorld()
@@ -90,4 +128,66 @@ test('an offset from the end is bounded: further away than one chunk may be long
   const chunk = await logs.readChunk(ID, anAttemptNumber(1), { offset: -4_000_000_000, limitBytes: 100 })
   expect(chunk).toMatchObject({ offset: 0, text: 'short\n' })
   expect(asked.mock.calls[0]![1]).toMatchObject({ offset: -4_194_304 })
+})
+
+test('of a log that is not archived, what is on this machine can be searched: its file, or what was copied', async () => {
+  await using directory = await makeTemporaryDirectory({ inMemory: true })
+  const path = join(directory.path, 'run-1.log')
+  const copy = { file: { kind: 'plain' as const, path: 'copied' }, sizeBytes: 7 }
+  const archive = { copies: { knownFileOf: async () => copy } } as unknown as LogArchivePort
+  const clients = new Map<string, object>([
+    ['local', { logPath: ({ jobid }: { jobid: string }) => join(directory.path, `${jobid}.log`) }],
+    ['remote', {}]
+  ])
+  const fleet = { get: (id: string) => ({ client: clients.get(id) }) } as unknown as Fleet
+  const parts = {
+    store: {} as JobReader & AttemptReader,
+    scans: {} as LogScans,
+    archive,
+    fleet,
+    clock: createFakeClock(),
+    formatOf: async () => null
+  }
+  const logs = new JobLogs(parts)
+  const run = { jobId: ID, number: anAttemptNumber(1), jobid: 'run-1', project: aProjectName('shop'), spider: 'prices' }
+  expect(await logs.fileHere({ ...run, nodeId: aNodeId('local') })).toBeNull()
+  await writeFile(path, 'line\n')
+  expect(await logs.fileHere({ ...run, nodeId: aNodeId('local') })).toEqual({
+    file: { kind: 'plain', path },
+    sizeBytes: 5
+  })
+  expect(await logs.fileHere({ ...run, nodeId: aNodeId('remote') })).toBe(copy)
+})
+
+test('what was copied of a log is read where its node no longer has it, does not respond, or is gone', async () => {
+  const { node, fleet, archive, logs, begin, end } = aWorld()
+  begin(1, 'first\n')
+  const read = async (range: { offset: number; limitBytes: number }) => node.readLog({ jobid: 'run-1' }, range)
+  await archive.copies.advance(ID as JobId, anAttemptNumber(1), read)
+  node.logs.set('run-1', 'first\nsecond\n')
+  const text = async (offset = 0) => (await logs.readChunk(ID as JobId, undefined, { offset, limitBytes: 100 })).text
+  expect(await text()).toBe('first\nsecond\n')
+  node.isDown = true
+  expect(await text()).toBe('first\n')
+  // Somebody who has read further must not be told that the log became shorter.
+  await expect(text(13)).rejects.toMatchObject({ code: 'NODE_UNREACHABLE' })
+  node.isDown = false
+  node.logs.delete('run-1')
+  end(1)
+  expect(await text()).toBe('first\n')
+  fleet.get = () => undefined
+  expect(await text()).toBe('first\n')
+})
+
+test('a log that retention deleted says so and when, although its node still has it', async () => {
+  const { node, logs, begin, end, follow, deletedByRetention } = aWorld()
+  begin(1, 'first\n')
+  end(1)
+  deletedByRetention(1)
+  const asked = vi.spyOn(node, 'readLog')
+  const says = { code: 'LOG_NOT_FOUND', message: `Retention deleted the log of job ${ID} on 2026-11-02` }
+  await expect(logs.readChunk(ID, undefined, { offset: 0, limitBytes: 100 })).rejects.toMatchObject(says)
+  await expect(follow(1).ended).rejects.toMatchObject(says)
+  expect(await logs.read(ID, { offset: 0, limitBytes: 100 })).toBeNull()
+  expect(asked).not.toHaveBeenCalled()
 })

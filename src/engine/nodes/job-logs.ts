@@ -1,3 +1,4 @@
+import { stat } from 'node:fs/promises'
 import {
   type Attempt,
   type AttemptNumber,
@@ -5,9 +6,11 @@ import {
   type LogChunk,
   type LogPlace,
   type LogSearchProgress,
-  MAX_LOG_CHUNK_BYTES
+  MAX_LOG_CHUNK_BYTES,
+  type NodeId
 } from '../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
+import type { HeadFormat } from '../../shared/log-record.ts'
 import type { LogArchivePort } from '../logs/archive/log-archive.ts'
 import type { CopyProgress } from '../logs/archive/log-copies.ts'
 import type { WantedBytes } from '../logs/byte-window.ts'
@@ -19,10 +22,12 @@ import { ProgressQueue } from '../runtime/progress-queue.ts'
 import { GrowingLogs, LOCAL_POLL_MS, type LogSource, REMOTE_POLL_MS } from '../logs/growing-log.ts'
 import { tailLog } from '../logs/log-tail.ts'
 import { type Clock, sleep } from '../runtime/clock.ts'
+import { utcDay } from '../../shared/time.ts'
 import { requireJob } from '../store/require-job.ts'
+import type { LogKey } from '../store/records.ts'
 import type { AttemptReader, JobReader } from '../store/store.ts'
 import type { Fleet } from './fleet.ts'
-import type { LogRange } from './node-client.ts'
+import type { LogRange, RunNames } from './node-client.ts'
 import { toClientError } from './node-failure.ts'
 
 interface JobLogsParts {
@@ -31,9 +36,12 @@ interface JobLogsParts {
   scans: LogScans
   fleet: Fleet
   clock: Clock
+  /** How its log writes records; null: not known (yet). */
+  formatOf: (attempt: Attempt) => Promise<HeadFormat | null>
 }
 
 const LOOK_EVERY_MS = 500
+const FORMAT_EVERY_MS = 1_000
 /** Tolerates a node that does not respond for half a minute. */
 const MAX_FAILURES = 60
 
@@ -43,6 +51,13 @@ const keyOf = ({ jobId, number, logArchived, endedAtMs }: Attempt): string =>
 
 const noLog = ({ jobId }: Attempt): ScrapdeckError =>
   new ScrapdeckError('LOG_NOT_FOUND', `Job ${jobId} has no readable log`)
+
+/** Rejects for a log that retention deleted: its node is not asked, even if it still has the log. */
+function refuseDeleted({ jobId, logDeletedAtMs }: Attempt): void {
+  if (logDeletedAtMs === null) return
+  const text = `Retention deleted the log of job ${jobId} on ${utcDay(logDeletedAtMs)}`
+  throw new ScrapdeckError('LOG_NOT_FOUND', text, { data: { deletedAtMs: logDeletedAtMs } })
+}
 
 /** The log of a job, wherever it is: in the archive once it was copied there, otherwise on its node. */
 export class JobLogs {
@@ -55,12 +70,12 @@ export class JobLogs {
   }
 
   /**
-   * Reads the last attempt's log; null: there is no attempt, or no log (yet). Rejects with a NODE_ code if the node
-   * fails.
+   * Reads the last attempt's log; null: there is no attempt, or no log (yet, or any more). Rejects with a NODE_ code if
+   * the node fails.
    */
   async read(jobId: JobId, range: WantedBytes): Promise<LogRange | null> {
     const attempt = await this.#attemptOf(jobId, undefined)
-    return attempt === null ? null : this.#readOf(attempt, range)
+    return attempt === null || attempt.logDeletedAtMs !== null ? null : this.#readOf(attempt, range)
   }
 
   /** Reads the log of attempt `number`, or of the last one. Rejects with LOG_NOT_FOUND if there is none (yet). */
@@ -70,17 +85,27 @@ export class JobLogs {
     wanted: WantedBytes,
     signal?: AbortSignal
   ): Promise<LogChunk> {
+    const bounded = { ...wanted, offset: Math.max(wanted.offset, -MAX_LOG_CHUNK_BYTES) }
+    const { attempt, mayGrow, offset, sizeBytes, bytes } = await this.readBytes(jobId, number, bounded, signal)
+    const nextOffset = offset + bytes.length
+    const complete = !mayGrow && nextOffset >= sizeBytes
+    const text = new TextDecoder().decode(bytes)
+    return { offset, nextOffset, sizeBytes, text, complete, ...(await this.#formatOf(attempt)) }
+  }
+
+  /** The same as bytes. */
+  async readBytes(
+    jobId: JobId,
+    number: AttemptNumber | undefined,
+    wanted: WantedBytes,
+    signal?: AbortSignal
+  ): Promise<LogRange & { attempt: Attempt; mayGrow: boolean }> {
     await requireJob(this.#parts.store, jobId)
     const attempt = await this.#attemptOf(jobId, number)
-    const bounded = { ...wanted, offset: Math.max(wanted.offset, -MAX_LOG_CHUNK_BYTES) }
-    const range = attempt === null ? null : await this.#readOf(attempt, bounded, signal)
-    const mayComeYet = attempt?.state !== 'ended'
-    if (range === null)
-      throw new ScrapdeckError('LOG_NOT_FOUND', `Job ${jobId} has no readable log${mayComeYet ? ' yet' : ''}`)
-    const { offset, sizeBytes, bytes } = range
-    const nextOffset = offset + bytes.length
-    const complete = !mayComeYet && nextOffset >= sizeBytes
-    return { offset, nextOffset, sizeBytes, text: new TextDecoder().decode(bytes), complete }
+    const range = attempt === null ? null : await this.#readOf(attempt, wanted, signal)
+    const mayGrow = attempt?.state !== 'ended'
+    if (range !== null) return { ...range, attempt: attempt!, mayGrow }
+    throw new ScrapdeckError('LOG_NOT_FOUND', `Job ${jobId} has no readable log${mayGrow ? ' yet' : ''}`)
   }
 
   /**
@@ -105,15 +130,27 @@ export class JobLogs {
       yield { offset: 0, nextOffset: 0, sizeBytes: 0, text: '', complete: true }
       return
     }
+    const attempt = await this.#attemptOf(jobId, number)
+    if (attempt !== null) refuseDeleted(attempt)
     const { clock } = this.#parts
     const { log, release } = this.#growing.use(`${jobId} ${number}`, await this.#sourceOf(jobId, number))
     try {
-      yield* tailLog({
+      const chunks = tailLog({
         ...options,
         ...{ log, clock },
         mayGrow: async () => (await this.#attemptOf(jobId, number))!.state !== 'ended',
         from: { offset: options.offset, tailBytes: options.tailBytes }
       })
+      let format: Pick<LogChunk, 'format'> = {}
+      let askedAtMs = Number.NEGATIVE_INFINITY
+      for await (const chunk of chunks) {
+        // It is learned while the log grows; not more often than it can change anything.
+        if (format.format === undefined && clock.monotonicMs() - askedAtMs >= FORMAT_EVERY_MS) {
+          askedAtMs = clock.monotonicMs()
+          format = await this.#formatOf(await this.#attemptOf(jobId, number))
+        }
+        yield { ...chunk, ...format }
+      }
     } finally {
       release()
     }
@@ -137,7 +174,7 @@ export class JobLogs {
     const time = parseLogTime(wanted.time)
     if (time === null)
       throw new ScrapdeckError('BAD_INPUT', `${JSON.stringify(wanted.time)} is not a time such as 14:05`)
-    const offset = await findTime(read, time)
+    const offset = await findTime(read, time, (await this.#parts.formatOf(attempt)) ?? undefined)
     if (offset === null) throw new ScrapdeckError('BAD_INPUT', 'No line of this log begins with a date and time')
     return locateLine(read, index, { offset })
   }
@@ -159,6 +196,20 @@ export class JobLogs {
     yield* this.#parts.scans.search(file, sizeBytes, query, { mostLines, signal })
   }
 
+  /** The log of a run that is not archived, as far as it is on this machine; null: nothing of it is. */
+  async fileHere(run: RunNames & LogKey & { nodeId: NodeId }): Promise<{ file: LogFile; sizeBytes: number } | null> {
+    const { archive, fleet } = this.#parts
+    const path = fleet.get(run.nodeId)?.client.logPath?.(run)
+    if (path === undefined) return archive.copies.knownFileOf(run.jobId, run.number)
+    const sizeBytes = (await stat(path).catch(() => null))?.size ?? 0
+    return sizeBytes === 0 ? null : { file: { kind: 'plain', path }, sizeBytes }
+  }
+
+  async #formatOf(attempt: Attempt | null): Promise<Pick<LogChunk, 'format'>> {
+    const format = attempt === null ? null : await this.#parts.formatOf(attempt)
+    return format === null ? {} : { format }
+  }
+
   /** The log as a file for threads; a log on another machine is copied first, or what is new of it. */
   async #wholeLog(
     attempt: Attempt,
@@ -167,7 +218,7 @@ export class JobLogs {
   ): Promise<{ file: LogFile; sizeBytes: number }> {
     const { store, archive, fleet } = this.#parts
     const { jobId, number } = attempt
-    if (attempt.logArchived) {
+    if (isArchived(attempt)) {
       const log = await store.findArchivedLog(jobId, number)
       const head = log === null ? null : await archive.read(jobId, number, log, { offset: 0, limitBytes: 0 })
       if (log === null || head === null) throw noLog(attempt)
@@ -179,9 +230,21 @@ export class JobLogs {
       if (head === null) throw noLog(attempt)
       return { file: { kind: 'plain', path: client.logPath(attempt) }, sizeBytes: head.sizeBytes }
     }
-    const read = (range: WantedBytes) => this.#readOf(attempt, range, signal)
-    const { copiedBytes } = await archive.copies.advance(jobId, number, read, { signal, onProgress })
-    return { file: await archive.copies.fileOf(jobId, number), sizeBytes: copiedBytes }
+    let isRead = false
+    const read = (range: WantedBytes) => this.#readOnNode(attempt, range, signal)
+    const progressed = (progress: CopyProgress) => {
+      isRead = true
+      onProgress?.(progress)
+    }
+    try {
+      await archive.copies.advance(jobId, number, read, { signal, onProgress: progressed })
+    } catch (error) {
+      // Its node has nothing, or does not respond: what was copied before is all there is.
+      const copied = isRead ? null : await archive.copies.readIfAny(jobId, number, { offset: 0, limitBytes: 0 })
+      if (signal?.aborted === true || copied === null) throw error
+    }
+    const sizeBytes = await archive.copies.sizeBytes(jobId, number)
+    return { file: await archive.copies.fileOf(jobId, number), sizeBytes }
   }
 
   async #requireAttempt(jobId: JobId, number: AttemptNumber | undefined): Promise<Attempt> {
@@ -213,7 +276,7 @@ export class JobLogs {
 
   async #sourceOf(jobId: JobId, number: AttemptNumber): Promise<LogSource> {
     const attempt = await this.#attemptOf(jobId, number)
-    const client = attempt === null || attempt.logArchived ? undefined : this.#parts.fleet.get(attempt.nodeId)?.client
+    const client = attempt === null || isArchived(attempt) ? undefined : this.#parts.fleet.get(attempt.nodeId)?.client
     return {
       // Looked up each time: when the run has ended, its log is in the archive.
       read: async (range, signal) => {
@@ -238,12 +301,25 @@ export class JobLogs {
   }
 
   async #readOf(attempt: Attempt, range: WantedBytes, signal?: AbortSignal): Promise<LogRange | null> {
-    const { store, archive, fleet } = this.#parts
-    if (attempt.logArchived) {
+    const { store, archive } = this.#parts
+    refuseDeleted(attempt)
+    if (isArchived(attempt)) {
       const log = await store.findArchivedLog(attempt.jobId, attempt.number)
       return log === null ? null : archive.read(attempt.jobId, attempt.number, log, range)
     }
-    const node = fleet.get(attempt.nodeId)
+    // What was copied while it ran is here, though its node is gone, silent, or has deleted the log.
+    const readCopied = () => archive.copies.readIfAny(attempt.jobId, attempt.number, range)
+    try {
+      return (await this.#readOnNode(attempt, range, signal)) ?? (await readCopied())
+    } catch (error) {
+      const copied = signal?.aborted === true ? null : await readCopied()
+      if (copied !== null) return copied
+      throw error
+    }
+  }
+
+  async #readOnNode(attempt: Attempt, range: WantedBytes, signal?: AbortSignal): Promise<LogRange | null> {
+    const node = this.#parts.fleet.get(attempt.nodeId)
     if (node === undefined) return null
     try {
       return await node.client.readLog(attempt, range, signal)
@@ -252,3 +328,6 @@ export class JobLogs {
     }
   }
 }
+
+/** A lost run may be found again: what was archived of it before is not all of its log then. */
+const isArchived = ({ logArchived, state }: Attempt): boolean => logArchived && state === 'ended'

@@ -1,9 +1,10 @@
 import { lstat, readdir, unlink } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { KeepPolicy, ProjectName } from '../../shared/contract/index.ts'
+import type { Attempt, KeepPolicy, ProjectName } from '../../shared/contract/index.ts'
 import { LOCAL_NODE_ID } from '../../shared/ids.ts'
 import type { AttemptReader, JobReader } from '../store/store.ts'
 import { oldFiles, type RunFile } from './old-files.ts'
+import type { RunFiles } from './run-files.ts'
 
 /** Candidates whose jobs are read at once. */
 const CHECKED_AT_ONCE = 100
@@ -14,10 +15,12 @@ export interface LocalFilesParts {
   directory: string | null
   /** Whether a run with this jobid is live. */
   isNeeded: (jobid: string) => boolean
+  /** Called for what is deleted. */
+  recordDeletion?: (attempt: Attempt) => Promise<void>
 }
 
 /** The logs or the items that runs on the local node wrote. */
-export class LocalFiles {
+export class LocalFiles implements RunFiles {
   readonly #parts: LocalFilesParts
 
   constructor(parts: LocalFilesParts) {
@@ -28,9 +31,9 @@ export class LocalFiles {
     const { directory } = this.#parts
     if (directory === null) return []
     const files: RunFile[] = []
-    for (const project of await namesIn(directory)) {
-      for (const spider of await namesIn(join(directory, project))) {
-        for (const name of await namesIn(join(directory, project, spider))) {
+    for (const project of await namesIn(directory, 'folders')) {
+      for (const spider of await namesIn(join(directory, project), 'folders')) {
+        for (const name of await namesIn(join(directory, project, spider), 'files')) {
           const found = await lstat(join(directory, project, spider, name)).catch(() => null)
           if (found?.isFile() !== true) continue
           files.push({ project, spider, name, sizeBytes: found.size, changedAtMs: found.mtimeMs })
@@ -66,8 +69,12 @@ export class LocalFiles {
   }
 
   async delete({ project, spider, name }: RunFile): Promise<void> {
-    const { directory } = this.#parts
+    const { directory, store, recordDeletion } = this.#parts
     if (directory === null) return
+    if (recordDeletion !== undefined) {
+      const runs = jobidsOf(name).map((jobid) => ({ project: project as ProjectName, jobid }))
+      for (const attempt of await store.findAttemptsOnNode(LOCAL_NODE_ID, runs)) await recordDeletion(attempt)
+    }
     await unlink(join(directory, project, spider, name)).catch((error: NodeJS.ErrnoException) => {
       if (error.code !== 'ENOENT') throw error
     })
@@ -81,9 +88,11 @@ function jobidsOf(name: string): string[] {
   return jobids
 }
 
-async function namesIn(directory: string): Promise<string[]> {
-  return readdir(directory).catch((error: NodeJS.ErrnoException) => {
+/** Not those behind links, which may lead to anybody's files. */
+async function namesIn(directory: string, wanted: 'folders' | 'files'): Promise<string[]> {
+  const entries = await readdir(directory, { withFileTypes: true }).catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT' || error.code === 'ENOTDIR') return []
     throw error
   })
+  return entries.filter((one) => (wanted === 'files' ? one.isFile() : one.isDirectory())).map(({ name }) => name)
 }

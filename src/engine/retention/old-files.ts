@@ -1,12 +1,15 @@
 import type { KeepPolicy } from '../../shared/contract/index.ts'
+import type { KeptItemsFile } from '../store/records.ts'
 
-/** A log or items file of a run on the local node. */
+/** A log or items file of a run. */
 export interface RunFile {
   project: string
   spider: string
   name: string
   sizeBytes: number
   changedAtMs: number
+  /** Absent: a file that a run on the local node wrote. */
+  blobOf?: KeptItemsFile
 }
 
 const DAY_MS = 86_400_000

@@ -1,14 +1,16 @@
-import { mkdir, readdir, utimes, writeFile } from 'node:fs/promises'
+import { mkdir, readdir, symlink, utimes, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { type KeepPolicy, RECOMMENDED_POLICY, type StoragePolicy } from '../../shared/contract/index.ts'
-import { anAttemptNumber, aProjectName, aVersionName } from '../../shared/testing/ids.ts'
+import { aJobId, anAttemptNumber, aProjectName, aVersionName } from '../../shared/testing/ids.ts'
 import { systemClock } from '../runtime/clock.ts'
 import { silentLogger } from '../runtime/logger.ts'
 import { aNewJob, anAttemptStart, entry } from '../testing/builders.ts'
+import type { KeptItemsFile } from '../store/records.ts'
 import { openTemporaryStore } from '../testing/temporary-store.ts'
 import { makeTemporaryDirectory } from '../testing/temporary-directory.ts'
 import { until } from '../testing/until.ts'
+import { ArchivedItems } from './archived-items.ts'
 import { forecastDisk } from './disk.ts'
 import { type KeptEgg, oldEggs } from './eggs.ts'
 import { LocalFiles } from './local-files.ts'
@@ -30,6 +32,7 @@ async function openRetention(over: Partial<ConstructorParameters<typeof Retentio
         delete: async (jobId, number) => void deleted.push(`${jobId}-${number}`),
         cacheFigures: () => ({ hits: 0, misses: 0, entries: 0, bytes: 0 })
       },
+      searchIndex: { sizeBytes: async () => 0, reclaim: async () => 0 },
       ...{ logs: NOTHING, items: NOTHING, listEggs: async () => [], deleteEgg: async () => {}, disk: () => null },
       ...{ clock: systemClock, logger: silentLogger },
       ...over
@@ -77,6 +80,26 @@ test('nothing is deleted until a policy is set, and then at once', async () => {
   expect((await retention.usage()).retention).toMatchObject({ state: 'idle', jobs: 1, logs: 1, problem: null })
 })
 
+test('a preview counts the kept items of jobs that go with these, and of no others', async () => {
+  const { retention, store, ended } = await openRetention({
+    items: {
+      list: async () => (await store.listKeptItems(null, 9)).map((blobOf) => ({ ...fileOf(blobOf), blobOf })),
+      listOld: async (files) => files.filter(({ blobOf }) => blobOf!.job === null),
+      delete: async () => {}
+    }
+  })
+  const fileOf = ({ project, spider, sizes }: KeptItemsFile) => ({
+    ...{ project, spider, name: 'items', sizeBytes: sizes.storedBytes, changedAtMs: NOW_MS }
+  })
+  for (const days of [500, 450]) {
+    const { id: jobId, project, spider } = await ended(days)
+    const record = { jobId, number: anAttemptNumber(1), project, spider, endedAtMs: NOW_MS }
+    await store.recordItems({ ...record, sizes: { rawBytes: 90, storedBytes: days }, problem: null, deletedAtMs: null })
+  }
+  const { goes } = await retention.preview()
+  expect(goes.find(({ kind }) => kind === 'items')).toMatchObject({ count: 1, bytes: 500 })
+})
+
 test('a blob that an interrupted run left is deleted by the next one', async () => {
   const failing = { isBroken: true }
   const gone: string[] = []
@@ -98,6 +121,23 @@ test('a blob that an interrupted run left is deleted by the next one', async () 
   expect(retention.run()).toBe(true)
   await idle()
   expect([gone, await store.listDeletedLogs(9)]).toEqual([[old.id], []])
+})
+
+test('the search index is counted, and its part of deleted logs is freed with them', async () => {
+  const index = { bytes: 5_000 }
+  const searchIndex = {
+    sizeBytes: async () => index.bytes,
+    async reclaim() {
+      index.bytes = 2_000
+      return 3_000
+    }
+  }
+  const { retention, idle } = await openRetention({ searchIndex })
+  const before = await retention.usage()
+  expect(before).toMatchObject({ searchIndexBytes: 5_000, totalBytes: before.database.bytes + 5_000 })
+  await retention.setPolicy({ revision: 0, policy: RECOMMENDED_POLICY })
+  await idle()
+  expect(await retention.usage()).toMatchObject({ searchIndexBytes: 2_000, retention: { freedBytes: 3_000 } })
 })
 
 test('a paused policy deletes nothing, and survives a restart', async () => {
@@ -137,7 +177,7 @@ test('files of the local node go by the same policy, but never those of live, ke
   const names = ['live.log', 'old.one.log', 'older.log', 'kept.log', 'new.log']
   for (const [index, name] of names.entries()) await write(name, [50, 40, 60, 70, 2][index]!)
   const kept = await ended(70)
-  await store.keepJobs([kept.id], true)
+  await store.keepJobs([kept.id], true, entry('kept'))
   const local = new LocalFiles({
     store: {
       getJobs: (ids) => store.getJobs(ids),
@@ -153,6 +193,22 @@ test('files of the local node go by the same policy, but never those of live, ke
   expect(old.map(({ name }) => name)).toEqual(['older.log', 'old.one.log'])
   for (const file of old) await local.delete(file)
   expect((await readdir(folder)).sort()).toEqual(['kept.log', 'live.log', 'new.log'])
+})
+
+test('files behind links in the directories of the local node are not deleted', async () => {
+  await using directory = await makeTemporaryDirectory()
+  const [logs, elsewhere] = [join(directory.path, 'logs'), join(directory.path, 'elsewhere')]
+  await mkdir(join(logs, 'shop'), { recursive: true })
+  await mkdir(join(elsewhere, 'deeper'), { recursive: true })
+  await writeFile(join(elsewhere, 'deeper', 'a.log'), 'x')
+  await symlink(elsewhere, join(logs, 'linked'))
+  await symlink(join(elsewhere, 'deeper'), join(logs, 'shop', 'prices'))
+  const local = new LocalFiles({
+    store: { getJobs: async () => [], findAttemptsOnNode: async () => [] },
+    directory: logs,
+    isNeeded: () => false
+  })
+  expect(await local.list()).toEqual([])
 })
 
 test('files go from the oldest on until the project is within its size, and the newest of a spider stays', () => {
@@ -196,4 +252,33 @@ test('a disk that fills is forecast from half an hour on, and one that does not 
   expect(forecastDisk([sample(0, 900), sample(60, 800)])?.fullAtMs).toBe(9 * 3_600_000)
   expect(forecastDisk([sample(0, 800), sample(60, 900)])?.fullAtMs).toBeNull()
   expect(forecastDisk([sample(0, 9e9), sample(60, 9e9 - 1)])?.fullAtMs).toBeNull()
+})
+
+test('archived items go by the policy, with their jobs at the latest, and remember when', async () => {
+  const { store, remove } = await openTemporaryStore({ inMemory: true })
+  onTestFinished(remove)
+  const deleted: string[] = []
+  const archive = { delete: async (jobId: string) => void deleted.push(jobId) }
+  const items = new ArchivedItems({ store, archive, clock: { nowMs: () => NOW_MS } })
+  const keptOf = async (days: number, isKept = false) => {
+    const job = aNewJob()
+    await store.enqueueJobs([job])
+    await store.keepJobs([job.id], isKept, entry('kept'))
+    const record = { jobId: job.id, number: anAttemptNumber(1), project: job.project, spider: job.spider }
+    const sizes = { rawBytes: 9_000, storedBytes: 900 }
+    await store.recordItems({
+      ...{ ...record, endedAtMs: NOW_MS - days * DAY_MS, sizes },
+      ...{ problem: null, deletedAtMs: null }
+    })
+    return job.id
+  }
+  const [old, marked, recent] = [await keptOf(9), await keptOf(9, true), await keptOf(2)]
+  const ofDeleted = aJobId('f'.repeat(32))
+  await store.recordItems({ ...(await store.findItems(recent, anAttemptNumber(1)))!, jobId: ofDeleted })
+  const files = await items.list()
+  expect(files.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0)).toBe(3_600)
+  for (const file of await items.listOld(files, keep({ days: 5 }), NOW_MS)) await items.delete(file)
+  expect(deleted.toSorted()).toEqual([old, ofDeleted].toSorted())
+  expect(await store.findItems(old, anAttemptNumber(1))).toMatchObject({ sizes: null, deletedAtMs: NOW_MS })
+  expect((await store.listKeptItems(null, 9)).map(({ jobId }) => jobId)).toEqual([marked, recent].toSorted())
 })

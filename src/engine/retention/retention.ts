@@ -1,5 +1,6 @@
 import { EventEmitter } from 'node:events'
 import {
+  type JobId,
   type PreviewRow,
   type ProjectName,
   type ProjectUsage,
@@ -11,6 +12,7 @@ import {
 } from '../../shared/contract/index.ts'
 import { isScrapdeckError } from '../../shared/errors.ts'
 import type { LogArchivePort } from '../logs/archive/log-archive.ts'
+import type { LogIndex } from '../search/log-index.ts'
 import { type Clock, sleep, type Timer } from '../runtime/clock.ts'
 import type { Logger } from '../runtime/logger.ts'
 import { newRetentionPass, type RetentionBounds, type StorageSums } from '../store/records.ts'
@@ -18,8 +20,8 @@ import type { JobRetentionStore } from '../store/store.ts'
 import { boundsOf, policyOf } from './bounds.ts'
 import type { DiskState } from './disk.ts'
 import { type KeptEgg, oldEggs } from './eggs.ts'
-import type { LocalFiles } from './local-files.ts'
 import type { RunFile } from './old-files.ts'
+import type { RunFiles } from './run-files.ts'
 
 /** Jobs that a step looks at: they are read from an index. */
 const ROWS_AT_ONCE = 400
@@ -48,8 +50,11 @@ const COMPACT_BY_ITSELF_BYTES = 100_000_000
 export interface RetentionParts {
   store: JobRetentionStore
   archive: Pick<LogArchivePort, 'delete' | 'cacheFigures'>
-  logs: Pick<LocalFiles, keyof LocalFiles>
-  items: Pick<LocalFiles, keyof LocalFiles>
+  searchIndex: Pick<LogIndex, 'sizeBytes' | 'reclaim'>
+  /** On the local node. */
+  logs: RunFiles
+  /** On the local node, and in the archive. */
+  items: RunFiles
   listEggs: () => Promise<KeptEgg[]>
   /** Rejects if a job needs it, or a node cannot delete it. */
   deleteEgg: (project: ProjectName, version: VersionName) => Promise<unknown>
@@ -75,14 +80,15 @@ const NO_RUN: Run = {
 interface Files {
   logs: RunFile[]
   items: RunFile[]
+  searchIndexBytes: number
   atMs: number
 }
 
 /**
  * Deletes what the policy lets go, in small steps between the work of others:
  *
- *   jobs with their attempts, timelines and small logs → blobs of deleted logs → files of the local node → eggs
- *   → free pages at the end of the database
+ *   jobs with their attempts, timelines and small logs → blobs of deleted logs → their part of the search index
+ *   → files of the local node and archived items → eggs → free pages at the end of the database
  *
  * Rows go before blobs: a crash in between leaves a blob that the store remembers. Nothing else is kept between
  * runs, so one that is interrupted is begun again.
@@ -184,12 +190,13 @@ export class Retention {
     const inDatabase = sums.logs.reduce((sum, { packed }) => sum + packed, 0)
     const jobsBytes = projects.reduce((sum, { jobs }) => sum + jobs.bytes, 0)
     const outside = projects.reduce((sum, one) => sum + totalOf(one), 0) - jobsBytes - inDatabase
-    this.#totalBytes = sums.database.bytes + outside + cacheBytes
+    const { searchIndexBytes } = files
+    this.#totalBytes = sums.database.bytes + outside + searchIndexBytes + cacheBytes
     const free = disk()
     return {
       projects,
       database: sums.database,
-      cacheBytes,
+      ...{ cacheBytes, searchIndexBytes },
       totalBytes: this.#totalBytes,
       measuredAtMs: files.atMs,
       disk: free && { totalBytes: free.totalBytes, freeBytes: free.freeBytes, fullAtMs: free.fullAtMs },
@@ -213,6 +220,7 @@ export class Retention {
     }
     const jobBytes = jobBytesOf(await store.storageSums())
     const bounds = boundsOf(policy, clock.nowMs(), jobBytes)
+    const gone = new Set<JobId>()
     let pass: ReturnType<typeof newRetentionPass> | null = newRetentionPass()
     while (pass !== null && clock.monotonicMs() - startedMs < PREVIEW_LIMIT_MS) {
       const step = await store.previewRetention(pass, bounds, PREVIEW_ROWS)
@@ -220,10 +228,11 @@ export class Retention {
         const bytes = counts.kind === 'jobs' ? Math.round(counts.count * jobBytes) : counts.bytes
         add({ ...counts, bytes }, protection)
       }
+      for (const id of step.withItems) gone.add(id)
       pass = step.pass
     }
     for (const kind of ['logs', 'items'] as const) {
-      for (const file of await this.#listOldFiles(kind, policy)) {
+      for (const file of await this.#listOldFiles(kind, policy, gone)) {
         const { project, sizeBytes, changedAtMs } = file
         const counts = { count: 1, bytes: sizeBytes, oldestMs: changedAtMs, newestMs: changedAtMs }
         add({ project: project as ProjectName, kind, ...counts }, null)
@@ -274,6 +283,7 @@ export class Retention {
       const jobBytes = jobBytesOf(sums)
       await this.#deleteJobs(boundsOf(policy, clock.nowMs(), jobBytes), jobBytes)
       await this.#deleteBlobs()
+      this.#run.freedBytes += await this.#parts.searchIndex.reclaim()
       await this.#deleteFiles(policy)
       await this.#deleteEggs(policy)
       await this.#shrink()
@@ -368,8 +378,12 @@ export class Retention {
     }
   }
 
-  async #listOldFiles(kind: 'logs' | 'items', policy: StoragePolicy): Promise<RunFile[]> {
-    const files = (await this.#measureFiles())[kind]
+  /** `gone`: as if these jobs had been deleted. */
+  async #listOldFiles(kind: 'logs' | 'items', policy: StoragePolicy, gone = new Set<JobId>()): Promise<RunFile[]> {
+    const files = (await this.#measureFiles())[kind].map((file) => {
+      const { blobOf } = file
+      return blobOf === undefined || !gone.has(blobOf.jobId) ? file : { ...file, blobOf: { ...blobOf, job: null } }
+    })
     const old: RunFile[] = []
     for (const [project, own] of Map.groupBy(files, (file) => file.project)) {
       const keep = policyOf(policy, project)[kind]
@@ -385,10 +399,18 @@ export class Retention {
   }
 
   async #measureFiles(): Promise<Files> {
-    const { logs, items, clock } = this.#parts
+    const { logs, items, searchIndex, clock } = this.#parts
     const known = await this.#files?.catch(() => null)
     if (known != null && clock.nowMs() - known.atMs < FILES_MEASURED_EVERY_MS) return known
-    const measure = async () => ({ logs: await logs.list(), items: await items.list(), atMs: clock.nowMs() })
+    const measure = async () => {
+      const atMs = clock.nowMs()
+      const [listedLogs, listedItems, searchIndexBytes] = await Promise.all([
+        logs.list(),
+        items.list(),
+        searchIndex.sizeBytes()
+      ])
+      return { logs: listedLogs, items: listedItems, searchIndexBytes, atMs }
+    }
     return (this.#files = measure())
   }
 

@@ -34,6 +34,7 @@ import type { FleetNode } from '../nodes/fleet.ts'
 import type { ErrorGroups } from '../collecting/error-groups.ts'
 import type { JobFigures } from '../collecting/job-figures.ts'
 import type { JobLogs } from '../nodes/job-logs.ts'
+import type { LogZips } from '../nodes/log-zips.ts'
 import type { FleetSearch } from '../search/fleet-search.ts'
 import type { ProbedNode } from '../nodes/scrapyd/probe.ts'
 import type { WaitingReasons } from '../queue/waiting-reasons.ts'
@@ -74,6 +75,7 @@ export interface RouterParts {
   webhookCommands: WebhookCommands
   retention: Retention
   jobLogs: JobLogs
+  logZips: LogZips
   jobItems: JobItems
   fleetSearch: FleetSearch
   feed: ChangeFeed
@@ -106,6 +108,7 @@ export function createRouter(parts: RouterParts): EngineRouter {
     fleetFiles,
     webhookCommands,
     jobLogs,
+    logZips,
     jobItems,
     feed,
     figures
@@ -346,6 +349,7 @@ export function createRouter(parts: RouterParts): EngineRouter {
       search: os.logs.search.handler(({ input: { jobId, attemptNumber, mostLines, ...query }, signal }) =>
         jobLogs.search(jobId, attemptNumber, query, { mostLines, signal })
       ),
+      zip: os.logs.zip.handler(({ input, signal }) => logZips.zip(input.jobIds, signal)),
       searchAll: os.logs.searchAll.handler(({ input, signal }) => parts.fleetSearch.run(input, signal))
     },
     items: {

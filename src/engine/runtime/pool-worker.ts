@@ -1,6 +1,6 @@
-import { parentPort } from 'node:worker_threads'
+import { parentPort, workerData } from 'node:worker_threads'
 import { answerOf } from './task-worker.ts'
-import type { PoolOrder, PoolReply } from './thread-pool.ts'
+import type { PoolOrder, PoolReply, PoolStart } from './thread-pool.ts'
 
 export interface TaskContext {
   /** Sends a part of the result. */
@@ -15,9 +15,10 @@ type Tasks = Record<string, (input: never, context: TaskContext) => unknown>
 export function servePool(tasks: Tasks): void {
   if (parentPort === null) throw new Error('This module is started as a thread only (thread-pool.ts)')
   const port = parentPort
+  const { stop } = workerData as PoolStart
   port.on('message', (order: PoolOrder) => void perform(order))
 
-  async function perform({ task, input, stop }: PoolOrder): Promise<void> {
+  async function perform({ task, input }: PoolOrder): Promise<void> {
     const context: TaskContext = {
       emit: (part) => port.postMessage({ part } satisfies PoolReply),
       isStopped: () => Atomics.load(stop, 0) === 1

@@ -3,10 +3,14 @@ import { ScrapdeckError } from '../../shared/errors.ts'
 import type { Clock, Timer } from './clock.ts'
 import type { TaskAnswer } from './thread-task.ts'
 
-/** To a thread of the pool (pool-worker.ts). The first element of `stop` becomes 1 when the task must stop. */
+/** To a thread of the pool (pool-worker.ts). */
 export interface PoolOrder {
   task: string
   input: unknown
+}
+
+/** What a thread starts with. The first element of `stop` is 1 when its task must stop. */
+export interface PoolStart {
   stop: Int32Array<SharedArrayBuffer>
 }
 
@@ -100,13 +104,15 @@ export class ThreadPool {
   #start(): Thread | null {
     const { file, name, threads, memoryMb } = this.#options
     if (this.#threads.size >= threads) return null
+    const stop = new Int32Array(new SharedArrayBuffer(4))
     const worker = new Worker(file, {
       name,
+      workerData: { stop } satisfies PoolStart,
       // It reads text from outside, and needs nothing of this.
       env: {},
       resourceLimits: { maxOldGenerationSizeMb: memoryMb, maxYoungGenerationSizeMb: 4 }
     })
-    const thread: Thread = { worker, job: null, stop: new Int32Array(new SharedArrayBuffer(4)), timers: [] }
+    const thread: Thread = { worker, job: null, stop, timers: [] }
     worker.on('message', (reply: PoolReply) => this.#receive(thread, reply))
     worker.on('error', (error) => void this.#end(thread, error))
     worker.on('exit', () => void this.#end(thread, new Error(`A thread of ${name} ended without an answer`)))
@@ -119,9 +125,9 @@ export class ThreadPool {
   #give(thread: Thread, job: Job): void {
     const { task, input, timeoutMs, tooSlow } = job.order
     thread.job = job
-    thread.stop = new Int32Array(new SharedArrayBuffer(4))
+    Atomics.store(thread.stop, 0, 0)
     thread.worker.ref()
-    thread.worker.postMessage({ task, input, stop: thread.stop } satisfies PoolOrder)
+    thread.worker.postMessage({ task, input } satisfies PoolOrder)
     if (timeoutMs === undefined) return
     const expire = () => this.#abort(job, tooSlow?.() ?? new Error(`${task} takes longer than ${timeoutMs / 1000} s`))
     thread.timers.push(this.#options.clock.setTimer(timeoutMs, expire))

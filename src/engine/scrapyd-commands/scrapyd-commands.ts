@@ -2,6 +2,7 @@ import { hostname } from 'node:os'
 import type { ProjectName, VersionName } from '../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
 import { sanitiseVersion } from '../../shared/ids.ts'
+import type { ItemsArchive } from '../collecting/items-archive.ts'
 import type { Fleet } from '../nodes/fleet.ts'
 import type { JobLogs } from '../nodes/job-logs.ts'
 import { ENDING_SIGNALS } from '../nodes/node-client.ts'
@@ -32,6 +33,7 @@ export interface ScrapydCommandsParts {
   projects: Projects
   spiderLookup: Pick<SpiderLookup, 'find'>
   jobLogs: JobLogs
+  itemsArchive: Pick<ItemsArchive, 'sizeBytes' | 'read'>
   jobCommands: JobCommands
   projectCommands: ProjectCommands
   /** Where local runs write their logs and items; null: nowhere. */

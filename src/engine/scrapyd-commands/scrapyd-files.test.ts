@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { LOCAL_NODE_ID } from '../../shared/ids.ts'
 import { aProjectName } from '../../shared/testing/ids.ts'
 import type { Fleet } from '../nodes/fleet.ts'
 import type { JobLogs } from '../nodes/job-logs.ts'
@@ -30,6 +31,7 @@ beforeEach(async () => {
     store: NO_JOBS as unknown as Store,
     fleet: { list: () => [] } as unknown as Fleet,
     jobLogs: {} as JobLogs,
+    itemsArchive: { sizeBytes: async () => null, read: async () => null },
     directories: { logs: join(base, 'logs'), items: null }
   })
 })
@@ -117,7 +119,7 @@ it('a tree whose directory does not exist yet is an empty folder, as in Scrapyd'
 
 describe('the items of runs on other nodes', () => {
   /** Jobs newest first, each on a node; `kept`: the jobids whose items the nodes still have. */
-  function openFleet(jobs: { jobid: string; nodeId: string }[], kept: Set<string>) {
+  function openFleet(jobs: { jobid: string; nodeId: string }[], kept: Set<string>, archived = new Set<string>()) {
     const asked: string[] = []
     const clientOf = (nodeId: string) => ({
       readItems: async ({ jobid }: { jobid: string }) => {
@@ -134,6 +136,7 @@ describe('the items of runs on other nodes', () => {
       store: {
         listJobs: async () => stored,
         listSpidersElsewhere: async () => stored.map(({ project, spider }) => ({ project, spider })),
+        findJobsByJobid: async (_project: string, jobid: string) => stored.filter((job) => job.jobid === jobid),
         listAttempts: async (id: string) => stored.filter((job) => job.id === id)
       } as unknown as Store,
       fleet: {
@@ -141,6 +144,13 @@ describe('the items of runs on other nodes', () => {
         get: (id: string) => ({ client: clientOf(id) })
       } as unknown as Fleet,
       jobLogs: {} as JobLogs,
+      itemsArchive: {
+        sizeBytes: async ({ jobid }: { jobid: string }) => (archived.has(jobid) ? 10 : null),
+        async read({ jobid }: { jobid: string }, { offset, limitBytes }: { offset: number; limitBytes: number }) {
+          if (!archived.has(jobid)) return null
+          return { offset, sizeBytes: 10, bytes: Buffer.from('0123456789').subarray(offset, offset + limitBytes) }
+        }
+      } as never,
       directories: { logs: join(base, 'logs'), items: join(base, 'items') }
     })
     return { asked }
@@ -174,6 +184,22 @@ describe('the items of runs on other nodes', () => {
     expect(await items()).toEqual([['shop', null]])
     expect(await items('shop')).toEqual([['quotes', null]])
     expect(await items('deployed-and-never-run')).toBeNull()
+  })
+
+  it('that are kept here are listed and read without their node, also those of the local node', async () => {
+    const jobs = [
+      { jobid: 'a', nodeId: 'down' },
+      { jobid: 'b', nodeId: LOCAL_NODE_ID }
+    ]
+    const { asked } = openFleet(jobs, new Set(), new Set(['a', 'b']))
+    expect(await items('shop', 'quotes')).toEqual([
+      ['a.jl', 10],
+      ['b.jl', 10]
+    ])
+    const file = await files.open('items', ['shop', 'quotes', 'b.jl'])
+    if (file?.kind !== 'file') throw new Error('no file')
+    expect(await text(file.read(2, 5))).toBe('234')
+    expect(asked).toEqual([])
   })
 
   it('cost few requests: a node that deleted three in a row is not asked for older ones', async () => {

@@ -3,6 +3,7 @@ import { join, sep } from 'node:path'
 import { Readable } from 'node:stream'
 import type { JobId, ProjectName } from '../../shared/contract/index.ts'
 import { LOCAL_NODE_ID } from '../../shared/ids.ts'
+import type { ItemsArchive } from '../collecting/items-archive.ts'
 import type { Fleet } from '../nodes/fleet.ts'
 import type { JobLogs } from '../nodes/job-logs.ts'
 import type { LogRange } from '../nodes/node-client.ts'
@@ -17,6 +18,7 @@ export interface ScrapydFilesParts {
   store: JobReader & AttemptReader
   fleet: Fleet
   jobLogs: JobLogs
+  itemsArchive: Pick<ItemsArchive, 'sizeBytes' | 'read'>
   /** Of local runs; null: there are none. */
   directories: Record<FileTree, string | null>
 }
@@ -51,8 +53,8 @@ export class ScrapydFiles {
     if (local === null && segments.length === 3)
       return this.#openOnNode(tree, segments as [ProjectName, string, string])
     const hasRemote = this.#parts.fleet.list().some(({ stored }) => stored.kind === 'scrapyd')
-    // The logs of a spider of this machine may be in the archive.
-    if (!hasRemote && !(tree === 'logs' && segments.length === 2)) {
+    // The files of a spider of this machine may be in the archive.
+    if (!hasRemote && segments.length !== 2) {
       return isEmptyTree ? { kind: 'directory', entries: [] } : local
     }
     const remote = await this.#listOnNodes(tree, segments as [] | [ProjectName, ...string[]])
@@ -102,8 +104,10 @@ export class ScrapydFiles {
 
   async #readItems(job: StoredJob, range: { offset: number; limitBytes: number }): Promise<LogRange | null> {
     const attempt = (await this.#parts.store.listAttempts(job.id)).at(-1)
+    if (attempt === undefined) return null
+    const kept = await this.#parts.itemsArchive.read(attempt, range)
     // Local files were already looked up in the directory.
-    if (attempt === undefined || attempt.nodeId === LOCAL_NODE_ID) return null
+    if (kept !== null || attempt.nodeId === LOCAL_NODE_ID) return kept
     const node = this.#parts.fleet.get(attempt.nodeId)
     if (node === undefined) return null
     try {
@@ -135,26 +139,41 @@ export class ScrapydFiles {
     const entries = jobs
       .filter((job) => job.project === project && job.spider === spider && job.attemptCount > 0)
       .filter((job) => job.state === 'ended' || (job.state === 'running' && job.nodeId !== LOCAL_NODE_ID))
-      .filter((job) => tree === 'logs' || job.nodeId !== LOCAL_NODE_ID)
       .map((job) => ({
         job,
         entry: { ...unknown, name: nameOf(job) + EXTENSIONS[tree], isDirectory: false, modifiedAtMs: job.endedAtMs }
       }))
     if (tree === 'items') return this.#keepExisting(entries)
-    const isKept = await Promise.all(entries.map(({ job }) => job.nodeId !== LOCAL_NODE_ID || this.#isArchived(job)))
-    return entries.filter((_, index) => isKept[index]).map(({ entry }) => entry)
+    const hasLog = await Promise.all(entries.map(({ job }) => this.#hasLog(job)))
+    return entries.filter((_, index) => hasLog[index]).map(({ entry }) => entry)
   }
 
-  async #isArchived({ id }: StoredJob): Promise<boolean> {
-    return (await this.#parts.store.listAttempts(id)).at(-1)?.logArchived ?? false
+  async #keptBytes({ id }: StoredJob): Promise<number | null> {
+    const attempt = (await this.#parts.store.listAttempts(id)).at(-1)
+    return attempt === undefined ? null : this.#parts.itemsArchive.sizeBytes(attempt)
+  }
+
+  /** In the archive, or probably on its node. */
+  async #hasLog({ id, nodeId }: StoredJob): Promise<boolean> {
+    const attempt = (await this.#parts.store.listAttempts(id)).at(-1)
+    if (attempt === undefined) return false
+    return attempt.logArchived || (nodeId !== LOCAL_NODE_ID && attempt.logDeletedAtMs === null)
   }
 
   /**
-   * We do not copy items, and nodes delete old ones: each node is asked for its files, newest first, until several in a
-   * row are gone. A node that does not respond has none.
+   * Items that are not kept here may be on their nodes, which delete old ones: each node is asked for its files, newest
+   * first, until several in a row are gone. A node that does not respond has no others.
    */
   async #keepExisting(runs: { job: StoredJob; entry: Entry }[]): Promise<Entry[]> {
-    const byNode = Map.groupBy(runs, ({ job }) => job.nodeId)
+    const kept: Entry[] = []
+    const elsewhere: typeof runs = []
+    const sizes = await Promise.all(runs.map(({ job }) => this.#keptBytes(job)))
+    for (const [index, run] of runs.entries()) {
+      const sizeBytes = sizes[index]!
+      if (sizeBytes !== null) kept.push({ ...run.entry, sizeBytes })
+      else if (run.job.nodeId !== LOCAL_NODE_ID) elsewhere.push(run)
+    }
+    const byNode = Map.groupBy(elsewhere, ({ job }) => job.nodeId)
     const found = [...byNode.values()].map(async (ofNode) => {
       const entries: Entry[] = []
       for (let at = 0, gone = 0; at < ofNode.length && gone < GONE_IN_A_ROW; at += 1) {
@@ -167,7 +186,7 @@ export class ScrapydFiles {
       }
       return entries
     })
-    return (await Promise.all(found)).flat()
+    return [...kept, ...(await Promise.all(found)).flat()]
   }
 }
 

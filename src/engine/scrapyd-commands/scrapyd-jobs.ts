@@ -15,7 +15,8 @@ const LIVE_MAX_BYTES = 16_000_000
 /** Files of finished runs rarely change (an operator, jobs_to_keep), but clients may poll a thousand times a second. */
 const FILES_SEEN_FOR_MS = 1_000
 
-type Run = FinishedRun['run']
+/** Of a run that is live, no items are kept yet. */
+type Run = Omit<FinishedRun['run'], 'itemsKept'> & { itemsKept?: boolean }
 interface Live {
   pending: ScrapydJobs['pending']
   running: { job: StoredJob; pid: number | null; run: Run | null }[]
@@ -184,7 +185,10 @@ export class ScrapydJobLists {
     return { seenAtMs, jobs, ofProject: new Map() }
   }
 
-  /** A remote run's log is in the archive or on its node; only that node knows whether there are items. */
+  /**
+   * A remote run's log is in the archive or on its node; only that node knows whether there are items that are not kept
+   * here.
+   */
   async #describeRun(
     job: Pick<StoredJob, 'id' | 'jobid' | 'project' | 'spider'>,
     run: Run | null
@@ -192,15 +196,20 @@ export class ScrapydJobLists {
     const { id, jobid, project, spider } = job
     const names = { jobid, project, spider }
     if (run === null) return { ...names, logFile: null, itemsFile: null }
-    if (run.nodeId !== LOCAL_NODE_ID) {
-      return { ...names, logFile: `${run.jobid === jobid ? jobid : id}.log`, itemsFile: null }
-    }
+    const archivedAs = run.jobid === jobid ? jobid : id
+    const archivedItems = run.itemsKept === true ? `${archivedAs}.jl` : null
+    if (run.nodeId !== LOCAL_NODE_ID) return { ...names, logFile: `${archivedAs}.log`, itemsFile: archivedItems }
     const file = { project, spider, jobid: run.jobid }
     const [hasLog, hasItems] = await Promise.all([
       this.#files.hasLocal('logs', file),
       this.#files.hasLocal('items', file)
     ])
-    return { ...names, logFile: hasLog ? `${run.jobid}.log` : null, itemsFile: hasItems ? `${run.jobid}.jl` : null }
+    const archivedLog = run.logArchived ? `${archivedAs}.log` : null
+    return {
+      ...names,
+      logFile: hasLog ? `${run.jobid}.log` : archivedLog,
+      itemsFile: hasItems ? `${run.jobid}.jl` : archivedItems
+    }
   }
 }
 

@@ -3,6 +3,9 @@ import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { aNodeId, aProjectName } from '../../shared/testing/ids.ts'
 import type { JobId } from '../../shared/contract/index.ts'
+import { aNewJob, anAttemptStart } from '../testing/builders.ts'
+import type { PoolTask, ThreadPool } from '../runtime/thread-pool.ts'
+import { scanLogs, type ScannedLog, type ScanOrder } from './scan/scan-logs.ts'
 import { type ArchivedFleet, openArchivedFleet } from './testing/archived-fleet.ts'
 
 const MIB = 1_048_576
@@ -104,6 +107,20 @@ describe('a search over all logs', () => {
     expect((await fleet.searchAll({ text: 'order 4711' })).hits).toHaveLength(4)
   })
 
+  test('is not held up by a log whose lines have no heads', async () => {
+    const project = aProjectName('headless')
+    const lines = 'x\n'.repeat(0.3 * MIB)
+    await fleet.add(head('ERROR', 'a page follows') + lines + head('INFO', 'end') + lines, { project })
+    const { hits } = await fleet.searchAll({ text: 'x', project, minLevel: 'ERROR', mostHits: 2 })
+    expect(hits.map(({ line, level }) => [line, level])).toEqual([
+      [2, 'ERROR'],
+      [3, 'ERROR']
+    ])
+    // Every line matches, and none is of this level.
+    const all = await fleet.searchAll({ text: 'x', project, minLevel: 'CRITICAL' })
+    expect(all).toMatchObject({ hits: [], stoppedBy: 'end', unreadable: 0 })
+  })
+
   test('ends when nobody listens any more', async () => {
     const aborting = new AbortController()
     const reading = (async () => {
@@ -115,6 +132,64 @@ describe('a search over all logs', () => {
   test('refuses an expression that is not valid, and a cursor of something else', async () => {
     await expect(fleet.searchAll({ text: '(', isRegex: true })).rejects.toMatchObject({ code: 'BAD_INPUT' })
     await expect(fleet.searchAll({ text: 'a', cursor: 'page 2' })).rejects.toMatchObject({ code: 'BAD_INPUT' })
+  })
+
+  describe('with runs that are not archived', () => {
+    const project = aProjectName('live')
+    let [archived, over, running]: JobId[] = []
+
+    beforeAll(async () => {
+      over = await fleet.addUnarchived(head('INFO', 'starts') + head('ERROR', 'parcel 7 is lost'), {
+        project,
+        isOver: true
+      })
+      archived = await fleet.add(head('INFO', 'parcel 7 arrived'), { project })
+      running = await fleet.addUnarchived(`${head('INFO', 'parcel 7 left')}parcel 7 of`, { project, spider: 'parcels' })
+      // Of a run that writes no log yet.
+      const job = aNewJob({ project })
+      await fleet.store.enqueueJobs([job])
+      await fleet.store.beginAttempts([anAttemptStart(job)])
+    })
+
+    test('these come first, with their lines and records', async () => {
+      const { hits, scanned, unreadable, stoppedBy } = await fleet.searchAll({ text: 'parcel 7', project })
+      expect(hits.map(({ jobId, line }) => [jobId, line])).toEqual([
+        [running, 1],
+        [running, 2],
+        [over, 2],
+        [archived, 1]
+      ])
+      expect(hits[2]).toMatchObject({ level: 'ERROR', attemptNumber: 1, nodeId: 'node-1', project })
+      expect([scanned.logs, unreadable, stoppedBy]).toEqual([3, 0, 'end'])
+    })
+
+    test('filters narrow them too', async () => {
+      const jobsOf = async (input: Partial<Parameters<ArchivedFleet['search']>[0]>) =>
+        (await fleet.searchAll({ text: 'parcel', project, ...input })).hits.map(({ jobId }) => jobId)
+      expect(await jobsOf({ spider: 'parcels' })).toEqual([running, running])
+      expect(await jobsOf({ outcome: 'succeeded' })).toEqual([over, archived])
+      expect(await jobsOf({ minLevel: 'ERROR' })).toEqual([over])
+      expect(await jobsOf({ nodeId: aNodeId('node-2') })).toEqual([])
+    })
+
+    test('a search that ended among them continues there, then in the archive', async () => {
+      const found = []
+      let cursor: string | undefined
+      do {
+        const part = await fleet.searchAll({ text: 'parcel 7', project, mostHits: 1, ...(cursor && { cursor }) })
+        found.push(...part.hits)
+        cursor = part.cursor ?? undefined
+      } while (cursor !== undefined)
+      expect(found).toEqual((await fleet.searchAll({ text: 'parcel 7', project })).hits)
+    })
+
+    test('one that is archived meanwhile is searched once', async () => {
+      const moved = await fleet.addUnarchived(head('INFO', 'parcel 8'), { project, isOver: true })
+      fleet.archiveWhenRead(moved)
+      const { hits } = await fleet.searchAll({ text: 'parcel 8', project })
+      expect(hits.map(({ jobId }) => jobId)).toEqual([moved])
+      expect((await fleet.searchAll({ text: 'parcel 8', project })).hits).toEqual(hits)
+    })
   })
 
   test('goes on without a log that is damaged or gone', async () => {
@@ -133,7 +208,7 @@ describe('a search over all logs', () => {
       await fleet.index.whenCaughtUp()
       expect((await fleet.searchAll({ text: 'order' })).hits).toEqual(whole)
     }
-    expect(await readdir(join(fleet.indexDirectory, 'format-1'))).toEqual(['0.rows'])
+    expect(await readdir(join(fleet.indexDirectory, 'format-2'))).toEqual(['0.rows'])
     const { ruledOut } = await fleet.searchAll({ text: 'order 4711!' })
     expect(ruledOut.logs).toBeGreaterThan(0)
   })
@@ -158,4 +233,35 @@ test('times are those of the run, in whichever zone its log is written', async (
   expect(await linesIn(0, 10)).toEqual([1])
   expect(await linesIn(29, 40)).toEqual([2, 3])
   expect(await linesIn(-40, -1)).toEqual([])
+})
+
+test('logs on which an expression takes too long are named unreadable, until it must be the expression', async () => {
+  await using fleet = await openArchivedFleet()
+  const ids: JobId[] = []
+  for (let number = 0; number < 6; number += 1) ids.push(await fleet.add(`line ${number}\n`))
+  /** Threads that scan log after log, and hang in the ones that were added at these places. */
+  const hangingAt = (places: number[]): Pick<ThreadPool, 'run'> => ({
+    async run<Result>({ input, onPart, tooSlow }: PoolTask<never>) {
+      for (const [index, log] of (input as ScanOrder).logs.entries()) {
+        const order = { ...(input as ScanOrder), logs: [log] }
+        let found: ScannedLog[] = []
+        await scanLogs(order, { emit: (part) => (found = part), isStopped: () => false })
+        if (places.some((place) => found[0]!.hits[0]?.text === `line ${place}`)) throw tooSlow!()
+        onPart!([{ ...found[0]!, index }] as never)
+      }
+      return undefined as Result
+    }
+  })
+  const search = async (threads: Pick<ThreadPool, 'run'>) => {
+    const found: JobId[] = []
+    let unreadable = 0
+    for await (const progress of fleet.search({ text: 'line' }, undefined, threads)) {
+      found.push(...progress.hits.map(({ jobId }) => jobId))
+      unreadable = progress.unreadable
+    }
+    return { found, unreadable }
+  }
+  const [a, b, , d, e] = ids
+  expect(await search(hangingAt([5, 2]))).toEqual({ found: [e, d, b, a], unreadable: 2 })
+  await expect(search(hangingAt([5, 2, 0]))).rejects.toMatchObject({ code: 'BAD_INPUT' })
 })

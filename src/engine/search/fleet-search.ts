@@ -7,7 +7,7 @@ import type { LogFile } from '../logs/scan/log-file.ts'
 import type { Clock } from '../runtime/clock.ts'
 import type { ThreadPool } from '../runtime/thread-pool.ts'
 import type { Candidates } from '../store/log-blocks.ts'
-import type { KeptLog, KeptLogFilter, LogKey, LogPage } from '../store/records.ts'
+import type { KeptLog, KeptLogFilter, LogKey, LogPage, UnarchivedRun } from '../store/records.ts'
 import type { KeptLogReader } from '../store/store.ts'
 import { decodeCursor, encodeCursor, type SearchPlace } from './cursor.ts'
 import type { LogIndex } from './log-index.ts'
@@ -18,9 +18,11 @@ import type { Piece, ScanOrder, ScannedLog } from './scan/scan-logs.ts'
 interface FleetSearchParts {
   store: KeptLogReader
   archive: Pick<LogArchivePort, 'fileOf'>
+  /** The log of a run that is not archived, as far as it is on this machine; null: nothing of it is. */
+  liveFileOf: (run: UnarchivedRun) => Promise<{ file: LogFile; sizeBytes: number } | null>
   index: Pick<LogIndex, 'probe'>
   /** Of search-worker.ts. */
-  threads: ThreadPool
+  threads: Pick<ThreadPool, 'run'>
   clock: Clock
 }
 
@@ -32,13 +34,24 @@ const TASK_BYTES = 16 * FRAME_RAW_BYTES
 const TASK_LOGS = 64
 /** Enough that no thread waits, and little is lost when the search ends. */
 const TASKS_AT_ONCE = 6
-/** Of one task: an expression that takes longer would go on for hours. */
-const TASK_TIMEOUT_MS = 20_000
+/** Of one task, and a second more for every 20 MB of it: an expression that takes longer would go on for hours. */
+const TASK_MS = 3_000
+const SLOWEST_BYTES_PER_MS = 20_000
+/** Logs on which an expression may take too long, such as one with a line of megabytes, before it is the expression. */
+const MOST_SLOW_LOGS = 2
 const REPORT_EVERY_MS = 200
+
+/** Local logs are archived within half an hour of their end, and a little later after a restart. */
+const UNARCHIVED_MS = 3_600_000
+/** Live logs, and others that are not archived. */
+const MOST_UNARCHIVED = 2_000
+
+type SearchedRun = Omit<KeptLog, 'log' | 'endedAtMs'>
 
 /** A log to be searched. */
 interface Target {
-  kept: KeptLog
+  run: SearchedRun
+  isArchived: boolean
   file: LogFile
   pieces: Piece[] | null
   bytes: number
@@ -55,8 +68,9 @@ interface Task {
 }
 
 /**
- * Searches the archived logs of all jobs, newest jobs first: the store narrows them by what is known of their runs, the
- * index rules blocks out, and threads read the rest.
+ * Searches the logs of all jobs: first those of runs that are live or ended lately and are not archived, then those in
+ * the archive; each the newest jobs first. The store narrows them by what is known of their runs, the index rules
+ * archived blocks out, and threads read the rest. Of logs on other machines, what has been copied by now is searched.
  */
 export class FleetSearch {
   readonly #parts: FleetSearchParts
@@ -85,7 +99,10 @@ class OneSearch {
   #wake: () => void = () => {}
   readonly #onSlot: (() => void)[] = []
   #scheduledBytes = 0
+  /** Searched before they were archived: not a second time. */
+  readonly #unarchived = new Set<string>()
   #hits = 0
+  #slowLogs = 0
   readonly #counts = { ruledOut: { logs: 0, bytes: 0 }, scanned: { logs: 0, bytes: 0 }, unreadable: 0 }
 
   constructor(parts: FleetSearchParts, input: FleetLogSearchInput, place: SearchPlace | null) {
@@ -146,17 +163,17 @@ class OneSearch {
     const hits: FleetLogHit[] = []
     for (let task = this.#tasks[0]; task !== undefined; task = this.#tasks[0]) {
       for (const result of task.results.splice(0)) {
-        const { kept } = task.targets[result.index]!
+        const { run, isArchived } = task.targets[result.index]!
         const left = this.#input.mostHits - this.#hits
         const taken = result.hits.slice(0, left)
-        hits.push(...taken.map((hit) => hitOf(kept, hit)))
+        hits.push(...taken.map((hit) => hitOf(run, hit)))
         this.#hits += taken.length
         this.#counts.scanned.logs += 1
         this.#counts.scanned.bytes += result.scannedBytes
         if (result.error !== null) this.#counts.unreadable += 1
         const isCut = taken.length === left && (result.hits.length > left || result.endedAt !== null)
         const offset = isCut ? taken.at(-1)!.offset + 1 : null
-        this.#place = { jobId: kept.jobId, number: kept.number, offset }
+        this.#place = { isArchived, jobId: run.jobId, number: run.number, offset }
         if (taken.length === left) return hits
       }
       if (!task.isDone) return hits
@@ -178,9 +195,14 @@ class OneSearch {
   async #produce(): Promise<void> {
     const { store } = this.#parts
     const { signal } = this.#stopping
-    const candidates = await this.#findCandidates()
     const filter = filterOf(this.#input)
-    const start = this.#place
+    if (this.#place?.isArchived !== true && !(await this.#searchUnarchived(filter, this.#place))) {
+      this.#producing = 'bytes'
+      this.#wake()
+      return
+    }
+    const candidates = await this.#findCandidates()
+    const start = this.#place?.isArchived === true ? this.#place : null
     // A log in which the search was cut is looked at once more.
     let before: LogKey | null = null
     if (start !== null) {
@@ -205,6 +227,55 @@ class OneSearch {
     this.#wake()
   }
 
+  /** False: so many bytes were not to be read. */
+  async #searchUnarchived(filter: KeptLogFilter, start: SearchPlace | null): Promise<boolean> {
+    const { store, clock, liveFileOf } = this.#parts
+    const { signal } = this.#stopping
+    const endedSinceMs = clock.nowMs() - UNARCHIVED_MS
+    const runs = await store.listUnarchivedRuns(filter, { endedSinceMs, limit: MOST_UNARCHIVED })
+    const targets = async function* (): AsyncGenerator<Target> {
+      for (const run of runs) {
+        const isStart = start?.jobId === run.jobId && start.number === run.number
+        if (start !== null && (isStart ? start.offset === null : !isBefore(run, start))) continue
+        const found = await liveFileOf(run)
+        if (found === null) continue
+        const { file, sizeBytes } = found
+        const pieces = isStart ? piecesOf(null, null, start.offset) : null
+        yield { run, isArchived: false, file, pieces, bytes: pieces === null ? sizeBytes : bytesOf(pieces, sizeBytes) }
+      }
+    }
+    let task = newTask({ logs: 0, bytes: 0 })
+    let bytes = 0
+    for await (const target of targets()) {
+      if (signal.aborted) return true
+      if (this.#scheduledBytes >= this.#input.maxBytes) {
+        await this.#submit(task)
+        return false
+      }
+      this.#unarchived.add(keyOf(target.run))
+      task.targets.push(target)
+      bytes += target.bytes
+      this.#scheduledBytes += target.bytes
+      if (!this.#isFull(task, bytes)) continue
+      await this.#submit(task)
+      task = newTask({ logs: 0, bytes: 0 })
+      bytes = 0
+    }
+    await this.#submit(task)
+    return true
+  }
+
+  #isFull({ targets }: Task, bytes: number): boolean {
+    const isFirst = this.#scheduledBytes <= 4 * FIRST_TASK_BYTES
+    return bytes >= (isFirst ? FIRST_TASK_BYTES : TASK_BYTES) || targets.length >= TASK_LOGS
+  }
+
+  /** Waits until there is room for another one. */
+  async #submit(task: Task): Promise<void> {
+    this.#scan(task)
+    while (this.#tasks.length >= TASKS_AT_ONCE && !this.#stopping.signal.aborted) await this.#slot()
+  }
+
   #findCandidates(): Promise<Candidates | null> {
     const term = createQueryPlan(this.#input)
     // Without the index everything is searched, which takes longer and finds the same.
@@ -226,17 +297,17 @@ class OneSearch {
     let task = newTask(ruledOut)
     let bytes = 0
     const submit = async () => {
-      this.#scan(task)
+      const full = task
       task = newTask({ logs: 0, bytes: 0 })
       bytes = 0
-      while (this.#tasks.length >= TASKS_AT_ONCE && !signal.aborted) await this.#slot()
+      await this.#submit(full)
     }
     for (let at = 0; at < logs.length && !signal.aborted; at += TASK_LOGS) {
       const some = logs.slice(at, at + TASK_LOGS)
       const kept = new Map((await this.#parts.store.readKeptLogs(some)).map((log) => [keyOf(log), log]))
       for (const log of some) {
         const known = kept.get(keyOf(log))
-        if (known === undefined) continue
+        if (known === undefined || this.#unarchived.has(keyOf(known))) continue
         const offset = start?.jobId === log.jobId && start.number === log.number ? start.offset : null
         const target = await this.#targetOf(known, piecesOf(log.blocks, candidates, offset), log.blocks?.rawBytes)
         if (target === null) {
@@ -250,8 +321,7 @@ class OneSearch {
         task.targets.push(target)
         bytes += target.bytes
         this.#scheduledBytes += target.bytes
-        const isFirst = this.#scheduledBytes <= 4 * FIRST_TASK_BYTES
-        if (bytes >= (isFirst ? FIRST_TASK_BYTES : TASK_BYTES) || task.targets.length >= TASK_LOGS) await submit()
+        if (this.#isFull(task, bytes)) await submit()
         if (signal.aborted) return true
       }
     }
@@ -264,7 +334,7 @@ class OneSearch {
     const size = rawBytes ?? kept.log.sizes?.rawBytes ?? FRAME_RAW_BYTES
     try {
       const file = await this.#parts.archive.fileOf(kept.jobId, kept.number, kept.log)
-      return { kept, file, pieces, bytes: pieces === null ? size : bytesOf(pieces, size) }
+      return { run: kept, isArchived: true, file, pieces, bytes: pieces === null ? size : bytesOf(pieces, size) }
     } catch {
       return null
     }
@@ -282,29 +352,44 @@ class OneSearch {
   }
 
   #scan(task: Task): void {
+    this.#tasks.push(task)
+    this.#scanFrom(task, 0)
+  }
+
+  /** Its logs from `first` on. One that takes too long counts as unreadable, and keeps no other from being read. */
+  #scanFrom(task: Task, first: number): void {
     const { threads } = this.#parts
     const query = this.#input
-    this.#tasks.push(task)
+    const targets = task.targets.slice(first)
     const finish = () => {
       task.isDone = true
       this.#wake()
     }
-    if (task.targets.length === 0) return finish()
+    if (targets.length === 0) return finish()
     const { text, isRegex, matchesCase, minLevel, sinceMs, untilMs } = query
     const input: ScanOrder = {
       query: { text, isRegex, matchesCase },
       records: { minLevel: minLevel ?? null, sinceMs: sinceMs ?? null, untilMs: untilMs ?? null },
       mostHits: query.mostHits - this.#hits,
-      logs: task.targets.map(({ file, pieces, kept: { startedAtMs } }) => ({ file, pieces, startedAtMs }))
+      logs: targets.map(({ file, pieces, run: { startedAtMs } }) => ({ file, pieces, startedAtMs }))
     }
-    const onPart = (part: ScannedLog) => {
-      task.results.push(part)
+    let next = first
+    const onPart = (part: ScannedLog[]) => {
+      next = first + part.at(-1)!.index + 1
+      task.results.push(...part.map((log) => ({ ...log, index: first + log.index })))
       this.#wake()
     }
-    const options = { signal: this.#stopping.signal, timeoutMs: TASK_TIMEOUT_MS, tooSlow }
+    const bytes = targets.reduce((sum, target) => sum + target.bytes, 0)
+    const slow = tooSlow()
+    const options = { signal: this.#stopping.signal, timeoutMs: TASK_MS + bytes / SLOWEST_BYTES_PER_MS }
     threads
-      .run<void, ScannedLog>({ task: 'scan', input, onPart, ...options })
-      .then(finish, (error: unknown) => this.#fail(error))
+      .run<void, ScannedLog[]>({ task: 'scan', input, onPart, tooSlow: () => slow, ...options })
+      .then(finish, (error: unknown) => {
+        this.#slowLogs += 1
+        if (error !== slow || this.#slowLogs > MOST_SLOW_LOGS) return this.#fail(error)
+        task.results.push({ index: next, hits: [], scannedBytes: 0, endedAt: null, error: slow.message })
+        this.#scanFrom(task, next + 1)
+      })
   }
 }
 
@@ -314,7 +399,10 @@ const newTask = (ruledOut: LogPage['ruledOut']): Task => ({
 
 const keyOf = ({ jobId, number }: LogKey): string => `${jobId} ${number}`
 
-function hitOf({ jobId, number, project, spider, nodeId }: KeptLog, hit: ScannedLog['hits'][number]): FleetLogHit {
+const isBefore = (one: LogKey, other: LogKey): boolean =>
+  one.jobId === other.jobId ? one.number < other.number : one.jobId < other.jobId
+
+function hitOf({ jobId, number, project, spider, nodeId }: SearchedRun, hit: ScannedLog['hits'][number]): FleetLogHit {
   return { ...hit, jobId, attemptNumber: number, project, spider, nodeId }
 }
 

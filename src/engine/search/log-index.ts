@@ -9,9 +9,16 @@ import { type Clock, sleep, type Timer } from '../runtime/clock.ts'
 import type { Logger } from '../runtime/logger.ts'
 import type { ThreadPool } from '../runtime/thread-pool.ts'
 import type { Candidates } from '../store/log-blocks.ts'
-import type { IndexedLogBlocks, LogKey, UnindexedLog } from '../store/records.ts'
+import type { IndexedLogBlocks, LogKey, LogPage, UnindexedLog } from '../store/records.ts'
 import type { ChangeNotifier, LogBlockStore } from '../store/store.ts'
-import { type BitTerm, formatDirectory } from './index/index-files.ts'
+import {
+  type BitTerm,
+  formatDirectory,
+  hasBlockIn,
+  listSegments,
+  SEGMENT_BLOCKS,
+  UsedBlocks
+} from './index/index-files.ts'
 import type { IndexOrder, IndexResult, OpenBlock } from './index/index-logs.ts'
 
 interface LogIndexParts {
@@ -33,6 +40,10 @@ const LISTED = 500
 /** Of one task: about 64 MB of text. */
 const MAX_TASK_BYTES = 64 * FRAME_RAW_BYTES
 const PAUSE_MS = 20
+/** Looked at per step, to see which blocks are in use. */
+const PAGED = 2_000
+/** A segment with fewer blocks in use is worth adding their logs again. */
+const SPARSE_BLOCKS = SEGMENT_BLOCKS / 4
 
 interface OpenMember extends LogKey {
   blocks: IndexedLogBlocks
@@ -56,6 +67,8 @@ export class LogIndex {
   #timer: Timer | null = null
   /** null: to be looked up. */
   #nextBlock: number | null = null
+  /** Searches under way may still know blocks before it, though they are deleted. */
+  #lowestBlock = 0
   #openBlock: OpenBlock | null = null
   #members: OpenMember[] = []
   #lastId: number | null = null
@@ -65,10 +78,10 @@ export class LogIndex {
     this.#directory = formatDirectory(parts.directory)
   }
 
-  /** Starts in the background. */
+  /** Begins soon: what an earlier engine left can wait until the start is over. */
   start(): void {
     this.#stopListening = this.#parts.store.onChange(() => this.#wakeLater())
-    this.#startRun()
+    this.#wakeLater()
   }
 
   async stop(): Promise<void> {
@@ -82,6 +95,26 @@ export class LogIndex {
   probe(term: BitTerm, signal?: AbortSignal): Promise<Candidates> {
     const input = { directory: this.#directory, term }
     return this.#parts.searching.run<Candidates>({ task: 'probe', input, signal })
+  }
+
+  /** What the index takes on the disk. */
+  async sizeBytes(): Promise<number> {
+    return (await listSegments(this.#directory)).reduce((sum, { bytes }) => sum + bytes, 0)
+  }
+
+  /**
+   * Deletes the segments whose logs are deleted; those that few logs are left in are emptied, one per call, by adding
+   * these logs to the index again, and deleted by a later call. The newest segment always stays. Returns the bytes
+   * freed.
+   */
+  async reclaim(): Promise<number> {
+    while (this.#running !== null) await this.#running
+    if (this.#stopping.signal.aborted) return 0
+    let freedBytes = 0
+    await this.#runAlone(async () => {
+      freedBytes = await this.#reclaim()
+    })
+    return freedBytes
   }
 
   /** Resolves when all logs that were archived before are in the index, but for the open block. */
@@ -102,15 +135,65 @@ export class LogIndex {
   }
 
   #startRun(): void {
-    if (this.#stopping.signal.aborted || this.#running !== null) return
-    this.#running = this.#run()
+    if (!this.#stopping.signal.aborted && this.#running === null) void this.#runAlone(() => this.#run())
+  }
+
+  #runAlone(work: () => Promise<void>): Promise<void> {
+    this.#running = work()
       .catch((error: unknown) => {
         if (this.#stopping.signal.aborted || isScrapdeckError(error, 'STOPPING')) return
-        this.#parts.logger.warn({ error }, 'logs could not be added to the search index; retrying with the next ones')
+        this.#parts.logger.warn({ error }, 'the search index could not be updated; retrying later')
       })
       .finally(() => {
         this.#running = null
       })
+    return this.#running
+  }
+
+  async #reclaim(): Promise<number> {
+    const { store, clock } = this.#parts
+    const { signal } = this.#stopping
+    const segments = await listSegments(this.#directory)
+    // New blocks may be written to this one.
+    const newest = Math.max(...segments.map(({ segment }) => segment))
+    const older = segments.filter(({ segment }) => segment < newest)
+    if (older.length === 0) return 0
+    const used = new UsedBlocks()
+    for await (const { blocks } of this.#listLogs()) if (blocks !== null) used.add(blocks)
+    let freedBytes = 0
+    for (const { segment, path, bytes } of older) {
+      if (signal.aborted) return freedBytes
+      if (used.countIn(segment) > 0) continue
+      await rm(path, { force: true })
+      freedBytes += bytes
+    }
+    const sparse = older.map(({ segment }) => ({ segment, count: used.countIn(segment) }))
+    const emptied = sparse.find(({ count }) => count > 0 && count < SPARSE_BLOCKS)
+    if (emptied === undefined) return freedBytes
+    const moved: LogKey[] = []
+    for await (const { blocks, jobId, number } of this.#listLogs())
+      if (blocks !== null && hasBlockIn(blocks, emptied.segment)) moved.push({ jobId, number })
+    for (let at = 0; at < moved.length && !signal.aborted; at += LISTED) {
+      await store.forgetLogBlocks(moved.slice(at, at + LISTED))
+      await sleep(clock, PAUSE_MS, signal)
+    }
+    // The next run finds them, like what an earlier engine left.
+    this.#lastId = null
+    this.#wakeLater()
+    return freedBytes
+  }
+
+  /** All archived logs, in steps. */
+  async *#listLogs() {
+    const { store, clock } = this.#parts
+    const { signal } = this.#stopping
+    for (let before: LogKey | null = null; !signal.aborted; ) {
+      const page: LogPage = await store.pageKeptLogs({}, { before, limit: PAGED, candidates: null })
+      yield* page.logs
+      if (page.next === null) return
+      before = page.next
+      await sleep(clock, PAUSE_MS, signal)
+    }
   }
 
   async #run(): Promise<void> {
@@ -133,7 +216,7 @@ export class LogIndex {
     if (!existsSync(directory)) {
       // Also those of an older format.
       await rm(dirname(directory), { recursive: true, force: true })
-      await store.forgetLogBlocks()
+      await store.forgetLogBlocks(null)
       await mkdir(directory, { recursive: true, mode: 0o700 })
     }
     this.#openBlock = null
@@ -187,7 +270,7 @@ export class LogIndex {
     const { store, indexing } = this.#parts
     const { signal } = this.#stopping
     if (signal.aborted) return
-    this.#nextBlock ??= await this.#findNextBlock()
+    this.#nextBlock ??= Math.max(this.#lowestBlock, await this.#findNextBlock())
     const input: IndexOrder = {
       directory: this.#directory,
       nextBlock: this.#nextBlock,
@@ -195,6 +278,7 @@ export class LogIndex {
       logs: logs.map(({ file, log: { isTailOnly } }) => ({ file, isTailOnly }))
     }
     // If it fails, it may have written blocks: their numbers must not be used for others.
+    this.#lowestBlock = this.#nextBlock
     this.#nextBlock = null
     const result = await indexing.run<IndexResult>({ task: 'index', input, signal })
     this.#nextBlock = result.nextBlock

@@ -85,7 +85,7 @@ export interface FinishedRun {
   spider: string
   startedAtMs: number | null
   endedAtMs: number
-  run: { nodeId: NodeId; jobid: string; logArchived: boolean }
+  run: { nodeId: NodeId; jobid: string; logArchived: boolean; itemsKept: boolean }
 }
 
 /** A lane and its number of jobs (store/lane.ts parses the text). */
@@ -250,6 +250,17 @@ export interface PastRun {
   errors: number | null
   startedAtMs: number | null
   endedAtMs: number | null
+  /** null: its items were not counted. */
+  filledFields: FilledFields | null
+}
+
+/** In how many of the items of a run each field is filled. */
+export interface FilledFields {
+  items: number
+  /** The most frequent first. */
+  fields: [name: string, filled: number][]
+  /** There are others, filled less often. */
+  hasMoreFields: boolean
 }
 
 /** What is unusual about the newest successful run of a spider. */
@@ -407,6 +418,25 @@ export interface LogKey {
   number: AttemptNumber
 }
 
+/** The items file of an attempt that is kept here, or why it is not. */
+export interface ItemsRecord extends LogKey {
+  project: ProjectName
+  spider: string
+  endedAtMs: number
+  /** Of the file and of its blob; null: there is none. */
+  sizes: { rawBytes: number; storedBytes: number } | null
+  /** Why it could not be kept. */
+  problem: string | null
+  /** By retention. */
+  deletedAtMs: number | null
+}
+
+/** `job`: null: retention has deleted it. */
+export interface KeptItemsFile extends ItemsRecord {
+  sizes: { rawBytes: number; storedBytes: number }
+  job: { kept: boolean; mayHaveRunTwice: boolean } | null
+}
+
 /** Which archived logs to look at; all that is given must hold. */
 export interface KeptLogFilter {
   /** As in JobFilter: `*` matches anything. */
@@ -444,6 +474,11 @@ export interface KeptLog extends LogKey {
   startedAtMs: number | null
   endedAtMs: number | null
   log: ArchivedLog
+}
+
+/** A run whose log is not in the archive (yet), with its names on its node. */
+export interface UnarchivedRun extends Omit<KeptLog, 'log' | 'endedAtMs'> {
+  jobid: string
 }
 
 export interface UnindexedLog extends LogKey {
@@ -504,6 +539,11 @@ export interface RetentionStep {
   pass: RetentionPass | null
   tookMs: number
   counts: RetentionCounts[]
+}
+
+/** `withItems`: of the jobs that would go, those with items files that are kept here and go with them. */
+export interface RetentionPreviewStep extends RetentionStep {
+  withItems: JobId[]
 }
 
 /** An archived log whose row is deleted and whose blob may still exist. */

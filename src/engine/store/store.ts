@@ -30,8 +30,11 @@ import type {
   IndexedLogBlocks,
   KeptLog,
   KeptLogFilter,
+  ItemsRecord,
+  KeptItemsFile,
   LogKey,
   LogPage,
+  UnarchivedRun,
   UnindexedLog,
   NewJob,
   StoredJob,
@@ -66,6 +69,7 @@ import type {
   StoredSource,
   VanishedNode,
   StoredLimits,
+  FilledFields,
   PastRun,
   StoredFindings,
   StoredStoragePolicy,
@@ -74,6 +78,7 @@ import type {
   RetentionBounds,
   RetentionLimit,
   RetentionPass,
+  RetentionPreviewStep,
   RetentionStep,
   ToldProblem,
   ChangedThing
@@ -217,6 +222,16 @@ export interface AttemptStore extends AttemptReader, AttemptWriter {
   markLogArchived(jobId: JobId, attemptNumber: AttemptNumber, log: ArchivedLog): Promise<void>
 }
 
+/** Items files that are kept here. */
+export interface ItemsStore {
+  /** null: nothing was recorded. */
+  findItems(jobId: JobId, number: AttemptNumber): Promise<ItemsRecord | null>
+  /** Replaces what was recorded before. */
+  recordItems(record: ItemsRecord): Promise<void>
+  /** Those with a blob, in order of their keys. */
+  listKeptItems(after: LogKey | null, limit: number): Promise<KeptItemsFile[]>
+}
+
 /** What the logs of runs say. */
 export interface ReadingStore {
   /** Replaces earlier figures; errors are counted once per run however often they are recorded. */
@@ -271,6 +286,8 @@ export interface KeptLogReader {
   ): Promise<LogPage>
   /** In the order of the keys, without those that are gone. */
   readKeptLogs(keys: LogKey[]): Promise<KeptLog[]>
+  /** Live runs, and last runs of jobs that ended since then; the newest jobs first, at most `limit` of each. */
+  listUnarchivedRuns(filter: KeptLogFilter, options: { endedSinceMs: number; limit: number }): Promise<UnarchivedRun[]>
 }
 
 export interface LogBlockStore extends KeptLogReader {
@@ -280,8 +297,8 @@ export interface LogBlockStore extends KeptLogReader {
   listAddedLogs(sinceId: number | null, limit: number): Promise<{ logs: UnindexedLog[]; lastId: number }>
   /** Skips logs that were archived again meanwhile: `storedBytes` is no longer theirs. */
   recordLogBlocks(logs: (LogKey & { blocks: IndexedLogBlocks; log: { storedBytes: number | null } })[]): Promise<void>
-  /** No log is in the index any more. */
-  forgetLogBlocks(): Promise<void>
+  /** These logs, or none at all (null), are not in the index any more. */
+  forgetLogBlocks(logs: LogKey[] | null): Promise<void>
   /** The number after that of the last block that a log has. */
   endOfLogBlocks(): Promise<number>
 }
@@ -509,12 +526,14 @@ export interface LimitStore {
 
 /** How successful runs of a spider went, and what is unusual about the newest. */
 export interface FindingStore {
-  /** Newest first, from before this job. */
+  /** Newest first; from this job on, itself included. */
   listSuccessfulRuns(
     project: ProjectName,
     spider: string,
-    page: { before: JobId | null; limit: number }
+    page: { upTo: JobId | null; limit: number }
   ): Promise<PastRun[]>
+  /** Of the last attempt of this job; does nothing if the job is gone. */
+  recordFilledFields(jobId: JobId, filled: FilledFields): Promise<void>
   listFindings(): Promise<StoredFindings[]>
   /** Replaces those of the spider; without any, nothing is kept. A dismissal lasts as long as the job is the same. */
   putFindings(findings: StoredFindings): Promise<void>
@@ -547,12 +566,12 @@ export interface JobRetentionStore {
    */
   applyRetention(pass: RetentionPass, bounds: RetentionBounds, limit: RetentionLimit): Promise<RetentionStep>
   /** The same step, without deleting anything. */
-  previewRetention(pass: RetentionPass, bounds: RetentionBounds, rows: number): Promise<RetentionStep>
+  previewRetention(pass: RetentionPass, bounds: RetentionBounds, rows: number): Promise<RetentionPreviewStep>
   listDeletedLogs(limit: number): Promise<DeletedLog[]>
   /** Their blobs are deleted too. */
   forgetDeletedLogs(logs: DeletedLog[]): Promise<void>
-  /** Marks jobs that retention never deletes, or unmarks them. Returns the ids that exist. */
-  keepJobs(ids: JobId[], isKept: boolean): Promise<JobId[]>
+  /** Marks jobs that retention never deletes, or unmarks them; a change is recorded as `entry`. Returns known ids. */
+  keepJobs(ids: JobId[], isKept: boolean, entry: TimelineEntry): Promise<JobId[]>
   /** null: never set. */
   getStoragePolicy(): Promise<StoredStoragePolicy | null>
   /** The revision must be one above the stored one (or 1): CHANGED_MEANWHILE. */
@@ -585,6 +604,7 @@ export interface Store
   extends JobStore,
     QueueStore,
     AttemptStore,
+    ItemsStore,
     ReadingStore,
     ErrorStore,
     LogBlockStore,

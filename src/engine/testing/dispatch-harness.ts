@@ -1,4 +1,5 @@
 import { type GrowingRun, LogCollector } from '../collecting/log-collector.ts'
+import { ItemsArchive } from '../collecting/items-archive.ts'
 import { createMemoryArchive } from './memory-archive.ts'
 import type { OutcomeRules, RunLimits } from '../../shared/contract/index.ts'
 import { CANCEL_WAITS_MS, type CancelWaitsMs, effectiveLimits } from '../../shared/run-limits.ts'
@@ -42,6 +43,8 @@ export async function startDispatch(parts: {
   /** Default: nothing reads the logs of running jobs. */
   readsLogs?: boolean
   projectCancelWaitSeconds?: number
+  /** Default: no project keeps its items. */
+  keepsItems?: boolean
   /** Default: no project is paused. */
   isProjectPaused?: () => boolean
   /** Default: every node can import every egg. */
@@ -62,11 +65,16 @@ export async function startDispatch(parts: {
   const collector = new LogCollector({ store, archive, fleet, clock, logger: silentLogger, limitsOf })
   if (parts.readsLogs === true) {
     live.events.on('moved', ({ one, to }) => void (to === 'running' && collector.follow(one)))
+    live.events.on('joined', (one) => void (one.state === 'running' && collector.follow(one)))
     live.events.on('ended', ({ one }) => collector.forget(one))
   }
   const dispatch = new Dispatch({
     store,
     archive,
+    itemsArchive: new ItemsArchive({
+      ...{ store, clock, archive: createMemoryArchive(blobs, 'items') },
+      deleteLocal: async () => {}
+    }),
     collector,
     fleet,
     live,
@@ -80,7 +88,8 @@ export async function startDispatch(parts: {
         limits: parts.projectLimits ?? null,
         outcome: parts.projectOutcome ?? null,
         paused: parts.isProjectPaused?.() ?? false,
-        cancelWaitSeconds: parts.projectCancelWaitSeconds ?? null
+        cancelWaitSeconds: parts.projectCancelWaitSeconds ?? null,
+        keepItems: parts.keepsItems ?? false
       })
     },
     cancelWaitsMs: parts.cancelWaitsMs ?? CANCEL_WAITS_MS,

@@ -39,6 +39,7 @@ export class FakeNode implements NodeClient, EggTarget {
   readonly executed: string[] = []
   readonly eggs = new Set<string>()
   readonly logs = new Map<string, string>()
+  readonly items = new Map<string, Uint8Array>()
   behaviours: ScheduleBehaviour[] = []
   isDown = false
   /** Accepts jobs but starts none: a wedged poller. */
@@ -179,9 +180,11 @@ export class FakeNode implements NodeClient, EggTarget {
     return { offset, sizeBytes: bytes.length, bytes: bytes.slice(offset, offset + range.limitBytes) }
   }
 
-  async readItems() {
+  async readItems({ jobid }: { jobid: string }, { offset, limitBytes }: { offset: number; limitBytes: number }) {
     this.#answer()
-    return null
+    const bytes = this.items.get(jobid)
+    if (bytes === undefined) return null
+    return { offset, sizeBytes: bytes.length, bytes: bytes.subarray(offset, offset + limitBytes) }
   }
 
   async close() {}

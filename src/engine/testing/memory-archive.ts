@@ -1,58 +1,62 @@
-import type { BlobStore } from '../blobs/blob-store.ts'
-import { archiveName, type LogArchivePort } from '../logs/archive/log-archive.ts'
-import { unpackSmallLog } from '../logs/archive/small-log.ts'
 import type { AttemptNumber, JobId } from '../../shared/contract/index.ts'
-import { cutBytes } from '../logs/byte-window.ts'
-import { ScrapdeckError } from '../../shared/errors.ts'
+import type { BlobStore } from '../blobs/blob-store.ts'
+import { LogArchive, archiveName } from '../logs/archive/log-archive.ts'
+import { LogCopies } from '../logs/archive/log-copies.ts'
+import type { SealedLog } from '../logs/archive/seal.ts'
+import type { SpoolPort } from '../logs/archive/spool.ts'
+import { cutBytes, type LogBytes, type WantedBytes } from '../logs/byte-window.ts'
+import type { ArchivedLog } from '../store/records.ts'
 
 /** The archive of logs without files and threads, whose time nobody here controls. */
-export function createMemoryArchive(blobs: BlobStore): LogArchivePort {
-  const notSimulated = async () => {
-    throw new Error('Not simulated')
+export const createMemoryArchive = (blobs: BlobStore, tree: 'logs' | 'items' = 'logs'): LogArchive =>
+  new MemoryArchive(blobs, tree)
+
+class MemoryArchive extends LogArchive {
+  readonly #blobs: BlobStore
+  readonly #tree: 'logs' | 'items'
+
+  constructor(blobs: BlobStore, tree: 'logs' | 'items') {
+    const copies = new LogCopies(inMemory())
+    super({ ...{ blobs, tree, copies, directory: '' }, ...({} as NotSimulated) })
+    this.#blobs = blobs
+    this.#tree = tree
   }
-  const copied = new Map<string, Buffer>()
-  const copyOf = (jobId: JobId, number: AttemptNumber) => copied.get(`${jobId} ${number}`) ?? Buffer.alloc(0)
-  const copies: LogArchivePort['copies'] = {
-    async advance(jobId, number, read, { maxBytes = Number.POSITIVE_INFINITY, signal } = {}) {
-      for (let left = maxBytes; ; ) {
-        const limitBytes = Math.min(left, 1_000_000)
-        const piece = await read({ offset: copyOf(jobId, number).length, limitBytes }, signal)
-        signal?.throwIfAborted()
-        if (piece === null) throw new ScrapdeckError('LOG_NOT_FOUND', `The log of job ${jobId} was deleted`)
-        const isOther = piece.sizeBytes < copyOf(jobId, number).length
-        const before = isOther ? Buffer.alloc(0) : copyOf(jobId, number)
-        copied.set(`${jobId} ${number}`, isOther ? before : Buffer.concat([before, piece.bytes]))
-        if (isOther) continue
-        left -= piece.bytes.length
-        const copiedBytes = copyOf(jobId, number).length
-        if (piece.bytes.length === 0 || left <= 0) return { copiedBytes, sizeBytes: piece.sizeBytes }
-      }
-    },
-    read: async (jobId, number, wanted) => cutBytes(copyOf(jobId, number), wanted),
-    sizeBytes: async (jobId, number) => copyOf(jobId, number).length,
-    remove: async (jobId, number) => void copied.delete(`${jobId} ${number}`),
-    fileOf: notSimulated,
-    directory: ''
+
+  override async seal(jobId: JobId, number: AttemptNumber): Promise<SealedLog> {
+    const { bytes } = await this.copies.read(jobId, number, { offset: 0, limitBytes: Number.MAX_SAFE_INTEGER })
+    const { sizeBytes } = await this.#blobs.write(archiveName(jobId, number, this.#tree), bytes)
+    return { rawBytes: sizeBytes, packedBytes: sizeBytes, newlines: 0 }
   }
-  return {
-    async copy(jobId, number, read, signal) {
-      await copies.advance(jobId, number, read, { signal })
-      const { sizeBytes } = await blobs.write(archiveName(jobId, number), copied.get(`${jobId} ${number}`)!)
-      await copies.remove(jobId, number)
-      return { rawBytes: sizeBytes, packedBytes: sizeBytes, newlines: 0 }
-    },
-    async read(jobId, number, log, wanted) {
-      return cutBytes(
-        log.packed === null ? await blobs.read(archiveName(jobId, number)) : unpackSmallLog(log.packed),
-        wanted
-      )
-    },
-    async delete(jobId, number) {
-      await blobs.delete(archiveName(jobId, number))
-    },
-    cacheFigures: () => ({ hits: 0, misses: 0, entries: 0, bytes: 0 }),
-    copies,
-    seal: notSimulated,
-    fileOf: notSimulated
+
+  override async read(
+    jobId: JobId,
+    number: AttemptNumber,
+    log: ArchivedLog,
+    wanted: WantedBytes
+  ): Promise<LogBytes | null> {
+    if (log.packed !== null) return super.read(jobId, number, log, wanted)
+    return cutBytes(await this.#blobs.read(archiveName(jobId, number, this.#tree)), wanted)
   }
+}
+
+/** Nothing here calls them. */
+type NotSimulated = Pick<ConstructorParameters<typeof LogArchive>[0], 'threads' | 'cache' | 'random'>
+
+function inMemory() {
+  const spools = new Map<string, Buffer>()
+  const open = (name: string): SpoolPort => {
+    const now = () => spools.get(name) ?? Buffer.alloc(0)
+    return {
+      get sizeBytes() {
+        return now().length
+      },
+      async append(bytes) {
+        spools.set(name, Buffer.concat([now(), bytes]))
+      },
+      read: async (wanted) => cutBytes(now(), wanted),
+      describe: () => ({ framesPath: '', frames: [], restPath: '', restAt: 0, restBytes: now().length }),
+      clear: async () => void spools.delete(name)
+    }
+  }
+  return { list: async () => [...spools.keys()], begin: open, open: async (name: string) => open(name) }
 }

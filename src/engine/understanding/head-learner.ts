@@ -13,16 +13,11 @@ import { guessHeadFormat } from '../../shared/log-record/usual-formats.ts'
 import { withoutColours } from '../../shared/log-record/without-colours.ts'
 import { decodeRead, encodeAsRead } from './log-text.ts'
 
-/** Plain JSON. */
-export interface LearnedHeads {
+interface LearnedHeads {
   format: HeadFormat | null
   order: DayOrder
   /** How many more lines without a head may teach a format: Scrapy's known messages are at the start. */
   linesToLearnFrom: number
-}
-
-export const NOTHING_LEARNED: LearnedHeads = {
-  ...{ format: null, order: 'day-first', linesToLearnFrom: 500 }
 }
 
 /** Where a head was found: in the line itself, or in the text without the colours of its head. */
@@ -43,16 +38,16 @@ export interface HeadLearner {
   sawScrapyFormat(): void
   /** `'LOG_DATEFORMAT': '%d/%m/%Y'`: what Scrapy logs of the settings tells days from months. */
   readDateFormat(text: string, from: number, to: number): void
-  readonly learned: LearnedHeads
+  /** null: none is known yet. */
+  readonly format: HeadFormat | null
   readonly hasDate: boolean
 }
 
 /** Finds heads in formats that are learned from the log itself. Text is as read (see log-text.ts). */
-export function createHeadLearner(saved: LearnedHeads): HeadLearner {
-  const learned = { ...saved }
+export function createHeadLearner(): HeadLearner {
+  const learned: LearnedHeads = { format: null, order: 'day-first', linesToLearnFrom: 500 }
   let reader: PatternReader | null = null
   let isDated = true
-  use(learned.format)
 
   function use(format: HeadFormat | null): void {
     learned.format = format
@@ -120,8 +115,8 @@ export function createHeadLearner(saved: LearnedHeads): HeadLearner {
       if (format?.kind !== 'pattern') return
       use({ kind: 'pattern', parts: format.parts.map((part) => (part.part === 'time' ? { ...part, order } : part)) })
     },
-    get learned() {
-      return { ...learned }
+    get format() {
+      return learned.format
     },
     get hasDate() {
       return isDated

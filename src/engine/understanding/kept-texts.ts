@@ -1,4 +1,3 @@
-import { Buffer } from 'node:buffer'
 import { LATEST_KINDS, type LatestKind, type Tally } from './figures.ts'
 import { readable } from './log-text.ts'
 
@@ -14,16 +13,14 @@ export interface KeptTexts {
   addToItem(text: string, from: number, to: number): void
   /** Decodes what is kept of the texts given so far, which are about to go. */
   decode(): void
-  /** The bytes of the item so far, in base64: they may be anything. */
-  readonly itemSoFar: string
 }
 
 /**
  * The newest line of each kind, and the newest item. Only where they are is noted for each line; decoding and copying
  * happens once for each piece of the log.
  */
-export function createKeptTexts(tally: Tally, savedItem: string): KeptTexts {
-  let item = Buffer.from(savedItem, 'base64').toString('latin1')
+export function createKeptTexts(tally: Tally): KeptTexts {
+  let item = ''
   /** What belongs to the item in the text that is being read; from -1: nothing. */
   let itemText = ''
   let itemFrom = -1
@@ -70,9 +67,6 @@ export function createKeptTexts(tally: Tally, savedItem: string): KeptTexts {
         place.text = ''
         place.to = -1
       }
-    },
-    get itemSoFar() {
-      return Buffer.from(item, 'latin1').toString('base64')
     }
   }
 }

@@ -209,6 +209,15 @@ describe('a format', () => {
     expect(figures.records).toMatchObject({ INFO: 2, ERROR: 1 })
   })
 
+  it('of a spider is known from the first record in it', () => {
+    const start = at('12:00:00', 'INFO', 'Scrapy 2.19.0 started (bot: shop)', 'scrapy.utils.log')
+    const addons = 'INFO | 12:00:00 | scrapy.addons | Enabled addons:\n[]\n'
+    const reactor = 'DEBUG | 12:00:00 | scrapy.utils.log | Using reactor: twisted.internet.epollreactor.EPollReactor\n'
+    const rest = 'INFO | 12:00:00 | scrapy.middleware | Enabled extensions:\n[]\n'
+    expect(parse(start + addons + reactor + rest).figures.records).toMatchObject({ INFO: 3, DEBUG: 1 })
+    expect(parse(start + reactor + rest).figures.records).toMatchObject({ INFO: 2, DEBUG: 1 })
+  })
+
   it('that is usual is found where nothing teaches it', () => {
     const { figures } = parse(
       '2026-01-02 03:04:05,678 - shop - ERROR - boom\nTraceback (most recent call last):\nKeyError: 1\n'

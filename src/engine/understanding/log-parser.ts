@@ -1,10 +1,10 @@
 import { emptySpans, type HeadSpans, scanScrapyHead } from '../../shared/log-record/head-spans.ts'
 import { figuresOf } from './closing-figures.ts'
 import type { LoggedError } from './error-record.ts'
-import { emptyTally, type LogFigures, type Tally } from './figures.ts'
-import { createHeadLearner, type LearnedHeads, NOTHING_LEARNED } from './head-learner.ts'
+import { emptyTally, type LogFigures } from './figures.ts'
+import { createHeadLearner } from './head-learner.ts'
 import { latin1Of } from './log-text.ts'
-import { createRecordReader, type OpenRecord } from './record-reader.ts'
+import { createRecordReader } from './record-reader.ts'
 
 /**
  * Reads a log as it grows and says at any time what it tells. Whatever comes: it never throws, takes linear time, and
@@ -21,63 +21,35 @@ export interface LogParser {
   figures(): LogFigures
   /** The errors since the last call, oldest first. At most MAX_ERRORS_WAITING wait, later ones are only counted. */
   takeErrors(): LoggedError[]
-  /**
-   * For a parser after a restart. Continue with the byte at its `offset`, which may lie before the last one pushed: at
-   * the start of an unfinished line, or of closing stats. Take the errors first, they are not part of it.
-   */
-  save(): LogParserState
 }
 
-/** Plain JSON, at most some 32 kB. */
-export interface LogParserState {
-  version: typeof STATE_VERSION
-  offset: number
-  skippedBytes: number
-  /** The rest of the line at `offset` is left out. */
-  isMidLine: boolean
-  heads: LearnedHeads
-  tally: Tally
-  open: OpenRecord
-  errorsDropped: number
-}
-
-const STATE_VERSION = 1
 /** What is longer is read as a line of this length: the rest is a page that a spider printed. */
 export const MAX_LINE = 131_072
 export const MAX_ERRORS_WAITING = 100
 /** Decoding in pieces of this size keeps the memory for a huge chunk small. */
 const PIECE = 262_144
 
-/** A state of another version is left aside: then the log must be read from its start, at `save().offset` 0. */
-export function createLogParser(saved?: LogParserState): LogParser {
-  const state = saved?.version === STATE_VERSION ? saved : null
-  const tally: Tally = state === null ? emptyTally() : structuredClone(state.tally)
-  const heads = createHeadLearner(state?.heads ?? NOTHING_LEARNED)
+export function createLogParser(): LogParser {
+  const tally = emptyTally()
+  const heads = createHeadLearner()
   const spans: HeadSpans = emptySpans()
   const errors: LoggedError[] = []
-  let errorsDropped = state?.errorsDropped ?? 0
-  let skippedBytes = state?.skippedBytes ?? 0
-  let isMidLine = state?.isMidLine ?? false
+  let errorsDropped = 0
+  let skippedBytes = 0
+  /** The rest of a line is left out. */
+  let isMidLine = false
   /** Bytes pushed and skipped; those of an unfinished line wait in `pending`. */
-  let offset = state?.offset ?? 0
+  let offset = 0
   let pending: string[] = []
   let pendingLength = 0
   let pendingAt = 0
-  /** The state before the closing stats that are being read: they are too large to be part of one. */
-  let atStats: LogParserState | null = null
 
   const records = createRecordReader({
     tally,
     heads,
-    open: structuredClone(state?.open ?? null),
     emit(error) {
       if (errors.length < MAX_ERRORS_WAITING) errors.push(error)
       else errorsDropped++
-    },
-    beforeStats(byteAt) {
-      atStats = snapshot(byteAt)
-      // The line is counted already.
-      atStats.tally.lines--
     }
   })
 
@@ -154,19 +126,6 @@ export function createLogParser(saved?: LogParserState): LogParser {
     else records.readJson(found.record, byteAt)
   }
 
-  function snapshot(at: number): LogParserState {
-    return {
-      version: STATE_VERSION,
-      offset: at,
-      skippedBytes,
-      isMidLine,
-      heads: heads.learned,
-      tally: structuredClone(tally),
-      open: structuredClone(records.open),
-      errorsDropped
-    }
-  }
-
   return {
     push(bytes) {
       for (let at = 0; at < bytes.length; at += PIECE) {
@@ -193,14 +152,11 @@ export function createLogParser(saved?: LogParserState): LogParser {
     figures() {
       return figuresOf(tally, {
         ...{ bytes: offset, skippedBytes, errorsDropped },
-        ...{ format: heads.learned.format, hasDate: heads.hasDate }
+        ...{ format: heads.format, hasDate: heads.hasDate }
       })
     },
     takeErrors() {
       return errors.splice(0)
-    },
-    save() {
-      return (records.isInStats && atStats) || snapshot(pendingLength > 0 ? pendingAt : offset)
     }
   }
 }

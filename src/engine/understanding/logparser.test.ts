@@ -30,7 +30,7 @@ import { createLogParser } from './log-parser.ts'
  * | head, tail                                   | the log itself (output/)                                     |
  * | size, position                               | bytes, save().offset                                         |
  * | log_path, json_path, json_url, status        | of its files and service                                     |
- * | last_update_…, logparser_version             | of the store; LogParserState.version                         |
+ * | last_update_…, logparser_version             | of the store                                                 |
  */
 interface Answer {
   log: string

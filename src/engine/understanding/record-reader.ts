@@ -20,12 +20,6 @@ import { decodeRead, encodeAsRead, readable } from './log-text.ts'
 import { type Continued, readMessage, readPythonVersion, readTelnetUsername } from './messages.ts'
 import { advanceSeries, endOfPointMs, startSeries } from './series.ts'
 
-/** The record whose further lines may follow; plain JSON. */
-export type OpenRecord =
-  | { kind: Exclude<Continued, 'item' | 'stats'>; level: number }
-  | { kind: 'item'; level: number; item: string }
-  | { kind: 'error' | 'uncaught'; level: number; draft: ErrorDraft }
-
 export interface RecordReader {
   /** A line with a head: `text` from `at` to `to`, the byte `byteAt` of the log. */
   start(text: string, at: number, to: number, spans: HeadSpans, byteAt: number): void
@@ -38,8 +32,6 @@ export interface RecordReader {
   close(): void
   /** The log has ended: a traceback at its end, without a record of its own, is what ended the run. */
   end(): void
-  readonly open: OpenRecord
-  readonly isInStats: boolean
 }
 
 /** Enough for the stats of a project that adds thousands of its own. */
@@ -54,24 +46,21 @@ const UNHANDLED = 'Unhandled error in Deferred:'
 export function createRecordReader({
   tally,
   heads,
-  open,
-  emit,
-  beforeStats
+  emit
 }: {
   tally: Tally
   heads: HeadLearner
-  open: OpenRecord | null
   emit(error: LoggedError): void
-  /** Closing stats start at this byte, with nothing of them counted yet. */
-  beforeStats(byteAt: number): void
 }): RecordReader {
-  let kind: Continued | 'error' | 'uncaught' = open?.kind ?? 'nothing'
-  let level = open?.level ?? -1
-  let draft: ErrorDraft | null = open !== null && 'draft' in open ? open.draft : null
+  /** Of the record whose further lines may follow. */
+  let kind: Continued | 'error' | 'uncaught' = 'nothing'
+  let level = -1
+  let draft: ErrorDraft | null = null
   let stats: string[] = []
   let statsLength = 0
-  const kept = createKeptTexts(tally, open?.kind === 'item' ? open.item : '')
-  let nextPointMs = tally.series === null ? Number.NEGATIVE_INFINITY : endOfPointMs(tally.series)
+  const kept = createKeptTexts(tally)
+  let nextPointMs = Number.NEGATIVE_INFINITY
+
   function start(
     text: string,
     at: number,
@@ -82,15 +71,6 @@ export function createRecordReader({
   ): void {
     const { messageAt } = spans
     if (kind !== 'nothing' && !isSecondHalf(text, to, spans)) close()
-    // 68: a D. Before anything of the record is counted.
-    if (
-      text.charCodeAt(messageAt) === 68 &&
-      jsonLogger === null &&
-      text.startsWith('Dumping Scrapy stats:', messageAt)
-    ) {
-      kept.decode()
-      beforeStats(byteAt)
-    }
     level = spans.level
     ;(tally.records[level] as number)++
     const atMs = Number.isNaN(spans.atMs) ? null : readTime(spans)
@@ -258,14 +238,6 @@ export function createRecordReader({
       // A warning may have a traceback of its own, even if it is the last record.
       if (kind === 'uncaught' && level >= 0 && level < 2) emit((draft as ErrorDraft).error)
       close()
-    },
-    get isInStats() {
-      return kind === 'stats'
-    },
-    get open(): OpenRecord {
-      if (kind === 'error' || kind === 'uncaught') return { kind, level, draft: draft as ErrorDraft }
-      if (kind === 'item') return { kind, level, item: kept.itemSoFar }
-      return { kind: kind === 'stats' ? 'nothing' : kind, level }
     }
   }
 }

@@ -15,6 +15,12 @@ test('what is kept of figures is small, and has all that is not zero or unknown'
   expect(JSON.stringify(kept).length).toBeLessThan(2_500)
 })
 
+test('a format is kept if it is not that of Scrapy', () => {
+  const figures = createLogParser().figures()
+  expect(toStoredFigures({ ...figures, format: { kind: 'json' } })).toHaveProperty('format', { kind: 'json' })
+  expect(toStoredFigures({ ...figures, format: { kind: 'scrapy' } })).not.toHaveProperty('format')
+})
+
 test('no pages is kept, unknown pages are not', () => {
   const none = toStoredFigures({ ...createLogParser().figures(), pages: 0, items: null })
   expect(none).toHaveProperty('pages', 0)

@@ -4,10 +4,10 @@ import type { LogFigures } from './figures.ts'
  * What is kept of a run's figures: the closing stats are kept with the attempt, and what is zero or unknown is left
  * out.
  */
-export type StoredFigures = Partial<Omit<LogFigures, 'stats' | 'format' | 'errorsDropped'>>
+export type StoredFigures = Partial<Omit<LogFigures, 'stats' | 'errorsDropped'>>
 
 export function toStoredFigures(figures: LogFigures): StoredFigures {
-  const { stats: _stats, format: _format, errorsDropped: _dropped, series, ...rest } = figures
+  const { stats: _stats, errorsDropped: _dropped, format, series, ...rest } = figures
   const kept = Object.entries(rest).flatMap(([name, value]) => {
     const held = isFields(value) ? withoutNothing(value) : value
     // No pages and an unknown number of pages are not the same.
@@ -15,7 +15,12 @@ export function toStoredFigures(figures: LogFigures): StoredFigures {
     return isNothing(held) && !isCount ? [] : [[name, held] as const]
   })
   // One point says no more than the figures themselves.
-  return { ...Object.fromEntries(kept), ...(series !== null && series.pages.length > 1 && { series }) }
+  const isOwnFormat = format !== null && format.kind !== 'scrapy'
+  return {
+    ...Object.fromEntries(kept),
+    ...(isOwnFormat && { format }),
+    ...(series !== null && series.pages.length > 1 && { series })
+  }
 }
 
 function withoutNothing(fields: Record<string, unknown>): Record<string, unknown> {

@@ -74,6 +74,8 @@ export interface EngineOptions {
     logArchive?: LogArchivePort
     /** null: archived logs are not indexed, and a search reads them all. */
     logIndex?: null
+    /** null: the fields of items are not counted after a run. */
+    itemCounts?: null
     localNode?: LocalNode | null
     createNodeClient?: (node: StoredNode, password: string | null) => NodeClient
     /** The transport of every Scrapyd client and of the probe. */

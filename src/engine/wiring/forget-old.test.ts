@@ -79,7 +79,7 @@ it('happens every ten minutes, by the clock alone', async () => {
       logger: silentLogger,
       fleet: { list: () => [] },
       problems: { scheduleCheck: () => undefined },
-      localLogs: null
+      sweeps: []
     },
     inventories: { read: async () => undefined }
   })

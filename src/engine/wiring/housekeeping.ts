@@ -1,17 +1,16 @@
 import { Forgetting } from './forget-old.ts'
-import type { LocalLogs } from '../collecting/local-logs.ts'
 import type { Fleet } from '../nodes/fleet.ts'
 import type { Inventories } from '../nodes/inventories.ts'
 import type { ProblemWatch } from '../health/problem-watch.ts'
 import type { Timer } from '../runtime/clock.ts'
+import type { Sweep } from '../runtime/sweep.ts'
 import type { Base } from './base.ts'
 
 interface HousekeepingParts extends Pick<Base, 'store' | 'clock' | 'logger'> {
   fleet: Pick<Fleet, 'list'>
   problems: Pick<ProblemWatch, 'scheduleCheck'>
   inventories: Pick<Inventories, 'read'>
-  /** null: there is no local node. */
-  localLogs: Pick<LocalLogs, 'sweep'> | null
+  sweeps: readonly Pick<Sweep<never>, 'run'>[]
 }
 
 const EVERY_MS = 600_000
@@ -37,10 +36,10 @@ export class Housekeeping {
   }
 
   #keep(): void {
-    const { fleet, problems, inventories, localLogs } = this.#parts
+    const { fleet, problems, inventories, sweeps } = this.#parts
     problems.scheduleCheck()
     void this.#forgetting.run()
-    void localLogs?.sweep()
+    for (const sweep of sweeps) void sweep.run()
     for (const node of fleet.list()) {
       if (node.client.eggTarget !== null && node.status.health === 'up') void inventories.read(node)
     }

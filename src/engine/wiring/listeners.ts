@@ -70,6 +70,7 @@ export function connectListeners(rooms: Rooms): void {
     .on('begun', (attempts) => metrics.countBegun(attempts))
     .on('moved', (move) => metrics.countMove(move))
     .on('moved', ({ one, to }) => void (to === 'running' && collector.follow(one)))
+    .on('joined', (one) => void (one.state === 'running' && collector.follow(one)))
     .on('ended', ({ one }) => {
       collector.forget(one)
       feed.forget(`progress:${one.jobId}`)

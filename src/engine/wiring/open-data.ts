@@ -10,9 +10,9 @@ import { LogArchive, type LogArchivePort } from '../logs/archive/log-archive.ts'
 import { LogCache } from '../logs/archive/gzip-cache.ts'
 import { LogScans } from '../logs/scan/log-scans.ts'
 import { openLogThreads } from '../logs/scan/log-threads.ts'
-import { FleetSearch } from '../search/fleet-search.ts'
 import { LogIndex } from '../search/log-index.ts'
 import { openSearchThreads } from '../search/search-threads.ts'
+import type { ThreadPool } from '../runtime/thread-pool.ts'
 import { openFileSecretBox } from '../runtime/file-secret-box.ts'
 import { openDataDirectory } from '../runtime/private-directory.ts'
 import type { SecretBox } from '../runtime/secret-box.ts'
@@ -29,8 +29,11 @@ export interface EngineData {
   logScans: LogScans
   logIndex: LogIndex
   indexesLogs: boolean
-  fleetSearch: FleetSearch
+  /** Of search-worker.ts. */
+  searchThreads: ThreadPool
   archive: LogArchivePort
+  /** Of items files: the same frames and threads. */
+  itemBlobs: LogArchivePort
   credentials: { username: string; password: string }
   secretBox: SecretBox
 }
@@ -53,17 +56,18 @@ export async function openData(
   // Apart: users' expressions may occupy the threads that search.
   const [archiving, searching] = [openLogThreads(parts.clock, 1), openLogThreads(parts.clock, 2)]
   for (const threads of [archiving, searching]) opened.adopt(threads, () => threads.close())
+  const archives = { blobs, threads: archiving, random: parts.random }
+  const cache = LogCache.open(join(dataDirectory, 'log-cache'))
   const archive =
-    seams.logArchive ??
-    new LogArchive({
-      ...{ blobs, threads: archiving, random: parts.random },
-      cache: LogCache.open(join(dataDirectory, 'log-cache')),
-      directory: join(dataDirectory, 'log-copies')
-    })
-  const [indexing, fleetSearching] = [openSearchThreads(parts.clock, 1), openSearchThreads(parts.clock, 2)]
-  for (const threads of [indexing, fleetSearching]) opened.adopt(threads, () => threads.close())
+    seams.logArchive ?? new LogArchive({ ...archives, cache, directory: join(dataDirectory, 'log-copies') })
+  const itemBlobs = new LogArchive({
+    ...{ ...archives, cache, tree: 'items' },
+    directory: join(dataDirectory, 'items-copies')
+  })
+  const [indexing, searchThreads] = [openSearchThreads(parts.clock, 1), openSearchThreads(parts.clock, 2)]
+  for (const threads of [indexing, searchThreads]) opened.adopt(threads, () => threads.close())
   const logIndex = new LogIndex({
-    ...{ store, archive, indexing, searching: fleetSearching, clock: parts.clock, logger: parts.logger },
+    ...{ store, archive, indexing, searching: searchThreads, clock: parts.clock, logger: parts.logger },
     directory: join(dataDirectory, 'log-index')
   })
   opened.adopt(logIndex, (index) => index.stop())
@@ -75,8 +79,9 @@ export async function openData(
     logScans: new LogScans(searching),
     logIndex,
     indexesLogs: seams.logIndex !== null,
-    fleetSearch: new FleetSearch({ store, archive, index: logIndex, threads: fleetSearching, clock: parts.clock }),
+    searchThreads,
     archive,
+    itemBlobs,
     incoming: IncomingFiles.open(join(dataDirectory, 'incoming')),
     secretBox: options.secretBox ?? (await openFileSecretBox(join(dataDirectory, 'secret.key')))
   }

@@ -1,4 +1,10 @@
-import { DEFAULT_CRAWL_CACHE_SECONDS, type JobId, type NodeId, type ProjectName } from '../../shared/contract/index.ts'
+import {
+  type Attempt,
+  DEFAULT_CRAWL_CACHE_SECONDS,
+  type JobId,
+  type NodeId,
+  type ProjectName
+} from '../../shared/contract/index.ts'
 import { join } from 'node:path'
 import type { Worker } from 'node:worker_threads'
 import { CANCEL_WAITS_MS, type CancelWaitsMs, effectiveLimits, limitWaitsOf } from '../../shared/run-limits.ts'
@@ -11,7 +17,8 @@ import { SystemCommands } from '../commands/system-commands.ts'
 import { describeNode } from '../dispatch/describe-node.ts'
 import { ErrorGroups } from '../collecting/error-groups.ts'
 import { JobFigures } from '../collecting/job-figures.ts'
-import { LocalLogs } from '../collecting/local-logs.ts'
+import { sweepLeftCopies } from '../collecting/left-copies.ts'
+import { sweepLocalLogs } from '../collecting/local-logs.ts'
 import { LogCollector } from '../collecting/log-collector.ts'
 import { Dispatch } from '../dispatch/dispatch.ts'
 import { LiveAttempts } from '../dispatch/live-attempts.ts'
@@ -22,6 +29,7 @@ import { FiguresSampler } from '../health/figures.ts'
 import { HealthWatch } from '../health/health-watch.ts'
 import { Metrics } from '../health/metrics.ts'
 import { ProblemWatch } from '../health/problem-watch.ts'
+import type { JobItems } from '../items/job-items.ts'
 import type { LocalNode } from '../launcher/local-node.ts'
 import { requirePython } from '../launcher/pythons/check-python.ts'
 import { absoluteUnlessBare } from '../launcher/pythons/python-environment.ts'
@@ -57,7 +65,7 @@ import { Housekeeping } from './housekeeping.ts'
 import { openData } from './open-data.ts'
 import { wireChains } from './wire-chains.ts'
 import { wireDiscovery } from './wire-discovery.ts'
-import { wireItems } from './wire-items.ts'
+import { wireItemsArchive } from './wire-items-archive.ts'
 import { hasLocalNode, layOutLocalNode, LocalNodeRoom } from './wire-local-node.ts'
 import { wireRetention } from './wire-retention.ts'
 import { wireNodeClients } from './wire-node-clients.ts'
@@ -170,6 +178,7 @@ function openWork(options: EngineOptions, below: WithFleet, opened: AsyncDisposa
   })
   below.onSpiderLookup(spiderLookup)
   const atOnce = opened.adopt(new AtOnce({ ...base, projects, distribution, nodeIds: () => fleet.activeIds() }), stop)
+  const itemsArchive = wireItemsArchive(options, below)
   const collector = new LogCollector({
     ...{ ...base, archive, fleet },
     limitsOf: ({ project, limits }) => effectiveLimits(projects.settingsOf(project).limits, limits)
@@ -183,7 +192,18 @@ function openWork(options: EngineOptions, below: WithFleet, opened: AsyncDisposa
   const { beforeDispatch } = plugins
   const dispatch = new Dispatch({
     ...base,
-    ...{ archive, collector, fleet, live, waiting, projects, distribution, cancelWaitsMs, beforeDispatch },
+    ...{
+      archive,
+      itemsArchive,
+      collector,
+      fleet,
+      live,
+      waiting,
+      projects,
+      distribution,
+      cancelWaitsMs,
+      beforeDispatch
+    },
     catalog: projects.catalog,
     secrets: base.secretBox
   })
@@ -193,13 +213,15 @@ function openWork(options: EngineOptions, below: WithFleet, opened: AsyncDisposa
     ...base,
     ...{ scrapdeckVersion: options.scrapdeckVersion, host: options.host, dataDirectory: options.dataDirectory },
     prefix: options.metricsPrefix,
-    nodeName: (nodeId) => fleet.get(nodeId)?.stored.name
+    nodeName: (nodeId) => fleet.get(nodeId)?.stored.name,
+    collector
   })
   return {
     distribution,
     spiderLookup,
     atOnce,
     waiting,
+    itemsArchive,
     collector,
     errorGroups,
     dispatch,
@@ -276,7 +298,12 @@ function openOrders(options: EngineOptions, below: WithWork, opened: AsyncDispos
   opened.adopt(schedules.scheduler, stop)
   const { disk, retention } = wireRetention({
     ...base,
-    ...{ archive: below.archive, projects, projectCommands, layout: below.layout },
+    ...{
+      archive: below.archive,
+      itemBlobs: below.itemBlobs,
+      searchIndex: below.indexesLogs ? below.logIndex : NO_INDEX
+    },
+    ...{ projects, projectCommands, layout: below.layout },
     isNeeded: (jobid) => live.hasJobid(jobid),
     measureDisk: seams.measureDisk ?? measureDiskOf(options.dataDirectory),
     onSample: () => retention.events.emit('changed')
@@ -290,12 +317,30 @@ function openOrders(options: EngineOptions, below: WithWork, opened: AsyncDispos
   }
 }
 
+/** Where archived logs are not indexed. */
+const NO_INDEX = { sizeBytes: async () => 0, reclaim: async () => 0 }
+
 /** State derived from several rooms, and background work. */
 function openHealth(options: EngineOptions, below: WithOrders, opened: AsyncDisposableStack) {
   const { base, isStoreDead, plugins, projects, local, live, fleet, waiting, dispatch, inventories, discovery } = below
   const { systemCommands, figures, retention } = below
   const isOn = (project: ProjectName) => projects.settingsOf(project).expectations
-  const expectations = opened.adopt(new ExpectationWatch({ ...base, isOn }), stop)
+  let items: Promise<JobItems> | null = null
+  const loadItems = async () =>
+    (await import('./wire-items.ts')).wireItems(options, {
+      ...base,
+      fleet,
+      layout: below.layout,
+      itemsArchive: below.itemsArchive
+    })
+  const openItems = () => (items ??= loadItems())
+  opened.defer(async () => (await items)?.stop())
+  const countsItems = options.seams?.itemCounts !== null
+  const countFilled = async (jobId: JobId, signal: AbortSignal) => (await openItems()).countFilled({ jobId }, signal)
+  const expectations = opened.adopt(
+    new ExpectationWatch({ ...base, isOn, countFilled: countsItems ? countFilled : null }),
+    stop
+  )
   const problems = new ProblemWatch({
     ...base,
     waitingOf: (lane) => waiting.of(lane),
@@ -316,13 +361,13 @@ function openHealth(options: EngineOptions, below: WithOrders, opened: AsyncDisp
   opened.adopt(problems, stop)
   const alerts = plugins.wantsAlerts ? new Alerts({ ...base, problems: () => problems.current() }) : null
   opened.adopt(alerts, (one) => one?.stop())
-  const localLogs = openLocalLogs(options, below)
-  opened.adopt(localLogs, (one) => one?.stop())
-  const housekeeping = opened.adopt(new Housekeeping({ ...base, fleet, problems, inventories, localLogs }), stop)
+  const sweeps = [...openLocalLogs(options, below), openLeftCopies(below)]
+  for (const sweep of sweeps) opened.adopt(sweep, stop)
+  const housekeeping = opened.adopt(new Housekeeping({ ...base, fleet, problems, inventories, sweeps }), stop)
   const stopping = new AbortController()
   const isStopping = () => stopping.signal.aborted
   const healthWatch = new HealthWatch({ ...base, dataDirectory: options.dataDirectory, isStoreDead, isStopping })
-  return { problems, expectations, alerts, housekeeping, healthWatch, stopping }
+  return { openItems, problems, expectations, alerts, housekeeping, healthWatch, stopping }
 }
 
 /** What src/server serves. */
@@ -331,8 +376,9 @@ function openDoors(options: EngineOptions, below: WithHealth, opened: AsyncDispo
   const { jobCommands, projectCommands, systemCommands, stopping } = below
   const { store, random, secretBox } = base
   const { environments } = local
-  const jobLogs = new JobLogs({ ...base, archive: below.archive, scans: below.logScans, fleet })
-  const jobItems = opened.adopt(wireItems(options, { ...base, fleet, layout }), stop)
+  const jobFigures = new JobFigures({ store, collector: below.collector })
+  const formatOf = (attempt: Attempt) => jobFigures.formatOf(attempt)
+  const jobLogs = new JobLogs({ ...base, archive: below.archive, scans: below.logScans, fleet, formatOf })
   const reads = {
     store,
     waiting,
@@ -361,16 +407,14 @@ function openDoors(options: EngineOptions, below: WithHealth, opened: AsyncDispo
   })
   opened.adopt(feed, (one) => one.close())
   const { crawlCacheSeconds = DEFAULT_CRAWL_CACHE_SECONDS } = options
-  const routerParts: Parameters<typeof wireRouter>[0] = {
+  const routerParts: Omit<Parameters<typeof wireRouter>[0], 'jobItems'> = {
     ...base,
     ...reads,
     ...below,
     hasLocalNode: local.node !== null,
     crawlCacheSeconds,
     chainCommands: below.chains.commands,
-    jobLogs,
-    jobFigures: new JobFigures({ store, collector: below.collector }),
-    jobItems,
+    ...{ jobLogs, jobFigures },
     errorGroups: below.errorGroups,
     listRunning: () =>
       listRunning({ store, waiting, newestUsage: (jobid) => local.node?.usage.newestUsage(jobid) ?? null }),
@@ -391,10 +435,14 @@ function openDoors(options: EngineOptions, below: WithHealth, opened: AsyncDispo
     })
   }
   let router: Promise<EngineRouter> | null = null
-  // The contract is a fifth of what a start loads, and no other door needs it.
-  const loadRouter = async () => (await import('./wire-router.ts')).wireRouter(routerParts)
+  // The contract, items and the search are a fifth of what a start loads, and no other door needs them.
+  const loadRouter = async () => {
+    const { wireRouter } = await import('./wire-router.ts')
+    return wireRouter({ ...routerParts, jobItems: await below.openItems() })
+  }
   const directories = { logs: layout.logs, items: layout.itemFiles }
-  const commands = { jobCommands, projectCommands, spiderLookup: below.spiderLookup }
+  const { itemsArchive, spiderLookup } = below
+  const commands = { jobCommands, projectCommands, spiderLookup, itemsArchive }
   const scrapyd = new ScrapydCommands({ ...base, ...commands, fleet, projects, jobLogs, directories })
   const answers = new RememberedAnswers({ ...base, newRunId: () => random.hex(6) })
   // Aborted first on stop: from here on, failures are expected because rooms are closing.
@@ -409,10 +457,16 @@ function openDoors(options: EngineOptions, below: WithHealth, opened: AsyncDispo
   }
 }
 
-/** null: there is no local node, or its logs go somewhere else. */
-function openLocalLogs({ directories }: EngineOptions, { base, archive, layout, local }: WithOrders): LocalLogs | null {
-  if (local.node === null || layout.logs === null) return null
-  return new LocalLogs({ ...base, archive, directory: layout.logs, deletesFiles: directories?.logs === undefined })
+/** None: there is no local node, or its logs go somewhere else. */
+function openLocalLogs({ directories }: EngineOptions, { base, archive, layout, local }: WithOrders) {
+  if (local.node === null || layout.logs === null) return []
+  return [sweepLocalLogs({ ...base, archive, directory: layout.logs, deletesFiles: directories?.logs === undefined })]
+}
+
+function openLeftCopies({ base, archive, fleet, live }: WithOrders) {
+  const record: Parameters<typeof sweepLeftCopies>[0]['record'] = (attempt, entry) =>
+    live.record(attempt, { ...entry, from: ['ended'], kind: 'log_kept' })
+  return sweepLeftCopies({ ...base, archive, fleet, record })
 }
 
 /** Nodes that respond now. */

@@ -16,10 +16,7 @@ export const STARTS: readonly Start[] = [
   { room: 'limits', start: ({ queueCommands }) => queueCommands.readLimits() },
   {
     room: 'dispatch',
-    start: async ({ dispatch, systemCommands, live, collector }) => {
-      await dispatch.start({ paused: await systemCommands.readPaused() })
-      for (const one of live.all()) if (one.state === 'running') collector.follow(one)
-    }
+    start: async ({ dispatch, systemCommands }) => dispatch.start({ paused: await systemCommands.readPaused() })
   },
   { room: 'fleet', start: addNodes },
   { room: 'collector', start: followTakenOver },
@@ -50,7 +47,10 @@ async function addNodes({ base, local, fleet }: Rooms): Promise<void> {
   }
 }
 
-/** Runs that an earlier engine saw start: nothing says again that they run. */
+/**
+ * Runs that an earlier engine saw start: nothing says again that they run. After the nodes, which say whether a log is
+ * on this machine.
+ */
 function followTakenOver({ live, collector }: Rooms): void {
   for (const one of live.all()) if (one.state === 'running') collector.follow(one)
 }

@@ -1,4 +1,5 @@
 import { join } from 'node:path'
+import type { ItemsArchive } from '../collecting/items-archive.ts'
 import { ItemsCache } from '../items/items-cache.ts'
 import { JobItems, type JobItemsParts } from '../items/job-items.ts'
 import { itemsFileOf } from '../launcher/runs/launch-plan.ts'
@@ -17,19 +18,23 @@ export function wireItems(
   {
     fleet,
     layout,
+    itemsArchive,
     ...parts
   }: Omit<JobItemsParts, 'cache' | 'localFileOf' | 'readRange' | 'archive' | 'whyNoDuckdb'> & {
     fleet: Fleet
     layout: LocalLayout
+    itemsArchive: ItemsArchive
   }
 ): JobItems {
   return new JobItems({
     ...parts,
     cache: ItemsCache.open(join(dataDirectory, 'items-cache')),
-    archive: null,
+    archive: itemsArchive,
     whyNoDuckdb: host === 'desktop' ? NOT_IN_THE_DESKTOP : null,
     localFileOf: (attempt) => itemsFileOf(layout.items, attempt),
     async readRange(attempt, range, signal) {
+      const kept = await itemsArchive.read(attempt, range)
+      if (kept !== null) return kept
       const node = fleet.get(attempt.nodeId)
       if (node === undefined) return null
       try {

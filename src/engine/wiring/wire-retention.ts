@@ -2,14 +2,19 @@ import type { LogArchivePort } from '../logs/archive/log-archive.ts'
 import type { Projects } from '../projects/projects.ts'
 import type { ProjectCommands } from '../commands/project-commands.ts'
 import { DiskWatch, type MeasureDisk } from '../retention/disk.ts'
+import { ArchivedItems } from '../retention/archived-items.ts'
 import type { KeptEgg } from '../retention/eggs.ts'
 import { LocalFiles } from '../retention/local-files.ts'
+import { bothOf } from '../retention/run-files.ts'
 import { Retention } from '../retention/retention.ts'
+import type { LogIndex } from '../search/log-index.ts'
 import type { Base } from './base.ts'
 
 /** Retention, and the watch of the disk that it frees. */
 export function wireRetention({
   archive,
+  searchIndex,
+  itemBlobs,
   projects,
   projectCommands,
   layout,
@@ -19,6 +24,8 @@ export function wireRetention({
   ...base
 }: Base & {
   archive: LogArchivePort
+  searchIndex: Pick<LogIndex, 'sizeBytes' | 'reclaim'>
+  itemBlobs: LogArchivePort
   projects: Projects
   projectCommands: Pick<ProjectCommands, 'deleteVersion'>
   layout: { writtenLogs: string; itemFiles: string | null }
@@ -27,12 +34,22 @@ export function wireRetention({
   onSample: () => void
 }) {
   const { store, clock } = base
+  const localItems = new LocalFiles({
+    ...{ store, directory: layout.itemFiles, isNeeded },
+    async recordDeletion({ jobId, number, project, spider, endedAtMs }) {
+      // Their copy in the archive has a term of its own.
+      if ((await store.findItems(jobId, number)) !== null) return
+      const nowMs = clock.nowMs()
+      const record = { jobId, number, project, spider, endedAtMs: endedAtMs ?? nowMs, sizes: null, problem: null }
+      await store.recordItems({ ...record, deletedAtMs: nowMs })
+    }
+  })
   const disk = new DiskWatch({ clock, measure: measureDisk, onSample })
   const retention = new Retention({
     ...base,
-    archive,
+    ...{ archive, searchIndex },
     logs: new LocalFiles({ store, directory: layout.writtenLogs, isNeeded }),
-    items: new LocalFiles({ store, directory: layout.itemFiles, isNeeded }),
+    items: bothOf(localItems, new ArchivedItems({ store, clock, archive: itemBlobs })),
     listEggs: () => listEggs(projects, store),
     deleteEgg: (project, version) => projectCommands.deleteVersion(project, version),
     disk: () => disk.state()

@@ -1,16 +1,24 @@
 import { CrawlCommands } from '../commands/crawl-commands.ts'
+import { LogZips } from '../nodes/log-zips.ts'
 import { FleetFiles } from '../fleet-file/fleet-file.ts'
 import type { createConnection } from '../nodes/scrapyd/connection.ts'
 import { probeNode } from '../nodes/scrapyd/probe.ts'
+import type { LogArchivePort } from '../logs/archive/log-archive.ts'
 import type { Projects } from '../projects/projects.ts'
 import { createRouter, type EngineRouter, type RouterParts } from '../router/router.ts'
+import type { ThreadPool } from '../runtime/thread-pool.ts'
+import { FleetSearch } from '../search/fleet-search.ts'
+import type { LogIndex } from '../search/log-index.ts'
 import type { Base } from './base.ts'
 
-/** The contract, and its operations that combine commands of several rooms: crawls and the fleet file. */
+/** The contract, and what only its operations use: crawls, the fleet file, searches, several logs as one file. */
 export function wireRouter(
   parts: Base &
-    Omit<RouterParts, 'crawlCommands' | 'fleetFiles' | 'probe'> & {
+    Omit<RouterParts, 'crawlCommands' | 'fleetFiles' | 'fleetSearch' | 'logZips' | 'probe'> & {
       projects: Projects
+      archive: LogArchivePort
+      logIndex: LogIndex
+      searchThreads: ThreadPool
       hasLocalNode: boolean
       crawlCacheSeconds: number
       connect: typeof createConnection | undefined
@@ -19,6 +27,11 @@ export function wireRouter(
   const { scheduleCommands } = parts
   return createRouter({
     ...parts,
+    logZips: new LogZips(parts),
+    fleetSearch: new FleetSearch({
+      ...{ ...parts, index: parts.logIndex, threads: parts.searchThreads },
+      liveFileOf: (run) => parts.jobLogs.fileHere(run)
+    }),
     probe: (address) => probeNode({ ...parts, address }),
     crawlCommands: new CrawlCommands({
       ...parts,

@@ -18,20 +18,23 @@ export function widthOf(text: string): number {
   return width
 }
 
-/** Where each row of a text begins when it is wrapped into this many columns; one row at least. */
-export function wrapAt(text: string, columns: number): number[] {
+/**
+ * Where each row of a text begins when it is wrapped into this many columns; one row at least. `indent`: columns that
+ * all rows but the first leave free.
+ */
+export function wrapAt(text: string, columns: number, indent = 0): number[] {
   const starts = [0]
   if (PLAIN.test(text)) {
-    for (let at = columns; at < text.length; at += columns) starts.push(at)
+    for (let at = columns; at < text.length; at += columns - indent) starts.push(at)
     return starts
   }
   let column = 0
   let at = 0
   for (const character of text) {
     const cells = cellsOf(character.codePointAt(0)!)
-    if (column + cells > columns && column > 0) {
+    if (column + cells > columns && column > (starts.length > 1 ? indent : 0)) {
       starts.push(at)
-      column = 0
+      column = indent
     }
     column += cells
     at += character.length

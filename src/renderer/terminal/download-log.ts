@@ -1,4 +1,5 @@
 import type { JobId, AttemptNumber } from '../../shared/contract/index.ts'
+import { saveFile } from '../ui/save-file.ts'
 import type { LogsClient } from './follow-log.ts'
 
 export interface DownloadLogOptions {
@@ -13,12 +14,7 @@ export interface DownloadLogOptions {
 /** Reads a log from its beginning to its current end and hands it to the browser as a file. */
 export async function downloadLog(options: DownloadLogOptions): Promise<void> {
   const parts = await readWholeLog(options)
-  const link = document.createElement('a')
-  link.href = URL.createObjectURL(new Blob(parts, { type: 'text/plain;charset=utf-8' }))
-  link.download = options.fileName
-  link.click()
-  // Some browsers open the URL only later.
-  setTimeout(() => URL.revokeObjectURL(link.href), 10_000)
+  saveFile(options.fileName, parts, 'text/plain;charset=utf-8')
 }
 
 /** The log in the chunks received; stops at the size reported with the first chunk, so that a fast log ends. */

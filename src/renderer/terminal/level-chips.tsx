@@ -3,13 +3,31 @@ import { LOG_LEVELS, type LogLevel } from './log-line.ts'
 import classes from './log-terminal.module.css'
 
 interface LevelChipsProps {
-  snapshot: { readonly shownLevels: ReadonlySet<LogLevel>; readonly counts: Readonly<Record<LogLevel, number>> }
+  snapshot: {
+    readonly shownLevels: ReadonlySet<LogLevel>
+    readonly counts: Readonly<Record<LogLevel, number>>
+    /** Absent: the counts are of all lines there are. */
+    readonly holdsAll?: boolean
+  }
+  /** Per level in the whole log, as far as the engine has read it; undefined: not known. */
+  records?: Readonly<Record<string, number>> | undefined
   onShow: (levels: ReadonlySet<LogLevel>) => void
 }
 
+/** Of the whole log, as far as that is known: `28+` where only the part that is loaded could be counted. */
+function textOfCount(level: LogLevel, { snapshot: { counts, holdsAll = true }, records }: LevelChipsProps): string {
+  const loaded = formatCount(counts[level])
+  if (holdsAll) return loaded
+  if (records === undefined) return `${loaded}+`
+  // The view shows critical records as errors.
+  const known = (records[level] ?? 0) + (level === 'ERROR' ? (records['CRITICAL'] ?? 0) : 0)
+  return formatCount(Math.max(known, counts[level]))
+}
+
 /** A click hides or shows a level; with Shift, or on a double click, only that level is shown. */
-export function LevelChips({ snapshot, onShow }: LevelChipsProps) {
-  const { shownLevels, counts } = snapshot
+export function LevelChips(props: LevelChipsProps) {
+  const { snapshot, onShow } = props
+  const { shownLevels } = snapshot
   const toggle = (level: LogLevel, alone: boolean) => {
     const isAlone = shownLevels.size === 1 && shownLevels.has(level)
     if (alone || isAlone) return onShow(new Set(isAlone ? LOG_LEVELS : [level]))
@@ -26,10 +44,10 @@ export function LevelChips({ snapshot, onShow }: LevelChipsProps) {
           className={classes.chip}
           data-level={level}
           aria-pressed={shownLevels.has(level)}
-          title={`${shownLevels.has(level) ? 'Hide' : 'Show'} ${level}; with Shift: only ${level}`}
+          title={`${shownLevels.has(level) ? 'Hide' : 'Show'} ${level} (Shift-click: show only ${level})`}
           onClick={(event) => toggle(level, event.shiftKey)}
         >
-          <span className={classes.level}>{level}</span> <b>{formatCount(counts[level])}</b>
+          <span className={classes.level}>{level}</span> <b>{textOfCount(level, props)}</b>
         </button>
       ))}
     </span>

@@ -3,7 +3,6 @@ import { useDisclosure } from '@mantine/hooks'
 import { type FormEvent, useState } from 'react'
 import { explainError } from '../api/explain-error.ts'
 import { type KeyBinding, useKeys } from '../state/keys.ts'
-import { Kbd } from '../ui/kbd.tsx'
 import { formatCount } from '../ui/numbers.ts'
 import classes from './log-go-to.module.css'
 import type { LogSnapshot, LogView } from './log-view.ts'
@@ -50,12 +49,8 @@ export function LogGoTo({ view, snapshot, hasKeys }: LogGoToProps) {
         <form onSubmit={(event) => void go(event)}>
           <TextInput
             label="Go to a line or a time"
-            placeholder="120, or 14:05"
-            description={
-              <>
-                A time as the log writes it. <Kbd>Enter</Kbd> goes there.
-              </>
-            }
+            placeholder="120 or 14:05"
+            description="A line number, or a time as it is written in the log"
             value={wanted}
             error={problem}
             disabled={isGoing}

@@ -1,4 +1,4 @@
-import { parseRecordHead, type RecordLevel } from '../../shared/log-record.ts'
+import { type HeadFormat, parseRecordHead, type RecordHead, type RecordLevel } from '../../shared/log-record.ts'
 import { plainText, sanitiseLine } from './sanitise.ts'
 import { joinStyled, parseColours, type StyledText } from './styled-text.ts'
 
@@ -19,13 +19,22 @@ export interface LogLine {
 export const MAX_LINE_CHARS = 16_384
 
 /** Reads the level of a line; CRITICAL counts as ERROR. `above`: of the line before, which tracebacks inherit. */
-export function readLine(raw: string, offset: number, above: LogLevel): LogLine {
-  const head = mayBeHead(raw) ? parseRecordHead(plainText(raw.slice(0, MAX_HEAD_CHARS))) : null
+export function readLine(raw: string, offset: number, above: LogLevel, format?: HeadFormat): LogLine {
+  const head = readHead(raw, format)
   if (head === null) return { raw, level: above, continues: true, offset }
   return { raw, level: head.level === 'CRITICAL' ? 'ERROR' : head.level, continues: false, offset }
 }
 
-const MAX_HEAD_CHARS = 400
+/** null: the line belongs to the record above. */
+export function readHead(raw: string, format?: HeadFormat): RecordHead | null {
+  // A record in JSON is known by all of it.
+  if (format?.kind === 'json' && raw.startsWith('{')) return parseRecordHead(raw.slice(0, MAX_JSON_CHARS), format)
+  const isPattern = format?.kind === 'pattern'
+  return isPattern || mayBeHead(raw) ? parseRecordHead(plainText(raw.slice(0, MAX_HEAD_CHARS)), format) : null
+}
+
+const MAX_HEAD_CHARS = 600
+const MAX_JSON_CHARS = 131_072
 
 /** Most lines are told apart by their first character: no expression is tried on those. */
 function mayBeHead(raw: string): boolean {
@@ -44,7 +53,8 @@ export function styleLine({ raw, level, continues }: LogLine, { isNarrow, showsT
   const styled = parseColours(sanitiseLine(cut(raw)).replaceAll('\t', '    '))
   if (continues) return styleContinuation(styled, level, { isNarrow, showsTimes })
   const head = parseRecordHead(styled.text)
-  if (head === null) return styled
+  // In a format of its own: as it is.
+  if (head === null) return styled.runs.length === 0 ? joinStyled([{ ...styled, codes: LEVEL_COLOUR[level] }]) : styled
   const { time, logger, messageAt } = head
   const message = {
     text: styled.text.slice(messageAt),
@@ -77,6 +87,9 @@ const LEVEL_COLOUR: Record<LogLevel, string> = { DEBUG: '', INFO: '34', WARNING:
 /** Traceback lines are indented to the message; the one that names the exception is red. */
 function styleContinuation(styled: StyledText, level: LogLevel, { isNarrow, showsTimes }: LineLook): StyledText {
   const isException = level === 'ERROR' && /^[\w.]*(?:Error|Exception|Warning|Exit|Interrupt)\b/.test(styled.text)
-  const indent = { text: ' '.repeat(isNarrow ? 2 : showsTimes ? 18 : 9), codes: '' }
+  const indent = { text: ' '.repeat(indentOf({ isNarrow, showsTimes })), codes: '' }
   return joinStyled([indent, isException ? { text: styled.text, codes: RED } : styled])
 }
+
+/** The column in which text goes on below the head of its record: lines of a traceback, rows of a wrapped line. */
+export const indentOf = ({ isNarrow, showsTimes }: LineLook): number => (isNarrow ? 2 : showsTimes ? 18 : 9)

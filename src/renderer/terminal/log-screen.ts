@@ -115,9 +115,9 @@ export class LogScreen {
     for (let y = range.start.y; y <= range.end.y; y += 1) {
       const row = this.#rows[y]
       if (row === undefined) continue
-      const gutter = row.gutter.text.length
-      const from = Math.max(0, (y === range.start.y ? range.start.x : 0) - gutter)
-      const to = Math.max(from, (y === range.end.y ? range.end.x : this.size.columns) - gutter)
+      const before = row.gutter.text.length + row.indent
+      const from = Math.max(0, (y === range.start.y ? range.start.x : 0) - before)
+      const to = Math.max(from, (y === range.end.y ? range.end.x : this.size.columns) - before)
       const shown = row.styled.text.slice(row.from, row.to)
       const part = sliceColumns(shown, from, to - from)
       const isNextOfLine = this.#rows[y + 1]?.index === row.index
@@ -147,18 +147,25 @@ export class LogScreen {
 
 let answer: boolean | null = null
 
-/** Drawn by the processor, WebGL takes more of it than elements of the page do. */
+/** Renderers of WebGL that are programs: Chromium's, Mesa's, Windows'. */
+const SOFTWARE_RENDERER = /SwiftShader|llvmpipe|softpipe|Software|Basic Render/i
+
+/** Drawn by the processor, WebGL takes more of it than elements of the page do. Not all browsers own up to it. */
 function hasGraphicsCard(): boolean {
-  answer ??= document.createElement('canvas').getContext('webgl2', { failIfMajorPerformanceCaveat: true }) !== null
-  return answer
+  if (answer !== null) return answer
+  const gl = document.createElement('canvas').getContext('webgl2', { failIfMajorPerformanceCaveat: true })
+  const info = gl?.getExtension('WEBGL_debug_renderer_info') ?? null
+  const name = String(gl?.getParameter(info?.UNMASKED_RENDERER_WEBGL ?? gl.RENDERER) ?? '')
+  gl?.getExtension('WEBGL_lose_context')?.loseContext()
+  return (answer = gl !== null && !SOFTWARE_RENDERER.test(name))
 }
 
-function paintRow({ gutter, styled, from, to, isFirst, highlights }: ScreenRow): string {
+function paintRow({ gutter, styled, from, to, isFirst, indent, highlights }: ScreenRow): string {
   const before =
     gutter.text === ''
       ? ''
       : `\u001b[${gutter.codes}m${isFirst ? gutter.text : ' '.repeat(gutter.text.length)}\u001b[0m`
-  return before + paint(styled.text, from, to, [styled.runs, highlights])
+  return before + ' '.repeat(indent) + paint(styled.text, from, to, [styled.runs, highlights])
 }
 
 /** After a click xterm's hidden text field has the focus, for copying: its keys are passed on to the page. */

@@ -143,8 +143,11 @@ export function MatchList({ view, search, index }: { view: LogView | null; searc
               onClick={() => view?.showMatch(found[at]!)}
             >
               <span className={classes.number}>{formatCount(line)}</span>
+              {/* Cut at its left end, so that the match is visible however narrow the list is. */}
+              <span className={classes.before}>
+                <bdi dir="ltr">{plainText(text.slice(0, matchAt))}</bdi>
+              </span>
               <span className={classes.text}>
-                {plainText(text.slice(Math.max(0, matchAt - 60), matchAt))}
                 <mark>{plainText(text.slice(matchAt, matchAt + matchLength))}</mark>
                 {plainText(text.slice(matchAt + matchLength))}
               </span>

@@ -12,11 +12,14 @@ beforeEach(stubCanvas)
 afterEach(cleanup)
 afterAll(outliveTerminals)
 
-function openLog(status: 'succeeded' | 'queued', over: { failure?: Error } = {}) {
+function openLog(status: 'succeeded' | 'queued', over: { failure?: Error; line?: { from: number; to: number } } = {}) {
   const engine = createFakeEngine({ jobCount: 60 })
   const job = [...engine.jobs.values()].find((each) => each.status === status)
   if (job === undefined) throw new Error(`the fake fleet has no ${status} job`)
-  if (over.failure !== undefined) engine.failures.set('logs.tail', over.failure)
+  if (over.failure !== undefined) {
+    engine.failures.set('logs.tail', over.failure)
+    engine.failures.set('logs.locate', over.failure)
+  }
   const view = renderBare(
     <LogTerminal
       client={engine.client}
@@ -25,6 +28,7 @@ function openLog(status: 'succeeded' | 'queued', over: { failure?: Error } = {})
       fileName="a.log"
       waitingText="It waits for a slot."
       hasKeys={false}
+      line={over.line}
       addressOf={({ from, to }) => `/logs?line=${from}-${to}`}
     />
   )
@@ -78,6 +82,12 @@ it('goes to a line by its number and marks it, and says why a time cannot be fou
   await goTo('3-4')
   expect(await log().findByRole('button', { name: 'Copy a link to lines 3 to 4' })).toBeTruthy()
   await waitFor(() => expect(screen.queryByLabelText('Go to a line or a time')).toBeNull())
+})
+
+it('says why it cannot go to the line of its address, and shows what there is', async () => {
+  const failure = Object.assign(new Error('The node has no log of this run any more.'), { code: 'LOG_NOT_FOUND' })
+  openLog('succeeded', { failure, line: { from: 3, to: 3 } })
+  expect((await log().findByRole('alert')).textContent).toContain('The node has no log of this run any more.')
 })
 
 it('stops when it is unmounted', async () => {

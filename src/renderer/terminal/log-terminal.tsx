@@ -46,6 +46,8 @@ export interface LogTerminalProps {
   extraActions?: ReactNode
   /** `/` goes to the search of this log instead of another box of the screen. */
   hasSearchKey?: boolean
+  /** Per level in the whole log (RunFigures); undefined: not known. */
+  records?: Readonly<Record<string, number>> | undefined
   /** Lines to begin with. Absent: the end of the log. */
   line?: LineRange | undefined
   /** The reader marked lines, for the address. */
@@ -85,7 +87,7 @@ export function LogTerminal(props: LogTerminalProps) {
       data-skipped-bytes={snapshot.skippedBytes}
     >
       <div className={classes.toolbar} role="toolbar" aria-label="Log">
-        <LevelChips snapshot={snapshot} onShow={(levels) => view?.showLevels(levels)} />
+        <LevelChips snapshot={snapshot} records={props.records} onShow={(levels) => view?.showLevels(levels)} />
         <LogSearchBox box={searchBox} view={view} snapshot={snapshot} isListing={isListing} onListing={setListing} />
         <span className={classes.actions}>
           <Tooltip label="Next ERROR (e)">
@@ -201,6 +203,11 @@ function useLogView(props: LogTerminalProps, host: RefObject<HTMLDivElement | nu
       setSnapshot(EMPTY_LOG)
     }
   }, [client, jobId, attemptNumber, host])
+  // A link to other lines of the log that is open already.
+  const { from, to } = props.line ?? {}
+  useEffect(() => {
+    if (from !== undefined && to !== undefined) view?.showAddress({ from, to })
+  }, [view, from, to])
   return { view, snapshot }
 }
 
@@ -253,13 +260,15 @@ function Waiting({ snapshot: { state }, waitingText, onRetry }: WaitingProps) {
       <div className={classes.waiting} role="alert">
         <strong>{title}</strong>
         <p>{text}</p>
-        {state.kind === 'interrupted' ? <p>Trying again…</p> : <Button onClick={onRetry}>Look again</Button>}
+        {state.kind === 'interrupted' ? <p>Trying again…</p> : <Button onClick={onRetry}>Retry</Button>}
       </div>
     )
   }
   return (
     <div className={classes.waiting}>
-      {state.kind === 'complete' ? 'The run ended without writing a line.' : waitingText}
+      {state.kind === 'complete'
+        ? 'There is no log: the run did not write one, or its node or retention has deleted it.'
+        : waitingText}
     </div>
   )
 }

@@ -1,4 +1,5 @@
 import type { AttemptNumber, FoundLogLine, JobId } from '../../shared/contract/index.ts'
+import { errorQueryOf, isErrorLine } from '../../shared/log-record.ts'
 import type { FollowState, LogsClient } from './follow-log.ts'
 import { type FeedChange, LogFeed } from './log-feed.ts'
 import { LOG_LEVELS, type LogLevel, plainLine } from './log-line.ts'
@@ -17,6 +18,8 @@ export interface LineRange {
 export interface LogSnapshot {
   readonly shownLevels: ReadonlySet<LogLevel>
   readonly counts: Readonly<Record<LogLevel, number>>
+  /** From the first line to the last one there is. */
+  readonly holdsAll: boolean
   readonly sizeBytes: number
   /** Lines held. */
   readonly lineCount: number
@@ -44,6 +47,7 @@ export interface LogSnapshot {
 export const EMPTY_LOG: LogSnapshot = {
   shownLevels: new Set(LOG_LEVELS),
   counts: { DEBUG: 0, INFO: 0, WARNING: 0, ERROR: 0 },
+  holdsAll: true,
   sizeBytes: 0,
   lineCount: 0,
   state: { kind: 'opening' },
@@ -142,7 +146,7 @@ export class LogView {
       this.#viewport.showLevels(left.shownLevels)
     }
     this.#layOut()
-    if (line !== undefined) void this.showLine(line)
+    if (line !== undefined) this.showAddress(line)
     else if (left === undefined || left.offset === null) this.#feed.attach()
     else void this.#goTo(left.offset)
   }
@@ -277,6 +281,17 @@ export class LogView {
     await this.#locate({ line: lines.from })
   }
 
+  /** Goes to the lines of the address, unless they got there because the reader marked them here. */
+  showAddress(lines: LineRange): void {
+    if (this.#isMarked(lines)) return
+    this.showLine(lines).catch((error) => {
+      if (this.#isClosed) return
+      this.#options.onError('Could not go to this line', error)
+      // Nothing is held yet: the end of the log, or why there is none.
+      if (this.#feed.window.startOffset === null) this.follow(true)
+    })
+  }
+
   /** Goes to the first line at or after a time, as the log writes it (`14:05`). Rejects with BAD_INPUT. */
   async showTime(time: string): Promise<void> {
     await this.#locate({ time })
@@ -291,8 +306,7 @@ export class LogView {
     const from = event.shiftKey ? (this.#markFrom ?? number) : number
     if (!event.shiftKey) this.#markFrom = number
     const range = { from: Math.min(from, number), to: Math.max(from, number) }
-    const isSame = this.#marked?.from === range.from && this.#marked.to === range.to
-    this.#setMark(isSame ? null : range)
+    this.#setMark(this.#isMarked(range) ? null : range)
     this.#options.onMark(this.#marked)
     return true
   }
@@ -318,13 +332,15 @@ export class LogView {
     const { logs, jobId, attemptNumber } = this.#options
     let first: number | null = null
     try {
-      const query = { text: ERROR_HEAD, isRegex: true, matchesCase: true, mostLines: 10_000 }
+      const { format } = this.#feed.window
+      const query = { ...errorQueryOf(format), mostLines: 10_000 }
       for await (const { found } of await logs.search(
         { jobId, attemptNumber, ...query },
         { signal: stopping.signal }
       )) {
-        first ??= found[0]?.offset ?? null
-        const next = found.find((each) => each.offset >= offset)
+        const errors = found.filter(({ text }) => isErrorLine(text, format))
+        first ??= errors[0]?.offset ?? null
+        const next = errors.find((each) => each.offset >= offset)
         if (next !== undefined) return next.offset
       }
     } catch (error) {
@@ -428,6 +444,10 @@ export class LogView {
     this.#invalidate()
   }
 
+  #isMarked({ from, to }: LineRange): boolean {
+    return this.#marked?.from === from && this.#marked.to === to
+  }
+
   #endOfScreen(): number {
     return (this.#viewport.rows().at(-1)?.line.offset ?? this.#feed.window.nextOffset) + 1
   }
@@ -525,6 +545,7 @@ export class LogView {
     return {
       shownLevels: this.#viewport.shownLevels,
       counts: { ...window.counts },
+      holdsAll: (window.startOffset ?? 0) === 0 && window.nextOffset >= sizeBytes && skippedBytes === 0,
       sizeBytes,
       lineCount: lines.length,
       state,
@@ -578,5 +599,3 @@ const MOST_PLACES = 500
 
 const NUMBER_EVERY_MS = 1_000
 const LAST_LINES_EVERY_MS = 500
-/** As in shared/log-record.ts: the default format, and others that name the level at their start. */
-const ERROR_HEAD = '^.{0,120}\\b(?:ERROR|CRITICAL)\\b'

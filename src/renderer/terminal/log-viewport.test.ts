@@ -87,6 +87,16 @@ describe('a view of a log', () => {
     viewport.scrollSideways(-1_000)
     expect(shown()[0]).toMatch(/^03:12:51/)
   })
+
+  it('indents the further rows of a wrapped line to where its text begins, and no row is too wide', () => {
+    const { viewport } = viewOf(1, { columns: 60, rows: 5 }, () => record('INFO', 'x'.repeat(100)))
+    const rows = viewport.rows().map(({ styled, from, to, indent }) => ' '.repeat(indent) + styled.text.slice(from, to))
+    expect(rows).toEqual([
+      `03:12:51 INFO     [a] ${'x'.repeat(38)}`,
+      `${' '.repeat(18)}${'x'.repeat(42)}`,
+      `${' '.repeat(18)}${'x'.repeat(20)}`
+    ])
+  })
 })
 
 it('scrolling row by row shows every row of every line once and in order, whatever their widths', () => {
@@ -97,14 +107,15 @@ it('scrolling row by row shows every row of every line once and in order, whatev
       const lines = texts.map((line) => `${line}\n`).join('')
       const nextOffset = new TextEncoder().encode(lines).length
       window.append({ offset: 0, nextOffset, sizeBytes: nextOffset, text: lines })
+      const indent = Math.min(2, Math.floor(columns / 3))
       const viewport = new LogViewport(() => window.lines)
       viewport.resize({ columns, rows: 3 }, { isNarrow: true, showsTimes: true }, true)
       const all = window.lines.flatMap((line: LogLine, index) =>
-        wrapAt(`  ${plainLine(line)}`, columns).map((_, row) => `${index}.${row}`)
+        wrapAt(`  ${plainLine(line)}`, columns, indent).map((_, row) => `${index}.${row}`)
       )
       const seen: string[] = []
       const rowOf = (index: number, from: number) =>
-        wrapAt(`  ${plainLine(window.lines[index]!)}`, columns).indexOf(from)
+        wrapAt(`  ${plainLine(window.lines[index]!)}`, columns, indent).indexOf(from)
       for (let step = 0; step < all.length + 5; step += 1) {
         const rows = viewport.rows().map(({ index, from }) => `${index}.${rowOf(index, from)}`)
         expect(rows).toEqual(all.slice(Math.min(step, Math.max(0, all.length - 3))).slice(0, 3))

@@ -1,5 +1,5 @@
 import { sliceColumns, widthOf, wrapAt } from './cells.ts'
-import { LOG_LEVELS, type LineLook, type LogLevel, type LogLine, styleLine } from './log-line.ts'
+import { indentOf, LOG_LEVELS, type LineLook, type LogLevel, type LogLine, styleLine } from './log-line.ts'
 import type { Appended } from './log-window.ts'
 import type { StyledText } from './styled-text.ts'
 
@@ -9,6 +9,8 @@ export interface ViewRow {
   /** In the window. */
   index: number
   isFirst: boolean
+  /** Columns that the row leaves free at its left. */
+  indent: number
   styled: StyledText
   from: number
   to: number
@@ -182,10 +184,15 @@ export class LogViewport {
         const part = this.#isWrapping
           ? { from: starts[row]!, to: starts[row + 1] ?? styled.text.length }
           : sliceColumns(styled.text, this.#leftColumn, columns)
-        rows.push({ line, index, isFirst: row === 0, styled, ...part })
+        rows.push({ line, index, isFirst: row === 0, indent: row === 0 ? 0 : this.#indent, styled, ...part })
       }
     }
     return rows
+  }
+
+  /** Of the further rows of a wrapped line. */
+  get #indent(): number {
+    return Math.min(indentOf(this.#look), Math.floor(this.#size.columns / 3))
   }
 
   #indexAt(at: number): number {
@@ -234,7 +241,8 @@ export class LogViewport {
     const known = this.#layouts.get(line)
     if (known !== undefined) return known
     const styled = styleLine(line, this.#look)
-    const starts = this.#isWrapping ? wrapAt(styled.text, this.#size.columns).slice(0, MAX_ROWS_OF_LINE) : [0]
+    const { columns } = this.#size
+    const starts = this.#isWrapping ? wrapAt(styled.text, columns, this.#indent).slice(0, MAX_ROWS_OF_LINE) : [0]
     const layout = { styled, starts }
     this.#layouts.set(line, layout)
     return layout

@@ -38,6 +38,20 @@ describe('the lines held', () => {
     expect(window.lines.map((line) => line.level)).toEqual(['ERROR', 'ERROR', 'ERROR', 'ERROR', 'INFO'])
   })
 
+  it('have levels in whatever format the log has, also those read before it was known', () => {
+    const window = new LogWindow()
+    window.append(piece(0, '{"lvl": "error", "text": "no"}\n[E 12:00] no price\n[I 12:00] next\nTrace\n'))
+    expect(window.format).toEqual({ kind: 'json' })
+    const initials = `[E 12:01] no price\n`
+    const parts = [
+      ...[{ part: 'text', text: '[' } as const, { part: 'level', case: 'initial' } as const, { part: 'gap' } as const],
+      ...[{ part: 'time', style: 'clock', order: 'day-first' } as const, { part: 'text', text: ']' } as const]
+    ]
+    window.append({ ...piece(window.nextOffset, initials), format: { kind: 'pattern', parts } })
+    expect(window.lines.map(({ level }) => level)).toEqual(['INFO', 'ERROR', 'INFO', 'INFO', 'ERROR'])
+    expect(window.counts).toEqual({ DEBUG: 0, INFO: 1, WARNING: 0, ERROR: 2 })
+  })
+
   it('are not added twice when a resumed stream repeats a piece', () => {
     const window = new LogWindow()
     window.append(piece(0, 'a\nb\n'))

@@ -1,8 +1,9 @@
 import type { LogChunk } from '../../shared/contract/index.ts'
+import { GrowingFormat, type HeadFormat } from '../../shared/log-record.ts'
 import { type LogLevel, type LogLine, readLine } from './log-line.ts'
 
 /** A piece of the log, in file order. */
-export type LogPiece = Readonly<Pick<LogChunk, 'offset' | 'nextOffset' | 'text'>>
+export type LogPiece = Readonly<Pick<LogChunk, 'offset' | 'nextOffset' | 'text' | 'format'>>
 
 /** What an append changed. */
 export interface Appended {
@@ -31,9 +32,17 @@ export class LogWindow {
   #unfinished: { text: string; offset: number } | null = null
   #counts = noCounts()
   #firstNumber: number | null = null
+  /** Of the log, whatever part of it is held. */
+  readonly #format: GrowingFormat
 
-  constructor(maxLines = 50_000) {
+  constructor(maxLines = 50_000, format = new GrowingFormat()) {
     this.#maxLines = maxLines
+    this.#format = format
+  }
+
+  /** How the log writes the heads of its records; undefined: not known yet. */
+  get format(): HeadFormat | undefined {
+    return this.#format.current
   }
 
   get lines(): readonly LogLine[] {
@@ -84,6 +93,7 @@ export class LogWindow {
     if (piece.offset === 0) this.#firstNumber = 1
     this.#start ??= piece.offset
     this.#next = piece.nextOffset
+    if (this.#format.read(piece)) this.#readAgain()
     const held = this.#unfinished
     const before = this.#lines.length
     this.#addLines(held === null ? piece.text : held.text + piece.text, held?.offset ?? piece.offset)
@@ -104,7 +114,8 @@ export class LogWindow {
    * ones go. Returns how many were added, and how many went.
    */
   prepend(piece: LogPiece): { added: number; dropped: number } {
-    const older = new LogWindow(Number.POSITIVE_INFINITY)
+    if (this.#format.read(piece)) this.#readAgain()
+    const older = new LogWindow(Number.POSITIVE_INFINITY, this.#format)
     older.append({ ...piece, sizeBytes: piece.nextOffset })
     older.finish()
     const { lines } = older
@@ -153,9 +164,17 @@ export class LogWindow {
   }
 
   #addLine(raw: string, offset: number): void {
-    const line = readLine(raw, offset, this.#lines.at(-1)?.level ?? 'INFO')
+    const line = readLine(raw, offset, this.#lines.at(-1)?.level ?? 'INFO', this.format)
     if (!line.continues) this.#counts[line.level] += 1
     this.#lines.push(line)
+  }
+
+  /** The levels of lines that were read before their format was known. */
+  #readAgain(): void {
+    const lines = this.#lines
+    this.#lines = []
+    this.#counts = noCounts()
+    for (const { raw, offset } of lines) this.#addLine(raw, offset)
   }
 
   #dropFirst(excess: number): number {

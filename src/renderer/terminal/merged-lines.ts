@@ -1,5 +1,5 @@
-import { parseRecordHead } from '../../shared/log-record.ts'
-import { type LogLine, plainLine } from './log-line.ts'
+import type { HeadFormat } from '../../shared/log-record.ts'
+import { type LogLine, readHead } from './log-line.ts'
 import type { Appended } from './log-window.ts'
 
 /**
@@ -32,12 +32,12 @@ export class MergedLines {
   }
 
   /** The first lines of all logs are held back until each has some, or `begin` is called. */
-  add(source: number, lines: readonly LogLine[]): Appended {
+  add(source: number, lines: readonly LogLine[], format?: HeadFormat): Appended {
     for (const line of lines) this.#sourceOf.set(line, source)
     this.#hasBegun[source] = true
     if (this.#early === null) return this.#append([...lines])
     for (const line of lines) {
-      if (!line.continues) this.#lastAt[source] = timeOf(line)
+      if (!line.continues) this.#lastAt[source] = timeOf(line, format)
       this.#early.push({ line, at: this.#lastAt[source]!, order: this.#early.length })
     }
     return this.#hasBegun.every(Boolean) ? this.begin() : NOTHING
@@ -64,7 +64,7 @@ export class MergedLines {
 const NOTHING: Appended = { added: 0, dropped: 0, skippedBytes: 0 }
 
 /** Sortable; empty: it states none. */
-function timeOf(line: LogLine): string {
-  const head = parseRecordHead(plainLine(line).slice(0, 400))
+function timeOf({ raw }: LogLine, format: HeadFormat | undefined): string {
+  const head = readHead(raw, format)
   return head === null ? '' : `${head.date} ${head.time}.${head.fraction.padEnd(9, '0')}`
 }

@@ -79,7 +79,7 @@ export class MergedView {
           const window = this.#windows[source]!
           const { added } = window.append(chunk)
           const last = chunk.complete ? window.finish() : 0
-          this.#add(this.#merged.add(source, window.lines.slice(window.lines.length - added - last)))
+          this.#add(this.#merged.add(source, window.lines.slice(window.lines.length - added - last), window.format))
         },
         onState: ({ kind }) => {
           if (kind === 'live') this.#live.add(source)

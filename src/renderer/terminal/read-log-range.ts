@@ -26,16 +26,18 @@ export async function readLogRange(
   let text = ''
   let first = offset
   let sizeBytes = end
+  let format: LogPiece['format']
   while (offset < end) {
     const chunk = await logs.read({ jobId, attemptNumber, offset, limitBytes: end - offset }, { signal })
     sizeBytes = chunk.sizeBytes
+    format = chunk.format
     if (text === '') first = chunk.offset
     if (chunk.nextOffset <= offset) break
     text += chunk.text
     offset = chunk.nextOffset
   }
-  if (start === 0) return { offset: first, nextOffset: offset, text, sizeBytes }
+  if (start === 0) return { offset: first, nextOffset: offset, text, sizeBytes, format }
   const lineAt = text.indexOf('\n') + 1
   const skipped = new TextEncoder().encode(text.slice(0, lineAt)).length
-  return { offset: first + skipped, nextOffset: offset, text: text.slice(lineAt), sizeBytes }
+  return { offset: first + skipped, nextOffset: offset, text: text.slice(lineAt), sizeBytes, format }
 }

@@ -33,6 +33,7 @@ describe('sanitiseLine', () => {
     ['eight-bit sequences', 'a\u009b2Jb\u009d0;t\u009cc', 'abc'],
     ['a bell, a backspace and a carriage return', 'a\u0007b\u0008c\rd', 'abcd'],
     ['a reversed reading direction', 'a\u202ecod.exe', 'acod.exe'],
+    ['a mark of the reading direction', '1\u061c2', '12'],
     ['an escape at the end', `abc${ESC}`, 'abc'],
     ['our own mark', 'a\ue0ff[31mb', 'a[31mb']
   ])('removes %s', (_name, dirty, clean) => {

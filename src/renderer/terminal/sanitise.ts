@@ -32,7 +32,7 @@ export const plainText = (text: string): string => withoutColours(sanitiseLine(t
 
 // A private-use character: STRING_SEQUENCE removes it from the input first, so it can only come from us.
 const MARK = '\ue0ff'
-const SUSPECT = /[\u0000-\u0008\u000a-\u001f\u007f-\u009f\u200e\u200f\u202a-\u202e\u2066-\u2069\ue0ff]/
+const SUSPECT = /[\u0000-\u0008\u000a-\u001f\u007f-\u009f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ue0ff]/
 /**
  * OSC, DCS, SOS, PM and APC with their payload if they are terminated; an unterminated one loses only its start. The
  * payload ends at the next start, so that many starts without an end are not each searched to the end of the line.
@@ -41,7 +41,7 @@ const STRING_SEQUENCE =
   /(?:\u001b[\]PX^_]|[\u009d\u0090\u0098\u009e\u009f])[^\u0007\u001b\u0090\u0098\u009c-\u009f\ue0ff]{0,65536}(?:\u0007|\u001b\\|\u009c)|\ue0ff/g
 const CONTROL_SEQUENCE = /(?:\u001b\[|\u009b)([0-?]{0,128})[ -/]{0,16}([@-~])/g
 const OTHER_ESCAPE = /\u001b(?:[ -/]{0,4}[0-~])?/g
-const UNWANTED = /[\u0000-\u0008\u000a-\u001f\u007f-\u009f\u200e\u200f\u202a-\u202e\u2066-\u2069]/g
+const UNWANTED = /[\u0000-\u0008\u000a-\u001f\u007f-\u009f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g
 const SGR = /\u001b\[[0-9;]*m/g
 
 /** The colour codes of one SGR sequence; the others (blink, conceal, fonts) are dropped. */

@@ -6,7 +6,7 @@ import type { FakeWorld } from './fake-world.ts'
 function fewItems(value: number): Finding {
   const usual = { low: Math.round(value * 4.9), high: Math.round(value * 5.1) }
   const [few, low, high] = [value, usual.low, usual.high].map((count) => count.toLocaleString('en-US'))
-  const words = `Items fell by 80 %: ${few} instead of usually ${low} to ${high}`
+  const words = `Items fell by 80 %: ${few}, usually ${low} to ${high}`
   return { metric: 'items', field: null, words, value, usual }
 }
 
@@ -23,14 +23,16 @@ export function createFakeFindings({ jobs, jobOf, firstRun, emit }: FakeWorld) {
     list: os.findings.list.handler(() => ({ spiders })),
     ofJob: os.findings.ofJob.handler(({ input }) => {
       const job = jobOf(input.id)
-      const compared = { neededRuns: 0, comparedRuns: 0, weekday: null, metrics: [], findings: [] }
+      const compared = { neededRuns: 0, comparedRuns: 0, weekday: null, metrics: [], fields: null, findings: [] }
       if (job.outcome !== 'succeeded') return { state: 'not_succeeded' as const, ...compared }
       const isUnusual = job.id === unusual?.id
       const items = job.items ?? 0
       const findings = isUnusual ? [fewItems(items)] : []
       const usual = findings[0]?.usual ?? { low: Math.round(items * 0.97), high: Math.round(items * 1.02) }
       const metrics = [{ metric: 'items' as const, value: job.items, usual }]
-      return { state: 'judged' as const, ...compared, comparedRuns: 30, metrics, findings }
+      const shown = ['title', 'price'].map((field) => ({ field, value: 99, usual: { low: 98, high: 100 } }))
+      const fields = items >= 20 ? { neededRuns: 0, comparedRuns: 12, shown } : null
+      return { state: 'judged' as const, ...compared, comparedRuns: 30, metrics, fields, findings }
     }),
     dismiss: os.findings.dismiss.handler(({ input: { project, spider, jobId } }) => {
       const kept = spiders.filter((one) => one.project !== project || one.spider !== spider || one.jobId !== jobId)

@@ -213,6 +213,7 @@ export function fakeJobs(count: number, nodes: Node[], nowMs: number, random: ()
           spider: base.spider,
           state: status as 'running',
           sinceMs: startedAtMs,
+          pid: null,
           usage:
             node.kind === 'local' && status === 'running'
               ? (fakeUsage(base.id, startedAtMs, nowMs).at(-1) ?? null)
@@ -255,6 +256,7 @@ export function fakeJobs(count: number, nodes: Node[], nowMs: number, random: ()
           spider: 'catalogue',
           state: 'running',
           sinceMs: nowMs - 7_200_000,
+          pid: 4_711 + index,
           usage: null
         })
     }
@@ -341,9 +343,11 @@ export function fakeDetail(job: Job, taken: TakenDefaults = {}): JobDetail {
       limitHit: job.reason?.includes('limit of') ? `${job.reason} (used 530 MB)` : null,
       peakMemoryBytes: samples.length > 0 ? Math.max(...samples.map(({ memoryBytes }) => memoryBytes)) : null,
       cpuSeconds: samples.length > 0 ? samples.reduce((sum, { cpuShare }) => sum + cpuShare * 2, 0) : null,
-      logArchived: job.state === 'ended'
+      logArchived: job.state === 'ended',
+      logDeletedAtMs: null
     })
   }
+  if (job.kept) add('changed', job.endedAtMs ?? job.queuedAtMs, 'Kept: retention does not delete it', { kept: true })
   return { job, attempts, timeline }
 }
 

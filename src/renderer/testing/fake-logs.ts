@@ -66,6 +66,9 @@ export function createFakeLogs({ jobs, jobOf }: FakeWorld) {
       yield { state: 'searching' as const, found: found.slice(0, mostLines), ...figures }
       yield { state: 'complete' as const, found: [], ...figures }
     }),
+    zip: os.logs.zip.handler(async function* ({ input: { jobIds } }) {
+      for (const [index, id] of jobIds.entries()) yield { base64: btoa(id), logs: index + 1 }
+    }),
     searchAll: os.logs.searchAll.handler(async function* ({ input }) {
       const { project, spider, nodeId, outcome, minLevel, mostHits } = input
       const counts = { ruledOut: { logs: 0, bytes: 0 }, scanned: { logs: 0, bytes: 0 }, unreadable: 0 }

@@ -32,7 +32,12 @@ export function createFakeStorage({ projects, emit, firstRun }: FakeWorld) {
     usage: os.storage.usage.handler(() => ({
       projects: usage(),
       database: { bytes: 3_900_000_000, freeBytes: 420_000_000, canShrink: true },
-      ...{ cacheBytes: 310_000_000, totalBytes: 24_800_000_000, measuredAtMs: Date.now() - 120_000 },
+      ...{
+        cacheBytes: 310_000_000,
+        searchIndexBytes: 540_000_000,
+        totalBytes: 24_800_000_000,
+        measuredAtMs: Date.now() - 120_000
+      },
       disk: { totalBytes: 120e9, freeBytes: 41e9, fullAtMs: Date.now() + 11 * DAY_MS },
       retention: { ...retention, state: stateNow() }
     })),

@@ -45,6 +45,7 @@ export function letTimePass({ jobs, nodes, random, emit, figures, save, saveNode
         spider: waiting.spider,
         state: 'running' as const,
         sinceMs: Date.now(),
+        pid: null,
         usage: null
       }
     ]

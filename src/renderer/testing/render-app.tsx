@@ -32,7 +32,7 @@ export function renderApp(engine: FakeEngine, address = '/') {
   })
   const stopKeys = listenForKeys()
   const view = render(
-    <MantineProvider theme={theme} env="test">
+    <MantineProvider theme={theme} env="test" withCssVariables={false}>
       <QueryClientProvider client={queryClient}>
         <ApiProvider client={engine.client}>
           <RouterProvider router={router} />
@@ -59,7 +59,7 @@ export function renderApp(engine: FakeEngine, address = '/') {
 export function renderBare(children: ReactNode) {
   stubBrowser()
   return render(
-    <MantineProvider theme={theme} env="test">
+    <MantineProvider theme={theme} env="test" withCssVariables={false}>
       {children}
     </MantineProvider>
   )

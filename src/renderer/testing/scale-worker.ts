@@ -99,5 +99,6 @@ const runOf = ({ id, jobid, project, spider, startedAtMs }: Job): Node['runs'][n
   spider,
   state: 'running',
   sinceMs: startedAtMs,
+  pid: null,
   usage: null
 })

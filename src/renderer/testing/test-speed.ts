@@ -1,4 +1,5 @@
 import { configure, getConfig } from '@testing-library/react'
+import * as React from 'react'
 
 // This only makes the screens' tests faster; it does not change their results.
 
@@ -30,3 +31,10 @@ configure({
     return Object.assign(new Error(message ?? ''), { name: 'TestingLibraryElementError' })
   }
 })
+
+// React would record where each element was created, for warnings about components, which no test reads: a seventh of
+// the time of all screens' tests.
+const INTERNALS = '__CLIENT_INTERNALS_DO_NOT_USE_OR_WARN_USERS_THEY_CANNOT_UPGRADE'
+const internals = (React as unknown as Record<string, { recentlyCreatedOwnerStacks: number } | undefined>)[INTERNALS]
+if (internals?.recentlyCreatedOwnerStacks === undefined) throw new Error('React counts these stacks elsewhere now')
+Object.defineProperty(internals, 'recentlyCreatedOwnerStacks', { get: () => Number.MAX_SAFE_INTEGER, set: () => {} })

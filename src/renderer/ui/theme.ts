@@ -94,7 +94,9 @@ export const theme = createTheme({
         description: { '--input-description-size': '12px' }
       })
     }),
-    ...Object.fromEntries([...TEXT_INPUTS, 'Checkbox'].map((name) => [name, { defaultProps: { size: 'xs' } }])),
+    ...Object.fromEntries(
+      [...TEXT_INPUTS, 'NativeSelect', 'Checkbox'].map((name) => [name, { defaultProps: { size: 'xs' } }])
+    ),
     Select: { defaultProps: { size: 'xs', checkIconPosition: 'right', onKeyDown: chooseTyped } },
     MultiSelect: { defaultProps: { size: 'xs', onKeyDown: chooseTyped } },
     SegmentedControl: { defaultProps: { size: 'xs', styles: { label: { paddingInline: 10 } } } },

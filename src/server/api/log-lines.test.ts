@@ -50,6 +50,23 @@ describe('log lines', () => {
     ])
   })
 
+  it('are of any format that the log has, as it is told or as it shows', () => {
+    const json = `{"asctime": "2026-11-02 12:00:02", "levelname": "INFO", "name": "scrapy.core.engine", "message": "Spider opened"}
+{"asctime": "2026-11-02 12:00:03", "levelname": "ERROR", "name": "shop", "message": "no \\"price\\""}
+Traceback
+`
+    expect(readAll(json, []).map(({ time, level, logger, message }) => [time, level, logger, message])).toEqual([
+      ['2026-11-02T12:00:02', 'INFO', 'scrapy.core.engine', 'Spider opened'],
+      ['2026-11-02T12:00:03', 'ERROR', 'shop', 'no "price"'],
+      ['2026-11-02T12:00:03', 'ERROR', 'shop', 'Traceback']
+    ])
+    const format = { kind: 'pattern' as const, parts: [{ part: 'level' as const, case: 'lower' as const }] }
+    const piece = { offset: 50, nextOffset: 64, sizeBytes: 64, text: 'error no price', complete: true, format }
+    expect(createLineReader()(piece)).toMatchObject([
+      { time: null, level: 'ERROR', logger: null, message: ' no price', continued: false }
+    ])
+  })
+
   it('do not depend on how the log was cut, and each has the offset after it', () => {
     const whole = readAll(LOG, [])
     const bytes = Buffer.from(LOG)

@@ -1,5 +1,5 @@
 import type { LogChunk } from '../../shared/contract/index.ts'
-import { parseRecordHead, type RecordLevel } from '../../shared/log-record.ts'
+import { GrowingFormat, parseRecordHead, type RecordLevel } from '../../shared/log-record.ts'
 
 export interface LogLine {
   /** By the spider's clock, without a zone because logs have none; null before the first record. */
@@ -20,12 +20,14 @@ const MAX_LINE_CHARACTERS = 262_144
 export function createLineReader(): (chunk: LogChunk) => LogLine[] {
   let pending = ''
   let expected: number | null = null
+  const format = new GrowingFormat()
   let head: Pick<LogLine, 'time' | 'level' | 'logger'> = { time: null, level: null, logger: null }
 
   return (chunk) => {
     // The log restarted or a piece is missing: the pending text does not belong to this line.
     if (expected !== null && chunk.offset !== expected) pending = ''
     expected = chunk.nextOffset
+    format.read(chunk)
     // Replaced bytes (invalid UTF-8) hide the true length: clients then resume at the start of the piece.
     const isExact = Buffer.byteLength(chunk.text) === chunk.nextOffset - chunk.offset
     const lines: LogLine[] = []
@@ -50,10 +52,10 @@ export function createLineReader(): (chunk: LogChunk) => LogLine[] {
 
   function read(line: string, nextOffset: number): LogLine {
     const text = line.endsWith('\r') ? line.slice(0, -1) : line
-    const record = parseRecordHead(text)
+    const record = parseRecordHead(text, format.current)
     if (record === null) return { ...head, message: text, continued: true, nextOffset }
-    const { date, time, fraction, logger, level, messageAt } = record
-    head = { time: `${date}T${time}${fraction && `.${fraction}`}`, level, logger }
-    return { ...head, message: text.slice(messageAt), continued: false, nextOffset }
+    const { date, time, fraction, logger, level, messageAt, message = text.slice(messageAt) } = record
+    head = { time: time === '' ? null : `${date}T${time}${fraction && `.${fraction}`}`, level, logger: logger || null }
+    return { ...head, message, continued: false, nextOffset }
   }
 }

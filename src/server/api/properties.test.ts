@@ -44,7 +44,15 @@ interface Operation {
   answers: Map<string, { type: string; isRight: ValidateFunction }>
 }
 
-const OTHERS = ['jobs.logs', 'jobs.itemsExport', 'schedules.logs', 'scheduler.status', 'scheduler.logs', 'jsonrpc']
+const OTHERS = [
+  'jobs.logs',
+  'jobs.itemsExport',
+  'logs.zipFile',
+  'schedules.logs',
+  'scheduler.status',
+  'scheduler.logs',
+  'jsonrpc'
+]
 
 const document = await describeApi()
 const ajv = new Ajv2020({ strict: false, validateFormats: false })

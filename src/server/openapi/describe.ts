@@ -66,6 +66,7 @@ export async function describeApi(): Promise<OpenAPI.Document> {
   const ours = {
     '/jobs/{id}/logs': { get: LOG_STREAM },
     '/jobs/{id}/items/export': { get: ITEMS_EXPORT },
+    '/logs/zip': { post: LOG_ZIP },
     '/schedules/{id}/logs': { get: LOG_STREAM_OF_SCHEDULE },
     '/jsonrpc': { post: JSON_RPC },
     ...schedulerPaths(LOG_STREAM, ERROR_RESPONSE)
@@ -227,6 +228,42 @@ const LOG_STREAM: Operation = {
       }
     },
     204: { description: 'The log was read to its end before (`Last-Event-ID: end`)' },
+    default: ERROR_RESPONSE
+  }
+}
+
+const LOG_ZIP: Operation = {
+  operationId: 'logs.zipFile',
+  summary: 'The newest logs of many jobs as one zip archive',
+  description:
+    'PROJECT/SPIDER/JOBID.log, then INDEX.txt, which says what each file is and why a log is missing. The archive is sent while it is written.',
+  tags: ['logs'],
+  requestBody: {
+    required: true,
+    content: {
+      [JSON_TYPE]: {
+        schema: {
+          type: 'object',
+          additionalProperties: false,
+          required: ['jobIds'],
+          properties: {
+            jobIds: {
+              type: 'array',
+              minItems: 1,
+              maxItems: shapes.MAX_ZIPPED_LOGS,
+              items: { type: 'string', pattern: '^[0-9a-f]{32}$' }
+            }
+          }
+        },
+        example: { jobIds: [JOB_ID] }
+      }
+    }
+  },
+  responses: {
+    200: {
+      description: 'The archive, as an attachment',
+      content: { 'application/zip': { schema: { type: 'string' }, example: '(the bytes of the file)' } }
+    },
     default: ERROR_RESPONSE
   }
 }

@@ -94,7 +94,8 @@ export const attempt: Attempt = {
   limitHit: null,
   peakMemoryBytes: null,
   cpuSeconds: null,
-  logArchived: false
+  logArchived: false,
+  logDeletedAtMs: null
 }
 
 export const transition: Transition = {
@@ -134,6 +135,7 @@ export const node: Node = {
     {
       ...{ jobId: JOB_ID, jobid: JOB_ID, project: SHOP, spider: 'prices', state: 'running' },
       sinceMs: NOON_MS + 2_000,
+      pid: null,
       usage: null
     }
   ],
@@ -189,7 +191,8 @@ export const project: Project = {
     spiderDefaults: { prices: { ...NO_DEFAULTS, args: { country: 'de' } } },
     outcome: { maxErrors: 100, minItems: 1 },
     spiderOutcomes: { prices: { minItems: 500 } },
-    expectations: true
+    expectations: true,
+    keepItems: false
   },
   versions: [version]
 }
@@ -409,7 +412,7 @@ export const spiderFindings: SpiderFindings = {
     {
       metric: 'items',
       field: null,
-      words: 'Items fell by 80 %: 125 instead of usually 610 to 640',
+      words: 'Items fell by 80 %: 125, usually 610 to 640',
       value: 125,
       usual: { low: 610, high: 640 }
     }

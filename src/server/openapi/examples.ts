@@ -432,6 +432,10 @@ export const EXAMPLES: ExamplesOf<InferContractRouterInputs<Contract>, InferCont
       output: {
         ...{ state: 'judged', neededRuns: 0, comparedRuns: 30, weekday: null },
         metrics: [{ metric: 'items', value: 125, usual: { low: 610, high: 640 } }],
+        fields: {
+          ...{ neededRuns: 0, comparedRuns: 12 },
+          shown: [{ field: 'price', value: 98.4, usual: { low: 98, high: 100 } }]
+        },
         findings: spiderFindings.findings
       }
     },
@@ -506,7 +510,7 @@ export const EXAMPLES: ExamplesOf<InferContractRouterInputs<Contract>, InferCont
           }
         ],
         database: { bytes: 96_000_000, freeBytes: 1_000_000, canShrink: true },
-        ...{ cacheBytes: 12_000_000, totalBytes: 484_000_000, measuredAtMs: NOON_MS },
+        ...{ cacheBytes: 12_000_000, searchIndexBytes: 9_000_000, totalBytes: 484_000_000, measuredAtMs: NOON_MS },
         disk: { totalBytes: 100_000_000_000, freeBytes: 52_000_000_000, fullAtMs: null },
         retention: {
           ...{ state: 'idle', startedAtMs: NOON_MS - 60_000, endedAtMs: NOON_MS, problem: null },
@@ -567,8 +571,13 @@ export const EXAMPLES: ExamplesOf<InferContractRouterInputs<Contract>, InferCont
         found: [{ line: 1_204, offset: 181_204, text: 'TimeoutError: timed out', matchAt: 14, matchLength: 9 }]
       }
     },
+    zip: {
+      summary: 'The newest logs of many jobs as one zip archive, in pieces',
+      input: { jobIds: [JOB_ID] },
+      output: { base64: 'UEsDBBQACAgI', logs: 1 }
+    },
     searchAll: {
-      summary: 'Search the archived logs of all jobs, newest first; lines arrive as they are found',
+      summary: 'Search the logs of all jobs, live ones first, then the newest; lines arrive as they are found',
       input: { text: 'timed? ?out', isRegex: true, project: 'shop-*', minLevel: 'ERROR' },
       output: {
         hits: [

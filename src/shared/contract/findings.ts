@@ -17,7 +17,7 @@ export const Finding = z.object({
   metric: RunMetric,
   /** Only for `field`. */
   field: z.string().nullable(),
-  /** `Items fell by 80 %: 120 instead of usually 610 to 640`. */
+  /** `Items fell by 80 %: 120, usually 610 to 640`. */
   words: z.string(),
   value: z.number(),
   usual: UsualRange
@@ -46,6 +46,17 @@ export const JobExpectations = z.object({
   comparedRuns: z.number().int(),
   weekday: z.number().int().nullable(),
   metrics: z.array(z.object({ metric: RunMetric, value: z.number().nullable(), usual: UsualRange })),
+  /**
+   * Which percentage of the items has each field, by itself and in earlier runs whose items were counted, too. null:
+   * its own were not, because it has fewer than 20, or no file of them that can be read.
+   */
+  fields: z
+    .object({
+      neededRuns: z.number().int(),
+      comparedRuns: z.number().int(),
+      shown: z.array(z.object({ field: z.string(), value: z.number().nullable(), usual: UsualRange.nullable() }))
+    })
+    .nullable(),
   findings: z.array(Finding)
 })
 export type JobExpectations = z.infer<typeof JobExpectations>
@@ -54,7 +65,7 @@ export const findingsContract = {
   /** Spiders whose newest successful run was unlike their earlier ones, and that nobody dismissed; newest first. */
   list: read('viewer', 'GET /findings').output(z.object({ spiders: z.array(SpiderFindings) })),
   /** How a job compares with the earlier runs of its spider. */
-  ofJob: read('viewer', 'GET /jobs/{id}/findings')
+  ofJob: read('viewer', 'GET /jobs/{id}/findings', { answerBytes: () => 300_000 })
     .input(z.object({ id: JobId }))
     .output(JobExpectations),
   /** Hides the findings of this job; the next run is judged again. False: they are of another job by now. */

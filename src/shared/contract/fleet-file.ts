@@ -3,7 +3,7 @@ import { ask, read, write } from './operation.ts'
 
 /** One change that applying a fleet file would make, or made. */
 export const FleetFileChange = z.object({
-  noun: z.enum(['node', 'discovery', 'project', 'limits', 'schedule', 'chain', 'webhook']),
+  noun: z.enum(['node', 'discovery', 'project', 'limits', 'schedule', 'chain', 'webhook', 'retention']),
   name: z.string(),
   act: z.enum(['add', 'change', 'remove']),
   /** Fields that differ, with their values as YAML; secrets are never shown. */
@@ -19,7 +19,10 @@ const FleetFile = z.object({
   prune: z.boolean().default(false)
 })
 
-/** Fleet as code: nodes, sources, projects' settings, limits, schedules, chains and webhooks as one YAML file. */
+/**
+ * Fleet as code: nodes, sources, projects' settings, limits, schedules, chains, webhooks and retention as one YAML
+ * file.
+ */
 export const fleetFileContract = {
   export: read('admin', 'GET /fleet-file').output(z.object({ yaml: z.string() })),
   plan: ask('admin', 'POST /fleet-file/plan')

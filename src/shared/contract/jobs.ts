@@ -182,7 +182,9 @@ export const Attempt = z.object({
   peakMemoryBytes: z.number().nullable(),
   cpuSeconds: z.number().nullable(),
   /** The log was copied to our archive. */
-  logArchived: z.boolean()
+  logArchived: z.boolean(),
+  /** Retention deleted the log then, wherever it was read from. */
+  logDeletedAtMs: z.number().nullable()
 })
 export type Attempt = z.infer<typeof Attempt>
 
@@ -215,9 +217,11 @@ export const Transition = z.object({
     'given_up',
     /** A run that we had given up or lost was seen again on its node. */
     'seen_again',
+    /** It was lost, and its log is kept as far as it was copied. */
+    'log_kept',
     /** The node accepted it but starts nothing: it was removed from the node's queue. */
     'taken_back',
-    /** An operator changed its priority, order or placement. */
+    /** An operator changed its priority, order or placement, or whether retention keeps it. */
     'changed'
   ]),
   text: z.string(),

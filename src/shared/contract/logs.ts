@@ -1,11 +1,35 @@
 import { eventIterator } from '@orpc/contract'
 import { z } from 'zod'
-import { MAX_LOG_CHUNK_BYTES } from './fixed-values.ts'
+import { MAX_LOG_CHUNK_BYTES, MAX_ZIPPED_LOGS } from './fixed-values.ts'
 import { RECORD_LEVELS } from '../log-record/record-level.ts'
+import { TIME_STYLES } from '../log-record/time-text.ts'
 import { AttemptNumber, JobId, NodeId, ProjectName } from './ids.ts'
 import { Outcome } from './jobs.ts'
 import { MomentMs } from './moment.ts'
-import { read } from './operation.ts'
+import { ask, read } from './operation.ts'
+
+/** How a log writes the heads of its records (shared/log-record): as Scrapy does, as JSON, or by a LOG_FORMAT. */
+const HeadFormat = z.discriminatedUnion('kind', [
+  z.object({ kind: z.literal('scrapy') }),
+  z.object({ kind: z.literal('json') }),
+  z.object({
+    kind: z.literal('pattern'),
+    parts: z.array(
+      z.discriminatedUnion('part', [
+        z.object({
+          part: z.literal('time'),
+          style: z.enum(TIME_STYLES),
+          order: z.enum(['day-first', 'month-first'])
+        }),
+        z.object({ part: z.literal('level'), case: z.enum(['upper', 'lower', 'title', 'initial']) }),
+        z.object({ part: z.literal('logger'), until: z.string().nullable() }),
+        z.object({ part: z.literal('other') }),
+        z.object({ part: z.literal('gap') }),
+        z.object({ part: z.literal('text'), text: z.string() })
+      ])
+    )
+  })
+])
 
 /** A piece of a log. Offsets and sizes are in bytes; `text` is UTF-8, cut at line ends where possible. */
 export const LogChunk = z.object({
@@ -17,7 +41,9 @@ export const LogChunk = z.object({
   /** The run has ended and this piece reaches the end of its log: there is nothing more. */
   complete: z.boolean(),
   /** The log was replaced by another file or became shorter: what came before belongs to the one that was. */
-  startsOver: z.boolean().optional()
+  startsOver: z.boolean().optional(),
+  /** Left out while it is not known. */
+  format: HeadFormat.optional()
 })
 export type LogChunk = z.infer<typeof LogChunk>
 
@@ -85,7 +111,7 @@ const LogAmount = z.object({ logs: z.number().int(), bytes: z.number().int() })
 export const LogSearchCursor = z.string().max(100)
 
 export const FleetLogSearchProgress = z.object({
-  /** Further lines, newest jobs first. */
+  /** Further lines: of live runs first, then of archived logs; each the newest jobs first. */
   hits: z.array(FleetLogHit),
   /** So far: what the index ruled out, what was read, and logs that could not be read. */
   ruledOut: LogAmount,
@@ -129,6 +155,14 @@ export const FleetLogSearchInput = z.object({
   cursor: LogSearchCursor.optional()
 })
 export type FleetLogSearchInput = z.infer<typeof FleetLogSearchInput>
+
+/** A piece of a zip archive. */
+export const LogZipPiece = z.object({
+  base64: z.string(),
+  /** How many logs are in the archive, or are known to be missing, so far. */
+  logs: z.number().int()
+})
+export type LogZipPiece = z.infer<typeof LogZipPiece>
 
 export const logsContract = {
   /** A range of the log. A negative `offset` counts from the end, at most 4 MiB: one further away begins there. */
@@ -180,8 +214,18 @@ export const logsContract = {
     )
     .output(eventIterator(LogSearchProgress)),
   /**
-   * Searches the archived logs of all jobs, newest jobs first; lines arrive as they are found. The last message says
-   * what ended the search, and where to continue. Logs of live runs are not searched.
+   * Searches the logs of all jobs; lines arrive as they are found. Live runs and those that are not archived yet come
+   * first (of other machines, what has been copied by now), then the archive; each the newest jobs first. The last
+   * message says what ended the search, and where to continue.
    */
-  searchAll: read('viewer', 'GET /logs/search').input(FleetLogSearchInput).output(eventIterator(FleetLogSearchProgress))
+  searchAll: read('viewer', 'GET /logs/search')
+    .input(FleetLogSearchInput)
+    .output(eventIterator(FleetLogSearchProgress)),
+  /**
+   * The newest logs of many jobs as one zip archive, in pieces: PROJECT/SPIDER/JOBID.log, then INDEX.txt, which says
+   * what each file is and why a log is missing. `POST /logs/zip` answers with the archive itself.
+   */
+  zip: ask('viewer', 'POST /logs/zip/pieces')
+    .input(z.object({ jobIds: z.array(JobId).min(1).max(MAX_ZIPPED_LOGS) }))
+    .output(eventIterator(LogZipPiece))
 }

@@ -23,6 +23,8 @@ export const NodeRun = z.object({
   spider: z.string(),
   state: z.enum(['starting', 'running']),
   sinceMs: z.number().nullable(),
+  /** As its node lists it; of our own jobs, `jobs.running` has it. */
+  pid: z.number().int().nullable(),
   /** The newest sample; local node only. */
   usage: UsageSample.nullable()
 })

@@ -35,7 +35,7 @@ describe('every operation of the contract', () => {
     const asks = [...OPERATIONS].filter(([, { '~orpc': of }]) => !of.meta.writes && of.route.method !== 'GET')
     expect(asks.map(([name]) => name)).toEqual([
       ...['jobs.count', 'nodes.probe', 'schedules.preview', 'schedules.planBackfill', 'fleetFile.plan'],
-      ...['storage.preview', 'items.page', 'items.diff', 'items.export']
+      ...['storage.preview', 'logs.zip', 'items.page', 'items.diff', 'items.export']
     ])
   })
 })

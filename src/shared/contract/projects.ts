@@ -52,7 +52,8 @@ export const ProjectSettingsChange = z.object({
   spiderDefaults: z.record(z.string().min(1).max(200), JobDefaults.nullable()).optional(),
   outcome: each.outcome.unwrap().optional(),
   spiderOutcomes: z.record(z.string().min(1).max(200), OutcomeRules.nullable()).optional(),
-  expectations: each.expectations.unwrap().optional()
+  expectations: each.expectations.unwrap().optional(),
+  keepItems: each.keepItems.unwrap().optional()
 })
 export type ProjectSettingsChange = z.infer<typeof ProjectSettingsChange>
 

@@ -181,7 +181,9 @@ export const ProjectSettings = z.object({
     .refine((all) => Object.keys(all).length <= 2_000, 'At most 2,000 spiders can have outcome rules')
     .default({}),
   /** Runs are compared with earlier runs of their spider; what is unusual is a problem. */
-  expectations: z.boolean().default(true)
+  expectations: z.boolean().default(true),
+  /** The items file of each run is copied into the archive when the run has ended, wherever it ran. */
+  keepItems: z.boolean().default(false)
 })
 export type ProjectSettings = z.infer<typeof ProjectSettings>
 /** For projects without settings of their own. */

@@ -80,6 +80,8 @@ export const StorageUsage = z.object({
   /** `canShrink` false: free pages are reused, but the file stays as large as it is until it is compacted. */
   database: z.object({ bytes: z.number(), freeBytes: z.number(), canShrink: z.boolean() }),
   cacheBytes: z.number(),
+  /** Of the search over all archived logs. */
+  searchIndexBytes: z.number(),
   /** Everything in the data directory that is known; `measuredAtMs`: files are measured from time to time. */
   totalBytes: z.number(),
   measuredAtMs: z.number().nullable(),

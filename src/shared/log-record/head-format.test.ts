@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { findHeadFormat, parseRecordHead, type RecordHead, RECORD_LEVELS } from '../log-record.ts'
-import { learnHeadFormat, type PatternFormat } from './head-format.ts'
+import { learnHeadFormat, MAX_HEAD, type PatternFormat } from './head-format.ts'
 import { createPatternReader } from './pattern-head.ts'
 
 /** Writes the head of a record as Python's logging does with a LOG_FORMAT. */
@@ -141,6 +141,19 @@ describe('a format', () => {
     expect(performance.now() - begun).toBeLessThan(2_000)
   })
 
+  it.each([
+    ['a word, a dash, a word', 'a - '.repeat(9), 'a-'.repeat(300)],
+    ['a word, a name, a word', 'a|scrapy.core.engineI-', 'scrapy.core.engineI'.repeat(30)],
+    ['times between words', '-/I12:00:00/-/I12:00:00scrapy.core.engine_:', '/-/I12:00:00'.repeat(50)]
+  ])('is not learned if the end of %s would be tried everywhere', (_what, head, line) => {
+    const format = learnHeadFormat(`${head} INFO scrapy.core.engine Spider opened`)
+    if (format === null) return
+    const { pattern } = createPatternReader(format)
+    const begun = performance.now()
+    for (let times = 0; times < 100; times += 1) pattern.exec(line.slice(0, MAX_HEAD))
+    expect(performance.now() - begun).toBeLessThan(1_000)
+  })
+
   it('never makes reading a line throw', () => {
     const formats = FORMATS.map(
       ([, [time], head]) => learnHeadFormat(`${head(time, 'INFO', 'scrapy.utils.log')}Versions: x`)!
@@ -201,4 +214,12 @@ describe('a JSON record', () => {
     '["a"]',
     '{"level":{},"message":1}'
   ])('is not %s', (line) => expect(parseRecordHead(line, JSON_FORMAT)).toBeNull())
+
+  it.each([
+    ['no text', '{"toString":1}'],
+    ['lists deeper than the stack', '['.repeat(60_000) + ']'.repeat(60_000)]
+  ])('is read whose parts are %s', (_what, value) => {
+    const line = `{"level":"INFO","time":${value},"message":${value}}`
+    expect(parseRecordHead(line, JSON_FORMAT)).toMatchObject({ level: 'INFO', date: '', time: '' })
+  })
 })

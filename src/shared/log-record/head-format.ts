@@ -32,6 +32,10 @@ const MAX_PARTS = 40
 /** What Scrapy itself writes at the start and the end of a run, whatever the format, and by which logger. */
 const KNOWN_MESSAGES: [start: string, logger: string][] = [
   ['Spider opened', 'scrapy.core.engine'],
+  ['Enabled addons:', 'scrapy.addons'],
+  ['Using reactor: ', 'scrapy.utils.log'],
+  ['Using asyncio event loop: ', 'scrapy.utils.log'],
+  ['Telnet Password: ', 'scrapy.extensions.telnet'],
   ['Overridden settings:', 'scrapy.crawler'],
   ['Enabled extensions:', 'scrapy.middleware'],
   ['Enabled downloader middlewares:', 'scrapy.middleware'],
@@ -79,8 +83,48 @@ export function learnFromPrefix(prefix: string, logger: string, order: DayOrder)
   }
   parts.push(...partsOfFiller(prefix.slice(at)))
   if (parts.length > MAX_PARTS) return null
-  return { kind: 'pattern', parts: parts.map((part, index) => boundBy(part, parts[index + 1])) }
+  const bounded = parts.map((part, index) => boundBy(part, parts[index + 1]))
+  return triesOf(bounded) > MOST_TRIES ? null : { kind: 'pattern', parts: bounded }
 }
+
+/** What a line may cost, some tenths of a millisecond: a log could ask for hours of its reader otherwise. */
+const MOST_TRIES = 40_000
+/** The most characters of the parts whose end is tried. */
+const LENGTHS: Partial<Record<HeadPart['part'], number>> = { logger: 200, other: 160, gap: 40 }
+
+/** In how many ways a line is compared at most: each loose end multiplies what is tried after it. */
+function triesOf(parts: readonly HeadPart[]): number {
+  let tries = 1
+  let longestAfter = 1
+  for (const [index, part] of parts.entries()) {
+    const length = LENGTHS[part.part] ?? 1
+    if (isLoose(part, parts[index + 1], parts[index + 2])) tries *= length
+    else if (tries > 1 && part.part !== 'gap') longestAfter = Math.max(longestAfter, length)
+  }
+  return tries * longestAfter
+}
+
+/** Whether nothing tells where a part ends: what follows it may begin with what is in it. */
+function isLoose(part: HeadPart, next: HeadPart | undefined, afterNext: HeadPart | undefined): boolean {
+  if (part.part === 'gap') return next?.part === 'logger' && next.until !== null
+  if (part.part === 'other') return next !== undefined && next.part !== 'gap' && next.part !== 'text'
+  if (part.part !== 'logger' || part.until !== null) return false
+  return next?.part !== 'gap' || !needsSpace(part, afterNext)
+}
+
+/**
+ * Two neighbours of a gap that could share its characters: without a space between, each split would be tried. The text
+ * after a word may begin with what is in words, such as the dash of `a - b`.
+ */
+export function needsSpace(before: HeadPart | undefined, after: HeadPart | undefined): boolean {
+  if (before?.part === 'other' && after?.part === 'text') return OF_WORD.test(after.text)
+  if (before?.part === 'other' && after?.part === 'level') return true
+  return isWord(before) && isWord(after)
+}
+
+const isWord = (part: HeadPart | undefined): boolean =>
+  part?.part === 'other' || part?.part === 'logger' || part?.part === 'time'
+const OF_WORD = /^[\w.:/\\@$+<>-]/
 
 function findTime(prefix: string, order: DayOrder): Found | null {
   for (const style of TIME_STYLES) {

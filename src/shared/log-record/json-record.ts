@@ -48,10 +48,20 @@ export function parseJsonRecord(line: string): JsonRecord | null {
   return {
     level,
     logger: typeof logger === 'string' ? logger : '',
-    message: typeof message === 'string' ? message : JSON.stringify(message),
-    time: typeof time === 'string' ? time : String(time ?? ''),
+    message: typeof message === 'string' ? message : asJson(message),
+    // Of anything else, the text is whatever its `toString` is: the line decides that.
+    time: typeof time === 'string' || typeof time === 'number' ? String(time) : '',
     ...read,
     trouble: readTrouble(valueOf(fields, TROUBLE_KEYS))
+  }
+}
+
+function asJson(value: unknown): string {
+  try {
+    return JSON.stringify(value)
+  } catch {
+    // Nested more deeply than the stack allows, though it could be parsed.
+    return Array.isArray(value) ? '[…]' : '{…}'
   }
 }
 

@@ -1,5 +1,5 @@
 import { escapeRegExp } from './escape-reg-exp.ts'
-import { type HeadPart, MAX_HEAD, type PatternFormat } from './head-format.ts'
+import { MAX_HEAD, needsSpace, type PatternFormat } from './head-format.ts'
 import type { HeadSpans } from './head-spans.ts'
 import { levelIndexOf } from './record-level.ts'
 import { type ReadTime, readTimeText, TIME_PATTERNS } from './time-text.ts'
@@ -69,14 +69,10 @@ const LEVEL_WORDS = {
   initial: '[DIWECF]'
 }
 
-/** Two neighbours of a gap that could share its characters: without a space between, each split would be tried. */
-function isWord(part: HeadPart | undefined): boolean {
-  return part?.part === 'other' || part?.part === 'logger' || part?.part === 'time'
-}
-
 /**
- * Every repetition is bounded, and neighbours have no character in common where both may repeat, so a head is found or
- * refused in time that depends on MAX_HEAD alone. Each part is one group. `encode`: for text that is not decoded yet.
+ * Every repetition is bounded, and few have characters in common with what follows (head-format.ts counts them), so a
+ * head is found or refused in time that depends on MAX_HEAD alone. Each part is one group. `encode`: for text that is
+ * not decoded yet.
  */
 function patternOf(format: PatternFormat, encode: (text: string) => string = (text) => text): RegExp {
   const source = format.parts.map((part, index) => {
@@ -92,7 +88,7 @@ function patternOf(format: PatternFormat, encode: (text: string) => string = (te
       case 'other':
         return String.raw`([A-Za-z\d][\w.:/\\@$+<>-]{0,160})`
       case 'gap':
-        return isWord(format.parts[index - 1]) && isWord(format.parts[index + 1]) ? '( {1,40})' : '( {0,40})'
+        return needsSpace(format.parts[index - 1], format.parts[index + 1]) ? '( {1,40})' : '( {0,40})'
       case 'text':
         return `(${escapeRegExp(encode(part.text))})`
     }

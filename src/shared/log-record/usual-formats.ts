@@ -41,19 +41,28 @@ export function guessHeadFormat(line: string): PatternFormat | null {
 }
 
 /**
- * The format of a log from some of its lines: the first that holds a known message of Scrapy decides, else the first
- * that one of the usual formats matches. For a part of a log; the parser learns as it reads.
+ * The format of a log from some of its lines: the first that holds a known message of Scrapy in another format than
+ * Scrapy's own decides, else the first that one of the usual formats matches. For a part of a log; the parser learns as
+ * it reads.
  */
 export function findHeadFormat(lines: Iterable<string>): HeadFormat {
+  return learnedFormat(lines) ?? SCRAPY_FORMAT
+}
+
+/** The same; null: no line shows any format. */
+export function learnedFormat(lines: Iterable<string>): HeadFormat | null {
   const spans = emptySpans()
   let guess: HeadFormat | null = null
   for (const raw of lines) {
     const line = raw.includes('\u001b') ? withoutColours(raw).text : raw
-    if (scanScrapyHead(line, 0, line.length, spans)) return SCRAPY_FORMAT
-    if (parseJsonRecord(line) !== null) return JSON_FORMAT
-    const learned = learnHeadFormat(line)
-    if (learned !== null) return learned
-    guess ??= guessHeadFormat(line)
+    // Scrapy uses its own format until the settings of a spider are loaded.
+    if (scanScrapyHead(line, 0, line.length, spans)) guess = SCRAPY_FORMAT
+    else {
+      if (parseJsonRecord(line) !== null) return JSON_FORMAT
+      const learned = learnHeadFormat(line)
+      if (learned !== null) return learned
+      guess ??= guessHeadFormat(line)
+    }
   }
-  return guess ?? SCRAPY_FORMAT
+  return guess
 }

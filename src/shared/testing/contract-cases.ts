@@ -216,7 +216,8 @@ export function describeContract(name: string, open: () => Promise<OpenedEngine>
       const client = await start()
       const [id] = await queueThree(client)
       expect(await client.jobs.keep({ ids: [id!, NOBODY] })).toEqual({ changed: [id] })
-      expect((await client.jobs.get({ id: id! })).job.kept).toBe(true)
+      const { job, timeline } = await client.jobs.get({ id: id! })
+      expect([job.kept, timeline.at(-1)?.kind]).toEqual([true, 'changed'])
       expect(await client.jobs.keep({ ids: [id!], keep: false })).toEqual({ changed: [id] })
       expect((await client.jobs.get({ id: id! })).job.kept).toBe(false)
     })
@@ -434,6 +435,9 @@ export function describeContract(name: string, open: () => Promise<OpenedEngine>
       }
       expect(lines).toEqual([])
       expect(last).toMatchObject({ stoppedBy: 'end', cursor: null, unreadable: 0, scanned: { logs: 0, bytes: 0 } })
+      let zipped = 0
+      for await (const { logs } of await client.logs.zip({ jobIds: [id, NOBODY as JobId] })) zipped = logs
+      expect(zipped).toBe(2)
     })
 
     it('streams changes from now on, and from a cursor on', async () => {

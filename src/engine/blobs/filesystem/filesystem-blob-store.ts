@@ -110,9 +110,13 @@ async function moveIn(
   source: string,
   syncFolder: (path: string) => Promise<void>
 ): Promise<void> {
-  await mkdir(dirname(path), { recursive: true, mode: 0o700 })
   try {
-    await rename(source, path)
+    await rename(source, path).catch(async (error: unknown) => {
+      if (!isMissing(error)) throw error
+      await mkdir(dirname(path), { recursive: true, mode: 0o700 })
+      await syncFolderNow(root)
+      await rename(source, path)
+    })
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EXDEV') throw error
     await writeWhole(root, path, createReadStream(source), syncFolder)

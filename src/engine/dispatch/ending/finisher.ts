@@ -3,13 +3,15 @@ import { outcomeRulesOf } from '../../../shared/outcome-rules.ts'
 import type { FleetNode } from '../../nodes/fleet.ts'
 import { NodeError, type NodeErrorKind } from '../../nodes/node-client.ts'
 import { Timers } from '../../runtime/clock.ts'
+import type { ReadLog } from '../../logs/archive/log-copies.ts'
 import { packSmallLog } from '../../logs/archive/small-log.ts'
-import type { LogBytes } from '../../logs/byte-window.ts'
+import { fromTail, type LogBytes } from '../../logs/byte-window.ts'
 import type { LogReading } from '../../collecting/log-reading.ts'
 import type { ArchivedLog } from '../../store/records.ts'
 import { judgeOutcome, type Judgement } from '../../output/outcome.ts'
 import { applyOutcomeRules, type RuledJudgement } from '../../output/outcome-rules.ts'
 import { CLOSING_TAIL_BYTES } from '../../understanding/closing-stats.ts'
+import { isScrapdeckError } from '../../../shared/errors.ts'
 import { endRun } from './end-run.ts'
 import type { DispatchContext } from '../context.ts'
 import type { LiveAttempt } from '../live-attempts.ts'
@@ -17,8 +19,12 @@ import type { LiveAttempt } from '../live-attempts.ts'
 const AT_ONCE_MAX = 16
 const RETRY_FIRST_MS = 1_000
 const RETRY_MAX_MS = 30_000
-// After this many failures to archive, the job ends without an archived log.
+// After this many failures to archive, the job ends without an archived log, or without its items.
 const ARCHIVE_TRIES = 3
+// They may be large, and whatever ends meanwhile must not wait for them.
+const ITEMS_AT_ONCE = 4
+// Another try would fail too.
+const FINAL_FOR_ITEMS = new Set<unknown>(['ITEMS_TOO_LARGE', 'ITEMS_NOT_FOUND'])
 // A node that answers but never returns the log (a proxy blocks /logs) must not delay the end forever: about 30 s.
 const READ_TRIES = 6
 const NO_ANSWER = new Set<NodeErrorKind>(['unreachable', 'timeout', 'reset', 'aborted'])
@@ -33,6 +39,10 @@ interface Failures {
   all: number
   reads: number
   archives: number
+  items: number
+  itemsProblem: string | null
+  /** Writes the end once the log was read and archived: it is not fetched a second time because the items fail. */
+  end: (() => Promise<void>) | null
 }
 
 export interface LogTail extends LogBytes {
@@ -40,14 +50,15 @@ export interface LogTail extends LogBytes {
 }
 
 /**
- * Ends attempts whose run is over: reads the end of the log, judges the outcome, archives the log before the node
- * prunes it, and writes the outcome. While the node is unreachable, the attempt stays `finishing` and is retried. It
- * holds no slot meanwhile.
+ * Ends attempts whose run is over: reads the end of the log, judges the outcome, archives the log (and the items, if
+ * the project asks) before the node prunes it, and writes the outcome. While the node is unreachable, the attempt stays
+ * `finishing` and is retried. It holds no slot meanwhile.
  */
 export class Finisher {
   readonly #context: DispatchContext
   readonly #queued = new Set<LiveAttempt>()
   readonly #atOnce = pLimit(AT_ONCE_MAX)
+  readonly #itemsAtOnce = pLimit(ITEMS_AT_ONCE)
   readonly #retries: Timers
   readonly #stopping = new AbortController()
 
@@ -59,12 +70,13 @@ export class Finisher {
   finish(one: LiveAttempt): void {
     if (this.#queued.has(one)) return
     this.#queued.add(one)
-    this.#enqueue(one, { all: 0, reads: 0, archives: 0 })
+    this.#enqueue(one, { all: 0, reads: 0, archives: 0, items: 0, itemsProblem: null, end: null })
   }
 
   stop(): void {
     this.#stopping.abort()
     this.#atOnce.clearQueue()
+    this.#itemsAtOnce.clearQueue()
     this.#retries.stop()
   }
 
@@ -80,17 +92,36 @@ export class Finisher {
   }
 
   async #finishOrRetry(one: LiveAttempt, failures: Failures): Promise<void> {
-    const { collector, fleet, live, logger, store } = this.#context
+    const { fleet, live, projects } = this.#context
     // It has ended in another way (its node was removed, or given up).
     if (live.get(one.key) !== one) return void this.#queued.delete(one)
     const node = fleet.get(one.nodeId)
     // At startup the attempts are loaded before the nodes.
     if (node === undefined) return this.#retry(one, RETRY_FIRST_MS, failures)
     try {
-      const { tail, problem } = await this.#readTailOrGiveUp(node, one, failures)
-      const reading = tail === null ? null : await this.#read(node, one, tail, failures)
-      const archived =
-        tail === null || node.client.traits.keepsLogs ? null : await this.#archive(node, one, tail, failures)
+      failures.end ??= await this.#prepareEnd(node, one, failures)
+      if (projects.settingsOf(one.project).keepItems === true) {
+        void this.#itemsAtOnce(() => this.#keepItemsAndEnd(node, one, failures))
+        return
+      }
+      await failures.end()
+      this.#queued.delete(one)
+    } catch (error) {
+      this.#retryAfter(error, one, failures)
+    }
+  }
+
+  /** Reads, judges and archives the log; returns what then writes the end. */
+  async #prepareEnd(node: FleetNode, one: LiveAttempt, failures: Failures): Promise<() => Promise<void>> {
+    const { archive, collector, store } = this.#context
+    const { tail, problem } = await this.#readTailOrGiveUp(node, one, failures)
+    const reading = await this.#read(node, one, tail, failures)
+    const archived = node.client.traits.keepsLogs ? null : await this.#archive(node, one, tail, failures)
+    const keptBytes = archived?.sizes?.rawBytes ?? 0
+    const isCut = archived !== null && (tail === null || keptBytes < tail.sizeBytes)
+    // Most runs are over before anybody read their log: no copy was begun.
+    const isCopied = archived !== null && (isCut || archived.packed === null || reading?.isCopied !== false)
+    return async () => {
       const { exit, cancelAskedAtMs, limitHit } = one
       const cancelAsked = cancelAskedAtMs !== null
       const judged = withCounts(judgeOutcome({ tail: tail?.text ?? null, exit, limitHit, cancelAsked }), reading)
@@ -103,17 +134,49 @@ export class Finisher {
         reading !== null && collector.record(reading, one.startedAtMs),
         this.#end(one, judgement, {
           logBytes: tail?.sizeBytes ?? null,
-          ...(problem === null ? {} : { logProblem: problem })
+          ...(isCut ? { logKeptBytes: keptBytes } : {}),
+          ...(problem === null ? {} : { logProblem: problem }),
+          ...(failures.itemsProblem === null ? {} : { itemsProblem: failures.itemsProblem })
         })
       ])
+      if (isCopied) await archive.copies.remove(one.jobId, one.number)
+    }
+  }
+
+  async #keepItemsAndEnd(node: FleetNode, one: LiveAttempt, failures: Failures): Promise<void> {
+    try {
+      failures.itemsProblem ??= await this.#keepItems(node, one, failures)
+      await failures.end!()
       this.#queued.delete(one)
     } catch (error) {
-      if (this.#stopping.signal.aborted) return
-      const delayMs = Math.min(RETRY_MAX_MS, RETRY_FIRST_MS * 2 ** Math.min(failures.all, 20))
-      logger.warn({ error, jobId: one.jobId, delayMs }, 'the log of an ended run could not be read yet; retrying')
-      failures.all += 1
-      this.#retry(one, delayMs, failures)
+      this.#retryAfter(error, one, failures)
     }
+  }
+
+  /** Why they could not be kept; null: they are, or there are none. Rejects while a later try may succeed. */
+  async #keepItems(node: FleetNode, one: LiveAttempt, failures: Failures): Promise<string | null> {
+    const { itemsArchive, logger } = this.#context
+    try {
+      await itemsArchive.keep(one, (range, signal) => node.client.readItems(one, range, signal), this.#stopping.signal)
+      return null
+    } catch (error) {
+      const isAway = error instanceof NodeError && !isAnswer(node, error)
+      const isFinal = isScrapdeckError(error) && FINAL_FOR_ITEMS.has(error.code)
+      if (isAway || this.#stopping.signal.aborted || (!isFinal && ++failures.items < ARCHIVE_TRIES)) throw error
+      const problem = error instanceof Error ? error.message : String(error)
+      logger.warn({ error, jobId: one.jobId }, 'the items could not be kept')
+      await itemsArchive.giveUp(one, problem)
+      return problem
+    }
+  }
+
+  #retryAfter(error: unknown, one: LiveAttempt, failures: Failures): void {
+    if (this.#stopping.signal.aborted) return
+    const delayMs = Math.min(RETRY_MAX_MS, RETRY_FIRST_MS * 2 ** Math.min(failures.all, 20))
+    const facts = { error, jobId: one.jobId, delayMs }
+    this.#context.logger.warn(facts, 'what an ended run left could not be read yet; retrying')
+    failures.all += 1
+    this.#retry(one, delayMs, failures)
   }
 
   /** Re-enqueues it, because after a restart there may be thousands, each reading and writing a file. */
@@ -137,7 +200,7 @@ export class Finisher {
   }
 
   /** What the log says; null: it could not be read whole. */
-  async #read(node: FleetNode, one: LiveAttempt, tail: LogTail, failures: Failures): Promise<LogReading | null> {
+  async #read(node: FleetNode, one: LiveAttempt, tail: LogTail | null, failures: Failures): Promise<LogReading | null> {
     try {
       return await this.#context.collector.finish(one, node, tail, this.#stopping.signal)
     } catch (error) {
@@ -148,18 +211,25 @@ export class Finisher {
     }
   }
 
-  /** null: it could not be archived. */
-  async #archive(node: FleetNode, one: LiveAttempt, tail: LogTail, failures: Failures): Promise<ArchivedLog | null> {
-    const { archive, logger } = this.#context
+  /** Without `tail`, what was copied while it ran, before its node deleted it. null: it could not be archived. */
+  async #archive(
+    node: FleetNode,
+    one: LiveAttempt,
+    tail: LogTail | null,
+    failures: Failures
+  ): Promise<ArchivedLog | null> {
+    const { archive, store, logger } = this.#context
     try {
-      const packed = await packSmallLog(tail)
+      const { jobId, number } = one
+      const { signal } = this.#stopping
+      if (tail === null)
+        return await archive.keepCopied(jobId, number, await store.findArchivedLog(jobId, number), signal)
+      const copied = await archive.copies.readIfAny(jobId, number, { offset: 0, limitBytes: 0 })
+      // What was copied may be more: then the copy decides which is kept.
+      const packed = copied !== null && copied.sizeBytes > tail.sizeBytes ? null : await packSmallLog(tail)
       if (packed !== null) return { packed, sizes: { rawBytes: tail.sizeBytes, storedBytes: packed.length } }
-      const { rawBytes, packedBytes } = await archive.copy(
-        one.jobId,
-        one.number,
-        (range, signal) => node.client.readLog(one, range, signal),
-        this.#stopping.signal
-      )
+      const read: ReadLog = fromTail(tail, (range) => node.client.readLog(one, range, signal))
+      const { rawBytes, packedBytes } = await archive.copy(jobId, number, read, signal)
       return { packed: null, sizes: { rawBytes, storedBytes: packedBytes } }
     } catch (error) {
       const isAway = error instanceof NodeError && !isAnswer(node, error)

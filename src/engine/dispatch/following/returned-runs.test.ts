@@ -72,6 +72,9 @@ describe('a run that was given up and comes back', () => {
       await engine.start({ n1: node })
       const id = await givenUp({ clock, node, engine })
       expect(await engine.job(id)).toMatchObject({ state: 'queued' })
+      // Its log is read on.
+      const joined: string[] = []
+      engine.live.events.on('joined', ({ state }) => joined.push(state))
       if (hasEnded) node.end(id)
       // The lists are slow: the dispatcher must not be quicker.
       const list = node.listJobs.bind(node)
@@ -86,6 +89,7 @@ describe('a run that was given up and comes back', () => {
       expect(node.executed).toEqual([id])
       expect(await engine.job(id)).toMatchObject({ status: 'succeeded', attemptCount: 1, mayHaveRunTwice: false })
       expect(await engine.kinds(id)).toContain('found_again')
+      expect(joined).toEqual([hasEnded ? 'finishing' : 'running'])
     }
   )
 

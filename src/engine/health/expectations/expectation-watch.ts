@@ -1,11 +1,20 @@
 import { EventEmitter } from 'node:events'
 import type { JobExpectations, JobId, ProjectName, SpiderFindings } from '../../../shared/contract/index.ts'
+import { isScrapdeckError } from '../../../shared/errors.ts'
 import { type Clock, sleep, type Timer } from '../../runtime/clock.ts'
 import type { Logger } from '../../runtime/logger.ts'
-import type { StoredFindings } from '../../store/records.ts'
+import type { FilledFields, PastRun, StoredFindings } from '../../store/records.ts'
 import { requireJob } from '../../store/require-job.ts'
 import type { FindingStore, JobReader } from '../../store/store.ts'
-import { expectationsOf, HISTORY_RUNS, judgeRun, metricOf, weekdayOf } from './expectations.ts'
+import {
+  type ExpectedFields,
+  expectationsOf,
+  HISTORY_RUNS,
+  judgeRun,
+  metricOf,
+  sharesOf,
+  weekdayOf
+} from './expectations.ts'
 
 interface WatchParts {
   store: FindingStore & JobReader
@@ -13,6 +22,8 @@ interface WatchParts {
   logger: Logger
   /** Whether runs of this project are compared with earlier ones. */
   isOn: (project: ProjectName) => boolean
+  /** Reads its items. Rejects with an ITEMS_ or NODE_ code if they cannot be read. */
+  countFilled: ((jobId: JobId, signal: AbortSignal) => Promise<FilledFields>) | null
 }
 
 interface Spider {
@@ -23,11 +34,15 @@ interface Spider {
 /** Ends come in bursts, and nobody waits for a judgement: dispatch goes first. */
 const JUDGE_AFTER_MS = 2_000
 const PAUSE_MS = 50
+/** A large file is still being copied from its node, or others are. */
+const COUNT_AGAIN_MS = 5_000
+const COUNT_TRIES = 5
 /** At a start, the runs that ended when the last engine did not get to them: each spider once. */
 const CATCH_UP_MS = 86_400_000
 const CATCH_UP_JOBS = 500
 /** Nobody reads more; they come back as the newest go. */
 const SHOWN_MAX = 1_000
+const FIELDS_SHOWN = 200
 
 /**
  * Compares the newest successful run of each spider with its earlier ones, some time after it ended. What is unusual is
@@ -88,21 +103,22 @@ export class ExpectationWatch {
   async ofJob(jobId: JobId): Promise<JobExpectations> {
     const { store, isOn } = this.#parts
     const job = await requireJob(store, jobId)
-    const nothing = { neededRuns: 0, comparedRuns: 0, weekday: null, metrics: [], findings: [] }
-    if (job.outcome !== 'succeeded') return { state: 'not_succeeded', ...nothing }
+    const nothing = { neededRuns: 0, comparedRuns: 0, weekday: null, metrics: [], fields: null, findings: [] }
+    const page = { upTo: jobId, limit: HISTORY_RUNS + 1 }
+    const [run, ...history] = await store.listSuccessfulRuns(job.project, job.spider, page)
+    if (run?.jobId !== jobId) return { state: 'not_succeeded', ...nothing }
     if (!isOn(job.project)) return { state: 'off', ...nothing }
-    const page = { before: jobId, limit: HISTORY_RUNS }
-    const history = await store.listSuccessfulRuns(job.project, job.spider, page)
-    const expectations = expectationsOf(history, weekdayOf(job))
+    const expectations = expectationsOf(history, weekdayOf(run))
     const { neededRuns, comparedRuns, weekday, of } = expectations
     return {
       state: neededRuns > 0 ? 'learning' : 'judged',
       ...{ neededRuns, comparedRuns, weekday },
       metrics: (['items', 'pages', 'runtime', 'errors'] as const).flatMap((metric) => {
         const expected = of[metric]
-        return expected === undefined ? [] : [{ metric, value: metricOf(job, metric), usual: expected.usual }]
+        return expected === undefined ? [] : [{ metric, value: metricOf(run, metric), usual: expected.usual }]
       }),
-      findings: judgeRun(job, expectations)
+      fields: describeFields(run, expectations.fields),
+      findings: judgeRun(run, expectations)
     }
   }
 
@@ -148,9 +164,10 @@ export class ExpectationWatch {
   /** Whether what is known of the spider has changed. */
   async #judge({ project, spider }: Spider): Promise<boolean> {
     const { store } = this.#parts
-    const runs = await store.listSuccessfulRuns(project, spider, { before: null, limit: HISTORY_RUNS + 1 })
-    const [newest, ...history] = runs
-    if (newest === undefined) return false
+    const runs = await store.listSuccessfulRuns(project, spider, { upTo: null, limit: HISTORY_RUNS + 1 })
+    const [last, ...history] = runs
+    if (last === undefined) return false
+    const newest = last.filledFields === null ? await this.#count(last) : last
     const key = keyOf({ project, spider })
     const known = this.#current.get(key)
     const findings = judgeRun(newest, expectationsOf(history, weekdayOf(newest)))
@@ -162,6 +179,41 @@ export class ExpectationWatch {
     else this.#current.set(key, next)
     return true
   }
+
+  /** The run with its items counted, if they can be: of a spider that runs often, not of every run. */
+  async #count(run: PastRun): Promise<PastRun> {
+    const { store, clock, logger, countFilled } = this.#parts
+    // There is nothing to look for.
+    if (run.items === 0 || countFilled === null) return run
+    const { signal } = this.#stopping
+    for (let tries = 1; ; tries += 1) {
+      try {
+        const filledFields = await countFilled(run.jobId, signal)
+        await store.recordFilledFields(run.jobId, filledFields)
+        return { ...run, filledFields }
+      } catch (error) {
+        signal.throwIfAborted()
+        const isBusy = isScrapdeckError(error, 'ITEMS_COPYING') || isScrapdeckError(error, 'TOO_MANY_REQUESTS')
+        if (isBusy && tries < COUNT_TRIES) {
+          await sleep(clock, COUNT_AGAIN_MS, signal)
+          continue
+        }
+        const isUsual = isScrapdeckError(error) && error.code !== 'ITEMS_FAILED'
+        logger[isUsual ? 'debug' : 'warn']({ error, jobId: run.jobId }, 'the items of a run could not be counted')
+        return run
+      }
+    }
+  }
+}
+
+function describeFields(run: PastRun, { neededRuns, comparedRuns, of }: ExpectedFields): JobExpectations['fields'] {
+  const shares = sharesOf(run)
+  if (shares === null) return null
+  const names = new Set([...shares.of.keys(), ...of.keys()])
+  const shown = [...names].slice(0, FIELDS_SHOWN).map((field) => ({
+    ...{ field, value: shares.of.get(field) ?? shares.others, usual: of.get(field)?.usual ?? null }
+  }))
+  return { neededRuns, comparedRuns, shown }
 }
 
 const keyOf = ({ project, spider }: Spider) => `${project}/${spider}`

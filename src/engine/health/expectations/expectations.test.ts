@@ -6,7 +6,7 @@ const DAY_MS = 86_400_000
 const MONDAY_MS = Date.UTC(2026, 10, 2, 3)
 
 const run = (over: Partial<JudgedRun> = {}, day = 0): JudgedRun => ({
-  ...{ pages: 700, items: 620, errors: 0 },
+  ...{ pages: 700, items: 620, errors: 0, filledFields: null },
   ...{ startedAtMs: MONDAY_MS - day * DAY_MS, endedAtMs: MONDAY_MS - day * DAY_MS + 1_500_000 },
   ...over
 })
@@ -23,14 +23,14 @@ describe('a run beside the earlier ones of its spider', () => {
     ['like them', {}, []],
     ['with a few items less', { items: 500 }, []],
     ['with more items', { items: 2_000 }, []],
-    ['with far fewer items', { items: 125 }, ['Items fell by 80 %: 125 instead of usually 619 to 629']],
-    ['without items', { items: 0 }, ['Items fell by 100 %: 0 instead of usually 619 to 629']],
+    ['with far fewer items', { items: 125 }, ['Items fell by 80 %: 125, usually 619 to 629']],
+    ['without items', { items: 0 }, ['Items fell by 100 %: 0, usually 619 to 629']],
     ['with unknown items', { items: null }, []],
-    ['with thrice the pages', { pages: 2_170 }, ['Pages rose to 3.1 times as much: 2,170 instead of usually 700']],
+    ['with thrice the pages', { pages: 2_170 }, ['Pages rose to 3.1 times as much: 2,170, usually 700']],
     [
       'that takes far longer',
       { endedAtMs: MONDAY_MS + 4_500_000 },
-      ['Runtime rose to 3.0 times as much: 1 h 15 min instead of usually 25 min']
+      ['Runtime rose to 3.0 times as much: 1 h 15 min, usually 25 min']
     ],
     ['with some errors', { errors: 9 }, []],
     ['with many errors', { errors: 70 }, ['Errors rose to 10 per 100 pages, usually 0']]
@@ -50,8 +50,8 @@ describe('a run beside the earlier ones of its spider', () => {
     const sunday = run({ items: 95 }, -6)
     expect(weekdayOf(sunday)).toBe(0)
     expect(wordsOf(sunday, sundays)).toEqual([])
-    expect(wordsOf({ ...sunday, items: 0 }, sundays)).toEqual(['Items fell by 100 %: 0 instead of usually 90'])
-    expect(wordsOf(run({ items: 95 }), sundays)).toEqual(['Items fell by 85 %: 95 instead of usually 620'])
+    expect(wordsOf({ ...sunday, items: 0 }, sundays)).toEqual(['Items fell by 100 %: 0, usually 90'])
+    expect(wordsOf(run({ items: 95 }), sundays)).toEqual(['Items fell by 85 %: 95, usually 620'])
   })
 
   test('is as usual if one in five was like it', () => {
@@ -74,22 +74,83 @@ describe('a run beside the earlier ones of its spider', () => {
       )
     ).toEqual([])
   })
+})
 
-  test('reports a field that is empty far more often', () => {
-    const past = history(10, () => ({ filled: { price: 0.99, title: 1, note: 0.3 } }))
-    expect(wordsOf(run({ filled: { price: 0.6, title: 0.97, note: 0.1 } }), past)).toEqual([
+/** In how many of 100 items, or of so many, each field is filled. */
+const filledIn = (fields: Record<string, number>, items = 100, hasMoreFields = false) => ({
+  filledFields: { items, fields: Object.entries(fields), hasMoreFields }
+})
+
+describe('the fields of the items of a run', () => {
+  const past = history(10, () => filledIn({ price: 99, title: 100, note: 30 }))
+
+  test('are unusual if one is empty far more often', () => {
+    expect(wordsOf(run(filledIn({ price: 60, title: 97, note: 10 })), past)).toEqual([
       'price is empty in 40 % of the items (usually 1 %)',
       'note is empty in 90 % of the items (usually 70 %)'
     ])
-    expect(wordsOf(run({ filled: { title: 1, note: 0.3 } }), past)).toEqual([
-      'price is empty in 100 % of the items (usually 1 %)'
-    ])
+    expect(wordsOf(run(filledIn({ price: 100, title: 100, note: 100, extra: 1 })), past)).toEqual([])
+  })
+
+  test('are unusual if one is gone, unless not all were counted', () => {
+    const gone = { title: 100, note: 30 }
+    expect(wordsOf(run(filledIn(gone)), past)).toEqual(['price is empty in 100 % of the items (usually 1 %)'])
+    expect(wordsOf(run(filledIn(gone, 100, true)), past)).toEqual([])
+  })
+
+  test('are as usual once others of them were like that, also one that was gone', () => {
+    const mixed = history(10, (day) => filledIn(day % 3 === 0 ? { title: 100 } : { title: 100, price: 99 }))
+    expect(wordsOf(run(filledIn({ title: 100 })), mixed)).toEqual([])
+  })
+
+  test('are not judged by few items, nor before five runs were counted, nor if they were not', () => {
+    expect(wordsOf(run(filledIn({ price: 2 }, 19)), past)).toEqual([])
+    expect(wordsOf(run(filledIn({ price: 2 })), past.slice(0, 4).concat(history(20)))).toEqual([])
+    expect(expectationsOf(past.slice(0, 4).concat(history(20)), 1).fields).toMatchObject({
+      ...{ neededRuns: 1, comparedRuns: 4 }
+    })
     expect(wordsOf(run(), past)).toEqual([])
+  })
+
+  test('are one problem if all of them are gone, and the five worst are named', () => {
+    const many = Object.fromEntries(Array.from({ length: 30 }, (_, at) => [`field ${at}`, 60 + at]))
+    const words = wordsOf(
+      run(filledIn({})),
+      history(10, () => filledIn(many))
+    )
+    expect(words).toHaveLength(5)
+    expect(words[0]).toBe('field 29 is empty in 100 % of the items (usually 11 %)')
+    expect(words[4]).toBe('field 25 is empty in 100 % of the items (usually 15 %), and 25 more fields like it')
+  })
+
+  test('have names that a spider chose: nothing in them is invisible, and a long one is cut', () => {
+    const names = { 'a\u202eb': 100, [`x${'y'.repeat(99)}`]: 100 }
+    expect(
+      wordsOf(
+        run(filledIn({})),
+        history(10, () => filledIn(names))
+      )
+    ).toEqual([
+      'a⟨U+202E⟩b is empty in 100 % of the items (usually 0 %)',
+      `x${'y'.repeat(59)}… is empty in 100 % of the items (usually 0 %)`
+    ])
   })
 })
 
 const count = fc.option(fc.nat({ max: 5_000 }))
+const anyFilled: fc.Arbitrary<JudgedRun['filledFields']> = fc
+  .record({
+    items: fc.nat({ max: 200 }),
+    shares: fc.dictionary(fc.constantFrom('price', 'title', '__proto__', 'constructor', ''), fc.nat({ max: 100 })),
+    hasMoreFields: fc.boolean()
+  })
+  .map(({ items, shares, hasMoreFields }) => ({
+    items,
+    fields: Object.entries(shares).map(([name, share]) => [name, Math.floor((items * share) / 100)]),
+    hasMoreFields
+  }))
 const anyRun: fc.Arbitrary<JudgedRun> = fc.record({
+  filledFields: fc.option(anyFilled),
   pages: count,
   items: count,
   errors: count,
@@ -128,6 +189,27 @@ test('fewer items are never less unusual', () => {
     fc.property(anyHistory, anyRun, fc.nat({ max: 5_000 }), fc.nat({ max: 5_000 }), (past, one, some, more) => {
       const itemsOf = (items: number) => wordsOf({ ...one, items }, past).some((words) => words.startsWith('Items'))
       if (itemsOf(some + more)) expect(itemsOf(some)).toBe(true)
+    })
+  )
+})
+
+test('a field that is filled more often is never more unusual', () => {
+  fc.assert(
+    fc.property(anyHistory, fc.nat({ max: 100 }), fc.nat({ max: 100 }), (past, some, more) => {
+      const isReported = (price: number) =>
+        wordsOf(run(filledIn({ price })), past).some((one) => one.startsWith('price'))
+      if (isReported(Math.min(100, some + more))) expect(isReported(some)).toBe(true)
+    })
+  )
+})
+
+test('what was counted of items changes nothing about the rest', () => {
+  fc.assert(
+    fc.property(anyHistory, anyRun, (past, one) => {
+      const without = (runs: JudgedRun[]) => runs.map((each) => ({ ...each, filledFields: null }))
+      const metricsOf = (run: JudgedRun, earlier: JudgedRun[]) =>
+        judgeRun(run, expectationsOf(earlier, weekdayOf(run))).filter(({ metric }) => metric !== 'field')
+      expect(metricsOf(one, past)).toEqual(metricsOf(without([one])[0]!, without(past)))
     })
   )
 })

@@ -1,11 +1,10 @@
 import type { Finding, RunMetric, UsualRange } from '../../../shared/contract/index.ts'
 import { formatDuration } from '../../../shared/time.ts'
+import { showUnseen } from '../../../shared/unseen.ts'
 import type { PastRun } from '../../store/records.ts'
 
-/** What a run is judged by. `filled`: the share of its items that have each field, if its items were counted. */
-export interface JudgedRun extends Pick<PastRun, 'pages' | 'items' | 'errors' | 'startedAtMs' | 'endedAtMs'> {
-  filled?: Readonly<Record<string, number>>
-}
+/** What a run is judged by. */
+export type JudgedRun = Omit<PastRun, 'jobId'>
 
 /** What earlier runs had; `values` ascend. */
 interface Expected {
@@ -22,7 +21,14 @@ export interface Expectations {
   comparedRuns: number
   weekday: number | null
   of: Partial<Record<CountedMetric, Expected>>
-  filled: Readonly<Record<string, Expected>>
+  fields: ExpectedFields
+}
+
+/** By field: the percentage of items that have it. Only of runs whose items were counted. */
+export interface ExpectedFields {
+  neededRuns: number
+  comparedRuns: number
+  of: ReadonlyMap<string, Expected>
 }
 
 type CountedMetric = Exclude<RunMetric, 'field'>
@@ -59,6 +65,11 @@ const METRICS = Object.keys(RULES) as CountedMetric[]
 /** Fewer errors than this are not many, whatever their share. */
 const ERRORS_MIN = 10
 const FIELD_RULE: Rule = { fall: 0.2, rise: null, leastChange: 20 }
+/** A share of fewer items says little. */
+const FIELD_ITEMS_MIN = 20
+/** An item that has become another one is one problem, not a hundred. */
+const FIELDS_REPORTED = 5
+const FIELD_NAME_CHARACTERS = 60
 
 /** A run as numbers: items, pages, seconds, errors per 100 pages. null: unknown. */
 export function metricOf(run: JudgedRun, metric: CountedMetric): number | null {
@@ -74,26 +85,52 @@ export const weekdayOf = ({ startedAtMs }: Pick<JudgedRun, 'startedAtMs'>): numb
 
 /** What a run that starts on this weekday is expected to be like, by the earlier ones of its spider. Pure. */
 export function expectationsOf(history: readonly JudgedRun[], weekday: number | null): Expectations {
+  const { compared, neededRuns, isByWeekday } = runsToCompare(history, weekday)
+  const runsMin = isByWeekday ? WEEKDAY_RUNS_MIN : RUNS_MIN
+  const of: Expectations['of'] = {}
+  for (const metric of METRICS) {
+    const values = compared.map((run) => metricOf(run, metric)).filter((value) => value !== null)
+    if (neededRuns === 0 && values.length >= runsMin) of[metric] = describeValues(values)
+  }
+  const fields = expectedFieldsOf(history, weekday)
+  return { neededRuns, comparedRuns: compared.length, weekday: isByWeekday ? weekday : null, of, fields }
+}
+
+function runsToCompare<Run extends JudgedRun>(history: readonly Run[], weekday: number | null) {
   const neededRuns = Math.max(0, RUNS_MIN - history.length)
   const ofWeekday = history.filter((run) => weekdayOf(run) === weekday)
   // Only a spider with a history of other days, too, has a weekly rhythm.
-  const isByWeekday = weekday !== null && ofWeekday.length >= WEEKDAY_RUNS_MIN && ofWeekday.length < history.length
-  const compared = isByWeekday ? ofWeekday : history
-  const runsMin = isByWeekday ? WEEKDAY_RUNS_MIN : RUNS_MIN
-  const expect = (values: number[]) => (neededRuns === 0 && values.length >= runsMin ? describeValues(values) : null)
-  const of: Expectations['of'] = {}
-  for (const metric of METRICS) {
-    const expected = expect(compared.map((run) => metricOf(run, metric)).filter((value) => value !== null))
-    if (expected !== null) of[metric] = expected
+  const hasRhythm = ofWeekday.length >= WEEKDAY_RUNS_MIN && ofWeekday.length < history.length
+  const isByWeekday = neededRuns === 0 && weekday !== null && hasRhythm
+  return { compared: isByWeekday ? ofWeekday : history, neededRuns, isByWeekday }
+}
+
+/** Of fewer runs than the rest: items can be counted only where their files are kept. */
+function expectedFieldsOf(history: readonly JudgedRun[], weekday: number | null): ExpectedFields {
+  const { compared, neededRuns, isByWeekday } = runsToCompare(history.filter(isCounted), weekday)
+  const comparedRuns = compared.length
+  const of = new Map<string, Expected>()
+  if (neededRuns > 0) return { neededRuns, comparedRuns, of }
+  const shares = compared.map((run) => sharesOf(run)!)
+  const names = new Set(shares.flatMap(({ of: ofRun }) => [...ofRun.keys()]))
+  for (const name of names) {
+    const values = shares.flatMap((one) => one.of.get(name) ?? one.others ?? [])
+    if (values.length >= (isByWeekday ? WEEKDAY_RUNS_MIN : RUNS_MIN)) of.set(name, describeValues(values))
   }
-  const fields = new Set(compared.flatMap((run) => Object.keys(run.filled ?? {})))
-  const filled = [...fields].flatMap((field) => {
-    const shares = compared.flatMap(({ filled = {} }) => (Object.hasOwn(filled, field) ? [filled[field]!] : []))
-    const expected = expect(shares.map((share) => share * 100))
-    return expected === null ? [] : [[field, expected] as const]
-  })
-  const comparedRuns = neededRuns > 0 ? history.length : compared.length
-  return { neededRuns, comparedRuns, weekday: isByWeekday ? weekday : null, of, filled: Object.fromEntries(filled) }
+  return { neededRuns, comparedRuns, of }
+}
+
+const isCounted = ({ filledFields }: JudgedRun): boolean => (filledFields?.items ?? 0) >= FIELD_ITEMS_MIN
+
+/**
+ * Which percentage of its items has each field; null: too few were counted. `others`: of the fields that are not among
+ * them; null: unknown, because not all were kept.
+ */
+export function sharesOf(run: JudgedRun): { of: ReadonlyMap<string, number>; others: 0 | null } | null {
+  if (run.filledFields === null || !isCounted(run)) return null
+  const { items, fields, hasMoreFields } = run.filledFields
+  const of = new Map(fields.map(([name, filled]) => [name, (filled * 100) / items]))
+  return { of, others: hasMoreFields ? null : 0 }
 }
 
 /** What is unusual about a run, the most telling first; nothing during a cold start. Pure. */
@@ -105,15 +142,33 @@ export function judgeRun(run: JudgedRun, expectations: Expectations): Finding[] 
     if (metric === 'errors' && run.errors! < ERRORS_MIN) return []
     return [{ metric, field: null, words: wordsOf(metric, value, expected), value, usual: expected.usual }]
   })
-  const ofFields = Object.entries(expectations.filled).flatMap(([field, expected]): Finding[] => {
-    // A field that no item has is not among those that were counted.
-    const value = (run.filled === undefined ? null : (run.filled[field] ?? 0) * 100) ?? null
-    if (value === null || !isUnusual(value, expected, FIELD_RULE)) return []
-    const usually = `usually ${Math.round(100 - expected.median)} %`
-    const words = `${field} is empty in ${Math.round(100 - value)} % of the items (${usually})`
-    return [{ metric: 'field', field, words, value, usual: expected.usual }]
+  return [...ofMetrics, ...judgeFields(run, expectations.fields)]
+}
+
+/** The fields that are missing most. */
+function judgeFields(run: JudgedRun, { of }: ExpectedFields): Finding[] {
+  const shares = sharesOf(run)
+  if (shares === null) return []
+  const unusual = [...of].flatMap(([name, expected]) => {
+    const value = shares.of.get(name) ?? shares.others
+    return value !== null && isUnusual(value, expected, FIELD_RULE) ? [{ name, value, expected }] : []
   })
-  return [...ofMetrics, ...ofFields]
+  unusual.sort((one, other) => other.expected.median - other.value - (one.expected.median - one.value))
+  return unusual.slice(0, FIELDS_REPORTED).map(({ name, value, expected }, at) => {
+    const more = unusual.length - FIELDS_REPORTED
+    const others = more > 0 && at === FIELDS_REPORTED - 1 ? `, and ${more} more fields like it` : ''
+    const usually = `usually ${percentage(100 - expected.median)}`
+    const words = `${shownName(name)} is empty in ${percentage(100 - value)} of the items (${usually})${others}`
+    return { metric: 'field', field: name, words, value, usual: expected.usual }
+  })
+}
+
+const percentage = (value: number): string => `${Math.round(value)} %`
+
+/** A spider chooses the name. */
+function shownName(name: string): string {
+  const isCut = name.length > FIELD_NAME_CHARACTERS
+  return showUnseen(isCut ? `${name.slice(0, FIELD_NAME_CHARACTERS)}…` : name) || '""'
 }
 
 function isUnusual(value: number, { values, median, deviation }: Expected, { fall, rise, leastChange }: Rule): boolean {
@@ -141,7 +196,7 @@ function wordsOf(metric: CountedMetric, value: number, { median, usual }: Expect
       : median === 0
         ? 'rose'
         : `rose to ${(value / median).toFixed(1)} times as much`
-  return `${what} ${change}: ${show(value)} instead of ${usually}`
+  return `${what} ${change}: ${show(value)}, ${usually}`
 }
 
 const LABELS: Record<CountedMetric, string> = { items: 'Items', pages: 'Pages', runtime: 'Runtime', errors: 'Errors' }

@@ -87,6 +87,8 @@ export async function* readItems(
 ): AsyncGenerator<Batch> {
   await using file = await openItems(source.path)
   if (source.sizeBytes <= from.offset) return
+  // A stream that begins aborted emits its error when nobody listens yet, which would end the process.
+  signal.throwIfAborted()
   const range = { start: from.offset, end: source.sizeBytes - 1, highWaterMark: PIECE_BYTES, autoClose: false, signal }
   const stream = file.createReadStream(range)
   if (format === 'csv') return yield* readCsv(stream, source.sizeBytes)

@@ -12,10 +12,12 @@ import { systemRandom } from '../../runtime/random.ts'
 import type { ThreadPool } from '../../runtime/thread-pool.ts'
 import type { ArchivedLog } from '../../store/records.ts'
 import { makeTemporaryDirectory, type TemporaryDirectory } from '../../testing/temporary-directory.ts'
-import { cutBytes, type WantedBytes } from '../byte-window.ts'
+import { cutBytes, type LogBytes, type WantedBytes } from '../byte-window.ts'
 import { openLogThreads } from '../scan/log-threads.ts'
 import { LogCache } from './gzip-cache.ts'
 import { archiveName, gzippedName, LogArchive } from './log-archive.ts'
+import { LogCopies } from './log-copies.ts'
+import { spoolsIn } from './spool.ts'
 import { packSmallLog } from './small-log.ts'
 
 const JOB = aJobId('018f'.padEnd(32, '0'))
@@ -53,6 +55,7 @@ function lines(sizeBytes: number): Buffer {
 /** Copies a log into the archive; returns where it is then. */
 async function keep(log: Uint8Array): Promise<ArchivedLog> {
   const { rawBytes, packedBytes } = await archive.copy(JOB, FIRST, nodeWith(log))
+  await archive.copies.remove(JOB, FIRST)
   return { packed: null, sizes: { rawBytes, storedBytes: packedBytes } }
 }
 
@@ -65,7 +68,7 @@ describe('a log', () => {
     const kept = await keep(log)
     expect(kept.sizes?.rawBytes).toBe(size)
     expect((await readAll(kept, size)).equals(log)).toBe(true)
-    expect(await readdir(archive.copies.directory)).toEqual([])
+    expect(await archive.copies.list()).toEqual([])
     expect(await readdir(join(directory.path, 'drafts'))).toEqual([])
   })
 
@@ -113,6 +116,75 @@ describe('a log', () => {
     expect(asked.filter((offset) => offset === 0)).toHaveLength(5)
     const kept = { packed: null, sizes: { rawBytes, storedBytes: packedBytes } }
     expect((await readAll(kept, log.length)).equals(log)).toBe(true)
+  })
+
+  test('is kept as far as it was copied; the copy stays until its owner has recorded that', async () => {
+    expect(await archive.keepCopied(JOB, FIRST, null)).toBeNull()
+    for (const size of [100, 3_000_000]) {
+      const log = lines(size)
+      await archive.copies.advance(JOB, FIRST, nodeWith(log))
+      const kept = (await archive.keepCopied(JOB, FIRST, null))!
+      expect(await archive.keepCopied(JOB, FIRST, kept)).toBeNull()
+      // A new engine finds both.
+      archive = openArchive()
+      expect((await readAll(kept, size)).equals(log)).toBe(true)
+      expect(await archive.copies.list()).toEqual([{ jobId: JOB, number: FIRST }])
+      const range = { offset: size - 10, limitBytes: 20 }
+      expect(Buffer.from((await archive.copies.readIfAny(JOB, FIRST, range))!.bytes).equals(log.subarray(-10))).toBe(
+        true
+      )
+      expect(await archive.copies.readIfAny(JOB, FIRST, { offset: size + 1, limitBytes: 20 })).toBeNull()
+      await archive.copies.remove(JOB, FIRST)
+      expect(await archive.copies.list()).toEqual([])
+      expect(await archive.copies.readIfAny(JOB, FIRST, range)).toBeNull()
+    }
+  })
+
+  test('without end is kept up to a limit, and the copy says that there is more', async () => {
+    const copies = new LogCopies(spoolsIn(join(directory.path, 'few')), 1_500_000)
+    const log = lines(4_000_000)
+    for (const maxBytes of [1_000_000, 1_000_000]) await copies.advance(JOB, FIRST, nodeWith(log), { maxBytes })
+    const progress = await copies.advance(JOB, FIRST, nodeWith(log))
+    expect(progress).toEqual({ copiedBytes: 1_500_000, sizeBytes: 4_000_000 })
+    const end = (await copies.read(JOB, FIRST, { offset: -20, limitBytes: 20 })).bytes
+    expect(Buffer.from(end).equals(log.subarray(1_499_980, 1_500_000))).toBe(true)
+  })
+
+  test.each([0, 10, 40_000])(
+    'that a crash of its machine cut off after %i bytes stays as it was copied',
+    async (size) => {
+      const log = lines(50_000)
+      await archive.copies.advance(JOB, FIRST, nodeWith(log))
+      await archive.copies.advance(JOB, FIRST, nodeWith(log.subarray(0, size)))
+      expect(await archive.copies.sizeBytes(JOB, FIRST)).toBe(50_000)
+    }
+  )
+
+  test('whose copy grows while it is archived is not archived with the end of another place', async () => {
+    const log = lines(2 * 1_048_576 + 5_000)
+    await archive.copies.advance(JOB, FIRST, nodeWith(log.subarray(0, 1_048_576 + 5_000)))
+    const source = await archive.copies.fileOf(JOB, FIRST)
+    // Its rest is as long as before, and begins a frame later.
+    await archive.copies.advance(JOB, FIRST, nodeWith(log))
+    await expect(archive.seal(JOB, FIRST, source)).rejects.toMatchObject({ code: 'LOG_DAMAGED' })
+    const kept = (await archive.keepCopied(JOB, FIRST, null))!
+    expect((await readAll(kept, log.length)).equals(log)).toBe(true)
+  })
+
+  test('of which nothing was copied, or that is removed while it is copied, leaves nothing', async () => {
+    await expect(archive.copies.advance(JOB, FIRST, async () => null)).rejects.toMatchObject({ code: 'LOG_NOT_FOUND' })
+    const log = lines(3_000_000)
+    const removed: Promise<void>[] = []
+    await archive.copies.advance(JOB, FIRST, async (range) => {
+      if (range.offset > 0 && removed.length === 0) removed.push(archive.copies.remove(JOB, FIRST))
+      return cutBytes(log, range)
+    })
+    await Promise.all(removed)
+    expect([await archive.copies.list(), await archive.copies.sizeBytes(JOB, FIRST)]).toEqual([[], 0])
+    // However they meet, there is one copy.
+    const both = [nodeWith(Buffer.alloc(0)), nodeWith(log)].map((read) => archive.copies.advance(JOB, FIRST, read))
+    await Promise.all([...both, archive.copies.remove(JOB, FIRST), archive.copies.advance(JOB, FIRST, nodeWith(log))])
+    expect(await archive.copies.sizeBytes(JOB, FIRST)).toBe(3_000_000)
   })
 
   test('that became another one under its name is copied from its beginning', async () => {
@@ -197,6 +269,37 @@ describe('a small log', () => {
     expect(await packSmallLog(inHand(lines(65_537)))).toBeNull()
     expect(await packSmallLog({ ...inHand(lines(100)), offset: 1 })).toBeNull()
     expect(await packSmallLog({ ...inHand(lines(100)), sizeBytes: 101 })).toBeNull()
+  })
+})
+
+describe('a node that lies about a log', () => {
+  const copy = (read: (range: WantedBytes) => LogBytes) => {
+    let asked = 0
+    return archive.copies.advance(JOB, FIRST, async (range) => {
+      if (++asked > 100) throw new Error('It is asked for ever')
+      return read(range)
+    })
+  }
+
+  test('ends its copy if the log becomes shorter again and again', async () => {
+    const copying = copy(({ offset }) => {
+      const bytes = new Uint8Array(offset === 0 ? 1_000 : 0)
+      return { offset: 0, sizeBytes: offset === 0 ? 2_000 : 1, bytes }
+    })
+    await expect(copying).rejects.toMatchObject({ code: 'NODE_ANSWER_INVALID' })
+  })
+
+  test('gets another try if what it sends begins elsewhere', async () => {
+    const copying = copy(({ offset }) => ({ offset: offset + 1, sizeBytes: 2_000, bytes: new Uint8Array(10) }))
+    await expect(copying).rejects.toMatchObject({ code: 'NODE_ANSWER_INVALID' })
+  })
+
+  test('is asked for no more than the log had at first, however it grows', async () => {
+    const progress = await copy(({ offset }) => {
+      const bytes = Buffer.alloc(1_000)
+      return { offset, sizeBytes: offset + 3_000, bytes }
+    })
+    expect(progress).toEqual({ copiedBytes: 3_000, sizeBytes: 5_000 })
   })
 })
 

@@ -14,8 +14,9 @@ import { type FrameMap, mapFrames, type ReadAt, readFrames } from './frame-reade
 import { readEnd } from './frames.ts'
 import type { LogCache } from './gzip-cache.ts'
 import type { SealedLog, SealSource } from './seal.ts'
-import { unpackSmallLog } from './small-log.ts'
+import { packSmallLog, SMALL_LOG_MAX_BYTES, unpackSmallLog } from './small-log.ts'
 import { LogCopies, type ReadLog } from './log-copies.ts'
+import { spoolsIn } from './spool.ts'
 
 interface ArchiveParts {
   blobs: BlobStore
@@ -25,12 +26,19 @@ interface ArchiveParts {
   /** For spools and drafts; on the file system of the blobs if they are files. */
   directory: string
   random: Random
+  /** What it holds: items files are kept as logs are. */
+  tree?: Tree
+  /** By default in files. */
+  copies?: LogCopies
 }
+
+type Tree = 'logs' | 'items'
 
 const MAPS_KEPT = 64
 
-/** The blob that holds the log of one attempt. */
-export const archiveName = (jobId: JobId, number: AttemptNumber): string => `logs/${jobId}-${number}.zst`
+/** The blob that holds the log, or the items, of one attempt. */
+export const archiveName = (jobId: JobId, number: AttemptNumber, tree: Tree = 'logs'): string =>
+  `${tree}/${jobId}-${number}.zst`
 /** As earlier versions archived it. */
 export const gzippedName = (jobId: JobId, number: AttemptNumber): string => `logs/${jobId}-${number}.gz`
 
@@ -44,12 +52,14 @@ export class LogArchive {
   readonly #parts: ArchiveParts
   /** Logs of runs that are still live, or that could not be copied to their end yet. */
   readonly copies: LogCopies
+  /** Their directory is made once. */
+  #drafts: Promise<unknown> | null = null
   /** By blob, least recently used first. */
   readonly #maps = new Map<string, Promise<FrameMap>>()
 
   constructor(parts: ArchiveParts) {
     this.#parts = parts
-    this.copies = new LogCopies(join(parts.directory, 'spools'))
+    this.copies = parts.copies ?? new LogCopies(spoolsIn(join(parts.directory, 'spools')))
   }
 
   cacheFigures(): CacheFigures {
@@ -63,26 +73,46 @@ export class LogArchive {
   async seal(jobId: JobId, number: AttemptNumber, source: SealSource, signal?: AbortSignal): Promise<SealedLog> {
     const { blobs, threads, directory, random } = this.#parts
     const drafts = join(directory, 'drafts')
-    await mkdir(drafts, { recursive: true, mode: 0o700 })
+    await (this.#drafts ??= mkdir(drafts, { recursive: true, mode: 0o700 }))
     const target = join(drafts, random.hex(8))
     try {
       const sealed = await threads.run<SealedLog>({ task: 'seal', input: { source, target }, signal })
-      await blobs.adopt(archiveName(jobId, number), target)
+      await blobs.adopt(this.#nameOf(jobId, number), target)
       return sealed
-    } finally {
+    } catch (error) {
+      // The next one finds a directory that can be written to, or says why there is none.
+      this.#drafts = null
       await rm(target, { force: true })
+      throw error
     }
   }
 
   /**
    * Copies the rest of a log from where it can be read, then seals it. If it cannot be read to its end, rejects, and
-   * what was copied stays for the next try; with LOG_NOT_FOUND if it is gone.
+   * what was copied stays for the next try; with LOG_NOT_FOUND if it is gone. The copy stays until the store knows the
+   * archive (`copies.remove`): a crash in between must not lose both.
    */
   async copy(jobId: JobId, number: AttemptNumber, read: ReadLog, signal?: AbortSignal): Promise<SealedLog> {
     await this.copies.advance(jobId, number, read, { signal })
-    const sealed = await this.seal(jobId, number, await this.copies.fileOf(jobId, number), signal)
-    await this.copies.remove(jobId, number)
-    return sealed
+    return this.#sealCopied(jobId, number, signal)
+  }
+
+  /**
+   * Archives what was copied of a log, of which there is no more, unless as much of it is archived already (`earlier`):
+   * null then. The copy stays, as above.
+   */
+  async keepCopied(
+    jobId: JobId,
+    number: AttemptNumber,
+    earlier: ArchivedLog | null,
+    signal?: AbortSignal
+  ): Promise<ArchivedLog | null> {
+    const head = await this.copies.readIfAny(jobId, number, { offset: 0, limitBytes: SMALL_LOG_MAX_BYTES })
+    if (head === null || head.sizeBytes <= (earlier?.sizes?.rawBytes ?? 0)) return null
+    const packed = await packSmallLog(head)
+    if (packed !== null) return { packed, sizes: { rawBytes: head.sizeBytes, storedBytes: packed.length } }
+    const { rawBytes, packedBytes } = await this.#sealCopied(jobId, number, signal)
+    return { packed: null, sizes: { rawBytes, storedBytes: packedBytes } }
   }
 
   /** A range of an archived log; null: it is no longer there. Rejects with LOG_DAMAGED. */
@@ -94,7 +124,7 @@ export class LogArchive {
         const name = gzippedName(jobId, number)
         return await cache.read(name, () => blobs.openRead(name), wanted)
       }
-      const name = archiveName(jobId, number)
+      const name = this.#nameOf(jobId, number)
       await using file = await open(await this.#pathOf(name))
       const readAt = (offset: number, length: number) => readFully(file, offset, length)
       return await readFrames(await this.#mapOf(name, log.sizes.storedBytes, readAt), readAt, wanted)
@@ -112,13 +142,21 @@ export class LogArchive {
       const name = gzippedName(jobId, number)
       return { kind: 'plain', path: await cache.fileOf(name, () => blobs.openRead(name), 'gzip') }
     }
-    return { kind: 'frames', path: await this.#pathOf(archiveName(jobId, number)) }
+    return { kind: 'frames', path: await this.#pathOf(this.#nameOf(jobId, number)) }
   }
 
   async delete(jobId: JobId, number: AttemptNumber): Promise<void> {
     const { blobs } = this.#parts
-    const names = [archiveName(jobId, number), gzippedName(jobId, number)]
+    const names = [this.#nameOf(jobId, number), ...(this.#parts.tree === 'items' ? [] : [gzippedName(jobId, number)])]
     await Promise.all(names.map((name) => blobs.delete(name)))
+  }
+
+  async #sealCopied(jobId: JobId, number: AttemptNumber, signal?: AbortSignal): Promise<SealedLog> {
+    return this.seal(jobId, number, await this.copies.fileOf(jobId, number), signal)
+  }
+
+  #nameOf(jobId: JobId, number: AttemptNumber): string {
+    return archiveName(jobId, number, this.#parts.tree)
   }
 
   /** A blob store elsewhere is read once, into a file. */

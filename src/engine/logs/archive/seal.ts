@@ -1,7 +1,8 @@
 import { closeSync, fsyncSync, openSync, readSync, writeSync } from 'node:fs'
-import { countNewlines } from '../scan/find-lines.ts'
+import { countNewlines } from '../scan/count-newlines.ts'
 import { damaged, encodeEnd, FRAME_RAW_BYTES, type FrameSizes, packFrameSync, unpackFrameSync } from './frames.ts'
 import type { SpoolFiles } from './spool.ts'
+import { freeBuffer } from '../../runtime/free-buffer.ts'
 
 /** What becomes an archive: a log as its spider wrote it, up to `sizeBytes`, or a spool. */
 export type SealSource = { kind: 'plain'; path: string; sizeBytes: number } | ({ kind: 'spool' } & SpoolFiles)
@@ -14,9 +15,9 @@ export interface SealedLog {
 
 /**
  * Writes the archive of a complete log to `target`, which must not exist, and syncs it. For threads: synchronous.
- * `onFrame` sees the bytes of each frame. Throws LOG_DAMAGED, or the system's error.
+ * Throws LOG_DAMAGED, or the system's error.
  */
-export function sealLog(source: SealSource, target: string, onFrame: (raw: Buffer) => void): SealedLog {
+export function sealLog(source: SealSource, target: string): SealedLog {
   const file = openSync(target, 'wx', 0o600)
   try {
     const frames: FrameSizes[] = []
@@ -25,7 +26,7 @@ export function sealLog(source: SealSource, target: string, onFrame: (raw: Buffe
       writeAll(file, packed)
       frames.push({ packedBytes: packed.length, rawBytes: raw.length })
       newlines.push(countNewlines(raw, 0, raw.length))
-      onFrame(raw)
+      freeBuffer(packed)
     }
     const end = encodeEnd(frames, newlines)
     writeAll(file, end)
@@ -46,12 +47,15 @@ interface Frame {
   packed: Buffer
 }
 
+/** One for all logs of the thread: a new one for each keeps the garbage collector busy. */
+let frameBuffer: Buffer | null = null
+
 function* plainFrames({ path, sizeBytes }: { path: string; sizeBytes: number }): Generator<Frame> {
   const file = openSync(path, 'r')
-  const buffer = Buffer.allocUnsafe(Math.min(FRAME_RAW_BYTES, sizeBytes))
+  frameBuffer ??= Buffer.allocUnsafe(FRAME_RAW_BYTES)
   try {
     for (let at = 0; at < sizeBytes; ) {
-      const raw = readFully(file, buffer, at, Math.min(buffer.length, sizeBytes - at))
+      const raw = readFully(file, frameBuffer, at, Math.min(FRAME_RAW_BYTES, sizeBytes - at))
       yield { raw, packed: packFrameSync(raw) }
       at += raw.length
     }
@@ -68,7 +72,9 @@ function* spoolFrames({ framesPath, frames, restPath, restAt, restBytes }: Spool
       let at = 0
       for (const { packedBytes, rawBytes } of frames) {
         const packed = readFully(file, Buffer.allocUnsafe(packedBytes), at, packedBytes)
-        yield { raw: unpackFrameSync(packed, rawBytes), packed }
+        const raw = unpackFrameSync(packed, rawBytes)
+        yield { raw, packed }
+        freeBuffer(raw)
         at += packedBytes
       }
     } finally {
@@ -78,6 +84,10 @@ function* spoolFrames({ framesPath, frames, restPath, restAt, restBytes }: Spool
   if (restBytes === 0) return
   const file = openSync(restPath, 'r')
   try {
+    // It begins with its place in the log: of a copy that grew meanwhile, this is the rest of another frame.
+    const place = readFully(file, Buffer.allocUnsafe(restAt), 0, restAt)
+    const framesBytes = frames.reduce((sum, { rawBytes }) => sum + rawBytes, 0)
+    if (Number(place.readBigUInt64LE()) !== framesBytes) throw damaged('its copy grew while it was archived')
     const raw = readFully(file, Buffer.allocUnsafe(restBytes), restAt, restBytes)
     yield { raw, packed: packFrameSync(raw) }
   } finally {

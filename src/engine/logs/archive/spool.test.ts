@@ -1,10 +1,11 @@
-import { appendFile, copyFile, readFile, truncate, writeFile } from 'node:fs/promises'
+import { appendFile, copyFile, open, readFile, truncate, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import fc from 'fast-check'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import { makeTemporaryDirectory } from '../../testing/temporary-directory.ts'
 import { cutBytes } from '../byte-window.ts'
 import { FRAME_RAW_BYTES } from './frames.ts'
+import { openLogFile, readBytes } from '../scan/log-file.ts'
 import { Spool } from './spool.ts'
 
 async function inDirectory(): Promise<string> {
@@ -82,12 +83,45 @@ test('half a header of the rest is nothing', async () => {
   expect((await Spool.open(directory, 'a')).sizeBytes).toBe(0)
 })
 
+test('a write that the disk took only a part of is completed', async () => {
+  const spool = await Spool.open(await inDirectory(), 'a')
+  await spool.append(log.subarray(0, 1_000))
+  await using probe = await open(import.meta.filename)
+  const handles = Object.getPrototypeOf(probe) as { write(...asked: unknown[]): Promise<unknown> }
+  const { write } = handles
+  vi.spyOn(handles, 'write').mockImplementation(function (this: unknown, ...[bytes, from, length, at]: unknown[]) {
+    return write.call(this, bytes, from, Math.ceil((length as number) / 2), at)
+  })
+  await spool.append(log.subarray(1_000, 5_000))
+  vi.restoreAllMocks()
+  expect(Buffer.from((await spool.read(whole)).bytes).equals(log.subarray(0, 5_000))).toBe(true)
+})
+
 test('spools are listed by name until they are removed', async () => {
   const directory = await inDirectory()
   expect(await Spool.list(join(directory, 'none'))).toEqual([])
   const spools = await Promise.all(['b', 'a'].map((name) => Spool.open(directory, name)))
   await Promise.all(spools.map((spool) => spool.append(log.subarray(0, FRAME_RAW_BYTES + 10))))
   expect(await Spool.list(directory)).toEqual(['a', 'b'])
-  await spools[0]!.remove()
+  await spools[0]!.clear()
   expect(await Spool.list(directory)).toEqual(['a'])
+})
+
+test('what was read while a frame was completed is refused, never taken for another place', async () => {
+  const spool = await Spool.open(await inDirectory(), 'live')
+  await spool.append(log.subarray(0, 500_000))
+  const before = { kind: 'spool', ...spool.describe() } as const
+  const read = async (file: Parameters<typeof openLogFile>[0]) => {
+    const open = await openLogFile(file)
+    try {
+      return readBytes(open, 0, open.sizeBytes)
+    } finally {
+      open.close()
+    }
+  }
+  await spool.append(log.subarray(500_000, 700_000))
+  expect((await read(before)).equals(log.subarray(0, 500_000))).toBe(true)
+  await spool.append(log.subarray(700_000, 2_000_000))
+  await expect(read(before)).rejects.toMatchObject({ code: 'LOG_DAMAGED' })
+  expect((await read({ kind: 'spool', ...spool.describe() })).equals(log.subarray(0, 2_000_000))).toBe(true)
 })

@@ -1,4 +1,4 @@
-import { mkdir, open, readdir, rm, stat, truncate, writeFile } from 'node:fs/promises'
+import { type FileHandle, mkdir, open, readdir, stat, truncate, unlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type LogBytes, placeRange, type WantedBytes } from '../byte-window.ts'
 import { readFully } from '../read-file.ts'
@@ -31,9 +31,14 @@ export class Spool {
   readonly #frames: FrameSizes[]
   #map: FrameMap
   #restBytes: number
+  /** It may have files: most are begun and removed without any. */
+  #hasFrames = false
+  #hasRest = false
   #turn: Promise<unknown> = Promise.resolve()
 
-  private constructor(path: string, frames: FrameSizes[], restBytes: number) {
+  /** A new one, in a directory that is there; no file of this name may be. */
+  constructor(directory: string, name: string, frames: FrameSizes[] = [], restBytes = 0) {
+    const path = join(directory, name)
     this.#framesPath = path + FRAMES
     this.#restPath = path + REST
     this.#frames = frames
@@ -41,17 +46,21 @@ export class Spool {
     this.#restBytes = restBytes
   }
 
-  /** Opens a spool, new or as an earlier process left it. Cuts off what that process was writing when it ended. */
+  /** Opens a spool as an earlier process left it. Cuts off what that process was writing when it ended. */
   static async open(directory: string, name: string): Promise<Spool> {
-    await mkdir(directory, { recursive: true, mode: 0o700 })
     const path = join(directory, name)
     const frames = await recoverFrames(path + FRAMES)
-    return new Spool(path, frames, await recoverRest(path + REST, rawSizeOf(mapFrames(frames))))
+    const restBytes = await recoverRest(path + REST, rawSizeOf(mapFrames(frames)))
+    const spool = new Spool(directory, name, frames, restBytes)
+    spool.#hasFrames = true
+    spool.#hasRest = true
+    return spool
   }
 
-  /** The names of all spools in a directory. */
+  /** The names of all spools in a directory, which is made. */
   static async list(directory: string): Promise<string[]> {
-    const files = await readdir(directory).catch(orElse<string[]>([]))
+    await mkdir(directory, { recursive: true, mode: 0o700 })
+    const files = await readdir(directory)
     const names = files.flatMap((file) => {
       const ending = [FRAMES, REST].find((each) => file.endsWith(each))
       return ending === undefined ? [] : [file.slice(0, -ending.length)]
@@ -96,23 +105,23 @@ export class Spool {
     })
   }
 
-  /** Where its bytes are, for a thread that seals it. Nothing may be appended meanwhile. */
+  /** Where its bytes are, for a thread. If a frame is completed meanwhile, what follows the frames cannot be read. */
   describe(): SpoolFiles {
     const files = { framesPath: this.#framesPath, restPath: this.#restPath, restAt: REST_HEADER_BYTES }
-    return { ...files, frames: this.#frames, restBytes: this.#restBytes }
+    return { ...files, frames: [...this.#frames], restBytes: this.#restBytes }
   }
 
-  /** Begins anew. */
-  async clear(): Promise<void> {
-    await this.remove()
-    this.#frames.length = 0
-    this.#map = mapFrames([])
-    this.#restBytes = 0
-  }
-
-  /** Deletes its files: the log is complete in the archive, or nobody wants it. */
-  async remove(): Promise<void> {
-    await this.#inTurn(() => Promise.all([rm(this.#framesPath, { force: true }), rm(this.#restPath, { force: true })]))
+  /** Deletes its files: the log is complete in the archive, or another one. Begins anew. */
+  clear(): Promise<void> {
+    return this.#inTurn(async () => {
+      if (this.#hasFrames) await removeFile(this.#framesPath)
+      this.#frames.length = 0
+      this.#map = mapFrames([])
+      this.#hasFrames = false
+      if (this.#hasRest) await removeFile(this.#restPath)
+      this.#restBytes = 0
+      this.#hasRest = false
+    })
   }
 
   /** One write or read after the other: a frame and the rest change together. */
@@ -136,6 +145,7 @@ export class Spool {
 
   async #addFrame(raw: Buffer): Promise<void> {
     const packed = await packFrame(raw)
+    this.#hasFrames = true
     await using file = await open(this.#framesPath, 'a', 0o600)
     try {
       await file.appendFile(packed)
@@ -148,21 +158,48 @@ export class Spool {
     this.#frames.push({ packedBytes: packed.length, rawBytes: raw.length })
     this.#map = mapFrames(this.#frames)
     this.#restBytes = 0
-    await rm(this.#restPath, { force: true })
+    await removeFile(this.#restPath)
   }
 
   async #addToRest(piece: Uint8Array): Promise<void> {
+    this.#hasRest = true
     if (this.#restBytes === 0) {
       const header = Buffer.alloc(REST_HEADER_BYTES)
       header.writeBigUInt64LE(BigInt(this.#restAt))
       await writeFile(this.#restPath, Buffer.concat([header, piece]), { mode: 0o600 })
     } else {
       await using file = await open(this.#restPath, 'r+')
-      await file.write(piece, 0, piece.length, REST_HEADER_BYTES + this.#restBytes)
+      await writeFully(file, piece, REST_HEADER_BYTES + this.#restBytes)
     }
     this.#restBytes += piece.length
   }
 }
+
+/** A disk that is nearly full takes part of a write without an error, and refuses the next. */
+async function writeFully(file: FileHandle, bytes: Uint8Array, at: number): Promise<void> {
+  for (let written = 0; written < bytes.length; )
+    written += (await file.write(bytes, written, bytes.length - written, at + written)).bytesWritten
+}
+
+/** What a copy is kept in. */
+export type SpoolPort = Pick<Spool, 'sizeBytes' | 'append' | 'read' | 'describe' | 'clear'>
+
+/** Where spools are kept, by name. */
+export interface Spools {
+  /** Those that there are, also of earlier engines. */
+  list(): Promise<string[]>
+  /** A new one; there is none of this name. */
+  begin(name: string): SpoolPort
+  /** As an earlier engine left it. */
+  open(name: string): Promise<SpoolPort>
+}
+
+/** The spools in a directory. */
+export const spoolsIn = (directory: string): Spools => ({
+  list: () => Spool.list(directory),
+  begin: (name) => new Spool(directory, name),
+  open: (name) => Spool.open(directory, name)
+})
 
 /** The whole frames of a file; what follows them is cut off. */
 async function recoverFrames(path: string): Promise<FrameSizes[]> {
@@ -191,13 +228,16 @@ async function recoverRest(path: string, restAt: number): Promise<number> {
     const { size } = await file.stat()
     const fits = header.length === REST_HEADER_BYTES && Number(header.readBigUInt64LE(0)) === restAt
     // The rest of a frame that is complete by now, or of one that was cut off.
-    if (!fits || size - REST_HEADER_BYTES >= FRAME_RAW_BYTES) await rm(path, { force: true })
+    if (!fits || size - REST_HEADER_BYTES >= FRAME_RAW_BYTES) await removeFile(path)
     else return size - REST_HEADER_BYTES
   } catch (error) {
     return orElse(0)(error)
   }
   return 0
 }
+
+/** If it is there. Node's `rm` looks at it first, in this thread. */
+const removeFile = (path: string): Promise<void> => unlink(path).catch(orElse(undefined))
 
 const orElse =
   <T>(value: T) =>

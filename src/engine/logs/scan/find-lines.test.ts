@@ -28,7 +28,10 @@ function search(log: OpenLog, query: LineQuery, from = 0, to = log.sizeBytes) {
 
 /** Line by line, as anybody would write it. */
 function expectedIn(bytes: Buffer, { text, isRegex, matchesCase }: LineQuery) {
-  const pattern = new RegExp(isRegex ? text : text.replace(/[.*+?]/g, '\\$&'), matchesCase ? 'um' : 'ium')
+  // An expression of ASCII counts a character beyond U+FFFF as two, as the matcher's does.
+  const unicode = /^[\0-\x7f]*$/.test(text) ? '' : 'u'
+  const source = isRegex ? text : text.replace(/[.*+?]/g, '\\$&')
+  const pattern = new RegExp(source, `${matchesCase ? '' : 'i'}m${unicode}`)
   const found: { offset: number; linesBefore: number; text: string }[] = []
   let offset = 0
   const lines = bytes.toString('latin1').split('\n')
@@ -51,7 +54,23 @@ const query = fc.oneof(
     matchesCase: fc.boolean()
   }),
   fc.record({
-    text: fc.constantFrom('a', '^a', 'b$', 'a[^x]+b', 'a\\s*b', '^$', 'é|É', 'a.b', '(a|b)+', '$', '^'),
+    text: fc.constantFrom(
+      'a',
+      '^a',
+      'b$',
+      'a[^x]+b',
+      'a\\s*b',
+      '^$',
+      'é|É',
+      'a.b',
+      '(a|b)+',
+      '$',
+      '^',
+      'ERROR',
+      'ERROR.*b',
+      'a?error\\b',
+      '(?:ERROR)+a|ERRORb'
+    ),
     isRegex: fc.constant(true),
     matchesCase: fc.boolean()
   })

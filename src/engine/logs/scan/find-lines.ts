@@ -1,3 +1,4 @@
+import { countNewlines } from './count-newlines.ts'
 import type { LogBlock } from './log-file.ts'
 import type { LineMatcher } from './line-matcher.ts'
 
@@ -82,10 +83,4 @@ export function findLines(
     if (countsLines) lines += newlines + countNewlines(bytes, countedTo, bytes.length)
     return goesOn
   }
-}
-
-export function countNewlines(bytes: Buffer, from: number, to: number): number {
-  let count = 0
-  for (let at = bytes.indexOf(NEWLINE, from); at >= 0 && at < to; at = bytes.indexOf(NEWLINE, at + 1)) count += 1
-  return count
 }

@@ -1,3 +1,7 @@
+import { isAscii } from 'node:buffer'
+import { certainText, termOfExpression } from './text-terms.ts'
+import { TextFinder } from './text-finder.ts'
+
 /** What to look for in lines. */
 export interface LineQuery {
   text: string
@@ -23,25 +27,31 @@ const NEWLINE = 0x0a
 
 /** Throws SyntaxError for an expression that is not valid. */
 export function createMatcher({ text, isRegex, matchesCase }: LineQuery): LineMatcher {
-  if (!isRegex && (matchesCase || !/\p{L}/u.test(text))) return literalMatcher(text)
+  const ignoresCase = !matchesCase
+  // Letters of other alphabets have cases that only an expression knows.
+  if (!isRegex && (matchesCase || isAscii(Buffer.from(text)) || !/\p{L}/u.test(text)))
+    return textMatcher(new TextFinder(text, { ignoresCase }), text.length)
   const source = isRegex ? text : text.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&')
-  const flags = `${matchesCase ? '' : 'i'}m${/[^\u0000-\u007f]|\\[pPu]/.test(source) ? 'u' : ''}`
-  return expressionMatcher(new RegExp(source, `${flags}g`), new RegExp(source, flags))
+  const isUnicode = /[^\u0000-\u007f]|\\[pPu]/.test(source)
+  const flags = `${ignoresCase ? 'i' : ''}m${isUnicode ? 'u' : ''}`
+  const expression = { everywhere: new RegExp(source, `${flags}g`), inLine: new RegExp(source, flags) }
+  const certain = certainText(termOfExpression(source, { ignoresCase, isUnicode }))
+  return expressionMatcher(expression, certain === null ? null : new TextFinder(certain, { ignoresCase }))
 }
 
-function literalMatcher(text: string): LineMatcher {
-  const needle = Buffer.from(text)
+function textMatcher(finder: TextFinder, matchLength: number): LineMatcher {
   return {
     find(bytes, onMatch) {
-      for (let at = bytes.indexOf(needle); at >= 0; ) {
-        const lineStart = at === 0 ? 0 : bytes.lastIndexOf(NEWLINE, at - 1) + 1
+      finder.open(bytes)
+      for (let at = finder.next(0); at >= 0; ) {
+        const lineStart = startOfLine(bytes, at)
         const newlineAt = bytes.indexOf(NEWLINE, at)
         const lineEnd = newlineAt < 0 ? bytes.length : newlineAt
         const line = bytes.toString('utf8', lineStart, lineEnd)
         const matchAt = lineStart === at ? 0 : bytes.toString('utf8', lineStart, at).length
-        if (!onMatch({ lineStart, text: line, matchAt, matchLength: text.length })) return false
+        if (!onMatch({ lineStart, text: line, matchAt, matchLength })) return false
         if (newlineAt < 0) return true
-        at = bytes.indexOf(needle, newlineAt + 1)
+        at = finder.next(newlineAt + 1)
       }
       return true
     }
@@ -50,22 +60,41 @@ function literalMatcher(text: string): LineMatcher {
 
 /**
  * The expression is searched in all lines at once, which is many times faster than line by line. A match may then reach
- * beyond its line (`[^x]+`, `\s`): the line decides alone, and the search goes on behind it.
+ * beyond its line (`[^x]+`, `\s`): the line decides alone, and the search goes on behind it. Lines without the text
+ * that every match contains are left out where there are few with it.
  */
-function expressionMatcher(everywhere: RegExp, inLine: RegExp): LineMatcher {
+function expressionMatcher(
+  { everywhere, inLine }: { everywhere: RegExp; inLine: RegExp },
+  certain: TextFinder | null
+): LineMatcher {
   return {
     find(whole, onMatch) {
-      // In small pieces: their text is short-lived garbage then, which costs neither memory nor time.
+      certain?.open(whole)
+      let pieceEnd = 0
+      let linesOfPiece = 0
       for (let from = 0; from < whole.length; ) {
-        const to = endOfPiece(whole, from)
-        const isOver = !findIn(whole.subarray(from, to), (match) =>
-          onMatch({ ...match, lineStart: match.lineStart + from })
-        )
-        if (isOver) return false
+        let lineEnd: number | null = null
+        if (certain !== null) {
+          const found = certain.next(from)
+          if (found < 0) return true
+          from = startOfLine(whole, found)
+          lineEnd = endOfLine(whole, found)
+        }
+        if (from >= pieceEnd) {
+          pieceEnd = endOfPiece(whole, from)
+          linesOfPiece = 0
+        }
+        linesOfPiece += 1
+        const to = lineEnd === null || linesOfPiece > MANY_LINES ? pieceEnd : lineEnd
+        if (!findWithin(whole, from, to, onMatch)) return false
         from = to
       }
       return true
     }
+  }
+
+  function findWithin(whole: Buffer, from: number, to: number, onMatch: (match: LineMatch) => boolean): boolean {
+    return findIn(whole.subarray(from, to), (match) => onMatch({ ...match, lineStart: match.lineStart + from }))
   }
 
   function findIn(bytes: Buffer, onMatch: (match: LineMatch) => boolean): boolean {
@@ -92,7 +121,18 @@ function expressionMatcher(everywhere: RegExp, inLine: RegExp): LineMatcher {
   }
 }
 
+/** Small: its text is short-lived garbage then, which costs neither memory nor time. */
 const PIECE_BYTES = 65_536
+/** So many lines of a piece one by one take as long as all of it at once. */
+const MANY_LINES = 64
+
+const startOfLine = (bytes: Buffer, at: number): number => (at === 0 ? 0 : bytes.lastIndexOf(NEWLINE, at - 1) + 1)
+
+/** With its newline. */
+function endOfLine(bytes: Buffer, at: number): number {
+  const newlineAt = bytes.indexOf(NEWLINE, at)
+  return newlineAt < 0 ? bytes.length : newlineAt + 1
+}
 
 /** Whole lines. */
 function endOfPiece(bytes: Buffer, from: number): number {

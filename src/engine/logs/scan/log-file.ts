@@ -2,6 +2,7 @@ import { closeSync, fstatSync, openSync, readSync } from 'node:fs'
 import { damaged, FRAME_RAW_BYTES, readEnd, unpackFrameStartSync, unpackFrameSync } from '../archive/frames.ts'
 import { type FrameMap, frameAt, mapFrames, rawSizeOf } from '../archive/frame-reader.ts'
 import type { SpoolFiles } from '../archive/spool.ts'
+import { freeBuffer } from '../../runtime/free-buffer.ts'
 import { unpackSmallLog } from '../archive/small-log.ts'
 
 /**
@@ -14,7 +15,7 @@ export type LogFile =
   | { kind: 'packed'; packed: Uint8Array }
   | ({ kind: 'spool' } & SpoolFiles)
 
-/** Consecutive bytes of a log. */
+/** Consecutive bytes of a log, whose memory is used again or freed when the next ones are asked for. */
 export interface LogBlock {
   offset: number
   bytes: Buffer
@@ -28,6 +29,13 @@ export interface OpenLog {
   /** The blocks that hold these bytes, cut to them. Blocks end anywhere. */
   blocks(from: number, to: number): Iterable<LogBlock>
   close(): void
+}
+
+/** A copy of these bytes, for more than a moment. */
+export function readBytes(log: OpenLog, from: number, to: number): Buffer {
+  const parts: Buffer[] = []
+  for (const { bytes } of log.blocks(from, Math.min(to, log.sizeBytes))) parts.push(Buffer.from(bytes))
+  return parts.length === 1 ? parts[0]! : Buffer.concat(parts)
 }
 
 /** Throws LOG_DAMAGED, or the system's error. */
@@ -67,7 +75,10 @@ function openSpool({ framesPath, frames, restPath, restAt, restBytes }: SpoolFil
       if (from < framesBytes) yield* frameBlocks(open(framesPath), map, from, to)
       const start = Math.max(from, framesBytes)
       if (to <= start) return
-      yield { offset: start, bytes: readExactly(open(restPath), restAt + start - framesBytes, to - start) }
+      const rest = open(restPath)
+      // Its first bytes are its place in the log.
+      if (Number(readExactly(rest, 0, restAt).readBigUInt64LE()) !== framesBytes) throw damaged('it grew meanwhile')
+      yield { offset: start, bytes: readExactly(rest, restAt + start - framesBytes, to - start) }
     },
     close: () => descriptors.forEach(closeSync)
   }
@@ -103,6 +114,7 @@ function* frameBlocks(descriptor: number, map: FrameMap, from: number, to: numbe
     const raw = readFrame(descriptor, map, frame, end - rawStart)
     const offset = Math.max(rawStart, from)
     yield { offset, bytes: raw.subarray(offset - rawStart, end - rawStart) }
+    freeBuffer(raw)
   }
 }
 
@@ -118,7 +130,12 @@ function readFrame(descriptor: number, { packedAt, rawAt }: FrameMap, frame: num
     const start = unpackFrameStartSync(readExactly(descriptor, at, PACKED_START_BYTES))
     if (start.length >= wanted) return start
   }
-  return unpackFrameSync(readExactly(descriptor, at, packedBytes), rawAt[frame + 1]! - rawAt[frame]!)
+  const packed = readExactly(descriptor, at, packedBytes)
+  try {
+    return unpackFrameSync(packed, rawAt[frame + 1]! - rawAt[frame]!)
+  } finally {
+    freeBuffer(packed)
+  }
 }
 
 function readExactly(descriptor: number, offset: number, length: number): Buffer {

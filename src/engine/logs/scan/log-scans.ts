@@ -10,6 +10,8 @@ import type { CountOrder, SearchedPart, SearchOrder } from './log-worker.ts'
 const PART_BYTES = 16 * FRAME_RAW_BYTES
 /** Of one part: an expression that takes longer would go on for hours. */
 const PART_TIMEOUT_MS = 20_000
+/** Enough that no thread waits. The threads are for everybody: others wait for these, not for a whole log. */
+const PARTS_AT_ONCE = 4
 const INDEXES_KEPT = 64
 
 interface LineIndex {
@@ -43,21 +45,24 @@ export class LogScans {
     const parts: Promise<SearchedPart>[] = []
     const stopping = new AbortController()
     const either = signal === undefined ? stopping.signal : AbortSignal.any([signal, stopping.signal])
-    const searchPart = (from: number): Promise<SearchedPart> => {
+    let from = 0
+    const beginNext = (): void => {
       const input: SearchOrder = { file, query, from, to: from + PART_BYTES, mostLines, countsLines: true }
       const task = { task: 'search', input, signal: either, timeoutMs: PART_TIMEOUT_MS, tooSlow }
       const part = this.#threads.run<SearchedPart>(task)
       // Awaited in order: an earlier one may fail before.
       part.catch(() => {})
-      return part
+      parts.push(part)
+      from += PART_BYTES
     }
     try {
-      for (let from = 0; from < sizeBytes; from += PART_BYTES) parts.push(searchPart(from))
       let line = 1
       let matches = 0
       let given = 0
-      for (const [index, searching] of parts.entries()) {
-        const part = await searching
+      for (let index = 0; index * PART_BYTES < sizeBytes; index += 1) {
+        while (parts.length < PARTS_AT_ONCE && from < sizeBytes) beginNext()
+        const part = await parts.shift()!
+        if (from < sizeBytes) beginNext()
         const found: FoundLogLine[] = part.found
           .slice(0, mostLines - given)
           .map(({ linesBefore, ...each }) => ({ line: line + linesBefore, ...each }))

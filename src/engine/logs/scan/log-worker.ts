@@ -1,7 +1,8 @@
 import { servePool, type TaskContext } from '../../runtime/pool-worker.ts'
 import { sealLog, type SealSource } from '../archive/seal.ts'
 import { FRAME_RAW_BYTES } from '../archive/frames.ts'
-import { countNewlines as countIn, findLines, type FoundLine } from './find-lines.ts'
+import { countNewlines } from './count-newlines.ts'
+import { findLines, type FoundLine } from './find-lines.ts'
 import { createMatcher, type LineQuery } from './line-matcher.ts'
 import { openLogFile, type LogFile } from './log-file.ts'
 import { wholeLines } from './whole-lines.ts'
@@ -33,7 +34,7 @@ export interface CountOrder {
 
 servePool({
   seal({ source, target }: { source: SealSource; target: string }) {
-    return sealLog(source, target, () => {})
+    return sealLog(source, target)
   },
 
   async search({ file, query, from, to, mostLines, countsLines }: SearchOrder, { isStopped }: TaskContext) {
@@ -62,7 +63,7 @@ servePool({
         for (const { offset, bytes } of log.blocks(from, Math.min(to, log.sizeBytes))) {
           if (isStopped()) break
           const at = Math.floor((offset - from) / FRAME_RAW_BYTES)
-          counts[at] = (counts[at] ?? 0) + countIn(bytes, 0, bytes.length)
+          counts[at] = (counts[at] ?? 0) + countNewlines(bytes, 0, bytes.length)
         }
       return Uint32Array.from(counts)
     } finally {

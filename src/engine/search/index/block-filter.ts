@@ -1,3 +1,5 @@
+import { compileWasm, type WasmMemory } from '../../runtime/wasm.ts'
+
 /**
  * What a stretch of a log contains, so that a search can rule it out without reading it: the bits of its trigrams, and
  * those of its words: five characters in a row, or a whole word that is shorter. ASCII letters count as lower case, so
@@ -7,9 +9,7 @@
  */
 
 /** Bits of trigrams, then bits of fives and words. */
-const TRIGRAM_BITS = 1 << 16
-const WORD_BITS = 1 << 17
-export const FILTER_BITS = TRIGRAM_BITS + WORD_BITS
+export const FILTER_BITS = (1 << 16) + (1 << 17)
 export const FILTER_BYTES = FILTER_BITS / 8
 const LINE_END = Uint8Array.of(0x0a)
 
@@ -21,73 +21,74 @@ for (let byte = 0; byte < 256; byte += 1) {
   FOLDED[byte] = folded + (/[a-z0-9_]/.test(String.fromCharCode(folded)) ? WORD : 0)
 }
 
-const trigramBit = (three: number): number => Math.imul(three, 0x9e3779b1) >>> 16
-const wordBit = (hash: number): number => TRIGRAM_BITS + (Math.imul(hash ^ (hash >>> 15), 0x85ebca6b) >>> 15)
-const fiveHash = (first: number, four: number): number => Math.imul(four, 0x27d4eb2f) + Math.imul(first, 0x165667b1)
-/** Of words that have no five. */
-const shortHash = (length: number, four: number): number =>
-  length === 4 ? Math.imul(four, 0x2c1b3c6d) : Math.imul((four & 0xffffff) + 1, 0x297a2d39)
+/** Assembled from block-bits.wat. */
+export const BLOCK_BITS =
+  'AGFzbQEAAAABCgJgAX8AYAJ/fwADBQQAAAEBBQMBAAYHFwMGbWVtb3J5AgADYWRkAAEEdGFrZQADCt4HBHgCAX8Be0HAgAwhAQNAIAH9AAQAIQIgAi' +
+  'ACQcEA/Q/9cUEa/Q/9JkEg/Q/9Tv1QIQIgASAC/QsEACABIAJB4QD9D/1xQRr9D/0mIAJBMP0P/XFBCv0P/Sb9UCACQd8A/Q/9I/1Q/QsEgIIEIAFB' +
+  'EGoiASAASQ0ACwv7BQMCfwF7A38gABAAQcCADCEBA0AgASAAQRBrSwRAIABBEGshAQsgAUEDayECIAIoAgBBCHZBsfPd8XlsQRB2QQE6AAAgAigCAU' +
+  'EIdkGx893xeWxBEHZBAToAACACKAICQQh2QbHz3fF5bEEQdkEBOgAAIAIoAgNBCHZBsfPd8XlsQRB2QQE6AAAgAigCBEEIdkGx893xeWxBEHZBAToA' +
+  'ACACKAIFQQh2QbHz3fF5bEEQdkEBOgAAIAIoAgZBCHZBsfPd8XlsQRB2QQE6AAAgAigCB0EIdkGx893xeWxBEHZBAToAACACKAIIQQh2QbHz3fF5bE' +
+  'EQdkEBOgAAIAIoAglBCHZBsfPd8XlsQRB2QQE6AAAgAigCCkEIdkGx893xeWxBEHZBAToAACACKAILQQh2QbHz3fF5bEEQdkEBOgAAIAIoAgxBCHZB' +
+  'sfPd8XlsQRB2QQE6AAAgAigCDUEIdkGx893xeWxBEHZBAToAACACKAIOQQh2QbHz3fF5bEEQdkEBOgAAIAIoAg9BCHZBsfPd8XlsQRB2QQE6AAAgAf' +
+  '0ABICCBCEDIAMgAf0ABP+BBP1OIAH9AAT+gQQgAf0ABP2BBP1O/U4gAf0ABPyBBP1O/WQhBQJAA0AgBUUNASABIAVoQQRraiECIAUgBUEBa3EhBSAC' +
+  'KAIBQa/W074CbCACLQAAQbHP2bIBbGohBiAGIAZBD3ZzQeuUr694bEEPdkEBOgCAgAQMAAsLIAH9AATwgQT9ZCAD/WRBEHRyIQQgBEEBdCAEQQJ0cS' +
+  'AEQQN0QYCAfHFxIAQgBEEEdCAEQQV0cXJBf3NxIQUCQANAIAVFDQEgBWhBBGshAiAFIAVBAWtxIQUgASACQRBraigCACEGIAQgAnZBAXEEQCAGQe34' +
+  '7OACbCEGBSAGQQh2QQFqQbna6MsCbCEGCyAGIAZBD3ZzQeuUr694bEEPdkEBOgCAgAQMAAsLIAFBEGoiASAASQ0AC0GggAwgAEEgaxACQaCCECAAQe' +
+  'CBBGoQAgsgAQF7IAH9AAQAIQIgACAB/QAEEP0LBBAgACAC/QsEAAtFAQF/A0AgASAC/QAEAEEH/Wv9ZDsBACAC/QwAAAAAAAAAAAAAAAAAAAAA/QsE' +
+  'ACABQQJqIQEgAkEQaiECIAIgAEkNAAsL'
+
+interface BlockBits {
+  memory: WasmMemory
+  add(end: number): void
+  take(end: number, target: number): void
+}
+
+// As block-bits.wat has them.
+const BEFORE_AT = 196_640
+const TEXT_AT = 196_672
+const TEXT_BYTES = 65_536
+const CLASSES_AFTER = 65_792
+
+const instantiate = compileWasm<BlockBits>(BLOCK_BITS)
+
+/** The bits of one trigram and of one word, as block-bits.wat sets them; `four`: four bytes, the last one highest. */
+const trigram = (four: number): number => Math.imul(four >>> 8, 0x9e3779b1) >>> 16
+const word = (hash: number): number => (1 << 16) + (Math.imul(hash ^ (hash >>> 15), 0x85ebca6b) >>> 15)
+const five = (first: number, four: number): number => word(Math.imul(four, 0x27d4eb2f) + Math.imul(first, 0x165667b1))
+const whole4 = (four: number): number => word(Math.imul(four, 0x2c1b3c6d))
+const whole3 = (four: number): number => word(Math.imul((four >>> 8) + 1, 0x297a2d39))
 
 /** Collects the bits of one block after the other. */
 export class FilterBuilder {
-  /** A byte per bit: without a read before each write this is several times faster. */
-  readonly #seen = new Uint8Array(FILTER_BITS)
-  /** The last four bytes, and how many characters of a word were last: what is added next continues there. */
-  #four = 0
-  #run = 0
+  readonly #bits = instantiate()
+  readonly #memory = new Uint8Array(this.#bits.memory.buffer)
 
   add(bytes: Uint8Array): void {
-    const seen = this.#seen
-    let four = this.#four
-    let run = this.#run
-    for (let at = 0; at < bytes.length; at += 1) {
-      const folded = FOLDED[bytes[at]!]!
-      if (folded < WORD) {
-        if (run === 4 || run === 3) seen[wordBit(shortHash(run, four))] = 1
-        run = 0
-        four = (four << 8) | folded
-      } else {
-        const first = four >>> 24
-        four = (four << 8) | (folded - WORD)
-        run += 1
-        if (run > 4) seen[wordBit(fiveHash(first, four))] = 1
-      }
-      // What the first two bytes set is in no text, and harmless.
-      seen[trigramBit(four & 0xffffff)] = 1
+    for (let at = 0; at < bytes.length; at += TEXT_BYTES) {
+      const part = bytes.subarray(at, at + TEXT_BYTES)
+      this.#memory.set(part, TEXT_AT)
+      this.#bits.add(TEXT_AT + part.length)
     }
-    this.#four = four
-    this.#run = run
   }
 
   /** A text ends here: what is added next is another one. */
   end(): void {
     this.add(LINE_END)
-    this.#four = 0
+    for (const after of [0, CLASSES_AFTER]) this.#memory.fill(0, BEFORE_AT + after, TEXT_AT + after)
+    // Of the zeros before a text: set by texts that are shorter than 16 bytes, so by all.
+    this.#memory[0] = 1
   }
 
   /** The filter; the builder starts with an empty one again. */
   take(): Uint8Array {
     this.end()
-    const seen = this.#seen
-    const filter = new Uint8Array(FILTER_BYTES)
-    for (let byte = 0, bit = 0; byte < FILTER_BYTES; byte += 1, bit += 8) {
-      filter[byte] =
-        seen[bit]! |
-        (seen[bit + 1]! << 1) |
-        (seen[bit + 2]! << 2) |
-        (seen[bit + 3]! << 3) |
-        (seen[bit + 4]! << 4) |
-        (seen[bit + 5]! << 5) |
-        (seen[bit + 6]! << 6) |
-        (seen[bit + 7]! << 7)
-    }
-    seen.fill(0)
-    return filter
+    this.#bits.take(FILTER_BITS, TEXT_AT)
+    return this.#memory.slice(TEXT_AT, TEXT_AT + FILTER_BYTES)
   }
 
   /** Continues a filter that was taken. */
   load(filter: Uint8Array): void {
-    const seen = this.#seen
+    const seen = this.#memory
     for (let bit = 0; bit < FILTER_BITS; bit += 1) seen[bit]! |= (filter[bit >> 3]! >> (bit & 7)) & 1
   }
 }
@@ -103,15 +104,16 @@ export function bitsOf(text: Uint8Array, { isStart = false, isEnd = false } = {}
     const isWord = at < folded.length && folded[at]! >= WORD
     if (!isWord) {
       const isWhole = (run < at || isStart) && (at < folded.length || isEnd)
-      if (isWhole && (run === 3 || run === 4)) words.push(wordBit(shortHash(run, four)))
+      if (isWhole && run === 3) words.push(whole3(four))
+      if (isWhole && run === 4) words.push(whole4(four))
       run = 0
       if (at === folded.length) break
     }
-    const first = four >>> 24
-    four = (four << 8) | (folded[at]! & 255)
+    const first = four & 255
+    four = (four >>> 8) | ((folded[at]! & 255) << 24)
     if (isWord) run += 1
-    if (run > 4) words.push(wordBit(fiveHash(first, four)))
-    if (at >= 2) trigrams.push(trigramBit(four & 0xffffff))
+    if (run > 4) words.push(five(first, four))
+    if (at >= 2) trigrams.push(trigram(four))
   }
   return [...new Set([...words, ...trigrams])]
 }

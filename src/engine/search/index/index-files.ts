@@ -13,15 +13,19 @@ import {
   writeFileSync,
   writeSync
 } from 'node:fs'
+import { readdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { crc32 } from 'node:zlib'
+import pLimit from 'p-limit'
 import type { Candidates } from '../../store/log-blocks.ts'
+import type { IndexedLogBlocks } from '../../store/records.ts'
 import { FILTER_BITS, FILTER_BYTES } from './block-filter.ts'
 
 /**
  * The filters of all blocks, in files of SEGMENT_BLOCKS blocks each. The newest segment has a row per block, to which
  * blocks are added (`12.rows`). A full one is turned into a row per bit (`12.bits`), so that a search reads as many
- * short rows as it has bits to look up, and not something of every block. For threads: everything is synchronous.
+ * short rows as it has bits to look up, and not something of every block. For threads: what reads and writes
+ * blocks is synchronous.
  *
  * Nothing here is lost data: a block whose filter is missing or damaged is simply always searched.
  */
@@ -32,8 +36,10 @@ const ROW_BYTES = FILTER_BYTES + 8
 const WRITTEN = 0x6b636f6c
 /** One more than the filter has bits: which blocks have a filter. */
 const SLICES = FILTER_BITS + 1
+/** Looked at when the index is measured. */
+const FILES_AT_ONCE = 16
 /** In the name of the directory, since filters of another kind cannot be probed. */
-const FORMAT = 1
+const FORMAT = 2
 
 export const formatDirectory = (directory: string): string => join(directory, `format-${FORMAT}`)
 
@@ -53,6 +59,48 @@ export function endOfBlocks(directory: string): number {
   }
   return end
 }
+
+/** The files of the index: their segment, and their size in bytes. */
+export async function listSegments(directory: string): Promise<{ segment: number; path: string; bytes: number }[]> {
+  const names = await readdir(directory).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return []
+    throw error
+  })
+  const files = await pLimit(FILES_AT_ONCE).map(names, async (name) => {
+    const path = join(directory, name)
+    const bytes = (await stat(path).catch(() => null))?.size ?? 0
+    return { segment: Number.parseInt(name, 10), path, bytes }
+  })
+  return files.filter(({ segment }) => !Number.isNaN(segment))
+}
+
+/** Which blocks logs refer to, by segment. */
+export class UsedBlocks {
+  readonly #segments = new Map<number, Uint8Array>()
+
+  add({ firstBlock, wholeBlocks, tailBlock }: IndexedLogBlocks): void {
+    for (let index = 0; index < wholeBlocks; index += 1) this.#addBlock(firstBlock! + index)
+    if (typeof tailBlock === 'number') this.#addBlock(tailBlock)
+  }
+
+  countIn(segment: number): number {
+    return this.#segments.get(segment)?.reduce((sum, byte) => sum + ONES[byte]!, 0) ?? 0
+  }
+
+  #addBlock(block: number): void {
+    const segment = segmentOf(block)
+    const bits = this.#segments.get(segment) ?? new Uint8Array(SLICE_BYTES)
+    bits[(block >> 3) % SLICE_BYTES]! |= 1 << (block & 7)
+    this.#segments.set(segment, bits)
+  }
+}
+const ONES = Uint8Array.from({ length: 256 }, (_, byte) => byte.toString(2).replaceAll('0', '').length)
+
+export const hasBlockIn = ({ firstBlock, wholeBlocks, tailBlock }: IndexedLogBlocks, segment: number): boolean =>
+  (typeof tailBlock === 'number' && segmentOf(tailBlock) === segment) ||
+  (wholeBlocks > 0 && segmentOf(firstBlock!) <= segment && segmentOf(firstBlock! + wholeBlocks - 1) >= segment)
+
+const segmentOf = (block: number): number => Math.floor(block / SEGMENT_BLOCKS)
 
 /** Adds blocks with ascending numbers. They are on disk when `sync` returns. */
 export class BlockWriter {

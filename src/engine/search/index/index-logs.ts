@@ -1,6 +1,6 @@
 import { FRAME_RAW_BYTES } from '../../logs/archive/frames.ts'
-import { type LogFile, openLogFile, type OpenLog } from '../../logs/scan/log-file.ts'
-import { wholeLines } from '../../logs/scan/whole-lines.ts'
+import { type LogFile, openLogFile, type OpenLog, readBytes } from '../../logs/scan/log-file.ts'
+import { freeBuffer } from '../../runtime/free-buffer.ts'
 import type { IndexedLogBlocks } from '../../store/records.ts'
 import { FilterBuilder } from './block-filter.ts'
 import { BlockWriter } from './index-files.ts'
@@ -63,12 +63,17 @@ export async function indexLogs(order: IndexOrder, isStopped: () => boolean): Pr
     try {
       const tailAt = log.sizeBytes - (log.sizeBytes % FRAME_RAW_BYTES)
       const firstBlock = tailAt > 0 && !isTailOnly ? nextBlock : null
-      if (firstBlock !== null) for (const filter of wholeFilters(log, tailAt)) writer.write(nextBlock++, filter)
+      const endsInLine = firstBlock === null ? null : addWhole(log, tailAt)
       const wholeBlocks = firstBlock === null ? 0 : tailAt / FRAME_RAW_BYTES
       const blocks = { rawBytes: log.sizeBytes, firstBlock, wholeBlocks }
       if (tailAt === log.sizeBytes) return { ...blocks, tailBlock: null }
       if (openBytes > 0 && openBytes + log.sizeBytes - tailAt > MAX_OPEN_BYTES) closeOpenBlock()
-      for (const { bytes } of wholeLines(log, tailAt, log.sizeBytes)) open.add(bytes)
+      let isInLine = endsInLine ?? (tailAt > 0 && readBytes(log, tailAt - 1, tailAt)[0] !== NEWLINE)
+      for (const { bytes } of log.blocks(tailAt, log.sizeBytes)) {
+        const newlineAt: number = isInLine ? bytes.indexOf(NEWLINE) : -1
+        if (!isInLine || newlineAt >= 0) open.add(bytes.subarray(newlineAt + 1))
+        isInLine = isInLine && newlineAt < 0
+      }
       open.end()
       openBytes += log.sizeBytes - tailAt
       return { ...blocks, tailBlock: 'open' }
@@ -77,25 +82,31 @@ export async function indexLogs(order: IndexOrder, isStopped: () => boolean): Pr
     }
   }
 
-  /** Of the whole frames, in order: of one in which no line starts, an empty one. */
-  function* wholeFilters(log: OpenLog, tailAt: number): Generator<Uint8Array> {
+  /** Of the whole frames, in order: of one in which no line starts, an empty one. Returns whether a line goes on. */
+  function addWhole(log: OpenLog, tailAt: number): boolean {
     /** The frame whose lines are being added. */
     let owner = 0
     let isInLine = false
-    for (let at = 0; at < log.sizeBytes; at += FRAME_RAW_BYTES) {
-      const bytes = frameOf(log, at)
-      const newlineAt = isInLine ? bytes.indexOf(NEWLINE) : -1
+    let endsInLine = false
+    const closeUntil = (end: number) => {
+      for (; owner < end; owner += FRAME_RAW_BYTES) writer.write(nextBlock++, whole.take())
+    }
+    for (let at = 0; at < tailAt || (isInLine && at < log.sizeBytes); at += FRAME_RAW_BYTES) {
+      const bytes = readBytes(log, at, at + FRAME_RAW_BYTES)
+      const newlineAt: number = isInLine ? bytes.indexOf(NEWLINE) : -1
       const rest = !isInLine ? 0 : newlineAt < 0 ? bytes.length : newlineAt + 1
       if (rest > 0) whole.add(bytes.subarray(0, rest))
-      if (isInLine && newlineAt < 0) continue
-      isInLine = false
-      if (rest === bytes.length) continue
-      for (; owner < at; owner += FRAME_RAW_BYTES) yield whole.take()
-      if (owner >= tailAt) return
-      whole.add(bytes.subarray(rest))
-      isInLine = bytes.at(-1) !== NEWLINE
+      isInLine = isInLine && newlineAt < 0
+      if (rest < bytes.length && at < tailAt) {
+        closeUntil(at)
+        whole.add(bytes.subarray(rest))
+        isInLine = bytes.at(-1) !== NEWLINE
+      }
+      if (at < tailAt) endsInLine = isInLine
+      freeBuffer(bytes)
     }
-    for (; owner < tailAt; owner += FRAME_RAW_BYTES) yield whole.take()
+    closeUntil(tailAt)
+    return endsInLine
   }
 
   function closeOpenBlock(): void {
@@ -105,10 +116,4 @@ export async function indexLogs(order: IndexOrder, isStopped: () => boolean): Pr
     if (order.openBlock !== null && closedBlock === null) closedBlock = block
     openBytes = 0
   }
-}
-
-/** One frame, or what is left of the log. */
-function frameOf(log: OpenLog, at: number): Buffer {
-  const parts = [...log.blocks(at, Math.min(at + FRAME_RAW_BYTES, log.sizeBytes))].map(({ bytes }) => bytes)
-  return parts.length === 1 ? parts[0]! : Buffer.concat(parts.map((bytes) => Buffer.from(bytes)))
 }

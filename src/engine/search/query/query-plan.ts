@@ -1,7 +1,7 @@
 import type { LineQuery } from '../../logs/scan/line-matcher.ts'
 import { bitsOf } from '../index/block-filter.ts'
 import type { BitTerm } from '../index/index-files.ts'
-import { type TextTerm, termOfExpression, termOfText } from './text-terms.ts'
+import { type TextTerm, termOfExpression, termOfText } from '../../logs/scan/text-terms.ts'
 
 /** Of one text: more rule nothing out any more. */
 const MAX_BITS = 40

@@ -5,7 +5,7 @@ import {
   RECORD_LEVELS,
   type RecordLevel
 } from '../../../shared/log-record.ts'
-import type { OpenLog } from '../../logs/scan/log-file.ts'
+import { type OpenLog, readBytes } from '../../logs/scan/log-file.ts'
 
 /** Which records to look at; times are of the run, whatever zone its log is written in. */
 export interface RecordFilter {
@@ -20,6 +20,12 @@ export interface LineRecord {
   level: RecordLevel
   time: string | null
   atMs: number | null
+}
+
+/** `at`: where its line starts, in bytes of the log. */
+interface FoundHead {
+  at: number
+  record: LineRecord
 }
 
 const NEWLINE = 0x0a
@@ -37,6 +43,8 @@ export class RecordFinder {
   #format: HeadFormat | null = null
   #offset = 0
   #bytes: Buffer = Buffer.alloc(0)
+  /** The line that was asked for last: what is above it is not read again, for a log may have no heads at all. */
+  #last: { at: number; found: FoundHead | null } = { at: -1, found: null }
 
   constructor(log: OpenLog, filter: RecordFilter, startedAtMs: number | null) {
     this.#log = log
@@ -55,26 +63,37 @@ export class RecordFinder {
     this.#bytes = bytes
   }
 
-  /** null: no head is near above it. */
+  /** Of ascending lines. null: no head is near above it. */
   recordOf(lineStart: number): LineRecord | null {
-    const inside = this.#lastHead(this.#bytes, lineStart, Math.max(0, lineStart - MAX_DISTANCE_BYTES))
-    if (inside !== null || lineStart > MAX_DISTANCE_BYTES || this.#offset === 0) return inside
-    // The record began in the part before.
-    const from = Math.max(0, this.#offset - MAX_DISTANCE_BYTES)
-    const before = Buffer.concat([...this.#log.blocks(from, this.#offset)].map(({ bytes }) => Buffer.from(bytes)))
-    return before.length < 2 ? null : this.#lastHead(before, startOfLine(before, before.length - 1), 0)
+    const found = this.#headAbove(lineStart)
+    this.#last = { at: this.#offset + lineStart, found }
+    return found?.record ?? null
   }
 
-  /** Upwards from the line that starts there. */
-  #lastHead(bytes: Buffer, lineStart: number, lowest: number): LineRecord | null {
-    for (let start = lineStart; start >= lowest; start = startOfLine(bytes, start - 1)) {
+  #headAbove(lineStart: number): FoundHead | null {
+    const isFar = lineStart > MAX_DISTANCE_BYTES || this.#offset === 0
+    const lowest = Math.max(0, this.#offset + (isFar ? lineStart : 0) - MAX_DISTANCE_BYTES)
+    const inside = this.#lastHead(this.#bytes, this.#offset, lineStart, lowest)
+    if (inside !== 'further up' || isFar) return inside === 'further up' ? null : inside
+    // The record began in the part before.
+    const before = readBytes(this.#log, lowest, this.#offset)
+    if (before.length < 2) return null
+    const found = this.#lastHead(before, lowest, startOfLine(before, before.length - 1), lowest)
+    return found === 'further up' ? null : found
+  }
+
+  /** Upwards from the line that starts there; `base` is the place of the bytes in the log. */
+  #lastHead(bytes: Buffer, base: number, lineStart: number, lowest: number): FoundHead | null | 'further up' {
+    for (let start = lineStart; base + start >= lowest; start = startOfLine(bytes, start - 1)) {
+      const { at, found } = this.#last
+      if (base + start <= at) return found !== null && found.at >= lowest ? found : null
       const newlineAt = bytes.indexOf(NEWLINE, start)
       const end = Math.min(newlineAt < 0 ? bytes.length : newlineAt, start + MAX_HEAD_BYTES)
       const record = recordOfHead(bytes.toString('utf8', start, end), (this.#format ??= this.#learn()))
-      if (record !== null) return record
-      if (start === 0) return null
+      if (record !== null) return { at: base + start, record }
+      if (start === 0) break
     }
-    return null
+    return 'further up'
   }
 
   #learn(): HeadFormat {
@@ -82,8 +101,7 @@ export class RecordFinder {
   }
 
   #start(length: number): Buffer {
-    const blocks = this.#log.blocks(0, Math.min(length, this.#log.sizeBytes))
-    return Buffer.concat([...blocks].map(({ bytes }) => Buffer.from(bytes)))
+    return readBytes(this.#log, 0, length)
   }
 
   /** How far its clock is ahead of UTC: the first record is of the start of the run. Zones differ by quarter hours. */

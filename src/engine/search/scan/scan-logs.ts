@@ -1,7 +1,7 @@
 import { FRAME_RAW_BYTES } from '../../logs/archive/frames.ts'
-import { countNewlines } from '../../logs/scan/find-lines.ts'
+import { countNewlines } from '../../logs/scan/count-newlines.ts'
 import { createMatcher, type LineMatcher, type LineQuery } from '../../logs/scan/line-matcher.ts'
-import { type LogFile, openLogFile, type OpenLog } from '../../logs/scan/log-file.ts'
+import { type LogFile, openLogFile, type OpenLog, readBytes } from '../../logs/scan/log-file.ts'
 import type { RecordLevel } from '../../../shared/log-record.ts'
 import { fitsRecord, type RecordFilter, RecordFinder } from './record-finder.ts'
 
@@ -49,12 +49,17 @@ const NEWLINE = 0x0a
 
 export async function scanLogs(
   { query, records, mostHits, logs }: ScanOrder,
-  { emit, isStopped }: { emit: (part: ScannedLog) => void; isStopped: () => boolean }
+  { emit, isStopped }: { emit: (part: ScannedLog[]) => void; isStopped: () => boolean }
 ): Promise<void> {
   const matcher = createMatcher(query)
   let left = mostHits
+  let told: ScannedLog[] = []
+  const tell = () => {
+    if (told.length > 0) emit(told)
+    told = []
+  }
   for (const [index, { file, pieces, startedAtMs }] of logs.entries()) {
-    if (isStopped() || left <= 0) return
+    if (isStopped() || left <= 0) break
     const result: ScannedLog = { index, hits: [], scannedBytes: 0, endedAt: null, error: null }
     try {
       const log = await openLogFile(file)
@@ -75,8 +80,11 @@ export async function scanLogs(
       result.error = (error as Error).message
     }
     left -= result.hits.length
-    emit(result)
+    told.push(result)
+    // A log may keep an expression busy for ever: it is the one after the last that was told of.
+    if (query.isRegex || result.hits.length > 0) tell()
   }
+  tell()
 }
 
 interface LogScan {
@@ -162,8 +170,7 @@ function scanLog(log: OpenLog, { pieces, matcher, finder, left, isStopped, resul
 }
 
 /** Read only when it matters: it is in the frame before. */
-const isLineStart = (log: OpenLog, at: number): boolean =>
-  at === 0 || [...log.blocks(at - 1, at)][0]?.bytes[0] === NEWLINE
+const isLineStart = (log: OpenLog, at: number): boolean => at === 0 || readBytes(log, at - 1, at)[0] === NEWLINE
 
 /** Numbers of lines, counted only where there are hits. */
 class LineCounter {

@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs'
-import { rm } from 'node:fs/promises'
+import { readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { FleetLogSearchInput, type FleetLogSearchProgress, type JobId } from '../../../shared/contract/index.ts'
 import { anAttemptNumber } from '../../../shared/testing/ids.ts'
@@ -11,8 +11,10 @@ import { cutBytes } from '../../logs/byte-window.ts'
 import { openLogThreads } from '../../logs/scan/log-threads.ts'
 import { systemClock } from '../../runtime/clock.ts'
 import { silentLogger } from '../../runtime/logger.ts'
+import type { ThreadPool } from '../../runtime/thread-pool.ts'
 import { systemRandom } from '../../runtime/random.ts'
 import { aNewJob, anAttemptStart, entry } from '../../testing/builders.ts'
+import type { LogKey } from '../../store/records.ts'
 import { openTemporaryStore } from '../../testing/temporary-store.ts'
 import { FleetSearch } from '../fleet-search.ts'
 import { LogIndex } from '../log-index.ts'
@@ -36,12 +38,16 @@ export async function openArchivedFleet() {
     cache: LogCache.open(join(directory, 'cache'))
   })
   const indexDirectory = join(directory, 'log-index')
+  /** By job. */
+  const liveFiles = new Map<JobId, string>()
+  const movedWhenRead = new Map<JobId, () => Promise<void>>()
   const openIndex = () =>
     new LogIndex({
       ...{ store, archive, indexing, searching, directory: indexDirectory },
       ...{ clock: systemClock, logger: silentLogger }
     })
   let index = openIndex()
+  const searchThreads: Pick<ThreadPool, 'run'> = searching
   const owned = opened.move()
 
   return {
@@ -79,8 +85,48 @@ export async function openArchivedFleet() {
       return job.id
     },
 
-    search(input: { text: string } & Partial<FleetLogSearchInput>, signal?: AbortSignal) {
-      const search = new FleetSearch({ store, archive, index, threads: searching, clock: systemClock })
+    /** Of a run that is live, or that has ended without being archived. */
+    async addUnarchived(
+      text: string,
+      { isOver = false, ...over }: Parameters<typeof aNewJob>[0] & { isOver?: boolean } = {}
+    ) {
+      const job = aNewJob(over)
+      await store.enqueueJobs([job])
+      await store.beginAttempts([anAttemptStart(job)])
+      const path = join(directory, `${job.id}.log`)
+      await writeFile(path, text)
+      liveFiles.set(job.id, path)
+      const change = {
+        jobId: job.id,
+        attemptNumber: FIRST,
+        from: ['sending' as const],
+        entry: entry(undefined, { atMs: systemClock.nowMs() })
+      }
+      if (isOver) await store.applyChanges([{ ...change, kind: 'ended', to: 'ended', result: 'succeeded' }])
+      return job.id
+    },
+
+    /** The next search finds it live, and has it in the archive a moment later. */
+    archiveWhenRead(jobId: JobId): void {
+      movedWhenRead.set(jobId, async () => {
+        const bytes = await readFile(liveFiles.get(jobId)!)
+        const packed = (await packSmallLog({ offset: 0, sizeBytes: bytes.length, bytes }))!
+        await store.markLogArchived(jobId, FIRST, {
+          packed,
+          sizes: { rawBytes: bytes.length, storedBytes: packed.length }
+        })
+      })
+    },
+
+    search(input: { text: string } & Partial<FleetLogSearchInput>, signal?: AbortSignal, threads = searchThreads) {
+      const liveFileOf = async ({ jobId }: LogKey) => {
+        const path = liveFiles.get(jobId)
+        await movedWhenRead.get(jobId)?.()
+        return path === undefined
+          ? null
+          : { file: { kind: 'plain', path } as const, sizeBytes: (await stat(path)).size }
+      }
+      const search = new FleetSearch({ store, archive, liveFileOf, index, threads, clock: systemClock })
       return search.run(FleetLogSearchInput.parse(input), signal)
     },
 

@@ -100,7 +100,7 @@ export function createAttempts({
       WHERE job_id = ? AND attempt_number = ?`
   )
   const archive = database.prepare<[string, number]>(
-    'UPDATE attempts SET log_archived = 1 WHERE job_id = ? AND number = ? AND log_archived = 0'
+    'UPDATE attempts SET log_archived = 1, log_deleted_at_ms = NULL WHERE job_id = ? AND number = ? AND log_archived = 0'
   )
 
   function apply(change: AttemptChange): boolean {

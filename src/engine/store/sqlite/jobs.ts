@@ -20,7 +20,9 @@ export const JOBS_SQL = {
   // Excludes runs without a process: refused, never arrived, or cancelled before they started.
   finishedRuns: `SELECT jobs.id, jobs.jobid, jobs.project, jobs.spider, jobs.started_at_ms AS startedAtMs,
       jobs.ended_at_ms AS endedAtMs, attempts.node_id AS nodeId, attempts.jobid AS runJobid,
-      attempts.log_archived AS logArchived
+      attempts.log_archived AS logArchived,
+      EXISTS (SELECT 1 FROM kept_items WHERE job_id = jobs.id AND attempt_number = attempts.number
+        AND stored_bytes IS NOT NULL) AS itemsKept
     FROM jobs JOIN attempts ON attempts.job_id = jobs.id AND attempts.number = jobs.attempt_count
     WHERE jobs.state = 'ended' AND jobs.ended_at_ms >= 0 AND attempts.result NOT IN ('refused', 'absent')
       AND NOT (attempts.result = 'cancelled' AND attempts.started_at_ms IS NULL)
@@ -42,6 +44,7 @@ interface FinishedRow extends Omit<FinishedRun, 'run'> {
   nodeId: NodeId
   runJobid: string
   logArchived: number
+  itemsKept: number
 }
 
 /** All reads of jobs. */
@@ -96,10 +99,12 @@ export function createJobs(database: Database) {
     listSpidersElsewhere: (nodeId: NodeId) => spidersElsewhere.all(nodeId),
 
     listFinishedRuns: (limit: number): FinishedRun[] =>
-      finishedRuns.all(Number.isFinite(limit) ? limit : -1).map(({ nodeId, runJobid, logArchived, ...job }) => ({
-        ...job,
-        run: { nodeId, jobid: runJobid, logArchived: logArchived === 1 }
-      })),
+      finishedRuns
+        .all(Number.isFinite(limit) ? limit : -1)
+        .map(({ nodeId, runJobid, logArchived, itemsKept, ...job }) => ({
+          ...job,
+          run: { nodeId, jobid: runJobid, logArchived: logArchived === 1, itemsKept: itemsKept === 1 }
+        })),
 
     countNeeding(project: ProjectName, version: VersionName | null): number {
       const count = version === null ? needingProject.get(project) : needingVersion.get({ project, version })

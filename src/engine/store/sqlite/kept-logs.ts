@@ -1,7 +1,15 @@
 import type { Database, Statement } from 'better-sqlite3'
 import type { AttemptNumber, JobId } from '../../../shared/contract/index.ts'
 import { mayHoldMatch } from '../log-blocks.ts'
-import type { IndexedLogBlocks, KeptLog, KeptLogFilter, LogKey, LogPage, UnindexedLog } from '../records.ts'
+import type {
+  IndexedLogBlocks,
+  KeptLog,
+  KeptLogFilter,
+  LogKey,
+  LogPage,
+  UnarchivedRun,
+  UnindexedLog
+} from '../records.ts'
 
 /** In the table, for a block that is not closed yet. */
 const OPEN = -1
@@ -25,6 +33,9 @@ interface KeptRow extends Omit<KeptLog, 'log'> {
 
 const KEPT = 'packed, archived_logs.raw_bytes AS rawBytes, archived_logs.stored_bytes AS storedBytes'
 
+const RUN = `attempts.job_id AS jobId, attempts.number, attempts.jobid, jobs.project, jobs.spider,
+  attempts.node_id AS nodeId, attempts.started_at_ms AS startedAtMs`
+
 export const KEPT_LOGS_SQL = {
   /** Where a page ends: in the index that has the keys alone, so that no packed log is read. */
   pageEnd: `SELECT job_id AS jobId, attempt_number AS number FROM archived_logs
@@ -44,6 +55,11 @@ export const KEPT_LOGS_SQL = {
       CROSS JOIN jobs ON jobs.id = archived_logs.job_id
     WHERE archived_logs.job_id = ? AND attempt_number = ?`,
   stored: `SELECT ${KEPT} FROM archived_logs WHERE job_id = ? AND attempt_number = ?`,
+  live: (condition: string) => `SELECT ${RUN} FROM attempts CROSS JOIN jobs ON jobs.id = attempts.job_id
+    WHERE attempts.state <> 'ended' AND ${condition} ORDER BY attempts.job_id DESC LIMIT :limit`,
+  ended: (condition: string) => `SELECT ${RUN} FROM jobs CROSS JOIN attempts ON attempts.job_id = jobs.id
+    WHERE jobs.state = 'ended' AND jobs.ended_at_ms >= :endedSinceMs AND attempts.log_archived = 0
+      AND attempts.result NOT IN ('refused', 'absent') AND ${condition} ORDER BY jobs.ended_at_ms DESC LIMIT :limit`,
   added: `SELECT id, archived_logs.job_id AS jobId, archived_logs.attempt_number AS number, tail_block AS tailBlock,
       log_blocks.raw_bytes AS rawBytes
     FROM archived_logs LEFT JOIN log_blocks
@@ -131,6 +147,17 @@ export function createKeptLogs(database: Database) {
         return [{ ...rest, log: toLog({ packed, rawBytes, storedBytes }) }]
       }),
 
+    listUnarchived(filter: KeptLogFilter, options: { endedSinceMs: number; limit: number }): UnarchivedRun[] {
+      const { sql, values } = conditionOf(filter)
+      const { endedSinceMs, limit } = options
+      const live = database.prepare<Record<string, unknown>, UnarchivedRun>(KEPT_LOGS_SQL.live(sql))
+      const ended = database.prepare<Record<string, unknown>, UnarchivedRun>(KEPT_LOGS_SQL.ended(sql))
+      const runs = [...live.all({ ...values, limit }), ...ended.all({ ...values, limit, endedSinceMs })]
+      return runs.sort((one, other) =>
+        one.jobId < other.jobId ? 1 : one.jobId > other.jobId ? -1 : other.number - one.number
+      )
+    },
+
     listUnindexed(before: LogKey | null, limit: number): { logs: UnindexedLog[]; next: LogKey | null } {
       const { rows, next } = rowsBefore({}, before, limit)
       return { logs: [...rows].flatMap((row) => unindexed(row, row.tailBlock, row.rawBytes)), next }
@@ -154,7 +181,11 @@ export function createKeptLogs(database: Database) {
     },
 
     forget: (jobId: JobId, number: AttemptNumber): void => void forgetOne.run(jobId, number),
-    forgetAll: (): void => void forgetAll.run(),
+    forgetMany(logs: LogKey[] | null): void {
+      if (logs === null) forgetAll.run()
+      else for (const { jobId, number } of logs) forgetOne.run(jobId, number)
+    },
+
     endOfBlocks: (): number => end.get() ?? 0
   }
 }

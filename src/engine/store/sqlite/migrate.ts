@@ -20,6 +20,7 @@ import { whatLogsSay } from './migrations/0018-what-logs-say.ts'
 import { unusualRuns } from './migrations/0019-unusual-runs.ts'
 import { logBlocks } from './migrations/0020-log-blocks.ts'
 import { retention } from './migrations/0021-retention.ts'
+import { keptItems } from './migrations/0022-kept-items.ts'
 import { limitsAndSecrets } from './migrations/0002-limits-and-secrets.ts'
 
 /**
@@ -47,7 +48,8 @@ export const MIGRATIONS: readonly string[] = [
   whatLogsSay,
   unusualRuns,
   logBlocks,
-  retention
+  retention,
+  keptItems
 ]
 
 /** Migrates to the newest schema in one transaction: if it fails, the older Scrapdeck can still open the database. */

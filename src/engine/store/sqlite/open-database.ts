@@ -4,6 +4,7 @@ import DatabaseConstructor, { type Database } from 'better-sqlite3'
 import { ScrapdeckError } from '../../../shared/errors.ts'
 import { makePrivateDirectory } from '../../runtime/private-directory.ts'
 import { type DirectoryLock, lockDirectory } from './directory-lock.ts'
+import { prepareLazily } from './lazy-statements.ts'
 import { migrate } from './migrate.ts'
 import { planOnce } from './plan-once.ts'
 import { explainSqliteError } from './sqlite-error.ts'
@@ -25,6 +26,7 @@ export function openDatabase(path: string): { database: Database; lock: Director
     planOnce(database)
     migrate(database)
     proveWritable(database)
+    prepareLazily(database)
     return { database, lock }
   } catch (error) {
     database?.close()

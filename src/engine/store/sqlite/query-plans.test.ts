@@ -93,6 +93,8 @@ describe('query plans', () => {
       for (const step of rest) expect(step).toMatch(/^SEARCH (log_blocks|jobs|attempts) USING /)
     }
     expect(planOf(KEPT_LOGS_SQL.added)[0]).toContain('USING INTEGER PRIMARY KEY')
+    expect(planOf(KEPT_LOGS_SQL.live('true'))[0]).toContain('USING INDEX attempts_live')
+    expect(planOf(KEPT_LOGS_SQL.ended('true'))[0]).toMatch(/jobs USING (COVERING )?INDEX jobs_ended \(ended_at_ms>/)
   })
 
   test('lanes and their depths are read without a look at the jobs', () => {
@@ -131,7 +133,9 @@ describe('query plans', () => {
 
   test('the past runs of a spider are the first of their index, which nothing sorts', () => {
     expect(planOf(FINDINGS_SQL.successfulRuns)).toEqual([
-      'SEARCH jobs USING INDEX jobs_listed (project=? AND spider=? AND state=? AND outcome=? AND id<?)'
+      'SEARCH jobs USING INDEX jobs_listed (project=? AND spider=? AND state=? AND outcome=? AND id<?)',
+      'CORRELATED SCALAR SUBQUERY 1',
+      'SEARCH run_figures USING INDEX sqlite_autoindex_run_figures_1 (job_id=?)'
     ])
   })
 

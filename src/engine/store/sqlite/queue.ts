@@ -196,5 +196,6 @@ const NEW_ATTEMPT = {
   limitHit: null,
   peakMemoryBytes: null,
   cpuSeconds: null,
-  logArchived: false
+  logArchived: false,
+  logDeletedAtMs: null
 } as const

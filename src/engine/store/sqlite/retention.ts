@@ -1,12 +1,14 @@
 import type { Database } from 'better-sqlite3'
 import type { AttemptNumber, JobId, NodeId, Outcome, ProjectName, ScheduleId } from '../../../shared/contract/index.ts'
 import { horizonOf, judgeRetention, protectionOf, type ProjectBounds, type Verdict } from '../../job-rules/retention.ts'
+import type { TimelineEntry } from '../../job-rules/attempt-change.ts'
 import type {
   DeletedLog,
   RetentionBounds,
   RetentionCounts,
   RetentionLimit,
   RetentionPass,
+  RetentionPreviewStep,
   RetentionStep,
   StorageSums,
   StoredStoragePolicy
@@ -17,6 +19,7 @@ import type { Counters } from './counters.ts'
 import { firingsOf } from './filing.ts'
 import type { LogSums } from './log-sums.ts'
 import { requireNextRevision } from './revisions.ts'
+import type { Timeline } from './timeline.ts'
 
 /** Jobs of so many firings of a schedule stay: its run bars, and what its overlap and failure rules look at. */
 const FIRINGS_SHOWN = 30
@@ -38,7 +41,9 @@ export const RETENTION_SQL = {
   dueToChain: 'SELECT 1 FROM chain_ends WHERE job_id = ? AND answered_at_ms IS NULL LIMIT 1',
   ofSpider: 'SELECT count FROM ended_jobs WHERE project = ? AND spider = ?',
   ofProject: 'SELECT coalesce(sum(count), 0) FROM ended_jobs WHERE project = ?',
-  logBytes: 'SELECT bytes FROM log_sums WHERE project = ?'
+  logBytes: 'SELECT bytes FROM log_sums WHERE project = ?',
+  itemsOf: `SELECT DISTINCT job_id AS id FROM kept_items
+    WHERE job_id IN (SELECT value FROM json_each(?)) AND stored_bytes IS NOT NULL`
 }
 
 /** In this order: what refers to others first. */
@@ -49,12 +54,15 @@ const DELETE_JOBS = [
   'DELETE FROM chain_lines WHERE job_id IN (SELECT value FROM json_each(?))',
   'DELETE FROM transitions WHERE job_id IN (SELECT value FROM json_each(?))',
   'DELETE FROM archived_logs WHERE job_id IN (SELECT value FROM json_each(?))',
+  // Those with a blob stay until it is deleted.
+  'DELETE FROM kept_items WHERE job_id IN (SELECT value FROM json_each(?)) AND stored_bytes IS NULL',
   'DELETE FROM attempts WHERE job_id IN (SELECT value FROM json_each(?))',
   'DELETE FROM jobs WHERE id IN (SELECT value FROM json_each(?))'
 ]
 const DELETE_LOGS = [
-  'DELETE FROM archived_logs WHERE job_id IN (SELECT value FROM json_each(?))',
-  'UPDATE attempts SET log_archived = 0 WHERE job_id IN (SELECT value FROM json_each(?)) AND log_archived = 1'
+  'DELETE FROM archived_logs WHERE job_id IN (SELECT value FROM json_each(:ids))',
+  `UPDATE attempts SET log_archived = 0, log_deleted_at_ms = :nowMs
+    WHERE job_id IN (SELECT value FROM json_each(:ids)) AND log_archived = 1`
 ]
 export const RETENTION_DELETES = [...DELETE_JOBS, ...DELETE_LOGS]
 
@@ -85,6 +93,7 @@ interface LogRow {
 export function createRetention({
   database,
   changes,
+  timeline,
   counters,
   logSums,
   clock
@@ -92,6 +101,7 @@ export function createRetention({
   database: Database
   clock: Clock
   changes: ChangeLog
+  timeline: Timeline
   counters: Counters
   logSums: LogSums
 }) {
@@ -106,9 +116,10 @@ export function createRetention({
   const ofSpider = database.prepare<[string, string], number>(RETENTION_SQL.ofSpider).pluck()
   const ofProject = database.prepare<[string], number>(RETENTION_SQL.ofProject).pluck()
   const logBytes = database.prepare<[string], number>(RETENTION_SQL.logBytes).pluck()
+  const itemsOf = database.prepare<[string], { id: JobId }>(RETENTION_SQL.itemsOf)
   const forgetKey = database.prepare<[string, string]>('DELETE FROM dedupe_keys WHERE key = ? AND job_id = ?')
   const deleteJobs = DELETE_JOBS.map((sql) => database.prepare<[string]>(sql))
-  const deleteLogs = DELETE_LOGS.map((sql) => database.prepare<[string]>(sql))
+  const deleteLogs = DELETE_LOGS.map((sql) => database.prepare<{ ids: string; nowMs: number }>(sql))
   const recordDeleted = database.prepare<[string, number]>('INSERT OR IGNORE INTO deleted_logs VALUES (?, ?)')
   const listDeleted = database.prepare<[number], DeletedLog>(
     'SELECT job_id AS jobId, attempt_number AS attemptNumber FROM deleted_logs LIMIT ?'
@@ -117,6 +128,7 @@ export function createRetention({
     'DELETE FROM deleted_logs WHERE job_id = ? AND attempt_number = ?'
   )
   const keep = database.prepare<[number, string]>('UPDATE jobs SET kept = ? WHERE id = ?')
+  const isKeptNow = database.prepare<[string], number>('SELECT kept FROM jobs WHERE id = ?').pluck()
   const policy = database.prepare<[], { revision: number; policy: string }>('SELECT * FROM storage_policy')
   const forgetPolicy = database.prepare('DELETE FROM storage_policy')
   const putPolicy = database.prepare<[number, string]>('INSERT INTO storage_policy VALUES (?, ?)')
@@ -202,7 +214,7 @@ export function createRetention({
     if (countsBytes(own)) increase(pass.logBytes, row.project, bytes)
   }
 
-  function deleteAll(going: readonly Judged[]): void {
+  function deleteAll(going: readonly Judged[], nowMs: number): void {
     const jobs = going.filter(({ job }) => job === 'goes')
     const logs = going.filter(({ job, log }) => job !== 'goes' && log === 'goes')
     for (const { row, logs: own } of going) {
@@ -221,21 +233,24 @@ export function createRetention({
     }
     const idsOf = (those: readonly Judged[]) => JSON.stringify(those.map(({ row }) => row.id))
     if (jobs.length > 0) for (const statement of deleteJobs) statement.run(idsOf(jobs))
-    if (logs.length > 0) for (const statement of deleteLogs) statement.run(idsOf(logs))
+    if (logs.length > 0) for (const statement of deleteLogs) statement.run({ ids: idsOf(logs), nowMs })
   }
 
   return {
-    preview(before: RetentionPass, bounds: RetentionBounds, rows: number): RetentionStep {
+    preview(before: RetentionPass, bounds: RetentionBounds, rows: number): RetentionPreviewStep {
       const startedMs = clock.monotonicMs()
       const { judged, pass, isDone } = judgeNext(before, bounds, { rows, jobs: rows })
-      return { pass: isDone ? null : pass, tookMs: clock.monotonicMs() - startedMs, counts: countAll(judged) }
+      const going = judged.filter(({ job }) => job === 'goes').map(({ row }) => row.id)
+      const withItems = going.length === 0 ? [] : itemsOf.all(JSON.stringify(going)).map(({ id }) => id)
+      const tookMs = clock.monotonicMs() - startedMs
+      return { pass: isDone ? null : pass, tookMs, counts: countAll(judged), withItems }
     },
 
     apply(before: RetentionPass, bounds: RetentionBounds, limit: RetentionLimit): RetentionStep {
       const startedMs = clock.monotonicMs()
       const { judged, pass, isDone } = judgeNext(before, bounds, limit)
       const going = judged.filter(({ job, log }) => job === 'goes' || log === 'goes')
-      deleteAll(going)
+      deleteAll(going, bounds.nowMs)
       for (const { row, job, bytes, log } of going) {
         const own = bounds.projects.get(row.project) ?? bounds.defaults
         goOver(pass, own, row, job === 'goes' ? -1 : 0, log === 'goes' ? -bytes : 0)
@@ -255,9 +270,17 @@ export function createRetention({
       for (const { jobId, attemptNumber } of list) forgetDeleted.run(jobId, attemptNumber)
     },
 
-    keepJobs(ids: JobId[], isKept: boolean): JobId[] {
-      const found = ids.filter((id) => keep.run(isKept ? 1 : 0, id).changes > 0)
-      for (const id of found) changes.job(id)
+    keepJobs(ids: JobId[], isKept: boolean, entry: TimelineEntry): JobId[] {
+      const found: JobId[] = []
+      for (const id of new Set(ids)) {
+        const was = isKeptNow.get(id)
+        if (was === undefined) continue
+        found.push(id)
+        if (was === Number(isKept)) continue
+        keep.run(Number(isKept), id)
+        timeline.add(id, null, 'changed', entry)
+        changes.job(id)
+      }
       return found
     },
 

@@ -134,7 +134,8 @@ export function toAttempt(row: AttemptRow): Attempt {
     limitHit: row.limit_hit,
     peakMemoryBytes: row.peak_memory_bytes,
     cpuSeconds: row.cpu_seconds,
-    logArchived: row.log_archived === 1
+    logArchived: row.log_archived === 1,
+    logDeletedAtMs: row.log_deleted_at_ms
   }
 }
 

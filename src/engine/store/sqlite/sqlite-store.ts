@@ -19,6 +19,7 @@ import { createGroupCommit } from './group-commit.ts'
 import { createHolds } from './holds.ts'
 import { createIdleWork } from './idle-work.ts'
 import { createJobs } from './jobs.ts'
+import { createKeptItems } from './kept-items.ts'
 import { createKeptLogs } from './kept-logs.ts'
 import { createLimits } from './limits.ts'
 import { createLogSums } from './log-sums.ts'
@@ -72,6 +73,7 @@ export async function openSqliteStoreHere(
   const errorGroups = createErrorGroups({ database })
   const readings = createReadings({ database, errorGroups })
   const keptLogs = createKeptLogs(database)
+  const keptItems = createKeptItems(database)
   const logSums = createLogSums(database)
   const attempts = createAttempts({
     database,
@@ -94,7 +96,7 @@ export async function openSqliteStoreHere(
   const chains = createChains({ database, enqueue, chainEnds })
   const schedules = createSchedules({ database, changes, enqueue, outbox })
   const prune = createPruning({ database, changes, outbox, answers, chainEnds })
-  const retention = createRetention({ database, changes, counters, logSums, clock })
+  const retention = createRetention({ database, changes, timeline, counters, logSums, clock })
   const changed = new Listeners<number>(logger)
   const queueChanged = new Listeners<string[]>(logger)
   // A clock other than the system's belongs to a test, where idle time has no meaning.
@@ -150,12 +152,16 @@ export async function openSqliteStoreHere(
     getErrorGroup: (id, sinceMs) => read(() => errorGroups.get(id, sinceMs)),
     listErrorsOfJob: (jobId, attemptNumber, sinceMs) => read(() => errorGroups.ofJob(jobId, attemptNumber, sinceMs)),
     setErrorState: (ids, state, atMs) => write(() => errorGroups.setState(ids, state, atMs)),
+    findItems: (jobId, number) => read(() => keptItems.find(jobId, number)),
+    recordItems: (record) => write(() => keptItems.record(record)),
+    listKeptItems: (after, limit) => read(() => keptItems.list(after, limit)),
     pageKeptLogs: (filter, page) => read(() => keptLogs.page(filter, page)),
     readKeptLogs: (keys) => read(() => keptLogs.read(keys)),
+    listUnarchivedRuns: (filter, options) => read(() => keptLogs.listUnarchived(filter, options)),
     listUnindexedLogs: (before, limit) => read(() => keptLogs.listUnindexed(before, limit)),
     listAddedLogs: (sinceId, limit) => read(() => keptLogs.listAdded(sinceId, limit)),
     recordLogBlocks: (list) => write(() => keptLogs.record(list)),
-    forgetLogBlocks: () => write(() => keptLogs.forgetAll()),
+    forgetLogBlocks: (logs) => write(() => keptLogs.forgetMany(logs)),
     endOfLogBlocks: () => read(() => keptLogs.endOfBlocks()),
 
     listNodes: () => read(() => fleet.listNodes()),
@@ -223,6 +229,7 @@ export async function openSqliteStoreHere(
     putLimits: (wanted) => write(() => limits.replace(wanted)),
 
     listSuccessfulRuns: (project, spider, page) => read(() => findings.listSuccessfulRuns(project, spider, page)),
+    recordFilledFields: (jobId, filled) => write(() => findings.recordFilledFields(jobId, filled)),
     listFindings: () => read(() => findings.listFindings()),
     putFindings: (one) => write(() => findings.putFindings(one)),
     dismissFindings: (project, spider, jobId) => write(() => findings.dismissFindings(project, spider, jobId)),
@@ -239,7 +246,7 @@ export async function openSqliteStoreHere(
     previewRetention: (pass, bounds, rows) => read(() => retention.preview(pass, bounds, rows)),
     listDeletedLogs: (limit) => read(() => retention.listDeletedLogs(limit)),
     forgetDeletedLogs: (logs) => write(() => retention.forgetDeletedLogs(logs)),
-    keepJobs: (ids, isKept) => write(() => retention.keepJobs(ids, isKept)),
+    keepJobs: (ids, isKept, entry) => write(() => retention.keepJobs(ids, isKept, entry)),
     getStoragePolicy: () => read(() => retention.getPolicy()),
     putStoragePolicy: (stored) => write(() => retention.putPolicy(stored)),
     storageSums: () => read(() => retention.sums()),

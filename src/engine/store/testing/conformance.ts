@@ -7,6 +7,7 @@ import { describeErrors } from './errors.ts'
 import { describeFleet } from './fleet.ts'
 import { testHistories } from './history.ts'
 import { describeHolds } from './holds.ts'
+import { describeKeptItems } from './kept-items.ts'
 import { describeKeptLogs } from './kept-logs.ts'
 import { describeJobs } from './jobs.ts'
 import { testAgainstModel } from './model.ts'
@@ -19,8 +20,15 @@ import { describeSchedules } from './schedules.ts'
 import { describeWebhooks } from './webhooks.ts'
 import { createStory, type StoreUnderTest } from './story.ts'
 
-/** The behaviour that every Store must have. Each test has its own empty store; `stories`: number of random ones. */
-export function describeStore(name: string, openStore: () => Promise<StoreUnderTest>, stories = 50): void {
+/**
+ * The behaviour that every Store must have. Each test has its own empty store; `stories`: number of random ones, and of
+ * those of retention, which are short.
+ */
+export function describeStore(
+  name: string,
+  openStore: () => Promise<StoreUnderTest>,
+  stories = { any: 50, retention: 100 }
+): void {
   describe(name, () => {
     const story = createStory(openStore)
     beforeEach(() => story.open())
@@ -32,6 +40,7 @@ export function describeStore(name: string, openStore: () => Promise<StoreUnderT
     describeOrder(story)
     describeAttempts(story)
     describeErrors(story)
+    describeKeptItems(story)
     describeKeptLogs(story)
     describeFleet(story)
     describeOperators(story)
@@ -45,8 +54,8 @@ export function describeStore(name: string, openStore: () => Promise<StoreUnderT
   })
 
   describe(`${name} against a model`, () => {
-    testAgainstModel(openStore, stories)
-    testHistories(openStore, stories)
-    testRetentionAgainstModel(openStore, stories)
+    testAgainstModel(openStore, stories.any)
+    testHistories(openStore, stories.any)
+    testRetentionAgainstModel(openStore, stories.retention)
   })
 }

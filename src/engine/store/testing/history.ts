@@ -7,7 +7,7 @@ import { aNewJob, anAttemptStart, entry } from '../../testing/builders.ts'
 import type { AttemptChange } from '../../job-rules/attempt-change.ts'
 import type { NewJob, StoredJob } from '../records.ts'
 import type { Store } from '../store.ts'
-import type { StoreUnderTest } from './story.ts'
+import { type StoreUnderTest, timeoutOf } from './story.ts'
 
 /** Of jobs that a store may count as one in its own figures: somewhat more than a day. */
 const STRETCH_MS = 2 ** 27
@@ -68,7 +68,9 @@ const wish = fc.record({
 
 /** Lists and counts random histories through the store, and by a look at each of their jobs. */
 export function testHistories(openStore: () => Promise<StoreUnderTest>, histories: number): void {
-  test('of any history, pages and facets are what a look at each job says', { timeout: 60_000 }, async () => {
+  test('of any history, pages and facets are what a look at each job says', {
+    timeout: timeoutOf(histories)
+  }, async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(past, { minLength: 1, maxLength: 60, size: 'max' }),

@@ -88,6 +88,28 @@ export function describeKeptLogs(story: Story): void {
       expect(await story.store.endOfLogBlocks()).toBe(10)
     })
 
+    test('are no runs whose logs are still elsewhere: those are listed apart, the newest first', async () => {
+      await archived()
+      const [over, live, elsewhere] = [await enqueue(), await enqueue(), await enqueue({ spider: 'other' })]
+      for (const job of [over, live, elsewhere]) await begin(job)
+      await end(over)
+      await enqueue()
+      const refused = await enqueue()
+      await begin(refused)
+      await end(refused, { result: 'refused' })
+      const list = (filter: KeptLogFilter = {}, endedSinceMs = 0, limit = 9) =>
+        story.store.listUnarchivedRuns(filter, { endedSinceMs, limit })
+      const newestFirst = [over.id, live.id, elsewhere.id].sort().reverse()
+      expect(idsOf(await list())).toEqual(newestFirst)
+      expect((await list({ spider: 'other' }))[0]).toEqual({
+        ...{ jobId: elsewhere.id, number: 1, jobid: elsewhere.id, nodeId: 'node-1', startedAtMs: null },
+        ...{ project: 'shop', spider: 'other' }
+      })
+      expect(idsOf(await list({}, Number.MAX_SAFE_INTEGER))).toEqual(newestFirst.filter((id) => id !== over.id))
+      expect(await list({}, 0, 1)).toHaveLength(2)
+      expect(idsOf(await list({ outcome: 'succeeded' }))).toEqual([over.id])
+    })
+
     test('are read with their runs, without those that are gone', async () => {
       const job = await archived()
       const [attempt] = await story.store.listAttempts(job.id)
@@ -124,7 +146,10 @@ export function describeKeptLogs(story: Story): void {
       // The blocks of what it was before come too late.
       await record(one)
       expect(await unindexed()).toEqual([one.id])
-      await story.store.forgetLogBlocks()
+      await story.store.forgetLogBlocks([{ jobId: other.id, number: FIRST }])
+      expect(await unindexed()).toEqual([one.id, other.id].sort())
+      await record(other, { rawBytes: 3_000_000, tailBlock: 8 })
+      await story.store.forgetLogBlocks(null)
       expect(await unindexed()).toEqual([one.id, other.id].sort())
       expect(await story.store.listAddedLogs(added.lastId, 10)).toEqual({ logs: [], lastId: added.lastId })
     })

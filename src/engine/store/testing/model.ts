@@ -14,7 +14,7 @@ import { aNewJob, entry } from '../../testing/builders.ts'
 import type { NewJob } from '../records.ts'
 import type { Store } from '../store.ts'
 import { type ModelJob, ModelQueue } from './model-queue.ts'
-import { readAllHeads, type StoreUnderTest } from './story.ts'
+import { readAllHeads, type StoreUnderTest, timeoutOf } from './story.ts'
 
 /** Options of a random job. Times are milliseconds from now; `after` picks among the jobs created so far. */
 interface Wishes {
@@ -126,7 +126,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
 
 /** Applies random stories to the store and to a small in-memory model: both must agree after every step. */
 export function testAgainstModel(openStore: () => Promise<StoreUnderTest>, stories: number): void {
-  test('any story leaves the store where the model is', { timeout: 60_000 }, async () => {
+  test('any story leaves the store where the model is', { timeout: timeoutOf(stories) }, async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(step, { minLength: 10, maxLength: 40, size: 'max' }), async (steps) => {
         const underTest = await openStore()

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import type { LimitRule, SourceSettings } from '../../../shared/contract/index.ts'
-import { aJobId, aNodeId, aProjectName, aSourceId, aWebhookId } from '../../../shared/testing/ids.ts'
+import { aJobId, anAttemptNumber, aNodeId, aProjectName, aSourceId, aWebhookId } from '../../../shared/testing/ids.ts'
 import { aStoredBackfill, aStoredSchedule } from '../../testing/builders.ts'
 import type { StoredSource, VanishedNode } from '../records.ts'
 import type { Story } from './story.ts'
@@ -44,7 +44,7 @@ export function describeOperators(story: Story): void {
   })
 
   describe('what is unusual about runs', () => {
-    const PAGE = { before: null, limit: 30 }
+    const PAGE = { upTo: null, limit: 30 }
     const SHOP = aProjectName('shop')
 
     async function endedRun(result: 'succeeded' | 'failed', items: number) {
@@ -67,8 +67,23 @@ export function describeOperators(story: Story): void {
       ])
       expect(runs[0]).toMatchObject({ pages: 700, errors: 0, startedAtMs: expect.any(Number) })
       expect(await story.store.listSuccessfulRuns(SHOP, 'prices', { ...PAGE, limit: 1 })).toHaveLength(1)
-      expect(await story.store.listSuccessfulRuns(SHOP, 'prices', { before: failed, limit: 30 })).toHaveLength(1)
+      expect(await story.store.listSuccessfulRuns(SHOP, 'prices', { upTo: failed, limit: 30 })).toHaveLength(1)
+      expect(await story.store.listSuccessfulRuns(SHOP, 'prices', { upTo: second, limit: 30 })).toHaveLength(2)
       expect(await story.store.listSuccessfulRuns(SHOP, 'stock', PAGE)).toEqual([])
+    })
+
+    test('its items are counted beside what its log said, and before that said anything', async () => {
+      const [read, unread] = [await endedRun('succeeded', 620), await endedRun('succeeded', 610)]
+      const attemptNumber = anAttemptNumber(1)
+      await story.store.recordReadings([{ jobId: read, attemptNumber, figures: '{"pages":700}', errors: [] }])
+      const filled = { items: 620, fields: [['__proto__', 600] as [string, number]], hasMoreFields: false }
+      for (const jobId of [read, unread, aJobId('f'.repeat(32))]) await story.store.recordFilledFields(jobId, filled)
+      expect(JSON.parse((await story.store.findFigures(read, attemptNumber))!)).toMatchObject({ pages: 700 })
+      const runs = await story.store.listSuccessfulRuns(SHOP, 'prices', PAGE)
+      expect(runs.map(({ jobId, filledFields }) => [jobId, filledFields])).toEqual([
+        [unread, filled],
+        [read, filled]
+      ])
     })
 
     test('is kept per spider until its next run, and a dismissal as long as the job is the same', async () => {

@@ -6,7 +6,7 @@ import { NEVER_BEFORE_MS, type ProjectBounds } from '../../job-rules/retention.t
 import { aNewFiring, aNewJob, anAttemptStart, aStoredSchedule, entry } from '../../testing/builders.ts'
 import { newRetentionPass, type NewJob, type RetentionBounds, type RetentionCounts } from '../records.ts'
 import type { Store } from '../store.ts'
-import type { Story, StoreUnderTest } from './story.ts'
+import { type Story, type StoreUnderTest, timeoutOf } from './story.ts'
 
 const NOW_MS = 1_900_000_000_000
 const DAY_MS = 86_400_000
@@ -97,6 +97,23 @@ export function describeRetention(story: Story): void {
       expect(await story.store.listDeletedLogs(9)).toEqual([])
     })
 
+    test('leaves the items of deleted jobs to be found until their blobs are deleted', async () => {
+      const { store } = story
+      const [job, other] = [await ended(5), await ended(5), await ended(1.5)]
+      const record = (one: NewJob, sizes: { rawBytes: number; storedBytes: number } | null) =>
+        store.recordItems({
+          ...{ jobId: one.id, number: anAttemptNumber(1), project: one.project, spider: one.spider },
+          ...{ endedAtMs: daysAgo(5), sizes, problem: null, deletedAtMs: null }
+        })
+      await record(job, { rawBytes: 9, storedBytes: 5 })
+      await record(other, null)
+      await deleteOld(store, OLDER_THAN_2_DAYS)
+      expect(await store.listKeptItems(null, 9)).toMatchObject([{ jobId: job.id, job: null }])
+      expect(await store.findItems(other.id, anAttemptNumber(1))).toBeNull()
+      await record(job, null)
+      expect(await store.findItems(job.id, anAttemptNumber(1))).toBeNull()
+    })
+
     test('keeps a job while its log is kept, and deletes a log before its job', async () => {
       const jobs = [await ended(9, { log: 5 }), await ended(9), await ended(5, { log: 5 }), await ended(1.5)]
       const longLogs = everywhere(boundsOf({ jobs: { endedSinceMs: daysAgo(2) }, logs: { endedSinceMs: daysAgo(7) } }))
@@ -105,17 +122,25 @@ export function describeRetention(story: Story): void {
       await deleteOld(story.store, everywhere(boundsOf({ logs: { endedSinceMs: daysAgo(2) } })))
       expect(await left(jobs)).toEqual([false, false, true, true])
       expect(await story.store.findArchivedLog(jobs[2]!.id, anAttemptNumber(1))).toBeNull()
-      expect((await story.store.listAttempts(jobs[2]!.id))[0]?.logArchived).toBe(false)
+      const attempt = async () => (await story.store.listAttempts(jobs[2]!.id))[0]
+      expect(await attempt()).toMatchObject({ logArchived: false, logDeletedAtMs: NOW_MS })
+      // A run that came back is archived again.
+      await story.store.markLogArchived(jobs[2]!.id, anAttemptNumber(1), blobLog(5))
+      expect(await attempt()).toMatchObject({ logArchived: true, logDeletedAtMs: null })
     })
 
     test('keeps what operators marked, until they unmark it', async () => {
       const jobs = [await ended(9, { log: 5 }), await ended(9), await ended(1.5)]
       const unknown = aJobId('f'.repeat(32))
-      expect(await story.store.keepJobs([jobs[0]!.id, unknown], true)).toEqual([jobs[0]!.id])
+      const kept = entry('kept')
+      expect(await story.store.keepJobs([jobs[0]!.id, unknown], true, kept)).toEqual([jobs[0]!.id])
+      // It is already.
+      expect(await story.store.keepJobs([jobs[0]!.id], true, entry('kept again'))).toEqual([jobs[0]!.id])
+      expect((await story.store.listTimeline(jobs[0]!.id)).at(-1)).toMatchObject({ kind: 'changed', ...kept })
       expect((await story.store.getJob(jobs[0]!.id))?.kept).toBe(true)
       await deleteOld(story.store, OLDER_THAN_2_DAYS)
       expect(await left(jobs)).toEqual([true, false, true])
-      await story.store.keepJobs([jobs[0]!.id], false)
+      await story.store.keepJobs([jobs[0]!.id], false, entry('not kept'))
       await deleteOld(story.store, OLDER_THAN_2_DAYS)
       expect(await left(jobs)).toEqual([false, false, true])
     })
@@ -181,15 +206,24 @@ export function describeRetention(story: Story): void {
     })
 
     test('a preview deletes nothing and names the same', async () => {
-      for (const days of [9, 8, 7, 6, 1.5]) await ended(days, { log: 100 })
+      const jobs = []
+      for (const days of [9, 8, 7, 6, 1.5]) jobs.push(await ended(days, { log: 100 }))
+      for (const [at, sizes] of [[0, { rawBytes: 90, storedBytes: 9 }] as const, [1, null] as const]) {
+        const { id: jobId, project, spider } = jobs[at]!
+        const record = { jobId, number: anAttemptNumber(1), project, spider, endedAtMs: daysAgo(8) }
+        await story.store.recordItems({ ...record, sizes, problem: null, deletedAtMs: null })
+      }
       const bounds = everywhere(boundsOf({ jobs: { newestPerSpider: 2 }, logs: { newestPerSpider: 1 } }))
       const counts: RetentionCounts[] = []
+      const withItems: string[] = []
       let pass: ReturnType<typeof newRetentionPass> | null = newRetentionPass()
       while (pass !== null) {
         const step = await story.store.previewRetention(pass, bounds, 2)
         counts.push(...step.counts)
+        withItems.push(...step.withItems)
         pass = step.pass
       }
+      expect(withItems).toEqual([jobs[0]!.id])
       const done = await deleteOld(story.store, bounds)
       expect(sum(counts)).toEqual({ jobs: 3, logs: 4 })
       expect(sum(done)).toEqual(sum(counts))
@@ -248,34 +282,54 @@ interface PastJob {
   isAwaited: boolean
   hasKey: boolean
 }
-const rarely = fc.nat(5).map((number) => number === 0)
+const rarely = fc.nat(9).map((number) => number === 0)
 const pastJob: fc.Arbitrary<PastJob> = fc.record({
-  project: fc.constantFrom('shop' as const, 'news' as const),
-  spider: fc.constantFrom('a' as const, 'b' as const),
+  project: fc.constantFrom('shop' as const, 'shop' as const, 'news' as const),
+  spider: fc.constantFrom('a' as const, 'a' as const, 'b' as const),
   outcome: fc.constantFrom('succeeded' as const, 'succeeded' as const, 'failed' as const),
   daysAgo: fc.nat(12_000).map((thousandths) => thousandths / 1_000),
-  log: fc.option(fc.integer({ min: 1, max: 900 })),
+  log: fc.option(fc.oneof(fc.integer({ min: 1, max: 60 }), fc.integer({ min: 500, max: 900 }))),
   isKept: rarely,
   isFlagged: rarely,
   isAwaited: rarely,
   hasKey: rarely
 })
-const perhaps = <T>(values: fc.Arbitrary<T>) => fc.option(values, { freq: 2 })
-const bounds: fc.Arbitrary<ProjectBounds> = fc.record({
-  jobs: fc.record({
-    endedSinceMs: perhaps(fc.nat(12).map(daysAgo)),
-    newestPerSpider: perhaps(fc.integer({ min: 1, max: 6 })),
-    newestPerProject: perhaps(fc.integer({ min: 1, max: 9 }))
-  }),
+
+/** `bytesShare`: of the bytes that the project's logs take, so that the bound falls among them, whatever they are. */
+interface AskedBounds {
+  jobs: ProjectBounds['jobs']
+  logs: Omit<ProjectBounds['logs'], 'bytesPerProject'> & { bytesShare: number | null }
+}
+/** One that is far away lets the others decide. */
+const days = fc.oneof(fc.constant(null), fc.nat(12).map(daysAgo))
+const newest = fc.oneof(fc.constant(null), fc.integer({ min: 1, max: 12 }))
+const bounds: fc.Arbitrary<AskedBounds> = fc.record({
+  jobs: fc.record({ endedSinceMs: days, newestPerSpider: newest, newestPerProject: newest }),
   logs: fc.record({
-    endedSinceMs: perhaps(fc.nat(12).map(daysAgo)),
-    newestPerSpider: perhaps(fc.integer({ min: 1, max: 6 })),
-    bytesPerProject: perhaps(fc.nat(4_000))
+    endedSinceMs: days,
+    newestPerSpider: newest,
+    bytesShare: fc.oneof(fc.constant(null), fc.double({ min: 0, max: 1, noNaN: true }))
   })
+})
+/** One bound alone: among several, the strictest hides mistakes of the others. */
+const oneBound: fc.Arbitrary<AskedBounds> = bounds.chain(({ jobs, logs }) => {
+  const none = { endedSinceMs: null, newestPerSpider: null }
+  const ofJobs = (over: Partial<AskedBounds['jobs']>): AskedBounds['jobs'] => ({
+    ...none,
+    newestPerProject: null,
+    ...over
+  })
+  const ofLogs = (over: Partial<AskedBounds['logs']>): AskedBounds['logs'] => ({ ...none, bytesShare: null, ...over })
+  return fc.constantFrom(
+    { jobs: ofJobs({}), logs: ofLogs({ bytesShare: logs.bytesShare ?? 0.5 }) },
+    { jobs: ofJobs({ endedSinceMs: jobs.endedSinceMs }), logs: ofLogs({ bytesShare: logs.bytesShare ?? 0.5 }) },
+    { jobs: ofJobs({ newestPerSpider: jobs.newestPerSpider ?? 3 }), logs: ofLogs({ newestPerSpider: 1 }) },
+    { jobs: ofJobs({ newestPerProject: jobs.newestPerProject ?? 3 }), logs: ofLogs({ endedSinceMs: NOW_MS }) }
+  )
 })
 
 /** What must be left, from scratch: every job is compared with all that ended after it. */
-function modelOf(jobs: readonly (PastJob & { id: JobId; endedAtMs: number })[], all: RetentionBounds) {
+function modelOf(jobs: readonly KnownJob[], all: RetentionBounds) {
   const inOrder = jobs.toSorted((one, other) => other.endedAtMs - one.endedAtMs || (one.id < other.id ? 1 : -1))
   const left = new Map<JobId, { log: boolean }>()
   for (const [index, job] of inOrder.entries()) {
@@ -300,85 +354,97 @@ function modelOf(jobs: readonly (PastJob & { id: JobId; endedAtMs: number })[], 
   return left
 }
 
+interface RetentionStory {
+  past: PastJob[]
+  /** They run when the pass begins, and end while it is under way. */
+  meanwhile: PastJob[]
+  defaults: AskedBounds
+  shop: AskedBounds | null
+  jobsAtOnce: number
+}
+const retentionStory: fc.Arbitrary<RetentionStory> = fc.record({
+  past: fc.array(pastJob, { maxLength: 30, size: 'max' }),
+  meanwhile: fc.oneof(
+    { weight: 2, arbitrary: fc.constant<PastJob[]>([]) },
+    { weight: 1, arbitrary: fc.array(pastJob, { maxLength: 6 }) }
+  ),
+  defaults: fc.oneof(bounds, oneBound),
+  shop: fc.option(fc.oneof(bounds, oneBound)),
+  // Few: what one step deletes must be right in the next.
+  jobsAtOnce: fc.integer({ min: 1, max: 5 })
+})
+
 /** Also with jobs that start and end between the steps: what retention may delete only grows by that. */
 export function testRetentionAgainstModel(openStore: () => Promise<StoreUnderTest>, stories: number): void {
   test('retention leaves what a model leaves, and nothing over a bound, whatever runs meanwhile', {
-    timeout: 60_000
+    timeout: timeoutOf(stories)
   }, async () => {
-    const story = fc.record({
-      past: fc.array(pastJob, { maxLength: 30 }),
-      meanwhile: fc.oneof(fc.constant<PastJob[]>([]), fc.array(pastJob, { maxLength: 6 })),
-      defaults: bounds,
-      shop: fc.option(bounds),
-      jobsAtOnce: fc.integer({ min: 1, max: 5 })
-    })
     await fc.assert(
-      fc.asyncProperty(story, async ({ past, meanwhile, defaults, shop, jobsAtOnce }) => {
+      fc.asyncProperty(retentionStory, async (story) => {
         const underTest = await openStore()
         try {
-          await compare(underTest.store, { past, meanwhile, defaults, shop, jobsAtOnce })
+          await compare(underTest.store, story)
         } finally {
           await underTest.remove()
         }
       }),
-      { numRuns: stories }
+      // The time also ends the search for a shorter story that fails, so that one is shown.
+      { numRuns: stories, interruptAfterTimeLimit: timeoutOf(stories) - 10_000, markInterruptAsFailure: true }
     )
   })
 }
 
-async function compare(
-  store: Store,
-  story: {
-    past: PastJob[]
-    meanwhile: PastJob[]
-    defaults: ProjectBounds
-    shop: ProjectBounds | null
-    jobsAtOnce: number
+type KnownJob = PastJob & { id: JobId; endedAtMs: number }
+
+async function compare(store: Store, story: RetentionStory): Promise<void> {
+  const known: KnownJob[] = []
+  const waiting: JobId[] = []
+  const start = async (all: readonly PastJob[]) => {
+    const jobs = all.map(({ project, spider, hasKey }) => {
+      const job = aNewJob({ project, spider })
+      return hasKey ? { ...job, dedupe: { key: `key of ${job.id}`, expiresAtMs: NOW_MS + 1 } } : job
+    })
+    await store.enqueueJobs(jobs)
+    await store.beginAttempts(jobs.map((job) => anAttemptStart(job)))
+    return all.map((past, index) => ({ past, id: jobs[index]!.id }))
   }
-): Promise<void> {
-  const { defaults, shop } = story
-  const known: (PastJob & { id: JobId; endedAtMs: number })[] = []
-  let keys = 0
-  const start = async (past: PastJob) => {
-    const { project, spider } = past
-    const dedupe = past.hasKey ? { dedupe: { key: `key ${(keys += 1)}`, expiresAtMs: NOW_MS + 1 } } : {}
-    const job = aNewJob({ project, spider, ...dedupe })
-    await store.enqueueJobs([job])
-    await store.beginAttempts([anAttemptStart(job)])
-    return job
-  }
-  const end = async (past: PastJob, { id }: NewJob) => {
+  const end = async (all: readonly { past: PastJob; id: JobId }[]) => {
+    if (all.length === 0) return
     const attemptNumber = anAttemptNumber(1)
-    if (past.log !== null) {
+    for (const { id, past } of all) {
+      if (past.log === null) continue
       await store.markLogArchived(id, attemptNumber, past.log % 2 === 0 ? packedLog(past.log) : blobLog(past.log))
     }
-    const endedAtMs = Math.round(daysAgo(past.daysAgo))
-    const from = ['sending' as const]
-    const flag = past.isFlagged ? { mayHaveRunTwice: true as const } : {}
-    const at = entry('ended', { atMs: endedAtMs })
-    await store.applyChanges([
-      { jobId: id, attemptNumber, from, to: 'ended', kind: 'ended', result: past.outcome, entry: at, ...flag }
-    ])
-    if (past.isKept) await store.keepJobs([id], true)
-    if (past.isAwaited) {
-      const waits = aNewJob({ project: 'waits', after: [{ jobId: id, on: 'ended' }], notBeforeMs: 1e15 })
-      await store.enqueueJobs([waits])
-    }
-    known.push({ ...past, id, endedAtMs })
+    const ended = all.map(({ id, past }) => ({ ...past, id, endedAtMs: Math.round(daysAgo(past.daysAgo)) }))
+    await store.applyChanges(
+      ended.map(({ id, outcome, endedAtMs, isFlagged }) => ({
+        ...{ jobId: id, attemptNumber, from: ['sending' as const], to: 'ended' as const, kind: 'ended' as const },
+        ...{ result: outcome, entry: entry('ended', { atMs: endedAtMs }) },
+        ...(isFlagged && { mayHaveRunTwice: true as const })
+      }))
+    )
+    const idsOf = (key: 'isKept' | 'isAwaited') => ended.filter((job) => job[key]).map(({ id }) => id)
+    if (idsOf('isKept').length > 0) await store.keepJobs(idsOf('isKept'), true, entry('kept'))
+    const waits = idsOf('isAwaited').map((jobId) =>
+      aNewJob({ project: 'waits', after: [{ jobId, on: 'ended' }], notBeforeMs: 1e15 })
+    )
+    if (waits.length > 0) await store.enqueueJobs(waits)
+    waiting.push(...waits.map(({ id }) => id))
+    known.push(...ended)
   }
-  for (const past of story.past) await end(past, await start(past))
-  const projects = new Map(shop === null ? [] : [[aProjectName('shop'), shop]])
-  const asked: RetentionBounds = { nowMs: NOW_MS, defaults, projects }
-  // They run already when the pass begins, and end while it is under way: just now.
-  const live = await Promise.all(story.meanwhile.map(async (past) => ({ past, job: await start(past) })))
+  await end(await start(story.past))
+  const shop = story.shop === null ? [] : [['shop', story.shop] as const]
+  const projects = new Map(shop.map(([project, own]) => [aProjectName(project), boundsAsked(own, story.past, project)]))
+  const asked = { nowMs: NOW_MS, defaults: boundsAsked(story.defaults, story.past, 'news'), projects }
+  const live = (await start(story.meanwhile)).map(({ past, id }) => ({ id, past: { ...past, daysAgo: 0 } }))
   await deleteOld(store, asked, {
     jobs: story.jobsAtOnce,
     between: async () => {
-      const one = live.pop()
-      if (one !== undefined) await end({ ...one.past, daysAgo: 0 }, one.job)
+      await end(live.splice(-1))
     }
   })
-  for (const { past, job } of live) await end({ ...past, daysAgo: 0 }, job)
+  await expectAllThere(store, [...waiting, ...live.map(({ id }) => id)])
+  await end(live)
   const hadCompany = story.meanwhile.length > 0
   if (hadCompany) await deleteOld(store, asked, { jobs: story.jobsAtOnce })
   const found = await store.getJobs(known.map(({ id }) => id))
@@ -395,4 +461,16 @@ async function compare(
   const survivors = known.filter(({ id }) => actual.has(id))
   const asLeft = survivors.map((job) => ({ ...job, log: actual.get(job.id)!.log ? job.log : null }))
   expect(byId(actual)).toEqual(byId(modelOf(asLeft, asked)))
+}
+
+function boundsAsked({ jobs, logs }: AskedBounds, past: readonly PastJob[], project: string): ProjectBounds {
+  const { bytesShare, ...others } = logs
+  const bytes = past.reduce((sum, one) => sum + (one.project === project ? (one.log ?? 0) : 0), 0)
+  return { jobs, logs: { ...others, bytesPerProject: bytesShare === null ? null : Math.floor(bytesShare * bytes) } }
+}
+
+/** What has not ended is none of retention's business. */
+async function expectAllThere(store: Store, ids: readonly JobId[]): Promise<void> {
+  const found = await store.getJobs([...ids])
+  expect(new Set(found.map(({ id }) => id))).toEqual(new Set(ids))
 }

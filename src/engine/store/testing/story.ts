@@ -14,6 +14,9 @@ export interface StoreUnderTest {
   remove(): Promise<void>
 }
 
+/** Of a test that tells so many stories, each with a store of its own; in ms. */
+export const timeoutOf = (stories: number): number => 60_000 + stories * 500
+
 /** A store under test, with the steps that most tests begin with. */
 export type Story = ReturnType<typeof createStory>
 

@@ -103,7 +103,7 @@ export const errorColumns = (showsState: boolean): Column<ErrorGroup>[] => [
       <span className={classes.last}>
         <RelativeTime atMs={group.lastSeenMs} />
         {group.reopenedAtMs !== null && (
-          <Badge size="xs" color="red" variant="light" title="It was resolved, and logged again">
+          <Badge size="xs" color="red" variant="light" title="Resolved, then logged again">
             back
           </Badge>
         )}

@@ -25,8 +25,8 @@ interface ErrorDetailProps {
 }
 
 const BECAUSE: Record<ErrorGroup['because'], string> = {
-  frames: 'Same exception, raised from the same lines of the project',
-  exception: 'Same exception and text; no line of the project is in the traceback',
+  frames: 'Same exception, raised in the same functions of the project',
+  exception: 'Same exception and text; the traceback has no project code',
   message: 'Same message from the same logger; there is no traceback'
 }
 
@@ -67,12 +67,12 @@ function Detail({
           <>
             <Button
               variant="filled"
-              title="It is open again once it is logged again"
+              title="Reopens if it is logged again"
               onClick={() => void onState(group, 'resolved')}
             >
               Resolve
             </Button>
-            <Button title="It stays ignored, however often it is logged" onClick={() => void onState(group, 'ignored')}>
+            <Button title="Stays ignored, even if it is logged again" onClick={() => void onState(group, 'ignored')}>
               Ignore
             </Button>
           </>
@@ -235,7 +235,9 @@ function Occurrences({
           ))}
         </tbody>
       </table>
-      {jobCount > occurrences.length && <p className="faint">The newest {formatCount(occurrences.length)} runs.</p>}
+      {jobCount > occurrences.length && (
+        <p className="faint">Only the newest {formatCount(occurrences.length)} runs are shown.</p>
+      )}
     </section>
   )
 }

@@ -51,7 +51,7 @@ export function foldLibraries(lines: readonly string[]): string[] {
   let frames = 0
   let isFolding = false
   const unfold = () => {
-    if (frames > 0) shown.push(`  … ${frames === 1 ? '1 frame' : `${frames} frames`} of libraries`)
+    if (frames > 0) shown.push(`  … ${frames === 1 ? '1 library frame' : `${frames} library frames`}`)
     frames = 0
   }
   for (const line of lines) {

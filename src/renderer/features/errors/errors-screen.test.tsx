@@ -30,7 +30,7 @@ it('shows an error with its example, why it is one group, and links to its line 
     /ERROR: .*\nTraceback[^]*KeyError: 'offerPrice'$/
   )
   const { group, occurrences } = await engine.client.errors.get({ id: first!.id })
-  const because = { frames: /same lines/, exception: /no line of the project/, message: /no traceback/ }
+  const because = { frames: /same functions/, exception: /no project code/, message: /no traceback/ }
   expect(shown.getByText(because[group.because])).toBeTruthy()
   const log = shown.getByRole('link', { name: `Open log at line ${occurrences[0]!.line}` })
   const jobId = occurrences[0]!.jobId
@@ -77,7 +77,7 @@ it('keeps the filter in the address: a spider of an error shows its other errors
 it('says what the view is for before anything failed, and why it could not be loaded', async () => {
   open('/errors', { firstRun: true })
   expect(await screen.findByText('No open errors')).toBeTruthy()
-  expect(screen.getByText(/the same ones together: how often, since which\s+version/)).toBeTruthy()
+  expect(screen.getByText(/appear here in groups, with how often they were logged/)).toBeTruthy()
   app.stop()
 
   engine = createFakeEngine({ jobCount: 20 })
@@ -117,9 +117,9 @@ it('frames of libraries are folded, those of the project and the exception stay'
   const head = ['ERROR: Spider error', 'Traceback (most recent call last):']
   expect(foldLibraries([...head, ...library, ...library, ...project, ...library, 'ValueError: no number'])).toEqual([
     ...head,
-    '  … 2 frames of libraries',
+    '  … 2 library frames',
     ...project,
-    '  … 1 frame of libraries',
+    '  … 1 library frame',
     'ValueError: no number'
   ])
 })

@@ -89,7 +89,7 @@ export function ErrorsScreen() {
   return (
     <>
       <div className={classes.head}>
-        <ScreenHead title="Errors" note="The same errors of all runs, together">
+        <ScreenHead title="Errors" note="Errors of all runs, grouped">
           <FilterBox
             label="Filter errors"
             placeholder="Exception, message, file"
@@ -202,6 +202,7 @@ function ProjectSelect({
     <Select
       className={classes.project}
       size="xs"
+      rightSectionWidth={22}
       aria-label="Project"
       placeholder="All projects"
       clearable
@@ -238,8 +239,8 @@ function NoErrors({ state, isFiltering, onClear }: NoErrorsProps) {
       title={state === 'open' ? 'No open errors' : 'No errors yet'}
       action={<LinkButton to="/jobs">Show jobs</LinkButton>}
     >
-      Tracebacks and ERROR lines in the logs of your spiders appear here, the same ones together: how often, since which
-      version, in which spiders and on which nodes.
+      Tracebacks and ERROR lines in the logs of your spiders appear here in groups, with how often they were logged,
+      since which version, by which spiders and on which nodes.
     </EmptyState>
   )
 }

@@ -56,7 +56,7 @@ export function ColumnsMenu({ columns, hasMoreFields, shown, onChange }: Columns
             />
           ))}
         </div>
-        {hasMoreFields && <p className={classes.note}>There are more fields, which only whole items show.</p>}
+        {hasMoreFields && <p className={classes.note}>There are more fields. Open an item to see all of them.</p>}
       </Popover.Dropdown>
     </Popover>
   )

@@ -46,19 +46,19 @@ export function ComparePane({ job, of, columns, onClose }: ComparePaneProps) {
       {runs.data === undefined ? (
         <RowsSkeleton rows={4} />
       ) : before === null ? (
-        <EmptyState title="No other run">There is no other run of this spider to compare with.</EmptyState>
+        <EmptyState title="No run to compare with">This spider has no other runs.</EmptyState>
       ) : (
         <>
           <div className={classes.form}>
             <Select
-              label="With the run of"
+              label="Compare with the run of"
               allowDeselect={false}
               data={others.map(({ id, startedAtMs }) => ({ value: id, label: formatInstant(startedAtMs!) }))}
               value={before}
               onChange={setChosen}
             />
             <Select
-              label="Items are the same if they have the same"
+              label="Match items by"
               allowDeselect={false}
               searchable
               data={[
@@ -112,12 +112,12 @@ function Result({ diff }: { diff: ItemsDiff }) {
         {formatCount(diff.before.items)} items before, {formatCount(diff.after.items)} now.
         {repeatedKeys !== null &&
           repeatedKeys > 0 &&
-          ` ${formatCount(repeatedKeys)} without a key, or with a repeated one, were not compared.`}
+          ` ${formatCount(repeatedKeys)} without a key or with a repeated key were not compared.`}
       </p>
       <table className={classes.fields}>
         <thead>
           <tr>
-            <th scope="col">Field filled</th>
+            <th scope="col">Items with a value</th>
             <th scope="col">before</th>
             <th scope="col">now</th>
           </tr>
@@ -128,8 +128,8 @@ function Result({ diff }: { diff: ItemsDiff }) {
             return (
               <tr key={name} data-changed={shares[0] !== shares[1] || undefined}>
                 <th scope="row">{name === '' ? '(no name)' : name}</th>
-                <td>{before === null ? 'not there' : shares[0]}</td>
-                <td>{after === null ? 'gone' : before === null ? `new · ${shares[1]}` : shares[1]}</td>
+                <td>{before === null ? 'missing' : shares[0]}</td>
+                <td>{after === null ? 'missing' : before === null ? `new · ${shares[1]}` : shares[1]}</td>
               </tr>
             )
           })}
@@ -139,7 +139,7 @@ function Result({ diff }: { diff: ItemsDiff }) {
         ([label, , texts]) =>
           texts.length > 0 && (
             <div key={label}>
-              <h3 className={classes.subtitle}>{label}, for example</h3>
+              <h3 className={classes.subtitle}>{label}: examples</h3>
               <ul className={classes.examples}>
                 {texts.map((text) => (
                   <li key={text}>{text}</li>

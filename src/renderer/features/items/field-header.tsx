@@ -51,14 +51,14 @@ export function FieldHeader({ name, sort, engineProblem, ...act }: FieldHeaderPr
         </Menu.Item>
         {isSorted && (
           <Menu.Item leftSection={<IconX size={14} />} onClick={() => act.onSort(undefined)}>
-            Do not sort
+            Clear sorting
           </Menu.Item>
         )}
         <Menu.Item leftSection={<IconChartBar size={14} />} disabled={isMissing} onClick={act.onStatistics}>
           Statistics
         </Menu.Item>
         <Menu.Item leftSection={<IconFilterOff size={14} />} onClick={act.onOnlyFilled}>
-          Hide items without it
+          Hide items without a value
         </Menu.Item>
         <Menu.Item leftSection={<IconEyeOff size={14} />} onClick={act.onHide}>
           Hide column

@@ -48,7 +48,7 @@ function Figures({ data, onValue }: { data: FieldStatistics; onValue: (value: st
             {formatCount(filled)} of {formatCount(items)} items
           </span>
         </FieldRow>
-        <FieldRow label="Different values">
+        <FieldRow label="Distinct values">
           {distinct > 100 ? `about ${formatCount(distinct)}` : formatCount(distinct)}
         </FieldRow>
         {numbers !== null && (
@@ -67,7 +67,7 @@ function Figures({ data, onValue }: { data: FieldStatistics; onValue: (value: st
             on average
           </FieldRow>
         )}
-        {unreadable > 0 && <FieldRow label="Not readable">{formatCount(unreadable)} lines</FieldRow>}
+        {unreadable > 0 && <FieldRow label="Unreadable">{formatCount(unreadable)} lines</FieldRow>}
       </div>
       {top.length > 0 ? (
         <div>
@@ -85,7 +85,7 @@ function Figures({ data, onValue }: { data: FieldStatistics; onValue: (value: st
           </ol>
         </div>
       ) : (
-        filled > 0 && <p className={classes.note}>Nearly all values are different, so none is frequent.</p>
+        filled > 0 && <p className={classes.note}>Nearly all values are distinct, so none is frequent.</p>
       )}
     </>
   )

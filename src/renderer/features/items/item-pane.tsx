@@ -30,7 +30,9 @@ export function ItemPane({ of, index, onClose }: { of: ItemsOf; index: number; o
       <QueryState query={item} what="the item">
         {({ text, isCut, isReadable }) => (
           <>
-            {!isReadable && <p className="tone-bad">This line is no item: it is not valid JSON, or too long.</p>}
+            {!isReadable && (
+              <p className="tone-bad">This line is not an item: it is not valid JSON, or it is too long.</p>
+            )}
             <pre className={classes.whole}>{text}</pre>
             {isCut && <p className={classes.note}>The item is longer. Export the items to see all of it.</p>}
           </>

@@ -93,8 +93,8 @@ it('compares with the run before, by a key', async () => {
   fireEvent.click(await screen.findByRole('button', { name: 'Compare' }))
   const pane = within(await screen.findByRole('complementary', { name: 'Comparison' }))
   expect((await pane.findByText('Added')).parentElement?.textContent).toBe('Added4')
-  expect((pane.getByRole('combobox', { name: /^Items are the same/ }) as HTMLInputElement).value).toBe('url')
-  expect(pane.getByRole('row', { name: 'in_stock not there new · 100 %' })).toBeTruthy()
+  expect((pane.getByRole('combobox', { name: 'Match items by' }) as HTMLInputElement).value).toBe('url')
+  expect(pane.getByRole('row', { name: 'in_stock missing new · 100 %' })).toBeTruthy()
 })
 
 it('exports what the filter selects', async () => {
@@ -129,6 +129,14 @@ it('a run without items, one that has not written any, and one whose node is dow
   open()
   engine.failures.set('items.describe', new ScrapdeckError('NODE_UNREACHABLE', 'eu-1 did not respond in 5 s'))
   expect(await screen.findByText(/eu-1 did not respond in 5 s/)).toBeTruthy()
+})
+
+it('items that retention deleted say so, and when', async () => {
+  open()
+  const text = 'Retention deleted the items of job 1 on 2026-11-02.'
+  const data = { deletedAtMs: 1_793_577_600_000, problem: null }
+  engine.failures.set('items.describe', new ScrapdeckError('ITEMS_NOT_FOUND', text, { data }))
+  expect(await screen.findByText(text)).toBeTruthy()
 })
 
 it('while items are copied from their node, shows how far that is', async () => {

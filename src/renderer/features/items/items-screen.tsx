@@ -48,7 +48,7 @@ export function ItemsScreen() {
     return (
       <EmptyState
         icon={<IconTable size={28} />}
-        title="No job chosen"
+        title="No job selected"
         action={<LinkButton to="/jobs">Jobs</LinkButton>}
       >
         Open a job and choose “Open all items” on its Items tab.
@@ -211,7 +211,7 @@ function ItemsOfJob({ job, facts }: { job: Job; facts: ItemsFacts }) {
           )}
           {facts.mayGrow && !pages.hasNextPage && pages.data !== undefined && (
             <div className={classes.grows}>
-              The run continues.
+              The job is still running.
               <Button size="compact-sm" loading={pages.isRefetching} onClick={() => void pages.refetch()}>
                 Load new items
               </Button>

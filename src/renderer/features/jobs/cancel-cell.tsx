@@ -2,16 +2,18 @@ import { ActionIcon, Button, Group } from '@mantine/core'
 import { notifications } from '@mantine/notifications'
 import { IconArrowBackUp, IconPlayerStopFilled } from '@tabler/icons-react'
 import { useEffect } from 'react'
-import type { Job, JobId } from '../../../shared/contract/index.ts'
+import type { Job } from '../../../shared/contract/index.ts'
 import { useNow } from '../../ui/clock.ts'
 import { showNotice } from '../../ui/notify.tsx'
 import { StatusText } from '../../ui/status.tsx'
 import classes from './jobs-screen.module.css'
 import { cancelSoon, GRACE_MS, undoCancel, usePendingCancels } from './pending-cancels.ts'
-import type { JobActions } from './use-job-actions.ts'
 
 /** What a cancel needs to know of a job: rows of live ones have no more. */
-export type CancelTarget = Pick<Job, 'id' | 'project' | 'spider' | 'state' | 'status' | 'cancelAskedAtMs'>
+export interface CancelTarget extends Pick<Job, 'project' | 'spider' | 'state' | 'status' | 'cancelAskedAtMs'> {
+  /** Of a job of ours, or of the row of another. */
+  id: string
+}
 
 /** Cancellation requested, not yet confirmed. */
 export function isCancelling(job: CancelTarget): boolean {
@@ -19,14 +21,20 @@ export function isCancelling(job: CancelTarget): boolean {
 }
 
 /** Cancels a live job with one click; until the stop signal is sent, the same place undoes it. */
-export function CancelCell({ job, actions }: { job: CancelTarget; actions: Pick<JobActions, 'cancelOne'> }) {
+export function CancelCell<One extends CancelTarget>({
+  job,
+  cancelOne
+}: {
+  job: One
+  cancelOne: (job: One) => Promise<void>
+}) {
   const isPending = usePendingCancels(({ sentAtMs }) => sentAtMs.has(job.id))
   const name = `${job.project}/${job.spider}`
   if (job.state === 'ended' || (isCancelling(job) && !isPending)) return null
   const label = isPending ? `Undo the cancel of ${name}` : `Cancel ${name}`
   const cancel = () => {
     // A queued job returns to its place even after it was cancelled, so it needs no grace.
-    if (job.state === 'queued') return void actions.cancelOne(job)
+    if (job.state === 'queued') return void cancelOne(job)
     const close = () => notifications.hide(noticeId(job.id))
     showNotice({
       id: noticeId(job.id),
@@ -36,7 +44,7 @@ export function CancelCell({ job, actions }: { job: CancelTarget; actions: Pick<
     })
     cancelSoon(job.id, () => {
       close()
-      void actions.cancelOne(job)
+      void cancelOne(job)
     })
   }
   return (
@@ -56,9 +64,9 @@ export function CancelCell({ job, actions }: { job: CancelTarget; actions: Pick<
   )
 }
 
-const noticeId = (id: JobId) => `cancel-${id}`
+const noticeId = (id: string) => `cancel-${id}`
 
-function undo(id: JobId): void {
+function undo(id: string): void {
   undoCancel(id)
   notifications.hide(noticeId(id))
 }
@@ -74,7 +82,7 @@ export function PendingCancel({ job }: { job: CancelTarget }) {
   return <StatusText status={job.status} word={`cancel in ${secondsLeft(atMs, nowMs)} s`} />
 }
 
-function GraceNotice({ id, name }: { id: JobId; name: string }) {
+function GraceNotice({ id, name }: { id: string; name: string }) {
   const nowMs = useNow()
   const atMs = usePendingCancels(({ sentAtMs }) => sentAtMs.get(id))
   useEffect(() => {

@@ -1,6 +1,6 @@
 import { Button } from '@mantine/core'
 import { type Attempt, ATTEMPT_REASONS, type AttemptNumber } from '../../../shared/contract/index.ts'
-import { formatRuntime } from '../../../shared/time.ts'
+import { formatRuntime, utcDay } from '../../../shared/time.ts'
 import { CopyButton } from '../../ui/copy-button.tsx'
 import { formatMemory, formatSeconds } from '../../ui/numbers.ts'
 import { FieldRow } from '../../ui/panel.tsx'
@@ -64,9 +64,14 @@ export function JobAttempts({ attempts, nodeName, onLog }: JobAttemptsProps) {
           <CopyButton value={attempt.jobid} what="the job ID" />
         </span>
       </FieldRow>
-      <FieldRow label="Log">{attempt.logArchived ? 'archived' : 'on the node'}</FieldRow>
+      <FieldRow label="Log">{logPlace(attempt)}</FieldRow>
     </section>
   ))
+}
+
+function logPlace({ logArchived, logDeletedAtMs }: Attempt): string {
+  if (logDeletedAtMs !== null) return `deleted by retention on ${utcDay(logDeletedAtMs)}`
+  return logArchived ? 'archived' : 'on the node'
 }
 
 /** `lost` and `absent` have several causes: the reason tells which. */

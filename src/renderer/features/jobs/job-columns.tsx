@@ -116,7 +116,7 @@ export function jobColumns(
       header: <span className="visually-hidden">Cancel</span>,
       width: '40px',
       align: 'end',
-      cell: (job) => <CancelCell job={job} actions={actions} />
+      cell: (job) => <CancelCell job={job} cancelOne={actions.cancelOne} />
     }
   ]
   // Columns for runs are empty for all waiting jobs: the waiting reasons get the space.

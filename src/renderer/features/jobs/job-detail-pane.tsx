@@ -29,6 +29,7 @@ import { JobLog } from './job-log.tsx'
 import { JobSchedule } from './job-schedule.tsx'
 import { JobStats } from './job-stats.tsx'
 import { JobTimeline } from './job-timeline.tsx'
+import { LastError } from './last-error.tsx'
 import type { JobActions } from './use-job-actions.ts'
 
 interface JobDetailPaneProps {
@@ -240,12 +241,7 @@ function JobHead({ job, attempt, nodeName, away, onElsewhere, onOpen }: JobHeadP
         </div>
       )}
       {job.outcome === 'succeeded' && <JobFindings jobId={job.id} />}
-      {job.killingLine !== null && (
-        <div className={classes.kill}>
-          <span className="visually-hidden">Last error: </span>
-          {job.killingLine}
-        </div>
-      )}
+      {job.killingLine !== null && <LastError job={job} line={job.killingLine} />}
       {job.state === 'queued' && job.waiting !== null && (
         <div className={classes.waits}>
           <span className="visually-hidden">Waiting: </span>

@@ -2,6 +2,7 @@ import { useQuery } from '@tanstack/react-query'
 import { useApi } from '../../api/api.tsx'
 import type { JobExpectations as Expectations, JobId, RunMetric } from '../../../shared/contract/index.ts'
 import { formatDuration } from '../../../shared/time.ts'
+import { showUnseen } from '../../../shared/unseen.ts'
 import { formatCount, plural } from '../../ui/numbers.ts'
 import classes from './job-detail-pane.module.css'
 
@@ -50,7 +51,7 @@ export function JobExpectations({ jobId }: { jobId: JobId }) {
   )
 }
 
-function Metrics({ data: { metrics, findings, comparedRuns, weekday } }: { data: Expectations }) {
+function Metrics({ data: { metrics, fields, findings, comparedRuns, weekday } }: { data: Expectations }) {
   const isUnusual = (metric: RunMetric) => findings.some((finding) => finding.metric === metric)
   const runs = `the last ${plural(comparedRuns, 'successful run')}`
   return (
@@ -67,17 +68,39 @@ function Metrics({ data: { metrics, findings, comparedRuns, weekday } }: { data:
               <td className={isUnusual(metric) ? 'tone-wait' : undefined}>
                 {value === null ? '–' : show(metric, value)}
               </td>
-              <td className={`dim ${classes.usual}`}>{rangeOf(metric, usual)}</td>
+              <td className={`dim ${classes.usual}`}>{rangeOf((value) => show(metric, value), usual)}</td>
             </tr>
           ))}
+          {findings
+            .filter(({ metric }) => metric === 'field')
+            .map(({ field, value, usual }) => (
+              <tr key={`field ${field}`}>
+                <th scope="row">{showUnseen(field ?? '')} is filled</th>
+                <td className="tone-wait">{percentage(value)}</td>
+                <td className={`dim ${classes.usual}`}>{rangeOf(percentage, usual)}</td>
+              </tr>
+            ))}
         </tbody>
       </table>
+      {fields !== null && <p className="dim">{wordsOfFields(fields, findings)}</p>}
     </>
   )
 }
 
-function rangeOf(metric: RunMetric, { low, high }: { low: number; high: number }): string {
-  const [from, to] = [show(metric, low), show(metric, high)]
+function wordsOfFields(fields: NonNullable<Expectations['fields']>, findings: Expectations['findings']): string {
+  const { neededRuns, comparedRuns, shown } = fields
+  if (neededRuns > 0) {
+    const runs = plural(neededRuns, 'more run')
+    return `Fields are compared with earlier runs once the items of ${runs} have been counted.`
+  }
+  const count = shown.length - findings.filter(({ metric }) => metric === 'field').length
+  return `${plural(count, 'field')} filled as often as usual, compared with ${plural(comparedRuns, 'earlier run')}.`
+}
+
+const percentage = (value: number): string => `${Math.round(value)} %`
+
+function rangeOf(show: (value: number) => string, { low, high }: { low: number; high: number }): string {
+  const [from, to] = [show(low), show(high)]
   return from === to ? `usually ${from}` : `usually ${from} to ${to}`
 }
 

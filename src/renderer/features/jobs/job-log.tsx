@@ -3,6 +3,7 @@ import { IconExternalLink } from '@tabler/icons-react'
 import { Link } from '@tanstack/react-router'
 import type { AttemptNumber, Job, JobDetail } from '../../../shared/contract/index.ts'
 import { useApi } from '../../api/api.tsx'
+import { useRunFigures } from '../../state/use-run-figures.ts'
 import { LogTerminal } from '../../terminal/log-terminal.tsx'
 import { AttemptSelect } from './attempt-select.tsx'
 
@@ -18,6 +19,7 @@ export function JobLog({ detail: { job, attempts }, attemptNumber, onAttempt, no
   const { client } = useApi()
   const newest = attempts.at(-1)?.number
   const number = attemptNumber ?? newest
+  const figures = useRunFigures(job.id, number)
   const attempt = attempts.find((each) => each.number === number)
   return (
     <>
@@ -32,6 +34,7 @@ export function JobLog({ detail: { job, attempts }, attemptNumber, onAttempt, no
         title={`${job.project}/${job.spider}${attempt === undefined ? '' : ` on ${nodeName(attempt.nodeId)}`}`}
         fileName={logFileName(job, number)}
         waitingText={waitingText(job)}
+        records={figures?.records}
         hasKeys
         extraActions={
           <Tooltip label="Open in a Logs tab">

@@ -12,6 +12,7 @@ import { memo, type ReactNode, useMemo, useState } from 'react'
 import { ConfirmDialog } from '../../ui/confirm-dialog.tsx'
 import type { Job, NodeId, Placement } from '../../../shared/contract/index.ts'
 import { formatCount, plural } from '../../ui/numbers.ts'
+import { DownloadLogsButton } from './download-logs-button.tsx'
 import classes from './jobs-screen.module.css'
 import type { JobActions } from './use-job-actions.ts'
 import { optionsOf } from '../../ui/fields/options.ts'
@@ -79,6 +80,7 @@ export const JobMarksBar = memo(function JobMarksBar(props: JobMarksBarProps) {
       >
         Retry {ended.length > 0 && formatCount(ended.length)}
       </Button>
+      <DownloadLogsButton jobs={marked} />
       {unknown.length > 0 && (
         <Button
           leftSection={<IconArrowsShuffle size={14} />}

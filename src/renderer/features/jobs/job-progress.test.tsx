@@ -45,9 +45,18 @@ it('what could not be read at first appears with the first progress', async () =
 
 it('shows rates, not totals, so that a run that got slower is seen to', () => {
   const series = { startMs: 0, widthMs: 120_000, pages: [120, 200, 200], items: [], errors: [] }
-  expect(ratesOf(series, 'pages')).toEqual([
+  expect(ratesOf(series, 'pages', { startedAtMs: 0, endedAtMs: 360_000 })).toEqual([
     { atMs: 120_000, value: 60 },
     { atMs: 240_000, value: 40 },
     { atMs: 360_000, value: 0 }
+  ])
+})
+
+it('shows no rise or fall because the run did not fill an interval, or because it is not over', () => {
+  const series = { startMs: 0, widthMs: 60_000, pages: [60, 90], items: [], errors: [] }
+  expect(ratesOf(series, 'pages', { startedAtMs: 0, endedAtMs: null })).toEqual([{ atMs: 60_000, value: 60 }])
+  expect(ratesOf(series, 'pages', { startedAtMs: 30_000, endedAtMs: 90_000 })).toEqual([
+    { atMs: 60_000, value: 120 },
+    { atMs: 90_000, value: 60 }
   ])
 })

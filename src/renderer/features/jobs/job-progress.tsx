@@ -1,20 +1,11 @@
-import { useQuery } from '@tanstack/react-query'
 import { type ReactNode, useState } from 'react'
 import type { Job, RunFigures, RunSeries } from '../../../shared/contract/index.ts'
-import { useApi } from '../../api/api.tsx'
 import { LineChart } from '../../ui/charts/line-chart.tsx'
 import { formatBytes, formatCount } from '../../ui/numbers.ts'
 import { RelativeTime } from '../../ui/time.tsx'
 import classes from './job-detail-pane.module.css'
 
 const MINUTE_MS = 60_000
-
-/** What the log of the newest run says: so far while it runs. */
-export function useRunFigures(job: Job): RunFigures | undefined {
-  const { query } = useApi()
-  // A log that was not read yet is no error: its first progress fetches this again.
-  return useQuery(query.jobs.figures.queryOptions({ input: { id: job.id }, retry: false })).data
-}
 
 const NOTES: Record<string, string> = {
   retries: 'Retried requests',
@@ -42,7 +33,7 @@ export function JobProgress({ job, figures }: { job: Job; figures: RunFigures })
   ].filter((words) => words !== null)
   return (
     <section aria-label="Progress" className={classes.usage}>
-      {series !== null && series.pages.length > 1 && <SeriesCharts series={series} isLive={isLive} />}
+      {series !== null && <SeriesCharts series={series} job={job} isLive={isLive} />}
       {isPartial && <p className="tone-wait">Parts of the log could not be read: these figures may be too low.</p>}
       <div>
         <h3>From the log</h3>
@@ -85,37 +76,55 @@ function Row({ name, value, isBad = false }: { name: string; value: ReactNode; i
   )
 }
 
-function SeriesCharts({ series, isLive }: { series: RunSeries; isLive: boolean }) {
+function SeriesCharts({ series, job, isLive }: { series: RunSeries; job: Job; isLive: boolean }) {
   const [lookAtMs, setLookAtMs] = useState<number | null>(null)
   const shared = {
-    startedAtMs: series.startMs,
+    startedAtMs: Math.max(series.startMs, job.startedAtMs ?? 0),
     lookAtMs,
     onLook: setLookAtMs,
     format: (rate: number) => formatCount(Math.round(rate))
   }
+  const pointsOf = (of: 'pages' | 'items' | 'errors') =>
+    ratesOf(series, of, { startedAtMs: job.startedAtMs, endedAtMs: isLive ? null : job.endedAtMs })
+  if (pointsOf('pages').length < 2) return null
   return (
     <>
-      <LineChart title="Pages per minute" tone={isLive ? 'run' : 'off'} points={ratesOf(series, 'pages')} {...shared} />
+      <LineChart title="Pages per minute" tone={isLive ? 'run' : 'off'} points={pointsOf('pages')} {...shared} />
       {series.items.at(-1) !== 0 && (
-        <LineChart
-          title="Items per minute"
-          tone={isLive ? 'run' : 'off'}
-          points={ratesOf(series, 'items')}
-          {...shared}
-        />
+        <LineChart title="Items per minute" tone={isLive ? 'run' : 'off'} points={pointsOf('items')} {...shared} />
       )}
       {series.errors.at(-1) !== 0 && (
-        <LineChart title="Errors per minute" tone="bad" points={ratesOf(series, 'errors')} {...shared} />
+        <LineChart title="Errors per minute" tone="bad" points={pointsOf('errors')} {...shared} />
       )}
     </>
   )
 }
 
-/** The series counts from the start; a rate shows when it got slower. */
-export function ratesOf(series: RunSeries, of: 'pages' | 'items' | 'errors') {
+/**
+ * The series counts from the start; a rate shows when it got slower. Its intervals are those of the clock, and one that
+ * the run did not fill would look like a rise or a fall: the first and the last are as long as the run lasted in them,
+ * and the last of a live run (`endedAtMs` null) is left out.
+ */
+export function ratesOf(
+  series: RunSeries,
+  of: 'pages' | 'items' | 'errors',
+  { startedAtMs, endedAtMs }: Pick<Job, 'startedAtMs' | 'endedAtMs'>
+) {
   const { startMs, widthMs } = series
-  return series[of].map((total, index) => ({
-    atMs: startMs + (index + 1) * widthMs,
-    value: Math.max(0, total - (series[of][index - 1] ?? 0)) / (widthMs / MINUTE_MS)
-  }))
+  const last = series[of].length - 1
+  const rates = series[of].map((total, index) => {
+    let beginMs = startMs + index * widthMs
+    let endMs = beginMs + widthMs
+    const shortestMs = widthMs * SHORTEST_SHARE
+    if (index === last && endedAtMs !== null) endMs = Math.max(beginMs + shortestMs, Math.min(endedAtMs, endMs))
+    if (index === 0 && startedAtMs !== null) beginMs = Math.min(endMs - shortestMs, Math.max(startedAtMs, beginMs))
+    return {
+      atMs: endMs,
+      value: Math.max(0, total - (series[of][index - 1] ?? 0)) / ((endMs - beginMs) / MINUTE_MS)
+    }
+  })
+  return endedAtMs === null ? rates.slice(0, -1) : rates
 }
+
+/** The clocks of log and engine differ, and a rate over a moment says nothing. */
+const SHORTEST_SHARE = 0.2

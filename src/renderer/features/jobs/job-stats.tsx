@@ -1,11 +1,12 @@
 import type { JobDetail } from '../../../shared/contract/index.ts'
 import { formatRuntime } from '../../../shared/time.ts'
+import { useRunFigures } from '../../state/use-run-figures.ts'
 import { useNow } from '../../ui/clock.ts'
 import { formatBytes, formatCount } from '../../ui/numbers.ts'
 import { EmptyState } from '../../ui/states.tsx'
 import classes from './job-detail-pane.module.css'
 import { JobErrors } from './job-errors.tsx'
-import { JobProgress, useRunFigures } from './job-progress.tsx'
+import { JobProgress } from './job-progress.tsx'
 import { JobExpectations } from './job-findings.tsx'
 import { JobUsage } from './job-usage.tsx'
 
@@ -15,7 +16,7 @@ export function JobStats({ detail }: { detail: JobDetail }) {
   const nowMs = useNow()
   const stats = attempts.findLast((attempt) => attempt.stats !== null)?.stats ?? null
   const runtimeMs = job.startedAtMs === null ? null : (job.endedAtMs ?? nowMs) - job.startedAtMs
-  const figures = useRunFigures(job)
+  const figures = useRunFigures(job.id)
   if (runtimeMs === null) return <EmptyState title="No stats yet">Figures appear when the job runs.</EmptyState>
   // While it runs, the rate is that of its last minute; then, the mean.
   const perMinute = (count: number | null, now: number | null | undefined) => {

@@ -122,6 +122,7 @@ const KIND_TONE: Partial<Record<TransitionKind, Tone>> = {
   limit_hit: 'bad',
   given_up: 'lost',
   seen_again: 'run',
+  log_kept: 'lost',
   taken_back: 'wait'
 }
 
@@ -131,6 +132,7 @@ const KIND_WORDS: Partial<Record<TransitionKind, string>> = {
   released: 'The job is no longer held: it waits for its turn.',
   given_up: 'The node was given up, so the job was queued for other nodes. It may run twice.',
   seen_again: 'The node lists the job again after it was given up or lost, or lists it twice.',
+  log_kept: 'The log may end before the run did.',
   taken_back:
     'The node accepted the job but did not start it. It was removed from the node’s queue and did not run there.',
   changed: 'An operator changed the priority, order or placement.'

@@ -53,7 +53,9 @@ export function JobsScreen() {
       input: (before: string | undefined) => ({ ...filter, before, limit: PAGE_ROWS }),
       initialPageParam: undefined,
       getNextPageParam: ({ nextBefore }) => nextBefore ?? undefined,
-      placeholderData: keepPreviousData
+      placeholderData: keepPreviousData,
+      // Comparing 10,000 jobs field by field after a refetch blocks the page longer than rendering the rows in sight.
+      structuralSharing: false
     })
   )
   const facets = useQuery(api.query.jobs.facets.queryOptions({ input: filter, placeholderData: keepPreviousData }))

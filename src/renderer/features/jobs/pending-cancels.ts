@@ -1,11 +1,10 @@
 import { create } from 'zustand'
-import type { JobId } from '../../../shared/contract/index.ts'
 
 export const GRACE_MS = 5_000
 
 interface PendingCancels {
-  /** When the cancel of each of these jobs will be sent. */
-  sentAtMs: ReadonlyMap<JobId, number>
+  /** When the cancel of each of these jobs will be sent, by what names its row. */
+  sentAtMs: ReadonlyMap<string, number>
 }
 
 /**
@@ -17,17 +16,17 @@ interface PendingCancels {
  */
 export const usePendingCancels = create<PendingCancels>(() => ({ sentAtMs: new Map() }))
 
-const pending = new Map<JobId, { timer: ReturnType<typeof setTimeout>; send: () => void }>()
+const pending = new Map<string, { timer: ReturnType<typeof setTimeout>; send: () => void }>()
 
 /** Calls `send` when the grace is over. A second request for the same job changes nothing. */
-export function cancelSoon(id: JobId, send: () => void): void {
+export function cancelSoon(id: string, send: () => void): void {
   if (pending.has(id)) return
   pending.set(id, { timer: setTimeout(() => sendNow(id), GRACE_MS), send })
   publish(id, Date.now() + GRACE_MS)
 }
 
 /** False: it was already sent. */
-export function undoCancel(id: JobId): boolean {
+export function undoCancel(id: string): boolean {
   return take(id) !== undefined
 }
 
@@ -37,11 +36,11 @@ export function sendPendingCancels(): void {
 
 window.addEventListener('pagehide', sendPendingCancels)
 
-function sendNow(id: JobId): void {
+function sendNow(id: string): void {
   take(id)?.send()
 }
 
-function take(id: JobId) {
+function take(id: string) {
   const cancel = pending.get(id)
   if (cancel === undefined) return undefined
   clearTimeout(cancel.timer)
@@ -50,7 +49,7 @@ function take(id: JobId) {
   return cancel
 }
 
-function publish(id: JobId, atMs: number | null): void {
+function publish(id: string, atMs: number | null): void {
   usePendingCancels.setState(({ sentAtMs }) => {
     const next = new Map(sentAtMs)
     if (atMs === null) next.delete(id)

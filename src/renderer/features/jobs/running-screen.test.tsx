@@ -2,6 +2,7 @@ import { fireEvent, screen, waitFor, within } from '@testing-library/react'
 import { afterEach, expect, it } from 'vitest'
 import { createFakeEngine, type FakeEngine } from '../../testing/fake-engine.ts'
 import { renderApp } from '../../testing/render-app.tsx'
+import { sendPendingCancels } from './pending-cancels.ts'
 
 let engine: FakeEngine
 let app: ReturnType<typeof renderApp>
@@ -71,4 +72,17 @@ it('sorts by what a process uses', async () => {
 it('says that nothing is running', async () => {
   open({ firstRun: true })
   expect(await screen.findByText('Nothing is running')).toBeTruthy()
+})
+
+it('shows what others run on the nodes as external, and cancels one with one click, too', async () => {
+  open({ nodeCount: 40 })
+  const [node] = [...engine.nodes.values()].filter(({ runs }) => runs.some(({ jobId }) => jobId === null))
+  const run = node!.runs.find(({ jobId }) => jobId === null)!
+  expect(await screen.findByText(/ · \d+ external/)).toBeTruthy()
+  fireEvent.change(screen.getByLabelText('Filter running jobs'), { target: { value: `external ${node!.name}` } })
+  const row = await waitFor(async () => (await rowOf(`${run.spider} external`))!)
+  expect(within(row).getByText(String(run.pid))).toBeTruthy()
+  fireEvent.click(within(row).getByRole('button', { name: `Cancel ${run.project}/${run.spider}` }))
+  sendPendingCancels()
+  await waitFor(() => expect(engine.calls).toContain('nodes.cancelExternal'))
 })

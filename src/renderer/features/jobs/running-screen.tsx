@@ -5,6 +5,7 @@ import { useNavigate } from '@tanstack/react-router'
 import { useCallback, useMemo, useRef, useState } from 'react'
 import type { RunningJob } from '../../../shared/contract/index.ts'
 import { useApi } from '../../api/api.tsx'
+import { cancelExternal } from '../../state/cancel-external.ts'
 import { useKeys } from '../../state/keys.ts'
 import { openRunDialog } from '../../state/open-run-dialog.ts'
 import { FilterBox } from '../../ui/filter-box.tsx'
@@ -20,11 +21,12 @@ import { CancelCell } from './cancel-cell.tsx'
 import { type AwayOf, JobStatusCell } from './job-columns.tsx'
 import classes from './running-screen.module.css'
 import { useAway } from './use-away.ts'
-import { type JobActions, useJobActions } from './use-job-actions.ts'
+import { type ExternalRow, externalRows, isExternal, type RunningRow } from './running-rows.ts'
+import { useJobActions } from './use-job-actions.ts'
 
 /** Everything that runs on the fleet, as processes. */
 export function RunningScreen() {
-  const { query } = useApi()
+  const { client, query } = useApi()
   const navigate = useNavigate()
   const actions = useJobActions()
   const running = useQuery(query.jobs.running.queryOptions())
@@ -38,20 +40,35 @@ export function RunningScreen() {
   const names = useMemo(() => new Map(JSON.parse(namesText) as [string, string][]), [namesText])
   const nodeName = useCallback((id: string | null) => (id === null ? '' : (names.get(id) ?? id)), [names])
   const awayOf = useAway(fleet?.nodes)
-  const columns = useMemo(() => runningColumns(nodeName, awayOf, actions), [nodeName, awayOf, actions])
-  const isStale = useCallback((job: RunningJob) => awayOf(job) !== null, [awayOf])
+  const cancel = useCallback(
+    (row: RunningRow) =>
+      isExternal(row)
+        ? cancelExternal(client, { id: row.nodeId, name: nodeName(row.nodeId) }, row)
+        : actions.cancelOne(row),
+    [client, nodeName, actions]
+  )
+  const columns = useMemo(() => runningColumns(nodeName, awayOf, cancel), [nodeName, awayOf, cancel])
+  const isStale = useCallback((row: RunningRow) => awayOf(row) !== null, [awayOf])
+  // As rarely as their nodes list others.
+  const externalText = JSON.stringify(externalRows(fleet?.nodes ?? []))
+  const external = useMemo(() => JSON.parse(externalText) as ExternalRow[], [externalText])
   const rows = useMemo(() => {
     const words = filter.toLowerCase().split(/\s+/).filter(Boolean)
-    return (running.data?.jobs ?? []).filter(({ project, spider, nodeId, sentVersion, pid }) => {
-      const haystack = [project, spider, nodeName(nodeId), sentVersion, pid].join(' ').toLowerCase()
+    return [...(running.data?.jobs ?? []), ...external].filter((row) => {
+      const { project, spider, nodeId, sentVersion, pid } = row
+      const kind = isExternal(row) ? 'external' : ''
+      const haystack = [project, spider, nodeName(nodeId), sentVersion, pid, kind].join(' ').toLowerCase()
       return words.every((word) => haystack.includes(word))
     })
-  }, [running.data, filter, nodeName])
+  }, [running.data, external, filter, nodeName])
 
   return (
     <>
       <div className={classes.head}>
-        <ScreenHead title="Running" note={running.data && totalsOf(running.data.jobs, running.data.total)}>
+        <ScreenHead
+          title="Running"
+          note={running.data && totalsOf(running.data.jobs, running.data.total, external.length)}
+        >
           <FilterBox
             label="Filter running jobs"
             placeholder="Spider, node, version, PID"
@@ -70,7 +87,13 @@ export function RunningScreen() {
               rows={rows}
               rowId={idOf}
               columns={columns}
-              onOpen={({ id }) => void navigate({ to: '/jobs', search: { job: id } })}
+              onOpen={(row) =>
+                void navigate(
+                  isExternal(row)
+                    ? { to: '/nodes', search: { node: row.nodeId } }
+                    : { to: '/jobs', search: { job: row.id } }
+                )
+              }
               isStale={isStale}
               primary
               empty={
@@ -84,7 +107,8 @@ export function RunningScreen() {
                       </Button>
                     }
                   >
-                    Jobs appear here while they are on a node, with their process, memory, pages and items.
+                    Jobs appear here while they are on a node, with their process, memory, pages and items, and so do
+                    external jobs that their node lists.
                   </EmptyState>
                 ) : (
                   <EmptyState
@@ -101,16 +125,17 @@ export function RunningScreen() {
   )
 }
 
-const idOf = ({ id }: RunningJob) => id
+const idOf = ({ id }: RunningRow): string => id
 
-/** `12 processes · 1.4 GB · 840 pages/min` */
-function totalsOf(jobs: readonly RunningJob[], total: number): string {
+/** `12 jobs · 2 external · 1.4 GB on this computer · 840 pages/min` */
+function totalsOf(jobs: readonly RunningJob[], total: number, external: number): string {
   const sum = (valueOf: (job: RunningJob) => number | null | undefined) =>
     jobs.reduce((all, job) => all + (valueOf(job) ?? 0), 0)
   const memoryBytes = sum(({ usage }) => usage?.memoryBytes)
   const pages = Math.round(sum(({ pagesPerMinute }) => pagesPerMinute))
   return joinFacts(
     total > jobs.length ? `the oldest ${formatCount(jobs.length)} of ${formatCount(total)} jobs` : plural(total, 'job'),
+    external > 0 && `${formatCount(external)} external`,
     memoryBytes > 0 && `${formatMemory(memoryBytes)} on this computer`,
     pages > 0 && `${formatCount(pages)} pages/min`
   )
@@ -119,8 +144,8 @@ function totalsOf(jobs: readonly RunningJob[], total: number): string {
 function runningColumns(
   nodeName: (id: string | null) => string,
   awayOf: AwayOf,
-  actions: JobActions
-): Column<RunningJob>[] {
+  cancel: (row: RunningRow) => Promise<void>
+): Column<RunningRow>[] {
   return [
     {
       id: 'status',
@@ -135,12 +160,21 @@ function runningColumns(
       header: 'Spider',
       width: 'minmax(120px, 2fr)',
       sortBy: ({ project, spider }) => `${project}/${spider}`,
-      cell: ({ project, spider }) => <SpiderName project={project} spider={spider} />
+      cell: (row) => (
+        <SpiderName project={row.project} spider={row.spider}>
+          {isExternal(row) && (
+            <span className={classes.external} title={`Not started by Scrapdeck; its job ID there is ${row.jobid}`}>
+              {' '}
+              external
+            </span>
+          )}
+        </SpiderName>
+      )
     },
     {
       id: 'node',
       header: 'Node',
-      width: 'minmax(90px, 1fr)',
+      width: 'minmax(116px, 1fr)',
       hideBelowPx: 560,
       sortBy: ({ nodeId }) => nodeName(nodeId),
       cell: ({ nodeId }) => (
@@ -177,7 +211,7 @@ function runningColumns(
       cell: ({ usage }) => <Value value={usage?.memoryBytes} format={formatMemory} />
     },
     ...COUNTS.map(
-      ({ id, header, width, hideBelowPx, valueOf, isBad }): Column<RunningJob> => ({
+      ({ id, header, width, hideBelowPx, valueOf, isBad }): Column<RunningRow> => ({
         ...{ id, width, align: 'end', sortBy: valueOf },
         ...(hideBelowPx !== undefined && { hideBelowPx }),
         header,
@@ -198,7 +232,7 @@ function runningColumns(
       header: <span className="visually-hidden">Cancel</span>,
       width: '40px',
       align: 'end',
-      cell: (job) => <CancelCell job={job} actions={actions} />
+      cell: (job) => <CancelCell job={job} cancelOne={cancel} />
     }
   ]
 }
@@ -208,7 +242,7 @@ interface CountColumn {
   header: string
   width: string
   hideBelowPx?: number
-  valueOf: (job: RunningJob) => number | null
+  valueOf: (job: RunningRow) => number | null
   isBad?: boolean
 }
 

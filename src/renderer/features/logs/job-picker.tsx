@@ -32,11 +32,13 @@ export function JobPicker({ isOpen, onOpenChange, onPick, open }: JobPickerProps
       <Popover.Target>
         <Button
           variant={open.length === 0 ? 'filled' : 'default'}
+          className={classes.button}
           leftSection={<IconPlus size={14} />}
           onClick={() => onOpenChange(!isOpen)}
           aria-expanded={isOpen}
+          aria-label="Open log"
         >
-          Open log
+          <span className={classes.words}>Open log</span>
         </Button>
       </Popover.Target>
       <Popover.Dropdown p={8}>

@@ -3,6 +3,7 @@ import { aJobId } from '../../../shared/testing/ids.ts'
 import {
   closePane,
   closeTab,
+  distinctNames,
   formatLines,
   type LogTabs,
   openTab,
@@ -66,6 +67,11 @@ describe('closing a tab', () => {
   it('closes its pane too', () => {
     expect(closeTab(tabs({ open: [a, b!], front: a, beside: [b!] }), a)).toEqual(tabs({ open: [b!], front: b! }))
   })
+})
+
+it('tells logs with one name apart by the ends of their ids', () => {
+  const logs = [a, b!, c!].map((id, at) => ({ id, name: at === 2 ? 'shop/stock' : 'shop/prices' }))
+  expect(distinctNames(logs)).toEqual([`shop/prices ${a.slice(-4)}`, `shop/prices ${b!.slice(-4)}`, 'shop/stock'])
 })
 
 it('reads and writes lines of the address', () => {

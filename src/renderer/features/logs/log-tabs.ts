@@ -35,6 +35,14 @@ export function searchOf({ open, front, beside, isMerged }: LogTabs): LogsSearch
   }
 }
 
+/** Several logs with one name get the end of their job's id behind it: a colour alone would not tell them apart. */
+export function distinctNames(logs: readonly { id: JobId; name: string }[]): string[] {
+  return logs.map(({ id, name }) => {
+    const isShared = logs.some((other) => other.id !== id && other.name === name)
+    return isShared ? `${name} ${id.slice(-4)}` : name
+  })
+}
+
 export function openTab(tabs: LogTabs, id: JobId): LogTabs {
   return { ...tabs, open: withOne(tabs.open, id), front: id, beside: tabs.beside.filter((each) => each !== id) }
 }

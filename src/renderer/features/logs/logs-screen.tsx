@@ -1,11 +1,12 @@
 import { ActionIcon, Tooltip } from '@mantine/core'
-import { IconArrowMerge, IconColumns2, IconListDetails, IconTerminal2, IconX } from '@tabler/icons-react'
+import { IconArrowMerge, IconColumns2, IconListDetails, IconSearch, IconTerminal2, IconX } from '@tabler/icons-react'
 import { useQueries } from '@tanstack/react-query'
 import { getRouteApi, Link } from '@tanstack/react-router'
 import { useState } from 'react'
 import type { Job, JobDetail, JobId } from '../../../shared/contract/index.ts'
 import { useApi } from '../../api/api.tsx'
 import { useKeys } from '../../state/keys.ts'
+import { useRunFigures } from '../../state/use-run-figures.ts'
 import { LogTerminal } from '../../terminal/log-terminal.tsx'
 import type { LineRange } from '../../terminal/log-view.ts'
 import { MergedTerminal } from '../../terminal/merged-terminal.tsx'
@@ -19,6 +20,7 @@ import classes from './logs-screen.module.css'
 import {
   closePane,
   closeTab,
+  distinctNames,
   formatLines,
   type LogTabs,
   MOST_BESIDE,
@@ -45,6 +47,11 @@ export function LogsScreen() {
     return joinFacts(`${job.project}/${job.spider}`, job.nodeId !== null && nodeName(job.nodeId))
   }
   const detailOf = (id: JobId) => details[tabs.open.indexOf(id)]?.data
+  const isUnknown = (id: JobId) => details[tabs.open.indexOf(id)]?.isError === true
+  const names = distinctNames(tabs.open.map((id) => ({ id, name: nameOf(detailOf(id)?.job) })))
+  /** Or that it will not be. A log opened before its attempt and its name are known would have to be opened again. */
+  const isKnown = (id: JobId) => detailOf(id) !== undefined || isUnknown(id)
+  const titleOf = (id: JobId) => (isUnknown(id) ? 'unknown job' : names[tabs.open.indexOf(id)]!)
   const go = (next: LogTabs) => void navigate({ search: searchOf(next), replace: true })
   const step = (by: number) => {
     const at = tabs.front === null ? -1 : tabs.open.indexOf(tabs.front)
@@ -61,7 +68,7 @@ export function LogsScreen() {
   useKeys('Logs', [
     { key: 'o', label: 'Open log', run: () => setPicking('tab') },
     { key: 's', label: 'Show another log beside this one', run: () => setPicking('pane') },
-    { key: 'm', label: 'Merge the logs shown', run: merge },
+    { key: 'm', label: 'Merge or separate the logs shown', run: merge },
     { key: '[', label: 'Previous log', run: () => step(-1) },
     { key: ']', label: 'Next log', run: () => step(1) },
     { key: 'X', label: 'Close log', run: () => tabs.front !== null && go(closeTab(tabs, tabs.front)) }
@@ -81,11 +88,11 @@ export function LogsScreen() {
       {tabs.open.length > 0 && (
         <div className={classes.tabBar}>
           <div className={classes.tabs} role="tablist" aria-label="Open logs">
-            {tabs.open.map((id, index) => (
+            {tabs.open.map((id) => (
               <Tab
                 key={id}
                 job={detailOf(id)?.job}
-                name={details[index]?.isError ? 'unknown job' : nameOf(detailOf(id)?.job)}
+                name={titleOf(id)}
                 isFront={shown.includes(id)}
                 onShow={() => go(openTab(tabs, id))}
                 onClose={() => go(closeTab(tabs, id))}
@@ -93,7 +100,7 @@ export function LogsScreen() {
             ))}
           </div>
           {isSplit && (
-            <Tooltip label={tabs.isMerged ? 'Show the logs side by side (m)' : 'Show them as one log (m)'}>
+            <Tooltip label={tabs.isMerged ? 'Show the logs side by side (m)' : 'Merge them into one log (m)'}>
               <ActionIcon onClick={merge} aria-label="Merge" aria-pressed={tabs.isMerged}>
                 <IconArrowMerge size={16} />
               </ActionIcon>
@@ -106,8 +113,14 @@ export function LogsScreen() {
               </ActionIcon>
             </Tooltip>
           )}
-          <LinkButton to="/logs/search" variant="default">
-            Search all logs
+          <LinkButton
+            to="/logs/search"
+            variant="default"
+            className={classes.button}
+            leftSection={<IconSearch size={14} />}
+            aria-label="Search all logs"
+          >
+            <span className={classes.words}>Search all logs</span>
           </LinkButton>
           {picker}
         </div>
@@ -129,31 +142,39 @@ export function LogsScreen() {
         </EmptyState>
       )}
       <div className={classes.panes} data-count={tabs.isMerged ? 1 : shown.length}>
-        {tabs.isMerged ? (
+        {tabs.isMerged && shown.every(isKnown) && (
           <MergedTerminal
             key={shown.join(' ')}
             client={api.client}
-            sources={shown.map((id) => ({ jobId: id, name: detailOf(id)?.job.spider ?? id.slice(-6) }))}
+            sources={mergedSources(shown.map((id) => ({ id, job: detailOf(id)?.job })))}
             hasKeys
           />
-        ) : (
-          shown.map((id, index) => (
-            <div key={id} className={classes.panel} role="tabpanel" aria-label={nameOf(detailOf(id)?.job)}>
-              {isSplit && <PaneHead name={nameOf(detailOf(id)?.job)} onClose={() => go(closePane(tabs, id))} />}
-              <LogOfJob
-                id={id}
-                detail={detailOf(id)}
-                name={nameOf(detailOf(id)?.job)}
-                isFront={index === 0}
-                line={index === 0 ? parseLines(search.line) : undefined}
-                onMark={(lines) => index === 0 && mark(lines)}
-              />
-            </div>
-          ))
         )}
+        {!tabs.isMerged &&
+          shown.map((id, index) => (
+            <div key={id} className={classes.panel} role="tabpanel" aria-label={titleOf(id)}>
+              {isSplit && <PaneHead name={titleOf(id)} onClose={() => go(closePane(tabs, id))} />}
+              {isKnown(id) && (
+                <LogOfJob
+                  id={id}
+                  detail={detailOf(id)}
+                  name={titleOf(id)}
+                  isFront={index === 0}
+                  line={index === 0 ? parseLines(search.line) : undefined}
+                  onMark={(lines) => index === 0 && mark(lines)}
+                />
+              )}
+            </div>
+          ))}
       </div>
     </div>
   )
+}
+
+/** Of the merged view: spiders, told apart if one of them has several logs. */
+function mergedSources(logs: readonly { id: JobId; job: Job | undefined }[]) {
+  const names = distinctNames(logs.map(({ id, job }) => ({ id, name: job?.spider ?? 'unknown' })))
+  return logs.map(({ id }, index) => ({ jobId: id, name: names[index]! }))
 }
 
 function PaneHead({ name, onClose }: { name: string; onClose: () => void }) {
@@ -182,7 +203,7 @@ function Tab({ job, name, isFront, onShow, onClose }: TabProps) {
       data-front={isFront || undefined}
       onAuxClick={(event) => event.button === 1 && onClose()}
     >
-      <button type="button" role="tab" aria-selected={isFront} onClick={onShow}>
+      <button type="button" role="tab" aria-selected={isFront} onClick={onShow} title={name}>
         {job !== undefined && <StatusIcon status={job.status} size={12} />}
         <span className="ellipsis">{name}</span>
       </button>
@@ -206,6 +227,7 @@ function LogOfJob({ id, detail, name, isFront, line, onMark }: LogOfJobProps) {
   const api = useApi()
   const job = detail?.job
   const attemptNumber = detail?.attempts.at(-1)?.number
+  const figures = useRunFigures(id, attemptNumber)
   return (
     <LogTerminal
       key={attemptNumber ?? 0}
@@ -219,6 +241,7 @@ function LogOfJob({ id, detail, name, isFront, line, onMark }: LogOfJobProps) {
           ? `The log starts when the job runs. Waiting: ${job.waiting?.text ?? 'next in queue'}.`
           : 'The log is empty so far.'
       }
+      records={figures?.records}
       hasKeys={isFront}
       hasSearchKey={isFront}
       line={line}

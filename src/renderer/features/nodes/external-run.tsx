@@ -5,29 +5,16 @@ import { useNavigate } from '@tanstack/react-router'
 import type { Node, NodeRun } from '../../../shared/contract/index.ts'
 import { showUnseen } from '../../../shared/unseen.ts'
 import { useApi } from '../../api/api.tsx'
+import { cancelExternal, externalName } from '../../state/cancel-external.ts'
 import { MoreMenu } from '../../ui/more-menu.tsx'
 import { notifyDone, notifyError } from '../../ui/notify.tsx'
 
 /** An external job on a node, with its actions. */
 export function ExternalRun({ node, run }: { node: Node; run: NodeRun }) {
-  const { query } = useApi()
+  const { client, query } = useApi()
   const navigate = useNavigate()
-  // Nodes list any names.
-  const name = showUnseen(`${run.project}/${run.spider}`)
+  const name = externalName(run)
   const where = { id: node.id, project: run.project, jobid: run.jobid }
-  const cancel = useMutation(
-    query.nodes.cancelExternal.mutationOptions({
-      onSuccess: ({ wasState }) =>
-        notifyDone(
-          wasState === null
-            ? `${name} has already ended.`
-            : wasState === 'pending'
-              ? `${name} was removed from the queue of ${node.name}.`
-              : `Cancel of ${name} on ${node.name} requested. Cancel again to kill it.`
-        ),
-      onError: (error) => notifyError(`Could not cancel ${name} on ${node.name}`, error)
-    })
-  )
   const adopt = useMutation(
     query.nodes.adoptExternal.mutationOptions({
       onSuccess: (job) => {
@@ -46,7 +33,11 @@ export function ExternalRun({ node, run }: { node: Node; run: NodeRun }) {
         <Menu.Item leftSection={<IconDownload size={14} />} onClick={() => adopt.mutate(where)}>
           Adopt job
         </Menu.Item>
-        <Menu.Item leftSection={<IconPlayerStop size={14} />} color="red" onClick={() => cancel.mutate(where)}>
+        <Menu.Item
+          leftSection={<IconPlayerStop size={14} />}
+          color="red"
+          onClick={() => void cancelExternal(client, node, run)}
+        >
           Cancel
         </Menu.Item>
       </MoreMenu>

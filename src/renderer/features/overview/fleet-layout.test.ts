@@ -45,6 +45,7 @@ it('shows a cell for each external run beyond the slots', () => {
     spider: 's',
     state: 'running' as const,
     sinceMs: null,
+    pid: null,
     usage: null
   }
   expect(cellCount(aNode({ slots: 1, runs: [run, run, run] }))).toBe(3)
@@ -58,6 +59,7 @@ it('redraws a node only when it would look different', () => {
     spider: 's',
     state: 'running' as const,
     sinceMs: 1,
+    pid: null,
     usage: null
   }
   const node = aNode({ runs: [run], latencyMs: 12.1 })

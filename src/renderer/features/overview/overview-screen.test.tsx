@@ -38,6 +38,17 @@ it('puts the fix beside each problem, and undoes a cordon on Undo', async () => 
   await waitFor(() => expect(engine.nodes.get('us-2')?.mode).toBe('active'))
 })
 
+it('names errors that are new or back within a day, and leads to them', async () => {
+  open({ jobCount: 400 })
+  const dayAgoMs = Date.now() - 86_400_000
+  const { groups } = await engine.client.errors.list({ state: 'open' })
+  const added = groups.filter(({ firstSeenMs }) => firstSeenMs >= dayAgoMs)
+  const panel = (await screen.findByText(`Errors in the last 24 hours: ${added.length} new`)).closest('section')!
+  fireEvent.click(within(panel).getAllByRole('link')[1]!)
+  await waitFor(() => expect(app.router.state.location.pathname).toBe('/errors'))
+  expect(app.router.state.location.search).toEqual({ group: String(added[0]!.id) })
+})
+
 it('shows what is unusual about a run, until it is dismissed', async () => {
   open()
   const [unusual] = (await engine.client.findings.list()).spiders

@@ -9,6 +9,7 @@ import { FirstRun, useIsFirstRun } from './first-run.tsx'
 import { FleetMap } from './fleet-map.tsx'
 import { LatestFailures } from './latest-failures.tsx'
 import classes from './overview-screen.module.css'
+import { NewErrors } from './new-errors.tsx'
 import { Problems } from './problems.tsx'
 
 export function OverviewScreen() {
@@ -33,6 +34,7 @@ export function OverviewScreen() {
       <QueryState query={nodes} what="the nodes" rows={4}>
         {(data) => <FleetMap nodes={data.nodes} />}
       </QueryState>
+      <NewErrors />
       <LatestFailures />
     </div>
   )

@@ -4,7 +4,6 @@ import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { useMemo, useState } from 'react'
 import type { Project, Version } from '../../../shared/contract/index.ts'
-import { describeOutcomeRules } from '../../../shared/outcome-rules.ts'
 import { versionOf } from '../../../shared/version-of.ts'
 import { useApi } from '../../api/api.tsx'
 import { openRunDialog } from '../../state/open-run-dialog.ts'
@@ -21,6 +20,7 @@ import { newestBy } from './last-run.tsx'
 import classes from './projects.module.css'
 import { AFTER_FIRST_WAIT } from './cancel-waits.ts'
 import { LocalSettings } from './local-settings.tsx'
+import { OutcomesPanel } from './outcomes-panel.tsx'
 import { OrderWarning } from './order-warning.tsx'
 import { SettingsDialog } from './settings-dialog.tsx'
 import { SpiderRow } from './spider-row.tsx'
@@ -88,6 +88,7 @@ function Content({ project, isLogOpen, onLog, onClose }: ContentProps) {
       <Spiders project={project} version={active} />
       <DefaultsPanel project={project} />
       <QueueFacts project={project} />
+      <OutcomesPanel project={project} />
       <LocalSettings project={project} isLogOpen={isLogOpen} onLog={onLog} onEdit={() => setConfiguring(true)} />
       <Panel
         title="Versions"
@@ -149,15 +150,12 @@ function PauseButton({ project }: { project: Project }) {
 /** Settings for its jobs and eggs that are not the default. */
 function QueueFacts({ project: { settings } }: { project: Project }) {
   const retry = describeRetry(settings.retry)
-  const rules = describeOutcomeRules(settings.outcome)
   const isDefault =
     settings.weight === 1 &&
     retry === null &&
     !settings.noOverlap &&
     settings.cancelWaitSeconds === null &&
-    settings.distribution === 'on_demand' &&
-    rules === null &&
-    settings.expectations
+    settings.distribution === 'on_demand'
   if (isDefault) return null
   return (
     <Panel title="Queue and deployment">
@@ -172,8 +170,6 @@ function QueueFacts({ project: { settings } }: { project: Project }) {
       {settings.distribution === 'at_once' && (
         <FieldRow label="Deployment">the active version goes to all active nodes immediately</FieldRow>
       )}
-      {rules !== null && <FieldRow label="Failed if">{rules}</FieldRow>}
-      {!settings.expectations && <FieldRow label="Expectations">off: runs are not compared with earlier ones</FieldRow>}
     </Panel>
   )
 }

@@ -259,6 +259,22 @@ it('edits the defaults of a project and of a spider, keeps a secret that is not 
   })
 })
 
+it('gives one spider outcome rules of its own, over those of its project', async () => {
+  open('/projects?project=prices')
+  await engine.client.projects.changeSettings({ project: 'prices', settings: { outcome: { minItems: 5 } } })
+  const detail = within(await screen.findByRole('region', { name: 'Project prices' }))
+  expect(await detail.findByText('items below 5')).toBeTruthy()
+  fireEvent.click(detail.getByRole('button', { name: 'Edit rules for a spider…' }))
+  const dialog = await dialogNamed('Outcome rules for individual spiders in prices')
+  fireEvent.change(dialog.getByLabelText('More errors than'), { target: { value: '7' } })
+  fireEvent.change(dialog.getByLabelText('Fewer items than'), { target: { value: 'none' } })
+  fireEvent.click(dialog.getByRole('button', { name: 'Save rules' }))
+  expect(await detail.findByText('errors above 7')).toBeTruthy()
+  expect(Object.values(engine.projects.get('prices')!.settings.spiderOutcomes)).toEqual([
+    { maxErrors: 7, minItems: null }
+  ])
+})
+
 it('keeps the changed defaults of one spider until they are saved, and offers no placement that defaults cannot have', async () => {
   open('/projects?project=prices')
   const { settings } = await engine.client.projects.get({ project: 'prices' })

@@ -82,6 +82,14 @@ export function SettingsDialog({ project, onClose }: { project: Project; onClose
           <p className="dim">Only the local node can enforce these.</p>
         </section>
         <OutcomeSettings fields={form} />
+        <section className={classes.settingsPart} aria-labelledby="settings-items">
+          <h3 id="settings-items">Items</h3>
+          <Checkbox
+            {...form.input('keepItems', 'checkbox')}
+            label="Keep items files"
+            description="When a run has ended, its items file is copied to the archive before its node can delete it. Retention applies to the copy. A job ends once its items are copied; at most 4 GB per run."
+          />
+        </section>
         <FormFoot
           form={form}
           submit={isBuilt ? 'Save and build' : 'Save settings'}

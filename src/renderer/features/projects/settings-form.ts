@@ -44,13 +44,15 @@ export const SettingsForm = z.object({
   cancelWaitSeconds: durationText(shape.cancelWaitSeconds.unwrap(), null),
   distribution: shape.distribution.unwrap(),
   outcome: OutcomeForm,
-  expectations: z.boolean()
+  expectations: z.boolean(),
+  keepItems: z.boolean()
 }) as never as z.ZodType<SettingsOfDialog, SettingsTexts>
 
-/** The defaults have their own place on the project's page; rules of single spiders are set through the API. */
+/** The defaults and the rules of single spiders have their own place on the project's page. */
 export type SettingsOfDialog = Omit<ProjectSettings, 'defaults' | 'spiderDefaults' | 'spiderOutcomes'>
 
-export interface SettingsTexts extends Pick<ProjectSettings, 'paused' | 'noOverlap' | 'distribution' | 'expectations'> {
+export interface SettingsTexts
+  extends Pick<ProjectSettings, 'paused' | 'noOverlap' | 'distribution' | 'expectations' | 'keepItems'> {
   python: { kind: ProjectSettings['python']['kind']; path: string; text: string }
   limits: ReturnType<typeof limitTexts>
   /** Empty: not pinned. */
@@ -89,7 +91,7 @@ export const startSettings = ({
 })
 
 /** null: none. */
-function namesOf(text: string): string[] | null {
+export function namesOf(text: string): string[] | null {
   const names = text
     .split(',')
     .map((name) => name.trim())

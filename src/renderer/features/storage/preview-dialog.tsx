@@ -17,7 +17,7 @@ const REASON_WORDS: Record<StoragePreview['protected'][number]['reason'], string
   schedule: 'among the last 30 runs of a schedule',
   dependency: 'another job waits for it',
   dedupe: 'its dedupe key has not expired',
-  chain: 'a chain has not answered it yet',
+  chain: 'a chain has not reacted to it yet',
   live: 'still running'
 }
 
@@ -45,17 +45,17 @@ export function PreviewDialog({ policy, revision, saves, onClose }: PreviewDialo
     })
   )
   return (
-    <Modal opened onClose={onClose} title="What retention deletes" size={720}>
+    <Modal opened onClose={onClose} title="Retention preview" size={720}>
       <QueryState query={preview} what="the preview" rows={6}>
         {(data) => (
           <>
             <p className={classes.sum}>
               {data.goes.length === 0
-                ? 'Nothing is old enough to be deleted.'
+                ? 'Nothing would be deleted.'
                 : `Frees ${data.isCut ? 'at least ' : ''}${formatBytes(data.freesBytes)}.`}
             </p>
-            {data.goes.length > 0 && <Rows title="Deleted" rows={data.goes} />}
-            {data.protected.length > 0 && <Rows title="Kept, although over a limit" rows={data.protected} />}
+            {data.goes.length > 0 && <Rows title="To be deleted" rows={data.goes} />}
+            {data.protected.length > 0 && <Rows title="Over a limit, but kept" rows={data.protected} />}
           </>
         )}
       </QueryState>

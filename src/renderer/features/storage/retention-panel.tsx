@@ -117,7 +117,7 @@ function PolicyEditor({ stored, projects }: { stored: Stored; projects: string[]
     <div className={classes.usage}>
       {!isSet && (
         <p className="dim">
-          No policy is set, so nothing is ever deleted. Below is the recommended one: preview what it would delete, then
+          No policy is set, so nothing is deleted. The recommended policy is below: preview what it would delete, then
           turn it on.
         </p>
       )}
@@ -186,11 +186,11 @@ function PolicyEditor({ stored, projects }: { stored: Stored; projects: string[]
             setBudget(gigabytes === null ? null : Math.max(1_000_000, Math.round(gigabytes * 1e9)))
           }
         />
-        <span className="dim">Scrapdeck warns when its data reaches 90 % of it.</span>
+        <span className="dim">Scrapdeck warns when its data reaches 90 % of the budget.</span>
       </div>
       <p className="faint">
         Empty: no limit. Queued and running jobs, jobs that you keep, and the newest job of each spider and outcome are
-        never deleted. A job stays as long as its log.
+        never deleted. A job is kept as long as its log.
       </p>
       <div className={classes.actions}>
         {isDirty && (

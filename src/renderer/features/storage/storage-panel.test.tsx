@@ -1,7 +1,10 @@
-import { fireEvent, screen, within } from '@testing-library/react'
+import { configure, fireEvent, screen, within } from '@testing-library/react'
 import { afterEach, beforeEach, expect, it } from 'vitest'
 import { createFakeEngine, type FakeEngine } from '../../testing/fake-engine.ts'
 import { renderApp } from '../../testing/render-app.tsx'
+
+// The first screen of each test file is imported only now, which may take a while on a busy machine.
+configure({ asyncUtilTimeout: 8000 })
 
 let app: ReturnType<typeof renderApp>
 let engine: FakeEngine
@@ -16,7 +19,7 @@ it('shows what takes the disk, and deletes nothing before the preview of a polic
   expect(screen.queryByText('Run now')).toBeNull()
   fireEvent.change(await screen.findByLabelText('All projects, logs: days'), { target: { value: '30' } })
   fireEvent.click(screen.getByText('Preview and save'))
-  const dialog = within(await screen.findByRole('dialog', { name: 'What retention deletes' }))
+  const dialog = within(await screen.findByRole('dialog', { name: 'Retention preview' }))
   expect(await dialog.findByText(/^Frees /)).toBeTruthy()
   expect(dialog.getAllByText('newest of its spider and outcome').length).toBeGreaterThan(0)
   expect((await engine.client.storage.policy()).revision).toBe(0)

@@ -27,7 +27,7 @@ export function StoragePanels() {
         note={usage.data && `${formatBytes(usage.data.totalBytes)} in the data directory`}
         aside={usage.data?.database.canShrink === false && <CompactButton />}
       >
-        <QueryState query={usage} what="what takes the disk" rows={6}>
+        <QueryState query={usage} what="the disk usage" rows={6}>
           {(data) => <Usage usage={data} />}
         </QueryState>
       </Panel>
@@ -37,7 +37,7 @@ export function StoragePanels() {
 }
 
 function Usage({ usage }: { usage: StorageUsage }) {
-  const { projects, database, disk, cacheBytes } = usage
+  const { projects, database, disk, cacheBytes, searchIndexBytes } = usage
   const totals = (Object.keys(KINDS) as Kind[]).map((kind) => ({
     kind,
     bytes: projects.reduce((sum, project) => sum + project[kind].bytes, 0)
@@ -62,22 +62,25 @@ function Usage({ usage }: { usage: StorageUsage }) {
           </ul>
         </div>
       )}
-      {disk !== null && (
-        <FieldRow label="Disk">
-          {formatBytes(disk.freeBytes)} of {formatBytes(disk.totalBytes)} free
-          {disk.fullAtMs !== null && (
-            <span className="dim">
-              {' '}
-              · at the current rate full in <RelativeTime atMs={2 * Date.now() - disk.fullAtMs} />
-            </span>
-          )}
+      <div>
+        {disk !== null && (
+          <FieldRow label="Disk">
+            {formatBytes(disk.freeBytes)} of {formatBytes(disk.totalBytes)} free
+            {disk.fullAtMs !== null && (
+              <span className="dim">
+                {' '}
+                · full in <RelativeTime atMs={2 * Date.now() - disk.fullAtMs} /> at the current rate
+              </span>
+            )}
+          </FieldRow>
+        )}
+        <FieldRow label="Database">
+          {formatBytes(database.bytes)}
+          {database.freeBytes > 0 && <span className="dim"> · {formatBytes(database.freeBytes)} of it unused</span>}
         </FieldRow>
-      )}
-      <FieldRow label="Database">
-        {formatBytes(database.bytes)}
-        {database.freeBytes > 0 && <span className="dim"> · {formatBytes(database.freeBytes)} free inside</span>}
-      </FieldRow>
-      <FieldRow label="Caches">{formatBytes(cacheBytes)}</FieldRow>
+        <FieldRow label="Search index">{formatBytes(searchIndexBytes)}</FieldRow>
+        <FieldRow label="Caches">{formatBytes(cacheBytes)}</FieldRow>
+      </div>
       <div className={classes.scroll}>
         <table className={classes.table}>
           <thead>
@@ -135,7 +138,7 @@ function CompactButton() {
       variant="subtle"
       size="compact-xs"
       loading={compact.isPending}
-      title="Rewrites the database. Dispatching waits meanwhile: about 5 s per GB"
+      title="Rewrites the database. Dispatching pauses for about 5 s per GB"
       onClick={() => compact.mutate({})}
     >
       Compact database

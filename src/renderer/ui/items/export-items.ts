@@ -1,5 +1,7 @@
 import type { ItemCondition, ItemsFormat } from '../../../shared/contract/index.ts'
 import type { Client } from '../../api/wire.ts'
+import { bytesOf } from '../base64.ts'
+import { saveFile } from '../save-file.ts'
 import type { ItemsOf } from './items-of.ts'
 
 export interface ExportOptions {
@@ -15,12 +17,7 @@ export interface ExportOptions {
 /** Has the items written into a file, fetches it, and hands it to the browser; the number of items. */
 export async function exportItems(options: ExportOptions): Promise<number> {
   const { name, items, parts } = await fetchExport(options)
-  const link = document.createElement('a')
-  link.href = URL.createObjectURL(new Blob(parts))
-  link.download = name
-  link.click()
-  // Some browsers open the URL only later.
-  setTimeout(() => URL.revokeObjectURL(link.href), 10_000)
+  saveFile(name, parts)
   return items
 }
 
@@ -42,12 +39,4 @@ export async function fetchExport({ items, of, format, filter, signal, onProgres
     return { name: file.name, items: file.items, parts }
   }
   throw new Error('The export ended without a file')
-}
-
-/** A loop, because `Uint8Array.from` with a function takes a third of a second for each piece. */
-function bytesOf(base64: string): Uint8Array<ArrayBuffer> {
-  const binary = atob(base64)
-  const bytes = new Uint8Array(binary.length)
-  for (let at = 0; at < binary.length; at += 1) bytes[at] = binary.charCodeAt(at)
-  return bytes
 }

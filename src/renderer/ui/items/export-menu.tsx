@@ -1,10 +1,9 @@
 import { ActionIcon, Button, Menu } from '@mantine/core'
 import { IconDownload, IconX } from '@tabler/icons-react'
-import { useEffect, useRef, useState } from 'react'
 import type { ItemCondition, ItemsFormat } from '../../../shared/contract/index.ts'
 import { useApi } from '../../api/api.tsx'
-import { notifyDone, notifyError } from '../notify.tsx'
 import { plural } from '../numbers.ts'
+import { useDownload } from '../use-download.ts'
 import { exportItems } from './export-items.ts'
 import classes from './items.module.css'
 import type { ItemsOf } from './items-of.ts'
@@ -26,30 +25,19 @@ const FORMATS: { format: ItemsFormat; label: string; hint?: string }[] = [
 /** Exports what the filter selects, and shows how far it is. */
 export function ExportMenu({ of, filter = [], engineProblem }: ExportMenuProps) {
   const { client } = useApi()
-  const [share, setShare] = useState<number | null>(null)
-  const running = useRef<AbortController | null>(null)
-  useEffect(() => () => running.current?.abort(), [])
+  const { progress: share, start, cancel } = useDownload('Could not export the items')
 
-  const start = async (format: ItemsFormat) => {
-    const controller = new AbortController()
-    running.current = controller
-    setShare(0)
-    try {
-      const { signal } = controller
-      const count = await exportItems({ items: client.items, of, format, filter, signal, onProgress: setShare })
-      notifyDone(`Exported ${plural(count, 'item')}`)
-    } catch (error) {
-      if (!controller.signal.aborted) notifyError('Could not export the items', error)
-    } finally {
-      setShare(null)
-    }
-  }
+  const exportAs = (format: ItemsFormat) =>
+    start(async (signal, onProgress) => {
+      const count = await exportItems({ items: client.items, of, format, filter, signal, onProgress })
+      return `Exported ${plural(count, 'item')}`
+    })
 
   if (share !== null) {
     return (
       <span className={classes.exporting} role="status">
         Exporting… {Math.floor(100 * share)} %
-        <ActionIcon aria-label="Cancel export" onClick={() => running.current?.abort()}>
+        <ActionIcon aria-label="Cancel export" onClick={cancel}>
           <IconX size={14} />
         </ActionIcon>
       </span>
@@ -65,7 +53,7 @@ export function ExportMenu({ of, filter = [], engineProblem }: ExportMenuProps) 
         {FORMATS.map(({ format, label, hint }) => {
           const problem = format === 'parquet' ? engineProblem : null
           return (
-            <Menu.Item key={format} disabled={problem !== null} onClick={() => void start(format)}>
+            <Menu.Item key={format} disabled={problem !== null} onClick={() => void exportAs(format)}>
               {label}
               {(problem ?? hint) !== undefined && <span className={classes.hint}>{problem ?? hint}</span>}
             </Menu.Item>

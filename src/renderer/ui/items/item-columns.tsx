@@ -55,11 +55,11 @@ function widthOf(name: string, rows: readonly ItemRow[], at: number): number {
 
 /** Said once in the row. */
 function unreadable(at: number): ReactNode {
-  return at === 0 ? <span className={classes.unreadable}>not readable</span> : null
+  return at === 0 ? <span className={classes.unreadable}>unreadable</span> : null
 }
 
 function Cell({ cell }: { cell: ItemCell }) {
-  if (cell === null) return <span className={classes.absent} title="The item has no such field" />
+  if (cell === null) return <span className={classes.absent} title="This item does not have the field" />
   if (cell.type === 'null') return <span className="faint">null</span>
   const text = cell.isCut ? `${cell.text}…` : cell.text
   if (cell.type === 'nested') return <span className={classes.nested}>{text}</span>

@@ -3,15 +3,13 @@ import { formatBytes, plural } from '../numbers.ts'
 
 const FORMATS = { jsonl: 'JSON lines', json: 'JSON', csv: 'CSV' }
 
-/** `1,204 items · 4.1 MB of JSON lines · 3 lines are not readable`. */
+/** `1,204 items · 4.1 MB of JSON lines · 3 unreadable lines`. */
 export function describeFacts(facts: ItemsFacts): string {
   const { items, unreadable, sizeBytes, format, endsInside, mayGrow } = facts
   const parts = [
     items !== null && plural(items, 'item'),
     `${formatBytes(sizeBytes)} of ${FORMATS[format]}`,
-    unreadable !== null &&
-      unreadable > 0 &&
-      (unreadable === 1 ? '1 line is not readable' : `${plural(unreadable, 'line')} are not readable`),
+    unreadable !== null && unreadable > 0 && plural(unreadable, 'unreadable line'),
     endsInside && !mayGrow && 'the last item is incomplete',
     mayGrow && 'still running'
   ]

@@ -31,17 +31,31 @@ export function ItemsProblem({ job, error, onRetry }: { job: Job | undefined; er
   if (job !== undefined && job.state !== 'ended')
     return (
       <EmptyState icon={icon} title="No items yet">
-        The run has not written any so far. They appear here as it does.
+        The run has not written any items yet. They appear here as it does.
+      </EmptyState>
+    )
+  const reason = reasonIn(error)
+  if (reason !== null)
+    return (
+      <EmptyState icon={icon} title="The items are not available">
+        {reason}
       </EmptyState>
     )
   const scraped = job?.items ?? 0
   return (
     <EmptyState icon={icon} title={scraped > 0 ? 'The items are not available' : 'No items'}>
       {scraped > 0
-        ? 'The run scraped items, but its node keeps no file of them, or has deleted it. A Scrapyd keeps items if items_dir is set in its scrapyd.conf.'
+        ? 'The run scraped items, but its node did not keep the file, or has deleted it. Scrapyd keeps items only if items_dir is set in its scrapyd.conf.'
         : 'The run wrote no items, or its node keeps none.'}
     </EmptyState>
   )
+}
+
+/** What became of items that were to be kept; null: none were. */
+function reasonIn(error: unknown): string | null {
+  // Other errors of this code have other data, or none.
+  const { data } = error as { data?: object | null }
+  return data != null && 'deletedAtMs' in data ? explainError(error).text : null
 }
 
 function Copying({ error }: { error: unknown }) {

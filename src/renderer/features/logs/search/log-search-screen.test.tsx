@@ -29,7 +29,7 @@ it('shows lines by run, each of which opens its log there', async () => {
 
 it('says when no line matches, and what is wrong with an expression', async () => {
   open('/logs/search?q=nothing-like-this&level=ERROR')
-  expect(await screen.findByText('No line matches')).toBeTruthy()
+  expect(await screen.findByText('No matching lines')).toBeTruthy()
   expect((screen.getByLabelText('Level') as HTMLSelectElement).value).toBe('ERROR')
 })
 

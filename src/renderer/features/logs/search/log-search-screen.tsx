@@ -8,6 +8,7 @@ import type { FleetLogHit } from '../../../../shared/contract/index.ts'
 import { explainError } from '../../../api/explain-error.ts'
 import { useApi } from '../../../api/api.tsx'
 import { LOG_SEARCH_HOURS, type LogSearchSearch } from '../../../state/search.ts'
+import { plainText } from '../../../terminal/sanitise.ts'
 import { joinFacts } from '../../../ui/join-facts.ts'
 import { LinkButton } from '../../../ui/link-button.tsx'
 import { formatBytes, formatCount, plural } from '../../../ui/numbers.ts'
@@ -22,7 +23,7 @@ const route = getRouteApi('/logs/search')
 const HOUR_MS = 3_600_000
 const HOURS_WORDS = { 1: 'Last hour', 24: 'Last 24 h', 168: 'Last 7 days', 720: 'Last 30 days' }
 
-/** Searches the archived logs of all jobs; the query is in the address. */
+/** Searches the logs of all jobs; the query is in the address. */
 export function LogSearchScreen() {
   const search = route.useSearch()
   const navigate = route.useNavigate()
@@ -98,7 +99,7 @@ function SearchForm({ initial, isSearching, onSearch, onStop }: SearchFormProps)
         <TextInput
           className={classes.text}
           aria-label="Search text"
-          placeholder={draft.regex ? 'Regular expression' : 'Text in any archived log'}
+          placeholder={draft.regex ? 'Regular expression' : 'Text in any log'}
           leftSection={<IconSearch size={15} />}
           maxLength={200}
           value={draft.q ?? ''}
@@ -120,7 +121,7 @@ function SearchForm({ initial, isSearching, onSearch, onStop }: SearchFormProps)
             Stop
           </Button>
         ) : (
-          <Button type="submit" disabled={draft.q === undefined}>
+          <Button type="submit" variant="filled" disabled={draft.q === undefined}>
             Search
           </Button>
         )}
@@ -128,7 +129,7 @@ function SearchForm({ initial, isSearching, onSearch, onStop }: SearchFormProps)
       <div className={classes.facets}>
         <TextInput
           aria-label="Project"
-          placeholder="Project, * for any text"
+          placeholder="Project (* is a wildcard)"
           value={draft.project ?? ''}
           onChange={({ currentTarget }) => set({ project: textOf(currentTarget.value) })}
         />
@@ -203,7 +204,7 @@ function SearchNote({ state: { hits, progress, isSearching } }: { state: FleetSe
   return joinFacts(
     isSearching && 'Searching…',
     plural(hits.length, 'line'),
-    `${formatCount(logs)} ${logs === 1 ? 'log' : 'logs'} searched, ${formatBytes(scanned.bytes)} of them read`,
+    `${formatCount(logs)} ${logs === 1 ? 'log' : 'logs'} searched, ${formatBytes(scanned.bytes)} read`,
     unreadable > 0 && `${plural(unreadable, 'log')} could not be read`,
     !isSearching && stoppedBy !== 'end' && 'older logs not searched yet'
   )
@@ -221,8 +222,8 @@ function SearchResults({ state, hasQuery, onMore }: SearchResultsProps) {
   const groups = useMemo(() => groupHits(hits), [hits])
   if (!hasQuery)
     return (
-      <EmptyState icon={<IconSearch size={28} />} title="Search all archived logs">
-        Logs of ended runs are searched, the newest first. Logs of runs that are still live are not.
+      <EmptyState icon={<IconSearch size={28} />} title="Search all logs">
+        Running jobs are searched first, then ended ones, newest first.
       </EmptyState>
     )
   const isOver = progress !== null && !isSearching
@@ -232,8 +233,8 @@ function SearchResults({ state, hasQuery, onMore }: SearchResultsProps) {
         <RunHits key={group.key} group={group} nodeName={nodeName(group.first.nodeId)} />
       ))}
       {isOver && hits.length === 0 && error === null && (
-        <EmptyState title={progress.stoppedBy === 'end' ? 'No line matches' : 'No line matches so far'}>
-          {progress.stoppedBy === 'end' ? 'Every archived log that fits the filters was searched.' : STOPPED_WORDS}
+        <EmptyState title={progress.stoppedBy === 'end' ? 'No matching lines' : 'No matching lines so far'}>
+          {progress.stoppedBy === 'end' ? 'All logs that match the filters were searched.' : STOPPED_WORDS}
         </EmptyState>
       )}
       {isOver && progress.cursor !== null && (
@@ -245,7 +246,7 @@ function SearchResults({ state, hasQuery, onMore }: SearchResultsProps) {
   )
 }
 
-const STOPPED_WORDS = 'The search ended at its limit of time or size. Older logs have not been searched.'
+const STOPPED_WORDS = 'The search reached its time or size limit. Older logs have not been searched.'
 
 /** Of each run, until all are wanted: a common text is in thousands of lines of one log. */
 const LINES_SHOWN = 10
@@ -287,9 +288,9 @@ function RunHits({ group: { first, hits }, nodeName }: { group: HitsOfRun; nodeN
 function HitText({ hit: { text, matchAt, matchLength } }: { hit: FleetLogHit }) {
   return (
     <code>
-      {text.slice(0, matchAt)}
-      <mark>{text.slice(matchAt, matchAt + matchLength)}</mark>
-      {text.slice(matchAt + matchLength)}
+      {plainText(text.slice(0, matchAt))}
+      <mark>{plainText(text.slice(matchAt, matchAt + matchLength))}</mark>
+      {plainText(text.slice(matchAt + matchLength))}
     </code>
   )
 }

@@ -25,6 +25,18 @@ export function termOfText(text: string, dialect: Dialect): TextTerm {
   return { all: runs.end() }
 }
 
+/** The longest text that every match contains in one piece; null: there is none worth looking for. */
+export function certainText(term: TextTerm): string | null {
+  if ('any' in term) return null
+  if ('text' in term) return term.text.length < MIN_CERTAIN_CHARS ? null : term.text
+  return term.all.map(certainText).reduce((longest, text) => {
+    return text !== null && text.length > (longest?.length ?? 0) ? text : longest
+  }, null)
+}
+
+/** Shorter ones are in most lines. */
+const MIN_CERTAIN_CHARS = 3
+
 /** Pieces of text that follow each other without anything between. */
 class Runs {
   readonly #found: TextTerm[] = []

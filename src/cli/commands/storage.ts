@@ -1,0 +1,76 @@
+import { formatBytes } from '../../shared/format-bytes.ts'
+import type { PreviewRow, ProjectUsage, StoragePreview } from '../../shared/contract/index.ts'
+import { withConsent } from '../client/arguments.ts'
+import { localTime, print, table } from '../client/output.ts'
+import type { ClientCommands } from '../client/session.ts'
+
+const KINDS = ['logs', 'items', 'jobs', 'eggs'] as const
+
+export function addStorageCommands({ group, terminal }: ClientCommands): void {
+  const add = group('storage', 'Disk usage, and what retention deletes.')
+
+  add(
+    'usage',
+    'Show disk usage by project, and what retention does.'
+  )(async ({ client, flags }) => {
+    print(terminal, flags, await client.storage.usage(), (usage) => {
+      const { projects, database, searchIndexBytes, cacheBytes, totalBytes, disk, retention } = usage
+      const sizeOf = (one: ProjectUsage) => KINDS.map((kind) => formatBytes(one[kind].bytes))
+      const free =
+        disk === null ? '' : ` · disk: ${formatBytes(disk.freeBytes)} of ${formatBytes(disk.totalBytes)} free`
+      return [
+        table(
+          ['project', ...KINDS],
+          projects.map((one) => [one.project, ...sizeOf(one)]),
+          'No projects.'
+        ),
+        `Database: ${formatBytes(database.bytes)} · search index: ${formatBytes(searchIndexBytes)} · caches: ${formatBytes(cacheBytes)}`,
+        `Total: ${formatBytes(totalBytes)}${free}`,
+        `Retention: ${STATES[retention.state]}${retention.problem === null ? '' : ` (${retention.problem})`}`
+      ].join('\n')
+    })
+  })
+
+  add(
+    'prune',
+    'Show what the retention policy would delete and how much that frees; --yes deletes it now, in the background.',
+    withConsent
+  )(async ({ client, flags }, _words, { yes = false }: { yes?: boolean }) => {
+    const { revision } = await client.storage.policy()
+    const preview = await client.storage.preview({})
+    const started = yes && (await client.storage.run()).started
+    print(terminal, flags, { preview, isPolicySet: revision > 0, started }, () =>
+      [describePreview(preview), nextStep({ isPolicySet: revision > 0, yes, started })].join('\n')
+    )
+  })
+}
+
+const STATES = {
+  not_set: 'no policy is set, nothing is deleted',
+  paused: 'paused, nothing is deleted',
+  idle: 'on',
+  running: 'deleting now'
+}
+
+function describePreview({ goes, protected: kept, freesBytes, isCut }: StoragePreview): string {
+  const cells = ({ project, kind, count, bytes, oldestMs, newestMs }: PreviewRow) =>
+    [project, kind, String(count), formatBytes(bytes), localTime(oldestMs), localTime(newestMs)] as const
+  const headers = ['project', 'kind', 'count', 'size', 'oldest', 'newest']
+  const keeps = kept.reduce((sum, { count }) => sum + count, 0)
+  return [
+    table(
+      headers,
+      goes.map((row) => [...cells(row)]),
+      'Retention would delete nothing.'
+    ),
+    ...(keeps > 0 ? [`Over a limit, but kept: ${keeps}.`] : []),
+    ...(goes.length > 0 ? [`Frees ${isCut ? 'at least ' : ''}${formatBytes(freesBytes)}.`] : [])
+  ].join('\n')
+}
+
+function nextStep({ isPolicySet, yes, started }: { isPolicySet: boolean; yes: boolean; started: boolean }): string {
+  if (!isPolicySet)
+    return 'No policy is set: this is the recommended one, and nothing is deleted. Set one in Settings or in a fleet file.'
+  if (!yes) return 'Nothing deleted. Add --yes to delete it now.'
+  return started ? 'Deleting in the background.' : 'Not started: retention is paused or already deleting.'
+}

@@ -1,0 +1,72 @@
+import { type Clock, sleep } from './clock.ts'
+import type { Logger } from './logger.ts'
+
+interface SweepParts<Item> {
+  list(): AsyncIterable<Item> | Promise<Iterable<Item>>
+  /** Resolves with whether there was something to do. What rejects is tried again by the next sweep. */
+  work(item: Item, signal: AbortSignal): Promise<boolean>
+  /** Of something whose work rejected, for the log. */
+  describe(item: Item): Record<string, unknown>
+  /** What did not work, for the log. */
+  words: string
+  clock: Clock
+  logger: Logger
+}
+
+/** After each piece of work, so that others can use the disk and the store. */
+const PAUSE_MS = 20
+/** The next sweep goes on. */
+const MOST_AT_ONCE = 2_000
+
+/** Goes through a list now and then and does what there is to do, one thing after the other. */
+export class Sweep<Item> {
+  readonly #parts: SweepParts<Item>
+  readonly #stopping = new AbortController()
+  #running: Promise<number> | null = null
+
+  constructor(parts: SweepParts<Item>) {
+    this.#parts = parts
+  }
+
+  /** Resolves with how many things there were to do; never rejects. While a sweep is in progress, returns that one. */
+  run(): Promise<number> {
+    return (this.#running ??= this.#run().finally(() => {
+      this.#running = null
+    }))
+  }
+
+  stop(): void {
+    this.#stopping.abort()
+  }
+
+  async #run(): Promise<number> {
+    const { list, clock } = this.#parts
+    const { signal } = this.#stopping
+    let done = 0
+    try {
+      for await (const item of await list()) {
+        if (signal.aborted || done >= MOST_AT_ONCE) break
+        if (!(await this.#work(item))) continue
+        done += 1
+        await sleep(clock, PAUSE_MS, signal)
+      }
+    } catch (error) {
+      this.#warn(error, {})
+    }
+    return done
+  }
+
+  async #work(item: Item): Promise<boolean> {
+    const { work, describe } = this.#parts
+    try {
+      return await work(item, this.#stopping.signal)
+    } catch (error) {
+      this.#warn(error, describe(item))
+      return false
+    }
+  }
+
+  #warn(error: unknown, facts: Record<string, unknown>): void {
+    if (!this.#stopping.signal.aborted) this.#parts.logger.warn({ ...facts, error }, this.#parts.words)
+  }
+}

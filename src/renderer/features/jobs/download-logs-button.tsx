@@ -1,0 +1,47 @@
+import { ActionIcon, Button } from '@mantine/core'
+import { IconDownload, IconX } from '@tabler/icons-react'
+import { type Job, MAX_ZIPPED_LOGS } from '../../../shared/contract/index.ts'
+import { useApi } from '../../api/api.tsx'
+import { formatCount, plural } from '../../ui/numbers.ts'
+import { useDownload } from '../../ui/use-download.ts'
+import { downloadLogs } from './download-logs.ts'
+
+/** Downloads the logs of these jobs as one zip archive, and shows how far it is. */
+export function DownloadLogsButton({ jobs }: { jobs: readonly Job[] }) {
+  const { client } = useApi()
+  const { progress: done, start, cancel } = useDownload('Could not download the logs')
+  const begun = jobs.filter(({ attemptCount }) => attemptCount > 0)
+
+  const download = () =>
+    start(async (signal, onProgress) => {
+      await downloadLogs({ logs: client.logs, jobIds: begun.map(({ id }) => id), signal, onProgress })
+      return `Downloaded ${plural(begun.length, 'log')}. INDEX.txt in the archive lists any that are missing`
+    })
+
+  if (done !== null) {
+    return (
+      <span role="status">
+        {formatCount(done)} of {plural(begun.length, 'log')}…
+        <ActionIcon aria-label="Cancel download" onClick={cancel}>
+          <IconX size={14} />
+        </ActionIcon>
+      </span>
+    )
+  }
+  const problem =
+    begun.length === 0
+      ? 'No selected job has started'
+      : begun.length > MAX_ZIPPED_LOGS
+        ? `Select at most ${formatCount(MAX_ZIPPED_LOGS)} jobs`
+        : undefined
+  return (
+    <Button
+      leftSection={<IconDownload size={14} />}
+      disabled={problem !== undefined}
+      title={problem ?? 'As one zip archive'}
+      onClick={() => void download()}
+    >
+      Download {plural(begun.length, 'log')}
+    </Button>
+  )
+}

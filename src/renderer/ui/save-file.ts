@@ -1,0 +1,9 @@
+/** Hands a file to the browser, which saves it where it saves downloads. */
+export function saveFile(name: string, parts: BlobPart[], type?: string): void {
+  const link = document.createElement('a')
+  link.href = URL.createObjectURL(new Blob(parts, type === undefined ? {} : { type }))
+  link.download = name
+  link.click()
+  // Some browsers open the URL only later.
+  setTimeout(() => URL.revokeObjectURL(link.href), 10_000)
+}

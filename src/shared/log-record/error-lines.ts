@@ -1,0 +1,24 @@
+import type { HeadFormat } from './head-format.ts'
+import { parseRecordHead } from './record-head.ts'
+
+/** An expression that finds the lines of a log on which errors may begin; `isErrorLine` decides. */
+export function errorQueryOf(format: HeadFormat | undefined): { text: string; isRegex: true; matchesCase: boolean } {
+  if (format?.kind === 'json') return { text: JSON_ERROR, isRegex: true, matchesCase: false }
+  const level = format?.kind === 'pattern' ? format.parts.find(({ part }) => part === 'level') : undefined
+  if (level?.part !== 'level') return { text: '^.{0,300}(?:ERROR|CRITICAL)', isRegex: true, matchesCase: true }
+  const isInitial = level.case === 'initial'
+  return {
+    text: isInitial ? String.raw`^.{0,300}?\b[ECF]\b` : '^.{0,300}(?:ERROR|CRITICAL|FATAL)',
+    ...{ isRegex: true, matchesCase: isInitial }
+  }
+}
+
+const JSON_ERROR = String.raw`^\{.*"(?:log\.?)?(?:level|levelname|severity|lvl|levelno)": ?(?:"(?:error|exception|critical|fatal)"|[45]\d\b)`
+
+/** `line` may be cut behind its head. */
+export function isErrorLine(line: string, format: HeadFormat | undefined): boolean {
+  const level = parseRecordHead(line, format)?.level
+  // Of a log whose format nobody knows, each of them may be one.
+  if (level === undefined) return format === undefined || (format.kind === 'json' && line.startsWith('{'))
+  return level === 'ERROR' || level === 'CRITICAL'
+}

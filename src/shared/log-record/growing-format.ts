@@ -1,0 +1,34 @@
+import type { HeadFormat } from './head-format.ts'
+import { learnedFormat } from './usual-formats.ts'
+
+/** Pieces that are learned from while nobody tells the format: it shows at the start of a log, or nowhere. */
+const PIECES_TO_LEARN_FROM = 16
+const LINES_TO_LEARN_FROM = 500
+
+/** The format of a log that is read in pieces: what the engine knows of it, until then what its text shows. */
+export class GrowingFormat {
+  #format: HeadFormat | null = null
+  #isTold = false
+  #piecesLeft = PIECES_TO_LEARN_FROM
+
+  /** undefined: not known yet; readers then take Scrapy's own. */
+  get current(): HeadFormat | undefined {
+    return this.#format ?? undefined
+  }
+
+  /** Whether it is another one after this piece. */
+  read({ format, text }: { format?: HeadFormat | undefined; text: string }): boolean {
+    const next = format ?? (this.#isTold || this.#piecesLeft === 0 ? null : this.#learn(text))
+    this.#isTold ||= format !== undefined
+    if (next === null || JSON.stringify(next) === JSON.stringify(this.#format)) return false
+    this.#format = next
+    return true
+  }
+
+  #learn(text: string): HeadFormat | null {
+    this.#piecesLeft -= 1
+    const learned = learnedFormat(text.split(/\r?\n/, LINES_TO_LEARN_FROM))
+    // A log starts with Scrapy's own format until settings are loaded, and tracebacks may contain any.
+    return learned?.kind === 'scrapy' && this.#format !== null ? null : learned
+  }
+}
