@@ -1,7 +1,8 @@
 import { Readable } from 'node:stream'
 import { finished } from 'node:stream/promises'
 import { ZipFile } from 'yazl'
-import type { JobId, LogZipPiece, Transition } from '../../shared/contract/index.ts'
+import type { AttemptNumber, JobId, LogZipPiece } from '../../shared/contract/index.ts'
+import { keptBytesOfCutLog } from '../../shared/cut-log.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
 import type { Clock } from '../runtime/clock.ts'
 import { problemOfPathPart } from '../projects/names.ts'
@@ -102,9 +103,9 @@ export class LogZips {
 
   /** Its node did not have all of it any more; null: it did. */
   async #whyCut({ id, outcome, attemptCount }: StoredJob): Promise<string | null> {
-    const isCut = ({ attemptNumber, evidence }: Transition) =>
-      attemptNumber === attemptCount && evidence['logKeptBytes'] !== undefined
-    if ((await this.#parts.store.listTimeline(id)).some(isCut)) return 'as far as it was copied from its node'
+    const timeline = await this.#parts.store.listTimeline(id)
+    if (keptBytesOfCutLog(timeline, attemptCount as AttemptNumber) !== null)
+      return 'as far as it was copied from its node'
     return outcome === 'lost' ? 'it may be cut: the run was lost' : null
   }
 

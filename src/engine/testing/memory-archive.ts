@@ -5,6 +5,7 @@ import { LogCopies } from '../logs/archive/log-copies.ts'
 import type { SealedLog } from '../logs/archive/seal.ts'
 import type { SpoolPort } from '../logs/archive/spool.ts'
 import { cutBytes, type LogBytes, type WantedBytes } from '../logs/byte-window.ts'
+import type { CacheFigures } from '../runtime/cache-figures.ts'
 import type { ArchivedLog } from '../store/records.ts'
 
 /** The archive of logs without files and threads, whose time nobody here controls. */
@@ -20,6 +21,10 @@ class MemoryArchive extends LogArchive {
     super({ ...{ blobs, tree, copies, directory: '' }, ...({} as NotSimulated) })
     this.#blobs = blobs
     this.#tree = tree
+  }
+
+  override cacheFigures(): CacheFigures {
+    return { hits: 0, misses: 0, entries: 0, bytes: 0 }
   }
 
   override async seal(jobId: JobId, number: AttemptNumber): Promise<SealedLog> {

@@ -12,7 +12,13 @@ beforeEach(stubCanvas)
 afterEach(cleanup)
 afterAll(outliveTerminals)
 
-function openLog(status: 'succeeded' | 'queued', over: { failure?: Error; line?: { from: number; to: number } } = {}) {
+interface Over {
+  failure?: Error
+  line?: { from: number; to: number }
+  isCut?: boolean
+}
+
+function openLog(status: 'succeeded' | 'queued', over: Over = {}) {
   const engine = createFakeEngine({ jobCount: 60 })
   const job = [...engine.jobs.values()].find((each) => each.status === status)
   if (job === undefined) throw new Error(`the fake fleet has no ${status} job`)
@@ -29,6 +35,7 @@ function openLog(status: 'succeeded' | 'queued', over: { failure?: Error; line?:
       waitingText="It waits for a slot."
       hasKeys={false}
       line={over.line}
+      isCut={over.isCut === true}
       addressOf={({ from, to }) => `/logs?line=${from}-${to}`}
     />
   )
@@ -43,6 +50,12 @@ it('exposes the log with its name, levels and last lines as text', async () => {
   await waitFor(() => expect(log().getByRole('log').textContent).toMatch(/KeyError: 'offerPrice'|Crawled \(200\)/))
   expect(log().getByRole('button', { name: /^ERROR/ }).textContent).toMatch(/ERROR [1-9]/)
   expect(await log().findByText('complete')).toBeTruthy()
+})
+
+it('calls a log incomplete of which its node lost the rest', async () => {
+  openLog('succeeded', { isCut: true })
+  expect(await log().findByText(/incomplete: kept as far as it was copied/)).toBeTruthy()
+  expect(log().queryByText('complete')).toBeNull()
 })
 
 it('hides a level, and shows only one level', async () => {

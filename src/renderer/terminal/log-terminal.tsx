@@ -48,6 +48,8 @@ export interface LogTerminalProps {
   hasSearchKey?: boolean
   /** Per level in the whole log (RunFigures); undefined: not known. */
   records?: Readonly<Record<string, number>> | undefined
+  /** Its node deleted the rest, or is gone: what is shown is what had been copied. */
+  isCut?: boolean
   /** Lines to begin with. Absent: the end of the log. */
   line?: LineRange | undefined
   /** The reader marked lines, for the address. */
@@ -170,7 +172,11 @@ export function LogTerminal(props: LogTerminalProps) {
       {isListing && snapshot.search !== null && (
         <MatchList view={view} search={snapshot.search} index={snapshot.matchIndex} />
       )}
-      <StatusLine snapshot={snapshot} goTo={<LogGoTo view={view} snapshot={snapshot} hasKeys={hasKeys} />} />
+      <StatusLine
+        snapshot={snapshot}
+        isCut={props.isCut === true}
+        goTo={<LogGoTo view={view} snapshot={snapshot} hasKeys={hasKeys} />}
+      />
     </section>
   )
 }
@@ -273,7 +279,7 @@ function Waiting({ snapshot: { state }, waitingText, onRetry }: WaitingProps) {
   )
 }
 
-function StatusLine({ snapshot, goTo }: { snapshot: LogSnapshot; goTo: ReactNode }) {
+function StatusLine({ snapshot, isCut, goTo }: { snapshot: LogSnapshot; isCut: boolean; goTo: ReactNode }) {
   const { sizeBytes, skippedBytes, isLoading, state } = snapshot
   return (
     <div className={classes.status}>
@@ -288,7 +294,14 @@ function StatusLine({ snapshot, goTo }: { snapshot: LogSnapshot; goTo: ReactNode
       {isLoading && <span className="faint">loading…</span>}
       <span className={classes.state} role="status">
         {state.kind === 'live' && <span className="tone-run">● live</span>}
-        {state.kind === 'complete' && (
+        {state.kind === 'complete' && isCut && (
+          <Tooltip label="The node deleted the rest of this log or is gone. What was copied before is kept; the job’s timeline has the details.">
+            <span className="tone-wait" tabIndex={0}>
+              ▲ incomplete: kept as far as it was copied
+            </span>
+          </Tooltip>
+        )}
+        {state.kind === 'complete' && !isCut && (
           <>
             <IconCheck size={13} aria-hidden /> complete
           </>

@@ -1,21 +1,22 @@
 import { Button } from '@mantine/core'
-import { type Attempt, ATTEMPT_REASONS, type AttemptNumber } from '../../../shared/contract/index.ts'
+import { type Attempt, ATTEMPT_REASONS, type AttemptNumber, type JobDetail } from '../../../shared/contract/index.ts'
+import { keptBytesOfCutLog } from '../../../shared/cut-log.ts'
 import { formatRuntime, utcDay } from '../../../shared/time.ts'
 import { CopyButton } from '../../ui/copy-button.tsx'
-import { formatMemory, formatSeconds } from '../../ui/numbers.ts'
+import { formatBytes, formatMemory, formatSeconds } from '../../ui/numbers.ts'
 import { FieldRow } from '../../ui/panel.tsx'
 import { EmptyState } from '../../ui/states.tsx'
 import { formatInstant } from '../../ui/time.tsx'
 import classes from './job-detail-pane.module.css'
 
 interface JobAttemptsProps {
-  attempts: readonly Attempt[]
+  detail: Pick<JobDetail, 'attempts' | 'timeline'>
   nodeName: (id: string) => string
   onLog: (number: AttemptNumber) => void
 }
 
 /** Every attempt to run the job, newest first. */
-export function JobAttempts({ attempts, nodeName, onLog }: JobAttemptsProps) {
+export function JobAttempts({ detail: { attempts, timeline }, nodeName, onLog }: JobAttemptsProps) {
   if (attempts.length === 0)
     return <EmptyState title="No attempts yet">The job has not been sent to a node.</EmptyState>
   return attempts.toReversed().map((attempt) => (
@@ -64,13 +65,15 @@ export function JobAttempts({ attempts, nodeName, onLog }: JobAttemptsProps) {
           <CopyButton value={attempt.jobid} what="the job ID" />
         </span>
       </FieldRow>
-      <FieldRow label="Log">{logPlace(attempt)}</FieldRow>
+      <FieldRow label="Log">{logPlace(attempt, keptBytesOfCutLog(timeline, attempt.number))}</FieldRow>
     </section>
   ))
 }
 
-function logPlace({ logArchived, logDeletedAtMs }: Attempt): string {
+function logPlace({ logArchived, logDeletedAtMs }: Attempt, keptBytes: number | null): string {
   if (logDeletedAtMs !== null) return `deleted by retention on ${utcDay(logDeletedAtMs)}`
+  if (logArchived && keptBytes !== null)
+    return `archived incompletely: ${formatBytes(keptBytes)} were copied before the node lost the rest`
   return logArchived ? 'archived' : 'on the node'
 }
 

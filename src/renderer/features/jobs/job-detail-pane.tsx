@@ -138,7 +138,7 @@ export function JobDetailPane({ jobId, tab, nodeName, awayOf, actions, onTab, on
                 </Tabs.Panel>
                 <Tabs.Panel value="attempts" className={classes.panel}>
                   <JobAttempts
-                    attempts={data.attempts}
+                    detail={data}
                     nodeName={nodeName}
                     onLog={(number) => {
                       setAttemptNumber(number)

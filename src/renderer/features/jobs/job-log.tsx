@@ -2,6 +2,7 @@ import { ActionIcon, Tooltip } from '@mantine/core'
 import { IconExternalLink } from '@tabler/icons-react'
 import { Link } from '@tanstack/react-router'
 import type { AttemptNumber, Job, JobDetail } from '../../../shared/contract/index.ts'
+import { keptBytesOfCutLog } from '../../../shared/cut-log.ts'
 import { useApi } from '../../api/api.tsx'
 import { useRunFigures } from '../../state/use-run-figures.ts'
 import { LogTerminal } from '../../terminal/log-terminal.tsx'
@@ -15,7 +16,7 @@ interface JobLogProps {
 }
 
 /** The log of the newest attempt, or of the chosen one. */
-export function JobLog({ detail: { job, attempts }, attemptNumber, onAttempt, nodeName }: JobLogProps) {
+export function JobLog({ detail: { job, attempts, timeline }, attemptNumber, onAttempt, nodeName }: JobLogProps) {
   const { client } = useApi()
   const newest = attempts.at(-1)?.number
   const number = attemptNumber ?? newest
@@ -35,6 +36,7 @@ export function JobLog({ detail: { job, attempts }, attemptNumber, onAttempt, no
         fileName={logFileName(job, number)}
         waitingText={waitingText(job)}
         records={figures?.records}
+        isCut={keptBytesOfCutLog(timeline, number) !== null}
         hasKeys
         extraActions={
           <Tooltip label="Open in a Logs tab">

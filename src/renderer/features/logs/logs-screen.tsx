@@ -4,6 +4,7 @@ import { useQueries } from '@tanstack/react-query'
 import { getRouteApi, Link } from '@tanstack/react-router'
 import { useState } from 'react'
 import type { Job, JobDetail, JobId } from '../../../shared/contract/index.ts'
+import { keptBytesOfCutLog } from '../../../shared/cut-log.ts'
 import { useApi } from '../../api/api.tsx'
 import { useKeys } from '../../state/keys.ts'
 import { useRunFigures } from '../../state/use-run-figures.ts'
@@ -242,6 +243,7 @@ function LogOfJob({ id, detail, name, isFront, line, onMark }: LogOfJobProps) {
           : 'The log is empty so far.'
       }
       records={figures?.records}
+      isCut={keptBytesOfCutLog(detail?.timeline ?? [], attemptNumber) !== null}
       hasKeys={isFront}
       hasSearchKey={isFront}
       line={line}

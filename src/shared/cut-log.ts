@@ -1,0 +1,14 @@
+import type { AttemptNumber, Transition } from './contract/index.ts'
+
+/** How much of the log of an attempt is kept if its node deleted the rest, in bytes; null: nothing is known to be missing. */
+export function keptBytesOfCutLog(
+  timeline: readonly Pick<Transition, 'attemptNumber' | 'evidence'>[],
+  attemptNumber: AttemptNumber | undefined
+): number | null {
+  // A run that was lost and found again may have its whole log in the end: the newest entry about it decides.
+  const newest = timeline.findLast(
+    (each) => each.attemptNumber === attemptNumber && ('logBytes' in each.evidence || 'logKeptBytes' in each.evidence)
+  )
+  const keptBytes = newest?.evidence['logKeptBytes']
+  return typeof keptBytes === 'number' ? keptBytes : null
+}
