@@ -3,12 +3,14 @@
  * delay since the last answer and with the delay since the start, as one line of JSON. Measured inside, because a probe
  * from outside would also measure the attacker's own load on the machine.
  */
+import { readFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { isMainThread } from 'node:worker_threads'
 
 /** Delay of the service's event loop, in ms. */
 export interface LoopDelay {
+  /** Without the time in which the machine gave its thread no core. */
   maxMs: number
   /** Since the start of the service. */
   p99Ms: number
@@ -16,27 +18,38 @@ export interface LoopDelay {
 }
 
 const RESOLUTION_MS = 1
+const TICK_MS = 5
 const path = process.env['ATTACK_WATCH']
 // Threads inherit --import.
 if (isMainThread && path !== undefined) {
   // The service's children must not listen there as well.
   delete process.env['ATTACK_WATCH']
   delete process.env['NODE_OPTIONS']
-  const sinceLast = monitorEventLoopDelay({ resolution: RESOLUTION_MS })
   const sinceStart = monitorEventLoopDelay({ resolution: RESOLUTION_MS })
-  sinceLast.enable()
   sinceStart.enable()
+  let maxMs = 0
+  let before = { atMs: performance.now(), waitedMs: readWaitedMs() }
+  setInterval(() => {
+    const now = { atMs: performance.now(), waitedMs: readWaitedMs() }
+    maxMs = Math.max(maxMs, now.atMs - before.atMs - TICK_MS - (now.waitedMs - before.waitedMs))
+    before = now
+  }, TICK_MS).unref()
   const inMs = (ns: number) => Math.max(0, ns / 1e6 - RESOLUTION_MS)
   createServer((socket) => {
     socket.on('error', () => socket.destroy())
     const delay: LoopDelay = {
-      maxMs: inMs(sinceLast.max),
+      maxMs,
       p99Ms: inMs(sinceStart.percentile(99)),
       samples: sinceStart.count
     }
     socket.end(`${JSON.stringify(delay)}\n`)
-    sinceLast.reset()
+    maxMs = 0
   })
     .listen(path)
     .unref()
+}
+
+/** How long the main thread was ready to run while other processes had the cores: proc(5), schedstat, in ns. */
+function readWaitedMs(): number {
+  return Number(readFileSync('/proc/self/schedstat', 'utf8').split(' ')[1]) / 1e6
 }
