@@ -21,7 +21,7 @@ const LANES = 40
 /**
  * 1,000 nodes with eight running jobs each; 200 runs end per second and others take their place, so every node is
  * polled each second. The bound is a bare poller that keeps a fleet as busy out of the same queue: the same requests,
- * the same log ends read, the same states of the same jobs written.
+ * as many logs of running jobs copied, the same log ends read, the same states of the same jobs written.
  */
 export function run(): Promise<Figure[]> {
   return measure({ nodes: 1_000, measureMs: 30_000 })
@@ -101,7 +101,7 @@ async function compareWithBare(ours: number, size: Size, conditions: Figure['con
     const { cpuMs, tookMs, ends } = await pollBare(order, { settleMs: Math.min(measureMs, 10_000), measureMs })
     const comparison = {
       ...{ ours, bound: cpuMs / tookMs, unit: 'cores', wanted: { atMost: 2 } },
-      boundIs: 'a bare poller with the same requests, log ends and rows'
+      boundIs: 'a bare poller with the same requests, logs and rows'
     }
     return compare('', comparison, { ...conditions, bound_ended_per_s: Math.round((ends * 1_000) / tookMs) })
   } finally {

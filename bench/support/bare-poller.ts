@@ -4,6 +4,8 @@
  * time it replies with the figures.
  */
 import { once } from 'node:events'
+import { mkdir, unlink, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { Client } from 'undici'
 import { BareDatabase, type BareJob } from './bare-database.ts'
 
@@ -12,7 +14,8 @@ export interface PollOrder {
   intervalMs: number
   /**
    * Keeps so many runs on each node, out of the queue in this directory's database: lists jobs when counters changed or
-   * the last lists are old, reads log ends, and writes what an engine writes of each attempt.
+   * the last lists are old, copies logs of running jobs, reads log ends, and writes what an engine writes of each
+   * attempt.
    */
   busy?: { slots: number; directory: string }
 }
@@ -30,11 +33,19 @@ const LISTS_MAX_AGE_MS = 5_000
 /** Of an idle node, whose counters do not change. */
 const LISTS_MAX_AGE_IDLE_MS = 60_000
 const LOG_END_BYTES = 65_536
+/** Of running jobs, as the engine's collector reads them. */
+const LOG_READS_PER_SECOND = 200
+const LOG_READ_EVERY_MS = 250
+const LOG_READ_BYTES = 1_048_576
 const FORM = { 'content-type': 'application/x-www-form-urlencoded' }
 
 const { urls, intervalMs, busy } = (await once(process, 'message'))[0] as PollOrder
 const database = busy === undefined ? null : await BareDatabase.open(busy.directory)
 const queue = database?.listQueued() ?? []
+const copies = join(busy?.directory ?? '', 'copies')
+if (busy !== undefined) await mkdir(copies)
+/** Copies the log of a running job; those that began first are read first. */
+const unread: (() => Promise<void>)[] = []
 let taken = 0
 let polls = 0
 let ends = 0
@@ -48,6 +59,11 @@ for (const [index, url] of urls.entries()) {
     },
     (intervalMs * index) / urls.length
   )
+}
+
+if (busy !== undefined) {
+  const most = (LOG_READS_PER_SECOND * LOG_READ_EVERY_MS) / 1_000
+  setInterval(() => unread.splice(0, most).forEach((read) => void read()), LOG_READ_EVERY_MS)
 }
 
 function followNode(nodeId: string, url: string) {
@@ -68,12 +84,20 @@ function followNode(nodeId: string, url: string) {
     sent.set(job.id, job)
     await commit('accept', job, nodeId)
   }
+  const logPath = ({ project, spider, id }: BareJob) => `logs/${project}/${spider}/${id}.log`
+  const copied = new Set<string>()
+  const copy = async (job: BareJob) => {
+    if (!running.has(job.id)) return
+    copied.add(job.id)
+    const body = await get(logPath(job), { range: `bytes=0-${LOG_READ_BYTES - 1}` })
+    await writeFile(join(copies, job.id), new Uint8Array(await body.arrayBuffer()))
+  }
   const finish = async (job: BareJob) => {
     void start()
     await commit('finish', job, nodeId)
-    const path = `logs/${job.project}/${job.spider}/${job.id}.log`
-    await (await get(path, { range: `bytes=-${LOG_END_BYTES}` })).text()
+    await (await get(logPath(job), { range: `bytes=-${LOG_END_BYTES}` })).text()
     await commit('end', job, nodeId)
+    if (copied.delete(job.id)) await unlink(join(copies, job.id)).catch(() => {})
     ends += 1
   }
   const list = async () => {
@@ -81,6 +105,7 @@ function followNode(nodeId: string, url: string) {
     const begun = listed.running.flatMap(({ id }) => sent.get(id) ?? [])
     const ended = listed.finished.flatMap(({ id }) => running.get(id) ?? sent.get(id) ?? [])
     for (const job of begun) running.set(job.id, job)
+    if (busy !== undefined) unread.push(...begun.map((job) => () => copy(job)))
     for (const { id } of [...begun, ...ended]) sent.delete(id)
     for (const { id } of ended) running.delete(id)
     await Promise.all([...begun.map((job) => commit('run', job, nodeId)), ...ended.map(finish)])

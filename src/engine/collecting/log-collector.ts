@@ -117,6 +117,8 @@ export class LogCollector {
   #bytesLeft = 0
   #refilledAtMs = Number.NEGATIVE_INFINITY
   #recordDueAtMs = 0
+  /** Those with errors that are not recorded yet. */
+  readonly #unrecorded = new Set<Followed>()
   #recording: Promise<void> | null = null
 
   constructor(parts: CollectorParts) {
@@ -150,6 +152,7 @@ export class LogCollector {
     const followed = this.#find(run)
     if (followed === undefined) return
     this.#followed.delete(run.jobId)
+    this.#unrecorded.delete(followed)
     followed.siblings.delete(followed)
     if (followed.siblings.size === 0) this.#siblings.delete(spiderKey(followed.run))
   }
@@ -306,9 +309,9 @@ export class LogCollector {
 
   #recordDue(): void {
     const nowMs = this.#parts.clock.monotonicMs()
-    if (nowMs < this.#recordDueAtMs || this.#recording !== null) return
-    const changed = [...this.#followed.values()].filter(({ reading }) => reading.errors.hasChanged)
-    if (changed.length === 0) return
+    if (nowMs < this.#recordDueAtMs || this.#recording !== null || this.#unrecorded.size === 0) return
+    const changed = [...this.#unrecorded]
+    this.#unrecorded.clear()
     this.#recordDueAtMs = nowMs + RECORD_EVERY_MS
     this.#recording = this.#recordErrors(changed).finally(() => {
       this.#recording = null
@@ -318,16 +321,17 @@ export class LogCollector {
   /** Never rejects. */
   async #recordErrors(changed: readonly Followed[]): Promise<void> {
     const nowMs = this.#parts.clock.nowMs()
-    const records = changed.map(({ run, reading }) => ({
-      reading,
-      record: errorsOf(reading, { startedAtMs: run.startedAtMs, nowMs })
+    const records = changed.map((followed) => ({
+      followed,
+      record: errorsOf(followed.reading, { startedAtMs: followed.run.startedAtMs, nowMs })
     }))
     try {
       await this.#parts.store.recordReadings(records.map(({ record }) => record))
       this.events.emit('recorded')
     } catch (error) {
-      for (const { reading, record } of records) {
-        reading.errors.giveBack(record.errors.map(({ fingerprint }) => fingerprint))
+      for (const { followed, record } of records) {
+        followed.reading.errors.giveBack(record.errors.map(({ fingerprint }) => fingerprint))
+        if (this.#find(followed.run) === followed) this.#unrecorded.add(followed)
       }
       if (this.#stopping.signal.aborted) return
       this.#parts.logger.warn({ error }, 'the errors of running jobs could not be recorded; trying again')
@@ -347,6 +351,7 @@ export class LogCollector {
       // What is new was written after the read that last reached the end.
       if (newBytes > 0) followed.writtenSinceMs = followed.readAtMs
       if (newBytes > 0) this.#update(followed)
+      if (reading.errors.hasChanged && this.#find(run) === followed) this.#unrecorded.add(followed)
       if (newBytes < MOST_BYTES_AT_ONCE && !reading.isCapped) followed.readAtMs = begunAtMs
       isRead = true
     } catch (error) {
