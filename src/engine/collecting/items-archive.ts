@@ -5,7 +5,10 @@ import type { LogArchivePort } from '../logs/archive/log-archive.ts'
 import type { ReadLog } from '../logs/archive/log-copies.ts'
 import type { LogBytes, WantedBytes } from '../logs/byte-window.ts'
 import type { Clock } from '../runtime/clock.ts'
-import type { ItemsStore } from '../store/store.ts'
+import type { Logger } from '../runtime/logger.ts'
+import { Sweep } from '../runtime/sweep.ts'
+import type { LogKey } from '../store/records.ts'
+import type { AttemptReader, ItemsStore } from '../store/store.ts'
 
 /** A larger file stays where it is. */
 export const KEPT_ITEMS_MAX_BYTES = 4 * 1024 ** 3
@@ -38,11 +41,10 @@ export class ItemsArchive {
   async keep(run: Run, read: ReadLog, signal?: AbortSignal): Promise<void> {
     const { archive, maxBytes = KEPT_ITEMS_MAX_BYTES } = this.#parts
     const first = await read({ offset: 0, limitBytes: 1 }, signal)
-    if (first === null || first.sizeBytes === 0) return
+    if (first === null || first.sizeBytes === 0) return this.#endWithoutFile(run)
     const readBounded: ReadLog = async (range, readSignal) => {
       const piece = await read(range, readSignal)
-      if (piece === null)
-        throw new ScrapdeckError('ITEMS_NOT_FOUND', 'The node deleted the items before they were copied')
+      if (piece === null) throw deletedMeanwhile()
       if (piece.sizeBytes <= maxBytes) return piece
       const text = `The items have ${inGb(piece.sizeBytes)} GB; at most ${inGb(maxBytes)} GB of a run are kept`
       throw new ScrapdeckError('ITEMS_TOO_LARGE', text)
@@ -53,9 +55,13 @@ export class ItemsArchive {
     await this.#parts.deleteLocal(run)
   }
 
-  /** Records why the items of a run could not be kept. */
+  /** Records why the items of a run could not be kept, unless they were before a crash. */
   async giveUp(run: Run, problem: string): Promise<void> {
-    await this.#parts.archive.copies.remove(run.jobId, run.number)
+    const { archive } = this.#parts
+    await archive.copies.remove(run.jobId, run.number)
+    if ((await this.sizeBytes(run)) !== null) return
+    // They may have been archived before something else failed.
+    await archive.delete(run.jobId, run.number)
     await this.#record(run, { sizes: null, problem })
   }
 
@@ -92,6 +98,17 @@ export class ItemsArchive {
     return new ScrapdeckError('ITEMS_NOT_FOUND', `The items of job ${jobId} could not be kept: ${why}.`, { data })
   }
 
+  /** There is no file. If an earlier try copied a part of one, the node has deleted it since. */
+  async #endWithoutFile(run: Run): Promise<void> {
+    const { store, archive } = this.#parts
+    const copied = await archive.copies.readIfAny(run.jobId, run.number, { offset: 0, limitBytes: 0 })
+    if (copied === null) return
+    const record = await store.findItems(run.jobId, run.number)
+    if (record === null || record.sizes === null) throw deletedMeanwhile()
+    // It was kept before a crash.
+    await archive.copies.remove(run.jobId, run.number)
+  }
+
   #record(
     run: Run,
     { sizes, problem }: { sizes: { rawBytes: number; storedBytes: number } | null; problem: string | null }
@@ -110,5 +127,35 @@ export class ItemsArchive {
     })
   }
 }
+
+/** A lost run may be found again, and go on where its copy ends. */
+const STAYS_MS = 600_000
+
+/** Gives up items whose runs ended before they were copied: their nodes went away. */
+export function sweepLeftItems(parts: {
+  store: Pick<AttemptReader, 'listAttempts'> & Pick<ItemsStore, 'findItems'>
+  archive: Pick<LogArchivePort, 'copies'>
+  items: Pick<ItemsArchive, 'giveUp'>
+  clock: Clock
+  logger: Logger
+}): Sweep<LogKey> {
+  const { store, archive, items, clock, logger } = parts
+  return new Sweep({
+    ...{ clock, logger, list: () => archive.copies.list(), describe: ({ jobId }) => ({ jobId }) },
+    words: 'what was copied of items could not be deleted yet',
+    async work({ jobId, number }) {
+      const attempt = (await store.listAttempts(jobId)).find((each) => each.number === number)
+      const isLeft = attempt?.state === 'ended' && clock.nowMs() - (attempt.endedAtMs ?? 0) >= STAYS_MS
+      if (attempt !== undefined && !isLeft) return false
+      const isKnown = attempt === undefined || (await store.findItems(jobId, number)) !== null
+      if (isKnown) await archive.copies.remove(jobId, number)
+      else await items.giveUp(attempt, 'The node went away before the items were copied')
+      return true
+    }
+  })
+}
+
+const deletedMeanwhile = (): ScrapdeckError =>
+  new ScrapdeckError('ITEMS_NOT_FOUND', 'The node deleted the items before they were copied')
 
 const inGb = (bytes: number): string => (bytes / 1e9).toFixed(1)

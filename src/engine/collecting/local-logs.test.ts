@@ -38,7 +38,14 @@ async function world(options: { deletesFiles: boolean }) {
     ...{ directory: temporary.path, deletesFiles: options.deletesFiles, clock, logger: silentLogger }
   })
   async function write(jobid: string, text: string, state: Attempt['state'], minutesAgo: number): Promise<void> {
-    const run = { jobid, project: 'shop' as Attempt['project'], spider: 'prices', state, logArchived: false }
+    const run = {
+      jobid,
+      project: 'shop' as Attempt['project'],
+      spider: 'prices',
+      state,
+      logArchived: false,
+      logDeletedAtMs: null
+    }
     attempts.push({ ...run, jobId: aJobId(jobid), number: anAttemptNumber(1) })
     const path = join(folder, `${jobid}.log`)
     await writeFile(path, text)
@@ -55,7 +62,7 @@ async function world(options: { deletesFiles: boolean }) {
     })
     return archived
   }
-  return { write, sweep, kept, sealed, files: async () => (await readdir(folder)).sort() }
+  return { write, sweep, kept, sealed, attempts, files: async () => (await readdir(folder)).sort() }
 }
 
 test('logs of runs that ended a while ago move into the archive; all others stay', async () => {
@@ -75,4 +82,11 @@ test('in a directory that is not ours alone they are archived, and stay', async 
   await write('small', 'text\n', 'ended', 20)
   expect([await sweep(), await sweep()]).toEqual([1, 0])
   expect([await files(), kept.size]).toEqual([['small.log'], 1])
+})
+
+test('a log that retention deleted does not come back from a directory that is not ours alone', async () => {
+  const { write, sweep, kept, attempts } = await world({ deletesFiles: false })
+  await write('old', 'text\n', 'ended', 20)
+  attempts[0]!.logDeletedAtMs = 1
+  expect([await sweep(), kept.size]).toEqual([0, 0])
 })

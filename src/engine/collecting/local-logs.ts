@@ -46,7 +46,7 @@ export function sweepLocalLogs(parts: LocalLogsParts): Sweep<LocalLog> {
     if (clock.nowMs() - mtimeMs < STAYS_MS) return false
     const attempt = await attemptOf(log)
     if (attempt === null) return false
-    const isNew = !attempt.logArchived
+    const isNew = !attempt.logArchived && attempt.logDeletedAtMs === null
     if (isNew) await archiveLog(parts, attempt, path, size, signal)
     if (deletesFiles) await rm(path, { force: true })
     else done.add(path)

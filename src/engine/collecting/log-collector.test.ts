@@ -1,6 +1,7 @@
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { anAttemptNumber, aJobId, aNodeId, aProjectName } from '../../shared/testing/ids.ts'
-import type { Fleet } from '../nodes/fleet.ts'
+import { LogCopies } from '../logs/archive/log-copies.ts'
+import type { Fleet, FleetNode } from '../nodes/fleet.ts'
 import type { NodeClient } from '../nodes/node-client.ts'
 import { scripted } from '../nodes/scrapyd/testing/scripted-client.ts'
 import { silentLogger } from '../runtime/logger.ts'
@@ -9,6 +10,7 @@ import { FakeNode } from '../testing/fake-node.ts'
 import { createMemoryArchive } from '../testing/memory-archive.ts'
 import { advanceUntil } from '../testing/until.ts'
 import { type GrowingRun, LogCollector } from './log-collector.ts'
+import { LogReading } from './log-reading.ts'
 
 const SECOND_MS = 1_000
 const PAGE = '2026-11-02 12:00:00 [scrapy.core.engine] DEBUG: Crawled (200) <GET https://a.example/> (referer: None)\n'
@@ -228,5 +230,18 @@ describe('the logs of running remote jobs', () => {
     log += PAGE.repeat(10)
     await advanceUntil(clock, isRead)
     expect(collector.figuresOf(jobIdOf(1))).toMatchObject({ pages: 2_010 })
+  })
+
+  it('that are gone before anybody read a line of them leave nothing in memory', async () => {
+    const begun: string[] = []
+    const begin = (name: string) => {
+      begun.push(name)
+      throw new Error('there is nothing to copy')
+    }
+    const copies = new LogCopies({ list: async () => [], begin, open: async (name) => begin(name) })
+    const { run } = collect()
+    const node = { client: { traits: { keepsLogs: false } } } as FleetNode
+    await new LogReading(run(1), copies).finish(node, null, new AbortController().signal)
+    expect(begun).toEqual([])
   })
 })

@@ -101,7 +101,7 @@ export class LogReading {
 
   async #finish(node: FleetNode, tail: LogBytes | null, signal: AbortSignal): Promise<void> {
     if (tail === null) {
-      if (!node.client.traits.keepsLogs) await this.#parse((at) => this.#readCopy(at), Number.POSITIVE_INFINITY)
+      if (await this.#hasCopy(node)) await this.#parse((at) => this.#readCopy(at), Number.POSITIVE_INFINITY)
     } else if (tail.offset <= this.#parsedBytes && this.#parsedBytes <= tail.offset + tail.bytes.length) {
       // Most runs: this is all that is left to read.
       this.#push(tail.bytes.subarray(this.#parsedBytes - tail.offset))
@@ -129,6 +129,12 @@ export class LogReading {
 
   #readFile(node: FleetNode, offset: number, signal: AbortSignal): Promise<LogBytes | null> {
     return node.client.readLog(this.run, { offset, limitBytes: PIECE_BYTES }, signal)
+  }
+
+  async #hasCopy(node: FleetNode): Promise<boolean> {
+    if (node.client.traits.keepsLogs) return false
+    const { jobId, number } = this.run
+    return (await this.#copies.readIfAny(jobId, number, { offset: 0, limitBytes: 0 })) !== null
   }
 
   #readCopy(offset: number): Promise<LogBytes> {

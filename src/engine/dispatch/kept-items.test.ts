@@ -7,7 +7,7 @@ import { until } from '../testing/until.ts'
 const ITEMS = new TextEncoder().encode('{"at":1}\n')
 const FIRST = anAttemptNumber(1)
 
-/** Blobs are written to a real disk. */
+/** Blobs are on a real disk. */
 const hasSucceeded = (engine: TestedEngine, id: string) =>
   until(
     'the job succeeds',
@@ -55,7 +55,7 @@ it('items that a node refuses are given up after some tries, the log is fetched 
   node.readItems = () => Promise.reject(new NodeError('http', 'n1 answered 403', { delivered: 'unknown' }))
   node.end(id!)
   await clock.advanceBy(20_000)
-  expect(await engine.job(id!)).toMatchObject({ outcome: 'succeeded' })
+  await hasSucceeded(engine, id!)
   expect(await store.findItems(aJobId(id!), FIRST)).toMatchObject({ sizes: null, problem: 'n1 answered 403' })
   expect((await store.listTimeline(aJobId(id!))).at(-1)!.evidence).toMatchObject({ itemsProblem: 'n1 answered 403' })
   expect(logReads).toBe(1)

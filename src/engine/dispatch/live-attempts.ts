@@ -57,6 +57,8 @@ export interface LiveAttempt {
   readonly limitHit: string | null
   /** How the process ended, if the node reports it (local node). */
   readonly exit: SeenExit | null
+  /** It was lost, what was copied of its log was archived, and it was found again. */
+  readonly logArchived: boolean
 }
 
 type AttemptName = Pick<Attempt, 'jobId' | 'number'>
@@ -203,7 +205,8 @@ export class LiveAttempts {
     await this.#store.recordRuns([{ job, start, changes }])
     const state = running === null ? 'accepted' : 'running'
     const startedAtMs = running?.startedAtMs ?? null
-    const attempt = { ...start, project, spider, state, sentAtMs: entry.atMs, startedAtMs, limitHit: null } as const
+    const now = { state, sentAtMs: entry.atMs, startedAtMs, limitHit: null, logArchived: false } as const
+    const attempt = { ...start, project, spider, ...now }
     return this.#join(this.#add(attempt, { cancelAskedAtMs: null, retry: null, limits: null }, this.#sent(), null))
   }
 
@@ -317,12 +320,13 @@ export class LiveAttempts {
     send: Pick<LiveAttempt, 'sendEndedAtMs' | 'isTakenOverUnresolved'>,
     exit: SeenExit | null
   ): LiveAttempt {
-    const { jobId, number, jobid, nodeId, project, version, spider, state, sentAtMs, startedAtMs, limitHit } = attempt
+    const { jobId, number, jobid, nodeId, project, version, spider, state, sentAtMs, startedAtMs } = attempt
+    const { limitHit, logArchived } = attempt
     const key = attemptKey(jobId, number)
     if (state === 'ended') throw new Error(`attempt ${key} has ended`)
     const one: Belief = {
-      ...{ key, jobId, number, jobid, nodeId, project, version, spider, state, sentAtMs, startedAtMs, limitHit },
-      ...{ cancelAskedAtMs, retry, limits, ...send, exit, isOver: false }
+      ...{ key, jobId, number, jobid, nodeId, project, version, spider, state, sentAtMs, startedAtMs },
+      ...{ cancelAskedAtMs, retry, limits, ...send, exit, limitHit, logArchived, isOver: false }
     }
     this.#byKey.set(key, one)
     this.#byJob.set(jobId, one)

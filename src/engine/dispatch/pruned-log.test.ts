@@ -40,6 +40,33 @@ it('a log that its node lost a part of is kept as it was copied', async ({ clock
   expect(await store.findArchivedLog(aJobId(id), FIRST)).toMatchObject({ sizes: { rawBytes: 3 * LINE.length } })
 })
 
+it.for([
+  ['a shorter one', LINE],
+  ['none', null]
+] as const)(
+  'what was archived of a lost run stays when the run is found again and its node has %s by then',
+  async ([_what, log], { clock, store, node, engine }) => {
+    await engine.start({ n1: node }, READING)
+    const id = await engine.enqueue()
+    await clock.advanceBy(2_000)
+    node.isDown = true
+    await clock.advanceBy(5_000)
+    await engine.dispatch.runElsewhere([aJobId(id)])
+    // As the sweep over what was copied does after a day.
+    const sizes = { rawBytes: 3 * LINE.length, storedBytes: 1 }
+    await store.markLogArchived(aJobId(id), FIRST, { packed: null, sizes })
+    node.end(id)
+    if (log === null) node.logs.delete(id)
+    else node.logs.set(id, log)
+    node.isDown = false
+    await advanceUntil(clock, async () => (await engine.job(id)).state === 'ended')
+    expect(await engine.kinds(id)).toContain('found_again')
+    expect(await store.findArchivedLog(aJobId(id), FIRST)).toMatchObject({ sizes })
+    const end = (await store.listTimeline(aJobId(id))).findLast(({ evidence }) => 'logBytes' in evidence)
+    expect(end?.evidence).toMatchObject({ logKeptBytes: sizes.rawBytes })
+  }
+)
+
 it('a run that nobody read a line of, and whose log is gone, ends without one', async ({
   clock,
   store,

@@ -189,3 +189,17 @@ it('items that are gone say what became of them', async () => {
   const { jobItems } = await open({ node: 'n1', whyGone: why })
   await expect(jobItems.describe({ jobId: ID }, false)).rejects.toBe(why)
 })
+
+it('items that retention deleted are not read from a node that still has them; others that were not kept are', async () => {
+  const text = 'Retention deleted the items of job x on 2026-11-02.'
+  const deleted = new ScrapdeckError('ITEMS_NOT_FOUND', text, { data: { deletedAtMs: 5, problem: null } })
+  const one = await open({ node: 'n1', whyGone: deleted })
+  one.remote.bytes = Buffer.from(items(3))
+  await expect(one.jobItems.describe({ jobId: ID }, true)).rejects.toBe(deleted)
+  const notKept = new ScrapdeckError('ITEMS_NOT_FOUND', 'Too large', {
+    data: { deletedAtMs: null, problem: 'too large' }
+  })
+  const other = await open({ node: 'n1', whyGone: notKept })
+  other.remote.bytes = Buffer.from(items(3))
+  expect(await other.jobItems.describe({ jobId: ID }, true)).toMatchObject({ from: 'node', items: 3 })
+})

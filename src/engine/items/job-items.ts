@@ -30,8 +30,8 @@ import { type ReadRange, RemoteCopies } from './remote-copies.ts'
 export interface KeptItems {
   /** null: none are. */
   sizeBytes(attempt: Attempt): Promise<number | null>
-  /** What became of them; null: nothing was recorded. */
-  whyGone(attempt: Attempt): Promise<Error | null>
+  /** What became of them (`data`: `deletedAtMs`, of retention); null: nothing was recorded. */
+  whyGone(attempt: Attempt): Promise<ScrapdeckError | null>
 }
 
 export interface JobItemsParts {
@@ -227,9 +227,13 @@ export class JobItems {
 
   async #find(wanted: Wanted, wantedBytes: number, signal?: AbortSignal): Promise<Found> {
     const attempt = await this.#attemptOf(wanted)
-    const found = (await this.#findLocal(attempt)) ?? (await this.#findCopied(attempt, wantedBytes, signal))
-    if (found !== null) return found
+    const local = await this.#findLocal(attempt)
+    if (local !== null) return local
     const why = await this.#parts.archive.whyGone(attempt)
+    // Retention deleted them, though their node may still have them.
+    if (why !== null && why.data['deletedAtMs'] != null) throw why
+    const found = await this.#findCopied(attempt, wantedBytes, signal)
+    if (found !== null) return found
     if (why !== null) throw why
     const yet = attempt.state === 'ended' ? '' : ' yet'
     const text = `Job ${wanted.jobId} has no items${yet} that can be read: its run wrote none, or its node keeps none.`

@@ -4,7 +4,7 @@ import yauzl from 'yauzl'
 import type { JobId, Transition } from '../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
 import { aJob } from '../../shared/testing/builders.ts'
-import { aJobId, aProjectName } from '../../shared/testing/ids.ts'
+import { aJobId, anAttemptNumber, aProjectName } from '../../shared/testing/ids.ts'
 import type { StoredJob } from '../store/records.ts'
 import { LogZips, ZIP_INDEX } from './log-zips.ts'
 
@@ -13,13 +13,14 @@ const idOf = (digit: string) => aJobId(digit.repeat(32))
 
 /** Jobs of `shop`, and what reading the log of each gives; `reads` counts the requests. */
 function aFleet(
-  logs: Record<string, Buffer | Error | ((offset: number) => Buffer | Error)>,
+  logs: Record<string, Buffer | Error | ((offset: number, attempt: number) => Buffer | Error)>,
   over: Partial<StoredJob> = {},
   timeline: Transition[] = []
 ) {
   const ids = Object.keys(logs).map(idOf)
   const jobs = ids.map((id) => aJob({ id, jobid: id, project: aProjectName('shop'), spider: 'prices', ...over }))
-  const reads = { count: 0 }
+  const reads = { count: 0, signals: new Set<AbortSignal>() }
+  const newest = { attempt: anAttemptNumber(1) }
   const time = { nowMs: 0 }
   const zips = new LogZips({
     store: {
@@ -27,18 +28,19 @@ function aFleet(
       listTimeline: async () => timeline
     },
     jobLogs: {
-      async readBytes(id, _number, { offset, limitBytes }) {
+      async readBytes(id, number = newest.attempt, { offset, limitBytes }, signal) {
         reads.count += 1
+        reads.signals.add(signal!)
         const log = logs[id[0]!]!
-        const found = typeof log === 'function' ? log(offset) : log
+        const found = typeof log === 'function' ? log(offset, number) : log
         if (found instanceof Error) throw found
         const bytes = found.subarray(offset, offset + limitBytes)
-        return { offset, sizeBytes: found.length, bytes, mayGrow: false }
+        return { offset, sizeBytes: found.length, bytes, mayGrow: false, attempt: { number } }
       }
     },
     clock: { monotonicMs: () => time.nowMs }
   })
-  return { zips, ids, reads, time }
+  return { zips, ids, reads, newest, time }
 }
 
 async function unzip(zips: LogZips, ids: JobId[]) {
@@ -96,6 +98,18 @@ test('a log of which its node had deleted a part, or whose run was lost, is not 
   expect((await unzip(pruned.zips, pruned.ids)).index[0]).toMatch(/\tas far as it was copied from its node$/)
 })
 
+test('a log is of one attempt, also when its job is tried again meanwhile', async () => {
+  const { zips, ids, newest } = aFleet({
+    a: (offset, attempt) => {
+      if (offset > 0) newest.attempt = anAttemptNumber(2)
+      return Buffer.alloc(3 * MIB, String(attempt))
+    }
+  })
+  const { files, index } = await unzip(zips, ids)
+  expect(files.get(`shop/prices/${ids[0]}.log`)!.equals(Buffer.alloc(3 * MIB, '1'))).toBe(true)
+  expect(index[0]).toMatch(/\tcomplete$/)
+})
+
 test('names that no file system takes are replaced, and of two jobs with one jobid the second has its id', async () => {
   const { zips, ids } = aFleet({ a: Buffer.from('1'), b: Buffer.from('2') }, { jobid: 'nightly', spider: '../x y' })
   const { files } = await unzip(zips, ids)
@@ -115,7 +129,7 @@ test('nothing is read ahead of whoever downloads, and nothing after they are gon
 })
 
 test('a few archives at a time are enough; one that nobody takes gives its place to the next', async () => {
-  const { zips, ids, time } = aFleet({ a: noiseOf(4 * MIB) })
+  const { zips, ids, reads, time } = aFleet({ a: noiseOf(4 * MIB) })
   const open = Array.from({ length: 4 }, () => zips.zip(ids))
   for (const one of open) await one.next()
   await expect(zips.zip(ids).next()).rejects.toMatchObject({ code: 'TOO_MANY_REQUESTS' })
@@ -123,6 +137,9 @@ test('a few archives at a time are enough; one that nobody takes gives its place
   for (const one of open.slice(1)) await one.next()
   time.nowMs = 60_000
   expect((await unzip(zips, ids)).index).toHaveLength(1)
+  // Its client may never ask again, so nobody else ends it.
+  const [first, second] = [...reads.signals]
+  expect([first!.aborted, second!.aborted]).toEqual([true, false])
   await expect(open[0]!.next()).rejects.toMatchObject({ code: 'TOO_MANY_REQUESTS' })
   for (const one of open.slice(1)) await one.return()
 })

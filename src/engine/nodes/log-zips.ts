@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream'
 import { finished } from 'node:stream/promises'
 import { ZipFile } from 'yazl'
-import type { AttemptNumber, JobId, LogZipPiece } from '../../shared/contract/index.ts'
+import type { Attempt, AttemptNumber, JobId, LogZipPiece } from '../../shared/contract/index.ts'
 import { keptBytesOfCutLog } from '../../shared/cut-log.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
 import type { Clock } from '../runtime/clock.ts'
@@ -24,7 +24,9 @@ const PIECE_BYTES = 512 * 1024
 interface LogZipsParts {
   store: Pick<JobReader, 'getJobs' | 'listTimeline'>
   jobLogs: {
-    readBytes(...asked: Parameters<JobLogs['readBytes']>): Promise<LogRange & { mayGrow: boolean }>
+    readBytes(
+      ...asked: Parameters<JobLogs['readBytes']>
+    ): Promise<LogRange & { attempt: Pick<Attempt, 'number'>; mayGrow: boolean }>
   }
   clock: Pick<Clock, 'monotonicMs'>
 }
@@ -58,7 +60,11 @@ export class LogZips {
     const work = this.#fill(zip, jobIds, progress, stop)
     // Otherwise whoever reads would wait for ever.
     work.catch((error: Error) => output.destroy(error))
-    const download: Download = { takenAtMs: clock.monotonicMs(), end: (error) => output.destroy(error) }
+    const end = (error: Error) => {
+      output.destroy(error)
+      ended.abort(error)
+    }
+    const download: Download = { takenAtMs: clock.monotonicMs(), end }
     this.#open.add(download)
     try {
       for await (const bytes of inPieces(output)) {
@@ -102,25 +108,29 @@ export class LogZips {
   }
 
   /** Its node did not have all of it any more; null: it did. */
-  async #whyCut({ id, outcome, attemptCount }: StoredJob): Promise<string | null> {
+  async #whyCut({ id, outcome }: StoredJob, number: AttemptNumber): Promise<string | null> {
     const timeline = await this.#parts.store.listTimeline(id)
-    if (keptBytesOfCutLog(timeline, attemptCount as AttemptNumber) !== null)
-      return 'as far as it was copied from its node'
+    if (keptBytesOfCutLog(timeline, number) !== null) return 'as far as it was copied from its node'
     return outcome === 'lost' ? 'it may be cut: the run was lost' : null
   }
 
   /** Why the log is missing or incomplete; null: it is neither. */
   async #add(zip: ZipFile, job: StoredJob, name: string, signal: AbortSignal): Promise<string | null> {
     let problem: string | null = null
+    /** The newest attempt when this begins: the job may be tried again meanwhile. */
+    let number: AttemptNumber | undefined
     const read = (offset: number, limitBytes: number) =>
-      this.#parts.jobLogs.readBytes(job.id, undefined, { offset, limitBytes }, signal)
+      this.#parts.jobLogs.readBytes(job.id, number, { offset, limitBytes }, signal)
     try {
-      const { sizeBytes, mayGrow } = await read(0, 1)
+      const { sizeBytes, mayGrow, attempt } = await read(0, 1)
+      number = attempt.number
       const stream = Readable.from(piecesOf(sizeBytes), { objectMode: false })
       signal.addEventListener('abort', () => stream.destroy(), { once: true })
       zip.addReadStream(stream, name, { mtime: new Date(job.endedAtMs ?? job.queuedAtMs) })
       await finished(stream, { signal })
-      return problem ?? (mayGrow ? `as of ${sizeBytes} bytes; the job is still running` : await this.#whyCut(job))
+      return (
+        problem ?? (mayGrow ? `as of ${sizeBytes} bytes; the job is still running` : await this.#whyCut(job, number))
+      )
     } catch (error) {
       signal.throwIfAborted()
       return `missing: ${wordsOf(error)}`

@@ -36,8 +36,8 @@ export class ArchivedItems implements RunFiles {
     return [
       ...withoutJob,
       ...old.filter(({ blobOf, isOverTerm }) => {
-        const { kept, mayHaveRunTwice } = blobOf!.job!
-        return !kept && (isOverTerm || !mayHaveRunTwice)
+        const { hasEnded, kept, mayHaveRunTwice } = blobOf!.job!
+        return hasEnded && !kept && (isOverTerm || !mayHaveRunTwice)
       })
     ]
   }

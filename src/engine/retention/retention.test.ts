@@ -260,9 +260,15 @@ test('archived items go by the policy, with their jobs at the latest, and rememb
   const deleted: string[] = []
   const archive = { delete: async (jobId: string) => void deleted.push(jobId) }
   const items = new ArchivedItems({ store, archive, clock: { nowMs: () => NOW_MS } })
-  const keptOf = async (days: number, isKept = false) => {
+  const keptOf = async (days: number, { isKept = false, isTriedAgain = false } = {}) => {
     const job = aNewJob()
     await store.enqueueJobs([job])
+    await store.beginAttempts([anAttemptStart(job)])
+    const change = { jobId: job.id, attemptNumber: anAttemptNumber(1), entry: entry('ended') }
+    const jobOutcome = isTriedAgain ? null : 'failed'
+    await store.applyChanges([
+      { ...change, from: ['sending'], to: 'ended', kind: 'ended', result: 'failed', jobOutcome }
+    ])
     await store.keepJobs([job.id], isKept, entry('kept'))
     const record = { jobId: job.id, number: anAttemptNumber(1), project: job.project, spider: job.spider }
     const sizes = { rawBytes: 9_000, storedBytes: 900 }
@@ -272,13 +278,14 @@ test('archived items go by the policy, with their jobs at the latest, and rememb
     })
     return job.id
   }
-  const [old, marked, recent] = [await keptOf(9), await keptOf(9, true), await keptOf(2)]
+  const [old, marked, recent] = [await keptOf(9), await keptOf(9, { isKept: true }), await keptOf(2)]
+  const waiting = await keptOf(9, { isTriedAgain: true })
   const ofDeleted = aJobId('f'.repeat(32))
   await store.recordItems({ ...(await store.findItems(recent, anAttemptNumber(1)))!, jobId: ofDeleted })
   const files = await items.list()
-  expect(files.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0)).toBe(3_600)
+  expect(files.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0)).toBe(4_500)
   for (const file of await items.listOld(files, keep({ days: 5 }), NOW_MS)) await items.delete(file)
   expect(deleted.toSorted()).toEqual([old, ofDeleted].toSorted())
   expect(await store.findItems(old, anAttemptNumber(1))).toMatchObject({ sizes: null, deletedAtMs: NOW_MS })
-  expect((await store.listKeptItems(null, 9)).map(({ jobId }) => jobId)).toEqual([marked, recent].toSorted())
+  expect((await store.listKeptItems(null, 9)).map(({ jobId }) => jobId)).toEqual([marked, recent, waiting].toSorted())
 })

@@ -33,7 +33,7 @@ export interface ScrapydCommandsParts {
   projects: Projects
   spiderLookup: Pick<SpiderLookup, 'find'>
   jobLogs: JobLogs
-  itemsArchive: Pick<ItemsArchive, 'sizeBytes' | 'read'>
+  itemsArchive: Pick<ItemsArchive, 'sizeBytes' | 'read' | 'whyGone'>
   jobCommands: JobCommands
   projectCommands: ProjectCommands
   /** Where local runs write their logs and items; null: nowhere. */

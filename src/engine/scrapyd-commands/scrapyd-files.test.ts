@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { ScrapdeckError } from '../../shared/errors.ts'
 import { LOCAL_NODE_ID } from '../../shared/ids.ts'
 import { aProjectName } from '../../shared/testing/ids.ts'
 import type { Fleet } from '../nodes/fleet.ts'
@@ -31,7 +32,7 @@ beforeEach(async () => {
     store: NO_JOBS as unknown as Store,
     fleet: { list: () => [] } as unknown as Fleet,
     jobLogs: {} as JobLogs,
-    itemsArchive: { sizeBytes: async () => null, read: async () => null },
+    itemsArchive: { sizeBytes: async () => null, read: async () => null, whyGone: async () => null },
     directories: { logs: join(base, 'logs'), items: null }
   })
 })
@@ -119,7 +120,12 @@ it('a tree whose directory does not exist yet is an empty folder, as in Scrapyd'
 
 describe('the items of runs on other nodes', () => {
   /** Jobs newest first, each on a node; `kept`: the jobids whose items the nodes still have. */
-  function openFleet(jobs: { jobid: string; nodeId: string }[], kept: Set<string>, archived = new Set<string>()) {
+  function openFleet(
+    jobs: { jobid: string; nodeId: string }[],
+    kept: Set<string>,
+    archived = new Set<string>(),
+    deleted = new Set<string>()
+  ) {
     const asked: string[] = []
     const clientOf = (nodeId: string) => ({
       readItems: async ({ jobid }: { jobid: string }) => {
@@ -149,7 +155,9 @@ describe('the items of runs on other nodes', () => {
         async read({ jobid }: { jobid: string }, { offset, limitBytes }: { offset: number; limitBytes: number }) {
           if (!archived.has(jobid)) return null
           return { offset, sizeBytes: 10, bytes: Buffer.from('0123456789').subarray(offset, offset + limitBytes) }
-        }
+        },
+        whyGone: async ({ jobid }: { jobid: string }) =>
+          deleted.has(jobid) ? new ScrapdeckError('ITEMS_NOT_FOUND', 'deleted', { data: { deletedAtMs: 5 } }) : null
       } as never,
       directories: { logs: join(base, 'logs'), items: join(base, 'items') }
     })
@@ -177,6 +185,13 @@ describe('the items of runs on other nodes', () => {
       ['c.jl', 7]
     ])
     expect(await items('shop', 'other', 'deeper')).toBeNull()
+  })
+
+  it('that retention deleted are gone, though a node still has them', async () => {
+    const jobs = ['b', 'a'].map((jobid) => ({ jobid, nodeId: 'eu-1' }))
+    openFleet(jobs, new Set(['a', 'b']), new Set(), new Set(['b']))
+    expect(await items('shop', 'quotes')).toEqual([['a.jl', 7]])
+    expect(await items('shop', 'quotes', 'b.jl')).toBeNull()
   })
 
   it('are in the folders of the spiders that ran, also when their project was deleted since', async () => {

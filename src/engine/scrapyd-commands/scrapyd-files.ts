@@ -18,7 +18,7 @@ export interface ScrapydFilesParts {
   store: JobReader & AttemptReader
   fleet: Fleet
   jobLogs: JobLogs
-  itemsArchive: Pick<ItemsArchive, 'sizeBytes' | 'read'>
+  itemsArchive: Pick<ItemsArchive, 'sizeBytes' | 'read' | 'whyGone'>
   /** Of local runs; null: there are none. */
   directories: Record<FileTree, string | null>
 }
@@ -108,6 +108,8 @@ export class ScrapydFiles {
     const kept = await this.#parts.itemsArchive.read(attempt, range)
     // Local files were already looked up in the directory.
     if (kept !== null || attempt.nodeId === LOCAL_NODE_ID) return kept
+    // What retention deleted is gone, though its node may still have it.
+    if ((await this.#parts.itemsArchive.whyGone(attempt))?.data['deletedAtMs'] != null) return null
     const node = this.#parts.fleet.get(attempt.nodeId)
     if (node === undefined) return null
     try {

@@ -434,7 +434,7 @@ export interface ItemsRecord extends LogKey {
 /** `job`: null: retention has deleted it. */
 export interface KeptItemsFile extends ItemsRecord {
   sizes: { rawBytes: number; storedBytes: number }
-  job: { kept: boolean; mayHaveRunTwice: boolean } | null
+  job: { hasEnded: boolean; kept: boolean; mayHaveRunTwice: boolean } | null
 }
 
 /** Which archived logs to look at; all that is given must hold. */

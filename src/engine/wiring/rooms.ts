@@ -17,6 +17,7 @@ import { SystemCommands } from '../commands/system-commands.ts'
 import { describeNode } from '../dispatch/describe-node.ts'
 import { ErrorGroups } from '../collecting/error-groups.ts'
 import { JobFigures } from '../collecting/job-figures.ts'
+import { sweepLeftItems } from '../collecting/items-archive.ts'
 import { sweepLeftCopies } from '../collecting/left-copies.ts'
 import { sweepLocalLogs } from '../collecting/local-logs.ts'
 import { LogCollector } from '../collecting/log-collector.ts'
@@ -361,7 +362,7 @@ function openHealth(options: EngineOptions, below: WithOrders, opened: AsyncDisp
   opened.adopt(problems, stop)
   const alerts = plugins.wantsAlerts ? new Alerts({ ...base, problems: () => problems.current() }) : null
   opened.adopt(alerts, (one) => one?.stop())
-  const sweeps = [...openLocalLogs(options, below), openLeftCopies(below)]
+  const sweeps = [...openLocalLogs(options, below), openLeftCopies(below), openLeftItems(below)]
   for (const sweep of sweeps) opened.adopt(sweep, stop)
   const housekeeping = opened.adopt(new Housekeeping({ ...base, fleet, problems, inventories, sweeps }), stop)
   const stopping = new AbortController()
@@ -467,6 +468,10 @@ function openLeftCopies({ base, archive, fleet, live }: WithOrders) {
   const record: Parameters<typeof sweepLeftCopies>[0]['record'] = (attempt, entry) =>
     live.record(attempt, { ...entry, from: ['ended'], kind: 'log_kept' })
   return sweepLeftCopies({ ...base, archive, fleet, record })
+}
+
+function openLeftItems({ base, itemBlobs, itemsArchive }: WithOrders) {
+  return sweepLeftItems({ ...base, archive: itemBlobs, items: itemsArchive })
 }
 
 /** Nodes that respond now. */

@@ -116,9 +116,12 @@ export class Finisher {
     const { archive, collector, store } = this.#context
     const { tail, problem } = await this.#readTailOrGiveUp(node, one, failures)
     const reading = await this.#read(node, one, tail, failures)
-    const archived = node.client.traits.keepsLogs ? null : await this.#archive(node, one, tail, failures)
-    const keptBytes = archived?.sizes?.rawBytes ?? 0
-    const isCut = archived !== null && (tail === null || keptBytes < tail.sizeBytes)
+    const { keepsLogs } = node.client.traits
+    const earlier = one.logArchived && !keepsLogs ? await store.findArchivedLog(one.jobId, one.number) : null
+    const archived = keepsLogs ? null : await this.#archive(node, one, { tail, earlier }, failures)
+    const keptBytes = (archived ?? earlier)?.sizes?.rawBytes ?? 0
+    // What stays as it was archived before was copied from a node that was away.
+    const isCut = archived === null ? earlier !== null : tail === null || keptBytes < tail.sizeBytes
     // Most runs are over before anybody read their log: no copy was begun.
     const isCopied = archived !== null && (isCut || archived.packed === null || reading?.isCopied !== false)
     return async () => {
@@ -211,22 +214,26 @@ export class Finisher {
     }
   }
 
-  /** Without `tail`, what was copied while it ran, before its node deleted it. null: it could not be archived. */
+  /**
+   * Without `tail`, what was copied while it ran, before its node deleted it. null: it could not be archived, or more of
+   * it is already (`earlier`).
+   */
   async #archive(
     node: FleetNode,
     one: LiveAttempt,
-    tail: LogTail | null,
+    { tail, earlier }: { tail: LogTail | null; earlier: ArchivedLog | null },
     failures: Failures
   ): Promise<ArchivedLog | null> {
-    const { archive, store, logger } = this.#context
+    const { archive, logger } = this.#context
     try {
       const { jobId, number } = one
       const { signal } = this.#stopping
-      if (tail === null)
-        return await archive.keepCopied(jobId, number, await store.findArchivedLog(jobId, number), signal)
+      if (tail === null) return await archive.keepCopied(jobId, number, earlier, signal)
       const copied = await archive.copies.readIfAny(jobId, number, { offset: 0, limitBytes: 0 })
+      const copiedBytes = copied?.sizeBytes ?? 0
+      if ((earlier?.sizes?.rawBytes ?? 0) > Math.max(copiedBytes, tail.sizeBytes)) return null
       // What was copied may be more: then the copy decides which is kept.
-      const packed = copied !== null && copied.sizeBytes > tail.sizeBytes ? null : await packSmallLog(tail)
+      const packed = copiedBytes > tail.sizeBytes ? null : await packSmallLog(tail)
       if (packed !== null) return { packed, sizes: { rawBytes: tail.sizeBytes, storedBytes: packed.length } }
       const read: ReadLog = fromTail(tail, (range) => node.client.readLog(one, range, signal))
       const { rawBytes, packedBytes } = await archive.copy(jobId, number, read, signal)

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { execFileSync } from 'node:child_process'
-import { readdir, readFile, truncate, writeFile } from 'node:fs/promises'
+import { readdir, readFile, rm, truncate, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
 import fc from 'fast-check'
@@ -39,9 +39,9 @@ afterEach(async () => {
   await directory.remove()
 })
 
-function openArchive(): LogArchive {
+function openArchive(path = directory.path): LogArchive {
   const cache = LogCache.open(join(directory.path, 'cache'))
-  return new LogArchive({ blobs, threads, cache, directory: directory.path, random: systemRandom })
+  return new LogArchive({ blobs, threads, cache, directory: path, random: systemRandom })
 }
 
 /** A node that has this log. */
@@ -310,3 +310,29 @@ function findZstd(): string | null {
     return null
   }
 }
+
+test('what a crash left of a log that was being archived is deleted by the next engine, and nothing else', async () => {
+  const drafts = join(directory.path, 'drafts')
+  await keep(lines(100_000))
+  await writeFile(join(drafts, 'left'), 'half a log')
+  archive = openArchive()
+  const log = await keep(lines(200_000))
+  expect(await readdir(drafts)).toEqual([])
+  await writeFile(join(drafts, 'in progress'), 'half a log')
+  await keep(lines(100_000))
+  expect(await readdir(drafts)).toEqual(['in progress'])
+  expect(log.sizes?.rawBytes).toBe(200_000)
+})
+
+test('logs are archived again once there is a directory that can be written to', async () => {
+  const path = join(directory.path, 'copies')
+  const plain = join(directory.path, 'plain.log')
+  await writeFile(plain, lines(100_000))
+  // Not a directory.
+  await writeFile(path, '')
+  archive = openArchive(path)
+  const seal = () => archive.seal(JOB, FIRST, { kind: 'plain', path: plain, sizeBytes: 100_000 })
+  await expect(seal()).rejects.toThrow()
+  await rm(path)
+  expect((await seal()).rawBytes).toBe(100_000)
+})

@@ -54,6 +54,8 @@ export class LogArchive {
   readonly copies: LogCopies
   /** Their directory is made once. */
   #drafts: Promise<unknown> | null = null
+  /** What a crash left there is deleted; from then on, what is there is in progress. */
+  #areDraftsOurs = false
   /** By blob, least recently used first. */
   readonly #maps = new Map<string, Promise<FrameMap>>()
 
@@ -73,16 +75,16 @@ export class LogArchive {
   async seal(jobId: JobId, number: AttemptNumber, source: SealSource, signal?: AbortSignal): Promise<SealedLog> {
     const { blobs, threads, directory, random } = this.#parts
     const drafts = join(directory, 'drafts')
-    await (this.#drafts ??= mkdir(drafts, { recursive: true, mode: 0o700 }))
     const target = join(drafts, random.hex(8))
     try {
+      await (this.#drafts ??= this.#makeDrafts(drafts))
       const sealed = await threads.run<SealedLog>({ task: 'seal', input: { source, target }, signal })
       await blobs.adopt(this.#nameOf(jobId, number), target)
       return sealed
     } catch (error) {
       // The next one finds a directory that can be written to, or says why there is none.
       this.#drafts = null
-      await rm(target, { force: true })
+      await rm(target, { force: true }).catch(() => {})
       throw error
     }
   }
@@ -153,6 +155,12 @@ export class LogArchive {
 
   async #sealCopied(jobId: JobId, number: AttemptNumber, signal?: AbortSignal): Promise<SealedLog> {
     return this.seal(jobId, number, await this.copies.fileOf(jobId, number), signal)
+  }
+
+  async #makeDrafts(directory: string): Promise<void> {
+    if (!this.#areDraftsOurs) await rm(directory, { recursive: true, force: true })
+    this.#areDraftsOurs = true
+    await mkdir(directory, { recursive: true, mode: 0o700 })
   }
 
   #nameOf(jobId: JobId, number: AttemptNumber): string {

@@ -125,3 +125,18 @@ test('what was read while a frame was completed is refused, never taken for anot
   await expect(read(before)).rejects.toMatchObject({ code: 'LOG_DAMAGED' })
   expect((await read({ kind: 'spool', ...spool.describe() })).equals(log.subarray(0, 2_000_000))).toBe(true)
 })
+
+test.skipIf(process.platform === 'win32')(
+  'a thread reads a copy on, part by part, though its files are deleted meanwhile, with one descriptor each',
+  async () => {
+    const spool = await Spool.open(await inDirectory(), 'a')
+    const bytes = log.subarray(0, FRAME_RAW_BYTES + 1_000)
+    await spool.append(bytes)
+    const open = await openLogFile({ kind: 'spool', ...spool.describe() })
+    readBytes(open, 0, bytes.length)
+    await spool.clear()
+    for (let at = 0; at < bytes.length; at += 300_000)
+      expect(readBytes(open, at, at + 300_000).equals(bytes.subarray(at, at + 300_000))).toBe(true)
+    open.close()
+  }
+)

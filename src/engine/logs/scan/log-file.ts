@@ -63,10 +63,11 @@ export async function openLogFile(file: LogFile): Promise<OpenLog> {
 function openSpool({ framesPath, frames, restPath, restAt, restBytes }: SpoolFiles): OpenLog {
   const map = mapFrames(frames)
   const framesBytes = rawSizeOf(map)
-  const descriptors: number[] = []
+  /** Each file is opened once, however many parts are read. */
+  const descriptors = new Map<string, number>()
   const open = (path: string) => {
-    const descriptor = openSync(path, 'r')
-    descriptors.push(descriptor)
+    const descriptor = descriptors.get(path) ?? openSync(path, 'r')
+    descriptors.set(path, descriptor)
     return descriptor
   }
   return {
@@ -80,7 +81,7 @@ function openSpool({ framesPath, frames, restPath, restAt, restBytes }: SpoolFil
       if (Number(readExactly(rest, 0, restAt).readBigUInt64LE()) !== framesBytes) throw damaged('it grew meanwhile')
       yield { offset: start, bytes: readExactly(rest, restAt + start - framesBytes, to - start) }
     },
-    close: () => descriptors.forEach(closeSync)
+    close: () => descriptors.forEach((descriptor) => closeSync(descriptor))
   }
 }
 

@@ -3,7 +3,7 @@ import type { AttemptNumber, JobId } from '../../../shared/contract/index.ts'
 import type { ItemsRecord, KeptItemsFile, LogKey } from '../records.ts'
 
 type Columns = Omit<ItemsRecord, 'sizes'> & { rawBytes: number | null; storedBytes: number | null }
-type ListedColumns = Columns & { hasJob: number; kept: number; mayHaveRunTwice: number }
+type ListedColumns = Columns & { state: string | null; kept: number; mayHaveRunTwice: number }
 
 const COLUMNS = `job_id AS jobId, attempt_number AS number, kept_items.project, kept_items.spider,
   kept_items.ended_at_ms AS endedAtMs, raw_bytes AS rawBytes, stored_bytes AS storedBytes, problem,
@@ -11,7 +11,7 @@ const COLUMNS = `job_id AS jobId, attempt_number AS number, kept_items.project, 
 
 export const KEPT_ITEMS_SQL = {
   one: `SELECT ${COLUMNS} FROM kept_items WHERE job_id = ? AND attempt_number = ?`,
-  page: `SELECT ${COLUMNS}, jobs.id IS NOT NULL AS hasJob, coalesce(kept, 0) AS kept,
+  page: `SELECT ${COLUMNS}, jobs.state, coalesce(kept, 0) AS kept,
       coalesce(may_have_run_twice, 0) AS mayHaveRunTwice
     FROM kept_items LEFT JOIN jobs ON jobs.id = job_id
     WHERE (job_id, attempt_number) > (:jobId, :number) AND stored_bytes IS NOT NULL
@@ -43,10 +43,10 @@ export function createKeptItems(database: Database) {
 
     list: (after: LogKey | null, limit: number): KeptItemsFile[] =>
       page.all({ jobId: after?.jobId ?? '', number: after?.number ?? 0, limit }).map((row) => {
-        const { hasJob, kept, mayHaveRunTwice, ...columns } = row
+        const { state, kept, mayHaveRunTwice, ...columns } = row
         const { sizes, ...record } = toRecord(columns)
-        const ofJob = { kept: kept === 1, mayHaveRunTwice: mayHaveRunTwice === 1 }
-        return { ...record, sizes: sizes!, job: hasJob === 1 ? ofJob : null }
+        const ofJob = { hasEnded: state === 'ended', kept: kept === 1, mayHaveRunTwice: mayHaveRunTwice === 1 }
+        return { ...record, sizes: sizes!, job: state === null ? null : ofJob }
       })
   }
 }

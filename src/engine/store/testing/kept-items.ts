@@ -29,13 +29,14 @@ export function describeKeptItems(story: Story): void {
       const jobs = [await story.enqueue(), await story.enqueue(), await story.enqueue()]
       const [kept, other, broken] = jobs as [NewJob, NewJob, NewJob]
       await story.store.keepJobs([kept.id], true, entry('kept'))
+      await story.store.cancelQueued([kept.id], entry('cancelled'))
       for (const job of [kept, other]) await story.store.recordItems(recordOf(job))
       await story.store.recordItems(recordOf(broken, { sizes: null, problem: 'too large' }))
       const first = await story.store.listKeptItems(null, 1)
       const rest = await story.store.listKeptItems(first[0]!, 9)
       expect([...first, ...rest].toSorted((one, two) => Number(two.job?.kept) - Number(one.job?.kept))).toEqual([
-        { ...recordOf(kept), job: { kept: true, mayHaveRunTwice: false } },
-        { ...recordOf(other), job: { kept: false, mayHaveRunTwice: false } }
+        { ...recordOf(kept), job: { hasEnded: true, kept: true, mayHaveRunTwice: false } },
+        { ...recordOf(other), job: { hasEnded: false, kept: false, mayHaveRunTwice: false } }
       ])
     })
   })
