@@ -128,7 +128,7 @@ export const RESULT_SCREENS: Record<string, (page: Page) => Promise<void>> = {
     await openLongLog(page)
     await page.getByText('complete').waitFor()
     await page.getByRole('textbox', { name: 'Search the log' }).fill('sold out')
-    await page.getByRole('button', { name: 'List of all matches' }).click()
+    await page.getByRole('button', { name: 'List all matches' }).click()
     await page.waitForTimeout(800)
   },
   'logs-go-to': async (page) => {

@@ -22,7 +22,7 @@ test('storage: what takes the disk, and what retention would delete and free, be
   expect(usage).toContain('Retention: no policy is set, nothing is deleted')
 
   expect((await run('storage', 'prune', '--yes')).out).toBe(
-    'Retention would delete nothing.\nNo policy is set: this is the recommended one, and nothing is deleted. Set one in Settings or in a fleet file.\n'
+    'Retention would delete nothing.\nNo policy is set, so nothing is deleted. The preview uses the recommended policy. Set a policy in Settings or in a fleet file.\n'
   )
   const jobs = { days: null, perSpider: 1, bytes: null }
   const defaults = { ...RECOMMENDED_POLICY.defaults, jobs, logs: jobs }
@@ -30,7 +30,7 @@ test('storage: what takes the disk, and what retention would delete and free, be
   const shown = (await run('storage', 'prune')).out
   expect(shown).toMatch(/^shop +jobs +1 +\d/m)
   expect(shown).toMatch(/^shop +logs +1 +\d/m)
-  expect(shown).toMatch(/\nFrees \d.* [kM]?B\.\nNothing deleted\. Add --yes to delete it now\.\n$/)
+  expect(shown).toMatch(/\nFrees \d.* [kM]?B\.\nNothing was deleted\. Add --yes to delete it now\.\n$/)
   expect((await run('storage', 'prune', '--yes')).out).toContain('Not started: retention is paused')
   const asJson = JSON.parse((await run('storage', 'prune', '--json')).out)
   expect(asJson).toMatchObject({ preview: { isCut: false }, isPolicySet: true, started: false })

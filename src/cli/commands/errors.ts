@@ -14,13 +14,13 @@ interface ListFlags {
 }
 
 export function addErrorsCommand({ add, terminal }: ClientCommands): void {
-  add('errors', 'List what spiders logged as errors, the same ones together, last seen first.', (command) =>
+  add('errors', 'List the errors that spiders logged, grouped, most recently seen first.', (command) =>
     command
       .option('--state <state>', 'open, resolved, ignored or all', 'open')
-      .option('--project <name>', 'only of this project')
-      .option('--spider <name>', 'only those that this spider logged')
-      .option('--new-in <version>', 'only those that this version logged first')
-      .option('--text <words>', 'only those whose title or place contains this')
+      .option('--project <name>', 'only errors of this project')
+      .option('--spider <name>', 'only errors that this spider logged')
+      .option('--new-in <version>', 'only errors that this version logged first')
+      .option('--text <words>', 'only errors whose title or location contains this')
       .option('--limit <number>', 'maximum number of errors', wholeNumber, 50)
   )(async ({ client, flags }, _words, { state, newIn, project, spider, text, limit }: ListFlags) => {
     const wanted = state === 'all' ? {} : { state: state as ErrorState }
@@ -28,7 +28,7 @@ export function addErrorsCommand({ add, terminal }: ClientCommands): void {
     if (answer.groups.length === 0) await requireProject(client, project)
     print(terminal, flags, answer, ({ groups }) =>
       table(
-        ['id', 'state', 'count', 'jobs', 'project', 'spiders', 'new in', 'last seen', 'error', 'where'],
+        ['id', 'state', 'count', 'jobs', 'project', 'spiders', 'new in', 'last seen', 'error', 'location'],
         groups.map((one) => [
           String(one.id),
           one.reopenedAtMs === null ? one.state : 'reopened',

@@ -18,10 +18,10 @@ interface ItemsFlags {
 const FORMATS = ['jsonl', 'json', 'csv', 'parquet']
 
 export function addItemsCommand({ add, terminal }: ClientCommands): void {
-  add('items <id>', 'Print the items that a job has scraped, or write them into a file.', (command) =>
+  add('items <id>', 'Print the items that a job has scraped, or write them to a file.', (command) =>
     command
-      .addOption(new Option('--format <format>', 'as what').choices(FORMATS).default('jsonl'))
-      .option('-o, --output <file>', 'write them into this file')
+      .addOption(new Option('--format <format>', 'output format').choices(FORMATS).default('jsonl'))
+      .option('-o, --output <file>', 'write the items to this file')
       .option('--attempt <number>', 'the items of this attempt (default: the newest)', wholeNumber)
   )(async ({ client, flags }, [id = ''], { format, output, attempt }: ItemsFlags) => {
     if (format === 'parquet' && output === undefined)
@@ -51,7 +51,7 @@ export function addItemsCommand({ add, terminal }: ClientCommands): void {
 
 async function writtenFile(progress: AsyncIterable<ExportProgress>): Promise<NonNullable<ExportProgress['file']>> {
   for await (const { file } of progress) if (file !== null) return file
-  throw new CommandEnd(EXIT_CODES.failed, 'The export ended without a file. Repeat the command.')
+  throw new CommandEnd(EXIT_CODES.failed, 'The export ended without a file. Run the command again.')
 }
 
 async function* piecesOf(client: Session['client'], id: string): AsyncGenerator<Buffer> {

@@ -24,7 +24,7 @@ export function addLogsCommand({ add }: ClientCommands): void {
   add('logs <id>', 'Print the log of a job; -f follows it until the job ends.', (command) =>
     command
       .option('-f, --follow', 'follow the log as it grows')
-      .option('-n, --lines <number>', 'only the last lines (default: all; with -f 10)', wholeNumber)
+      .option('-n, --lines <number>', 'number of last lines to print (default: all; with -f: 10)', wholeNumber)
       .option('--attempt <number>', 'the log of this attempt (default: the newest)', wholeNumber)
   )(async (session, [id = ''], options: LogFlags) => {
     await withJobs(session.client, [id], async ([jobId]) => {
@@ -39,7 +39,7 @@ export function addLogsCommand({ add }: ClientCommands): void {
 async function tellQueued({ client, terminal, flags }: Session, id: JobId): Promise<void> {
   const progress = await client.jobs.status({ id })
   if (progress.state !== 'queued' || flags.json === true) return
-  const why = `${id} is queued: ${whyOf(progress, terminal.nowMs())}. Its log follows once it runs.`
+  const why = `${id} is queued: ${whyOf(progress, terminal.nowMs())}. Its log starts when the job runs.`
   terminal.error(withoutSteering(`${why}\n`))
 }
 

@@ -18,15 +18,15 @@ interface SearchFlags {
 }
 
 export function addSearchCommand({ add }: ClientCommands): void {
-  add('search <text>', 'Search the logs of all jobs: of live runs, then of ended ones, newest first.', (command) =>
+  add('search <text>', 'Search the logs of all jobs: live runs first, then ended runs, newest first.', (command) =>
     command
-      .option('--regex', 'the text is a regular expression of JavaScript')
-      .option('--case', 'upper and lower case differ')
-      .option('--project <name>', 'only this project; * matches any text')
-      .option('--spider <name>', 'only this spider; * matches any text')
-      .option('--level <level>', 'only records of this level and worse ones', levelOf)
+      .option('--regex', 'treat the text as a JavaScript regular expression')
+      .option('--case', 'match case')
+      .option('--project <name>', 'only logs of this project; * matches any text')
+      .option('--spider <name>', 'only logs of this spider; * matches any text')
+      .option('--level <level>', 'only records of this level and above', levelOf)
       .option('--since <time>', 'only records since then: 2h, 7d or a time', since)
-      .option('--limit <number>', 'end after so many lines (default 1000)', wholeNumber)
+      .option('--limit <number>', 'maximum number of lines (default 1000)', wholeNumber)
   )(async (session, [text = ''], options: SearchFlags) => {
     const last = await search(session, text, options)
     if (last !== null && last.stoppedBy !== 'end' && session.flags.json !== true)

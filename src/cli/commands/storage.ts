@@ -7,11 +7,11 @@ import type { ClientCommands } from '../client/session.ts'
 const KINDS = ['logs', 'items', 'jobs', 'eggs'] as const
 
 export function addStorageCommands({ group, terminal }: ClientCommands): void {
-  const add = group('storage', 'Disk usage, and what retention deletes.')
+  const add = group('storage', 'Disk usage and retention.')
 
   add(
     'usage',
-    'Show disk usage by project, and what retention does.'
+    'Show disk usage by project, and the state of retention.'
   )(async ({ client, flags }) => {
     print(terminal, flags, await client.storage.usage(), (usage) => {
       const { projects, database, searchIndexBytes, cacheBytes, totalBytes, disk, retention } = usage
@@ -33,7 +33,7 @@ export function addStorageCommands({ group, terminal }: ClientCommands): void {
 
   add(
     'prune',
-    'Show what the retention policy would delete and how much that frees; --yes deletes it now, in the background.',
+    'Show what the retention policy would delete and how much space that frees; --yes deletes it now, in the background.',
     withConsent
   )(async ({ client, flags }, _words, { yes = false }: { yes?: boolean }) => {
     const { revision } = await client.storage.policy()
@@ -70,7 +70,7 @@ function describePreview({ goes, protected: kept, freesBytes, isCut }: StoragePr
 
 function nextStep({ isPolicySet, yes, started }: { isPolicySet: boolean; yes: boolean; started: boolean }): string {
   if (!isPolicySet)
-    return 'No policy is set: this is the recommended one, and nothing is deleted. Set one in Settings or in a fleet file.'
-  if (!yes) return 'Nothing deleted. Add --yes to delete it now.'
+    return 'No policy is set, so nothing is deleted. The preview uses the recommended policy. Set a policy in Settings or in a fleet file.'
+  if (!yes) return 'Nothing was deleted. Add --yes to delete it now.'
   return started ? 'Deleting in the background.' : 'Not started: retention is paused or already deleting.'
 }

@@ -67,7 +67,7 @@ export function LogSearchBox({ box, view, snapshot, isListing, onListing }: Sear
       <Toggle label="Regular expression" isOn={isRegex} onToggle={() => change({ isRegex: !isRegex })}>
         <IconRegex size={15} />
       </Toggle>
-      <Toggle label="List of all matches" isOn={isListing} onToggle={() => onListing(!isListing)}>
+      <Toggle label="List all matches" isOn={isListing} onToggle={() => onListing(!isListing)}>
         <IconList size={15} />
       </Toggle>
     </div>
@@ -102,7 +102,7 @@ function MatchCount({ search, index }: { search: SearchState; index: number }) {
   }
   const share = `${Math.floor(searchedShare * 100)} %`
   if (state === 'copying') return <span className="faint">fetching the log, {share}</span>
-  if (matches === 0) return <span className="faint">{state === 'complete' ? 'no match' : `searching, ${share}`}</span>
+  if (matches === 0) return <span className="faint">{state === 'complete' ? 'no matches' : `searching, ${share}`}</span>
   return (
     <span className={classes.matches} role="status">
       {index >= 0 ? `${formatCount(index + 1)} of ` : ''}
@@ -157,7 +157,7 @@ export function MatchList({ view, search, index }: { view: LogView | null; searc
       </div>
       {matches > found.length && search.state === 'complete' && (
         <p className="faint">
-          The first {formatCount(found.length)} of {formatCount(matches)} matching lines.
+          Only the first {formatCount(found.length)} of {formatCount(matches)} matching lines are listed.
         </p>
       )}
     </div>

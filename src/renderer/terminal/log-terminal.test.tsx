@@ -54,7 +54,7 @@ it('exposes the log with its name, levels and last lines as text', async () => {
 
 it('calls a log incomplete of which its node lost the rest', async () => {
   openLog('succeeded', { isCut: true })
-  expect(await log().findByText(/incomplete: kept as far as it was copied/)).toBeTruthy()
+  expect(await log().findByText(/incomplete: only the copied part is kept/)).toBeTruthy()
   expect(log().queryByText('complete')).toBeNull()
 })
 

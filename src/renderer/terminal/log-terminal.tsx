@@ -97,7 +97,7 @@ export function LogTerminal(props: LogTerminalProps) {
               <IconAlertCircle size={16} />
             </ActionIcon>
           </Tooltip>
-          <Tooltip label={snapshot.isWrapping ? 'Long lines are wrapped (w)' : 'Long lines scroll sideways (w)'}>
+          <Tooltip label={snapshot.isWrapping ? 'Long lines are wrapped (w)' : 'Long lines scroll horizontally (w)'}>
             <ActionIcon
               onClick={toggleWrap}
               aria-label="Wrap long lines"
@@ -288,16 +288,16 @@ function StatusLine({ snapshot, isCut, goTo }: { snapshot: LogSnapshot; isCut: b
       </span>
       {skippedBytes > 0 && (
         <span className="tone-wait">
-          {formatBytes(skippedBytes)} skipped to keep up with the log: scroll up to read them
+          {formatBytes(skippedBytes)} skipped to keep up with the log. Scroll up to read the skipped lines.
         </span>
       )}
       {isLoading && <span className="faint">loading…</span>}
       <span className={classes.state} role="status">
         {state.kind === 'live' && <span className="tone-run">● live</span>}
         {state.kind === 'complete' && isCut && (
-          <Tooltip label="The node deleted the rest of this log or is gone. What was copied before is kept; the job’s timeline has the details.">
+          <Tooltip label="The node deleted the rest of this log or is gone. The part that was copied before is kept. See the job’s timeline for details.">
             <span className="tone-wait" tabIndex={0}>
-              ▲ incomplete: kept as far as it was copied
+              ▲ incomplete: only the copied part is kept
             </span>
           </Tooltip>
         )}

@@ -83,12 +83,12 @@ export function MergedTerminal({ client, sources, hasKeys }: MergedTerminalProps
           />
           {text !== '' && snapshot !== null && (
             <span className={searchClasses.matches} role="status">
-              {snapshot.matches === 0 ? 'no match' : formatCount(snapshot.matches)} <Kbd>n</Kbd> <Kbd>N</Kbd>
+              {snapshot.matches === 0 ? 'no matches' : formatCount(snapshot.matches)} <Kbd>n</Kbd> <Kbd>N</Kbd>
             </span>
           )}
         </div>
         <span className={classes.actions}>
-          <Tooltip label={snapshot?.isWrapping === false ? 'Long lines are cut' : 'Long lines are wrapped'}>
+          <Tooltip label={snapshot?.isWrapping === false ? 'Long lines are truncated' : 'Long lines are wrapped'}>
             <ActionIcon
               onClick={() => view?.wrap(!view.snapshot.isWrapping)}
               aria-label="Wrap long lines"
@@ -134,7 +134,7 @@ export function MergedTerminal({ client, sources, hasKeys }: MergedTerminalProps
       </div>
       <div className={classes.status}>
         <span>
-          {plural(snapshot?.lineCount ?? 0, 'line')} of {sources.length} logs
+          {plural(snapshot?.lineCount ?? 0, 'line')} from {sources.length} logs
         </span>
         <span className={classes.state} role="status">
           {(snapshot?.liveCount ?? 0) > 0 && <span className="tone-run">● {snapshot!.liveCount} live</span>}

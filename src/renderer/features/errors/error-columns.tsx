@@ -104,7 +104,7 @@ export const errorColumns = (showsState: boolean): Column<ErrorGroup>[] => [
         <RelativeTime atMs={group.lastSeenMs} />
         {group.reopenedAtMs !== null && (
           <Badge size="xs" color="red" variant="light" title="Resolved, then logged again">
-            back
+            reopened
           </Badge>
         )}
       </span>

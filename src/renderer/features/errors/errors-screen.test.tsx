@@ -77,7 +77,7 @@ it('keeps the filter in the address: a spider of an error shows its other errors
 it('says what the view is for before anything failed, and why it could not be loaded', async () => {
   open('/errors', { firstRun: true })
   expect(await screen.findByText('No open errors')).toBeTruthy()
-  expect(screen.getByText(/appear here in groups, with how often they were logged/)).toBeTruthy()
+  expect(screen.getByText(/appear here in groups/)).toBeTruthy()
   app.stop()
 
   engine = createFakeEngine({ jobCount: 20 })

@@ -239,8 +239,8 @@ function NoErrors({ state, isFiltering, onClear }: NoErrorsProps) {
       title={state === 'open' ? 'No open errors' : 'No errors yet'}
       action={<LinkButton to="/jobs">Show jobs</LinkButton>}
     >
-      Tracebacks and ERROR lines in the logs of your spiders appear here in groups, with how often they were logged,
-      since which version, by which spiders and on which nodes.
+      Tracebacks and ERROR lines in the logs of your spiders appear here in groups. Each group shows its count, first
+      version, spiders and nodes.
     </EmptyState>
   )
 }

@@ -51,7 +51,7 @@ export function ComparePane({ job, of, columns, onClose }: ComparePaneProps) {
         <>
           <div className={classes.form}>
             <Select
-              label="Compare with the run of"
+              label="Compare with"
               allowDeselect={false}
               data={others.map(({ id, startedAtMs }) => ({ value: id, label: formatInstant(startedAtMs!) }))}
               value={before}
@@ -62,7 +62,7 @@ export function ComparePane({ job, of, columns, onClose }: ComparePaneProps) {
               allowDeselect={false}
               searchable
               data={[
-                { value: WHOLE, label: 'content' },
+                { value: WHOLE, label: 'whole content' },
                 ...columns.map(({ name }) => name).filter((name) => name !== '' && name !== WHOLE)
               ]}
               value={key}
@@ -112,14 +112,14 @@ function Result({ diff }: { diff: ItemsDiff }) {
         {formatCount(diff.before.items)} items before, {formatCount(diff.after.items)} now.
         {repeatedKeys !== null &&
           repeatedKeys > 0 &&
-          ` ${formatCount(repeatedKeys)} without a key or with a repeated key were not compared.`}
+          ` ${formatCount(repeatedKeys)} items without a key or with a repeated key were not compared.`}
       </p>
       <table className={classes.fields}>
         <thead>
           <tr>
             <th scope="col">Items with a value</th>
-            <th scope="col">before</th>
-            <th scope="col">now</th>
+            <th scope="col">Before</th>
+            <th scope="col">Now</th>
           </tr>
         </thead>
         <tbody>

@@ -56,8 +56,8 @@ function Figures({ data, onValue }: { data: FieldStatistics; onValue: (value: st
             {numbers.count < filled && (
               <FieldRow label="Numbers">{percent(numbers.count, filled)} of the values</FieldRow>
             )}
-            <FieldRow label="Smallest">{formatNumber(numbers.min)}</FieldRow>
-            <FieldRow label="Largest">{formatNumber(numbers.max)}</FieldRow>
+            <FieldRow label="Minimum">{formatNumber(numbers.min)}</FieldRow>
+            <FieldRow label="Maximum">{formatNumber(numbers.max)}</FieldRow>
             <FieldRow label="Mean">{formatNumber(numbers.mean)}</FieldRow>
           </>
         )}

@@ -34,7 +34,7 @@ export function ItemPane({ of, index, onClose }: { of: ItemsOf; index: number; o
               <p className="tone-bad">This line is not an item: it is not valid JSON, or it is too long.</p>
             )}
             <pre className={classes.whole}>{text}</pre>
-            {isCut && <p className={classes.note}>The item is longer. Export the items to see all of it.</p>}
+            {isCut && <p className={classes.note}>The item is truncated. Export the items to see all of it.</p>}
           </>
         )}
       </QueryState>

@@ -52,5 +52,5 @@ it('says why there is nothing to download', async () => {
   app = renderApp(engine, '/jobs?status=queued')
   const bar = await selectAllShown()
   const button = await bar.findByRole<HTMLButtonElement>('button', { name: /^Download / })
-  expect([button.disabled, button.title]).toEqual([true, 'No selected job has started'])
+  expect([button.disabled, button.title]).toEqual([true, 'None of the selected jobs has started'])
 })

@@ -15,7 +15,7 @@ export function DownloadLogsButton({ jobs }: { jobs: readonly Job[] }) {
   const download = () =>
     start(async (signal, onProgress) => {
       await downloadLogs({ logs: client.logs, jobIds: begun.map(({ id }) => id), signal, onProgress })
-      return `Downloaded ${plural(begun.length, 'log')}. INDEX.txt in the archive lists any that are missing`
+      return `Downloaded ${plural(begun.length, 'log')}. INDEX.txt in the archive lists any missing logs`
     })
 
   if (done !== null) {
@@ -30,7 +30,7 @@ export function DownloadLogsButton({ jobs }: { jobs: readonly Job[] }) {
   }
   const problem =
     begun.length === 0
-      ? 'No selected job has started'
+      ? 'None of the selected jobs has started'
       : begun.length > MAX_ZIPPED_LOGS
         ? `Select at most ${formatCount(MAX_ZIPPED_LOGS)} jobs`
         : undefined
@@ -38,7 +38,7 @@ export function DownloadLogsButton({ jobs }: { jobs: readonly Job[] }) {
     <Button
       leftSection={<IconDownload size={14} />}
       disabled={problem !== undefined}
-      title={problem ?? 'As one zip archive'}
+      title={problem ?? 'Download as one zip archive'}
       onClick={() => void download()}
     >
       Download {plural(begun.length, 'log')}

@@ -73,7 +73,7 @@ export function JobAttempts({ detail: { attempts, timeline }, nodeName, onLog }:
 function logPlace({ logArchived, logDeletedAtMs }: Attempt, keptBytes: number | null): string {
   if (logDeletedAtMs !== null) return `deleted by retention on ${utcDay(logDeletedAtMs)}`
   if (logArchived && keptBytes !== null)
-    return `archived incompletely: ${formatBytes(keptBytes)} were copied before the node lost the rest`
+    return `archived, incomplete: ${formatBytes(keptBytes)} copied before the node lost the rest`
   return logArchived ? 'archived' : 'on the node'
 }
 

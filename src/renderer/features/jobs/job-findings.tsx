@@ -42,7 +42,7 @@ export function JobExpectations({ jobId }: { jobId: JobId }) {
       <h2 className={classes.sectionTitle}>Compared with earlier runs</h2>
       {data.state === 'learning' ? (
         <p className="dim">
-          Scrapdeck learns what is usual for this spider: it needs {plural(data.neededRuns, 'more successful run')}.
+          To learn what is usual for this spider, Scrapdeck needs {plural(data.neededRuns, 'more successful run')}.
         </p>
       ) : (
         <Metrics data={data} />
@@ -75,7 +75,7 @@ function Metrics({ data: { metrics, fields, findings, comparedRuns, weekday } }:
             .filter(({ metric }) => metric === 'field')
             .map(({ field, value, usual }) => (
               <tr key={`field ${field}`}>
-                <th scope="row">{showUnseen(field ?? '')} is filled</th>
+                <th scope="row">Items with {showUnseen(field ?? '')}</th>
                 <td className="tone-wait">{percentage(value)}</td>
                 <td className={`dim ${classes.usual}`}>{rangeOf(percentage, usual)}</td>
               </tr>
@@ -94,7 +94,8 @@ function wordsOfFields(fields: NonNullable<Expectations['fields']>, findings: Ex
     return `Fields are compared with earlier runs once the items of ${runs} have been counted.`
   }
   const count = shown.length - findings.filter(({ metric }) => metric === 'field').length
-  return `${plural(count, 'field')} filled as often as usual, compared with ${plural(comparedRuns, 'earlier run')}.`
+  const verb = count === 1 ? 'is' : 'are'
+  return `${plural(count, 'field')} ${verb} filled as often as usual, compared with ${plural(comparedRuns, 'earlier run')}.`
 }
 
 const percentage = (value: number): string => `${Math.round(value)} %`

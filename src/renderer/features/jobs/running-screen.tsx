@@ -107,8 +107,8 @@ export function RunningScreen() {
                       </Button>
                     }
                   >
-                    Jobs appear here while they are on a node, with their process, memory, pages and items, and so do
-                    external jobs that their node lists.
+                    Jobs appear here while they are on a node, with their process, memory, pages and items. External
+                    jobs that a node lists also appear here.
                   </EmptyState>
                 ) : (
                   <EmptyState
@@ -149,7 +149,7 @@ function runningColumns(
   return [
     {
       id: 'status',
-      header: 'State',
+      header: 'Status',
       width: '114px',
       hideBelowPx: 480,
       sortBy: ({ status }) => status,
@@ -163,7 +163,7 @@ function runningColumns(
       cell: (row) => (
         <SpiderName project={row.project} spider={row.spider}>
           {isExternal(row) && (
-            <span className={classes.external} title={`Not started by Scrapdeck; its job ID there is ${row.jobid}`}>
+            <span className={classes.external} title={`Not started by Scrapdeck. Job ID on node: ${row.jobid}`}>
               {' '}
               external
             </span>

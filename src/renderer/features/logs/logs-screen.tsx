@@ -101,15 +101,15 @@ export function LogsScreen() {
             ))}
           </div>
           {isSplit && (
-            <Tooltip label={tabs.isMerged ? 'Show the logs side by side (m)' : 'Merge them into one log (m)'}>
-              <ActionIcon onClick={merge} aria-label="Merge" aria-pressed={tabs.isMerged}>
+            <Tooltip label={tabs.isMerged ? 'Show the logs side by side (m)' : 'Merge the logs into one (m)'}>
+              <ActionIcon onClick={merge} aria-label="Merge logs" aria-pressed={tabs.isMerged}>
                 <IconArrowMerge size={16} />
               </ActionIcon>
             </Tooltip>
           )}
           {shown.length <= MOST_BESIDE && (
             <Tooltip label="Show another log beside this one (s)">
-              <ActionIcon onClick={() => setPicking('pane')} aria-label="Split">
+              <ActionIcon onClick={() => setPicking('pane')} aria-label="Show another log">
                 <IconColumns2 size={16} />
               </ActionIcon>
             </Tooltip>

@@ -29,7 +29,7 @@ export function NewErrors() {
   const hasMore = news.length === LOOKED_AT
   return (
     <Panel
-      title={`Errors in the last 24 hours: ${words}${hasMore ? ' or more' : ''}`}
+      title={`Errors in the last 24 hours: ${hasMore ? 'at least ' : ''}${words}`}
       flush
       aside={
         <Link to="/errors" className={classes.all}>

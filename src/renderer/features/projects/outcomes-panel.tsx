@@ -10,11 +10,11 @@ export function OutcomesPanel({ project }: { project: Project }) {
   const [isEditing, setEditing] = useState(false)
   const { settings } = project
   const rulesOf = (spider: string) =>
-    describeOutcomeRules(outcomeRulesOf(settings, spider)) ?? <span className="dim">no rule</span>
+    describeOutcomeRules(outcomeRulesOf(settings, spider)) ?? <span className="dim">no rules</span>
   return (
     <Panel
-      title="Failed if"
-      note="even if a run closed normally"
+      title="Outcome rules"
+      note="when a run that closed normally counts as failed"
       aside={
         <Button variant="subtle" size="compact-xs" onClick={() => setEditing(true)}>
           Edit rules for a spider…
@@ -22,7 +22,7 @@ export function OutcomesPanel({ project }: { project: Project }) {
       }
     >
       <FieldRow label="All spiders">
-        {describeOutcomeRules(settings.outcome) ?? <span className="dim">no rule</span>}
+        {describeOutcomeRules(settings.outcome) ?? <span className="dim">no rules</span>}
       </FieldRow>
       {Object.keys(settings.spiderOutcomes).map((spider) => (
         <FieldRow key={spider} label={spider}>

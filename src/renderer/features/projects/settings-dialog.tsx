@@ -71,7 +71,7 @@ export function SettingsDialog({ project, onClose }: { project: Project; onClose
           {kind === 'requirements' && <Requirements fields={python} refusal={form.error('python')} />}
         </section>
         <section className={classes.settingsPart} aria-labelledby="settings-stop">
-          <h3 id="settings-stop">Stop a run by itself</h3>
+          <h3 id="settings-stop">Stop runs automatically</h3>
           <LimitsFields fields={form.within('limits')} only="everywhere" />
           <p className="dim">
             A run that exceeds a limit is stopped and fails, on every node. A job can override these limits. Scrapy logs
@@ -87,7 +87,7 @@ export function SettingsDialog({ project, onClose }: { project: Project; onClose
           <Checkbox
             {...form.input('keepItems', 'checkbox')}
             label="Keep items files"
-            description="When a run has ended, its items file is copied to the archive before its node can delete it. Retention applies to the copy. A job ends once its items are copied; at most 4 GB per run."
+            description="When a run has ended, its items file is copied to the archive before its node can delete it. Retention applies to the copy. A job ends once its items are copied. At most 4 GB are kept per run."
           />
         </section>
         <FormFoot
@@ -128,18 +128,19 @@ function OutcomeSettings({ fields }: { fields: Fields<SettingsTexts> }) {
       <TextInput
         {...outcome.input('finishReasons')}
         label="Successful finish reasons"
-        description="Separated by commas. A run with another finish_reason fails. Empty: finished, and the limits of CLOSESPIDER_ITEMCOUNT, _PAGECOUNT and _TIMEOUT."
+        description="Separate reasons with commas. A run with any other finish_reason fails. Empty: finished, and the limits CLOSESPIDER_ITEMCOUNT, _PAGECOUNT and _TIMEOUT."
         placeholder="finished, catalogue_done"
         {...CODE_INPUT}
       />
       <p className="dim">
-        The rules apply when a run ends, also to runs that are running now. What the log does not tell is not judged.
+        The rules apply when a run ends, including runs that are already running. A figure that is missing from the log
+        breaks no rule.
       </p>
       <h4>Expectations</h4>
       <Checkbox
         {...fields.input('expectations', 'checkbox')}
         label="Compare with earlier runs"
-        description="A run with far fewer items or pages, far more errors, or far longer than the last 30 of its spider is a problem, even if it succeeded."
+        description="A run with far fewer items or pages, far more errors or a far longer runtime than the last 30 runs of its spider is reported as a problem, even if it succeeded."
       />
     </section>
   )

@@ -36,7 +36,7 @@ export function SpiderOutcomesDialog({ project, onClose }: { project: Project; o
       <SchemaForm form={form} className={classes.settings}>
         <Select
           label="Spider"
-          description={form.isDirty ? 'Save or undo the changes below before you choose another.' : undefined}
+          description={form.isDirty ? 'Save or undo the changes below before you choose another spider.' : undefined}
           data={spiders}
           value={spider}
           onChange={choose}
@@ -66,7 +66,7 @@ export function SpiderOutcomesDialog({ project, onClose }: { project: Project; o
         <p className="dim">
           Leave a field empty to apply the project’s rule. Enter “none” to turn it off for this spider.
         </p>
-        <FormFoot form={form} submit="Save rules" says="They apply when a run ends." onCancel={onClose} />
+        <FormFoot form={form} submit="Save rules" says="The rules apply when a run ends." onCancel={onClose} />
       </SchemaForm>
     </Modal>
   )

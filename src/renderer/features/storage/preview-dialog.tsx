@@ -99,7 +99,7 @@ function Rows({
             <th scope="col" className={classes.number}>
               Size
             </th>
-            <th scope="col">{rows[0]?.reason === undefined ? 'From – to' : 'Reason'}</th>
+            <th scope="col">{rows[0]?.reason === undefined ? 'Date range' : 'Reason'}</th>
           </tr>
         </thead>
         <tbody>

@@ -189,8 +189,8 @@ function PolicyEditor({ stored, projects }: { stored: Stored; projects: string[]
         <span className="dim">Scrapdeck warns when its data reaches 90 % of the budget.</span>
       </div>
       <p className="faint">
-        Empty: no limit. Queued and running jobs, jobs that you keep, and the newest job of each spider and outcome are
-        never deleted. A job is kept as long as its log.
+        An empty field means no limit. Queued and running jobs, jobs that you keep, and the newest job of each spider
+        and outcome are never deleted. A job is kept as long as its log.
       </p>
       <div className={classes.actions}>
         {isDirty && (

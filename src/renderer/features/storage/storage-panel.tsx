@@ -138,7 +138,7 @@ function CompactButton() {
       variant="subtle"
       size="compact-xs"
       loading={compact.isPending}
-      title="Rewrites the database. Dispatching pauses for about 5 s per GB"
+      title="Rewrites the database. Dispatching pauses for about 5 s per GB."
       onClick={() => compact.mutate({})}
     >
       Compact database

@@ -18,7 +18,11 @@ interface ExportMenuProps {
 const FORMATS: { format: ItemsFormat; label: string; hint?: string }[] = [
   { format: 'jsonl', label: 'JSON lines' },
   { format: 'json', label: 'JSON' },
-  { format: 'csv', label: 'CSV', hint: 'Values are exact. A spreadsheet may run those that begin with = as formulas.' },
+  {
+    format: 'csv',
+    label: 'CSV',
+    hint: 'Values are exported unchanged. A spreadsheet may run values that begin with = as formulas.'
+  },
   { format: 'parquet', label: 'Parquet' }
 ]
 

@@ -31,7 +31,7 @@ export function ItemsProblem({ job, error, onRetry }: { job: Job | undefined; er
   if (job !== undefined && job.state !== 'ended')
     return (
       <EmptyState icon={icon} title="No items yet">
-        The run has not written any items yet. They appear here as it does.
+        The run has not written any items yet. Items appear here as they are written.
       </EmptyState>
     )
   const reason = reasonIn(error)
@@ -63,7 +63,7 @@ function Copying({ error }: { error: unknown }) {
   const share = sizeBytes === 0 ? 0 : (100 * copiedBytes) / sizeBytes
   return (
     <div className={classes.copying} role="status">
-      <strong>Copying the items from their node</strong>
+      <strong>Copying the items from the node</strong>
       <Progress value={share} aria-label="Copied" />
       <p>
         {formatBytes(copiedBytes)} of {formatBytes(sizeBytes)}
