@@ -139,7 +139,7 @@ test('a replaced version is on nodes as the egg it was, and the old egg is gone 
   const sent = { nodeId: N1, state: 'present', sha256: first.sha256, error: null, changedAtMs: 1 } as const
   await t.projects.recordDeployment(SHOP, V1_0, sent)
   const same = await t.projects.upload(await anEgg(), { version: V1_0 })
-  expect(same.deployments.map(({ nodeId }) => nodeId)).toEqual(['local', 'n1'])
+  expect(same.deployments.map(({ nodeId }) => nodeId).sort()).toEqual(['local', 'n1'])
   const second = await t.projects.upload(await anEgg([{ name: 'shop/new.py' }]), { version: aVersionName('1_0') })
   expect(second.sha256).not.toBe(first.sha256)
   expect(second).toMatchObject({ version: '1.0', deployments: [sent, { nodeId: 'local', sha256: second.sha256 }] })

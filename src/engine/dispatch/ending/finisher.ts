@@ -215,8 +215,8 @@ export class Finisher {
   }
 
   /**
-   * Without `tail`, what was copied while it ran, before its node deleted it. null: it could not be archived, or more of
-   * it is already (`earlier`).
+   * Without `tail`, what was copied while it ran, before its node deleted it. null: it could not be archived, or more
+   * of it is already (`earlier`).
    */
   async #archive(
     node: FleetNode,
