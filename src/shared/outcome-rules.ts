@@ -6,8 +6,8 @@ export function outcomeRulesOf(
   spider: string
 ): OutcomeRules | null {
   // Names of Object are no spiders.
-  const ofSpider = spiderOutcomes !== undefined && Object.hasOwn(spiderOutcomes, spider) ? spiderOutcomes[spider]! : {}
-  const given = Object.entries(ofSpider).filter(([, value]) => value !== undefined)
+  const ofSpider = spiderOutcomes !== undefined && Object.hasOwn(spiderOutcomes, spider) ? spiderOutcomes[spider] : null
+  const given = Object.entries(ofSpider ?? {}).filter(([, value]) => value !== undefined)
   const rules: OutcomeRules = { ...outcome, ...Object.fromEntries(given) }
   return Object.values(rules).some((value) => value != null) ? rules : null
 }

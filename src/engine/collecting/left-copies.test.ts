@@ -75,6 +75,15 @@ describe('what was copied of a log', () => {
     expect([await sweep(), keptOf('c')]).toEqual([1, 'just lost\n'])
   })
 
+  test('waits a day for a node that this engine has never seen, however long ago the run was lost', async () => {
+    const { copied, sweep, keptOf, clock, status } = world()
+    status.health = 'down'
+    await copied('a', 'lost before a restart\n', { endedAtMs: clock.nowMs() - 7 * 24 * 3_600_000 })
+    expect([await sweep(), keptOf('a')]).toEqual([0, undefined])
+    await clock.advanceBy(24 * 3_600_000)
+    expect([await sweep(), keptOf('a')]).toEqual([1, 'lost before a restart\n'])
+  })
+
   test('waits a day for a node that is silent, and not for one that was removed', async () => {
     const { copied, sweep, keptOf, clock, status, noted, world: here } = world()
     status.health = 'down'

@@ -35,6 +35,7 @@ type Rest = 'whole' | { cutBecause: string } | 'wait'
  */
 export function sweepLeftCopies(parts: LeftCopiesParts): Sweep<{ jobId: JobId; number: AttemptNumber }> {
   const { store, archive, fleet, record, clock, logger, mostBytes = MOST_BYTES } = parts
+  const beganAtMs = clock.nowMs()
   const find = async (jobId: JobId, number: AttemptNumber) =>
     (await store.listAttempts(jobId)).find((each) => each.number === number)
   const copiedBytesOf = async (jobId: JobId, number: AttemptNumber) =>
@@ -86,7 +87,8 @@ export function sweepLeftCopies(parts: LeftCopiesParts): Sweep<{ jobId: JobId; n
   }
 
   function isSilent({ endedAtMs }: Attempt, { status }: FleetNode): boolean {
-    return clock.nowMs() - Math.max(endedAtMs ?? 0, status.lastSeenAtMs ?? 0) >= WAITS_MS
+    // After a restart nobody knows when it responded last.
+    return clock.nowMs() - Math.max(endedAtMs ?? 0, status.lastSeenAtMs ?? beganAtMs) >= WAITS_MS
   }
 
   return new Sweep({

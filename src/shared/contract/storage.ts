@@ -58,8 +58,7 @@ export const ProtectionReason = z.enum([
   'schedule',
   'dependency',
   'dedupe',
-  'chain',
-  'live'
+  'chain'
 ])
 
 const StoredKind = z.enum(['jobs', 'logs', 'items', 'eggs'])

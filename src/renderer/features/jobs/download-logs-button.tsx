@@ -15,7 +15,7 @@ export function DownloadLogsButton({ jobs }: { jobs: readonly Job[] }) {
   const download = () =>
     start(async (signal, onProgress) => {
       await downloadLogs({ logs: client.logs, jobIds: begun.map(({ id }) => id), signal, onProgress })
-      return `Downloaded ${plural(begun.length, 'log')}. INDEX.txt in the archive lists any missing logs`
+      return `Downloaded ${plural(begun.length, 'log')}. INDEX.txt in the archive lists missing and incomplete logs`
     })
 
   if (done !== null) {

@@ -17,8 +17,7 @@ const REASON_WORDS: Record<StoragePreview['protected'][number]['reason'], string
   schedule: 'among the last 30 runs of a schedule',
   dependency: 'another job waits for it',
   dedupe: 'its dedupe key has not expired',
-  chain: 'a chain has not reacted to it yet',
-  live: 'still running'
+  chain: 'a chain has not reacted to it yet'
 }
 
 interface PreviewDialogProps {
