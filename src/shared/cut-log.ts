@@ -1,6 +1,6 @@
 import type { AttemptNumber, Transition } from './contract/index.ts'
 
-/** How much of the log of an attempt is kept if its node deleted the rest, in bytes; null: nothing is known to be missing. */
+/** How many bytes of an attempt's log are kept if its node deleted the rest; null: nothing is known to be missing. */
 export function keptBytesOfCutLog(
   timeline: readonly Pick<Transition, 'attemptNumber' | 'evidence'>[],
   attemptNumber: AttemptNumber | undefined
