@@ -46,7 +46,8 @@ export default defineConfig({
       // Threads are started by their file names, beside the chunk that starts them (runtime/thread-task.ts).
       input: {
         scrapdeck: 'src/cli/bin.ts',
-        'store-worker': 'src/engine/store/sqlite/store-worker.ts',
+        'store-worker': 'src/engine/store/thread/store-worker.ts',
+        'connection-thread': 'src/engine/store/postgres/connection-thread.ts',
         'log-worker': 'src/engine/logs/scan/log-worker.ts',
         'search-worker': 'src/engine/search/search-worker.ts',
         'plugin-worker': 'src/engine/plugins/plugin-worker.ts',

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import DatabaseConstructor from 'better-sqlite3'
 import { systemClock } from '../../src/engine/runtime/clock.ts'
 import { silentLogger } from '../../src/engine/runtime/logger.ts'
-import { stretchOf } from '../../src/engine/store/sqlite/counters.ts'
+import { stretchOf } from '../../src/engine/store/sql/counters.ts'
 import { openSqliteStoreHere } from '../../src/engine/store/sqlite/sqlite-store.ts'
 
 /** How many jobs of each kind to write. `live`: sent, with an unknown result. */

@@ -2,6 +2,7 @@
 import fs from 'node:fs'
 import { ensureChromium } from './chromium.mjs'
 import { inRoot } from './platform.mjs'
+import { ensurePostgres } from './postgres.mjs'
 import { ensureTestPythonEnvironment } from './python-environment.mjs'
 import { ensureScrapydVersions, newestScrapyd } from './scrapyd-versions.mjs'
 import { say } from './steps.mjs'
@@ -13,14 +14,16 @@ const file = inRoot('.cache', 'test-environment.json')
  * @property {string} python has Scrapy, Scrapyd 1.6.0, scrapyd-client
  * @property {string | null} chromium null: only `npm run demo` has been set up so far
  * @property {Record<string, import('./scrapyd-versions.mjs').ScrapydInstallation>} scrapyd by version
+ * @property {import('./postgres.mjs').PostgresInstallation | null} postgres null: only the demo has been set up so far
  */
 
 /** @returns {Promise<TestEnvironment>} */
 export async function ensureTestEnvironment() {
   const python = await ensureTestPythonEnvironment()
   const scrapyd = await ensureScrapydVersions(python)
-  nameUntested(scrapyd)
-  return write({ python, chromium: await ensureChromium(), scrapyd })
+  const postgres = await ensurePostgres()
+  nameUntested(scrapyd, postgres)
+  return write({ python, chromium: await ensureChromium(), scrapyd, postgres })
 }
 
 /** Only what the demo uses: no browser, no older Scrapyds. What an earlier setup of the tests found stays. */
@@ -30,6 +33,7 @@ export async function ensureDemoEnvironment() {
   return write({
     python,
     chromium: before?.chromium ?? null,
+    postgres: before?.postgres ?? null,
     scrapyd: { ...before?.scrapyd, ...newestScrapyd(python) }
   })
 }
@@ -40,8 +44,13 @@ function write(environment) {
   return environment
 }
 
-/** A Scrapyd that cannot run here is named, never skipped silently. @param {TestEnvironment['scrapyd']} scrapyd */
-export function nameUntested(scrapyd) {
+/**
+ * A server that cannot run here is named, never skipped silently.
+ * @param {TestEnvironment['scrapyd']} scrapyd
+ * @param {TestEnvironment['postgres']} postgres
+ */
+export function nameUntested(scrapyd, postgres) {
+  if (postgres?.problem) say(`! PostgreSQL cannot run here, and the store on it is not tested: ${postgres.problem}`)
   for (const [version, { problem }] of Object.entries(scrapyd)) {
     if (problem) say(`! Scrapyd ${version} cannot run with this Python and is not tested here: ${problem}`)
   }

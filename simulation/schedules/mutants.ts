@@ -387,7 +387,7 @@ export const MUTANTS: ScheduleMutant[] = [
   {
     name: 'a chain answers ends that came from itself',
     mutations: [
-      mutation(() => import('../../src/engine/store/sqlite/chain-ends.ts'), {
+      mutation(() => import('../../src/engine/store/sql/chain-ends.ts'), {
         createChainEnds: (create) => (database) => ({ ...create(database), inherit: () => undefined })
       })
     ]

@@ -60,6 +60,10 @@ function serviceCommand(name: string, description: string): Command {
     .description(description)
     .option('--port <number>', PORT_HELP)
     .option('--data <directory>', DATA_HELP)
+    .option(
+      '--store <address>',
+      'sqlite, or postgres://USER@HOST:5432/DATABASE (default: sqlite, in the data directory)'
+    )
     .option('--config <file>', CONFIG_HELP)
     .option('--bind <address>', 'address to listen on (default 127.0.0.1)')
     .option('--unix-socket <path>', 'also listen on this Unix socket')

@@ -6,6 +6,7 @@ import type { ServeOptions } from './serve-options.ts'
 export function engineOptionsOf(options: ServeOptions, workingDirectory: string) {
   return {
     dataDirectory: options.dataDirectory,
+    postgres: options.postgres,
     credentials: options.credentials ?? undefined,
     localSlots: options.localSlots ?? undefined,
     configuredSlots: options.configuredSlots ?? undefined,

@@ -1,3 +1,5 @@
+import { readFileSync } from 'node:fs'
+import { parsePostgresAddress, type PostgresAddress } from '../engine/runtime/postgres-address.ts'
 import { isLoopback } from '../server/auth/host-rule.ts'
 import { DEFAULT_CRAWL_CACHE_SECONDS, MAX_CRAWL_CACHE_SECONDS } from '../shared/contract/index.ts'
 import { maskCredentials } from '../shared/secret-values.ts'
@@ -32,6 +34,7 @@ export function readOwnOptions(options: OptionReader) {
   options.list('scrapdeck', 'allowed_hosts', allowedHosts.join(', '), hosts)
   return {
     dataDirectory,
+    postgres: readStore(options),
     pythonPath: python?.text || null,
     allowedHosts,
     ...readLocalStarts(options),
@@ -43,6 +46,31 @@ export function readOwnOptions(options: OptionReader) {
     webhookNetworks: readWebhookNetworks(options),
     ...readAccessOptions(options),
     ...readMetricsOptions(options)
+  }
+}
+
+/** Absent or `sqlite`: in the data directory. */
+function readStore(options: OptionReader): PostgresAddress | null {
+  const picked = options.pick('scrapdeck', 'store', { name: '--store', value: options.context.flags.store })
+  const file = options.pick('scrapdeck', 'store_password_file')
+  options.list('scrapdeck', 'store', picked?.text ?? 'sqlite', picked)
+  options.list('scrapdeck', 'store_password_file', file?.text ?? '', file)
+  if (picked === null || picked.text === '' || picked.text === 'sqlite') return null
+  try {
+    return parsePostgresAddress(picked.text, file === null ? null : readPassword(file.text))
+  } catch (error) {
+    options.refuse(picked, (error as Error).message)
+    return null
+  }
+}
+
+/** Its first line. */
+function readPassword(path: string): string {
+  try {
+    return readFileSync(path, 'utf8').split(/\r?\n/)[0]!
+  } catch (error) {
+    const { code = 'unknown error' } = error as NodeJS.ErrnoException
+    throw new Error(`The password file ${path} of the database cannot be read (${code})`, { cause: error })
   }
 }
 

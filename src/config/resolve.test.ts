@@ -51,6 +51,7 @@ describe('options of the service', () => {
       localSlots: null,
       configuredSlots: null,
       pythonPath: null,
+      postgres: null,
       warmStarts: { isOn: true, mostParents: 4, waitMs: 0, mostParked: 1 },
       logLevel: null,
       allowedHosts: [],
@@ -330,7 +331,9 @@ const VALUES: Record<string, string> = {
     warm_parents: '2',
     warm_parked: '3',
     warm_wait: '1',
-    crawl_cache_ttl: '60'
+    crawl_cache_ttl: '60',
+    store: 'postgres://db.example/crawls',
+    store_password_file: import.meta.filename
   },
   ...{
     data: '/d',
@@ -354,6 +357,7 @@ describe('variables', () => {
     '%s sets %s, over the file and under the command line',
     (variable, name) => {
       const environment: Record<string, string> = { [variable]: VALUES[name]! }
+      if (name === 'store_password_file') environment['SCRAPDECK_STORE'] = VALUES['store']!
       if (name === 'username') environment['SCRAPYD_PASSWORD'] = 'p'
       if (name === 'password') environment['SCRAPYD_USERNAME'] = 'u'
       const { listed } = resolve('[scrapyd]\nmax_proc = 9\nnode_name = file\n', { environment })

@@ -1,3 +1,4 @@
+import type { PostgresAddress } from '../engine/runtime/postgres-address.ts'
 import type { ConnectionLimits, RateLimits } from '../server/limits.ts'
 import type { ScrapydDoorSettings } from '../server/scrapyd/settings.ts'
 import type { ConfiguredSource } from './discovery-options.ts'
@@ -21,6 +22,8 @@ export interface ServeOptions {
   /** From a file (`local_slots`, `max_proc`): adopted when the value in the file changes. */
   configuredSlots: number | null
   pythonPath: string | null
+  /** null: SQLite in the data directory. */
+  postgres: PostgresAddress | null
   warmStarts: WarmStarts
   /** null: the host's default. */
   logLevel: 'debug' | 'info' | 'warn' | 'error' | null
@@ -58,6 +61,7 @@ export interface ServeOptions {
 /** As parsed by commander: the text as typed. */
 export interface ServeFlags {
   data?: string
+  store?: string
   bind?: string
   port?: string
   unixSocket?: string

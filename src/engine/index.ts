@@ -1,8 +1,8 @@
 import type { Engine, EngineOptions } from './wiring/engine-options.ts'
-import { startStoreThread } from './store/sqlite/store-thread.ts'
+import { startStoreThread } from './store/thread/store-thread.ts'
 
 export type { Engine, EngineOptions } from './wiring/engine-options.ts'
-export { startStoreThread } from './store/sqlite/store-thread.ts'
+export { startStoreThread } from './store/thread/store-thread.ts'
 
 /**
  * The engine's only entry point: opens the data directory, builds the rooms (see wiring/) and starts to work. Rejects

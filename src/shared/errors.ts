@@ -60,6 +60,8 @@ export const ERROR_CODES = {
   VERSION_PINNED: { status: 409, title: 'The project is pinned to this version' },
   PYTHON_MISSING: { status: 503, title: 'No Python with Scrapy was found' },
   DATA_DIRECTORY_UNUSABLE: { status: 503, title: 'The data directory cannot be written' },
+  DATABASE_IN_USE: { status: 503, title: 'Another Scrapdeck is using this database' },
+  DATABASE_UNUSABLE: { status: 503, title: 'The database cannot be used' },
   DATA_DIRECTORY_IN_USE: { status: 503, title: 'Another Scrapdeck is using this data directory' },
   DATA_FROM_NEWER_VERSION: { status: 503, title: 'The data was written by a newer Scrapdeck' },
   STOPPING: { status: 503, title: 'Scrapdeck is stopping' },

@@ -11,11 +11,11 @@ const WELL = { live: true, ready: true, reasons: [] }
 
 let directory: TemporaryDirectory
 let clock: FakeClock
-let state: { isStoreDead: boolean; isStopping: boolean }
+let state: { isStoreDead: boolean; isStopping: boolean; isDatabaseAway: boolean }
 beforeEach(async () => {
   directory = await makeTemporaryDirectory()
   clock = createFakeClock()
-  state = { isStoreDead: false, isStopping: false }
+  state = { isStoreDead: false, isStopping: false, isDatabaseAway: false }
 })
 afterEach(() => directory.remove())
 
@@ -24,6 +24,7 @@ const open = (write?: (path: string) => Promise<void>) =>
     dataDirectory: directory.path,
     isStoreDead: () => state.isStoreDead,
     isStopping: () => state.isStopping,
+    store: { changeCursor: async () => (state.isDatabaseAway ? Promise.reject(new Error('away')) : 1) },
     clock,
     logger: silentLogger,
     ...(write === undefined ? {} : { write })
@@ -34,6 +35,16 @@ describe('health', () => {
     const health = open()
     expect([health.now(), await health.check()]).toEqual([WELL, WELL])
     expect(await readdir(directory.path)).toEqual([])
+  })
+
+  it('is not ready while the database does not respond', async () => {
+    const health = open()
+    state.isDatabaseAway = true
+    const away = { live: true, ready: false, reasons: ['The database does not respond'] }
+    expect(await health.check()).toEqual(away)
+    state.isDatabaseAway = false
+    await clock.advanceBy(5_000)
+    expect(await health.check()).toEqual(WELL)
   })
 
   it.each([
@@ -93,7 +104,7 @@ describe('health', () => {
       const check = health.check()
       expect(health.now().live).toBe(true)
       await clock.advanceBy(2_000)
-      expect((await check).reasons).toEqual(['The disk of the data directory does not respond'])
+      expect((await check).reasons).toEqual(['The disk of the data directory or the database does not respond'])
       await clock.advanceBy(5_000)
     }
     expect(writes).toBe(1)

@@ -2,6 +2,7 @@ import { open, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Clock } from '../runtime/clock.ts'
 import type { Logger } from '../runtime/logger.ts'
+import type { ChangeLog } from '../store/store.ts'
 
 export interface Health {
   /** false: restart the process. */
@@ -22,6 +23,7 @@ export interface HealthWatchParts {
   dataDirectory: string
   isStoreDead: () => boolean
   isStopping: () => boolean
+  store: Pick<ChangeLog, 'changeCursor'>
   clock: Clock
   logger: Logger
   /** Writes to the disk to check it; tests replace it. */
@@ -60,19 +62,30 @@ export class HealthWatch {
   }
 
   async #checkDisk(): Promise<void> {
-    const { dataDirectory, clock, logger, write = writeProbe } = this.#parts
+    const { dataDirectory, store, clock, logger, write = writeProbe } = this.#parts
     // While one write hangs, no other is started.
-    this.#writing ??= write(join(dataDirectory, 'health-probe'))
-      .then(() => null, describeProblem)
+    this.#writing ??= Promise.all([
+      write(join(dataDirectory, 'health-probe')).then(() => null, describeProblem),
+      store.changeCursor().then(
+        () => null,
+        () => 'The database does not respond'
+      )
+    ])
+      .then(([disk, database]) => disk ?? database)
       .finally(() => {
         this.#writing = null
       })
     const { promise: isLate, resolve } = Promise.withResolvers<string>()
-    const timer = clock.setTimer(CHECK_LIMIT_MS, () => resolve('The disk of the data directory does not respond'))
+    const timer = clock.setTimer(CHECK_LIMIT_MS, () =>
+      resolve('The disk of the data directory or the database does not respond')
+    )
     const found = await Promise.race([this.#writing, isLate])
     timer.cancel()
     if (found !== this.#problem)
-      logger.warn({ problem: found }, found === null ? 'the disk accepts writes again' : 'the disk rejects writes')
+      logger.warn(
+        { problem: found },
+        found === null ? 'disk and database respond again' : 'disk or database do not respond'
+      )
     this.#problem = found
     this.#checkedAtMs = clock.monotonicMs()
     this.#checking = null

@@ -22,6 +22,7 @@ import type { Random } from '../runtime/random.ts'
 import type { SecretBox } from '../runtime/secret-box.ts'
 import type { StoredNode } from '../store/records.ts'
 import type { MeasureDisk } from '../retention/disk.ts'
+import type { PostgresAddress } from '../runtime/postgres-address.ts'
 import type { Store } from '../store/store.ts'
 import type { Post } from '../webhooks/post.ts'
 
@@ -31,6 +32,8 @@ export interface EngineOptions {
   /** Path of resources/ (python, demo); differs between a checkout and a packaged app. */
   resourcesDirectory: string
   scrapdeckVersion: string
+  /** Queue, history and settings are in this database. Default: SQLite in the data directory. */
+  postgres?: PostgresAddress | null
   secretBox?: SecretBox
   /** Started before the options were known (startStoreThread). */
   storeThread?: Worker

@@ -17,6 +17,7 @@ import { openFileSecretBox } from '../runtime/file-secret-box.ts'
 import { openDataDirectory } from '../runtime/private-directory.ts'
 import type { SecretBox } from '../runtime/secret-box.ts'
 import { openSqliteStore } from '../store/sqlite/open-sqlite-store.ts'
+import { openStoreInWorker } from '../store/thread/store-thread.ts'
 import type { Store } from '../store/store.ts'
 
 /** The engine's persistent data: in the data directory, unless the options replace a part. */
@@ -38,7 +39,10 @@ export interface EngineData {
   secretBox: SecretBox
 }
 
-/** Closed with the stack. Throws DATA_DIRECTORY_UNUSABLE, DATA_DIRECTORY_IN_USE or DATA_FROM_NEWER_VERSION. */
+/**
+ * Closed with the stack. Throws DATA_DIRECTORY_UNUSABLE, DATA_DIRECTORY_IN_USE, DATA_FROM_NEWER_VERSION, or with
+ * PostgreSQL DATABASE_UNUSABLE or DATABASE_IN_USE.
+ */
 export async function openData(
   { dataDirectory, seams = {}, ...options }: EngineOptions,
   parts: Pick<Base, 'clock' | 'random' | 'logger'> & { pluginBlobs: BlobStore | null; storeThread: Worker | null },
@@ -50,7 +54,10 @@ export async function openData(
     isDead = true
   }
   const path = join(dataDirectory, 'scrapdeck.sqlite')
-  const store = seams.store ?? (await openSqliteStore({ ...parts, path, onDeath, thread: parts.storeThread }))
+  const { postgres = null } = options
+  const opening = { ...parts, path, onDeath, thread: parts.storeThread }
+  const open = () => (postgres === null ? openSqliteStore(opening) : openStoreInWorker({ ...opening, postgres }))
+  const store = seams.store ?? (await open())
   opened.adopt(store, () => store.close())
   const blobs = seams.blobs ?? parts.pluginBlobs ?? (await openFilesystemBlobStore(join(dataDirectory, 'blobs')))
   // Apart: users' expressions may occupy the threads that search.

@@ -367,7 +367,10 @@ function openHealth(options: EngineOptions, below: WithOrders, opened: AsyncDisp
   const housekeeping = opened.adopt(new Housekeeping({ ...base, fleet, problems, inventories, sweeps }), stop)
   const stopping = new AbortController()
   const isStopping = () => stopping.signal.aborted
-  const healthWatch = new HealthWatch({ ...base, dataDirectory: options.dataDirectory, isStoreDead, isStopping })
+  const healthWatch = new HealthWatch({
+    ...base,
+    ...{ dataDirectory: options.dataDirectory, isStoreDead, isStopping }
+  })
   return { openItems, problems, expectations, alerts, housekeeping, healthWatch, stopping }
 }
 

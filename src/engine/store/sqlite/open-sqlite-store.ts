@@ -2,7 +2,7 @@ import type { Worker } from 'node:worker_threads'
 import { systemClock } from '../../runtime/clock.ts'
 import type { Store } from '../store.ts'
 import type { SqliteStoreOptions } from './sqlite-store.ts'
-import { openStoreInWorker } from './store-thread.ts'
+import { openStoreInWorker } from '../thread/store-thread.ts'
 
 /**
  * Opens the Store on one SQLite file, in a separate thread; the directory is locked for this engine until `close()`.
@@ -11,7 +11,7 @@ import { openStoreInWorker } from './store-thread.ts'
  * `startStoreThread`; absent: it starts one.
  */
 export async function openSqliteStore(options: SqliteStoreOptions & { thread?: Worker | null }): Promise<Store> {
-  if (options.clock === systemClock) return openStoreInWorker(options)
+  if (options.clock === systemClock) return openStoreInWorker({ ...options, postgres: null })
   const { openSqliteStoreHere } = await import('./sqlite-store.ts')
   return openSqliteStoreHere(options)
 }

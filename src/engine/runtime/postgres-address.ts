@@ -1,0 +1,33 @@
+import { ScrapdeckError } from '../../shared/errors.ts'
+
+/** Where a store on PostgreSQL is. */
+export interface PostgresAddress {
+  /** For the client library, with the password. */
+  url: string
+  /** For messages: without user name and password. */
+  name: string
+  /** The schema that has the tables: one for each namespace. */
+  schema: string
+}
+
+const NAMESPACE = /^[a-z][a-z0-9_]{0,39}$/
+
+/**
+ * Reads `postgres://[user[:password]@]host[:port]/database[?sslmode=…&namespace=…]`. `password` replaces the one of the
+ * address. Throws BAD_INPUT.
+ */
+export function parsePostgresAddress(text: string, password: string | null = null): PostgresAddress {
+  const refuse = (what: string) =>
+    new ScrapdeckError('BAD_INPUT', `${what}. Write postgres://USER@HOST:5432/DATABASE, and the password in a file`)
+  if (!URL.canParse(text)) throw refuse('The address of the database is not a URL')
+  const url = new URL(text)
+  if (!['postgres:', 'postgresql:'].includes(url.protocol)) throw refuse(`A database cannot be at ${url.protocol}`)
+  if (url.pathname.length < 2) throw refuse('The address names no database')
+  const namespace = url.searchParams.get('namespace') ?? 'scrapdeck'
+  if (!NAMESPACE.test(namespace))
+    throw refuse(`The namespace ${JSON.stringify(namespace)} is not lower-case letters, digits and _, 40 at most`)
+  url.searchParams.delete('namespace')
+  if (password !== null) url.password = encodeURIComponent(password)
+  const name = `${url.host}${url.pathname}${namespace === 'scrapdeck' ? '' : ` (${namespace})`}`
+  return { url: url.href, name, schema: namespace }
+}

@@ -1,0 +1,27 @@
+import { expect, test } from 'vitest'
+import { judgeServer, type ServerFacts } from './check-server.ts'
+
+const WELL: ServerFacts = {
+  ...{ versionNumber: 150_018, isReplica: false, isReadOnly: false, fsync: 'on', fullPageWrites: 'on' },
+  ...{ synchronousCommit: 'on', encoding: 'UTF8', keepsSession: true }
+}
+
+test('a server with the usual settings serves', () => {
+  expect(judgeServer(WELL)).toEqual({ refusal: null, warnings: [] })
+})
+
+test.each([
+  [{ versionNumber: 130_012 }, '14 or later'],
+  [{ isReplica: true }, 'replica'],
+  [{ isReadOnly: true }, 'read-only'],
+  [{ fsync: 'off' }, 'fsync is off'],
+  [{ encoding: 'SQL_ASCII' }, 'encoding'],
+  [{ keepsSession: false }, 'transaction pooler']
+])('what cannot keep the promises of a store is refused: %j', (facts, words) => {
+  expect(judgeServer({ ...WELL, ...facts }).refusal).toContain(words)
+})
+
+test('what is only a risk of the server is a warning', () => {
+  const { refusal, warnings } = judgeServer({ ...WELL, synchronousCommit: 'off', fullPageWrites: 'off' })
+  expect([refusal, warnings.length]).toEqual([null, 2])
+})

@@ -1,0 +1,152 @@
+import { workerData } from 'node:worker_threads'
+import postgres from 'postgres'
+import type { ConnectionData, Outcome, PostgresFailure, Query, ToConnection } from './connection-messages.ts'
+
+// The thread that talks to PostgreSQL for the store's thread, which waits for it (connection.ts). One connection; what
+// is sent without waiting is pipelined on it. A connection that was lost is replaced when the next query comes.
+
+const { url, setUp, connectSeconds, answered, port } = workerData as ConnectionData
+
+/** Of all there are; bounds that no row has may be beyond. */
+const LARGEST = 2 ** 62
+const asWhole = (value: number): string => BigInt(Math.ceil(Math.max(-LARGEST, Math.min(LARGEST, value)))).toString()
+const asNumber = (text: string): number => Number(text)
+/** What the rows of SQLite have: numbers for all numbers, and 0 and 1 for what is false and true. */
+const TYPES = {
+  // SQLite compares a number of milliseconds with a part of one: among whole numbers, `<` and `>=` say the same of this.
+  int8: { to: 20, from: [20], serialize: asWhole, parse: asNumber },
+  numeric: { to: 1700, from: [1700], serialize: String, parse: asNumber },
+  flag: { to: 16, from: [16], serialize: String, parse: (text: string) => (text === 't' ? 1 : 0) },
+  /** Never used as a time: text as it is. */
+  json: { to: 114, from: [114, 3802], serialize: String, parse: (text: string) => text }
+}
+
+const client = (onclose: () => void) =>
+  postgres(url, {
+    max: 1,
+    // Decided by the store, which must know whether a transaction is lost.
+    idle_timeout: 0,
+    max_lifetime: null,
+    connect_timeout: connectSeconds,
+    fetch_types: false,
+    onnotice: () => {},
+    onclose,
+    types: TYPES,
+    connection: { application_name: 'scrapdeck' },
+    // Its types do not know it: by default, every hundredth query waits for those before it.
+    ...{ max_pipeline: 10_000 }
+  })
+
+type Client = ReturnType<typeof client>
+interface Session {
+  sql: Awaited<ReturnType<Client['reserve']>>
+  /** Rejects when the connection is lost: a query on a reserved connection that is gone would never be answered. */
+  lost: Promise<never>
+}
+
+let last: Client | null = null
+/** The newest connection is lost. */
+let giveUp: (error: unknown) => void = () => {}
+let session: Promise<Session> | null = null
+/** Nothing is open here (any more): what belongs to a transaction must not run outside of it. */
+let isTransactionLost = true
+let waiting: Promise<Outcome>[] = []
+
+async function connect(): Promise<Session> {
+  void last?.end({ timeout: 0 })
+  const { promise: lost, reject } = Promise.withResolvers<never>()
+  lost.catch(() => {})
+  giveUp = reject
+  const sql = client(() => reject(Object.assign(new Error('it was closed'), { code: 'CONNECTION_CLOSED' })))
+  last = sql
+  // A connection that is not open yet is never reserved when types are not fetched.
+  await Promise.race([sql.unsafe('SELECT 1'), lost])
+  const reserved = await Promise.race([sql.reserve(), lost])
+  for (const text of setUp) await Promise.race([reserved.unsafe(text), lost])
+  return { sql: reserved, lost }
+}
+
+async function perform({ text, values }: Query, { sql, lost }: Session): Promise<Outcome> {
+  const rows = await Promise.race([sql.unsafe(text, values as never[], { prepare: true }).values(), lost])
+  return { rows: [...rows], columns: (rows.columns ?? []).map(({ name }) => name), changes: rows.count ?? 0 }
+}
+
+function failureOf(error: unknown): PostgresFailure {
+  const {
+    code = 'UNKNOWN',
+    message = String(error),
+    detail = null,
+    constraint_name = null
+  } = error as Record<string, never>
+  return { code: String(code), message: String(message), detail, constraint: constraint_name }
+}
+
+/** Classes of SQLSTATE after which there is no connection: https://www.postgresql.org/docs/current/errcodes-appendix.html. */
+const isLost = (code: string): boolean => /^(08|57P|CONNECT|E[A-Z]+$|NO_ANSWER)/.test(code)
+
+async function outcomeOf(query: Query, opening: Promise<Session>): Promise<Outcome> {
+  try {
+    return await perform(query, await opening)
+  } catch (error) {
+    const failure = failureOf(error)
+    if (isLost(failure.code) && session === opening) forgetSession()
+    return { failure }
+  }
+}
+
+/** Queries are sent in their order: the first ones wait for the connection, and so do those behind them. */
+let turn: Promise<unknown> = Promise.resolve()
+
+async function send(queries: Query[]): Promise<void> {
+  for (const query of queries) {
+    if (query.isInTransaction !== true) isTransactionLost = false
+    if (isTransactionLost) waiting.push(Promise.resolve({ failure: LOST }))
+    else await sendOne(query)
+  }
+}
+
+async function sendOne(query: Query): Promise<void> {
+  if (session === null) {
+    const opening = (session = connect())
+    // What cannot be connected is tried again with the next query.
+    await opening.catch(() => session === opening && forgetSession())
+    waiting.push(outcomeOf(query, opening))
+  } else waiting.push(outcomeOf(query, session))
+}
+
+const LOST: PostgresFailure = {
+  ...{
+    code: 'CONNECTION_CLOSED',
+    message: 'it was closed in the middle of a transaction',
+    detail: null,
+    constraint: null
+  }
+}
+
+function forgetSession(): void {
+  session = null
+  isTransactionLost = true
+}
+
+async function answer(): Promise<void> {
+  const outcomes = waiting
+  waiting = []
+  port.postMessage(await Promise.all(outcomes))
+  Atomics.add(answered, 0, 1)
+  Atomics.notify(answered, 0)
+}
+
+port.on('message', (message: ToConnection) => {
+  turn = turn.then(async () => {
+    if (message.kind === 'queries') return send(message.queries)
+    if (message.kind === 'answer') return answer()
+    await last?.end({ timeout: 5 })
+    port.close()
+  })
+})
+
+// `postgres` writes to a socket that is gone by then, in a turn of its own, where nobody could catch it.
+process.on('uncaughtException', (error) => {
+  giveUp(Object.assign(new Error(error.message), { code: 'CONNECTION_CLOSED' }))
+  forgetSession()
+})

@@ -1,0 +1,123 @@
+import { MessageChannel, type MessagePort, receiveMessageOnPort, Worker } from 'node:worker_threads'
+import { threadFile } from '../../runtime/thread-task.ts'
+import type { ConnectionData, ConnectionOptions, Outcome, Query, ToConnection } from './connection-messages.ts'
+import { PostgresError } from './postgres-error.ts'
+
+/** So many are sent at once without waiting: PostgreSQL works on them while the next ones are made. */
+const SENT_AT_ONCE = 64
+
+/** A query that was sent, or will be with the next one that is waited for. */
+export interface Sent {
+  /** Waits. Throws PostgresError. */
+  result(): { rows: unknown[][]; columns: string[]; changes: number }
+}
+
+/**
+ * A connection to PostgreSQL, called synchronously: the store's parts know no promises, as SQLite needs none. It belongs
+ * to the store's thread, which waits for an answer as it waits for the disk with SQLite. Queries whose result nobody
+ * looks at are pipelined, so that a write costs as many round trips as it reads.
+ */
+export class Connection {
+  #worker: Worker
+  #port: MessagePort
+  readonly #options: ConnectionOptions & { file: URL }
+  readonly #answered = new Int32Array(new SharedArrayBuffer(4))
+  readonly #answerSeconds: number
+  #queued: Query[] = []
+  /** Sent or queued since the last answer. */
+  #open: SentQuery[] = []
+
+  /** `answerSeconds`: longer than any query may take on the server, which ends it first. */
+  constructor(options: ConnectionOptions & { answerSeconds: number; file?: URL }) {
+    const { file = threadFile(import.meta.url, 'connection-thread'), answerSeconds, ...rest } = options
+    this.#answerSeconds = answerSeconds
+    this.#options = { ...rest, file }
+    ;[this.#worker, this.#port] = this.#start()
+  }
+
+  send(query: Query): Sent {
+    const sent = new SentQuery(this)
+    this.#queued.push(query)
+    this.#open.push(sent)
+    if (this.#queued.length >= SENT_AT_ONCE) this.#post()
+    return sent
+  }
+
+  /** Waits for all that was sent. Throws the first failure of a query whose result nobody has looked at. */
+  settle(): void {
+    const open = this.#open
+    this.#receive()
+    for (const sent of open) sent.result()
+  }
+
+  /** Forgets the results, and the failures, of all that was sent: their transaction is rolled back. */
+  forget(): void {
+    if (this.#open.length > 0) this.#receive()
+  }
+
+  end(): void {
+    this.#port.postMessage({ kind: 'end' } satisfies ToConnection)
+  }
+
+  receive(): void {
+    this.#receive()
+  }
+
+  #start(): [Worker, MessagePort] {
+    const { file, ...options } = this.#options
+    const { port1, port2 } = new MessageChannel()
+    const workerData: ConnectionData = { ...options, answered: this.#answered, port: port2 }
+    const worker = new Worker(file, { workerData, transferList: [port2], name: 'scrapdeck-postgres' })
+    worker.unref()
+    return [worker, port1]
+  }
+
+  #restart(): void {
+    void this.#worker.terminate()
+    ;[this.#worker, this.#port] = this.#start()
+  }
+
+  #post(): void {
+    if (this.#queued.length === 0) return
+    this.#port.postMessage({ kind: 'queries', queries: this.#queued } satisfies ToConnection)
+    this.#queued = []
+  }
+
+  #receive(): void {
+    if (this.#open.length === 0) return
+    const before = Atomics.load(this.#answered, 0)
+    this.#post()
+    this.#port.postMessage({ kind: 'answer' } satisfies ToConnection)
+    const open = this.#open
+    this.#open = []
+    const result = Atomics.wait(this.#answered, 0, before, this.#answerSeconds * 1_000)
+    // Its answer, if there ever is one, would be taken for the next.
+    if (result === 'timed-out') this.#restart()
+    const outcomes = result === 'timed-out' ? undefined : (receiveMessageOnPort(this.#port)?.message as Outcome[])
+    open.forEach((sent, index) => sent.settle(outcomes?.[index] ?? NO_ANSWER))
+  }
+}
+
+const NO_ANSWER: Outcome = {
+  failure: { code: 'NO_ANSWER', message: 'PostgreSQL did not answer in time', detail: null, constraint: null }
+}
+
+class SentQuery implements Sent {
+  readonly #connection: Connection
+  #outcome: Outcome | null = null
+
+  constructor(connection: Connection) {
+    this.#connection = connection
+  }
+
+  settle(outcome: Outcome): void {
+    this.#outcome = outcome
+  }
+
+  result() {
+    if (this.#outcome === null) this.#connection.receive()
+    const outcome = this.#outcome!
+    if ('failure' in outcome) throw new PostgresError(outcome.failure)
+    return outcome
+  }
+}

@@ -1,0 +1,199 @@
+import type { Database, Statement } from '../sql/database.ts'
+import type { Connection, Sent } from './connection.ts'
+import type { Value } from './connection-messages.ts'
+import { toPostgres } from './dialect.ts'
+
+/** The parts give up to so many rows; SQLite reads them as they are needed. */
+type Shape = 'object' | 'list' | 'first'
+
+/**
+ * The store's parts on PostgreSQL. One write at a time, of all engines together: a transaction that writes begins with
+ * a lock of the whole namespace (`lockSql`), as SQLite's does. So the parts need to know nothing of others, changes are
+ * numbered in the order of their commits, and nothing can deadlock. Group commit makes up for it: each transaction has
+ * all writes that came during the one before.
+ */
+export class PostgresDatabase implements Database {
+  readonly name: string
+  readonly #connection: Connection
+  readonly #lockSql: string
+  #inTransaction = false
+  /** A transaction has begun, though it may only read. */
+  #isOpen = false
+  #changes = 0
+
+  constructor(connection: Connection, options: { name: string; lockSql: string }) {
+    this.#connection = connection
+    this.name = options.name
+    this.#lockSql = options.lockSql
+  }
+
+  get inTransaction(): boolean {
+    return this.#inTransaction
+  }
+
+  /** Statements that may have changed something. */
+  get changeCount(): number {
+    return this.#changes
+  }
+
+  prepare<Values extends unknown[] | {} = unknown[], Row = unknown>(
+    sql: string
+  ): Statement<Values extends unknown[] ? Values : [Values], Row> {
+    const control = this.#controls[sql]
+    if (control !== undefined) return new ControlStatement(control) as never
+    const { text, parameters } = toPostgres(sql)
+    const changed = () => {
+      this.#changes += 1
+    }
+    const isInTransaction = () => this.#isOpen
+    return new PostgresStatement(this.#connection, { text, parameters, isInTransaction, changed }, 'object') as never
+  }
+
+  transaction<Values extends unknown[], Result>(work: (...values: Values) => Result): (...values: Values) => Result {
+    return (...values) => {
+      if (this.#inTransaction) return work(...values)
+      this.#begin('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY')
+      try {
+        return work(...values)
+      } finally {
+        this.#send('COMMIT')
+        this.#isOpen = false
+        this.#connection.forget()
+      }
+    }
+  }
+
+  /** Waits for all statements whose result nobody has looked at. Throws the first failure. */
+  settle(): void {
+    this.#connection.settle()
+  }
+
+  /** As they come from group-commit.ts. */
+  readonly #controls: Record<string, () => void> = {
+    'BEGIN IMMEDIATE': () => {
+      this.#begin('BEGIN')
+      this.#send(this.#lockSql)
+      this.#inTransaction = true
+    },
+    // A statement that failed unnoticed turns a COMMIT into a ROLLBACK: its failure is thrown first.
+    COMMIT: () => {
+      this.#send('COMMIT')
+      this.#connection.settle()
+      this.#inTransaction = false
+      this.#isOpen = false
+    },
+    ROLLBACK: () => {
+      this.#inTransaction = false
+      this.#connection.forget()
+      this.#send('ROLLBACK')
+      this.#isOpen = false
+      this.#connection.forget()
+    },
+    'SAVEPOINT operation': () => this.#send('SAVEPOINT operation'),
+    'RELEASE operation': () => this.#send('RELEASE SAVEPOINT operation'),
+    'ROLLBACK TO operation': () => {
+      this.#connection.forget()
+      this.#send('ROLLBACK TO SAVEPOINT operation')
+    }
+  }
+
+  #begin(text: string): void {
+    this.#connection.send({ text, values: [] })
+    this.#isOpen = true
+  }
+
+  #send(text: string): void {
+    this.#connection.send({ text, values: [], isInTransaction: true })
+  }
+}
+
+class ControlStatement {
+  readonly #work: () => void
+
+  constructor(work: () => void) {
+    this.#work = work
+  }
+
+  run() {
+    this.#work()
+    return { changes: 0 }
+  }
+}
+
+interface Prepared {
+  text: string
+  parameters: (string | number)[]
+  isInTransaction: () => boolean
+  changed: () => void
+}
+
+class PostgresStatement implements Statement {
+  readonly #connection: Connection
+  readonly #prepared: Prepared
+  #shape: Shape
+
+  constructor(connection: Connection, prepared: Prepared, shape: Shape) {
+    this.#connection = connection
+    this.#prepared = prepared
+    this.#shape = shape
+  }
+
+  /** The number of changed rows is waited for only when it is read. */
+  run(...values: unknown[]) {
+    const sent = this.#send(values)
+    this.#prepared.changed()
+    return {
+      get changes() {
+        return sent.result().changes
+      }
+    }
+  }
+
+  get(...values: unknown[]) {
+    const { rows, columns } = this.#send(values).result()
+    return rows.length === 0 ? undefined : this.#rowOf(rows[0]!, columns)
+  }
+
+  all(...values: unknown[]) {
+    const { rows, columns } = this.#send(values).result()
+    return rows.map((row) => this.#rowOf(row, columns))
+  }
+
+  iterate(...values: unknown[]) {
+    return this.all(...values).values()
+  }
+
+  /** Of this statement, as in better-sqlite3. */
+  pluck(): this {
+    this.#shape = 'first'
+    return this
+  }
+
+  raw(): this {
+    this.#shape = 'list'
+    return this
+  }
+
+  #send(values: unknown[]): Sent {
+    const { text, parameters } = this.#prepared
+    const named = values[0] as Record<string, unknown>
+    const given = parameters.map((parameter) =>
+      toValue(typeof parameter === 'number' ? values[parameter] : named[parameter])
+    )
+    return this.#connection.send({ text, values: given, isInTransaction: this.#prepared.isInTransaction() })
+  }
+
+  #rowOf(row: unknown[], columns: string[]): unknown {
+    if (this.#shape === 'first') return toCell(row[0])
+    const cells = row.map(toCell)
+    return this.#shape === 'list' ? cells : Object.fromEntries(columns.map((name, index) => [name, cells[index]]))
+  }
+}
+
+/** PostgreSQL's text cannot have this character, which comes only in what spiders and strangers write. */
+const toValue = (value: unknown): Value =>
+  typeof value === 'string' && value.includes('\0') ? value.replaceAll('\0', '\uFFFD') : (value as Value)
+
+/** Bytes lose their class between threads. */
+const toCell = (cell: unknown): unknown =>
+  cell instanceof Uint8Array ? Buffer.from(cell.buffer, cell.byteOffset, cell.byteLength) : cell

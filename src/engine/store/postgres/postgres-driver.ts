@@ -1,0 +1,80 @@
+import type { Logger } from '../../runtime/logger.ts'
+import type { Driver } from '../sql/database.ts'
+import type { PostgresAddress } from '../../runtime/postgres-address.ts'
+import { checkServer } from './check-server.ts'
+import { Connection } from './connection.ts'
+import { migrate } from './migrate.ts'
+import { PostgresDatabase } from './postgres-database.ts'
+import { explainPostgresError, IN_USE } from './postgres-error.ts'
+
+/** Of advisory locks, whose second number is the namespace: nobody else is likely to choose these. */
+const LOCKS = { write: 20_261_126, engine: 20_261_127 }
+
+/** The server ends a statement that takes longer: nothing that the store asks for does, on a server that works. */
+const STATEMENT_SECONDS = 60
+/** Half of a network is gone if the server did not answer by then. */
+const ANSWER_SECONDS = STATEMENT_SECONDS + 15
+/** An engine that stopped in a transaction lets go of the lock after this time. */
+const IDLE_IN_TRANSACTION_SECONDS = 15
+const CONNECT_SECONDS = 10
+
+/** A connection as a store needs it. */
+export function connectTo({ url, schema }: PostgresAddress): Connection {
+  return new Connection({
+    url,
+    connectSeconds: CONNECT_SECONDS,
+    answerSeconds: ANSWER_SECONDS,
+    setUp: [
+      `SET search_path TO "${schema}"`,
+      // I1, whatever the database's own setting.
+      'SET synchronous_commit TO on',
+      `SET statement_timeout TO '${STATEMENT_SECONDS}s'`,
+      `SET idle_in_transaction_session_timeout TO '${IDLE_IN_TRANSACTION_SECONDS}s'`,
+      // One engine for each namespace. The server lets go of the lock when this connection ends, however it ends.
+      `DO $$ BEGIN IF NOT pg_try_advisory_lock(${LOCKS.engine}, hashtext('${schema}')) THEN
+         RAISE EXCEPTION 'another engine' USING ERRCODE = '${IN_USE}'; END IF; END $$`,
+      // Plans must not depend on values, and planning each call anew costs more than most calls.
+      'SET plan_cache_mode TO force_generic_plan'
+    ]
+  })
+}
+
+/**
+ * Checks the server and migrates. Throws DATABASE_UNUSABLE or DATA_FROM_NEWER_VERSION, having changed nothing.
+ * `connection`: of a caller that goes on using it; absent: it makes one.
+ */
+export function openPostgresDriver(
+  options: PostgresAddress & { logger: Logger; connection?: Connection | undefined }
+): Driver {
+  const { name, schema, logger } = options
+  const connection = options.connection ?? connectTo(options)
+  const end = () => options.connection === undefined && connection.end()
+  const explain = (error: unknown) => explainPostgresError(error, name)
+  const lockSql = `SELECT pg_advisory_xact_lock(${LOCKS.write}, hashtext('${schema}'))`
+  try {
+    for (const warning of checkServer(connection, name)) logger.warn({ database: name }, warning)
+    migrate(connection, { schema, lockSql, name })
+  } catch (error) {
+    end()
+    throw explain(error)
+  }
+  const database = new PostgresDatabase(connection, { name, lockSql })
+  const size = database
+    .prepare<[], number>(
+      `SELECT coalesce(sum(pg_total_relation_size(oid)), 0) FROM pg_class
+         WHERE relkind = 'r' AND relnamespace = current_schema()::regnamespace`
+    )
+    .pluck()
+  return {
+    database,
+    changeCount: () => database.changeCount,
+    explain,
+    settle: () => database.settle(),
+    committed: () => {},
+    // PostgreSQL's own vacuum uses free pages again, and gives back those at the end of its files.
+    size: () => ({ bytes: size.get() ?? 0, freeBytes: 0, canShrink: false }),
+    shrink: () => 0,
+    compact: () => {},
+    close: end
+  }
+}

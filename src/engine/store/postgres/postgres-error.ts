@@ -1,0 +1,63 @@
+import { ScrapdeckError } from '../../../shared/errors.ts'
+import type { PostgresFailure } from './connection-messages.ts'
+
+/** What PostgreSQL, or the connection to it, refused. `code`: SQLSTATE, or the client library's or system's name. */
+export class PostgresError extends Error {
+  readonly code: string
+  readonly constraint: string | null
+
+  constructor({ code, message, detail, constraint }: PostgresFailure) {
+    super(detail === null ? message : `${message} (${detail})`)
+    this.name = 'PostgresError'
+    this.code = code
+    this.constraint = constraint
+  }
+}
+
+/** Raised by our own statement (postgres-driver.ts): another engine has the namespace. */
+export const IN_USE = 'SD001'
+
+/** Turns errors that an operator can mend into a ScrapdeckError; returns others unchanged. `name`: of the database. */
+export function explainPostgresError(error: unknown, name: string): unknown {
+  if (!(error instanceof PostgresError)) return error
+  if (error.code === IN_USE) {
+    const text = `Another Scrapdeck is using ${name}. Stop it, or choose another namespace for this one.`
+    return new ScrapdeckError('DATABASE_IN_USE', text, { cause: error })
+  }
+  const problem = problemOf(error)
+  if (problem === null) return error
+  return new ScrapdeckError('DATABASE_UNUSABLE', `${name}: ${problem}`, { cause: error })
+}
+
+/** https://www.postgresql.org/docs/current/errcodes-appendix.html; other names are those of Node and of `postgres`. */
+function problemOf({ code, message }: PostgresError): string | null {
+  switch (code) {
+    case '28P01':
+    case '28000':
+      return 'it refused the user name or the password. Check them in the address of the database, or in the password file.'
+    case '3D000':
+      return 'there is no such database. Create it (CREATE DATABASE), or correct the address.'
+    case '42501':
+      return `the user lacks a right (${message}). Grant it CREATE and CONNECT on the database, and let it own its schema.`
+    case '53100':
+    case '53200':
+      return `it has no room left (${message}). Free disk space or memory on the database server.`
+    case '53300':
+      return 'it accepts no more connections. Raise max_connections, or end other clients.'
+    case '57014':
+      return 'a statement took too long and was cancelled. Look for locks and load on the database server.'
+    case '25006':
+      return 'it is read-only: a replica, or set to read-only. Connect to the primary.'
+    case 'ENOTFOUND':
+    case 'EAI_AGAIN':
+      return `its host name is unknown (${message}). Correct the address, or check DNS.`
+    case 'ECONNREFUSED':
+      return 'nothing listens there. Start PostgreSQL, or correct host and port.'
+    case 'NO_ANSWER':
+    case 'CONNECT_TIMEOUT':
+      return 'it does not answer. Check the network and the load of the database server.'
+  }
+  if (/^(08|57P|CONNECT|E[A-Z]+$)/.test(code))
+    return `the connection was lost (${message}). Scrapdeck connects again by itself.`
+  return null
+}

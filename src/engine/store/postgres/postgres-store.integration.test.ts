@@ -1,0 +1,105 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { pickLength } from '../../../../scripts/test-length.mjs'
+import { systemClock } from '../../runtime/clock.ts'
+import { silentLogger } from '../../runtime/logger.ts'
+import { aNewJob } from '../../testing/builders.ts'
+import { until } from '../../testing/until.ts'
+import { describeStore } from '../testing/conformance.ts'
+import { parsePostgresAddress, type PostgresAddress } from '../../runtime/postgres-address.ts'
+import type { Connection } from './connection.ts'
+import { connectTo } from './postgres-driver.ts'
+import { openPostgresStoreHere } from './postgres-store.ts'
+import { emptySchema } from './testing/empty-schema.ts'
+import { type PostgresServer, startPostgres, whyNoPostgres } from './testing/start-postgres.ts'
+
+const common = { clock: systemClock, logger: silentLogger }
+const ask = (connection: Connection, text: string) => connection.send({ text, values: [] }).result().rows
+
+describe.skipIf(whyNoPostgres() !== null)('on a real PostgreSQL', () => {
+  let server: PostgresServer | null = null
+  let url: string
+  let address: PostgresAddress
+  // One for all tests: to connect, and to start the thread that does, takes longer than most of them.
+  let connection: Connection
+  beforeAll(async () => {
+    url = process.env['DATABASE_URL'] ?? (server = await startPostgres()).url
+    address = parsePostgresAddress(`${url}?namespace=conformance_${process.pid}`)
+    connection = connectTo(address)
+    console.log(ask(connection, 'SELECT version()')[0]![0])
+  })
+  afterAll(async () => {
+    ask(connection, `DROP SCHEMA IF EXISTS "${address.schema}" CASCADE`)
+    connection.end()
+    await server?.stop()
+  })
+
+  const openOne = async () => {
+    emptySchema(connection, address)
+    let store = await openPostgresStoreHere({ ...common, address, connection })
+    return {
+      store,
+      async reopen() {
+        await store.close()
+        store = await openPostgresStoreHere({ ...common, address, connection })
+        return store
+      },
+      remove: () => store.close()
+    }
+  }
+  describeStore('PostgresStore', openOne, { any: pickLength(3, 20), retention: pickLength(5, 100) })
+
+  describe('a namespace', () => {
+    test('belongs to one engine, and another has its own', async () => {
+      const [one, other] = ['one', 'other'].map((name) =>
+        parsePostgresAddress(`${url}?namespace=${name}_${process.pid}`)
+      )
+      const first = await openPostgresStoreHere({ ...common, address: one! })
+      await expect(openPostgresStoreHere({ ...common, address: one! })).rejects.toMatchObject({
+        code: 'DATABASE_IN_USE'
+      })
+      const second = await openPostgresStoreHere({ ...common, address: other! })
+      const job = aNewJob()
+      await first.enqueueJobs([job])
+      expect([(await first.countByState()).queued, (await second.countByState()).queued]).toEqual([1, 0])
+      await first.close()
+      await second.close()
+      // The server learns that the connection ended a moment later.
+      const again = await until(
+        'the namespace free',
+        () => openPostgresStoreHere({ ...common, address: one! }).catch(() => null),
+        (store) => store !== null,
+        10_000
+      )
+      expect((await again!.getJob(job.id))?.id).toBe(job.id)
+      await again!.close()
+      for (const { schema } of [one!, other!]) ask(connection, `DROP SCHEMA "${schema}" CASCADE`)
+    })
+  })
+
+  test.skipIf(process.env['DATABASE_URL'] !== undefined)(
+    'a database that crashes fails the writes meanwhile, and has every acknowledged job when it is back',
+    async () => {
+      const own = await startPostgres()
+      const store = await openPostgresStoreHere({ ...common, address: parsePostgresAddress(own.url) })
+      const [before, during, after] = [aNewJob(), aNewJob(), aNewJob()]
+      await store.enqueueJobs([before])
+      await own.crash()
+      await expect(store.enqueueJobs([during])).rejects.toMatchObject({ code: 'DATABASE_UNUSABLE' })
+      await own.start()
+      await until(
+        'a write',
+        () =>
+          store.enqueueJobs([after]).then(
+            () => true,
+            () => false
+          ),
+        Boolean,
+        20_000
+      )
+      const found = await store.getJobs([before.id, during.id, after.id])
+      expect(found.map(({ id }) => id)).toEqual([before.id, after.id])
+      await store.close()
+      await own.stop()
+    }
+  )
+})

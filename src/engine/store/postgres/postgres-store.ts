@@ -1,0 +1,21 @@
+import type { Clock } from '../../runtime/clock.ts'
+import type { Logger } from '../../runtime/logger.ts'
+import { createSqlStore } from '../sql/sql-store.ts'
+import type { RowStore } from '../thread/store-messages.ts'
+import type { PostgresAddress } from '../../runtime/postgres-address.ts'
+import type { Connection } from './connection.ts'
+import { openPostgresDriver } from './postgres-driver.ts'
+
+/** The Store in one namespace of a PostgreSQL database, in the caller's thread, which waits for each answer. */
+export async function openPostgresStoreHere(options: {
+  address: PostgresAddress
+  clock: Clock
+  logger: Logger
+  scheduleFlush?: (flush: () => void) => void
+  /** Of a caller that goes on using it. */
+  connection?: Connection
+}): Promise<RowStore> {
+  const { address, clock, logger, scheduleFlush, connection } = options
+  const driver = openPostgresDriver({ ...address, logger, connection })
+  return createSqlStore({ driver, clock, logger, scheduleFlush })
+}

@@ -1,0 +1,195 @@
+import type { Attempt, AttemptNumber, JobId, NodeId } from '../../../shared/contract/index.ts'
+import { type AfterChange, afterChange, type JobFacts, mayRevive } from '../../job-rules/after-change.ts'
+import type { AttemptChange } from '../../job-rules/attempt-change.ts'
+import { overlapEnded } from '../../job-rules/timeline.ts'
+import type { ArchivedLog, RunOnNode } from '../records.ts'
+import type { ChainEnds } from './chain-ends.ts'
+import type { CountedRow } from './counters.ts'
+import { COUNTED, type Holds } from './holds.ts'
+import { type KeptLogs, toLog } from './kept-logs.ts'
+import type { JobWriting } from './job-writing.ts'
+import type { LogSums } from './log-sums.ts'
+import type { Outbox } from './outbox.ts'
+import { type AttemptRow, toAttempt } from './rows.ts'
+
+export const ATTEMPTS_SQL = {
+  live: "SELECT * FROM attempts WHERE state <> 'ended' ORDER BY job_id",
+  ofJob: 'SELECT * FROM attempts WHERE job_id = ? ORDER BY number',
+  one: 'SELECT * FROM attempts WHERE job_id = ? AND number = ?',
+  jobOf: `SELECT ${COUNTED}, state, outcome, not_before_ms AS notBeforeMs, reason, node_id AS nodeId,
+      started_at_ms AS startedAtMs, ended_at_ms AS endedAtMs, killing_line AS killingLine, pages, items, errors,
+      may_have_run_twice AS mayHaveRunTwice, attempt_count AS attemptCount, cancel_asked_at_ms AS cancelAskedAtMs,
+      overlap_key AS overlapKey FROM jobs WHERE id = ?`,
+  update: `UPDATE attempts SET state = ?, result = ?, reason = ?, accepted_at_ms = ?, started_at_ms = ?, ended_at_ms = ?,
+      pid = ?, exit_code = ?, signal = ?, limit_hit = ?, peak_memory_bytes = ?, cpu_seconds = ?, stats = ?
+    WHERE job_id = ? AND number = ?`,
+  updateJob: `UPDATE jobs SET state = ?, outcome = ?, hold = ?, not_before_ms = ?, reason = ?, node_id = ?, started_at_ms = ?,
+      ended_at_ms = ?, killing_line = ?, pages = ?, items = ?, errors = ?, may_have_run_twice = ? WHERE id = ?`,
+  updateFindings: `UPDATE jobs SET killing_line = ?, pages = ?, items = ?, errors = ?, may_have_run_twice = ? WHERE id = ?`,
+  // CROSS JOIN: the few runs first, and not all attempts on the node (https://sqlite.org/optoverview.html).
+  onNode: `SELECT attempts.* FROM json_each(:runs) AS run CROSS JOIN attempts ON node_id = :nodeId
+    AND project = run.value ->> 'project' AND jobid = run.value ->> 'jobid' ORDER BY run.key`,
+  // An attempt that was found again has several ends: the last one counts.
+  endedBefore: `SELECT EXISTS (
+    SELECT 1 FROM json_each(:runs) AS run CROSS JOIN attempts AS ended ON ended.node_id = :nodeId
+      AND ended.project = run.value ->> 'project' AND ended.jobid = run.value ->> 'jobid'
+    WHERE ended.result IN ('succeeded', 'failed')
+      AND (SELECT max(sequence) FROM transitions
+        WHERE job_id = ended.job_id AND attempt_number = ended.number AND kind = 'ended')
+        < (SELECT min(sequence) FROM transitions WHERE job_id = :jobId AND attempt_number = :number))`
+}
+
+interface Dependencies extends JobWriting {
+  holds: Holds
+  chainEnds: ChainEnds
+  outbox: Outbox
+  keptLogs: Pick<KeptLogs, 'forget'>
+  logSums: LogSums
+}
+
+interface JobBefore extends JobFacts, Omit<CountedRow, 'hold'> {
+  overlapKey: string | null
+}
+type JobRowBefore = Omit<JobBefore, 'mayHaveRunTwice'> & { mayHaveRunTwice: number }
+
+const NO_BYTES = new Uint8Array(0)
+
+interface ArchivedLogRow {
+  packed: Uint8Array | null
+  rawBytes: number | null
+  storedBytes: number | null
+}
+
+const MOVING = ['state', 'outcome', 'hold', 'notBeforeMs', 'reason', 'nodeId', 'startedAtMs'] as const
+
+/** Attempts and the jobs that follow them: loads both, has `afterChange` compute the result, and writes it. */
+export function createAttempts({
+  database,
+  changes,
+  timeline,
+  counters,
+  holds,
+  chainEnds,
+  outbox,
+  keptLogs,
+  logSums
+}: Dependencies) {
+  const live = database.prepare<[], AttemptRow>(ATTEMPTS_SQL.live)
+  const ofJob = database.prepare<[string], AttemptRow>(ATTEMPTS_SQL.ofJob)
+  const one = database.prepare<[string, number], AttemptRow>(ATTEMPTS_SQL.one)
+  const onNode = database.prepare<{ nodeId: NodeId; runs: string }, AttemptRow>(ATTEMPTS_SQL.onNode)
+  const endedBefore = database
+    .prepare<{ nodeId: NodeId; runs: string; jobId: JobId; number: AttemptNumber }, number>(ATTEMPTS_SQL.endedBefore)
+    .pluck()
+  const jobOf = database.prepare<[string], JobRowBefore>(ATTEMPTS_SQL.jobOf)
+  const update = database.prepare(ATTEMPTS_SQL.update)
+  const updateJob = database.prepare(ATTEMPTS_SQL.updateJob)
+  const updateFindings = database.prepare(ATTEMPTS_SQL.updateFindings)
+  const keepLog = database.prepare<[string, number, Uint8Array, number | null, number | null]>(
+    `INSERT INTO archived_logs (job_id, attempt_number, packed, raw_bytes, stored_bytes) VALUES (?, ?, ?, ?, ?)
+      ON CONFLICT (job_id, attempt_number) DO UPDATE
+      SET packed = excluded.packed, raw_bytes = excluded.raw_bytes, stored_bytes = excluded.stored_bytes`
+  )
+  const keptLog = database.prepare<[string, number], ArchivedLogRow>(
+    `SELECT packed, raw_bytes AS rawBytes, stored_bytes AS storedBytes FROM attempts LEFT JOIN archived_logs
+      ON archived_logs.job_id = attempts.job_id AND attempt_number = number
+      WHERE attempts.job_id = ? AND number = ? AND log_archived = 1`
+  )
+  const keptSize = database.prepare<[string, number], { bytes: number; packedBytes: number }>(
+    `SELECT coalesce(stored_bytes, length(packed)) AS bytes, length(packed) AS packedBytes FROM archived_logs
+      WHERE job_id = ? AND attempt_number = ?`
+  )
+  const archive = database.prepare<[string, number]>(
+    'UPDATE attempts SET log_archived = 1, log_deleted_at_ms = NULL WHERE job_id = ? AND number = ? AND log_archived = 0'
+  )
+
+  function apply(change: AttemptChange): boolean {
+    const { jobId, attemptNumber, kind, entry } = change
+    const before = one.get(jobId, attemptNumber)
+    if (before === undefined || !change.from.includes(before.state as Attempt['state'])) return false
+    const row = jobOf.get(jobId)!
+    const job: JobBefore = { ...row, mayHaveRunTwice: row.mayHaveRunTwice === 1 }
+    if (kind === 'found_again') {
+      const isOverlapLive = job.overlapKey !== null && holds.isOverlapLive(job.overlapKey)
+      if (!mayRevive(job, { attemptNumber, isOverlapLive })) return false
+    }
+    const after = afterChange(job, toAttempt(before), change)
+    writeAttempt(after.attempt)
+    timeline.add(jobId, attemptNumber, kind, entry)
+    writeJob(jobId, job, after.job)
+    if (after.jobEntry !== null) timeline.add(jobId, null, 'ended', after.jobEntry)
+    if (after.event !== null) outbox.recordJob(after.event.name, jobId, after.event.atMs)
+    if (after.hasLeft) freeOthers(jobId, job, after, entry.atMs)
+    changes.job(jobId)
+    return true
+  }
+
+  function freeOthers(jobId: JobId, job: JobBefore, { outcome }: AfterChange<JobBefore>, atMs: number): void {
+    const { project, spider, overlapKey } = job
+    if (outcome !== null) {
+      chainEnds.recordEnd({ id: jobId, project, spider, outcome, atMs })
+      holds.releaseAfter([{ id: jobId, outcome, overlapKey }], atMs)
+    } else if (overlapKey !== null) {
+      holds.freeOverlap(overlapKey, overlapEnded(jobId, atMs))
+    }
+  }
+
+  /** Writes a job that moved in one statement; if only findings changed, in one that touches no index. */
+  function writeJob(id: JobId, before: JobBefore, after: JobBefore): void {
+    if (before === after) return
+    const { killingLine, pages, items, errors } = after
+    const findings = [killingLine, pages, items, errors, after.mayHaveRunTwice ? 1 : 0]
+    if (!MOVING.some((column) => before[column] !== after[column])) {
+      updateFindings.run(...findings, id)
+      return
+    }
+    const { state, outcome, hold, notBeforeMs, reason, nodeId, startedAtMs, endedAtMs } = after
+    updateJob.run(state, outcome, hold, notBeforeMs, reason, nodeId, startedAtMs, endedAtMs, ...findings, id)
+    counters.moved(before, { ...after, status: outcome ?? state, node_id: nodeId })
+  }
+
+  function writeAttempt(attempt: Attempt): void {
+    const { state, result, reason, acceptedAtMs, startedAtMs, endedAtMs, pid, exitCode, signal } = attempt
+    const { limitHit, peakMemoryBytes, cpuSeconds, stats, jobId, number } = attempt
+    const times = [acceptedAtMs, startedAtMs, endedAtMs]
+    const figures = [limitHit, peakMemoryBytes, cpuSeconds, stats === null ? null : JSON.stringify(stats)]
+    update.run(state, result, reason, ...times, pid, exitCode, signal, ...figures, jobId, number)
+  }
+
+  return {
+    listLive: (): Attempt[] => live.all().map(toAttempt),
+    list: (jobId: JobId): Attempt[] => ofJob.all(jobId).map(toAttempt),
+    findOnNode: (nodeId: NodeId, runs: RunOnNode[]): Attempt[] =>
+      onNode.all({ nodeId, runs: JSON.stringify(runs) }).map(toAttempt),
+    hasEndedBefore: (
+      nodeId: NodeId,
+      runs: RunOnNode[],
+      { jobId, number }: Pick<Attempt, 'jobId' | 'number'>
+    ): boolean => endedBefore.get({ nodeId, runs: JSON.stringify(runs), jobId, number }) === 1,
+    applyChanges: (list: AttemptChange[]): boolean[] => list.map(apply),
+
+    markLogArchived(jobId: JobId, attemptNumber: AttemptNumber, { packed, sizes }: ArchivedLog): void {
+      const attempt = one.get(jobId, attemptNumber)
+      if (attempt === undefined) return
+      const before = keptSize.get(jobId, attemptNumber)
+      if (before !== undefined) logSums.add(attempt.project, -1, { count: 1, ...before })
+      const packedBytes = packed?.length ?? 0
+      logSums.add(attempt.project, 1, {
+        count: 1,
+        bytes: packed === null ? (sizes?.storedBytes ?? 0) : packedBytes,
+        packedBytes
+      })
+      const storedBytes = packed === null ? (sizes?.storedBytes ?? null) : null
+      // Its blocks describe what was archived before.
+      keptLogs.forget(jobId, attemptNumber)
+      keepLog.run(jobId, attemptNumber, packed ?? NO_BYTES, sizes?.rawBytes ?? null, storedBytes)
+      if (archive.run(jobId, attemptNumber).changes > 0) changes.job(jobId)
+    },
+
+    findArchivedLog(jobId: JobId, attemptNumber: AttemptNumber): ArchivedLog | null {
+      const row = keptLog.get(jobId, attemptNumber)
+      if (row === undefined) return null
+      return toLog({ ...row, packed: row.packed ?? NO_BYTES })
+    }
+  }
+}

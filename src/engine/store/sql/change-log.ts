@@ -1,0 +1,93 @@
+import type { Database } from './database.ts'
+import type { ChangedThing } from '../records.ts'
+
+export type ChangeLog = ReturnType<typeof createChangeLog>
+
+/** A write that touches more jobs than this is logged as one entry: nobody handles so many individually. */
+const JOBS_TOLD_ONE_BY_ONE_MAX = 200
+
+/**
+ * The change log: positions ascend, and each is written in the transaction of the change itself. Jobs and lanes are
+ * collected during a write; `flush` writes them, `discard` drops those of a failed write.
+ */
+export function createChangeLog(database: Database) {
+  const insert = database.prepare<[string, string]>('INSERT INTO changes (noun, id) VALUES (?, ?)')
+  const newest = database.prepare<[], number>("SELECT seq FROM sqlite_sequence WHERE name = 'changes'").pluck()
+  const oldest = database.prepare<[], number | null>('SELECT min(position) FROM changes').pluck()
+  const after = database.prepare<[number], ChangedThing>(
+    'SELECT position AS cursor, noun, id FROM changes WHERE position > ? ORDER BY position'
+  )
+  const prune = database.prepare<[number, number]>(
+    'DELETE FROM changes WHERE position IN (SELECT position FROM changes WHERE position <= ? ORDER BY position LIMIT ?)'
+  )
+  const jobs = new Set<string>()
+  const lanes = new Set<string>()
+  let lanesToAnnounce = new Set<string>()
+
+  function cursor(): number {
+    return newest.get() ?? 0
+  }
+
+  return {
+    cursor,
+
+    add(noun: Exclude<ChangedThing['noun'], 'job' | 'jobs'>, id: string): void {
+      insert.run(noun, id)
+    },
+
+    job(id: string): void {
+      // One above the maximum is enough to know that there are too many.
+      if (jobs.size <= JOBS_TOLD_ONE_BY_ONE_MAX) jobs.add(id)
+    },
+
+    /** Records that jobs entered or left this lane, or changed their order in it. */
+    lane(lane: string): void {
+      lanes.add(lane)
+    },
+
+    allJobs(): void {
+      insert.run('jobs', '')
+    },
+
+    flush(): void {
+      if (jobs.size > JOBS_TOLD_ONE_BY_ONE_MAX) insert.run('jobs', '')
+      else for (const id of jobs) insert.run('job', id)
+      for (const lane of lanes) lanesToAnnounce.add(lane)
+      jobs.clear()
+      lanes.clear()
+    },
+
+    discard(): void {
+      jobs.clear()
+      lanes.clear()
+    },
+
+    /** Returns the lanes of all flushed writes since the last call. */
+    drainLanes(): string[] {
+      const taken = [...lanesToAnnounce]
+      lanesToAnnounce = new Set()
+      return taken
+    },
+
+    list(position: number, limit: number): { changes: ChangedThing[]; cursor: number; reset: boolean } {
+      const end = cursor()
+      const firstKept = oldest.get() ?? end + 1
+      // A position beyond the end comes from other data (a restored backup). Either way the reader has missed changes.
+      if (position > end || position < firstKept - 1) return { changes: [], cursor: end, reset: true }
+      const newestOf = new Map<string, ChangedThing>()
+      let reached = position
+      for (const change of after.iterate(position)) {
+        const key = `${change.noun} ${change.id}`
+        if (!newestOf.has(key) && newestOf.size === limit) break
+        // Delete and reinsert, so that the map stays in the order of positions.
+        newestOf.delete(key)
+        newestOf.set(key, change)
+        reached = change.cursor
+      }
+      return { changes: [...newestOf.values()], cursor: reached, reset: false }
+    },
+
+    /** Prunes the oldest first, so that the rest has no gap. */
+    prune: (keep: number, limit: number): number => prune.run(cursor() - keep, limit).changes
+  }
+}

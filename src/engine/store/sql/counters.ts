@@ -1,0 +1,131 @@
+import type { Database } from './database.ts'
+import type { JobId, NodeId, ProjectName } from '../../../shared/contract/index.ts'
+import type { ChangeLog } from './change-log.ts'
+
+export const COUNTERS_SQL = {
+  kind: `INSERT INTO job_counts VALUES (?, ?, ?, ?, ?)
+    ON CONFLICT (project, spider, status, node_id) DO UPDATE SET count = job_counts.count + excluded.count`,
+  dropKind: 'DELETE FROM job_counts WHERE project = ? AND spider = ? AND status = ? AND node_id = ? AND count = ?',
+  endedOf: `INSERT INTO ended_jobs VALUES (?, ?, ?)
+    ON CONFLICT (project, spider) DO UPDATE SET count = ended_jobs.count + excluded.count`,
+  dropEndedOf: 'DELETE FROM ended_jobs WHERE project = ? AND spider = ? AND count = ?',
+  ended: `INSERT INTO ended_counts VALUES (?, ?, ?, ?, ?, ?)
+    ON CONFLICT (from_id, project, spider, status, node_id) DO UPDATE SET count = ended_counts.count + excluded.count`,
+  dropEnded: `DELETE FROM ended_counts WHERE from_id = ? AND project = ? AND spider = ? AND status = ? AND node_id = ?
+    AND count = ?`,
+  lane: `INSERT INTO queue_lanes VALUES (?, ?)
+    ON CONFLICT (lane) DO UPDATE SET depth = queue_lanes.depth + excluded.depth`
+}
+
+export interface CountedRow {
+  id: JobId
+  project: ProjectName
+  spider: string
+  status: string
+  node_id: NodeId | null
+  hold: string | null
+  lane: string
+}
+
+export type Counters = ReturnType<typeof createCounters>
+
+/**
+ * Counts jobs by state, by kind and by lane; ended ones also by kind and stretch of time. Every writer of a job passes
+ * its counted fields before and after; the differences are accumulated, and `flush` writes them in the transaction. The
+ * conformance suite recounts after every test, which detects a writer that forgets this.
+ */
+export function createCounters(database: Database, changes: ChangeLog) {
+  const addToState = database.prepare<[number, string]>('UPDATE state_counts SET count = count + ? WHERE state = ?')
+  const addToKind = database.prepare<[string, string, string, string, number]>(COUNTERS_SQL.kind)
+  const dropKind = database.prepare<[string, string, string, string, number]>(COUNTERS_SQL.dropKind)
+  const addToEnded = database.prepare<[string, string, string, string, string, number]>(COUNTERS_SQL.ended)
+  const addToEndedOf = database.prepare<[string, string, number]>(COUNTERS_SQL.endedOf)
+  const dropEndedOf = database.prepare<[string, string, number]>(COUNTERS_SQL.dropEndedOf)
+  const dropEnded = database.prepare<[string, string, string, string, string, number]>(COUNTERS_SQL.dropEnded)
+  const addToLane = database.prepare<[string, number]>(COUNTERS_SQL.lane)
+  const dropLane = database.prepare<[string]>('DELETE FROM queue_lanes WHERE lane = ? AND depth = 0')
+  const kinds: Differences = new Map()
+  const ended: Differences = new Map()
+  const lanes = new Map<string, number>()
+
+  function add(row: CountedRow, amount: 1 | -1, notify: boolean): void {
+    const key = `${row.project}\0${row.spider}\0${row.status}\0${row.node_id ?? ''}`
+    change(kinds, key, row, amount)
+    if (!LIVE_JOB_STATES.has(row.status)) change(ended, `${stretchOf(row.id)}\0${key}`, row, amount)
+    if (row.status !== 'queued' || row.hold !== null) return
+    increase(lanes, row.lane, amount)
+    if (notify) changes.lane(row.lane)
+  }
+
+  function discard(): void {
+    kinds.clear()
+    ended.clear()
+    lanes.clear()
+  }
+
+  return {
+    discard,
+
+    /** `notify: false`: the listeners of the queue already know. */
+    moved(before: CountedRow | null, after: CountedRow | null, { notify = true } = {}): void {
+      if (before !== null) add(before, -1, notify)
+      if (after !== null) add(after, 1, notify)
+    },
+
+    flush(): void {
+      const states = new Map<string, number>()
+      for (const { row, difference } of kinds.values()) {
+        if (difference === 0) continue
+        const { project, spider, status } = row
+        const nodeId = row.node_id ?? ''
+        // Often the last job of a kind leaves (a spider on a node has few jobs per state): delete it in one statement.
+        const isLast = difference < 0 && dropKind.run(project, spider, status, nodeId, -difference).changes > 0
+        if (!isLast) addToKind.run(project, spider, status, nodeId, difference)
+        increase(states, LIVE_JOB_STATES.has(status) ? status : 'ended', difference)
+      }
+      const endedOf: Differences = new Map()
+      for (const { row, difference } of ended.values()) {
+        if (difference === 0) continue
+        const { id, project, spider, status, node_id } = row
+        change(endedOf, `${project}\0${spider}`, row, difference)
+        const key = [stretchOf(id), project, spider, status, node_id ?? ''] as const
+        if (difference > 0 || dropEnded.run(...key, -difference).changes === 0) addToEnded.run(...key, difference)
+      }
+      for (const { row, difference } of endedOf.values()) {
+        if (difference === 0) continue
+        const isLast = difference < 0 && dropEndedOf.run(row.project, row.spider, -difference).changes > 0
+        if (!isLast) addToEndedOf.run(row.project, row.spider, difference)
+      }
+      for (const [state, difference] of states) if (difference !== 0) addToState.run(difference, state)
+      for (const [lane, difference] of lanes) {
+        if (difference === 0) continue
+        addToLane.run(lane, difference)
+        if (difference < 0) dropLane.run(lane)
+      }
+      discard()
+    }
+  }
+}
+
+/** Live jobs: these values are both states and statuses. */
+export const LIVE_JOB_STATES: ReadonlySet<string> = new Set(['queued', 'starting', 'running'])
+
+/** Ended jobs are counted by stretches of so long, somewhat more than a day, of the times in their ids. */
+export const STRETCH_MS = 2 ** 27
+
+/** The lowest id of the stretch that the job is in: all after its first digits is left out. */
+export function stretchOf(id: string): string {
+  return `${id.slice(0, 5)}${id.charAt(5) < '8' ? '0' : '8'}`
+}
+
+type Differences = Map<string, { row: CountedRow; difference: number }>
+
+function change(differences: Differences, key: string, row: CountedRow, amount: number): void {
+  const one = differences.get(key)
+  if (one === undefined) differences.set(key, { row, difference: amount })
+  else one.difference += amount
+}
+
+function increase(counts: Map<string, number>, key: string, amount: number): void {
+  counts.set(key, (counts.get(key) ?? 0) + amount)
+}

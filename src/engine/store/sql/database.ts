@@ -1,0 +1,54 @@
+/**
+ * What the parts of a store (this folder) need of a database: SQL that SQLite and PostgreSQL both understand, called
+ * synchronously, in a transaction that their caller has begun. SQLite's own driver is one; ../postgres is the other,
+ * which also translates the few forms that differ (postgres/dialect.ts).
+ */
+export interface Database {
+  prepare<Values extends unknown[] | {} = unknown[], Row = unknown>(
+    sql: string
+  ): Statement<Values extends unknown[] ? Values : [Values], Row>
+  /** `work` sees one state of the database, however many statements it makes; it only reads. */
+  transaction<Values extends unknown[], Result>(work: (...values: Values) => Result): (...values: Values) => Result
+  /** A statement that failed may have ended it. */
+  readonly inTransaction: boolean
+  /** For messages: where it is. */
+  readonly name: string
+}
+
+/** A prepared statement. Values are strings, numbers, bytes or null; flags are 0 and 1. */
+export interface Statement<Values extends unknown[] = unknown[], Row = unknown> {
+  run(...values: Values): { readonly changes: number }
+  get(...values: Values): Row | undefined
+  all(...values: Values): Row[]
+  iterate(...values: Values): IterableIterator<Row>
+  /** Each row is its first column. */
+  pluck(): Statement<Values, Row>
+  /** Each row is a list, in the order of its columns. */
+  raw(): Statement<Values, Row>
+}
+
+/** One database, opened for one store, with what each kind does in its own way. */
+export interface Driver {
+  readonly database: Database
+  /** Grows with every row that is changed: a verb that only reads must leave it as it is. */
+  changeCount(): number
+  /** Turns errors that an operator can mend into a ScrapdeckError; returns others unchanged. */
+  explain(error: unknown): unknown
+  /** Waits until the statements of a write have taken effect. Throws the first failure that nobody has seen. */
+  settle(): void
+  /** Called after each commit. */
+  committed(): void
+  size(): DatabaseSize
+  /** Gives at most so many free pages back to the disk; returns how many are left, 0 if there is nothing to do. */
+  shrink(pages: number): number
+  /** Rewrites the database without free pages; not in a transaction. */
+  compact(): void
+  close(): void
+}
+
+export interface DatabaseSize {
+  bytes: number
+  freeBytes: number
+  /** Free pages can be given back in small steps (`shrink`). */
+  canShrink: boolean
+}

@@ -1,0 +1,167 @@
+import type { Database } from './database.ts'
+import type { Deployment, NodeId, ProjectName, ProjectSettings, VersionName } from '../../../shared/contract/index.ts'
+import { ScrapdeckError } from '../../../shared/errors.ts'
+import type { StoredNode, StoredVersion, VersionChange } from '../records.ts'
+import { checkSetting, type SettingKey, type SettingValue } from '../settings.ts'
+import type { ChangeLog } from './change-log.ts'
+import { replaceRow } from './upsert.ts'
+import type { NamedRow } from './rows.ts'
+
+type NodeRow = NamedRow<StoredNode, 'tags'>
+type VersionRow = NamedRow<Omit<StoredVersion, 'deployments'>, 'spiders'>
+type DeploymentRow = Deployment & Pick<StoredVersion, 'project' | 'version'>
+
+/** Nodes, versions, deployments and settings. */
+export function createFleet({ database, changes }: { database: Database; changes: ChangeLog }) {
+  const nodes = database.prepare<[], NodeRow>(
+    `SELECT id, name, kind, url, username, sealed_password AS sealedPassword, ca_certificate AS caCertificate, slots,
+       tags, mode, scrapyd_version AS scrapydVersion, added_at_ms AS addedAtMs, queue_ahead AS queueAhead,
+       give_up_after_seconds AS giveUpAfterSeconds, group_name AS "group", client_certificate AS clientCertificate,
+       sealed_client_key AS sealedClientKey, sealed_proxy_url AS sealedProxyUrl, source_id AS sourceId,
+       logs_kept AS logsKept
+     FROM nodes ORDER BY added_at_ms, id`
+  )
+  const putNode = database.prepare(
+    replaceRow('nodes', ['id'], {
+      ...{ id: ':id', name: ':name', kind: ':kind', url: ':url', username: ':username', slots: ':slots' },
+      ...{ sealed_password: ':sealedPassword', ca_certificate: ':caCertificate', tags: ':tags', mode: ':mode' },
+      ...{ scrapyd_version: ':scrapydVersion', added_at_ms: ':addedAtMs', queue_ahead: ':queueAhead' },
+      ...{ give_up_after_seconds: ':giveUpAfterSeconds', group_name: ':group' },
+      ...{ client_certificate: ':clientCertificate', sealed_client_key: ':sealedClientKey' },
+      ...{ sealed_proxy_url: ':sealedProxyUrl', source_id: ':sourceId', logs_kept: ':logsKept' }
+    })
+  )
+  const deleteNode = database.prepare<[string]>('DELETE FROM nodes WHERE id = ?')
+  const forgetNode = database.prepare<[string], { project: ProjectName }>(
+    'DELETE FROM deployments WHERE node_id = ? RETURNING project'
+  )
+  const versions = database.prepare<[], VersionRow>(
+    `SELECT project, version, sha256, size_bytes AS sizeBytes, spiders, created_at_ms AS createdAtMs FROM versions
+     ORDER BY project, created_at_ms DESC, version DESC`
+  )
+  const hasVersion = database.prepare<[string, string]>('SELECT 1 FROM versions WHERE project = ? AND version = ?')
+  const deployments = database.prepare<[], DeploymentRow>(
+    `SELECT project, version, node_id AS nodeId, state, error, changed_at_ms AS changedAtMs, sha256 FROM deployments
+     ORDER BY project, version, node_id`
+  )
+  // Deleting first also removes the old deployments: a new egg under an old name is on no node yet.
+  const deleteVersion = database.prepare<[string, string]>('DELETE FROM versions WHERE project = ? AND version = ?')
+  const insertVersion = database.prepare(
+    'INSERT INTO versions VALUES (:project, :version, :sha256, :sizeBytes, :spiders, :createdAtMs)'
+  )
+  const putDeployment = database.prepare(
+    replaceRow('deployments', ['project', 'version', 'node_id'], {
+      ...{ project: ':project', version: ':version', node_id: ':nodeId', state: ':state', error: ':error' },
+      ...{ changed_at_ms: ':changedAtMs', sha256: ':sha256' }
+    })
+  )
+  const deleteDeployment = database.prepare<[string, string, string]>(
+    'DELETE FROM deployments WHERE project = ? AND version = ? AND node_id = ?'
+  )
+  const projectSettings = database.prepare<[], { project: ProjectName; settings: string }>(
+    'SELECT * FROM project_settings'
+  )
+  const putProjectSettings = database.prepare<[string, string]>(
+    replaceRow('project_settings', ['project'], { project: '?', settings: '?' })
+  )
+  const setting = database.prepare<[string], string>('SELECT value FROM settings WHERE key = ?').pluck()
+  const putSetting = database.prepare<[string, string]>(replaceRow('settings', ['key'], { key: '?', value: '?' }))
+
+  return {
+    listNodes: (): StoredNode[] => nodes.all().map((row) => ({ ...row, tags: JSON.parse(row.tags) })),
+
+    putNode(node: StoredNode): void {
+      putNode.run({ ...node, tags: JSON.stringify(node.tags) })
+      changes.add('node', node.id)
+    },
+
+    deleteNode(id: NodeId): void {
+      for (const project of new Set(forgetNode.all(id).map((row) => row.project))) changes.add('project', project)
+      if (deleteNode.run(id).changes > 0) changes.add('node', id)
+    },
+
+    listVersions(): StoredVersion[] {
+      const key = (row: { project: ProjectName; version: VersionName }) => JSON.stringify([row.project, row.version])
+      const byVersion = Map.groupBy(deployments.all(), key)
+      return versions.all().map((row) => ({
+        ...row,
+        spiders: row.spiders === null ? null : JSON.parse(row.spiders),
+        deployments: (byVersion.get(key(row)) ?? []).map(({ project: _p, version: _v, ...deployment }) => deployment)
+      }))
+    },
+
+    putVersion(stored: StoredVersion): void {
+      changeVersion({ kind: 'put', stored })
+      changes.add('project', stored.project)
+    },
+
+    deleteVersion(project: ProjectName, version: VersionName): void {
+      if (changeVersion({ kind: 'delete', project, version })) changes.add('project', project)
+    },
+
+    putDeployment(project: ProjectName, version: VersionName, deployment: Deployment): void {
+      changeVersion({ kind: 'deploy', project, version, deployment })
+      changes.add('project', project)
+    },
+
+    deleteDeployment(nodeId: NodeId, project: ProjectName, version: VersionName): void {
+      if (changeVersion({ kind: 'undeploy', project, version, nodeId })) changes.add('project', project)
+    },
+
+    changeVersions(list: VersionChange[]): void {
+      const changed = list.filter((change) => changeVersion(change))
+      for (const project of new Set(changed.map(projectOf))) changes.add('project', project)
+    },
+
+    listProjectSettings(): Map<ProjectName, ProjectSettings> {
+      return new Map(projectSettings.all().map(({ project, settings }) => [project, JSON.parse(settings)]))
+    },
+
+    putProjectSettings(project: ProjectName, settings: ProjectSettings): void {
+      putProjectSettings.run(project, JSON.stringify(settings))
+      changes.add('project', project)
+    },
+
+    getSetting<Key extends SettingKey>(key: Key): SettingValue<Key> | null {
+      const text = setting.get(key)
+      return text === undefined ? null : checkSetting(key, JSON.parse(text))
+    },
+
+    putSetting<Key extends SettingKey>(key: Key, value: SettingValue<Key>): void {
+      putSetting.run(key, JSON.stringify(checkSetting(key, value)))
+    }
+  }
+  /** False: there was nothing to delete. */
+  function changeVersion(change: VersionChange): boolean {
+    switch (change.kind) {
+      case 'put': {
+        const { deployments, ...version } = change.stored
+        deleteVersion.run(version.project, version.version)
+        insertVersion.run({ ...version, spiders: version.spiders === null ? null : JSON.stringify(version.spiders) })
+        for (const deployment of deployments) {
+          putDeployment.run({ project: version.project, version: version.version, ...deployment })
+        }
+        return true
+      }
+      case 'delete':
+        return deleteVersion.run(change.project, change.version).changes > 0
+      case 'deploy': {
+        const { project, version, deployment } = change
+        if (hasVersion.get(project, version) === undefined) {
+          throw new ScrapdeckError(
+            'VERSION_NOT_FOUND',
+            `Project ${project} has no version ${version} that could be deployed. Upload it first.`
+          )
+        }
+        putDeployment.run({ project, version, ...deployment })
+        return true
+      }
+      case 'undeploy':
+        return deleteDeployment.run(change.project, change.version, change.nodeId).changes > 0
+    }
+  }
+}
+
+function projectOf(change: VersionChange): ProjectName {
+  return change.kind === 'put' ? change.stored.project : change.project
+}

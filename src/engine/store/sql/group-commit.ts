@@ -1,0 +1,135 @@
+import type { Database } from './database.ts'
+import type { Clock } from '../../runtime/clock.ts'
+
+export type GroupCommit = ReturnType<typeof createGroupCommit>
+
+interface Operation {
+  work: () => unknown
+  isJoined: boolean
+  resolve: (value: never) => void
+  reject: (error: unknown) => void
+}
+
+/**
+ * One fsync for all writes of one turn of the event loop. Each write has a savepoint: if it fails, it is rolled back
+ * and rejected alone. The only one of a transaction has none, to avoid keeping its pages twice: it is rolled back with
+ * its transaction. Adjacent *joined* writes are one write as long as none of them fails; if one does, they are done
+ * again, each alone. No write resolves before COMMIT; if COMMIT fails, all are rejected. `onCommit` runs after each
+ * COMMIT, before the writes resolve, and must not throw.
+ */
+export function createGroupCommit(options: {
+  database: Database
+  clock: Clock
+  /** Called in the transaction after each write, or after several joined ones: writes what they have collected. */
+  record: () => void
+  /** Called instead if they failed. */
+  discard: () => void
+  /** Waits until the statements of a write have taken effect; throws if one of them failed. */
+  settle?: () => void
+  /** Runs `flush` once this turn of the event loop has requested all its writes. */
+  scheduleFlush: (flush: () => void) => void
+  onCommit: (commit: { writes: number; tookMs: number }) => void
+}) {
+  const { database, clock, record, discard, settle, scheduleFlush, onCommit } = options
+  const begin = database.prepare('BEGIN IMMEDIATE')
+  const commit = database.prepare('COMMIT')
+  const rollback = database.prepare('ROLLBACK')
+  const savepoint = database.prepare('SAVEPOINT operation')
+  const release = database.prepare('RELEASE operation')
+  const rollbackOne = database.prepare('ROLLBACK TO operation')
+  let waiting: Operation[] = []
+  let idle: { promise: Promise<void>; resolve: () => void } | null = null
+
+  /**
+   * Runs `work` in the next transaction; resolves with its value once that transaction is on disk. `isJoined`: it may
+   * run twice, and before what earlier joined writes have collected is recorded.
+   */
+  function write<T>(work: () => T, { isJoined = false } = {}): Promise<T> {
+    return new Promise<T>((resolve, reject) => {
+      waiting.push({ work, isJoined, resolve, reject })
+      if (idle === null) {
+        idle = Promise.withResolvers<void>()
+        scheduleFlush(flush)
+      }
+    })
+  }
+
+  function flush(): void {
+    const operations = waiting
+    const done = idle
+    waiting = []
+    idle = null
+    const startedMs = clock.monotonicMs()
+    try {
+      begin.run()
+      const answers = runAll(operations)
+      commit.run()
+      onCommit({ writes: operations.length, tookMs: clock.monotonicMs() - startedMs })
+      for (const answer of answers) answer()
+    } catch (error) {
+      if (database.inTransaction) rollback.run()
+      for (const operation of operations) operation.reject(error)
+    }
+    done?.resolve()
+  }
+
+  function runAll(operations: Operation[]): (() => void)[] {
+    const groups = joined(operations)
+    if (groups.length > 1) return groups.flatMap(runGroup)
+    try {
+      return run(operations)
+    } catch (error) {
+      // The only write is rolled back with its transaction, and so is everything if SQLite gave up.
+      if (operations.length === 1 || !database.inTransaction) throw error
+      rollback.run()
+      begin.run()
+      return operations.flatMap((operation) => runGroup([operation]))
+    }
+  }
+
+  function runGroup(group: Operation[]): (() => void)[] {
+    savepoint.run()
+    try {
+      const answers = run(group)
+      release.run()
+      return answers
+    } catch (error) {
+      // On a full or failing disk SQLite rolls back the whole transaction itself: then no write took effect.
+      if (!database.inTransaction) throw error
+      rollbackOne.run()
+      release.run()
+      const [one, ...others] = group
+      return others.length === 0 ? [() => one!.reject(error)] : group.flatMap((operation) => runGroup([operation]))
+    }
+  }
+
+  function run(group: Operation[]): (() => void)[] {
+    try {
+      const answers = group.map(({ work, resolve }) => {
+        const value = work()
+        return () => resolve(value as never)
+      })
+      settle?.()
+      record()
+      settle?.()
+      return answers
+    } finally {
+      discard()
+    }
+  }
+
+  /** Resolves when all writes requested so far are on disk or have failed. */
+  const drain = async (): Promise<void> => idle?.promise
+  return { write, drain }
+}
+
+/** Adjacent joined writes together, all others alone. */
+function joined(operations: Operation[]): Operation[][] {
+  const groups: Operation[][] = []
+  for (const operation of operations) {
+    const last = groups.at(-1)
+    if (operation.isJoined && last?.[0]?.isJoined === true) last.push(operation)
+    else groups.push([operation])
+  }
+  return groups
+}

@@ -1,0 +1,347 @@
+import { ScrapdeckError } from '../../../shared/errors.ts'
+import type { Clock } from '../../runtime/clock.ts'
+import type { Logger } from '../../runtime/logger.ts'
+import type { NewEvent } from '../records.ts'
+import type { Store } from '../store.ts'
+import type { Driver } from './database.ts'
+import { createAnswers } from './remembered-answers.ts'
+import { createAttempts } from './attempts.ts'
+import { createReadings } from './readings.ts'
+import { createBackfills } from './backfills.ts'
+import { createChainEnds } from './chain-ends.ts'
+import { createChains } from './chains.ts'
+import { createChangeLog } from './change-log.ts'
+import { createCounters } from './counters.ts'
+import { createErrorGroups } from './error-groups.ts'
+import { createEnqueue } from './enqueue.ts'
+import { createFindings } from './findings.ts'
+import { createFleet } from './fleet.ts'
+import { createGroupCommit } from './group-commit.ts'
+import { createHolds } from './holds.ts'
+import { createJobs } from './jobs.ts'
+import { createKeptItems } from './kept-items.ts'
+import { createKeptLogs } from './kept-logs.ts'
+import { createLimits } from './limits.ts'
+import { createLogSums } from './log-sums.ts'
+import { Listeners } from './listeners.ts'
+import { createOrder } from './order.ts'
+import { createOutbox } from './outbox.ts'
+import { createPruning } from './pruning.ts'
+import { createQueue } from './queue.ts'
+import { createRetention } from './retention.ts'
+import { toJob } from './rows.ts'
+import { sendRows } from '../thread/sent-rows.ts'
+import { createSchedules } from './schedules.ts'
+import { createSources } from './sources.ts'
+import type { RowStore } from '../thread/store-messages.ts'
+import { createTimeline } from './timeline.ts'
+import { createToldProblems } from './told-problems.ts'
+
+/** A commit that takes longer blocks the thread long enough to be logged. */
+const SLOW_COMMIT_MS = 250
+
+export interface SqlStoreOptions {
+  driver: Driver
+  clock: Clock
+  logger: Logger
+  /** Decides when collected writes are committed together; a simulation passes its own. */
+  scheduleFlush?: ((flush: () => void) => void) | undefined
+}
+
+/**
+ * The Store over a database, in the caller's thread. The parts behind it are synchronous and know neither promises nor
+ * queues.
+ */
+export function createSqlStore({ driver, clock, logger, scheduleFlush = setImmediate }: SqlStoreOptions): RowStore {
+  const { database } = driver
+  const changes = createChangeLog(database)
+  const timeline = createTimeline(database)
+  const jobs = createJobs(database)
+  const counters = createCounters(database, changes)
+  const outbox = createOutbox(database)
+  const chainEnds = createChainEnds(database)
+  const holds = createHolds({ database, changes, timeline, counters, chainEnds, outbox })
+  const order = createOrder({ database, changes, timeline, counters, holds })
+  const enqueue = createEnqueue({ database, changes, counters, holds, order, outbox })
+  const queue = createQueue({ database, changes, timeline, counters, holds, chainEnds })
+  const errorGroups = createErrorGroups({ database })
+  const readings = createReadings({ database, errorGroups })
+  const keptLogs = createKeptLogs(database)
+  const keptItems = createKeptItems(database)
+  const logSums = createLogSums(database)
+  const attempts = createAttempts({
+    database,
+    changes,
+    timeline,
+    counters,
+    holds,
+    chainEnds,
+    outbox,
+    keptLogs,
+    logSums
+  })
+  const answers = createAnswers(database)
+  const fleet = createFleet({ database, changes })
+  const backfills = createBackfills(database)
+  const sources = createSources(database)
+  const limits = createLimits(database)
+  const toldProblems = createToldProblems(database)
+  const findings = createFindings(database)
+  const chains = createChains({ database, enqueue, chainEnds })
+  const schedules = createSchedules({ database, changes, enqueue, outbox })
+  const prune = createPruning({ database, changes, outbox, answers, chainEnds })
+  const retention = createRetention({ database, changes, timeline, counters, logSums, clock })
+  const changed = new Listeners<number>(logger)
+  const queueChanged = new Listeners<string[]>(logger)
+  const commits = createGroupCommit({
+    ...{ database, clock, record, discard, scheduleFlush },
+    ...{ settle: () => driver.settle(), onCommit: afterCommit }
+  })
+  let announced = changes.cursor()
+  let closing: Promise<void> | null = null
+
+  return {
+    enqueueJobs: (list) => write(() => enqueue.enqueue(list)),
+    recordRuns: (list) => write(() => list.forEach(recordRun)),
+    getJob: (id) => read(() => jobs.get(id)),
+    getJobs: (ids) => read(() => jobs.getMany(ids).map(toJob)),
+    getJobRows: (ids) => read(() => sendRows(jobs.getMany(ids))),
+    listJobs: (filter, page) => read(() => jobs.list(filter, page).map(toJob)),
+    listJobRows: (filter, page) => read(() => sendRows(jobs.list(filter, page))),
+    countFacets: (filter) => read(() => jobs.countFacets(filter)),
+    countStatuses: (ids) => read(() => jobs.countStatuses(ids)),
+    countByState: () => read(() => jobs.countByState()),
+    countEndedSince: (sinceMs) => read(() => jobs.countEndedSince(sinceMs)),
+    findJobsByJobid: (project, jobid) => read(() => jobs.findByJobid(project, jobid)),
+    listFinishedRuns: (limit) => read(() => jobs.listFinishedRuns(limit)),
+    listSpidersElsewhere: (nodeId) => read(() => jobs.listSpidersElsewhere(nodeId)),
+    listTimeline: (jobId) => read(() => timeline.list(jobId)),
+
+    listLanes: () => read(() => queue.listLanes()),
+    readHeads: (wanted) => read(() => queue.readHeads(wanted)),
+    onQueueChange: (listener) => queueChanged.add(listener),
+    releaseDue: (nowMs, limit) => write(() => holds.releaseDue(nowMs, limit)),
+    setPriority: (ids, priority, entry) => write(() => order.setPriority(ids, priority, entry)),
+    reorder: (ids, to, entry) => write(() => order.reorder(ids, to, entry)),
+    placeQueued: (ids, placement, entry) => write(() => order.placeQueued(ids, placement, entry)),
+    beginAttempts: (starts) => writeJoined(() => queue.beginAttempts(starts)),
+    cancelQueued: (ids, entry) => write(() => queue.cancelQueued(ids, entry)),
+    failQueued: (ids, error, sinceMs, entry) => write(() => queue.failQueued(ids, error, sinceMs, entry)),
+    restoreCancelled: (ids, entry) => write(() => queue.restoreCancelled(ids, entry)),
+    askCancel: (ids, entry) => write(() => queue.askCancel(ids, entry)),
+
+    listLiveAttempts: () => read(() => attempts.listLive()),
+    listAttempts: (jobId) => read(() => attempts.list(jobId)),
+    findAttemptsOnNode: (nodeId, list) => read(() => attempts.findOnNode(nodeId, list)),
+    hasEndedBefore: (nodeId, list, attempt) => read(() => attempts.hasEndedBefore(nodeId, list, attempt)),
+    applyChanges: (list) => writeJoined(() => attempts.applyChanges(list)),
+    markLogArchived: (jobId, attemptNumber, log) =>
+      writeJoined(() => attempts.markLogArchived(jobId, attemptNumber, log)),
+    findArchivedLog: (jobId, attemptNumber) => read(() => attempts.findArchivedLog(jobId, attemptNumber)),
+
+    recordReadings: (list) => writeJoined(() => readings.recordReadings(list)),
+    findFigures: (jobId, attemptNumber) => read(() => readings.findFigures(jobId, attemptNumber)),
+
+    listErrorGroups: (filter, page) => read(() => errorGroups.page(filter, page)),
+    getErrorGroup: (id, sinceMs) => read(() => errorGroups.get(id, sinceMs)),
+    listErrorsOfJob: (jobId, attemptNumber, sinceMs) => read(() => errorGroups.ofJob(jobId, attemptNumber, sinceMs)),
+    setErrorState: (ids, state, atMs) => write(() => errorGroups.setState(ids, state, atMs)),
+    findItems: (jobId, number) => read(() => keptItems.find(jobId, number)),
+    recordItems: (record) => write(() => keptItems.record(record)),
+    listKeptItems: (after, limit) => read(() => keptItems.list(after, limit)),
+    pageKeptLogs: (filter, page) => read(() => keptLogs.page(filter, page)),
+    readKeptLogs: (keys) => read(() => keptLogs.read(keys)),
+    listUnarchivedRuns: (filter, options) => read(() => keptLogs.listUnarchived(filter, options)),
+    listUnindexedLogs: (before, limit) => read(() => keptLogs.listUnindexed(before, limit)),
+    listAddedLogs: (sinceId, limit) => read(() => keptLogs.listAdded(sinceId, limit)),
+    recordLogBlocks: (list) => write(() => keptLogs.record(list)),
+    forgetLogBlocks: (logs) => write(() => keptLogs.forgetMany(logs)),
+    endOfLogBlocks: () => read(() => keptLogs.endOfBlocks()),
+
+    listNodes: () => read(() => fleet.listNodes()),
+    putNode: (node) => write(() => fleet.putNode(node)),
+    deleteNode: (id) => write(() => fleet.deleteNode(id)),
+
+    listVersions: () => read(() => fleet.listVersions()),
+    putVersion: (version) => write(() => fleet.putVersion(version)),
+    deleteVersion: (project, version) => write(() => fleet.deleteVersion(project, version)),
+    putDeployment: (project, version, deployment) => write(() => fleet.putDeployment(project, version, deployment)),
+    deleteDeployment: (nodeId, project, version) => write(() => fleet.deleteDeployment(nodeId, project, version)),
+    changeVersions: (list) => write(() => fleet.changeVersions(list)),
+    countJobsNeeding: (project, version) => read(() => jobs.countNeeding(project, version)),
+
+    listProjectSettings: () => read(() => fleet.listProjectSettings()),
+    putProjectSettings: (project, settings) => write(() => fleet.putProjectSettings(project, settings)),
+
+    changeCursor: () => read(() => changes.cursor()),
+    listChanges: (after, limit) => read(() => changes.list(after, limit)),
+    onChange: (listener) => changed.add(listener),
+
+    listSchedules: () => read(() => schedules.list()),
+    getSchedules: (ids) => read(() => schedules.getMany(ids)),
+    pageSchedules: (filter, page) => read(() => schedules.page(filter, page)),
+    putSchedule: (schedule) => write(() => schedules.put(schedule)),
+    deleteSchedules: (ids) => write(() => schedules.remove(ids)),
+    fire: (firings) => write(() => schedules.fire(firings)),
+    // Nothing to send ahead: the rows are written in this thread.
+    prepareFirings: () => undefined,
+    setFailuresInARow: (id, failures) => write(() => schedules.setFailures(id, failures)),
+    listFirings: (filter, page) => read(() => schedules.listFirings(filter, page)),
+    listRecentFirings: (ids, limit) => read(() => schedules.listRecent(ids, limit)),
+    findFired: (id, nominalMs) => read(() => schedules.findFired(id, nominalMs)),
+    listLiveJobsOf: (scheduleId) => read(() => schedules.listLiveJobs(scheduleId)),
+
+    listBackfills: () => read(() => backfills.list()),
+    putBackfill: (backfill) => write(() => backfills.put(backfill)),
+
+    listChains: () => read(() => chains.list()),
+    putChain: (chain) => write(() => chains.put(chain)),
+    deleteChain: (id) => write(() => chains.remove(id)),
+    listDueChains: (limit) => read(() => chains.listDue(limit)),
+    answerChains: (answers) => write(() => chains.answer(answers)),
+
+    listWebhooks: () => read(() => outbox.list()),
+    putWebhook: (webhook) => write(() => outbox.put(webhook)),
+    deleteWebhook: (id) => write(() => outbox.remove(id)),
+    recordEvents: (events) => write(() => recordEvents(events)),
+    listDueDeliveries: (nowMs, limitEach) => read(() => outbox.due(nowMs, limitEach)),
+    concludeTries: (tries) => write(() => outbox.conclude(tries)),
+    listDeliveries: (webhookId, page) => read(() => outbox.deliveries(webhookId, page)),
+    replayDeliveries: (webhookId, ids, nowMs) => write(() => outbox.replay(webhookId, ids, nowMs)),
+
+    claimAnswer: (claim) => write(() => answers.claim(claim)),
+    keepAnswer: (scope, key, answer) => write(() => answers.keep(scope, key, answer)),
+
+    listSources: () => read(() => sources.list()),
+    putSource: (source) => write(() => sources.put(source)),
+    deleteSource: (id) => write(() => sources.remove(id)),
+    listVanishedNodes: () => read(() => sources.listVanished()),
+    putVanishedNodes: (nodes) => write(() => sources.putVanished(nodes)),
+    deleteVanishedNodes: (nodeIds) => write(() => sources.removeVanished(nodeIds)),
+
+    getLimits: () => read(() => limits.get()),
+    putLimits: (wanted) => write(() => limits.replace(wanted)),
+
+    listSuccessfulRuns: (project, spider, page) => read(() => findings.listSuccessfulRuns(project, spider, page)),
+    recordFilledFields: (jobId, filled) => write(() => findings.recordFilledFields(jobId, filled)),
+    listFindings: () => read(() => findings.listFindings()),
+    putFindings: (one) => write(() => findings.putFindings(one)),
+    dismissFindings: (project, spider, jobId) => write(() => findings.dismissFindings(project, spider, jobId)),
+    listToldProblems: () => read(() => toldProblems.list()),
+    putToldProblems: (problems, events) =>
+      write(() => {
+        toldProblems.replace(problems)
+        recordEvents(events)
+      }),
+
+    prune: (retention, limit) => write(() => prune(retention, limit)),
+
+    applyRetention: (pass, bounds, limit) => write(() => retention.apply(pass, bounds, limit)),
+    previewRetention: (pass, bounds, rows) => read(() => retention.preview(pass, bounds, rows)),
+    listDeletedLogs: (limit) => read(() => retention.listDeletedLogs(limit)),
+    forgetDeletedLogs: (logs) => write(() => retention.forgetDeletedLogs(logs)),
+    keepJobs: (ids, isKept, entry) => write(() => retention.keepJobs(ids, isKept, entry)),
+    getStoragePolicy: () => read(() => retention.getPolicy()),
+    putStoragePolicy: (stored) => write(() => retention.putPolicy(stored)),
+    storageSums: () => read(() => ({ ...retention.sums(), database: driver.size() })),
+    shrink: (pages) => write(() => driver.shrink(pages)),
+    async compact() {
+      await commits.drain()
+      await read(() => driver.compact())
+    },
+
+    getSetting: (key) => read(() => fleet.getSetting(key)),
+    putSetting: (key, value) => write(() => fleet.putSetting(key, value)),
+
+    close() {
+      closing ??= commits.drain().then(() => {
+        changed.clear()
+        queueChanged.clear()
+        driver.close()
+      })
+      return closing
+    }
+  }
+
+  /** Records a run that began before we knew of it. */
+  function recordRun({ job, start, changes: made }: Parameters<Store['recordRuns']>[0][number]): void {
+    enqueue.insertUnheld(job)
+    if (queue.beginAttempts([start]).length === 0) {
+      throw new Error(
+        `The run of ${job.id} cannot be recorded: another run of its overlap key is live, or it has expired`
+      )
+    }
+    // An imported history causes no events; a run that is still live does.
+    const apply = () => attempts.applyChanges(made)
+    if (made.some(({ to }) => to === 'ended')) outbox.silently(apply)
+    else apply()
+  }
+
+  function recordEvents(events: NewEvent[]): void {
+    for (const { event, project, atMs, data } of events) {
+      outbox.record(event, project === null ? [] : [project], atMs, () => data)
+    }
+  }
+
+  async function read<T>(work: () => T | Promise<T>): Promise<T> {
+    refuseWhenClosing()
+    try {
+      const changesBefore = driver.changeCount()
+      const result = work()
+      // Changes made outside `write` would not be announced until the next write.
+      if (driver.changeCount() !== changesBefore) throw new Error('A verb that only reads has written')
+      return await result
+    } catch (error) {
+      // The store may have closed during a longer read.
+      refuseWhenClosing()
+      throw driver.explain(error)
+    }
+  }
+
+  async function write<T>(work: () => T, options?: { isJoined: boolean }): Promise<T> {
+    refuseWhenClosing()
+    try {
+      return await commits.write(work, options)
+    } catch (error) {
+      throw driver.explain(error)
+    }
+  }
+
+  /**
+   * For what follows the lives of attempts, by the thousand per second: it keeps nothing in memory, and reads none of
+   * the counters.
+   */
+  function writeJoined<T>(work: () => T): Promise<T> {
+    return write(work, { isJoined: true })
+  }
+
+  /** Writes the counters, events and entries of the change log that writes have collected. */
+  function record(): void {
+    counters.flush()
+    logSums.flush()
+    outbox.flush()
+    changes.flush()
+  }
+
+  function discard(): void {
+    counters.discard()
+    logSums.discard()
+    outbox.discard()
+    changes.discard()
+  }
+
+  function refuseWhenClosing(): void {
+    if (closing !== null) throw new ScrapdeckError('STOPPING', 'Scrapdeck is stopping and accepts no more requests.')
+  }
+
+  function afterCommit(commit: { writes: number; tookMs: number }): void {
+    if (commit.tookMs > SLOW_COMMIT_MS) logger.warn({ database: database.name, ...commit }, 'A database write was slow')
+    driver.committed()
+    const lanes = changes.drainLanes()
+    if (lanes.length > 0) queueChanged.notify(lanes)
+    const cursor = changes.cursor()
+    if (cursor === announced) return
+    announced = cursor
+    changed.notify(cursor)
+  }
+}

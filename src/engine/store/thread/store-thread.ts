@@ -1,0 +1,191 @@
+import { Worker } from 'node:worker_threads'
+import { ScrapdeckError } from '../../../shared/errors.ts'
+import type { Clock, Timer } from '../../runtime/clock.ts'
+import type { Logger } from '../../runtime/logger.ts'
+import { threadFile } from '../../runtime/thread-task.ts'
+import type { PostgresAddress } from '../../runtime/postgres-address.ts'
+import type { Store } from '../store.ts'
+import { Listeners } from '../sql/listeners.ts'
+import { createPreparedFirings, type SentFired } from './prepared-firings.ts'
+import { type JobRow, toJob } from '../sql/rows.ts'
+import { receiveRows, type SentRows } from './sent-rows.ts'
+import { type Calls, type FromWorker, receiveError, type ToOpen, type Verb } from './store-messages.ts'
+
+/**
+ * Verbs that may be delayed: they follow attempts, by the hundred per second, nobody waits for them by the millisecond,
+ * and a claim may have to wait for each of their commits. A claim takes the waiting ones along.
+ */
+const PATIENT = new Set<Verb>(['applyChanges', 'markLogArchived', 'recordReadings'])
+const PATIENCE_MS = 5
+/** While one message follows the other: each commit writes the same pages (counters, the ends of logs) once more. */
+const PATIENCE_WHEN_BUSY_MS = 25
+
+interface PendingCall {
+  resolve: (value: never) => void
+  reject: (error: unknown) => void
+}
+
+/** A thread that loads SQLite and then waits to be told which database to open. `file`: a different one, for tests. */
+export function startStoreThread(file: URL = threadFile(import.meta.url, 'store-worker')): Worker {
+  return new Worker(file, { name: 'scrapdeck-store' })
+}
+
+/**
+ * The Store in a separate thread, so that no commit and no long read blocks the engine's event loop. The calls of one
+ * turn are sent in one message and answered in one; patient ones wait briefly for others. If the thread dies, every
+ * call is rejected with DATA_DIRECTORY_UNUSABLE from then on.
+ */
+export async function openStoreInWorker(options: {
+  path: string
+  /** Absent: SQLite. */
+  postgres?: PostgresAddress | null | undefined
+  clock: Clock
+  logger: Logger
+  /** The thread has exited: nothing can be read or written any more. */
+  onDeath?: () => void
+  /** A started thread; absent: it starts one. */
+  thread?: Worker | null
+}): Promise<Store> {
+  const { path, clock, logger, onDeath } = options
+  const worker = options.thread ?? startStoreThread()
+  worker.ref()
+  worker.postMessage({ path, postgres: options.postgres ?? null } satisfies ToOpen)
+  const opened = Promise.withResolvers<readonly Verb[]>()
+  const exited = Promise.withResolvers<void>()
+  const waiting = new Map<number, PendingCall>()
+  const changed = new Listeners<number>(logger)
+  const queueChanged = new Listeners<string[]>(logger)
+  let outbox: Calls = []
+  let patience: Timer | null = null
+  let isSending = false
+  let lastSentAtMs = Number.NEGATIVE_INFINITY
+  let lastId = 0
+  let failure: Error | null = null
+  let closing: Promise<void> | null = null
+
+  worker.on('message', receive)
+  worker.on('error', (error) => fail(error.message))
+  worker.on('exit', () => {
+    // An exit is expected while closing, but only after the call to `close` was answered.
+    if (closing === null || waiting.size > 0) fail('it ended')
+    exited.resolve()
+  })
+  const verbs = await opened.promise
+  // Only pending calls keep the process alive, as with a store in the caller's thread.
+  if (waiting.size === 0) worker.unref()
+
+  const asked = verbs.map((verb) => [verb, (...args: unknown[]) => ask(verb, args)])
+  const prepared = createPreparedFirings()
+  return {
+    ...(Object.fromEntries(asked) as Store),
+    fire: async (firings) => prepared.receive(firings, (await ask('fire', [prepared.send(firings)])) as SentFired),
+    getJobs: async (ids) => receiveJobs(await ask('getJobRows', [ids])),
+    listJobs: async (filter, page) => receiveJobs(await ask('listJobRows', [filter, page])),
+    prepareFirings(firings) {
+      ask('prepareFirings', [prepared.prepare(firings)]).catch(() => prepared.forget(firings))
+    },
+    onChange: (listener) => changed.add(listener),
+    onQueueChange: (listener) => queueChanged.add(listener),
+    close() {
+      closing ??= close()
+      return closing
+    }
+  }
+
+  async function close(): Promise<void> {
+    try {
+      if (failure === null) await call('close', [])
+    } catch (error) {
+      if (failure === null) throw error
+    }
+    // `close` was answered, but keep the process alive until the thread has exited.
+    worker.ref()
+    await exited.promise
+    changed.clear()
+    queueChanged.clear()
+  }
+
+  async function ask(verb: Verb, args: unknown[]): Promise<unknown> {
+    if (closing !== null) throw new ScrapdeckError('STOPPING', 'Scrapdeck is stopping and accepts no more requests.')
+    return call(verb, args)
+  }
+
+  function call(verb: Verb, args: unknown[]): Promise<unknown> {
+    return new Promise((resolve, reject) => {
+      if (failure !== null) return reject(failure)
+      lastId += 1
+      if (waiting.size === 0) worker.ref()
+      waiting.set(lastId, { resolve, reject })
+      outbox.push([lastId, verb, args])
+      if (isSending) return
+      if (PATIENT.has(verb)) {
+        patience ??= clock.setTimer(patienceMs(), send)
+        return
+      }
+      isSending = true
+      setImmediate(send)
+    })
+  }
+
+  function patienceMs(): number {
+    return Math.max(PATIENCE_MS, lastSentAtMs + PATIENCE_WHEN_BUSY_MS - clock.monotonicMs())
+  }
+
+  function send(): void {
+    const calls = outbox
+    lastSentAtMs = clock.monotonicMs()
+    outbox = []
+    isSending = false
+    patience?.cancel()
+    patience = null
+    if (failure !== null) return
+    try {
+      worker.postMessage(calls)
+    } catch (error) {
+      // One of the calls cannot be serialized: send each alone, so that only that one fails.
+      if (calls.length === 1) return answerCaller(calls[0]![0], ({ reject }) => reject(error))
+      for (const each of calls) {
+        outbox = [each]
+        send()
+      }
+    }
+  }
+
+  function receive(message: FromWorker): void {
+    if (message.kind === 'opened') return opened.resolve(message.verbs)
+    if (message.kind === 'log') return logger[message.level](message.facts, message.text)
+    if (message.kind === 'refused') {
+      closing = exited.promise
+      return opened.reject(receiveError(message.error))
+    }
+    if (message.lanes.length > 0) queueChanged.notify([...new Set(message.lanes)])
+    if (message.cursor !== null) changed.notify(message.cursor)
+    for (const answer of message.answers) {
+      answerCaller(answer.id, ({ resolve, reject }) =>
+        'error' in answer ? reject(receiveError(answer.error)) : resolve(answer.value as never)
+      )
+    }
+  }
+
+  function answerCaller(id: number, how: (caller: PendingCall) => void): void {
+    const caller = waiting.get(id)
+    waiting.delete(id)
+    if (waiting.size === 0) worker.unref()
+    if (caller !== undefined) how(caller)
+  }
+
+  function fail(reason: string): void {
+    if (failure !== null) return
+    failure = new ScrapdeckError(
+      'DATA_DIRECTORY_UNUSABLE',
+      `${path}: its database thread has exited (${reason}). Restart Scrapdeck; everything acknowledged is on disk.`
+    )
+    logger.error({ path, reason }, 'The database thread has exited')
+    onDeath?.()
+    opened.reject(failure)
+    for (const { reject } of waiting.values()) reject(failure)
+    waiting.clear()
+  }
+}
+
+const receiveJobs = (sent: unknown) => (receiveRows(sent as SentRows) as JobRow[]).map(toJob)

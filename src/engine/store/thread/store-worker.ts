@@ -1,0 +1,107 @@
+import { type MessagePort, parentPort, receiveMessageOnPort } from 'node:worker_threads'
+import { dirname } from 'node:path'
+import { systemClock } from '../../runtime/clock.ts'
+import type { Logger } from '../../runtime/logger.ts'
+import type { PostgresAddress } from '../../runtime/postgres-address.ts'
+import { lockDirectory } from '../sqlite/directory-lock.ts'
+import { openSqliteStoreHere } from '../sqlite/sqlite-store.ts'
+import { createPreparedFiringsOfThread, type SentFirings, type Preparation } from './prepared-firings.ts'
+import {
+  type Answer,
+  type Calls,
+  type FromWorker,
+  type RowStore,
+  sendError,
+  type ToOpen,
+  type Verb
+} from './store-messages.ts'
+
+// The thread that runs SQLite. Each message contains all calls of one turn of the engine's event loop. All writes that
+// arrive during a commit form the next commit: as many commits as the disk can do, with no further delay. All answers
+// go back in one message. store-thread.ts is the other end.
+
+/** Limits the messages per batch, so that answers do not wait forever while calls keep coming. */
+const MESSAGES_AT_ONCE_MAX = 256
+
+const port = parentPort
+if (port === null) throw new Error('store-worker.ts is started by store-thread.ts only')
+const post = (message: FromWorker) => port.postMessage(message)
+const log = (level: keyof Logger) => (facts: object, text: string) =>
+  post({ kind: 'log', level, facts: JSON.parse(JSON.stringify(facts)) as object, text })
+const logger: Logger = { debug: log('debug'), info: log('info'), warn: log('warn'), error: log('error') }
+
+let flush: (() => void) | null = null
+let lanes: string[] = []
+let cursor: number | null = null
+
+port.once('message', (first: ToOpen) => void serve(port, first))
+
+async function serve(port: MessagePort, { path, postgres }: ToOpen): Promise<void> {
+  try {
+    const scheduleFlush = (wanted: () => void) => {
+      flush = wanted
+    }
+    const options = { path, clock: systemClock, logger, scheduleFlush }
+    const store = postgres === null ? await openSqliteStoreHere(options) : await openPostgres(postgres, options)
+    store.onQueueChange((changed) => {
+      // One by one: a hundred thousand are too many arguments for one call.
+      for (const lane of changed) lanes.push(lane)
+    })
+    store.onChange((newest) => {
+      cursor = newest
+    })
+
+    const prepared = createPreparedFiringsOfThread()
+    const answer = async (id: number, verb: Verb, args: unknown[]): Promise<Answer> => {
+      try {
+        if (verb === 'prepareFirings') return { id, value: prepared.prepare(args[0] as Preparation) }
+        if (verb === 'fire') {
+          const firings = prepared.receive(args[0] as SentFirings)
+          return { id, value: prepared.send(firings, await store.fire(firings)) }
+        }
+        const run = store[verb] as unknown as (...args: unknown[]) => Promise<unknown>
+        return { id, value: await run(...args) }
+      } catch (error) {
+        return { id, error: sendError(error) }
+      }
+    }
+
+    port.on('message', (first: Calls) => {
+      const calls = [...first]
+      for (let count = 1; count < MESSAGES_AT_ONCE_MAX; count += 1) {
+        const next = receiveMessageOnPort(port) as { message: Calls } | undefined
+        if (next === undefined) break
+        calls.push(...next.message)
+      }
+      const asked = calls.map(([id, verb, args]) => answer(id, verb, args))
+      const commit = flush
+      flush = null
+      commit?.()
+      void Promise.all(asked).then((answers) => {
+        post({ kind: 'answers', answers, lanes, cursor })
+        lanes = []
+        cursor = null
+        if (calls.some(([, verb]) => verb === 'close')) port.close()
+      })
+    })
+    post({ kind: 'opened', verbs: Object.keys(store) as Verb[] })
+  } catch (error) {
+    post({ kind: 'refused', error: sendError(error) })
+    port.close()
+  }
+}
+
+type Opening = Parameters<typeof openSqliteStoreHere>[0]
+
+/** The data directory still has everything else of this engine: it belongs to one, whatever the database. */
+async function openPostgres(address: PostgresAddress, { path, ...options }: Opening): Promise<RowStore> {
+  const { openPostgresStoreHere } = await import('../postgres/postgres-store.ts')
+  const lock = lockDirectory(dirname(path))
+  try {
+    const store = await openPostgresStoreHere({ address, ...options })
+    return { ...store, close: () => store.close().finally(() => lock.release()) }
+  } catch (error) {
+    lock.release()
+    throw error
+  }
+}
