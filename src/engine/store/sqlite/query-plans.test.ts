@@ -30,7 +30,7 @@ const PLAN_OF_LIST: Record<string, RegExp> = {
   countOfKind:
     /^SEARCH jobs USING COVERING INDEX jobs_listed \(project=\? AND spider=\? AND state=\? AND outcome=\? AND id/,
   byIds: /^SCAN wanted VIRTUAL TABLE|^SEARCH jobs USING INDEX sqlite_autoindex_jobs_1 \(id=\?\)$/,
-  newestThat: /^SEARCH jobs USING INDEX sqlite_autoindex_jobs_1 |^CO-ROUTINE|^SCAN \(subquery-1\)$/,
+  newestThat: /^SEARCH jobs USING INDEX sqlite_autoindex_jobs_1 |^CO-ROUTINE|^SCAN newest$/,
   countKindsOnNodes:
     /^SCAN kinds$|^CORRELATED SCALAR SUBQUERY 1$|^SEARCH jobs USING COVERING INDEX jobs_on_node \(node_id=\? AND project=\? AND spider=\? AND state=\? AND outcome=\? AND id/,
   endedBefore: /^SEARCH ended_counts USING PRIMARY KEY \(from_id<|^USE TEMP B-TREE FOR GROUP BY$/,
