@@ -17,7 +17,7 @@ import type { Piece, ScanOrder, ScannedLog } from './scan/scan-logs.ts'
 
 interface FleetSearchParts {
   store: KeptLogReader
-  archive: Pick<LogArchivePort, 'fileOf'>
+  archive: Pick<LogArchivePort, 'fileOf'> & { copies: Pick<LogArchivePort['copies'], 'list'> }
   /** The log of a run that is not archived, as far as it is on this machine; null: nothing of it is. */
   liveFileOf: (run: UnarchivedRun) => Promise<{ file: LogFile; sizeBytes: number } | null>
   index: Pick<LogIndex, 'probe'>
@@ -229,10 +229,12 @@ class OneSearch {
 
   /** False: so many bytes were not to be read. */
   async #searchUnarchived(filter: KeptLogFilter, start: SearchPlace | null): Promise<boolean> {
-    const { store, clock, liveFileOf } = this.#parts
+    const { store, archive, clock, liveFileOf } = this.#parts
     const { signal } = this.#stopping
     const endedSinceMs = clock.nowMs() - UNARCHIVED_MS
-    const runs = await store.listUnarchivedRuns(filter, { endedSinceMs, limit: MOST_UNARCHIVED })
+    // What was copied of the log of a lost run is all there is of it, until its node is back.
+    const copied = await archive.copies.list()
+    const runs = await store.listUnarchivedRuns(filter, { endedSinceMs, copied, limit: MOST_UNARCHIVED })
     const targets = async function* (): AsyncGenerator<Target> {
       for (const run of runs) {
         const isStart = start?.jobId === run.jobId && start.number === run.number

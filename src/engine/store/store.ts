@@ -286,8 +286,14 @@ export interface KeptLogReader {
   ): Promise<LogPage>
   /** In the order of the keys, without those that are gone. */
   readKeptLogs(keys: LogKey[]): Promise<KeptLog[]>
-  /** Live runs, and last runs of jobs that ended since then; the newest jobs first, at most `limit` of each. */
-  listUnarchivedRuns(filter: KeptLogFilter, options: { endedSinceMs: number; limit: number }): Promise<UnarchivedRun[]>
+  /**
+   * Live runs, last runs of jobs that ended since then, and ended runs of `copied`; the newest jobs first, at most
+   * `limit` of each.
+   */
+  listUnarchivedRuns(
+    filter: KeptLogFilter,
+    options: { endedSinceMs: number; copied: LogKey[]; limit: number }
+  ): Promise<UnarchivedRun[]>
 }
 
 export interface LogBlockStore extends KeptLogReader {

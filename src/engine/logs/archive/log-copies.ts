@@ -102,11 +102,12 @@ export class LogCopies {
     return { kind: 'spool', ...(await this.#open(jobId, number)).spool.describe() }
   }
 
-  /** What has been copied by now; null: nothing was, since the start of this engine. */
+  /** What has been copied by now, also by an earlier engine; null: nothing was. */
   async knownFileOf(jobId: JobId, number: AttemptNumber): Promise<{ file: LogFile; sizeBytes: number } | null> {
-    const copy = await this.#copies.get(nameOf(jobId, number))
-    if (copy === undefined || copy.spool.sizeBytes === 0) return null
-    return { file: { kind: 'spool', ...copy.spool.describe() }, sizeBytes: copy.spool.sizeBytes }
+    const name = nameOf(jobId, number)
+    if (!this.#copies.has(name) && !(await this.#listLeft()).has(name)) return null
+    const { spool } = await this.#open(jobId, number)
+    return spool.sizeBytes === 0 ? null : { file: { kind: 'spool', ...spool.describe() }, sizeBytes: spool.sizeBytes }
   }
 
   async remove(jobId: JobId, number: AttemptNumber): Promise<void> {

@@ -60,6 +60,12 @@ export const KEPT_LOGS_SQL = {
   ended: (condition: string) => `SELECT ${RUN} FROM jobs CROSS JOIN attempts ON attempts.job_id = jobs.id
     WHERE jobs.state = 'ended' AND jobs.ended_at_ms >= :endedSinceMs AND attempts.log_archived = 0
       AND attempts.result NOT IN ('refused', 'absent') AND ${condition} ORDER BY jobs.ended_at_ms DESC LIMIT :limit`,
+  copied: (condition: string) => `SELECT ${RUN} FROM json_each(:copied) AS wanted
+      CROSS JOIN attempts ON attempts.job_id = wanted.value ->> 'jobId'
+        AND attempts.number = CAST(wanted.value ->> 'number' AS BIGINT)
+      CROSS JOIN jobs ON jobs.id = attempts.job_id
+    WHERE attempts.state = 'ended' AND attempts.log_archived = 0
+      AND ${condition} ORDER BY attempts.job_id DESC LIMIT :limit`,
   added: `SELECT id, archived_logs.job_id AS jobId, archived_logs.attempt_number AS number, tail_block AS tailBlock,
       log_blocks.raw_bytes AS rawBytes
     FROM archived_logs LEFT JOIN log_blocks
@@ -149,13 +155,22 @@ export function createKeptLogs(database: Database) {
         return [{ ...rest, log: toLog({ packed, rawBytes, storedBytes }) }]
       }),
 
-    listUnarchived(filter: KeptLogFilter, options: { endedSinceMs: number; limit: number }): UnarchivedRun[] {
+    listUnarchived(
+      filter: KeptLogFilter,
+      options: { endedSinceMs: number; copied: LogKey[]; limit: number }
+    ): UnarchivedRun[] {
       const { sql, values } = conditionOf(filter)
       const { endedSinceMs, limit } = options
+      const copied = JSON.stringify(options.copied)
       const live = database.prepare<Record<string, unknown>, UnarchivedRun>(KEPT_LOGS_SQL.live(sql))
       const ended = database.prepare<Record<string, unknown>, UnarchivedRun>(KEPT_LOGS_SQL.ended(sql))
-      const runs = [...live.all({ ...values, limit }), ...ended.all({ ...values, limit, endedSinceMs })]
-      return runs.sort((one, other) =>
+      const left = database.prepare<Record<string, unknown>, UnarchivedRun>(KEPT_LOGS_SQL.copied(sql))
+      const runs = [
+        ...live.all({ ...values, limit }),
+        ...ended.all({ ...values, limit, endedSinceMs }),
+        ...left.all({ ...values, limit, copied })
+      ]
+      return [...new Map(runs.map((run) => [`${run.jobId} ${run.number}`, run])).values()].sort((one, other) =>
         one.jobId < other.jobId ? 1 : one.jobId > other.jobId ? -1 : other.number - one.number
       )
     },

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { aNodeId, anAttemptNumber, aProjectName } from '../../../shared/testing/ids.ts'
-import type { IndexedLogBlocks, KeptLogFilter, NewJob } from '../records.ts'
+import type { IndexedLogBlocks, KeptLogFilter, LogKey, NewJob } from '../records.ts'
 import type { Story } from './story.ts'
 
 export function describeKeptLogs(story: Story): void {
@@ -97,8 +97,8 @@ export function describeKeptLogs(story: Story): void {
       const refused = await enqueue()
       await begin(refused)
       await end(refused, { result: 'refused' })
-      const list = (filter: KeptLogFilter = {}, endedSinceMs = 0, limit = 9) =>
-        story.store.listUnarchivedRuns(filter, { endedSinceMs, limit })
+      const list = (filter: KeptLogFilter = {}, endedSinceMs = 0, limit = 9, copied: LogKey[] = []) =>
+        story.store.listUnarchivedRuns(filter, { endedSinceMs, copied, limit })
       const newestFirst = [over.id, live.id, elsewhere.id].sort().reverse()
       expect(idsOf(await list())).toEqual(newestFirst)
       expect((await list({ spider: 'other' }))[0]).toEqual({
@@ -107,6 +107,10 @@ export function describeKeptLogs(story: Story): void {
       })
       expect(idsOf(await list({}, Number.MAX_SAFE_INTEGER))).toEqual(newestFirst.filter((id) => id !== over.id))
       expect(await list({}, 0, 1)).toHaveLength(2)
+      // A lost run whose node is away: however long ago that was, its copy is there.
+      const copied = [over.id, live.id].map((jobId) => ({ jobId, number: anAttemptNumber(1) }))
+      expect(idsOf(await list({}, Number.MAX_SAFE_INTEGER, 9, copied))).toEqual(newestFirst)
+      expect(idsOf(await list({}, 0, 9, copied))).toEqual(newestFirst)
       expect(idsOf(await list({ outcome: 'succeeded' }))).toEqual([over.id])
     })
 
