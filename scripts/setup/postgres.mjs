@@ -1,6 +1,6 @@
 /**
- * The PostgreSQL that tests start: the newest that Debian's packages have installed here, else one from npm, which needs
- * no rights. A machine that has neither, nor can get one, is named, and the tests of the store on it are skipped.
+ * The PostgreSQL that tests start: the newest that Debian's packages have installed here, else one from npm, which
+ * needs no rights. Where there is neither, the setup says so, and the tests of the store on it are skipped.
  */
 import fs from 'node:fs'
 import path from 'node:path'

@@ -13,8 +13,8 @@ export interface PostgresAddress {
 const NAMESPACE = /^[a-z][a-z0-9_]{0,39}$/
 
 /**
- * Reads `postgres://[user[:password]@]host[:port]/database[?sslmode=…&namespace=…]`. `password` replaces the one of the
- * address. Throws BAD_INPUT.
+ * Reads `postgres://[user[:password]@]host[:port]/database[?sslmode=…&namespace=…]`. `password` replaces the one of
+ * the address. Throws BAD_INPUT.
  */
 export function parsePostgresAddress(text: string, password: string | null = null): PostgresAddress {
   const refuse = (what: string) =>

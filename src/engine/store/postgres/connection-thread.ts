@@ -13,7 +13,7 @@ const asWhole = (value: number): string => BigInt(Math.ceil(Math.max(-LARGEST, M
 const asNumber = (text: string): number => Number(text)
 /** What the rows of SQLite have: numbers for all numbers, and 0 and 1 for what is false and true. */
 const TYPES = {
-  // SQLite compares a number of milliseconds with a part of one: among whole numbers, `<` and `>=` say the same of this.
+  // A bound may be a part of a millisecond: among whole numbers, `<` and `>=` say the same of the next whole one.
   int8: { to: 20, from: [20], serialize: asWhole, parse: asNumber },
   numeric: { to: 1700, from: [1700], serialize: String, parse: asNumber },
   flag: { to: 16, from: [16], serialize: String, parse: (text: string) => (text === 't' ? 1 : 0) },
@@ -81,7 +81,10 @@ function failureOf(error: unknown): PostgresFailure {
   return { code: String(code), message: String(message), detail, constraint: constraint_name }
 }
 
-/** Classes of SQLSTATE after which there is no connection: https://www.postgresql.org/docs/current/errcodes-appendix.html. */
+/**
+ * Codes after which there is no connection: those of Node and of `postgres`, and of
+ * https://www.postgresql.org/docs/current/errcodes-appendix.html.
+ */
 const isLost = (code: string): boolean => /^(08|57P|CONNECT|E[A-Z]+$|NO_ANSWER)/.test(code)
 
 async function outcomeOf(query: Query, opening: Promise<Session>): Promise<Outcome> {

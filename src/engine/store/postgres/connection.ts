@@ -1,6 +1,13 @@
 import { MessageChannel, type MessagePort, receiveMessageOnPort, Worker } from 'node:worker_threads'
 import { threadFile } from '../../runtime/thread-task.ts'
-import type { ConnectionData, ConnectionOptions, Outcome, Query, ToConnection } from './connection-messages.ts'
+import type {
+  ConnectionData,
+  ConnectionOptions,
+  Outcome,
+  PostgresFailure,
+  Query,
+  ToConnection
+} from './connection-messages.ts'
 import { PostgresError } from './postgres-error.ts'
 
 /** So many are sent at once without waiting: PostgreSQL works on them while the next ones are made. */
@@ -13,9 +20,9 @@ export interface Sent {
 }
 
 /**
- * A connection to PostgreSQL, called synchronously: the store's parts know no promises, as SQLite needs none. It belongs
- * to the store's thread, which waits for an answer as it waits for the disk with SQLite. Queries whose result nobody
- * looks at are pipelined, so that a write costs as many round trips as it reads.
+ * A connection to PostgreSQL, called synchronously: the store's parts know no promises, as SQLite needs none. It
+ * belongs to the store's thread, which waits for an answer as it waits for the disk with SQLite. Queries whose result
+ * nobody looks at are pipelined, so that a write costs as many round trips as it reads.
  */
 export class Connection {
   #worker: Worker
@@ -24,6 +31,8 @@ export class Connection {
   readonly #answered = new Int32Array(new SharedArrayBuffer(4))
   readonly #answerSeconds: number
   #queued: Query[] = []
+  /** Why everything else in this transaction fails: its first statement that did. */
+  #cause: PostgresFailure | null = null
   /** Sent or queued since the last answer. */
   #open: SentQuery[] = []
 
@@ -36,6 +45,7 @@ export class Connection {
   }
 
   send(query: Query): Sent {
+    if (query.isInTransaction !== true) this.#cause = null
     const sent = new SentQuery(this)
     this.#queued.push(query)
     this.#open.push(sent)
@@ -53,10 +63,16 @@ export class Connection {
   /** Forgets the results, and the failures, of all that was sent: their transaction is rolled back. */
   forget(): void {
     if (this.#open.length > 0) this.#receive()
+    this.#cause = null
   }
 
   end(): void {
     this.#port.postMessage({ kind: 'end' } satisfies ToConnection)
+  }
+
+  /** The failure that explains this one. */
+  causeOf(failure: PostgresFailure): PostgresFailure {
+    return failure.code === TRANSACTION_ABORTED ? (this.#cause ?? failure) : failure
   }
 
   receive(): void {
@@ -94,9 +110,16 @@ export class Connection {
     // Its answer, if there ever is one, would be taken for the next.
     if (result === 'timed-out') this.#restart()
     const outcomes = result === 'timed-out' ? undefined : (receiveMessageOnPort(this.#port)?.message as Outcome[])
-    open.forEach((sent, index) => sent.settle(outcomes?.[index] ?? NO_ANSWER))
+    open.forEach((sent, index) => {
+      const outcome = outcomes?.[index] ?? NO_ANSWER
+      if ('failure' in outcome && outcome.failure.code !== TRANSACTION_ABORTED) this.#cause ??= outcome.failure
+      sent.settle(outcome)
+    })
   }
 }
+
+/** A statement before it failed: https://www.postgresql.org/docs/current/errcodes-appendix.html. */
+const TRANSACTION_ABORTED = '25P02'
 
 const NO_ANSWER: Outcome = {
   failure: { code: 'NO_ANSWER', message: 'PostgreSQL did not answer in time', detail: null, constraint: null }
@@ -117,7 +140,7 @@ class SentQuery implements Sent {
   result() {
     if (this.#outcome === null) this.#connection.receive()
     const outcome = this.#outcome!
-    if ('failure' in outcome) throw new PostgresError(outcome.failure)
+    if ('failure' in outcome) throw new PostgresError(this.#connection.causeOf(outcome.failure))
     return outcome
   }
 }

@@ -48,6 +48,36 @@ describe.skipIf(whyNoPostgres() !== null)('on a real PostgreSQL', () => {
   }
   describeStore('PostgresStore', openOne, { any: pickLength(3, 20), retention: pickLength(5, 100) })
 
+  test('a statement whose result nobody looked at explains why the next ones in its transaction fail', () => {
+    const send = (text: string, isInTransaction = true) => connection.send({ text, values: [], isInTransaction })
+    send('BEGIN', false)
+    send('SELECT 1 / 0')
+    expect(() => send('SELECT 1').result()).toThrow('division by zero')
+    send('ROLLBACK')
+    connection.forget()
+    expect(send('SELECT 1', false).result().rows).toEqual([[1]])
+  })
+
+  test('what belongs to a transaction does not run on the connection after it', async () => {
+    const other = connectTo(parsePostgresAddress(`${url}?namespace=lost_${process.pid}`))
+    const pid = ask(other, 'SELECT pg_backend_pid()')[0]![0]
+    other.send({ text: 'BEGIN', values: [] }).result()
+    ask(connection, `SELECT pg_terminate_backend(${String(pid)})`)
+    const inTransaction = () => other.send({ text: 'SELECT 1', values: [], isInTransaction: true }).result()
+    const isLost = async () => {
+      try {
+        inTransaction()
+        return false
+      } catch {
+        return true
+      }
+    }
+    await until('the loss', isLost, Boolean, 5_000)
+    expect(inTransaction).toThrow('transaction')
+    expect(ask(other, 'SELECT 2')).toEqual([[2]])
+    other.end()
+  })
+
   describe('a namespace', () => {
     test('belongs to one engine, and another has its own', async () => {
       const [one, other] = ['one', 'other'].map((name) =>
