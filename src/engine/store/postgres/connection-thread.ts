@@ -57,7 +57,11 @@ async function connect(): Promise<Session> {
   const { promise: lost, reject } = Promise.withResolvers<never>()
   lost.catch(() => {})
   giveUp = reject
-  const sql = client(() => reject(Object.assign(new Error('it was closed'), { code: 'CONNECTION_CLOSED' })))
+  const sql = client(() => {
+    reject(Object.assign(new Error('it was closed'), { code: 'CONNECTION_CLOSED' }))
+    // While nobody asks anything: the next query finds another one.
+    if (last === sql) forgetSession()
+  })
   last = sql
   // A connection that is not open yet is never reserved when types are not fetched.
   await Promise.race([sql.unsafe('SELECT 1'), lost])
@@ -85,7 +89,7 @@ function failureOf(error: unknown): PostgresFailure {
  * Codes after which there is no connection: those of Node and of `postgres`, and of
  * https://www.postgresql.org/docs/current/errcodes-appendix.html.
  */
-const isLost = (code: string): boolean => /^(08|57P|CONNECT|E[A-Z]+$|NO_ANSWER)/.test(code)
+const isLost = (code: string): boolean => /^(08|57P|CONNECT|E[A-Z]+$)/.test(code)
 
 async function outcomeOf(query: Query, opening: Promise<Session>): Promise<Outcome> {
   try {

@@ -53,11 +53,13 @@ export class Connection {
     return sent
   }
 
-  /** Waits for all that was sent. Throws the first failure of a query whose result nobody has looked at. */
+  /**
+   * Waits for all that was sent. Throws the first failure since the transaction began, whoever has seen it: PostgreSQL
+   * answers a COMMIT after it without an error, and rolls back.
+   */
   settle(): void {
-    const open = this.#open
     this.#receive()
-    for (const sent of open) sent.result()
+    if (this.#cause !== null) throw new PostgresError(this.#cause)
   }
 
   /** Forgets the results, and the failures, of all that was sent: their transaction is rolled back. */

@@ -3,7 +3,7 @@ import type { Connection, Sent } from './connection.ts'
 import type { Value } from './connection-messages.ts'
 import { toPostgres } from './dialect.ts'
 
-/** The parts give up to so many rows; SQLite reads them as they are needed. */
+/** What a row is given as. */
 type Shape = 'object' | 'list' | 'first'
 
 /**

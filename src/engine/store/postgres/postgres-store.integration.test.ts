@@ -55,7 +55,28 @@ describe.skipIf(whyNoPostgres() !== null)('on a real PostgreSQL', () => {
     expect(() => send('SELECT 1').result()).toThrow('division by zero')
     send('ROLLBACK')
     connection.forget()
+    // Its result comes with that of another one, at which somebody looks.
+    send('BEGIN', false)
+    const looked = send('SELECT 1')
+    send('SELECT 1 / 0')
+    looked.result()
+    expect(() => connection.settle()).toThrow('division by zero')
+    send('ROLLBACK')
+    connection.forget()
     expect(send('SELECT 1', false).result().rows).toEqual([[1]])
+  })
+
+  test('a connection that was lost while nobody asked anything is replaced without a failure', async () => {
+    const other = connectTo(parsePostgresAddress(`${url}?namespace=idle_${process.pid}`))
+    const pidOf = () => ask(other, 'SELECT pg_backend_pid()')[0]![0]
+    const first = pidOf()
+    ask(connection, `SELECT pg_terminate_backend(${String(first)})`)
+    const isGone = async () =>
+      ask(connection, `SELECT 1 FROM pg_stat_activity WHERE pid = ${String(first)}`).length === 0
+    await until('its end', isGone, Boolean, 5_000)
+    // The end has to cross the socket.
+    await until('another one', async () => pidOf() !== first, Boolean, 5_000)
+    other.end()
   })
 
   test('what belongs to a transaction does not run on the connection after it', async () => {
