@@ -82,10 +82,8 @@ export class LogCopies {
 
   /** A range of what has been copied, also by an earlier engine; null: nothing was, or it ends before the range. */
   async readIfAny(jobId: JobId, number: AttemptNumber, range: WantedBytes): Promise<LogBytes | null> {
-    const name = nameOf(jobId, number)
-    if (!this.#copies.has(name) && !(await this.#listLeft()).has(name)) return null
-    const { spool } = await this.#open(jobId, number)
-    return spool.sizeBytes === 0 || spool.sizeBytes < range.offset ? null : spool.read(range)
+    const spool = await this.#openIfAny(jobId, number)
+    return spool === null || spool.sizeBytes < range.offset ? null : spool.read(range)
   }
 
   /** A range of what has been copied. */
@@ -104,10 +102,8 @@ export class LogCopies {
 
   /** What has been copied by now, also by an earlier engine; null: nothing was. */
   async knownFileOf(jobId: JobId, number: AttemptNumber): Promise<{ file: LogFile; sizeBytes: number } | null> {
-    const name = nameOf(jobId, number)
-    if (!this.#copies.has(name) && !(await this.#listLeft()).has(name)) return null
-    const { spool } = await this.#open(jobId, number)
-    return spool.sizeBytes === 0 ? null : { file: { kind: 'spool', ...spool.describe() }, sizeBytes: spool.sizeBytes }
+    const spool = await this.#openIfAny(jobId, number)
+    return spool === null ? null : { file: { kind: 'spool', ...spool.describe() }, sizeBytes: spool.sizeBytes }
   }
 
   async remove(jobId: JobId, number: AttemptNumber): Promise<void> {
@@ -118,6 +114,14 @@ export class LogCopies {
     const turn = (copy.turn = mine.catch(() => {}))
     await mine
     if (copy.turn === turn) this.#drop(jobId, number, copy)
+  }
+
+  /** null: nothing was copied. Begins none. */
+  async #openIfAny(jobId: JobId, number: AttemptNumber): Promise<SpoolPort | null> {
+    const name = nameOf(jobId, number)
+    if (!this.#copies.has(name) && !(await this.#listLeft()).has(name)) return null
+    const { spool } = await this.#open(jobId, number)
+    return spool.sizeBytes === 0 ? null : spool
   }
 
   #drop(jobId: JobId, number: AttemptNumber, copy: Copy): void {

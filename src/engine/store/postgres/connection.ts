@@ -58,13 +58,13 @@ export class Connection {
    * answers a COMMIT after it without an error, and rolls back.
    */
   settle(): void {
-    this.#receive()
+    this.receive()
     if (this.#cause !== null) throw new PostgresError(this.#cause)
   }
 
   /** Forgets the results, and the failures, of all that was sent: their transaction is rolled back. */
   forget(): void {
-    if (this.#open.length > 0) this.#receive()
+    if (this.#open.length > 0) this.receive()
     this.#cause = null
   }
 
@@ -75,10 +75,6 @@ export class Connection {
   /** The failure that explains this one. */
   causeOf(failure: PostgresFailure): PostgresFailure {
     return failure.code === TRANSACTION_ABORTED ? (this.#cause ?? failure) : failure
-  }
-
-  receive(): void {
-    this.#receive()
   }
 
   #start(): [Worker, MessagePort] {
@@ -101,7 +97,8 @@ export class Connection {
     this.#queued = []
   }
 
-  #receive(): void {
+  /** Waits for the results of all that was sent. */
+  receive(): void {
     if (this.#open.length === 0) return
     const before = Atomics.load(this.#answered, 0)
     this.#post()
