@@ -60,7 +60,7 @@ const SHORT: [name: string, measure: () => Promise<Figure[]>, figures: string[]]
     () => all(fleet.measure({ sizes: [3], measureMs: 300, settleMs: 500 })),
     ['at_3_ratio', 'rss_mb', 'loop_p99_ms']
   ],
-  ['fleet-busy', () => fleetBusy.measure({ nodes: 3, measureMs: 1_000, longestRunMs: 6_000 }), ['seen_p99_s', 'ratio']],
+  ['fleet-busy', () => fleetBusy.measure({ nodes: 3, measureMs: 3_000, longestRunMs: 6_000 }), ['seen_p99_s', 'ratio']],
   ['local-memory', () => localMemory.measure({ spiders: 1, rounds: 1 }), ['private_ratio', 'proportional_ratio']],
   ['first-dispatch', () => firstDispatch.measure({ jobs: 3 }), ['p95_ratio', 'post_p50_ms']],
   [

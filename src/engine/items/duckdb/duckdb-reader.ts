@@ -1,3 +1,5 @@
+import { stat } from 'node:fs/promises'
+import type { DuckDBValue } from '@duckdb/node-api'
 import type { FieldStatistics, ItemsPage } from '../../../shared/contract/index.ts'
 import type { ItemsSource, PageInput } from '../messages.ts'
 import { CELL_MAX_CHARACTERS } from '../reading/bounds.ts'
@@ -11,6 +13,8 @@ const COUNTED_VALUES = 200_000
 /** Longer items of a page are read on their own, few at a time. */
 const LONG_ITEM_CHARACTERS = 100_000
 const LONG_ITEMS_AT_ONCE = 10
+/** So that what is set aside fits the disk that DuckDB may use (locked-duckdb.ts) several times. */
+const SET_ASIDE_MAX_BYTES = 1_000_000_000
 
 /** A file of JSON lines that DuckDB can open: converted before if it is anything else. */
 export type LinesFile = Pick<ItemsSource, 'path' | 'spillDirectory'> & { endsInside: boolean }
@@ -65,13 +69,12 @@ export async function statisticsWithDuckdb(
   signal: AbortSignal
 ): Promise<FieldStatistics> {
   using database = await openLockedDuckdb([file.path], file.spillDirectory, signal)
-  const parameters = new Parameters()
-  const values = `(SELECT ${IS_ITEM} AS is_item, CASE WHEN ${IS_ITEM} THEN nullif(${parameters.field(field)}, '') END AS x FROM ${lines(file.path)})`
+  const values = await valuesOf(database, file, field)
   const [row = []] = await database.query(
     `SELECT count(*) FILTER (is_item), count(*) FILTER (NOT is_item), count(x),
       approx_count_distinct(x), count(v), min(v), max(v), avg(v), min(length(x)), max(length(x)), avg(length(x))
-     FROM (SELECT is_item, x, ${asLooseNumber('x')} AS v FROM ${values})`,
-    parameters.values
+     FROM (SELECT is_item, x, ${asLooseNumber('x')} AS v FROM ${values.sql})`,
+    values.parameters
   )
   const [items, unreadable, filled, distinct, numbers, min, max, mean, shortest, longest, meanLength] = row.map(Number)
   return {
@@ -82,33 +85,46 @@ export async function statisticsWithDuckdb(
     distinct: Math.min(distinct!, filled!),
     numbers: numbers === 0 ? null : { count: numbers!, min: min!, max: max!, mean: mean! },
     length: filled === 0 ? null : { min: shortest!, max: longest!, mean: meanLength! },
-    top: isNearlyUnique(distinct!, filled!) ? [] : await topValues(database, file, field, distinct!)
+    top: isNearlyUnique(distinct!, filled!) ? [] : await topValues(database, values, distinct!)
   }
 }
 
 /** Of such a field, no value is frequent; finding the few that are repeated would take longer than all the rest. */
 const isNearlyUnique = (distinct: number, filled: number): boolean => filled > 10_000 && distinct > filled / 2
 
-async function topValues(
-  database: LockedDuckdb,
-  file: LinesFile,
-  field: string,
-  distinct: number
-): Promise<FieldStatistics['top']> {
+interface Values {
+  /** A table with `is_item` for each line, and in `x` the text of the field if it is filled. */
+  sql: string
+  parameters: DuckDBValue[]
+}
+
+/** Of a file that is not too large, the values are set aside: reading and parsing it takes longer than all else. */
+async function valuesOf(database: LockedDuckdb, file: LinesFile, field: string): Promise<Values> {
   const parameters = new Parameters()
-  const values = `(SELECT left(${parameters.field(field)}, ${CELL_MAX_CHARACTERS}) AS x FROM ${lines(file.path)} WHERE ${IS_ITEM})`
-  let among = "x <> ''"
+  // The field is extracted in a query of its own: DuckDB would do it once for each place where it stands.
+  const read = `(SELECT ${IS_ITEM} AS is_item, ${parameters.field(field)} AS f FROM ${lines(file.path)})`
+  const sql = `(SELECT is_item, CASE WHEN is_item AND f <> '' THEN f END AS x FROM ${read})`
+  if ((await stat(file.path)).size > SET_ASIDE_MAX_BYTES) return { sql, parameters: parameters.values }
+  await database.query(`CREATE TEMP TABLE field_values AS FROM ${sql}`, parameters.values)
+  return { sql: 'field_values', parameters: [] }
+}
+
+async function topValues(database: LockedDuckdb, values: Values, distinct: number): Promise<FieldStatistics['top']> {
+  const parameters = new Parameters()
+  for (const value of values.parameters) parameters.add(value)
+  const shown = `(SELECT left(x, ${CELL_MAX_CHARACTERS}) AS x FROM ${values.sql})`
+  let among = 'x IS NOT NULL'
   if (distinct > COUNTED_VALUES) {
     // Counting all of them needs memory for each: the candidates are estimated, and only those are counted.
     const [[found] = []] = await database.query(
-      `SELECT approx_top_k(x, ${TOP_VALUES}) FROM ${values} WHERE x <> ''`,
+      `SELECT approx_top_k(x, ${TOP_VALUES}) FROM ${shown} WHERE x IS NOT NULL`,
       parameters.values
     )
     const candidates = (found as { items: readonly unknown[] }).items.map(String)
     among = `x IN (${candidates.map((value) => `${parameters.add(value)}::VARCHAR`).join(', ')})`
   }
   const rows = await database.query(
-    `SELECT x, count(*) AS c FROM ${values} WHERE ${among} GROUP BY x ORDER BY c DESC, x LIMIT ${TOP_VALUES}`,
+    `SELECT x, count(*) AS c FROM ${shown} WHERE ${among} GROUP BY x ORDER BY c DESC, x LIMIT ${TOP_VALUES}`,
     parameters.values
   )
   return rows.map(([value, count]) => ({ value: String(value), count: Number(count) }))
