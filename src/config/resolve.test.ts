@@ -51,6 +51,8 @@ describe('options of the service', () => {
       localSlots: null,
       configuredSlots: null,
       pythonPath: null,
+      engineName: null,
+      engineAddress: null,
       postgres: null,
       warmStarts: { isOn: true, mostParents: 4, waitMs: 0, mostParked: 1 },
       logLevel: null,
@@ -333,7 +335,9 @@ const VALUES: Record<string, string> = {
     warm_wait: '1',
     crawl_cache_ttl: '60',
     store: 'postgres://db.example/crawls',
-    store_password_file: import.meta.filename
+    store_password_file: import.meta.filename,
+    engine_name: 'north',
+    engine_address: 'http://10.0.0.2:6800'
   },
   ...{
     data: '/d',

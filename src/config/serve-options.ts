@@ -24,6 +24,10 @@ export interface ServeOptions {
   pythonPath: string | null
   /** null: SQLite in the data directory. */
   postgres: PostgresAddress | null
+  /** How people tell this engine from others on the same database. null: the host name and the port. */
+  engineName: string | null
+  /** Where they reach it. null: derived from the address it listens on. */
+  engineAddress: string | null
   warmStarts: WarmStarts
   /** null: the host's default. */
   logLevel: 'debug' | 'info' | 'warn' | 'error' | null

@@ -1,4 +1,4 @@
-import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto'
+import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:crypto'
 import { link, mkdir, open, readFile, rm, stat } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { ScrapdeckError } from '../../shared/errors.ts'
@@ -10,16 +10,23 @@ const NONCE_BYTES = 12
 const TAG_BYTES = 16
 const FORM = 'v1.'
 
+export interface FileSecretBox extends SecretBox {
+  /** Another secret, the same for all who have this key; it does not tell the key. */
+  deriveSecret(purpose: string): string
+}
+
 /**
  * A SecretBox for hosts without a keychain: AES-256-GCM with a key file that only its owner can read. It protects
  * passwords in copies of the database, but not from somebody who can read the whole directory. Creates a missing key
  * file; rejects with DATA_DIRECTORY_UNUSABLE if it cannot be created or used.
  */
-export async function openFileSecretBox(keyPath: string): Promise<SecretBox> {
+export async function openFileSecretBox(keyPath: string): Promise<FileSecretBox> {
   const key = await readOrMakeKey(keyPath)
   return {
     store: 'file',
     description: `Encrypted with the key in ${keyPath}, which only its owner can read`,
+    deriveSecret: (purpose) =>
+      Buffer.from(hkdfSync('sha256', key, '', `scrapdeck ${purpose}`, KEY_BYTES)).toString('hex'),
     async seal(plainText) {
       const nonce = randomBytes(NONCE_BYTES)
       const cipher = createCipheriv('aes-256-gcm', key, nonce)

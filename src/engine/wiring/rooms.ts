@@ -31,6 +31,7 @@ import { HealthWatch } from '../health/health-watch.ts'
 import { Metrics } from '../health/metrics.ts'
 import { ProblemWatch } from '../health/problem-watch.ts'
 import type { JobItems } from '../items/job-items.ts'
+import { engineAlone } from '../leadership/engine-alone.ts'
 import type { LocalNode } from '../launcher/local-node.ts'
 import { requirePython } from '../launcher/pythons/check-python.ts'
 import { absoluteUnlessBare } from '../launcher/pythons/python-environment.ts'
@@ -206,7 +207,8 @@ function openWork(options: EngineOptions, below: WithFleet, opened: AsyncDisposa
       beforeDispatch
     },
     catalog: projects.catalog,
-    secrets: base.secretBox
+    secrets: base.secretBox,
+    mayAct: options.leadership?.mayAct
   })
   opened.adopt(dispatch, stop)
   const describe = (node: FleetNode) => describeNode(node, live, local.node, dispatch.stuckSinceMs(node.stored.id))
@@ -425,6 +427,7 @@ function openDoors(options: EngineOptions, below: WithHealth, opened: AsyncDispo
     feed,
     incoming,
     describeNode: describe,
+    engines: options.leadership ?? engineAlone({ ...options, startedAtMs: below.startedAtMs }),
     environments,
     usageOf: (jobId) => local.usageOf(jobId),
     connect: options.seams?.connect,
