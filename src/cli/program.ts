@@ -64,6 +64,7 @@ function serviceCommand(name: string, description: string): Command {
       '--store <address>',
       'sqlite, or postgres://USER@HOST:5432/DATABASE (default: sqlite, in the data directory)'
     )
+    .option('--blobs <address>', 's3://BUCKET/PREFIX?endpoint=… (default: files, in the data directory)')
     .option('--config <file>', CONFIG_HELP)
     .option('--bind <address>', 'address to listen on (default 127.0.0.1)')
     .option('--unix-socket <path>', 'also listen on this Unix socket')

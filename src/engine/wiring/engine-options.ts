@@ -23,6 +23,7 @@ import type { SecretBox } from '../runtime/secret-box.ts'
 import type { StoredNode } from '../store/records.ts'
 import type { MeasureDisk } from '../retention/disk.ts'
 import type { PostgresAddress } from '../runtime/postgres-address.ts'
+import type { S3Address } from '../runtime/s3-address.ts'
 import type { Store } from '../store/store.ts'
 import type { Post } from '../webhooks/post.ts'
 
@@ -34,6 +35,8 @@ export interface EngineOptions {
   scrapdeckVersion: string
   /** Queue, history and settings are in this database. Default: SQLite in the data directory. */
   postgres?: PostgresAddress | null
+  /** Blobs are in this bucket. Default: files in the data directory. */
+  s3?: { address: S3Address; credentialsFile: string | null; cacheBytes: number } | null
   secretBox?: SecretBox
   /** Started before the options were known (startStoreThread). */
   storeThread?: Worker
