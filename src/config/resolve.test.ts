@@ -52,6 +52,7 @@ describe('options of the service', () => {
       configuredSlots: null,
       pythonPath: null,
       postgres: null,
+      s3: null,
       warmStarts: { isOn: true, mostParents: 4, waitMs: 0, mostParked: 1 },
       logLevel: null,
       allowedHosts: [],
@@ -333,7 +334,10 @@ const VALUES: Record<string, string> = {
     warm_wait: '1',
     crawl_cache_ttl: '60',
     store: 'postgres://db.example/crawls',
-    store_password_file: import.meta.filename
+    store_password_file: import.meta.filename,
+    blobs: 's3://crawls/a?endpoint=https://s3.example',
+    blobs_credentials_file: '/c',
+    blobs_cache_mb: '500'
   },
   ...{
     data: '/d',

@@ -95,7 +95,10 @@ export class HealthWatch {
     ])
     timer.cancel()
     if (blobProblem !== this.#blobProblem)
-      logger.warn({ problem: blobProblem }, blobProblem === null ? 'the blobs can be used again' : 'the blobs cannot be used')
+      logger.warn(
+        { problem: blobProblem },
+        blobProblem === null ? 'the blobs can be used again' : 'the blobs cannot be used'
+      )
     this.#blobProblem = blobProblem
     if (found !== this.#problem)
       logger.warn(

@@ -66,10 +66,7 @@ export async function openData(
   const s3Blobs = await openS3(dataDirectory, options, parts)
   opened.adopt(s3Blobs, (one) => one?.stop())
   const blobs =
-    seams.blobs ??
-    parts.pluginBlobs ??
-    s3Blobs?.store ??
-    (await openFilesystemBlobStore(join(dataDirectory, 'blobs')))
+    seams.blobs ?? parts.pluginBlobs ?? s3Blobs?.store ?? (await openFilesystemBlobStore(join(dataDirectory, 'blobs')))
   // Apart: users' expressions may occupy the threads that search.
   const [archiving, searching] = [openLogThreads(parts.clock, 1), openLogThreads(parts.clock, 2)]
   for (const threads of [archiving, searching]) opened.adopt(threads, () => threads.close())

@@ -61,11 +61,16 @@ export class BlobFiles {
     return join(this.#directory, `draft-${this.#parts.random.hex(8)}`)
   }
 
-  /** `tag`: of the wanted content; null: of any that is here. */
+  /** Does not count as use. `tag`: of the wanted content; null: of any that is here. */
+  has(name: string, tag: string | null): boolean {
+    const file = this.#files.get(keyOf(name))
+    return file !== undefined && (tag === null || file.path.endsWith(tailOf(tag)))
+  }
+
   find(name: string, tag: string | null): string | null {
     const key = keyOf(name)
     const file = this.#files.get(key)
-    if (file === undefined || (tag !== null && !file.path.endsWith(tailOf(tag)))) {
+    if (file === undefined || !this.has(name, tag)) {
       this.#figures.misses += 1
       return null
     }

@@ -33,7 +33,14 @@ const METADATA_LIMIT_MS = 2_000
 const ANSWER_MAX_BYTES = 65_536
 const IMDS = 'http://169.254.169.254'
 /** Where containers find theirs: on this machine, or at the addresses of ECS and EKS. */
-const CONTAINER_HOSTS = new Set(['169.254.170.2', '169.254.170.23', '[fd00:ec2::23]', 'localhost', '127.0.0.1', '[::1]'])
+const CONTAINER_HOSTS = new Set([
+  '169.254.170.2',
+  '169.254.170.23',
+  '[fd00:ec2::23]',
+  'localhost',
+  '127.0.0.1',
+  '[::1]'
+])
 
 /**
  * Credentials by the standard chain: our own file, else the environment, the shared credentials file, a web identity
@@ -110,8 +117,7 @@ export class CredentialChain {
     const token = (await readFile(tokenFile, 'utf8').catch(() => '')).trim()
     if (token === '') throw missing(`the token in ${tokenFile} (AWS_WEB_IDENTITY_TOKEN_FILE) cannot be read.`)
     const region = environment['AWS_REGION'] || environment['AWS_DEFAULT_REGION']
-    const endpoint =
-      environment['AWS_ENDPOINT_URL_STS'] || `https://sts${region ? `.${region}` : ''}.amazonaws.com`
+    const endpoint = environment['AWS_ENDPOINT_URL_STS'] || `https://sts${region ? `.${region}` : ''}.amazonaws.com`
     const body = new URLSearchParams({
       ...{ Action: 'AssumeRoleWithWebIdentity', Version: '2011-06-15', RoleArn: role, WebIdentityToken: token },
       RoleSessionName: environment['AWS_ROLE_SESSION_NAME'] || 'scrapdeck'

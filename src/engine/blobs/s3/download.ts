@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { open } from 'node:fs/promises'
 import { ScrapdeckError } from '../../../shared/errors.ts'
 import type { S3Client } from './s3-client.ts'
-import { hasStatus, isNoBucket, S3Error } from './s3-failure.ts'
+import { hasStatus, isGone, S3Error } from './s3-failure.ts'
 
 /** One object as it is now. */
 export interface S3Object {
@@ -48,11 +48,13 @@ export async function download(
       if (at === before) throw damaged(name, 'it ends too early')
     } catch (error) {
       // The client has retried what it could; a body that breaks off is continued here.
-      if (error instanceof S3Error || error instanceof ScrapdeckError || isOfDisk(error) || ++breaks > RESUMES) throw error
+      if (error instanceof S3Error || error instanceof ScrapdeckError || isOfDisk(error) || ++breaks > RESUMES)
+        throw error
     }
   }
   const expected = expectedSha256(name, object)
-  if (expected !== null && hash.digest('hex') !== expected) throw damaged(name, 'its content does not match its checksum')
+  if (expected !== null && hash.digest('hex') !== expected)
+    throw damaged(name, 'its content does not match its checksum')
   await file.sync()
 }
 
@@ -95,7 +97,7 @@ export const expectedSha256 = (name: string, { sha256 }: Pick<S3Object, 'sha256'
   /^eggs\/([0-9a-f]{64})$/.exec(name)?.[1] ?? sha256
 
 /** It was replaced or deleted since it was looked at. */
-export const isAnotherByNow = (error: unknown): boolean => hasStatus(error, 404, 412) && !isNoBucket(error)
+export const isAnotherByNow = (error: unknown): boolean => isGone(error) || hasStatus(error, 412)
 
 export function damaged(name: string, what: string): ScrapdeckError {
   const text = `The blob ${name} is damaged: ${what}. Restore it from a backup of the bucket, or upload it again`

@@ -114,7 +114,8 @@ async function checkRights(client: S3Client, key: string, logger: Logger): Promi
 /** Visible without credentials: no names. */
 function describeProblem(problem: ScrapdeckError | null): string | null {
   if (problem === null) return null
-  const { status, code } = (problem.cause as { failure?: { status: number | null; code: string } } | undefined)?.failure ?? {}
+  const { status, code } =
+    (problem.cause as { failure?: { status: number | null; code: string } } | undefined)?.failure ?? {}
   if (status === null || status === undefined) return 'The blob storage (S3) does not respond'
   if (code === 'QuotaExceeded' || code === 'InsufficientStorage') return 'The blob storage (S3) is full'
   if (status >= 500 || status === 429) return 'The blob storage (S3) is overloaded or failing'

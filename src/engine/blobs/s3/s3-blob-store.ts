@@ -10,7 +10,7 @@ import { readerOf } from '../file-reader.ts'
 import type { BlobFiles } from './blob-files.ts'
 import { download, expectedSha256, isAnotherByNow, readRange, type S3Object } from './download.ts'
 import type { S3Client } from './s3-client.ts'
-import { hasStatus, isNoBucket, S3Error } from './s3-failure.ts'
+import { hasStatus, isGone, isPassing, S3Error } from './s3-failure.ts'
 import { elementsOf, textOf } from './s3-xml.ts'
 import {
   abortLeftUploads,
@@ -40,7 +40,7 @@ export interface S3BlobStoreParts {
 const WHOLE_BYTES = PART_BYTES
 const DOWNLOADS_AT_ONCE = 4
 /** A log that is read page by page is not looked up for each. */
-const LOOKED_UP_MS = 5_000
+const LOOKED_UP_MS = 2_000
 const LOOKED_UP_MAX = 256
 /** Others may be writing the same name; each try sees who was first. */
 const WRITE_TRIES = 4
@@ -70,11 +70,12 @@ export class S3BlobStore implements BlobStore {
     return this.#told(async () => {
       checkName(name)
       if (content instanceof Uint8Array) return this.#put(name, await contentOf(content))
-      const head = await readHead(content)
+      const pieces = content[Symbol.asyncIterator]() as AsyncIterator<Uint8Array>
+      const head = await readHead(pieces)
       if (head.isWhole) return this.#put(name, await contentOf(Buffer.concat(head.pieces)))
       const draft = this.#parts.files.draftPath()
       try {
-        await writeAll(draft, head.pieces, content)
+        await writeAll(draft, head.pieces, pieces)
         const file = await contentOfFile(draft)
         const written = await this.#put(name, file)
         await this.#keep(name, file, draft)
@@ -108,14 +109,13 @@ export class S3BlobStore implements BlobStore {
     return this.#told(async () => {
       checkName(name)
       const { client, files } = this.#parts
-      const object = await this.#lookUp(name)
-      const isHere = files.find(name, tagOf(name, object)) !== null
-      if (isHere || object.sizeBytes <= WHOLE_BYTES) {
+      const object = await this.#lookUpUnlessAway(name)
+      if (object === null || files.has(name, tagOf(name, object)) || object.sizeBytes <= WHOLE_BYTES) {
         try {
           return readerOf(await this.#openWhole(name))
         } catch (error) {
           // A full disk must not keep anybody from reading.
-          if (!NO_ROOM.has((error as NodeJS.ErrnoException).code ?? '')) throw error
+          if (object === null || !NO_ROOM.has((error as NodeJS.ErrnoException).code ?? '')) throw error
         }
       }
       const place = { key: this.#keyOf(name), name, object }
@@ -156,7 +156,7 @@ export class S3BlobStore implements BlobStore {
       try {
         await this.#parts.client.send({ operation: 'delete', method: 'DELETE', key: this.#keyOf(name) })
       } catch (error) {
-        if (!hasStatus(error, 404) || isNoBucket(error)) throw error
+        if (!isGone(error)) throw error
       }
       this.#lookedUp.delete(name)
       await this.#parts.files.remove(name)
@@ -237,7 +237,7 @@ export class S3BlobStore implements BlobStore {
           continue
         }
         // 404: what was to be replaced is gone, or an upload was ended by a request whose answer was lost.
-        const isOthers = isConditionFailed(error) || (hasStatus(error, 404) && !isNoBucket(error))
+        const isOthers = isConditionFailed(error) || isGone(error)
         if (!isOthers) throw error
         if (count + 1 >= WRITE_TRIES) throw busy(name, 'written')
         before = await this.#head(name)
@@ -262,7 +262,9 @@ export class S3BlobStore implements BlobStore {
     try {
       await client.send({ operation: 'copy', method: 'PUT', key, headers })
       this.#lookedUp.delete(name)
-      return true
+      // Some servers keep the time of an object that is copied onto itself: then it is written again.
+      const renewed = await this.#head(name)
+      return renewed !== null && renewed.ageMs < this.#graceMs / 2
     } catch (error) {
       if (error instanceof S3Error && error.failure.status !== null && error.failure.status !== 403) return false
       throw error
@@ -298,20 +300,13 @@ export class S3BlobStore implements BlobStore {
   async #pathOf(name: string): Promise<string> {
     const { files } = this.#parts
     // Eggs never change.
-    const certain = isNamedByContent(name) ? files.find(name, null) : null
-    if (certain !== null) return certain
+    if (isNamedByContent(name) && files.has(name, null)) return files.find(name, null)!
     for (let count = 0; ; count += 1) {
-      let object: S3Object
-      try {
-        object = await this.#lookUp(name)
-      } catch (error) {
-        // Better what is here than nothing, while the storage does not respond.
-        const known = error instanceof S3Error && error.failure.status === null ? files.find(name, null) : null
-        if (known === null) throw error
-        return known
-      }
-      const found = isNamedByContent(name) ? null : files.find(name, tagOf(name, object))
+      const object = await this.#lookUpUnlessAway(name)
+      const found = files.find(name, object === null ? null : tagOf(name, object))
       if (found !== null) return found
+      // Evicted meanwhile, while the storage does not respond.
+      if (object === null) throw this.#parts.client.problem ?? busy(name, 'read')
       try {
         return await this.#fetch(name, object)
       } catch (error) {
@@ -342,12 +337,23 @@ export class S3BlobStore implements BlobStore {
     return fetching
   }
 
+  /** null: the storage does not respond, and what is on this machine is better than nothing. */
+  async #lookUpUnlessAway(name: string): Promise<S3Object | null> {
+    const isHere = this.#parts.files.has(name, null)
+    try {
+      return await this.#lookUp(name, isHere ? 1 : undefined)
+    } catch (error) {
+      if (isHere && error instanceof S3Error && isPassing(error.failure)) return null
+      throw error
+    }
+  }
+
   /** As it was at most a few seconds ago. Rejects with NOT_FOUND. */
-  async #lookUp(name: string): Promise<S3Object> {
+  async #lookUp(name: string, tries?: number): Promise<S3Object> {
     const { clock } = this.#parts
     const known = this.#lookedUp.get(name)
     if (known !== undefined && clock.monotonicMs() - known.atMs < LOOKED_UP_MS) return known.object
-    const object = await this.#head(name)
+    const object = await this.#head(name, tries)
     if (object === null) {
       await this.#parts.files.remove(name)
       throw new ScrapdeckError('NOT_FOUND', `There is no file ${name} in the blob store`)
@@ -358,9 +364,12 @@ export class S3BlobStore implements BlobStore {
     return object
   }
 
-  async #head(name: string): Promise<S3Object | null> {
+  async #head(name: string, tries?: number): Promise<S3Object | null> {
     try {
-      const { headers } = await this.#parts.client.send({ operation: 'head', method: 'HEAD', key: this.#keyOf(name) })
+      const { headers } = await this.#parts.client.send({
+        ...{ operation: 'head', method: 'HEAD', key: this.#keyOf(name) },
+        ...(tries === undefined ? {} : { tries })
+      })
       const sizeBytes = Number(headers['content-length'])
       if (headers['etag'] === undefined || !Number.isSafeInteger(sizeBytes)) throw notS3('head')
       const ageMs = Date.parse(headers['date'] ?? '') - Date.parse(headers['last-modified'] ?? '')
@@ -401,22 +410,26 @@ function busy(name: string, what: 'written' | 'read'): ScrapdeckError {
   return new ScrapdeckError('BLOBS_UNUSABLE', text, { data: { problem: 'REPLACED' } })
 }
 
-/** As much as one request takes; the stream has more unless `isWhole`. */
-async function readHead(content: Readable): Promise<{ pieces: Uint8Array[]; isWhole: boolean }> {
+/** As much as one request takes; there is more unless `isWhole`. */
+async function readHead(content: AsyncIterator<Uint8Array>): Promise<{ pieces: Uint8Array[]; isWhole: boolean }> {
   const pieces: Uint8Array[] = []
-  let bytes = 0
-  const iterator = content.iterator({ destroyOnReturn: false })
-  for await (const piece of iterator) {
-    pieces.push(piece as Uint8Array)
-    bytes += (piece as Uint8Array).length
-    if (bytes > PART_BYTES) return { pieces, isWhole: false }
+  for (let bytes = 0; bytes <= PART_BYTES; ) {
+    const next = await content.next()
+    if (next.done === true) return { pieces, isWhole: true }
+    pieces.push(next.value)
+    bytes += next.value.length
   }
-  return { pieces, isWhole: true }
+  return { pieces, isWhole: false }
 }
 
-async function writeAll(path: string, head: readonly Uint8Array[], rest: Readable): Promise<void> {
-  await using file = await open(path, 'wx', 0o600)
-  for (const piece of head) await file.writeFile(piece)
-  for await (const piece of rest) await file.writeFile(piece as Uint8Array)
-  await file.sync()
+async function writeAll(path: string, head: readonly Uint8Array[], rest: AsyncIterator<Uint8Array>): Promise<void> {
+  try {
+    await using file = await open(path, 'wx', 0o600)
+    for (const piece of head) await file.writeFile(piece)
+    for (let next = await rest.next(); next.done !== true; next = await rest.next()) await file.writeFile(next.value)
+    await file.sync()
+  } catch (error) {
+    await rest.return?.()
+    throw error
+  }
 }

@@ -6,7 +6,7 @@ import { type Clock, sleep } from '../../runtime/clock.ts'
 import type { Random } from '../../runtime/random.ts'
 import { type S3Address, s3Url } from '../../runtime/s3-address.ts'
 import type { CredentialChain } from './credentials.ts'
-import { explainFailure, isAboutCredentials, isPassing, S3Error, type S3Failure } from './s3-failure.ts'
+import { explainFailure, isAboutCredentials, isOfStorage, isPassing, S3Error, type S3Failure } from './s3-failure.ts'
 import { textOf } from './s3-xml.ts'
 
 export interface S3Request {
@@ -158,7 +158,7 @@ export class S3Client {
           await sleep(clock, retryDelayMs(count, random), signal)
           if (!signal.aborted) continue
         }
-        if (saysSomethingOfAll(failure)) this.#problem = this.explain(error) as ScrapdeckError
+        if (isOfStorage(failure)) this.#problem = this.explain(error) as ScrapdeckError
         else this.#problem = null
         throw error
       }
@@ -174,7 +174,11 @@ export class S3Client {
     const limit = clock.setTimer(TRY_MS, () => aborting.abort(new Error('TRY_TIMEOUT')))
     let answer: S3Stream | null = null
     try {
-      const { statusCode, headers: answered, body: stream } = await this.#agent.request({
+      const {
+        statusCode,
+        headers: answered,
+        body: stream
+      } = await this.#agent.request({
         ...{ origin: url.origin, path: url.pathname + url.search, method: request.method, headers },
         ...{ body, signal: anyOf(aborting.signal, signal) }
       })
@@ -254,10 +258,6 @@ export class S3Client {
     requests.set(operation, one)
   }
 }
-
-/** Of more than one object: the storage or our access to it. */
-const saysSomethingOfAll = ({ status, code }: S3Failure): boolean =>
-  code !== 'ABORTED' && (status === null || status >= 500 || [400, 401, 403, 301, 307, 429].includes(status) || code === 'NoSuchBucket')
 
 /** In a thread of Node's pool. */
 const digest = (bytes: Uint8Array): Promise<ArrayBuffer> =>

@@ -30,8 +30,11 @@ export class S3Error extends Error {
 export const hasStatus = (error: unknown, ...statuses: number[]): boolean =>
   error instanceof S3Error && error.failure.status !== null && statuses.includes(error.failure.status)
 
-export const isNoBucket = (error: unknown): boolean =>
-  error instanceof S3Error && error.failure.code === 'NoSuchBucket'
+/** Of one object or upload, not of the bucket; an answer to HEAD says no more than 404. */
+export const isGone = (error: unknown): boolean =>
+  error instanceof S3Error &&
+  error.failure.status === 404 &&
+  ['', 'NoSuchKey', 'NoSuchUpload', 'NoSuchVersion'].includes(error.failure.code)
 
 const RETRIED = new Set([408, 429, 500, 502, 503, 504])
 const RETRIED_CODES = new Set(['RequestTimeout', 'OperationAborted', 'ConditionalRequestConflict', 'SlowDown'])
@@ -45,8 +48,21 @@ export function isPassing({ status, code }: S3Failure): boolean {
 }
 
 /** The credentials may have been replaced since they were read. */
-export const isAboutCredentials = ({ code }: S3Failure): boolean =>
-  ['InvalidAccessKeyId', 'SignatureDoesNotMatch', 'ExpiredToken', 'InvalidToken', 'TokenRefreshRequired'].includes(code)
+export const isAboutCredentials = ({ code }: S3Failure): boolean => ABOUT_CREDENTIALS.has(code)
+
+const ABOUT_CREDENTIALS = new Set([
+  ...['InvalidAccessKeyId', 'XAdminUserNotFound', 'SignatureDoesNotMatch'],
+  ...['ExpiredToken', 'InvalidToken', 'TokenRefreshRequired']
+])
+
+/** Of the storage as a whole, or our access to it, and not of one object. Pure. */
+export const isOfStorage = (failure: S3Failure): boolean =>
+  failure.code !== 'ABORTED' &&
+  (failure.status === null ||
+    failure.status >= 500 ||
+    [400, 401, 403, 301, 307, 429].includes(failure.status) ||
+    failure.code === 'NoSuchBucket' ||
+    isAboutCredentials(failure))
 
 /** What an operator can do about it. `from`: where the credentials come from. */
 export function explainFailure(failure: S3Failure, address: S3Address, from: string): ScrapdeckError {
@@ -58,7 +74,7 @@ function problemOf(failure: S3Failure, { bucket, endpoint }: S3Address, from: st
   const { operation, status, code, message, region, clockOffsetMs } = failure
   switch (code) {
     case 'InvalidAccessKeyId':
-    case 'InvalidAccessKey':
+    case 'XAdminUserNotFound':
       return `the server does not know the access key id (${from}). Correct it, or create a key there.`
     case 'SignatureDoesNotMatch':
       return `the secret key does not fit the access key id (${from}). Enter it again, complete and without spaces.`

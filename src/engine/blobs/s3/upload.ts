@@ -90,7 +90,9 @@ export async function upload(
   try {
     const endMs = clock.monotonicMs() + UPLOAD_MAX_MS
     const parts = await uploadParts(client, key, uploadId, content, () => clock.monotonicMs() > endMs)
-    const list = parts.map((etag, index) => `<Part><PartNumber>${index + 1}</PartNumber><ETag>${encode(etag)}</ETag></Part>`)
+    const list = parts.map(
+      (etag, index) => `<Part><PartNumber>${index + 1}</PartNumber><ETag>${encode(etag)}</ETag></Part>`
+    )
     const body = Buffer.from(`<CompleteMultipartUpload>${list.join('')}</CompleteMultipartUpload>`)
     const ended = await client.send({
       ...{ operation: 'end_upload', method: 'POST', key, query: { uploadId }, headers: { ...condition }, body }
@@ -138,9 +140,7 @@ async function uploadParts(
 
 /** One that is left is aborted once the grace is over. */
 async function abortUpload(client: S3Client, key: string, uploadId: string): Promise<void> {
-  await client
-    .send({ operation: 'abort_upload', method: 'DELETE', key, query: { uploadId }, tries: 2 })
-    .catch(() => {})
+  await client.send({ operation: 'abort_upload', method: 'DELETE', key, query: { uploadId }, tries: 2 }).catch(() => {})
 }
 
 /** Aborts uploads that an engine left when it was killed. They cost storage and are in no list of objects. */

@@ -49,7 +49,8 @@ export function describeBlobStore(
         content.subarray(Math.floor((size * index) / 20), Math.floor((size * (index + 1)) / 20))
       )
       expect(await blobs.write('logs/big.zst', Readable.from(pieces))).toEqual({ sizeBytes: size })
-      for (const store of [blobs, await reopen()]) expect(sha256(await store.read('logs/big.zst'))).toBe(sha256(content))
+      for (const store of [blobs, await reopen()])
+        expect(sha256(await store.read('logs/big.zst'))).toBe(sha256(content))
     })
 
     test('a stream that breaks off leaves nothing, and the old content in its place', async () => {
@@ -142,8 +143,8 @@ export function describeBlobStore(
     })
 
     test('what is not there is NOT_FOUND, and deleting it is fine', async () => {
-      for (const read of [blobs.read, blobs.openRead, blobs.openAt, blobs.localPath])
-        await expect(read.call(blobs, 'eggs/none')).rejects.toMatchObject({ code: 'NOT_FOUND' })
+      for (const read of ['read', 'openRead', 'openAt', 'localPath'] as const)
+        await expect(blobs[read]('eggs/none')).rejects.toMatchObject({ code: 'NOT_FOUND' })
       expect(await blobs.has('eggs/none')).toBe(false)
       await blobs.delete('eggs/none')
       expect(await blobs.deleteUnused('eggs/none')).toBe(true)
