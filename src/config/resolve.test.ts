@@ -124,6 +124,22 @@ describe('options of the service', () => {
       expect(() => proxies(text)).toThrow('addresses and networks')
   })
 
+  it('say where blobs are, and never have credentials in that', () => {
+    const text = 'blobs = s3://crawls/a?region=eu-west-1\nblobs_credentials_file = /c\nblobs_cache_mb = 500'
+    const { options, listed } = resolve(`[scrapdeck]\n${text}\n`)
+    expect(options.s3).toMatchObject({
+      address: { bucket: 'crawls', prefix: 'a/', region: 'eu-west-1', isPathStyle: false },
+      ...{ credentialsFile: '/c', cacheBytes: 500_000_000 }
+    })
+    expect(listed).toContainEqual(expect.objectContaining({ name: 'blobs', value: 's3://crawls/a?region=eu-west-1' }))
+    expect(resolve('[scrapdeck]\nblobs = files\n').options.s3).toBeNull()
+    expect(resolve(null, { flags: { blobs: 's3://other' } }).options.s3?.address.name).toBe('s3://other/')
+    expect(() => resolve('[scrapdeck]\nblobs_cache_mb = 10\n')).toThrow('at least 64')
+    const secret = { environment: { SCRAPDECK_BLOBS: 's3://key:hidden@crawls' } }
+    expect(() => resolve(null, secret)).toThrow('must not contain credentials')
+    expect(() => resolve(null, secret)).not.toThrow('hidden')
+  })
+
   it('limit connections', () => {
     const text = '[scrapdeck]\nmax_connections = 100\nmax_connections_per_address = 10\n'
     expect(resolve(text).options.connectionLimits).toEqual({ total: 100, perAddress: 10 })

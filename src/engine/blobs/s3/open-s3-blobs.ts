@@ -40,6 +40,7 @@ export interface S3Blobs {
 
 const CHECKED_EVERY_MS = 30_000
 const DEFAULT_REGION = 'us-east-1'
+const IS_NEAR = /^http:\/\/(?:localhost|127\.[\d.]+|\[::1\])(?::|$)/
 
 /**
  * Blobs on S3. What an operator must mend is found now and not with the first log: rejects with BLOBS_UNUSABLE if the
@@ -64,6 +65,8 @@ export async function openS3Blobs(options: S3BlobsOptions): Promise<S3Blobs> {
     await client.stop()
     throw client.explain(error)
   }
+  if (address.endpoint?.startsWith('http:') === true && !IS_NEAR.test(address.endpoint))
+    logger.warn({ endpoint: address.endpoint }, 'eggs and logs travel unencrypted to the S3 server: use https')
   let checkedAtMs = clock.monotonicMs()
   return {
     store,
