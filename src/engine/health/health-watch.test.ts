@@ -40,7 +40,7 @@ describe('health', () => {
 
   it('names blobs that cannot be used, or that do not answer, and stays ready', async () => {
     let answer: Promise<string | null> = Promise.resolve('The blobs refuse')
-    const health = open(undefined, () => answer)
+    const health = open(async () => {}, () => answer)
     expect(await health.check()).toEqual({ ...WELL, reasons: ['The blobs refuse'] })
     answer = new Promise(() => {})
     await clock.advanceBy(5_000)

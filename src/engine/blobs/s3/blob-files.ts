@@ -20,9 +20,9 @@ const TOUCH_EVERY_MS = 60_000
 const FILE = /^[0-9a-f]{32}-[0-9a-f]{16}$/
 
 /**
- * Blobs that are stored elsewhere, as files on this machine: within a size, least recently used out. A file has its name
- * only once it is complete and on disk, so whatever a crash left under such a name is a blob; the rest is deleted at
- * the start. Its name says which blob and which content of it (`tag`), so a replaced blob is never read from here.
+ * Blobs that are stored elsewhere, as files on this machine: within a size, least recently used out. A file has its
+ * name only once it is complete and on disk, so whatever a crash left under such a name is a blob; the rest is deleted
+ * at the start. Its name says which blob and which content of it (`tag`), so a replaced blob is never read from here.
  */
 export class BlobFiles {
   readonly #directory: string

@@ -17,8 +17,8 @@ export interface S3Object {
 const RESUMES = 4
 
 /**
- * Writes one object to a new file, which is synced and verified against the checksum it was stored with. A transfer that
- * breaks off is continued. Rejects with S3Error, the disk's error, or BLOB_DAMAGED.
+ * Writes one object to a new file, which is synced and verified against the checksum it was stored with. A transfer
+ * that breaks off is continued. Rejects with S3Error, the disk's error, or BLOB_DAMAGED.
  */
 export async function download(
   client: S3Client,

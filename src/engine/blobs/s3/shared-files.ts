@@ -1,4 +1,4 @@
-/** Sections of an INI file as Amazon's tools write it: `[default]`, in the configuration also `[profile name]`. Pure. */
+/** One section of an INI file of Amazon's tools: `[default]`, in the configuration also `[profile name]`. Pure. */
 export function readProfile(text: string, profile: string): Map<string, string> | null {
   let found: Map<string, string> | null = null
   let isInside = false

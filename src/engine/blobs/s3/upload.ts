@@ -16,8 +16,8 @@ const HASH_PIECE_BYTES = 256 * 1024
 /** An upload that takes longer is given up. The row that refers to its blob is written right after it. */
 export const UPLOAD_MAX_MS = 6 * 3_600_000
 /**
- * What is younger is never deleted as unused, nor an unfinished upload as abandoned: longer than any upload, by far more
- * than the wait for a row that refers to it.
+ * What is younger is never deleted as unused, nor an unfinished upload as abandoned: longer than any upload, by far
+ * more than the wait for a row that refers to it.
  */
 export const GRACE_MS = 24 * 3_600_000
 
