@@ -143,8 +143,7 @@ async function runChecks() {
     work ? work() : commandStep({ title, command: nodeBinary, args, env: { ...commonEnvironment, ...env }, next })
   )
   if (checks.some(({ name }) => name === 'integration')) {
-    const { scrapyd, postgres } = readTestEnvironment()
-    nameUntested(scrapyd, postgres)
+    nameUntested(readTestEnvironment())
   }
   const results = readResults(resultDirectory)
   say(table(ran, results, performance.now() - beganAt))

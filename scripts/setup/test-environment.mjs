@@ -3,6 +3,7 @@ import fs from 'node:fs'
 import { ensureChromium } from './chromium.mjs'
 import { inRoot } from './platform.mjs'
 import { ensurePostgres } from './postgres.mjs'
+import { ensureS3Server } from './s3-server.mjs'
 import { ensureTestPythonEnvironment } from './python-environment.mjs'
 import { ensureScrapydVersions, newestScrapyd } from './scrapyd-versions.mjs'
 import { say } from './steps.mjs'
@@ -15,6 +16,7 @@ const file = inRoot('.cache', 'test-environment.json')
  * @property {string | null} chromium null: only `npm run demo` has been set up so far
  * @property {Record<string, import('./scrapyd-versions.mjs').ScrapydInstallation>} scrapyd by version
  * @property {import('./postgres.mjs').PostgresInstallation | null} postgres null: only the demo has been set up so far
+ * @property {import('./s3-server.mjs').S3Installation | null} [s3] null: only the demo has been set up so far
  */
 
 /** @returns {Promise<TestEnvironment>} */
@@ -22,8 +24,9 @@ export async function ensureTestEnvironment() {
   const python = await ensureTestPythonEnvironment()
   const scrapyd = await ensureScrapydVersions(python)
   const postgres = await ensurePostgres()
-  nameUntested(scrapyd, postgres)
-  return write({ python, chromium: await ensureChromium(), scrapyd, postgres })
+  const s3 = await ensureS3Server(python)
+  nameUntested({ scrapyd, postgres, s3 })
+  return write({ python, chromium: await ensureChromium(), scrapyd, postgres, s3 })
 }
 
 /** Only what the demo uses: no browser, no older Scrapyds. What an earlier setup of the tests found stays. */
@@ -34,6 +37,7 @@ export async function ensureDemoEnvironment() {
     python,
     chromium: before?.chromium ?? null,
     postgres: before?.postgres ?? null,
+    s3: before?.s3 ?? null,
     scrapyd: { ...before?.scrapyd, ...newestScrapyd(python) }
   })
 }
@@ -46,11 +50,11 @@ function write(environment) {
 
 /**
  * A server that cannot run here is named, never skipped silently.
- * @param {TestEnvironment['scrapyd']} scrapyd
- * @param {TestEnvironment['postgres']} postgres
+ * @param {Pick<TestEnvironment, 'scrapyd' | 'postgres' | 's3'>} environment
  */
-export function nameUntested(scrapyd, postgres) {
+export function nameUntested({ scrapyd, postgres, s3 }) {
   if (postgres?.problem) say(`! PostgreSQL cannot run here, and the store on it is not tested: ${postgres.problem}`)
+  if (s3?.problem) say(`! No S3 server can run here, and blobs on S3 are not tested: ${s3.problem}`)
   for (const [version, { problem }] of Object.entries(scrapyd)) {
     if (problem) say(`! Scrapyd ${version} cannot run with this Python and is not tested here: ${problem}`)
   }

@@ -148,8 +148,13 @@ export class Disk {
         throw new Error('Not simulated')
       },
       localPath: async () => null,
+      openAt: async () => null,
       has: async (name) => files.has(name),
       delete: async (name) => void (life.isOver || files.delete(name)),
+      async deleteUnused(name) {
+        if (!life.isOver) files.delete(name)
+        return true
+      },
       list: async (prefix) =>
         [...files]
           .filter(([name]) => name.startsWith(prefix))

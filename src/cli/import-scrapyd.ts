@@ -55,6 +55,7 @@ export async function runImport(
     source: scrapyd,
     dataDirectory: options.dataDirectory,
     directories: localOnly(options.directories),
+    s3: options.s3,
     dryRun: flags.dryRun ?? false,
     report: print
   })

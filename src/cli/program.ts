@@ -64,6 +64,7 @@ function serviceCommand(name: string, description: string): Command {
       '--store <address>',
       'sqlite, or postgres://USER@HOST:5432/DATABASE (default: sqlite, in the data directory)'
     )
+    .option('--blobs <address>', 's3://BUCKET/PREFIX?endpoint=… (default: files, in the data directory)')
     .option('--config <file>', CONFIG_HELP)
     .option('--bind <address>', 'address to listen on (default 127.0.0.1)')
     .option('--unix-socket <path>', 'also listen on this Unix socket')
@@ -123,6 +124,24 @@ program
     })
     const isDryRun = flags.dryRun === true
     if (flags.json === true) writeAnswer(flags, { dryRun: isDryRun, counts, report }, '')
+  })
+
+program
+  .command('copy-blobs <from> <to>')
+  .description(
+    'Copy eggs, archived logs and kept items between a data directory and s3://BUCKET/PREFIX?endpoint=…, in either direction. Verifies each; safe to repeat after an interruption. Deletes nothing.'
+  )
+  .option('--even-if-running', 'continue even if the service of this machine uses one of them on S3')
+  .option('--data <directory>', SERVICE_DATA_HELP)
+  .option('--config <file>', CONFIG_HELP)
+  .option('--json', JSON_HELP)
+  .action(async (from: string, to: string, flags: Flags & { evenIfRunning?: boolean }) => {
+    const { runCopyBlobs } = await import('./copy-blobs.ts')
+    const { options } = await resolve(flags)
+    const counts = await runCopyBlobs({ from, to, evenIfRunning: flags.evenIfRunning === true }, options, (line) => {
+      if (flags.json !== true) process.stdout.write(`${line}\n`)
+    })
+    if (flags.json === true) writeAnswer(flags, counts, '')
   })
 
 /** For the service that runs, or would run, on this machine. */

@@ -117,7 +117,7 @@ export const OPTIONS: readonly OptionRow[] = [
   classRow(
     'eggstorage',
     ['scrapyd.eggstorage.FilesystemEggStorage'],
-    'eggs are kept in the data directory and eggs_dir; a shared storage such as S3 comes with a later version',
+    'eggs are kept in the data directory and eggs_dir, or on S3 with the option blobs of [scrapdeck]',
     { known: `(s3|gcs|azure|minio|${DATABASES})` }
   ),
   classRow('poller', ['scrapyd.poller.QueuePoller'], 'the dispatcher starts jobs as soon as a slot is free'),
@@ -132,6 +132,7 @@ export const OPTIONS: readonly OptionRow[] = [
   row('scrapdeck', 'store_password_file'),
   row('scrapdeck', 'engine_name'),
   row('scrapdeck', 'engine_address'),
+  ...['blobs', 'blobs_credentials_file', 'blobs_cache_mb'].map((name) => row('scrapdeck', name)),
   row('scrapdeck', 'python'),
   row('scrapdeck', 'local_slots', HARMLESS),
   ...['warm_starts', 'warm_parents', 'warm_parked', 'warm_wait'].map((name) => row('scrapdeck', name, HARMLESS)),

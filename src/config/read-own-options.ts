@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { parsePostgresAddress, type PostgresAddress } from '../engine/runtime/postgres-address.ts'
+import { parseS3Address, type S3Address } from '../engine/runtime/s3-address.ts'
 import { isLoopback } from '../server/auth/host-rule.ts'
 import { DEFAULT_CRAWL_CACHE_SECONDS, MAX_CRAWL_CACHE_SECONDS } from '../shared/contract/index.ts'
 import { maskCredentials } from '../shared/secret-values.ts'
@@ -11,7 +12,8 @@ import { readDataDirectory } from './local-service.ts'
 import type { OptionReader } from './option-reader.ts'
 import { namesIn } from './option-table.ts'
 import { type PluginSettings, readPluginLines } from './plugin-options.ts'
-import type { ServeOptions } from './serve-options.ts'
+import type { ConfiguredValue } from './read-files.ts'
+import type { S3Options, ServeOptions } from './serve-options.ts'
 
 /** Reads the section [scrapdeck], its flags and its variables. */
 export function readOwnOptions(options: OptionReader) {
@@ -35,6 +37,7 @@ export function readOwnOptions(options: OptionReader) {
   return {
     dataDirectory,
     postgres: readStore(options),
+    s3: readBlobs(options),
     pythonPath: python?.text || null,
     allowedHosts,
     ...readEngine(options),
@@ -85,6 +88,34 @@ function readPassword(path: string): string {
   } catch (error) {
     const { code = 'unknown error' } = error as NodeJS.ErrnoException
     throw new Error(`The password file ${path} of the database cannot be read (${code})`, { cause: error })
+  }
+}
+
+const BLOBS_CACHE_MB = 2_048
+/** Fewer would not hold what one search reads at once. */
+const BLOBS_CACHE_MIN_MB = 64
+
+/** Absent or `files`: in the data directory. */
+function readBlobs(options: OptionReader): S3Options | null {
+  const picked = options.pick('scrapdeck', 'blobs', { name: '--blobs', value: options.context.flags.blobs })
+  const file = options.pick('scrapdeck', 'blobs_credentials_file')
+  const cache = options.pick('scrapdeck', 'blobs_cache_mb')
+  const cacheMb = (cache === null ? null : options.whole(cache, 'blobs_cache_mb', 10_000_000)) ?? BLOBS_CACHE_MB
+  // One that cannot be read may have a secret where none belongs.
+  const address = picked === null || picked.text === '' || picked.text === 'files' ? null : readAddress(options, picked)
+  options.list('scrapdeck', 'blobs', address === null ? 'files' : picked!.text, picked)
+  options.list('scrapdeck', 'blobs_credentials_file', file?.text ?? '', file)
+  options.list('scrapdeck', 'blobs_cache_mb', String(cacheMb), cache)
+  if (cacheMb < BLOBS_CACHE_MIN_MB) options.refuse(cache!, `blobs_cache_mb must be at least ${BLOBS_CACHE_MIN_MB}.`)
+  return address === null ? null : { address, credentialsFile: file?.text || null, cacheBytes: cacheMb * 1_000_000 }
+}
+
+function readAddress(options: OptionReader, picked: ConfiguredValue): S3Address | null {
+  try {
+    return parseS3Address(picked.text)
+  } catch (error) {
+    options.refuse(picked, (error as Error).message)
+    return null
   }
 }
 

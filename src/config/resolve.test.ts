@@ -54,6 +54,7 @@ describe('options of the service', () => {
       engineName: null,
       engineAddress: null,
       postgres: null,
+      s3: null,
       warmStarts: { isOn: true, mostParents: 4, waitMs: 0, mostParked: 1 },
       logLevel: null,
       allowedHosts: [],
@@ -123,6 +124,22 @@ describe('options of the service', () => {
     expect(proxies('127.0.0.1, ::1 10.1.0.0/16 fd00::/8')).toEqual(['127.0.0.1', '::1', '10.1.0.0/16', 'fd00::/8'])
     for (const text of ['0.0.0.0/0', '::/0', 'proxy.example', '10.0.0.0/33', '10.0.0', '10.0.0.1/8/8'])
       expect(() => proxies(text)).toThrow('addresses and networks')
+  })
+
+  it('say where blobs are, and never have credentials in that', () => {
+    const text = 'blobs = s3://crawls/a?region=eu-west-1\nblobs_credentials_file = /c\nblobs_cache_mb = 500'
+    const { options, listed } = resolve(`[scrapdeck]\n${text}\n`)
+    expect(options.s3).toMatchObject({
+      address: { bucket: 'crawls', prefix: 'a/', region: 'eu-west-1', isPathStyle: false },
+      ...{ credentialsFile: '/c', cacheBytes: 500_000_000 }
+    })
+    expect(listed).toContainEqual(expect.objectContaining({ name: 'blobs', value: 's3://crawls/a?region=eu-west-1' }))
+    expect(resolve('[scrapdeck]\nblobs = files\n').options.s3).toBeNull()
+    expect(resolve(null, { flags: { blobs: 's3://other' } }).options.s3?.address.name).toBe('s3://other/')
+    expect(() => resolve('[scrapdeck]\nblobs_cache_mb = 10\n')).toThrow('at least 64')
+    const secret = { environment: { SCRAPDECK_BLOBS: 's3://key:hidden@crawls' } }
+    expect(() => resolve(null, secret)).toThrow('must not contain credentials')
+    expect(() => resolve(null, secret)).not.toThrow('hidden')
   })
 
   it('limit connections', () => {
@@ -337,7 +354,10 @@ const VALUES: Record<string, string> = {
     store: 'postgres://db.example/crawls',
     store_password_file: import.meta.filename,
     engine_name: 'north',
-    engine_address: 'http://10.0.0.2:6800'
+    engine_address: 'http://10.0.0.2:6800',
+    blobs: 's3://crawls/a?endpoint=https://s3.example',
+    blobs_credentials_file: '/c',
+    blobs_cache_mb: '500'
   },
   ...{
     data: '/d',
@@ -413,7 +433,7 @@ describe('options and classes of other Scrapyds', () => {
     ['application = scrapyd.async_app.create_app', 'Scrapdeck is an asynchronous service of its own'],
     ['spiderqueue = pgqueue.PostgresSpiderQueue', 'the queue is in the database in the data directory; several'],
     ['jobstorage = pgqueue.PostgresJobStorage', 'the history is in the database in the data directory'],
-    ['eggstorage = scrapyd_s3.S3EggStorage', 'a shared storage such as S3 comes with a later version'],
+    ['eggstorage = scrapyd_s3.S3EggStorage', 'or on S3 with the option blobs of [scrapdeck]'],
     ['launcher = scrapyd.async_launcher.AsyncLauncher', 'the local node starts and watches spiders'],
     ['cache_backend = redis', 'a cache that several Scrapdecks share, such as Redis, comes with a later version'],
     ['max_proc = 1\n[cache]\nhost = redis', 'host has no effect: a cache that several Scrapdecks share']

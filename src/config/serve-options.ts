@@ -1,4 +1,5 @@
 import type { PostgresAddress } from '../engine/runtime/postgres-address.ts'
+import type { S3Address } from '../engine/runtime/s3-address.ts'
 import type { ConnectionLimits, RateLimits } from '../server/limits.ts'
 import type { ScrapydDoorSettings } from '../server/scrapyd/settings.ts'
 import type { ConfiguredSource } from './discovery-options.ts'
@@ -6,6 +7,15 @@ import type { PluginSettings } from './plugin-options.ts'
 import type { EngineOptions } from '../engine/index.ts'
 
 type WarmStarts = NonNullable<EngineOptions['warmStarts']>
+
+/** Where eggs, archived logs and kept items are. */
+export interface S3Options {
+  address: S3Address
+  /** In the form of Amazon's shared credentials file; null: the standard chain. */
+  credentialsFile: string | null
+  /** Of the copies on this machine. */
+  cacheBytes: number
+}
 
 /** The resolved options of a host: command line, then environment, then configuration files, then defaults. */
 export interface ServeOptions {
@@ -28,6 +38,8 @@ export interface ServeOptions {
   engineName: string | null
   /** Where they reach it. null: derived from the address it listens on. */
   engineAddress: string | null
+  /** null: files in the data directory. */
+  s3: S3Options | null
   warmStarts: WarmStarts
   /** null: the host's default. */
   logLevel: 'debug' | 'info' | 'warn' | 'error' | null
@@ -66,6 +78,7 @@ export interface ServeOptions {
 export interface ServeFlags {
   data?: string
   store?: string
+  blobs?: string
   bind?: string
   port?: string
   unixSocket?: string

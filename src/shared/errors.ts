@@ -62,6 +62,8 @@ export const ERROR_CODES = {
   DATA_DIRECTORY_UNUSABLE: { status: 503, title: 'The data directory cannot be written' },
   DATABASE_IN_USE: { status: 503, title: 'Another Scrapdeck is using this database' },
   DATABASE_UNUSABLE: { status: 503, title: 'The database cannot be used' },
+  BLOBS_UNUSABLE: { status: 503, title: 'The storage of the blobs cannot be used' },
+  BLOB_DAMAGED: { status: 500, title: 'A stored file is damaged' },
   DATA_DIRECTORY_IN_USE: { status: 503, title: 'Another Scrapdeck is using this data directory' },
   NO_LEADER: { status: 503, title: 'No engine leads at the moment' },
   NOT_LEADER: { status: 503, title: 'Another engine leads now' },

@@ -2,19 +2,39 @@ import type { Readable } from 'node:stream'
 
 /**
  * The only place for large files. Scrapdeck chooses the names: `eggs/<sha256>`, `logs/<job id>-<attempt>.zst`. Writes
- * are atomic: a blob appears under its name only after its last byte is on disk.
+ * are atomic: a blob appears under its name only after its last byte is stored.
  */
 export interface BlobStore {
   write(name: string, content: Uint8Array | Readable): Promise<{ sizeBytes: number }>
   /** Rejects with ScrapdeckError NOT_FOUND if there is none. */
   read(name: string): Promise<Uint8Array>
   openRead(name: string): Promise<Readable>
+  /** For ranges. null: this store reads blobs only whole. Rejects as `read` does. */
+  openAt(name: string): Promise<BlobReader | null>
   /** Moves a complete file of this engine's into the store. */
   adopt(name: string, path: string): Promise<void>
-  /** Where a blob is a file on this machine; null: it is none. Rejects as `read` does. */
+  /**
+   * Where a blob is a file on this machine, if necessary after it was fetched; null: it cannot be one. A fetched file
+   * may be removed once several others were. Rejects as `read` does.
+   */
   localPath(name: string): Promise<string | null>
   has(name: string): Promise<boolean>
   /** Deleting a blob that does not exist is not an error. */
   delete(name: string): Promise<void>
+  /**
+   * Deletes a blob to which nothing refers. false: it stays for now, because it was written so recently that another
+   * engine may be about to refer to it.
+   */
+  deleteUnused(name: string): Promise<boolean>
   list(prefix: string): Promise<{ name: string; sizeBytes: number }[]>
 }
+
+/** All ranges are of one content, even if the blob is replaced or deleted meanwhile: a read rejects otherwise. */
+export interface BlobReader extends AsyncDisposable {
+  /** Fewer bytes than `length` only at the end. */
+  read(offset: number, length: number): Promise<Uint8Array>
+}
+
+/** `eggs/<sha256>`, `logs/<job id>-<attempt>.zst`: one folder and one file, so a name cannot escape its directory. */
+export const BLOB_NAME = /^[a-z]{1,20}\/[A-Za-z0-9_-][A-Za-z0-9._-]{0,199}$/
+export const BLOB_PREFIX = /^[a-z]{1,20}\/(?:[A-Za-z0-9_-][A-Za-z0-9._-]{0,199})?$/

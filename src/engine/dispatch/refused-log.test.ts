@@ -1,8 +1,10 @@
 import { describe, expect } from 'vitest'
-import { aJobId } from '../../shared/testing/ids.ts'
+import { ScrapdeckError } from '../../shared/errors.ts'
+import { aJobId, anAttemptNumber } from '../../shared/testing/ids.ts'
 import { NodeError } from '../nodes/node-client.ts'
 import { it } from '../testing/dispatch-fixtures.ts'
 import { type FakeNode } from '../testing/fake-node.ts'
+import { advanceUntil } from '../testing/until.ts'
 
 describe('a run that its node lists no longer, and whose log the node refuses', () => {
   const refuseLogs = (node: FakeNode) => {
@@ -81,4 +83,31 @@ it('tries that no node answered do not count: a log that is refused once after a
   node.readLog = readLog
   await clock.advanceBy(60_000)
   expect(await engine.job(id!)).toMatchObject({ state: 'ended', status: 'succeeded' })
+})
+
+it('a run whose log the storage of blobs does not take is waited for until it does', async ({
+  clock,
+  store,
+  node,
+  engine
+}) => {
+  await engine.start({ n1: node })
+  const [id] = await engine.enqueueMany(1)
+  await clock.advanceBy(2_000)
+  const line = '2026-11-02 12:00:00 [shop] INFO: a line of a log that is too long for the database\n'
+  const { write } = engine.blobs
+  let refused = 0
+  engine.blobs.write = async () => {
+    refused += 1
+    throw new ScrapdeckError('BLOBS_UNUSABLE', 'The storage does not respond')
+  }
+  node.end(id!)
+  node.logs.set(id!, line.repeat(2_000) + node.logs.get(id!))
+  await clock.advanceBy(120_000)
+  expect(refused).toBeGreaterThan(3)
+  expect((await engine.job(id!)).state).toBe('running')
+  engine.blobs.write = write
+  await advanceUntil(clock, async () => (await engine.job(id!)).state === 'ended')
+  const kept = await store.findArchivedLog(aJobId(id!), anAttemptNumber(1))
+  expect(kept?.sizes?.rawBytes).toBeGreaterThanOrEqual(2_000 * line.length)
 })

@@ -19,7 +19,7 @@ beforeEach(async () => {
 })
 afterEach(() => directory.remove())
 
-const open = (write?: (path: string) => Promise<void>) =>
+const open = (write?: (path: string) => Promise<void>, checkBlobs?: () => Promise<string | null>) =>
   new HealthWatch({
     dataDirectory: directory.path,
     isStoreDead: () => state.isStoreDead,
@@ -27,7 +27,8 @@ const open = (write?: (path: string) => Promise<void>) =>
     store: { changeCursor: async () => (state.isDatabaseAway ? Promise.reject(new Error('away')) : 1) },
     clock,
     logger: silentLogger,
-    ...(write === undefined ? {} : { write })
+    ...(write === undefined ? {} : { write }),
+    ...(checkBlobs === undefined ? {} : { checkBlobs })
   })
 
 describe('health', () => {
@@ -35,6 +36,17 @@ describe('health', () => {
     const health = open()
     expect([health.now(), await health.check()]).toEqual([WELL, WELL])
     expect(await readdir(directory.path)).toEqual([])
+  })
+
+  it('names blobs that cannot be used, or that do not answer, and stays ready', async () => {
+    let answer: Promise<string | null> = Promise.resolve('The blobs refuse')
+    const health = open(async () => {}, () => answer)
+    expect(await health.check()).toEqual({ ...WELL, reasons: ['The blobs refuse'] })
+    answer = new Promise(() => {})
+    await clock.advanceBy(5_000)
+    const late = health.check()
+    await clock.advanceBy(2_000)
+    expect(await late).toEqual({ ...WELL, reasons: ['The blob storage (S3) does not respond'] })
   })
 
   it('is not ready while the database does not respond', async () => {

@@ -18,12 +18,15 @@ const CHECK_EVERY_MS = 5_000
 const CHECK_LIMIT_MS = 2_000
 /** More than file systems store inline in an inode, so that a full disk must refuse the write. */
 const PROBE_BYTES = 16_384
+const BLOBS_LATE = 'The blob storage (S3) does not respond'
 
 export interface HealthWatchParts {
   dataDirectory: string
   isStoreDead: () => boolean
   isStopping: () => boolean
   store: Pick<ChangeLog, 'changeCursor'>
+  /** Why the blobs cannot be used; null: they can. */
+  checkBlobs?: () => Promise<string | null>
   clock: Clock
   logger: Logger
   /** Writes to the disk to check it; tests replace it. */
@@ -34,9 +37,12 @@ export interface HealthWatchParts {
 export class HealthWatch {
   readonly #parts: HealthWatchParts
   #problem: string | null = null
+  /** Named, but no reason to send requests elsewhere: other engines use the same storage, and most work needs none. */
+  #blobProblem: string | null = null
   #checkedAtMs = Number.NEGATIVE_INFINITY
   #checking: Promise<void> | null = null
   #writing: Promise<string | null> | null = null
+  #asking: Promise<string | null> | null = null
 
   constructor(parts: HealthWatchParts) {
     this.#parts = parts
@@ -50,7 +56,8 @@ export class HealthWatch {
       return { live: false, ready: false, reasons: ['The database is unusable. Restart Scrapdeck'] }
     }
     const reasons = [isStopping() ? 'Scrapdeck is stopping' : null, this.#problem].filter((reason) => reason !== null)
-    return { live: true, ready: reasons.length === 0, reasons }
+    const ready = reasons.length === 0
+    return { live: true, ready, reasons: this.#blobProblem === null ? reasons : [...reasons, this.#blobProblem] }
   }
 
   /** Checks the disk first, at most once in five seconds however often it is called. */
@@ -62,7 +69,7 @@ export class HealthWatch {
   }
 
   async #checkDisk(): Promise<void> {
-    const { dataDirectory, store, clock, logger, write = writeProbe } = this.#parts
+    const { dataDirectory, store, clock, logger, write = writeProbe, checkBlobs = async () => null } = this.#parts
     // While one write hangs, no other is started.
     this.#writing ??= Promise.all([
       write(join(dataDirectory, 'health-probe')).then(() => null, describeProblem),
@@ -79,8 +86,20 @@ export class HealthWatch {
     const timer = clock.setTimer(CHECK_LIMIT_MS, () =>
       resolve('The disk of the data directory or the database does not respond')
     )
-    const found = await Promise.race([this.#writing, isLate])
+    const blobs = (this.#asking ??= checkBlobs().finally(() => {
+      this.#asking = null
+    }))
+    const [found, blobProblem] = await Promise.all([
+      Promise.race([this.#writing, isLate]),
+      Promise.race([blobs, isLate.then(() => BLOBS_LATE)])
+    ])
     timer.cancel()
+    if (blobProblem !== this.#blobProblem)
+      logger.warn(
+        { problem: blobProblem },
+        blobProblem === null ? 'the blobs can be used again' : 'the blobs cannot be used'
+      )
+    this.#blobProblem = blobProblem
     if (found !== this.#problem)
       logger.warn(
         { problem: found },

@@ -23,6 +23,15 @@ export interface MetricsParts {
   collector: Pick<LogCollector, 'allLive'>
 }
 
+/** What was asked of a storage elsewhere since the start. */
+export interface BlobFigures {
+  isUsable: boolean
+  requests: ReadonlyMap<string, { answered: number; refused: number; failed: number; seconds: number }>
+  retries: number
+  sentBytes: number
+  receivedBytes: number
+}
+
 /** Labels beyond these limits are summed up as `other`: each is a time series that Prometheus keeps. */
 const SPIDERS_MAX = 1_000
 const NODES_MAX = 1_000
@@ -62,6 +71,8 @@ export class Metrics extends NamedMetrics {
   readonly #cacheMisses = this.counter('cache_misses_total', 'Reads that a cache could not answer.', ['cache'])
   readonly #cacheEntries = this.gauge('cache_entries', 'Entries of a cache.', ['cache'])
   readonly #cacheBytes = this.gauge('cache_bytes', 'Size of a cache on disk.', ['cache'])
+  /** Only with blobs on S3: elsewhere, 0 would look like a failure. */
+  #blobs: ReturnType<Metrics['makeBlobMetrics']> | null = null
   readonly #started = this.counter('runs_started_total', 'Runs whose node showed them running.', ['node'])
   readonly #sent = this.counter('attempts_sent_total', 'Attempts that were sent to a node.', ['node'])
   readonly #ended = this.counter('attempts_ended_total', 'Attempts that ended, by result.', ['result', 'node'])
@@ -127,16 +138,20 @@ export class Metrics extends NamedMetrics {
   async read({
     nodes,
     figures,
-    caches
+    caches,
+    blobs
   }: {
     nodes: readonly Node[]
     figures: Figures
     caches: Record<string, CacheFigures>
+    /** Absent: they are files. */
+    blobs?: BlobFigures | undefined
   }): Promise<string> {
     await Promise.all([this.#readJobs(), this.#readMachine()])
     this.#readNodes(nodes)
     this.#readRunning()
     this.#readCaches(caches)
+    if (blobs !== undefined) this.#readBlobs(blobs)
     const { paused, loopP99Ms } = figures
     this.#isPaused.set(Number(paused))
     this.#loopP99.set(loopP99Ms / 1_000)
@@ -210,6 +225,29 @@ export class Metrics extends NamedMetrics {
     if (disk === null) return
     this.#diskSize.set(disk.blocks * disk.bsize)
     this.#diskFree.set(disk.bavail * disk.bsize)
+  }
+
+  private makeBlobMetrics() {
+    return {
+      up: this.gauge('blobs_up', '1 while the S3 storage of blobs can be used.'),
+      requests: this.counter('blob_requests_total', 'Requests to that storage.', ['operation', 'result']),
+      seconds: this.counter('blob_request_seconds_total', 'Time that these requests took.', ['operation']),
+      retries: this.counter('blob_retries_total', 'Requests that were repeated after a failure.', []),
+      bytes: this.counter('blob_bytes_total', 'Content of these requests and their answers.', ['direction'])
+    }
+  }
+
+  #readBlobs({ isUsable, requests, retries, sentBytes, receivedBytes }: BlobFigures): void {
+    const { up, requests: counted, seconds, retries: repeated, bytes } = (this.#blobs ??= this.makeBlobMetrics())
+    up.set(Number(isUsable))
+    for (const counter of [counted, seconds, repeated, bytes]) counter.reset()
+    for (const [operation, { seconds: took, ...results }] of requests) {
+      for (const [result, count] of Object.entries(results)) counted.inc({ operation, result }, count)
+      seconds.inc({ operation }, took)
+    }
+    repeated.inc(retries)
+    bytes.inc({ direction: 'sent' }, sentBytes)
+    bytes.inc({ direction: 'received' }, receivedBytes)
   }
 
   #readCaches(caches: Record<string, CacheFigures>): void {

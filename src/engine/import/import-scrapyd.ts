@@ -7,6 +7,7 @@ import { join, resolve } from 'node:path'
 import { LOCAL_NODE_ID, nextAttempt } from '../../shared/ids.ts'
 import { IncomingFiles } from '../blobs/incoming-files.ts'
 import { openFilesystemBlobStore } from '../blobs/filesystem/filesystem-blob-store.ts'
+import type { S3Blobs } from '../blobs/s3/open-s3-blobs.ts'
 import { readFileRange } from '../launcher/runs/file-range.ts'
 import { CLOSING_TAIL_BYTES } from '../understanding/closing-stats.ts'
 import { judgeOutcome } from '../output/outcome.ts'
@@ -17,7 +18,9 @@ import { Projects } from '../projects/projects.ts'
 import { type Clock, systemClock } from '../runtime/clock.ts'
 import { silentLogger } from '../runtime/logger.ts'
 import { makePrivateDirectory, openDataDirectory } from '../runtime/private-directory.ts'
+import { systemRandom } from '../runtime/random.ts'
 import { openRegularFile } from '../runtime/regular-file.ts'
+import type { S3Address } from '../runtime/s3-address.ts'
 import { readScrapydDatabase } from '../store/scrapyd-databases.ts'
 import { openSqliteStore } from '../store/sqlite/open-sqlite-store.ts'
 import type { AttemptChange } from '../job-rules/attempt-change.ts'
@@ -39,6 +42,8 @@ export interface ImportOptions {
   dataDirectory: string
   /** See EngineOptions.directories. */
   directories?: { eggs?: string; logs?: string | null; items?: string | null }
+  /** See EngineOptions.s3. */
+  s3?: { address: S3Address; credentialsFile: string | null; cacheBytes: number } | null
   /** Only counts what would be imported; writes nothing. */
   dryRun: boolean
   /** Receives progress and everything that is skipped, line by line. */
@@ -90,6 +95,18 @@ export async function importScrapyd(options: ImportOptions): Promise<ImportCount
   }
 }
 
+/** A dry run writes nothing, there neither. */
+async function openS3(
+  dataDirectory: string,
+  { s3 = null, dryRun }: ImportOptions,
+  clock: Clock
+): Promise<S3Blobs | null> {
+  if (s3 === null || dryRun) return null
+  const { openS3Blobs } = await import('../blobs/s3/open-s3-blobs.ts')
+  const cacheDirectory = join(dataDirectory, 'blob-cache')
+  return openS3Blobs({ ...s3, clock, random: systemRandom, logger: silentLogger, cacheDirectory })
+}
+
 async function importInto(
   store: JobStore & VersionStore & ProjectSettingsStore & AttemptReader,
   dataDirectory: string,
@@ -112,9 +129,12 @@ async function importInto(
     ...options.directories
   }
   let eggTimeMs = clock.nowMs()
+  const s3Blobs = await openS3(dataDirectory, options, clock)
+  await using opened = new AsyncDisposableStack()
+  opened.adopt(s3Blobs, (one) => one?.stop())
   const projects = await Projects.open({
     store,
-    blobs: await openFilesystemBlobStore(join(dataDirectory, 'blobs')),
+    blobs: s3Blobs?.store ?? (await openFilesystemBlobStore(join(dataDirectory, 'blobs'))),
     incoming: IncomingFiles.open(join(dataDirectory, 'incoming')),
     eggDirectory: join(local, 'egg-files'),
     ...(options.dryRun ? {} : { tree: await EggTree.open(directories.eggs, silentLogger) }),

@@ -33,10 +33,15 @@ export function createPluginBlobs(thread: PluginThread): BlobStore {
       await rm(path, { force: true })
     },
     localPath: async () => null,
+    openAt: async () => null,
     openRead,
     read: async (name) => buffer(await openRead(name)),
     has: async (name) => z.boolean().parse(await ask('has', [name])),
     delete: async (name) => void (await ask('delete', [name])),
+    async deleteUnused(name) {
+      await ask('delete', [name])
+      return true
+    },
     list: async (prefix) => Listed.parse(await ask('list', [prefix]))
   }
 }

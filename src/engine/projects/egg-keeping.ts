@@ -1,11 +1,11 @@
 import type { BlobStore } from '../blobs/blob-store.ts'
 import type { StoredVersion } from '../store/records.ts'
-import type { AttemptReader } from '../store/store.ts'
+import type { AttemptReader, VersionStore } from '../store/store.ts'
 import type { Catalog } from './catalog.ts'
 import type { EggFiles } from './egg-files.ts'
 
 export interface EggKeepingParts {
-  store: AttemptReader
+  store: AttemptReader & Pick<VersionStore, 'listVersions'>
   blobs: BlobStore
   files: EggFiles
   catalog: Catalog
@@ -25,7 +25,7 @@ export class EggKeeping {
   async removeUnused(sha256: string, was: Pick<StoredVersion, 'project' | 'version'>): Promise<void> {
     this.#retired.set(sha256, was)
     const live = await this.#parts.store.listLiveAttempts()
-    const needed = this.#eggsNeeded()
+    const needed = await this.#eggsNeeded()
     for (const [old, { project, version }] of this.#retired) {
       const isRunning = live.some((attempt) => attempt.project === project && attempt.version === version)
       if (isRunning && !needed.has(old)) continue
@@ -37,19 +37,37 @@ export class EggKeeping {
   /** Removes eggs that an earlier engine kept for its running spiders. Does nothing while any attempt is live. */
   async removeLeft(): Promise<void> {
     if ((await this.#parts.store.listLiveAttempts()).length > 0) return
-    const needed = this.#eggsNeeded()
+    const needed = await this.#eggsNeeded()
     for (const { name } of await this.#parts.blobs.list('eggs/')) {
       const sha256 = name.slice('eggs/'.length)
       if (!needed.has(sha256)) await this.#remove(sha256)
     }
   }
 
-  #eggsNeeded(): Set<string | null> {
-    return new Set(this.#parts.catalog.all().map(({ sha256 }) => sha256))
+  /** Names of blobs to which no version refers. */
+  async listUnused(): Promise<string[]> {
+    const names = (await this.#parts.blobs.list('eggs/')).map(({ name }) => name)
+    // Read after the list: a version that is written in between has its blob already.
+    const needed = await this.#eggsNeeded()
+    const isUnused = (sha256: string) => !needed.has(sha256) && !this.#retired.has(sha256)
+    return names.filter((name) => isUnused(name.slice('eggs/'.length)))
+  }
+
+  /** false: it is used by now, or too young to go. */
+  async deleteUnused(name: string): Promise<boolean> {
+    const needed = await this.#eggsNeeded()
+    return !needed.has(name.slice('eggs/'.length)) && (await this.#parts.blobs.deleteUnused(name))
+  }
+
+  /** Also those that another engine has just stored. */
+  async #eggsNeeded(): Promise<Set<string | null>> {
+    const stored = await this.#parts.store.listVersions()
+    return new Set([...this.#parts.catalog.all(), ...stored].map(({ sha256 }) => sha256))
   }
 
   async #remove(sha256: string): Promise<void> {
     await this.#parts.files.remove(sha256)
-    await this.#parts.blobs.delete(`eggs/${sha256}`)
+    // One that is too young to go is found by a later removeLeft.
+    await this.#parts.blobs.deleteUnused(`eggs/${sha256}`)
   }
 }

@@ -138,6 +138,16 @@ export class Projects {
     return projects
   }
 
+  /** Names of blobs with eggs to which no version refers. */
+  listUnusedEggs(): Promise<string[]> {
+    return this.#keeping.listUnused()
+  }
+
+  /** false: it is used by now, or too young to go. */
+  deleteUnusedEgg(name: string): Promise<boolean> {
+    return this.#keeping.deleteUnused(name)
+  }
+
   /**
    * Accepts an egg, or a zip of a project's folder. Throws an EGG_ code for an invalid archive, BAD_INPUT for names,
    * VERSION_IN_USE if jobs need another egg of this version. Stores nothing of a rejected upload.

@@ -54,17 +54,17 @@ export interface DispatchFixtures {
 export class TestedEngine {
   readonly #store: Store
   readonly #clock: FakeClock
-  readonly #blobs: BlobStore
+  readonly blobs: BlobStore
   #harness: DispatchHarness | null = null
 
   constructor(store: Store, clock: FakeClock, blobs: BlobStore) {
     this.#store = store
     this.#clock = clock
-    this.#blobs = blobs
+    this.blobs = blobs
   }
 
   async start(nodes: Record<string, FakeNode>, over: Partial<Parameters<typeof startDispatch>[0]> = {}): Promise<void> {
-    const parts = { store: this.#store, clock: this.#clock, blobs: this.#blobs }
+    const parts = { store: this.#store, clock: this.#clock, blobs: this.blobs }
     this.#harness = await startDispatch({ ...parts, nodes, ...over })
   }
 

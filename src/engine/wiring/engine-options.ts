@@ -24,6 +24,7 @@ import type { SecretBox } from '../runtime/secret-box.ts'
 import type { StoredNode } from '../store/records.ts'
 import type { MeasureDisk } from '../retention/disk.ts'
 import type { PostgresAddress } from '../runtime/postgres-address.ts'
+import type { S3Address } from '../runtime/s3-address.ts'
 import type { Store } from '../store/store.ts'
 import type { Post } from '../webhooks/post.ts'
 
@@ -37,6 +38,8 @@ export interface EngineOptions {
   postgres?: PostgresAddress | null
   /** This engine leads those on its database (`postgres.lease`). Absent: it is alone. */
   leadership?: Leadership
+  /** Blobs are in this bucket. Default: files in the data directory. */
+  s3?: { address: S3Address; credentialsFile: string | null; cacheBytes: number } | null
   secretBox?: SecretBox
   /** Started before the options were known (startStoreThread). */
   storeThread?: Worker

@@ -1,6 +1,8 @@
 import { join } from 'node:path'
 import type { Worker } from 'node:worker_threads'
+import { ScrapdeckError } from '../../shared/errors.ts'
 import type { BlobStore } from '../blobs/blob-store.ts'
+import type { S3Blobs } from '../blobs/s3/open-s3-blobs.ts'
 import { IncomingFiles } from '../blobs/incoming-files.ts'
 import { openFilesystemBlobStore } from '../blobs/filesystem/filesystem-blob-store.ts'
 import type { Base } from './base.ts'
@@ -26,6 +28,8 @@ export interface EngineData {
   /** The store cannot read or write any more, until another process opens it. */
   isStoreDead(): boolean
   blobs: BlobStore
+  /** null: blobs are files in the data directory, or a plugin's. */
+  s3Blobs: S3Blobs | null
   incoming: IncomingFiles
   logScans: LogScans
   logIndex: LogIndex
@@ -41,7 +45,7 @@ export interface EngineData {
 
 /**
  * Closed with the stack. Throws DATA_DIRECTORY_UNUSABLE, DATA_DIRECTORY_IN_USE, DATA_FROM_NEWER_VERSION, or with
- * PostgreSQL DATABASE_UNUSABLE or DATABASE_IN_USE.
+ * PostgreSQL DATABASE_UNUSABLE or DATABASE_IN_USE, with S3 BLOBS_UNUSABLE.
  */
 export async function openData(
   { dataDirectory, seams = {}, ...options }: EngineOptions,
@@ -59,7 +63,10 @@ export async function openData(
   const open = () => (postgres === null ? openSqliteStore(opening) : openStoreInWorker({ ...opening, postgres }))
   const store = seams.store ?? (await open())
   opened.adopt(store, () => store.close())
-  const blobs = seams.blobs ?? parts.pluginBlobs ?? (await openFilesystemBlobStore(join(dataDirectory, 'blobs')))
+  const s3Blobs = await openS3(dataDirectory, options, parts)
+  opened.adopt(s3Blobs, (one) => one?.stop())
+  const blobs =
+    seams.blobs ?? parts.pluginBlobs ?? s3Blobs?.store ?? (await openFilesystemBlobStore(join(dataDirectory, 'blobs')))
   // Apart: users' expressions may occupy the threads that search.
   const [archiving, searching] = [openLogThreads(parts.clock, 1), openLogThreads(parts.clock, 2)]
   for (const threads of [archiving, searching]) opened.adopt(threads, () => threads.close())
@@ -83,6 +90,7 @@ export async function openData(
     isStoreDead: () => isDead,
     credentials: readOrCreateCredentials(dataDirectory, parts.random, options.credentials),
     blobs,
+    s3Blobs,
     logScans: new LogScans(searching),
     logIndex,
     indexesLogs: seams.logIndex !== null,
@@ -92,4 +100,19 @@ export async function openData(
     incoming: IncomingFiles.open(join(dataDirectory, 'incoming')),
     secretBox: options.secretBox ?? (await openFileSecretBox(join(dataDirectory, 'secret.key')))
   }
+}
+
+/** Loaded only where it is used: the default start does not pay for it. */
+async function openS3(
+  dataDirectory: string,
+  { s3 = null }: Pick<EngineOptions, 's3'>,
+  { clock, random, logger, pluginBlobs }: Pick<Base, 'clock' | 'random' | 'logger'> & { pluginBlobs: BlobStore | null }
+): Promise<S3Blobs | null> {
+  if (s3 === null) return null
+  if (pluginBlobs !== null) {
+    const text = 'A plugin keeps blobs, and so does the option blobs: only one of them can. Remove one of them.'
+    throw new ScrapdeckError('BAD_INPUT', text)
+  }
+  const { openS3Blobs } = await import('../blobs/s3/open-s3-blobs.ts')
+  return openS3Blobs({ ...s3, clock, random, logger, cacheDirectory: join(dataDirectory, 'blob-cache') })
 }

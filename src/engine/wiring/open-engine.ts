@@ -42,7 +42,11 @@ export async function openEngine(options: EngineOptions, storeThread: Worker | n
         systemCommands.address = address
       },
       health: healthWatch,
-      metrics: () => metrics.read({ nodes: rooms.listNodes(), figures: figures.current, caches: cachesOf(rooms) }),
+      metrics: () =>
+        metrics.read({
+          ...{ nodes: rooms.listNodes(), figures: figures.current, caches: cachesOf(rooms) },
+          blobs: blobsOf(rooms)
+        }),
       localRunningCount: () => local.node?.runningCount() ?? 0,
       stopLocalSpiders: async () => local.node?.stopAll(),
       stop: () => (stopped ??= stop(opened))
@@ -60,7 +64,11 @@ async function stop(opened: AsyncDisposableStack): Promise<void> {
   if (errors.length > 0) throw joinErrors(errors, 'Scrapdeck could not stop in order')
 }
 
-const cachesOf = ({ archive, scrapyd }: Rooms) => ({
+const blobsOf = ({ s3Blobs }: Rooms) =>
+  s3Blobs === null ? undefined : { ...s3Blobs.figures(), isUsable: s3Blobs.isUsable() }
+
+const cachesOf = ({ archive, scrapyd, s3Blobs }: Rooms) => ({
   logs: archive.cacheFigures(),
+  ...(s3Blobs === null ? {} : { blobs: s3Blobs.cacheFigures() }),
   scrapyd_lists: scrapyd.cacheFigures()
 })

@@ -20,6 +20,7 @@ import { JobFigures } from '../collecting/job-figures.ts'
 import { sweepLeftItems } from '../collecting/items-archive.ts'
 import { sweepLeftCopies } from '../collecting/left-copies.ts'
 import { sweepLocalLogs } from '../collecting/local-logs.ts'
+import { sweepUnusedBlobs } from '../retention/unused-blobs.ts'
 import { LogCollector } from '../collecting/log-collector.ts'
 import { Dispatch } from '../dispatch/dispatch.ts'
 import { LiveAttempts } from '../dispatch/live-attempts.ts'
@@ -384,14 +385,20 @@ function openHealth(options: EngineOptions, below: WithOrders, opened: AsyncDisp
   opened.adopt(problems, stop)
   const alerts = plugins.wantsAlerts ? new Alerts({ ...base, problems: () => problems.current() }) : null
   opened.adopt(alerts, (one) => one?.stop())
-  const sweeps = [...openLocalLogs(options, below), openLeftCopies(below), openLeftItems(below)]
+  const sweeps = [
+    ...openLocalLogs(options, below),
+    openLeftCopies(below),
+    openLeftItems(below),
+    ...openUnusedBlobs(below)
+  ]
   for (const sweep of sweeps) opened.adopt(sweep, stop)
   const housekeeping = opened.adopt(new Housekeeping({ ...base, fleet, problems, inventories, sweeps }), stop)
   const stopping = new AbortController()
   const isStopping = () => stopping.signal.aborted
   const healthWatch = new HealthWatch({
     ...base,
-    ...{ dataDirectory: options.dataDirectory, isStoreDead, isStopping }
+    ...{ dataDirectory: options.dataDirectory, isStoreDead, isStopping },
+    checkBlobs: async () => (await below.s3Blobs?.check()) ?? null
   })
   return { openItems, problems, expectations, alerts, housekeeping, healthWatch, stopping }
 }
@@ -498,6 +505,11 @@ function openLeftCopies({ base, archive, fleet, live }: WithOrders) {
 
 function openLeftItems({ base, itemBlobs, itemsArchive }: WithOrders) {
   return sweepLeftItems({ ...base, archive: itemBlobs, items: itemsArchive })
+}
+
+/** None: what is in the data directory is one engine's alone, and goes at once. */
+function openUnusedBlobs({ base, s3Blobs, projects }: WithOrders) {
+  return s3Blobs === null ? [] : [sweepUnusedBlobs({ ...base, projects, blobs: s3Blobs.store })]
 }
 
 /** Nodes that respond now. */

@@ -4,11 +4,8 @@ import { type FileHandle, mkdir, open, readdir, readFile, rename, rm, stat } fro
 import { dirname, join } from 'node:path'
 import { Readable } from 'node:stream'
 import { ScrapdeckError } from '../../../shared/errors.ts'
-import type { BlobStore } from '../blob-store.ts'
-
-/** `eggs/<sha256>`, `logs/<job id>-<attempt>.zst`: one folder and one file, so a name cannot escape the directory. */
-const NAME = /^[a-z]{1,20}\/[A-Za-z0-9_-][A-Za-z0-9._-]{0,199}$/
-const PREFIX = /^[a-z]{1,20}\/(?:[A-Za-z0-9_-][A-Za-z0-9._-]{0,199})?$/
+import { BLOB_NAME, BLOB_PREFIX, type BlobStore } from '../blob-store.ts'
+import { openFileReader } from '../file-reader.ts'
 
 /** Drafts start with a dot, which names must not: they are never listed or read as blobs. */
 const DRAFT = '.draft-'
@@ -25,7 +22,7 @@ export async function openFilesystemBlobStore(root: string): Promise<BlobStore> 
   const syncFolder = shareSyncs(syncFolderNow)
 
   function pathOf(name: string): string {
-    if (!NAME.test(name)) throw new ScrapdeckError('BAD_INPUT', `${JSON.stringify(name)} is not a valid blob name`)
+    if (!BLOB_NAME.test(name)) throw new ScrapdeckError('BAD_INPUT', `${JSON.stringify(name)} is not a valid blob name`)
     return join(root, name)
   }
 
@@ -45,6 +42,11 @@ export async function openFilesystemBlobStore(root: string): Promise<BlobStore> 
       // Opened here, not by the stream, so that a missing blob fails now and not in the middle of a response.
       const file = await orNotFound(name, () => open(path))
       return createReadStream('', { fd: file, autoClose: true })
+    },
+
+    async openAt(name) {
+      const path = pathOf(name)
+      return orNotFound(name, () => openFileReader(path))
     },
 
     async adopt(name, source) {
@@ -67,14 +69,20 @@ export async function openFilesystemBlobStore(root: string): Promise<BlobStore> 
       await rm(pathOf(name), { force: true })
     },
 
+    async deleteUnused(name) {
+      // The directory is one engine's alone: nobody else is about to refer to a blob.
+      await rm(pathOf(name), { force: true })
+      return true
+    },
+
     async list(prefix) {
-      if (!PREFIX.test(prefix)) {
+      if (!BLOB_PREFIX.test(prefix)) {
         throw new ScrapdeckError('BAD_INPUT', `${JSON.stringify(prefix)} is not a valid blob name prefix`)
       }
       const folder = prefix.slice(0, prefix.indexOf('/') + 1)
       const names = (await filesIn(join(root, folder)))
         .map((file) => folder + file.name)
-        .filter((name) => name.startsWith(prefix) && NAME.test(name))
+        .filter((name) => name.startsWith(prefix) && BLOB_NAME.test(name))
         .sort()
       const sizes = await Promise.all(names.map(async (name) => ({ name, sizeBytes: await sizeOf(join(root, name)) })))
       return sizes.flatMap(({ name, sizeBytes }) => (sizeBytes === null ? [] : [{ name, sizeBytes }]))

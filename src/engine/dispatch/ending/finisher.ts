@@ -34,6 +34,10 @@ export function isAnswer(node: FleetNode, error: unknown): error is NodeError {
   return error instanceof NodeError && !NO_ANSWER.has(error.kind) && node.status.health === 'up'
 }
 
+/** A node, or the storage of the blobs, that does not respond is waited for. */
+const isWaitedFor = (node: FleetNode, error: unknown): boolean =>
+  (error instanceof NodeError && !isAnswer(node, error)) || isScrapdeckError(error, 'BLOBS_UNUSABLE')
+
 /** Failures so far. An unreachable node is waited for; only refusals and local failures count towards giving up. */
 interface Failures {
   all: number
@@ -163,7 +167,7 @@ export class Finisher {
       await itemsArchive.keep(one, (range, signal) => node.client.readItems(one, range, signal), this.#stopping.signal)
       return null
     } catch (error) {
-      const isAway = error instanceof NodeError && !isAnswer(node, error)
+      const isAway = isWaitedFor(node, error)
       const isFinal = isScrapdeckError(error) && FINAL_FOR_ITEMS.has(error.code)
       if (isAway || this.#stopping.signal.aborted || (!isFinal && ++failures.items < ARCHIVE_TRIES)) throw error
       const problem = error instanceof Error ? error.message : String(error)
@@ -239,7 +243,7 @@ export class Finisher {
       const { rawBytes, packedBytes } = await archive.copy(jobId, number, read, signal)
       return { packed: null, sizes: { rawBytes, storedBytes: packedBytes } }
     } catch (error) {
-      const isAway = error instanceof NodeError && !isAnswer(node, error)
+      const isAway = isWaitedFor(node, error)
       if (isAway || ++failures.archives < ARCHIVE_TRIES) throw error
       const facts = { error, jobId: one.jobId }
       logger.warn(facts, 'the log could not be archived; it is read from the node while available')

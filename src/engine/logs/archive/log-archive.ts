@@ -1,15 +1,15 @@
-import { mkdir, open, rm } from 'node:fs/promises'
+import { mkdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { AttemptNumber, JobId } from '../../../shared/contract/index.ts'
 import { isScrapdeckError } from '../../../shared/errors.ts'
 import type { BlobStore } from '../../blobs/blob-store.ts'
+import { openFileReader } from '../../blobs/file-reader.ts'
 import type { CacheFigures } from '../../runtime/cache-figures.ts'
 import type { Random } from '../../runtime/random.ts'
 import type { ThreadPool } from '../../runtime/thread-pool.ts'
 import type { ArchivedLog } from '../../store/records.ts'
 import { cutBytes, type LogBytes, type WantedBytes } from '../byte-window.ts'
 import type { LogFile } from '../scan/log-file.ts'
-import { readFully } from '../read-file.ts'
 import { type FrameMap, mapFrames, type ReadAt, readFrames } from './frame-reader.ts'
 import { readEnd } from './frames.ts'
 import type { LogCache } from './gzip-cache.ts'
@@ -127,8 +127,8 @@ export class LogArchive {
         return await cache.read(name, () => blobs.openRead(name), wanted)
       }
       const name = this.#nameOf(jobId, number)
-      await using file = await open(await this.#pathOf(name))
-      const readAt = (offset: number, length: number) => readFully(file, offset, length)
+      await using blob = (await blobs.openAt(name)) ?? (await openFileReader(await this.#pathOf(name)))
+      const readAt = (offset: number, length: number) => blob.read(offset, length)
       return await readFrames(await this.#mapOf(name, log.sizes.storedBytes, readAt), readAt, wanted)
     } catch (error) {
       if (isScrapdeckError(error, 'NOT_FOUND') || (error as NodeJS.ErrnoException).code === 'ENOENT') return null
@@ -167,7 +167,7 @@ export class LogArchive {
     return archiveName(jobId, number, this.#parts.tree)
   }
 
-  /** A blob store elsewhere is read once, into a file. */
+  /** A blob that cannot be a file by itself is read once, into one. */
   async #pathOf(name: string): Promise<string> {
     const { blobs, cache } = this.#parts
     return (await blobs.localPath(name)) ?? cache.fileOf(name, () => blobs.openRead(name), 'as it is')

@@ -1,0 +1,42 @@
+import { resolve } from 'node:path'
+import { type CopyCounts, copyBlobs } from '../engine/import/copy-blobs.ts'
+import { isS3Address, parseS3Address } from '../engine/runtime/s3-address.ts'
+import { findRunningService } from '../server/service-file.ts'
+import type { ServeOptions } from '../config/serve-options.ts'
+import { ScrapdeckError } from '../shared/errors.ts'
+import { formatBytes } from '../shared/format-bytes.ts'
+
+const PROGRESS_EVERY_MS = 2_000
+
+/** `scrapdeck copy-blobs`: `print` gets lines for people. `options`: of the service of this machine. */
+export async function runCopyBlobs(
+  { from, to, evenIfRunning }: { from: string; to: string; evenIfRunning: boolean },
+  options: Pick<ServeOptions, 'dataDirectory' | 's3'>,
+  print: (line: string) => void
+): Promise<CopyCounts> {
+  const places = [from, to].map((place) => (isS3Address(place) ? place : resolve(place)))
+  if (!evenIfRunning) await refuseRunning(places, options)
+  let printedAtMs = performance.now()
+  const counts = await copyBlobs({
+    ...{ from: places[0]!, to: places[1]!, credentialsFile: options.s3?.credentialsFile ?? null },
+    environment: process.env,
+    onProgress(now) {
+      if (performance.now() - printedAtMs < PROGRESS_EVERY_MS) return
+      printedAtMs = performance.now()
+      print(`${now.copied + now.same} of ${now.total} blobs, ${formatBytes(now.copiedBytes)} copied`)
+    }
+  })
+  const { copied, same, copiedBytes } = counts
+  print(`Copied and verified ${copied} blobs (${formatBytes(copiedBytes)}); ${same} were there already.`)
+  return counts
+}
+
+/** A directory is locked by its engine; of a bucket, only what this machine's own service uses is known. */
+async function refuseRunning(places: string[], { dataDirectory, s3 }: Pick<ServeOptions, 'dataDirectory' | 's3'>) {
+  const isUsed = places.some((place) => isS3Address(place) && parseS3Address(place).name === s3?.address.name)
+  if (!isUsed || (await findRunningService(dataDirectory)) === null) return
+  throw new ScrapdeckError(
+    'DATA_DIRECTORY_IN_USE',
+    `The Scrapdeck that runs with ${dataDirectory} uses ${s3!.address.name}. Stop it first: what it writes meanwhile might be missing in the copy. To copy all the same, use --even-if-running.`
+  )
+}

@@ -1,0 +1,35 @@
+const ENTITIES: Record<string, string> = { amp: '&', lt: '<', gt: '>', quot: '"', apos: "'" }
+
+/**
+ * The text of the first element with this name; null: there is none. S3's answers are flat and need no more than this:
+ * what looks wrong yields null, and the caller treats the answer as not being S3's.
+ */
+export function textOf(xml: string, name: string): string | null {
+  const start = xml.indexOf(`<${name}>`)
+  const end = start === -1 ? -1 : xml.indexOf(`</${name}>`, start)
+  if (end === -1) return null
+  return decode(xml.slice(start + name.length + 2, end))
+}
+
+/** What is inside each element with this name; they are not nested. */
+export function elementsOf(xml: string, name: string): string[] {
+  const found: string[] = []
+  for (let at = 0; ; ) {
+    const start = xml.indexOf(`<${name}>`, at)
+    const end = start === -1 ? -1 : xml.indexOf(`</${name}>`, start)
+    if (end === -1) return found
+    found.push(xml.slice(start + name.length + 2, end))
+    at = end
+  }
+}
+
+const decode = (text: string): string =>
+  text.replace(/&(?:#(\d{1,7})|#x([0-9a-f]{1,6})|(\w{2,4}));/gi, (whole, decimal, hex, name) => {
+    if (name !== undefined) return ENTITIES[name] ?? whole
+    const code = decimal === undefined ? Number.parseInt(hex, 16) : Number(decimal)
+    return code <= 0x10ffff ? String.fromCodePoint(code) : whole
+  })
+
+/** For the body of CompleteMultipartUpload: an ETag may have quotes. */
+export const encode = (text: string): string =>
+  text.replace(/[&<>"']/g, (character) => `&#${character.codePointAt(0)};`)

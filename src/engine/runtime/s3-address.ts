@@ -1,0 +1,72 @@
+import { ScrapdeckError } from '../../shared/errors.ts'
+
+/** Where blobs on S3 are. It has no secrets: those come from the environment or a file. */
+export interface S3Address {
+  bucket: string
+  /** Before each name: empty, or ending with a slash. */
+  prefix: string
+  /** `https://minio.example:9000`; null: Amazon's, in the region. */
+  endpoint: string | null
+  /** null: from the environment or the shared configuration. */
+  region: string | null
+  isPathStyle: boolean
+  /** Of the shared credentials file. */
+  profile: string | null
+  /** For messages. */
+  name: string
+}
+
+const EXAMPLE = 'Write s3://BUCKET/PREFIX?region=eu-central-1, or s3://BUCKET/PREFIX?endpoint=https://s3.example:9000'
+const BUCKET = /^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$/
+const PREFIX = /^(?:[A-Za-z0-9_-][A-Za-z0-9._-]*\/)*$/
+const PREFIX_MAX = 400
+const REGION = /^[a-z0-9-]{1,40}$/
+const PARAMETERS = ['endpoint', 'region', 'style', 'profile']
+
+export const isS3Address = (text: string): boolean => /^s3:/i.test(text)
+
+/** Reads `s3://bucket/prefix?endpoint=…&region=…&style=path|virtual&profile=…`. Throws BAD_INPUT. */
+export function parseS3Address(text: string): S3Address {
+  const refuse = (what: string) => new ScrapdeckError('BAD_INPUT', `${what}. ${EXAMPLE}`)
+  // Parsed as http: for other schemes, URL does not treat the bucket as a host name.
+  const match = /^s3:\/\/([^/?#]*)([^?#]*)(?:\?([^#]*))?$/i.exec(text.trim())
+  if (match === null) throw refuse('The address of the blobs is not an S3 address')
+  const [, bucket = '', path = '', query = ''] = match
+  if (bucket.includes('@') || bucket.includes(':'))
+    throw refuse('The address of the blobs must not contain credentials: it is shown in process lists and logs')
+  if (!BUCKET.test(bucket)) throw refuse(`${JSON.stringify(bucket)} is not the name of a bucket`)
+  const folders = path.replace(/^\/|\/$/g, '')
+  const prefix = folders === '' ? '' : `${folders}/`
+  if (!PREFIX.test(prefix) || prefix.length > PREFIX_MAX)
+    throw refuse(`The prefix ${JSON.stringify(folders)} is not letters, digits, dots, "_", "-" and single slashes`)
+  const parameters = new URLSearchParams(query)
+  for (const name of parameters.keys())
+    if (!PARAMETERS.includes(name))
+      throw refuse(`The address of the blobs has no parameter ${JSON.stringify(name)}, only ${PARAMETERS.join(', ')}`)
+  const endpoint = readEndpoint(parameters.get('endpoint'), refuse)
+  const region = parameters.get('region') || null
+  if (region !== null && !REGION.test(region)) throw refuse(`${JSON.stringify(region)} is not the name of a region`)
+  const style = parameters.get('style') ?? (endpoint === null && !bucket.includes('.') ? 'virtual' : 'path')
+  if (style !== 'path' && style !== 'virtual') throw refuse('The parameter style is path or virtual')
+  const name = `s3://${bucket}/${folders}${endpoint === null ? '' : ` at ${new URL(endpoint).host}`}`
+  return { bucket, prefix, endpoint, region, isPathStyle: style === 'path', profile: parameters.get('profile'), name }
+}
+
+function readEndpoint(text: string | null, refuse: (what: string) => ScrapdeckError): string | null {
+  if (text === null || text === '') return null
+  const url = URL.parse(text)
+  if (url === null || !/^https?:$/.test(url.protocol)) throw refuse('The endpoint is not an http or https URL')
+  if (url.username !== '' || url.password !== '') throw refuse('The endpoint must not contain credentials')
+  if (url.pathname !== '/' || url.search !== '' || url.hash !== '')
+    throw refuse('The endpoint is only scheme, host and port')
+  return url.origin
+}
+
+/** The address of one object, or with `key` empty of the bucket. `region`: for Amazon's own endpoint. */
+export function s3Url(address: S3Address, region: string, key: string): URL {
+  const { bucket, endpoint, isPathStyle } = address
+  const base = new URL(endpoint ?? `https://s3.${region}.amazonaws.com${region.startsWith('cn-') ? '.cn' : ''}`)
+  if (!isPathStyle) base.hostname = `${bucket}.${base.hostname}`
+  base.pathname = `${isPathStyle ? `/${bucket}` : ''}/${key}`
+  return base
+}
