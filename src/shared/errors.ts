@@ -62,6 +62,8 @@ export const ERROR_CODES = {
   DATA_DIRECTORY_UNUSABLE: { status: 503, title: 'The data directory cannot be written' },
   DATABASE_IN_USE: { status: 503, title: 'Another Scrapdeck is using this database' },
   DATABASE_UNUSABLE: { status: 503, title: 'The database cannot be used' },
+  STORE_NOT_EMPTY: { status: 409, title: 'There is already something where the store should be copied to' },
+  COPY_DIFFERS: { status: 500, title: 'The copy of a store differs from its source' },
   DATA_DIRECTORY_IN_USE: { status: 503, title: 'Another Scrapdeck is using this data directory' },
   DATA_FROM_NEWER_VERSION: { status: 503, title: 'The data was written by a newer Scrapdeck' },
   STOPPING: { status: 503, title: 'Scrapdeck is stopping' },

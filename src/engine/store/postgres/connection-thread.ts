@@ -147,6 +147,8 @@ port.on('message', (message: ToConnection) => {
   turn = turn.then(async () => {
     if (message.kind === 'queries') return send(message.queries)
     if (message.kind === 'answer') return answer()
+    // A client waits for its reserved connection, which nobody else would give back.
+    await session?.then(({ sql }) => sql.release()).catch(() => {})
     await last?.end({ timeout: 5 })
     port.close()
   })
