@@ -2,8 +2,10 @@ import { createHash, type Hash } from 'node:crypto'
 import { ScrapdeckError } from '../../../shared/errors.ts'
 import type { Logger } from '../../runtime/logger.ts'
 import type { PostgresAddress } from '../../runtime/postgres-address.ts'
-import { openPostgresSource, openPostgresTarget, withoutNul } from './postgres-side.ts'
-import { type BatchLimits, type Cell, keyOf, type Shape, type Source, type Table, type Target } from './side.ts'
+import { withoutNul } from '../postgres/insert-many.ts'
+import { openPostgresSource, openPostgresTarget } from './postgres-side.ts'
+import { type BatchLimits, keyOf, type Shape, type Source, type Table, type Target } from './side.ts'
+import type { Cell } from '../sql/database.ts'
 import { openSqliteSource, openSqliteTarget } from './sqlite-side.ts'
 
 /** A store: of a data directory, or of a namespace of PostgreSQL. */

@@ -4,18 +4,19 @@ import type { Logger } from '../../runtime/logger.ts'
 import type { Value } from '../postgres/connection-messages.ts'
 import { type Connection } from '../postgres/connection.ts'
 import { checkServer } from '../postgres/check-server.ts'
+import { asJson, insertManySql, TYPES } from '../postgres/insert-many.ts'
 import { migrate, MIGRATIONS } from '../postgres/migrate.ts'
 import { connectTo } from '../postgres/postgres-driver.ts'
 import { explainPostgresError } from '../postgres/postgres-error.ts'
-import type { BatchLimits, Cell, ColumnKind, Counters, Shape, Side, Source, Table, Target } from './side.ts'
+import type { BatchLimits, ColumnKind, Counters, Shape, Side, Source, Table, Target } from './side.ts'
+import type { Cell } from '../sql/database.ts'
 import { COPY_OF, COPYING } from './side.ts'
 import { requireNewestSchema } from './schema-versions.ts'
 
 /** Tables that SQLite needs none of. */
 const OWN_TABLES = ['schema_version', 'last_forgotten_change', COPY_OF]
 
-const TYPES: Record<ColumnKind, string> = { TEXT: 'text', INTEGER: 'bigint', REAL: 'double precision', BLOB: 'bytea' }
-const KINDS = new Map(Object.entries(TYPES).map(([kind, type]) => [type, kind as ColumnKind]))
+const KINDS = new Map<string, ColumnKind>(Object.entries(TYPES).map(([kind, type]) => [type, kind as ColumnKind]))
 
 /** A namespace of a database. Throws DATABASE_IN_USE while an engine runs with it. */
 export function openPostgresSource(address: PostgresAddress): { source: Source; shape: Shape } {
@@ -75,7 +76,8 @@ export function openPostgresTarget(
         ])
       },
       write(table, rows) {
-        ask(insertSql(draft, table), [JSON.stringify(rows.map((row) => toJson(row)))])
+        const columns = Object.fromEntries(table.columns.map(({ name, kind }) => [name, kind]))
+        ask(insertManySql(`"${draft}".${table.name}`, columns), [asJson(rows)])
       },
       finish(counters) {
         ask(`ANALYZE ${shape.tables.map(({ name }) => `"${draft}".${name}`).join(', ')}`)
@@ -184,27 +186,6 @@ function readSql(
         SELECT ${names} FROM "${schema}".${name} ${from} ${order} LIMIT ${limits.rows}) AS page) AS page
     WHERE bytes_before < ${limits.bytes} ${order}`
 }
-
-/** One parameter for all rows: their number may differ from batch to batch. */
-function insertSql(schema: string, { name, columns }: Table): string {
-  const names = columns.map((column) => quoted(column.name)).join(', ')
-  const fields = columns.map(({ kind }, index) => `c${index} ${TYPES[kind]}`).join(', ')
-  return `INSERT INTO "${schema}".${name} (${names})
-    SELECT ${columns.map((_, index) => `c${index}`).join(', ')} FROM json_to_recordset($1::json) AS given(${fields})`
-}
-
-function toJson(row: Cell[]): Record<string, string | number> {
-  const given: Record<string, string | number> = {}
-  row.forEach((cell, index) => {
-    if (cell === null) return
-    if (typeof cell === 'number') given[`c${index}`] = Number.isFinite(cell) ? cell : String(cell)
-    else given[`c${index}`] = typeof cell === 'string' ? withoutNul(cell) : `\\x${Buffer.from(cell).toString('hex')}`
-  })
-  return given
-}
-
-/** As the store's own writes: PostgreSQL's text cannot have this character. */
-export const withoutNul = (text: string): string => (text.includes('\0') ? text.replaceAll('\0', '\uFFFD') : text)
 
 /** Table, sequence and column of what numbers itself. */
 const sequencesOf = ({ ask }: Session, schema: string) =>

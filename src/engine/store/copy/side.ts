@@ -1,7 +1,6 @@
-/** A value as both databases give it. */
-export type Cell = string | number | Uint8Array | null
+import type { Cell, Columns } from '../sql/database.ts'
 
-export type ColumnKind = 'TEXT' | 'INTEGER' | 'REAL' | 'BLOB'
+export type ColumnKind = Columns[string]
 
 export interface Table {
   name: string

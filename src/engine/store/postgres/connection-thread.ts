@@ -70,8 +70,8 @@ async function connect(): Promise<Session> {
   return { sql: reserved, lost }
 }
 
-async function perform({ text, values }: Query, { sql, lost }: Session): Promise<Outcome> {
-  const rows = await Promise.race([sql.unsafe(text, values as never[], { prepare: true }).values(), lost])
+async function perform({ text, values, isOnce = false }: Query, { sql, lost }: Session): Promise<Outcome> {
+  const rows = await Promise.race([sql.unsafe(text, values as never[], { prepare: !isOnce }).values(), lost])
   return { rows: [...rows], columns: (rows.columns ?? []).map(({ name }) => name), changes: rows.count ?? 0 }
 }
 
