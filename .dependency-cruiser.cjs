@@ -111,7 +111,7 @@ module.exports = {
       from: { path: '^src/(server|config|main|cli)/', pathNot: TESTS },
       to: {
         path: '^src/engine/',
-        pathNot: '^src/engine/(index\\.ts$|runtime/|blobs/incoming-files\\.ts$|router/router\\.ts$|scrapyd-commands/scrapyd-(commands|shapes)\\.ts$|import/(?:import-(?:scrapyd|schedules)|copy-blobs)\\.ts$|projects/egg-builder\\.ts$)'
+        pathNot: '^src/engine/(index\\.ts$|runtime/|blobs/incoming-files\\.ts$|router/router\\.ts$|scrapyd-commands/scrapyd-(commands|shapes)\\.ts$|import/(?:import-(?:scrapyd|schedules)|copy-blobs)\\.ts$|projects/egg-builder\\.ts$|store/copy/copy-store\\.ts$)'
       }
     },
     {

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { whyNoPostgres } from '../src/engine/store/postgres/testing/start-postgres.ts'
 import { isLong } from '../scripts/test-length.mjs'
 import * as api from './api.ts'
 import * as archive from './archive.ts'
@@ -22,6 +23,10 @@ import * as logParse from './log-parse.ts'
 import * as logSearch from './log-search.ts'
 import * as logTail from './log-tail.ts'
 import * as makespan from './makespan.ts'
+import * as pgBloat from './pg-bloat.ts'
+import * as pgDispatch from './pg-dispatch.ts'
+import * as pgEnqueue from './pg-enqueue.ts'
+import * as pgLatency from './pg-latency.ts'
 import * as recover from './recover.ts'
 import * as schedules from './schedules.ts'
 
@@ -108,6 +113,22 @@ const SHORT: [name: string, measure: () => Promise<Figure[]>, figures: string[]]
     ['ratio', 'ratio_default', 'ratio_fast_poll']
   ],
   [
+    'pg-bloat',
+    () => pgBloat.measure({ live: 500, lives: [500, 1_500], claims: 500 }),
+    ['size_ratio', 'snapshot_ratio', 'claims_per_s']
+  ],
+  [
+    'pg-dispatch',
+    () => pgDispatch.measure({ nodes: 3, slots: 2, queued: 200, lanes: 4 }),
+    ['jobs_per_s', 'ratio_bound', 'cpu_us_per_job']
+  ],
+  [
+    'pg-latency',
+    () => pgLatency.measure({ nodes: 3, slots: 2, queued: 200, lanes: 4, jobMs: [200, 600], measureMs: 3_000 }),
+    ['p50_ms', 'p99_ms']
+  ],
+  ['pg-enqueue', () => pgEnqueue.measure({ calls: 2, inFlight: 2, jobsPerCall: 100 }), ['jobs_per_s', 'loop_p99_ms']],
+  [
     'schedules',
     () => all(schedules.measure({ schedules: 20, atOnce: 10, rounds: 1, idleMs: 200 })),
     [
@@ -116,6 +137,10 @@ const SHORT: [name: string, measure: () => Promise<Figure[]>, figures: string[]]
     ]
   ]
 ]
+
+/** Left out where there is no PostgreSQL. */
+const NEED_POSTGRES = ['pg-dispatch', 'pg-enqueue', 'pg-latency', 'pg-bloat']
+const isThere = (name: string) => !NEED_POSTGRES.includes(name) || whyNoPostgres() === null
 
 /** These start Scrapyds, services or browsers, as `local-start` does; they run only in `npm run test:long`. */
 const ONLY_LONG = ['api', 'cold', 'local-memory', 'local-throughput', 'log-open', 'log-tail']
@@ -126,7 +151,9 @@ async function all(figures: AsyncIterable<Figure>): Promise<Figure[]> {
   return list
 }
 
-test.runIf(process.platform === 'linux').each(SHORT.filter(([name]) => isLong || !ONLY_LONG.includes(name)))(
+test
+  .runIf(process.platform === 'linux')
+  .each(SHORT.filter(([name]) => isThere(name) && (isLong || !ONLY_LONG.includes(name))))(
   '%s measures both sides and reports the figures it promises',
   { timeout: 120_000 },
   async (_name, measure, figures) => {

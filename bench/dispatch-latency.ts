@@ -1,5 +1,6 @@
 import { systemClock } from '../src/engine/runtime/clock.ts'
 import { silentLogger } from '../src/engine/runtime/logger.ts'
+import type { PostgresAddress } from '../src/engine/runtime/postgres-address.ts'
 import type { NodeClient } from '../src/engine/nodes/node-client.ts'
 import { createScrapydClient } from '../src/engine/nodes/scrapyd/scrapyd-client.ts'
 import type { Conditions, Figure } from './figure.ts'
@@ -12,7 +13,7 @@ import { startSimulatedFleet } from './support/start-simulated-fleet.ts'
 export const about =
   'a slot is seen to be free while a million jobs wait: how long until the POST of the next job goes out'
 
-interface Size {
+export interface Size {
   nodes: number
   slots: number
   queued: number
@@ -24,7 +25,7 @@ interface Size {
   old?: number
 }
 
-const FULL: Size = {
+export const FULL: Size = {
   nodes: 1_000,
   slots: 16,
   queued: 1_000_000,
@@ -58,7 +59,7 @@ export async function run(words: string[] = []): Promise<Figure[]> {
  * the end of a run (before that is committed) until it hands the next job's request to the same node's client: this
  * includes the state change, the plan, the claim and their two commits.
  */
-export async function measure(size: Size): Promise<Figure[]> {
+export async function measure(size: Size, postgres?: PostgresAddress): Promise<Figure[]> {
   const freedAtMs = new Map<string, number[]>()
   const tookMs: number[] = []
   let isMeasuring = false
@@ -81,6 +82,7 @@ export async function measure(size: Size): Promise<Figure[]> {
   const engine = await startBusyEngine({
     fleet,
     ...size,
+    postgres,
     watch: (store) => {
       const counted = watchChanges(store, ({ jobId, to }) => {
         if (!isMeasuring && (to === 'accepted' || to === 'running')) accepted.add(jobId)

@@ -1,6 +1,7 @@
 import { compare, type Figure } from './figure.ts'
 import { dispatchBare } from './support/bare-dispatch.ts'
 import { machine } from './support/bench-engine.ts'
+import type { PostgresAddress } from '../src/engine/runtime/postgres-address.ts'
 import { until } from '../src/engine/testing/until.ts'
 import { startBusyEngine, watchChanges } from './support/busy-engine.ts'
 import { PROJECTS } from './support/seed-busy-database.ts'
@@ -15,7 +16,7 @@ const SLOTS = 16
 /** Jobs outlast the measurement, so that only dispatching is counted. */
 const LONG_MS = 3_600_000
 
-interface Size {
+export interface Size {
   nodes: number
   slots: number
   queued: number
@@ -65,9 +66,9 @@ async function compareWithBare(size: Size, ours: number, conditions: Figure['con
 }
 
 /** From resuming until all slots are taken, or the queue is empty, and every job is recorded as accepted. */
-async function fillSlots(size: Size) {
+export async function fillSlots(size: Size, postgres?: PostgresAddress) {
   const jobs = Math.min(size.queued, size.nodes * size.slots)
-  const measured = await timed({ ...size, jobMs: LONG_MS }, jobs, 'accepted')
+  const measured = await timed({ ...size, jobMs: LONG_MS, postgres }, jobs, 'accepted')
   return { ...measured, conditions: { ...conditionsOf(size), jobs } }
 }
 
@@ -81,7 +82,11 @@ async function liveWhole(size: Lives): Promise<Figure[]> {
   ]
 }
 
-async function timed(size: Size & { jobMs: number | [number, number] }, jobs: number, target: 'accepted' | 'ended') {
+async function timed(
+  size: Size & { jobMs: number | [number, number]; postgres?: PostgresAddress | undefined },
+  jobs: number,
+  target: 'accepted' | 'ended'
+) {
   const fleet = await startSimulatedFleet({ ...size, projects: PROJECTS })
   // A node may list a job as running before its response has been recorded: that also counts as accepted.
   const reached = new Set<string>()

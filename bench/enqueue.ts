@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { createRouterClient } from '@orpc/server'
 import { createEngine, type Engine } from '../src/engine/index.ts'
+import type { PostgresAddress } from '../src/engine/runtime/postgres-address.ts'
 import { silentLogger } from '../src/engine/runtime/logger.ts'
 import { listen } from '../src/server/listen.ts'
 import { compare, type Figure } from './figure.ts'
@@ -52,19 +53,25 @@ export async function* measure(options: {
   }
 }
 
-interface Load {
+export interface Load {
   calls: number
   inFlight: number
   jobsPerCall: number
 }
 
-async function enqueue(dataDirectory: string, through: 'contract' | 'http', load: Load) {
+export async function enqueue(
+  dataDirectory: string,
+  through: 'contract' | 'http',
+  load: Load,
+  postgres?: PostgresAddress
+) {
   const engine = await createEngine({
     dataDirectory,
     host: 'service',
     resourcesDirectory: join(import.meta.dirname, '..', 'resources'),
     scrapdeckVersion: 'bench',
-    localSlots: 0
+    localSlots: 0,
+    ...(postgres === undefined ? {} : { postgres })
   })
   try {
     await deployNoop(createRouterClient(await engine.router(), { context: { source: 'api' } }))

@@ -29,7 +29,7 @@ const NO_BENCHES = ['run.ts', 'figure.ts', 'table.ts']
 const COMPARING = [
   ...['first-dispatch', 'dispatch', 'enqueue', 'fleet', 'fleet-busy', 'history', 'schedules'],
   ...['local-start', 'local-throughput', 'local-memory', 'cold', 'cli', 'api', 'makespan', 'log-parse', 'log-open'],
-  ...['archive', 'items']
+  ...['archive', 'items', 'pg-dispatch']
 ]
 const DOCUMENT = join(import.meta.dirname, '..', 'docs', 'benchmarks.md')
 const TABLE = /(<!-- table: npm run bench -- all --save -->\n)[\s\S]*?(<!-- end of table -->)/

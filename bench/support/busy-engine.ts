@@ -5,10 +5,12 @@ import { createRouterClient } from '@orpc/server'
 import { keepHeapSmall } from '../../src/cli/keep-heap-small.ts'
 import { createEngine } from '../../src/engine/index.ts'
 import { systemClock } from '../../src/engine/runtime/clock.ts'
+import type { PostgresAddress } from '../../src/engine/runtime/postgres-address.ts'
 import { silentLogger } from '../../src/engine/runtime/logger.ts'
 import { openSqliteStore } from '../../src/engine/store/sqlite/open-sqlite-store.ts'
 import type { Store } from '../../src/engine/store/store.ts'
 import { until } from '../../src/engine/testing/until.ts'
+import { openBenchStore } from './bench-postgres.ts'
 import { seedBusyDatabase } from './seed-busy-database.ts'
 import type { SimulatedFleet } from './start-simulated-fleet.ts'
 
@@ -20,15 +22,21 @@ export async function startBusyEngine(options: {
   lanes: number
   /** Jobs that ended long ago. */
   old?: number
+  /** Absent: SQLite. */
+  postgres?: PostgresAddress | undefined
   watch?: (store: Store) => Store
   createNodeClient?: NonNullable<Parameters<typeof createEngine>[0]['seams']>['createNodeClient']
 }) {
-  const { fleet, slots, queued, lanes, old, watch = (store) => store } = options
+  const { fleet, slots, queued, lanes, old, postgres, watch = (store) => store } = options
   keepHeapSmall()
   const directory = await mkdtemp(join(tmpdir(), 'scrapdeck-bench-'))
-  await seedBusyDatabase(directory, { urls: fleet.urls, slots, queued, lanes, ...(old === undefined ? {} : { old }) })
-  const path = join(directory, 'scrapdeck.sqlite')
-  const store = await openSqliteStore({ path, clock: systemClock, logger: silentLogger })
+  const open = () =>
+    postgres === undefined
+      ? openSqliteStore({ path: join(directory, 'scrapdeck.sqlite'), clock: systemClock, logger: silentLogger })
+      : openBenchStore(directory, postgres)
+  const size = { urls: fleet.urls, slots, queued, lanes, ...(old === undefined ? {} : { old }) }
+  await seedBusyDatabase(directory, size, open)
+  const store = await open()
   const engine = await createEngine({
     dataDirectory: directory,
     host: 'service',

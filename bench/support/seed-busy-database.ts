@@ -20,11 +20,12 @@ export const PROJECTS = ['shop', 'news', 'maps', 'jobs']
  */
 export async function seedBusyDatabase(
   directory: string,
-  size: { urls: readonly string[]; slots: number; queued: number; lanes: number; old?: number }
+  size: { urls: readonly string[]; slots: number; queued: number; lanes: number; old?: number },
+  open: () => Promise<Store> = () =>
+    openSqliteStore({ path: join(directory, 'scrapdeck.sqlite'), clock: systemClock, logger: silentLogger })
 ): Promise<void> {
   const { urls, slots, queued, lanes, old = 0 } = size
-  const path = join(directory, 'scrapdeck.sqlite')
-  const store = await openSqliteStore({ path, clock: systemClock, logger: silentLogger })
+  const store = await open()
   const nodes = urls.map((url, index) => aStoredNode({ id: `n-${index}`, name: `sim-${index}`, url, slots }))
   await Promise.all(nodes.map((node) => store.putNode(node)))
   for (const project of PROJECTS) {

@@ -17,6 +17,7 @@ import { resolveLocalService } from '../config/local-service.ts'
 import { maskCredentials } from '../shared/secret-values.ts'
 import type { ResolvedOptions, ServeFlags } from '../config/serve-options.ts'
 import { defaultDataDirectory } from './default-data-directory.ts'
+import type { CopyFlags } from './copy-store.ts'
 import type { ImportFlags } from './import-scrapyd.ts'
 import { keepHeapSmall } from './keep-heap-small.ts'
 import { readPackageVersion } from './package-paths.ts'
@@ -142,6 +143,20 @@ program
       if (flags.json !== true) process.stdout.write(`${line}\n`)
     })
     if (flags.json === true) writeAnswer(flags, counts, '')
+  })
+
+program
+  .command('copy-store <from> <to>')
+  .description(
+    'Copy the queue, history and settings from SQLite to PostgreSQL, or back, and compare every row. Each is a data directory, or postgres://USER@HOST:5432/DATABASE. Stop the service first. An interrupted copy continues when the command is repeated.'
+  )
+  .option('--password-file <file>', "its first line is the database's password")
+  .option('--restart', 'delete what an interrupted copy has left, and begin anew')
+  .option('--json', JSON_HELP)
+  .action(async (from: string, to: string, flags: CopyFlags) => {
+    const { runCopy } = await import('./copy-store.ts')
+    const { result, text } = runCopy(from, to, flags, (line) => terminal.error(`${line}\n`))
+    writeAnswer(flags, result, text)
   })
 
 /** For the service that runs, or would run, on this machine. */

@@ -1,10 +1,10 @@
-import { readFileSync } from 'node:fs'
 import { parsePostgresAddress, type PostgresAddress } from '../engine/runtime/postgres-address.ts'
 import { parseS3Address, type S3Address } from '../engine/runtime/s3-address.ts'
 import { isLoopback } from '../server/auth/host-rule.ts'
 import { DEFAULT_CRAWL_CACHE_SECONDS, MAX_CRAWL_CACHE_SECONDS } from '../shared/contract/index.ts'
 import { maskCredentials } from '../shared/secret-values.ts'
 import { CANCEL_WAITS_MS } from '../shared/run-limits.ts'
+import { readPasswordFile } from './password-file.ts'
 import { readAccessOptions } from './read-access-options.ts'
 import { readMetricsOptions } from './read-metrics-options.ts'
 import { type ConfiguredSource, nodesSource, readSources } from './discovery-options.ts'
@@ -61,7 +61,7 @@ function readStore(options: OptionReader): PostgresAddress | null {
   options.list('scrapdeck', 'store_password_file', file?.text ?? '', file)
   if (picked === null || picked.text === '' || picked.text === 'sqlite') return null
   try {
-    return parsePostgresAddress(picked.text, file === null ? null : readPassword(file.text))
+    return parsePostgresAddress(picked.text, file === null ? null : readPasswordFile(file.text))
   } catch (error) {
     options.refuse(picked, (error as Error).message)
     return null
@@ -79,16 +79,6 @@ function readEngine(options: OptionReader): Pick<ServeOptions, 'engineName' | 'e
   if (address !== null && !/^https?:\/\/[^/?#@]+$/.test(address.text))
     options.refuse(address, 'Write the address of this engine as http://HOST:PORT')
   return { engineName: name?.text || null, engineAddress: address?.text || null }
-}
-
-/** Its first line. */
-function readPassword(path: string): string {
-  try {
-    return readFileSync(path, 'utf8').split(/\r?\n/)[0]!
-  } catch (error) {
-    const { code = 'unknown error' } = error as NodeJS.ErrnoException
-    throw new Error(`The password file ${path} of the database cannot be read (${code})`, { cause: error })
-  }
 }
 
 const BLOBS_CACHE_MB = 2_048

@@ -64,6 +64,8 @@ export const ERROR_CODES = {
   DATABASE_UNUSABLE: { status: 503, title: 'The database cannot be used' },
   BLOBS_UNUSABLE: { status: 503, title: 'The storage of the blobs cannot be used' },
   BLOB_DAMAGED: { status: 500, title: 'A stored file is damaged' },
+  STORE_NOT_EMPTY: { status: 409, title: 'There is already something where the store should be copied to' },
+  COPY_DIFFERS: { status: 500, title: 'The copy of a store differs from its source' },
   DATA_DIRECTORY_IN_USE: { status: 503, title: 'Another Scrapdeck is using this data directory' },
   NO_LEADER: { status: 503, title: 'No engine leads at the moment' },
   NOT_LEADER: { status: 503, title: 'Another engine leads now' },

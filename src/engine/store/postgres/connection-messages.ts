@@ -9,6 +9,8 @@ export interface Query {
   values: Value[]
   /** Part of a transaction that another query began: it means nothing on another connection. */
   isInTransaction?: boolean
+  /** Its text never comes again: it is not prepared. */
+  isOnce?: boolean
 }
 
 export type ToConnection =

@@ -70,8 +70,8 @@ async function connect(): Promise<Session> {
   return { sql: reserved, lost }
 }
 
-async function perform({ text, values }: Query, { sql, lost }: Session): Promise<Outcome> {
-  const rows = await Promise.race([sql.unsafe(text, values as never[], { prepare: true }).values(), lost])
+async function perform({ text, values, isOnce = false }: Query, { sql, lost }: Session): Promise<Outcome> {
+  const rows = await Promise.race([sql.unsafe(text, values as never[], { prepare: !isOnce }).values(), lost])
   return { rows: [...rows], columns: (rows.columns ?? []).map(({ name }) => name), changes: rows.count ?? 0 }
 }
 
@@ -147,6 +147,8 @@ port.on('message', (message: ToConnection) => {
   turn = turn.then(async () => {
     if (message.kind === 'queries') return send(message.queries)
     if (message.kind === 'answer') return answer()
+    // A client waits for its reserved connection, which nobody else would give back.
+    await session?.then(({ sql }) => sql.release()).catch(() => {})
     await last?.end({ timeout: 5 })
     port.close()
   })

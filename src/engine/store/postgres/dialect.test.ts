@@ -24,6 +24,10 @@ describe('SQL for PostgreSQL', () => {
     ['SELECT a FROM t WHERE :x IS NULL', 'SELECT a FROM t WHERE CAST($1 AS text) IS NULL'],
     ['SELECT max(a) FROM t', 'SELECT max(a) FROM t'],
     ['UPDATE t SET a = max(t.a, excluded.a)', 'UPDATE t SET a = greatest(t.a, excluded.a)'],
+    [
+      'UPDATE t SET lane = ? WHERE a = ? AND lane = ?',
+      'UPDATE t SET lane = $1 WHERE a = $2 AND scrapdeck_same_lane(lane, $3)'
+    ],
     ['SELECT a FROM t LIMIT ?', 'SELECT a FROM t LIMIT nullif(CAST($1 AS bigint), -1)']
   ])('%s', (sql, text) => {
     expect(toPostgres(sql).text).toBe(text)

@@ -27,6 +27,9 @@ const FORMS: Form[] = [
   // An order of joins, which SQLite is told and PostgreSQL finds.
   [/\bCROSS JOIN ((?:\w+)(?: AS \w+)?|json_each\([^)]*\)(?: AS \w+)?)\s+ON\b/g, 'JOIN $1 ON'],
   [/ INDEXED BY \w+/g, ''],
+  // As the indexes have it (0003-long-lanes.ts).
+  [/\b(WHERE|AND) lane = (\?|:\w+|queue_lanes\.lane)/g, '$1 scrapdeck_same_lane(lane, $2)'],
+  [/\bON CONFLICT \(lane\)/g, 'ON CONFLICT (scrapdeck_digest(lane))'],
   // The place of a row in its table: ids of jobs ascend in the same way.
   [/\bORDER BY rowid\b/g, 'ORDER BY id'],
   // SQLite's LIKE takes upper and lower case of ASCII letters as the same.

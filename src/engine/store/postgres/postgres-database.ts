@@ -1,7 +1,13 @@
-import type { Database, Statement } from '../sql/database.ts'
+import type { Cell, Columns, Database, Statement } from '../sql/database.ts'
 import type { Connection, Sent } from './connection.ts'
 import type { Value } from './connection-messages.ts'
 import { toPostgres } from './dialect.ts'
+import { asJson, insertManySql, withoutNul } from './insert-many.ts'
+
+const ROWS_AT_FIRST = 200
+const ROWS_AT_ONCE = 2_000
+/** Each has a name of its own: several walks may be under way at once. */
+let cursors = 0
 
 /** What a row is given as. */
 type Shape = 'object' | 'list' | 'first'
@@ -47,6 +53,15 @@ export class PostgresDatabase implements Database {
     }
     const isInTransaction = () => this.#isOpen
     return new PostgresStatement(this.#connection, { text, parameters, isInTransaction, changed }, 'object') as never
+  }
+
+  insertMany(table: string, columns: Columns): (rows: Cell[][]) => void {
+    const text = insertManySql(table, columns)
+    return (rows) => {
+      if (rows.length === 0) return
+      this.#connection.send({ text, values: [asJson(rows)], isInTransaction: this.#isOpen })
+      this.#changes += 1
+    }
   }
 
   transaction<Values extends unknown[], Result>(work: (...values: Values) => Result): (...values: Values) => Result {
@@ -150,17 +165,54 @@ class PostgresStatement implements Statement {
   }
 
   get(...values: unknown[]) {
-    const { rows, columns } = this.#send(values).result()
-    return rows.length === 0 ? undefined : this.#rowOf(rows[0]!, columns)
+    return this.ahead(...values)()
   }
 
   all(...values: unknown[]) {
-    const { rows, columns } = this.#send(values).result()
-    return rows.map((row) => this.#rowOf(row, columns))
+    return this.aheadAll(...values)()
   }
 
-  iterate(...values: unknown[]) {
-    return this.all(...values).values()
+  ahead(...values: unknown[]) {
+    const sent = this.#send(values)
+    return () => {
+      const { rows, columns } = sent.result()
+      return rows.length === 0 ? undefined : this.#rowOf(rows[0]!, columns)
+    }
+  }
+
+  aheadAll(...values: unknown[]) {
+    const sent = this.#send(values)
+    return () => {
+      const { rows, columns } = sent.result()
+      return rows.map((row) => this.#rowOf(row, columns))
+    }
+  }
+
+  /**
+   * In batches: memory does not depend on how many rows there are, and nobody reads a million to look at the first.
+   * Whoever stops early may leave a cursor behind: it ends with its transaction. Without one, each batch is a query of
+   * its own, and rows that another engine adds meanwhile may shift the next.
+   */
+  *iterate(...values: unknown[]): IterableIterator<unknown> {
+    const { text, parameters, isInTransaction } = this.#prepared
+    const given = this.#given(values)
+    if (/\bLIMIT\b[^()]*(\([^()]*\([^()]*\)[^()]*\)[^()]*)*$/.test(text)) {
+      yield* this.all(...values)
+      return
+    }
+    const isCursor = isInTransaction()
+    const name = isCursor ? `rows_${(cursors += 1)}` : ''
+    if (isCursor) this.#sendOnce(`DECLARE ${name} NO SCROLL CURSOR FOR ${text}`, given)
+    for (let count = ROWS_AT_FIRST, offset = 0; ; offset += count, count = ROWS_AT_ONCE) {
+      const { rows, columns } = isCursor
+        ? this.#sendOnce(`FETCH ${count} FROM ${name}`, []).result()
+        : this.#connection
+            .send({ text: `${text} LIMIT ${count} OFFSET $${parameters.length + 1}`, values: [...given, offset] })
+            .result()
+      for (const row of rows) yield this.#rowOf(row, columns)
+      if (rows.length < count) break
+    }
+    if (isCursor) this.#sendOnce(`CLOSE ${name}`, [])
   }
 
   /** Of this statement, as in better-sqlite3. */
@@ -175,12 +227,20 @@ class PostgresStatement implements Statement {
   }
 
   #send(values: unknown[]): Sent {
-    const { text, parameters } = this.#prepared
+    const { text, isInTransaction } = this.#prepared
+    return this.#connection.send({ text, values: this.#given(values), isInTransaction: isInTransaction() })
+  }
+
+  /** The server would keep the plan of a text that never comes again. */
+  #sendOnce(text: string, values: Value[]): Sent {
+    return this.#connection.send({ text, values, isInTransaction: true, isOnce: true })
+  }
+
+  #given(values: unknown[]): Value[] {
     const named = values[0] as Record<string, unknown>
-    const given = parameters.map((parameter) =>
+    return this.#prepared.parameters.map((parameter) =>
       toValue(typeof parameter === 'number' ? values[parameter] : named[parameter])
     )
-    return this.#connection.send({ text, values: given, isInTransaction: this.#prepared.isInTransaction() })
   }
 
   #rowOf(row: unknown[], columns: string[]): unknown {
@@ -190,9 +250,7 @@ class PostgresStatement implements Statement {
   }
 }
 
-/** PostgreSQL's text cannot have this character, which comes only in what spiders and strangers write. */
-const toValue = (value: unknown): Value =>
-  typeof value === 'string' && value.includes('\0') ? value.replaceAll('\0', '\uFFFD') : (value as Value)
+const toValue = (value: unknown): Value => (typeof value === 'string' ? withoutNul(value) : (value as Value))
 
 /** Bytes lose their class between threads. */
 const toCell = (cell: unknown): unknown =>

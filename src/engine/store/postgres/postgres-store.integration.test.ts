@@ -8,6 +8,7 @@ import { describeStore } from '../testing/conformance.ts'
 import { parsePostgresAddress, type PostgresAddress } from '../../runtime/postgres-address.ts'
 import type { Connection } from './connection.ts'
 import { connectTo } from './postgres-driver.ts'
+import { PostgresDatabase } from './postgres-database.ts'
 import { openPostgresStoreHere } from './postgres-store.ts'
 import { emptySchema } from './testing/empty-schema.ts'
 import { type PostgresServer, startPostgres, whyNoPostgres } from './testing/start-postgres.ts'
@@ -65,6 +66,35 @@ describe.skipIf(whyNoPostgres() !== null)('on a real PostgreSQL', () => {
     connection.forget()
     expect(send('SELECT 1', false).result().rows).toEqual([[1]])
   })
+
+  test.each(['in a transaction', 'without one'])(
+    'rows are walked in batches, %s, by several walks at once',
+    (where) => {
+      const database = new PostgresDatabase(connection, { name: 'test', lockSql: 'SELECT 1' })
+      // Fails at the 100,000th row: whoever reads all at once meets it.
+      const walk = database
+        .prepare<[number], number>(
+          'SELECT CAST(? AS integer) * 0 + 1 / (100000 - n) + n FROM generate_series(1, 200000) AS n'
+        )
+        .pluck()
+      const work = () => {
+        const [one, other] = [walk.iterate(5), walk.iterate(6)]
+        const taken: number[] = []
+        for (const value of one) {
+          taken.push(value)
+          if (taken.length === 5_000) break
+          if (taken.length < 300) expect(other.next().value).toBe(value)
+        }
+        return taken
+      }
+      const taken = where === 'without one' ? work() : database.transaction(work)()
+      expect([taken.length, taken.at(-1)]).toEqual([5_000, 5_000])
+      expect(() => [...walk.iterate(5)]).toThrow('division by zero')
+      // What was left behind is in nobody's way.
+      expect(ask(connection, 'SELECT 1')).toEqual([[1]])
+      expect(ask(connection, 'SELECT count(*) FROM pg_cursors')).toEqual([[0]])
+    }
+  )
 
   test('a connection that was lost while nobody asked anything is replaced', async () => {
     const other = connectTo(parsePostgresAddress(`${url}?namespace=idle_${process.pid}`))

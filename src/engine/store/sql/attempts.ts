@@ -103,11 +103,40 @@ export function createAttempts({
     'UPDATE attempts SET log_archived = 1, log_deleted_at_ms = NULL WHERE job_id = ? AND number = ? AND log_archived = 0'
   )
 
+  /** Of changes that are about to be applied: asked together, since each look is a round trip to a server. */
+  const asked = new Map<
+    JobId,
+    { number: AttemptNumber; attempt: () => AttemptRow | undefined; job: () => JobRowBefore }
+  >()
+
+  function readAhead(list: AttemptChange[]): void {
+    for (const { jobId, attemptNumber: number } of list) {
+      if (asked.has(jobId)) continue
+      const [attempt, job] = [one.ahead(jobId, number), jobOf.ahead(jobId)]
+      asked.set(jobId, { number, attempt, job: () => job()! })
+    }
+  }
+
+  /**
+   * The attempt and its job as they are now. What was read ahead is that for the first change of a live attempt: only
+   * changes of the attempt itself write it and its job.
+   */
+  function read(jobId: JobId, number: AttemptNumber): { before: AttemptRow; row: JobRowBefore } | undefined {
+    const ahead = asked.get(jobId)
+    asked.delete(jobId)
+    if (ahead?.number === number) {
+      const before = ahead.attempt()
+      if (before !== undefined && before.state !== 'ended') return { before, row: ahead.job() }
+    }
+    const before = one.get(jobId, number)
+    return before === undefined ? undefined : { before, row: jobOf.get(jobId)! }
+  }
+
   function apply(change: AttemptChange): boolean {
     const { jobId, attemptNumber, kind, entry } = change
-    const before = one.get(jobId, attemptNumber)
-    if (before === undefined || !change.from.includes(before.state as Attempt['state'])) return false
-    const row = jobOf.get(jobId)!
+    const found = read(jobId, attemptNumber)
+    if (found === undefined || !change.from.includes(found.before.state as Attempt['state'])) return false
+    const { before, row } = found
     const job: JobBefore = { ...row, mayHaveRunTwice: row.mayHaveRunTwice === 1 }
     if (kind === 'found_again') {
       const isOverlapLive = job.overlapKey !== null && holds.isOverlapLive(job.overlapKey)
@@ -166,6 +195,8 @@ export function createAttempts({
       runs: RunOnNode[],
       { jobId, number }: Pick<Attempt, 'jobId' | 'number'>
     ): boolean => endedBefore.get({ nodeId, runs: JSON.stringify(runs), jobId, number }) === 1,
+    readAhead,
+    discard: (): void => asked.clear(),
     applyChanges: (list: AttemptChange[]): boolean[] => list.map(apply),
 
     markLogArchived(jobId: JobId, attemptNumber: AttemptNumber, { packed, sizes }: ArchivedLog): void {

@@ -64,6 +64,9 @@ export function createChainEnds(database: Database) {
   const oldLines = database.prepare<Old, JobId>(CHAIN_ENDS_SQL.oldLines).pluck()
   const stayCancelled = database.prepare<[string]>(CHAIN_ENDS_SQL.stayCancelled)
 
+  /** Ended jobs of this write, with whether something is recorded of them: asked with each end, looked at once. */
+  let ended: { jobId: JobId; isKnown: () => unknown }[] = []
+
   /** Deletes the records of a job that nothing needs any more. */
   function forgetUnneeded(jobId: JobId): void {
     // Most jobs have no records, so this one query is all that their end costs.
@@ -76,7 +79,17 @@ export function createChainEnds(database: Database) {
     recordEnd(job: { id: JobId; project: ProjectName; spider: string; outcome: Outcome; atMs: number }): void {
       const { id, project, spider, atMs } = job
       due.run({ jobId: id, project, spider, atMs, outcome: chainConditionMetBy(job.outcome) })
-      forgetUnneeded(id)
+      ended.push({ jobId: id, isKnown: isKnown.ahead({ jobId: id }) })
+    },
+
+    /** Ends the write: forgets what its ends have made unneeded. */
+    flush(): void {
+      for (const one of ended) if (one.isKnown() !== undefined) forgetUnneeded(one.jobId)
+      ended = []
+    },
+
+    discard(): void {
+      ended = []
     },
 
     /** The job has not ended after all: its cancel was undone. Answered ends stay answered. */

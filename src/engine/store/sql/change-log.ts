@@ -12,6 +12,7 @@ const JOBS_TOLD_ONE_BY_ONE_MAX = 200
  */
 export function createChangeLog(database: Database) {
   const insert = database.prepare<[string, string]>('INSERT INTO changes (noun, id) VALUES (?, ?)')
+  const insertMany = database.insertMany?.('changes', { noun: 'TEXT', id: 'TEXT' })
   const newest = database.prepare<[], number>("SELECT seq FROM sqlite_sequence WHERE name = 'changes'").pluck()
   const oldest = database.prepare<[], number | null>('SELECT min(position) FROM changes').pluck()
   const after = database.prepare<[number], ChangedThing>(
@@ -51,7 +52,8 @@ export function createChangeLog(database: Database) {
 
     flush(): void {
       if (jobs.size > JOBS_TOLD_ONE_BY_ONE_MAX) insert.run('jobs', '')
-      else for (const id of jobs) insert.run('job', id)
+      else if (insertMany === undefined) for (const id of jobs) insert.run('job', id)
+      else insertMany([...jobs].map((id) => ['job', id]))
       for (const lane of lanes) lanesToAnnounce.add(lane)
       jobs.clear()
       lanes.clear()

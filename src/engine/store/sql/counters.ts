@@ -74,15 +74,19 @@ export function createCounters(database: Database, changes: ChangeLog) {
 
     flush(): void {
       const states = new Map<string, number>()
+      const left: { key: KindKey; difference: number; dropped: { readonly changes: number } }[] = []
       for (const { row, difference } of kinds.values()) {
         if (difference === 0) continue
         const { project, spider, status } = row
         const nodeId = row.node_id ?? ''
         // Often the last job of a kind leaves (a spider on a node has few jobs per state): delete it in one statement.
-        const isLast = difference < 0 && dropKind.run(project, spider, status, nodeId, -difference).changes > 0
-        if (!isLast) addToKind.run(project, spider, status, nodeId, difference)
+        const key = [project, spider, status, nodeId] as const
+        if (difference > 0) addToKind.run(...key, difference)
+        // Whether it was the last one is looked at when all were asked: each look is a round trip to a server.
+        else left.push({ key, difference, dropped: dropKind.run(...key, -difference) })
         increase(states, LIVE_JOB_STATES.has(status) ? status : 'ended', difference)
       }
+      for (const { key, difference, dropped } of left) if (dropped.changes === 0) addToKind.run(...key, difference)
       const endedOf: Differences = new Map()
       for (const { row, difference } of ended.values()) {
         if (difference === 0) continue
@@ -118,6 +122,7 @@ export function stretchOf(id: string): string {
   return `${id.slice(0, 5)}${id.charAt(5) < '8' ? '0' : '8'}`
 }
 
+type KindKey = readonly [project: string, spider: string, status: string, nodeId: string]
 type Differences = Map<string, { row: CountedRow; difference: number }>
 
 function change(differences: Differences, key: string, row: CountedRow, amount: number): void {

@@ -9,17 +9,27 @@ export interface Database {
   ): Statement<Values extends unknown[] ? Values : [Values], Row>
   /** `work` sees one state of the database, however many statements it makes; it only reads. */
   transaction<Values extends unknown[], Result>(work: (...values: Values) => Result): (...values: Values) => Result
+  /** Inserts many rows in one statement; absent where a statement for each is faster. */
+  insertMany?(table: string, columns: Columns): (rows: Cell[][]) => void
   /** A statement that failed may have ended it. */
   readonly inTransaction: boolean
   /** For messages: where it is. */
   readonly name: string
 }
 
+export type Cell = string | number | Uint8Array | null
+/** Each with its type, as SQLite has it. */
+export type Columns = Readonly<Record<string, 'TEXT' | 'INTEGER' | 'REAL' | 'BLOB'>>
+
 /** A prepared statement. Values are strings, numbers, bytes or null; flags are 0 and 1. */
 export interface Statement<Values extends unknown[] = unknown[], Row = unknown> {
   run(...values: Values): { readonly changes: number }
   get(...values: Values): Row | undefined
   all(...values: Values): Row[]
+  /** Asks as `get` does, and gives the row when it is called: what is asked together takes one round trip to a server. */
+  ahead(...values: Values): () => Row | undefined
+  /** The same for `all`. */
+  aheadAll(...values: Values): () => Row[]
   iterate(...values: Values): IterableIterator<Row>
   /** Each row is its first column. */
   pluck(): Statement<Values, Row>

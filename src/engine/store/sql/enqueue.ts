@@ -5,6 +5,7 @@ import { laneText } from '../lane.ts'
 import type { NewJob } from '../records.ts'
 import type { Holds } from './holds.ts'
 import type { JobWriting } from './job-writing.ts'
+import type { Cell, Columns } from './database.ts'
 import type { Order } from './order.ts'
 import { replaceRow } from './upsert.ts'
 import type { Outbox } from './outbox.ts'
@@ -24,6 +25,16 @@ export const ENQUEUE_SQL = {
     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'queued', ?, ?, ?, ?, ?, ?)`
 }
 
+const PLAIN_COLUMNS: Columns = {
+  ...{ id: 'TEXT', jobid: 'TEXT', project: 'TEXT', version: 'TEXT', spider: 'TEXT', settings: 'TEXT', args: 'TEXT' },
+  ...{ rank: 'REAL', priority: 'REAL', lane: 'TEXT', source: 'TEXT', queued_at_ms: 'INTEGER', asked_text: 'TEXT' },
+  ...{ schedule_id: 'TEXT', nominal_ms: 'INTEGER', state: 'TEXT', secret_names: 'TEXT', after: 'TEXT' },
+  placement_tags: 'TEXT'
+}
+
+/** Some hundred kB of text. */
+const INSERTED_AT_ONCE_MAX = 500
+
 interface Dependencies extends Omit<JobWriting, 'timeline'> {
   holds: Holds
   order: Order
@@ -33,6 +44,7 @@ interface Dependencies extends Omit<JobWriting, 'timeline'> {
 /** Adds jobs to the queue. Every function runs inside the caller's transaction. */
 export function createEnqueue({ database, changes, counters, holds, order, outbox }: Dependencies) {
   const insertPlainJob = database.prepare(ENQUEUE_SQL.insertPlain)
+  const insertPlainJobs = database.insertMany?.('jobs', PLAIN_COLUMNS)
   const insertJob = database.prepare(ENQUEUE_SQL.insert)
   const exists = database.prepare<[string]>('SELECT 1 FROM jobs WHERE id = ?')
   const insertDependency = database.prepare<[string, string, string]>(
@@ -48,12 +60,28 @@ export function createEnqueue({ database, changes, counters, holds, order, outbo
     'DELETE FROM dedupe_keys WHERE key IN (SELECT key FROM dedupe_keys WHERE expires_at_ms <= ? LIMIT ?)'
   )
 
+  /** Not inserted yet: whatever else the same write inserts or reads comes after them. */
+  let plain: Cell[][] = []
+
+  function flush(): void {
+    if (plain.length === 0) return
+    const rows = plain
+    plain = []
+    insertPlainJobs!(rows)
+  }
+
   function insert(job: NewJob, rank: number, hold: Hold | null): void {
     const { id, jobid, project, version, spider, priority, placement, entry } = job
     const lane = laneText(job)
     const [settings, args] = [textOfMap(job.settings), textOfMap(job.args)]
     counters.moved(null, { id, project, spider, status: 'queued', node_id: null, hold, lane })
     changes.job(id)
+    if (insertPlainJobs !== undefined && isPlain(job, hold)) {
+      const { source, scheduleId, nominalMs } = job
+      const values = [id, jobid, project, version, spider, settings, args, rank, priority, lane, source]
+      plain.push([...values, entry.atMs, entry.text, scheduleId, nominalMs, 'queued', '[]', '[]', '[]'])
+      return
+    }
     // Both calls pass each value as its own argument: passing a list costs more than plain jobs save (measured).
     if (isPlain(job, hold)) {
       const { source, scheduleId, nominalMs } = job
@@ -123,9 +151,11 @@ export function createEnqueue({ database, changes, counters, holds, order, outbo
     enqueue(jobs: NewJob[]): JobId[] {
       let rank = order.ranksAtBack(jobs.length)
       let keys = 0
+      plain = []
       const ids = jobs.map((job) => {
         const nowMs = job.entry.atMs
         rank += 1
+        if (plain.length >= INSERTED_AT_ONCE_MAX) flush()
         if (job.dedupe !== null) {
           const earlier = job.dedupe.renew === true ? undefined : jobWithKey.get(job.dedupe.key, nowMs)
           if (earlier !== undefined) return earlier
@@ -133,6 +163,7 @@ export function createEnqueue({ database, changes, counters, holds, order, outbo
           keys += 1
         }
         if (job.after.length > 0) {
+          flush()
           insert(job, rank, 'dependency')
           outbox.recordJob('job.queued', job.id, nowMs)
           recordDependencies(job.id, job.after)
@@ -144,10 +175,12 @@ export function createEnqueue({ database, changes, counters, holds, order, outbo
           const key = job.noOverlap ? overlapKey(job) : null
           const held = { notBeforeMs: job.notBeforeMs, overlapKey: key, attemptCount: 0 }
           insert(job, rank, holdOf(held, 'met', nowMs, holds.isOverlapLive))
+          if (outbox.isWanted('job.queued')) flush()
           outbox.recordJob('job.queued', job.id, nowMs)
         }
         return job.id
       })
+      flush()
       if (keys > 0) forgetKeys.run(jobs[0]!.entry.atMs, Math.max(KEYS_FORGOTTEN_AT_ONCE_MIN, 2 * keys))
       return ids
     },
@@ -155,6 +188,7 @@ export function createEnqueue({ database, changes, counters, holds, order, outbo
     /** Inserts a run that began before we knew of it, without a hold. */
     insertUnheld(job: NewJob): void {
       insert(job, order.ranksAtBack(1) + 1, null)
+      flush()
     }
   }
 }

@@ -6,6 +6,7 @@ export type GroupCommit = ReturnType<typeof createGroupCommit>
 interface Operation {
   work: () => unknown
   isJoined: boolean
+  ahead: (() => void) | undefined
   resolve: (value: never) => void
   reject: (error: unknown) => void
 }
@@ -42,11 +43,15 @@ export function createGroupCommit(options: {
 
   /**
    * Runs `work` in the next transaction; resolves with its value once that transaction is on disk. `isJoined`: it may
-   * run twice, and before what earlier joined writes have collected is recorded.
+   * run twice, and before what earlier joined writes have collected is recorded. `ahead`: asks for what it will read,
+   * together with all others that are joined with it.
    */
-  function write<T>(work: () => T, { isJoined = false } = {}): Promise<T> {
+  function write<T>(
+    work: () => T,
+    { isJoined = false, ahead }: { isJoined?: boolean; ahead?: (() => void) | undefined } = {}
+  ): Promise<T> {
     return new Promise<T>((resolve, reject) => {
-      waiting.push({ work, isJoined, resolve, reject })
+      waiting.push({ work, isJoined, ahead, resolve, reject })
       if (idle === null) {
         idle = Promise.withResolvers<void>()
         scheduleFlush(flush)
@@ -105,6 +110,7 @@ export function createGroupCommit(options: {
 
   function run(group: Operation[]): (() => void)[] {
     try {
+      for (const { ahead } of group) ahead?.()
       const answers = group.map(({ work, resolve }) => {
         const value = work()
         return () => resolve(value as never)

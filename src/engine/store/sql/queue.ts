@@ -72,15 +72,18 @@ export function createQueue({ database, changes, timeline, counters, holds, chai
     'UPDATE jobs SET cancel_asked_at_ms = :atMs WHERE id = :id AND cancel_asked_at_ms IS NULL'
   )
 
-  /** Inserts the attempt; returns its jobid on the node. */
-  function writeAttempt({ jobId, number, jobid, nodeId, version, entry }: AttemptStart, job: StoredJob): string {
+  /** Asks for the attempt to be inserted; what it returns gives its jobid on the node. */
+  function writeAttempt({ jobId, number, jobid, nodeId, version, entry }: AttemptStart, job: StoredJob): () => string {
     const { project, spider } = job
-    const write = (free: string) =>
-      insertAttempt.run(jobId, number, free, nodeId, project, version, spider, entry.atMs).changes > 0
-    // A jobid chosen by a client may already exist on the node; then use the job's id, which is unique.
-    let free = jobid
-    for (let copy: number = number; !write(free); copy += 1) free = `${jobId}-${copy}`
-    return free
+    const write = (free: string) => insertAttempt.run(jobId, number, free, nodeId, project, version, spider, entry.atMs)
+    const first = write(jobid)
+    return () => {
+      if (first.changes > 0) return jobid
+      // A jobid chosen by a client may already exist on the node; then use the job's id, which is unique.
+      let free = `${jobId}-${number}`
+      for (let copy = number + 1; write(free).changes === 0; copy += 1) free = `${jobId}-${copy}`
+      return free
+    }
   }
 
   /** Requeues the job and recomputes its hold; false if it must stay cancelled. */
@@ -114,14 +117,17 @@ export function createQueue({ database, changes, timeline, counters, holds, chai
       wanted.map(({ lane, limit }) => heads.all(lane, limit)),
 
     beginAttempts(starts: AttemptStart[]): BegunAttempt[] {
-      const begun: BegunAttempt[] = []
-      for (const start of starts) {
-        // This guard is the whole claim: a second claimer finds the job no longer queued, or at a later attempt.
+      const asked = starts.map((start) => {
         const { entry, ...fields } = start
         const wanted = { ...fields, atMs: entry.atMs }
         // Only a job with earlier attempts has a node, so the first attempt needs no query.
-        const node_id = start.number === 1 ? null : (nodeOf.get(start.jobId) ?? null)
-        const row = claim.get(wanted)
+        const nodeBefore = start.number === 1 ? null : nodeOf.ahead(start.jobId)
+        // This guard is the whole claim: a second claimer finds the job no longer queued, or at a later attempt.
+        return { start, fields, wanted, nodeBefore, claimed: claim.ahead(wanted) }
+      })
+      const written: (() => BegunAttempt)[] = []
+      for (const { start, fields, wanted, nodeBefore, claimed } of asked) {
+        const row = claimed()
         if (row === undefined) {
           const held = holdOverlapping.get(wanted)
           if (held !== undefined) {
@@ -134,19 +140,21 @@ export function createQueue({ database, changes, timeline, counters, holds, chai
         const { project, spider, lane } = job
         const counted = { id: start.jobId, project, spider, lane, hold: null }
         const after = { ...counted, status: 'starting', node_id: start.nodeId }
-        counters.moved({ ...counted, status: 'queued', node_id }, after, { notify: false })
-        const jobid = writeAttempt(start, job)
-        timeline.add(start.jobId, start.number, 'sending', entry)
+        counters.moved({ ...counted, status: 'queued', node_id: nodeBefore?.() ?? null }, after, { notify: false })
+        const jobidOf = writeAttempt(start, job)
+        timeline.add(start.jobId, start.number, 'sending', start.entry)
         changes.job(start.jobId)
-        begun.push({ ...NEW_ATTEMPT, ...fields, jobid, project, spider, sentAtMs: entry.atMs, job })
+        const sentAtMs = start.entry.atMs
+        written.push(() => ({ ...NEW_ATTEMPT, ...fields, jobid: jobidOf(), project, spider, sentAtMs, job }))
       }
-      return begun
+      return written.map((attempt) => attempt())
     },
 
     cancelQueued: (ids: JobId[], entry: TimelineEntry) =>
       endAll(ids, cancelledInQueue(entry), { isAsked: true, restorable: 'by_itself' }),
 
     failQueued(ids: JobId[], error: string, sinceMs: number, entry: TimelineEntry): JobId[] {
+      timeline.flush()
       const there = ids.filter((id) => cameAfter.get({ id, atMs: sinceMs }) === undefined)
       return endAll(there, eggNotImportable(error, entry), { restorable: 'never' })
     },

@@ -134,7 +134,11 @@ export function createSqlStore({ driver, clock, logger, scheduleFlush = setImmed
     listAttempts: (jobId) => read(() => attempts.list(jobId)),
     findAttemptsOnNode: (nodeId, list) => read(() => attempts.findOnNode(nodeId, list)),
     hasEndedBefore: (nodeId, list, attempt) => read(() => attempts.hasEndedBefore(nodeId, list, attempt)),
-    applyChanges: (list) => writeJoined(() => attempts.applyChanges(list)),
+    applyChanges: (list) =>
+      writeJoined(
+        () => attempts.applyChanges(list),
+        () => attempts.readAhead(list)
+      ),
     markLogArchived: (jobId, attemptNumber, log) =>
       writeJoined(() => attempts.markLogArchived(jobId, attemptNumber, log)),
     findArchivedLog: (jobId, attemptNumber) => read(() => attempts.findArchivedLog(jobId, attemptNumber)),
@@ -298,7 +302,7 @@ export function createSqlStore({ driver, clock, logger, scheduleFlush = setImmed
     }
   }
 
-  async function write<T>(work: () => T, options?: { isJoined: boolean }): Promise<T> {
+  async function write<T>(work: () => T, options?: Parameters<typeof commits.write>[1]): Promise<T> {
     refuseWhenClosing()
     try {
       return await commits.write(work, options)
@@ -311,12 +315,14 @@ export function createSqlStore({ driver, clock, logger, scheduleFlush = setImmed
    * For what follows the lives of attempts, by the thousand per second: it keeps nothing in memory, and reads none of
    * the counters.
    */
-  function writeJoined<T>(work: () => T): Promise<T> {
-    return write(work, { isJoined: true })
+  function writeJoined<T>(work: () => T, ahead?: () => void): Promise<T> {
+    return write(work, { isJoined: true, ahead })
   }
 
   /** Writes the counters, events and entries of the change log that writes have collected. */
   function record(): void {
+    chainEnds.flush()
+    timeline.flush()
     counters.flush()
     logSums.flush()
     outbox.flush()
@@ -324,6 +330,9 @@ export function createSqlStore({ driver, clock, logger, scheduleFlush = setImmed
   }
 
   function discard(): void {
+    attempts.discard()
+    chainEnds.discard()
+    timeline.discard()
     counters.discard()
     logSums.discard()
     outbox.discard()

@@ -3,7 +3,8 @@ import type { Database, Statement } from 'better-sqlite3'
 /**
  * Makes SQLite compile each statement when it is first used: a start needs a few dozen of some three hundred, and
  * compiling all of them took as long as everything else that opening the store does. What `prepare` returns then has
- * only `get`, `all`, `run`, `iterate`, `pluck` and `raw`.
+ * only `get`, `all`, `run`, `iterate`, `pluck` and `raw`,
+ * and `ahead` and `aheadAll` of ../sql/database.ts: there is no way to the database, so they ask at once.
  */
 export function prepareLazily(database: Database): void {
   const prepare = database.prepare.bind(database) as (sql: string) => Statement
@@ -24,6 +25,16 @@ class LazyStatement implements Pick<Statement, 'get' | 'all' | 'run' | 'iterate'
 
   all(...values: unknown[]) {
     return this.#statement().all(...values)
+  }
+
+  ahead(...values: unknown[]) {
+    const row = this.#statement().get(...values)
+    return () => row
+  }
+
+  aheadAll(...values: unknown[]) {
+    const rows = this.#statement().all(...values)
+    return () => rows
   }
 
   run(...values: unknown[]) {

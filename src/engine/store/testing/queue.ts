@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
 import { aJobId, anAttemptNumber, aNodeId, aProjectName, aVersionName } from '../../../shared/testing/ids.ts'
 import { aNewJob, anAttemptStart, entry } from '../../testing/builders.ts'
@@ -47,6 +48,24 @@ export function describeQueue(story: Story): void {
       const lanes = await story.heads(10)
       expect(lanes.map(({ depth }) => depth).sort()).toEqual([1, 1, 1, 1, 1, 1, 2])
       expect(lanes.find(({ depth }) => depth === 2)?.placement.tags).toEqual(['a', 'b'])
+    })
+
+    test('a lane may be of any length, and differ from another one at its end', async () => {
+      // Random, so that no index can compress it.
+      const longTags = Array.from({ length: 20 }, () => randomBytes(200).toString('base64'))
+      const [one, other] = [aNewJob({ placement: { nodeId: null, tags: longTags } }), aNewJob({ spider: 'z' })]
+      await story.store.enqueueJobs([one, { ...other, placement: one.placement }])
+      const lanes = await story.heads(10)
+      expect(lanes.map(({ depth, jobs }) => [depth, jobs[0]!.id])).toEqual([
+        [1, one.id],
+        [1, other.id]
+      ])
+      await begin(one)
+      expect((await story.heads(10)).map(({ jobs }) => jobs[0]!.id)).toEqual([other.id])
+      // Behind a job of such a lane.
+      const third = await enqueue()
+      await story.store.reorder([third.id], { before: other.id }, entry('moved'))
+      expect((await story.store.getJob(third.id))!.rank).toBeLessThan((await story.store.getJob(other.id))!.rank)
     })
 
     test('a lane is there only while jobs wait in it', async () => {

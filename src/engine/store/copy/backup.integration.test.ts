@@ -1,0 +1,89 @@
+import { spawnSync } from 'node:child_process'
+import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { rootDirectory } from '../../../../scripts/setup/platform.mjs'
+import { readTestEnvironment } from '../../../../scripts/setup/test-environment.mjs'
+import { systemClock } from '../../runtime/clock.ts'
+import { silentLogger } from '../../runtime/logger.ts'
+import { parsePostgresAddress } from '../../runtime/postgres-address.ts'
+import { aNewJob } from '../../testing/builders.ts'
+import { makeTemporaryDirectory } from '../../testing/temporary-directory.ts'
+import { openPostgresStoreHere } from '../postgres/postgres-store.ts'
+import { startPostgres, whyNoPostgres } from '../postgres/testing/start-postgres.ts'
+import { openSqliteStoreHere } from '../sqlite/sqlite-store.ts'
+import type { Store } from '../store.ts'
+
+const common = { clock: systemClock, logger: silentLogger }
+const DOCUMENT = readFileSync(join(rootDirectory, 'docs/scaling.md'), 'utf8')
+const PROGRAMS = readTestEnvironment().postgres?.programs ?? ''
+const canRun = (program: string) => spawnSync(program, ['--version'], { env: environment({}) }).status === 0
+
+function environment(given: Record<string, string>): NodeJS.ProcessEnv {
+  return { ...process.env, PATH: `${PROGRAMS}:${process.env['PATH']}`, ...given }
+}
+
+/** Carries out the commands of docs/scaling.md that have this name. */
+function carryOut(name: string, directory: string, given: Record<string, string>): void {
+  const commands = new RegExp(`^\`\`\`sh ${name}\\n([\\s\\S]*?)^\`\`\`$`, 'm').exec(DOCUMENT)?.[1]
+  expect(commands, name).toBeDefined()
+  const { status, stderr } = spawnSync('bash', ['-euo', 'pipefail', '-c', commands!], {
+    ...{ cwd: directory, env: environment(given), encoding: 'utf8' }
+  })
+  expect([status, stderr]).toEqual([0, ''])
+}
+
+/** A data directory and a store with a job; both change after the backup, and one of them is lost. */
+async function backUpAndRestore(name: string, open: (dataDirectory: string) => Promise<Store>, given = {}) {
+  const directory = await makeTemporaryDirectory()
+  onTestFinished(directory.remove)
+  const data = join(directory.path, 'data')
+  mkdirSync(data, { mode: 0o700 })
+  writeFileSync(join(data, 'secret.key'), 'the key')
+  const store = await open(data)
+  const [before, after] = [aNewJob({ args: { text: "größe '\n" } }), aNewJob()]
+  await store.enqueueJobs([before])
+  const was = await store.getJob(before.id)
+  // The store is open, and in use.
+  carryOut(`backup-${name}`, directory.path, { DATA: data, ...given })
+  await store.enqueueJobs([after])
+  await store.setPriority([before.id], 9, { atMs: 1, text: 'raised', evidence: {} })
+  await store.close()
+  renameSync(data, `${data}.lost`)
+  carryOut(`restore-${name}`, directory.path, { DATA: data, ...given })
+  expect(readFileSync(join(data, 'secret.key'), 'utf8')).toBe('the key')
+  const restored = await open(data)
+  expect([await restored.getJob(before.id), await restored.getJob(after.id)]).toEqual([was, null])
+  // And it goes on.
+  await restored.enqueueJobs([after])
+  expect((await restored.countByState()).queued).toBe(2)
+  await restored.close()
+}
+
+describe.skipIf(process.platform === 'win32')('the documented backup is restored by the documented commands', () => {
+  test('with SQLite, while the store is in use', async () => {
+    await backUpAndRestore('sqlite', (data) => openSqliteStoreHere({ ...common, path: join(data, 'scrapdeck.sqlite') }))
+  })
+
+  // Their server is needed too: an older pg_dump refuses a newer one.
+  test.skipIf(whyNoPostgres() !== null || PROGRAMS === '' || !canRun('pg_dump'))(
+    'with PostgreSQL, while the store is in use',
+    async () => {
+      const server = await startPostgres()
+      onTestFinished(() => server.stop())
+      const address = parsePostgresAddress(server.url)
+      const open = async () => {
+        for (let tries = 0; ; tries += 1) {
+          try {
+            return await openPostgresStoreHere({ ...common, address })
+          } catch (error) {
+            // The server learns a moment later that the connection before has ended.
+            if (tries === 50) throw error
+            await new Promise((resolve) => setTimeout(resolve, 100))
+          }
+        }
+      }
+      await backUpAndRestore('postgres', open, { STORE: server.url })
+    }
+  )
+})

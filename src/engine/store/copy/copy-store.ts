@@ -1,0 +1,196 @@
+import { createHash, type Hash } from 'node:crypto'
+import { ScrapdeckError } from '../../../shared/errors.ts'
+import type { Logger } from '../../runtime/logger.ts'
+import type { PostgresAddress } from '../../runtime/postgres-address.ts'
+import { withoutNul } from '../postgres/insert-many.ts'
+import { openPostgresSource, openPostgresTarget } from './postgres-side.ts'
+import { type BatchLimits, keyOf, type Shape, type Source, type Table, type Target } from './side.ts'
+import type { Cell } from '../sql/database.ts'
+import { openSqliteSource, openSqliteTarget } from './sqlite-side.ts'
+
+/** A store: of a data directory, or of a namespace of PostgreSQL. */
+export type StorePlace = { directory: string } | { postgres: PostgresAddress }
+
+export interface CopyProgress {
+  step: 'copying' | 'comparing'
+  table: string
+  rows: number
+  total: number
+}
+
+export interface CopiedTable {
+  table: string
+  rows: number
+  /** Of all its rows in the order of their key, the same on both sides. */
+  sha256: string
+}
+
+export interface CopyResult {
+  tables: CopiedTable[]
+  /** It continued one that was interrupted. */
+  resumed: boolean
+  /** Texts with a NUL character, which PostgreSQL cannot keep: U+FFFD is in its place. */
+  replacedTexts: number
+}
+
+export interface CopyOptions {
+  from: StorePlace
+  to: StorePlace
+  logger: Logger
+  /** Deletes what an interrupted copy has left. */
+  restart?: boolean
+  limits?: BatchLimits
+  report(progress: CopyProgress): void
+}
+
+/** A few MB in memory; larger batches are no faster. */
+const LIMITS: BatchLimits = { rows: 2_000, bytes: 4_000_000 }
+
+/**
+ * Copies a store to the other kind of database, and compares every row. The copy gets its name when it is whole; an
+ * interrupted one continues after the last batch that was written. It blocks its thread: each side waits for its disk
+ * or its server. Throws DATA_DIRECTORY_IN_USE or DATABASE_IN_USE while an engine runs with one of them,
+ * STORE_NOT_EMPTY, COPY_DIFFERS and what opening them throws.
+ */
+export function copyStore({ from, to, logger, restart = false, limits = LIMITS, report }: CopyOptions): CopyResult {
+  if ('postgres' in from === 'postgres' in to) throw refusalOfSameKind('postgres' in from)
+  const { source, shape: given } =
+    'postgres' in from ? openPostgresSource(from.postgres) : openSqliteSource(from.directory)
+  try {
+    const { target, shape: made } =
+      'postgres' in to
+        ? openPostgresTarget(to.postgres, { logger, isRestarted: restart })
+        : openSqliteTarget(to.directory, restart)
+    try {
+      const tables = tablesOf(source.kind === 'sqlite' ? given : made, source.kind === 'sqlite' ? made : given)
+      const resumed = target.begunFrom !== null
+      if (target.begunFrom !== null && target.begunFrom !== source.name) throw refusalOfOther(target, source)
+      if (!resumed) target.begin(source.name)
+      for (const table of tables) copyTable(table, { source, target, limits, report })
+      const compared = { source, target, limits, report, replacedTexts: 0 }
+      const copied = tables.map((table) => compareTable(table, compared))
+      target.finish(source.counters())
+      return { tables: copied, resumed, replacedTexts: compared.replacedTexts }
+    } finally {
+      target.close()
+    }
+  } finally {
+    source.close()
+  }
+}
+
+interface Copying {
+  source: Source
+  target: Target
+  limits: BatchLimits
+  report(progress: CopyProgress): void
+}
+
+/** What is already there was written in the order of the key, each batch as a whole. */
+function copyTable(table: Table, { source, target, limits, report }: Copying): void {
+  const total = source.count(table)
+  let rows = target.count(table)
+  if (table.key.length === 0 && rows > 0) return
+  let after = rows === 0 ? null : target.lastKey(table)
+  for (;;) {
+    const batch = source.read(table, after, limits)
+    if (batch.length > 0) target.write(table, batch)
+    rows += batch.length
+    report({ step: 'copying', table: table.name, rows, total })
+    if (batch.length === 0 || table.key.length === 0) return
+    after = keyOf(table, batch.at(-1)!)
+  }
+}
+
+/** Reads both from the beginning: what was copied before an interruption may have changed since. */
+function compareTable(table: Table, compared: Copying & { replacedTexts: number }): CopiedTable {
+  const { source, target, limits, report } = compared
+  const total = source.count(table)
+  const hash = createHash('sha256')
+  const theirs = rowsOf(target, table, limits)
+  let rows = 0
+  for (const row of rowsOf(source, table, limits)) {
+    const other = theirs.next()
+    const given = target.kind === 'postgres' ? row.map((cell) => withoutNulOf(cell, compared)) : row
+    if (other.done === true || !isSame(given, other.value)) throw difference(table, { row: given, source, target })
+    addRow(hash, given)
+    rows += 1
+    if (rows % limits.rows === 0) report({ step: 'comparing', table: table.name, rows, total })
+  }
+  const left = theirs.next()
+  if (left.done !== true) throw difference(table, { row: left.value, source, target })
+  report({ step: 'comparing', table: table.name, rows, total })
+  return { table: table.name, rows, sha256: hash.digest('hex') }
+}
+
+function* rowsOf(side: Source | Target, table: Table, limits: BatchLimits): Generator<Cell[]> {
+  let after: Cell[] | null = null
+  for (;;) {
+    const batch = side.read(table, after, limits)
+    yield* batch
+    if (batch.length === 0 || table.key.length === 0) return
+    after = keyOf(table, batch.at(-1)!)
+  }
+}
+
+function withoutNulOf(cell: Cell, counted: { replacedTexts: number }): Cell {
+  if (typeof cell !== 'string') return cell
+  const text = withoutNul(cell)
+  if (text !== cell) counted.replacedTexts += 1
+  return text
+}
+
+function isSame(one: Cell[], other: Cell[]): boolean {
+  return one.every((cell, index) => {
+    const there = other[index]!
+    if (!(cell instanceof Uint8Array)) return cell === there
+    return there instanceof Uint8Array && Buffer.compare(cell, there) === 0
+  })
+}
+
+/** Each value with its kind and length, so that no two rows are the same bytes. */
+function addRow(hash: Hash, row: Cell[]): void {
+  for (const cell of row) {
+    if (cell instanceof Uint8Array) hash.update(`b${cell.length}:`).update(cell)
+    else if (typeof cell === 'string') hash.update(`t${cell.length}:${cell}`)
+    else hash.update(cell === null ? 'n' : `i${cell};`)
+  }
+  hash.update('\n')
+}
+
+/** The tables of SQLite, if PostgreSQL has the same ones. */
+function tablesOf(sqlite: Shape, postgres: Shape): Table[] {
+  const columns = ({ columns }: Table) =>
+    columns
+      .map(({ name, kind }) => `${name} ${kind}`)
+      .sort()
+      .join(', ')
+  for (const table of sqlite.tables) {
+    const other = postgres.tables.find(({ name }) => name === table.name)
+    if (other === undefined || columns(table) !== columns(other)) {
+      throw new Error(`The table ${table.name} is not the same on SQLite and PostgreSQL`)
+    }
+  }
+  if (sqlite.tables.length !== postgres.tables.length) throw new Error('PostgreSQL has tables that SQLite has not')
+  return sqlite.tables
+}
+
+function refusalOfSameKind(isPostgres: boolean): ScrapdeckError {
+  const instead = isPostgres ? 'Use pg_dump and pg_restore' : 'Copy the files of the data directory'
+  return new ScrapdeckError('BAD_INPUT', `Both stores are of the same kind. ${instead} (docs/scaling.md).`)
+}
+
+function refusalOfOther(target: Target, source: Source): ScrapdeckError {
+  const text = `${target.name} has an unfinished copy of ${target.begunFrom}, not of ${source.name}.`
+  return new ScrapdeckError('STORE_NOT_EMPTY', `${text} Copy from there, or begin anew with --restart.`)
+}
+
+function difference(
+  table: Table,
+  { row, source, target }: { row: Cell[]; source: Source; target: Target }
+): ScrapdeckError {
+  const key = keyOf(table, row).join(', ')
+  const text = `${target.name} differs from ${source.name} in the table ${table.name}${key === '' ? '' : `, at ${key}`}.`
+  const next = 'If an engine has used the source since the copy began, copy again with --restart.'
+  return new ScrapdeckError('COPY_DIFFERS', `${text} It was not put in place. ${next}`)
+}

@@ -1,0 +1,213 @@
+import { ScrapdeckError } from '../../../shared/errors.ts'
+import type { PostgresAddress } from '../../runtime/postgres-address.ts'
+import type { Logger } from '../../runtime/logger.ts'
+import type { Value } from '../postgres/connection-messages.ts'
+import { type Connection } from '../postgres/connection.ts'
+import { checkServer } from '../postgres/check-server.ts'
+import { asJson, insertManySql, TYPES } from '../postgres/insert-many.ts'
+import { migrate, MIGRATIONS } from '../postgres/migrate.ts'
+import { connectTo } from '../postgres/postgres-driver.ts'
+import { explainPostgresError } from '../postgres/postgres-error.ts'
+import type { BatchLimits, ColumnKind, Counters, Shape, Side, Source, Table, Target } from './side.ts'
+import type { Cell } from '../sql/database.ts'
+import { COPY_OF, COPYING } from './side.ts'
+import { requireNewestSchema } from './schema-versions.ts'
+
+/** Tables that SQLite needs none of. */
+const ENGINES = ['engine_lease', 'engine_terms', 'engines', 'engine_common']
+const OWN_TABLES = ['schema_version', 'last_forgotten_change', COPY_OF, ...ENGINES]
+
+const KINDS = new Map<string, ColumnKind>(Object.entries(TYPES).map(([kind, type]) => [type, kind as ColumnKind]))
+
+/** A namespace of a database. Throws DATABASE_IN_USE while an engine runs with it. */
+export function openPostgresSource(address: PostgresAddress): { source: Source; shape: Shape } {
+  return opened(address, (session) => {
+    const { ask, schema } = session
+    if (!hasTables(session, schema)) {
+      throw new ScrapdeckError('BAD_INPUT', `${address.name} has no store: no Scrapdeck has used this namespace.`)
+    }
+    const [version] = ask(`SELECT version FROM "${schema}".schema_version`)[0]!
+    requireNewestSchema(address.name, version as number, MIGRATIONS.length)
+    const source: Source = {
+      ...sideOf(session, schema),
+      counters() {
+        const counters: Counters = new Map()
+        for (const [table, sequence] of sequencesOf(session, schema)) {
+          const [last, isCalled] = ask(`SELECT last_value, is_called FROM ${sequence}`)[0]!
+          if (isCalled === 1) counters.set(table, last as number)
+        }
+        // As dialect.ts has it: numbers that a transaction took and did not keep are not counted.
+        const newest = `SELECT greatest((SELECT max(position) FROM "${schema}".changes),
+          (SELECT position FROM "${schema}".last_forgotten_change))`
+        counters.set('changes', ask(newest)[0]![0] as number)
+        return counters
+      }
+    }
+    return { source, shape: shapeOf(session, schema) }
+  })
+}
+
+/** A new namespace, under another name. Throws STORE_NOT_EMPTY if there is one with tables. */
+export function openPostgresTarget(
+  address: PostgresAddress,
+  { logger, isRestarted }: { logger: Logger; isRestarted: boolean }
+): { target: Target; shape: Shape } {
+  return opened(address, (session) => {
+    const { ask, connection, schema } = session
+    const draft = `${schema}-${COPYING}`
+    for (const warning of checkServer(connection, address.name)) logger.warn({ database: address.name }, warning)
+    if (ask(`SELECT 1 FROM pg_class WHERE relnamespace = to_regnamespace('"${schema}"') LIMIT 1`).length > 0) {
+      const what = `${address.name} is not empty: the schema ${schema} has tables.`
+      throw new ScrapdeckError('STORE_NOT_EMPTY', `${what} Choose another namespace, or drop that schema.`)
+    }
+    if (isRestarted) ask(`DROP SCHEMA IF EXISTS "${draft}" CASCADE`)
+    ask(`SET search_path TO "${draft}"`)
+    // The lock of the namespace is held by this session: nobody else migrates.
+    migrate(connection, { schema: draft, lockSql: 'SELECT 1', name: address.name })
+    const begun = ask(`SELECT to_regclass('"${draft}".${COPY_OF}') IS NOT NULL`)[0]![0] === 1
+    const shape = shapeOf(session, draft)
+    const target: Target = {
+      ...sideOf(session, draft),
+      begunFrom: begun ? String(ask(`SELECT source FROM "${draft}".${COPY_OF}`)[0]![0]) : null,
+      begin(from) {
+        together(session, [
+          ...shape.tables.map(({ name }) => ({ text: `DELETE FROM "${draft}".${name}`, values: [] })),
+          { text: `CREATE TABLE "${draft}".${COPY_OF} (source text NOT NULL)`, values: [] },
+          { text: `INSERT INTO "${draft}".${COPY_OF} VALUES ($1)`, values: [from] }
+        ])
+      },
+      write(table, rows) {
+        const columns = Object.fromEntries(table.columns.map(({ name, kind }) => [name, kind]))
+        ask(insertManySql(`"${draft}".${table.name}`, columns), [asJson(rows)])
+      },
+      finish(counters) {
+        ask(`ANALYZE ${shape.tables.map(({ name }) => `"${draft}".${name}`).join(', ')}`)
+        const numbered = sequencesOf(session, draft).map(([table, sequence, column]) => ({
+          text: `SELECT setval('${sequence}', greatest($1::bigint, (SELECT max("${column}") FROM "${draft}".${table})))`,
+          values: [counters.get(table) ?? 0],
+          isUsed: (counters.get(table) ?? 0) > 0 || ask(`SELECT 1 FROM "${draft}".${table} LIMIT 1`).length > 0
+        }))
+        together(session, [
+          ...numbered.filter(({ isUsed }) => isUsed),
+          {
+            text: `UPDATE "${draft}".last_forgotten_change SET position = $1::bigint`,
+            values: [counters.get('changes') ?? 0]
+          },
+          { text: `DROP TABLE "${draft}".${COPY_OF}`, values: [] },
+          // Refused if somebody has put something there meanwhile.
+          { text: `DROP SCHEMA IF EXISTS "${schema}"`, values: [] },
+          { text: `ALTER SCHEMA "${draft}" RENAME TO "${schema}"`, values: [] }
+        ])
+      }
+    }
+    return { target, shape }
+  })
+}
+
+interface Session {
+  connection: Connection
+  ask(text: string, values?: Value[]): unknown[][]
+  name: string
+  schema: string
+}
+
+/** `work` with errors that say what to do; a session that it refuses is ended. */
+function opened<T>(address: PostgresAddress, work: (session: Session) => T): T {
+  const connection = connectTo(address)
+  const { name, schema } = address
+  const ask = (text: string, values: Value[] = []) => {
+    try {
+      return connection.send({ text, values }).result().rows
+    } catch (error) {
+      throw explainPostgresError(error, name)
+    }
+  }
+  try {
+    return work({ connection, ask, name, schema })
+  } catch (error) {
+    connection.end()
+    throw explainPostgresError(error, name)
+  }
+}
+
+function together({ connection, name }: Session, queries: { text: string; values: Value[] }[]): void {
+  connection.send({ text: 'BEGIN', values: [] })
+  try {
+    for (const { text, values } of queries) connection.send({ text, values, isInTransaction: true })
+    // A statement that failed unnoticed would turn a COMMIT into a ROLLBACK.
+    connection.settle()
+    connection.send({ text: 'COMMIT', values: [], isInTransaction: true }).result()
+  } catch (error) {
+    connection.forget()
+    connection.send({ text: 'ROLLBACK', values: [], isInTransaction: true })
+    connection.forget()
+    throw explainPostgresError(error, name)
+  }
+}
+
+const hasTables = ({ ask }: Session, schema: string): boolean =>
+  ask(`SELECT to_regclass('"${schema}".schema_version') IS NOT NULL`)[0]![0] === 1
+
+function sideOf({ connection, ask, name }: Session, schema: string): Side {
+  return {
+    name,
+    kind: 'postgres',
+    close: () => connection.end(),
+    count: (table) => ask(`SELECT count(*) FROM "${schema}".${table.name}`)[0]![0] as number,
+    lastKey(table) {
+      const order = table.key.map((column) => `${quoted(column)} DESC`)
+      const sql = `SELECT ${table.key.map(quoted)} FROM "${schema}".${table.name} ORDER BY ${order} LIMIT 1`
+      return (ask(sql)[0] ?? null) as Cell[] | null
+    },
+    read(table, after, limits) {
+      const rows = ask(readSql(schema, table, { isFirst: after === null, limits }), (after ?? []) as Value[])
+      return rows as Cell[][]
+    }
+  }
+}
+
+const quoted = (name: string): string => `"${name}"`
+
+/** The sizes of what is before a row are known without reading what is stored beside its table. */
+function readSql(
+  schema: string,
+  { name, columns, key }: Table,
+  { isFirst, limits }: { isFirst: boolean; limits: BatchLimits }
+): string {
+  const names = columns.map((column) => quoted(column.name)).join(', ')
+  const order = key.length === 0 ? '' : `ORDER BY ${key.map(quoted)}`
+  const places = key.map((column, index) => `$${index + 1}::${TYPES[columns.find((one) => one.name === column)!.kind]}`)
+  const from = isFirst ? '' : `WHERE (${key.map(quoted)}) > (${places})`
+  const sizes = columns
+    .filter(({ kind }) => kind === 'TEXT' || kind === 'BLOB')
+    .map((column) => `coalesce(octet_length(${quoted(column.name)}), 0)`)
+  const size = [`${columns.length * 8}`, ...sizes].join(' + ')
+  return `SELECT ${names} FROM (
+      SELECT ${names}, sum(${size}) OVER (${order} ROWS UNBOUNDED PRECEDING) - (${size}) AS bytes_before FROM (
+        SELECT ${names} FROM "${schema}".${name} ${from} ${order} LIMIT ${limits.rows}) AS page) AS page
+    WHERE bytes_before < ${limits.bytes} ${order}`
+}
+
+/** Table, sequence and column of what numbers itself. */
+const sequencesOf = ({ ask }: Session, schema: string) =>
+  ask(
+    `SELECT relname, pg_get_serial_sequence(format('%I.%I', '${schema}', relname), attname), attname
+       FROM pg_attribute JOIN pg_class ON pg_class.oid = attrelid
+       WHERE relnamespace = '"${schema}"'::regnamespace AND attidentity <> '' ORDER BY relname`
+  ) as [table: string, sequence: string, column: string][]
+
+function shapeOf({ ask }: Session, schema: string): Shape {
+  const rows = ask(
+    `SELECT relname, attname, format_type(atttypid, NULL) FROM pg_attribute JOIN pg_class ON pg_class.oid = attrelid
+       WHERE relnamespace = '"${schema}"'::regnamespace AND relkind = 'r' AND attnum > 0 AND NOT attisdropped
+         AND attgenerated = '' ORDER BY relname COLLATE "C", attnum`
+  ) as [string, string, string][]
+  const tables: Table[] = []
+  for (const [name, column, type] of rows) {
+    if (OWN_TABLES.includes(name)) continue
+    const table = tables.find((one) => one.name === name) ?? { name, columns: [], key: [] }
+    if (!tables.includes(table)) tables.push(table)
+    table.columns.push({ name: column, kind: KINDS.get(type) ?? 'TEXT' })
+  }
+  return { tables }
+}

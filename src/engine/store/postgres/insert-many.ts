@@ -1,0 +1,30 @@
+import type { Cell, Columns } from '../sql/database.ts'
+
+export const TYPES = { TEXT: 'text', INTEGER: 'bigint', REAL: 'double precision', BLOB: 'bytea' } as const
+
+/** All rows are one parameter, so that their number does not matter to the plan. `table`: qualified, if it must be. */
+export function insertManySql(table: string, columns: Columns): string {
+  const given = Object.values(columns).map((kind, index) => `c${index} ${TYPES[kind]}`)
+  const values = given.map((_, index) => `c${index}`)
+  const names = Object.keys(columns).map((name) => `"${name}"`)
+  return `INSERT INTO ${table} (${names.join(', ')})
+    SELECT ${values.join(', ')} FROM json_to_recordset($1::json) AS given(${given.join(', ')})`
+}
+
+/** The parameter. */
+export function asJson(rows: readonly Cell[][]): string {
+  return JSON.stringify(rows.map(toObject))
+}
+
+function toObject(row: Cell[]): Record<string, string | number> {
+  const given: Record<string, string | number> = {}
+  row.forEach((cell, index) => {
+    if (cell === null) return
+    if (typeof cell === 'number') given[`c${index}`] = Number.isFinite(cell) ? cell : String(cell)
+    else given[`c${index}`] = typeof cell === 'string' ? withoutNul(cell) : `\\x${Buffer.from(cell).toString('hex')}`
+  })
+  return given
+}
+
+/** PostgreSQL's text cannot have this character, which comes only in what spiders and strangers write. */
+export const withoutNul = (text: string): string => (text.includes('\0') ? text.replaceAll('\0', '\uFFFD') : text)

@@ -1,0 +1,98 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { pickLength } from '../../../../scripts/test-length.mjs'
+import { systemClock } from '../../runtime/clock.ts'
+import { silentLogger } from '../../runtime/logger.ts'
+import { parsePostgresAddress, type PostgresAddress } from '../../runtime/postgres-address.ts'
+import { ATTEMPTS_SQL } from '../sql/attempts.ts'
+import { CHAIN_ENDS_SQL } from '../sql/chain-ends.ts'
+import { COUNTERS_SQL } from '../sql/counters.ts'
+import { ENQUEUE_SQL } from '../sql/enqueue.ts'
+import { HOLDS_SQL } from '../sql/holds.ts'
+import { OUTBOX_SQL } from '../sql/outbox.ts'
+import { QUEUE_SQL } from '../sql/queue.ts'
+import type { Connection } from './connection.ts'
+import { toPostgres } from './dialect.ts'
+import { connectTo } from './postgres-driver.ts'
+import { openPostgresStoreHere } from './postgres-store.ts'
+import { type PostgresServer, startPostgres, whyNoPostgres } from './testing/start-postgres.ts'
+
+/** As many jobs as `npm run bench -- pg-dispatch` has queued. */
+const ROWS = pickLength(20_000, 1_000_000)
+/** A look at all of them takes longer than a claim. */
+const LARGE = ['jobs', 'attempts', 'transitions', 'changes', 'deliveries', 'job_dependencies', 'dedupe_keys']
+
+/** Queries of the hot paths: each claim, start, end and look at the queue. */
+const HOT = Object.entries({
+  QUEUE_SQL,
+  ATTEMPTS_SQL,
+  HOLDS_SQL,
+  CHAIN_ENDS_SQL,
+  COUNTERS_SQL,
+  OUTBOX_SQL,
+  ENQUEUE_SQL
+})
+  .flatMap(([group, queries]) => Object.entries(queries).map(([name, sql]) => [`${group}.${name}`, sql] as const))
+  // Its rows are the few lanes.
+  .filter(([name]) => name !== 'QUEUE_SQL.lanes')
+
+describe.skipIf(whyNoPostgres() !== null)(`on tables of ${ROWS} rows`, () => {
+  let server: PostgresServer | null = null
+  let address: PostgresAddress
+  let connection: Connection
+  const ask = (text: string) => connection.send({ text, values: [] }).result().rows
+
+  beforeAll(
+    async () => {
+      const url = process.env['DATABASE_URL'] ?? (server = await startPostgres()).url
+      address = parsePostgresAddress(`${url}?namespace=plans_${process.pid}`)
+      connection = connectTo(address)
+      await openPostgresStoreHere({ clock: systemClock, logger: silentLogger, address, connection })
+      for (const text of fill(ROWS)) ask(text)
+      ask('ANALYZE')
+    },
+    pickLength(120_000, 900_000)
+  )
+  afterAll(async () => {
+    ask(`DROP SCHEMA IF EXISTS "${address.schema}" CASCADE`)
+    connection.end()
+    await server?.stop()
+  })
+
+  test.each(HOT)('%s reads no large table from end to end', (_name, sql) => {
+    const { text, parameters } = toPostgres(sql)
+    ask('DEALLOCATE ALL')
+    ask(`PREPARE planned AS ${text}`)
+    const nothing = parameters.length === 0 ? '' : `(${parameters.map(() => 'NULL').join(', ')})`
+    // The plan that a statement of the store has, whatever its values (plan_cache_mode).
+    const plan = ask(`EXPLAIN (FORMAT TEXT) EXECUTE planned${nothing}`).map(([line]) => String(line))
+    for (const table of LARGE) expect(plan.join('\n')).not.toMatch(new RegExp(`Seq Scan on ${table}\\b`))
+  })
+})
+
+/** Jobs of many lanes, half of them ended, with an attempt and two entries each. */
+function fill(rows: number): string[] {
+  const id = "lpad(to_hex(1800000000000 + n), 12, '0') || repeat('0', 20)"
+  const lane = `'["shop","1",null,[],"s' || n % 500 || '"]'`
+  return [
+    `INSERT INTO jobs (id, jobid, project, version, spider, settings, args, rank, priority, placement_tags, lane, source,
+       state, outcome, ended_at_ms, node_id, attempt_count, queued_at_ms)
+     SELECT ${id}, ${id}, 'shop', '1', 's' || n % 500, '{}', '{}', n, 0, '[]', ${lane}, 'api',
+       CASE WHEN n % 2 = 0 THEN 'queued' ELSE 'ended' END, CASE WHEN n % 2 = 1 THEN 'succeeded' END,
+       CASE WHEN n % 2 = 1 THEN 1800000000000 + n END, CASE WHEN n % 2 = 1 THEN 'n-' || n % 100 END, n % 2, n
+     FROM generate_series(1, ${rows}) AS n`,
+    `INSERT INTO attempts (job_id, number, jobid, node_id, project, version, spider, state, result, sent_at_ms)
+     SELECT id, 1, id, node_id, project, '1', spider, 'ended', 'succeeded', 1 FROM jobs WHERE state = 'ended'`,
+    `INSERT INTO transitions (job_id, attempt_number, at_ms, kind, text, evidence)
+     SELECT id, 1, 1, 'sending', 'sent', '{}' FROM jobs WHERE state = 'ended'
+     UNION ALL SELECT id, 1, 2, 'ended', 'ended', '{}' FROM jobs WHERE state = 'ended'`,
+    `INSERT INTO changes (noun, id) SELECT 'job', id FROM jobs`,
+    `INSERT INTO queue_lanes SELECT lane, count(*) FROM jobs WHERE state = 'queued' GROUP BY lane`,
+    `INSERT INTO webhooks (id, kind, name, url, events, enabled, created_at_ms) VALUES ('w', 'webhook', 'w', 'u', '[]', 1, 1)`,
+    `INSERT INTO deliveries (webhook_id, event, body, state, tries, made_at_ms, next_try_at_ms, ended_at_ms)
+     SELECT 'w', 'job.ended', '{}', CASE WHEN n % 10 = 0 THEN 'waiting' ELSE 'delivered' END, 1, n,
+       CASE WHEN n % 10 = 0 THEN n END, CASE WHEN n % 10 > 0 THEN n END FROM generate_series(1, ${rows}) AS n`,
+    `INSERT INTO dedupe_keys SELECT 'k' || n, 'j', n FROM generate_series(1, ${rows}) AS n`,
+    `INSERT INTO job_dependencies SELECT a.id, b.id, 'ended' FROM jobs AS a JOIN jobs AS b ON b.rank = a.rank - 1
+       WHERE a.rank > 1`
+  ]
+}
