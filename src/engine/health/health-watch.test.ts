@@ -40,7 +40,10 @@ describe('health', () => {
 
   it('names blobs that cannot be used, or that do not answer, and stays ready', async () => {
     let answer: Promise<string | null> = Promise.resolve('The blobs refuse')
-    const health = open(async () => {}, () => answer)
+    const health = open(
+      async () => {},
+      () => answer
+    )
     expect(await health.check()).toEqual({ ...WELL, reasons: ['The blobs refuse'] })
     answer = new Promise(() => {})
     await clock.advanceBy(5_000)

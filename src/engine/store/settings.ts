@@ -3,12 +3,15 @@ const SETTINGS = {
   /** Nothing is sent until dispatch is resumed. */
   paused: 'boolean',
   /** The local node's slots in the last configuration file read. */
-  'local.configuredSlots': 'number'
+  'local.configuredSlots': 'number',
+  /** Recorded beside shared blobs, so that no other store takes them for its own and deletes what it does not know. */
+  'blobs.owner': 'string'
 } as const
 
 interface Types {
   boolean: boolean
   number: number
+  string: string
 }
 
 export type SettingKey = keyof typeof SETTINGS
