@@ -45,7 +45,9 @@ describe.skipIf(whyNoS3() !== null)('a service with its blobs on S3', () => {
   })
 
   const objects = () =>
-    readdirSync(s3.directory, { recursive: true, encoding: 'utf8' }).filter((path) => /^deck\/\w+\/./.test(path))
+    readdirSync(s3.directory, { recursive: true, encoding: 'utf8' }).filter((path) =>
+      /^deck\/(eggs|logs|items)\/./.test(path)
+    )
   const ask = (path: string, more: Record<string, string> = {}) =>
     fetch(service.address + path, { headers: { ...headers, ...more } })
   const copy = (from: string, to: string) => {
@@ -141,6 +143,9 @@ describe.skipIf(whyNoS3() !== null)('a service with its blobs on S3', () => {
     const elsewhere = `s3://${S3_BUCKET}/elsewhere?endpoint=${s3.endpoint}`
     expect(await counts(copies, elsewhere)).toMatchObject({ copied: there, same: 0 })
     expect(await counts(elsewhere, address())).toMatchObject({ copied: 0, same: there })
+    // A store of its own must not take them for its own.
+    const stranger = { localSlots: 0, arguments: [`--blobs=${address()}`], environment: S3_KEYS }
+    await expect(startService(stranger)).rejects.toThrow('belong to the store of another Scrapdeck')
     await service.start()
     await expect(copy(service.dataDirectory, elsewhere)).rejects.toMatchObject({
       stderr: expect.stringContaining('blobs')

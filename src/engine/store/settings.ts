@@ -5,7 +5,9 @@ const SETTINGS = {
   /** The local node's slots in the last configuration file read. */
   'local.configuredSlots': 'number',
   /** The name of the engine whose local node has, or had, the runs; among several engines on one database. */
-  'local.engine': 'string'
+  'local.engine': 'string',
+  /** Recorded beside shared blobs, so that no other store takes them for its own and deletes what it does not know. */
+  'blobs.owner': 'string'
 } as const
 
 interface Types {

@@ -65,6 +65,7 @@ export async function openData(
   opened.adopt(store, () => store.close())
   const s3Blobs = await openS3(dataDirectory, options, parts)
   opened.adopt(s3Blobs, (one) => one?.stop())
+  if (s3Blobs !== null) await claimBlobs(s3Blobs, store, parts.random)
   const blobs =
     seams.blobs ?? parts.pluginBlobs ?? s3Blobs?.store ?? (await openFilesystemBlobStore(join(dataDirectory, 'blobs')))
   // Apart: users' expressions may occupy the threads that search.
@@ -115,4 +116,16 @@ async function openS3(
   }
   const { openS3Blobs } = await import('../blobs/s3/open-s3-blobs.ts')
   return openS3Blobs({ ...s3, clock, random, logger, cacheDirectory: join(dataDirectory, 'blob-cache') })
+}
+
+/** Two stores must not share blobs: each would delete the eggs that only the other knows. */
+async function claimBlobs({ store: blobs, name }: S3Blobs, store: Store, random: Base['random']): Promise<void> {
+  let own = await store.getSetting('blobs.owner')
+  if (own === null) {
+    await store.putSetting('blobs.owner', random.hex(16))
+    own = (await store.getSetting('blobs.owner'))!
+  }
+  if ((await blobs.claim(own)) === own) return
+  const next = `Choose another prefix. If that store no longer exists, delete the object owner/store under the prefix.`
+  throw new ScrapdeckError('BLOBS_UNUSABLE', `The blobs at ${name} belong to the store of another Scrapdeck. ${next}`)
 }

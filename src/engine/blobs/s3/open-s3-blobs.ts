@@ -28,6 +28,8 @@ export interface S3BlobsOptions {
 }
 
 export interface S3Blobs {
+  /** For messages. */
+  name: string
   store: S3BlobStore
   /** Without names: why the storage cannot be used now. Asks it if the last answer is older than half a minute. */
   check(): Promise<string | null>
@@ -69,6 +71,7 @@ export async function openS3Blobs(options: S3BlobsOptions): Promise<S3Blobs> {
     logger.warn({ endpoint: address.endpoint }, 'eggs and logs travel unencrypted to the S3 server: use https')
   let checkedAtMs = clock.monotonicMs()
   return {
+    name: address.name,
     store,
     async check() {
       if (clock.monotonicMs() - checkedAtMs >= CHECKED_EVERY_MS || client.problem !== null) {

@@ -199,6 +199,32 @@ export class S3BlobStore implements BlobStore {
     })
   }
 
+  /** Which store these blobs belong to: `owner`, unless another was recorded before. */
+  claim(owner: string): Promise<string> {
+    return this.#told(async () => {
+      const key = this.#keyOf('owner/store')
+      const recorded = await this.#readText(key)
+      if (recorded !== null) return recorded
+      const headers: Record<string, string> = this.#isConditional ? { 'if-none-match': '*' } : {}
+      try {
+        await this.#parts.client.send({ operation: 'put', method: 'PUT', key, headers, body: Buffer.from(owner) })
+      } catch (error) {
+        // Another engine was first, or an earlier try whose answer was lost.
+        if (!isConditionFailed(error)) throw error
+      }
+      return (await this.#readText(key)) ?? owner
+    })
+  }
+
+  async #readText(key: string): Promise<string | null> {
+    try {
+      return (await this.#parts.client.send({ operation: 'get', method: 'GET', key })).text.trim()
+    } catch (error) {
+      if (isGone(error)) return null
+      throw error
+    }
+  }
+
   /** Aborts uploads that were left unfinished by engines that were killed; returns how many. */
   abortLeftUploads(): Promise<number> {
     return this.#told(() => abortLeftUploads(this.#parts.client, this.#parts.client.address.prefix))
