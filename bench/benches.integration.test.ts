@@ -114,7 +114,7 @@ const SHORT: [name: string, measure: () => Promise<Figure[]>, figures: string[]]
   ],
   [
     'pg-bloat',
-    () => pgBloat.measure({ live: 500, lives: [500, 1_500], claims: 500 }),
+    () => pgBloat.measure({ live: 100, lives: [500, 1_000], claims: 500 }),
     ['size_ratio', 'snapshot_ratio', 'claims_per_s']
   ],
   [

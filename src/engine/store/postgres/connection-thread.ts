@@ -72,7 +72,13 @@ async function connect(): Promise<Session> {
 
 async function perform({ text, values, isOnce = false }: Query, { sql, lost }: Session): Promise<Outcome> {
   const rows = await Promise.race([sql.unsafe(text, values as never[], { prepare: !isOnce }).values(), lost])
-  return { rows: [...rows], columns: (rows.columns ?? []).map(({ name }) => name), changes: rows.count ?? 0 }
+  // After a query that failed in the middle of its rows, `postgres` leaves as many places empty before those of the next.
+  const isWhole = rows.length === 0 || rows[0] !== undefined
+  return {
+    rows: isWhole ? [...rows] : [...rows].filter((row) => row !== undefined),
+    columns: (rows.columns ?? []).map(({ name }) => name),
+    changes: rows.count ?? 0
+  }
 }
 
 function failureOf(error: unknown): PostgresFailure {

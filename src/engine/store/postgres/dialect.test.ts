@@ -25,6 +25,10 @@ describe('SQL for PostgreSQL', () => {
     ['SELECT max(a) FROM t', 'SELECT max(a) FROM t'],
     ['UPDATE t SET a = max(t.a, excluded.a)', 'UPDATE t SET a = greatest(t.a, excluded.a)'],
     [
+      'DELETE FROM t WHERE a IN (SELECT a FROM t WHERE b < ? ORDER BY a LIMIT ?) RETURNING a',
+      'DELETE FROM t WHERE a = ANY (ARRAY(SELECT a FROM t WHERE b < $1 ORDER BY a LIMIT nullif(CAST($2 AS bigint), -1))) RETURNING a'
+    ],
+    [
       'UPDATE t SET lane = ? WHERE a = ? AND lane = ?',
       'UPDATE t SET lane = $1 WHERE a = $2 AND scrapdeck_same_lane(lane, $3)'
     ],

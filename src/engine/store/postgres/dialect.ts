@@ -27,6 +27,8 @@ const FORMS: Form[] = [
   // An order of joins, which SQLite is told and PostgreSQL finds.
   [/\bCROSS JOIN ((?:\w+)(?: AS \w+)?|json_each\([^)]*\)(?: AS \w+)?)\s+ON\b/g, 'JOIN $1 ON'],
   [/ INDEXED BY \w+/g, ''],
+  // Of how many rows nobody knows when it is planned: as a list, they are found in the index all the same.
+  [/\b(DELETE FROM \w+ WHERE \w+) IN \((SELECT [^()]* LIMIT (?:\?|:\w+))\)/g, '$1 = ANY (ARRAY($2))'],
   // As the indexes have it (0003-long-lanes.ts).
   [/\b(WHERE|AND) lane = (\?|:\w+|queue_lanes\.lane)/g, '$1 scrapdeck_same_lane(lane, $2)'],
   [/\bON CONFLICT \(lane\)/g, 'ON CONFLICT (scrapdeck_digest(lane))'],

@@ -18,7 +18,7 @@ export const OUTBOX_SQL = {
   pageOfState: `SELECT ${DELIVERY} FROM deliveries WHERE webhook_id = ? AND state = ? AND sequence < ?
     ORDER BY sequence DESC LIMIT ?`,
   prune: `DELETE FROM deliveries WHERE sequence IN (SELECT sequence FROM deliveries
-    WHERE state = ? AND ended_at_ms < ? LIMIT ?) RETURNING webhook_id`,
+    WHERE state = ? AND ended_at_ms < ? ORDER BY ended_at_ms LIMIT ?) RETURNING webhook_id`,
   pruneOf: `DELETE FROM deliveries WHERE sequence IN (SELECT sequence FROM deliveries
     WHERE webhook_id = ? AND state = ? ORDER BY sequence LIMIT ?)`
 }
