@@ -4,6 +4,7 @@ import { ensureChromium } from './chromium.mjs'
 import { inRoot } from './platform.mjs'
 import { ensurePostgres } from './postgres.mjs'
 import { ensureTestPythonEnvironment } from './python-environment.mjs'
+import { ensureRedis } from './redis.mjs'
 import { ensureScrapydVersions, newestScrapyd } from './scrapyd-versions.mjs'
 import { say } from './steps.mjs'
 
@@ -15,6 +16,7 @@ const file = inRoot('.cache', 'test-environment.json')
  * @property {string | null} chromium null: only `npm run demo` has been set up so far
  * @property {Record<string, import('./scrapyd-versions.mjs').ScrapydInstallation>} scrapyd by version
  * @property {import('./postgres.mjs').PostgresInstallation | null} postgres null: only the demo has been set up so far
+ * @property {import('./redis.mjs').RedisInstallation | null} redis likewise
  */
 
 /** @returns {Promise<TestEnvironment>} */
@@ -22,8 +24,9 @@ export async function ensureTestEnvironment() {
   const python = await ensureTestPythonEnvironment()
   const scrapyd = await ensureScrapydVersions(python)
   const postgres = await ensurePostgres()
-  nameUntested(scrapyd, postgres)
-  return write({ python, chromium: await ensureChromium(), scrapyd, postgres })
+  const redis = await ensureRedis()
+  nameUntested({ scrapyd, postgres, redis })
+  return write({ python, chromium: await ensureChromium(), scrapyd, postgres, redis })
 }
 
 /** Only what the demo uses: no browser, no older Scrapyds. What an earlier setup of the tests found stays. */
@@ -34,6 +37,7 @@ export async function ensureDemoEnvironment() {
     python,
     chromium: before?.chromium ?? null,
     postgres: before?.postgres ?? null,
+    redis: before?.redis ?? null,
     scrapyd: { ...before?.scrapyd, ...newestScrapyd(python) }
   })
 }
@@ -46,10 +50,10 @@ function write(environment) {
 
 /**
  * A server that cannot run here is named, never skipped silently.
- * @param {TestEnvironment['scrapyd']} scrapyd
- * @param {TestEnvironment['postgres']} postgres
+ * @param {Pick<TestEnvironment, 'scrapyd' | 'postgres' | 'redis'>} environment
  */
-export function nameUntested(scrapyd, postgres) {
+export function nameUntested({ scrapyd, postgres, redis }) {
+  if (redis?.problem) say(`! Redis cannot run here, and the shared cache on it is not tested: ${redis.problem}`)
   if (postgres?.problem) say(`! PostgreSQL cannot run here, and the store on it is not tested: ${postgres.problem}`)
   for (const [version, { problem }] of Object.entries(scrapyd)) {
     if (problem) say(`! Scrapyd ${version} cannot run with this Python and is not tested here: ${problem}`)
