@@ -9,8 +9,8 @@ import path from 'node:path'
 import { cacheDirectory } from './platform.mjs'
 import { step } from './steps.mjs'
 
-/** The server itself is in redis-tools; the others are what a small image lacks of its libraries. */
-const PACKAGES = ['redis-tools', 'libjemalloc2', 'liblzf1', 'libatomic1']
+/** redis-server is a link into redis-tools; the others are what a small image lacks of its libraries. */
+const PACKAGES = ['redis-server', 'redis-tools', 'libjemalloc2', 'liblzf1', 'libatomic1']
 
 /**
  * @typedef {object} RedisInstallation
@@ -57,7 +57,7 @@ async function unpackFromDebian() {
     }
     const unpacked = found()
     if (unpacked === null || !runs(unpacked.program, unpacked.libraries)) {
-      throw new Error('the server of the package redis-tools does not run here')
+      throw new Error('the redis-server of Debian does not run here')
     }
     return unpacked
   })
