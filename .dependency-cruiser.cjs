@@ -30,6 +30,7 @@ const ROOMS = [
   'plugins',
   'webhooks',
   'events',
+  'cache',
   'store',
   'job-rules',
   'blobs',
@@ -110,7 +111,7 @@ module.exports = {
       from: { path: '^src/(server|config|main|cli)/', pathNot: TESTS },
       to: {
         path: '^src/engine/',
-        pathNot: '^src/engine/(index\\.ts$|runtime/|blobs/incoming-files\\.ts$|router/router\\.ts$|scrapyd-commands/scrapyd-(commands|shapes)\\.ts$|import/import-(scrapyd|schedules)\\.ts$|projects/egg-builder\\.ts$)'
+        pathNot: '^src/engine/(index\\.ts$|runtime/|cache/(shared-cache|shared-answers|token-buckets?)\\.ts$|blobs/incoming-files\\.ts$|router/router\\.ts$|scrapyd-commands/scrapyd-(commands|shapes)\\.ts$|import/import-(scrapyd|schedules)\\.ts$|projects/egg-builder\\.ts$)'
       }
     },
     {

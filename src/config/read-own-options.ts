@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs'
+import { type AnswerLimits, DEFAULT_ANSWER_LIMITS, parseCacheAddress } from '../engine/runtime/cache-address.ts'
 import { parsePostgresAddress, type PostgresAddress } from '../engine/runtime/postgres-address.ts'
 import { isLoopback } from '../server/auth/host-rule.ts'
 import { DEFAULT_CRAWL_CACHE_SECONDS, MAX_CRAWL_CACHE_SECONDS } from '../shared/contract/index.ts'
@@ -35,6 +36,7 @@ export function readOwnOptions(options: OptionReader) {
   return {
     dataDirectory,
     postgres: readStore(options),
+    cache: readCache(options),
     pythonPath: python?.text || null,
     allowedHosts,
     ...readLocalStarts(options),
@@ -57,20 +59,53 @@ function readStore(options: OptionReader): PostgresAddress | null {
   options.list('scrapdeck', 'store_password_file', file?.text ?? '', file)
   if (picked === null || picked.text === '' || picked.text === 'sqlite') return null
   try {
-    return parsePostgresAddress(picked.text, file === null ? null : readPassword(file.text))
+    return parsePostgresAddress(picked.text, file === null ? null : readPassword(file.text, 'database'))
   } catch (error) {
     options.refuse(picked, (error as Error).message)
     return null
   }
 }
 
+/** Absent or `memory`: this engine shares nothing. */
+function readCache(options: OptionReader): ServeOptions['cache'] {
+  const picked = options.pick('scrapdeck', 'cache', { name: '--cache', value: options.context.flags.cache })
+  const file = options.pick('scrapdeck', 'cache_password_file')
+  options.list('scrapdeck', 'cache', picked?.text ?? 'memory', picked)
+  options.list('scrapdeck', 'cache_password_file', file?.text ?? '', file)
+  const answers = readAnswerLimits(options)
+  if (picked === null || picked.text === '' || picked.text === 'memory') return null
+  try {
+    return { address: parseCacheAddress(picked.text, file === null ? null : readPassword(file.text, 'cache')), answers }
+  } catch (error) {
+    options.refuse(picked, (error as Error).message)
+    return null
+  }
+}
+
+function readAnswerLimits(options: OptionReader): AnswerLimits {
+  const { ttlMs, maxBytes, compressFromBytes } = DEFAULT_ANSWER_LIMITS
+  const whole = (name: string, byDefault: number, maximum: number) => {
+    const picked = options.pick('scrapdeck', name)
+    const value = picked === null ? byDefault : options.whole(picked, name, maximum)
+    options.list('scrapdeck', name, String(value ?? ''), picked)
+    return value ?? byDefault
+  }
+  const ttlSeconds = whole('cache_ttl', ttlMs / 1_000, 86_400)
+  if (ttlSeconds === 0) options.refuse(options.pick('scrapdeck', 'cache_ttl')!, 'cache_ttl must be at least 1 second.')
+  return {
+    ttlMs: ttlSeconds * 1_000,
+    maxBytes: whole('cache_max_size', maxBytes, 64_000_000),
+    compressFromBytes: whole('cache_compression_threshold', compressFromBytes, 64_000_000)
+  }
+}
+
 /** Its first line. */
-function readPassword(path: string): string {
+function readPassword(path: string, of: 'database' | 'cache'): string {
   try {
     return readFileSync(path, 'utf8').split(/\r?\n/)[0]!
   } catch (error) {
     const { code = 'unknown error' } = error as NodeJS.ErrnoException
-    throw new Error(`The password file ${path} of the database cannot be read (${code})`, { cause: error })
+    throw new Error(`The password file ${path} of the ${of} cannot be read (${code})`, { cause: error })
   }
 }
 

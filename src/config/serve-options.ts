@@ -1,3 +1,4 @@
+import type { AnswerLimits, CacheAddress } from '../engine/runtime/cache-address.ts'
 import type { PostgresAddress } from '../engine/runtime/postgres-address.ts'
 import type { ConnectionLimits, RateLimits } from '../server/limits.ts'
 import type { ScrapydDoorSettings } from '../server/scrapyd/settings.ts'
@@ -24,6 +25,8 @@ export interface ServeOptions {
   pythonPath: string | null
   /** null: SQLite in the data directory. */
   postgres: PostgresAddress | null
+  /** null: this engine shares nothing. */
+  cache: { address: CacheAddress; answers: AnswerLimits } | null
   warmStarts: WarmStarts
   /** null: the host's default. */
   logLevel: 'debug' | 'info' | 'warn' | 'error' | null
@@ -62,6 +65,7 @@ export interface ServeOptions {
 export interface ServeFlags {
   data?: string
   store?: string
+  cache?: string
   bind?: string
   port?: string
   unixSocket?: string

@@ -6,17 +6,18 @@ import type { ChangeLog } from '../store/store.ts'
  */
 export interface StorePosition {
   current(): number | Promise<number>
-  stop(): void
+  /** Before `current` is compared with the positions of other engines. */
+  catchUp(): Promise<void>
 }
 
 /** For a store that only this engine writes to: each commit is announced before its writer learns of it. */
-export async function followOwnStore(store: ChangeLog): Promise<StorePosition> {
+export function followOwnStore(store: ChangeLog): StorePosition {
   let position = 0
-  const stop = store.onChange((cursor) => {
+  const advance = (cursor: number) => {
     position = Math.max(position, cursor)
-  })
-  position = Math.max(position, await store.changeCursor())
-  return { current: () => position, stop }
+  }
+  store.onChange(advance)
+  return { current: () => position, catchUp: async () => advance(await store.changeCursor()) }
 }
 
 /**
@@ -46,6 +47,6 @@ export function askSharedStore(store: Pick<ChangeLog, 'changeCursor'>): StorePos
       })()
       return next
     },
-    stop() {}
+    async catchUp() {}
   }
 }

@@ -3,7 +3,9 @@ const SETTINGS = {
   /** Nothing is sent until dispatch is resumed. */
   paused: 'boolean',
   /** The local node's slots in the last configuration file read. */
-  'local.configuredSlots': 'number'
+  'local.configuredSlots': 'number',
+  /** Tells this database's answers in a shared cache from those of others. Random. */
+  'cache.identity': 'number'
 } as const
 
 interface Types {

@@ -22,6 +22,9 @@ import type { Random } from '../runtime/random.ts'
 import type { SecretBox } from '../runtime/secret-box.ts'
 import type { StoredNode } from '../store/records.ts'
 import type { MeasureDisk } from '../retention/disk.ts'
+import type { SharedAnswers } from '../cache/shared-answers.ts'
+import type { SharedCache } from '../cache/shared-cache.ts'
+import type { AnswerLimits, CacheAddress } from '../runtime/cache-address.ts'
 import type { PostgresAddress } from '../runtime/postgres-address.ts'
 import type { Store } from '../store/store.ts'
 import type { Post } from '../webhooks/post.ts'
@@ -34,6 +37,8 @@ export interface EngineOptions {
   scrapdeckVersion: string
   /** Queue, history and settings are in this database. Default: SQLite in the data directory. */
   postgres?: PostgresAddress | null
+  /** Shared with other engines: rate limits, sessions and answers. Default: none. */
+  cache?: { address: CacheAddress; answers: AnswerLimits } | null
   secretBox?: SecretBox
   /** Started before the options were known (startStoreThread). */
   storeThread?: Worker
@@ -95,6 +100,10 @@ export interface Engine {
   /** The implemented contract (oRPC router), which every transport serves; loaded when the first one asks for it. */
   router(): Promise<EngineRouter>
   scrapyd: FleetAsScrapyd
+  /** Of several engines; null: this one is alone. */
+  cache: SharedCache | null
+  /** Answers of the Scrapyd API that it shares with them. */
+  sharedAnswers: SharedAnswers | null
   /** For requests with an idempotency key (Idempotency-Key). */
   answers: Pick<RememberedAnswers, 'once'>
   /** For uploads that arrive in requests. */

@@ -20,6 +20,8 @@ export async function openEngine(options: EngineOptions, storeThread: Worker | n
     const {
       router,
       scrapyd,
+      cache,
+      sharedAnswers,
       answers,
       crawlCacheSeconds,
       incoming,
@@ -34,6 +36,8 @@ export async function openEngine(options: EngineOptions, storeThread: Worker | n
     return {
       router,
       scrapyd,
+      cache,
+      sharedAnswers,
       answers,
       crawlCacheSeconds,
       incoming,
@@ -42,7 +46,8 @@ export async function openEngine(options: EngineOptions, storeThread: Worker | n
         systemCommands.address = address
       },
       health: healthWatch,
-      metrics: () => metrics.read({ nodes: rooms.listNodes(), figures: figures.current, caches: cachesOf(rooms) }),
+      metrics: () =>
+        metrics.read({ nodes: rooms.listNodes(), figures: figures.current, caches: cachesOf(rooms), shared: cache }),
       localRunningCount: () => local.node?.runningCount() ?? 0,
       stopLocalSpiders: async () => local.node?.stopAll(),
       stop: () => (stopped ??= stop(opened))
@@ -60,7 +65,8 @@ async function stop(opened: AsyncDisposableStack): Promise<void> {
   if (errors.length > 0) throw joinErrors(errors, 'Scrapdeck could not stop in order')
 }
 
-const cachesOf = ({ archive, scrapyd }: Rooms) => ({
+const cachesOf = ({ archive, scrapyd, sharedAnswers }: Rooms) => ({
   logs: archive.cacheFigures(),
-  scrapyd_lists: scrapyd.cacheFigures()
+  scrapyd_lists: scrapyd.cacheFigures(),
+  ...(sharedAnswers !== null && { scrapyd_shared: sharedAnswers.figures() })
 })
