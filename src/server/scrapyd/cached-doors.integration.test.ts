@@ -16,7 +16,7 @@ describe.skipIf(whyNoRedis() !== null)('on a real Redis', () => {
   afterAll(() => server.stop())
 
   test('engines with caches on one store answer as one that keeps nothing', { timeout: 300_000 }, async () => {
-    for (let seed = 1; seed <= pickLength(6, 100); seed += 1) {
+    for (let seed = 1; seed <= pickLength(4, 100); seed += 1) {
       const cache = await openRedisCache({
         address: parseCacheAddress(`${server.url}?namespace=doors`),
         answers: { ...DEFAULT_ANSWER_LIMITS, compressFromBytes: 200 },
