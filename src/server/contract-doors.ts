@@ -49,11 +49,13 @@ export async function contractDoors(app: FastifyInstance, options: DoorsOptions)
   app.all('/api/rpc/*', answerOf('serveRpc'))
   app.post(JSON_RPC, {
     handler: answerOf('serveJsonRpc'),
-    async errorHandler(error, request, reply) {
+    errorHandler(error, request, reply) {
       const answer = answerToUnusableBody(error)
       if (answer === null) throw error
-      await limits.chargeApi(request, reply, 1)
-      return reply.header('cache-control', 'no-store').send(answer)
+      const send = () => void reply.header('cache-control', 'no-store').send(answer)
+      const charging = limits.chargeApi(request, reply, 1)
+      if (charging === undefined) send()
+      else charging.then(send, (refused: unknown) => void reply.send(refused))
     }
   })
   app.get('/api/v1/jobs/:id/logs', answerOf('serveLogOfJob'))

@@ -4,6 +4,7 @@ import { connect, createServer, type AddressInfo, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { readTestEnvironment } from '../../../../scripts/setup/test-environment.mjs'
+import { systemClock } from '../../runtime/clock.ts'
 import { until } from '../../testing/until.ts'
 
 /** Why no server can be started here; null: one can. */
@@ -75,7 +76,7 @@ export async function startSlowProxy(port: number): Promise<{ port: number; dela
     for (const socket of [client, upstream]) sockets.add(socket.on('error', () => socket.destroy()))
     client.on('data', (bytes) => upstream.write(bytes)).on('close', () => upstream.destroy())
     upstream
-      .on('data', (bytes) => void setTimeout(() => client.write(bytes), proxy.delayMs))
+      .on('data', (bytes) => void systemClock.setTimer(proxy.delayMs, () => client.write(bytes)))
       .on('close', () => client.destroy())
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
