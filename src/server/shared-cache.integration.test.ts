@@ -111,7 +111,7 @@ describe.skipIf(whyNoRedis() !== null)('two services on a real Redis', () => {
       })
       const headers = { authorization: basic('scrapdeck', 'p') }
       const ask = async (path: string) => (await fetch(`${service.address}${path}`, { headers })).text()
-      const isUp = async () => /^scrapdeck_shared_cache_up 1$/m.test(await ask('/metrics'))
+      const isUp = async () => /^scrapdeck_shared_cache_up\{.+\} 1$/m.test(await ask('/metrics'))
       return { engine, service, ask, isUp }
     }
     const first = await start()

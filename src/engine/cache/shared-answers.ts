@@ -45,7 +45,8 @@ export class SharedAnswers {
       body: null,
       keep: (made) => {
         this.#hold(key, position, made)
-        void this.#cache.writeAnswer(key, { position, body: made })
+        // Whatever goes wrong, the next engine makes it anew.
+        this.#cache.writeAnswer(key, { position, body: made }).catch(() => {})
       }
     }
   }

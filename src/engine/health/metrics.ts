@@ -63,7 +63,7 @@ export class Metrics extends NamedMetrics {
   readonly #cacheMisses = this.counter('cache_misses_total', 'Reads that a cache could not answer.', ['cache'])
   readonly #cacheEntries = this.gauge('cache_entries', 'Entries of a cache.', ['cache'])
   readonly #cacheBytes = this.gauge('cache_bytes', 'Size of a cache on disk.', ['cache'])
-  readonly #sharedUp = this.gauge('shared_cache_up', '1 while the shared cache serves; absent without one.')
+  readonly #sharedUp = this.gauge('shared_cache_up', '1 while it serves; absent without one.', ['address'])
   readonly #sharedCalls = this.counter('shared_cache_calls_total', 'Calls of the shared cache, by result.', ['result'])
   readonly #sharedSeconds = this.counter('shared_cache_seconds_total', 'Time of the calls that it answered.', [])
   readonly #started = this.counter('runs_started_total', 'Runs whose node showed them running.', ['node'])
@@ -220,8 +220,8 @@ export class Metrics extends NamedMetrics {
     this.#diskFree.set(disk.bavail * disk.bsize)
   }
 
-  #readShared({ isUp }: CacheState, { seconds, ...counts }: CacheCalls & { refused: number }): void {
-    this.#sharedUp.set(Number(isUp))
+  #readShared({ isUp, name: address }: CacheState, { seconds, ...counts }: CacheCalls & { refused: number }): void {
+    this.#sharedUp.set({ address }, Number(isUp))
     this.#sharedCalls.reset()
     for (const [result, count] of Object.entries(counts)) this.#sharedCalls.inc({ result }, count)
     this.#sharedSeconds.reset()

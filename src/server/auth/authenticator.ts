@@ -83,7 +83,7 @@ export class Authenticator {
       onEnd: (id) => this.#responses.cut(id)
     })
     const receiving = () => this.#responses.sessions()
-    this.#sessions = cache === null ? own : new SharedSessions({ own, cache, clock, receiving })
+    this.#sessions = cache === null ? own : new SharedSessions({ own, cache, clock, logger, receiving })
     this.#known = new KnownClients(clock)
     const failures = new FailureLog({ clock, logger })
     const common = { credentials, clock, cache, known: this.#known, failures }

@@ -1,5 +1,6 @@
 import type { SharedCache } from '../../engine/cache/shared-cache.ts'
 import { type Clock, Timers } from '../../engine/runtime/clock.ts'
+import type { Logger } from '../../engine/runtime/logger.ts'
 import { hashToken } from './secrets.ts'
 import { SESSION_MS, type Sessions } from './sessions.ts'
 
@@ -13,6 +14,7 @@ export interface SharedSessionsOptions {
   own: Sessions
   cache: SharedCache
   clock: Clock
+  logger: Logger
   /** Sessions that are receiving something: their end must be noticed, though they ask for nothing. */
   receiving: () => readonly string[]
 }
@@ -46,7 +48,7 @@ export class SharedSessions {
     const { own, cache } = this.#options
     const token = own.create()
     const hash = hashToken(token)
-    if ((await cache.addSession(hash, SESSION_MS)) === null) this.#toAdd.add(hash)
+    if ((await cache.addSession(hash, SESSION_MS)) === null) addBounded(this.#toAdd, hash)
     else this.#hear(hash, true)
     return token
   }
@@ -67,10 +69,9 @@ export class SharedSessions {
     const hash = hashToken(token)
     this.#options.own.end(token)
     this.#toAdd.delete(hash)
-    if (this.#ended.size >= REMEMBERED_MAX) this.#ended.delete(this.#ended.values().next().value!)
-    this.#ended.add(hash)
+    addBounded(this.#ended, hash)
     this.#hear(hash, false)
-    if ((await this.#options.cache.endSession(hash)) === null) this.#toEnd.add(hash)
+    if ((await this.#options.cache.endSession(hash)) === null) addBounded(this.#toEnd, hash)
   }
 
   /** Returns how many valid sessions ended, as far as is known. */
@@ -109,10 +110,24 @@ export class SharedSessions {
     const isEnded = this.#ended.has(hash) || this.#allToEnd
     const isNew = this.#toAdd.has(hash) && own.findByHash(hash) !== null
     const isValid = isNew || (word && !isEnded)
-    if (isNew && !word && (await cache.addSession(hash, SESSION_MS)) !== null) this.#toAdd.delete(hash)
-    if (isValid) own.adopt(hash)
-    else own.endByHash(hash)
+    if (isNew && !word) {
+      const endedBefore = this.#endedAllCount
+      const isAdded = (await cache.addSession(hash, SESSION_MS)) !== null
+      // It ended meanwhile.
+      if (endedBefore !== this.#endedAllCount || this.#ended.has(hash)) {
+        if ((await cache.endSession(hash)) === null) addBounded(this.#toEnd, hash)
+        return false
+      }
+      if (isAdded) this.#toAdd.delete(hash)
+    }
     this.#hear(hash, isValid)
+    try {
+      if (isValid) own.adopt(hash)
+      else own.endByHash(hash)
+    } catch (error) {
+      // A full disk: the cache has said what counts, and the record is only for when it is away.
+      this.#options.logger.warn({ err: error }, 'The sessions file cannot be written')
+    }
     return isValid
   }
 
@@ -139,4 +154,11 @@ export class SharedSessions {
     if (this.#allToEnd && (await cache.endSessions()) !== null) this.#allToEnd = false
     for (const hash of [...this.#toEnd]) if ((await cache.endSession(hash)) !== null) this.#toEnd.delete(hash)
   }
+}
+
+/** Forgets the oldest. */
+function addBounded(set: Set<string>, hash: string): void {
+  const oldest = set.values().next().value
+  if (set.size >= REMEMBERED_MAX && oldest !== undefined) set.delete(oldest)
+  set.add(hash)
 }

@@ -181,8 +181,9 @@ export class RedisCache implements SharedCache {
     return [this.#prefix, ...parts].join(':')
   }
 
+  /** Apart by credentials: an engine with old ones must not create links that let people into the others. */
   get #links(): string {
-    return this.#key('links')
+    return this.#key('links', (this.#fingerprint ?? '').slice(0, 16))
   }
 
   get #sessions(): string[] {

@@ -34,7 +34,7 @@ export interface RedisLinkOptions {
 
 /**
  * The connection to the cache: every wait is bounded, and while the cache does not serve, calls return at once. Each
- * change between the two is logged once. Nothing is ever sent a second time: a call that failed may have had its effect.
+ * change between the two is logged once. Nothing is sent a second time: a call that failed may have had its effect.
  */
 export class RedisLink {
   /** `changed`: it became up or away. */
@@ -131,7 +131,7 @@ export class RedisLink {
       // A probe of a cache that is left alone must be fast; of one in use, it counts as any call.
       const isCertain = isProbe && this.#breaker.isOpen
       if (tookMs > this.#limits.slowMs) this.#fail(`it answers slowly (${Math.round(tookMs)} ms)`, isCertain)
-      else this.#succeed()
+      else if (isProbe || !this.#breaker.isOpen) this.#succeed()
       return result
     } catch (error) {
       this.#calls.failed += 1
