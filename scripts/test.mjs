@@ -142,9 +142,7 @@ async function runChecks() {
   const ran = await runSideBySide(checks, ({ title, work, args = [], env = {}, next }) =>
     work ? work() : commandStep({ title, command: nodeBinary, args, env: { ...commonEnvironment, ...env }, next })
   )
-  if (checks.some(({ name }) => name === 'integration')) {
-    nameUntested(readTestEnvironment())
-  }
+  if (checks.some(({ name }) => name === 'integration')) nameUntested(readTestEnvironment())
   const results = readResults(resultDirectory)
   say(table(ran, results, performance.now() - beganAt))
   say(sums(results, 0))

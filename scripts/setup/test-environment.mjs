@@ -5,6 +5,7 @@ import { inRoot } from './platform.mjs'
 import { ensurePostgres } from './postgres.mjs'
 import { ensureS3Server } from './s3-server.mjs'
 import { ensureTestPythonEnvironment } from './python-environment.mjs'
+import { ensureRedis } from './redis.mjs'
 import { ensureScrapydVersions, newestScrapyd } from './scrapyd-versions.mjs'
 import { say } from './steps.mjs'
 
@@ -17,6 +18,7 @@ const file = inRoot('.cache', 'test-environment.json')
  * @property {Record<string, import('./scrapyd-versions.mjs').ScrapydInstallation>} scrapyd by version
  * @property {import('./postgres.mjs').PostgresInstallation | null} postgres null: only the demo has been set up so far
  * @property {import('./s3-server.mjs').S3Installation | null} [s3] null: only the demo has been set up so far
+ * @property {import('./redis.mjs').RedisInstallation | null} redis likewise
  */
 
 /** @returns {Promise<TestEnvironment>} */
@@ -25,8 +27,9 @@ export async function ensureTestEnvironment() {
   const scrapyd = await ensureScrapydVersions(python)
   const postgres = await ensurePostgres()
   const s3 = await ensureS3Server(python)
-  nameUntested({ scrapyd, postgres, s3 })
-  return write({ python, chromium: await ensureChromium(), scrapyd, postgres, s3 })
+  const redis = await ensureRedis()
+  nameUntested({ scrapyd, postgres, s3, redis })
+  return write({ python, chromium: await ensureChromium(), scrapyd, postgres, s3, redis })
 }
 
 /** Only what the demo uses: no browser, no older Scrapyds. What an earlier setup of the tests found stays. */
@@ -38,6 +41,7 @@ export async function ensureDemoEnvironment() {
     chromium: before?.chromium ?? null,
     postgres: before?.postgres ?? null,
     s3: before?.s3 ?? null,
+    redis: before?.redis ?? null,
     scrapyd: { ...before?.scrapyd, ...newestScrapyd(python) }
   })
 }
@@ -50,9 +54,10 @@ function write(environment) {
 
 /**
  * A server that cannot run here is named, never skipped silently.
- * @param {Pick<TestEnvironment, 'scrapyd' | 'postgres' | 's3'>} environment
+ * @param {Pick<TestEnvironment, 'scrapyd' | 'postgres' | 's3' | 'redis'>} environment
  */
-export function nameUntested({ scrapyd, postgres, s3 }) {
+export function nameUntested({ scrapyd, postgres, s3, redis }) {
+  if (redis?.problem) say(`! Redis cannot run here, and the shared cache on it is not tested: ${redis.problem}`)
   if (postgres?.problem) say(`! PostgreSQL cannot run here, and the store on it is not tested: ${postgres.problem}`)
   if (s3?.problem) say(`! No S3 server can run here, and blobs on S3 are not tested: ${s3.problem}`)
   for (const [version, { problem }] of Object.entries(scrapyd)) {

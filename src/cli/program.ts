@@ -66,6 +66,7 @@ function serviceCommand(name: string, description: string): Command {
       'sqlite, or postgres://USER@HOST:5432/DATABASE (default: sqlite, in the data directory)'
     )
     .option('--blobs <address>', 's3://BUCKET/PREFIX?endpoint=… (default: files, in the data directory)')
+    .option('--cache <address>', 'memory, or redis://HOST:6379/0, shared with other engines (default: memory)')
     .option('--config <file>', CONFIG_HELP)
     .option('--bind <address>', 'address to listen on (default 127.0.0.1)')
     .option('--unix-socket <path>', 'also listen on this Unix socket')

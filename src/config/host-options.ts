@@ -8,6 +8,7 @@ export function engineOptionsOf(options: ServeOptions, workingDirectory: string)
     dataDirectory: options.dataDirectory,
     postgres: options.postgres,
     s3: options.s3,
+    cache: options.cache,
     credentials: options.credentials ?? undefined,
     localSlots: options.localSlots ?? undefined,
     configuredSlots: options.configuredSlots ?? undefined,

@@ -68,7 +68,7 @@ function classRow(name: string, standard: string[], serves: string, { known = ''
 }
 
 const NO_REDIS =
-  'a cache that several Scrapdecks share, such as Redis, comes with a later version. Spider lists and metadata are kept in the database in the data directory'
+  'Scrapdeck takes the address of a shared cache only from cache in [scrapdeck], such as redis://HOST:6379/0'
 const NO_CACHE_LIMIT =
   'spider lists and metadata are kept in the database, without a limit or an expiry, and renewed when they change'
 
@@ -133,6 +133,9 @@ export const OPTIONS: readonly OptionRow[] = [
   row('scrapdeck', 'engine_name'),
   row('scrapdeck', 'engine_address'),
   ...['blobs', 'blobs_credentials_file', 'blobs_cache_mb'].map((name) => row('scrapdeck', name)),
+  row('scrapdeck', 'cache'),
+  row('scrapdeck', 'cache_password_file'),
+  ...['cache_ttl', 'cache_max_size', 'cache_compression_threshold'].map((name) => row('scrapdeck', name, HARMLESS)),
   row('scrapdeck', 'python'),
   row('scrapdeck', 'local_slots', HARMLESS),
   ...['warm_starts', 'warm_parents', 'warm_parked', 'warm_wait'].map((name) => row('scrapdeck', name, HARMLESS)),

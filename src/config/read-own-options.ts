@@ -1,3 +1,4 @@
+import { type AnswerLimits, DEFAULT_ANSWER_LIMITS, parseCacheAddress } from '../engine/runtime/cache-address.ts'
 import { parsePostgresAddress, type PostgresAddress } from '../engine/runtime/postgres-address.ts'
 import { parseS3Address, type S3Address } from '../engine/runtime/s3-address.ts'
 import { isLoopback } from '../server/auth/host-rule.ts'
@@ -38,6 +39,7 @@ export function readOwnOptions(options: OptionReader) {
     dataDirectory,
     postgres: readStore(options),
     s3: readBlobs(options),
+    cache: readCache(options),
     pythonPath: python?.text || null,
     allowedHosts,
     ...readEngine(options),
@@ -98,6 +100,39 @@ function readBlobs(options: OptionReader): S3Options | null {
   options.list('scrapdeck', 'blobs_cache_mb', String(cacheMb), cache)
   if (cacheMb < BLOBS_CACHE_MIN_MB) options.refuse(cache!, `blobs_cache_mb must be at least ${BLOBS_CACHE_MIN_MB}.`)
   return address === null ? null : { address, credentialsFile: file?.text || null, cacheBytes: cacheMb * 1_000_000 }
+}
+
+/** Absent or `memory`: this engine shares nothing. */
+function readCache(options: OptionReader): ServeOptions['cache'] {
+  const picked = options.pick('scrapdeck', 'cache', { name: '--cache', value: options.context.flags.cache })
+  const file = options.pick('scrapdeck', 'cache_password_file')
+  options.list('scrapdeck', 'cache', picked?.text ?? 'memory', picked)
+  options.list('scrapdeck', 'cache_password_file', file?.text ?? '', file)
+  const answers = readAnswerLimits(options)
+  if (picked === null || picked.text === '' || picked.text === 'memory') return null
+  try {
+    return { address: parseCacheAddress(picked.text, file === null ? null : readPasswordFile(file.text)), answers }
+  } catch (error) {
+    options.refuse(picked, (error as Error).message)
+    return null
+  }
+}
+
+function readAnswerLimits(options: OptionReader): AnswerLimits {
+  const { ttlMs, maxBytes, compressFromBytes } = DEFAULT_ANSWER_LIMITS
+  const whole = (name: string, byDefault: number, maximum: number) => {
+    const picked = options.pick('scrapdeck', name)
+    const value = picked === null ? byDefault : options.whole(picked, name, maximum)
+    options.list('scrapdeck', name, String(value ?? ''), picked)
+    return value ?? byDefault
+  }
+  const ttlSeconds = whole('cache_ttl', ttlMs / 1_000, 86_400)
+  if (ttlSeconds === 0) options.refuse(options.pick('scrapdeck', 'cache_ttl')!, 'cache_ttl must be at least 1 second.')
+  return {
+    ttlMs: ttlSeconds * 1_000,
+    maxBytes: whole('cache_max_size', maxBytes, 64_000_000),
+    compressFromBytes: whole('cache_compression_threshold', compressFromBytes, 64_000_000)
+  }
 }
 
 function readAddress(options: OptionReader, picked: ConfiguredValue): S3Address | null {

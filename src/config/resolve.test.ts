@@ -55,6 +55,7 @@ describe('options of the service', () => {
       engineAddress: null,
       postgres: null,
       s3: null,
+      cache: null,
       warmStarts: { isOn: true, mostParents: 4, waitMs: 0, mostParked: 1 },
       logLevel: null,
       allowedHosts: [],
@@ -357,7 +358,12 @@ const VALUES: Record<string, string> = {
     engine_address: 'http://10.0.0.2:6800',
     blobs: 's3://crawls/a?endpoint=https://s3.example',
     blobs_credentials_file: '/c',
-    blobs_cache_mb: '500'
+    blobs_cache_mb: '500',
+    cache: 'redis://cache.example',
+    cache_password_file: import.meta.filename,
+    cache_ttl: '30',
+    cache_max_size: '1000',
+    cache_compression_threshold: '100'
   },
   ...{
     data: '/d',
@@ -382,6 +388,7 @@ describe('variables', () => {
     (variable, name) => {
       const environment: Record<string, string> = { [variable]: VALUES[name]! }
       if (name === 'store_password_file') environment['SCRAPDECK_STORE'] = VALUES['store']!
+      if (name === 'cache_password_file') environment['SCRAPDECK_CACHE'] = VALUES['cache']!
       if (name === 'username') environment['SCRAPYD_PASSWORD'] = 'p'
       if (name === 'password') environment['SCRAPYD_USERNAME'] = 'u'
       const { listed } = resolve('[scrapyd]\nmax_proc = 9\nnode_name = file\n', { environment })
@@ -435,8 +442,11 @@ describe('options and classes of other Scrapyds', () => {
     ['jobstorage = pgqueue.PostgresJobStorage', 'the history is in the database in the data directory'],
     ['eggstorage = scrapyd_s3.S3EggStorage', 'or on S3 with the option blobs of [scrapdeck]'],
     ['launcher = scrapyd.async_launcher.AsyncLauncher', 'the local node starts and watches spiders'],
-    ['cache_backend = redis', 'a cache that several Scrapdecks share, such as Redis, comes with a later version'],
-    ['max_proc = 1\n[cache]\nhost = redis', 'host has no effect: a cache that several Scrapdecks share']
+    ['cache_backend = redis', 'Scrapdeck takes the address of a shared cache only from cache in [scrapdeck]'],
+    [
+      'max_proc = 1\n[cache]\nhost = redis',
+      'host has no effect: Scrapdeck takes the address of a shared cache only from'
+    ]
   ])('%j does not stop the start, and one line says what serves', (lines, words) => {
     const { warnings } = resolve(`[scrapyd]\n${lines}\n`)
     expect(warnings).toEqual([expect.stringContaining(words)])

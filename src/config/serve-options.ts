@@ -1,3 +1,4 @@
+import type { AnswerLimits, CacheAddress } from '../engine/runtime/cache-address.ts'
 import type { PostgresAddress } from '../engine/runtime/postgres-address.ts'
 import type { S3Address } from '../engine/runtime/s3-address.ts'
 import type { ConnectionLimits, RateLimits } from '../server/limits.ts'
@@ -40,6 +41,8 @@ export interface ServeOptions {
   engineAddress: string | null
   /** null: files in the data directory. */
   s3: S3Options | null
+  /** null: this engine shares nothing. */
+  cache: { address: CacheAddress; answers: AnswerLimits } | null
   warmStarts: WarmStarts
   /** null: the host's default. */
   logLevel: 'debug' | 'info' | 'warn' | 'error' | null
@@ -79,6 +82,7 @@ export interface ServeFlags {
   data?: string
   store?: string
   blobs?: string
+  cache?: string
   bind?: string
   port?: string
   unixSocket?: string

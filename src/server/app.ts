@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http'
-import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
+import Fastify, { type FastifyInstance, type FastifyReply } from 'fastify'
 import type { Engine } from '../engine/index.ts'
 import type { Clock } from '../engine/runtime/clock.ts'
 import type { Logger } from '../engine/runtime/logger.ts'
@@ -28,8 +28,8 @@ import { userInterfaceDoor } from './user-interface.ts'
 export interface AppOptions {
   engine: Pick<
     Engine,
-    'router' | 'scrapyd' | 'credentials' | 'health' | 'metrics' | 'answers' | 'incoming' | 'crawlCacheSeconds'
-  >
+    'router' | 'scrapyd' | 'credentials' | 'health' | 'metrics' | 'answers' | 'incoming' | 'crawlCacheSeconds' | 'cache'
+  > & { sharedAnswers: Pick<NonNullable<Engine['sharedAnswers']>, 'find'> | null }
   /** Where sessions are stored. */
   dataDirectory: string
   /** The built UI, with its index.html. */
@@ -58,10 +58,10 @@ export interface AppOptions {
 
 export interface App extends Answerer {
   fastify: FastifyInstance
-  /** Path of a one-time login link, valid for ten minutes. */
+  /** Path of a one-time login link to this engine, valid for ten minutes. */
   createLoginPath(): string
   /** Ends all browser sessions with their streams, and unused login links. Returns the number of sessions. */
-  logOutEverywhere(): number
+  logOutEverywhere(): Promise<number>
   /** Loads what answers the contract's routes, once; a request for one of them does it as well. */
   loadContract(): Promise<void>
 }
@@ -100,11 +100,11 @@ export function createApp(options: AppOptions): App {
   const authenticator = new Authenticator({
     credentials: engine.credentials,
     dataDirectory: options.dataDirectory,
+    cache: engine.cache,
     clock,
     logger
   })
-  const hasSession = (request: FastifyRequest) => authenticator.hasSession(request)
-  const answerError = createErrorAnswer({ logger, hasSession })
+  const answerError = createErrorAnswer({ logger })
   const { peerSecret, connections = openConnections(options) } = options
   const fastify = Fastify({
     forceCloseConnections: 'idle',
@@ -114,7 +114,11 @@ export function createApp(options: AppOptions): App {
     frameworkErrors: (_error, request, reply) =>
       answerUnreadable(request.raw.url ?? '', reply as unknown as FastifyReply)
   })
-  const limits = new DoorLimits({ limits: { ...DEFAULT_RATE_LIMITS, ...options.rateLimits }, clock })
+  const limits = new DoorLimits({
+    limits: { ...DEFAULT_RATE_LIMITS, ...options.rateLimits },
+    clock,
+    cache: engine.cache
+  })
   const gate = new RequestGate({
     ...{ authenticator, limits, connections, isOurHost: createHostRule(options), clock },
     readsMetrics: new AddressList(metrics.openTo)
@@ -135,13 +139,16 @@ export function createApp(options: AppOptions): App {
   // Hooks of every request call back: promises of all of them were a tenth of a short one.
   fastify.addHook('onRequest', (request, reply, done) => {
     reply.headers(SAFE_HEADERS)
+    let waiting: void | Promise<void>
     try {
-      gate.admit(request, reply, { isFromSocket: fromSocket.has(request.raw) })
+      waiting = gate.admit(request, reply, { isFromSocket: fromSocket.has(request.raw) })
     } catch (error) {
       return done(error as Error)
     }
-    done()
+    if (waiting === undefined) done()
+    else waiting.then(() => done(), done)
   })
+  fastify.addHook('onClose', async () => authenticator.stop())
   fastify.addHook('onResponse', (request, _reply, done) => {
     gate.limitBody(request)
     done()
@@ -161,7 +168,7 @@ export function createApp(options: AppOptions): App {
     incoming: engine.incoming,
     settings: options.scrapyd,
     logger,
-    hasSession,
+    shared: engine.sharedAnswers,
     nowMs: () => clock.nowMs()
   })
   fastify.register(docsDoor, { docsDirectory: options.docsDirectory })
@@ -170,7 +177,7 @@ export function createApp(options: AppOptions): App {
     fastify,
     logOutEverywhere,
     loadContract: async () => void (await handlers()),
-    createLoginPath: () => `/ui/login?token=${authenticator.links.create()}`,
+    createLoginPath: () => `/ui/login?token=${authenticator.links.createHere()}`,
     answer: (request, response) => requests.receive(request, response),
     answerOnSocket: (request, response) => socketRequests.receive(request, response)
   }

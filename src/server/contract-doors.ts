@@ -39,10 +39,10 @@ export async function contractDoors(app: FastifyInstance, options: DoorsOptions)
   app.decorateRequest('operation')
   // Before the body is read: parsing one that is then refused, or that nobody can read, is work too.
   app.addHook('onRequest', async (request, reply) => {
-    if (!isJsonRpc(request)) limits.chargeApi(request, reply, 1)
+    if (!isJsonRpc(request)) await limits.chargeApi(request, reply, 1)
   })
   app.addHook('preHandler', async (request, reply) => {
-    if (isJsonRpc(request)) limits.chargeApi(request, reply, costOfCalls(request.body))
+    if (isJsonRpc(request)) await limits.chargeApi(request, reply, costOfCalls(request.body))
     else request.operation = await (await handlers()).findOperation(request)
   })
   const answerOf: AnswerOf = (name) => async (request, reply) => (await handlers())[name](request, reply)
@@ -52,8 +52,10 @@ export async function contractDoors(app: FastifyInstance, options: DoorsOptions)
     errorHandler(error, request, reply) {
       const answer = answerToUnusableBody(error)
       if (answer === null) throw error
-      limits.chargeApi(request, reply, 1)
-      reply.header('cache-control', 'no-store').send(answer)
+      const send = () => void reply.header('cache-control', 'no-store').send(answer)
+      const charging = limits.chargeApi(request, reply, 1)
+      if (charging === undefined) send()
+      else charging.then(send, (refused: unknown) => void reply.send(refused))
     }
   })
   app.get('/api/v1/jobs/:id/logs', answerOf('serveLogOfJob'))

@@ -41,7 +41,7 @@ export interface HandlersOptions {
   engine: Pick<Engine, 'answers' | 'crawlCacheSeconds'>
   clock: Clock
   logger: Logger
-  logOutEverywhere: () => number
+  logOutEverywhere: () => Promise<number>
 }
 
 type RouteHandler = (request: FastifyRequest, reply: FastifyReply) => Promise<FastifyReply>

@@ -8,7 +8,7 @@ import { sendNotice } from './small-page.ts'
 import { toPythonJson } from './scrapyd/python-json.ts'
 
 /** Formats errors raised outside a route's own code (authentication, body too large, bugs) for that route's clients. */
-export function createErrorAnswer(options: { logger: Logger; hasSession(request: FastifyRequest): boolean }) {
+export function createErrorAnswer(options: { logger: Logger }) {
   return function answerError(error: FastifyError | Error, request: FastifyRequest, reply: FastifyReply): FastifyReply {
     // The query is not logged: it can hold a login token or spider arguments.
     const path = request.url.split('?', 1)[0] ?? ''

@@ -46,7 +46,7 @@ export function createFollower(options: FollowerOptions): Answerer & { stop(): P
   fastify.addContentTypeParser('*', (_request, body, done) => done(null, body))
   const connections = new LeaderConnections(membership)
   fastify.register(replyFrom, { undici: connections as never, disableRequestLogging: true })
-  fastify.setErrorHandler(createErrorAnswer({ logger, hasSession: () => false }))
+  fastify.setErrorHandler(createErrorAnswer({ logger }))
   const fromSocket = new WeakSet<object>()
   fastify.addHook('onRequest', async (request) => {
     if (!fromSocket.has(request.raw)) requireOurHost(request.headers.host, isOurHost)

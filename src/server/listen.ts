@@ -11,7 +11,7 @@ export interface Service {
   /** A one-time login link, valid for ten minutes. */
   createLoginLink(): string
   /** Ends all browser sessions with their streams, and unused login links. Returns the number of sessions. */
-  logOutEverywhere(): number
+  logOutEverywhere(): Promise<number>
   /** Resolves when all doors are loaded; until then a request to the contract waits. Rejects if that is impossible. */
   loaded: Promise<void>
   /** Rejects new requests and waits for open ones except event streams. The engine continues. Can be called twice. */

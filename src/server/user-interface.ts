@@ -36,23 +36,23 @@ export async function userInterfaceDoor(app: FastifyInstance, options: UserInter
   app.get('', (_request, reply) => reply.redirect('/ui/'))
   app.get('/login', { exposeHeadRoute: false }, (request, reply) => answerLink(options, request, reply))
   app.post('/login', (request, reply) => answerForm(options, request, reply))
-  app.post('/link', (request, reply) => {
+  app.post('/link', async (request, reply) => {
     if (!knowsPassword(request)) {
       throw new ScrapdeckError(
         'PASSWORD_REQUIRED',
         'A browser cannot create login links. Use `npm run scrapdeck -- link`, or send the user name and password.'
       )
     }
-    return reply.type('text/plain').send(`/ui/login?token=${authenticator.links.create()}`)
+    return reply.type('text/plain').send(`/ui/login?token=${await authenticator.links.create()}`)
   })
   app.post('/password', (request, reply) => {
     const verdict = authenticator.checkPasswordAgain(request, fieldsOf(request)('password'))
     if (verdict.is === 'blocked') reply.header('retry-after', String(verdict.retryAfterSeconds))
     return reply.code({ right: 204, wrong: 403, blocked: 429 }[verdict.is]).send()
   })
-  app.post('/logout', (request, reply) => {
+  app.post('/logout', async (request, reply) => {
     const host = request.headers.host ?? ''
-    authenticator.logOut(request)
+    await authenticator.logOut(request)
     return reply.clearCookie(cookieName(host), SESSION_COOKIE).redirect('/ui/login', 303)
   })
 
@@ -93,16 +93,20 @@ async function sendFile(directory: string, request: FastifyRequest, reply: Fasti
   return reply.code(file.statusCode).headers(file.headers).send(file.stream)
 }
 
-function answerLink(options: UserInterfaceOptions, request: FastifyRequest, reply: FastifyReply): FastifyReply {
+async function answerLink(
+  options: UserInterfaceOptions,
+  request: FastifyRequest,
+  reply: FastifyReply
+): Promise<FastifyReply> {
   const { authenticator } = options
   const { token } = request.query as { token?: string | string[] }
-  if (typeof token === 'string' && authenticator.links.isOpen(token)) {
+  if (typeof token === 'string' && (await authenticator.links.isOpen(token))) {
     // Before the link is used up: after a 429 it still works.
-    options.limits.chargeLogin(request, reply)
-    authenticator.links.redeem(token)
-    return logIn(options, request, reply)
+    await options.limits.chargeLogin(request, reply)
+    // Somebody else may have been faster.
+    if (await authenticator.links.redeem(token)) return logIn(options, request, reply)
   }
-  if (authenticator.hasSession(request)) return reply.redirect('/ui/', 303)
+  if (await authenticator.hasSession(request)) return reply.redirect('/ui/', 303)
   if (token === undefined) return sendLoginPage(reply, 200, null)
   return sendLoginPage(
     reply,
@@ -111,16 +115,20 @@ function answerLink(options: UserInterfaceOptions, request: FastifyRequest, repl
   )
 }
 
-function answerForm(options: UserInterfaceOptions, request: FastifyRequest, reply: FastifyReply): FastifyReply {
+async function answerForm(
+  options: UserInterfaceOptions,
+  request: FastifyRequest,
+  reply: FastifyReply
+): Promise<FastifyReply> {
   const { authenticator, limits } = options
   const field = fieldsOf(request)
   // The gate charged everybody else.
   const isKnown = authenticator.knows(request)
   const verdict = authenticator.checkForm(request, { username: field('username'), password: field('password') })
-  if (isKnown && verdict.is !== 'right') limits.chargeOpen(request, reply)
+  if (isKnown && verdict.is !== 'right') await limits.chargeOpen(request, reply)
   switch (verdict.is) {
     case 'right':
-      limits.chargeLogin(request, reply)
+      await limits.chargeLogin(request, reply)
       return logIn(options, request, reply)
     case 'wrong':
       return sendLoginPage(reply, 401, 'Wrong user name or password.')
@@ -139,12 +147,16 @@ function fieldsOf(request: FastifyRequest): (name: string) => string {
   return (name) => fields.get(name)?.[0]?.toString('utf8') ?? ''
 }
 
-function logIn({ authenticator }: UserInterfaceOptions, request: FastifyRequest, reply: FastifyReply): FastifyReply {
+async function logIn(
+  { authenticator }: UserInterfaceOptions,
+  request: FastifyRequest,
+  reply: FastifyReply
+): Promise<FastifyReply> {
   const { host = '', origin = '' } = request.headers
   // A client that forges these only withholds its own cookie from itself.
   const isBehindTls = origin.startsWith('https:') || request.headers['x-forwarded-proto'] === 'https'
   // `Secure` only behind TLS: the default is plain HTTP on the loopback interface.
-  reply.setCookie(cookieName(host), authenticator.logIn(), { ...SESSION_COOKIE, secure: isBehindTls })
+  reply.setCookie(cookieName(host), await authenticator.logIn(), { ...SESSION_COOKIE, secure: isBehindTls })
   return reply.header('cache-control', 'no-store').redirect('/ui/', 303)
 }
 

@@ -5,6 +5,7 @@ import type { Figures, Node, NodeId, ProjectName } from '../../shared/contract/i
 import { timeOfJobId } from '../../shared/ids.ts'
 import type { LogCollector } from '../collecting/log-collector.ts'
 import type { BeliefEvents } from '../dispatch/live-attempts.ts'
+import type { CacheCalls, CacheState } from '../cache/shared-cache.ts'
 import type { CacheFigures } from '../runtime/cache-figures.ts'
 import type { Clock } from '../runtime/clock.ts'
 import type { BegunAttempt, StoredFiring } from '../store/records.ts'
@@ -73,6 +74,9 @@ export class Metrics extends NamedMetrics {
   readonly #cacheBytes = this.gauge('cache_bytes', 'Size of a cache on disk.', ['cache'])
   /** Only with blobs on S3: elsewhere, 0 would look like a failure. */
   #blobs: ReturnType<Metrics['makeBlobMetrics']> | null = null
+  readonly #sharedUp = this.gauge('shared_cache_up', '1 while it serves; absent without one.', ['address'])
+  readonly #sharedCalls = this.counter('shared_cache_calls_total', 'Calls of the shared cache, by result.', ['result'])
+  readonly #sharedSeconds = this.counter('shared_cache_seconds_total', 'Time of the calls that it answered.', [])
   readonly #started = this.counter('runs_started_total', 'Runs whose node showed them running.', ['node'])
   readonly #sent = this.counter('attempts_sent_total', 'Attempts that were sent to a node.', ['node'])
   readonly #ended = this.counter('attempts_ended_total', 'Attempts that ended, by result.', ['result', 'node'])
@@ -139,19 +143,23 @@ export class Metrics extends NamedMetrics {
     nodes,
     figures,
     caches,
-    blobs
+    blobs,
+    shared
   }: {
     nodes: readonly Node[]
     figures: Figures
     caches: Record<string, CacheFigures>
     /** Absent: they are files. */
     blobs?: BlobFigures | undefined
+    /** null: there is none. */
+    shared: { state(): CacheState; calls(): CacheCalls & { refused: number } } | null
   }): Promise<string> {
     await Promise.all([this.#readJobs(), this.#readMachine()])
     this.#readNodes(nodes)
     this.#readRunning()
     this.#readCaches(caches)
     if (blobs !== undefined) this.#readBlobs(blobs)
+    if (shared !== null) this.#readShared(shared.state(), shared.calls())
     const { paused, loopP99Ms } = figures
     this.#isPaused.set(Number(paused))
     this.#loopP99.set(loopP99Ms / 1_000)
@@ -248,6 +256,14 @@ export class Metrics extends NamedMetrics {
     repeated.inc(retries)
     bytes.inc({ direction: 'sent' }, sentBytes)
     bytes.inc({ direction: 'received' }, receivedBytes)
+  }
+
+  #readShared({ isUp, name: address }: CacheState, { seconds, ...counts }: CacheCalls & { refused: number }): void {
+    this.#sharedUp.set({ address }, Number(isUp))
+    this.#sharedCalls.reset()
+    for (const [result, count] of Object.entries(counts)) this.#sharedCalls.inc({ result }, count)
+    this.#sharedSeconds.reset()
+    this.#sharedSeconds.inc(seconds)
   }
 
   #readCaches(caches: Record<string, CacheFigures>): void {

@@ -34,6 +34,7 @@ const problemsOf = (input: Partial<ProblemsInput>) =>
     nowMs: NOW_MS,
     nodes: [],
     live: [],
+    cache: null,
     recentFailures: [],
     python: null,
     environments: [],

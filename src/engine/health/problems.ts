@@ -16,6 +16,8 @@ import type { StoredJob, StoredSchedule } from '../store/records.ts'
 import { type LongWait, longWaitProblems } from './long-waits.ts'
 import { discoveryProblems, type OrderWarning, versionOrderProblems } from './fleet-problems.ts'
 import { namesakeProblems, scheduleProblems, type ScheduleTroubles } from './schedule-problems.ts'
+import type { CacheState } from '../cache/shared-cache.ts'
+import { cacheProblems } from './cache-problems.ts'
 import { storageProblems } from './storage-problems.ts'
 import { UNRELATED } from './unrelated.ts'
 
@@ -36,6 +38,8 @@ export interface ProblemsInput {
   /** Newest first. */
   findings: readonly SpiderFindings[]
   storage: StorageState
+  /** null: this engine shares none. */
+  cache: CacheState | null
   longWaits: readonly LongWait[]
   schedules: ScheduleTroubles
   /** Schedules that share their name with another, sorted by name: from before names had to be unique. */
@@ -60,6 +64,7 @@ export function listProblems(input: ProblemsInput): Problem[] {
     ...discoveryProblems(input.sources),
     ...versionOrderProblems(input.orderWarnings),
     ...storageProblems(input.storage, input.nowMs),
+    ...cacheProblems(input.cache),
     ...failingSpiders(input),
     ...unusualRuns(input)
   ].sort((left, right) => Number(right.severity === 'error') - Number(left.severity === 'error'))

@@ -54,7 +54,7 @@ export interface RouterContext {
   /** The caller has just sent the password, or has the desktop's own window: it may be shown. Absent: false. */
   showsPassword?: boolean
   /** Ends all browser sessions and returns how many there were. Absent: there is no HTTP server. */
-  logOutEverywhere?: () => number
+  logOutEverywhere?: () => Promise<number>
 }
 
 export type EngineRouter = Router<Contract, RouterContext>
@@ -403,8 +403,8 @@ export function createRouter(parts: RouterParts): EngineRouter {
       credentials: os.system.credentials.handler(({ context }) =>
         systemCommands.credentials(context.showsPassword === true)
       ),
-      logOutEverywhere: os.system.logOutEverywhere.handler(({ context }) => ({
-        ended: context.logOutEverywhere?.() ?? 0
+      logOutEverywhere: os.system.logOutEverywhere.handler(async ({ context }) => ({
+        ended: (await context.logOutEverywhere?.()) ?? 0
       })),
       setPaused: os.system.setPaused.handler(async ({ input }) => {
         await systemCommands.setPaused(input.paused)

@@ -10,6 +10,7 @@ import type { Archive } from '../projects/egg-intake.ts'
 import type { Projects } from '../projects/projects.ts'
 import type { CacheFigures } from '../runtime/cache-figures.ts'
 import type { SpiderLookup } from '../projects/spider-lookup.ts'
+import type { StorePosition } from '../cache/store-position.ts'
 import type { Clock } from '../runtime/clock.ts'
 import type { StoredJob } from '../store/records.ts'
 import type { AttemptReader, ChangeNotifier, JobReader } from '../store/store.ts'
@@ -39,6 +40,7 @@ export interface ScrapydCommandsParts {
   /** Where local runs write their logs and items; null: nowhere. */
   directories: Record<FileTree, string | null>
   clock: Clock
+  position: StorePosition
 }
 
 /**
@@ -87,6 +89,11 @@ export class ScrapydCommands {
     }
     const { pinnedVersion = null } = projects.settingsOf(project)
     return { spiders: stored.spiders.length, pinned: projects.isPinned(stored) ? null : pinnedVersion }
+  }
+
+  /** Throws PROJECT_NOT_FOUND. */
+  requireProject(project: ProjectName): void {
+    this.#parts.projects.catalog.requireProject(project)
   }
 
   /** Rejects as `schedule` would for these three: Scrapyd checks them before settings and arguments. */

@@ -23,7 +23,12 @@ function watched(store: Store): { store: Store; read: string[] } {
 async function openLists() {
   const temporary = await openTemporaryStore({ inMemory: true })
   const { store, read } = watched(temporary.store)
-  const lists = new ScrapydJobLists({ store, files: { hasLocal: async () => false }, clock: createFakeClock() })
+  const lists = new ScrapydJobLists({
+    store,
+    files: { hasLocal: async () => false },
+    clock: createFakeClock(),
+    position: { current: () => 1, catchUp: async () => {} }
+  })
   return { lists, read, store: temporary.store, [Symbol.asyncDispose]: temporary.remove }
 }
 

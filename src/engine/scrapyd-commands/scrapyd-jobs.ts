@@ -7,6 +7,7 @@ import type { Clock } from '../runtime/clock.ts'
 import { largeBytesOf, type FinishedRun, type StoredJob } from '../store/records.ts'
 import type { AttemptReader, ChangeNotifier, JobReader } from '../store/store.ts'
 import type { ScrapydJobs, ScrapydRun } from './scrapyd-shapes.ts'
+import type { StorePosition } from '../cache/store-position.ts'
 import type { ScrapydFiles } from './scrapyd-files.ts'
 
 const LIVE_LISTED_MAX = 1_000_000
@@ -23,6 +24,7 @@ interface Live {
 }
 interface Finished {
   seenAtMs: number
+  isOfStore: boolean
   jobs: ScrapydJobs['finished']
   ofProject: Map<string, ScrapydJobs['finished']>
 }
@@ -34,9 +36,11 @@ export class ScrapydJobLists {
   readonly #store: JobReader & AttemptReader & ChangeNotifier
   readonly #files: Pick<ScrapydFiles, 'hasLocal'>
   readonly #clock: Clock
+  readonly #position: StorePosition
   /** By query; cleared on every change of the store. */
   readonly #kept = new Map<string, Promise<unknown>>()
   readonly #figures = { hits: 0, misses: 0 }
+  #keptAt = 0
   #finished: { runs: FinishedRun[]; described: Promise<Finished> } | null = null
   /** By project; null: all projects. */
   readonly #answers = new Map<string | null, { live: Live; finished: Finished; jobs: ScrapydJobs }>()
@@ -45,14 +49,13 @@ export class ScrapydJobLists {
     store: JobReader & AttemptReader & ChangeNotifier
     files: Pick<ScrapydFiles, 'hasLocal'>
     clock: Clock
+    position: StorePosition
   }) {
     this.#store = parts.store
     this.#files = parts.files
     this.#clock = parts.clock
-    parts.store.onChange(() => {
-      this.#kept.clear()
-      this.#answers.clear()
-    })
+    this.#position = parts.position
+    parts.store.onChange(() => this.#forget())
   }
 
   cacheFigures(): CacheFigures {
@@ -60,7 +63,8 @@ export class ScrapydJobLists {
   }
 
   /** The same object until the store changes. */
-  count(finishedToKeep: number): Promise<{ pending: number; running: number; finished: number }> {
+  async count(finishedToKeep: number): Promise<{ pending: number; running: number; finished: number }> {
+    await this.#followStore()
     return this.#keep(`counts ${finishedToKeep}`, async () => {
       const [counts, finished] = await Promise.all([this.#store.countByState(), this.#finishedRuns(finishedToKeep)])
       return { pending: counts.queued + counts.starting, running: counts.running, finished: finished.length }
@@ -68,6 +72,7 @@ export class ScrapydJobLists {
   }
 
   async list(project: ProjectName | null, finishedToKeep: number): Promise<ScrapydJobs> {
+    await this.#followStore()
     const [live, runs] = await Promise.all([
       this.#keep('live', () => this.#readLive()),
       this.#finishedRuns(finishedToKeep)
@@ -76,14 +81,17 @@ export class ScrapydJobLists {
     const kept = this.#answers.get(project)
     if (kept?.live === live && kept.finished === finished) return kept.jobs
     const jobs = await this.#select(project, live, finished)
-    // Not cached while jobs run: their log files may appear at any time.
-    if (jobs.running.length === 0) this.#answers.set(project, { live, finished, jobs })
+    // Not cached while jobs run on this machine: their log files may appear at any time.
+    if (jobs.running.length === 0 || jobs.isOfStore) this.#answers.set(project, { live, finished, jobs })
     return jobs
   }
 
   async #select(project: ProjectName | null, live: Live, finished: Finished): Promise<ScrapydJobs> {
+    // By all jobs, also for one project: it is not worth a search.
+    const isOfStore = finished.isOfStore && !live.running.some(({ run }) => run?.nodeId === LOCAL_NODE_ID)
     if (project === null) {
-      return { pending: live.pending, running: await this.#describeRunning(live.running), finished: finished.jobs }
+      const running = await this.#describeRunning(live.running)
+      return { pending: live.pending, running, finished: finished.jobs, isOfStore }
     }
     const isOfIt = (job: { project: ProjectName }) => job.project === project
     let ofProject = finished.ofProject.get(project)
@@ -91,8 +99,22 @@ export class ScrapydJobLists {
     return {
       pending: live.pending.filter(isOfIt),
       running: await this.#describeRunning(live.running.filter(({ job }) => isOfIt(job))),
-      finished: ofProject
+      finished: ofProject,
+      isOfStore
     }
+  }
+
+  /** Another engine's changes are not announced here: where there may be others, the store is asked. */
+  async #followStore(): Promise<void> {
+    const asked = this.#position.current()
+    const position = typeof asked === 'number' ? asked : await asked
+    if (position !== this.#keptAt) this.#forget()
+    this.#keptAt = position
+  }
+
+  #forget(): void {
+    this.#kept.clear()
+    this.#answers.clear()
   }
 
   #finishedRuns(limit: number): Promise<FinishedRun[]> {
@@ -182,7 +204,8 @@ export class ScrapydJobLists {
         endedAtMs: finished.endedAtMs
       }))
     )
-    return { seenAtMs, jobs, ofProject: new Map() }
+    const isOfStore = !runs.some(({ run }) => run?.nodeId === LOCAL_NODE_ID)
+    return { seenAtMs, isOfStore, jobs, ofProject: new Map() }
   }
 
   /**

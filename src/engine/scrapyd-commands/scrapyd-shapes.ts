@@ -30,6 +30,8 @@ export interface ScrapydJobs {
   }[]
   running: (ScrapydRun & { pid: number | null; startedAtMs: number | null })[]
   finished: (ScrapydRun & { startedAtMs: number | null; endedAtMs: number })[]
+  /** It follows from the store alone, not from files on this machine: another engine would answer the same. */
+  isOfStore: boolean
 }
 
 export interface ScrapydRun {

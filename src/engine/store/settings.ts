@@ -7,7 +7,9 @@ const SETTINGS = {
   /** The name of the engine whose local node has, or had, the runs; among several engines on one database. */
   'local.engine': 'string',
   /** Recorded beside shared blobs, so that no other store takes them for its own and deletes what it does not know. */
-  'blobs.owner': 'string'
+  'blobs.owner': 'string',
+  /** Tells this database's answers in a shared cache from those of others. Random. */
+  'cache.identity': 'number'
 } as const
 
 interface Types {

@@ -23,6 +23,9 @@ import type { Random } from '../runtime/random.ts'
 import type { SecretBox } from '../runtime/secret-box.ts'
 import type { StoredNode } from '../store/records.ts'
 import type { MeasureDisk } from '../retention/disk.ts'
+import type { SharedAnswers } from '../cache/shared-answers.ts'
+import type { SharedCache } from '../cache/shared-cache.ts'
+import type { AnswerLimits, CacheAddress } from '../runtime/cache-address.ts'
 import type { PostgresAddress } from '../runtime/postgres-address.ts'
 import type { S3Address } from '../runtime/s3-address.ts'
 import type { Store } from '../store/store.ts'
@@ -40,6 +43,8 @@ export interface EngineOptions {
   leadership?: Leadership
   /** Blobs are in this bucket. Default: files in the data directory. */
   s3?: { address: S3Address; credentialsFile: string | null; cacheBytes: number } | null
+  /** Shared with other engines: rate limits, sessions and answers. Default: none. */
+  cache?: { address: CacheAddress; answers: AnswerLimits } | null
   secretBox?: SecretBox
   /** Started before the options were known (startStoreThread). */
   storeThread?: Worker
@@ -101,6 +106,10 @@ export interface Engine {
   /** The implemented contract (oRPC router), which every transport serves; loaded when the first one asks for it. */
   router(): Promise<EngineRouter>
   scrapyd: FleetAsScrapyd
+  /** Of several engines; null: this one is alone. */
+  cache: SharedCache | null
+  /** Answers of the Scrapyd API that it shares with them. */
+  sharedAnswers: SharedAnswers | null
   /** For requests with an idempotency key (Idempotency-Key). */
   answers: Pick<RememberedAnswers, 'once'>
   /** For uploads that arrive in requests. */

@@ -43,6 +43,7 @@ export function connectListeners(rooms: Rooms): void {
     projects.listMissingSpiders().catch((error: unknown) => base.logger.error({ error }, 'listing spiders failed'))
   }
 
+  rooms.cache?.events.on('changed', checkProblems)
   fleet.events
     .on('changed', ({ stored, status }) => void (stored.id === LOCAL_NODE_ID && local.setSlots(status.capacity.slots)))
     .on('changed', ({ stored }) => feed.touch(`node:${stored.id}`))

@@ -20,6 +20,8 @@ export async function openEngine(options: EngineOptions, storeThread: Worker | n
     const {
       router,
       scrapyd,
+      cache,
+      sharedAnswers,
       answers,
       crawlCacheSeconds,
       incoming,
@@ -34,6 +36,8 @@ export async function openEngine(options: EngineOptions, storeThread: Worker | n
     return {
       router,
       scrapyd,
+      cache,
+      sharedAnswers,
       answers,
       crawlCacheSeconds,
       incoming,
@@ -45,7 +49,7 @@ export async function openEngine(options: EngineOptions, storeThread: Worker | n
       metrics: () =>
         metrics.read({
           ...{ nodes: rooms.listNodes(), figures: figures.current, caches: cachesOf(rooms) },
-          blobs: blobsOf(rooms)
+          ...{ blobs: blobsOf(rooms), shared: cache }
         }),
       localRunningCount: () => local.node?.runningCount() ?? 0,
       stopLocalSpiders: async () => local.node?.stopAll(),
@@ -67,8 +71,9 @@ async function stop(opened: AsyncDisposableStack): Promise<void> {
 const blobsOf = ({ s3Blobs }: Rooms) =>
   s3Blobs === null ? undefined : { ...s3Blobs.figures(), isUsable: s3Blobs.isUsable() }
 
-const cachesOf = ({ archive, scrapyd, s3Blobs }: Rooms) => ({
+const cachesOf = ({ archive, scrapyd, s3Blobs, sharedAnswers }: Rooms) => ({
   logs: archive.cacheFigures(),
   ...(s3Blobs === null ? {} : { blobs: s3Blobs.cacheFigures() }),
-  scrapyd_lists: scrapyd.cacheFigures()
+  scrapyd_lists: scrapyd.cacheFigures(),
+  ...(sharedAnswers !== null && { scrapyd_shared: sharedAnswers.figures() })
 })

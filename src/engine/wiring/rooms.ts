@@ -66,6 +66,7 @@ import type { Base } from './base.ts'
 import type { EngineOptions } from './engine-options.ts'
 import { Housekeeping } from './housekeeping.ts'
 import { openData } from './open-data.ts'
+import { wireCache } from './wire-cache.ts'
 import { wireChains } from './wire-chains.ts'
 import { wireDiscovery } from './wire-discovery.ts'
 import { wireItemsArchive } from './wire-items-archive.ts'
@@ -127,7 +128,9 @@ async function openGround(options: EngineOptions, storeThread: Worker | null, op
   const data = await openData(options, { clock, random, logger, pluginBlobs: plugins.blobs, storeThread }, opened)
   const { store, secretBox } = data
   const base: Base = { store, clock, random, logger, secretBox }
-  return { ...data, base, plugins, webhookNetworks, startedAtMs: clock.nowMs() }
+  const cacheRoom = await wireCache(options, base, data.credentials)
+  opened.adopt(cacheRoom.cache, (cache) => cache?.stop())
+  return { ...data, ...cacheRoom, base, plugins, webhookNetworks, startedAtMs: clock.nowMs() }
 }
 
 /** Projects, and the nodes that run them. */
@@ -379,7 +382,8 @@ function openHealth(options: EngineOptions, below: WithOrders, opened: AsyncDisp
       sources: discovery.list(),
       orderWarnings: projects.orderWarnings(),
       findings: expectations.current(),
-      storage: retention.state()
+      storage: retention.state(),
+      cache: below.cache?.state() ?? null
     })
   })
   opened.adopt(problems, stop)
@@ -477,7 +481,10 @@ function openDoors(options: EngineOptions, below: WithHealth, opened: AsyncDispo
   const directories = { logs: layout.logs, items: layout.itemFiles }
   const { itemsArchive, spiderLookup } = below
   const commands = { jobCommands, projectCommands, spiderLookup, itemsArchive }
-  const scrapyd = new ScrapydCommands({ ...base, ...commands, fleet, projects, jobLogs, directories })
+  const scrapyd = new ScrapydCommands({
+    ...{ ...base, ...commands, fleet, projects, jobLogs, directories },
+    position: below.position
+  })
   const answers = new RememberedAnswers({ ...base, newRunId: () => random.hex(6) })
   // Aborted first on stop: from here on, failures are expected because rooms are closing.
   opened.adopt(stopping, (one) => one.abort())

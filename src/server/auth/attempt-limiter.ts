@@ -1,16 +1,24 @@
+import type { SharedCache } from '../../engine/cache/shared-cache.ts'
 import type { Clock } from '../../engine/runtime/clock.ts'
 
 const WINDOW_MS = 60_000
 /** Bounds memory use: with more clients, those with the oldest first failure are forgotten. */
 const MAX_CLIENTS = 10_000
 
-/** Counts failed logins by client, in windows of a minute. */
+/**
+ * Counts failed logins by client, in windows of a minute. With a shared cache, each failure also learns of those on
+ * other engines, without waiting for them: several engines together check a few more passwords than one.
+ */
 export class AttemptLimiter {
+  readonly #name: string
+  readonly #cache: SharedCache | null
   readonly #clock: Clock
   readonly #maxFailures: number
   readonly #windows = new Map<string, { startedAtMs: number; failures: number }>()
 
-  constructor(options: { clock: Clock; maxFailuresPerMinute: number }) {
+  constructor(options: { name: string; clock: Clock; maxFailuresPerMinute: number; cache: SharedCache | null }) {
+    this.#name = options.name
+    this.#cache = options.cache
     this.#clock = options.clock
     this.#maxFailures = options.maxFailuresPerMinute
   }
@@ -24,6 +32,20 @@ export class AttemptLimiter {
 
   /** Returns whether this failure blocks the client. */
   addFailure(client: string): boolean {
+    const isBlocked = this.#addHere(client)
+    if (this.#cache !== null && !this.#cache.isAway) void this.#addEverywhere(client, this.#cache)
+    return isBlocked
+  }
+
+  async #addEverywhere(client: string, cache: SharedCache): Promise<void> {
+    const everywhere = await cache.countFailure({ limit: this.#name, client }, WINDOW_MS)
+    const here = this.#windows.get(client)
+    if (everywhere === null || here === undefined || everywhere.count <= here.failures) return
+    here.failures = everywhere.count
+    here.startedAtMs = this.#clock.monotonicMs() - WINDOW_MS + everywhere.leftMs
+  }
+
+  #addHere(client: string): boolean {
     const nowMs = this.#clock.monotonicMs()
     const window = this.#windows.get(client)
     if (window !== undefined && nowMs - window.startedAtMs < WINDOW_MS) {

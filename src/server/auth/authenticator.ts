@@ -2,17 +2,19 @@ import { join } from 'node:path'
 import type { ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { FastifyRequest } from 'fastify'
+import type { SharedCache } from '../../engine/cache/shared-cache.ts'
 import type { Clock } from '../../engine/runtime/clock.ts'
 import type { Logger } from '../../engine/runtime/logger.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
 import { type BasicCredentials, parseBasic } from './basic.ts'
 import { addressOf, clientOf } from './client-address.ts'
 import { FailureLog } from './failure-log.ts'
-import { createOneTimeLinks, type OneTimeLinks } from './one-time-links.ts'
+import { OneTimeLinks } from './one-time-links.ts'
 import { KnownClients, PasswordCheck, type Verdict } from './password-check.ts'
 import { readSessionCookies } from './session-cookie.ts'
 import { SessionResponses } from './session-responses.ts'
 import { Sessions } from './sessions.ts'
+import { SharedSessions } from './shared-sessions.ts'
 
 /** Who sent a request. */
 export interface Caller {
@@ -41,19 +43,23 @@ const UNAUTHORIZED_TEXTS = {
 export interface AuthenticatorOptions {
   credentials: BasicCredentials
   dataDirectory: string
+  /** Of several engines; null: this one is alone. */
+  cache: SharedCache | null
   clock: Clock
   logger: Logger
 }
 
 /** A client that is let in counts as known for a day from the last check. */
 const RIGHT_FOR_MS = 60_000
+/** A browser has one session here, and pages on other ports of its host may have added some. */
+const SHARED_COOKIES_MAX = 10
 
 /** Decides who may do what with which password, session or link. */
 export class Authenticator {
   readonly links: OneTimeLinks
   readonly #credentials: BasicCredentials
   readonly #clock: Clock
-  readonly #sessions: Sessions
+  readonly #sessions: Sessions | SharedSessions
   readonly #responses = new SessionResponses()
   readonly #known: KnownClients
   readonly #basicCheck: PasswordCheck
@@ -65,22 +71,25 @@ export class Authenticator {
   readonly #rightOn = new WeakMap<Socket, { authorization: string; address: string; caller: Caller; untilMs: number }>()
 
   constructor(options: AuthenticatorOptions) {
-    const { credentials, clock, logger } = options
+    const { credentials, clock, logger, cache } = options
     this.#credentials = credentials
     this.#clock = clock
-    this.links = createOneTimeLinks({ clock })
-    this.#sessions = new Sessions({
+    this.links = new OneTimeLinks({ clock, cache })
+    const own = new Sessions({
       file: join(options.dataDirectory, 'sessions.json'),
       credentials,
       clock,
       logger,
       onEnd: (id) => this.#responses.cut(id)
     })
+    const receiving = () => this.#responses.sessions()
+    this.#sessions = cache === null ? own : new SharedSessions({ own, cache, clock, logger, receiving })
     this.#known = new KnownClients(clock)
-    const common = { credentials, clock, known: this.#known, failures: new FailureLog({ clock, logger }) }
-    this.#formCheck = new PasswordCheck({ ...common, maxFailuresPerMinute: 10 })
+    const failures = new FailureLog({ clock, logger })
+    const common = { credentials, clock, cache, known: this.#known, failures }
+    this.#formCheck = new PasswordCheck({ ...common, name: 'form', maxFailuresPerMinute: 10 })
     // Higher than the form's: a poller with an outdated password must not lock out others behind the same address.
-    this.#basicCheck = new PasswordCheck({ ...common, maxFailuresPerMinute: 300 })
+    this.#basicCheck = new PasswordCheck({ ...common, name: 'basic', maxFailuresPerMinute: 300 })
   }
 
   /** Somebody logged in from this address in the last day. */
@@ -88,16 +97,21 @@ export class Authenticator {
     return this.#known.has(clientOf(addressOf(request)))
   }
 
-  hasSession(request: FastifyRequest): boolean {
-    return this.#findSession(request) !== null
+  async hasSession(request: FastifyRequest): Promise<boolean> {
+    return (await this.#findSession(request)) !== null
   }
 
   /**
-   * Throws UNAUTHORIZED unless the request has a session or the right Basic credentials, TOO_MANY_REQUESTS after too
-   * many wrong ones.
+   * Throws or rejects with UNAUTHORIZED unless the request has a session or the right Basic credentials, with
+   * TOO_MANY_REQUESTS after too many wrong ones. Waits only for what a shared cache must be asked.
    */
-  check(request: FastifyRequest): Caller {
+  check(request: FastifyRequest): Caller | Promise<Caller> {
     const session = this.#findSession(request)
+    if (!(session instanceof Promise)) return this.#checkWith(session, request)
+    return session.then((found) => this.#checkWith(found, request))
+  }
+
+  #checkWith(session: string | null, request: FastifyRequest): Caller {
     if (session !== null) return { kind: 'session', id: session }
     const { authorization } = request.headers
     const { socket } = request.raw
@@ -146,19 +160,23 @@ export class Authenticator {
   }
 
   /** Creates a session and returns its token, the value of the cookie. */
-  logIn(): string {
+  async logIn(): Promise<string> {
     return this.#sessions.create()
   }
 
   /** Ends the sessions of this request and what they are receiving. */
-  logOut(request: FastifyRequest): void {
-    for (const token of cookiesOf(request)) this.#sessions.end(token)
+  async logOut(request: FastifyRequest): Promise<void> {
+    for (const token of cookiesOf(request).slice(0, SHARED_COOKIES_MAX)) await this.#sessions.end(token)
   }
 
   /** Ends all sessions, what they are receiving, and unused links. Returns the number of sessions. */
-  logOutEverywhere(): number {
-    this.links.revokeAll()
+  async logOutEverywhere(): Promise<number> {
+    await this.links.revokeAll()
     return this.#sessions.endAll()
+  }
+
+  stop(): void {
+    if (this.#sessions instanceof SharedSessions) this.#sessions.stop()
   }
 
   /** Cuts the response off when the caller's session ends. */
@@ -166,12 +184,20 @@ export class Authenticator {
     if (caller.kind === 'session') this.#responses.add(caller.id, response)
   }
 
-  #findSession(request: FastifyRequest): string | null {
-    for (const token of cookiesOf(request)) {
+  #findSession(request: FastifyRequest): string | null | Promise<string | null> {
+    const tokens = cookiesOf(request)
+    for (const [at, token] of tokens.entries()) {
       const session = this.#sessions.find(token)
+      if (session instanceof Promise) return this.#findAmong(session, tokens.slice(at + 1, SHARED_COOKIES_MAX))
       if (session !== null) return session
     }
     return null
+  }
+
+  async #findAmong(first: Promise<string | null>, others: readonly string[]): Promise<string | null> {
+    let session = await first
+    for (const token of others) session ??= await this.#sessions.find(token)
+    return session
   }
 }
 

@@ -1,42 +1,49 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { SharedCache } from '../../engine/cache/shared-cache.ts'
 import type { Clock } from '../../engine/runtime/clock.ts'
 import type { RateLimit, RateLimits } from '../limits.ts'
 import type { Caller } from './authenticator.ts'
 import { addressOf, clientOf } from './client-address.ts'
-import { RequestLimiter } from './request-limiter.ts'
+import { type Charged, RequestLimiter } from './request-limiter.ts'
 
-/** Applies the rate limits of all doors. Each throws TOO_MANY_REQUESTS; headers tell the client what is left. */
+/** A limit that is shared is charged in the cache, which takes a moment; otherwise there is nothing to wait for. */
+type Charging = void | Promise<void>
+
+/**
+ * Applies the rate limits of all doors. Each throws or rejects with TOO_MANY_REQUESTS; headers tell the client what is
+ * left.
+ */
 export class DoorLimits {
   readonly #api: RequestLimiter | null
   readonly #doors: RequestLimiter | null
   readonly #open: RequestLimiter | null
 
-  constructor({ limits, clock }: { limits: RateLimits; clock: Clock }) {
-    const limiterOf = (limit: RateLimit | null, advice?: string) =>
-      limit === null ? null : new RequestLimiter({ clock, limit, ...(advice !== undefined && { advice }) })
-    this.#api = limiterOf(limits.api, ', and send many jobs in one request (POST /api/v1/jobs/bulk)')
-    this.#doors = limiterOf(limits.doors)
-    this.#open = limiterOf(limits.open)
+  constructor({ limits, clock, cache }: { limits: RateLimits; clock: Clock; cache: SharedCache | null }) {
+    const limiterOf = (name: string, limit: RateLimit | null, advice = '') =>
+      limit === null ? null : new RequestLimiter({ name, clock, cache, limit, advice })
+    this.#api = limiterOf('api', limits.api, ', and send many jobs in one request (POST /api/v1/jobs/bulk)')
+    this.#doors = limiterOf('doors', limits.doors)
+    this.#open = limiterOf('open', limits.open)
   }
 
-  chargeApi(request: FastifyRequest, reply: FastifyReply, cost: number): void {
-    if (this.#api !== null) charge(this.#api, bucketOf(request.caller, request), { reply, cost })
+  chargeApi(request: FastifyRequest, reply: FastifyReply, cost: number): Charging {
+    return charge(this.#api, bucketOf(request.caller, request), { reply, cost })
   }
 
-  chargeDoor(request: FastifyRequest, reply: FastifyReply): void {
-    if (this.#doors !== null) charge(this.#doors, bucketOf(request.caller, request), { reply, cost: 1 })
+  chargeDoor(request: FastifyRequest, reply: FastifyReply): Charging {
+    return charge(this.#doors, bucketOf(request.caller, request), { reply, cost: 1 })
   }
 
   /** For a new session, whoever creates it: it does not begin with a new limit. */
-  chargeLogin(request: FastifyRequest, reply: FastifyReply): void {
+  async chargeLogin(request: FastifyRequest, reply: FastifyReply): Promise<void> {
     const bucket = bucketOf(A_BROWSER, request)
-    if (this.#open !== null) charge(this.#open, bucket, { reply, cost: 1 })
-    if (this.#doors !== null) charge(this.#doors, bucket, { reply, cost: 1 })
+    await charge(this.#open, bucket, { reply, cost: 1 })
+    await charge(this.#doors, bucket, { reply, cost: 1 })
   }
 
   /** For requests of nobody in particular, before anything is done for them. */
-  chargeOpen(request: FastifyRequest, reply: FastifyReply): void {
-    if (this.#open !== null) charge(this.#open, clientOf(addressOf(request)), { reply, cost: 1 })
+  chargeOpen(request: FastifyRequest, reply: FastifyReply): Charging {
+    return charge(this.#open, clientOf(addressOf(request)), { reply, cost: 1 })
   }
 }
 
@@ -49,11 +56,18 @@ const bucketOf = (caller: Pick<Caller, 'kind' | 'id'>, request: FastifyRequest):
 
 const A_BROWSER = { kind: 'session', id: '' } as const
 
-function charge(limiter: RequestLimiter, bucket: string, { reply, cost }: { reply: FastifyReply; cost: number }): void {
-  try {
-    limiter.charge(bucket, cost)
-  } finally {
-    const { limit, remaining, resetSeconds } = limiter.allowanceOf(bucket)
-    reply.headers({ 'ratelimit-limit': limit, 'ratelimit-remaining': remaining, 'ratelimit-reset': resetSeconds })
-  }
+function charge(
+  limiter: RequestLimiter | null,
+  bucket: string,
+  { reply, cost }: { reply: FastifyReply; cost: number }
+): Charging {
+  if (limiter === null) return
+  const charged = limiter.charge(bucket, cost)
+  return charged instanceof Promise ? charged.then((one) => settle(reply, one)) : settle(reply, charged)
+}
+
+function settle(reply: FastifyReply, { allowance, refused }: Charged): void {
+  const { limit, remaining, resetSeconds } = allowance
+  reply.headers({ 'ratelimit-limit': limit, 'ratelimit-remaining': remaining, 'ratelimit-reset': resetSeconds })
+  if (refused !== null) throw refused
 }

@@ -1,3 +1,4 @@
+import type { SharedCache } from '../../engine/cache/shared-cache.ts'
 import type { Clock } from '../../engine/runtime/clock.ts'
 import { AttemptLimiter } from './attempt-limiter.ts'
 import { type BasicCredentials, createCredentialsCheck } from './basic.ts'
@@ -46,6 +47,9 @@ export class PasswordCheck {
   readonly #failures: FailureLog
 
   constructor(options: {
+    /** Of the limit, in the shared cache. */
+    name: string
+    cache: SharedCache | null
     credentials: BasicCredentials
     clock: Clock
     maxFailuresPerMinute: number

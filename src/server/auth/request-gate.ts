@@ -4,7 +4,7 @@ import { isCrawlRoute } from '../api/crawl-door.ts'
 import type { AddressList } from '../address-list.ts'
 import type { Connections } from '../connections.ts'
 import { STRANGER_BODY_LIMIT_MS } from '../limits.ts'
-import { type Authenticator, NOBODY } from './authenticator.ts'
+import { type Authenticator, type Caller, NOBODY } from './authenticator.ts'
 import { addressOf } from './client-address.ts'
 import { isFromPeer } from './peer-requests.ts'
 import type { DoorLimits } from './door-limits.ts'
@@ -28,40 +28,68 @@ export class RequestGate {
     this.#options = options
   }
 
-  /** Sets `request.caller`, or throws. `isFromSocket`: no web page can have sent it. */
-  admit(request: FastifyRequest, reply: FastifyReply, { isFromSocket }: { isFromSocket: boolean }): void {
-    const { authenticator, limits, connections, isOurHost } = this.#options
+  /**
+   * Sets `request.caller`, or throws or rejects. What it returns must be awaited; mostly it is nothing. `isFromSocket`:
+   * no web page can have sent it.
+   */
+  admit(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    { isFromSocket }: { isFromSocket: boolean }
+  ): void | Promise<void> {
+    const { authenticator, isOurHost } = this.#options
     request.caller = NOBODY
+    let caller: Caller | Promise<Caller>
     try {
       // The engine that forwarded a request has compared its host with its own names.
       const isKnownHost = isFromPeer(request.raw) ? () => true : isOurHost
       if (!isFromSocket)
         checkRequestOrigin(request, { isOurHost: isKnownHost, changesNothing: changesNothing(request) })
-      if (!isOpenToAll(request) && !this.#isOpenToScraper(request)) request.caller = authenticator.check(request)
+      caller = isOpenToAll(request) || this.#isOpenToScraper(request) ? NOBODY : authenticator.check(request)
     } catch (error) {
-      this.#chargeStranger(request, reply)
-      throw error
+      return this.#reject(request, reply, error)
     }
-    if (request.caller.kind === 'nobody') {
+    if (!(caller instanceof Promise)) return this.#letIn(caller, request, reply)
+    return caller.then(
+      (found) => this.#letIn(found, request, reply),
+      (error: unknown) => this.#reject(request, reply, error)
+    )
+  }
+
+  #letIn(caller: Caller, request: FastifyRequest, reply: FastifyReply): void | Promise<void> {
+    const { authenticator, limits, connections } = this.#options
+    request.caller = caller
+    if (caller.kind === 'nobody') {
+      this.limitBody(request)
       // Whoever floods the login must not keep out those who logged in from the same address before: there, only what
       // fails is charged, and each new session.
-      if (!isLogin(request) || !authenticator.knows(request)) this.#chargeStranger(request, reply)
-      this.limitBody(request)
+      if (!isLogin(request) || !authenticator.knows(request)) return this.#chargeStranger(request, reply)
       return
     }
     connections.trust(request.raw.socket)
-    authenticator.bindResponse(request.caller, reply.raw)
+    authenticator.bindResponse(caller, reply.raw)
     // The API charges itself (contract-doors.ts).
-    if (!isApi(request)) limits.chargeDoor(request, reply)
+    if (!isApi(request)) return limits.chargeDoor(request, reply)
+  }
+
+  #reject(request: FastifyRequest, reply: FastifyReply, error: unknown): Promise<void> {
+    const charged = this.#chargeStranger(request, reply)
+    if (charged === undefined) throw error
+    return charged.then(() => {
+      throw error
+    })
   }
 
   /** Whoever is over the limit starts again with a new connection, which costs more than another request. */
-  #chargeStranger(request: FastifyRequest, reply: FastifyReply): void {
-    try {
-      this.#options.limits.chargeOpen(request, reply)
-    } catch (error) {
+  #chargeStranger(request: FastifyRequest, reply: FastifyReply): void | Promise<void> {
+    const close = (error: unknown) => {
       reply.header('connection', 'close')
       throw error
+    }
+    try {
+      return this.#options.limits.chargeOpen(request, reply)?.catch(close)
+    } catch (error) {
+      return close(error)
     }
   }
 

@@ -13,6 +13,11 @@ export class SessionResponses {
     })
   }
 
+  /** The sessions that are receiving something. */
+  sessions(): string[] {
+    return [...this.#bySession.keys()]
+  }
+
   /** Responses that have not begun are left alone: one of them answers the request that ended the session. */
   cut(session: string): void {
     for (const response of this.#bySession.get(session) ?? []) if (response.headersSent) response.destroy()

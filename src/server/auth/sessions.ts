@@ -48,24 +48,33 @@ export class Sessions {
 
   /** Creates a session and returns its token, the value of the cookie. */
   create(): string {
-    const nowMs = this.#options.clock.nowMs()
-    for (const [hash, expiresAtMs] of this.#expiryByHash) if (expiresAtMs <= nowMs) this.#drop(hash)
-    const oldest = this.#expiryByHash.keys().next().value
-    if (this.#expiryByHash.size >= MAX_SESSIONS && oldest !== undefined) this.#drop(oldest)
     const token = createToken()
-    this.#expiryByHash.set(hashToken(token), nowMs + SESSION_MS)
-    this.#write()
+    this.#add(hashToken(token))
     return token
   }
 
   /** The session's id, which cannot be used to log in; null: there is no such session. */
   find(token: string): string | null {
-    const hash = hashToken(token)
+    return this.findByHash(hashToken(token))
+  }
+
+  findByHash(hash: string): string | null {
     return (this.#expiryByHash.get(hash) ?? 0) > this.#options.clock.nowMs() ? hash : null
   }
 
   end(token: string): void {
-    if (this.#drop(hashToken(token))) this.#write()
+    this.endByHash(hashToken(token))
+  }
+
+  endByHash(hash: string): void {
+    if (this.#drop(hash)) this.#write()
+    // It may be receiving something without having been recorded here.
+    else this.#options.onEnd(hash)
+  }
+
+  /** Records a session that another engine created. */
+  adopt(hash: string): void {
+    if (this.findByHash(hash) === null) this.#add(hash)
   }
 
   /** Returns how many valid sessions ended. */
@@ -75,6 +84,15 @@ export class Sessions {
     for (const hash of [...this.#expiryByHash.keys()]) this.#drop(hash)
     this.#write()
     return valid
+  }
+
+  #add(added: string): void {
+    const nowMs = this.#options.clock.nowMs()
+    for (const [hash, expiresAtMs] of this.#expiryByHash) if (expiresAtMs <= nowMs) this.#drop(hash)
+    const oldest = this.#expiryByHash.keys().next().value
+    if (this.#expiryByHash.size >= MAX_SESSIONS && oldest !== undefined) this.#drop(oldest)
+    this.#expiryByHash.set(added, nowMs + SESSION_MS)
+    this.#write()
   }
 
   #drop(hash: string): boolean {

@@ -5,6 +5,7 @@ import { keepText, type PythonJsonValue } from './python-json.ts'
 
 type Options = { hasLogs: boolean; hasItems: boolean }
 type Fields = Record<string, PythonJsonValue>
+const ofStore = new WeakSet<Fields>()
 const described = new WeakMap<ScrapydJobs, { options: Options; fields: Fields }>()
 
 /** The fields of listjobs.json in Scrapyd's order (scrapyd-protocol.md, 3.8); the same object for the same jobs. */
@@ -13,6 +14,7 @@ export function describeJobs(jobs: ScrapydJobs, options: Options): Fields {
   if (kept?.options === options) return kept.fields
   const fields = makeFields(jobs, options)
   described.set(jobs, { options, fields })
+  if (jobs.isOfStore) ofStore.add(fields)
   return fields
 }
 
@@ -52,6 +54,9 @@ function makeFields(jobs: ScrapydJobs, options: Options): Fields {
     )
   }
 }
+
+/** Whether other engines would answer with the same fields. */
+export const areOfStore = (fields: Fields): boolean => ofStore.has(fields)
 
 /** Without a host and, as in Scrapyd, not percent-encoded. */
 export function fileUrl(

@@ -4,6 +4,7 @@ import type { Readable } from 'node:stream'
 import type { FastifyInstance, FastifyReply, FastifyRequest, RouteHandlerMethod } from 'fastify'
 import type { IncomingFiles } from '../../engine/blobs/incoming-files.ts'
 import type { FleetAsScrapyd } from '../../engine/scrapyd-commands/scrapyd-commands.ts'
+import type { SharedAnswers } from '../../engine/cache/shared-answers.ts'
 import type { Logger } from '../../engine/runtime/logger.ts'
 import { MAX_TEXT_BYTES, MAX_UPLOAD_BYTES } from '../limits.ts'
 import { MalformedMultipartError } from '../forms/multipart.ts'
@@ -24,7 +25,8 @@ export interface ScrapydDoorOptions {
   /** Overrides of the defaults. */
   settings?: Partial<ScrapydDoorSettings> | undefined
   logger: Logger
-  hasSession(request: FastifyRequest): boolean
+  /** Answers of all engines on this store; null: this engine is alone. */
+  shared: Pick<SharedAnswers, 'find'> | null
   nowMs(): number
 }
 
@@ -39,7 +41,7 @@ export async function scrapydDoor(app: FastifyInstance, options: ScrapydDoorOpti
   const { fleet } = options
   const settings = { ...DEFAULT_DOOR_SETTINGS, ...options.settings }
   const nodeName = settings.nodeName ?? fleet.nodeName
-  const door: Door = { ...options, settings, nodeName, bodies: new WeakMap() }
+  const door: Door = { ...options, settings, nodeName, bodies: new WeakMap(), keyPrefix: keyPrefixOf(settings) }
   // Scrapyd answers every method. Methods unknown to Node are rejected by Node itself.
   const unusual = METHODS.filter((method) => !USUAL_METHODS.includes(method) && method !== 'CONNECT')
   for (const method of unusual) if (!app.supportedMethods.includes(method)) app.addHttpMethod(method)
@@ -67,7 +69,8 @@ export async function scrapydDoor(app: FastifyInstance, options: ScrapydDoorOpti
   })
   const isOn = (service: string) => !settings.disabledServices.has(service)
   for (const [name, endpoint] of Object.entries(ENDPOINTS)) {
-    if (isOn(name)) serve(`/${name}`, (request, reply) => answerEndpoint(endpoint, door, request, reply))
+    const named = { ...endpoint, name }
+    if (isOn(name)) serve(`/${name}`, (request, reply) => answerEndpoint(named, door, request, reply))
   }
 
   const baseOf = (request: FastifyRequest) => basePathOf(request.headers[settings.prefixHeader.toLowerCase()])
@@ -75,7 +78,7 @@ export async function scrapydDoor(app: FastifyInstance, options: ScrapydDoorOpti
     const refused = refuseMethod(request, reply)
     if (refused !== null) return refused
     const isBrowser = request.headers.accept?.includes('text/html') ?? false
-    if (isBrowser && options.hasSession(request)) return reply.redirect('/ui/', 303)
+    if (isBrowser && request.caller.kind === 'session') return reply.redirect('/ui/', 303)
     const html = homePage(await fleet.listProjects(), { base: baseOf(request), hasItems: settings.hasItems })
     return sendPage(request, reply.header('content-security-policy', PAGE_POLICY), html)
   })
@@ -118,7 +121,18 @@ function basePathOf(header: string | string[] | undefined): string {
     : ''
 }
 
-interface Door extends Pick<ScrapydDoorOptions, 'fleet' | 'logger'> {
+/** Engines whose answers would differ in what is not of the store share none. */
+function keyPrefixOf({ finishedToKeep, hasLogs, hasItems }: ScrapydDoorSettings): string {
+  // Times are written in the zone of the machine.
+  const { timeZone } = Intl.DateTimeFormat().resolvedOptions()
+  return `${ANSWERS_VERSION} ${finishedToKeep} ${Number(hasLogs)}${Number(hasItems)} ${timeZone}`
+}
+
+/** Raised with each change of how a shared answer is worded: engines of two versions run side by side. */
+const ANSWERS_VERSION = 1
+
+interface Door extends Pick<ScrapydDoorOptions, 'fleet' | 'logger' | 'shared'> {
+  keyPrefix: string
   settings: ScrapydDoorSettings
   nodeName: string
   /** By the fields they were encoded from. */
@@ -126,7 +140,7 @@ interface Door extends Pick<ScrapydDoorOptions, 'fleet' | 'logger'> {
 }
 
 async function answerEndpoint(
-  endpoint: Endpoint,
+  endpoint: Endpoint & { name: string },
   door: Door,
   request: FastifyRequest,
   reply: FastifyReply
@@ -146,9 +160,13 @@ async function answerEndpoint(
   const { args, files } = readArguments(request.raw.url?.split('?').slice(1).join('?') ?? '', request.form)
   const asked = readAsked(args)
   try {
+    const key = door.shared === null ? null : (endpoint.shared?.keyOf(args, door.fleet) ?? null)
+    const found = key === null ? null : await door.shared!.find(`${door.keyPrefix} ${endpoint.name} ${key}`)
+    if (found !== null && found.body !== null) return sendJson(request, reply, ofThisNode(door, found.body))
     const fields = await endpoint.answer(door.fleet, args, door.settings, files)
     const body = door.bodies.get(fields) ?? inBytesIfLong(encode({ ...fields, status: 'ok', node_name: door.nodeName }))
     if (endpoint.isKept) door.bodies.set(fields, body)
+    if (found !== null && endpoint.shared!.isSame(fields)) found.keep(ofAnyNode(door, body))
     return sendJson(request, reply, body)
   } catch (error) {
     const message = wordFailure(error, asked)
@@ -159,6 +177,16 @@ async function answerEndpoint(
     return sendFailure(door, request, reply, said)
   }
 }
+
+/** The envelope ends with the name of the engine that answers, which the others do not share. */
+const tailOf = ({ nodeName }: Door): string => `, "node_name": ${toPythonJson(nodeName)}}\n`
+
+function ofAnyNode(door: Door, body: Body): Buffer {
+  const bytes = typeof body === 'string' ? Buffer.from(body, 'latin1') : body
+  return bytes.subarray(0, bytes.length - tailOf(door).length)
+}
+
+const ofThisNode = (door: Door, body: Buffer): Body => Buffer.concat([body, Buffer.from(tailOf(door), 'latin1')])
 
 function sendFailure(door: Door, request: FastifyRequest, reply: FastifyReply, message: string): FastifyReply {
   if (!door.settings.debug) {

@@ -2,9 +2,17 @@ import { posix } from 'node:path'
 import type { ProjectName, VersionName } from '../../shared/contract/index.ts'
 import type { IncomingFile } from '../../engine/blobs/incoming-files.ts'
 import type { FleetAsScrapyd } from '../../engine/scrapyd-commands/scrapyd-commands.ts'
-import { describeJobs } from './describe-jobs.ts'
+import { areOfStore, describeJobs } from './describe-jobs.ts'
 import type { FormValues } from '../forms/form-values.ts'
-import { ScrapydAnswerError, popAll, popBytes, popConverted, popOptional, popRequired } from './parameters.ts'
+import {
+  LONGEST_NAME_BYTES,
+  ScrapydAnswerError,
+  popAll,
+  popBytes,
+  popConverted,
+  popOptional,
+  popRequired
+} from './parameters.ts'
 import type { PythonJsonValue } from './python-json.ts'
 import { decodeUtf8, parsePythonFloat } from './python-text.ts'
 import type { ScrapydDoorSettings } from './settings.ts'
@@ -16,6 +24,12 @@ export interface Endpoint {
   resource?: string
   /** `answer` returns the same object while nothing has changed, so its encoding is cached. */
   isKept?: true
+  /** Which question it answers, for other engines on the same store; null: these arguments are not worth it. */
+  shared?: {
+    keyOf(args: FormValues, fleet: FleetAsScrapyd): string | null
+    /** Whether they would give the same answer. */
+    isSame(fields: Record<string, PythonJsonValue>): boolean
+  }
   /** The fields of a success in Scrapyd's order, without the envelope. */
   answer(
     fleet: FleetAsScrapyd,
@@ -45,6 +59,7 @@ export const ENDPOINTS: Readonly<Record<string, Endpoint>> = {
   'daemonstatus.json': {
     method: 'GET',
     isKept: true,
+    shared: { keyOf: () => '', isSame: () => true },
     answer: (fleet, _args, { finishedToKeep }) => fleet.daemonStatus(finishedToKeep)
   },
   'addversion.json': {
@@ -131,6 +146,7 @@ export const ENDPOINTS: Readonly<Record<string, Endpoint>> = {
   'listjobs.json': {
     method: 'GET',
     isKept: true,
+    shared: { keyOf: keyOfProject, isSame: areOfStore },
     async answer(fleet, args, settings) {
       const project = popOptional(args, 'project') as ProjectName | null
       return describeJobs(await fleet.listJobs(project, settings.finishedToKeep), settings)
@@ -159,6 +175,17 @@ export const ENDPOINTS: Readonly<Record<string, Endpoint>> = {
       return {}
     }
   }
+}
+
+/** Which projects there are is not asked of the cache: an engine knows some that are not in the store. */
+function keyOfProject(args: FormValues, fleet: FleetAsScrapyd): string | null {
+  const values = args.get('project')
+  if (values === undefined) return ''
+  const name = values[0]!.toString('utf8')
+  // Whatever is answered with an error is not worth a key.
+  if (values.length > 1 || name.length > LONGEST_NAME_BYTES || !Buffer.from(name).equals(values[0]!)) return null
+  fleet.requireProject(name as ProjectName)
+  return `project ${name}`
 }
 
 /** Any text, as in Scrapyd. */

@@ -1,6 +1,8 @@
 import { type AnyContractProcedure, getEventIteratorSchemaDetails, isContractProcedure } from '@orpc/contract'
 import { implement, type Router } from '@orpc/server'
 import type { Engine } from '../../engine/index.ts'
+import type { SharedAnswers } from '../../engine/cache/shared-answers.ts'
+import type { SharedCache } from '../../engine/cache/shared-cache.ts'
 import type { RouterContext } from '../../engine/router/router.ts'
 import { type Example, EXAMPLES, exampleOf } from '../openapi/examples.ts'
 import {
@@ -137,8 +139,8 @@ export function createFakeEngine() {
         password: context.showsPassword === true ? credentials.password : null,
         address: null
       })),
-      logOutEverywhere: server.system.logOutEverywhere.handler(({ context }) => ({
-        ended: context.logOutEverywhere?.() ?? 0
+      logOutEverywhere: server.system.logOutEverywhere.handler(async ({ context }) => ({
+        ended: (await context.logOutEverywhere?.()) ?? 0
       })),
       setPaused: server.system.setPaused.handler(({ input }) => ({ paused: input.paused })),
       runDemo: server.system.runDemo.handler(() => ({ job: aShopJob() }))
@@ -174,6 +176,8 @@ export function createFakeEngine() {
     /** Of the router, for tests that replace some. */
     parts: router,
     scrapyd,
+    cache: null as SharedCache | null,
+    sharedAnswers: null as Pick<SharedAnswers, 'find'> | null,
     answers,
     crawlCacheSeconds: 3_600,
     incoming: createLazyIncoming(),

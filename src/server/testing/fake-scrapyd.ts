@@ -16,7 +16,7 @@ export function createFakeScrapyd() {
   const signals: (string | number | null)[] = []
   const scheduled: ScrapydScheduleRequest[] = []
   const uploads: { name: string; sha256: string; sizeBytes: number }[] = []
-  const jobs: ScrapydJobs = { pending: [], running: [], finished: [] }
+  const jobs: ScrapydJobs = { pending: [], running: [], finished: [], isOfStore: true }
 
   const spidersOf = (project: string, version: string | null): string[] => {
     const known = versions.get(project)
@@ -68,6 +68,7 @@ export function createFakeScrapyd() {
       if (project !== null) spidersOf(project, null)
       return { currstate: jobs.pending.some((job) => job.jobid === jobid) ? 'pending' : null }
     },
+    requireProject: (project) => void spidersOf(project, null),
     async listProjects() {
       return [...versions.keys()]
     },

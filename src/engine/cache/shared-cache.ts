@@ -1,0 +1,67 @@
+import type { BucketRule, Taken } from './token-bucket.ts'
+
+export interface Failures {
+  count: number
+  /** Until they are forgotten. */
+  leftMs: number
+}
+
+export interface CachedAnswer {
+  /** Of the change log: the answer has all changes up to it. */
+  position: number
+  body: Buffer
+}
+
+/**
+ * What several engines share. Nothing in it is needed to work: each method resolves to null when the cache did not
+ * answer in time, and the engine then goes on alone. Tokens of sessions and links are known to it by their hashes only.
+ */
+export interface SharedCache {
+  /** It would not be asked now: callers can save the turn of the event loop. */
+  readonly isAway: boolean
+  /** Charges a client's bucket of one limit, for all engines at once. */
+  take(bucket: { limit: string; client: string }, rule: BucketRule, cost: number): Promise<Taken | null>
+  /** Counts a failed login, and returns how many there were in this window. */
+  countFailure(of: { limit: string; client: string }, windowMs: number): Promise<Failures | null>
+
+  addLink(hash: string, validMs: number): Promise<true | null>
+  hasLink(hash: string): Promise<boolean | null>
+  /** True once, for the engine that is first. */
+  takeLink(hash: string): Promise<boolean | null>
+  dropLinks(): Promise<true | null>
+
+  addSession(hash: string, validMs: number): Promise<true | null>
+  /** Which of these are valid. */
+  haveSessions(hashes: readonly string[]): Promise<boolean[] | null>
+  endSession(hash: string): Promise<true | null>
+  /** Returns how many there were. */
+  endSessions(): Promise<number | null>
+
+  /** `undefined`: there is none. */
+  readAnswer(key: string): Promise<CachedAnswer | undefined | null>
+  /** Returns false if the answer is too large to be kept. Not awaited by those who answer. */
+  writeAnswer(key: string, answer: CachedAnswer): Promise<boolean | null>
+}
+
+export const LINKS_MAX = 100
+export const SESSIONS_MAX = 1_000
+
+/** Whether the shared cache serves, for operators. */
+export interface CacheState {
+  /** Its address, without credentials. */
+  name: string
+  isUp: boolean
+  /** Why not; null: it has not been tried yet. */
+  reason: string | null
+  sinceMs: number
+}
+
+/** Calls since the engine started, for metrics. `skipped`: not sent, because it is away. */
+export interface CacheCalls {
+  ok: number
+  failed: number
+  timeout: number
+  skipped: number
+  /** Sum of the times of those that were answered. */
+  seconds: number
+}

@@ -1,0 +1,48 @@
+/** `burst` requests at once; after that, `perSecond`. */
+export interface BucketRule {
+  burst: number
+  perSecond: number
+}
+
+export interface Bucket {
+  /** Negative: it owes for a request that cost more than the burst. */
+  left: number
+  atMs: number
+}
+
+/** What a request got, and what is left after it. */
+export interface Taken {
+  isTaken: boolean
+  left: number
+}
+
+/** A client that sent one large request pays for it at most this long. */
+export const MAX_DEBT_SECONDS = 60
+
+/**
+ * Charges a request that costs as much as `cost` ordinary ones; null: a client that was never seen, or whose bucket is
+ * full again. A request that costs more than the burst is accepted when the bucket is full; it then owes the rest. One
+ * that is refused costs nothing. The cache's own form of this rule is TAKE in redis/scripts.ts; a test compares them.
+ */
+export function takeFrom(
+  bucket: Bucket | null,
+  rule: BucketRule,
+  { nowMs, cost }: { nowMs: number; cost: number }
+): { bucket: Bucket; taken: Taken } {
+  const filled = fill(bucket, rule, nowMs)
+  const isTaken = filled.left >= Math.min(cost, rule.burst)
+  const left = isTaken ? Math.max(filled.left - cost, -MAX_DEBT_SECONDS * rule.perSecond) : filled.left
+  return { bucket: { left, atMs: filled.atMs }, taken: { isTaken, left } }
+}
+
+/** Time never goes back: the clock of another engine, or of a cache after a failover, may be behind. */
+function fill(bucket: Bucket | null, { burst, perSecond }: BucketRule, nowMs: number): Bucket {
+  if (bucket === null) return { left: burst, atMs: nowMs }
+  const atMs = Math.max(nowMs, bucket.atMs)
+  return { left: Math.min(burst, bucket.left + ((atMs - bucket.atMs) / 1000) * perSecond), atMs }
+}
+
+/** Seconds until a request of this cost is accepted. */
+export function secondsUntil(cost: number, { burst, perSecond }: BucketRule, left: number): number {
+  return Math.ceil((Math.min(cost, burst) - left) / perSecond)
+}

@@ -1,0 +1,12 @@
+import { expect, test } from 'vitest'
+import { cacheProblems } from './cache-problems.ts'
+
+test('a shared cache that was lost is a problem, one that is not there or not tried yet is none', () => {
+  const state = { name: 'cache:6379', isUp: true, reason: null, sinceMs: 1 }
+  expect(cacheProblems(null)).toEqual([])
+  expect(cacheProblems(state)).toEqual([])
+  expect(cacheProblems({ ...state, isUp: false })).toEqual([])
+  const [problem] = cacheProblems({ ...state, isUp: false, reason: 'nothing listens at its address' })
+  expect(problem).toMatchObject({ id: 'cache', severity: 'warning', sinceMs: 1 })
+  expect(problem!.text).toContain('cache:6379: nothing listens at its address. Until it serves again')
+})

@@ -1,0 +1,61 @@
+import { ScrapdeckError } from '../../shared/errors.ts'
+
+/** Where the cache is that several Scrapdecks share. */
+export interface CacheAddress {
+  host: string
+  port: number
+  username: string | null
+  password: string | null
+  database: number
+  isTls: boolean
+  /** What the names of all its keys begin with: one for each Scrapdeck, or each group of engines on one database. */
+  namespace: string
+  /** For messages: without user name and password. */
+  name: string
+}
+
+/** How answers are kept there. */
+export interface AnswerLimits {
+  ttlMs: number
+  /** Of one answer, before compression: longer ones are not kept. */
+  maxBytes: number
+  /** Answers at least as long are compressed. */
+  compressFromBytes: number
+}
+
+export const DEFAULT_ANSWER_LIMITS: AnswerLimits = { ttlMs: 60_000, maxBytes: 4_000_000, compressFromBytes: 4_096 }
+
+const NAMESPACE = /^[a-z][a-z0-9_]{0,39}$/
+const DATABASE = /^\/?(\d{0,5})$/
+
+/**
+ * Reads `redis://[user[:password]@]host[:port][/database][?namespace=…]`; `rediss:` is over TLS. `password` replaces
+ * the one of the address. Throws BAD_INPUT.
+ */
+export function parseCacheAddress(text: string, password: string | null = null): CacheAddress {
+  const refuse = (what: string) =>
+    new ScrapdeckError('BAD_INPUT', `${what}. Write redis://HOST:6379/0, and the password in a file`)
+  if (!URL.canParse(text)) throw refuse('The address of the cache is not a URL')
+  const url = new URL(text)
+  if (!['redis:', 'rediss:'].includes(url.protocol)) throw refuse(`A cache cannot be at ${url.protocol}`)
+  if (url.hostname === '') throw refuse('The address of the cache names no host')
+  const database = DATABASE.exec(url.pathname)?.[1]
+  if (database === undefined) throw refuse('The database of the cache is not a number')
+  const other = [...url.searchParams.keys()].find((name) => name !== 'namespace')
+  if (other !== undefined) throw refuse(`The address of the cache has no parameter ${JSON.stringify(other)}`)
+  const namespace = url.searchParams.get('namespace') ?? 'scrapdeck'
+  if (!NAMESPACE.test(namespace))
+    throw refuse(`The namespace ${JSON.stringify(namespace)} is not lower-case letters, digits and _, 40 at most`)
+  const port = url.port === '' ? 6379 : Number(url.port)
+  const at = `${url.hostname}:${port}${Number(database) === 0 ? '' : `/${Number(database)}`}`
+  return {
+    host: url.hostname.replace(/^\[|\]$/g, ''),
+    port,
+    username: url.username === '' ? null : decodeURIComponent(url.username),
+    password: password ?? (url.password === '' ? null : decodeURIComponent(url.password)),
+    database: Number(database),
+    isTls: url.protocol === 'rediss:',
+    namespace,
+    name: `${at}${namespace === 'scrapdeck' ? '' : ` (${namespace})`}`
+  }
+}
