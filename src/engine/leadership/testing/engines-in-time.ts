@@ -31,7 +31,9 @@ export interface Disturbance {
 
 /** An engine that lives, is connected and not drained leads after this time without a disturbance. */
 const LEADS_WITHIN_MS = 25_000
-const ANSWER_MS = 40
+/** On its way in each direction: mostly, and at times. */
+const ON_ITS_WAY_MS = 40
+const LATE_MS = 900
 const STEP_MS = 3_600_000
 
 /**
@@ -83,6 +85,10 @@ class World {
     const timer = { dueMs: this.nowMs + Math.max(0, delayMs), order: this.#order++, callback }
     this.#timers.add(timer)
     return { cancel: () => void this.#timers.delete(timer) }
+  }
+
+  onItsWayMs(): number {
+    return this.random.next() * (this.random.next() < 0.1 ? LATE_MS : ON_ITS_WAY_MS)
   }
 
   async advanceBy(durationMs: number): Promise<void> {
@@ -288,17 +294,22 @@ class SimulatedEngine {
     const world = this.#world
     const { promise, resolve, reject } = Promise.withResolvers<Answer>()
     if (!world.isDatabaseUp) {
-      this.clock.setTimer(ANSWER_MS, () => reject(new Error('refused')))
+      this.clock.setTimer(ON_ITS_WAY_MS, () => reject(new Error('refused')))
       return promise
     }
     if (this.#connection === null && this.isCut) {
       this.clock.setTimer(5_000, () => reject(new Error('no connection within 5 s')))
       return promise
     }
-    const connection = (this.#connection ??= { session: { isOpen: true }, isClosed: false, held: [], pending: new Set() })
+    const connection = (this.#connection ??= {
+      session: { isOpen: true },
+      isClosed: false,
+      held: [],
+      pending: new Set()
+    })
     connection.pending.add(reject)
     const answer = (value: Answer) => {
-      world.at(world.random.next() * ANSWER_MS, () => {
+      world.at(world.onItsWayMs(), () => {
         const deliver = () => {
           if (!connection.pending.delete(reject)) return
           this.#run(() => resolve(value))
@@ -312,7 +323,7 @@ class SimulatedEngine {
       // Ended by the server, as a new leader asks it to: the client learns it now.
       else if (!connection.isClosed) this.#endedByServer(connection)
     }
-    world.at(world.random.next() * ANSWER_MS, () => {
+    world.at(world.onItsWayMs(), () => {
       if (this.isCut) connection.held.push(arrive)
       else arrive()
     })
