@@ -341,7 +341,8 @@ async function allFirings(client: Client, scheduleId: ScheduleId): Promise<Firin
   let before: number | undefined
   for (;;) {
     const { firings, nextBefore } = await client.schedules.firings({ scheduleId, before, limit: 500 })
-    all.push(...firings)
+    // Times after the schedule was paused, at the end.
+    all.push(...firings.filter(({ reason }) => reason !== 'paused'))
     if (nextBefore === null) return all
     before = nextBefore
   }

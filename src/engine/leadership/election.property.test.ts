@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import fc from 'fast-check'
 import { afterAll, describe, expect, test } from 'vitest'
-import { pickLength } from '../../../scripts/test-length.mjs'
+import { isLong, pickLength } from '../../../scripts/test-length.mjs'
 import { Election } from './election.ts'
 import { FakeDatabase } from './testing/fake-database.ts'
 import { DISTURBANCES, type Disturbance, liveThrough } from './testing/engines-in-time.ts'
@@ -77,7 +77,8 @@ const PLANTED: Record<string, Planted> = {
   }
 }
 
-describe('a planted bug is found', () => {
+/** Some need hundreds of stories: only `npm run test:long` has the time. */
+describe.runIf(isLong)('a planted bug is found', () => {
   const directory = mkdtempSync(join(tmpdir(), 'scrapdeck-planted-'))
   afterAll(() => rmSync(directory, { recursive: true, force: true }))
 
