@@ -24,7 +24,7 @@ const STALL_MS = 12_000
 type Way = 'killed' | 'stalled' | 'cut_off'
 const WAYS: Record<Way, Goal> = { killed: { atMost: 1_500 }, stalled: { atMost: 7_000 }, cut_off: { atMost: 7_000 } }
 
-export const run = () => measure({ rounds: 3, settleMs: 5_000 })
+export const run = ([rounds = '3']: string[] = []) => measure({ rounds: Number(rounds), settleMs: 5_000 })
 
 /** Two engines, each with a network of its own to one PostgreSQL, and a fleet whose slots become free all the time. */
 export async function measure({ rounds, settleMs }: { rounds: number; settleMs: number }): Promise<Figure[]> {
@@ -59,7 +59,7 @@ export async function measure({ rounds, settleMs }: { rounds: number; settleMs: 
       name: 'each second',
       zone: 'UTC',
       rules: [{ kind: 'interval', everySeconds: 1, anchorMs: 0 }],
-      jobs: [{ project: PROJECT, spiders: ['one'], priority: 1 }],
+      jobs: [{ project: PROJECT, spiders: ['noop'], priority: 1 }],
       overlap: 'allow',
       catchUp: 'all'
     })
@@ -90,7 +90,7 @@ export async function measure({ rounds, settleMs }: { rounds: number; settleMs: 
     const lead = engines[former]!
     const other = engines[next]!.engine
     await lead.engine.service.client.jobs.runMany({
-      jobs: Array.from({ length: 1_500 }, () => ({ project: PROJECT, spider: 'one' }))
+      jobs: Array.from({ length: 1_500 }, () => ({ project: PROJECT, spider: 'noop' }))
     })
     // The free lock of a leader counts once the connection of a follower has stood for a while.
     await wait(settleMs)

@@ -92,7 +92,7 @@ export const SHORT_TOGETHER: Omit<TogetherOptions, 'seed'> = {
   backlogMax: 15,
   hasWeather: false,
   scheduleSeconds: 3,
-  limitMinutes: 4
+  limitMinutes: 6
 }
 
 /** The API through which a job is queued. The first two carry a dedupe key and are repeated until acknowledged. */

@@ -7,7 +7,7 @@ import { runTogether } from './together.ts'
 
 it.runIf(isLong && whyNoPostgres() === null)(
   'three engines on one PostgreSQL lose nothing and run nothing twice, while they and it fail (the short form of `npm run chaos -- --engines 3`)',
-  { timeout: 400_000 },
+  { timeout: 500_000 },
   async () => {
     const options = { ...SHORT_TOGETHER, seed: 20_261_127 }
     const result = await runTogether(options)
