@@ -8,6 +8,7 @@ import * as cold from './cold.ts'
 import * as dispatch from './dispatch.ts'
 import * as dispatchLatency from './dispatch-latency.ts'
 import * as enqueue from './enqueue.ts'
+import * as failover from './failover.ts'
 import type { Figure } from './figure.ts'
 import * as firstDispatch from './first-dispatch.ts'
 import * as items from './items.ts'
@@ -129,6 +130,11 @@ const SHORT: [name: string, measure: () => Promise<Figure[]>, figures: string[]]
   ],
   ['pg-enqueue', () => pgEnqueue.measure({ calls: 2, inFlight: 2, jobsPerCall: 100 }), ['jobs_per_s', 'loop_p99_ms']],
   [
+    'failover',
+    () => failover.measure({ rounds: 1, settleMs: 3_500 }),
+    ['killed_next_dispatch_ms', 'stalled_next_dispatch_ms', 'cut_off_next_firing_ms']
+  ],
+  [
     'schedules',
     () => all(schedules.measure({ schedules: 20, atOnce: 10, rounds: 1, idleMs: 200 })),
     [
@@ -143,7 +149,7 @@ const NEED_POSTGRES = ['pg-dispatch', 'pg-enqueue', 'pg-latency', 'pg-bloat']
 const isThere = (name: string) => !NEED_POSTGRES.includes(name) || whyNoPostgres() === null
 
 /** These start Scrapyds, services or browsers, as `local-start` does; they run only in `npm run test:long`. */
-const ONLY_LONG = ['api', 'cold', 'local-memory', 'local-throughput', 'log-open', 'log-tail']
+const ONLY_LONG = ['api', 'cold', 'failover', 'local-memory', 'local-throughput', 'log-open', 'log-tail']
 
 async function all(figures: AsyncIterable<Figure>): Promise<Figure[]> {
   const list: Figure[] = []
@@ -155,7 +161,7 @@ test
   .runIf(process.platform === 'linux')
   .each(SHORT.filter(([name]) => isThere(name) && (isLong || !ONLY_LONG.includes(name))))(
   '%s measures both sides and reports the figures it promises',
-  { timeout: 120_000 },
+  { timeout: 180_000 },
   async (_name, measure, figures) => {
     const measured = new Map((await measure()).map(({ figure, value }) => [figure, value]))
     for (const figure of figures) expect(measured.get(figure), figure).toBeGreaterThan(0)

@@ -15,14 +15,13 @@ const DEDUPE_SECONDS = 86_400
 /** Queues jobs through the service's APIs while it dies and comes back, and records what was acknowledged. */
 export class Asker {
   readonly asked: Asked[] = []
-  readonly #address: string
-  readonly #client: Client
+  readonly #address: () => string
   readonly #signal: AbortSignal
   #repeated = 0
 
-  constructor(address: string, signal: AbortSignal) {
+  /** `address`: of the engine to ask next. */
+  constructor(address: () => string, signal: AbortSignal) {
     this.#address = address
-    this.#client = connectClient(address, TEST_CREDENTIALS)
     this.#signal = signal
   }
 
@@ -51,12 +50,12 @@ export class Asker {
 
   async #askOne(job: PlannedJob): Promise<void> {
     const { spider, ...item } = itemOf(job)
-    const answer = await this.#untilAnswered(() => this.#client.jobs.run({ ...item, spiders: [spider] }))
+    const answer = await this.#untilAnswered((client) => client.jobs.run({ ...item, spiders: [spider] }))
     this.asked.push({ number: job.number, id: answer?.jobs[0]?.id ?? null })
   }
 
   async #askBulk(jobs: PlannedJob[]): Promise<void> {
-    const answer = await this.#untilAnswered(() => this.#client.jobs.runMany({ jobs: jobs.map(itemOf) }))
+    const answer = await this.#untilAnswered((client) => client.jobs.runMany({ jobs: jobs.map(itemOf) }))
     for (const [index, { number }] of jobs.entries()) this.asked.push({ number, id: answer?.ids[index] ?? null })
   }
 
@@ -68,7 +67,7 @@ export class Asker {
     let id: string | null = null
     try {
       const signal = AbortSignal.timeout(ANSWER_LIMIT_MS)
-      const url = `${this.#address}/schedule.json`
+      const url = `${this.#address()}/schedule.json`
       const response = await fetch(url, { method: 'POST', headers: { authorization }, body, signal })
       const answer = (await response.json()) as { status: string; jobid?: string }
       if (answer.status === 'ok') id = answer.jobid ?? null
@@ -78,11 +77,11 @@ export class Asker {
     this.asked.push({ number: job.number, id })
   }
 
-  async #untilAnswered<Answer>(ask: () => Promise<Answer>): Promise<Answer | null> {
+  async #untilAnswered<Answer>(ask: (client: Client) => Promise<Answer>): Promise<Answer | null> {
     for (;;) {
       if (this.#signal.aborted) return null
       try {
-        return await withLimit(ask())
+        return await withLimit(ask(connectClient(this.#address(), TEST_CREDENTIALS)))
       } catch (error) {
         // The service refused: repeating the request would not help.
         if (isRefusal(error)) throw error

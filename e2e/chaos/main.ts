@@ -7,15 +7,25 @@
  *   npm run chaos -- --jobs 300 --kills 5 --node-kills 2 --seed 7
  *   npm run chaos -- --short                             what `npm test` runs: 60 jobs, 3 kills, 1 of a node
  *   npm run chaos -- --versions 1.6.0,1.3.0,1.2.1        other Scrapyds
+ *   npm run chaos -- --engines 3                         three engines on one PostgreSQL: 30 kills, 10 stops, 5 restarts of it
+ *   npm run chaos -- --engines 3 --stalls 2 --restarts 1 --kills 4 --jobs 300
  *   npm run chaos -- --keep DIRECTORY                    keeps the data and the service's log there
  */
 import { mkdirSync } from 'node:fs'
 import { parseArgs } from 'node:util'
 import { ensureServiceBuilt } from '../../scripts/setup/build.mjs'
 import { type ScrapydVersion, scrapydProblem } from '../support/scrapyd-fleet.ts'
-import { type ChaosOptions, SHORT_RUN, WHOLE_RUN } from './plan.ts'
-import { describe } from './report.ts'
+import {
+  type ChaosOptions,
+  SHORT_RUN,
+  SHORT_TOGETHER,
+  type TogetherOptions,
+  WHOLE_RUN,
+  WHOLE_TOGETHER
+} from './plan.ts'
+import { describe, describeTogether } from './report.ts'
 import { runChaos } from './run.ts'
+import { runTogether } from './together.ts'
 
 const { values } = parseArgs({
   options: {
@@ -25,13 +35,17 @@ const { values } = parseArgs({
     nodes: { type: 'string' },
     versions: { type: 'string' },
     seed: { type: 'string' },
+    engines: { type: 'string' },
+    stalls: { type: 'string' },
+    restarts: { type: 'string' },
     short: { type: 'boolean', default: false },
     sources: { type: 'boolean', default: false },
     keep: { type: 'string' }
   }
 })
 
-const base = values.short ? SHORT_RUN : WHOLE_RUN
+const several = values.engines === undefined ? null : values.short ? SHORT_TOGETHER : WHOLE_TOGETHER
+const base = several ?? (values.short ? SHORT_RUN : WHOLE_RUN)
 const given = (values.versions?.split(',') ?? base.versions) as ScrapydVersion[]
 const nodes = Number(values.nodes ?? given.length)
 const options: ChaosOptions = {
@@ -42,8 +56,11 @@ const options: ChaosOptions = {
   nodeKills: Number(values['node-kills'] ?? base.nodeKills),
   versions: Array.from({ length: nodes }, (_, index) => runnable(given[index % given.length]!))
 }
-for (const name of ['seed', 'jobs', 'engineKills', 'nodeKills'] as const) {
-  if (!Number.isInteger(options[name]) || options[name] < 0) throw new Error(`${name} must be a whole number`)
+const together: TogetherOptions | null = several === null ? null : { ...several, ...options, ...togetherOf(several) }
+const { seed, jobs, engineKills, nodeKills } = options
+const { stalls = 0, databaseRestarts = 0, engines = 1 } = together ?? {}
+for (const [name, count] of Object.entries({ seed, jobs, engineKills, nodeKills, stalls, databaseRestarts, engines })) {
+  if (!Number.isInteger(count) || count < 0) throw new Error(`${name} must be a whole number`)
 }
 if (values.keep !== undefined) mkdirSync(values.keep, { recursive: true })
 // Starting from the sources takes longer than from the bundle, but needs no build.
@@ -58,21 +75,37 @@ for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
   })
 }
 try {
-  const result = await runChaos({
-    ...options,
+  const how = {
     entry: values.sources ? undefined : 'out/service/scrapdeck.js',
     directory: values.keep,
     signal: interruption.signal,
-    onProgress: (text) => console.log(text)
-  })
-  console.log(describe(result, options))
-  console.log(JSON.stringify({ ...result, options }))
+    onProgress: (text: string) => console.log(text)
+  }
+  let result
+  if (together === null) {
+    const alone = (result = await runChaos({ ...options, ...how }))
+    console.log(describe(alone, options))
+  } else {
+    const ofAll = (result = await runTogether({ ...together, ...how }))
+    console.log(describeTogether(ofAll, together))
+  }
+  console.log(JSON.stringify({ ...result, options: together ?? options }))
   process.exitCode = result.complaints.length === 0 ? 0 : 1
 } catch (error) {
   console.error(error)
   process.exitCode = 1
 }
 process.exit()
+
+function togetherOf(
+  from: Omit<TogetherOptions, 'seed'>
+): Pick<TogetherOptions, 'engines' | 'stalls' | 'databaseRestarts'> {
+  return {
+    engines: Number(values.engines),
+    stalls: Number(values.stalls ?? from.stalls),
+    databaseRestarts: Number(values.restarts ?? from.databaseRestarts)
+  }
+}
 
 /** A version that this Python cannot run is replaced by the newest, with a message. */
 function runnable(version: ScrapydVersion): ScrapydVersion {

@@ -55,6 +55,46 @@ export const SHORT_RUN: Omit<ChaosOptions, 'seed'> = {
   limitMinutes: 3
 }
 
+/** What several engines on one PostgreSQL database go through (together.ts). */
+export interface TogetherOptions extends ChaosOptions {
+  engines: number
+  /** SIGSTOP, mostly of the leader. */
+  stalls: number
+  /** How long one lasts: from, to. */
+  stallSeconds: [number, number]
+  databaseRestarts: number
+  /** Faults between the engines and the Scrapyds. */
+  hasWeather: boolean
+  scheduleSeconds: number
+}
+
+export const WHOLE_TOGETHER: Omit<TogetherOptions, 'seed'> = {
+  ...WHOLE_RUN,
+  nodeKills: 0,
+  engines: 3,
+  stalls: 10,
+  stallSeconds: [8, 20],
+  databaseRestarts: 5,
+  hasWeather: true,
+  scheduleSeconds: 5,
+  limitMinutes: 40
+}
+
+export const SHORT_TOGETHER: Omit<TogetherOptions, 'seed'> = {
+  ...WHOLE_TOGETHER,
+  jobs: 60,
+  engineKills: 2,
+  stalls: 1,
+  stallSeconds: [7, 8],
+  databaseRestarts: 1,
+  versions: ['1.6.0'],
+  realEvery: 1_000,
+  backlogMax: 15,
+  hasWeather: false,
+  scheduleSeconds: 3,
+  limitMinutes: 6
+}
+
 /** The API through which a job is queued. The first two carry a dedupe key and are repeated until acknowledged. */
 export type Door = 'run' | 'bulk' | 'scrapyd'
 

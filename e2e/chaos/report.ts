@@ -1,6 +1,7 @@
 import { cpus, loadavg } from 'node:os'
 import type { ChaosResult } from './run.ts'
-import type { ChaosOptions } from './plan.ts'
+import type { ChaosOptions, TogetherOptions } from './plan.ts'
+import type { TogetherResult } from './together.ts'
 
 /** A readable summary of a run. The JSON next to it has the same and more. */
 export function describe(result: ChaosResult, options: ChaosOptions): string {
@@ -41,6 +42,38 @@ export function describe(result: ChaosResult, options: ChaosOptions): string {
       : result.complaints.map((text) => `  ! ${text}`))
   ]
   return lines.join('\n')
+}
+
+/** The same for several engines. */
+export function describeTogether(result: TogetherResult, options: TogetherOptions): string {
+  const { verdict, firstSentMs, complaints } = result
+  const { engines, engineKills, stalls, databaseRestarts, versions, hasWeather } = options
+  const outcomes = Object.entries(verdict.outcomes).map(([outcome, count]) => `${count} ${outcome}`)
+  const kinds = [...Map.groupBy(firstSentMs, ({ what }) => what)].map(
+    ([what, all]) => `  ${`${what} (${all.length})`.padEnd(30)} next job sent ${spread(all.map(({ ms }) => ms))}`
+  )
+  return [
+    '',
+    `Chaos, seed ${result.seed}: ${engines} engines on one PostgreSQL, ${verdict.asked} jobs on ${versions.length} real Scrapyds, ${engineKills} kill -9, ${stalls} SIGSTOP, ${databaseRestarts} restarts of PostgreSQL${hasWeather ? ', faults in the network of the nodes' : ''}, in ${result.seconds} s`,
+    '',
+    `  asked for            ${verdict.asked}, acknowledged ${verdict.acknowledged} (${result.askedAgain} requests were asked again)`,
+    `  outcomes             ${outcomes.join(', ')}`,
+    `  runs                 ${verdict.runs}`,
+    `  lost                 ${verdict.lost.length + verdict.forgotten.length}`,
+    `  never ran, explained ${verdict.neverRanButExplained.length}`,
+    `  duplicated           ${verdict.duplicated.length}, unflagged ${verdict.unflagged.length}; flagged in vain ${verdict.flaggedInVain.length}`,
+    `  not believed         ${verdict.endedWellButNotBelieved.length}; false success ${verdict.succeededWithoutRun.length}; wrongly "absent" ${verdict.wronglyAbsent.length}`,
+    `  firings              ${result.firings}, each once unless complained about below`,
+    `  terms                ${result.terms} leaders one after the other; engines that ended by themselves: ${result.endedItself}`,
+    ...kinds,
+    `  load                 ${loadavg()
+      .map((load) => load.toFixed(1))
+      .join(' ')} on ${cpus().length} cores`,
+    '',
+    ...(complaints.length === 0
+      ? ['  Nothing lost, nothing run twice unflagged, each firing once.']
+      : complaints.map((text) => `  ! ${text}`))
+  ].join('\n')
 }
 
 function spread(values: (number | null)[]): string {

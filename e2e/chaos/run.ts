@@ -109,7 +109,7 @@ class Chaos {
     try {
       const plan = createPlan(this.#options)
       await this.#start()
-      const asker = new Asker(this.#service!.address, this.#over.signal)
+      const asker = new Asker(() => this.#service!.address, this.#over.signal)
       const weather = this.#nodes.map((node) =>
         makeWeather(node, this.#options, this.#random, this.#faults, this.#calm.signal)
       )

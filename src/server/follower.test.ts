@@ -5,7 +5,7 @@ import { onTestFinished, describe, expect, it } from 'vitest'
 import { silentLogger } from '../engine/runtime/logger.ts'
 import { createFollower } from './follower.ts'
 
-const SECRET = 'the secret of these engines'
+const SECRET = 'the-secret-of-these-engines'
 
 async function listen(answer: http.RequestListener): Promise<{ server: Server; port: number }> {
   const server = createServer(answer)
@@ -97,15 +97,26 @@ describe('an engine that follows', () => {
     expect((await fetch(`${address}/listprojects.json`)).status).toBe(200)
   })
 
+  const statusOf = (address: string, headers: Record<string, string>) =>
+    new Promise((resolve, reject) => {
+      const { hostname, port } = new URL(address)
+      const options = { hostname, port, path: '/daemonstatus.json', headers }
+      http.get(options, (response) => resolve(response.resume().statusCode)).on('error', reject)
+    })
+
   it('refuses a host name that is not its own', async () => {
     const leader = await listen(echo)
     const address = await openFollower(() => `http://127.0.0.1:${leader.port}`)
-    const { hostname, port } = new URL(address)
-    const status = await new Promise((resolve, reject) => {
-      const options = { hostname, port, path: '/daemonstatus.json', headers: { host: 'evil.example' } }
-      http.get(options, (response) => resolve(response.resume().statusCode)).on('error', reject)
-    })
-    expect(status).toBe(403)
+    expect(await statusOf(address, { host: 'evil.example' })).toBe(403)
+  })
+
+  it('answers another engine, which believes that this one leads, that it does not', async () => {
+    const leader = await listen(echo)
+    const address = await openFollower(() => `http://127.0.0.1:${leader.port}`)
+    // The host that the client of the other engine asked for.
+    const host = 'north.example:6800'
+    expect(await statusOf(address, { host, 'x-scrapdeck-forwarded': `${SECRET} 10.0.0.1` })).toBe(503)
+    expect(await statusOf(address, { host, 'x-scrapdeck-forwarded': 'guessed 10.0.0.1' })).toBe(403)
   })
 
   it('does not pass on a header with which a client claims to be an engine', async () => {

@@ -7,7 +7,7 @@ import { ScrapdeckError } from '../shared/errors.ts'
 import { SAFE_HEADERS } from './app.ts'
 import { addressOf } from './auth/client-address.ts'
 import { createHostRule } from './auth/host-rule.ts'
-import { PEER_HEADER } from './auth/peer-requests.ts'
+import { isFromPeer, PEER_HEADER, recognizePeer } from './auth/peer-requests.ts'
 import { requireOurHost } from './auth/request-rule.ts'
 import { createErrorAnswer } from './error-answer.ts'
 import type { Answerer } from './front.ts'
@@ -48,7 +48,10 @@ export function createFollower(options: FollowerOptions): Answerer & { stop(): P
   fastify.register(replyFrom, { undici: connections as never, disableRequestLogging: true })
   fastify.setErrorHandler(createErrorAnswer({ logger }))
   const fromSocket = new WeakSet<object>()
-  fastify.addHook('onRequest', async (request) => {
+  fastify.addHook('onRequest', async (request, reply) => {
+    recognizePeer(request.raw, membership.secret)
+    // Another follower believes that this engine still leads. It learns better within a moment, and so does its client.
+    if (isFromPeer(request.raw)) throw noLeader(reply)
     if (!fromSocket.has(request.raw)) requireOurHost(request.headers.host, isOurHost)
   })
   answerHealth(fastify, membership)

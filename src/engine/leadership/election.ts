@@ -1,7 +1,7 @@
 import type { Clock, Timer } from '../runtime/clock.ts'
 import type { Logger } from '../runtime/logger.ts'
 import type { Lease, LeaseTable, SeenLease } from '../store/lease-table.ts'
-import { LEASE_MS, nextStep } from './next-step.ts'
+import { HANDOVER_MS, LEASE_MS, nextStep } from './next-step.ts'
 
 /** A leader renews, and a follower says that it lives. */
 const BEAT_MS = 1_000
@@ -9,8 +9,10 @@ const BEAT_MS = 1_000
 const LOOK_MS = 150
 /** Before the end of a lease, nothing more is sent: a request needs a moment on its way. */
 const MARGIN_MS = 500
-/** After a handover, the engine it is for may take the lease alone for this long. */
-const HANDOVER_MS = 3_000
+/** The network is gone, or the server is, if it did not answer by then. Another connection may get through. */
+const ANSWER_MS = 4_500
+/** An engine that could not start to lead lets others try for this long. */
+const UNABLE_MS = 10_000
 
 export interface ElectionOptions {
   /** `onLost`: the connection ended. */
@@ -42,6 +44,10 @@ export class Election {
   /** Who shall follow, once this engine was asked to hand over. */
   #handingTo: { next: string | null } | null = null
   #seen: SeenLease | null = null
+  /** Since when the lease has been as it is: by the monotonic clock, after the answer that said so first. */
+  #unchangedSince = { epoch: -1, renewal: '', atMs: 0 }
+  /** Why it could not lead. */
+  #failure: { error: unknown; atMs: number } | null = null
   #timer: Timer | null = null
   #isStopped = false
   #turn: Promise<void> = Promise.resolve()
@@ -72,6 +78,7 @@ export class Election {
     for (;;) {
       await this.#next()
       if (this.#isStopped || this.leaderAddress() !== null || this.#lease !== null) return
+      if (this.#failure !== null) throw this.#failure.error
       await new Promise<void>((resolve) => void this.#options.clock.setTimer(LOOK_MS, resolve))
     }
   }
@@ -79,7 +86,7 @@ export class Election {
   /** null: nobody leads, or not for certain. */
   leaderAddress(): string | null {
     const seen = this.#seen
-    if (this.#lease !== null || seen === null || seen.holder === null || seen.isExpired) return null
+    if (this.#lease !== null || seen === null || seen.holder === null || this.#unchangedMs() >= LEASE_MS) return null
     return seen.leaderAddress
   }
 
@@ -109,9 +116,9 @@ export class Election {
       const lease = this.#lease
       if (lease !== null) {
         await this.#lose('this engine stops')
-        await this.#table.release({ ...lease, next: null, graceMs: 0 })
+        await this.#ask(this.#table.release({ ...lease, next: null, graceMs: 0 }))
       }
-      await this.#table.leave(this.#options.self.id)
+      await this.#ask(this.#table.leave(this.#options.self.id))
     } catch (error) {
       this.#options.logger.warn({ error }, 'the lease could not be given back, it runs out by itself')
     } finally {
@@ -133,7 +140,8 @@ export class Election {
       const waiting = this.#waiting
       this.#waiting = []
       for (const wake of waiting) wake()
-      const delayMs = this.#lease === null ? LOOK_MS : BEAT_MS
+      // A leader that lost its connection has to be back before another one takes its lock for a free one.
+      const delayMs = this.#lease === null || !this.#isConnected ? LOOK_MS : BEAT_MS
       this.#timer = this.#options.clock.setTimer(delayMs, () => void this.#next())
     })
     return this.#turn
@@ -143,12 +151,8 @@ export class Election {
     const { clock, self } = this.#options
     const nowMs = clock.monotonicMs()
     if (nowMs - this.#beatAtMs >= BEAT_MS) {
-      this.#isDrained = await this.#table.beat(self)
+      this.#isDrained = await this.#ask(this.#table.beat(self))
       this.#beatAtMs = nowMs
-    }
-    if (!this.#isConnected) {
-      this.#isConnected = true
-      this.#connectedAtMs = nowMs
     }
     if (this.#lease !== null) await this.#renew(this.#lease)
     else await this.#watch()
@@ -161,14 +165,15 @@ export class Election {
       const { next } = this.#handingTo
       this.#handingTo = null
       await this.#lose('the leadership is handed over')
-      await this.#table.release({ ...lease, next, graceMs: HANDOVER_MS })
+      await this.#ask(this.#table.release({ ...lease, next, graceMs: HANDOVER_MS }))
       return this.#dropLock()
     }
     // By the former leader, or another connection of this one that the database still believes in.
-    if (!this.#hasLock) this.#hasLock = (await this.#table.look({ wantsLock: true })).gotLock
+    if (!this.#hasLock) this.#hasLock = (await this.#ask(this.#table.look({ wantsLock: true }))).gotLock
     const askedAtMs = clock.monotonicMs()
-    if (await this.#table.renew({ ...lease, hasLock: this.#hasLock, leaseMs: LEASE_MS })) {
+    if (await this.#ask(this.#table.renew({ ...lease, hasLock: this.#hasLock, leaseMs: LEASE_MS }))) {
       this.#validUntilMs = askedAtMs + LEASE_MS
+      this.#isConnected = true
       return
     }
     await this.#lose('another engine leads')
@@ -177,15 +182,32 @@ export class Election {
 
   async #watch(): Promise<void> {
     const { clock, self, lead, logger } = this.#options
-    const seen = await this.#table.look({ wantsLock: !this.#isDrained && !this.#hasLock })
+    const seen = await this.#ask(this.#table.look({ wantsLock: !this.#isDrained && !this.#hasLock }))
+    const nowMs = clock.monotonicMs()
+    if (!this.#isConnected) {
+      this.#isConnected = true
+      this.#connectedAtMs = nowMs
+    }
     if (seen.gotLock) this.#hasLock = true
+    const { epoch: seenEpoch, renewal } = seen
+    const before = this.#unchangedSince
+    if (before.epoch !== seenEpoch || before.renewal !== renewal)
+      this.#unchangedSince = { epoch: seenEpoch, renewal, atMs: nowMs }
     this.#seen = seen
-    const connectedMs = clock.monotonicMs() - this.#connectedAtMs
-    const step = nextStep({ ...seen, gotLock: this.#hasLock }, { id: self.id, isDrained: this.#isDrained, connectedMs })
+    const isUnable = this.#failure !== null && nowMs - this.#failure.atMs < UNABLE_MS
+    const step = nextStep(
+      { ...seen, gotLock: this.#hasLock },
+      {
+        id: self.id,
+        isDrained: this.#isDrained || isUnable,
+        connectedMs: nowMs - this.#connectedAtMs,
+        unchangedMs: this.#unchangedMs()
+      }
+    )
     if (step.do === 'follow') return this.#dropLock()
     const askedAtMs = clock.monotonicMs()
-    const claim = { holder: self.id, name: self.name, hasLock: this.#hasLock, epoch: seen.epoch, leaseMs: LEASE_MS }
-    const epoch = await this.#table.take({ ...claim, reason: step.reason })
+    const claim = { holder: self.id, name: self.name, hasLock: this.#hasLock, epoch: seenEpoch, renewal }
+    const epoch = await this.#ask(this.#table.take({ ...claim, leaseMs: LEASE_MS, reason: step.reason }))
     if (epoch === null) return this.#dropLock()
     this.#lease = { holder: self.id, epoch }
     this.#validUntilMs = askedAtMs + LEASE_MS
@@ -194,12 +216,13 @@ export class Election {
     const renewing = this.#keepRenewing(this.#lease)
     try {
       await lead(this.#lease)
+      this.#failure = null
     } catch (error) {
       logger.error({ error }, 'this engine could not start to lead')
+      this.#failure = { error, atMs: clock.monotonicMs() }
       await this.#lose('it could not start to lead')
-      await this.#table.release({ holder: self.id, epoch, next: null, graceMs: 0 })
+      await this.#ask(this.#table.release({ holder: self.id, epoch, next: null, graceMs: 0 }))
       await this.#dropLock()
-      throw error
     } finally {
       await renewing()
     }
@@ -226,8 +249,9 @@ export class Election {
   async #renewOnce(lease: Lease): Promise<void> {
     const askedAtMs = this.#options.clock.monotonicMs()
     try {
-      const isOurs = await this.#table.renew({ ...lease, hasLock: this.#hasLock, leaseMs: LEASE_MS })
+      const isOurs = await this.#ask(this.#table.renew({ ...lease, hasLock: this.#hasLock, leaseMs: LEASE_MS }))
       this.#validUntilMs = isOurs ? askedAtMs + LEASE_MS : 0
+      this.#isConnected = true
     } catch (error) {
       this.#fail(error)
     }
@@ -245,13 +269,32 @@ export class Election {
   async #dropLock(): Promise<void> {
     if (!this.#hasLock) return
     this.#hasLock = false
-    await this.#table.unlock()
+    await this.#ask(this.#table.unlock())
+  }
+
+  #unchangedMs(): number {
+    return this.#options.clock.monotonicMs() - this.#unchangedSince.atMs
+  }
+
+  /** An answer that does not come in time never does: TCP would wait for a quarter of an hour. */
+  async #ask<Answer>(answer: Promise<Answer>): Promise<Answer> {
+    const { promise: late, reject } = Promise.withResolvers<never>()
+    const timer = this.#options.clock.setTimer(ANSWER_MS, () => {
+      reject(new Error(`the database did not answer within ${ANSWER_MS} ms`))
+      this.#table.reset()
+    })
+    try {
+      return await Promise.race([answer, late])
+    } finally {
+      timer.cancel()
+    }
   }
 
   /** Nothing is certain while the database does not answer. Its next answer says who leads. */
   #loseConnection(): void {
     this.#isConnected = false
     this.#hasLock = false
+    this.#validUntilMs = 0
     this.#seen = null
   }
 

@@ -8,14 +8,15 @@ export interface LeaseTable {
   look(options: { wantsLock: boolean }): Promise<SeenLease>
   unlock(): Promise<void>
   /**
-   * The new epoch; null: another engine was faster. Without the lock, the connections of the engine that has it are
-   * ended.
+   * The new epoch; null: something happened to the lease since `renewal` and `epoch` were seen. Without the lock, the
+   * connections of the engine that has it are ended.
    */
   take(claim: {
     holder: string
     name: string
     hasLock: boolean
     epoch: number
+    renewal: string
     leaseMs: number
     reason: string
   }): Promise<number | null>
@@ -31,6 +32,8 @@ export interface LeaseTable {
   list(): Promise<EngineRow[]>
   /** The newest first. */
   terms(limit: number): Promise<Term[]>
+  /** Ends the connection: nothing that was asked on it is answered any more. The next statement makes another one. */
+  reset(): void
   close(): Promise<void>
 }
 
@@ -39,7 +42,10 @@ export interface SeenLease {
   holder: string | null
   /** The holder holds the lock as well, so a free lock means that it is gone. */
   hasLock: boolean
+  /** By the database's clock, which may step: only a hint. */
   isExpired: boolean
+  /** Another one after each change of the lease. */
+  renewal: string
   /** Who alone may take it now. */
   next: string | null
   leaderAddress: string | null

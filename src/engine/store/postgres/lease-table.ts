@@ -4,6 +4,7 @@ import type { EngineRow, LeaseTable, SeenLease, Term } from '../lease-table.ts'
 import { ENGINE_LOCK, WRITE_LOCK } from './locks.ts'
 
 const CONNECT_SECONDS = 5
+const RECONNECT_SECONDS = 0.1
 /** Shorter than a lease: whoever waits longer for an answer has lost it. */
 const STATEMENT_SECONDS = 4
 /** Rows of engines that nobody has heard of for so long are deleted. */
@@ -16,24 +17,30 @@ const TERMS_KEPT = 100
  */
 export function openLeaseTable(address: PostgresAddress, options: { onLost: () => void }): LeaseTable {
   const { url, schema } = address
-  const sql = postgres(url, {
-    max: 1,
-    idle_timeout: 0,
-    max_lifetime: null,
-    connect_timeout: CONNECT_SECONDS,
-    fetch_types: false,
-    // Two statements that wait for each other on one connection would make the second one late.
-    prepare: true,
-    onnotice: () => {},
-    onclose: options.onLost,
-    connection: {
-      application_name: 'scrapdeck lease',
-      search_path: schema,
-      statement_timeout: STATEMENT_SECONDS * 1000,
-      synchronous_commit: 'on'
-    } as never
-  })
-  const lock = sql`${ENGINE_LOCK}::int, hashtext(${schema})`
+  const connect = (): postgres.Sql => {
+    const client: postgres.Sql = postgres(url, {
+      max: 1,
+      idle_timeout: 0,
+      max_lifetime: null,
+      connect_timeout: CONNECT_SECONDS,
+      // By default, up to 20 s after a few failures: a database that is back would have no leader for so long.
+      backoff: () => RECONNECT_SECONDS,
+      fetch_types: false,
+      // Two statements that wait for each other on one connection would make the second one late.
+      prepare: true,
+      onnotice: () => {},
+      // That of a connection that was given up comes late, and says nothing about the newest one.
+      onclose: () => client === sql && options.onLost(),
+      connection: {
+        application_name: 'scrapdeck lease',
+        search_path: schema,
+        statement_timeout: STATEMENT_SECONDS * 1000,
+        synchronous_commit: 'on'
+      } as never
+    })
+    return client
+  }
+  let sql = connect()
   return {
     async clientAddress() {
       const [row] = await sql<{ address: string | null }[]>`SELECT host(inet_client_addr()) AS address`
@@ -47,29 +54,32 @@ export function openLeaseTable(address: PostgresAddress, options: { onLost: () =
     async look({ wantsLock }) {
       const [row] = await sql<(Omit<SeenLease, 'epoch'> & { epoch: string })[]>`
         SELECT l.epoch::text AS epoch, l.holder, l.has_lock AS "hasLock", l.expires_at < clock_timestamp() AS "isExpired",
+          l.expires_at::text AS renewal,
           CASE WHEN l.next_until > clock_timestamp() THEN l.next END AS next,
           e.address AS "leaderAddress", e.name AS "leaderName",
-          CASE WHEN ${wantsLock} THEN pg_try_advisory_lock(${lock}) ELSE false END AS "gotLock"
+          CASE WHEN ${wantsLock} THEN pg_try_advisory_lock(${ENGINE_LOCK}::int, hashtext(${schema})) ELSE false END AS "gotLock"
         FROM engine_lease l LEFT JOIN engines e ON e.id = l.holder`
       return { ...row!, epoch: Number(row!.epoch) }
     },
     async unlock() {
-      await sql`SELECT pg_advisory_unlock(${lock})`
+      await sql`SELECT pg_advisory_unlock(${ENGINE_LOCK}::int, hashtext(${schema}))`
     },
-    async take({ holder, name, hasLock, epoch, leaseMs, reason }) {
-      if (!hasLock) await endFormer()
+    async take({ holder, name, hasLock, epoch, renewal, leaseMs, reason }) {
+      if (!hasLock) await endWriters({ epoch, renewal })
       const [row] = await sql<{ epoch: string }[]>`
         WITH taken AS (
           UPDATE engine_lease SET epoch = epoch + 1, holder = ${holder}, has_lock = ${hasLock}, next = NULL,
             expires_at = clock_timestamp() + ${leaseMs} * interval '1 millisecond'
-          WHERE epoch = ${epoch} RETURNING epoch
+          WHERE epoch = ${epoch} AND expires_at::text = ${renewal} RETURNING epoch
         ), term AS (
           INSERT INTO engine_terms SELECT epoch, ${name}, clock_timestamp(), ${reason} FROM taken
         ), forgotten AS (
           DELETE FROM engine_terms WHERE epoch < ${epoch - TERMS_KEPT}
         )
         SELECT epoch::text AS epoch FROM taken`
-      return row === undefined ? null : Number(row.epoch)
+      if (row === undefined) return null
+      if (!hasLock) await endOthers(ENGINE_LOCK)
+      return Number(row.epoch)
     },
     async renew({ holder, epoch, hasLock, leaseMs }) {
       const { count } = await sql`
@@ -111,18 +121,31 @@ export function openLeaseTable(address: PostgresAddress, options: { onLost: () =
         SELECT epoch::float8 AS epoch, engine, reason, (extract(epoch FROM since) * 1000)::float8 AS "sinceMs"
         FROM engine_terms ORDER BY epoch DESC LIMIT ${limit}`
     },
+    reset() {
+      const former = sql
+      sql = connect()
+      former.end({ timeout: 0 }).catch(() => {})
+      options.onLost()
+    },
     async close() {
       await sql.end({ timeout: 2 })
     }
   }
 
-  /** A leader that stands still may hold locks in the middle of a transaction: they end with its connections. */
-  async function endFormer(): Promise<void> {
+  /**
+   * A leader that stands still may be in the middle of a transaction, which has the lease's row. Not if the lease was
+   * renewed or taken in the meantime: whoever writes now leads.
+   */
+  async function endWriters({ epoch, renewal }: { epoch: number; renewal: string }): Promise<void> {
+    const [seen] = await sql`SELECT 1 FROM engine_lease WHERE epoch = ${epoch} AND expires_at::text = ${renewal}`
+    if (seen !== undefined) await endOthers(WRITE_LOCK)
+  }
+
+  async function endOthers(lock: number): Promise<void> {
     await sql`
       SELECT pg_terminate_backend(pid) FROM pg_locks
       WHERE locktype = 'advisory' AND granted AND pid <> pg_backend_pid()
         AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
-        AND classid::bigint IN (${ENGINE_LOCK}, ${WRITE_LOCK})
-        AND objid::bigint = (hashtext(${schema})::bigint & 4294967295)`
+        AND classid::bigint = ${lock} AND objid::bigint = (hashtext(${schema})::bigint & 4294967295)`
   }
 }

@@ -1,0 +1,78 @@
+import { cpSync, existsSync, mkdirSync, symlinkSync } from 'node:fs'
+import { join } from 'node:path'
+import { type Service, startService } from '../support/service.ts'
+
+export interface EngineOptions {
+  name: string
+  dataDirectory: string
+  /** Of the engine that was there first: what seals secrets must be the same everywhere. */
+  keyFrom: string | null
+  /** Every engine has the same eggs. */
+  blobs: string
+  database: string
+  entry: string | undefined
+}
+
+/** One of several engines, and who starts it again when it is gone. */
+export class ChaosEngine {
+  readonly name: string
+  readonly service: Service
+  /** Its process is stopped, or about to be started. */
+  isAway = false
+  /** How often it ended without being killed. */
+  endedItself = 0
+
+  private constructor(name: string, service: Service) {
+    this.name = name
+    this.service = service
+  }
+
+  static async start({ name, dataDirectory, keyFrom, blobs, database, entry }: EngineOptions): Promise<ChaosEngine> {
+    mkdirSync(dataDirectory, { recursive: true, mode: 0o700 })
+    mkdirSync(blobs, { recursive: true, mode: 0o700 })
+    if (keyFrom !== null) cpSync(join(keyFrom, 'secret.key'), join(dataDirectory, 'secret.key'))
+    if (!existsSync(join(dataDirectory, 'blobs'))) symlinkSync(blobs, join(dataDirectory, 'blobs'))
+    const service = await startService({
+      ...{ dataDirectory, localSlots: 0, entry, arguments: [`--store=${database}`] },
+      environment: { SCRAPDECK_ENGINE_NAME: name }
+    })
+    return new ChaosEngine(name, service)
+  }
+
+  get isRunning(): boolean {
+    const pid = this.service.pid()
+    if (pid === null) return false
+    try {
+      process.kill(pid, 0)
+      return true
+    } catch {
+      return false
+    }
+  }
+
+  /** Whether it answers as the leader; null: it does not answer. */
+  async leads(): Promise<boolean | null> {
+    try {
+      const response = await fetch(`${this.service.address}/health/live`, { signal: AbortSignal.timeout(1_000) })
+      return ((await response.json()) as { leads?: boolean }).leads !== false
+    } catch {
+      return null
+    }
+  }
+
+  signal(name: 'SIGSTOP' | 'SIGCONT' | 'SIGKILL'): void {
+    const pid = this.service.pid()
+    if (pid !== null) process.kill(pid, name)
+  }
+
+  /** As a supervisor does: until it has started. */
+  async startAgain(signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) {
+      try {
+        return await this.service.start()
+      } catch {
+        // The database is away.
+      }
+    }
+  }
+}
