@@ -1,5 +1,5 @@
 import { join as joinPath } from 'node:path'
-import type { EngineList } from '../../shared/contract/index.ts'
+import type { EngineInfo, EngineList } from '../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
 import type { Clock } from '../runtime/clock.ts'
 import { readOrCreateCredentials, type StoredCredentials } from '../runtime/credentials-file.ts'
@@ -135,6 +135,13 @@ function leadershipOf(election: Election, table: LeaseTable): Leadership {
     const [engines, terms] = [await table.list(), await table.terms(TERMS_SHOWN)]
     return { shared: true, engines: describeEngines(engines, election.lease?.holder ?? null), terms: [...terms] }
   }
+  const isAble = ({ state, drained }: EngineInfo) => state !== 'silent' && !drained
+  /** Rejects if no engine but this one could lead. */
+  const requireAnotherLeader = async (id: string) => {
+    if ((await list()).engines.some((engine) => engine.id !== id && isAble(engine))) return
+    const text = 'No other engine could lead: there must be one that lives and is not drained. Start one first.'
+    throw new ScrapdeckError('BAD_INPUT', text)
+  }
   const missing = (id: string) => new ScrapdeckError('NOT_FOUND', `There is no engine ${id}. It may have restarted.`)
   return {
     mayAct: () => election.mayAct(),
@@ -151,6 +158,8 @@ function leadershipOf(election: Election, table: LeaseTable): Leadership {
       election.handOver(to)
     },
     async setDrained(id, isDrained) {
+      // Without a leader, nobody could undo it.
+      if (isDrained) await requireAnotherLeader(id)
       if (!(await table.setDrained(id, isDrained))) throw missing(id)
     }
   }

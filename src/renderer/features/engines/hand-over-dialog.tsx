@@ -1,0 +1,40 @@
+import { useMutation, useQueryClient } from '@tanstack/react-query'
+import type { EngineInfo } from '../../../shared/contract/index.ts'
+import { useApi } from '../../api/api.tsx'
+import { ConfirmDialog } from '../../ui/confirm-dialog.tsx'
+
+interface HandOverDialogProps {
+  engine: EngineInfo
+  onAsked: () => void
+  onClose: () => void
+}
+
+/** It interrupts everybody for a moment, and cannot be undone but by another one. */
+export function HandOverDialog({ engine: { id, name }, onAsked, onClose }: HandOverDialogProps) {
+  const { query } = useApi()
+  const queries = useQueryClient()
+  const { mutate, isPending, error } = useMutation(
+    query.engines.handOver.mutationOptions({
+      onSuccess: () => {
+        onAsked()
+        onClose()
+        void queries.invalidateQueries({ queryKey: query.engines.list.key() })
+      }
+    })
+  )
+  return (
+    <ConfirmDialog
+      title={`Hand over to ${name}?`}
+      act="Hand over"
+      onAct={() => mutate({ to: id })}
+      isActing={isPending}
+      error={error}
+      isHarmless
+      focusesAct
+      onClose={onClose}
+    >
+      {name} leads from then on. For a second or two, requests may fail with NO_LEADER and live views reconnect. Running
+      spiders continue, and no job is lost.
+    </ConfirmDialog>
+  )
+}
