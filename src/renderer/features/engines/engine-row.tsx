@@ -1,12 +1,15 @@
 import { Badge, Button, Tooltip } from '@mantine/core'
 import { IconCircleCheck, IconCircleDashed, IconCrown } from '@tabler/icons-react'
 import { useMutation, useQueryClient } from '@tanstack/react-query'
+import { useState } from 'react'
 import type { EngineInfo } from '../../../shared/contract/index.ts'
 import { useApi } from '../../api/api.tsx'
+import { ConfirmDialog } from '../../ui/confirm-dialog.tsx'
 import { notifyError, notifyUndo } from '../../ui/notify.tsx'
 import { RelativeTime } from '../../ui/time.tsx'
 import { whyNotDrain, whyNotLead } from './engine-rules.ts'
 import classes from './engines.module.css'
+import { WHAT_A_HANDOVER_DOES } from './hand-over-dialog.tsx'
 
 const LOOKS = {
   leading: { Icon: IconCrown, tone: 'tone-run', word: 'Leader' },
@@ -29,7 +32,8 @@ interface EngineRowProps {
 export function EngineRow({ engine, all, readAtMs, isOwn, isTakingOver, onHandOver }: EngineRowProps) {
   const { name, address, version, startedAtMs, state, silentMs, drained } = engine
   const { Icon, tone, word } = LOOKS[state]
-  const drain = useDrain(engine)
+  const [isAsking, setAsking] = useState(false)
+  const drain = useDrain(engine, { isErrorShown: isAsking })
   return (
     <li className={classes.row} data-silent={state === 'silent' || undefined} aria-label={`Engine ${name}`}>
       <Icon size={17} stroke={1.7} className={tone} aria-hidden />
@@ -68,13 +72,28 @@ export function EngineRow({ engine, all, readAtMs, isOwn, isTakingOver, onHandOv
             <Act label="Hand over…" why={whyNotLead(engine)} about={`Hand over to ${name}`} onAct={onHandOver} />
           )}
           <Act
-            label={drained ? 'Undrain' : 'Drain'}
+            label={drained ? 'Undrain' : state === 'leading' ? 'Drain…' : 'Drain'}
             why={whyNotDrain(engine, all)}
             about={`${drained ? 'Undrain' : 'Drain'} ${name}`}
             isActing={drain.isPending}
-            onAct={() => drain.mutate(!drained)}
+            onAct={() => (state === 'leading' && !drained ? setAsking(true) : drain.mutate(!drained))}
           />
         </span>
+      )}
+      {isAsking && (
+        <ConfirmDialog
+          title={`Drain ${name}?`}
+          act="Drain"
+          onAct={() => drain.mutate(true, { onSuccess: () => setAsking(false) })}
+          isActing={drain.isPending}
+          error={drain.error}
+          isHarmless
+          focusesAct
+          onClose={() => setAsking(false)}
+        >
+          It leads now, so it hands over to another engine first. {WHAT_A_HANDOVER_DOES} It goes on answering, and does
+          not lead again until you undrain it or it restarts.
+        </ConfirmDialog>
       )}
     </li>
   )
@@ -89,17 +108,16 @@ interface ActProps {
   onAct: () => void
 }
 
-function Act({ label, why, about, isActing, onAct }: ActProps) {
+function Act({ label, why, about, isActing = false, onAct }: ActProps) {
   return (
     <Tooltip label={why} disabled={why === null}>
       <Button
         size="compact-xs"
-        aria-label={about}
-        // Not `disabled`: the reason must be within reach of the keyboard.
+        aria-label={why === null ? about : `${about}: ${why}`}
+        // Not `disabled`: the keyboard must reach the reason.
         data-disabled={why !== null || undefined}
         aria-disabled={why !== null}
-        title={why ?? undefined}
-        loading={isActing ?? false}
+        loading={isActing}
         onClick={() => why === null && onAct()}
       >
         {label}
@@ -108,7 +126,8 @@ function Act({ label, why, about, isActing, onAct }: ActProps) {
   )
 }
 
-function useDrain({ id, name }: EngineInfo) {
+/** `isErrorShown`: in a dialog. */
+function useDrain({ id, name }: EngineInfo, { isErrorShown }: { isErrorShown: boolean }) {
   const { client, query } = useApi()
   const queries = useQueryClient()
   const refetch = () => queries.invalidateQueries({ queryKey: query.engines.list.key() })
@@ -124,6 +143,8 @@ function useDrain({ id, name }: EngineInfo) {
         () => drainEngine(!drained),
         `drain ${id}`
       ),
-    onError: (error, drained) => notifyError(`Could not ${drained ? 'drain' : 'undrain'} ${name}`, error)
+    onError: (error, drained) => {
+      if (!isErrorShown) notifyError(`Could not ${drained ? 'drain' : 'undrain'} ${name}`, error)
+    }
   })
 }

@@ -3,13 +3,16 @@ import type { EngineInfo } from '../../../shared/contract/index.ts'
 import { useApi } from '../../api/api.tsx'
 import { ConfirmDialog } from '../../ui/confirm-dialog.tsx'
 
+export const WHAT_A_HANDOVER_DOES =
+  'For a second or two, requests may fail and live views reconnect. Running spiders continue, and no job is lost.'
+
 interface HandOverDialogProps {
   engine: EngineInfo
   onAsked: () => void
   onClose: () => void
 }
 
-/** It interrupts everybody for a moment, and cannot be undone but by another one. */
+/** Asks first, because it interrupts everybody for a moment. */
 export function HandOverDialog({ engine: { id, name }, onAsked, onClose }: HandOverDialogProps) {
   const { query } = useApi()
   const queries = useQueryClient()
@@ -33,8 +36,7 @@ export function HandOverDialog({ engine: { id, name }, onAsked, onClose }: HandO
       focusesAct
       onClose={onClose}
     >
-      {name} leads from then on. For a second or two, requests may fail with NO_LEADER and live views reconnect. Running
-      spiders continue, and no job is lost.
+      {WHAT_A_HANDOVER_DOES}
     </ConfirmDialog>
   )
 }
