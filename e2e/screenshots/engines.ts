@@ -1,10 +1,6 @@
-import { cpSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import type { Page } from '@playwright/test'
-import { startPostgres } from '../../src/engine/store/postgres/testing/start-postgres.ts'
-import { until } from '../../src/engine/testing/until.ts'
-import { type Service, startService } from '../support/service.ts'
+import { leaderAmong, startSharedEngines } from '../support/engines.ts'
+import type { Service } from '../support/service.ts'
 
 export interface PicturedEngines {
   /** The follower, whose pages are taken. */
@@ -12,36 +8,17 @@ export interface PicturedEngines {
   stop(): Promise<void>
 }
 
-/** Three engines on one database: one that was killed, one that took over, and one that is drained. */
+/** Three engines on one database: one was killed, one took over, one follows. */
 export async function startEngines(): Promise<PicturedEngines> {
-  const database = await startPostgres()
-  const root = mkdtempSync(join(tmpdir(), 'scrapdeck-pictured-engines-'))
-  const start = (name: string) => {
-    const dataDirectory = join(root, name)
-    mkdirSync(dataDirectory)
-    if (name !== 'north') cpSync(join(root, 'north/secret.key'), join(dataDirectory, 'secret.key'))
-    const environment = { SCRAPDECK_ENGINE_NAME: `${name}.example` }
-    return startService({ dataDirectory, localSlots: 0, arguments: [`--store=${database.url}`], environment })
-  }
-  const north = await start('north')
-  const south = await start('south')
-  const west = await start('west')
+  const names = ['north.example', 'south.example', 'west.example']
+  const { engines, stop } = await startSharedEngines(names)
+  const [north, south, west] = engines as [Service, Service, Service]
   await north.kill()
-  const leads = async () => (await south.client.engines.list().catch(() => null))?.engines
-  await until('another leader', leads, (engines) => engines?.some(({ state }) => state === 'leading') === true, 20_000)
-  const { engines } = await south.client.engines.list()
-  const leader = engines.find(({ state }) => state === 'leading')!
-  return {
-    shown: leader.name.startsWith('south') ? west : south,
-    async stop() {
-      await Promise.all([south.stop(), west.stop()])
-      await database.stop()
-      rmSync(root, { recursive: true, force: true })
-    }
-  }
+  const leader = await leaderAmong(names.slice(1), south)
+  return { shown: leader === names[1] ? west : south, stop }
 }
 
-/** After six seconds, the killed one counts as silent. */
+/** Once the killed one counts as silent. */
 const openEngines = async (page: Page) => {
   await page.goto('#/engines')
   await page.getByText('Silent').waitFor({ timeout: 15_000 })

@@ -26,11 +26,13 @@ export function TopBar() {
           <Mark />
         </span>
         <span className={`${classes.dot} ${live ? 'tone-ok' : 'tone-wait'}`} aria-hidden />
-        <span className="ellipsis">{engineName(status?.host)}</span>
-        {engines !== null ? (
-          <EngineLink engines={engines} />
+        {engines === null ? (
+          <>
+            <span className="ellipsis">{engineName(status?.host)}</span>
+            {fleet && <small>{plural(fleet.nodes.length, 'node')}</small>}
+          </>
         ) : (
-          fleet && <small>{plural(fleet.nodes.length, 'node')}</small>
+          <EngineLink engines={engines} host={engineName(status?.host)} />
         )}
       </span>
       <button
@@ -54,13 +56,12 @@ export function TopBar() {
 }
 
 /** Of several engines on one database: which one this page talks to, and which leads. */
-function EngineLink({ engines: { own, isOwnLeading, leader } }: { engines: EnginesInUse }) {
+function EngineLink({ engines: { own, isOwnLeading, leader }, host }: { engines: EnginesInUse; host: string }) {
   const leads = isOwnLeading ? 'leads' : leader === null ? 'no engine leads' : `${leader} leads`
-  const text = own === null ? leads : `${own} · ${leads}`
-  const title = own === null ? leads : `This page talks to ${own}${isOwnLeading ? ', which leads' : `; ${leads}`}`
+  const title = `${host}: this page talks to ${own ?? 'one of several engines'}${isOwnLeading ? ', which leads' : `; ${leads}`}`
   return (
     <Link to="/engines" className={classes.engineLink} title={title}>
-      {text}
+      <span className="ellipsis">{own ?? host}</span> <small className="ellipsis">{leads}</small>
     </Link>
   )
 }

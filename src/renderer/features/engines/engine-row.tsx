@@ -47,7 +47,7 @@ export function EngineRow({ engine, all, readAtMs, isOwn, isTakingOver, onHandOv
         )}
         {isOwn && (
           <Badge size="xs" variant="default" title="This page talks to this engine">
-            in use
+            this page
           </Badge>
         )}
         {isTakingOver && state === 'following' && (

@@ -1,5 +1,12 @@
 import type { EngineInfo } from '../../../shared/contract/index.ts'
 
+const ORDER: EngineInfo['state'][] = ['leading', 'following', 'silent']
+
+/** The leader first, and last what is gone. */
+export function inOrder(engines: readonly EngineInfo[]): EngineInfo[] {
+  return engines.toSorted((one, other) => ORDER.indexOf(one.state) - ORDER.indexOf(other.state))
+}
+
 /** The versions of the engines that live, each once. */
 export function livingVersions(engines: readonly EngineInfo[]): string[] {
   const living = engines.filter(({ state }) => state !== 'silent')

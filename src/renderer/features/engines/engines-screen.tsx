@@ -14,7 +14,7 @@ import { useEnginesInUse } from '../../ui/use-engines-in-use.ts'
 import { EngineRow } from './engine-row.tsx'
 import classes from './engines.module.css'
 import { HandOverDialog } from './hand-over-dialog.tsx'
-import { livingVersions } from './engine-rules.ts'
+import { inOrder, livingVersions } from './engine-rules.ts'
 
 /** Engines are not in the stream of changes: each says once a second that it lives. */
 const EVERY_MS = 2_000
@@ -59,12 +59,13 @@ function SharedEngines({ list: { engines, terms }, readAtMs, own }: SharedEngine
   const [handingTo, setHandingTo] = useState<EngineInfo | null>(null)
   const [asked, setAsked] = useState<{ id: string; untilMs: number } | null>(null)
   const versions = livingVersions(engines)
+  const hasLeader = engines.some(({ state }) => state === 'leading')
   const living = engines.filter(({ state }) => state !== 'silent')
   return (
     <>
       <Panel title="On this database" flush>
         <ul className={classes.list}>
-          {engines.map((engine) => (
+          {inOrder(engines).map((engine) => (
             <EngineRow
               key={engine.id}
               engine={engine}
@@ -96,15 +97,15 @@ function SharedEngines({ list: { engines, terms }, readAtMs, own }: SharedEngine
               <span className={classes.since}>
                 <RelativeTime atMs={sinceMs} suffix=" ago" />
               </span>
-              <strong className="ellipsis">{engine}</strong>
-              <span className={classes.reason}>
-                {reason}
-                {index === 0 && (
-                  <Badge size="xs" variant="default" ml={8}>
+              <span className={classes.leader}>
+                <strong>{engine}</strong>
+                {index === 0 && hasLeader && (
+                  <Badge size="xs" variant="default">
                     now
                   </Badge>
                 )}
               </span>
+              <span className={classes.reason}>{reason}</span>
             </li>
           ))}
         </ol>

@@ -4,7 +4,7 @@ import { useApi } from '../../api/api.tsx'
 import { ConfirmDialog } from '../../ui/confirm-dialog.tsx'
 
 export const WHAT_A_HANDOVER_DOES =
-  'For a second or two, requests may fail and live views reconnect. Running spiders continue, and no job is lost.'
+  'For a second or two, requests may fail, live views reconnect, and browsers may have to log in again. Running spiders continue, and no job is lost.'
 
 interface HandOverDialogProps {
   engine: EngineInfo
