@@ -12,7 +12,7 @@ import { openConnections } from '../server/connections.ts'
 import { listen, type Service } from '../server/listen.ts'
 import { recordService } from '../server/service-file.ts'
 import { packagePaths, readPackageVersion } from './package-paths.ts'
-import type { RunningService } from './serve.ts'
+import type { RunningService } from './running-service.ts'
 
 /** An engine that cannot be closed by then holds on to something: only the end of its process lets go of it. */
 const CLOSE_LIMIT_MS = 15_000

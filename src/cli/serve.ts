@@ -6,6 +6,7 @@ import { isLoopback } from '../server/auth/host-rule.ts'
 import { doorOptionsOf, engineOptionsOf } from '../config/host-options.ts'
 import type { ServeOptions } from '../config/serve-options.ts'
 import { packagePaths, readPackageVersion } from './package-paths.ts'
+import type { RunningService } from './running-service.ts'
 
 /**
  * Runs until a signal. Standard output gets two lines, for people and start scripts: that it is ready, and the login
@@ -48,17 +49,6 @@ export async function serve(
   else if (port !== null) {
     process.stdout.write(`Open ${service.address}/ui/ in your browser and log in: another engine leads\n`)
   }
-}
-
-/** What a started service offers to the process that runs it. */
-export interface RunningService {
-  address: string
-  /** null: another engine leads. */
-  createLoginLink(): string | null
-  /** Rejects if what answers requests cannot be loaded. */
-  loaded: Promise<void>
-  stop(): Promise<void>
-  isStopped(): boolean
 }
 
 async function serveAlone(

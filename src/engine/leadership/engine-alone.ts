@@ -10,6 +10,7 @@ export function engineAlone(self: { scrapdeckVersion: string; startedAtMs: numbe
   const engine = { id: 'alone', name: 'this engine', address: '', version: self.scrapdeckVersion }
   const { startedAtMs } = self
   return {
+    name: engine.name,
     mayAct: () => true,
     list: async () => ({
       shared: false,

@@ -89,7 +89,7 @@ export async function join(options: JoinOptions): Promise<Membership> {
         options.lead({
           postgres: { ...postgres, lease },
           ...{ secretBox, credentials },
-          leadership: leadershipOf(election, table)
+          leadership: leadershipOf(name, election, table)
         })
     })
     return {
@@ -130,7 +130,7 @@ async function agreeOnCredentials(
 
 const TERMS_SHOWN = 20
 
-function leadershipOf(election: Election, table: LeaseTable): Leadership {
+function leadershipOf(name: string, election: Election, table: LeaseTable): Leadership {
   const list = async (): Promise<EngineList> => {
     const [engines, terms] = [await table.list(), await table.terms(TERMS_SHOWN)]
     return { shared: true, engines: describeEngines(engines, election.lease?.holder ?? null), terms: [...terms] }
@@ -144,6 +144,7 @@ function leadershipOf(election: Election, table: LeaseTable): Leadership {
   }
   const missing = (id: string) => new ScrapdeckError('NOT_FOUND', `There is no engine ${id}. It may have restarted.`)
   return {
+    name,
     mayAct: () => election.mayAct(),
     list,
     async handOver(to) {
@@ -155,7 +156,7 @@ function leadershipOf(election: Election, table: LeaseTable): Leadership {
           'No other engine can lead now: there must be one that follows, and is not drained. Start one first.'
         throw new ScrapdeckError('BAD_INPUT', text)
       }
-      election.handOver(to)
+      election.handOver(to ?? able[0]!.id)
     },
     async setDrained(id, isDrained) {
       // Without a leader, nobody could undo it.

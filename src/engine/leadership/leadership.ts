@@ -2,6 +2,8 @@ import type { EngineList } from '../../shared/contract/index.ts'
 
 /** What an engine knows about those it shares a database with. */
 export interface Leadership {
+  /** Of this engine, for people; the same after a restart. */
+  readonly name: string
   /** Whether this engine certainly leads at this moment. */
   mayAct(): boolean
   list(): Promise<EngineList>
