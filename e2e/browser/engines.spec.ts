@@ -17,7 +17,7 @@ test('a page says which engine it talks to and which leads, also after it handed
       .click()
     await page.getByRole('dialog').getByRole('button', { name: 'Hand over' }).click()
     expect(await leaderAmong(['south'], south!)).toBe('south')
-    // Each engine keeps its own sessions, unless they share a cache.
+    // Sessions are the former leader's, unless the engines share them.
     await page.goto(await makeLoginLink(south!))
     await page.getByRole('link', { name: 'south leads', exact: true }).click()
     const leader = page.getByRole('list', { name: 'Leaders' }).getByRole('listitem').first()
