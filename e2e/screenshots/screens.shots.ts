@@ -8,6 +8,7 @@ import { type Scrapyd, startScrapydFleet } from '../support/scrapyd-fleet.ts'
 import { LOCAL_NODE_ID } from '../../src/shared/ids.ts'
 import { type Service, startService } from '../support/service.ts'
 import { until } from '../../src/engine/testing/until.ts'
+import { ALONE_SCREENS, ENGINE_SCREENS, type PicturedEngines, startEngines } from './engines.ts'
 import { fillItems, ITEM_SCREENS } from './items.ts'
 import { fillPast, fillResults, RESULT_SCREENS } from './results.ts'
 import { EMPTY_SCREENS, fillSchedules, PICTURE_CONFIGURATION, SCHEDULE_SCREENS } from './schedules.ts'
@@ -25,6 +26,7 @@ const FOR_README = ['overview-light-1440', 'jobs-dark-1440', 'logs-dark-1440']
 
 let service: Service
 let fresh: Service
+let engines: PicturedEngines | null = null
 let scrapyds: Scrapyd[] = []
 const configuration = mkdtempSync(join(tmpdir(), 'scrapdeck-pictures-'))
 const dataDirectory = join(configuration, 'data')
@@ -43,6 +45,7 @@ test.beforeAll(async () => {
     startService({ dataDirectory, localSlots: 2, arguments: ['--config', file] }),
     startService({ localSlots: 2 })
   ])
+  if (wants(ENGINE_SCREENS)) engines = await startEngines()
   await deploy()
   if (wants(SCHEDULE_SCREENS)) await fillSchedules(service)
   if (wants(ITEM_SCREENS)) await fillItems(service)
@@ -51,6 +54,7 @@ test.beforeAll(async () => {
 })
 
 test.afterAll(async () => {
+  await engines?.stop()
   await Promise.all([service.stop(), fresh.stop(), ...scrapyds.map((scrapyd) => scrapyd.stop())])
   rmSync(configuration, { recursive: true, force: true })
 })
@@ -294,7 +298,8 @@ for (const scheme of SCHEMES) {
         await context.close()
       }
       await take(service, { ...SCREENS, ...RESULT_SCREENS, ...ITEM_SCREENS, ...SCHEDULE_SCREENS })
-      await take(fresh, EMPTY_SCREENS)
+      await take(fresh, { ...EMPTY_SCREENS, ...ALONE_SCREENS })
+      if (engines !== null) await take(engines.shown, ENGINE_SCREENS)
     })
   }
 }

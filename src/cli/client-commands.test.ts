@@ -346,7 +346,7 @@ it('docs/cli.md has every command and every exit code, and no other', async () =
       ? [command.name()]
       : command.commands.map((part) => `${command.name()} ${part.name()}`)
   )
-  const written = [...page.matchAll(/^\| `([a-z-]+(?: [a-z]+)?)[^|]*` \|/gm)].map((match) => match[1] as string)
+  const written = [...page.matchAll(/^\| `([a-z-]+(?: [a-z-]+)?)[^|]*` \|/gm)].map((match) => match[1] as string)
   expect(written.sort()).toEqual(named.sort())
   const codes = [...page.matchAll(/^\| (\d+) \|/gm)].map((match) => Number(match[1]))
   expect(codes).toEqual(Object.values(EXIT_CODES))

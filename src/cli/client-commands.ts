@@ -23,6 +23,7 @@ const FILES: { names: readonly string[]; load: () => Promise<(commands: ClientCo
   { names: ['nodes'], load: async () => (await import('./commands/nodes.ts')).addNodeCommands },
   { names: ['schedules'], load: async () => (await import('./commands/schedules.ts')).addScheduleCommands },
   { names: ['storage'], load: async () => (await import('./commands/storage.ts')).addStorageCommands },
+  { names: ['engines'], load: async () => (await import('./commands/engines.ts')).addEngineCommands },
   { names: ['link'], load: async () => (await import('./commands/link.ts')).addLinkCommand },
   {
     names: ['export', 'apply', 'import-schedules'],
@@ -50,8 +51,8 @@ function openSession(flags: ConnectionFlags, terminal: Terminal): Session {
 export async function addClientCommands(program: Command, terminal: Terminal, name: string | undefined): Promise<void> {
   const addTo =
     (parent: Command): ClientCommands['add'] =>
-    (usage, description, configure = (command) => command) => {
-      const command = configure(parent.command(usage).description(description))
+    (usage, description, configure = (command) => command, { isDefault = false } = {}) => {
+      const command = configure(parent.command(usage, { isDefault }).description(description))
       addConnectionOptions(command)
       return (act) =>
         command.action(async (...given: unknown[]) => {

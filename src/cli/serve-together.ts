@@ -75,7 +75,12 @@ export async function serveTogether(
     opening.defer(() => engine.stop())
     const service = await listen({
       ...doorOptionsOf(options),
-      ...{ engine, front: Object.assign(front, { connections }), peerSecret: membership.secret },
+      ...{
+        engine,
+        front: Object.assign(front, { connections }),
+        peerSecret: membership.secret,
+        engineName: membership.name
+      },
       uiDirectory: packagePaths.uiDirectory,
       docsDirectory: packagePaths.docsDirectory,
       logger

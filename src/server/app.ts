@@ -43,6 +43,8 @@ export interface AppOptions {
   connections?: Connections | undefined
   /** What other engines on the same database send with the requests that they forward. */
   peerSecret?: string | undefined
+  /** How people tell it from other engines on the same database. Absent: there can be none. */
+  engineName?: string | undefined
   /** Addresses and networks of proxies that may name the client with X-Forwarded-For. Default: none. */
   trustedProxies?: readonly string[] | undefined
   /** Default: served with the password, names begin with `scrapdeck_`. */
@@ -156,7 +158,7 @@ export function createApp(options: AppOptions): App {
   fastify.setErrorHandler(answerError)
   fastify.setNotFoundHandler((request, reply) => sendPage(request, reply, NO_SUCH_PAGE, 404))
   const logOutEverywhere = () => authenticator.logOutEverywhere()
-  fastify.register(healthDoor, { engine })
+  fastify.register(healthDoor, { engine, engineName: options.engineName })
   if (metrics.isServed) {
     fastify.register(metricsDoor, { engine, requests: countRequests(fastify, metrics.prefix) })
   }

@@ -16,7 +16,9 @@ export interface ClientCommands {
   add(
     usage: string,
     description: string,
-    configure?: (command: Command) => Command
+    configure?: (command: Command) => Command,
+    /** `isDefault`: the group's name alone means this command. */
+    options?: { isDefault?: boolean }
   ): <Options>(act: Act<Options & ConnectionFlags>) => Command
   /** Adds a command with subcommands; the returned function adds those. */
   group(name: string, description: string): ClientCommands['add']

@@ -1,5 +1,5 @@
 import { join as joinPath } from 'node:path'
-import type { EngineList } from '../../shared/contract/index.ts'
+import type { EngineInfo, EngineList } from '../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
 import type { Clock } from '../runtime/clock.ts'
 import { readOrCreateCredentials, type StoredCredentials } from '../runtime/credentials-file.ts'
@@ -135,6 +135,13 @@ function leadershipOf(name: string, election: Election, table: LeaseTable): Lead
     const [engines, terms] = [await table.list(), await table.terms(TERMS_SHOWN)]
     return { shared: true, engines: describeEngines(engines, election.lease?.holder ?? null), terms: [...terms] }
   }
+  const isAble = ({ state, drained }: EngineInfo) => state !== 'silent' && !drained
+  /** Rejects if no engine but this one could lead. */
+  const requireAnotherLeader = async (id: string) => {
+    if ((await list()).engines.some((engine) => engine.id !== id && isAble(engine))) return
+    const text = 'No other engine could lead: there must be one that lives and is not drained. Start one first.'
+    throw new ScrapdeckError('BAD_INPUT', text)
+  }
   const missing = (id: string) => new ScrapdeckError('NOT_FOUND', `There is no engine ${id}. It may have restarted.`)
   return {
     name,
@@ -152,6 +159,8 @@ function leadershipOf(name: string, election: Election, table: LeaseTable): Lead
       election.handOver(to ?? able[0]!.id)
     },
     async setDrained(id, isDrained) {
+      // Without a leader, nobody could undo it.
+      if (isDrained) await requireAnotherLeader(id)
       if (!(await table.setDrained(id, isDrained))) throw missing(id)
     }
   }

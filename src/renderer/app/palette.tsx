@@ -11,6 +11,7 @@ import {
   IconPlus,
   IconSearch,
   IconServer2,
+  IconServerBolt,
   IconSettings,
   IconSun,
   IconTerminal2
@@ -123,6 +124,7 @@ function useScreens(onShowKeys: () => void): Entry[] {
   return [
     ...SCREENS.map(({ to, word, Icon }) => goTo(to, word, Icon)),
     goTo('/settings', 'Settings', IconSettings, 'credentials python keys'),
+    goTo('/engines', 'Engines', IconServerBolt, 'leader follower handover drain failover'),
     act('run', 'Run spiders…', IconPlayerPlay, () => openRunDialog()),
     act('add-node', 'Add nodes…', IconPlus, () => void navigate({ to: '/nodes', search: { add: true } })),
     act(

@@ -99,6 +99,7 @@ const routeTree = root.addChildren([
     'LogSearchScreen',
     parseLogSearchSearch
   ),
+  screenAt('/engines', () => import('../features/engines/engines-screen.tsx'), 'EnginesScreen'),
   screenAt('/settings', () => import('./settings-screen.tsx'), 'SettingsScreen')
 ])
 

@@ -32,7 +32,9 @@ export function SettingsScreen() {
             </>
           )
         }
-      />
+      >
+        <LinkButton to="/engines">Engines</LinkButton>
+      </ScreenHead>
       <CredentialsPanel />
       <SessionsPanel />
       <WebhooksPanel />

@@ -2,6 +2,7 @@ import { Button, Tooltip } from '@mantine/core'
 import { spotlight } from '@mantine/spotlight'
 import { IconPlayerPause, IconPlayerPlay, IconSearch } from '@tabler/icons-react'
 import { useQuery } from '@tanstack/react-query'
+import { Link } from '@tanstack/react-router'
 import { useApi } from '../api/api.tsx'
 import { useConnection } from '../state/connection.ts'
 import { openRunDialog } from '../state/open-run-dialog.ts'
@@ -9,12 +10,14 @@ import { Kbd, modKey } from '../ui/kbd.tsx'
 import { plural } from '../ui/numbers.ts'
 import classes from './frame.module.css'
 import { Mark } from './mark.tsx'
+import { type EnginesInUse, useEnginesInUse } from '../ui/use-engines-in-use.ts'
 import { usePauseSwitch } from '../ui/use-pause-switch.ts'
 
 export function TopBar() {
   const { query } = useApi()
   const { data: status } = useQuery(query.system.status.queryOptions())
   const { data: fleet } = useQuery(query.nodes.list.queryOptions())
+  const engines = useEnginesInUse()
   const live = useConnection(({ state }) => state === 'live')
   return (
     <header className={classes.top}>
@@ -23,8 +26,14 @@ export function TopBar() {
           <Mark />
         </span>
         <span className={`${classes.dot} ${live ? 'tone-ok' : 'tone-wait'}`} aria-hidden />
-        <span className="ellipsis">{engineName(status?.host)}</span>
-        {fleet && <small>{plural(fleet.nodes.length, 'node')}</small>}
+        {engines === null ? (
+          <>
+            <span className="ellipsis">{engineName(status?.host)}</span>
+            {fleet && <small>{plural(fleet.nodes.length, 'node')}</small>}
+          </>
+        ) : (
+          <EngineLink engines={engines} host={engineName(status?.host)} />
+        )}
       </span>
       <button
         type="button"
@@ -43,6 +52,17 @@ export function TopBar() {
         </Button>
       </span>
     </header>
+  )
+}
+
+/** Of several engines on one database: which one this page talks to, and which leads. */
+function EngineLink({ engines: { own, isOwnLeading, leader }, host }: { engines: EnginesInUse; host: string }) {
+  const leads = isOwnLeading ? 'leads' : leader === null ? 'no engine leads' : `${leader} leads`
+  const title = `${host}: this page talks to ${own ?? 'one of several engines'}${isOwnLeading ? ', which leads' : `; ${leads}`}`
+  return (
+    <Link to="/engines" className={classes.engineLink} title={title}>
+      <span className="ellipsis">{own ?? host}</span> <small className="ellipsis">{leads}</small>
+    </Link>
   )
 }
 

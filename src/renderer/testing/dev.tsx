@@ -1,6 +1,6 @@
 /**
  * The whole app over an in-memory engine, for looking at screens; never shipped. Scenes by URL: `dev.html?first` (first
- * run), `?python=missing`, `?nodes=1000`, `?jobs=5000`, `?still` (nothing changes by itself).
+ * run), `?python=missing`, `?nodes=1000`, `?jobs=5000`, `?engines` (several), `?still` (nothing changes by itself).
  */
 import { startApp } from '../app/start-app.tsx'
 import { createFakeEngine } from './fake-engine.ts'
@@ -13,6 +13,7 @@ const engine = createFakeEngine({
   python: scene.get('python') === 'missing' ? 'missing' : 'ready',
   nodeCount: Number(scene.get('nodes') ?? 12),
   jobCount: Number(scene.get('jobs') ?? 200),
+  hasSeveralEngines: scene.has('engines'),
   liveEveryMs: scene.has('still') ? 0 : 1000
 })
 Object.assign(window, { engine })

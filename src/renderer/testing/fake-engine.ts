@@ -42,6 +42,8 @@ import { createFakeWorld, type FakeWorldOptions } from './fake-world.ts'
 interface FakeEngineOptions extends FakeWorldOptions {
   /** Milliseconds between live changes; 0: only `step()` changes anything. */
   liveEveryMs?: number
+  /** Three engines on one database. */
+  hasSeveralEngines?: boolean
 }
 
 export interface FakeEngine {
@@ -116,7 +118,7 @@ export function createFakeEngine(options: FakeEngineOptions = {}): FakeEngine {
     webhooks: createFakeWebhooks(world),
     fleetFile: createFakeFleetFile(),
     environments,
-    engines: createFakeEngines(),
+    engines: createFakeEngines(options),
     storage: createFakeStorage(world),
     logs: createFakeLogs(world),
     items: createFakeItems(world),

@@ -1,8 +1,8 @@
 import { implement } from '@orpc/server'
 import { contract, type EngineInfo } from '../../shared/contract/index.ts'
 
-/** Three engines: one leads, one follows, one is silent. A handover and a drain work. */
-export function createFakeEngines() {
+/** The only one, or three: one leads, one follows, one is silent. A handover and a drain work. */
+export function createFakeEngines({ hasSeveralEngines = false }: { hasSeveralEngines?: boolean }) {
   const os = implement(contract)
   const nowMs = Date.now()
   const engine = (id: string, name: string, state: EngineInfo['state'], silentMs: number): EngineInfo => ({
@@ -28,7 +28,10 @@ export function createFakeEngines() {
     terms.unshift({ epoch: terms[0]!.epoch + 1, engine: name, sinceMs: Date.now(), reason })
   }
   return {
-    list: os.engines.list.handler(() => ({ shared: true, engines, terms })),
+    list: os.engines.list.handler(() => {
+      if (hasSeveralEngines) return { shared: true, engines, terms }
+      return { shared: false, engines: [engine('alone', 'this engine', 'leading', 0)], terms: [] }
+    }),
     handOver: os.engines.handOver.handler(({ input }) => {
       lead(input.to ?? engines.find(({ state }) => state === 'following')!.id)
       return { handedOver: true as const }

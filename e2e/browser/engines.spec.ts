@@ -1,0 +1,32 @@
+import { whyNoPostgres } from '../../src/engine/store/postgres/testing/start-postgres.ts'
+import { leaderAmong, startSharedEngines } from '../support/engines.ts'
+import { makeLoginLink } from '../support/login-link.ts'
+import { expect, test } from './browser-test.ts'
+
+test.skip(whyNoPostgres() !== null, whyNoPostgres() ?? '')
+
+test('a page says which engine it talks to and which leads, also after it handed over to its own', async ({ page }) => {
+  const shared = await startSharedEngines(['north', 'south'])
+  try {
+    const [north, south] = shared.engines
+    await page.goto(await makeLoginLink(south!))
+    await page.getByRole('link', { name: 'south north leads' }).click()
+    await page
+      .getByRole('listitem', { name: 'Engine south' })
+      .getByRole('button', { name: 'Hand over to south' })
+      .click()
+    await page.getByRole('dialog').getByRole('button', { name: 'Hand over' }).click()
+    expect(await leaderAmong(['south'], south!)).toBe('south')
+    // Sessions are the former leader's, unless the engines share them.
+    await page.goto(await makeLoginLink(south!))
+    await page.getByRole('link', { name: 'south leads', exact: true }).click()
+    const leader = page.getByRole('list', { name: 'Leaders' }).getByRole('listitem').first()
+    await expect(leader).toContainText('south')
+    await expect(leader).toContainText('the leadership was handed over')
+    await expect(page.getByRole('status').filter({ hasText: 'Live' })).toBeVisible()
+    expect(await (await fetch(`${north!.address}/health/live`)).json()).toMatchObject({ engine: 'north', leads: false })
+    expect(await (await fetch(`${south!.address}/health/live`)).json()).toMatchObject({ engine: 'south', leads: true })
+  } finally {
+    await shared.stop()
+  }
+})

@@ -1,0 +1,37 @@
+import type { Page } from '@playwright/test'
+import { leaderAmong, startSharedEngines } from '../support/engines.ts'
+import type { Service } from '../support/service.ts'
+
+export interface PicturedEngines {
+  /** The follower, whose pages are taken. */
+  shown: Service
+  stop(): Promise<void>
+}
+
+/** Three engines on one database: one was killed, one took over, one follows. */
+export async function startEngines(): Promise<PicturedEngines> {
+  const names = ['north.example', 'south.example', 'west.example']
+  const { engines, stop } = await startSharedEngines(names)
+  const [north, south, west] = engines as [Service, Service, Service]
+  await north.kill()
+  const leader = await leaderAmong(names.slice(1), south)
+  return { shown: leader === names[1] ? west : south, stop }
+}
+
+/** Once the killed one counts as silent. */
+const openEngines = async (page: Page) => {
+  await page.goto('#/engines')
+  await page.getByText('Silent').waitFor({ timeout: 15_000 })
+}
+
+export const ENGINE_SCREENS: Record<string, (page: Page) => Promise<void>> = {
+  engines: openEngines,
+  'engines-hand-over': async (page) => {
+    await openEngines(page)
+    await page.getByRole('button', { name: /^Hand over to/ }).click()
+  }
+}
+
+export const ALONE_SCREENS: Record<string, (page: Page) => Promise<void>> = {
+  'engines-alone': (page) => page.goto('#/engines').then(() => {})
+}

@@ -1,0 +1,150 @@
+import { Badge, Button, Tooltip } from '@mantine/core'
+import { IconCircleCheck, IconCircleDashed, IconCrown } from '@tabler/icons-react'
+import { useMutation, useQueryClient } from '@tanstack/react-query'
+import { useState } from 'react'
+import type { EngineInfo } from '../../../shared/contract/index.ts'
+import { useApi } from '../../api/api.tsx'
+import { ConfirmDialog } from '../../ui/confirm-dialog.tsx'
+import { notifyError, notifyUndo } from '../../ui/notify.tsx'
+import { RelativeTime } from '../../ui/time.tsx'
+import { whyNotDrain, whyNotLead } from './engine-rules.ts'
+import classes from './engines.module.css'
+import { WHAT_A_HANDOVER_DOES } from './hand-over-dialog.tsx'
+
+const LOOKS = {
+  leading: { Icon: IconCrown, tone: 'tone-run', word: 'Leader' },
+  following: { Icon: IconCircleCheck, tone: 'tone-ok', word: 'Follower' },
+  silent: { Icon: IconCircleDashed, tone: 'tone-wait', word: 'Silent' }
+} as const
+
+interface EngineRowProps {
+  engine: EngineInfo
+  all: readonly EngineInfo[]
+  /** When the list was read. */
+  readAtMs: number
+  /** This page talks to it. */
+  isOwn: boolean
+  isTakingOver: boolean
+  onHandOver: () => void
+}
+
+/** One engine: its state, where it is, when it was last heard, and who is to lead. */
+export function EngineRow({ engine, all, readAtMs, isOwn, isTakingOver, onHandOver }: EngineRowProps) {
+  const { name, address, version, startedAtMs, state, silentMs, drained } = engine
+  const { Icon, tone, word } = LOOKS[state]
+  const [isAsking, setAsking] = useState(false)
+  const drain = useDrain(engine, { isErrorShown: isAsking })
+  return (
+    <li className={classes.row} data-silent={state === 'silent' || undefined} aria-label={`Engine ${name}`}>
+      <Icon size={17} stroke={1.7} className={tone} aria-hidden />
+      <span className={classes.name}>
+        <strong>{name}</strong>
+        <span className={tone}>{word}</span>
+        {drained && (
+          <Badge size="xs" variant="default" title="It answers, but does not lead until you undrain it or it restarts">
+            drained
+          </Badge>
+        )}
+        {isOwn && (
+          <Badge size="xs" variant="default" title="This page talks to this engine">
+            this page
+          </Badge>
+        )}
+        {isTakingOver && state === 'following' && (
+          <span className="tone-wait" role="status">
+            taking over…
+          </span>
+        )}
+      </span>
+      <span className={classes.facts}>
+        <span className="mono">{address}</span>
+        <span>version {version}</span>
+        <span>
+          started <RelativeTime atMs={startedAtMs} suffix=" ago" />
+        </span>
+        <span className={state === 'silent' ? 'tone-wait' : undefined}>
+          last heard <RelativeTime atMs={readAtMs - silentMs} suffix=" ago" />
+        </span>
+      </span>
+      {state !== 'silent' && (
+        <span className={classes.acts}>
+          {state === 'following' && (
+            <Act label="Hand over…" why={whyNotLead(engine)} about={`Hand over to ${name}`} onAct={onHandOver} />
+          )}
+          <Act
+            label={drained ? 'Undrain' : state === 'leading' ? 'Drain…' : 'Drain'}
+            why={whyNotDrain(engine, all)}
+            about={`${drained ? 'Undrain' : 'Drain'} ${name}`}
+            isActing={drain.isPending}
+            onAct={() => (state === 'leading' && !drained ? setAsking(true) : drain.mutate(!drained))}
+          />
+        </span>
+      )}
+      {isAsking && (
+        <ConfirmDialog
+          title={`Drain ${name}?`}
+          act="Drain"
+          onAct={() => drain.mutate(true, { onSuccess: () => setAsking(false) })}
+          isActing={drain.isPending}
+          error={drain.error}
+          isHarmless
+          focusesAct
+          onClose={() => setAsking(false)}
+        >
+          It leads now, so it hands over to another engine first. {WHAT_A_HANDOVER_DOES} It goes on answering, and does
+          not lead again until you undrain it or it restarts.
+        </ConfirmDialog>
+      )}
+    </li>
+  )
+}
+
+interface ActProps {
+  label: string
+  /** Why it cannot be done now. */
+  why: string | null
+  about: string
+  isActing?: boolean
+  onAct: () => void
+}
+
+function Act({ label, why, about, isActing = false, onAct }: ActProps) {
+  return (
+    <Tooltip label={why} disabled={why === null}>
+      <Button
+        size="compact-xs"
+        aria-label={why === null ? about : `${about}: ${why}`}
+        // Not `disabled`: the keyboard must reach the reason.
+        data-disabled={why !== null || undefined}
+        aria-disabled={why !== null}
+        loading={isActing}
+        onClick={() => why === null && onAct()}
+      >
+        {label}
+      </Button>
+    </Tooltip>
+  )
+}
+
+/** `isErrorShown`: in a dialog. */
+function useDrain({ id, name }: EngineInfo, { isErrorShown }: { isErrorShown: boolean }) {
+  const { client, query } = useApi()
+  const queries = useQueryClient()
+  const refetch = () => queries.invalidateQueries({ queryKey: query.engines.list.key() })
+  const drainEngine = async (drained: boolean) => {
+    await client.engines.drain({ id, drained })
+    await refetch()
+  }
+  return useMutation({
+    mutationFn: drainEngine,
+    onSuccess: (_done, drained) =>
+      notifyUndo(
+        drained ? `${name} is drained.` : `${name} can lead again.`,
+        () => drainEngine(!drained),
+        `drain ${id}`
+      ),
+    onError: (error, drained) => {
+      if (!isErrorShown) notifyError(`Could not ${drained ? 'drain' : 'undrain'} ${name}`, error)
+    }
+  })
+}

@@ -1,0 +1,134 @@
+import { Badge } from '@mantine/core'
+import { IconServerBolt } from '@tabler/icons-react'
+import { useQuery } from '@tanstack/react-query'
+import { useState } from 'react'
+import type { EngineInfo, EngineList } from '../../../shared/contract/index.ts'
+import { useApi } from '../../api/api.tsx'
+import { hasBrowserSession } from '../../api/browser-session.ts'
+import { explainError } from '../../api/explain-error.ts'
+import { plural } from '../../ui/numbers.ts'
+import { Panel, ScreenHead } from '../../ui/panel.tsx'
+import { EmptyState, QueryState } from '../../ui/states.tsx'
+import { RelativeTime } from '../../ui/time.tsx'
+import { useEnginesInUse } from '../../ui/use-engines-in-use.ts'
+import { EngineRow } from './engine-row.tsx'
+import classes from './engines.module.css'
+import { HandOverDialog } from './hand-over-dialog.tsx'
+import { inOrder, livingVersions } from './engine-rules.ts'
+
+/** Engines are not in the stream of changes: each says once a second that it lives. */
+const EVERY_MS = 2_000
+
+/** The engines on one database: who lives, who leads and why, and what to do before maintenance. */
+export function EnginesScreen() {
+  const { query } = useApi()
+  const engines = useQuery(query.engines.list.queryOptions({ refetchInterval: EVERY_MS, staleTime: 0 }))
+  const inUse = useEnginesInUse()
+  const { data, dataUpdatedAt, error } = engines
+  return (
+    <div className={classes.screen}>
+      <ScreenHead title="Engines" note={data?.shared && plural(data.engines.length, 'engine')} />
+      {data !== undefined && error !== null && (
+        <p className={classes.outdated} role="status">
+          This list is <RelativeTime atMs={dataUpdatedAt} /> old. {explainError(error).text}
+        </p>
+      )}
+      <QueryState query={engines} what="the engines" rows={3}>
+        {(list) =>
+          list.shared ? (
+            <SharedEngines list={list} readAtMs={dataUpdatedAt} own={inUse?.own ?? null} />
+          ) : (
+            <EmptyState icon={<IconServerBolt size={32} stroke={1.3} />} title="One engine">
+              This Scrapdeck keeps its data in SQLite, so no other engine can share it. To run several that take over
+              from each other, move to PostgreSQL: <ScalingPage />.
+            </EmptyState>
+          )
+        }
+      </QueryState>
+    </div>
+  )
+}
+
+interface SharedEnginesProps {
+  list: EngineList
+  readAtMs: number
+  own: string | null
+}
+
+function SharedEngines({ list: { engines, terms }, readAtMs, own }: SharedEnginesProps) {
+  const [handingTo, setHandingTo] = useState<EngineInfo | null>(null)
+  const [asked, setAsked] = useState<{ id: string; untilMs: number } | null>(null)
+  const versions = livingVersions(engines)
+  const hasLeader = engines.some(({ state }) => state === 'leading')
+  const living = engines.filter(({ state }) => state !== 'silent')
+  return (
+    <>
+      <Panel title="On this database" flush>
+        <ul className={classes.list}>
+          {inOrder(engines).map((engine) => (
+            <EngineRow
+              key={engine.id}
+              engine={engine}
+              all={engines}
+              readAtMs={readAtMs}
+              isOwn={engine.name === own && engine.state !== 'silent'}
+              isTakingOver={asked?.id === engine.id && readAtMs < asked.untilMs}
+              onHandOver={() => setHandingTo(engine)}
+            />
+          ))}
+        </ul>
+        {living.length < 2 && (
+          <p className={classes.hint}>
+            If this engine fails, nothing is dispatched until it is back. Start a second one on the same database to
+            have it take over: <ScalingPage />.
+          </p>
+        )}
+        {versions.length > 1 && (
+          <p className={classes.hint}>
+            The engines run different versions ({versions.join(', ')}). Finish the update: the followers first, then
+            hand over.
+          </p>
+        )}
+      </Panel>
+      <Panel title="Leaders" note="newest first" flush>
+        <ol className={classes.list} aria-label="Leaders">
+          {terms.map(({ epoch, engine, sinceMs, reason }, index) => (
+            <li key={epoch} className={classes.term}>
+              <span className={classes.since}>
+                <RelativeTime atMs={sinceMs} suffix=" ago" />
+              </span>
+              <span className={classes.leader}>
+                <strong>{engine}</strong>
+                {index === 0 && hasLeader && (
+                  <Badge size="xs" variant="default">
+                    now
+                  </Badge>
+                )}
+              </span>
+              <span className={classes.reason}>{reason}</span>
+            </li>
+          ))}
+        </ol>
+      </Panel>
+      {handingTo !== null && (
+        <HandOverDialog
+          engine={handingTo}
+          onAsked={() => setAsked({ id: handingTo.id, untilMs: Date.now() + TAKEOVER_LIMIT_MS })}
+          onClose={() => setHandingTo(null)}
+        />
+      )}
+    </>
+  )
+}
+
+/** After a handover, the named engine has 3 s to take the lease; a new leader opens its rooms before it answers. */
+const TAKEOVER_LIMIT_MS = 15_000
+
+function ScalingPage() {
+  if (!hasBrowserSession()) return <span className="mono">docs/scaling.md</span>
+  return (
+    <a href={new URL('../docs/scaling#several-engines', document.baseURI).href} target="_blank" rel="noreferrer">
+      Several engines
+    </a>
+  )
+}
