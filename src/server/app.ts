@@ -18,6 +18,7 @@ import { healthDoor } from './health.ts'
 import { countRequests, metricsDoor } from './metrics-door.ts'
 import { type ConnectionLimits, DEFAULT_CONNECTION_LIMITS, DEFAULT_RATE_LIMITS, type RateLimits } from './limits.ts'
 import { PipelinedRequests } from './pipelined-requests.ts'
+import { nodeDoor } from './nodes/node-door.ts'
 import { scrapydDoor } from './scrapyd/door.ts'
 import type { ScrapydDoorSettings } from './scrapyd/settings.ts'
 import { NO_SUCH_FILE, NO_SUCH_PAGE, sendPage } from './scrapyd/twisted-pages.ts'
@@ -26,7 +27,7 @@ import { userInterfaceDoor } from './user-interface.ts'
 export interface AppOptions {
   engine: Pick<
     Engine,
-    'router' | 'scrapyd' | 'credentials' | 'health' | 'metrics' | 'answers' | 'incoming' | 'crawlCacheSeconds'
+    'router' | 'scrapyd' | 'credentials' | 'health' | 'metrics' | 'answers' | 'incoming' | 'crawlCacheSeconds' | 'pulling'
   >
   /** Where sessions are stored. */
   dataDirectory: string
@@ -124,7 +125,8 @@ export function createApp(options: AppOptions): App {
   const limits = new DoorLimits({ limits: { ...DEFAULT_RATE_LIMITS, ...options.rateLimits }, clock })
   const gate = new RequestGate({
     ...{ authenticator, limits, connections, isOurHost: createHostRule(options), clock },
-    readsMetrics: new AddressList(metrics.openTo)
+    readsMetrics: new AddressList(metrics.openTo),
+    nodeOfToken: (token) => engine.pulling.authenticate(token)
   })
   closeInOrder(fastify)
   // Fastify refuses shared objects as defaults; the hook below sets it before anybody reads it.
@@ -159,6 +161,7 @@ export function createApp(options: AppOptions): App {
   // Before the Scrapyd door, which adds HTTP methods that only it answers.
   const handlers = createContractHandlers({ engine, clock, logger, logOutEverywhere })
   fastify.register(contractDoors, { incoming: engine.incoming, limits, handlers })
+  fastify.register(nodeDoor, { pulling: engine.pulling })
   fastify.register(scrapydDoor, {
     fleet: engine.scrapyd,
     incoming: engine.incoming,

@@ -193,6 +193,13 @@ export function createRouter(parts: RouterParts): EngineRouter {
         const { scrapydVersion } = await parts.probe(input)
         return parts.describeNode(await nodeCommands.add({ ...input, scrapydVersion }))
       }),
+      addPulling: os.nodes.addPulling.handler(async ({ input }) => describeToken(await nodeCommands.addPulling(input))
+      ),
+      renewToken: os.nodes.renewToken.handler(async ({ input }) => describeToken(await nodeCommands.renewToken(input.id))
+      ),
+      revokeToken: os.nodes.revokeToken.handler(async ({ input }) =>
+        parts.describeNode(await nodeCommands.revokeToken(input.id))
+      ),
       update: os.nodes.update.handler(async ({ input: { id, ...changes } }) =>
         parts.describeNode(await nodeCommands.update(id, changes))
       ),

@@ -28,7 +28,8 @@ export async function openEngine(options: EngineOptions, storeThread: Worker | n
       systemCommands,
       metrics,
       figures,
-      local
+      local,
+      pulling
     } = rooms
     let stopped: Promise<void> | null = null
     return {
@@ -38,6 +39,7 @@ export async function openEngine(options: EngineOptions, storeThread: Worker | n
       crawlCacheSeconds,
       incoming,
       credentials,
+      pulling,
       setAddress(address) {
         systemCommands.address = address
       },

@@ -1,6 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Clock } from '../../engine/runtime/clock.ts'
-import type { RateLimit, RateLimits } from '../limits.ts'
+import { NODE_RATE_LIMIT, type RateLimit, type RateLimits } from '../limits.ts'
 import type { Caller } from './authenticator.ts'
 import { addressOf, clientOf } from './client-address.ts'
 import { RequestLimiter } from './request-limiter.ts'
@@ -10,6 +10,7 @@ export class DoorLimits {
   readonly #api: RequestLimiter | null
   readonly #doors: RequestLimiter | null
   readonly #open: RequestLimiter | null
+  readonly #nodes: RequestLimiter | null
 
   constructor({ limits, clock }: { limits: RateLimits; clock: Clock }) {
     const limiterOf = (limit: RateLimit | null, advice?: string) =>
@@ -17,6 +18,7 @@ export class DoorLimits {
     this.#api = limiterOf(limits.api, ', and send many jobs in one request (POST /api/v1/jobs/bulk)')
     this.#doors = limiterOf(limits.doors)
     this.#open = limiterOf(limits.open)
+    this.#nodes = limiterOf(NODE_RATE_LIMIT)
   }
 
   chargeApi(request: FastifyRequest, reply: FastifyReply, cost: number): void {
@@ -25,6 +27,11 @@ export class DoorLimits {
 
   chargeDoor(request: FastifyRequest, reply: FastifyReply): void {
     if (this.#doors !== null) charge(this.#doors, bucketOf(request.caller, request), { reply, cost: 1 })
+  }
+
+  /** For a node that pulls, wherever it is. */
+  chargeNode(request: FastifyRequest, reply: FastifyReply): void {
+    if (this.#nodes !== null) charge(this.#nodes, request.caller.id, { reply, cost: 1 })
   }
 
   /** For a new session, whoever creates it: it does not begin with a new limit. */

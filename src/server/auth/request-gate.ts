@@ -4,7 +4,9 @@ import { isCrawlRoute } from '../api/crawl-door.ts'
 import type { AddressList } from '../address-list.ts'
 import type { Connections } from '../connections.ts'
 import { STRANGER_BODY_LIMIT_MS } from '../limits.ts'
-import { type Authenticator, NOBODY } from './authenticator.ts'
+import { bearerToken, isNodeRoute } from '../nodes/node-door.ts'
+import { ScrapdeckError } from '../../shared/errors.ts'
+import { type Authenticator, type Caller, NOBODY } from './authenticator.ts'
 import { addressOf } from './client-address.ts'
 import type { DoorLimits } from './door-limits.ts'
 import { changesNothing, checkRequestOrigin } from './request-rule.ts'
@@ -16,6 +18,8 @@ export interface RequestGateOptions {
   isOurHost: (host: string | undefined) => boolean
   /** Who may read /metrics without a password. */
   readsMetrics: AddressList
+  /** The node that this token is valid for. */
+  nodeOfToken: (token: string) => string | null
   clock: Clock
 }
 
@@ -33,7 +37,8 @@ export class RequestGate {
     request.caller = NOBODY
     try {
       if (!isFromSocket) checkRequestOrigin(request, { isOurHost, changesNothing: changesNothing(request) })
-      if (!isOpenToAll(request) && !this.#isOpenToScraper(request)) request.caller = authenticator.check(request)
+      if (isNodeRoute(request)) request.caller = this.#nodeThatSent(request)
+      else if (!isOpenToAll(request) && !this.#isOpenToScraper(request)) request.caller = authenticator.check(request)
     } catch (error) {
       this.#chargeStranger(request, reply)
       throw error
@@ -46,9 +51,20 @@ export class RequestGate {
       return
     }
     connections.trust(request.raw.socket)
+    if (request.caller.kind === 'node') return limits.chargeNode(request, reply)
     authenticator.bindResponse(request.caller, reply.raw)
     // The API charges itself (contract-doors.ts).
     if (!isApi(request)) limits.chargeDoor(request, reply)
+  }
+
+  /** Only the token of a node counts here, and it counts nowhere else. */
+  #nodeThatSent({ headers }: FastifyRequest): Caller {
+    const token = bearerToken(headers.authorization)
+    const id = token === null ? null : this.#options.nodeOfToken(token)
+    if (id !== null) return { kind: 'node', id }
+    throw new ScrapdeckError('UNAUTHORIZED', 'The token of this node is missing, wrong or revoked.', {
+      data: { credentials: token === null ? 'missing' : 'wrong' }
+    })
   }
 
   /** Whoever is over the limit starts again with a new connection, which costs more than another request. */
