@@ -7,7 +7,7 @@ import type { Fleet, FleetNode } from '../nodes/fleet.ts'
 import { checkCertificates } from '../nodes/scrapyd/certificates.ts'
 import { DIRECT, parseProxyUrl } from '../nodes/scrapyd/proxy.ts'
 import { type NodeUrl, parseNodeUrl } from '../nodes/scrapyd/node-url.ts'
-import { createNodeToken } from '../nodes/pulling/node-token.ts'
+import { addressOfPulling, createNodeToken } from '../nodes/pulling/node-token.ts'
 import type { PullingNodes } from '../nodes/pulling/pulling-nodes.ts'
 import type { Distribution } from '../projects/distribution.ts'
 import type { Clock } from '../runtime/clock.ts'
@@ -419,9 +419,6 @@ export class NodeCommands {
     return this.#parts.fleet.list().find(({ stored }) => stored.url === url)
   }
 }
-
-/** Stands where other nodes have their address: unique, and nothing that anybody could connect to. */
-const addressOfPulling = (id: NodeId): string => `pull:${id}`
 
 /** Names of nodes: `eu-1`, `eu-1-2`, `eu-1-3` … */
 class TakenNames {

@@ -5,6 +5,7 @@ import {
   type Node,
   type NodeAddress,
   type Problem,
+  type NewToken,
   type Project,
   type SystemStatus,
   type RunningJob,
@@ -114,6 +115,10 @@ export function createRouter(parts: RouterParts): EngineRouter {
     figures
   } = parts
   const os = implement(contract).$context<RouterContext>()
+
+  function describeToken({ node, token }: { node: FleetNode; token: string }): NewToken {
+    return { node: parts.describeNode(node), token }
+  }
 
   function requireProject(name: string): Project {
     const project = parts.listProjects().find((candidate) => candidate.name === name)

@@ -176,6 +176,7 @@ export function createFakeEngine() {
     scrapyd,
     answers,
     crawlCacheSeconds: 3_600,
+    pulling: { authenticate: () => null, get: () => undefined },
     incoming: createLazyIncoming(),
     credentials,
     address: null as string | null,

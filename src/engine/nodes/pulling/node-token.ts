@@ -22,3 +22,10 @@ export function isTokenOf(hash: string | null, token: string): boolean {
 }
 
 const hashOf = (token: string): string => createHash('sha256').update(token).digest('hex')
+
+/** Stands where other nodes have their address: unique, and nothing that anybody could connect to. */
+export const addressOfPulling = (id: NodeId): string => `pull:${id}`
+
+/** null: it is another address. */
+export const idOfPulling = (url: string): NodeId | null =>
+  (/^pull:(n-[0-9a-f]{12})$/.exec(url)?.[1] ?? null) as NodeId | null
