@@ -506,11 +506,15 @@ class Client:
             session = self._session
             if session is None:
                 continue
-            try:
-                self._send_file(transport, session, command)
-            except (Refused, Unreachable):
-                # Scrapdeck asks again.
-                continue
+            for delay in (0.1, 0.3, 1):
+                try:
+                    self._send_file(transport, session, command)
+                    break
+                except Refused:
+                    break
+                except Unreachable:
+                    # After the last try, Scrapdeck asks again.
+                    time.sleep(delay)
 
     def _send_file(self, transport, session, command):
         path = self._host.path_of(command["file"], command["project"], command["spider"], command["jobid"])

@@ -22,7 +22,7 @@ class EggCache:
         self._root = os.path.join(state_directory, "eggs")
 
     def path_of(self, project, version, sha256):
-        """null if it is not here."""
+        """None: it is not here."""
         path = self._place(project, version, sha256)
         return path if os.path.exists(path) else None
 
@@ -59,23 +59,23 @@ class EggCache:
         return place
 
     def projects(self):
-        return sorted(unquote(name) for name in names_in(self._root))
+        return sorted(name_of(name) for name in names_in(self._root))
 
     def versions(self, project):
         """The one that was used last is the last."""
-        parent = os.path.join(self._root, quote(project, safe=""))
-        dated = [(modified(os.path.join(parent, name)), unquote(name)) for name in names_in(parent)]
+        parent = os.path.join(self._root, folder_of(project))
+        dated = [(modified(os.path.join(parent, name)), name_of(name)) for name in names_in(parent)]
         return [name for _, name in sorted(dated)]
 
     def newest(self, project, version):
-        parent = os.path.join(self._root, quote(project, safe=""), quote(version, safe=""))
+        parent = os.path.join(self._root, folder_of(project), folder_of(version))
         found = [self._place(project, version, sha256) for sha256 in names_in(parent)]
         found = [path for path in found if os.path.exists(path)]
         return max(found, key=modified, default=None)
 
     def delete(self, project, version=None):
-        parent = os.path.join(self._root, quote(project, safe=""))
-        target = parent if version is None else os.path.join(parent, quote(version, safe=""))
+        parent = os.path.join(self._root, folder_of(project))
+        target = parent if version is None else os.path.join(parent, folder_of(version))
         shutil.rmtree(target, ignore_errors=True)
 
     def prune(self, needed):
@@ -91,8 +91,17 @@ class EggCache:
     def _place(self, project, version, sha256):
         # pkg_resources and importlib.metadata read the distribution's name from the file's.
         safe = lambda text: re.sub(r"[^A-Za-z0-9_.]", "_", text)[:100]  # noqa: E731
-        directory = os.path.join(self._root, quote(project, safe=""), quote(version, safe="") or "%", sha256)
+        directory = os.path.join(self._root, folder_of(project), folder_of(version), sha256)
         return os.path.join(directory, f"{safe(project)}-{safe(version)}.egg")
+
+
+def folder_of(name):
+    """Never `..`, whatever the name is."""
+    return "=" + quote(name, safe="")
+
+
+def name_of(folder):
+    return unquote(folder[1:])
 
 
 def names_in(directory):
