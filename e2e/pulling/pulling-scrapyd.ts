@@ -2,18 +2,11 @@ import { delimiter, resolve } from 'node:path'
 import { readTestEnvironment } from '../../scripts/setup/test-environment.mjs'
 import { until } from '../../src/engine/testing/until.ts'
 import type { NodeId } from '../../src/shared/contract/index.ts'
+import { PULLING_COMPONENTS } from '../../src/shared/pulling-setup.ts'
 import { type Scrapyd, type ScrapydVersion, startScrapyd } from '../support/scrapyd-fleet.ts'
 import type { Service } from '../support/service.ts'
 
 export const PACKAGE_DIRECTORY = resolve(import.meta.dirname, '../../resources/python/node')
-
-/** What docs/pulling-nodes.md has an operator write. */
-export const CONFIGURATION = {
-  application: 'scrapdeck_node.app.application',
-  spiderqueue: 'scrapdeck_node.spiderqueue.PullSpiderQueue',
-  eggstorage: 'scrapdeck_node.eggstorage.PullEggStorage',
-  jobstorage: 'scrapdeck_node.jobstorage.PullJobStorage'
-}
 
 export interface PullingScrapydOptions {
   version?: ScrapydVersion
@@ -34,7 +27,7 @@ export async function startPullingScrapyd(
     version,
     maxProc,
     forks: 'nothing',
-    configuration: CONFIGURATION,
+    configuration: PULLING_COMPONENTS,
     environment: {
       PYTHONPATH: [PACKAGE_DIRECTORY, installed].filter(Boolean).join(delimiter),
       SCRAPDECK_URL: url,
