@@ -164,9 +164,11 @@ function withAddress(command: Command): Command {
     .option('--proxy <address>', 'HTTP proxy to reach it; direct: none (default: from HTTP_PROXY)')
 }
 
-/** `flags.url`: as this machine reaches Scrapdeck; the node may have to use another address. */
-function setUp({ token }: NewToken, flags: Session['flags']): string {
-  const { commands, configuration } = pullingSetup({ address: flags.url ?? 'https://SCRAPDECK-ADDRESS', token })
+/** The address is the one given here, without credentials; the node may have to use another. */
+function setUp({ token }: NewToken, { url = '' }: Session['flags']): string {
+  const given = /^https?:/.test(url) ? URL.parse(url) : null
+  const address = given === null ? 'https://SCRAPDECK-ADDRESS' : `${given.origin}${given.pathname}`
+  const { commands, configuration } = pullingSetup({ address, token })
   return `On the server, in the environment of its Scrapyd:\n\n${commands}\n\nIn its scrapyd.conf, then restart it:\n\n${configuration}`
 }
 
