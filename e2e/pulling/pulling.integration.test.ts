@@ -33,7 +33,12 @@ const SHORT = { pages: '1', delay: '0' }
 const jobOf = async (service: Service, id: JobId): Promise<Job> => (await service.client.jobs.get({ id })).job
 
 const untilStatus = (service: Service, id: JobId, status: Job['status']): Promise<Job> =>
-  until(`job ${status}`, () => jobOf(service, id), (job) => job.status === status, 60_000)
+  until(
+    `job ${status}`,
+    () => jobOf(service, id),
+    (job) => job.status === status,
+    60_000
+  )
 
 /** How often Scrapyd started the job, by its own log. */
 const startsOf = (output: string, jobid: string): number =>
@@ -150,44 +155,51 @@ it('a token works for its node alone, until it is renewed or revoked', async () 
 const NODES = pickLength(10, 50)
 const JOBS = pickLength(300, 10_000)
 
-it(`${NODES} nodes pull ${JOBS} jobs through a proxy that loses connections, each job exactly once`, async () => {
-  const service = await startWithDemo()
-  const proxy = await startCuttingProxy()
-  onTestFinished(() => proxy.close())
-  const directory = mkdtempSync(join(tmpdir(), 'scrapdeck-pulling-'))
-  const tokens: string[] = []
-  for (let number = 0; number < NODES; number += 1) {
-    tokens.push((await service.client.nodes.addPulling({ name: `nat-${number}` })).token)
-  }
-  const child = spawn(
-    readTestEnvironment().python,
-    [join(PACKAGE_DIRECTORY, 'tests/stand_in.py'), directory, service.address],
-    { stdio: ['pipe', 'ignore', 'inherit'], env: { ...process.env, STAND_IN_PROXY: proxy.url } }
-  )
-  onTestFinished(async () => {
-    child.kill('SIGKILL')
-    if (child.exitCode === null && child.signalCode === null) await once(child, 'exit')
-    rmSync(directory, { recursive: true, force: true, maxRetries: 5 })
-  })
-  child.stdin.end(tokens.join('\n'))
-  proxy.cutEvery = 50
-  const orders = Array.from({ length: JOBS }, (_, number) => ({
-    ...{ project: 'demo', version: '1', spider: 'quotes', args: { number: String(number) } }
-  }))
-  const { ids } = await service.client.jobs.runMany({ jobs: orders })
-  const count = async () => {
-    const { status } = await service.client.jobs.count({ ids })
-    return Object.fromEntries(status.map(({ value, count }) => [value, count]))
-  }
-  const limitMs = pickLength(90_000, 1_500_000)
-  await until('all jobs succeeded', count, (counts) => counts['succeeded'] === JOBS, limitMs)
-  const starts = readdirSync(directory).flatMap((node) =>
-    readFileSync(join(directory, node, 'starts'), 'utf8').trim().split('\n').filter(Boolean)
-  )
-  expect(starts).toHaveLength(JOBS)
-  expect(new Set(starts).size).toBe(JOBS)
-  expect(proxy.lost).toBeGreaterThan(JOBS / 100)
-}, pickLength(110_000, 1_600_000))
+it(
+  `${NODES} nodes pull ${JOBS} jobs through a proxy that loses connections, each job exactly once`,
+  async () => {
+    const service = await startWithDemo()
+    const proxy = await startCuttingProxy()
+    onTestFinished(() => proxy.close())
+    const directory = mkdtempSync(join(tmpdir(), 'scrapdeck-pulling-'))
+    const tokens: string[] = []
+    for (let number = 0; number < NODES; number += 1) {
+      tokens.push((await service.client.nodes.addPulling({ name: `nat-${number}` })).token)
+    }
+    const child = spawn(
+      readTestEnvironment().python,
+      [join(PACKAGE_DIRECTORY, 'tests/stand_in.py'), directory, service.address],
+      { stdio: ['pipe', 'ignore', 'inherit'], env: { ...process.env, STAND_IN_PROXY: proxy.url } }
+    )
+    onTestFinished(async () => {
+      child.kill('SIGKILL')
+      if (child.exitCode === null && child.signalCode === null) await once(child, 'exit')
+      rmSync(directory, { recursive: true, force: true, maxRetries: 5 })
+    })
+    child.stdin.end(tokens.join('\n'))
+    proxy.cutEvery = 50
+    const orders = Array.from({ length: JOBS }, (_, number) => ({
+      ...{ project: 'demo', version: '1', spider: 'quotes', args: { number: String(number) } }
+    }))
+    const { ids } = await service.client.jobs.runMany({ jobs: orders })
+    const count = async () => {
+      const { status } = await service.client.jobs.count({ ids })
+      return Object.fromEntries(status.map(({ value, count }) => [value, count]))
+    }
+    const limitMs = pickLength(90_000, 1_500_000)
+    await until('all jobs succeeded', count, (counts) => counts['succeeded'] === JOBS, limitMs)
+    const starts = readdirSync(directory).flatMap((node) =>
+      readFileSync(join(directory, node, 'starts'), 'utf8')
+        .trim()
+        .split('\n')
+        .filter(Boolean)
+    )
+    expect(starts).toHaveLength(JOBS)
+    expect(new Set(starts).size).toBe(JOBS)
+    expect(proxy.lost).toBeGreaterThan(JOBS / 100)
+  },
+  pickLength(110_000, 1_600_000)
+)
 
 /** As an operator sets it for Scrapyd. Loopback addresses would otherwise be left out. */
 const proxied = ({ url }: CuttingProxy) => ({ http_proxy: url, HTTP_PROXY: url, no_proxy: '', NO_PROXY: '' })

@@ -27,7 +27,15 @@ import { userInterfaceDoor } from './user-interface.ts'
 export interface AppOptions {
   engine: Pick<
     Engine,
-    'router' | 'scrapyd' | 'credentials' | 'health' | 'metrics' | 'answers' | 'incoming' | 'crawlCacheSeconds' | 'pulling'
+    | 'router'
+    | 'scrapyd'
+    | 'credentials'
+    | 'health'
+    | 'metrics'
+    | 'answers'
+    | 'incoming'
+    | 'crawlCacheSeconds'
+    | 'pulling'
   >
   /** Where sessions are stored. */
   dataDirectory: string

@@ -96,7 +96,8 @@ export function addNodeCommands({ group, terminal }: ClientCommands): void {
     (command) => command.option('--revoke', 'only refuse the former one')
   )(async ({ client, flags }, [name = ''], { revoke = false }: { revoke?: boolean }) => {
     const { id } = await findNode(client, name)
-    if (revoke) print(terminal, flags, await client.nodes.revokeToken({ id }), (node) => `${node.name} has no token now.`)
+    if (revoke)
+      print(terminal, flags, await client.nodes.revokeToken({ id }), (node) => `${node.name} has no token now.`)
     else print(terminal, flags, await client.nodes.renewToken({ id }), (answer) => setUp(answer, flags))
   })
 
@@ -347,7 +348,8 @@ function describeSeen(node: Node, nowMs: number): string {
 
 const sentence = (text: string): string => (text.endsWith('.') ? text : `${text}.`)
 
-const addressOf = (node: Node): string => (node.kind === 'local' ? 'this machine' : node.kind === 'pulling' ? 'pulls' : node.url)
+const addressOf = (node: Node): string =>
+  node.kind === 'local' ? 'this machine' : node.kind === 'pulling' ? 'pulls' : node.url
 
 const BOUND_READ_MAX = 500
 

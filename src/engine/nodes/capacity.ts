@@ -90,7 +90,8 @@ export function planCapacity(evidence: {
 }): Capacity {
   const { setSlots, reportedSlots = null, belief, nowMs } = evidence
   if (setSlots !== null) return { slots: setSlots, source: 'set', text: 'set by you' }
-  if (reportedSlots !== null) return { slots: reportedSlots, source: 'learned', text: 'reported by the node (max_proc)' }
+  if (reportedSlots !== null)
+    return { slots: reportedSlots, source: 'learned', text: 'reported by the node (max_proc)' }
   const known = believedSlots(belief)
   const isTrying = isWorthTrying(belief, nowMs)
   const slots = isTrying ? known + 1 : known

@@ -198,9 +198,9 @@ export function createRouter(parts: RouterParts): EngineRouter {
         const { scrapydVersion } = await parts.probe(input)
         return parts.describeNode(await nodeCommands.add({ ...input, scrapydVersion }))
       }),
-      addPulling: os.nodes.addPulling.handler(async ({ input }) => describeToken(await nodeCommands.addPulling(input))
-      ),
-      renewToken: os.nodes.renewToken.handler(async ({ input }) => describeToken(await nodeCommands.renewToken(input.id))
+      addPulling: os.nodes.addPulling.handler(async ({ input }) => describeToken(await nodeCommands.addPulling(input))),
+      renewToken: os.nodes.renewToken.handler(async ({ input }) =>
+        describeToken(await nodeCommands.renewToken(input.id))
       ),
       revokeToken: os.nodes.revokeToken.handler(async ({ input }) =>
         parts.describeNode(await nodeCommands.revokeToken(input.id))

@@ -8,7 +8,8 @@ import type { Rooms } from './rooms.ts'
  * set up in rooms.ts. No event is emitted before the engine starts.
  */
 export function connectListeners(rooms: Rooms): void {
-  const { base, stopping, projects, local, live, fleet, pulling, dispatch, metrics, deliverer, news, nodeCommands } = rooms
+  const { base, stopping, projects, local, live, fleet, pulling, dispatch, metrics, deliverer, news, nodeCommands } =
+    rooms
   const {
     distribution,
     atOnce,

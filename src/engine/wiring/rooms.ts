@@ -251,7 +251,15 @@ function openOrders(options: EngineOptions, below: WithWork, opened: AsyncDispos
   const news = opened.adopt(new News(base), stop)
   const preparing = { fleet, projects, secretBox, clock, newJobId: createJobIds(clock, random) }
   const jobCommands = new JobCommands({ ...preparing, store, dispatch, waiting })
-  const nodeCommands = new NodeCommands({ ...preparing, store, live, dispatch, distribution, random, pulling: below.pulling })
+  const nodeCommands = new NodeCommands({
+    ...preparing,
+    store,
+    live,
+    dispatch,
+    distribution,
+    random,
+    pulling: below.pulling
+  })
   const inventories = new Inventories({
     ...base,
     fleet,

@@ -157,7 +157,14 @@ export const node: Node = {
 
 export const pullingNode: Node = {
   ...node,
-  ...{ name: 'behind-nat', kind: 'pulling', url: `pull:${NODE_ID}`, username: null, hasPassword: false, hasToken: true },
+  ...{
+    name: 'behind-nat',
+    kind: 'pulling',
+    url: `pull:${NODE_ID}`,
+    username: null,
+    hasPassword: false,
+    hasToken: true
+  },
   slotsText: 'reported by the node (max_proc)'
 }
 

@@ -57,7 +57,7 @@ export class Mailbox {
     this.#commands = first === -1 ? [] : this.#commands.slice(first)
   }
 
-  /** Removes commands that nobody waits for any more, unless they have been told. */
+  /** Removes commands that nobody waits for any more. The node may have them already. */
   drop(isUnneeded: (command: NumberedCommand) => boolean): void {
     this.#commands = this.#commands.filter(({ command }) => !isUnneeded(command))
   }
@@ -70,6 +70,10 @@ export class Mailbox {
       return index > 0 && characters > ANSWER_CHARACTERS_MAX
     })
     return (fitting === -1 ? this.#commands : this.#commands.slice(0, fitting)).map(({ command }) => command)
+  }
+
+  get size(): number {
+    return this.#commands.length
   }
 
   get isEmpty(): boolean {

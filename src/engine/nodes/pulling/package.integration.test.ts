@@ -10,7 +10,10 @@ it('the Python tests of the package for nodes pass', async () => {
   const { stderr } = await promisify(execFile)(
     readTestEnvironment().python,
     ['-W', 'error::ResourceWarning', '-m', 'unittest', 'discover', '--start-directory', 'tests'],
-    { cwd: directory, env: { ...process.env, PYTHONPATH: `${directory}:${directory}/tests`, PYTHONDONTWRITEBYTECODE: '1' } }
+    {
+      cwd: directory,
+      env: { ...process.env, PYTHONPATH: `${directory}:${directory}/tests`, PYTHONDONTWRITEBYTECODE: '1' }
+    }
   )
   expect(stderr).toMatch(/Ran \d{2,} tests[^]*OK/)
 })

@@ -209,7 +209,7 @@ test('a revoked token ends what waits', async () => {
   const stamp = open()
   const cancelled = node.cancel({ project: SHOP, jobid: 'a', signal: 'INT' }).catch((error: unknown) => error)
   node.disconnect()
-  expect(await cancelled).toMatchObject({ kind: 'unauthorized' })
+  expect(await cancelled).toMatchObject({ kind: 'reset' })
   expect(() => claim(stamp, 'a')).toThrow(expect.objectContaining({ code: 'NODE_SESSION_UNKNOWN' }))
 })
 

@@ -65,6 +65,7 @@ const READS_AT_ONCE = 8
 const OFFER_MS = 60_000
 const OFFER_WITH_EGG_MS = 15 * 60_000
 const OFFER_CHECK_MS = 2_000
+const UNCONFIRMED_MAX = 10_000
 const HELD_RETRY_SECONDS = 15
 /** Of runs that were granted or withdrawn, the newest are remembered, in case their claim is repeated. */
 const REMEMBERED_MAX = 20_000
@@ -160,6 +161,7 @@ export class PullingNode implements NodeClient {
     this.#listings.push(pending)
     const lists = await this.#within(listing.promise, REQUEST_MS, signal, () => {
       this.#listings = this.#listings.filter((one) => one !== pending)
+      session.mailbox.drop((command) => command.n === n)
     })
     const dateMs = Math.floor(lists.status.timeMs / 1000) * 1000
     this.#dateSeen = { dateMs, askedAtMs, arrivedAtMs: clock.nowMs() }
@@ -234,9 +236,9 @@ export class PullingNode implements NodeClient {
     this.#options.onClosed()
   }
 
-  /** Its token is not valid any more: what it sends from now on does not get here. */
+  /** Its token is not valid any more, or it does not keep to the protocol: it must open another session. */
   disconnect(): void {
-    this.#leave(this.#error('unauthorized', 'needs its new token.'))
+    this.#leave(this.#error('reset', 'was disconnected.'))
     this.#session = null
   }
 
@@ -321,7 +323,10 @@ export class PullingNode implements NodeClient {
     const pending = this.#offers.get(keyOf(stamp))
     // The egg may have been replaced while it was offered: then another attempt gets the new one.
     if (pending === undefined) return
-    this.#withdraw(keyOf(stamp), this.#refusal(showUnseen(stamp.message), stamp.reason === 'bad_egg' ? 'bad_egg' : 'other'))
+    this.#withdraw(
+      keyOf(stamp),
+      this.#refusal(showUnseen(stamp.message), stamp.reason === 'bad_egg' ? 'bad_egg' : 'other')
+    )
   }
 
   receiveLists(lists: PulledLists): void {
@@ -386,7 +391,7 @@ export class PullingNode implements NodeClient {
     this.#withdrawn.add(key)
     const { project, jobid } = pending.offer
     if (this.#session !== null) {
-      this.#session.mailbox.drop(({ kind, ...command }) => kind === 'offer' && 'offer' in command && command.offer === pending.offer)
+      this.#session.mailbox.drop((command) => command.kind === 'offer' && command.offer === pending.offer)
       this.#push(this.#session, { kind: 'withdraw', project, jobid })
     }
     pending.failed(error)
@@ -447,8 +452,12 @@ export class PullingNode implements NodeClient {
     this.#nextId += 1
     const answer = Promise.withResolvers<unknown>()
     this.#answers.set(id, answer)
-    this.#push(session, make(id))
-    return (await this.#within(answer.promise, limitMs, signal, () => this.#answers.delete(id))) as T
+    const n = this.#push(session, make(id))
+    const drop = () => {
+      this.#answers.delete(id)
+      session.mailbox.drop((command) => command.n === n)
+    }
+    return (await this.#within(answer.promise, limitMs, signal, drop)) as T
   }
 
   async #within<T>(answer: Promise<T>, limitMs: number, signal: AbortSignal | undefined, drop: () => void): Promise<T> {
@@ -471,6 +480,8 @@ export class PullingNode implements NodeClient {
   #push(session: Session, command: Command): number {
     const n = session.mailbox.push(command)
     session.held?.answer(session.mailbox.next())
+    // It asks and never confirms what it gets: no package of ours does.
+    if (session.mailbox.size > UNCONFIRMED_MAX && this.#session === session) this.disconnect()
     return n
   }
 
@@ -576,8 +587,6 @@ function toSeenJob({ project, spider, jobid, pid, startTime, endTime, exitCode, 
   const isKnown = exitCode !== null || exitSignal !== null
   return {
     ...{ project: project as ProjectName, spider, jobid, pid, startTime, endTime },
-    exit: isKnown
-      ? { code: exitCode, signal: exitSignal, limit: null, peakMemoryBytes: null, cpuSeconds: null }
-      : null
+    exit: isKnown ? { code: exitCode, signal: exitSignal, limit: null, peakMemoryBytes: null, cpuSeconds: null } : null
   }
 }

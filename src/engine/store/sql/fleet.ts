@@ -28,7 +28,12 @@ export function createFleet({ database, changes }: { database: Database; changes
       ...{ scrapyd_version: ':scrapydVersion', added_at_ms: ':addedAtMs', queue_ahead: ':queueAhead' },
       ...{ give_up_after_seconds: ':giveUpAfterSeconds', group_name: ':group' },
       ...{ client_certificate: ':clientCertificate', sealed_client_key: ':sealedClientKey' },
-      ...{ sealed_proxy_url: ':sealedProxyUrl', source_id: ':sourceId', logs_kept: ':logsKept', token_hash: ':tokenHash' }
+      ...{
+        sealed_proxy_url: ':sealedProxyUrl',
+        source_id: ':sourceId',
+        logs_kept: ':logsKept',
+        token_hash: ':tokenHash'
+      }
     })
   )
   const deleteNode = database.prepare<[string]>('DELETE FROM nodes WHERE id = ?')
