@@ -8,7 +8,7 @@ export const PULLING_COMPONENTS = {
 
 const TOKEN_FILE = '/etc/scrapyd/scrapdeck-token'
 
-/** The commands for the server, and the lines for its scrapyd.conf. `address`: of this Scrapdeck, as the server sees it. */
+/** Commands for the server, and lines for its scrapyd.conf. `address`: of this Scrapdeck, as the server sees it. */
 export function pullingSetup({ address, token }: { address: string; token: string }): {
   commands: string
   configuration: string

@@ -81,7 +81,10 @@ export function learnFromCounters(before: SlotsBelief, seen: CountersSeen): Slot
   return { mostRan: running, limit: running, proof: found, still: next }
 }
 
-/** How many jobs a node runs at once: set, else as it reports, else learned, else Scrapyd's four; plus one if one more is to be tried. */
+/**
+ * How many jobs a node runs at once: set, else as it reports, else learned, else Scrapyd's four; plus one if one more is
+ * to be tried.
+ */
 export function planCapacity(evidence: {
   setSlots: number | null
   reportedSlots?: number | null

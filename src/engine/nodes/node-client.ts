@@ -4,7 +4,8 @@ import type { NodeTraits } from './node-traits.ts'
 
 /**
  * One interface for a place that runs spiders: scrapyd/ talks to a remote Scrapyd over HTTP, the launcher's local node
- * implements it in this process, pulling/ is asked by the node, FakeNode in tests. Every method takes an AbortSignal and has its own time limit. Every
+ * implements it in this process, pulling/ is asked by its node, FakeNode
+ * in tests. Every method takes an AbortSignal and has its own time limit. Every
  * failure is a NodeError.
  */
 export interface NodeClient {

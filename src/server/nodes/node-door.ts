@@ -9,7 +9,7 @@ import { NODE_DATA_BYTES, NODE_MESSAGE_BYTES } from '../limits.ts'
 
 const BASE = '/api/node/v1'
 
-/** Whether the request authenticates with the token of a node (request-gate.ts). Compares the route, as the gate does. */
+/** Whether the request authenticates with the token of a node (request-gate.ts). Compares the route, as that does. */
 export function isNodeRoute({ routeOptions: { url } }: FastifyRequest): boolean {
   return url?.startsWith(`${BASE}/`) === true
 }
