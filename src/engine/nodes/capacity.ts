@@ -82,8 +82,8 @@ export function learnFromCounters(before: SlotsBelief, seen: CountersSeen): Slot
 }
 
 /**
- * How many jobs a node runs at once: set, else as it reports, else learned, else Scrapyd's four; plus one if one more is
- * to be tried.
+ * How many jobs a node runs at once: set, else as it reports, else learned, else Scrapyd's four; plus one if one more
+ * is to be tried.
  */
 export function planCapacity(evidence: {
   setSlots: number | null

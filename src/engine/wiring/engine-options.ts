@@ -102,7 +102,7 @@ export interface Engine {
   incoming: Pick<IncomingFiles, 'begin' | 'toFile'>
   credentials: { username: string; password: string }
   /** Nodes that pull their jobs, for the server's door for them. */
-  pulling: Pick<PullingNodes, 'authenticate' | 'get'>
+  pulling: Pick<PullingNodes, 'authenticate' | 'get' | 'messages'>
   /** As configured (EngineOptions). */
   crawlCacheSeconds: number
   /** Sets the address of the HTTP server, as shown to clients. */

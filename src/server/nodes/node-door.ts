@@ -1,7 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { z } from 'zod'
 import type { Engine } from '../../engine/index.ts'
-import type { PullingNode } from '../../engine/nodes/pulling/pulling-node.ts'
 import type { NodeId } from '../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
 import { parseJsonBody } from '../api/json-body.ts'
@@ -19,14 +18,14 @@ export function bearerToken(header: string | undefined): string | null {
   return /^bearer ([\x21-\x7e]{1,200})$/i.exec(header ?? '')?.[1] ?? null
 }
 
-type Messages = typeof import('../../engine/nodes/pulling/messages.ts')
+type PullingNode = NonNullable<ReturnType<Engine['pulling']['get']>>
 
 /**
  * The door for nodes that pull (docs/pulling-nodes.md). Nothing of it is loaded before such a node connects. The
  * request gate has checked the token: `caller.id` is the node's.
  */
 export async function nodeDoor(app: FastifyInstance, { pulling }: { pulling: Engine['pulling'] }): Promise<void> {
-  const messages = (): Promise<Messages> => import('../../engine/nodes/pulling/messages.ts')
+  const { messages } = pulling
   const held = new Set<AbortController>()
   parseOnlyMessages(app)
   // A stop of the service does not wait for polls.

@@ -176,7 +176,11 @@ export function createFakeEngine() {
     scrapyd,
     answers,
     crawlCacheSeconds: 3_600,
-    pulling: { authenticate: () => null, get: () => undefined },
+    pulling: {
+      authenticate: () => null,
+      get: () => undefined,
+      messages: () => import('../../engine/nodes/pulling/messages.ts')
+    },
     incoming: createLazyIncoming(),
     credentials,
     address: null as string | null,

@@ -26,6 +26,9 @@ export class PullingNodes {
     return this.#rowOf(id)?.name ?? id
   }
 
+  /** The schemas of what nodes send; loaded when the first one connects. */
+  readonly messages = () => import('./messages.ts')
+
   get(id: NodeId): PullingNode | undefined {
     return this.#nodes.get(id)
   }
