@@ -280,7 +280,8 @@ async function furnish(machine: Machine, scenario: Scenario, witness: (...call: 
       clientCertificate: null,
       sealedClientKey: null,
       sealedProxyUrl: null,
-      sourceId: null
+      sourceId: null,
+      tokenHash: null
     }
     witness('putNode', [stored], null)
     written.push(store.putNode(stored))

@@ -20,6 +20,7 @@ import { type ConnectionLimits, DEFAULT_RATE_LIMITS, type RateLimits } from './l
 import type { Answerer } from './front.ts'
 import { recognizePeer } from './auth/peer-requests.ts'
 import { PipelinedRequests } from './pipelined-requests.ts'
+import { nodeDoor } from './nodes/node-door.ts'
 import { scrapydDoor } from './scrapyd/door.ts'
 import type { ScrapydDoorSettings } from './scrapyd/settings.ts'
 import { NO_SUCH_FILE, NO_SUCH_PAGE, sendPage } from './scrapyd/twisted-pages.ts'
@@ -28,7 +29,16 @@ import { userInterfaceDoor } from './user-interface.ts'
 export interface AppOptions {
   engine: Pick<
     Engine,
-    'router' | 'scrapyd' | 'credentials' | 'health' | 'metrics' | 'answers' | 'incoming' | 'crawlCacheSeconds' | 'cache'
+    | 'router'
+    | 'scrapyd'
+    | 'credentials'
+    | 'health'
+    | 'metrics'
+    | 'answers'
+    | 'incoming'
+    | 'crawlCacheSeconds'
+    | 'pulling'
+    | 'cache'
   > & { sharedAnswers: Pick<NonNullable<Engine['sharedAnswers']>, 'find'> | null }
   /** Where sessions are stored. */
   dataDirectory: string
@@ -123,7 +133,8 @@ export function createApp(options: AppOptions): App {
   })
   const gate = new RequestGate({
     ...{ authenticator, limits, connections, isOurHost: createHostRule(options), clock },
-    readsMetrics: new AddressList(metrics.openTo)
+    readsMetrics: new AddressList(metrics.openTo),
+    nodeOfToken: (token) => engine.pulling.authenticate(token)
   })
   closeInOrder(fastify)
   // Fastify refuses shared objects as defaults; the hook below sets it before anybody reads it.
@@ -165,6 +176,7 @@ export function createApp(options: AppOptions): App {
   // Before the Scrapyd door, which adds HTTP methods that only it answers.
   const handlers = createContractHandlers({ engine, clock, logger, logOutEverywhere })
   fastify.register(contractDoors, { incoming: engine.incoming, limits, handlers })
+  fastify.register(nodeDoor, { pulling: engine.pulling })
   fastify.register(scrapydDoor, {
     fleet: engine.scrapyd,
     incoming: engine.incoming,

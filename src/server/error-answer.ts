@@ -4,6 +4,7 @@ import { ERROR_CODES, type ErrorCode, ScrapdeckError } from '../shared/errors.ts
 import { toWireError, type WireError } from '../shared/wire-errors.ts'
 import { isCrawlRoute } from './api/crawl-door.ts'
 import { isNavigation } from './auth/request-rule.ts'
+import { isNodeRoute } from './nodes/node-door.ts'
 import { sendNotice } from './small-page.ts'
 import { toPythonJson } from './scrapyd/python-json.ts'
 
@@ -21,7 +22,10 @@ export function createErrorAnswer(options: { logger: Logger }) {
     if (path.startsWith('/api/rpc')) return reply.send({ json: wire.toJSON(), meta: [] })
     if (path.startsWith('/api') || isCrawlRoute(request.routeOptions.url)) {
       if (wire.code === 'UNAUTHORIZED' && path === '/api' && isPerson(request)) return reply.redirect('/ui/login', 303)
-      if (wire.code === 'UNAUTHORIZED') reply.header('www-authenticate', 'basic realm="Scrapdeck"')
+      if (wire.code === 'UNAUTHORIZED') {
+        const scheme = isNodeRoute(request) ? 'bearer' : 'basic'
+        reply.header('www-authenticate', `${scheme} realm="Scrapdeck"`)
+      }
       return reply.send(wire.toJSON())
     }
     if (wire.code === 'UNAUTHORIZED') return askForLogin(path, request, reply)

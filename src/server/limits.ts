@@ -4,6 +4,10 @@ export const MAX_UPLOAD_BYTES = 210 * 1024 * 1024
 /** For JSON requests: room for ten thousand job ids several times over. For forms likewise, and beside an egg. */
 export const MAX_TEXT_BYTES = 4 * 1024 * 1024
 
+/** What a pulling node sends: its lists, and a part of a file (nodes/pulling/messages.ts). */
+export const NODE_MESSAGE_BYTES = 8 * 1024 * 1024
+export const NODE_DATA_BYTES = 1024 * 1024
+
 /** Limit for a whole request: an egg of 200 MB at 2 Mbit/s. Without it, anybody could hold connections forever. */
 export const REQUEST_LIMIT_MS = 15 * 60_000
 
@@ -44,6 +48,9 @@ export const perSecond = (requests: number): RateLimit | null =>
  * its clients poll as fast as they like.
  */
 export const DEFAULT_RATE_LIMITS: RateLimits = { api: perSecond(500), doors: null, open: perSecond(100) }
+
+/** For each pulling node: far more than one needs that starts and ends ten jobs per second. */
+export const NODE_RATE_LIMIT = perSecond(200)
 
 export interface ConnectionLimits {
   total: number

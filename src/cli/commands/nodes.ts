@@ -1,7 +1,8 @@
 import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { type Command, InvalidArgumentError } from 'commander'
-import type { Node, NodeAddress, ProbeResult } from '../../shared/contract/index.ts'
+import type { NewToken, Node, NodeAddress, ProbeResult } from '../../shared/contract/index.ts'
+import { pullingSetup } from '../../shared/pulling-setup.ts'
 import { formatAge } from '../../shared/time.ts'
 import { collect, wholeNumber } from '../client/arguments.ts'
 import type { Client } from '../client/connect.ts'
@@ -80,6 +81,26 @@ export function addNodeCommands({ group, terminal }: ClientCommands): void {
       )
   )((session, [url = ''], options: AddressFlags & SettingFlags & { force?: boolean }) => addNode(session, url, options))
 
+  add(
+    'add-pulling <name>',
+    'Add a node that pulls its jobs, for a Scrapyd that cannot be reached. Shows its token, once.',
+    (command) => withSettings(command, { isNamed: true })
+  )(async ({ client, flags }, [name = ''], options: SettingFlags) => {
+    const answer = await client.nodes.addPulling({ ...settingsOf(options), name })
+    print(terminal, flags, answer, (added) => `Added ${added.node.name} (${added.node.id}).\n\n${setUp(added, flags)}`)
+  })
+
+  add(
+    'token <node>',
+    'Give a node that pulls a new token, and show it once. The former one is refused from then on.',
+    (command) => command.option('--revoke', 'only refuse the former one')
+  )(async ({ client, flags }, [name = ''], { revoke = false }: { revoke?: boolean }) => {
+    const { id } = await findNode(client, name)
+    if (revoke)
+      print(terminal, flags, await client.nodes.revokeToken({ id }), (node) => `${node.name} has no token now.`)
+    else print(terminal, flags, await client.nodes.renewToken({ id }), (answer) => setUp(answer, flags))
+  })
+
   add('edit <node>', 'Change a node. What is not given stays as it is.', (command) =>
     withAddress(withSettings(command))
       .option(
@@ -108,7 +129,7 @@ export function addNodeCommands({ group, terminal }: ClientCommands): void {
       throw new CommandEnd(EXIT_CODES.usage, 'Nothing to change. Add --help to see what can be changed.')
     }
     const node = await findNode(client, name)
-    const isReachedAnew = address !== undefined || (proxy !== undefined && node.kind !== 'local')
+    const isReachedAnew = node.kind === 'scrapyd' && (address !== undefined || proxy !== undefined)
     if (isReachedAnew) await tryNewAddress({ client, terminal }, node, options)
     print(terminal, flags, await client.nodes.update({ id: node.id, ...changes }), describeNode)
   })
@@ -144,9 +165,17 @@ function withAddress(command: Command): Command {
     .option('--proxy <address>', 'HTTP proxy to reach it; direct: none (default: from HTTP_PROXY)')
 }
 
-function withSettings(command: Command): Command {
+/** The address is the one given here, without credentials; the node may have to use another. */
+function setUp({ token }: NewToken, { url = '' }: Session['flags']): string {
+  const given = /^https?:/.test(url) ? URL.parse(url) : null
+  const address = given === null ? 'https://SCRAPDECK-ADDRESS' : `${given.origin}${given.pathname}`
+  const { commands, configuration } = pullingSetup({ address, token })
+  return `On the server, in the environment of its Scrapyd:\n\n${commands}\n\nIn its scrapyd.conf, then restart it:\n\n${configuration}`
+}
+
+function withSettings(command: Command, { isNamed = false } = {}): Command {
+  if (!isNamed) command.option('--name <name>', 'its name (default: the hostname that it reports)')
   return command
-    .option('--name <name>', 'its name (default: the hostname that it reports)')
     .option('--slots <number>', 'how many spiders it runs at once; auto (default): learned', slots)
     .option('--tag <tag>', 'a tag (can be repeated); when editing, these replace its tags', collect)
     .option('--group <name>', 'its group in the UI')
@@ -319,7 +348,8 @@ function describeSeen(node: Node, nowMs: number): string {
 
 const sentence = (text: string): string => (text.endsWith('.') ? text : `${text}.`)
 
-const addressOf = (node: Node): string => (node.url === '' ? 'this machine' : node.url)
+const addressOf = (node: Node): string =>
+  node.kind === 'local' ? 'this machine' : node.kind === 'pulling' ? 'pulls' : node.url
 
 const BOUND_READ_MAX = 500
 

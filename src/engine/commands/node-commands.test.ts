@@ -53,6 +53,7 @@ beforeEach(async () => {
     secretBox: { store: 'file', description: '', seal: async (text) => asSealedText(text), open: async (text) => text },
     clock,
     random: createSeededRandom(2),
+    pulling: { get: () => undefined },
     newJobId: createJobIds(clock, createSeededRandom(3))
   })
 })

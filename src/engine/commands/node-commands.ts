@@ -7,6 +7,8 @@ import type { Fleet, FleetNode } from '../nodes/fleet.ts'
 import { checkCertificates } from '../nodes/scrapyd/certificates.ts'
 import { DIRECT, parseProxyUrl } from '../nodes/scrapyd/proxy.ts'
 import { type NodeUrl, parseNodeUrl } from '../nodes/scrapyd/node-url.ts'
+import { addressOfPulling, createNodeToken } from '../nodes/pulling/node-token.ts'
+import type { PullingNodes } from '../nodes/pulling/pulling-nodes.ts'
 import type { Distribution } from '../projects/distribution.ts'
 import type { Clock } from '../runtime/clock.ts'
 import type { Random } from '../runtime/random.ts'
@@ -24,6 +26,7 @@ export interface NodeCommandsParts {
   secretBox: SecretBox
   clock: Clock
   random: Random
+  pulling: Pick<PullingNodes, 'get'>
   newJobId: () => JobId
 }
 
@@ -116,6 +119,63 @@ export class NodeCommands {
     })
   }
 
+  /**
+   * Adds a node that pulls, with its token, which is nowhere else. `id`: as in a fleet file, if no node has it.
+   */
+  addPulling(input: NodeSettings & { id?: NodeId }): Promise<{ node: FleetNode; token: string }> {
+    return this.#exclusively(async () => {
+      const { store, fleet, dispatch, clock, random } = this.#parts
+      const id = input.id ?? (`n-${random.hex(6)}` as NodeId)
+      const { token, hash } = createNodeToken(id, random)
+      const names = new TakenNames(fleet.list().map(({ stored }) => stored.name))
+      const stored: StoredNode = {
+        ...{ id, name: names.take(input.name ?? id), kind: 'pulling', url: addressOfPulling(id), tokenHash: hash },
+        ...{ username: null, sealedPassword: null, caCertificate: null, clientCertificate: null },
+        ...{ sealedClientKey: null, sealedProxyUrl: null, scrapydVersion: null, sourceId: null, logsKept: null },
+        ...{ mode: 'active', addedAtMs: clock.nowMs(), slots: input.slots ?? null, tags: input.tags ?? [] },
+        ...{ queueAhead: input.queueAhead ?? 0, giveUpAfterSeconds: input.giveUpAfterSeconds ?? null },
+        group: input.group ?? null
+      }
+      await store.putNode(stored)
+      const node = await fleet.add(stored)
+      dispatch.wake()
+      return { node, token }
+    })
+  }
+
+  /** A new token; whoever uses the former one is disconnected. Rejects with NODE_DOES_NOT_PULL. */
+  renewToken(id: NodeId): Promise<{ node: FleetNode; token: string }> {
+    return this.#exclusively(async () => {
+      const { token, hash } = createNodeToken(id, this.#parts.random)
+      return { node: await this.#putToken(id, hash), token }
+    })
+  }
+
+  revokeToken(id: NodeId): Promise<FleetNode> {
+    return this.#exclusively(() => this.#putToken(id, null))
+  }
+
+  async #putToken(id: NodeId, tokenHash: string | null): Promise<FleetNode> {
+    const { stored } = this.require(id)
+    if (stored.kind !== 'pulling') {
+      throw new ScrapdeckError('NODE_DOES_NOT_PULL', `${stored.name} does not pull its jobs, so it has no token`)
+    }
+    await this.#put({ ...stored, tokenHash })
+    this.#parts.pulling.get(id)?.disconnect()
+    return this.require(id)
+  }
+
+  /** What the Scrapyd of a pulling node says of itself. */
+  async recordReportedVersion(id: NodeId, reported: string): Promise<void> {
+    const scrapydVersion = /^(\d{1,3}\.\d{1,3})(\.|$)/.exec(reported)?.[1] ?? null
+    await this.#exclusively(async () => {
+      const stored = this.#parts.fleet.get(id)?.stored
+      if (stored !== undefined && scrapydVersion !== null && stored.scrapydVersion !== scrapydVersion) {
+        await this.#put({ ...stored, scrapydVersion })
+      }
+    })
+  }
+
   setMode(id: NodeId, mode: NodeMode): Promise<FleetNode> {
     return this.#exclusively(() => this.#setMode(id, mode))
   }
@@ -200,14 +260,15 @@ export class NodeCommands {
       clientCertificate,
       sealedClientKey: clientKey === null ? null : await secretBox.seal(clientKey),
       sealedProxyUrl: await this.#sealProxy(input.proxyUrl || null),
-      sourceId: input.sourceId ?? null
+      sourceId: input.sourceId ?? null,
+      tokenHash: null
     }
   }
 
   async #update(id: NodeId, input: NodeSettings & Partial<NodeAddress>): Promise<FleetNode> {
     const { store, fleet, secretBox, dispatch } = this.#parts
     const node = this.require(id)
-    const address = input.url === undefined || node.stored.kind === 'local' ? null : parseNodeUrl(input.url)
+    const address = input.url === undefined || node.stored.kind !== 'scrapyd' ? null : parseNodeUrl(input.url)
     if (address !== null) this.#refuseDuplicate(address.url, id)
     const movesAway = isElsewhere(node, address, input.proxyUrl)
     const password =

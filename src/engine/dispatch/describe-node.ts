@@ -32,6 +32,7 @@ export function describeNode(
     slots: capacity.slots,
     slotsSource: capacity.source,
     slotsText: capacity.text,
+    hasToken: stored.tokenHash !== null,
     runs: runsOn(node, live, local),
     python: pythonOf(local?.python.state() ?? null)
   }

@@ -7,6 +7,7 @@ import type { ProjectCommands } from '../commands/project-commands.ts'
 import type { QueueCommands } from '../commands/queue-commands.ts'
 import type { ScheduleCommands } from '../commands/schedule-commands.ts'
 import type { WebhookCommands } from '../commands/webhook-commands.ts'
+import { idOfPulling } from '../nodes/pulling/node-token.ts'
 import type { Discovery } from '../nodes/discovery/discovery.ts'
 import type { Catalog } from '../projects/catalog.ts'
 import type { Clock } from '../runtime/clock.ts'
@@ -18,7 +19,7 @@ import type { FleetReads } from './read-fleet.ts'
 
 /** What a file is compared with, and the commands that apply it. */
 export interface FleetFileParts extends FleetReads {
-  nodes: Pick<NodeCommands, 'add' | 'update' | 'setMode' | 'remove' | 'checkRemoval'>
+  nodes: Pick<NodeCommands, 'add' | 'addPulling' | 'update' | 'setMode' | 'remove' | 'checkRemoval'>
   discovery: Pick<Discovery, 'list' | 'put' | 'remove'>
   projects: Pick<ProjectCommands, 'configure' | 'check'>
   queue: Pick<QueueCommands, 'limits' | 'setLimits'>
@@ -43,7 +44,11 @@ const DOERS = {
     if (item === null) return nodes.remove(id!, { force: false })
     const { kind, mode, ...wanted } = item
     if (id === null) {
-      const added = await nodes.add({ ...wanted, scrapydVersion: null })
+      // Its token is shown to nobody: whoever sets up the node gets it one (renewToken).
+      const added =
+        kind === 'pulling'
+          ? (await nodes.addPulling({ ...wanted, id: idOfPulling(wanted.url)! })).node
+          : await nodes.add({ ...wanted, scrapydVersion: null })
       // The add command appends a number to a name that is taken; the file's name must be kept.
       if (added.stored.name !== item.name) await nodes.update(added.stored.id, { name: item.name })
       return mode === 'active' ? added : nodes.setMode(added.stored.id, mode)
@@ -55,7 +60,7 @@ const DOERS = {
         ([name, value]) => value !== undefined && !isDeepStrictEqual(value, was[name as keyof typeof was] ?? null)
       )
     )
-    if (kind === 'local') delete changed['url']
+    if (kind !== 'scrapyd') delete changed['url']
     if (Object.keys(changed).length > 0) await nodes.update(id, changed)
     if (mode !== modeBefore) await nodes.setMode(id, mode)
   },

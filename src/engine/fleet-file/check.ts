@@ -11,6 +11,7 @@ import { mapDefaults } from '../../shared/job-defaults.ts'
 import { checkTemplate } from '../commands/check-template.ts'
 import { checkSecretNames } from '../commands/template-secrets.ts'
 import { checkSource } from '../nodes/discovery/check-source.ts'
+import { idOfPulling } from '../nodes/pulling/node-token.ts'
 import { checkCertificates } from '../nodes/scrapyd/certificates.ts'
 import { parseNodeUrl } from '../nodes/scrapyd/node-url.ts'
 import { parseProxyUrl } from '../nodes/scrapyd/proxy.ts'
@@ -237,6 +238,12 @@ function checkSecrets({ settings, args, env = {}, argSets = [], matrix = {}, sec
 function withAddress(node: FileNode): FileNode {
   const proxyUrl = node.proxyUrl === null ? null : storedForm(node.proxyUrl, parseProxyUrl)
   if (node.kind === 'local') return { ...node, url: '', proxyUrl }
+  if (node.kind === 'pulling') {
+    if (idOfPulling(node.url) === null) {
+      throw new Error(`a node that pulls has the address pull:n- and twelve hex digits, not ${node.url}`)
+    }
+    return { ...node, proxyUrl: null }
+  }
   const { url, username, password } = parseNodeUrl(node.url)
   const secret = node.password === undefined && password !== null ? { password } : {}
   return { ...node, url, username: node.username ?? username, ...secret, proxyUrl }

@@ -81,10 +81,20 @@ export function learnFromCounters(before: SlotsBelief, seen: CountersSeen): Slot
   return { mostRan: running, limit: running, proof: found, still: next }
 }
 
-/** How many jobs a node runs at once: set, else learned, else Scrapyd's four; plus one if one more is to be tried. */
-export function planCapacity(evidence: { setSlots: number | null; belief: SlotsBelief; nowMs: number }): Capacity {
-  const { setSlots, belief, nowMs } = evidence
+/**
+ * How many jobs a node runs at once: set, else as it reports, else learned, else Scrapyd's four; plus one if one more
+ * is to be tried.
+ */
+export function planCapacity(evidence: {
+  setSlots: number | null
+  reportedSlots?: number | null
+  belief: SlotsBelief
+  nowMs: number
+}): Capacity {
+  const { setSlots, reportedSlots = null, belief, nowMs } = evidence
   if (setSlots !== null) return { slots: setSlots, source: 'set', text: 'set by you' }
+  if (reportedSlots !== null)
+    return { slots: reportedSlots, source: 'learned', text: 'reported by the node (max_proc)' }
   const known = believedSlots(belief)
   const isTrying = isWorthTrying(belief, nowMs)
   const slots = isTrying ? known + 1 : known

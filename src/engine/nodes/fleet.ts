@@ -362,7 +362,8 @@ function capacityOf(
   nowMs: number
 ): Capacity {
   if (!client.traits.runsHere || stored.slots !== null) {
-    return planCapacity({ setSlots: stored.slots, belief, nowMs })
+    const reportedSlots = client.reportedSlots?.() ?? null
+    return planCapacity({ setSlots: stored.slots, reportedSlots, belief, nowMs })
   }
   // There is nothing to learn about our own computer.
   return { slots: availableParallelism(), source: 'default', text: 'one for each CPU of this computer' }

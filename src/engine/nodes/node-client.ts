@@ -4,7 +4,8 @@ import type { NodeTraits } from './node-traits.ts'
 
 /**
  * One interface for a place that runs spiders: scrapyd/ talks to a remote Scrapyd over HTTP, the launcher's local node
- * implements it in this process, FakeNode in tests. Every method takes an AbortSignal and has its own time limit. Every
+ * implements it in this process, pulling/ is asked by its node, FakeNode
+ * in tests. Every method takes an AbortSignal and has its own time limit. Every
  * failure is a NodeError.
  */
 export interface NodeClient {
@@ -13,6 +14,8 @@ export interface NodeClient {
   readonly eggTarget: EggTarget | null
   /** Why a run of this project cannot start there now, worded to follow the node's name; null or absent: it can. */
   whyNotReady?(project: ProjectName): string | null
+  /** How many jobs it runs at once, if it says so; null: not known yet. Absent: it never does. */
+  reportedSlots?(): number | null
   /** Counters; cheap enough for once a second. */
   daemonStatus(signal?: AbortSignal): Promise<DaemonStatus>
   /** Everything the node lists now, across all its projects. */

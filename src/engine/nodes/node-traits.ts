@@ -29,6 +29,9 @@ export const SCRAPYD_TRAITS: NodeTraits = {
   runsHere: false
 }
 
+/** Its journal remembers all, unless it is younger than a run (pulling-node.ts). */
+export const PULLING_TRAITS: NodeTraits = { ...SCRAPYD_TRAITS, setsEnvironment: true }
+
 export const LOCAL_TRAITS: NodeTraits = {
   answersAtOnce: true,
   isNeverAway: true,

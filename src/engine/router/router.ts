@@ -5,6 +5,7 @@ import {
   type Node,
   type NodeAddress,
   type Problem,
+  type NewToken,
   type Project,
   type SystemStatus,
   type RunningJob,
@@ -117,6 +118,10 @@ export function createRouter(parts: RouterParts): EngineRouter {
   } = parts
   const os = implement(contract).$context<RouterContext>()
 
+  function describeToken({ node, token }: { node: FleetNode; token: string }): NewToken {
+    return { node: parts.describeNode(node), token }
+  }
+
   function requireProject(name: string): Project {
     const project = parts.listProjects().find((candidate) => candidate.name === name)
     if (project === undefined)
@@ -195,6 +200,13 @@ export function createRouter(parts: RouterParts): EngineRouter {
         const { scrapydVersion } = await parts.probe(input)
         return parts.describeNode(await nodeCommands.add({ ...input, scrapydVersion }))
       }),
+      addPulling: os.nodes.addPulling.handler(async ({ input }) => describeToken(await nodeCommands.addPulling(input))),
+      renewToken: os.nodes.renewToken.handler(async ({ input }) =>
+        describeToken(await nodeCommands.renewToken(input.id))
+      ),
+      revokeToken: os.nodes.revokeToken.handler(async ({ input }) =>
+        parts.describeNode(await nodeCommands.revokeToken(input.id))
+      ),
       update: os.nodes.update.handler(async ({ input: { id, ...changes } }) =>
         parts.describeNode(await nodeCommands.update(id, changes))
       ),

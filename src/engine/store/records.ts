@@ -128,7 +128,8 @@ export interface BegunAttempt extends Attempt {
 export interface StoredNode {
   id: NodeId
   name: string
-  kind: 'local' | 'scrapyd'
+  kind: 'local' | 'scrapyd' | 'pulling'
+  /** `pull:ID` for a node that pulls, which has no address. */
   url: string
   username: string | null
   sealedPassword: SealedText | null
@@ -150,6 +151,8 @@ export interface StoredNode {
   sealedProxyUrl: SealedText | 'direct' | null
   /** The discovery source that found it; null: added by hand. */
   sourceId: SourceId | null
+  /** SHA-256 of the token with which a pulling node authenticates; null: none, or revoked. */
+  tokenHash: string | null
 }
 
 export interface StoredSchedule {

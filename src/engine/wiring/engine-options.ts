@@ -12,6 +12,7 @@ import type { ConfiguredSource } from '../nodes/discovery/discovery.ts'
 import type { NameResolver } from '../nodes/discovery/name-resolver.ts'
 import type { NodeClient } from '../nodes/node-client.ts'
 import type { createConnection } from '../nodes/scrapyd/connection.ts'
+import type { PullingNodes } from '../nodes/pulling/pulling-nodes.ts'
 import type { PluginSettings } from '../plugins/plugin-thread.ts'
 import type { EggTree } from '../projects/egg-tree.ts'
 import type { SettingsSource } from '../projects/settings-projects.ts'
@@ -115,6 +116,8 @@ export interface Engine {
   /** For uploads that arrive in requests. */
   incoming: Pick<IncomingFiles, 'begin' | 'toFile'>
   credentials: { username: string; password: string }
+  /** Nodes that pull their jobs, for the server's door for them. */
+  pulling: Pick<PullingNodes, 'authenticate' | 'get' | 'messages'>
   /** As configured (EngineOptions). */
   crawlCacheSeconds: number
   /** Sets the address of the HTTP server, as shown to clients. */

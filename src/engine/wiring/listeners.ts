@@ -8,7 +8,8 @@ import type { Rooms } from './rooms.ts'
  * set up in rooms.ts. No event is emitted before the engine starts.
  */
 export function connectListeners(rooms: Rooms): void {
-  const { base, stopping, projects, local, live, fleet, dispatch, metrics, deliverer, news, nodeCommands } = rooms
+  const { base, stopping, projects, local, live, fleet, pulling, dispatch, metrics, deliverer, news, nodeCommands } =
+    rooms
   const {
     distribution,
     atOnce,
@@ -55,6 +56,14 @@ export function connectListeners(rooms: Rooms): void {
     .on('changed', (_node, healthWas) => void (healthWas !== undefined && wake()))
   inventories.events.on('recorded', wake).on('recorded', spread).on('available', spread)
   distribution.events.on('changed', wake).on('changed', spread)
+
+  pulling.events
+    .on('news', (id) => fleet.get(id)?.observer.poke())
+    .on('opened', (id, scrapyd) => {
+      nodeCommands.recordReportedVersion(id, scrapyd).catch((error: unknown) => {
+        if (!stopping.signal.aborted) base.logger.error({ error, node: id }, 'recording the version of a node failed')
+      })
+    })
 
   local.events
     .on('changed', () => fleet.get(LOCAL_NODE_ID)?.observer.poke())

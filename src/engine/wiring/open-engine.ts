@@ -30,7 +30,8 @@ export async function openEngine(options: EngineOptions, storeThread: Worker | n
       systemCommands,
       metrics,
       figures,
-      local
+      local,
+      pulling
     } = rooms
     let stopped: Promise<void> | null = null
     return {
@@ -42,6 +43,7 @@ export async function openEngine(options: EngineOptions, storeThread: Worker | n
       crawlCacheSeconds,
       incoming,
       credentials,
+      pulling,
       setAddress(address) {
         systemCommands.address = address
       },

@@ -59,6 +59,7 @@ import { createJobIds } from '../runtime/ids.ts'
 import { silentLogger } from '../runtime/logger.ts'
 import { watchLoopDelay } from '../runtime/loop-delay.ts'
 import { systemRandom } from '../runtime/random.ts'
+import { PullingNodes } from '../nodes/pulling/pulling-nodes.ts'
 import type { EngineRouter } from '../router/router.ts'
 import { ScrapydCommands } from '../scrapyd-commands/scrapyd-commands.ts'
 import { parseNetworks } from '../webhooks/addresses.ts'
@@ -172,9 +173,10 @@ async function openFleet(
   })
   opened.adopt(local, stop)
   if (local.node !== null) localNode.resolve(local.node)
+  const pulling = new PullingNodes((id) => opening.fleet?.get(id)?.stored)
   const clients = wireNodeClients({
     ...base,
-    localNode: local.node,
+    ...{ localNode: local.node, pulling, live, projects },
     localNodeElsewhere: below.localNodeElsewhere,
     seams
   })
@@ -188,6 +190,7 @@ async function openFleet(
     local,
     live,
     fleet,
+    pulling,
     onSpiderLookup: spiderLookup.resolve
   }
 }
@@ -196,7 +199,8 @@ async function openFleet(
 function openWork(options: EngineOptions, below: WithFleet, opened: AsyncDisposableStack) {
   const { base, archive, plugins, cancelWaitsMs, projects, local, live, fleet } = below
   const clientOf = (nodeId: NodeId) => fleet.get(nodeId)?.client.eggTarget ?? null
-  const distribution = opened.adopt(new Distribution({ ...base, projects, clientOf, importErrorOf }), stop)
+  const fetchesEggs = (nodeId: NodeId) => fleet.get(nodeId)?.stored.kind === 'pulling'
+  const distribution = opened.adopt(new Distribution({ ...base, projects, clientOf, fetchesEggs, importErrorOf }), stop)
   const spiderLookup = new SpiderLookup({
     ...{ projects, distribution, importErrorOf, clock: base.clock },
     nodes: () => listingNodes(fleet),
@@ -274,7 +278,15 @@ function openOrders(options: EngineOptions, below: WithWork, opened: AsyncDispos
   const news = opened.adopt(new News(base), stop)
   const preparing = { fleet, projects, secretBox, clock, newJobId: createJobIds(clock, random) }
   const jobCommands = new JobCommands({ ...preparing, store, dispatch, waiting })
-  const nodeCommands = new NodeCommands({ ...preparing, store, live, dispatch, distribution, random })
+  const nodeCommands = new NodeCommands({
+    ...preparing,
+    store,
+    live,
+    dispatch,
+    distribution,
+    random,
+    pulling: below.pulling
+  })
   const inventories = new Inventories({
     ...base,
     fleet,

@@ -215,6 +215,7 @@ function localNodeRow(stored: StoredNode | undefined, slots: number | null, cloc
     clientCertificate: null,
     sealedClientKey: null,
     sealedProxyUrl: null,
-    sourceId: null
+    sourceId: null,
+    tokenHash: null
   }
 }

@@ -4,6 +4,9 @@ import type { LocalNode } from '../launcher/local-node.ts'
 import { absentNode } from '../nodes/absent-node.ts'
 import type { NodeClient } from '../nodes/node-client.ts'
 import { DIRECT } from '../nodes/scrapyd/proxy.ts'
+import type { LiveAttempt, LiveAttempts } from '../dispatch/live-attempts.ts'
+import type { PullingNodes } from '../nodes/pulling/pulling-nodes.ts'
+import type { Projects } from '../projects/projects.ts'
 import type { StoredNode } from '../store/records.ts'
 import type { SealedText } from '../../shared/contract/index.ts'
 
@@ -13,15 +16,19 @@ export function wireNodeClients(
     localNode: LocalNode | null
     /** The engine whose local node it is; null: this one's. */
     localNodeElsewhere: string | null
+    pulling: PullingNodes
+    live: Pick<LiveAttempts, 'ofNode'>
+    projects: Pick<Projects, 'eggToSend' | 'catalog'>
     seams: Pick<NonNullable<EngineOptions['seams']>, 'createNodeClient' | 'connect'>
   }
 ) {
-  const { localNode, localNodeElsewhere, secretBox, clock, logger, seams } = parts
+  const { localNode, localNodeElsewhere, pulling, live, projects, secretBox, clock, logger, seams } = parts
 
   return { createClient, proxyUrlOf }
 
   async function createClient(node: StoredNode): Promise<NodeClient> {
     if (node.kind === 'local') return localNode ?? absentNode(localNodeElsewhere!)
+    if (node.kind === 'pulling') return pulling.get(node.id) ?? createPullingNode(node)
     const password = await openSecret(node, node.sealedPassword, 'password')
     if (seams.createNodeClient !== undefined) return seams.createNodeClient(node, password)
     const { name, url, username, caCertificate, clientCertificate } = node
@@ -33,6 +40,25 @@ export function wireNodeClients(
       ...{ name, url, username, password, caCertificate, clientCertificate, clientKey, proxyUrl, clock, logger },
       connect: seams.connect
     })
+  }
+
+  async function createPullingNode({ id }: StoredNode): Promise<NodeClient> {
+    const { PullingNode } = await import('../nodes/pulling/pulling-node.ts')
+    const node = new PullingNode({
+      name: () => pulling.nameOf(id),
+      belief: {
+        stateOf: ({ project, jobid }) =>
+          live.ofNode(id).find((one) => one.jobid === jobid && one.project === project)?.state ?? null,
+        oldestSentAtMs: () => live.ofNode(id).reduce<number | null>(older, null)
+      },
+      eggOf: (project, version) =>
+        projects.catalog.find(project, version)?.sha256 == null ? null : projects.eggToSend(project, version),
+      onNews: () => pulling.events.emit('news', id),
+      onOpened: ({ scrapyd }) => pulling.events.emit('opened', id, scrapyd),
+      onClosed: () => pulling.forget(id, node),
+      clock
+    })
+    return pulling.put(id, node)
   }
 
   async function proxyUrlOf(node: StoredNode): Promise<string | null> {
@@ -51,3 +77,6 @@ export function wireNodeClients(
     }
   }
 }
+
+const older = (before: number | null, { sentAtMs }: LiveAttempt): number =>
+  before === null ? sentAtMs : Math.min(before, sentAtMs)

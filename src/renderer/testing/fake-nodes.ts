@@ -59,6 +59,24 @@ export function createFakeNodes({ nodes, random, stepMs, emit, nextNumber, nodeO
         })
       )
     }),
+    addPulling: os.nodes.addPulling.handler(({ input }) => {
+      const id = `n-${String(nextNumber()).padStart(12, '0')}`
+      const node = saveNode(
+        aNode({
+          ...{ id, name: input.name, kind: 'pulling', url: `pull:${id}`, username: null, hasPassword: false },
+          ...{ hasToken: true, tags: input.tags ?? [], group: input.group ?? null, health: 'down', runs: [] },
+          problem: `${input.name} has not asked for jobs since Scrapdeck started.`,
+          addedAtMs: Date.now(),
+          finished: 0
+        })
+      )
+      return { node, token: tokenOf(id) }
+    }),
+    renewToken: os.nodes.renewToken.handler(({ input }) => ({
+      node: saveNode({ ...nodeOf(input.id), hasToken: true }),
+      token: tokenOf(input.id)
+    })),
+    revokeToken: os.nodes.revokeToken.handler(({ input }) => saveNode({ ...nodeOf(input.id), hasToken: false })),
     update: os.nodes.update.handler(({ input }) => {
       const { id, name, slots, tags, url, username, password, clientCertificate, proxyUrl } = input
       const node = nodeOf(id)
@@ -120,3 +138,5 @@ export function createFakeNodes({ nodes, random, stepMs, emit, nextNumber, nodeO
     })
   }
 }
+
+const tokenOf = (id: string) => `sdn_${id}_${'0'.repeat(64)}`

@@ -18,9 +18,12 @@ import { SharedSessions } from './shared-sessions.ts'
 
 /** Who sent a request. */
 export interface Caller {
-  /** `password`: sent the password with this request, like every program. `nobody`: public routes. */
-  kind: 'session' | 'password' | 'nobody'
-  /** Stable per session or user name, and useless for logging in; empty for nobody. */
+  /**
+   * `password`: sent the password with this request, like every program. `node`: a pulling node, at its own door only.
+   * `nobody`: public routes.
+   */
+  kind: 'session' | 'password' | 'node' | 'nobody'
+  /** Stable per session or user name (of a node: its id), and useless for logging in; empty for nobody. */
   id: string
 }
 

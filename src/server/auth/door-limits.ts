@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { SharedCache } from '../../engine/cache/shared-cache.ts'
 import type { Clock } from '../../engine/runtime/clock.ts'
-import type { RateLimit, RateLimits } from '../limits.ts'
+import { NODE_RATE_LIMIT, type RateLimit, type RateLimits } from '../limits.ts'
 import type { Caller } from './authenticator.ts'
 import { addressOf, clientOf } from './client-address.ts'
 import { type Charged, RequestLimiter } from './request-limiter.ts'
@@ -17,6 +17,7 @@ export class DoorLimits {
   readonly #api: RequestLimiter | null
   readonly #doors: RequestLimiter | null
   readonly #open: RequestLimiter | null
+  readonly #nodes: RequestLimiter | null
 
   constructor({ limits, clock, cache }: { limits: RateLimits; clock: Clock; cache: SharedCache | null }) {
     const limiterOf = (name: string, limit: RateLimit | null, advice = '') =>
@@ -24,6 +25,7 @@ export class DoorLimits {
     this.#api = limiterOf('api', limits.api, ', and send many jobs in one request (POST /api/v1/jobs/bulk)')
     this.#doors = limiterOf('doors', limits.doors)
     this.#open = limiterOf('open', limits.open)
+    this.#nodes = limiterOf('nodes', NODE_RATE_LIMIT)
   }
 
   chargeApi(request: FastifyRequest, reply: FastifyReply, cost: number): Charging {
@@ -32,6 +34,11 @@ export class DoorLimits {
 
   chargeDoor(request: FastifyRequest, reply: FastifyReply): Charging {
     return charge(this.#doors, bucketOf(request.caller, request), { reply, cost: 1 })
+  }
+
+  /** For a node that pulls, wherever it is. */
+  chargeNode(request: FastifyRequest, reply: FastifyReply): Charging {
+    return charge(this.#nodes, request.caller.id, { reply, cost: 1 })
   }
 
   /** For a new session, whoever creates it: it does not begin with a new limit. */

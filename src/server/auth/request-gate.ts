@@ -4,6 +4,8 @@ import { isCrawlRoute } from '../api/crawl-door.ts'
 import type { AddressList } from '../address-list.ts'
 import type { Connections } from '../connections.ts'
 import { STRANGER_BODY_LIMIT_MS } from '../limits.ts'
+import { bearerToken, isNodeRoute } from '../nodes/node-door.ts'
+import { ScrapdeckError } from '../../shared/errors.ts'
 import { type Authenticator, type Caller, NOBODY } from './authenticator.ts'
 import { addressOf } from './client-address.ts'
 import { isFromPeer } from './peer-requests.ts'
@@ -17,6 +19,8 @@ export interface RequestGateOptions {
   isOurHost: (host: string | undefined) => boolean
   /** Who may read /metrics without a password. */
   readsMetrics: AddressList
+  /** The node that this token is valid for. */
+  nodeOfToken: (token: string) => string | null
   clock: Clock
 }
 
@@ -45,7 +49,8 @@ export class RequestGate {
       const isKnownHost = isFromPeer(request.raw) ? () => true : isOurHost
       if (!isFromSocket)
         checkRequestOrigin(request, { isOurHost: isKnownHost, changesNothing: changesNothing(request) })
-      caller = isOpenToAll(request) || this.#isOpenToScraper(request) ? NOBODY : authenticator.check(request)
+      if (isNodeRoute(request)) caller = this.#nodeThatSent(request)
+      else caller = isOpenToAll(request) || this.#isOpenToScraper(request) ? NOBODY : authenticator.check(request)
     } catch (error) {
       return this.#reject(request, reply, error)
     }
@@ -67,6 +72,7 @@ export class RequestGate {
       return
     }
     connections.trust(request.raw.socket)
+    if (caller.kind === 'node') return limits.chargeNode(request, reply)
     authenticator.bindResponse(caller, reply.raw)
     // The API charges itself (contract-doors.ts).
     if (!isApi(request)) return limits.chargeDoor(request, reply)
@@ -77,6 +83,16 @@ export class RequestGate {
     if (charged === undefined) throw error
     return charged.then(() => {
       throw error
+    })
+  }
+
+  /** Only the token of a node counts here, and it counts nowhere else. */
+  #nodeThatSent({ headers }: FastifyRequest): Caller {
+    const token = bearerToken(headers.authorization)
+    const id = token === null ? null : this.#options.nodeOfToken(token)
+    if (id !== null) return { kind: 'node', id }
+    throw new ScrapdeckError('UNAUTHORIZED', 'The token of this node is missing, wrong or revoked.', {
+      data: { credentials: token === null ? 'missing' : 'wrong' }
     })
   }
 

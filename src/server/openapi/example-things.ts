@@ -151,8 +151,24 @@ export const node: Node = {
   hasClientCertificate: false,
   proxyUrl: null,
   sourceId: null,
-  python: null
+  python: null,
+  hasToken: false
 }
+
+export const pullingNode: Node = {
+  ...node,
+  ...{
+    name: 'behind-nat',
+    kind: 'pulling',
+    url: `pull:${NODE_ID}`,
+    username: null,
+    hasPassword: false,
+    hasToken: true
+  },
+  slotsText: 'reported by the node (max_proc)'
+}
+
+export const TOKEN = `sdn_${NODE_ID}_${'0'.repeat(64)}`
 
 export const deployment: Deployment = {
   nodeId: NODE_ID,

@@ -41,7 +41,9 @@ import {
   usage,
   version,
   webhook,
-  WEBHOOK_ID
+  WEBHOOK_ID,
+  pullingNode,
+  TOKEN
 } from './example-things.ts'
 
 /** What an operation is for, in one line, with one request and its response (for a stream, one event). */
@@ -268,6 +270,21 @@ export const EXAMPLES: ExamplesOf<InferContractRouterInputs<Contract>, InferCont
       summary: 'Add a node',
       input: { url: 'https://eu-1.example.org:6800', username: 'deck', password: 'correct horse', tags: ['eu'] },
       output: node
+    },
+    addPulling: {
+      summary: 'Add a node that pulls its jobs',
+      input: { name: 'behind-nat', tags: ['eu'] },
+      output: { node: pullingNode, token: TOKEN }
+    },
+    renewToken: {
+      summary: 'Give a pulling node a new token',
+      input: { id: NODE_ID },
+      output: { node: pullingNode, token: TOKEN }
+    },
+    revokeToken: {
+      summary: 'Revoke the token of a pulling node',
+      input: { id: NODE_ID },
+      output: { ...pullingNode, hasToken: false }
     },
     update: { summary: 'Change a node', input: { id: NODE_ID, slots: 8 }, output: { ...node, slots: 8 } },
     setMode: {

@@ -180,6 +180,11 @@ export function createFakeEngine() {
     sharedAnswers: null as Pick<SharedAnswers, 'find'> | null,
     answers,
     crawlCacheSeconds: 3_600,
+    pulling: {
+      authenticate: () => null,
+      get: () => undefined,
+      messages: () => import('../../engine/nodes/pulling/messages.ts')
+    },
     incoming: createLazyIncoming(),
     credentials,
     address: null as string | null,

@@ -33,8 +33,9 @@ export type NodeRun = z.infer<typeof NodeRun>
 export const Node = z.object({
   id: NodeId,
   name: z.string(),
-  kind: z.enum(['local', 'scrapyd']),
-  /** Empty for the local node. */
+  /** pulling: a Scrapyd that cannot be reached, and fetches its jobs from here. */
+  kind: z.enum(['local', 'scrapyd', 'pulling']),
+  /** Empty for the local node, `pull:ID` for one that pulls. */
   url: z.string(),
   username: z.string().nullable(),
   hasPassword: z.boolean(),
@@ -77,7 +78,9 @@ export const Node = z.object({
   /** The discovery source that found it; null: added by hand. */
   sourceId: z.string().nullable(),
   /** Local node only: the Python that runs spiders. */
-  python: z.object({ path: z.string(), version: z.string(), scrapyVersion: z.string(), start: StartMode }).nullable()
+  python: z.object({ path: z.string(), version: z.string(), scrapyVersion: z.string(), start: StartMode }).nullable(),
+  /** Pulling nodes only: whether a token is valid. */
+  hasToken: z.boolean().default(false)
 })
 export type Node = z.infer<typeof Node>
 
@@ -108,6 +111,13 @@ export const ProbeResult = z.object({
 export type ProbeResult = z.infer<typeof ProbeResult>
 
 const ById = z.object({ id: NodeId })
+
+/** `logsKept` is of no use: the package never deletes what is not here yet. */
+const PullingNodeSettings = NodeSettings.omit({ logsKept: true }).required({ name: true })
+
+/** The token is in this answer only: the store has its hash. */
+export const NewToken = z.object({ node: Node, token: z.string() })
+export type NewToken = z.infer<typeof NewToken>
 /** As the node lists it: whatever its name is, it can be cancelled. */
 const ExternalJob = ById.extend({
   project: z.string().min(1).max(1_000).brand<'ProjectName'>(),
@@ -119,6 +129,12 @@ export const nodesContract = {
   get: read('viewer', 'GET /nodes/{id}').input(ById).output(Node),
   probe: ask('admin', 'POST /nodes/probe').input(ProbedAddress).output(ProbeResult),
   add: write('admin', 'POST /nodes').input(NodeAddress.extend(NodeSettings.shape)).output(Node),
+  /** Adds a node that pulls: a Scrapyd behind NAT with the package of docs/pulling-nodes.md. */
+  addPulling: write('admin', 'POST /nodes/pulling').input(PullingNodeSettings).output(NewToken),
+  /** A new token; the node's former one is refused from then on. */
+  renewToken: write('admin', 'POST /nodes/{id}/token').input(ById).output(NewToken),
+  /** Its token is refused from then on, until there is a new one. */
+  revokeToken: write('admin', 'DELETE /nodes/{id}/token').input(ById).output(Node),
   update: write('admin', 'PATCH /nodes/{id}')
     .input(ById.extend(NodeSettings.shape).extend(NodeAddress.partial().shape))
     .output(Node),

@@ -47,6 +47,7 @@ export function aNode(over: Plain<Partial<Node>> = {}): Node {
     proxyUrl: null,
     sourceId: null,
     python: null,
+    hasToken: false,
     ...over
   })
 }

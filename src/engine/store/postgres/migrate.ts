@@ -3,9 +3,10 @@ import type { Connection } from './connection.ts'
 import { allTables } from './migrations/0001-all-tables.ts'
 import { engines } from './migrations/0002-engines.ts'
 import { longLanes } from './migrations/0003-long-lanes.ts'
+import { nodesThatPull } from './migrations/0004-nodes-that-pull.ts'
 
 /** In order; never change a released one, append a new one. */
-export const MIGRATIONS: readonly string[] = [allTables, engines, longLanes]
+export const MIGRATIONS: readonly string[] = [allTables, engines, longLanes, nodesThatPull]
 
 /**
  * Brings the schema of this namespace up to date, in one transaction that no other engine can be in at the same time.

@@ -18,7 +18,7 @@ export function createFleet({ database, changes }: { database: Database; changes
        tags, mode, scrapyd_version AS scrapydVersion, added_at_ms AS addedAtMs, queue_ahead AS queueAhead,
        give_up_after_seconds AS giveUpAfterSeconds, group_name AS "group", client_certificate AS clientCertificate,
        sealed_client_key AS sealedClientKey, sealed_proxy_url AS sealedProxyUrl, source_id AS sourceId,
-       logs_kept AS logsKept
+       logs_kept AS logsKept, token_hash AS tokenHash
      FROM nodes ORDER BY added_at_ms, id`
   )
   const putNode = database.prepare(
@@ -28,7 +28,12 @@ export function createFleet({ database, changes }: { database: Database; changes
       ...{ scrapyd_version: ':scrapydVersion', added_at_ms: ':addedAtMs', queue_ahead: ':queueAhead' },
       ...{ give_up_after_seconds: ':giveUpAfterSeconds', group_name: ':group' },
       ...{ client_certificate: ':clientCertificate', sealed_client_key: ':sealedClientKey' },
-      ...{ sealed_proxy_url: ':sealedProxyUrl', source_id: ':sourceId', logs_kept: ':logsKept' }
+      ...{
+        sealed_proxy_url: ':sealedProxyUrl',
+        source_id: ':sourceId',
+        logs_kept: ':logsKept',
+        token_hash: ':tokenHash'
+      }
     })
   )
   const deleteNode = database.prepare<[string]>('DELETE FROM nodes WHERE id = ?')

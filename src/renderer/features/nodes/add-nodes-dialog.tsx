@@ -5,6 +5,7 @@ import {
   Modal,
   NumberInput,
   Popover,
+  SegmentedControl,
   PasswordInput,
   Textarea,
   TextInput,
@@ -20,6 +21,7 @@ import { DialogFoot } from '../../ui/dialog.tsx'
 import { notifyDone } from '../../ui/notify.tsx'
 import { joinFacts } from '../../ui/join-facts.ts'
 import { plural } from '../../ui/numbers.ts'
+import { AddPullingNode } from './add-pulling-node.tsx'
 import classes from './add-nodes-dialog.module.css'
 import { type PastedAddress, parseAddresses } from './parse-addresses.ts'
 import { type Credentials, type Probe, useProbes } from './use-probes.ts'
@@ -39,6 +41,25 @@ const URGENCY: Record<Verdict, number> = { bad: 0, asking: 1, good: 2, duplicate
 
 /** Paste addresses, see what each is, add the good ones. Closes when nothing is left to correct. */
 export function AddNodesDialog({ onClose }: { onClose: () => void }) {
+  const [kind, setKind] = useState<'reached' | 'pulling'>('reached')
+  return (
+    <Modal opened onClose={onClose} title="Add nodes" size={760}>
+      <SegmentedControl
+        mb={12}
+        aria-label="Connection"
+        value={kind}
+        onChange={(value) => setKind(value as typeof kind)}
+        data={[
+          { value: 'reached', label: 'Scrapdeck connects to the node' },
+          { value: 'pulling', label: 'The node pulls from Scrapdeck' }
+        ]}
+      />
+      {kind === 'reached' ? <AddByAddress onClose={onClose} /> : <AddPullingNode onDone={onClose} />}
+    </Modal>
+  )
+}
+
+function AddByAddress({ onClose }: { onClose: () => void }) {
   const { client } = useApi()
   const [text, setText] = useState('')
   const [settled] = useDebouncedValue(text, 350)
@@ -93,7 +114,7 @@ export function AddNodesDialog({ onClose }: { onClose: () => void }) {
   }
 
   return (
-    <Modal opened onClose={onClose} title="Add nodes" size={760}>
+    <>
       <Textarea
         label="Addresses of Scrapyd servers"
         description="One address per line. The default port is 6800. Enter credentials as https://user:password@host/"
@@ -172,7 +193,7 @@ export function AddNodesDialog({ onClose }: { onClose: () => void }) {
           {good.length === 0 ? 'Add nodes' : `Add ${plural(good.length, 'node')}`}
         </Button>
       </DialogFoot>
-    </Modal>
+    </>
   )
 }
 

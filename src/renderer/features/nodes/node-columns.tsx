@@ -77,7 +77,7 @@ export const nodeColumns: readonly Column<Node>[] = [
     cell: (node) =>
       isStale(node) ? (
         <RelativeTime atMs={node.lastSeenAtMs} suffix=" ago" />
-      ) : node.latencyMs === null || node.kind === 'local' ? (
+      ) : node.latencyMs === null || node.kind !== 'scrapyd' ? (
         <span className="faint">–</span>
       ) : (
         `${Math.round(node.latencyMs)} ms`
@@ -145,6 +145,7 @@ export function SlotsBar({ node }: { node: Node }) {
 
 function Address({ node }: { node: Node }) {
   if (node.kind === 'local') return <span className="faint">inside Scrapdeck</span>
+  if (node.kind === 'pulling') return <span className="faint">pulls</span>
   const encrypted = node.url.startsWith('https:')
   return (
     <span className={classes.address}>

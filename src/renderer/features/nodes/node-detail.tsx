@@ -22,6 +22,7 @@ import { WhyVanished } from './discovery/why-vanished.tsx'
 import { ExternalRun } from './external-run.tsx'
 import { isStale, SlotsBar } from './node-columns.tsx'
 import classes from './node-detail.module.css'
+import { NodeToken } from './node-token.tsx'
 import { NodeForm } from './node-form.tsx'
 import { useRemoveNode } from './remove-node.tsx'
 
@@ -135,7 +136,7 @@ const CLOCK_OFFSET_MIN_MS = 2_000
 /** A response without news causes no change event, so a healthy node is polled while its detail pane is open. */
 function useLatestAnswer(node: Node): Pick<Node, 'lastSeenAtMs' | 'latencyMs'> {
   const { query } = useApi()
-  const isAsked = node.kind === 'scrapyd' && node.health === 'up'
+  const isAsked = node.kind !== 'local' && node.health === 'up'
   const { data } = useQuery(
     query.nodes.get.queryOptions({ input: { id: node.id }, enabled: isAsked, staleTime: 0, refetchInterval: 2_000 })
   )
@@ -187,6 +188,24 @@ function Facts({ node, onEdit }: { node: Node; onEdit: () => void }) {
             {!isStale(node) && latencyMs !== null && <span className="dim"> · latency {Math.round(latencyMs)} ms</span>}
           </FieldRow>
         </>
+      ) : node.kind === 'pulling' ? (
+        <>
+          <FieldRow label="Connection">
+            <span className="dim">pulls its jobs from Scrapdeck</span>
+          </FieldRow>
+          <FieldRow label="Token">
+            <NodeToken node={node} />
+          </FieldRow>
+          <FieldRow label="Scrapyd">
+            {node.scrapydVersion ?? <span className="dim">unknown</span>}
+            {node.nodeName !== null && node.nodeName !== node.name && (
+              <span className="dim"> · hostname {node.nodeName}</span>
+            )}
+          </FieldRow>
+          <FieldRow label="Last seen">
+            <RelativeTime atMs={lastSeenAtMs} suffix=" ago" />
+          </FieldRow>
+        </>
       ) : (
         <LocalPython python={node.python} />
       )}
@@ -224,7 +243,7 @@ function Facts({ node, onEdit }: { node: Node; onEdit: () => void }) {
           </Group>
         </FieldRow>
       )}
-      {node.kind === 'scrapyd' && (
+      {node.kind !== 'local' && (
         <>
           <FieldRow label="Queued on node">
             {node.pending ?? <span className="faint">–</span>}

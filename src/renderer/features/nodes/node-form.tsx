@@ -62,7 +62,7 @@ export function NodeForm({ node, onDone }: { node: Node; onDone: () => void }) {
         placeholder="none"
         data={[...new Set((fleet?.nodes ?? []).flatMap((each) => each.group ?? []))].sort()}
       />
-      {node.kind === 'scrapyd' && (
+      {node.kind !== 'local' && (
         <>
           <NumberInput
             {...form.input('queueAhead')}
@@ -79,6 +79,10 @@ export function NodeForm({ node, onDone }: { node: Node; onDone: () => void }) {
             placeholder="never"
             title="Example: 15 min"
           />
+        </>
+      )}
+      {node.kind === 'scrapyd' && (
+        <>
           <NumberInput
             {...form.input('logsKept')}
             label="Logs kept per spider"
@@ -178,7 +182,7 @@ function nodeForm(node: Node): z.ZodType<NodeChange, NodeTexts> {
       url: z
         .string()
         .trim()
-        .min(node.kind === 'local' ? 0 : 1, 'Enter an address'),
+        .min(node.kind === 'scrapyd' ? 1 : 0, 'Enter an address'),
       username: textOrNull,
       password: unlessEmpty,
       proxyUrl: textOrNull,

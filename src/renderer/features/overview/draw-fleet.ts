@@ -122,7 +122,7 @@ function stateWord(node: Node): string {
   if (node.health !== 'up') return node.health
   if (node.stuckSinceMs !== null) return 'stuck'
   if (node.mode !== 'active') return node.mode
-  return node.latencyMs === null || node.kind === 'local' ? '' : `${Math.round(node.latencyMs)} ms`
+  return node.latencyMs === null || node.kind !== 'scrapyd' ? '' : `${Math.round(node.latencyMs)} ms`
 }
 
 function drawDot(context: CanvasRenderingContext2D, x: number, y: number, node: Node, paint: Paint): void {

@@ -1,5 +1,5 @@
 /** Compared byte by byte, as SQLite does: ids and names are in the same order on both. */
-const TEXT = 'text COLLATE "C"'
+export const TEXT = 'text COLLATE "C"'
 
 /**
  * All tables, as SQLite's migrations up to 0022 leave them (../../sqlite/migrations says what each is for), and the two

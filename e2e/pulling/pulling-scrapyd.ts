@@ -1,0 +1,49 @@
+import { delimiter, resolve } from 'node:path'
+import { readTestEnvironment } from '../../scripts/setup/test-environment.mjs'
+import { until } from '../../src/engine/testing/until.ts'
+import type { NodeId } from '../../src/shared/contract/index.ts'
+import { PULLING_COMPONENTS } from '../../src/shared/pulling-setup.ts'
+import { type Scrapyd, type ScrapydVersion, startScrapyd } from '../support/scrapyd-fleet.ts'
+import type { Service } from '../support/service.ts'
+
+export const PACKAGE_DIRECTORY = resolve(import.meta.dirname, '../../resources/python/node')
+
+export interface PullingScrapydOptions {
+  version?: ScrapydVersion
+  /** How it reaches the service; default: directly. */
+  url?: string
+  maxProc?: number
+  environment?: Record<string, string>
+}
+
+/** A stock Scrapyd with the package, which pulls from a node that is added for it. */
+export async function startPullingScrapyd(
+  service: Service,
+  { version = '1.6.0', url = service.address, maxProc = 2, environment = {} }: PullingScrapydOptions = {}
+): Promise<{ scrapyd: Scrapyd; nodeId: NodeId; token: string }> {
+  const { node, token } = await service.client.nodes.addPulling({ name: `pulls-${version}` })
+  const installed = readTestEnvironment().scrapyd[version]?.pythonPath
+  const scrapyd = await startScrapyd({
+    version,
+    maxProc,
+    forks: 'nothing',
+    configuration: PULLING_COMPONENTS,
+    environment: {
+      PYTHONPATH: [PACKAGE_DIRECTORY, installed].filter(Boolean).join(delimiter),
+      SCRAPDECK_URL: url,
+      SCRAPDECK_NODE_TOKEN: token,
+      NO_PROXY: '127.0.0.1',
+      ...environment
+    }
+  })
+  await untilUp(service, node.id)
+  return { scrapyd, nodeId: node.id, token }
+}
+
+export const untilUp = (service: Service, id: NodeId): Promise<unknown> =>
+  until(
+    'the node pulls',
+    async () => (await service.client.nodes.get({ id })).health,
+    (health) => health === 'up',
+    20_000
+  )

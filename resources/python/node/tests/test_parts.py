@@ -1,0 +1,176 @@
+import hashlib
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+
+from scrapdeck_node import journal, processes
+from scrapdeck_node.client import Client, SendState
+from scrapdeck_node.eggs import BadEgg, EggCache
+from scrapdeck_node.files import RunFiles
+from scrapdeck_node.journal import Journal
+from scrapdeck_node.settings import Settings, checked_url
+from test_journal import offer
+
+
+class InDirectory(unittest.TestCase):
+    def setUp(self):
+        directory = tempfile.TemporaryDirectory()
+        self.addCleanup(directory.cleanup)
+        self.directory = directory.name
+
+
+class EggTest(InDirectory):
+    def test_an_egg_is_fetched_once_and_only_if_it_is_the_right_one(self):
+        eggs, content = EggCache(self.directory), b"an egg"
+        egg = {"sha256": hashlib.sha256(content).hexdigest(), "sizeBytes": len(content)}
+        fetched = []
+
+        def download(write):
+            fetched.append(1)
+            write(content[:3])
+            write(content[3:])
+
+        place = eggs.fetch("my shop", "1/2", egg, download)
+        self.assertTrue(place.endswith("my_shop-1_2.egg"))
+        self.assertEqual(eggs.fetch("my shop", "1/2", egg, download), place)
+        self.assertEqual(fetched, [1])
+        self.assertEqual((eggs.projects(), eggs.versions("my shop")), (["my shop"], ["1/2"]))
+        for wrong in (b"an owl", b"an egg and more"):
+            with self.assertRaises(BadEgg):
+                EggCache(self.directory + "/other").fetch("p", "1", egg, lambda write, wrong=wrong: write(wrong))
+        with self.assertRaises(BadEgg):
+            eggs.fetch("p", "1", {"sha256": "../../x", "sizeBytes": 1}, download)
+
+    def test_a_name_never_leaves_the_cache(self):
+        root = os.path.join(self.directory, "eggs")
+        for name in ("..", ".", "/etc", "a/../..", ""):
+            place = os.path.abspath(EggCache(self.directory)._place(name, name, "a" * 64))
+            self.assertTrue(place.startswith(root + os.sep), place)
+
+
+class FilesTest(InDirectory):
+    def test_no_name_leaves_the_directory(self):
+        files = RunFiles(self.directory, None, 5)
+        self.assertEqual(files.path_of("log", "p", "s", "j"), os.path.join(self.directory, "p", "s", "j.log"))
+        for part in ("..", ".", "", "a/b", "a\\b", "a\0b", "a" * 251):
+            self.assertIsNone(files.path_of("log", part, "s", "j"))
+            self.assertIsNone(files.path_of("log", "p", "s", part))
+        self.assertIsNone(files.path_of("items", "p", "s", "j"))
+
+    def test_the_oldest_logs_go_but_none_that_is_needed(self):
+        parent = os.path.join(self.directory, "p", "s")
+        os.makedirs(parent)
+        for number in range(6):
+            path = os.path.join(parent, f"j{number}.log")
+            with open(path, "w", encoding="utf-8"):
+                os.utime(path, (number, number))
+        RunFiles(self.directory, None, 2).prune({("p", "j1")})
+        self.assertEqual(sorted(os.listdir(parent)), ["j1.log", "j4.log", "j5.log"])
+
+
+class SettingsTest(unittest.TestCase):
+    def test_a_token_is_not_sent_over_plain_http_unasked(self):
+        self.assertEqual(checked_url("https://deck.example/base", False), "https://deck.example/base/")
+        self.assertEqual(checked_url("http://127.0.0.1:6800", False), "http://127.0.0.1:6800/")
+        self.assertEqual(checked_url("http://deck.example/", True), "http://deck.example/")
+        for url in ("http://deck.example", "ftp://deck.example", "deck.example"):
+            with self.assertRaises(ValueError):
+                checked_url(url, False)
+
+
+class SendTest(unittest.TestCase):
+    def test_what_was_not_answered_stays(self):
+        state = SendState()
+        state.answer(1, {})
+        state.answer(2, {})
+        self.assertEqual([next(state.each_message())[1]["id"] for _ in range(2)], [1, 1])
+        state.sent()
+        self.assertEqual(next(state.each_message())[1]["id"], 2)
+        state.lists(3)
+        state.lists(2)
+        self.assertEqual((state.take_lists(), state.take_lists()), (3, None))
+
+
+class RecordingHost:
+    slots = 2
+
+    def __init__(self, directory):
+        self._files = RunFiles(directory, None, 5)
+        self.started = []
+
+    def free_slots(self):
+        return self.slots
+
+    def path_of(self, *names):
+        return self._files.path_of(*names)
+
+    def start(self, started):
+        self.started.append(started["jobid"])
+
+
+@unittest.skipUnless(os.path.isdir("/proc/self"), "needs /proc")
+class RecoveryTest(InDirectory):
+    """What a start makes of the runs that an earlier Scrapyd left, whenever that one was killed."""
+
+    def recover(self, prepare, boot=None):
+        book = Journal(os.path.join(self.directory, "state"))
+        self.addCleanup(book.close)
+        book.offer(offer("a"))
+        book.grant("shop", "a")
+        prepare(book, boot or processes.boot_id())
+        host = RecordingHost(self.directory)
+        settings = Settings("http://127.0.0.1:1", "t", self.directory)
+        client = Client(settings, book, EggCache(self.directory), host, log=lambda _message: None)
+        client._recover()
+        client._start_waiting()
+        return book.find("shop", "a")["state"], host.started, client.orphan_count()
+
+    def spider(self, *args):
+        process = subprocess.Popen([sys.executable, "-c", "input()", *args], stdin=subprocess.PIPE)
+        self.addCleanup(process.communicate)
+        return process
+
+    def log(self):
+        path = os.path.join(self.directory, "shop", "prices", "a.log")
+        os.makedirs(os.path.dirname(path))
+        with open(path, "w", encoding="utf-8") as file:
+            file.write("it ran\n")
+
+    def test_granted_and_not_started(self):
+        self.assertEqual(self.recover(lambda _book, _boot: None), (journal.STARTING, ["a"], 0))
+
+    def test_killed_before_its_process_was_created(self):
+        self.assertEqual(self.recover(lambda book, boot: book.start("shop", "a", boot)), (journal.STARTING, ["a"], 0))
+
+    def test_killed_before_the_pid_was_noted(self):
+        self.spider("_job=a")
+        self.assertEqual(self.recover(lambda book, boot: book.start("shop", "a", boot)), (journal.RUNNING, [], 1))
+
+    def test_killed_before_the_pid_was_noted_and_the_spider_has_ended(self):
+        self.log()
+        self.assertEqual(self.recover(lambda book, boot: book.start("shop", "a", boot)), (journal.ENDED, [], 0))
+
+    def test_the_machine_was_restarted_and_the_log_may_be_gone(self):
+        self.assertEqual(self.recover(lambda book, _boot: book.start("shop", "a", "b4")), (journal.ENDED, [], 0))
+
+    def test_still_running(self):
+        pid = self.spider("_job=a").pid
+
+        def prepare(book, boot):
+            book.start("shop", "a", boot)
+            book.running("shop", "a", pid, processes.start_of(pid), "now")
+
+        self.assertEqual(self.recover(prepare), (journal.RUNNING, [], 1))
+
+    def test_its_pid_belongs_to_another_process_now(self):
+        def prepare(book, boot):
+            book.start("shop", "a", boot)
+            book.running("shop", "a", os.getpid(), "12", "now")
+
+        self.assertEqual(self.recover(prepare), (journal.ENDED, [], 0))
+
+
+if __name__ == "__main__":
+    unittest.main()

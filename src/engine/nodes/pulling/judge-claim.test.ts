@@ -1,0 +1,44 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { type ClaimFacts, isHeldByNode, judgeClaim } from './judge-claim.ts'
+
+const facts = (over: Partial<ClaimFacts> = {}): ClaimFacts => ({
+  ...{ isOffered: false, wasGranted: false, wasWithdrawn: false, belief: null },
+  ...over
+})
+
+test('a claim is granted if it is offered, and again if its answer was lost', () => {
+  expect(judgeClaim(facts({ isOffered: true, belief: 'sending' }))).toBe('granted')
+  expect(judgeClaim(facts({ wasGranted: true, belief: 'sending' }))).toBe('granted')
+  // The engine that granted it is gone, and had recorded it.
+  expect(judgeClaim(facts({ belief: 'accepted' }))).toBe('granted')
+})
+
+test('what was taken back, or was never heard of, is gone', () => {
+  expect(judgeClaim(facts({ wasWithdrawn: true, belief: 'sending' }))).toBe('gone')
+  expect(judgeClaim(facts())).toBe('gone')
+  expect(judgeClaim(facts({ belief: 'ended' }))).toBe('gone')
+})
+
+test('what an engine sent that died is not granted before it counts as accepted', () => {
+  expect(judgeClaim(facts({ belief: 'uncertain' }))).toBe('wait')
+  expect(isHeldByNode(facts({ belief: 'uncertain' }))).toBe(true)
+})
+
+test('no claim is granted that the engine may count as absent', () => {
+  const anyFacts = fc.record({
+    isOffered: fc.boolean(),
+    wasGranted: fc.boolean(),
+    wasWithdrawn: fc.boolean(),
+    belief: fc.constantFrom(null, 'sending', 'uncertain', 'accepted', 'running', 'finishing', 'ended' as const)
+  })
+  fc.assert(
+    fc.property(anyFacts, (one) => {
+      // Once granted it is no longer offered: the next listing has it.
+      const after = { ...one, isOffered: false, wasGranted: true }
+      if (judgeClaim(one) === 'granted') expect(isHeldByNode(after)).toBe(true)
+      // What the node may be told to forget is not listed either.
+      if (judgeClaim(one) === 'gone') expect(isHeldByNode(one)).toBe(false)
+    })
+  )
+})

@@ -1,0 +1,82 @@
+/** A command without its number. */
+export type Command =
+  | { kind: 'offer'; offer: Offer }
+  | { kind: 'withdraw'; project: string; jobid: string }
+  | { kind: 'list' }
+  | { kind: 'ack'; runs: { project: string; jobid: string }[] }
+  | { kind: 'cancel'; id: number; project: string; jobid: string; signal: string }
+  | {
+      kind: 'read'
+      id: number
+      file: 'log' | 'items'
+      project: string
+      spider: string
+      jobid: string
+      offset: number
+      limitBytes: number
+    }
+
+/** A run as the node is told of it. */
+export interface Offer {
+  project: string
+  jobid: string
+  version: string
+  isVersionAsked: boolean
+  spider: string
+  settings: Record<string, string>
+  args: Record<string, string>
+  env: Record<string, string>
+  priority: number
+  egg: { sha256: string; sizeBytes: number }
+}
+
+export type NumberedCommand = Command & { n: number }
+
+/** Room for a few hundred offers with large arguments in one answer. */
+const ANSWER_CHARACTERS_MAX = 4_000_000
+
+/**
+ * What one session of a node is still to be told, in order. A command stays until the node has confirmed its number, so
+ * one whose answer was lost is told again, and the node leaves out what it knows.
+ */
+export class Mailbox {
+  #commands: { command: NumberedCommand; characters: number }[] = []
+  #last = 0
+
+  /** Returns the command's number. */
+  push(command: Command): number {
+    this.#last += 1
+    const numbered = { ...command, n: this.#last }
+    this.#commands.push({ command: numbered, characters: JSON.stringify(numbered).length })
+    return this.#last
+  }
+
+  /** The node has received everything up to this number. */
+  confirm(acked: number): void {
+    const first = this.#commands.findIndex(({ command }) => command.n > acked)
+    this.#commands = first === -1 ? [] : this.#commands.slice(first)
+  }
+
+  /** Removes commands that nobody waits for any more. The node may have them already. */
+  drop(isUnneeded: (command: NumberedCommand) => boolean): void {
+    this.#commands = this.#commands.filter(({ command }) => !isUnneeded(command))
+  }
+
+  /** As many as fit in one answer. */
+  next(): NumberedCommand[] {
+    let characters = 0
+    const fitting = this.#commands.findIndex((one, index) => {
+      characters += one.characters
+      return index > 0 && characters > ANSWER_CHARACTERS_MAX
+    })
+    return (fitting === -1 ? this.#commands : this.#commands.slice(0, fitting)).map(({ command }) => command)
+  }
+
+  get size(): number {
+    return this.#commands.length
+  }
+
+  get isEmpty(): boolean {
+    return this.#commands.length === 0
+  }
+}

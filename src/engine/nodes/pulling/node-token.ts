@@ -1,0 +1,31 @@
+import { createHash, timingSafeEqual } from 'node:crypto'
+import type { NodeId } from '../../../shared/contract/index.ts'
+import type { Random } from '../../runtime/random.ts'
+
+const TOKEN = /^sdn_(n-[0-9a-f]{12})_[0-9a-f]{64}$/
+
+/** Names its node, so that checking it takes one look; 256 random bits need no slow hash. */
+export function createNodeToken(id: NodeId, random: Random): { token: string; hash: string } {
+  const token = `sdn_${id}_${random.hex(32)}`
+  return { token, hash: hashOf(token) }
+}
+
+/** The node whose token this may be; null: it is no token. */
+export function nodeOfToken(token: string): NodeId | null {
+  return (TOKEN.exec(token)?.[1] ?? null) as NodeId | null
+}
+
+export function isTokenOf(hash: string | null, token: string): boolean {
+  if (hash === null) return false
+  const [expected, given] = [Buffer.from(hash, 'hex'), Buffer.from(hashOf(token), 'hex')]
+  return expected.length === given.length && timingSafeEqual(expected, given)
+}
+
+const hashOf = (token: string): string => createHash('sha256').update(token).digest('hex')
+
+/** Stands where other nodes have their address: unique, and nothing that anybody could connect to. */
+export const addressOfPulling = (id: NodeId): string => `pull:${id}`
+
+/** null: it is another address. */
+export const idOfPulling = (url: string): NodeId | null =>
+  (/^pull:(n-[0-9a-f]{12})$/.exec(url)?.[1] ?? null) as NodeId | null

@@ -1,0 +1,592 @@
+import type { Readable } from 'node:stream'
+import pLimit from 'p-limit'
+import type { AttemptState, ProjectName, VersionName } from '../../../shared/contract/index.ts'
+import { ScrapdeckError } from '../../../shared/errors.ts'
+import { showUnseen } from '../../../shared/unseen.ts'
+import type { EggToSend } from '../../projects/projects.ts'
+import type { Clock, Timer } from '../../runtime/clock.ts'
+import { LISTED_MAX } from '../list-limits.ts'
+import {
+  type DaemonStatus,
+  type LogRange,
+  type NodeClient,
+  NodeError,
+  type NodeErrorKind,
+  type NodeSignal,
+  type RefusalKind,
+  type RunNames,
+  type ScheduleRequest,
+  type SeenJob,
+  type Snapshot
+} from '../node-client.ts'
+import { type NodeTraits, PULLING_TRAITS } from '../node-traits.ts'
+import { type ClaimFacts, type ClaimVerdict, isHeldByNode, judgeClaim } from './judge-claim.ts'
+import { type Command, Mailbox, type NumberedCommand, type Offer } from './mailbox.ts'
+import {
+  DATA_BYTES_MAX,
+  type ListedRun,
+  type OpenMessage,
+  PROTOCOL,
+  type PulledLists,
+  type PulledStatus,
+  type Stamp
+} from './messages.ts'
+
+/** What the engine believes of runs on this node. */
+export interface NodeBelief {
+  /** The state of the live attempt; null: it is none. */
+  stateOf(run: { project: string; jobid: string }): AttemptState | null
+  /** When the oldest of its live attempts was sent, wall clock; null: none is live. */
+  oldestSentAtMs(): number | null
+}
+
+export interface PullingNodeOptions {
+  name: () => string
+  belief: NodeBelief
+  /** null: there is no such egg. */
+  eggOf: (project: ProjectName, version: VersionName) => EggToSend | null
+  /** Something happened there that was not asked for. */
+  onNews: () => void
+  /** A session began. */
+  onOpened: (message: OpenMessage) => void
+  /** It left the fleet. */
+  onClosed: () => void
+  clock: Clock
+}
+
+/** The node asks again at once; more than this means that it is gone. Its connection is closed when Scrapyd ends. */
+const UNHEARD_MS = 8_000
+/** An open request that is older than this was lost on the way: the node's own limit is shorter. */
+const HELD_MS = 45_000
+const REQUEST_MS = 15_000
+const READ_MS = 30_000
+const READS_AT_ONCE = 8
+/** Until a node has fetched and claimed what it is offered; longer while it downloads the egg. */
+const OFFER_MS = 60_000
+const OFFER_WITH_EGG_MS = 15 * 60_000
+const OFFER_CHECK_MS = 2_000
+const UNCONFIRMED_MAX = 10_000
+const HELD_RETRY_SECONDS = 15
+/** Of runs that were granted or withdrawn, the newest are remembered, in case their claim is repeated. */
+const REMEMBERED_MAX = 20_000
+/** How much older the node's journal must be than a run, for the journal to have known it. */
+const JOURNAL_MARGIN_MS = 60_000
+
+interface Session {
+  id: string
+  epoch: number
+  instance: string
+  hostname: string
+  slots: number
+  journalBeganAtMs: number
+  mailbox: Mailbox
+  /** The request that waits for commands. */
+  held: { answer: (commands: NumberedCommand[]) => void; timer: Timer; sinceMs: number } | null
+  heardAtMs: number
+  status: PulledStatus | null
+}
+
+interface PendingOffer {
+  offer: Offer
+  egg: EggToSend
+  atMs: number
+  granted: () => void
+  failed: (error: NodeError) => void
+}
+
+interface Pending<T> {
+  resolve: (value: T) => void
+  reject: (error: NodeError) => void
+}
+
+/**
+ * A node that cannot be reached, and asks instead (docs/pulling-nodes.md). A request to it is a command in the mailbox
+ * of its session, which its next poll fetches. The mailbox is only in memory: what the node has claimed is on its disk,
+ * and what it has not claimed has not arrived.
+ */
+export class PullingNode implements NodeClient {
+  /** It gets our eggs when it needs them. */
+  readonly eggTarget = null
+  readonly #options: PullingNodeOptions
+  readonly #offers = new Map<string, PendingOffer>()
+  readonly #granted = new RecentKeys(REMEMBERED_MAX)
+  readonly #withdrawn = new RecentKeys(REMEMBERED_MAX)
+  readonly #superseded = new RecentKeys(100)
+  readonly #answers = new Map<number, Pending<unknown>>()
+  readonly #reads = pLimit(READS_AT_ONCE)
+  readonly #downloads = new Map<string, number>()
+  #listings: (Pending<PulledLists> & { n: number })[] = []
+  #session: Session | null = null
+  #epoch = 0
+  #nextId = 1
+  #lists: PulledLists | null = null
+  #dateSeen: DaemonStatus['dateSeen'] = null
+  #overOnce: ReadonlySet<string> = new Set()
+  #isClosed = false
+
+  constructor(options: PullingNodeOptions) {
+    this.#options = options
+  }
+
+  /** Read at each poll, so it is computed only when somebody asks. */
+  readonly traits: NodeTraits = Object.defineProperty({ ...PULLING_TRAITS }, 'remembersAll', {
+    get: () => this.#remembersAll()
+  })
+
+  get name(): string {
+    return this.#options.name()
+  }
+
+  reportedSlots(): number | null {
+    return this.#session?.slots ?? null
+  }
+
+  async daemonStatus(): Promise<DaemonStatus> {
+    const session = this.#requireSession()
+    const { running = 0, pending = 0 } = session.status ?? {}
+    const finished = this.#lists?.finished.length ?? 0
+    const dateSeen = this.#dateSeen ?? null
+    const clockOffsetMs =
+      dateSeen === null ? null : Math.round(dateSeen.dateMs + 500 - (dateSeen.askedAtMs + dateSeen.arrivedAtMs) / 2)
+    return { running, pending, finished, nodeName: showUnseen(session.hostname), clockOffsetMs, dateSeen }
+  }
+
+  async listJobs(signal?: AbortSignal): Promise<Snapshot> {
+    const { clock } = this.#options
+    const session = this.#requireSession()
+    const [begunAtMs, askedAtMs] = [clock.monotonicMs(), clock.nowMs()]
+    const n = this.#push(session, { kind: 'list' })
+    const listing = Promise.withResolvers<PulledLists>()
+    const pending = { ...listing, n }
+    this.#listings.push(pending)
+    const lists = await this.#within(listing.promise, REQUEST_MS, signal, () => {
+      this.#listings = this.#listings.filter((one) => one !== pending)
+      session.mailbox.drop((command) => command.n === n)
+    })
+    const dateMs = Math.floor(lists.status.timeMs / 1000) * 1000
+    this.#dateSeen = { dateMs, askedAtMs, arrivedAtMs: clock.nowMs() }
+    this.#acknowledge(session, lists.finished)
+    const claimed = lists.claiming.filter((run) => isHeldByNode(this.#factsOf(run)))
+    return {
+      begunAtMs,
+      pending: [...claimed, ...lists.pending].map(toSeenJob),
+      running: lists.running.map(toSeenJob),
+      finished: lists.finished.map(toSeenJob)
+    }
+  }
+
+  /** Resolves once the node has claimed the run. If it does not, the offer is taken back: nothing was delivered. */
+  async schedule(request: ScheduleRequest, signal?: AbortSignal): Promise<{ jobid: string }> {
+    const session = this.#requireSession()
+    const { project, version, jobid, spider, settings, args, env = {}, priority, isVersionAsked } = request
+    const egg = this.#options.eggOf(project, version)
+    if (egg === null) throw this.#refusal(`there is no egg of ${project}, version ${version}`, 'other')
+    const { sha256, sizeBytes } = egg
+    const offer: Offer = {
+      ...{ project, jobid, version, isVersionAsked, spider, settings, args, env, priority },
+      egg: { sha256, sizeBytes }
+    }
+    const key = keyOf(offer)
+    const done = Promise.withResolvers<void>()
+    const pending = { offer, egg, atMs: this.#options.clock.monotonicMs(), granted: done.resolve, failed: done.reject }
+    this.#offers.set(key, pending)
+    this.#push(session, { kind: 'offer', offer })
+    const onAbort = () => this.#withdraw(key, this.#error('aborted', 'was not asked any more.'))
+    signal?.addEventListener('abort', onAbort, { once: true })
+    const check = this.#watchOffer(key, pending)
+    try {
+      if (signal?.aborted) onAbort()
+      await done.promise
+    } finally {
+      check.cancel()
+      signal?.removeEventListener('abort', onAbort)
+    }
+    return { jobid }
+  }
+
+  async cancel(
+    { project, jobid, signal: name }: { project: ProjectName; jobid: string; signal: NodeSignal },
+    signal?: AbortSignal
+  ): Promise<{ wasState: 'pending' | 'running' | null }> {
+    const answer = await this.#ask<{ wasState?: 'pending' | 'running' | null }>(
+      (id) => ({ kind: 'cancel', id, project, jobid, signal: String(name) }),
+      REQUEST_MS,
+      signal
+    )
+    return { wasState: answer.wasState ?? null }
+  }
+
+  async listSpiders(): Promise<string[]> {
+    throw this.#refusal('a node that pulls does not list spiders', 'other')
+  }
+
+  readLog(run: RunNames, range: { offset: number; limitBytes: number }, signal?: AbortSignal) {
+    return this.#reads(() => this.#readFile('log', run, range, signal))
+  }
+
+  readItems(run: RunNames, range: { offset: number; limitBytes: number }, signal?: AbortSignal) {
+    return this.#reads(() => this.#readFile('items', run, range, signal))
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true
+    this.#leave(this.#error('aborted', 'was removed, or Scrapdeck is stopping.'))
+    for (const key of [...this.#offers.keys()]) this.#withdraw(key, this.#error('aborted', 'was removed.'))
+    this.#session = null
+    this.#options.onClosed()
+  }
+
+  /** Its token is not valid any more, or it does not keep to the protocol: it must open another session. */
+  disconnect(): void {
+    this.#leave(this.#error('reset', 'was disconnected.'))
+    this.#session = null
+  }
+
+  // What the node sends.
+
+  open(message: OpenMessage): { epoch: number } {
+    const { protocol, session: id, instance, lastEpoch, isTakeover, journalSeconds, hostname, slots } = message
+    if (protocol !== PROTOCOL) {
+      const words = `This Scrapdeck speaks version ${PROTOCOL} of the protocol, not ${protocol}. Install the package that came with it on the node.`
+      throw new ScrapdeckError('BAD_INPUT', words)
+    }
+    this.#refuseClosed()
+    const before = this.#session
+    if (before !== null && this.#isHeard(before) && (before.instance !== instance || !isTakeover)) {
+      const words = `${showUnseen(before.hostname)} is connected as ${this.#options.name()}. Two Scrapyds cannot be one node: add another node, or stop the other Scrapyd.`
+      throw new ScrapdeckError('NODE_SESSION_HELD', words, { data: { retryAfterSeconds: HELD_RETRY_SECONDS } })
+    }
+    if (before !== null) {
+      this.#superseded.add(before.id)
+      this.#leave(this.#error('reset', 'was restarted.'))
+    }
+    this.#epoch = Math.max(this.#epoch, lastEpoch) + 1
+    const { clock } = this.#options
+    const session: Session = {
+      ...{ id, epoch: this.#epoch, instance, hostname, slots, mailbox: new Mailbox(), held: null, status: null },
+      journalBeganAtMs: clock.nowMs() - journalSeconds * 1000,
+      heardAtMs: clock.monotonicMs()
+    }
+    this.#session = session
+    for (const { offer } of this.#offers.values()) this.#push(session, { kind: 'offer', offer })
+    this.#options.onOpened(message)
+    this.#options.onNews()
+    return { epoch: session.epoch }
+  }
+
+  /** Resolves with commands as soon as there are any, or without after `waitSeconds`, or when `gone` is aborted. */
+  async poll(
+    stamp: Stamp & { acked: number; waitSeconds: number; status: PulledStatus },
+    gone: AbortSignal
+  ): Promise<NumberedCommand[]> {
+    const session = this.#sessionOf(stamp)
+    session.mailbox.confirm(stamp.acked)
+    this.#recordStatus(session, stamp.status)
+    session.held?.answer([])
+    if (!session.mailbox.isEmpty) return session.mailbox.next()
+    const { clock } = this.#options
+    const answered = Promise.withResolvers<NumberedCommand[]>()
+    const onGone = () => held.answer([])
+    const held = {
+      sinceMs: clock.monotonicMs(),
+      timer: clock.setTimer(stamp.waitSeconds * 1000, () => held.answer([])),
+      answer(commands: NumberedCommand[]) {
+        held.timer.cancel()
+        gone.removeEventListener('abort', onGone)
+        if (session.held === held) session.held = null
+        session.heardAtMs = clock.monotonicMs()
+        answered.resolve(commands)
+      }
+    }
+    session.held = held
+    gone.addEventListener('abort', onGone, { once: true })
+    if (gone.aborted) onGone()
+    return answered.promise
+  }
+
+  claim(stamp: Stamp & { runs: { project: string; jobid: string }[] }): ClaimVerdict[] {
+    this.#sessionOf(stamp)
+    return stamp.runs.map((run) => {
+      const key = keyOf(run)
+      const verdict = judgeClaim(this.#factsOf(run))
+      if (verdict !== 'granted') return verdict
+      this.#granted.add(key)
+      const pending = this.#offers.get(key)
+      this.#offers.delete(key)
+      pending?.granted()
+      return verdict
+    })
+  }
+
+  refuse(stamp: Stamp & { project: string; jobid: string; reason: RefusalKind; message: string }): void {
+    this.#sessionOf(stamp)
+    const pending = this.#offers.get(keyOf(stamp))
+    // The egg may have been replaced while it was offered: then another attempt gets the new one.
+    if (pending === undefined) return
+    this.#withdraw(
+      keyOf(stamp),
+      this.#refusal(showUnseen(stamp.message), stamp.reason === 'bad_egg' ? 'bad_egg' : 'other')
+    )
+  }
+
+  receiveLists(lists: PulledLists): void {
+    const session = this.#sessionOf(lists)
+    const { claiming, pending, running, finished } = lists
+    if (claiming.length + pending.length + running.length + finished.length > LISTED_MAX.jobs) {
+      throw new ScrapdeckError('REQUEST_TOO_LARGE', `A node may list at most ${LISTED_MAX.jobs} jobs.`)
+    }
+    this.#lists = lists
+    this.#recordStatus(session, lists.status)
+    const answered = this.#listings.filter(({ n }) => n <= lists.through)
+    this.#listings = this.#listings.filter(({ n }) => n > lists.through)
+    for (const { resolve } of answered) resolve(lists)
+    if (answered.length === 0) this.#options.onNews()
+  }
+
+  receiveAnswer({ id, problem, ...answer }: Stamp & { id: number; problem?: string | undefined }): void {
+    this.#sessionOf(answer)
+    const pending = this.#answers.get(id)
+    this.#answers.delete(id)
+    if (problem === undefined) pending?.resolve(answer)
+    else pending?.reject(this.#error('http', `could not do it: ${showUnseen(problem)}`, 'unknown'))
+  }
+
+  receiveData({ id, offset, size, file, none, ...stamp }: DataOfFile, bytes: Uint8Array): void {
+    this.#sessionOf(stamp)
+    const pending = this.#answers.get(id)
+    this.#answers.delete(id)
+    pending?.resolve(none === undefined ? { offset, sizeBytes: size, bytes, fileId: file } : null)
+  }
+
+  /** The egg of a run that is offered to this session, and of no other. */
+  async openEgg(stamp: Stamp, sha256: string): Promise<{ stream: Readable; sizeBytes: number }> {
+    this.#sessionOf(stamp)
+    const egg = [...this.#offers.values()].find((one) => one.egg.sha256 === sha256)?.egg
+    if (egg === undefined) throw new ScrapdeckError('NOT_FOUND', 'No job that is offered to this node needs this egg.')
+    const stream = await egg.open()
+    this.#downloads.set(sha256, (this.#downloads.get(sha256) ?? 0) + 1)
+    stream.once('close', () => {
+      const left = (this.#downloads.get(sha256) ?? 1) - 1
+      if (left === 0) this.#downloads.delete(sha256)
+      else this.#downloads.set(sha256, left)
+    })
+    return { stream, sizeBytes: egg.sizeBytes }
+  }
+
+  #factsOf(run: { project: string; jobid: string }): ClaimFacts {
+    const key = keyOf(run)
+    return {
+      isOffered: this.#offers.has(key),
+      wasGranted: this.#granted.has(key),
+      wasWithdrawn: this.#withdrawn.has(key),
+      belief: this.#options.belief.stateOf(run)
+    }
+  }
+
+  /** Nothing uncertain: a claim that comes later is refused. */
+  #withdraw(key: string, error: NodeError): void {
+    const pending = this.#offers.get(key)
+    if (pending === undefined) return
+    this.#offers.delete(key)
+    this.#withdrawn.add(key)
+    const { project, jobid } = pending.offer
+    if (this.#session !== null) {
+      this.#session.mailbox.drop((command) => command.kind === 'offer' && command.offer === pending.offer)
+      this.#push(this.#session, { kind: 'withdraw', project, jobid })
+    }
+    pending.failed(error)
+  }
+
+  #watchOffer(key: string, { atMs, egg }: PendingOffer): Timer {
+    const { clock } = this.#options
+    const check = (): void => {
+      const forMs = clock.monotonicMs() - atMs
+      const limitMs = this.#downloads.has(egg.sha256) ? OFFER_WITH_EGG_MS : OFFER_MS
+      if (this.#session === null || !this.#isHeard(this.#session)) this.#withdraw(key, this.#unheard())
+      else if (forMs > limitMs) this.#withdraw(key, this.#error('timeout', 'did not fetch the job in time.'))
+      else timer = clock.setTimer(OFFER_CHECK_MS, check)
+    }
+    let timer = clock.setTimer(OFFER_CHECK_MS, check)
+    return { cancel: () => timer.cancel() }
+  }
+
+  /** Ends that are recorded: seen in two listings, and nothing of them is live any more. The node may forget them. */
+  #acknowledge(session: Session, finished: ListedRun[]): void {
+    const over = finished.filter((run) => !run.isAcked && this.#options.belief.stateOf(run) === null)
+    const runs = over.filter((run) => this.#overOnce.has(keyOf(run)))
+    this.#overOnce = new Set(over.map(keyOf))
+    const named = runs.map(({ project, jobid }) => ({ project, jobid }))
+    if (named.length > 0) this.#push(session, { kind: 'ack', runs: named })
+  }
+
+  async #readFile(
+    file: 'log' | 'items',
+    { project, spider, jobid }: RunNames,
+    range: { offset: number; limitBytes: number },
+    signal?: AbortSignal
+  ): Promise<LogRange | null> {
+    let whole: LogRange | null = null
+    const pieces: Uint8Array[] = []
+    let [offset, left] = [range.offset, range.limitBytes]
+    // A node sends a megabyte at most, so that a cancel does not wait behind a log.
+    do {
+      const limitBytes = Math.min(left, DATA_BYTES_MAX)
+      const ask = { kind: 'read' as const, file, project, spider, jobid, offset, limitBytes }
+      const part = await this.#ask<LogRange | null>((id) => ({ ...ask, id }), READ_MS, signal)
+      if (part === null) break
+      if (part.bytes.length > limitBytes) throw this.#error('not_scrapyd', 'sent more of a file than was asked for.')
+      // Another file of that name: what was read before is of a run that is gone.
+      if (whole !== null && part.fileId !== whole.fileId) break
+      whole ??= part
+      pieces.push(part.bytes)
+      offset = part.offset + part.bytes.length
+      left -= part.bytes.length
+      if (part.bytes.length === 0 || offset >= part.sizeBytes) break
+    } while (left > 0)
+    return whole === null ? null : { ...whole, bytes: pieces.length === 1 ? pieces[0]! : Buffer.concat(pieces) }
+  }
+
+  async #ask<T>(make: (id: number) => Command, limitMs: number, signal?: AbortSignal): Promise<T> {
+    const session = this.#requireSession()
+    const id = this.#nextId
+    this.#nextId += 1
+    const answer = Promise.withResolvers<unknown>()
+    this.#answers.set(id, answer)
+    const n = this.#push(session, make(id))
+    const drop = () => {
+      this.#answers.delete(id)
+      session.mailbox.drop((command) => command.n === n)
+    }
+    return (await this.#within(answer.promise, limitMs, signal, drop)) as T
+  }
+
+  async #within<T>(answer: Promise<T>, limitMs: number, signal: AbortSignal | undefined, drop: () => void): Promise<T> {
+    const stopped = Promise.withResolvers<never>()
+    const onAbort = () => stopped.reject(this.#error('aborted', 'was not asked any more.', 'unknown'))
+    const timer = this.#options.clock.setTimer(limitMs, () =>
+      stopped.reject(this.#error('timeout', `did not answer within ${limitMs / 1000} s.`, 'unknown'))
+    )
+    signal?.addEventListener('abort', onAbort, { once: true })
+    if (signal?.aborted) onAbort()
+    try {
+      return await Promise.race([answer, stopped.promise])
+    } finally {
+      timer.cancel()
+      signal?.removeEventListener('abort', onAbort)
+      drop()
+    }
+  }
+
+  #push(session: Session, command: Command): number {
+    const n = session.mailbox.push(command)
+    session.held?.answer(session.mailbox.next())
+    // It asks and never confirms what it gets: no package of ours does.
+    if (session.mailbox.size > UNCONFIRMED_MAX && this.#session === session) this.disconnect()
+    return n
+  }
+
+  #recordStatus(session: Session, status: PulledStatus): void {
+    session.status = status
+    session.heardAtMs = this.#options.clock.monotonicMs()
+  }
+
+  /** Rejects what waits for answers of a session that is over. Offers stay: the next session gets them. */
+  #leave(error: NodeError): void {
+    this.#session?.held?.answer([])
+    const waiting = [...this.#answers.values(), ...this.#listings]
+    this.#answers.clear()
+    this.#listings = []
+    for (const { reject } of waiting) reject(error)
+  }
+
+  #sessionOf({ session: id, epoch }: Stamp): Session {
+    this.#refuseClosed()
+    const session = this.#session
+    if (session !== null && session.id === id && session.epoch === epoch) {
+      session.heardAtMs = this.#options.clock.monotonicMs()
+      return session
+    }
+    if (this.#superseded.has(id)) {
+      throw new ScrapdeckError('NODE_SESSION_SUPERSEDED', 'Another Scrapyd, or a later start of it, took over.')
+    }
+    throw new ScrapdeckError('NODE_SESSION_UNKNOWN', 'Scrapdeck was restarted. Open a new session.')
+  }
+
+  #refuseClosed(): void {
+    if (this.#isClosed) throw new ScrapdeckError('STOPPING', 'Scrapdeck is stopping.')
+  }
+
+  #requireSession(): Session {
+    const session = this.#session
+    if (session === null || !this.#isHeard(session)) throw this.#unheard()
+    return session
+  }
+
+  #isHeard({ held, heardAtMs }: Session): boolean {
+    const nowMs = this.#options.clock.monotonicMs()
+    return held === null ? nowMs - heardAtMs < UNHEARD_MS : nowMs - held.sinceMs < HELD_MS
+  }
+
+  #unheard(): NodeError {
+    const session = this.#session
+    if (session === null) return this.#error('unreachable', 'has not asked for jobs since Scrapdeck started.')
+    const forSeconds = Math.round((this.#options.clock.monotonicMs() - session.heardAtMs) / 1000)
+    return this.#error('unreachable', `has not asked for jobs for ${forSeconds} s. Is its Scrapyd running?`)
+  }
+
+  #remembersAll(): boolean {
+    const session = this.#session
+    if (session === null) return false
+    const oldestMs = this.#options.belief.oldestSentAtMs()
+    return oldestMs === null || session.journalBeganAtMs + JOURNAL_MARGIN_MS < oldestMs
+  }
+
+  #error(kind: NodeErrorKind, words: string, delivered: 'no' | 'unknown' = 'no'): NodeError {
+    return new NodeError(kind, `${this.#options.name()} ${words}`, { delivered })
+  }
+
+  #refusal(nodeMessage: string, refusal: RefusalKind): NodeError {
+    const words = `${this.#options.name()} rejected the request: ${nodeMessage}`
+    return new NodeError('refused', words, { delivered: 'no', nodeMessage, refusal })
+  }
+}
+
+interface DataOfFile extends Stamp {
+  id: number
+  offset: number
+  size: number
+  file?: string | undefined
+  none?: string | undefined
+}
+
+/** The newest keys of very many. */
+class RecentKeys {
+  readonly #keys = new Set<string>()
+  readonly #max: number
+
+  constructor(max: number) {
+    this.#max = max
+  }
+
+  add(key: string): void {
+    this.#keys.delete(key)
+    this.#keys.add(key)
+    if (this.#keys.size <= this.#max) return
+    const [oldest] = this.#keys
+    this.#keys.delete(oldest!)
+  }
+
+  has(key: string): boolean {
+    return this.#keys.has(key)
+  }
+}
+
+const keyOf = ({ project, jobid }: { project: string; jobid: string }): string => `${project}\n${jobid}`
+
+function toSeenJob({ project, spider, jobid, pid, startTime, endTime, exitCode, exitSignal }: ListedRun): SeenJob {
+  const isKnown = exitCode !== null || exitSignal !== null
+  return {
+    ...{ project: project as ProjectName, spider, jobid, pid, startTime, endTime },
+    exit: isKnown ? { code: exitCode, signal: exitSignal, limit: null, peakMemoryBytes: null, cpuSeconds: null } : null
+  }
+}

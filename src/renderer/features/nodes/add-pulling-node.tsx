@@ -1,0 +1,40 @@
+import { Button, TextInput } from '@mantine/core'
+import { useMutation } from '@tanstack/react-query'
+import { useState } from 'react'
+import { useApi } from '../../api/api.tsx'
+import { notifyError } from '../../ui/notify.tsx'
+import { PullingSetup } from './pulling-setup.tsx'
+import classes from './pulling-setup.module.css'
+
+/** For a server that cannot be reached: it needs a name, and the server a token. */
+export function AddPullingNode({ onDone }: { onDone: () => void }) {
+  const { query } = useApi()
+  const [name, setName] = useState('')
+  const add = useMutation(
+    query.nodes.addPulling.mutationOptions({ onError: (error) => notifyError('Could not add the node', error) })
+  )
+  if (add.data !== undefined) {
+    return <PullingSetup name={add.data.node.name} token={add.data.token} onDone={onDone} />
+  }
+  return (
+    <form
+      className={classes.add}
+      onSubmit={(event) => {
+        event.preventDefault()
+        add.mutate({ name: name.trim() })
+      }}
+    >
+      <TextInput
+        label="Name"
+        description="For a server behind NAT or a firewall. Its Scrapyd connects to Scrapdeck and pulls its jobs"
+        value={name}
+        onChange={(event) => setName(event.currentTarget.value)}
+        maxLength={100}
+        data-autofocus
+      />
+      <Button type="submit" variant="filled" disabled={name.trim() === ''} loading={add.isPending}>
+        Create token
+      </Button>
+    </form>
+  )
+}

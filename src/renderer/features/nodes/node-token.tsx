@@ -1,0 +1,46 @@
+import { Button, Group, Modal } from '@mantine/core'
+import { useMutation } from '@tanstack/react-query'
+import type { Node } from '../../../shared/contract/index.ts'
+import { useApi } from '../../api/api.tsx'
+import { notifyError } from '../../ui/notify.tsx'
+import { PullingSetup } from './pulling-setup.tsx'
+
+/** The token of a node that pulls. */
+export function NodeToken({ node }: { node: Node }) {
+  const { query } = useApi()
+  const onError = (error: unknown) => notifyError(`Could not change the token of ${node.name}`, error)
+  const renew = useMutation(query.nodes.renewToken.mutationOptions({ onError }))
+  const revoke = useMutation(query.nodes.revokeToken.mutationOptions({ onError }))
+  return (
+    <>
+      <Group gap={8}>
+        <span className={node.hasToken ? undefined : 'tone-bad'}>{node.hasToken ? 'valid' : 'revoked'}</span>
+        <Button
+          size="compact-xs"
+          loading={renew.isPending}
+          onClick={() => renew.mutate({ id: node.id })}
+          title="The current token is refused from then on"
+        >
+          New token
+        </Button>
+        {node.hasToken && (
+          <Button
+            size="compact-xs"
+            color="red"
+            variant="subtle"
+            loading={revoke.isPending}
+            onClick={() => revoke.mutate({ id: node.id })}
+            title="The node is disconnected. Its running jobs continue"
+          >
+            Revoke
+          </Button>
+        )}
+      </Group>
+      {renew.data !== undefined && (
+        <Modal opened onClose={() => renew.reset()} title={`New token of ${node.name}`} size={760}>
+          <PullingSetup name={node.name} token={renew.data.token} onDone={() => renew.reset()} />
+        </Modal>
+      )}
+    </>
+  )
+}

@@ -1,0 +1,126 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { z } from 'zod'
+import type { Engine } from '../../engine/index.ts'
+import type { NodeId } from '../../shared/contract/index.ts'
+import { ScrapdeckError } from '../../shared/errors.ts'
+import { parseJsonBody } from '../api/json-body.ts'
+import { NODE_DATA_BYTES, NODE_MESSAGE_BYTES } from '../limits.ts'
+
+const BASE = '/api/node/v1'
+
+/** Whether the request authenticates with the token of a node (request-gate.ts). Compares the route, as that does. */
+export function isNodeRoute({ routeOptions: { url } }: FastifyRequest): boolean {
+  return url?.startsWith(`${BASE}/`) === true
+}
+
+/** `Authorization: Bearer …`; null: something else. */
+export function bearerToken(header: string | undefined): string | null {
+  return /^bearer ([\x21-\x7e]{1,200})$/i.exec(header ?? '')?.[1] ?? null
+}
+
+type PullingNode = NonNullable<ReturnType<Engine['pulling']['get']>>
+
+/**
+ * The door for nodes that pull (docs/pulling-nodes.md). Nothing of it is loaded before such a node connects. The
+ * request gate has checked the token: `caller.id` is the node's.
+ */
+export async function nodeDoor(app: FastifyInstance, { pulling }: { pulling: Engine['pulling'] }): Promise<void> {
+  const { messages } = pulling
+  const held = new Set<AbortController>()
+  parseOnlyMessages(app)
+  // A stop of the service does not wait for polls.
+  app.addHook('preClose', async () => {
+    for (const poll of held) poll.abort()
+  })
+
+  app.post(`${BASE}/open`, async (request) => {
+    const node = nodeOf(request)
+    const { epoch } = node.open(parse((await messages()).OpenMessage, request.body))
+    return { node: { id: request.caller.id, name: node.name }, epoch }
+  })
+
+  app.post(`${BASE}/poll`, async (request, reply) => {
+    const message = parse((await messages()).PollMessage, request.body)
+    const poll = new AbortController()
+    const onClose = () => poll.abort()
+    held.add(poll)
+    reply.raw.once('close', onClose)
+    try {
+      if (reply.raw.destroyed) poll.abort()
+      return { commands: await nodeOf(request).poll(message, poll.signal) }
+    } finally {
+      held.delete(poll)
+      reply.raw.off('close', onClose)
+    }
+  })
+
+  app.post(`${BASE}/claim`, async (request) => ({
+    verdicts: nodeOf(request).claim(parse((await messages()).ClaimMessage, request.body))
+  }))
+
+  app.post(`${BASE}/refuse`, async (request) => {
+    nodeOf(request).refuse(parse((await messages()).RefuseMessage, request.body))
+    return {}
+  })
+
+  app.post(`${BASE}/lists`, async (request) => {
+    nodeOf(request).receiveLists(parse((await messages()).ListsMessage, request.body))
+    return {}
+  })
+
+  app.post(`${BASE}/answer`, async (request) => {
+    nodeOf(request).receiveAnswer(parse((await messages()).AnswerMessage, request.body))
+    return {}
+  })
+
+  app.post(`${BASE}/data`, async (request) => {
+    if (!Buffer.isBuffer(request.body)) throw new ScrapdeckError('BAD_INPUT', 'Send the bytes of the file.')
+    nodeOf(request).receiveData(parse((await messages()).DataMessage, request.query), request.body)
+    return {}
+  })
+
+  app.get<{ Params: { sha256: string } }>(`${BASE}/eggs/:sha256`, async (request, reply) => {
+    const stamp = parse((await messages()).Stamp, request.query)
+    return sendEgg(nodeOf(request), stamp, request.params.sha256, reply)
+  })
+
+  function nodeOf({ caller }: FastifyRequest): PullingNode {
+    const node = pulling.get(caller.id as NodeId)
+    // The token of a node is valid as soon as its row is there.
+    if (node === undefined) throw new ScrapdeckError('STOPPING', 'Scrapdeck is starting or stopping. Try again.')
+    return node
+  }
+}
+
+async function sendEgg(
+  node: PullingNode,
+  stamp: { session: string; epoch: number },
+  sha256: string,
+  reply: FastifyReply
+): Promise<FastifyReply> {
+  const { stream, sizeBytes } = await node.openEgg(stamp, sha256)
+  reply.raw.once('close', () => stream.destroy())
+  return reply.type('application/octet-stream').header('content-length', sizeBytes).send(stream)
+}
+
+function parse<T extends z.ZodType>(schema: T, value: unknown): z.infer<T> {
+  const result = schema.safeParse(value)
+  if (result.success) return result.data
+  const { path, message } = result.error.issues[0]!
+  throw new ScrapdeckError('BAD_INPUT', `The message is not valid: ${path.join('.')}: ${message}`)
+}
+
+/** No form of a web page can send either of these without a preflight. */
+function parseOnlyMessages(app: FastifyInstance): void {
+  app.removeAllContentTypeParsers()
+  app.addContentTypeParser(
+    'application/json',
+    { parseAs: 'string', bodyLimit: NODE_MESSAGE_BYTES },
+    (_request: FastifyRequest, body: string) => parseJsonBody(body)
+  )
+  app.addContentTypeParser(
+    'application/octet-stream',
+    { parseAs: 'buffer', bodyLimit: NODE_DATA_BYTES },
+    async (_request: FastifyRequest, body: Buffer) => body
+  )
+}
