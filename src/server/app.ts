@@ -14,6 +14,7 @@ import type { ContractHandlers, HandlersOptions } from './contract-handlers.ts'
 import { closeInOrder } from './orderly-close.ts'
 import { docsDoor } from './docs-door.ts'
 import { createErrorAnswer } from './error-answer.ts'
+import { kubernetesEggDoor } from './kubernetes-egg-door.ts'
 import { healthDoor } from './health.ts'
 import { countRequests, metricsDoor } from './metrics-door.ts'
 import { type ConnectionLimits, DEFAULT_CONNECTION_LIMITS, DEFAULT_RATE_LIMITS, type RateLimits } from './limits.ts'
@@ -26,7 +27,7 @@ import { userInterfaceDoor } from './user-interface.ts'
 export interface AppOptions {
   engine: Pick<
     Engine,
-    'router' | 'scrapyd' | 'credentials' | 'health' | 'metrics' | 'answers' | 'incoming' | 'crawlCacheSeconds'
+    'router' | 'scrapyd' | 'credentials' | 'health' | 'metrics' | 'answers' | 'incoming' | 'crawlCacheSeconds' | 'openEgg'
   >
   /** Where sessions are stored. */
   dataDirectory: string
@@ -153,6 +154,7 @@ export function createApp(options: AppOptions): App {
   fastify.setNotFoundHandler((request, reply) => sendPage(request, reply, NO_SUCH_PAGE, 404))
   const logOutEverywhere = () => authenticator.logOutEverywhere()
   fastify.register(healthDoor, { engine })
+  fastify.register(kubernetesEggDoor, { engine })
   if (metrics.isServed) {
     fastify.register(metricsDoor, { engine, requests: countRequests(fastify, metrics.prefix) })
   }

@@ -33,6 +33,7 @@ export function describeNode(
     slotsSource: capacity.source,
     slotsText: capacity.text,
     runs: runsOn(node, live, local),
+    kubernetes: stored.kubernetes,
     python: pythonOf(local?.python.state() ?? null)
   }
 }

@@ -1,3 +1,5 @@
+import type { DaemonStatus } from './node-client.ts'
+
 /** What daemonstatus.json returned at one moment. */
 export interface CountersSeen {
   /** Monotonic. */
@@ -82,9 +84,16 @@ export function learnFromCounters(before: SlotsBelief, seen: CountersSeen): Slot
 }
 
 /** How many jobs a node runs at once: set, else learned, else Scrapyd's four; plus one if one more is to be tried. */
-export function planCapacity(evidence: { setSlots: number | null; belief: SlotsBelief; nowMs: number }): Capacity {
-  const { setSlots, belief, nowMs } = evidence
+export function planCapacity(evidence: {
+  setSlots: number | null
+  /** What the node itself says. */
+  told?: DaemonStatus['slots']
+  belief: SlotsBelief
+  nowMs: number
+}): Capacity {
+  const { setSlots, told, belief, nowMs } = evidence
   if (setSlots !== null) return { slots: setSlots, source: 'set', text: 'set by you' }
+  if (told != null) return { slots: told.count, source: 'learned', text: told.text }
   const known = believedSlots(belief)
   const isTrying = isWorthTrying(belief, nowMs)
   const slots = isTrying ? known + 1 : known

@@ -13,6 +13,15 @@ export interface NodeClient {
   readonly eggTarget: EggTarget | null
   /** Why a run of this project cannot start there now, worded to follow the node's name; null or absent: it can. */
   whyNotReady?(project: ProjectName): string | null
+  /** Why a job that it accepted has not started, worded to follow the node's name; null or absent: not known. */
+  whyPending?(jobid: string): string | null
+  /** Calls back when something changed there, as long as it notices: a poll finds the same, later. Ends with `close`. */
+  watchJobs?(onChange: () => void): void
+  /**
+   * What the lists just showed is recorded: it may delete ended runs for which `isNeeded` is false. Absent: it keeps
+   * nothing for us.
+   */
+  release?(isNeeded: (jobid: string) => boolean): void
   /** Counters; cheap enough for once a second. */
   daemonStatus(signal?: AbortSignal): Promise<DaemonStatus>
   /** Everything the node lists now, across all its projects. */
@@ -76,6 +85,8 @@ export interface DaemonStatus {
   clockOffsetMs: number | null
   /** The response's Date, and when it was requested and received; all wall clock. Absent, null: there was none. */
   dateSeen?: { dateMs: number; askedAtMs: number; arrivedAtMs: number } | null
+  /** How many jobs it says it can run at once, and where that comes from. Absent, null: it does not say. */
+  slots?: { count: number; text: string } | null
 }
 
 /** A job as a node lists it. Times are the node's own, naive local text, kept as text: never compare them with ours. */
@@ -146,6 +157,7 @@ export type NodeErrorKind =
   | 'timeout' // no complete response in time
   | 'reset' // the connection broke during the exchange
   | 'unauthorized' // 401
+  | 'forbidden' // 403 of a Kubernetes API: a right is missing
   | 'http' // a status other than 200
   | 'not_scrapyd' // 200 but not JSON, or JSON of another shape
   | 'too_large' // the response exceeded the size limit
@@ -208,6 +220,7 @@ export function healthOf(error: NodeError): NodeHealth {
       return 'down'
     case 'unauthorized':
       return 'unauthorized'
+    case 'forbidden':
     case 'http':
     case 'not_scrapyd':
     case 'too_large':

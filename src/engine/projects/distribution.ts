@@ -19,6 +19,8 @@ export interface DistributionOptions {
   projects: Projects
   /** Null: the node no longer exists. */
   clientOf: (nodeId: NodeId) => EggReceiver | null
+  /** The node gets each run's egg from us when it starts it, so it needs none before. Default: no node does. */
+  fetchesEggs?: (nodeId: NodeId) => boolean
   /** What a node said if it refused an egg because it cannot import it; null: another failure. */
   importErrorOf: (error: unknown) => string | null
   clock: Clock
@@ -112,6 +114,7 @@ export class Distribution {
     const stored = this.#projects.catalog.find(project, version)
     if (!stored) return false
     if (nodeId === LOCAL_NODE_ID) return stored.sha256 !== null || stored.version === WITHOUT_EGG
+    if (this.#options.fetchesEggs?.(nodeId) === true) return stored.sha256 !== null
     const deployment = this.#projects.catalog.deploymentOn(nodeId, stored)
     return deployment !== undefined && isCurrent(deployment, stored.sha256)
   }

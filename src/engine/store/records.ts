@@ -15,6 +15,7 @@ import type {
   Job,
   JobId,
   JobStatus,
+  KubernetesSettings,
   LimitRule,
   NodeId,
   NodeMode,
@@ -128,7 +129,7 @@ export interface BegunAttempt extends Attempt {
 export interface StoredNode {
   id: NodeId
   name: string
-  kind: 'local' | 'scrapyd'
+  kind: 'local' | 'scrapyd' | 'kubernetes'
   url: string
   username: string | null
   sealedPassword: SealedText | null
@@ -150,6 +151,8 @@ export interface StoredNode {
   sealedProxyUrl: SealedText | 'direct' | null
   /** The discovery source that found it; null: added by hand. */
   sourceId: SourceId | null
+  /** Set exactly for nodes of that kind. */
+  kubernetes: KubernetesSettings | null
 }
 
 export interface StoredSchedule {

@@ -3,12 +3,15 @@ const SETTINGS = {
   /** Nothing is sent until dispatch is resumed. */
   paused: 'boolean',
   /** The local node's slots in the last configuration file read. */
-  'local.configuredSlots': 'number'
+  'local.configuredSlots': 'number',
+  /** Sealed: signs the links with which pods fetch eggs. */
+  'kubernetes.linkKey': 'string'
 } as const
 
 interface Types {
   boolean: boolean
   number: number
+  string: string
 }
 
 export type SettingKey = keyof typeof SETTINGS

@@ -81,6 +81,7 @@ export function aStoredNode(over: Plain<Partial<StoredNode>> = {}): StoredNode {
     sealedClientKey: null,
     sealedProxyUrl: null,
     sourceId: null,
+    kubernetes: null,
     ...over
   })
 }

@@ -41,6 +41,7 @@ export async function openEngine(options: EngineOptions, storeThread: Worker | n
       setAddress(address) {
         systemCommands.address = address
       },
+      openEgg: (token) => rooms.eggLinks.openEgg(token),
       health: healthWatch,
       metrics: () => metrics.read({ nodes: rooms.listNodes(), figures: figures.current, caches: cachesOf(rooms) }),
       localRunningCount: () => local.node?.runningCount() ?? 0,

@@ -65,6 +65,7 @@ import type { EngineOptions } from './engine-options.ts'
 import { Housekeeping } from './housekeeping.ts'
 import { openData } from './open-data.ts'
 import { wireChains } from './wire-chains.ts'
+import { wireEggLinks } from './wire-egg-links.ts'
 import { wireDiscovery } from './wire-discovery.ts'
 import { wireItemsArchive } from './wire-items-archive.ts'
 import { hasLocalNode, layOutLocalNode, LocalNodeRoom } from './wire-local-node.ts'
@@ -161,17 +162,27 @@ async function openFleet(options: EngineOptions, below: Ground, opened: AsyncDis
   })
   opened.adopt(local, stop)
   if (local.node !== null) localNode.resolve(local.node)
-  const clients = wireNodeClients({ ...base, localNode: local.node, seams })
+  const eggLinks = wireEggLinks({
+    ...base,
+    isLive: isNeeded,
+    eggToSend: (project, version) => projects.eggToSend(project, version)
+  })
+  const clients = wireNodeClients({
+    ...{ ...base, eggLinks, seams, dataDirectory: options.dataDirectory },
+    localNode: local.node,
+    eggOf: (project, version) => projects.catalog.find(project, version)?.sha256 ?? null
+  })
   const fleet = opened.adopt(new Fleet({ ...base, ...clients }), stop)
   opening.fleet = fleet
-  return { layout, cancelWaitsMs, projects, local, live, fleet, onSpiderLookup: spiderLookup.resolve }
+  return { layout, cancelWaitsMs, projects, local, live, fleet, eggLinks, onSpiderLookup: spiderLookup.resolve }
 }
 
 /** What makes jobs run: distribution of eggs to nodes, and dispatch. */
 function openWork(options: EngineOptions, below: WithFleet, opened: AsyncDisposableStack) {
   const { base, archive, plugins, cancelWaitsMs, projects, local, live, fleet } = below
   const clientOf = (nodeId: NodeId) => fleet.get(nodeId)?.client.eggTarget ?? null
-  const distribution = opened.adopt(new Distribution({ ...base, projects, clientOf, importErrorOf }), stop)
+  const fetchesEggs = (nodeId: NodeId) => fleet.get(nodeId)?.client.traits.fetchesEggs ?? false
+  const distribution = opened.adopt(new Distribution({ ...base, projects, clientOf, fetchesEggs, importErrorOf }), stop)
   const spiderLookup = new SpiderLookup({
     ...{ projects, distribution, importErrorOf, clock: base.clock },
     nodes: () => listingNodes(fleet),
@@ -188,7 +199,13 @@ function openWork(options: EngineOptions, below: WithFleet, opened: AsyncDisposa
   const errorGroups = opened.adopt(new ErrorGroups(base), stop)
   const waiting = new WaitingReasons(
     (nodeId) => fleet.get(nodeId)?.status.unreachableSinceMs ?? null,
-    (jobId) => collector.liveOf(jobId)
+    (jobId) => collector.liveOf(jobId),
+    ({ id, nodeId }) => {
+      const node = nodeId === null ? undefined : fleet.get(nodeId)
+      const jobid = node?.client.whyPending === undefined ? undefined : live.ofJob(id)?.jobid
+      const text = jobid === undefined ? null : (node?.client.whyPending?.(jobid) ?? null)
+      return text === null ? null : `pending on ${node!.stored.name}: ${text}`
+    }
   )
   const { beforeDispatch } = plugins
   const dispatch = new Dispatch({

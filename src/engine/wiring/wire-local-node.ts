@@ -198,6 +198,7 @@ function localNodeRow(stored: StoredNode | undefined, slots: number | null, cloc
     clientCertificate: null,
     sealedClientKey: null,
     sealedProxyUrl: null,
-    sourceId: null
+    sourceId: null,
+    kubernetes: null
   }
 }

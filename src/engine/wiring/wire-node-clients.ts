@@ -1,19 +1,27 @@
+import { rm } from 'node:fs/promises'
+import { join } from 'node:path'
 import type { Base } from './base.ts'
 import type { EngineOptions } from './engine-options.ts'
 import type { LocalNode } from '../launcher/local-node.ts'
 import type { NodeClient } from '../nodes/node-client.ts'
 import { DIRECT } from '../nodes/scrapyd/proxy.ts'
+import type { WiredEggLinks } from './wire-egg-links.ts'
 import type { StoredNode } from '../store/records.ts'
-import type { SealedText } from '../../shared/contract/index.ts'
+import type { ProjectName, SealedText, VersionName } from '../../shared/contract/index.ts'
 
 /** Creates the client of each node; for a Scrapyd, with its secrets decrypted. */
 export function wireNodeClients(
   parts: Base & {
     localNode: LocalNode | null
+    dataDirectory: string
+    eggLinks: Pick<WiredEggLinks, 'load'>
+    /** The hash of our egg; null: there is none. */
+    eggOf: (project: ProjectName, version: VersionName) => string | null
     seams: Pick<NonNullable<EngineOptions['seams']>, 'createNodeClient' | 'connect'>
   }
 ) {
   const { localNode, secretBox, clock, logger, seams } = parts
+  let copies: Promise<string> | null = null
 
   return { createClient, proxyUrlOf }
 
@@ -21,6 +29,7 @@ export function wireNodeClients(
     if (node.kind === 'local') return localNode!
     const password = await openSecret(node, node.sealedPassword, 'password')
     if (seams.createNodeClient !== undefined) return seams.createNodeClient(node, password)
+    if (node.kind === 'kubernetes') return createClusterClient(node, password)
     const { name, url, username, caCertificate, clientCertificate } = node
     const clientKey = await openSecret(node, node.sealedClientKey, 'client key')
     const proxyUrl = await proxyUrlOf(node)
@@ -30,6 +39,31 @@ export function wireNodeClients(
       ...{ name, url, username, password, caCertificate, clientCertificate, clientKey, proxyUrl, clock, logger },
       connect: seams.connect
     })
+  }
+
+  async function createClusterClient(node: StoredNode, token: string | null): Promise<NodeClient> {
+    const { id, name, url, caCertificate, clientCertificate } = node
+    const { KubernetesClient } = await import('../nodes/kubernetes/kubernetes-client.ts')
+    const links = await parts.eggLinks.load()
+    return KubernetesClient.open({
+      ...{ nodeId: id, name, url, caCertificate, clientCertificate, token, clock, logger },
+      settings: node.kubernetes!,
+      clientKey: await openSecret(node, node.sealedClientKey, 'client key'),
+      proxyUrl: await proxyUrlOf(node),
+      eggOf(run) {
+        const sha256 = parts.eggOf(run.project, run.version)
+        return sha256 === null ? null : { path: `kubernetes/eggs/${links.sign(run)}`, sha256 }
+      },
+      directory: join(await (copies ??= emptyCopies()), parts.random.hex(8)),
+      connect: seams.connect
+    })
+  }
+
+  /** What an earlier engine copied of logs is fetched again. */
+  async function emptyCopies(): Promise<string> {
+    const directory = join(parts.dataDirectory, 'kubernetes')
+    await rm(directory, { recursive: true, force: true })
+    return directory
   }
 
   async function proxyUrlOf(node: StoredNode): Promise<string | null> {

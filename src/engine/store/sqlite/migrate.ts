@@ -21,6 +21,7 @@ import { unusualRuns } from './migrations/0019-unusual-runs.ts'
 import { logBlocks } from './migrations/0020-log-blocks.ts'
 import { retention } from './migrations/0021-retention.ts'
 import { keptItems } from './migrations/0022-kept-items.ts'
+import { kubernetesNodes } from './migrations/0023-kubernetes-nodes.ts'
 import { limitsAndSecrets } from './migrations/0002-limits-and-secrets.ts'
 
 /**
@@ -49,7 +50,8 @@ export const MIGRATIONS: readonly string[] = [
   unusualRuns,
   logBlocks,
   retention,
-  keptItems
+  keptItems,
+  kubernetesNodes
 ]
 
 /** Migrates to the newest schema in one transaction: if it fails, the older Scrapdeck can still open the database. */
