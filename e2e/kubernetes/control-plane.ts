@@ -81,7 +81,7 @@ export async function startCluster(directory: string, python: string) {
   ])
   startApiServer()
   const api = createClusterApi({ server, caFile: file('api.crt'), token: TOKENS.admin })
-  const ready = () => until(() => api.isReady(), 120_000)
+  const ready = () => until('the API server', () => api.isReady(), Boolean, 120_000)
   await ready()
   start('kube-controller-manager', controlPlane, [
     'kube-controller-manager',

@@ -27,7 +27,7 @@ export async function ensureControlPlane() {
   const build = path.join(directory, 'build')
   fs.mkdirSync(build, { recursive: true })
   fs.writeFileSync(path.join(build, 'main.go'), source)
-  const environment = { ...process.env, GOFLAGS: '-mod=mod -buildvcs=false' }
+  const environment = { GOFLAGS: '-mod=mod -buildvcs=false' }
   fs.writeFileSync(path.join(build, 'go.mod'), await goModule(go, build, environment))
   const inBuild = { command: go, cwd: build, env: environment }
   await commandStep({ title: `Sources of Kubernetes ${KUBERNETES}`, args: ['mod', 'tidy'], ...inBuild })
@@ -45,14 +45,14 @@ export async function ensureControlPlane() {
  *
  * @param {string} go
  * @param {string} cwd
- * @param {NodeJS.ProcessEnv} env
+ * @param {Record<string, string>} env
  */
 async function goModule(go, cwd, env) {
   const head = `module scrapdeck.test/control-plane\n\ngo 1.26.0\n`
   fs.writeFileSync(path.join(cwd, 'go.mod'), head)
   const listed = execFileSync(go, ['mod', 'download', '-json', `k8s.io/kubernetes@v${KUBERNETES}`], {
     cwd,
-    env,
+    env: { ...process.env, ...env },
     encoding: 'utf8'
   })
   const names = fs
