@@ -11,6 +11,7 @@ import { mapDefaults } from '../../shared/job-defaults.ts'
 import { checkTemplate } from '../commands/check-template.ts'
 import { checkSecretNames } from '../commands/template-secrets.ts'
 import { checkSource } from '../nodes/discovery/check-source.ts'
+import { parseClusterUrl } from '../nodes/kubernetes/cluster-url.ts'
 import { checkCertificates } from '../nodes/scrapyd/certificates.ts'
 import { parseNodeUrl } from '../nodes/scrapyd/node-url.ts'
 import { parseProxyUrl } from '../nodes/scrapyd/proxy.ts'
@@ -237,6 +238,7 @@ function checkSecrets({ settings, args, env = {}, argSets = [], matrix = {}, sec
 function withAddress(node: FileNode): FileNode {
   const proxyUrl = node.proxyUrl === null ? null : storedForm(node.proxyUrl, parseProxyUrl)
   if (node.kind === 'local') return { ...node, url: '', proxyUrl }
+  if (node.kind === 'kubernetes') return { ...node, url: storedForm(node.url, (text) => parseClusterUrl(text).url), proxyUrl }
   const { url, username, password } = parseNodeUrl(node.url)
   const secret = node.password === undefined && password !== null ? { password } : {}
   return { ...node, url, username: node.username ?? username, ...secret, proxyUrl }

@@ -4,6 +4,7 @@ import {
   EggPolicy,
   JobDefaults,
   KeepPolicy,
+  KubernetesSettings,
   LimitRule,
   NewLimitRule,
   NewSource,

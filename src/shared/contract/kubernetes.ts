@@ -52,7 +52,7 @@ export const KubernetesSettings = z.object({
   engineUrl: z
     .string()
     .max(2_000)
-    .refine((text) => /^https?:$/.test(URL.parse(text)?.protocol ?? ''), 'Write an address with http:// or https://')
+    .regex(/^https?:\/\/[^\s/?#@]+(\/[^\s?#]*)?$/, 'Write an address with http:// or https://')
     .nullable()
     .default(null),
   /** How long a cancelled run may take to finish. */

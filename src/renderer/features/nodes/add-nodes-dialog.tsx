@@ -5,6 +5,7 @@ import {
   Modal,
   NumberInput,
   Popover,
+  SegmentedControl,
   PasswordInput,
   Textarea,
   TextInput,
@@ -20,6 +21,7 @@ import { DialogFoot } from '../../ui/dialog.tsx'
 import { notifyDone } from '../../ui/notify.tsx'
 import { joinFacts } from '../../ui/join-facts.ts'
 import { plural } from '../../ui/numbers.ts'
+import { AddClusterForm } from './add-cluster-form.tsx'
 import classes from './add-nodes-dialog.module.css'
 import { type PastedAddress, parseAddresses } from './parse-addresses.ts'
 import { type Credentials, type Probe, useProbes } from './use-probes.ts'
@@ -37,8 +39,28 @@ type Verdict = 'asking' | 'good' | 'duplicate' | 'bad'
 const ROWS_SHOWN = 60
 const URGENCY: Record<Verdict, number> = { bad: 0, asking: 1, good: 2, duplicate: 3 }
 
-/** Paste addresses, see what each is, add the good ones. Closes when nothing is left to correct. */
+/** For both kinds of remote nodes. */
 export function AddNodesDialog({ onClose }: { onClose: () => void }) {
+  const [kind, setKind] = useState<'scrapyd' | 'kubernetes'>('scrapyd')
+  return (
+    <Modal opened onClose={onClose} title="Add nodes" size={760}>
+      <SegmentedControl
+        aria-label="Kind of node"
+        value={kind}
+        onChange={(chosen) => setKind(chosen as typeof kind)}
+        data={[
+          { value: 'scrapyd', label: 'Scrapyd' },
+          { value: 'kubernetes', label: 'Kubernetes' }
+        ]}
+        mb={12}
+      />
+      {kind === 'scrapyd' ? <AddScrapyds onClose={onClose} /> : <AddClusterForm onClose={onClose} />}
+    </Modal>
+  )
+}
+
+/** Paste addresses, see what each is, add the good ones. Closes when nothing is left to correct. */
+function AddScrapyds({ onClose }: { onClose: () => void }) {
   const { client } = useApi()
   const [text, setText] = useState('')
   const [settled] = useDebouncedValue(text, 350)
@@ -93,7 +115,7 @@ export function AddNodesDialog({ onClose }: { onClose: () => void }) {
   }
 
   return (
-    <Modal opened onClose={onClose} title="Add nodes" size={760}>
+    <>
       <Textarea
         label="Addresses of Scrapyd servers"
         description="One address per line. The default port is 6800. Enter credentials as https://user:password@host/"
@@ -172,7 +194,7 @@ export function AddNodesDialog({ onClose }: { onClose: () => void }) {
           {good.length === 0 ? 'Add nodes' : `Add ${plural(good.length, 'node')}`}
         </Button>
       </DialogFoot>
-    </Modal>
+    </>
   )
 }
 

@@ -20,7 +20,7 @@ import { Environments } from './environments.tsx'
 import { RunElsewhereButton } from '../../ui/run-elsewhere.tsx'
 import { WhyVanished } from './discovery/why-vanished.tsx'
 import { ExternalRun } from './external-run.tsx'
-import { isStale, SlotsBar } from './node-columns.tsx'
+import { clusterOf, isStale, SlotsBar } from './node-columns.tsx'
 import classes from './node-detail.module.css'
 import { NodeForm } from './node-form.tsx'
 import { useRemoveNode } from './remove-node.tsx'
@@ -135,11 +135,49 @@ const CLOCK_OFFSET_MIN_MS = 2_000
 /** A response without news causes no change event, so a healthy node is polled while its detail pane is open. */
 function useLatestAnswer(node: Node): Pick<Node, 'lastSeenAtMs' | 'latencyMs'> {
   const { query } = useApi()
-  const isAsked = node.kind === 'scrapyd' && node.health === 'up'
+  const isAsked = node.kind !== 'local' && node.health === 'up'
   const { data } = useQuery(
     query.nodes.get.queryOptions({ input: { id: node.id }, enabled: isAsked, staleTime: 0, refetchInterval: 2_000 })
   )
   return isAsked && (data?.lastSeenAtMs ?? 0) > (node.lastSeenAtMs ?? 0) ? (data ?? node) : node
+}
+
+function ClusterFacts({ node }: { node: Node }) {
+  const { kubernetes, hasPassword, hasClientCertificate } = node
+  const projects = Object.keys(kubernetes?.projects ?? {}).length
+  return (
+    <>
+      <FieldRow label="Cluster / namespace">
+        <span className="mono">{clusterOf(node.url)}</span>
+      </FieldRow>
+      <FieldRow label="Authentication">
+        {kubernetes?.tokenFile != null
+          ? `token from ${kubernetes.tokenFile}`
+          : hasPassword
+            ? 'token'
+            : hasClientCertificate
+              ? 'client certificate'
+              : 'none'}
+      </FieldRow>
+      <FieldRow label="Image">
+        {kubernetes?.pod.image === undefined ? (
+          <span className="dim">none</span>
+        ) : (
+          <span className="mono">{kubernetes.pod.image}</span>
+        )}
+        {projects > 0 && <span className="dim"> · {plural(projects, 'project')} with settings of its own</span>}
+      </FieldRow>
+      <FieldRow label="Eggs">
+        {kubernetes?.engineUrl == null ? (
+          <span className="dim">in the images</span>
+        ) : (
+          <>
+            fetched from <span className="mono">{kubernetes.engineUrl}</span>
+          </>
+        )}
+      </FieldRow>
+    </>
+  )
 }
 
 function Facts({ node, onEdit }: { node: Node; onEdit: () => void }) {
@@ -157,6 +195,7 @@ function Facts({ node, onEdit }: { node: Node; onEdit: () => void }) {
           </button>
         </span>
       </FieldRow>
+      {node.kind === 'kubernetes' && <ClusterFacts node={node} />}
       {node.kind === 'scrapyd' ? (
         <>
           <FieldRow label="Address">
@@ -188,7 +227,7 @@ function Facts({ node, onEdit }: { node: Node; onEdit: () => void }) {
           </FieldRow>
         </>
       ) : (
-        <LocalPython python={node.python} />
+        node.kind === 'local' && <LocalPython python={node.python} />
       )}
       {node.unreachableSinceMs !== null && (
         <FieldRow label="Unreachable">

@@ -62,7 +62,7 @@ export function NodeForm({ node, onDone }: { node: Node; onDone: () => void }) {
         placeholder="none"
         data={[...new Set((fleet?.nodes ?? []).flatMap((each) => each.group ?? []))].sort()}
       />
-      {node.kind === 'scrapyd' && (
+      {node.kind !== 'local' && (
         <>
           <NumberInput
             {...form.input('queueAhead')}
