@@ -20,7 +20,20 @@ export async function startCluster(directory: string, python: string) {
   openssl('genrsa', '-out', 'accounts.key', '2048')
   for (const name of ['api', 'kubelet']) {
     const subject = ['-subj', `/CN=${name}`, '-addext', 'subjectAltName=IP:127.0.0.1']
-    openssl('req', '-x509', '-newkey', 'rsa:2048', '-nodes', '-days', '2', '-keyout', `${name}.key`, '-out', `${name}.crt`, ...subject)
+    openssl(
+      'req',
+      '-x509',
+      '-newkey',
+      'rsa:2048',
+      '-nodes',
+      '-days',
+      '2',
+      '-keyout',
+      `${name}.key`,
+      '-out',
+      `${name}.crt`,
+      ...subject
+    )
   }
   writeFileSync(
     file('tokens.csv'),

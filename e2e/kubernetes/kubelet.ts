@@ -105,7 +105,13 @@ export async function startKubelet(options: {
   const beat = () => {
     const resources = { cpu: '8', memory: options.memory, pods: '50' }
     const now = new Date().toISOString().replace(/\.\d+/, '')
-    const condition = { type: 'Ready', status: 'True', reason: 'StandIn', lastHeartbeatTime: now, lastTransitionTime: now }
+    const condition = {
+      type: 'Ready',
+      status: 'True',
+      reason: 'StandIn',
+      lastHeartbeatTime: now,
+      lastTransitionTime: now
+    }
     const status = {
       capacity: resources,
       allocatable: resources,
@@ -167,7 +173,9 @@ export async function startKubelet(options: {
     mkdirSync(join(one.directory, 'volume'), { recursive: true })
     const { initContainers = [], containers } = one.pod.spec
     if (containers[0]!.image === MISSING_IMAGE) {
-      one.states.set(containers[0]!.name, { waiting: { reason: 'ImagePullBackOff', message: 'Back-off pulling image' } })
+      one.states.set(containers[0]!.name, {
+        waiting: { reason: 'ImagePullBackOff', message: 'Back-off pulling image' }
+      })
       await report(one)
       while (one.pod.metadata.deletionTimestamp === undefined && !isClosed) await new Promise((r) => setTimeout(r, 100))
       one.phase = 'Failed'

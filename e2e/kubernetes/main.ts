@@ -31,7 +31,12 @@ interface World {
   proxy: Awaited<ReturnType<typeof startFaultyProxy>>
 }
 
-type Spec = { spider?: string; args?: Record<string, string>; settings?: Record<string, string>; secretNames?: string[] }
+type Spec = {
+  spider?: string
+  args?: Record<string, string>
+  settings?: Record<string, string>
+  secretNames?: string[]
+}
 
 async function order({ service }: World, spec: Spec = {}): Promise<JobId> {
   const { spider = 'quotes', args = {}, settings = {}, secretNames = [] } = spec
@@ -45,13 +50,24 @@ async function order({ service }: World, spec: Spec = {}): Promise<JobId> {
 const jobOf = ({ service }: World, id: JobId) => service.client.jobs.get({ id })
 
 const ended = (world: World, id: JobId) =>
-  until(`job ${id} to end`, () => jobOf(world, id), ({ job }) => job.state === 'ended', LIMIT_MS)
+  until(
+    `job ${id} to end`,
+    () => jobOf(world, id),
+    ({ job }) => job.state === 'ended',
+    LIMIT_MS
+  )
 
 const running = (world: World, id: JobId) =>
-  until(`job ${id} to run`, () => jobOf(world, id), ({ job }) => job.state === 'running', LIMIT_MS)
+  until(
+    `job ${id} to run`,
+    () => jobOf(world, id),
+    ({ job }) => job.state === 'running',
+    LIMIT_MS
+  )
 
 const jobsOfCluster = async ({ cluster }: World) =>
-  ((await cluster.api.get(`apis/batch/v1/namespaces/${NAMESPACE}/jobs`)) as { items: { metadata: { name: string } }[] }).items
+  ((await cluster.api.get(`apis/batch/v1/namespaces/${NAMESPACE}/jobs`)) as { items: { metadata: { name: string } }[] })
+    .items
 
 interface PodOfCluster {
   metadata: { name: string; labels: Record<string, string>; annotations: Record<string, string>; finalizers?: string[] }
@@ -76,15 +92,30 @@ const logOf = async ({ service }: World, id: JobId) => {
 const CASES: Record<string, (world: World) => Promise<void>> = {
   async 'a run ends well, with its log, and leaves nothing behind'(world) {
     const id = await order(world, { args: { password: 'a secret of ours' }, secretNames: ['password'] })
-    await until('its Job', () => jobsOfCluster(world), (jobs) => jobs.length === 1, LIMIT_MS)
+    await until(
+      'its Job',
+      () => jobsOfCluster(world),
+      (jobs) => jobs.length === 1,
+      LIMIT_MS
+    )
     assert.ok(!JSON.stringify(await jobsOfCluster(world)).includes('a secret of ours'), 'the Job shows a secret value')
     const { job } = await ended(world, id)
     assert.equal(job.outcome, 'succeeded')
     assert.ok(job.items! > 0)
     const log = await logOf(world, id)
     assert.match(log, /Spider closed \(finished\)/)
-    await until('the Job to be deleted', () => jobsOfCluster(world), (jobs) => jobs.length === 0, LIMIT_MS)
-    await until('the pod to be deleted', () => podsOf(world), (pods) => pods.length === 0, LIMIT_MS)
+    await until(
+      'the Job to be deleted',
+      () => jobsOfCluster(world),
+      (jobs) => jobs.length === 0,
+      LIMIT_MS
+    )
+    await until(
+      'the pod to be deleted',
+      () => podsOf(world),
+      (pods) => pods.length === 0,
+      LIMIT_MS
+    )
     assert.match(await logOf(world, id), /Spider closed \(finished\)/)
   },
 
@@ -114,7 +145,12 @@ const CASES: Record<string, (world: World) => Promise<void>> = {
   async 'a cancelled run finishes in its grace time'(world) {
     const id = await order(world, { spider: 'slow', args: { pages: '500' } })
     await running(world, id)
-    await until('its first pages', () => logOf(world, id), (log) => log.includes('Spider opened'), LIMIT_MS)
+    await until(
+      'its first pages',
+      () => logOf(world, id),
+      (log) => log.includes('Spider opened'),
+      LIMIT_MS
+    )
     await world.service.client.jobs.cancel({ ids: [id] } as never)
     const { job } = await ended(world, id)
     assert.equal(job.outcome, 'cancelled')
@@ -126,14 +162,29 @@ const CASES: Record<string, (world: World) => Promise<void>> = {
     const missing = { ...settingsOf(world), pod: { ...SETTINGS.pod, image: MISSING_IMAGE } }
     await world.service.client.nodes.update({ id: world.node.id, kubernetes: missing })
     const pulls = await order(world)
-    await until('its reason', () => jobOf(world, pulls), ({ job }) => /ImagePullBackOff/.test(job.waiting?.text ?? ''), LIMIT_MS)
+    await until(
+      'its reason',
+      () => jobOf(world, pulls),
+      ({ job }) => /ImagePullBackOff/.test(job.waiting?.text ?? ''),
+      LIMIT_MS
+    )
     const huge = { ...settingsOf(world), pod: { ...SETTINGS.pod, memory: '64Gi' } }
     await world.service.client.nodes.update({ id: world.node.id, kubernetes: huge })
     const fits = await order(world)
-    await until('its reason', () => jobOf(world, fits), ({ job }) => /Insufficient memory/.test(job.waiting?.text ?? ''), LIMIT_MS)
+    await until(
+      'its reason',
+      () => jobOf(world, fits),
+      ({ job }) => /Insufficient memory/.test(job.waiting?.text ?? ''),
+      LIMIT_MS
+    )
     await world.service.client.jobs.cancel({ ids: [pulls, fits] } as never)
     for (const id of [pulls, fits]) assert.equal((await ended(world, id)).job.outcome, 'cancelled')
-    await until('the pods to be deleted', () => podsOf(world), (pods) => pods.length === 0, LIMIT_MS)
+    await until(
+      'the pods to be deleted',
+      () => podsOf(world),
+      (pods) => pods.length === 0,
+      LIMIT_MS
+    )
   },
 
   async 'a ResourceQuota gives the slots, and says why no pod starts'(world) {
@@ -152,7 +203,8 @@ const CASES: Record<string, (world: World) => Promise<void>> = {
       // More than fit: the API server takes the Job and refuses its pod.
       await world.service.client.nodes.update({ id: world.node.id, slots: 3 })
       const ids = [await slow(world), await slow(world), await slow(world)]
-      const waits = async () => (await Promise.all(ids.map((id) => jobOf(world, id)))).map(({ job }) => job.waiting?.text)
+      const waits = async () =>
+        (await Promise.all(ids.map((id) => jobOf(world, id)))).map(({ job }) => job.waiting?.text)
       await until('the quota', waits, (texts) => texts.some((text) => /exceeded quota/.test(text ?? '')), LIMIT_MS)
       await world.service.client.jobs.cancel({ ids, force: true } as never)
       for (const id of ids) await ended(world, id)
@@ -212,7 +264,11 @@ const CASES: Record<string, (world: World) => Promise<void>> = {
     assert.match(found.problem!, /lacks a right: create jobs \(batch\) in the namespace crawls/)
     const wrong = await service.client.nodes.probe({ ...address, password: 'no such token' })
     assert.equal(wrong.health, 'unauthorized')
-    const untrusted = await service.client.nodes.probe({ ...address, caCertificate: null, url: `${cluster.server}${PATH}` })
+    const untrusted = await service.client.nodes.probe({
+      ...address,
+      caCertificate: null,
+      url: `${cluster.server}${PATH}`
+    })
     assert.equal(untrusted.health, 'down')
   },
 
@@ -225,7 +281,12 @@ const CASES: Record<string, (world: World) => Promise<void>> = {
       ...{ apiVersion: 'v1', kind: 'Pod', spec: rest },
       metadata: { name: 'second', labels: metadata.labels, annotations: metadata.annotations }
     })
-    await until('the flag', () => jobOf(world, id), ({ job }) => job.mayHaveRunTwice, LIMIT_MS)
+    await until(
+      'the flag',
+      () => jobOf(world, id),
+      ({ job }) => job.mayHaveRunTwice,
+      LIMIT_MS
+    )
     await world.service.client.jobs.cancel({ ids: [id], force: true } as never)
     await ended(world, id)
   },
@@ -233,7 +294,12 @@ const CASES: Record<string, (world: World) => Promise<void>> = {
   async 'somebody deletes the Job: the log is kept'(world) {
     const id = await slow(world)
     await running(world, id)
-    await until('its log', () => logOf(world, id), (log) => log.includes('Spider opened'), LIMIT_MS)
+    await until(
+      'its log',
+      () => logOf(world, id),
+      (log) => log.includes('Spider opened'),
+      LIMIT_MS
+    )
     const [job] = await jobsOfCluster(world)
     await world.cluster.api.remove(
       `apis/batch/v1/namespaces/${NAMESPACE}/jobs/${job!.metadata.name}?propagationPolicy=Background`

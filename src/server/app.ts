@@ -27,7 +27,15 @@ import { userInterfaceDoor } from './user-interface.ts'
 export interface AppOptions {
   engine: Pick<
     Engine,
-    'router' | 'scrapyd' | 'credentials' | 'health' | 'metrics' | 'answers' | 'incoming' | 'crawlCacheSeconds' | 'openEgg'
+    | 'router'
+    | 'scrapyd'
+    | 'credentials'
+    | 'health'
+    | 'metrics'
+    | 'answers'
+    | 'incoming'
+    | 'crawlCacheSeconds'
+    | 'openEgg'
   >
   /** Where sessions are stored. */
   dataDirectory: string

@@ -86,7 +86,7 @@ export function addNodeCommands({ group, terminal }: ClientCommands): void {
     (command) =>
       withSettings(command)
         .option('--kubeconfig <file>', 'take address and credentials from this file')
-        .option('--context <name>', "of that file (default: its current context)")
+        .option('--context <name>', 'of that file (default: its current context)')
         .option('--token-file <path>', 'file with the token, on the machine of Scrapdeck; read again as it changes')
         .option('--ca-certificate <file>', 'PEM; only needed for a private CA')
         .option('--image <reference>', 'image of the pods, with Python and Scrapy')
@@ -168,7 +168,8 @@ interface ClusterFlags extends SettingFlags {
 }
 
 async function addCluster({ client, terminal, flags }: Session, url: string, options: ClusterFlags): Promise<void> {
-  const { kubeconfig, context, tokenFile, caCertificate, image, engineUrl, memory, cpu, serviceAccount, quota } = options
+  const { kubeconfig, context, tokenFile, caCertificate, image, engineUrl, memory, cpu, serviceAccount, quota } =
+    options
   const address = {
     url,
     password: terminal.environment['SCRAPDECK_NODE_PASSWORD'],

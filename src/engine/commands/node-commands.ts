@@ -254,7 +254,10 @@ export class NodeCommands {
     const { kind, kubernetes, url } = node.stored
     if (kind !== 'kubernetes') {
       if (!given.kubernetes) return given
-      throw new ScrapdeckError('NODE_CONNECTION_INVALID', `${node.stored.name} is not a cluster; add one as a new node.`)
+      throw new ScrapdeckError(
+        'NODE_CONNECTION_INVALID',
+        `${node.stored.name} is not a cluster; add one as a new node.`
+      )
     }
     if (given.url === undefined && given.kubernetes === undefined && !given.kubeconfig) return given
     // Settings alone leave the address as it is, and with it the credentials.

@@ -238,7 +238,8 @@ function checkSecrets({ settings, args, env = {}, argSets = [], matrix = {}, sec
 function withAddress(node: FileNode): FileNode {
   const proxyUrl = node.proxyUrl === null ? null : storedForm(node.proxyUrl, parseProxyUrl)
   if (node.kind === 'local') return { ...node, url: '', proxyUrl }
-  if (node.kind === 'kubernetes') return { ...node, url: storedForm(node.url, (text) => parseClusterUrl(text).url), proxyUrl }
+  if (node.kind === 'kubernetes')
+    return { ...node, url: storedForm(node.url, (text) => parseClusterUrl(text).url), proxyUrl }
   const { url, username, password } = parseNodeUrl(node.url)
   const secret = node.password === undefined && password !== null ? { password } : {}
   return { ...node, url, username: node.username ?? username, ...secret, proxyUrl }

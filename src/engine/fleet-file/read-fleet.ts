@@ -114,6 +114,16 @@ async function nodeOf(node: StoredNode, secretBox: Pick<SecretBox, 'open'>): Pro
   const proxyUrl = sealedProxyUrl === DIRECT ? DIRECT : await open(sealedProxyUrl)
   const secrets = { password: await open(node.sealedPassword), clientKey: await open(node.sealedClientKey), proxyUrl }
   const settings = { slots, tags, queueAhead, giveUpAfterSeconds, logsKept, group, mode }
-  const item = { name, kind, url, username, caCertificate, clientCertificate, ...secrets, ...settings, kubernetes: node.kubernetes }
+  const item = {
+    name,
+    kind,
+    url,
+    username,
+    caCertificate,
+    clientCertificate,
+    ...secrets,
+    ...settings,
+    kubernetes: node.kubernetes
+  }
   return { id: node.id, item, isOurs: node.sourceId === null }
 }

@@ -8,7 +8,14 @@ import type { Random } from '../runtime/random.ts'
 import type { StoredNode } from '../store/records.ts'
 import { type Capacity, NOTHING_LEARNED, learnFromCounters, planCapacity, type SlotsBelief } from './capacity.ts'
 import { type ClockEstimate, ownClock, refineByDate, refineByStart, UNKNOWN_CLOCK } from './clock-offset.ts'
-import { type DaemonStatus, healthOf, type NodeClient, type NodeError, type SeenJob, type Snapshot } from './node-client.ts'
+import {
+  type DaemonStatus,
+  healthOf,
+  type NodeClient,
+  type NodeError,
+  type SeenJob,
+  type Snapshot
+} from './node-client.ts'
 import { type Observation, Observer } from './observer.ts'
 import { withoutCredentials } from './scrapyd/proxy.ts'
 
@@ -153,7 +160,9 @@ export class Fleet {
       publishedAtMs: clock.monotonicMs(),
       snapshotAtMs: null,
       runsSeen: new Set(),
-      status: before ?? unknownStatus(capacityOf({ stored, client }, { belief: slotsBelief, told: null }, clock.monotonicMs())),
+      status:
+        before ??
+        unknownStatus(capacityOf({ stored, client }, { belief: slotsBelief, told: null }, clock.monotonicMs())),
       observer: new Observer({
         client,
         clock,

@@ -131,7 +131,8 @@ export class KubernetesApi {
     if (status === 401) {
       return this.fail('unauthorized', 'rejected the token or client certificate. Replace it in the settings.', 'no')
     }
-    if (status === 407) return this.fail('unreachable', 'cannot be reached: its proxy refuses the password (407).', 'no')
+    if (status === 407)
+      return this.fail('unreachable', 'cannot be reached: its proxy refuses the password (407).', 'no')
     if (status === 403 && !/exceeded quota/.test(words)) {
       const advice = 'Grant it with the Role of docs/kubernetes.md.'
       return this.fail('forbidden', `does not allow this: ${words || `${method} ${path}`}. ${advice}`, 'no')

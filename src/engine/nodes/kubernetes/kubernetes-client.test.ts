@@ -104,7 +104,9 @@ describe('the client of a cluster', () => {
     ]
   ])('reads the end of a container: %j', async (terminated, exit) => {
     await client.schedule(REQUEST)
-    const state = { terminated: { startedAt: '2026-01-01T00:00:05Z', finishedAt: '2026-01-01T00:00:09Z', ...terminated } }
+    const state = {
+      terminated: { startedAt: '2026-01-01T00:00:05Z', finishedAt: '2026-01-01T00:00:09Z', ...terminated }
+    }
     cluster.addPod(NAME, 'pod-1', { phase: 'Failed', containerStatuses: [{ name: 'spider', state }] })
     const { finished } = await client.listJobs()
     expect(finished).toMatchObject([{ ...RUN, startTime: '2026-01-01 00:00:05', exit }])
@@ -122,7 +124,12 @@ describe('the client of a cluster', () => {
 
   it('tells why a pod is pending', async () => {
     await client.schedule(REQUEST)
-    const condition = { type: 'PodScheduled', status: 'False', reason: 'Unschedulable', message: '0/1 nodes: no memory' }
+    const condition = {
+      type: 'PodScheduled',
+      status: 'False',
+      reason: 'Unschedulable',
+      message: '0/1 nodes: no memory'
+    }
     cluster.addPod(NAME, 'pod-1', { phase: 'Pending', conditions: [condition] })
     await client.listJobs()
     expect(client.whyPending('01JOB')).toBe('Unschedulable: 0/1 nodes: no memory')
@@ -135,7 +142,11 @@ describe('the client of a cluster', () => {
     cluster.logs.set('pod-1', 'first line\n')
     const text = (log: Awaited<ReturnType<KubernetesClient['readLog']>>) => Buffer.from(log!.bytes).toString()
     const read = (offset: number) => client.readLog(RUN, { offset, limitBytes: 100 })
-    await until('its first line', async () => text(await read(0)), (seen) => seen === 'first line\n')
+    await until(
+      'its first line',
+      async () => text(await read(0)),
+      (seen) => seen === 'first line\n'
+    )
     cluster.logs.set('pod-1', 'first line\nlast line\n')
     cluster.objects.get('pods/pod-1')!.status = { phase: 'Succeeded' }
     await client.cancel({ project: DEMO, jobid: 'another', signal: 'INT' })
@@ -148,7 +159,11 @@ describe('the client of a cluster', () => {
     cluster.addPod(NAME, 'pod-1', { phase: 'Running' })
     cluster.logs.set('pod-1', 'one\ntwo\n')
     const read = () => client.readLog(RUN, { offset: 0, limitBytes: 1_000 })
-    await until('the log', async () => (await read())!.sizeBytes, (size) => size === 8)
+    await until(
+      'the log',
+      async () => (await read())!.sizeBytes,
+      (size) => size === 8
+    )
     cluster.logs.set('pod-1', 'three\n')
     cluster.objects.get('pods/pod-1')!.status = { phase: 'Succeeded' }
     await client.cancel({ project: DEMO, jobid: 'another', signal: 'INT' })
@@ -254,12 +269,14 @@ it.each([
   expect(parseClusterUrl(parsed.url)).toEqual(parsed)
 })
 
-it.each(['https://h:6443', 'http://h/api/v1/namespaces/x', 'https://u:p@h/api/v1/namespaces/x', 'https://h/api/v1/namespaces/..'])(
-  'the address %s is refused',
-  (text) => {
-    expect(() => parseClusterUrl(text)).toThrow(expect.objectContaining({ code: 'NODE_URL_INVALID' }))
-  }
-)
+it.each([
+  'https://h:6443',
+  'http://h/api/v1/namespaces/x',
+  'https://u:p@h/api/v1/namespaces/x',
+  'https://h/api/v1/namespaces/..'
+])('the address %s is refused', (text) => {
+  expect(() => parseClusterUrl(text)).toThrow(expect.objectContaining({ code: 'NODE_URL_INVALID' }))
+})
 
 const config = (user: string, cluster = 'server: https://h:6443') => `
 apiVersion: v1
@@ -271,7 +288,9 @@ users: [{ name: u, user: { ${user} } }]
 
 it('a kubeconfig gives address, namespace and credentials', () => {
   const ca = Buffer.from('-----BEGIN').toString('base64')
-  expect(readKubeconfig(config('token: hush', `server: https://h:6443, certificate-authority-data: ${ca}`), null)).toMatchObject({
+  expect(
+    readKubeconfig(config('token: hush', `server: https://h:6443, certificate-authority-data: ${ca}`), null)
+  ).toMatchObject({
     ...{ server: 'https://h:6443', namespace: 'crawls', token: 'hush', caCertificate: '-----BEGIN' }
   })
 })
@@ -288,5 +307,7 @@ it.each([
   expect(() => readKubeconfig(text, null)).toThrow(
     expect.objectContaining({ code: 'NODE_CONNECTION_INVALID', message: expect.stringMatching(why) })
   )
-  expect(() => readKubeconfig(text, null)).toThrow(expect.not.objectContaining({ message: expect.stringContaining('hush') }))
+  expect(() => readKubeconfig(text, null)).toThrow(
+    expect.not.objectContaining({ message: expect.stringContaining('hush') })
+  )
 })

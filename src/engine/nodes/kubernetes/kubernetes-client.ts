@@ -159,7 +159,11 @@ export class KubernetesClient implements NodeClient {
     const { clock } = this.#options
     const { connect = createConnection, name } = this.#options
     const { server } = parseClusterUrl(this.#options.url)
-    const connection = connect({ address: { ...this.#options, url: server, username: null, password: null }, name, clock })
+    const connection = connect({
+      address: { ...this.#options, url: server, username: null, password: null },
+      name,
+      clock
+    })
     this.#connections.add(connection)
     this.#watching = watchPods({
       api: new KubernetesApi(connection, () => this.#readToken()),
@@ -188,9 +192,7 @@ export class KubernetesClient implements NodeClient {
       throw this.#refuse('it has no address at which pods reach Scrapdeck (engineUrl), so they cannot fetch eggs')
     }
     const egg =
-      linked === null
-        ? null
-        : { url: new URL(linked.path, withSlash(settings.engineUrl!)).href, sha256: linked.sha256 }
+      linked === null ? null : { url: new URL(linked.path, withSlash(settings.engineUrl!)).href, sha256: linked.sha256 }
     const { job, secret } = manifestsOf({ nodeId, settings, request, egg })
     if (secret !== null) await this.#create(`${this.#core}secrets`, secret, signal)
     const outcome = await this.#create(this.#jobs, job, signal)
@@ -214,7 +216,8 @@ export class KubernetesClient implements NodeClient {
         if (answer.status === 409) return 'exists'
         failure = this.#api.errorOf(answer, request)
         const isBusy = answer.status === 429
-        if (failure.delivered === 'no' && !isBusy) throw isUnknown ? await this.#settled(failure, path, manifest) : failure
+        if (failure.delivered === 'no' && !isBusy)
+          throw isUnknown ? await this.#settled(failure, path, manifest) : failure
       } catch (error) {
         if (!(error instanceof NodeError)) throw error
         if (error.delivered === 'no' && !isUnknown) throw error
@@ -298,7 +301,11 @@ export class KubernetesClient implements NodeClient {
     const pod = found?.pods[0]
     if (pod === undefined || !pod.hasStarted) return null
     const { name, uid, container, phase } = pod
-    const log = await this.#logs.read({ jobName, pod: name, uid, container, hasEnded: phase === 'ended' }, range, signal)
+    const log = await this.#logs.read(
+      { jobName, pod: name, uid, container, hasEnded: phase === 'ended' },
+      range,
+      signal
+    )
     return log
   }
 
@@ -325,7 +332,11 @@ export class KubernetesClient implements NodeClient {
         kind: 'SelfSubjectAccessReview',
         spec: { resourceAttributes: attributes }
       }
-      const request: ApiRequest = { method: 'POST', path: 'apis/authorization.k8s.io/v1/selfsubjectaccessreviews', body }
+      const request: ApiRequest = {
+        method: 'POST',
+        path: 'apis/authorization.k8s.io/v1/selfsubjectaccessreviews',
+        body
+      }
       const { value } = await this.#api.get(request, signal)
       if ((value as { status?: { allowed?: unknown } } | null)?.status?.allowed === true) continue
       const what = `${verb} ${resource}${subresource ? `/${subresource}` : ''}${group ? ` (${group})` : ''}`

@@ -2,7 +2,10 @@ import { z } from 'zod'
 import { RUN_ANNOTATION } from './job-manifest.ts'
 import { LISTED_MAX } from '../list-limits.ts'
 
-const Text = z.string().max(4_000).catch((context) => String(context.value).slice(0, 4_000))
+const Text = z
+  .string()
+  .max(4_000)
+  .catch((context) => String(context.value).slice(0, 4_000))
 const Terminated = z.object({
   exitCode: z.number().int(),
   signal: z.number().int().optional(),
@@ -83,7 +86,12 @@ export const QuotaObject = z.object({
 export type QuotaObject = z.infer<typeof QuotaObject>
 
 const Name = z.string().min(1).max(LISTED_MAX.nameCharacters)
-const RunNote = z.object({ project: Name.brand<'ProjectName'>(), spider: Name, jobid: Name, hasSecret: z.boolean().default(false) })
+const RunNote = z.object({
+  project: Name.brand<'ProjectName'>(),
+  spider: Name,
+  jobid: Name,
+  hasSecret: z.boolean().default(false)
+})
 export type RunNote = z.infer<typeof RunNote>
 
 /** Which run an object belongs to; null: none of ours. */

@@ -98,7 +98,8 @@ function toPod({ metadata, status }: PodObject): RunPod {
   return {
     name: metadata.name,
     uid: metadata.uid,
-    container: ended === undefined && main?.state?.running === undefined && failedInit ? INIT_CONTAINER : MAIN_CONTAINER,
+    container:
+      ended === undefined && main?.state?.running === undefined && failedInit ? INIT_CONTAINER : MAIN_CONTAINER,
     phase,
     isBeingDeleted: metadata.deletionTimestamp != null,
     hasStarted: phase !== 'pending' || init?.state?.terminated !== undefined || ended !== undefined,

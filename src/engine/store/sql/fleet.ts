@@ -69,7 +69,8 @@ export function createFleet({ database, changes }: { database: Database; changes
   const putSetting = database.prepare<[string, string]>(replaceRow('settings', ['key'], { key: '?', value: '?' }))
 
   return {
-    listNodes: (): StoredNode[] => nodes.all().map((row) => ({
+    listNodes: (): StoredNode[] =>
+      nodes.all().map((row) => ({
         ...row,
         tags: JSON.parse(row.tags),
         kubernetes: row.kubernetes === null ? null : JSON.parse(row.kubernetes)

@@ -81,7 +81,9 @@ export function AddClusterForm({ onClose }: { onClose: () => void }) {
         {...form.input('engineUrl')}
         label="Address of Scrapdeck for pods"
         description="Pods fetch their eggs there"
-        placeholder={window.location.origin.startsWith('http') ? window.location.origin : 'https://scrapdeck.example.org'}
+        placeholder={
+          window.location.origin.startsWith('http') ? window.location.origin : 'https://scrapdeck.example.org'
+        }
         {...CODE_INPUT}
       />
       <TextInput {...form.input('name')} label="Name" placeholder="the namespace" />

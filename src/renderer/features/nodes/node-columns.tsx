@@ -89,9 +89,7 @@ export const nodeColumns: readonly Column<Node>[] = [
     width: '84px',
     hideBelowPx: 700,
     sortBy: ({ scrapydVersion }) => scrapydVersion,
-    cell: ({ kind, scrapydVersion }) => (
-      <span className="dim">{KIND_WORDS[kind] ?? scrapydVersion ?? '–'}</span>
-    )
+    cell: ({ kind, scrapydVersion }) => <span className="dim">{KIND_WORDS[kind] ?? scrapydVersion ?? '–'}</span>
   },
   {
     id: 'address',
@@ -154,7 +152,8 @@ export function clusterOf(url: string): string {
 
 function Address({ node }: { node: Node }) {
   if (node.kind === 'local') return <span className="faint">inside Scrapdeck</span>
-  const shown = node.kind === 'kubernetes' ? clusterOf(node.url) : node.url.replace(/^https?:\/\//, '').replace(/\/$/, '')
+  const shown =
+    node.kind === 'kubernetes' ? clusterOf(node.url) : node.url.replace(/^https?:\/\//, '').replace(/\/$/, '')
   const encrypted = node.url.startsWith('https:')
   return (
     <span className={classes.address}>
