@@ -10,6 +10,7 @@ import { parse } from 'yaml'
 import { readTestEnvironment } from '../../scripts/setup/test-environment.mjs'
 import { until } from '../../src/engine/testing/until.ts'
 import type { JobId, KubernetesSettings, Node } from '../../src/shared/contract/index.ts'
+import { aProjectName } from '../../src/shared/testing/ids.ts'
 import { uploadDemo } from '../support/demo-egg.ts'
 import { type Service, startService } from '../support/service.ts'
 import { type Cluster, startCluster, TOKENS } from './control-plane.ts'
@@ -41,9 +42,13 @@ type Spec = {
 async function order({ service }: World, spec: Spec = {}): Promise<JobId> {
   const { spider = 'quotes', args = {}, settings = {}, secretNames = [] } = spec
   const { jobs } = await service.client.jobs.run({
-    ...{ project: 'demo' as never, spider, args: { delay: '0.05', ...args }, settings, secretNames },
+    project: aProjectName('demo'),
+    spiders: [spider],
+    args: { delay: '0.05', ...args },
+    settings,
+    secretNames,
     tags: ['cluster']
-  } as never)
+  })
   return jobs[0]!.id
 }
 
@@ -82,11 +87,13 @@ async function podOf(world: World, id: JobId): Promise<PodOfCluster> {
   return found!
 }
 
-const logOf = async ({ service }: World, id: JobId) => {
-  const answer = await fetch(`${service.address}/api/v1/jobs/${id}/log?format=text`, {
-    headers: { authorization: `Basic ${Buffer.from('tester:a password for tests').toString('base64')}` }
-  })
-  return answer.text()
+const logOf = async ({ service }: World, jobId: JobId) => {
+  // Before the run has started, there is no log.
+  const read = service.client.logs.read({ jobId, offset: 0, limitBytes: 1_000_000 })
+  return read.then(
+    ({ text }) => text,
+    () => ''
+  )
 }
 
 const CASES: Record<string, (world: World) => Promise<void>> = {
@@ -151,7 +158,7 @@ const CASES: Record<string, (world: World) => Promise<void>> = {
       (log) => log.includes('Spider opened'),
       LIMIT_MS
     )
-    await world.service.client.jobs.cancel({ ids: [id] } as never)
+    await world.service.client.jobs.cancel({ ids: [id] })
     const { job } = await ended(world, id)
     assert.equal(job.outcome, 'cancelled')
     assert.match(await logOf(world, id), /Spider closed \(shutdown\)/)
@@ -177,7 +184,7 @@ const CASES: Record<string, (world: World) => Promise<void>> = {
       ({ job }) => /Insufficient memory/.test(job.waiting?.text ?? ''),
       LIMIT_MS
     )
-    await world.service.client.jobs.cancel({ ids: [pulls, fits] } as never)
+    await world.service.client.jobs.cancel({ ids: [pulls, fits] })
     for (const id of [pulls, fits]) assert.equal((await ended(world, id)).job.outcome, 'cancelled')
     await until(
       'the pods to be deleted',
@@ -206,7 +213,7 @@ const CASES: Record<string, (world: World) => Promise<void>> = {
       const waits = async () =>
         (await Promise.all(ids.map((id) => jobOf(world, id)))).map(({ job }) => job.waiting?.text)
       await until('the quota', waits, (texts) => texts.some((text) => /exceeded quota/.test(text ?? '')), LIMIT_MS)
-      await world.service.client.jobs.cancel({ ids, force: true } as never)
+      await world.service.client.jobs.cancel({ ids, force: true })
       for (const id of ids) await ended(world, id)
     } finally {
       await world.cluster.api.remove(`api/v1/namespaces/${NAMESPACE}/resourcequotas/crawl-quota`)
@@ -287,7 +294,7 @@ const CASES: Record<string, (world: World) => Promise<void>> = {
       ({ job }) => job.mayHaveRunTwice,
       LIMIT_MS
     )
-    await world.service.client.jobs.cancel({ ids: [id], force: true } as never)
+    await world.service.client.jobs.cancel({ ids: [id], force: true })
     await ended(world, id)
   },
 
