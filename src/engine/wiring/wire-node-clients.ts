@@ -4,6 +4,7 @@ import type { Base } from './base.ts'
 import type { EngineOptions } from './engine-options.ts'
 import type { LocalNode } from '../launcher/local-node.ts'
 import type { NodeClient } from '../nodes/node-client.ts'
+import type { EggLinks } from '../nodes/kubernetes/egg-links.ts'
 import { DIRECT } from '../nodes/scrapyd/proxy.ts'
 import type { WiredEggLinks } from './wire-egg-links.ts'
 import type { StoredNode } from '../store/records.ts'
@@ -45,18 +46,25 @@ export function wireNodeClients(
     const { id, name, url, caCertificate, clientCertificate } = node
     const { KubernetesClient } = await import('../nodes/kubernetes/kubernetes-client.ts')
     const links = await parts.eggLinks.load()
-    return KubernetesClient.open({
+    const options = {
       ...{ nodeId: id, name, url, caCertificate, clientCertificate, token, clock, logger },
       settings: node.kubernetes!,
       clientKey: await openSecret(node, node.sealedClientKey, 'client key'),
       proxyUrl: await proxyUrlOf(node),
-      eggOf(run) {
+      eggOf(run: Parameters<EggLinks['sign']>[0]) {
         const sha256 = parts.eggOf(run.project, run.version)
         return sha256 === null ? null : { path: `kubernetes/eggs/${links.sign(run)}`, sha256 }
       },
       directory: join(await (copies ??= emptyCopies()), parts.random.hex(8)),
       connect: seams.connect
-    })
+    }
+    try {
+      return await KubernetesClient.open(options)
+    } catch (error) {
+      // The engine starts all the same: without that CA, the node is down because its certificate is not trusted.
+      logger.warn({ node: name, error }, 'the CA file of a cluster cannot be read')
+      return KubernetesClient.open({ ...options, settings: { ...options.settings, caFile: null } })
+    }
   }
 
   /** What an earlier engine copied of logs is fetched again. */
