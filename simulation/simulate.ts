@@ -280,6 +280,7 @@ async function furnish(machine: Machine, scenario: Scenario, witness: (...call: 
       clientCertificate: null,
       sealedClientKey: null,
       sealedProxyUrl: null,
+      kubernetes: null,
       sourceId: null,
       tokenHash: null
     }

@@ -14,6 +14,7 @@ import type { ContractHandlers, HandlersOptions } from './contract-handlers.ts'
 import { closeInOrder } from './orderly-close.ts'
 import { docsDoor } from './docs-door.ts'
 import { createErrorAnswer } from './error-answer.ts'
+import { kubernetesEggDoor } from './kubernetes-egg-door.ts'
 import { healthDoor } from './health.ts'
 import { countRequests, metricsDoor } from './metrics-door.ts'
 import { type ConnectionLimits, DEFAULT_RATE_LIMITS, type RateLimits } from './limits.ts'
@@ -39,6 +40,7 @@ export interface AppOptions {
     | 'crawlCacheSeconds'
     | 'pulling'
     | 'cache'
+    | 'openEgg'
   > & { sharedAnswers: Pick<NonNullable<Engine['sharedAnswers']>, 'find'> | null }
   /** Where sessions are stored. */
   dataDirectory: string
@@ -170,6 +172,7 @@ export function createApp(options: AppOptions): App {
   fastify.setNotFoundHandler((request, reply) => sendPage(request, reply, NO_SUCH_PAGE, 404))
   const logOutEverywhere = () => authenticator.logOutEverywhere()
   fastify.register(healthDoor, { engine, engineName: options.engineName })
+  fastify.register(kubernetesEggDoor, { engine })
   if (metrics.isServed) {
     fastify.register(metricsDoor, { engine, requests: countRequests(fastify, metrics.prefix) })
   }

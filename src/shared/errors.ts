@@ -38,6 +38,8 @@ export const ERROR_CODES = {
   NODE_SESSION_HELD: { status: 409, title: 'Another Scrapyd is connected as this pulling node' },
   NODE_UNREACHABLE: { status: 502, title: 'The node did not respond' },
   NODE_UNAUTHORIZED: { status: 502, title: 'The node refused the user name or password' },
+  EGG_LINK_INVALID: { status: 403, title: 'This link to an egg has expired' },
+  NODE_FORBIDDEN: { status: 502, title: 'The credentials of the node lack a permission' },
   NODE_ANSWER_INVALID: { status: 502, title: 'The node responded, but not as Scrapyd does' },
   NODE_REFUSED: { status: 502, title: 'The node rejected the request' },
   SCHEDULE_NOT_FOUND: { status: 404, title: 'There is no schedule with this id' },

@@ -101,6 +101,24 @@ export function addNodeCommands({ group, terminal }: ClientCommands): void {
     else print(terminal, flags, await client.nodes.renewToken({ id }), (answer) => setUp(answer, flags))
   })
 
+  add(
+    'add-kubernetes <address>',
+    'Add a namespace of a Kubernetes cluster, if it can be used: https://HOST:6443/api/v1/namespaces/NAME, in-cluster or kubeconfig. Its token is read from SCRAPDECK_NODE_PASSWORD.',
+    (command) =>
+      withSettings(command)
+        .option('--kubeconfig <file>', 'take address and credentials from this file')
+        .option('--context <name>', 'of that file (default: its current context)')
+        .option('--token-file <path>', 'file with the token, on the machine of Scrapdeck; read again as it changes')
+        .option('--ca-certificate <file>', 'PEM; only needed for a private CA')
+        .option('--image <reference>', 'image of the pods, with Python and Scrapy')
+        .option('--engine-url <address>', 'how pods reach Scrapdeck, to fetch eggs')
+        .option('--memory <quantity>', 'memory of a pod, such as 512Mi')
+        .option('--cpu <quantity>', 'CPU that a pod requests, such as 500m')
+        .option('--service-account <name>', 'service account of the pods')
+        .option('--quota <name>', 'ResourceQuota from which the number of slots is taken')
+        .option('--force', 'add it even if it cannot be used now')
+  )((session, [url = ''], options: ClusterFlags) => addCluster(session, url, options))
+
   add('edit <node>', 'Change a node. What is not given stays as it is.', (command) =>
     withAddress(withSettings(command))
       .option(
@@ -154,6 +172,51 @@ export function addNodeCommands({ group, terminal }: ClientCommands): void {
     const answer = await client.nodes.remove({ id: node.id, force })
     print(terminal, flags, answer, () => `${node.name} is no longer a node.`)
   })
+}
+
+interface ClusterFlags extends SettingFlags {
+  kubeconfig?: string
+  context?: string
+  tokenFile?: string
+  caCertificate?: string
+  image?: string
+  engineUrl?: string
+  memory?: string
+  cpu?: string
+  serviceAccount?: string
+  quota?: string
+  force?: boolean
+}
+
+async function addCluster({ client, terminal, flags }: Session, url: string, options: ClusterFlags): Promise<void> {
+  const { kubeconfig, context, tokenFile, caCertificate, image, engineUrl, memory, cpu, serviceAccount, quota } =
+    options
+  const address = {
+    url,
+    password: terminal.environment['SCRAPDECK_NODE_PASSWORD'],
+    ...(kubeconfig !== undefined && { kubeconfig: readPem(kubeconfig, terminal) }),
+    ...(context !== undefined && { kubeconfigContext: context }),
+    ...(caCertificate !== undefined && { caCertificate: readPem(caCertificate, terminal) }),
+    kubernetes: {
+      ...(tokenFile !== undefined && { tokenFile }),
+      ...(engineUrl !== undefined && { engineUrl }),
+      ...(quota !== undefined && { quota }),
+      pod: {
+        ...(image !== undefined && { image }),
+        ...(memory !== undefined && { memory }),
+        ...(cpu !== undefined && { cpu }),
+        ...(serviceAccount !== undefined && { serviceAccount })
+      }
+    }
+  }
+  const found = await client.nodes.probe(address)
+  if (found.health !== 'up' && found.duplicateOf === null && !options.force) {
+    const why = sentence(found.problem ?? 'it does not respond')
+    throw new CommandEnd(EXIT_CODES.failed, `${found.url} was not added: ${why} To add it anyway: --force.`)
+  }
+  const node = await client.nodes.add({ ...address, ...settingsOf(options) })
+  for (const warning of found.warnings) terminal.error(withoutSteering(`Warning: ${warning}\n`))
+  print(terminal, flags, node, describeNode)
 }
 
 function withAddress(command: Command): Command {

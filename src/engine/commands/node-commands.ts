@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util'
 import pLimit from 'p-limit'
 import type { JobId, NodeAddress, NodeId, NodeMode, NodeSettings, SourceId } from '../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
@@ -43,7 +44,8 @@ const CONNECTION_FIELDS = [
   'caCertificate',
   'clientCertificate',
   'sealedClientKey',
-  'sealedProxyUrl'
+  'sealedProxyUrl',
+  'kubernetes'
 ] as const
 
 /**
@@ -59,9 +61,10 @@ export class NodeCommands {
   }
 
   /** Rejects with NODE_URL_INVALID, NODE_CONNECTION_INVALID or NODE_DUPLICATE. The node need not respond yet. */
-  add(input: NewNode): Promise<FleetNode> {
+  add(given: NewNode): Promise<FleetNode> {
     return this.#exclusively(async () => {
       const { store, fleet, dispatch } = this.#parts
+      const input = await resolved(given)
       this.#refuseDuplicate(parseNodeUrl(input.url).url)
       const stored = await this.#toStored(input, new TakenNames(fleet.list().map((node) => node.stored.name)))
       await store.putNode(stored)
@@ -129,7 +132,8 @@ export class NodeCommands {
       const { token, hash } = createNodeToken(id, random)
       const names = new TakenNames(fleet.list().map(({ stored }) => stored.name))
       const stored: StoredNode = {
-        ...{ id, name: names.take(input.name ?? id), kind: 'pulling', url: addressOfPulling(id), tokenHash: hash },
+        ...{ id, name: names.take(input.name ?? id), kind: 'pulling', url: addressOfPulling(id), kubernetes: null,
+        tokenHash: hash },
         ...{ username: null, sealedPassword: null, caCertificate: null, clientCertificate: null },
         ...{ sealedClientKey: null, sealedProxyUrl: null, scrapydVersion: null, sourceId: null, logsKept: null },
         ...{ mode: 'active', addedAtMs: clock.nowMs(), slots: input.slots ?? null, tags: input.tags ?? [] },
@@ -242,8 +246,8 @@ export class NodeCommands {
     checkCertificates({ caCertificate, clientCertificate, clientKey })
     return {
       id: `n-${random.hex(6)}` as NodeId,
-      name: takenNames.take(input.name ?? new URL(address.url).host),
-      kind: 'scrapyd',
+      name: takenNames.take(input.name ?? nameOf(input, address.url)),
+      kind: input.kubernetes ? 'kubernetes' : 'scrapyd',
       url: address.url,
       username: (input.username ?? address.username) || null,
       sealedPassword: password ? await secretBox.seal(password) : null,
@@ -261,14 +265,16 @@ export class NodeCommands {
       sealedClientKey: clientKey === null ? null : await secretBox.seal(clientKey),
       sealedProxyUrl: await this.#sealProxy(input.proxyUrl || null),
       sourceId: input.sourceId ?? null,
-      tokenHash: null
+      tokenHash: null,
+      kubernetes: input.kubernetes ?? null
     }
   }
 
-  async #update(id: NodeId, input: NodeSettings & Partial<NodeAddress>): Promise<FleetNode> {
+  async #update(id: NodeId, given: NodeSettings & Partial<NodeAddress>): Promise<FleetNode> {
     const { store, fleet, secretBox, dispatch } = this.#parts
     const node = this.require(id)
-    const address = input.url === undefined || node.stored.kind !== 'scrapyd' ? null : parseNodeUrl(input.url)
+    const input = await this.#resolvedFor(node, given)
+    const address = input.url === undefined || ['local', 'pulling'].includes(node.stored.kind) ? null : parseNodeUrl(input.url)
     if (address !== null) this.#refuseDuplicate(address.url, id)
     const movesAway = isElsewhere(node, address, input.proxyUrl)
     const password =
@@ -287,7 +293,8 @@ export class NodeCommands {
       logsKept: input.logsKept === undefined ? node.stored.logsKept : input.logsKept,
       giveUpAfterSeconds:
         input.giveUpAfterSeconds === undefined ? node.stored.giveUpAfterSeconds : input.giveUpAfterSeconds,
-      group: input.group === undefined ? node.stored.group : input.group
+      group: input.group === undefined ? node.stored.group : input.group,
+      kubernetes: node.stored.kind === 'kubernetes' ? (input.kubernetes ?? node.stored.kubernetes) : null
     }
     const moves = stored.url !== node.stored.url
     if (moves) {
@@ -296,12 +303,27 @@ export class NodeCommands {
     }
     await store.putNode(stored)
     // A new connection aborts requests in progress on the old one, so replace it only if needed.
-    const isSameAddress = CONNECTION_FIELDS.every((field) => stored[field] === node.stored[field])
+    const isSameAddress = CONNECTION_FIELDS.every((field) => isDeepStrictEqual(stored[field], node.stored[field]))
     if (isSameAddress) fleet.update(stored)
     else await fleet.add(stored)
     if (moves) await dispatch.giveUpUnresolved(id)
     dispatch.wake()
     return this.require(id)
+  }
+
+  /** What a node is cannot change: a Scrapyd never becomes a cluster. */
+  async #resolvedFor<Input extends NodeSettings & Partial<NodeAddress>>(node: FleetNode, given: Input): Promise<Input> {
+    const { kind, kubernetes, url } = node.stored
+    if (kind !== 'kubernetes') {
+      if (!given.kubernetes) return given
+      throw new ScrapdeckError(
+        'NODE_CONNECTION_INVALID',
+        `${node.stored.name} is not a cluster; add one as a new node.`
+      )
+    }
+    if (given.url === undefined && given.kubernetes === undefined && !given.kubeconfig) return given
+    // Settings alone leave the address as it is, and with it the credentials.
+    return resolved({ ...given, url: given.url ?? url, kubernetes: given.kubernetes ?? kubernetes! })
   }
 
   /**
@@ -418,6 +440,20 @@ export class NodeCommands {
   findByUrl(url: string): FleetNode | undefined {
     return this.#parts.fleet.list().find(({ stored }) => stored.url === url)
   }
+}
+
+/** With the address and credentials that `in-cluster` and `kubeconfig` stand for. */
+async function resolved<Input extends Partial<NodeAddress>>(input: Input): Promise<Input> {
+  if (!input.kubernetes || input.url === undefined) return input
+  // Loaded for the first cluster, with its parser of kubeconfigs.
+  const { resolveClusterAddress } = await import('../nodes/kubernetes/cluster-address.ts')
+  return resolveClusterAddress({ ...input, url: input.url, kubernetes: input.kubernetes })
+}
+
+function nameOf({ kubernetes }: NewNode, url: string): string {
+  const { host, pathname } = new URL(url)
+  // Several namespaces of a cluster have one host.
+  return kubernetes ? (pathname.split('/').at(-2) ?? host) : host
 }
 
 /** Names of nodes: `eu-1`, `eu-1-2`, `eu-1-3` … */

@@ -34,6 +34,7 @@ export function describeNode(
     slotsText: capacity.text,
     hasToken: stored.tokenHash !== null,
     runs: runsOn(node, live, local),
+    kubernetes: stored.kubernetes,
     python: pythonOf(local?.python.state() ?? null)
   }
 }

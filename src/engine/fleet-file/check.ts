@@ -12,6 +12,7 @@ import { checkTemplate } from '../commands/check-template.ts'
 import { checkSecretNames } from '../commands/template-secrets.ts'
 import { checkSource } from '../nodes/discovery/check-source.ts'
 import { idOfPulling } from '../nodes/pulling/node-token.ts'
+import { parseClusterUrl } from '../nodes/kubernetes/cluster-url.ts'
 import { checkCertificates } from '../nodes/scrapyd/certificates.ts'
 import { parseNodeUrl } from '../nodes/scrapyd/node-url.ts'
 import { parseProxyUrl } from '../nodes/scrapyd/proxy.ts'
@@ -244,6 +245,8 @@ function withAddress(node: FileNode): FileNode {
     }
     return { ...node, proxyUrl: null }
   }
+  if (node.kind === 'kubernetes')
+    return { ...node, url: storedForm(node.url, (text) => parseClusterUrl(text).url), proxyUrl }
   const { url, username, password } = parseNodeUrl(node.url)
   const secret = node.password === undefined && password !== null ? { password } : {}
   return { ...node, url, username: node.username ?? username, ...secret, proxyUrl }

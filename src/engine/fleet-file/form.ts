@@ -4,6 +4,7 @@ import {
   EggPolicy,
   JobDefaults,
   KeepPolicy,
+  KubernetesSettings,
   LimitRule,
   NewLimitRule,
   NewSource,
@@ -62,7 +63,7 @@ type FileRule = z.infer<typeof FileRule>
 
 const FileNode = z.strictObject({
   name: NodeSettings.shape.name.unwrap(),
-  kind: z.enum(['scrapyd', 'local', 'pulling']).default('scrapyd'),
+  kind: z.enum(['scrapyd', 'local', 'pulling', 'kubernetes']).default('scrapyd'),
   /** Empty for the local node; `pull:ID` for one that pulls, which needs a new token wherever it is added. */
   url: z.string().max(2_000).default(''),
   username: z.string().max(200).nullable().default(null),
@@ -79,7 +80,9 @@ const FileNode = z.strictObject({
   giveUpAfterSeconds: NodeSettings.shape.giveUpAfterSeconds.unwrap().default(null),
   logsKept: NodeSettings.shape.logsKept.unwrap().default(null),
   group: NodeSettings.shape.group.unwrap().default(null),
-  mode: NodeMode.default('active')
+  mode: NodeMode.default('active'),
+  /** For the kind kubernetes. */
+  kubernetes: KubernetesSettings.nullable().default(null)
 })
 export type FileNode = z.infer<typeof FileNode>
 

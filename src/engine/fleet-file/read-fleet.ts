@@ -29,7 +29,7 @@ export interface FleetReads {
 /** Everything that a fleet file may contain. Secrets are decrypted, so never show the result unmasked. */
 export async function readFleet(parts: FleetReads): Promise<CurrentFleet> {
   const { store, hasLocalNode, secretBox } = parts
-  const nodes = (await store.listNodes()).filter(({ kind }) => kind === 'scrapyd' || hasLocalNode)
+  const nodes = (await store.listNodes()).filter(({ kind }) => kind !== 'local' || hasLocalNode)
   const nameOf = new Map(nodes.map(({ id, name }) => [id, name]))
   const [schedules, chains] = [await store.listSchedules(), await store.listChains()]
   const { policy, revision } = parts.retention.policy()
@@ -114,6 +114,16 @@ async function nodeOf(node: StoredNode, secretBox: Pick<SecretBox, 'open'>): Pro
   const proxyUrl = sealedProxyUrl === DIRECT ? DIRECT : await open(sealedProxyUrl)
   const secrets = { password: await open(node.sealedPassword), clientKey: await open(node.sealedClientKey), proxyUrl }
   const settings = { slots, tags, queueAhead, giveUpAfterSeconds, logsKept, group, mode }
-  const item = { name, kind, url, username, caCertificate, clientCertificate, ...secrets, ...settings }
+  const item = {
+    name,
+    kind,
+    url,
+    username,
+    caCertificate,
+    clientCertificate,
+    ...secrets,
+    ...settings,
+    kubernetes: node.kubernetes
+  }
   return { id: node.id, item, isOurs: node.sourceId === null }
 }

@@ -8,7 +8,14 @@ import type { Random } from '../runtime/random.ts'
 import type { StoredNode } from '../store/records.ts'
 import { type Capacity, NOTHING_LEARNED, learnFromCounters, planCapacity, type SlotsBelief } from './capacity.ts'
 import { type ClockEstimate, ownClock, refineByDate, refineByStart, UNKNOWN_CLOCK } from './clock-offset.ts'
-import { healthOf, type NodeClient, type NodeError, type SeenJob, type Snapshot } from './node-client.ts'
+import {
+  type DaemonStatus,
+  healthOf,
+  type NodeClient,
+  type NodeError,
+  type SeenJob,
+  type Snapshot
+} from './node-client.ts'
 import { type Observation, Observer } from './observer.ts'
 import { withoutCredentials } from './scrapyd/proxy.ts'
 
@@ -38,6 +45,8 @@ export interface NodeStatus {
   /** What is known of its clock and time zone. trueTime converts its times to ours. */
   clockEstimate: ClockEstimate
   capacity: Capacity
+  /** How many slots it says it has; null: it does not say. */
+  slotsTold: NonNullable<DaemonStatus['slots']> | null
   slotsBelief: SlotsBelief
 }
 
@@ -151,7 +160,9 @@ export class Fleet {
       publishedAtMs: clock.monotonicMs(),
       snapshotAtMs: null,
       runsSeen: new Set(),
-      status: before ?? unknownStatus(capacityOf({ stored, client }, slotsBelief, clock.monotonicMs())),
+      status:
+        before ??
+        unknownStatus(capacityOf({ stored, client }, { belief: slotsBelief, told: null }, clock.monotonicMs())),
       observer: new Observer({
         client,
         clock,
@@ -167,6 +178,7 @@ export class Fleet {
       })
     }
     this.#nodes.set(stored.id, node)
+    client.watchJobs?.(() => node.observer.poke())
     this.#list = null
     this.#planSlots(node)
     this.#publish(node)
@@ -227,6 +239,7 @@ export class Fleet {
     status.oursWhenCounted = this.#follower.slotsUsedOn(node.stored.id)
     if (seen.dateSeen != null) status.clockEstimate = refineByDate(status.clockEstimate, seen.dateSeen)
     const { running, pending, finished, nodeName } = seen
+    status.slotsTold = seen.slots ?? null
     status.slotsBelief = learnFromCounters(status.slotsBelief, { atMs, running, pending, finished })
     const hasNewSlots = this.#planSlots(node)
     const isSame =
@@ -335,8 +348,8 @@ export class Fleet {
 
   /** Returns whether the node's slots changed. */
   #planSlots(node: FleetNode): boolean {
-    const { capacity, slotsBelief } = node.status
-    const next = capacityOf(node, slotsBelief, this.#options.clock.monotonicMs())
+    const { capacity, slotsBelief, slotsTold } = node.status
+    const next = capacityOf(node, { belief: slotsBelief, told: slotsTold }, this.#options.clock.monotonicMs())
     if (next.slots === capacity.slots && next.source === capacity.source && next.text === capacity.text) return false
     node.status = { ...node.status, capacity: next }
     return true
@@ -358,12 +371,12 @@ function isSameRuns(left: readonly SeenJob[], right: readonly SeenJob[]): boolea
 
 function capacityOf(
   { stored, client }: Pick<FleetNode, 'stored' | 'client'>,
-  belief: SlotsBelief,
+  { belief, told }: { belief: SlotsBelief; told: NodeStatus['slotsTold'] },
   nowMs: number
 ): Capacity {
   if (!client.traits.runsHere || stored.slots !== null) {
     const reportedSlots = client.reportedSlots?.() ?? null
-    return planCapacity({ setSlots: stored.slots, reportedSlots, belief, nowMs })
+    return planCapacity({ setSlots: stored.slots, reportedSlots, told, belief, nowMs })
   }
   // There is nothing to learn about our own computer.
   return { slots: availableParallelism(), source: 'default', text: 'one for each CPU of this computer' }
@@ -387,6 +400,7 @@ function unknownStatus(capacity: Capacity): NodeStatus {
     clockOffsetMs: null,
     clockEstimate: UNKNOWN_CLOCK,
     capacity,
+    slotsTold: null,
     slotsBelief: NOTHING_LEARNED
   }
 }

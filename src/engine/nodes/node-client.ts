@@ -16,6 +16,15 @@ export interface NodeClient {
   whyNotReady?(project: ProjectName): string | null
   /** How many jobs it runs at once, if it says so; null: not known yet. Absent: it never does. */
   reportedSlots?(): number | null
+  /** Why a job that it accepted has not started, worded to follow the node's name; null or absent: not known. */
+  whyPending?(jobid: string): string | null
+  /** Calls back when something changed there, as long as it notices: a poll finds the same, later. Ends with `close`. */
+  watchJobs?(onChange: () => void): void
+  /**
+   * What the lists just showed is recorded: it may delete ended runs for which `isNeeded` is false. Absent: it keeps
+   * nothing for us.
+   */
+  release?(isNeeded: (jobid: string) => boolean): void
   /** Counters; cheap enough for once a second. */
   daemonStatus(signal?: AbortSignal): Promise<DaemonStatus>
   /** Everything the node lists now, across all its projects. */
@@ -79,6 +88,8 @@ export interface DaemonStatus {
   clockOffsetMs: number | null
   /** The response's Date, and when it was requested and received; all wall clock. Absent, null: there was none. */
   dateSeen?: { dateMs: number; askedAtMs: number; arrivedAtMs: number } | null
+  /** How many jobs it says it can run at once, and where that comes from. Absent, null: it does not say. */
+  slots?: { count: number; text: string } | null
 }
 
 /** A job as a node lists it. Times are the node's own, naive local text, kept as text: never compare them with ours. */
@@ -149,6 +160,7 @@ export type NodeErrorKind =
   | 'timeout' // no complete response in time
   | 'reset' // the connection broke during the exchange
   | 'unauthorized' // 401
+  | 'forbidden' // 403 of a Kubernetes API: a right is missing
   | 'http' // a status other than 200
   | 'not_scrapyd' // 200 but not JSON, or JSON of another shape
   | 'too_large' // the response exceeded the size limit
@@ -211,6 +223,7 @@ export function healthOf(error: NodeError): NodeHealth {
       return 'down'
     case 'unauthorized':
       return 'unauthorized'
+    case 'forbidden':
     case 'http':
     case 'not_scrapyd':
     case 'too_large':

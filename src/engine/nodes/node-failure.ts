@@ -7,6 +7,7 @@ const CODES: Record<NodeErrorKind, ErrorCode> = {
   reset: 'NODE_UNREACHABLE',
   aborted: 'NODE_UNREACHABLE',
   unauthorized: 'NODE_UNAUTHORIZED',
+  forbidden: 'NODE_FORBIDDEN',
   http: 'NODE_ANSWER_INVALID',
   not_scrapyd: 'NODE_ANSWER_INVALID',
   too_large: 'NODE_ANSWER_INVALID',

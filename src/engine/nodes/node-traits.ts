@@ -14,6 +14,10 @@ export interface NodeTraits {
   hidesSecrets: boolean
   /** It can set environment variables for a run. */
   setsEnvironment: boolean
+  /** It fetches the egg of each run from us when the run starts. */
+  fetchesEggs: boolean
+  /** Why it would list a job of ours twice. */
+  listedTwiceBecause: string
   /** It is this computer, with our clock and CPUs. */
   runsHere: boolean
 }
@@ -26,6 +30,8 @@ export const SCRAPYD_TRAITS: NodeTraits = {
   keepsLogs: false,
   hidesSecrets: false,
   setsEnvironment: false,
+  fetchesEggs: false,
+  listedTwiceBecause: 'the request arrived twice (does a proxy repeat requests?)',
   runsHere: false
 }
 
@@ -40,5 +46,17 @@ export const LOCAL_TRAITS: NodeTraits = {
   keepsLogs: true,
   hidesSecrets: true,
   setsEnvironment: true,
+  fetchesEggs: false,
+  listedTwiceBecause: 'the request arrived twice',
   runsHere: true
+}
+
+/** The name of a Job in Kubernetes is derived from the jobid: a Job that is not there never arrived, or was deleted. */
+export const KUBERNETES_TRAITS: NodeTraits = {
+  ...SCRAPYD_TRAITS,
+  remembersAll: true,
+  hidesSecrets: true,
+  setsEnvironment: true,
+  fetchesEggs: true,
+  listedTwiceBecause: 'Kubernetes started two pods for its Job'
 }

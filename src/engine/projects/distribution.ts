@@ -19,7 +19,7 @@ export interface DistributionOptions {
   projects: Projects
   /** Null: the node no longer exists. */
   clientOf: (nodeId: NodeId) => EggReceiver | null
-  /** It runs our own eggs, and fetches them by itself. */
+  /** The node gets each run's egg from us when it starts it, so it needs none before. Default: no node does. */
   fetchesEggs?: (nodeId: NodeId) => boolean
   /** What a node said if it refused an egg because it cannot import it; null: another failure. */
   importErrorOf: (error: unknown) => string | null

@@ -18,16 +18,19 @@ export interface WaitingPlan {
 export class WaitingReasons {
   #plan: WaitingPlan = { everything: null, lines: new Map(), lanes: new Map() }
   readonly #unknownSince: (nodeId: NodeId) => number | null
+  readonly #pendingOf: (job: StoredJob) => string | null
   readonly #progressOf: (jobId: JobId) => LiveFigures | null
 
   /**
    * `unknownSince`: since when a node has been unreachable; null: it responds. `progressOf`: what the log of a running
-   * job says.
+   * job says. `pendingOf`: why a job that a node accepted has not started there.
    */
   constructor(
     unknownSince: (nodeId: NodeId) => number | null = () => null,
-    progressOf: (jobId: JobId) => LiveFigures | null = () => null
+    progressOf: (jobId: JobId) => LiveFigures | null = () => null,
+    pendingOf: (job: StoredJob) => string | null = () => null
   ) {
+    this.#pendingOf = pendingOf
     this.#unknownSince = unknownSince
     this.#progressOf = progressOf
   }
@@ -71,6 +74,11 @@ export class WaitingReasons {
     return lanes.get(lane) ?? (lines.size === 0 ? undefined : lines.get(lineKey(parseLane(lane)))) ?? NEXT_IN_LINE
   }
 
+  #whyPending(job: StoredJob): Waiting | null {
+    const text = job.state === 'starting' ? this.#pendingOf(job) : null
+    return text === null ? null : { code: 'pending_on_node', text }
+  }
+
   /** The job as clients see it: with its waiting reason and without its secrets. */
   describeJob(job: StoredJob): Job {
     const isLive = job.state === 'starting' || job.state === 'running'
@@ -78,7 +86,7 @@ export class WaitingReasons {
       ...NO_RATES,
       ...maskSecrets(job),
       ...(isLive && this.#progressOf(job.id)),
-      waiting: job.state === 'queued' ? (whyHeld(job) ?? this.of(job.lane)) : null,
+      waiting: job.state === 'queued' ? (whyHeld(job) ?? this.of(job.lane)) : this.#whyPending(job),
       unknownSinceMs: isLive && job.nodeId !== null ? this.#unknownSince(job.nodeId) : null
     }
   }

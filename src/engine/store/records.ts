@@ -15,6 +15,7 @@ import type {
   Job,
   JobId,
   JobStatus,
+  KubernetesSettings,
   LimitRule,
   NodeId,
   NodeMode,
@@ -128,7 +129,7 @@ export interface BegunAttempt extends Attempt {
 export interface StoredNode {
   id: NodeId
   name: string
-  kind: 'local' | 'scrapyd' | 'pulling'
+  kind: 'local' | 'scrapyd' | 'pulling' | 'kubernetes'
   /** `pull:ID` for a node that pulls, which has no address. */
   url: string
   username: string | null
@@ -153,6 +154,8 @@ export interface StoredNode {
   sourceId: SourceId | null
   /** SHA-256 of the token with which a pulling node authenticates; null: none, or revoked. */
   tokenHash: string | null
+  /** Set exactly for nodes of that kind. */
+  kubernetes: KubernetesSettings | null
 }
 
 export interface StoredSchedule {

@@ -9,7 +9,9 @@ const SETTINGS = {
   /** Recorded beside shared blobs, so that no other store takes them for its own and deletes what it does not know. */
   'blobs.owner': 'string',
   /** Tells this database's answers in a shared cache from those of others. Random. */
-  'cache.identity': 'number'
+  'cache.identity': 'number',
+  /** Sealed: signs the links with which pods fetch eggs. */
+  'kubernetes.linkKey': 'string'
 } as const
 
 interface Types {

@@ -82,6 +82,7 @@ export function aStoredNode(over: Plain<Partial<StoredNode>> = {}): StoredNode {
     sealedProxyUrl: null,
     sourceId: null,
     tokenHash: null,
+    kubernetes: null,
     ...over
   })
 }

@@ -14,6 +14,7 @@ import type { NodeClient } from '../nodes/node-client.ts'
 import type { createConnection } from '../nodes/scrapyd/connection.ts'
 import type { PullingNodes } from '../nodes/pulling/pulling-nodes.ts'
 import type { PluginSettings } from '../plugins/plugin-thread.ts'
+import type { EggToSend } from '../projects/projects.ts'
 import type { EggTree } from '../projects/egg-tree.ts'
 import type { SettingsSource } from '../projects/settings-projects.ts'
 import type { EngineRouter } from '../router/router.ts'
@@ -123,6 +124,8 @@ export interface Engine {
   /** Sets the address of the HTTP server, as shown to clients. */
   setAddress(address: string): void
   health: Pick<HealthWatch, 'now' | 'check'>
+  /** The egg that a pod may fetch with this token. Rejects with EGG_LINK_INVALID. */
+  openEgg(token: string): Promise<EggToSend>
   /** In Prometheus' text format. */
   metrics(): Promise<string>
   /** The number of spiders of ours that run on this machine; quitting asks about them. */

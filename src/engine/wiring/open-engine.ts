@@ -47,6 +47,7 @@ export async function openEngine(options: EngineOptions, storeThread: Worker | n
       setAddress(address) {
         systemCommands.address = address
       },
+      openEgg: (token) => rooms.eggLinks.openEgg(token),
       health: healthWatch,
       metrics: () =>
         metrics.read({

@@ -69,6 +69,7 @@ import { Housekeeping } from './housekeeping.ts'
 import { openData } from './open-data.ts'
 import { wireCache } from './wire-cache.ts'
 import { wireChains } from './wire-chains.ts'
+import { wireEggLinks } from './wire-egg-links.ts'
 import { wireDiscovery } from './wire-discovery.ts'
 import { wireItemsArchive } from './wire-items-archive.ts'
 import { hasLocalNode, layOutLocalNode, localNodeElsewhere, LocalNodeRoom } from './wire-local-node.ts'
@@ -173,10 +174,16 @@ async function openFleet(
   })
   opened.adopt(local, stop)
   if (local.node !== null) localNode.resolve(local.node)
+  const eggLinks = wireEggLinks({
+    ...base,
+    isLive: isNeeded,
+    eggToSend: (project, version) => projects.eggToSend(project, version)
+  })
   const pulling = new PullingNodes((id) => opening.fleet?.get(id)?.stored)
   const clients = wireNodeClients({
     ...base,
-    ...{ localNode: local.node, pulling, live, projects },
+    ...{ localNode: local.node, pulling, live, projects, eggLinks, dataDirectory: options.dataDirectory },
+    eggOf: (project, version) => projects.catalog.find(project, version)?.sha256 ?? null,
     localNodeElsewhere: below.localNodeElsewhere,
     seams
   })
@@ -191,6 +198,7 @@ async function openFleet(
     live,
     fleet,
     pulling,
+    eggLinks,
     onSpiderLookup: spiderLookup.resolve
   }
 }
@@ -199,7 +207,8 @@ async function openFleet(
 function openWork(options: EngineOptions, below: WithFleet, opened: AsyncDisposableStack) {
   const { base, archive, plugins, cancelWaitsMs, projects, local, live, fleet } = below
   const clientOf = (nodeId: NodeId) => fleet.get(nodeId)?.client.eggTarget ?? null
-  const fetchesEggs = (nodeId: NodeId) => fleet.get(nodeId)?.stored.kind === 'pulling'
+  const fetchesEggs = (nodeId: NodeId) =>
+    fleet.get(nodeId)?.stored.kind === 'pulling' || (fleet.get(nodeId)?.client.traits.fetchesEggs ?? false)
   const distribution = opened.adopt(new Distribution({ ...base, projects, clientOf, fetchesEggs, importErrorOf }), stop)
   const spiderLookup = new SpiderLookup({
     ...{ projects, distribution, importErrorOf, clock: base.clock },
@@ -217,7 +226,13 @@ function openWork(options: EngineOptions, below: WithFleet, opened: AsyncDisposa
   const errorGroups = opened.adopt(new ErrorGroups(base), stop)
   const waiting = new WaitingReasons(
     (nodeId) => fleet.get(nodeId)?.status.unreachableSinceMs ?? null,
-    (jobId) => collector.liveOf(jobId)
+    (jobId) => collector.liveOf(jobId),
+    ({ id, nodeId }) => {
+      const node = nodeId === null ? undefined : fleet.get(nodeId)
+      const jobid = node?.client.whyPending === undefined ? undefined : live.ofJob(id)?.jobid
+      const text = jobid === undefined ? null : (node?.client.whyPending?.(jobid) ?? null)
+      return text === null ? null : `pending on ${node!.stored.name}: ${text}`
+    }
   )
   const { beforeDispatch } = plugins
   const dispatch = new Dispatch({

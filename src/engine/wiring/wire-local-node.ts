@@ -216,6 +216,7 @@ function localNodeRow(stored: StoredNode | undefined, slots: number | null, cloc
     sealedClientKey: null,
     sealedProxyUrl: null,
     sourceId: null,
-    tokenHash: null
+    tokenHash: null,
+    kubernetes: null
   }
 }

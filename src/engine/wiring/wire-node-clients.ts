@@ -1,14 +1,18 @@
+import { rm } from 'node:fs/promises'
+import { join } from 'node:path'
 import type { Base } from './base.ts'
 import type { EngineOptions } from './engine-options.ts'
 import type { LocalNode } from '../launcher/local-node.ts'
 import { absentNode } from '../nodes/absent-node.ts'
 import type { NodeClient } from '../nodes/node-client.ts'
+import type { EggLinks } from '../nodes/kubernetes/egg-links.ts'
 import { DIRECT } from '../nodes/scrapyd/proxy.ts'
 import type { LiveAttempt, LiveAttempts } from '../dispatch/live-attempts.ts'
 import type { PullingNodes } from '../nodes/pulling/pulling-nodes.ts'
 import type { Projects } from '../projects/projects.ts'
+import type { WiredEggLinks } from './wire-egg-links.ts'
 import type { StoredNode } from '../store/records.ts'
-import type { SealedText } from '../../shared/contract/index.ts'
+import type { ProjectName, SealedText, VersionName } from '../../shared/contract/index.ts'
 
 /** Creates the client of each node; for a Scrapyd, with its secrets decrypted. */
 export function wireNodeClients(
@@ -19,10 +23,15 @@ export function wireNodeClients(
     pulling: PullingNodes
     live: Pick<LiveAttempts, 'ofNode'>
     projects: Pick<Projects, 'eggToSend' | 'catalog'>
+    dataDirectory: string
+    eggLinks: Pick<WiredEggLinks, 'load'>
+    /** The hash of our egg; null: there is none. */
+    eggOf: (project: ProjectName, version: VersionName) => string | null
     seams: Pick<NonNullable<EngineOptions['seams']>, 'createNodeClient' | 'connect'>
   }
 ) {
   const { localNode, localNodeElsewhere, pulling, live, projects, secretBox, clock, logger, seams } = parts
+  let copies: Promise<string> | null = null
 
   return { createClient, proxyUrlOf }
 
@@ -31,6 +40,7 @@ export function wireNodeClients(
     if (node.kind === 'pulling') return pulling.get(node.id) ?? createPullingNode(node)
     const password = await openSecret(node, node.sealedPassword, 'password')
     if (seams.createNodeClient !== undefined) return seams.createNodeClient(node, password)
+    if (node.kind === 'kubernetes') return createClusterClient(node, password)
     const { name, url, username, caCertificate, clientCertificate } = node
     const clientKey = await openSecret(node, node.sealedClientKey, 'client key')
     const proxyUrl = await proxyUrlOf(node)
@@ -59,6 +69,38 @@ export function wireNodeClients(
       clock
     })
     return pulling.put(id, node)
+  }
+
+  async function createClusterClient(node: StoredNode, token: string | null): Promise<NodeClient> {
+    const { id, name, url, caCertificate, clientCertificate } = node
+    const { KubernetesClient } = await import('../nodes/kubernetes/kubernetes-client.ts')
+    const links = await parts.eggLinks.load()
+    const options = {
+      ...{ nodeId: id, name, url, caCertificate, clientCertificate, token, clock, logger },
+      settings: node.kubernetes!,
+      clientKey: await openSecret(node, node.sealedClientKey, 'client key'),
+      proxyUrl: await proxyUrlOf(node),
+      eggOf(run: Parameters<EggLinks['sign']>[0]) {
+        const sha256 = parts.eggOf(run.project, run.version)
+        return sha256 === null ? null : { path: `kubernetes/eggs/${links.sign(run)}`, sha256 }
+      },
+      directory: join(await (copies ??= emptyCopies()), parts.random.hex(8)),
+      connect: seams.connect
+    }
+    try {
+      return await KubernetesClient.open(options)
+    } catch (error) {
+      // The engine starts all the same: without that CA, the node is down because its certificate is not trusted.
+      logger.warn({ node: name, error }, 'the CA file of a cluster cannot be read')
+      return KubernetesClient.open({ ...options, settings: { ...options.settings, caFile: null } })
+    }
+  }
+
+  /** What an earlier engine copied of logs is fetched again. */
+  async function emptyCopies(): Promise<string> {
+    const directory = join(parts.dataDirectory, 'kubernetes')
+    await rm(directory, { recursive: true, force: true })
+    return directory
   }
 
   async function proxyUrlOf(node: StoredNode): Promise<string | null> {

@@ -25,6 +25,13 @@ export function wireRouter(
     }
 ): EngineRouter {
   const { scheduleCommands } = parts
+  const probe: RouterParts['probe'] = async (address) => {
+    if (!address.kubernetes) return probeNode({ ...parts, address })
+    const { resolveClusterAddress } = await import('../nodes/kubernetes/cluster-address.ts')
+    const { probeCluster } = await import('../nodes/kubernetes/probe.ts')
+    const resolved = await resolveClusterAddress({ ...address, kubernetes: address.kubernetes })
+    return probeCluster({ ...parts, address: resolved })
+  }
   return createRouter({
     ...parts,
     logZips: new LogZips(parts),
@@ -32,7 +39,7 @@ export function wireRouter(
       ...{ ...parts, index: parts.logIndex, threads: parts.searchThreads },
       liveFileOf: (run) => parts.jobLogs.fileHere(run)
     }),
-    probe: (address) => probeNode({ ...parts, address }),
+    probe: (address) => probe(address),
     crawlCommands: new CrawlCommands({
       ...parts,
       catalog: parts.projects.catalog,

@@ -7,6 +7,7 @@ import { STRANGER_BODY_LIMIT_MS } from '../limits.ts'
 import { bearerToken, isNodeRoute } from '../nodes/node-door.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
 import { type Authenticator, type Caller, NOBODY } from './authenticator.ts'
+import { EGG_ROUTE } from '../kubernetes-egg-door.ts'
 import { addressOf } from './client-address.ts'
 import { isFromPeer } from './peer-requests.ts'
 import type { DoorLimits } from './door-limits.ts'
@@ -127,10 +128,10 @@ export class RequestGate {
   }
 }
 
-/** Only login and health checks. Compares the route: a raw path can be spelled in many ways. */
+/** Only login, health checks and what a signed link opens. Compares the route: a raw path can be spelled in many ways. */
 function isOpenToAll(request: FastifyRequest): boolean {
   const { url } = request.routeOptions
-  return isLogin(request) || url === '/health' || url === '/health/live' || url === '/health/ready'
+  return isLogin(request) || url === EGG_ROUTE || url === '/health' || url === '/health/live' || url === '/health/ready'
 }
 
 function isLogin({ routeOptions: { url } }: FastifyRequest): boolean {

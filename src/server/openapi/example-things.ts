@@ -151,6 +151,7 @@ export const node: Node = {
   hasClientCertificate: false,
   proxyUrl: null,
   sourceId: null,
+  kubernetes: null,
   python: null,
   hasToken: false
 }

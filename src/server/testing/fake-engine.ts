@@ -1,4 +1,5 @@
 import { type AnyContractProcedure, getEventIteratorSchemaDetails, isContractProcedure } from '@orpc/contract'
+import { Readable } from 'node:stream'
 import { implement, type Router } from '@orpc/server'
 import type { Engine } from '../../engine/index.ts'
 import type { SharedAnswers } from '../../engine/cache/shared-answers.ts'
@@ -187,6 +188,11 @@ export function createFakeEngine() {
     },
     incoming: createLazyIncoming(),
     credentials,
+    /** The token is what the egg contains. */
+    async openEgg(token: string) {
+      if (token === 'expired') throw new ScrapdeckError('EGG_LINK_INVALID', 'This link to an egg is not valid')
+      return { sha256: '', sizeBytes: token.length, open: async () => Readable.from([token]) }
+    },
     address: null as string | null,
     setAddress(address: string) {
       this.address = address

@@ -40,6 +40,7 @@ export const WaitingCode = z.enum([
   'python_not_ready',
   'egg_on_its_way',
   'egg_refused',
+  'pending_on_node',
   'node_refused',
   'project_paused',
   'limit',

@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { JobId, NodeId, AnyProjectName } from './ids.ts'
 import { ask, read, write } from './operation.ts'
 import { Job, UsageSample } from './jobs.ts'
+import { KubernetesSettings } from './kubernetes.ts'
 import { NodeAddress, NodeSettings } from './settings.ts'
 
 /** How the local node starts spiders: forked from a Python with Scrapy already imported, or in a new one; and why. */
@@ -34,7 +35,7 @@ export const Node = z.object({
   id: NodeId,
   name: z.string(),
   /** pulling: a Scrapyd that cannot be reached, and fetches its jobs from here. */
-  kind: z.enum(['local', 'scrapyd', 'pulling']),
+  kind: z.enum(['local', 'scrapyd', 'pulling', 'kubernetes']),
   /** Empty for the local node, `pull:ID` for one that pulls. */
   url: z.string(),
   username: z.string().nullable(),
@@ -77,6 +78,8 @@ export const Node = z.object({
   proxyUrl: z.string().nullable(),
   /** The discovery source that found it; null: added by hand. */
   sourceId: z.string().nullable(),
+  /** Kubernetes nodes only. */
+  kubernetes: KubernetesSettings.nullable(),
   /** Local node only: the Python that runs spiders. */
   python: z.object({ path: z.string(), version: z.string(), scrapyVersion: z.string(), start: StartMode }).nullable(),
   /** Pulling nodes only: whether a token is valid. */

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { NodeId, ShownName, SourceId, VersionName } from './ids.ts'
+import { KubernetesSettings } from './kubernetes.ts'
 import { problemOfShownName } from '../unseen.ts'
 
 // What the engine needs to read its store and its options: no operation, so that a start loads none.
@@ -80,7 +81,16 @@ export const NodeAddress = z.object({
   clientCertificate: z.string().max(100_000).nullable().optional(),
   clientKey: z.string().max(100_000).nullable().optional(),
   /** `http://user:password@proxy:3128`; `direct`: none; null: as set by HTTP_PROXY, HTTPS_PROXY and NO_PROXY. */
-  proxyUrl: z.string().max(2000).nullable().optional()
+  proxyUrl: z.string().max(2000).nullable().optional(),
+  /**
+   * The node is a namespace of a Kubernetes cluster. The address is `https://HOST:6443/api/v1/namespaces/NAME`,
+   * `in-cluster` or `in-cluster/NAME` (with the service account of this pod), or `kubeconfig`; the password is a token.
+   */
+  kubernetes: KubernetesSettings.nullable().optional(),
+  /** With the address `kubeconfig`, or `kubeconfig/NAME`: the file's text, from which address and credentials are taken. */
+  kubeconfig: z.string().max(200_000).nullable().optional(),
+  /** Default: the file's current context. */
+  kubeconfigContext: z.string().max(300).nullable().optional()
 })
 export type NodeAddress = z.infer<typeof NodeAddress>
 

@@ -46,6 +46,7 @@ export function aNode(over: Plain<Partial<Node>> = {}): Node {
     hasClientCertificate: false,
     proxyUrl: null,
     sourceId: null,
+    kubernetes: null,
     python: null,
     hasToken: false,
     ...over

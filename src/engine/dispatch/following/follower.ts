@@ -129,6 +129,8 @@ export class Follower {
       if (verdict.kind === 'missing' && one !== undefined) void this.#investigate(node, one)
     }
     for (const one of twice) await this.#flagTwice(node, one)
+    const needed = new Set(live.ofNode(nodeId).map(({ jobid }) => jobid))
+    node.client.release?.((jobid) => needed.has(jobid))
   }
 
   /**
@@ -147,7 +149,7 @@ export class Follower {
         from: [...LIVE_STATES, 'ended'],
         kind: 'seen_again',
         mayHaveRunTwice: true,
-        text: `${node.stored.name} lists the job twice because the request arrived twice (does a proxy repeat requests?)`,
+        text: `${node.stored.name} lists the job twice because ${node.client.traits.listedTwiceBecause}`,
         evidence: { jobid: one.jobid }
       })
     }

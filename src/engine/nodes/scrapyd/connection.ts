@@ -8,7 +8,7 @@ import { chooseProxy, type Environment } from './proxy.ts'
 import { createTransport, type NodeAddressParts } from './transport.ts'
 
 export interface NodeRequest {
-  method: 'GET' | 'POST' | 'OPTIONS'
+  method: 'GET' | 'POST' | 'OPTIONS' | 'DELETE' | 'PATCH'
   /** Relative to the node's base path, percent-encoded, without a leading slash. */
   path: string
   headers?: Record<string, string>

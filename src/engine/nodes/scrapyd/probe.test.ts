@@ -115,6 +115,7 @@ test('each kind of failure says something of the health', () => {
     timeout: 'down',
     reset: 'down',
     unauthorized: 'unauthorized',
+    forbidden: 'invalid',
     http: 'invalid',
     not_scrapyd: 'invalid',
     too_large: 'invalid',

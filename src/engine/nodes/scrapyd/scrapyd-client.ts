@@ -245,7 +245,7 @@ function countOf({ pending, running, finished }: ListJobsAnswer): number {
   return pending.length + running.length + finished.length
 }
 
-function dateOf(
+export function dateOf(
   head: AnswerHead,
   askedAtMs: number,
   arrivedAtMs: number

@@ -4,9 +4,10 @@ import { allTables } from './migrations/0001-all-tables.ts'
 import { engines } from './migrations/0002-engines.ts'
 import { longLanes } from './migrations/0003-long-lanes.ts'
 import { nodesThatPull } from './migrations/0004-nodes-that-pull.ts'
+import { kubernetesNodes } from './migrations/0005-kubernetes-nodes.ts'
 
 /** In order; never change a released one, append a new one. */
-export const MIGRATIONS: readonly string[] = [allTables, engines, longLanes, nodesThatPull]
+export const MIGRATIONS: readonly string[] = [allTables, engines, longLanes, nodesThatPull, kubernetesNodes]
 
 /**
  * Brings the schema of this namespace up to date, in one transaction that no other engine can be in at the same time.

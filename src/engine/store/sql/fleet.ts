@@ -7,7 +7,7 @@ import type { ChangeLog } from './change-log.ts'
 import { replaceRow } from './upsert.ts'
 import type { NamedRow } from './rows.ts'
 
-type NodeRow = NamedRow<StoredNode, 'tags'>
+type NodeRow = NamedRow<StoredNode, 'tags' | 'kubernetes'>
 type VersionRow = NamedRow<Omit<StoredVersion, 'deployments'>, 'spiders'>
 type DeploymentRow = Deployment & Pick<StoredVersion, 'project' | 'version'>
 
@@ -18,7 +18,7 @@ export function createFleet({ database, changes }: { database: Database; changes
        tags, mode, scrapyd_version AS scrapydVersion, added_at_ms AS addedAtMs, queue_ahead AS queueAhead,
        give_up_after_seconds AS giveUpAfterSeconds, group_name AS "group", client_certificate AS clientCertificate,
        sealed_client_key AS sealedClientKey, sealed_proxy_url AS sealedProxyUrl, source_id AS sourceId,
-       logs_kept AS logsKept, token_hash AS tokenHash
+       logs_kept AS logsKept, token_hash AS tokenHash, kubernetes
      FROM nodes ORDER BY added_at_ms, id`
   )
   const putNode = database.prepare(
@@ -32,7 +32,8 @@ export function createFleet({ database, changes }: { database: Database; changes
         sealed_proxy_url: ':sealedProxyUrl',
         source_id: ':sourceId',
         logs_kept: ':logsKept',
-        token_hash: ':tokenHash'
+        token_hash: ':tokenHash',
+        kubernetes: ':kubernetes'
       }
     })
   )
@@ -73,10 +74,20 @@ export function createFleet({ database, changes }: { database: Database; changes
   const putSetting = database.prepare<[string, string]>(replaceRow('settings', ['key'], { key: '?', value: '?' }))
 
   return {
-    listNodes: (): StoredNode[] => nodes.all().map((row) => ({ ...row, tags: JSON.parse(row.tags) })),
+    listNodes: (): StoredNode[] =>
+      nodes.all().map((row) => ({
+        ...row,
+        tags: JSON.parse(row.tags),
+        kubernetes: row.kubernetes === null ? null : JSON.parse(row.kubernetes)
+      })),
 
     putNode(node: StoredNode): void {
-      putNode.run({ ...node, tags: JSON.stringify(node.tags) })
+      const { tags, kubernetes } = node
+      putNode.run({
+        ...node,
+        tags: JSON.stringify(tags),
+        kubernetes: kubernetes === null ? null : JSON.stringify(kubernetes)
+      })
       changes.add('node', node.id)
     },
 

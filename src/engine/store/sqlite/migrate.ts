@@ -22,6 +22,7 @@ import { logBlocks } from './migrations/0020-log-blocks.ts'
 import { retention } from './migrations/0021-retention.ts'
 import { keptItems } from './migrations/0022-kept-items.ts'
 import { nodesThatPull } from './migrations/0023-nodes-that-pull.ts'
+import { kubernetesNodes } from './migrations/0024-kubernetes-nodes.ts'
 import { limitsAndSecrets } from './migrations/0002-limits-and-secrets.ts'
 
 /**
@@ -51,7 +52,8 @@ export const MIGRATIONS: readonly string[] = [
   logBlocks,
   retention,
   keptItems,
-  nodesThatPull
+  nodesThatPull,
+  kubernetesNodes
 ]
 
 /** Migrates to the newest schema in one transaction: if it fails, the older Scrapdeck can still open the database. */

@@ -22,6 +22,7 @@ import { notifyDone } from '../../ui/notify.tsx'
 import { joinFacts } from '../../ui/join-facts.ts'
 import { plural } from '../../ui/numbers.ts'
 import { AddPullingNode } from './add-pulling-node.tsx'
+import { AddClusterForm } from './add-cluster-form.tsx'
 import classes from './add-nodes-dialog.module.css'
 import { type PastedAddress, parseAddresses } from './parse-addresses.ts'
 import { type Credentials, type Probe, useProbes } from './use-probes.ts'
@@ -39,26 +40,30 @@ type Verdict = 'asking' | 'good' | 'duplicate' | 'bad'
 const ROWS_SHOWN = 60
 const URGENCY: Record<Verdict, number> = { bad: 0, asking: 1, good: 2, duplicate: 3 }
 
-/** Paste addresses, see what each is, add the good ones. Closes when nothing is left to correct. */
+/** For both kinds of remote nodes. */
 export function AddNodesDialog({ onClose }: { onClose: () => void }) {
-  const [kind, setKind] = useState<'reached' | 'pulling'>('reached')
+  const [kind, setKind] = useState<'reached' | 'pulling' | 'kubernetes'>('reached')
   return (
     <Modal opened onClose={onClose} title="Add nodes" size={760}>
       <SegmentedControl
         mb={12}
-        aria-label="Connection"
+        aria-label="Kind of node"
         value={kind}
         onChange={(value) => setKind(value as typeof kind)}
         data={[
-          { value: 'reached', label: 'Scrapdeck connects to the node' },
-          { value: 'pulling', label: 'The node pulls from Scrapdeck' }
+          { value: 'reached', label: 'Scrapyd' },
+          { value: 'pulling', label: 'Scrapyd that pulls' },
+          { value: 'kubernetes', label: 'Kubernetes' }
         ]}
       />
-      {kind === 'reached' ? <AddByAddress onClose={onClose} /> : <AddPullingNode onDone={onClose} />}
+      {kind === 'reached' && <AddByAddress onClose={onClose} />}
+      {kind === 'pulling' && <AddPullingNode onDone={onClose} />}
+      {kind === 'kubernetes' && <AddClusterForm onClose={onClose} />}
     </Modal>
   )
 }
 
+/** Paste addresses, see what each is, add the good ones. Closes when nothing is left to correct. */
 function AddByAddress({ onClose }: { onClose: () => void }) {
   const { client } = useApi()
   const [text, setText] = useState('')

@@ -89,9 +89,7 @@ export const nodeColumns: readonly Column<Node>[] = [
     width: '84px',
     hideBelowPx: 700,
     sortBy: ({ scrapydVersion }) => scrapydVersion,
-    cell: ({ kind, scrapydVersion }) => (
-      <span className="dim">{kind === 'local' ? 'built in' : (scrapydVersion ?? '–')}</span>
-    )
+    cell: ({ kind, scrapydVersion }) => <span className="dim">{KIND_WORDS[kind] ?? scrapydVersion ?? '–'}</span>
   },
   {
     id: 'address',
@@ -118,6 +116,9 @@ export const nodeColumns: readonly Column<Node>[] = [
   }
 ]
 
+/** Instead of a version of Scrapyd. */
+const KIND_WORDS: Partial<Record<Node['kind'], string>> = { local: 'built in', kubernetes: 'cluster' }
+
 const troubleSinceMs = ({ health, unreachableSinceMs, stuckSinceMs }: Node) =>
   (health === 'down' ? unreachableSinceMs : null) ?? stuckSinceMs
 
@@ -143,16 +144,28 @@ export function SlotsBar({ node }: { node: Node }) {
   )
 }
 
+/** `10.0.0.1:6443 / crawls`: the host of the API server, and the namespace. */
+export function clusterOf(url: string): string {
+  const { host, pathname } = new URL(url)
+  return `${host} / ${pathname.split('/').at(-2) ?? ''}`
+}
+
 function Address({ node }: { node: Node }) {
   if (node.kind === 'local') return <span className="faint">inside Scrapdeck</span>
   if (node.kind === 'pulling') return <span className="faint">pulls</span>
+  const shown =
+    node.kind === 'kubernetes' ? clusterOf(node.url) : node.url.replace(/^https?:\/\//, '').replace(/\/$/, '')
   const encrypted = node.url.startsWith('https:')
   return (
     <span className={classes.address}>
       <Tooltip
         label={[
           encrypted ? 'Encrypted (TLS)' : 'Not encrypted',
-          node.username === null ? 'no authentication' : `user ${node.username}`
+          node.kind === 'kubernetes'
+            ? 'namespace of a cluster'
+            : node.username === null
+              ? 'no authentication'
+              : `user ${node.username}`
         ].join(', ')}
       >
         {encrypted ? (
@@ -161,7 +174,7 @@ function Address({ node }: { node: Node }) {
           <IconLockOpen size={13} className="tone-wait" aria-label="Not encrypted" />
         )}
       </Tooltip>
-      <span className="ellipsis dim">{node.url.replace(/^https?:\/\//, '').replace(/\/$/, '')}</span>
+      <span className="ellipsis dim">{shown}</span>
     </span>
   )
 }

@@ -20,7 +20,7 @@ import { Environments } from './environments.tsx'
 import { RunElsewhereButton } from '../../ui/run-elsewhere.tsx'
 import { WhyVanished } from './discovery/why-vanished.tsx'
 import { ExternalRun } from './external-run.tsx'
-import { isStale, SlotsBar } from './node-columns.tsx'
+import { clusterOf, isStale, SlotsBar } from './node-columns.tsx'
 import classes from './node-detail.module.css'
 import { NodeToken } from './node-token.tsx'
 import { NodeForm } from './node-form.tsx'
@@ -143,6 +143,44 @@ function useLatestAnswer(node: Node): Pick<Node, 'lastSeenAtMs' | 'latencyMs'> {
   return isAsked && (data?.lastSeenAtMs ?? 0) > (node.lastSeenAtMs ?? 0) ? (data ?? node) : node
 }
 
+function ClusterFacts({ node }: { node: Node }) {
+  const { kubernetes, hasPassword, hasClientCertificate } = node
+  const projects = Object.keys(kubernetes?.projects ?? {}).length
+  return (
+    <>
+      <FieldRow label="Cluster / namespace">
+        <span className="mono">{clusterOf(node.url)}</span>
+      </FieldRow>
+      <FieldRow label="Authentication">
+        {kubernetes?.tokenFile != null
+          ? `token from ${kubernetes.tokenFile}`
+          : hasPassword
+            ? 'token'
+            : hasClientCertificate
+              ? 'client certificate'
+              : 'none'}
+      </FieldRow>
+      <FieldRow label="Image">
+        {kubernetes?.pod.image === undefined ? (
+          <span className="dim">none</span>
+        ) : (
+          <span className="mono">{kubernetes.pod.image}</span>
+        )}
+        {projects > 0 && <span className="dim"> · {plural(projects, 'project')} with settings of its own</span>}
+      </FieldRow>
+      <FieldRow label="Eggs">
+        {kubernetes?.engineUrl == null ? (
+          <span className="dim">in the images</span>
+        ) : (
+          <>
+            fetched from <span className="mono">{kubernetes.engineUrl}</span>
+          </>
+        )}
+      </FieldRow>
+    </>
+  )
+}
+
 function Facts({ node, onEdit }: { node: Node; onEdit: () => void }) {
   const { lastSeenAtMs, latencyMs } = useLatestAnswer(node)
   return (
@@ -158,6 +196,7 @@ function Facts({ node, onEdit }: { node: Node; onEdit: () => void }) {
           </button>
         </span>
       </FieldRow>
+      {node.kind === 'kubernetes' && <ClusterFacts node={node} />}
       {node.kind === 'scrapyd' ? (
         <>
           <FieldRow label="Address">
@@ -207,7 +246,7 @@ function Facts({ node, onEdit }: { node: Node; onEdit: () => void }) {
           </FieldRow>
         </>
       ) : (
-        <LocalPython python={node.python} />
+        node.kind === 'local' && <LocalPython python={node.python} />
       )}
       {node.unreachableSinceMs !== null && (
         <FieldRow label="Unreachable">

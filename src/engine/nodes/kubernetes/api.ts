@@ -1,0 +1,189 @@
+import { open } from 'node:fs/promises'
+import type { z } from 'zod'
+import { problemOfJsonText } from '../../../shared/json-text.ts'
+import { showUnseen } from '../../../shared/unseen.ts'
+import { NodeError } from '../node-client.ts'
+import { LISTED_MAX } from '../list-limits.ts'
+import { type AnswerHead, type Connection, collectBody, type NodeRequest } from '../scrapyd/connection.ts'
+import { ApiStatus, ListPage } from './objects.ts'
+
+export interface ApiRequest {
+  method?: NodeRequest['method']
+  path: string
+  query?: Record<string, string>
+  body?: unknown
+  contentType?: string
+  timeoutMs?: number
+  limitBytes?: number
+}
+
+export interface ApiAnswer {
+  status: number
+  head: AnswerHead
+  value: unknown
+}
+
+const TIMEOUT_MS = 10_000
+const ANSWER_MAX_BYTES = 8_000_000
+/** Objects of one page: few enough that parsing them keeps the event loop free. */
+const PAGE = 100
+const FILE_MAX_BYTES = 100_000
+const BOUNDS = { depth: 100, values: 1_000_000, fields: 100_000 }
+
+/**
+ * The few requests that we send to the API server of a cluster. Failures are NodeErrors; an answer with a status that
+ * the caller expects is a value.
+ */
+export class KubernetesApi {
+  readonly #connection: Connection
+  readonly #token: () => Promise<string | null>
+
+  constructor(connection: Connection, token: () => Promise<string | null>) {
+    this.#connection = connection
+    this.#token = token
+  }
+
+  get label(): string {
+    return this.#connection.label
+  }
+
+  fail: Connection['fail'] = (...parts) => this.#connection.fail(...parts)
+
+  /** Any answer of the API itself; throws for what is none: no connection, a proxy's page, a token that is refused. */
+  async ask(request: ApiRequest, signal?: AbortSignal): Promise<ApiAnswer> {
+    const collected = collectBody(request.limitBytes ?? ANSWER_MAX_BYTES)
+    const head = await this.send(request, collected.receive, signal)
+    const text = collected.body().toString('utf8')
+    return { status: head.status, head, value: this.#parse(head, text, request.path) }
+  }
+
+  /** Throws also for every status but 2xx. */
+  async get(request: ApiRequest, signal?: AbortSignal): Promise<ApiAnswer> {
+    const answer = await this.ask(request, signal)
+    if (answer.status >= 300) throw this.errorOf(answer, request)
+    return answer
+  }
+
+  async send(request: ApiRequest, receive: NodeRequest['receive'], signal?: AbortSignal): Promise<AnswerHead> {
+    const { method = 'GET', path, query, body, contentType = 'application/json', timeoutMs = TIMEOUT_MS } = request
+    const token = await this.#token()
+    const text = query === undefined ? path : `${path}?${String(new URLSearchParams(query))}`
+    const headers = {
+      accept: 'application/json',
+      ...(token !== null && { authorization: `Bearer ${token}` }),
+      ...(body !== undefined && { 'content-type': contentType })
+    }
+    return this.#connection.send(
+      { method, path: text, headers, timeoutMs, receive, ...(body !== undefined && { body: JSON.stringify(body) }) },
+      signal
+    )
+  }
+
+  /**
+   * All objects of a kind with our label, in pages of one moment. If that moment has become too old between two pages
+   * (410), the list begins again. Throws if there are more than we read.
+   */
+  async list<T>(
+    path: string,
+    labelSelector: string,
+    schema: z.ZodType<T>,
+    signal?: AbortSignal
+  ): Promise<{ items: T[]; resourceVersion: string; head: AnswerHead }> {
+    for (let begun = 1; ; begun += 1) {
+      const listed = await this.#listOnce(path, labelSelector, schema, signal)
+      if (listed !== 'expired') return listed
+      if (begun === LISTS_BEGUN_MAX) {
+        throw this.fail('http', `changes faster than ${path} can be listed (410).`, 'no')
+      }
+    }
+  }
+
+  async #listOnce<T>(path: string, labelSelector: string, schema: z.ZodType<T>, signal?: AbortSignal) {
+    const items: T[] = []
+    for (let from: string | undefined; ; ) {
+      const query = { labelSelector, limit: String(PAGE), ...(from !== undefined && { continue: from }) }
+      const request = { path, query }
+      const answer = await this.ask(request, signal)
+      if (answer.status === 410) return 'expired' as const
+      if (answer.status >= 300) throw this.errorOf(answer, request)
+      const page = ListPage.safeParse(answer.value)
+      if (!page.success) throw this.#notKubernetes(path, page.error)
+      for (const one of page.data.items ?? []) {
+        const item = schema.safeParse(one)
+        if (!item.success) throw this.#notKubernetes(path, item.error)
+        items.push(item.data)
+      }
+      if (items.length > LISTED_MAX.jobs) {
+        const problem = `lists more than ${LISTED_MAX.jobs.toLocaleString('en-US')} objects, which Scrapdeck does not read.`
+        throw this.fail('too_large', `${problem} Delete ended Jobs of this node.`, 'no')
+      }
+      const { continue: next, resourceVersion } = page.data.metadata
+      if (!next) return { items, resourceVersion, head: answer.head }
+      from = next
+    }
+  }
+
+  /** What an answer other than 2xx means, in a sentence that says what to do. */
+  errorOf({ status, value, head }: ApiAnswer, { method = 'GET', path }: ApiRequest): NodeError {
+    const parsed = ApiStatus.safeParse(value)
+    const { message = '', reason = '' } = parsed.success ? parsed.data : {}
+    const words = showUnseen(message.replace(/\s+/g, ' ').trim().slice(0, 500))
+    if (status === 401) {
+      return this.fail('unauthorized', 'rejected the token or client certificate. Replace it in the settings.', 'no')
+    }
+    if (status === 407)
+      return this.fail('unreachable', 'cannot be reached: its proxy refuses the password (407).', 'no')
+    if (status === 403 && !/exceeded quota/.test(words)) {
+      const advice = 'Grant it with the Role of docs/kubernetes.md.'
+      return this.fail('forbidden', `does not allow this: ${words || `${method} ${path}`}. ${advice}`, 'no')
+    }
+    if (!parsed.success && status >= 300 && status < 400) {
+      const target = showUnseen(String(head.headers.location ?? 'nowhere').slice(0, 200))
+      return this.fail('http', `redirects to ${target}. Is there a login page in front of it?`, 'no')
+    }
+    // Its own Status proves that nothing was created; a page of a proxy proves nothing.
+    const delivered = parsed.success && status < 500 ? 'no' : 'unknown'
+    const isRefusal = status === 422 || (status === 400 && parsed.success)
+    const text = `answered ${path} with ${status}${reason ? ` ${reason}` : ''}${words ? `: ${words}` : ''}`
+    if (!isRefusal) return this.fail('http', `${text}.`, delivered)
+    return new NodeError('refused', `Node ${this.label} ${text}`, { delivered: 'no', nodeMessage: words })
+  }
+
+  #parse(head: AnswerHead, text: string, path: string): unknown {
+    if (head.status === 401 || head.status === 407) return null
+    const type = String(head.headers['content-type'] ?? '')
+    if (!/^application\/json\b/.test(type)) {
+      // A proxy or a load balancer answers for a server that is not there.
+      if (head.status >= 300) return null
+      throw this.#notKubernetes(path)
+    }
+    if (text.length > 10_000 && problemOfJsonText(text, BOUNDS) !== null) throw this.#notKubernetes(path)
+    try {
+      return JSON.parse(text)
+    } catch (error) {
+      throw this.#notKubernetes(path, error)
+    }
+  }
+
+  #notKubernetes(path: string, cause?: unknown): NodeError {
+    return this.fail('not_scrapyd', `did not answer ${path} as the API server of Kubernetes does.`, 'unknown', cause)
+  }
+}
+
+const LISTS_BEGUN_MAX = 3
+
+/** Reads a small file of credentials. Throws NodeError; nothing of the content is in it. */
+export async function readCredential(fail: Connection['fail'], path: string, noun: string): Promise<string> {
+  try {
+    await using file = await open(path, 'r')
+    const buffer = Buffer.alloc(FILE_MAX_BYTES + 1)
+    const { bytesRead } = await file.read(buffer, 0, buffer.length, 0)
+    if (bytesRead > FILE_MAX_BYTES) throw new Error('it is too large')
+    const text = buffer.toString('utf8', 0, bytesRead).trim()
+    if (text === '') throw new Error('it is empty')
+    return text
+  } catch (error) {
+    const reason = (error as NodeJS.ErrnoException).code ?? (error as Error).message
+    throw fail('unauthorized', `cannot be used: its ${noun} ${path} cannot be read (${reason}).`, 'no')
+  }
+}

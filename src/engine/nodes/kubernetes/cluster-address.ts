@@ -1,0 +1,68 @@
+import { readFile } from 'node:fs/promises'
+import type { KubernetesSettings, NodeAddress } from '../../../shared/contract/index.ts'
+import { ScrapdeckError } from '../../../shared/errors.ts'
+import { clusterUrlOf, parseClusterUrl } from './cluster-url.ts'
+import { readKubeconfig } from './kubeconfig.ts'
+
+/** An address that names a namespace of a cluster. */
+export interface ClusterAddress {
+  url: string
+  kubernetes: KubernetesSettings
+}
+
+/** Where Kubernetes puts the credentials of a pod's service account. */
+const SERVICE_ACCOUNT = '/var/run/secrets/kubernetes.io/serviceaccount'
+const IN_CLUSTER = 'https://kubernetes.default.svc'
+
+/**
+ * The address as it is stored: `in-cluster` and `kubeconfig` are replaced by what they stand for, and what the operator
+ * gave beside them has precedence. Throws NODE_URL_INVALID, NODE_CONNECTION_INVALID.
+ */
+export async function resolveClusterAddress<Address extends Partial<NodeAddress>>(
+  address: Address & { url: string; kubernetes: KubernetesSettings },
+  serviceAccount = SERVICE_ACCOUNT
+): Promise<Address & ClusterAddress> {
+  const [, keyword, namespace] = /^(in-cluster|kubeconfig)(?:\/([^/]+))?\/?$/.exec(address.url.trim()) ?? []
+  if (keyword === 'in-cluster') {
+    const kubernetes = {
+      ...address.kubernetes,
+      tokenFile: address.kubernetes.tokenFile ?? `${serviceAccount}/token`,
+      caFile: address.kubernetes.caFile ?? `${serviceAccount}/ca.crt`
+    }
+    const own = namespace ?? (await namespaceHere(serviceAccount))
+    return { ...address, kubernetes, url: parseClusterUrl(clusterUrlOf(IN_CLUSTER, own)).url }
+  }
+  if (keyword === 'kubeconfig' || address.kubeconfig) {
+    if (!address.kubeconfig) throw invalid('There is no kubeconfig: paste the text of the file')
+    const access = readKubeconfig(address.kubeconfig, address.kubeconfigContext ?? null)
+    const wanted = keyword === undefined ? address.url : clusterUrlOf(access.server, namespace ?? access.namespace)
+    return {
+      ...address,
+      url: parseClusterUrl(wanted).url,
+      kubernetes: {
+        ...address.kubernetes,
+        tokenFile: address.kubernetes.tokenFile ?? access.tokenFile,
+        caFile: address.kubernetes.caFile ?? access.caFile
+      },
+      password: address.password || access.token,
+      caCertificate: address.caCertificate || access.caCertificate,
+      clientCertificate: address.clientCertificate || access.clientCertificate,
+      clientKey: address.clientKey || access.clientKey,
+      proxyUrl: address.proxyUrl || access.proxyUrl
+    }
+  }
+  return { ...address, url: parseClusterUrl(address.url).url }
+}
+
+async function namespaceHere(serviceAccount: string): Promise<string> {
+  try {
+    return (await readFile(`${serviceAccount}/namespace`, 'utf8')).trim()
+  } catch (error) {
+    const problem = 'Scrapdeck does not run in a pod with a service account here, so `in-cluster` means nothing'
+    throw invalid(problem, error)
+  }
+}
+
+function invalid(problem: string, cause?: unknown): ScrapdeckError {
+  return new ScrapdeckError('NODE_CONNECTION_INVALID', `${problem}.`, { cause })
+}

@@ -1,0 +1,38 @@
+import { ScrapdeckError } from '../../../shared/errors.ts'
+import { isLoopbackUrl, parseNodeUrl } from '../scrapyd/node-url.ts'
+
+export interface ClusterUrl {
+  /** Of the API server, with a trailing slash. */
+  server: string
+  namespace: string
+}
+
+const PATH = /^(.*\/)api\/v1\/namespaces\/([a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)\/$/
+
+/** The address under which a namespace of a cluster is stored: that of its API. */
+export function clusterUrlOf(server: string, namespace: string): string {
+  return `${server.replace(/\/$/, '')}/api/v1/namespaces/${namespace}/`
+}
+
+/**
+ * Parses the stored or entered address of a namespace. Idempotent for `url`. Throws NODE_URL_INVALID. Plain HTTP is
+ * refused except on this machine: it would show the token, which can start any code, to the network.
+ */
+export function parseClusterUrl(text: string): ClusterUrl & { url: string } {
+  const trimmed = text.trim()
+  const withScheme = /^[a-z][a-z0-9+.-]*:\/\//i.test(trimmed) ? trimmed : `https://${trimmed}`
+  const { url, username } = parseNodeUrl(withScheme)
+  const { origin, pathname } = new URL(url)
+  const [, base, namespace] = PATH.exec(pathname) ?? []
+  if (base === undefined || namespace === undefined) throw invalid('The address does not name a namespace')
+  if (username !== null) throw invalid('The API server takes a token or a client certificate, not a user name')
+  if (url.startsWith('http:') && !isLoopbackUrl(url)) throw invalid('The API server must be reached by https')
+  return { url, server: `${origin}${base}`, namespace }
+}
+
+function invalid(problem: string): ScrapdeckError {
+  return new ScrapdeckError(
+    'NODE_URL_INVALID',
+    `${problem}. The address of a cluster looks like https://HOST:6443/api/v1/namespaces/NAME.`
+  )
+}

@@ -1,0 +1,153 @@
+import { createHash } from 'node:crypto'
+import type { KubernetesSettings, PodSettings } from '../../../shared/contract/index.ts'
+import type { ScheduleRequest } from '../node-client.ts'
+import { FETCH_EGG, RUN_SPIDER } from './pod-scripts.ts'
+
+/** Which Jobs and pods are this node's. An id of a node is unique among all Scrapdecks. */
+export const NODE_LABEL = 'scrapdeck.dev/node'
+/** The project, spider and jobid of a run: any text, so no labels. */
+export const RUN_ANNOTATION = 'scrapdeck.dev/run'
+/** Keeps an ended pod, and with it its log, until the log is archived, whoever deletes the Job. */
+export const FINALIZER = 'scrapdeck.dev/archive'
+export const MAIN_CONTAINER = 'spider'
+export const INIT_CONTAINER = 'egg'
+
+const DIRECTORY = '/scrapdeck'
+
+export interface ManifestParts {
+  nodeId: string
+  settings: KubernetesSettings
+  request: ScheduleRequest
+  /** null: the image contains the project. */
+  egg: { url: string; sha256: string } | null
+}
+
+/**
+ * The name of the Job of a run: always the same for the same run, so a second request for it cannot start a second
+ * one. Names of Jobs are shorter than jobids, so the hash distinguishes, and the rest is for readers.
+ */
+export function jobNameOf({ project, jobid }: Pick<ScheduleRequest, 'project' | 'jobid'>): string {
+  const hash = createHash('sha256').update(`${project}\n${jobid}`).digest('hex').slice(0, 20)
+  const readable = jobid
+    .toLowerCase()
+    .replace(/[^a-z0-9]+/g, '-')
+    .slice(0, 32)
+    .replace(/^-+|-+$/g, '')
+  return readable === '' ? `run-${hash}` : `run-${readable}-${hash}`
+}
+
+/** The settings of a project's pods: its own over those of all. */
+export function podSettingsOf({ pod, projects }: KubernetesSettings, project: string): PodSettings {
+  return { ...pod, ...(Object.hasOwn(projects, project) ? projects[project] : {}) }
+}
+
+/** The Job of a run, and the Secret with its secret values; null: it has none. */
+export function manifestsOf(parts: ManifestParts): { job: Manifest; secret: Manifest | null } {
+  const { nodeId, settings, request, egg } = parts
+  const { project, spider, jobid, version } = request
+  const pod = podSettingsOf(settings, project)
+  const name = jobNameOf(request)
+  const { plain, secrets } = split(request)
+  const run = { spider, settingsModule: pod.settingsModule ?? null, ...plain }
+  const metadata = {
+    labels: { [NODE_LABEL]: nodeId, 'app.kubernetes.io/managed-by': 'scrapdeck' },
+    annotations: { [RUN_ANNOTATION]: JSON.stringify({ project, spider, jobid, version, hasSecret: secrets !== null }) }
+  }
+  const volume = { name: 'scrapdeck', mountPath: DIRECTORY }
+  const resources = {
+    requests: { ...(pod.cpu && { cpu: pod.cpu }), ...(pod.memory && { memory: pod.memory }) },
+    ...(pod.memory && { limits: { memory: pod.memory } })
+  }
+  const common = {
+    image: (pod.image ?? '').replaceAll('{version}', version),
+    securityContext: { allowPrivilegeEscalation: false },
+    resources
+  }
+  const inDirectory = { name: 'SCRAPDECK_DIRECTORY', value: DIRECTORY }
+  const spec = {
+    restartPolicy: 'Never',
+    terminationGracePeriodSeconds: settings.graceSeconds,
+    automountServiceAccountToken: pod.serviceAccount !== undefined,
+    ...(pod.serviceAccount && { serviceAccountName: pod.serviceAccount }),
+    ...(pod.pullSecrets && { imagePullSecrets: pod.pullSecrets.map((one) => ({ name: one })) }),
+    volumes: [{ name: volume.name, emptyDir: {} }],
+    ...(egg !== null && {
+      initContainers: [
+        {
+          ...common,
+          name: INIT_CONTAINER,
+          command: ['python3', '-c', FETCH_EGG],
+          env: [
+            inDirectory,
+            { name: 'SCRAPDECK_EGG_URL', value: egg.url },
+            { name: 'SCRAPDECK_EGG_SHA256', value: egg.sha256 }
+          ],
+          volumeMounts: [volume]
+        }
+      ]
+    }),
+    containers: [
+      {
+        ...common,
+        name: MAIN_CONTAINER,
+        command: ['python3', '-c', RUN_SPIDER],
+        env: [
+          { name: 'PYTHONUNBUFFERED', value: '1' },
+          inDirectory,
+          { name: 'SCRAPDECK_RUN', value: withoutReferences(JSON.stringify(run)) },
+          ...(secrets === null
+            ? []
+            : [{ name: 'SCRAPDECK_SECRETS', valueFrom: { secretKeyRef: { name, key: 'values' } } }])
+        ],
+        ...(pod.envSecrets && { envFrom: pod.envSecrets.map((one) => ({ secretRef: { name: one } })) }),
+        volumeMounts: [volume]
+      }
+    ]
+  }
+  const job = {
+    apiVersion: 'batch/v1',
+    kind: 'Job',
+    metadata: { name, ...metadata },
+    spec: {
+      backoffLimit: 0,
+      podReplacementPolicy: 'Failed',
+      template: { metadata: { ...metadata, finalizers: [FINALIZER] }, spec }
+    }
+  }
+  const secret = {
+    apiVersion: 'v1',
+    kind: 'Secret',
+    metadata: { name, labels: metadata.labels },
+    immutable: true,
+    stringData: { values: JSON.stringify(secrets) }
+  }
+  return { job, secret: secrets === null ? null : secret }
+}
+
+export interface Manifest {
+  kind: string
+  metadata: { name: string }
+}
+
+type Values = Pick<ScheduleRequest, 'settings' | 'args'> & { env: Record<string, string> }
+
+/** Separates secret values from others. */
+function split(request: ScheduleRequest): { plain: Values; secrets: Values | null } {
+  const { settings, secretNames, jobid, version, isVersionAsked } = request
+  const args = { _job: jobid, ...request.args, ...(isVersionAsked ? { _version: version } : {}) }
+  const all: Values = { settings, args, env: request.env ?? {} }
+  const names = new Set(secretNames)
+  const part = (isSecret: boolean): Values => {
+    const pick = (values: Record<string, string>) =>
+      Object.fromEntries(Object.entries(values).filter(([name]) => names.has(name) === isSecret))
+    return { settings: pick(all.settings), args: pick(all.args), env: pick(all.env) }
+  }
+  const secrets = part(true)
+  const hasSecrets = Object.values(secrets).some((values) => Object.keys(values).length > 0)
+  return { plain: part(false), secrets: hasSecrets ? secrets : null }
+}
+
+/** Kubernetes replaces `$(NAME)` in values of variables; `$$` stands for `$`. */
+function withoutReferences(text: string): string {
+  return text.replaceAll('$', '$$$$')
+}

@@ -1,0 +1,104 @@
+import { parseDocument } from 'yaml'
+import { ScrapdeckError } from '../../../shared/errors.ts'
+
+/** What a node needs of a kubeconfig. PEM as text. */
+export interface ClusterAccess {
+  server: string
+  namespace: string
+  token: string | null
+  tokenFile: string | null
+  caCertificate: string | null
+  caFile: string | null
+  clientCertificate: string | null
+  clientKey: string | null
+  proxyUrl: string | null
+}
+
+/**
+ * The address and credentials of one context of a kubeconfig. Throws NODE_CONNECTION_INVALID with the reason, also for
+ * what Scrapdeck does not do: run programs for credentials, skip the verification of certificates, or read client
+ * certificates from files.
+ */
+export function readKubeconfig(text: string, contextName: string | null): ClusterAccess {
+  const config = parse(text)
+  const wanted = contextName ?? textIn(config, 'current-context')
+  if (wanted === null) throw invalid('The kubeconfig has no current context; name one')
+  const context = named(config, 'contexts', 'context', wanted)
+  const clusterName = textIn(context, 'cluster')
+  const cluster = named(config, 'clusters', 'cluster', clusterName)
+  const userName = textIn(context, 'user')
+  const user = userName === null ? {} : named(config, 'users', 'user', userName)
+  const server = textIn(cluster, 'server')
+  if (server === null) throw invalid(`The cluster ${clusterName} of the kubeconfig has no server`)
+  if (cluster['insecure-skip-tls-verify'] === true) {
+    throw invalid(`The cluster ${clusterName} turns off the verification of certificates. Give its CA instead`)
+  }
+  for (const field of ['exec', 'auth-provider'] as const) {
+    if (user[field] !== undefined) {
+      throw invalid(
+        `The user ${userName} gets its credentials from a program (${field}). Create a service account and use its token`
+      )
+    }
+  }
+  for (const field of ['client-certificate', 'client-key'] as const) {
+    if (user[field] !== undefined) {
+      throw invalid(`The user ${userName} names a file (${field}). Embed it: kubectl config view --flatten --raw`)
+    }
+  }
+  if (user['username'] !== undefined) throw invalid(`The user ${userName} has a password, which Kubernetes refuses`)
+  return {
+    server,
+    namespace: textIn(context, 'namespace') ?? 'default',
+    token: textIn(user, 'token'),
+    tokenFile: textIn(user, 'tokenFile'),
+    caCertificate: pemIn(cluster, 'certificate-authority-data'),
+    caFile: textIn(cluster, 'certificate-authority'),
+    clientCertificate: pemIn(user, 'client-certificate-data'),
+    clientKey: pemIn(user, 'client-key-data'),
+    proxyUrl: textIn(cluster, 'proxy-url')
+  }
+}
+
+type Fields = Record<string, unknown>
+
+function parse(text: string): Fields {
+  let value: unknown
+  try {
+    const document = parseDocument(text, { stringKeys: true, logLevel: 'silent' })
+    if (document.errors.length > 0) throw document.errors[0]!
+    value = document.toJS({ maxAliasCount: 0 })
+  } catch (error) {
+    // The message of the parser quotes lines, which may be secret.
+    throw invalid('The kubeconfig is not valid YAML', error)
+  }
+  if (!isFields(value)) throw invalid('The kubeconfig is not valid: it has no fields')
+  return value
+}
+
+function named(config: Fields, list: string, field: string, name: string | null): Fields {
+  const entries = Array.isArray(config[list]) ? config[list] : []
+  const found: unknown = entries.find((one: unknown) => isFields(one) && one['name'] === name)
+  const value = isFields(found) ? found[field] : undefined
+  if (!isFields(value)) throw invalid(`The kubeconfig has no ${field} ${JSON.stringify(name)}`)
+  return value
+}
+
+function textIn(fields: Fields, name: string): string | null {
+  const value = fields[name]
+  return typeof value === 'string' && value !== '' ? value : null
+}
+
+function pemIn(fields: Fields, name: string): string | null {
+  const text = textIn(fields, name)
+  return text === null ? null : Buffer.from(text, 'base64').toString('utf8')
+}
+
+function isFields(value: unknown): value is Fields {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+function invalid(problem: string, cause?: unknown): ScrapdeckError {
+  // A cause may quote the file: its name is enough.
+  const kind = cause instanceof Error ? cause.name : undefined
+  return new ScrapdeckError('NODE_CONNECTION_INVALID', `${problem}.`, kind === undefined ? {} : { cause: kind })
+}

@@ -1,0 +1,525 @@
+import pLimit from 'p-limit'
+import type { KubernetesSettings, ProjectName, VersionName } from '../../../shared/contract/index.ts'
+import { type Clock, sleep } from '../../runtime/clock.ts'
+import type { Logger } from '../../runtime/logger.ts'
+import { LISTED_MAX } from '../list-limits.ts'
+import {
+  type DaemonStatus,
+  ENDING_SIGNALS,
+  type NodeClient,
+  NodeError,
+  type NodeSignal,
+  type RunNames,
+  type ScheduleRequest,
+  type Snapshot
+} from '../node-client.ts'
+import { KUBERNETES_TRAITS } from '../node-traits.ts'
+import { createConnection } from '../scrapyd/connection.ts'
+import { createRequestChecks } from '../scrapyd/request-checks.ts'
+import { dateOf } from '../scrapyd/scrapyd-client.ts'
+import type { NodeAddressParts } from '../scrapyd/transport.ts'
+import { type ApiAnswer, type ApiRequest, KubernetesApi, readCredential } from './api.ts'
+import { parseClusterUrl } from './cluster-url.ts'
+import { FINALIZER, jobNameOf, type Manifest, manifestsOf, NODE_LABEL, podSettingsOf } from './job-manifest.ts'
+import { watchPods } from './job-watch.ts'
+import { JobObject, PodObject, QuotaObject, runOf } from './objects.ts'
+import { PodLogs } from './pod-logs.ts'
+import { type ClusterRun, joinRuns, type RunPod, slotsOfQuota, toSeenJobs } from './runs.ts'
+
+export interface KubernetesClientOptions extends Omit<NodeAddressParts, 'username' | 'password'> {
+  nodeId: string
+  name: string
+  settings: KubernetesSettings
+  /** null: the token file, or a client certificate. */
+  token: string | null
+  /** What a pod needs to fetch the egg; null: we have none. Absent: pods fetch none (a probe). */
+  eggOf?: (run: Pick<ScheduleRequest, 'project' | 'version' | 'jobid'>) => { path: string; sha256: string } | null
+  /** For copies of logs; only this client's, which removes it. */
+  directory: string
+  clock: Clock
+  logger: Logger
+  connect?: typeof createConnection | undefined
+}
+
+/** A list is this old at most when something is reported; a watch that sees events makes it younger. */
+const LIST_AGE_MS = 2_000
+const WATCHED_LIST_AGE_MS = 5_000
+/** However many events a watch has. */
+const LISTS_APART_MS = 1_000
+const POST_WAITS_MS = [200, 500, 1_000, 2_000, 4_000]
+/** An ended run that nobody needs stays this long, for whoever looks at the cluster. */
+const KEPT_MS = 60_000
+const DELETED_AT_ONCE = 4
+const QUOTA_EVERY_MS = 60_000
+/** Jobs without a pod whose events are read, at most, and how often. */
+const EVENTS_READ_MAX = 20
+const EVENTS_EVERY_MS = 15_000
+const TOKEN_EVERY_MS = 30_000
+
+interface Listed {
+  begunAtMs: number
+  runs: Map<string, ClusterRun>
+  podVersion: string
+  status: DaemonStatus
+}
+
+/**
+ * One namespace of a Kubernetes cluster as a node: each run is a Job whose name is derived from its jobid. So a POST is
+ * repeated until its outcome is known, and a Job that exists already is the one that was asked for.
+ */
+export class KubernetesClient implements NodeClient {
+  readonly traits = KUBERNETES_TRAITS
+  readonly eggTarget = null
+  readonly #options: KubernetesClientOptions
+  readonly #api: KubernetesApi
+  readonly #logs: PodLogs
+  readonly #checks: ReturnType<typeof createRequestChecks>
+  readonly #namespace: string
+  readonly #core: string
+  readonly #jobs: string
+  readonly #selector: string
+  readonly #closing = new AbortController()
+  readonly #connections = new Set<{ close(): Promise<void> }>()
+  readonly #deleting = new Map<string, Promise<void>>()
+  readonly #atOnce = pLimit(DELETED_AT_ONCE)
+  /** Ended runs that nobody needs, by the name of the Job, since when. */
+  readonly #unneeded = new Map<string, number>()
+  /** Why a Job has no pod, from its events, and when they were read. */
+  readonly #events = new Map<string, { text: string | null; atMs: number }>()
+  #listed: Listed | null = null
+  #listing: Promise<Listed> | null = null
+  #isStale = false
+  #lastEventMs = Number.NEGATIVE_INFINITY
+  #quota: { slots: DaemonStatus['slots']; atMs: number } | null = null
+  #token: { text: string; atMs: number } | null = null
+  #serverVersion: string | null = null
+  #watching: Promise<void> | null = null
+
+  /** Reads the CA file. Rejects with a NodeError if that is not possible. */
+  static async open(options: KubernetesClientOptions): Promise<KubernetesClient> {
+    const { caFile } = options.settings
+    if (caFile === null) return new KubernetesClient(options)
+    const label = `${options.name} (${options.url})`
+    const fail = (kind: NodeError['kind'], problem: string, delivered: 'no' | 'unknown') =>
+      new NodeError(kind, `Node ${label} ${problem}`, { delivered })
+    return new KubernetesClient({ ...options, caCertificate: await readCredential(fail, caFile, 'CA file') })
+  }
+
+  private constructor(options: KubernetesClientOptions) {
+    this.#options = options
+    const { server, namespace } = parseClusterUrl(options.url)
+    this.#namespace = namespace
+    this.#core = `api/v1/namespaces/${namespace}/`
+    this.#jobs = `apis/batch/v1/namespaces/${namespace}/jobs`
+    this.#selector = `${NODE_LABEL}=${options.nodeId}`
+    const open = () => {
+      const { connect = createConnection, name, clock } = options
+      const address = { ...options, url: server, username: null, password: null }
+      const connection = connect({ address, name, clock })
+      this.#connections.add(connection)
+      const close = async () => {
+        this.#connections.delete(connection)
+        await connection.close()
+      }
+      return { api: new KubernetesApi(connection, () => this.#readToken()), connection: { ...connection, close } }
+    }
+    const main = open()
+    this.#api = main.api
+    this.#checks = createRequestChecks(main.connection)
+    const { directory, clock } = options
+    this.#logs = new PodLogs({ api: main.api, openConnection: open, directory, namespacePath: this.#core, clock })
+  }
+
+  async daemonStatus(signal?: AbortSignal): Promise<DaemonStatus> {
+    const nowMs = this.#options.clock.monotonicMs()
+    const isWatched = nowMs - this.#lastEventMs < 10 * WATCHED_LIST_AGE_MS
+    const agedMs = this.#isStale ? LISTS_APART_MS : isWatched ? WATCHED_LIST_AGE_MS : LIST_AGE_MS
+    const listed = await this.#list(agedMs, signal)
+    return { ...listed.status, slots: await this.#readQuota(signal) }
+  }
+
+  async listJobs(signal?: AbortSignal): Promise<Snapshot> {
+    const { begunAtMs, runs } = await this.#list(LISTS_APART_MS, signal)
+    const snapshot: Snapshot = { begunAtMs, pending: [], running: [], finished: [] }
+    for (const run of runs.values()) for (const { list, job } of toSeenJobs(run)) snapshot[list].push(job)
+    return snapshot
+  }
+
+  whyPending(jobid: string): string | null {
+    for (const run of this.#listed?.runs.values() ?? []) {
+      if (run.jobid === jobid && run.state === 'pending') {
+        return run.waiting ?? this.#events.get(run.jobName)?.text ?? null
+      }
+    }
+    return null
+  }
+
+  watchJobs(onChange: () => void): void {
+    if (this.#watching !== null) return
+    const { clock } = this.#options
+    const { connect = createConnection, name } = this.#options
+    const { server } = parseClusterUrl(this.#options.url)
+    const connection = connect({
+      address: { ...this.#options, url: server, username: null, password: null },
+      name,
+      clock
+    })
+    this.#connections.add(connection)
+    this.#watching = watchPods({
+      api: new KubernetesApi(connection, () => this.#readToken()),
+      path: `${this.#core}pods`,
+      labelSelector: this.#selector,
+      resourceVersion: () => this.#listed?.podVersion ?? null,
+      onEvent: () => {
+        const wasStale = this.#isStale
+        this.#isStale = true
+        this.#lastEventMs = clock.monotonicMs()
+        if (!wasStale) onChange()
+      },
+      clock,
+      signal: this.#closing.signal
+    })
+  }
+
+  async schedule(request: ScheduleRequest, signal?: AbortSignal): Promise<{ jobid: string }> {
+    this.#checks.checkSchedule(request)
+    const { nodeId, settings, eggOf } = this.#options
+    const { image, settingsModule } = podSettingsOf(settings, request.project)
+    if (image === undefined) throw this.#refuse(`no image is set for the project ${request.project}`)
+    const linked = settingsModule === undefined ? (eggOf?.(request) ?? null) : null
+    if (settingsModule === undefined && linked === null) throw this.#refuse(`there is no egg of ${request.project}`)
+    if (linked !== null && settings.engineUrl === null) {
+      throw this.#refuse('it has no address at which pods reach Scrapdeck (engineUrl), so they cannot fetch eggs')
+    }
+    const egg =
+      linked === null ? null : { url: new URL(linked.path, withSlash(settings.engineUrl!)).href, sha256: linked.sha256 }
+    const { job, secret } = manifestsOf({ nodeId, settings, request, egg })
+    if (secret !== null) await this.#create(`${this.#core}secrets`, secret, signal)
+    const outcome = await this.#create(this.#jobs, job, signal)
+    if (outcome === 'exists') await this.#checkOurs(job.metadata.name, request, signal)
+    this.#isStale = true
+    return { jobid: request.jobid }
+  }
+
+  /**
+   * Repeats the POST while its outcome is unknown: the name makes that harmless. What was never sent is not repeated,
+   * so a cluster that is down keeps nobody waiting.
+   */
+  async #create(path: string, manifest: Manifest, signal?: AbortSignal): Promise<'created' | 'exists'> {
+    const request: ApiRequest = { method: 'POST', path, query: { fieldValidation: 'Strict' }, body: manifest }
+    let isUnknown = false
+    for (let tries = 0; ; tries += 1) {
+      let failure: NodeError
+      try {
+        const answer = await this.#api.ask(request, signal)
+        if (answer.status < 300) return 'created'
+        if (answer.status === 409) return 'exists'
+        failure = this.#api.errorOf(answer, request)
+        const isBusy = answer.status === 429
+        if (failure.delivered === 'no' && !isBusy)
+          throw isUnknown ? await this.#settled(failure, path, manifest) : failure
+      } catch (error) {
+        if (!(error instanceof NodeError)) throw error
+        if (error.delivered === 'no' && !isUnknown) throw error
+        failure = error
+      }
+      isUnknown ||= failure.delivered === 'unknown'
+      const waitMs = POST_WAITS_MS[tries]
+      if (failure.kind === 'aborted' || waitMs === undefined) throw withDelivery(failure, isUnknown ? 'unknown' : 'no')
+      await sleep(this.#options.clock, waitMs, signal ?? this.#closing.signal).catch(() => {})
+      if ((signal ?? this.#closing.signal).aborted) throw withDelivery(failure, isUnknown ? 'unknown' : 'no')
+    }
+  }
+
+  /** A refusal after a request whose outcome is unknown: the earlier one may have arrived. */
+  async #settled(failure: NodeError, path: string, manifest: Manifest): Promise<NodeError> {
+    const found = await this.#api.ask({ path: `${path}/${manifest.metadata.name}` }).catch(() => null)
+    return withDelivery(failure, found?.status === 404 ? 'no' : 'unknown')
+  }
+
+  /** A Job of this name exists: ours, unless somebody made one by hand. */
+  async #checkOurs(name: string, request: ScheduleRequest, signal?: AbortSignal): Promise<void> {
+    const path = `${this.#jobs}/${name}`
+    const answer = await this.#api.ask({ path }, signal)
+    // It was there a moment ago: it has run, and somebody deleted it.
+    if (answer.status === 404) return
+    if (answer.status >= 300) throw withDelivery(this.#api.errorOf(answer, { path }), 'unknown')
+    const parsed = JobObject.safeParse(answer.value)
+    const run = parsed.success ? runOf(parsed.data) : null
+    if (run?.jobid === request.jobid && run.project === request.project) return
+    throw this.#refuse(`there is a Job ${name} already, which is not of this run`)
+  }
+
+  async cancel(
+    { project, jobid, signal }: { project: ProjectName; jobid: string; signal: NodeSignal },
+    abort?: AbortSignal
+  ): Promise<{ wasState: 'pending' | 'running' | null }> {
+    this.#checks.checkName('project', project)
+    if (!ENDING_SIGNALS.has(signal)) throw this.#refuse(`it cannot send the signal ${signal}, only end a run`)
+    const jobName = jobNameOf({ project, jobid })
+    const run = (await this.#list(0, abort)).runs.get(jobName)
+    this.#isStale = true
+    if (run === undefined || run.state === 'ended' || run.state === 'gone') return { wasState: null }
+    if (run.hasJob) await this.#delete(`${this.#jobs}/${jobName}`, { propagationPolicy: 'Background' }, abort)
+    const isKill = signal === 'KILL' || signal === 9
+    // The pods go with the Job, after its grace time. The second request for them is the short one.
+    const grace = isKill ? { gracePeriodSeconds: 1 } : run.hasJob ? {} : { gracePeriodSeconds: 10 }
+    for (const pod of run.pods) {
+      if (pod.phase === 'ended') continue
+      await this.#delete(`${this.#core}pods/${pod.name}`, grace, abort)
+      if (!pod.hasStarted && run.state === 'pending') await this.#removeFinalizer(pod, abort)
+    }
+    return { wasState: run.state }
+  }
+
+  release(isNeeded: (jobid: string) => boolean): void {
+    const nowMs = this.#options.clock.monotonicMs()
+    const runs = this.#listed?.runs ?? new Map<string, ClusterRun>()
+    for (const name of this.#unneeded.keys()) if (!runs.has(name)) this.#unneeded.delete(name)
+    for (const [name, run] of runs) {
+      const isOver = run.state === 'gone' || (run.state === 'ended' && !isNeeded(run.jobid))
+      if (!isOver) {
+        this.#unneeded.delete(name)
+        continue
+      }
+      const sinceMs = this.#unneeded.get(name) ?? nowMs
+      this.#unneeded.set(name, sinceMs)
+      if (run.state === 'gone' || nowMs - sinceMs >= KEPT_MS) this.#deleteSoon(run)
+    }
+  }
+
+  async listSpiders(project: ProjectName, version: VersionName): Promise<string[]> {
+    const problem = `cannot list the spiders of ${project}, version ${version}: it is a cluster.`
+    throw this.#api.fail('http', `${problem} A node of another kind, or this computer, can.`, 'no')
+  }
+
+  async readLog(run: RunNames, range: { offset: number; limitBytes: number }, signal?: AbortSignal) {
+    const jobName = jobNameOf(run as Pick<ScheduleRequest, 'project' | 'jobid'>)
+    let found = this.#listed?.runs.get(jobName)
+    // The log of a run that the last list did not have decides whether it ever arrived.
+    if (found === undefined || found.pods.length === 0) found = (await this.#list(0, signal)).runs.get(jobName)
+    const pod = found?.pods[0]
+    if (pod === undefined || !pod.hasStarted) return null
+    const { name, uid, container, phase } = pod
+    const log = await this.#logs.read(
+      { jobName, pod: name, uid, container, hasEnded: phase === 'ended' },
+      range,
+      signal
+    )
+    return log
+  }
+
+  /** Pods keep no items: a project sends them where they are to be. */
+  async readItems(): Promise<null> {
+    return null
+  }
+
+  /** The version of the API server. */
+  async probeVersion(signal?: AbortSignal): Promise<string> {
+    if (this.#serverVersion !== null) return this.#serverVersion
+    const { value } = await this.#api.get({ path: 'version' }, signal)
+    const { gitVersion } = (value ?? {}) as { gitVersion?: unknown }
+    return (this.#serverVersion = typeof gitVersion === 'string' ? gitVersion.slice(0, 40) : 'unknown')
+  }
+
+  /** Whether every right is there that a run needs. Throws a NodeError that names the first one that is missing. */
+  async checkRights(signal?: AbortSignal): Promise<void> {
+    await this.probeVersion(signal)
+    for (const [group, resource, verb, subresource] of RIGHTS) {
+      const attributes = { namespace: this.#namespace, group, resource, verb, ...(subresource && { subresource }) }
+      const body = {
+        apiVersion: 'authorization.k8s.io/v1',
+        kind: 'SelfSubjectAccessReview',
+        spec: { resourceAttributes: attributes }
+      }
+      const request: ApiRequest = {
+        method: 'POST',
+        path: 'apis/authorization.k8s.io/v1/selfsubjectaccessreviews',
+        body
+      }
+      const { value } = await this.#api.get(request, signal)
+      if ((value as { status?: { allowed?: unknown } } | null)?.status?.allowed === true) continue
+      const what = `${verb} ${resource}${subresource ? `/${subresource}` : ''}${group ? ` (${group})` : ''}`
+      const problem = `lacks a right: ${what} in the namespace ${this.#namespace}.`
+      throw this.#api.fail('forbidden', `${problem} Grant it with the Role of docs/kubernetes.md.`, 'no')
+    }
+  }
+
+  async close(): Promise<void> {
+    this.#closing.abort()
+    await this.#logs.close()
+    await Promise.all([...this.#connections].map((connection) => connection.close()))
+    await this.#watching
+    await Promise.allSettled(this.#deleting.values())
+  }
+
+  /** The newest list if it is young enough, else a new one; concurrent callers share one that began after their call. */
+  async #list(ageMs: number, signal?: AbortSignal): Promise<Listed> {
+    const nowMs = this.#options.clock.monotonicMs()
+    if (this.#listed !== null && nowMs - this.#listed.begunAtMs < ageMs) return this.#listed
+    if (this.#listing !== null && ageMs > 0) return this.#listing
+    const listing = this.#listNow(signal).finally(() => {
+      if (this.#listing === listing) this.#listing = null
+    })
+    this.#listing = listing
+    return listing
+  }
+
+  async #listNow(signal?: AbortSignal): Promise<Listed> {
+    const { clock } = this.#options
+    const begunAtMs = clock.monotonicMs()
+    const askedAtMs = clock.nowMs()
+    this.#isStale = false
+    const jobs = await this.#api.list(this.#jobs, this.#selector, JobObject, signal)
+    const arrivedAtMs = clock.nowMs()
+    const pods = await this.#api.list(`${this.#core}pods`, this.#selector, PodObject, signal)
+    if (jobs.items.length + pods.items.length > LISTED_MAX.jobs) {
+      throw this.#api.fail('too_large', 'lists more Jobs and pods than Scrapdeck reads. Delete ended ones.', 'no')
+    }
+    const runs = new Map(joinRuns(jobs.items, pods.items).map((run) => [run.jobName, run]))
+    await this.#readEvents(runs, signal)
+    const seen = [...runs.values()].flatMap(toSeenJobs)
+    const count = (list: string) => seen.filter((one) => one.list === list).length
+    const status: DaemonStatus = {
+      pending: count('pending'),
+      running: count('running'),
+      finished: count('finished'),
+      nodeName: this.#namespace,
+      ...dateOf(jobs.head, askedAtMs, arrivedAtMs)
+    }
+    const listed: Listed = { begunAtMs, runs, podVersion: pods.resourceVersion, status }
+    if (this.#listed === null || this.#listed.begunAtMs < begunAtMs) this.#listed = listed
+    return listed
+  }
+
+  /** A Job without a pod says why only in its events: a quota is exceeded, a service account is missing. */
+  async #readEvents(runs: ReadonlyMap<string, ClusterRun>, signal?: AbortSignal): Promise<void> {
+    const nowMs = this.#options.clock.monotonicMs()
+    for (const name of this.#events.keys()) if (runs.get(name)?.state !== 'pending') this.#events.delete(name)
+    const due = [...runs.values()].filter(
+      ({ state, pods, jobName }) =>
+        state === 'pending' &&
+        pods.length === 0 &&
+        nowMs - (this.#events.get(jobName)?.atMs ?? Number.NEGATIVE_INFINITY) >= EVENTS_EVERY_MS
+    )
+    for (const { jobName, createdAt } of due.slice(0, EVENTS_READ_MAX)) {
+      // The pod of a new Job follows within a second.
+      if (createdAt !== null && this.#options.clock.nowMs() - Date.parse(createdAt) < 1_500) continue
+      const fieldSelector = `involvedObject.kind=Job,involvedObject.name=${jobName},type=Warning`
+      const answer = await this.#api.ask({ path: `${this.#core}events`, query: { fieldSelector, limit: '50' } }, signal)
+      // Reading events is a right that a run does not need.
+      this.#events.set(jobName, { text: answer.status < 300 ? newestEvent(answer) : null, atMs: nowMs })
+    }
+  }
+
+  async #readQuota(signal?: AbortSignal): Promise<DaemonStatus['slots']> {
+    const { quota, pod } = this.#options.settings
+    if (quota === null) return null
+    const nowMs = this.#options.clock.monotonicMs()
+    if (this.#quota !== null && nowMs - this.#quota.atMs < QUOTA_EVERY_MS) return this.#quota.slots
+    const { value } = await this.#api.get({ path: `${this.#core}resourcequotas/${quota}` }, signal)
+    const parsed = QuotaObject.safeParse(value)
+    const found = parsed.success ? slotsOfQuota(parsed.data.status?.hard ?? {}, pod) : null
+    const slots = found === null ? null : { count: found.count, text: `from the ResourceQuota ${quota} (${found.by})` }
+    this.#quota = { slots, atMs: nowMs }
+    return slots
+  }
+
+  #deleteSoon(run: ClusterRun): void {
+    if (this.#deleting.has(run.jobName) || this.#closing.signal.aborted) return
+    const done = this.#atOnce(() => this.#deleteRun(run)).catch((error: unknown) => {
+      if (this.#closing.signal.aborted) return
+      this.#options.logger.warn({ error, job: run.jobName }, 'an ended Job could not be deleted; trying again')
+    })
+    this.#deleting.set(
+      run.jobName,
+      done.finally(() => this.#deleting.delete(run.jobName))
+    )
+  }
+
+  async #deleteRun({ jobName, hasJob, pods, hasSecret }: ClusterRun): Promise<void> {
+    const { signal } = this.#closing
+    // First the Job, whose pods have ended: without its finalizer, a pod would take the place of the one before.
+    if (hasJob) await this.#delete(`${this.#jobs}/${jobName}`, { propagationPolicy: 'Background' }, signal)
+    for (const pod of pods) {
+      await this.#delete(`${this.#core}pods/${pod.name}`, {}, signal)
+      await this.#removeFinalizer(pod, signal)
+    }
+    if (hasSecret) await this.#delete(`${this.#core}secrets/${jobName}`, {}, signal)
+    await this.#logs.forget(jobName)
+    this.#isStale = true
+  }
+
+  /** Only ours: Kubernetes has its own. Another change in between makes the test fail, and the next list tries again. */
+  async #removeFinalizer({ name, finalizers }: RunPod, signal?: AbortSignal): Promise<void> {
+    const at = finalizers.indexOf(FINALIZER)
+    if (at === -1) return
+    const path = `${this.#core}pods/${name}`
+    const current = await this.#api.ask({ path }, signal)
+    if (current.status === 404) return
+    const found = PodObject.safeParse(current.value)
+    const now = found.success ? (found.data.metadata.finalizers ?? []).indexOf(FINALIZER) : -1
+    if (now === -1) return
+    const body = [
+      { op: 'test', path: `/metadata/finalizers/${now}`, value: FINALIZER },
+      { op: 'remove', path: `/metadata/finalizers/${now}` }
+    ]
+    const request: ApiRequest = { method: 'PATCH', path, body, contentType: 'application/json-patch+json' }
+    const answer = await this.#api.ask(request, signal)
+    if (answer.status >= 300 && answer.status !== 404) throw this.#api.errorOf(answer, request)
+  }
+
+  /** What is not there any more is deleted. */
+  async #delete(path: string, body: Record<string, unknown>, signal?: AbortSignal): Promise<void> {
+    const request: ApiRequest = { method: 'DELETE', path, body }
+    const answer = await this.#api.ask(request, signal)
+    if (answer.status >= 300 && answer.status !== 404 && answer.status !== 409) throw this.#api.errorOf(answer, request)
+  }
+
+  async #readToken(): Promise<string | null> {
+    const { tokenFile } = this.#options.settings
+    if (tokenFile === null) return this.#options.token
+    const nowMs = this.#options.clock.monotonicMs()
+    if (this.#token === null || nowMs - this.#token.atMs >= TOKEN_EVERY_MS) {
+      const fail = this.#api.fail
+      this.#token = { text: await readCredential(fail, tokenFile, 'token file'), atMs: nowMs }
+    }
+    return this.#token.text
+  }
+
+  #refuse(problem: string): NodeError {
+    return this.#api.fail('refused', `was not contacted: ${problem}.`, 'no')
+  }
+}
+
+/** What runs need, as in the Role of docs/kubernetes.md: API group, resource, verb, subresource. */
+const RIGHTS: readonly (readonly [string, string, string, string?])[] = [
+  ['batch', 'jobs', 'create'],
+  ['batch', 'jobs', 'get'],
+  ['batch', 'jobs', 'list'],
+  ['batch', 'jobs', 'delete'],
+  ['', 'pods', 'get'],
+  ['', 'pods', 'list'],
+  ['', 'pods', 'watch'],
+  ['', 'pods', 'delete'],
+  ['', 'pods', 'patch'],
+  ['', 'pods', 'get', 'log']
+]
+
+function newestEvent({ value }: ApiAnswer): string | null {
+  const items = (value as { items?: unknown } | null)?.items
+  if (!Array.isArray(items)) return null
+  const events = items as { reason?: unknown; message?: unknown; lastTimestamp?: unknown; eventTime?: unknown }[]
+  const timeOf = (one: (typeof events)[number]) => String(one?.lastTimestamp ?? one?.eventTime ?? '')
+  const newest = events.toSorted((one, other) => timeOf(one).localeCompare(timeOf(other))).at(-1)
+  if (newest === undefined) return null
+  return `${String(newest.reason ?? '')}: ${String(newest.message ?? '')}`.replace(/\s+/g, ' ').trim().slice(0, 400)
+}
+
+function withDelivery(error: NodeError, delivered: 'no' | 'unknown'): NodeError {
+  if (error.delivered === delivered) return error
+  const { kind, message, nodeMessage, refusal } = error
+  return new NodeError(kind, message, { delivered, nodeMessage, refusal, cause: error })
+}
+
+const withSlash = (url: string) => (url.endsWith('/') ? url : `${url}/`)

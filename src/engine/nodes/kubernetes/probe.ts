@@ -1,0 +1,83 @@
+import type { NodeAddress } from '../../../shared/contract/index.ts'
+import type { Clock } from '../../runtime/clock.ts'
+import type { Logger } from '../../runtime/logger.ts'
+import { healthOf, NodeError } from '../node-client.ts'
+import { checkCertificates } from '../scrapyd/certificates.ts'
+import type { createConnection } from '../scrapyd/connection.ts'
+import type { ProbedNode } from '../scrapyd/probe.ts'
+import { parseProxyUrl } from '../scrapyd/proxy.ts'
+import { KubernetesClient } from './kubernetes-client.ts'
+import type { ClusterAddress } from './cluster-address.ts'
+
+/** As probeNode, for a namespace of a cluster: also checks that every right is there. */
+export async function probeCluster(options: {
+  address: NodeAddress & ClusterAddress
+  clock: Clock
+  logger: Logger
+  connect?: typeof createConnection | undefined
+}): Promise<ProbedNode> {
+  const { address, clock, logger, connect } = options
+  const parts = {
+    url: address.url,
+    caCertificate: address.caCertificate || null,
+    clientCertificate: address.clientCertificate || null,
+    clientKey: address.clientKey || null,
+    proxyUrl: address.proxyUrl ? parseProxyUrl(address.proxyUrl) : null
+  }
+  checkCertificates(parts)
+  const result: ProbedNode = {
+    url: address.url,
+    reachable: false,
+    health: 'unknown',
+    problem: null,
+    scrapydVersion: null,
+    nodeName: null,
+    running: null,
+    pending: null,
+    projects: [],
+    latencyMs: null,
+    clockOffsetMs: null,
+    warnings: warningsFor(address)
+  }
+  let client: KubernetesClient | null = null
+  try {
+    client = await KubernetesClient.open({
+      ...parts,
+      // No Job has this label, so a probe lists none.
+      ...{ nodeId: 'probe', name: new URL(address.url).hostname, settings: address.kubernetes },
+      ...{ token: address.password || null, directory: '', clock, logger, connect }
+    })
+    await client.checkRights()
+    const begunAtMs = clock.monotonicMs()
+    const status = await client.daemonStatus()
+    result.latencyMs = Math.round(clock.monotonicMs() - begunAtMs)
+    result.reachable = true
+    result.nodeName = status.nodeName
+    result.running = status.running
+    result.pending = status.pending
+    result.clockOffsetMs = status.clockOffsetMs
+    result.health = 'up'
+  } catch (error) {
+    if (!(error instanceof NodeError)) throw error
+    result.health = healthOf(error)
+    result.reachable = result.health === 'unauthorized' || result.health === 'invalid'
+    result.problem = error.message
+  } finally {
+    await client?.close()
+  }
+  return result
+}
+
+function warningsFor({ kubernetes: { pod, projects, engineUrl } }: ClusterAddress): string[] {
+  const warnings: string[] = []
+  if (pod.image === undefined && Object.values(projects).every(({ image }) => image === undefined)) {
+    warnings.push('No image is set, so no job can run there yet.')
+  }
+  if (engineUrl === null && pod.settingsModule === undefined) {
+    warnings.push('Pods have no address of this Scrapdeck (engineUrl): only projects that are in their image can run.')
+  }
+  if (engineUrl?.startsWith('http:')) {
+    warnings.push('Pods fetch eggs without encryption: others on the network of the cluster can read them.')
+  }
+  return warnings
+}

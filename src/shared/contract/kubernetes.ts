@@ -1,0 +1,69 @@
+import { z } from 'zod'
+
+const DnsName = z
+  .string()
+  .min(1)
+  .max(253)
+  .regex(/^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$/, 'Use the name of a Kubernetes object: lower-case letters, digits, - and .')
+const Quantity = z
+  .string()
+  .max(40)
+  .regex(/^\d+(\.\d+)?(m|k|Ki|[MGTPE]i?)?$/, 'Write a quantity of Kubernetes, such as 500m or 512Mi')
+
+/** How the pods of a run are made. What a project leaves unset is as for all projects of the node. */
+export const PodSettings = z.object({
+  /** Needs Python with Scrapy, as `python3`. */
+  image: z
+    .string()
+    .min(1)
+    .max(500)
+    .regex(/^[^\s]+$/, 'An image reference contains no spaces')
+    .optional(),
+  /** The settings module of the project if the image contains its code: then no egg is fetched. */
+  settingsModule: z
+    .string()
+    .max(200)
+    .regex(/^[A-Za-z_][\w.]*$/, 'Write the name of a Python module')
+    .optional(),
+  cpu: Quantity.optional(),
+  /** Requested, and the limit. */
+  memory: Quantity.optional(),
+  serviceAccount: DnsName.optional(),
+  /** Secrets whose values become environment variables of the spider. */
+  envSecrets: z.array(DnsName).max(20).optional(),
+  pullSecrets: z.array(DnsName).max(20).optional()
+})
+export type PodSettings = z.infer<typeof PodSettings>
+
+/** A path on the machine of the engine. */
+const FilePath = z
+  .string()
+  .min(1)
+  .max(4_000)
+  .refine((path) => path.startsWith('/') && !path.includes('\0'), 'Write an absolute path')
+
+/** What a node that is a Kubernetes cluster has besides its address. Contains nothing secret. */
+export const KubernetesSettings = z.object({
+  /** Read again at each change, because Kubernetes replaces these tokens; null: the token entered as password. */
+  tokenFile: FilePath.nullable().default(null),
+  /** The CA of the API server, read with the token; null: the certificate of the node, else the system's. */
+  caFile: FilePath.nullable().default(null),
+  /** How pods reach this Scrapdeck, to fetch eggs. null: every image contains its project. */
+  engineUrl: z
+    .string()
+    .max(2_000)
+    .regex(/^https?:\/\/[^\s/?#@]+(\/[^\s?#]*)?$/, 'Write an address with http:// or https://')
+    .nullable()
+    .default(null),
+  /** How long a cancelled run may take to finish. */
+  graceSeconds: z.number().int().min(1).max(3_600).default(30),
+  /** The ResourceQuota that says how many run at once, if no number of slots is set. */
+  quota: DnsName.nullable().default(null),
+  pod: PodSettings.default({}),
+  /** By project. */
+  projects: z
+    .record(z.string().min(1).max(200), PodSettings)
+    .refine((projects) => Object.keys(projects).length <= 1_000, 'At most 1,000 projects')
+    .default({})
+})
+export type KubernetesSettings = z.infer<typeof KubernetesSettings>
