@@ -7,6 +7,7 @@ export function engineOptionsOf(options: ServeOptions, workingDirectory: string)
   return {
     dataDirectory: options.dataDirectory,
     postgres: options.postgres,
+    secretKeyFile: options.secretKeyFile,
     credentials: options.credentials ?? undefined,
     localSlots: options.localSlots ?? undefined,
     configuredSlots: options.configuredSlots ?? undefined,

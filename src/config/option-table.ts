@@ -130,6 +130,8 @@ export const OPTIONS: readonly OptionRow[] = [
   row('scrapdeck', 'data'),
   row('scrapdeck', 'store'),
   row('scrapdeck', 'store_password_file'),
+  row('scrapdeck', 'password_file'),
+  row('scrapdeck', 'secret_key_file'),
   row('scrapdeck', 'python'),
   row('scrapdeck', 'local_slots', HARMLESS),
   ...['warm_starts', 'warm_parents', 'warm_parked', 'warm_wait'].map((name) => row('scrapdeck', name, HARMLESS)),

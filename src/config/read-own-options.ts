@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs'
+import { resolve as resolvePath } from 'node:path'
 import { parsePostgresAddress, type PostgresAddress } from '../engine/runtime/postgres-address.ts'
 import { isLoopback } from '../server/auth/host-rule.ts'
 import { DEFAULT_CRAWL_CACHE_SECONDS, MAX_CRAWL_CACHE_SECONDS } from '../shared/contract/index.ts'
@@ -35,6 +36,7 @@ export function readOwnOptions(options: OptionReader) {
   return {
     dataDirectory,
     postgres: readStore(options),
+    secretKeyFile: readSecretKeyFile(options),
     pythonPath: python?.text || null,
     allowedHosts,
     ...readLocalStarts(options),
@@ -62,6 +64,13 @@ function readStore(options: OptionReader): PostgresAddress | null {
     options.refuse(picked, (error as Error).message)
     return null
   }
+}
+
+/** The engine reads it: without the right key it must not start. */
+function readSecretKeyFile(options: OptionReader): string | null {
+  const picked = options.pick('scrapdeck', 'secret_key_file')
+  options.list('scrapdeck', 'secret_key_file', picked?.text ?? 'secret.key in the data directory', picked)
+  return picked === null || picked.text === '' ? null : resolvePath(options.context.workingDirectory, picked.text)
 }
 
 /** Its first line. */

@@ -52,6 +52,7 @@ describe('options of the service', () => {
       configuredSlots: null,
       pythonPath: null,
       postgres: null,
+      secretKeyFile: null,
       warmStarts: { isOn: true, mostParents: 4, waitMs: 0, mostParked: 1 },
       logLevel: null,
       allowedHosts: [],
@@ -184,6 +185,26 @@ describe('options of the service', () => {
 
   it.each(['x', '-1', '65536', '1.5', ' '])('--port %j is rejected', (port) => {
     expect(() => resolve(null, { flags: { port } })).toThrow('--port must be a whole number from 0 to 65535')
+  })
+
+  it('the password can be the first line of a file, and one that is set otherwise overrides it', () => {
+    const directory = mkdtempSync(join(tmpdir(), 'scrapdeck-password-'))
+    onTestFinished(() => rmSync(directory, { recursive: true, force: true }))
+    const file = join(directory, 'password')
+    writeFileSync(file, 'geheim\nnot this\n')
+    const environment = { SCRAPDECK_USERNAME: 'ann', SCRAPDECK_PASSWORD_FILE: file }
+    const resolved = resolve(null, { environment })
+    expect(resolved.options.credentials).toEqual({ username: 'ann', password: 'geheim' })
+    expect(JSON.stringify(resolved.listed)).not.toContain('geheim')
+    expect(resolve(null, { environment: { ...environment, SCRAPDECK_PASSWORD: 'p' } }).options.credentials).toEqual({
+      username: 'ann',
+      password: 'p'
+    })
+    expect(() => resolve(null, { environment: { SCRAPDECK_PASSWORD_FILE: file } })).toThrow('or neither')
+    writeFileSync(file, '\n')
+    expect(() => resolve(null, { environment })).toThrow('the first line of')
+    rmSync(file)
+    expect(() => resolve(null, { environment })).toThrow('cannot be read (ENOENT)')
   })
 
   it('a password without a user name is rejected, wherever each comes from', () => {
@@ -333,7 +354,9 @@ const VALUES: Record<string, string> = {
     warm_wait: '1',
     crawl_cache_ttl: '60',
     store: 'postgres://db.example/crawls',
-    store_password_file: import.meta.filename
+    store_password_file: import.meta.filename,
+    password_file: import.meta.filename,
+    secret_key_file: '/k'
   },
   ...{
     data: '/d',
@@ -359,7 +382,7 @@ describe('variables', () => {
       const environment: Record<string, string> = { [variable]: VALUES[name]! }
       if (name === 'store_password_file') environment['SCRAPDECK_STORE'] = VALUES['store']!
       if (name === 'username') environment['SCRAPYD_PASSWORD'] = 'p'
-      if (name === 'password') environment['SCRAPYD_USERNAME'] = 'u'
+      if (name === 'password' || name === 'password_file') environment['SCRAPYD_USERNAME'] = 'u'
       const { listed } = resolve('[scrapyd]\nmax_proc = 9\nnode_name = file\n', { environment })
       expect(listed.filter(({ from }) => from === variable)).not.toEqual([])
     }
@@ -589,7 +612,7 @@ describe('configuration files', () => {
 
 describe('scrapdeck config', () => {
   it('shows every option with its origin, but no password', () => {
-    const resolved = resolve('[scrapyd]\nhttp_port = 6801\nusername = ann\npassword = secret\npoll_interval = 1\n', {
+    const resolved = resolve('[scrapyd]\nhttp_port = 6801\nusername = ann\npassword = geheim\npoll_interval = 1\n', {
       flags: { bind: '::1' }
     })
     const text = describeConfiguration(['/f.conf'], resolved)
@@ -597,7 +620,7 @@ describe('scrapdeck config', () => {
     expect(text).toMatch(/^bind_address = ::1 +# --bind$/m)
     expect(text).toMatch(/^http_port = 6801 +# .*scrapyd\.conf, line 2$/m)
     expect(text).toMatch(/^poll_interval = 1 \(without effect: jobs start as soon as a slot is free\) +# .*line 5$/m)
-    expect(text).not.toContain('secret')
+    expect(text).not.toContain('geheim')
     for (const name of namesIn('scrapyd')) expect(text).toMatch(new RegExp(`^${name} = `, 'm'))
   })
 })

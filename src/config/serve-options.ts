@@ -24,6 +24,8 @@ export interface ServeOptions {
   pythonPath: string | null
   /** null: SQLite in the data directory. */
   postgres: PostgresAddress | null
+  /** null: made in the data directory at the first start. */
+  secretKeyFile: string | null
   warmStarts: WarmStarts
   /** null: the host's default. */
   logLevel: 'debug' | 'info' | 'warn' | 'error' | null

@@ -9,6 +9,7 @@ const KEY_BYTES = 32
 const NONCE_BYTES = 12
 const TAG_BYTES = 16
 const FORM = 'v1.'
+const KEY_TEXT = new RegExp(`^[0-9a-fA-F]{${KEY_BYTES * 2}}$`)
 
 /**
  * A SecretBox for hosts without a keychain: AES-256-GCM with a key file that only its owner can read. It protects
@@ -16,10 +17,31 @@ const FORM = 'v1.'
  * file; rejects with DATA_DIRECTORY_UNUSABLE if it cannot be created or used.
  */
 export async function openFileSecretBox(keyPath: string): Promise<SecretBox> {
-  const key = await readOrMakeKey(keyPath)
+  return boxOf(await readOrMakeKey(keyPath), keyPath, 'which only its owner can read')
+}
+
+/**
+ * The same, with a key file that the operator named, such as a container's secret: it is never created, and who else may
+ * read it is for whoever mounts it to decide. Rejects with DATA_DIRECTORY_UNUSABLE.
+ */
+export async function openNamedSecretBox(keyPath: string): Promise<SecretBox> {
+  const text = await readFile(keyPath, 'utf8').catch((error: NodeJS.ErrnoException) => {
+    const problem = `The key file ${keyPath} cannot be read (${error.code ?? error.message}).`
+    throw new ScrapdeckError('DATA_DIRECTORY_UNUSABLE', problem, { cause: error })
+  })
+  if (!KEY_TEXT.test(text.trim())) {
+    throw new ScrapdeckError(
+      'DATA_DIRECTORY_UNUSABLE',
+      `${keyPath} is not a Scrapdeck key file: it must have 64 hexadecimal digits, as openssl rand -hex 32 prints.`
+    )
+  }
+  return boxOf(Buffer.from(text.trim(), 'hex'), keyPath, 'which the configuration names')
+}
+
+function boxOf(key: Buffer, keyPath: string, whose: string): SecretBox {
   return {
     store: 'file',
-    description: `Encrypted with the key in ${keyPath}, which only its owner can read`,
+    description: `Encrypted with the key in ${keyPath}, ${whose}`,
     async seal(plainText) {
       const nonce = randomBytes(NONCE_BYTES)
       const cipher = createCipheriv('aes-256-gcm', key, nonce)

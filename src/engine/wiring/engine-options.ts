@@ -35,6 +35,8 @@ export interface EngineOptions {
   /** Queue, history and settings are in this database. Default: SQLite in the data directory. */
   postgres?: PostgresAddress | null
   secretBox?: SecretBox
+  /** The key of sealed secrets, if it is not to be made in the data directory: several engines share one. */
+  secretKeyFile?: string | null
   /** Started before the options were known (startStoreThread). */
   storeThread?: Worker
   /** `--username`/`--password`; by default, created at the first start and kept. */
