@@ -97,11 +97,11 @@ spec:
         - { name: SCRAPDECK_CACHE_PASSWORD_FILE, value: /run/secrets/scrapdeck/cache-password }
         {{- end }}
         {{- if .Values.scrapyd.enabled }}
-        - name: SCRAPYD_PASSWORD_OF_NODES
+        - name: NODES_PASSWORD
           valueFrom: { secretKeyRef: { name: {{ include "scrapdeck.secret" . }}, key: scrapyd-password } }
         # SRV records: a pod of a StatefulSet keeps its name, and so stays the same node, when it gets another address.
         - name: SCRAPDECK_DISCOVER
-          value: dns _scrapyd._tcp.{{ $name }}-scrapyd.{{ .Release.Namespace }}.svc.cluster.local record=SRV refresh={{ .Values.scrapyd.refreshSeconds }} id=kubernetes slots={{ .Values.scrapyd.slots }} username=scrapdeck password=$(SCRAPYD_PASSWORD_OF_NODES)
+          value: dns _scrapyd._tcp.{{ $name }}-scrapyd.{{ .Release.Namespace }}.svc.cluster.local record=SRV refresh={{ .Values.scrapyd.refreshSeconds }} id=kubernetes slots={{ .Values.scrapyd.slots }} username=scrapdeck password=$(NODES_PASSWORD)
         {{- end }}
         {{- range $key, $value := .Values.engine.environment }}
         - { name: {{ $key }}, value: {{ $value | quote }} }
