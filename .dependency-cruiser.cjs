@@ -30,6 +30,7 @@ const ROOMS = [
   'plugins',
   'webhooks',
   'events',
+  'leadership',
   'store',
   'job-rules',
   'blobs',

@@ -6,6 +6,7 @@ import { isLoopback } from '../server/auth/host-rule.ts'
 import { doorOptionsOf, engineOptionsOf } from '../config/host-options.ts'
 import type { ServeOptions } from '../config/serve-options.ts'
 import { packagePaths, readPackageVersion } from './package-paths.ts'
+import type { RunningService } from './running-service.ts'
 
 /**
  * Runs until a signal. Standard output gets two lines, for people and start scripts: that it is ready, and the login
@@ -19,7 +20,41 @@ export async function serve(
   const destination = asJson || !process.stderr.isTTY ? pino.destination(2) : await openPrettyLog()
   const logger = createLogger(options.logLevel ?? 'info', destination)
   for (const warning of warnings) logger.warn({}, warning)
-  const { bindAddress, port } = options
+  const { bindAddress, port, postgres } = options
+  const service =
+    postgres === null
+      ? await serveAlone(options, { logger, storeThread })
+      : await (await import('./serve-together.ts')).serveTogether({ ...options, postgres }, { logger, storeThread })
+  stopOnSignal(() => service.stop(), logger)
+  await service.loaded.catch(async (error: unknown) => {
+    await service.stop()
+    throw error
+  })
+  // A signal came first.
+  if (service.isStopped()) return
+
+  if (port !== null && !isLoopback(bindAddress)) {
+    const warning = `${bindAddress} is reachable from other machines over plain HTTP, so passwords can be intercepted. Put a TLS proxy in front of it.`
+    if (asJson) logger.warn({}, warning)
+    else process.stderr.write(`scrapdeck: warning: ${warning}\n`)
+  }
+  if (asJson) {
+    const link = port === null ? null : service.createLoginLink()
+    process.stdout.write(`${JSON.stringify({ ready: true, address: service.address, link })}\n`)
+    return
+  }
+  process.stdout.write(`Scrapdeck is ready on ${service.address}\n`)
+  const link = port === null ? null : service.createLoginLink()
+  if (link !== null) process.stdout.write(`Open ${link} in your browser (works once, for 10 minutes)\n`)
+  else if (port !== null) {
+    process.stdout.write(`Open ${service.address}/ui/ in your browser and log in: another engine leads\n`)
+  }
+}
+
+async function serveAlone(
+  options: ServeOptions,
+  { logger, storeThread }: { logger: Logger; storeThread: Worker }
+): Promise<RunningService> {
   // A failed start closes what was opened; the engine is stopped even if the HTTP server does not close.
   await using starting = new AsyncDisposableStack()
   const opening = createEngine({
@@ -42,27 +77,12 @@ export async function serve(
   })
   starting.defer(() => service.stop())
   const running = starting.move()
-  stopOnSignal(() => running.disposeAsync(), logger)
-  await service.loaded.catch(async (error: unknown) => {
-    await running.disposeAsync()
-    throw error
-  })
-  // A signal came first.
-  if (running.disposed) return
-
-  if (port !== null && !isLoopback(bindAddress)) {
-    const warning = `${bindAddress} is reachable from other machines over plain HTTP, so passwords can be intercepted. Put a TLS proxy in front of it.`
-    if (asJson) logger.warn({}, warning)
-    else process.stderr.write(`scrapdeck: warning: ${warning}\n`)
-  }
-  if (asJson) {
-    const link = port === null ? null : service.createLoginLink()
-    process.stdout.write(`${JSON.stringify({ ready: true, address: service.address, link })}\n`)
-    return
-  }
-  process.stdout.write(`Scrapdeck is ready on ${service.address}\n`)
-  if (port !== null) {
-    process.stdout.write(`Open ${service.createLoginLink()} in your browser (works once, for 10 minutes)\n`)
+  return {
+    address: service.address,
+    createLoginLink: () => service.createLoginLink(),
+    loaded: service.loaded,
+    stop: () => running.disposeAsync(),
+    isStopped: () => running.disposed
   }
 }
 

@@ -132,6 +132,8 @@ export const OPTIONS: readonly OptionRow[] = [
   row('scrapdeck', 'store_password_file'),
   row('scrapdeck', 'password_file'),
   row('scrapdeck', 'secret_key_file'),
+  row('scrapdeck', 'engine_name'),
+  row('scrapdeck', 'engine_address'),
   row('scrapdeck', 'python'),
   row('scrapdeck', 'local_slots', HARMLESS),
   ...['warm_starts', 'warm_parents', 'warm_parked', 'warm_wait'].map((name) => row('scrapdeck', name, HARMLESS)),

@@ -39,6 +39,7 @@ export function readOwnOptions(options: OptionReader) {
     secretKeyFile: readSecretKeyFile(options),
     pythonPath: python?.text || null,
     allowedHosts,
+    ...readEngine(options),
     ...readLocalStarts(options),
     logLevel: readLogLevel(options),
     cancelWaitsSeconds: readCancelWaits(options),
@@ -71,6 +72,19 @@ function readSecretKeyFile(options: OptionReader): string | null {
   const picked = options.pick('scrapdeck', 'secret_key_file')
   options.list('scrapdeck', 'secret_key_file', picked?.text ?? 'secret.key in the data directory', picked)
   return picked === null || picked.text === '' ? null : resolvePath(options.context.workingDirectory, picked.text)
+}
+
+/** Among several engines on one database. */
+function readEngine(options: OptionReader): Pick<ServeOptions, 'engineName' | 'engineAddress'> {
+  const name = options.pick('scrapdeck', 'engine_name')
+  const address = options.pick('scrapdeck', 'engine_address')
+  options.list('scrapdeck', 'engine_name', name?.text ?? 'host name and port', name)
+  options.list('scrapdeck', 'engine_address', address?.text ?? 'where it listens', address)
+  if (name !== null && !/^[\p{L}\p{N} ._:-]{1,60}$/u.test(name.text))
+    options.refuse(name, 'The name of an engine has 1 to 60 letters, digits, spaces and . _ : -')
+  if (address !== null && !/^https?:\/\/[^/?#@]+$/.test(address.text))
+    options.refuse(address, 'Write the address of this engine as http://HOST:PORT')
+  return { engineName: name?.text || null, engineAddress: address?.text || null }
 }
 
 /** Its first line. */

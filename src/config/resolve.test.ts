@@ -51,6 +51,8 @@ describe('options of the service', () => {
       localSlots: null,
       configuredSlots: null,
       pythonPath: null,
+      engineName: null,
+      engineAddress: null,
       postgres: null,
       secretKeyFile: null,
       warmStarts: { isOn: true, mostParents: 4, waitMs: 0, mostParked: 1 },
@@ -356,7 +358,9 @@ const VALUES: Record<string, string> = {
     store: 'postgres://db.example/crawls',
     store_password_file: import.meta.filename,
     password_file: import.meta.filename,
-    secret_key_file: '/k'
+    secret_key_file: '/k',
+    engine_name: 'north',
+    engine_address: 'http://10.0.0.2:6800'
   },
   ...{
     data: '/d',

@@ -26,6 +26,10 @@ export interface ServeOptions {
   postgres: PostgresAddress | null
   /** null: made in the data directory at the first start. */
   secretKeyFile: string | null
+  /** How people tell this engine from others on the same database. null: the host name and the port. */
+  engineName: string | null
+  /** Where they reach it. null: derived from the address it listens on. */
+  engineAddress: string | null
   warmStarts: WarmStarts
   /** null: the host's default. */
   logLevel: 'debug' | 'info' | 'warn' | 'error' | null

@@ -1,7 +1,9 @@
+import type { JoinOptions, Membership } from './leadership/join-engines.ts'
 import type { Engine, EngineOptions } from './wiring/engine-options.ts'
 import { startStoreThread } from './store/thread/store-thread.ts'
 
 export type { Engine, EngineOptions } from './wiring/engine-options.ts'
+export type { Membership, Mandate } from './leadership/join-engines.ts'
 export { startStoreThread } from './store/thread/store-thread.ts'
 
 /**
@@ -16,4 +18,18 @@ export async function createEngine(options: EngineOptions): Promise<Engine> {
   const storeThread = store === undefined && clock === undefined ? start() : null
   const { openEngine } = await import('./wiring/open-engine.ts')
   return openEngine(options, storeThread)
+}
+
+/** Loads what createEngine needs, for whoever may need an engine quickly. */
+export async function preloadEngine(): Promise<void> {
+  await import('./wiring/open-engine.ts')
+}
+
+/**
+ * Joins the engines on one PostgreSQL database, of which one leads: only that one has an Engine. Rejects with
+ * DATABASE_UNUSABLE, DATA_FROM_NEWER_VERSION, DATA_DIRECTORY_UNUSABLE or ENGINES_DIFFER.
+ */
+export async function joinEngines(options: JoinOptions): Promise<Membership> {
+  const { join } = await import('./leadership/join-engines.ts')
+  return join(options)
 }

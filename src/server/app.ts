@@ -1,4 +1,4 @@
-import { createServer, type IncomingMessage, type RequestListener, type Server, type ServerResponse } from 'node:http'
+import type { IncomingMessage } from 'node:http'
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import type { Engine } from '../engine/index.ts'
 import type { Clock } from '../engine/runtime/clock.ts'
@@ -8,7 +8,7 @@ import { createHostRule } from './auth/host-rule.ts'
 import { RequestGate } from './auth/request-gate.ts'
 import { DoorLimits } from './auth/door-limits.ts'
 import { AddressList } from './address-list.ts'
-import { Connections, TIME_LIMITS } from './connections.ts'
+import { type Connections, openConnections } from './connections.ts'
 import { contractDoors } from './contract-doors.ts'
 import type { ContractHandlers, HandlersOptions } from './contract-handlers.ts'
 import { closeInOrder } from './orderly-close.ts'
@@ -16,7 +16,9 @@ import { docsDoor } from './docs-door.ts'
 import { createErrorAnswer } from './error-answer.ts'
 import { healthDoor } from './health.ts'
 import { countRequests, metricsDoor } from './metrics-door.ts'
-import { type ConnectionLimits, DEFAULT_CONNECTION_LIMITS, DEFAULT_RATE_LIMITS, type RateLimits } from './limits.ts'
+import { type ConnectionLimits, DEFAULT_RATE_LIMITS, type RateLimits } from './limits.ts'
+import type { Answerer } from './front.ts'
+import { recognizePeer } from './auth/peer-requests.ts'
 import { PipelinedRequests } from './pipelined-requests.ts'
 import { scrapydDoor } from './scrapyd/door.ts'
 import type { ScrapydDoorSettings } from './scrapyd/settings.ts'
@@ -37,6 +39,10 @@ export interface AppOptions {
   /** Overrides of the defaults (limits.ts). */
   rateLimits?: Partial<RateLimits> | undefined
   connectionLimits?: Partial<ConnectionLimits> | undefined
+  /** Of all sockets on which the app answers. Absent: there are none. */
+  connections?: Connections | undefined
+  /** What other engines on the same database send with the requests that they forward. */
+  peerSecret?: string | undefined
   /** Addresses and networks of proxies that may name the client with X-Forwarded-For. Default: none. */
   trustedProxies?: readonly string[] | undefined
   /** Default: served with the password, names begin with `scrapdeck_`. */
@@ -50,7 +56,7 @@ export interface AppOptions {
   logger: Logger
 }
 
-export interface App {
+export interface App extends Answerer {
   fastify: FastifyInstance
   /** Path of a one-time login link, valid for ten minutes. */
   createLoginPath(): string
@@ -58,10 +64,6 @@ export interface App {
   logOutEverywhere(): number
   /** Loads what answers the contract's routes, once; a request for one of them does it as well. */
   loadContract(): Promise<void>
-  /** Another server for the same app, for a second address. */
-  createServer(): Server
-  /** Handles a request from a Unix socket. File permissions decide who can connect, and no web page can. */
-  answerOnSocket(request: IncomingMessage, response: ServerResponse): void
 }
 
 declare module 'fastify' {
@@ -78,7 +80,8 @@ const NO_SCHEMAS = { compilersFactory: { buildValidator: noSchema, buildSerializ
 
 const DEFAULT_METRICS = { isServed: true, prefix: 'scrapdeck', openTo: [] }
 
-const SAFE_HEADERS = {
+/** Of every answer, unless its route says otherwise. */
+export const SAFE_HEADERS = {
   'x-content-type-options': 'nosniff',
   'referrer-policy': 'no-referrer',
   'x-frame-options': 'DENY',
@@ -102,19 +105,9 @@ export function createApp(options: AppOptions): App {
   })
   const hasSession = (request: FastifyRequest) => authenticator.hasSession(request)
   const answerError = createErrorAnswer({ logger, hasSession })
-  const connections = new Connections({
-    limits: { ...DEFAULT_CONNECTION_LIMITS, ...options.connectionLimits },
-    trustedProxies
-  })
-  const openServer = (handle: RequestListener) => {
-    const requests = new PipelinedRequests(handle)
-    const server = createServer(TIME_LIMITS, (request, response) => requests.receive(request, response))
-    connections.watch(server)
-    return server
-  }
+  const { peerSecret, connections = openConnections(options) } = options
   const fastify = Fastify({
     forceCloseConnections: 'idle',
-    serverFactory: openServer,
     trustProxy: trustedProxies.length === 0 ? false : [...trustedProxies],
     routerOptions: { ignoreDuplicateSlashes: true, maxParamLength: 2000 },
     schemaController: NO_SCHEMAS,
@@ -129,6 +122,10 @@ export function createApp(options: AppOptions): App {
   closeInOrder(fastify)
   // Fastify refuses shared objects as defaults; the hook below sets it before anybody reads it.
   fastify.decorateRequest('caller')
+  const requests = new PipelinedRequests((request, response) => {
+    if (peerSecret !== undefined) recognizePeer(request, peerSecret)
+    fastify.routing(request, response)
+  })
   const fromSocket = new WeakSet<IncomingMessage>()
   const socketRequests = new PipelinedRequests((request, response) => {
     fromSocket.add(request)
@@ -174,7 +171,7 @@ export function createApp(options: AppOptions): App {
     logOutEverywhere,
     loadContract: async () => void (await handlers()),
     createLoginPath: () => `/ui/login?token=${authenticator.links.create()}`,
-    createServer: () => openServer(fastify.routing),
+    answer: (request, response) => requests.receive(request, response),
     answerOnSocket: (request, response) => socketRequests.receive(request, response)
   }
 }

@@ -3,7 +3,13 @@ import type { Server, ServerOptions } from 'node:http'
 import type { Socket } from 'node:net'
 import { AddressList } from './address-list.ts'
 import { clientOf, plainAddress } from './auth/client-address.ts'
-import { type ConnectionLimits, HEADERS_LIMIT_MS, KEEP_ALIVE_MS, REQUEST_LIMIT_MS } from './limits.ts'
+import {
+  type ConnectionLimits,
+  DEFAULT_CONNECTION_LIMITS,
+  HEADERS_LIMIT_MS,
+  KEEP_ALIVE_MS,
+  REQUEST_LIMIT_MS
+} from './limits.ts'
 
 /** Time limits of every server: a client that does not send what it announced loses its connection. */
 export const TIME_LIMITS = {
@@ -80,6 +86,16 @@ export class Connections {
     ofClient.strangers.delete(socket)
     if (ofClient.count === 0) this.#byClient.delete(client)
   }
+}
+
+/** Of all sockets of a service. */
+export function openConnections(options: {
+  /** Overrides of the defaults. */
+  connectionLimits?: Partial<ConnectionLimits> | undefined
+  trustedProxies?: readonly string[] | undefined
+}): Connections {
+  const { connectionLimits, trustedProxies = [] } = options
+  return new Connections({ limits: { ...DEFAULT_CONNECTION_LIMITS, ...connectionLimits }, trustedProxies })
 }
 
 /** Files and connections to nodes need descriptors too, so connections get half of them. */

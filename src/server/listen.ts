@@ -1,11 +1,8 @@
-import dns from 'node:dns/promises'
-import { chmod, lstat, unlink } from 'node:fs/promises'
-import { createServer, type RequestListener, type Server } from 'node:http'
-import { type AddressInfo, connect } from 'node:net'
 import type { Engine } from '../engine/index.ts'
 import { type Clock, systemClock } from '../engine/runtime/clock.ts'
-import { type App, type AppOptions, createApp } from './app.ts'
-import { TIME_LIMITS } from './connections.ts'
+import { type AppOptions, createApp } from './app.ts'
+import { type Connections, openConnections } from './connections.ts'
+import { type Front, type FrontOptions, openFront } from './front.ts'
 import { recordService } from './service-file.ts'
 
 export interface Service {
@@ -21,12 +18,10 @@ export interface Service {
   stop(): Promise<void>
 }
 
-export interface ListenOptions extends Omit<AppOptions, 'engine' | 'port' | 'clock'> {
+export interface ListenOptions extends Omit<AppOptions, 'engine' | 'port' | 'clock' | 'connections'>, FrontOptions {
   engine: AppOptions['engine'] & Pick<Engine, 'setAddress'>
-  /** 0: any free port; null: no TCP, only the socket. */
-  port: number | null
-  /** Also listens on this Unix socket, open to its user and group. */
-  unixSocketPath?: string | null
+  /** Sockets that are open already, and stay open after a stop. Absent: it opens and closes its own. */
+  front?: Front & { connections: Connections }
   clock?: Clock
 }
 
@@ -39,29 +34,26 @@ const LOAD_CONTRACT_AFTER_MS = 20
 /** Starts the HTTP server of an engine and tells the engine its address. Rejects if the port is not available. */
 export async function listen(options: ListenOptions): Promise<Service> {
   const clock = options.clock ?? systemClock
-  const { bindAddress, unixSocketPath = null } = options
-  let port = options.port ?? 0
-  const app = createApp({ ...options, clock, port: () => port })
-  const { fastify, createLoginPath, answerOnSocket, logOutEverywhere, loadContract } = app
-  const others: Server[] = []
+  const connections = options.front?.connections ?? openConnections(options)
+  const app = createApp({ ...options, connections, clock, port: () => front?.port ?? options.port ?? 0 })
+  const { fastify, createLoginPath, logOutEverywhere, loadContract } = app
+  let front: Front | undefined = options.front
   try {
-    if (options.port === null) await fastify.ready()
-    else {
-      await fastify.listen({ host: bindAddress, port, listenTextResolver: () => '' })
-      port = (fastify.server.address() as AddressInfo).port
-      if (bindAddress === 'localhost') others.push(...(await listenOnOtherAddresses(app)))
-    }
-    if (unixSocketPath !== null) others.push(await listenOnSocket(unixSocketPath, answerOnSocket))
+    await fastify.ready()
+    front ??= await openFront(options, app, connections)
   } catch (error) {
-    await Promise.all([fastify.close(), ...others.map(closeServer)])
-    throw describeListenError(error, { bindAddress, port })
+    await fastify.close()
+    throw error
   }
-  const address = options.port === null ? `unix:${unixSocketPath}` : `http://${reachableHost(bindAddress)}:${port}`
+  options.front?.answerWith(app)
+  const { address } = front
   options.engine.setAddress(address)
   const forgetService = await recordService(options.dataDirectory, address)
 
   const loaded = Promise.withResolvers<void>()
   const idle = setTimeout(() => loaded.resolve(loadContract()), LOAD_CONTRACT_AFTER_MS)
+  // Sockets of somebody else stay open: who answers next takes over.
+  const { close, closeAllConnections } = options.front === undefined ? front : KEPT_OPEN
   let stopping: Promise<void> | null = null
   return {
     address,
@@ -72,13 +64,10 @@ export async function listen(options: ListenOptions): Promise<Service> {
       stopping ??= (async () => {
         clearTimeout(idle)
         forgetService()
-        const limit = clock.setTimer(STOP_LIMIT_MS, () => {
-          fastify.server.closeAllConnections()
-          for (const server of others) server.closeAllConnections()
-        })
-        const othersClosed = others.map(closeServer)
+        const limit = clock.setTimer(STOP_LIMIT_MS, () => closeAllConnections())
+        const closed = close()
         await fastify.close()
-        await Promise.all(othersClosed)
+        await closed
         limit.cancel()
       })()
       return stopping
@@ -86,89 +75,4 @@ export async function listen(options: ListenOptions): Promise<Service> {
   }
 }
 
-/** `localhost` can be an IPv4 and an IPv6 address: Node listens on the first. One that cannot be used is left out. */
-async function listenOnOtherAddresses({ fastify, createServer: create }: App): Promise<Server[]> {
-  const { address: first, port } = fastify.server.address() as AddressInfo
-  const addresses = (await dns.lookup('localhost', { all: true })).map(({ address }) => address)
-  const servers = addresses
-    .filter((address) => address !== first)
-    .map(async (address) => {
-      const server = create()
-      const isListening = new Promise<boolean>((resolve) => {
-        server.once('error', () => resolve(false)).listen(port, address, () => resolve(true))
-      })
-      return (await isListening) ? [server] : []
-    })
-  return (await Promise.all(servers)).flat()
-}
-
-/**
- * Open to its user and group (660), like Scrapyd's. A socket that nobody listens on was left by a killed server and is
- * replaced. Anything else in its place is not ours to remove.
- */
-async function listenOnSocket(path: string, answer: RequestListener): Promise<Server> {
-  if ((await isSocket(path)) && !(await isAnswered(path))) await unlink(path)
-  const server = createServer(TIME_LIMITS, answer)
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', (error: NodeJS.ErrnoException) => {
-      const why = error.code === 'EADDRINUSE' ? 'another program listens there' : error.message
-      reject(new Error(`The Unix socket ${path} cannot be opened: ${why}. Correct unix_socket_path.`, { cause: error }))
-    })
-    server.listen(path, resolve)
-  })
-  await chmod(path, 0o660)
-  return server
-}
-
-async function isSocket(path: string): Promise<boolean> {
-  try {
-    return (await lstat(path)).isSocket()
-  } catch {
-    // Nothing is there: listening shows whether the socket can be created.
-    return false
-  }
-}
-
-function isAnswered(path: string): Promise<boolean> {
-  return new Promise((resolve) => {
-    const socket = connect(path, () => resolve(true))
-    socket.on('connect', () => socket.destroy())
-    socket.on('error', () => resolve(false))
-  })
-}
-
-function closeServer(server: Server): Promise<void> {
-  return new Promise((resolve) => {
-    server.close(() => resolve())
-    server.closeIdleConnections()
-  })
-}
-
-/** A server on all interfaces is reachable at the loopback address. */
-function reachableHost(bindAddress: string): string {
-  if (bindAddress === '0.0.0.0' || bindAddress === '') return '127.0.0.1'
-  if (bindAddress === '::') return '[::1]'
-  return bindAddress.includes(':') ? `[${bindAddress}]` : bindAddress
-}
-
-function describeListenError(error: unknown, { bindAddress, port }: { bindAddress: string; port: number }): Error {
-  const { code } = error as NodeJS.ErrnoException
-  if (code === 'EADDRINUSE') {
-    return new Error(
-      `Port ${port} of ${bindAddress} is in use by another program. Stop it, or choose another with --port.`,
-      { cause: error }
-    )
-  }
-  if (code === 'EACCES') {
-    return new Error(
-      `Port ${port} of ${bindAddress} is not allowed to this user. Choose a port above 1023 with --port.`,
-      {
-        cause: error
-      }
-    )
-  }
-  if (code === 'EADDRNOTAVAIL' || code === 'ENOTFOUND') {
-    return new Error(`${bindAddress} is not an address of this machine. Correct --bind.`, { cause: error })
-  }
-  return error as Error
-}
+const KEPT_OPEN = { close: async () => {}, closeAllConnections: () => {} }

@@ -63,6 +63,9 @@ export const ERROR_CODES = {
   DATABASE_IN_USE: { status: 503, title: 'Another Scrapdeck is using this database' },
   DATABASE_UNUSABLE: { status: 503, title: 'The database cannot be used' },
   DATA_DIRECTORY_IN_USE: { status: 503, title: 'Another Scrapdeck is using this data directory' },
+  NO_LEADER: { status: 503, title: 'No engine leads at the moment' },
+  NOT_LEADER: { status: 503, title: 'Another engine leads now' },
+  ENGINES_DIFFER: { status: 503, title: 'The engines of this database do not have the same key' },
   DATA_FROM_NEWER_VERSION: { status: 503, title: 'The data was written by a newer Scrapdeck' },
   STOPPING: { status: 503, title: 'Scrapdeck is stopping' },
   INTERNAL: { status: 500, title: 'Internal error' }

@@ -47,6 +47,8 @@ export interface DispatchContext {
       >
   }
   distribution: Pick<Distribution, 'stateOf' | 'ensure' | 'forget' | 'importErrors' | 'projectsWithImportErrors'>
+  /** Whether this engine certainly leads at this moment. Absent: there is no other. */
+  mayAct?: (() => boolean) | undefined
   /** Asks plugins about a job before it is sent; null: no plugin has this hook. Never rejects. */
   beforeDispatch?: Plugins['beforeDispatch']
 }

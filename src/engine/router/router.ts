@@ -28,6 +28,7 @@ import type { ChangeFeed } from '../events/change-feed.ts'
 import type { Retention } from '../retention/retention.ts'
 import type { FleetFiles } from '../fleet-file/fleet-file.ts'
 import type { Environments } from '../launcher/pythons/environments.ts'
+import type { Leadership } from '../leadership/leadership.ts'
 import type { JobItems } from '../items/job-items.ts'
 import type { Discovery } from '../nodes/discovery/discovery.ts'
 import type { FleetNode } from '../nodes/fleet.ts'
@@ -74,6 +75,7 @@ export interface RouterParts {
   fleetFiles: FleetFiles
   webhookCommands: WebhookCommands
   retention: Retention
+  engines: Pick<Leadership, 'list' | 'handOver' | 'setDrained'>
   jobLogs: JobLogs
   logZips: LogZips
   jobItems: JobItems
@@ -317,6 +319,17 @@ export function createRouter(parts: RouterParts): EngineRouter {
       replay: os.webhooks.replay.handler(async ({ input }) => ({
         replayed: await webhookCommands.replay(input.id, input.deliveryIds)
       }))
+    },
+    engines: {
+      list: os.engines.list.handler(() => parts.engines.list()),
+      handOver: os.engines.handOver.handler(async ({ input }) => {
+        await parts.engines.handOver(input.to ?? null)
+        return { handedOver: true as const }
+      }),
+      drain: os.engines.drain.handler(async ({ input }) => {
+        await parts.engines.setDrained(input.id, input.drained)
+        return { drained: input.drained }
+      })
     },
     storage: {
       usage: os.storage.usage.handler(() => parts.retention.usage()),

@@ -1,6 +1,6 @@
-import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto'
+import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:crypto'
 import { link, mkdir, open, readFile, rm, stat } from 'node:fs/promises'
-import { dirname } from 'node:path'
+import { dirname, join } from 'node:path'
 import { ScrapdeckError } from '../../shared/errors.ts'
 import { othersMayRead } from './file-trust.ts'
 import { asSealedText, type SecretBox } from './secret-box.ts'
@@ -11,12 +11,17 @@ const TAG_BYTES = 16
 const FORM = 'v1.'
 const KEY_TEXT = new RegExp(`^[0-9a-fA-F]{${KEY_BYTES * 2}}$`)
 
+export interface FileSecretBox extends SecretBox {
+  /** Another secret, the same for all who have this key; it does not tell the key. */
+  deriveSecret(purpose: string): string
+}
+
 /**
  * A SecretBox for hosts without a keychain: AES-256-GCM with a key file that only its owner can read. It protects
  * passwords in copies of the database, but not from somebody who can read the whole directory. Creates a missing key
  * file; rejects with DATA_DIRECTORY_UNUSABLE if it cannot be created or used.
  */
-export async function openFileSecretBox(keyPath: string): Promise<SecretBox> {
+export async function openFileSecretBox(keyPath: string): Promise<FileSecretBox> {
   return boxOf(await readOrMakeKey(keyPath), keyPath, 'which only its owner can read')
 }
 
@@ -24,7 +29,7 @@ export async function openFileSecretBox(keyPath: string): Promise<SecretBox> {
  * The same, with a key file that the operator named, such as a container's secret: it is never created, and who else may
  * read it is for whoever mounts it to decide. Rejects with DATA_DIRECTORY_UNUSABLE.
  */
-export async function openNamedSecretBox(keyPath: string): Promise<SecretBox> {
+export async function openNamedSecretBox(keyPath: string): Promise<FileSecretBox> {
   const text = await readFile(keyPath, 'utf8').catch((error: NodeJS.ErrnoException) => {
     const problem = `The key file ${keyPath} cannot be read (${error.code ?? error.message}).`
     throw new ScrapdeckError('DATA_DIRECTORY_UNUSABLE', problem, { cause: error })
@@ -38,10 +43,17 @@ export async function openNamedSecretBox(keyPath: string): Promise<SecretBox> {
   return boxOf(Buffer.from(text.trim(), 'hex'), keyPath, 'which the configuration names')
 }
 
-function boxOf(key: Buffer, keyPath: string, whose: string): SecretBox {
+/** The key that the configuration names, else the one of the data directory. */
+export function openSecretKey(dataDirectory: string, namedFile: string | null | undefined): Promise<FileSecretBox> {
+  return namedFile == null ? openFileSecretBox(join(dataDirectory, 'secret.key')) : openNamedSecretBox(namedFile)
+}
+
+function boxOf(key: Buffer, keyPath: string, whose: string): FileSecretBox {
   return {
     store: 'file',
     description: `Encrypted with the key in ${keyPath}, ${whose}`,
+    deriveSecret: (purpose) =>
+      Buffer.from(hkdfSync('sha256', key, '', `scrapdeck ${purpose}`, KEY_BYTES)).toString('hex'),
     async seal(plainText) {
       const nonce = randomBytes(NONCE_BYTES)
       const cipher = createCipheriv('aes-256-gcm', key, nonce)

@@ -8,6 +8,8 @@ export interface PostgresAddress {
   name: string
   /** The schema that has the tables: one for each namespace. */
   schema: string
+  /** Of the engine that leads those on this database. Absent: the namespace is used alone. */
+  lease?: { holder: string; epoch: number }
 }
 
 const NAMESPACE = /^[a-z][a-z0-9_]{0,39}$/

@@ -3,12 +3,15 @@ const SETTINGS = {
   /** Nothing is sent until dispatch is resumed. */
   paused: 'boolean',
   /** The local node's slots in the last configuration file read. */
-  'local.configuredSlots': 'number'
+  'local.configuredSlots': 'number',
+  /** The name of the engine whose local node has, or had, the runs; among several engines on one database. */
+  'local.engine': 'string'
 } as const
 
 interface Types {
   boolean: boolean
   number: number
+  string: string
 }
 
 export type SettingKey = keyof typeof SETTINGS

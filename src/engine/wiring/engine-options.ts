@@ -6,6 +6,7 @@ import type { FleetAsScrapyd } from '../scrapyd-commands/scrapyd-commands.ts'
 import type { RememberedAnswers } from '../commands/remembered-answers.ts'
 import type { HealthWatch } from '../health/health-watch.ts'
 import type { WarmStarts } from '../launcher/warm/warm-pool.ts'
+import type { Leadership } from '../leadership/leadership.ts'
 import type { LocalNode } from '../launcher/local-node.ts'
 import type { ConfiguredSource } from '../nodes/discovery/discovery.ts'
 import type { NameResolver } from '../nodes/discovery/name-resolver.ts'
@@ -34,6 +35,8 @@ export interface EngineOptions {
   scrapdeckVersion: string
   /** Queue, history and settings are in this database. Default: SQLite in the data directory. */
   postgres?: PostgresAddress | null
+  /** This engine leads those on its database (`postgres.lease`). Absent: it is alone. */
+  leadership?: Leadership
   secretBox?: SecretBox
   /** The key of sealed secrets, if it is not to be made in the data directory: several engines share one. */
   secretKeyFile?: string | null

@@ -31,6 +31,7 @@ import { HealthWatch } from '../health/health-watch.ts'
 import { Metrics } from '../health/metrics.ts'
 import { ProblemWatch } from '../health/problem-watch.ts'
 import type { JobItems } from '../items/job-items.ts'
+import { engineAlone } from '../leadership/engine-alone.ts'
 import type { LocalNode } from '../launcher/local-node.ts'
 import { requirePython } from '../launcher/pythons/check-python.ts'
 import { absoluteUnlessBare } from '../launcher/pythons/python-environment.ts'
@@ -67,7 +68,7 @@ import { openData } from './open-data.ts'
 import { wireChains } from './wire-chains.ts'
 import { wireDiscovery } from './wire-discovery.ts'
 import { wireItemsArchive } from './wire-items-archive.ts'
-import { hasLocalNode, layOutLocalNode, LocalNodeRoom } from './wire-local-node.ts'
+import { hasLocalNode, layOutLocalNode, localNodeElsewhere, LocalNodeRoom } from './wire-local-node.ts'
 import { wireRetention } from './wire-retention.ts'
 import { wireNodeClients } from './wire-node-clients.ts'
 import type { wireRouter } from './wire-router.ts'
@@ -82,10 +83,12 @@ export type Rooms = Awaited<ReturnType<typeof openRooms>>
  * above with events, which listeners.ts connects. Whatever must be closed is adopted by `opened` where it is created:
  * the stack closes in reverse order, including rooms that were never or only partly started.
  */
-export async function openRooms(options: EngineOptions, storeThread: Worker | null, opened: AsyncDisposableStack) {
-  const python = checkNamedPython(options)
-  const ground = await openGround(options, storeThread, opened)
-  const fleet = await openFleet(options, ground, opened)
+export async function openRooms(given: EngineOptions, storeThread: Worker | null, opened: AsyncDisposableStack) {
+  const python = checkNamedPython(given)
+  const ground = await openGround(given, storeThread, opened)
+  const elsewhere = await localNodeElsewhere(given, ground.base.store)
+  const options = elsewhere === null ? given : { ...given, localSlots: 0 }
+  const fleet = await openFleet(options, { ...ground, localNodeElsewhere: elsewhere }, opened)
   await python
   const work = openWork(options, { ...ground, ...fleet }, opened)
   const orders = openOrders(options, { ...ground, ...fleet, ...work }, opened)
@@ -127,7 +130,11 @@ async function openGround(options: EngineOptions, storeThread: Worker | null, op
 }
 
 /** Projects, and the nodes that run them. */
-async function openFleet(options: EngineOptions, below: Ground, opened: AsyncDisposableStack) {
+async function openFleet(
+  options: EngineOptions,
+  below: Ground & { localNodeElsewhere: string | null },
+  opened: AsyncDisposableStack
+) {
   const { base, blobs, incoming } = below
   const { logger } = base
   const { seams = {} } = options
@@ -161,10 +168,24 @@ async function openFleet(options: EngineOptions, below: Ground, opened: AsyncDis
   })
   opened.adopt(local, stop)
   if (local.node !== null) localNode.resolve(local.node)
-  const clients = wireNodeClients({ ...base, localNode: local.node, seams })
+  const clients = wireNodeClients({
+    ...base,
+    localNode: local.node,
+    localNodeElsewhere: below.localNodeElsewhere,
+    seams
+  })
   const fleet = opened.adopt(new Fleet({ ...base, ...clients }), stop)
   opening.fleet = fleet
-  return { layout, cancelWaitsMs, projects, local, live, fleet, onSpiderLookup: spiderLookup.resolve }
+  return {
+    localNodeElsewhere: below.localNodeElsewhere,
+    layout,
+    cancelWaitsMs,
+    projects,
+    local,
+    live,
+    fleet,
+    onSpiderLookup: spiderLookup.resolve
+  }
 }
 
 /** What makes jobs run: distribution of eggs to nodes, and dispatch. */
@@ -206,7 +227,8 @@ function openWork(options: EngineOptions, below: WithFleet, opened: AsyncDisposa
       beforeDispatch
     },
     catalog: projects.catalog,
-    secrets: base.secretBox
+    secrets: base.secretBox,
+    mayAct: options.leadership?.mayAct
   })
   opened.adopt(dispatch, stop)
   const describe = (node: FleetNode) => describeNode(node, live, local.node, dispatch.stuckSinceMs(node.stored.id))
@@ -425,6 +447,7 @@ function openDoors(options: EngineOptions, below: WithHealth, opened: AsyncDispo
     feed,
     incoming,
     describeNode: describe,
+    engines: options.leadership ?? engineAlone({ ...options, startedAtMs: below.startedAtMs }),
     environments,
     usageOf: (jobId) => local.usageOf(jobId),
     connect: options.seams?.connect,

@@ -41,9 +41,9 @@ export const STARTS: readonly Start[] = [
   { room: 'eggs', start: followTree }
 ]
 
-async function addNodes({ base, local, fleet }: Rooms): Promise<void> {
+async function addNodes({ base, local, localNodeElsewhere, fleet }: Rooms): Promise<void> {
   for (const stored of await base.store.listNodes()) {
-    if (stored.kind !== 'local' || local.node !== null) await fleet.add(stored)
+    if (stored.kind !== 'local' || local.node !== null || localNodeElsewhere !== null) await fleet.add(stored)
   }
 }
 

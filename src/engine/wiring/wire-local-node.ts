@@ -13,7 +13,7 @@ import type { Projects } from '../projects/projects.ts'
 import type { Clock } from '../runtime/clock.ts'
 import type { StoredNode } from '../store/records.ts'
 import { requireJob } from '../store/require-job.ts'
-import type { SettingStore } from '../store/store.ts'
+import type { AttemptReader, SettingStore } from '../store/store.ts'
 
 /** The local node's directories, in Scrapyd's layout. */
 export interface LocalLayout {
@@ -48,6 +48,23 @@ const NO_PYTHON: PythonState = {
 
 export function hasLocalNode({ localSlots, seams }: EngineOptions): boolean {
   return seams?.localNode === undefined ? localSlots !== 0 : seams.localNode !== null
+}
+
+/**
+ * The engine on whose machine runs of the local node may go on, if it is not this one; null: none do. The local node
+ * belongs to the engine that leads, but its runs stay where they are when another engine takes over.
+ */
+export async function localNodeElsewhere(
+  { leadership }: Pick<EngineOptions, 'leadership'>,
+  store: SettingStore & Pick<AttemptReader, 'listLiveAttempts'>
+): Promise<string | null> {
+  if (leadership === undefined) return null
+  const owner = await store.getSetting('local.engine')
+  if (owner === leadership.name) return null
+  const isUsed = (await store.listLiveAttempts()).some(({ nodeId }) => nodeId === LOCAL_NODE_ID)
+  if (isUsed && owner !== null) return owner
+  await store.putSetting('local.engine', leadership.name)
+  return null
 }
 
 interface LocalNodeEvents {

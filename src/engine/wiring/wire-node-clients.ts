@@ -1,6 +1,7 @@
 import type { Base } from './base.ts'
 import type { EngineOptions } from './engine-options.ts'
 import type { LocalNode } from '../launcher/local-node.ts'
+import { absentNode } from '../nodes/absent-node.ts'
 import type { NodeClient } from '../nodes/node-client.ts'
 import { DIRECT } from '../nodes/scrapyd/proxy.ts'
 import type { StoredNode } from '../store/records.ts'
@@ -10,15 +11,17 @@ import type { SealedText } from '../../shared/contract/index.ts'
 export function wireNodeClients(
   parts: Base & {
     localNode: LocalNode | null
+    /** The engine whose local node it is; null: this one's. */
+    localNodeElsewhere: string | null
     seams: Pick<NonNullable<EngineOptions['seams']>, 'createNodeClient' | 'connect'>
   }
 ) {
-  const { localNode, secretBox, clock, logger, seams } = parts
+  const { localNode, localNodeElsewhere, secretBox, clock, logger, seams } = parts
 
   return { createClient, proxyUrlOf }
 
   async function createClient(node: StoredNode): Promise<NodeClient> {
-    if (node.kind === 'local') return localNode!
+    if (node.kind === 'local') return localNode ?? absentNode(localNodeElsewhere!)
     const password = await openSecret(node, node.sealedPassword, 'password')
     if (seams.createNodeClient !== undefined) return seams.createNodeClient(node, password)
     const { name, url, username, caCertificate, clientCertificate } = node

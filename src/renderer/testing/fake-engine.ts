@@ -32,6 +32,7 @@ import { createFakeProjects } from './fake-projects.ts'
 import { createFakeQueue } from './fake-queue.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
 import { createFakeSchedules } from './fake-schedules.ts'
+import { createFakeEngines } from './fake-engines.ts'
 import { createFakeStorage } from './fake-storage.ts'
 import { createFakeSystem } from './fake-system.ts'
 import { letTimePass } from './fake-time.ts'
@@ -115,6 +116,7 @@ export function createFakeEngine(options: FakeEngineOptions = {}): FakeEngine {
     webhooks: createFakeWebhooks(world),
     fleetFile: createFakeFleetFile(),
     environments,
+    engines: createFakeEngines(),
     storage: createFakeStorage(world),
     logs: createFakeLogs(world),
     items: createFakeItems(world),

@@ -1,12 +1,15 @@
 import { isIP, isIPv6 } from 'node:net'
 import type { FastifyRequest } from 'fastify'
 import { remember } from '../remember.ts'
+import { clientAddressOfPeer } from './peer-requests.ts'
 
 /**
  * The address of the client, for logs and limits. Behind a trusted proxy (`trusted_proxies`) it is the one that the
  * proxy reports. `socket`: the client is on the Unix socket.
  */
 export function addressOf(request: FastifyRequest): string {
+  const ofPeer = clientAddressOfPeer(request.raw)
+  if (ofPeer !== null) return read(ofPeer) ?? 'peer'
   // Fastify follows X-Forwarded-For through the trusted proxies.
   return read(request.ip ?? '') ?? plainAddress(request.raw.socket.remoteAddress ?? 'socket')
 }

@@ -6,6 +6,7 @@ import type { Connections } from '../connections.ts'
 import { STRANGER_BODY_LIMIT_MS } from '../limits.ts'
 import { type Authenticator, NOBODY } from './authenticator.ts'
 import { addressOf } from './client-address.ts'
+import { isFromPeer } from './peer-requests.ts'
 import type { DoorLimits } from './door-limits.ts'
 import { changesNothing, checkRequestOrigin } from './request-rule.ts'
 
@@ -32,7 +33,10 @@ export class RequestGate {
     const { authenticator, limits, connections, isOurHost } = this.#options
     request.caller = NOBODY
     try {
-      if (!isFromSocket) checkRequestOrigin(request, { isOurHost, changesNothing: changesNothing(request) })
+      // The engine that forwarded a request has compared its host with its own names.
+      const isKnownHost = isFromPeer(request.raw) ? () => true : isOurHost
+      if (!isFromSocket)
+        checkRequestOrigin(request, { isOurHost: isKnownHost, changesNothing: changesNothing(request) })
       if (!isOpenToAll(request) && !this.#isOpenToScraper(request)) request.caller = authenticator.check(request)
     } catch (error) {
       this.#chargeStranger(request, reply)

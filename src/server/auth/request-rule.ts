@@ -11,13 +11,7 @@ export function checkRequestOrigin(
   { method, headers }: { method: string; headers: IncomingHttpHeaders },
   rule: { isOurHost: (host: string | undefined) => boolean; changesNothing: boolean }
 ): void {
-  if (!rule.isOurHost(headers.host)) {
-    throw new ScrapdeckError(
-      'FORBIDDEN_ORIGIN',
-      `Scrapdeck does not accept the host name "${headers.host ?? ''}". If the name is right, start Scrapdeck with --allowed-host ${headers.host ?? 'NAME'}.`,
-      { data: { isUnknownHost: true } }
-    )
-  }
+  requireOurHost(headers.host, rule.isOurHost)
   if (headers.origin !== undefined && !isSameOrigin(headers.origin, headers.host as string)) {
     throw new ScrapdeckError(
       'FORBIDDEN_ORIGIN',
@@ -33,6 +27,16 @@ export function checkRequestOrigin(
     'FORBIDDEN_ORIGIN',
     'Scrapdeck does not accept requests made by other web pages. To open it, type its address.',
     { data: { isFollowedLink } }
+  )
+}
+
+/** Rejects rebinding: a name of somebody else that leads here. Throws FORBIDDEN_ORIGIN. */
+export function requireOurHost(host: string | undefined, isOurHost: (host: string | undefined) => boolean): void {
+  if (isOurHost(host)) return
+  throw new ScrapdeckError(
+    'FORBIDDEN_ORIGIN',
+    `Scrapdeck does not accept the host name "${host ?? ''}". If the name is right, start Scrapdeck with --allowed-host ${host ?? 'NAME'}.`,
+    { data: { isUnknownHost: true } }
   )
 }
 

@@ -498,6 +498,27 @@ export const EXAMPLES: ExamplesOf<InferContractRouterInputs<Contract>, InferCont
     },
     apply: { summary: 'Apply a fleet file', input: { yaml }, output: { changes: [fleetChange] } }
   },
+  engines: {
+    list: {
+      summary: 'The engines on this database, and who leads since when',
+      output: {
+        shared: true,
+        engines: [
+          {
+            ...{ id: '6f1d2c', name: 'north:6800', address: 'http://10.0.0.2:6800', version: '1.0.0' },
+            ...{ startedAtMs: NOON_MS - 3_600_000, state: 'leading', silentMs: 300, drained: false }
+          }
+        ],
+        terms: [{ epoch: 3, engine: 'north:6800', sinceMs: NOON_MS - 3_000_000, reason: 'south:6800 is gone' }]
+      }
+    },
+    handOver: { summary: 'Let another engine lead', input: { to: '6f1d2c' }, output: { handedOver: true } },
+    drain: {
+      summary: 'Keep an engine from leading, before maintenance, or let it lead again',
+      input: { id: '6f1d2c', drained: true },
+      output: { drained: true }
+    }
+  },
   storage: {
     usage: {
       summary: 'What takes the disk, by project and kind',

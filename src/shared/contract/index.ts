@@ -13,6 +13,7 @@ import { nodesContract } from './nodes.ts'
 import { projectsContract } from './projects.ts'
 import { queueContract } from './queue.ts'
 import { chainsContract, schedulesContract } from './schedules.ts'
+import { enginesContract } from './engines.ts'
 import { storageContract } from './storage.ts'
 import { systemContract } from './system.ts'
 import { webhooksContract } from './webhooks.ts'
@@ -30,6 +31,7 @@ export const contract = {
   chains: chainsContract,
   webhooks: webhooksContract,
   fleetFile: fleetFileContract,
+  engines: enginesContract,
   storage: storageContract,
   environments: environmentsContract,
   logs: logsContract,
@@ -62,6 +64,7 @@ export * from './queue.ts'
 export * from './schedules.ts'
 export * from './settings.ts'
 export * from './recommended-policy.ts'
+export * from './engines.ts'
 export * from './storage.ts'
 export * from './system.ts'
 export * from './webhooks.ts'

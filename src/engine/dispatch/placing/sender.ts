@@ -24,6 +24,7 @@ const STOP_GRACE_MS = 2_000
  *   sending --200 ok--> accepted --> (follower.ts)
  *      |--- refused, or no connection ---> refused: back to the queue, backoff for that node
  *      |--- can never work (unknown spider, unreadable secret) -> ended: failed
+ *      |--- another engine may lead ------> refused: back to the queue, if this one leads after all
  *      |--- vetoed by a plugin -----------> refused: back to the queue, held; or ended: cancelled
  *      +--- no response ------------------> uncertain --> (follower.ts resolves it from the lists)
  */
@@ -122,6 +123,8 @@ export class Sender {
         secretNames: job.secretNames,
         limits: holdsLimits ? limits : null
       }
+      // The last moment: from here on, nothing can take the request back (engines.md, chapter 2).
+      if (this.#context.mayAct?.() === false) return await this.#endUnsent(one)
       const sent = node.client.schedule(request, this.#givingUp.signal)
       await this.#counted(one.nodeId, node.observer.duringLongCall(sent))
       const answeredInMs = Math.round(clock.monotonicMs() - startedMs)
@@ -169,6 +172,20 @@ export class Sender {
       atMs,
       text: `${isCancelled ? 'Cancelled' : 'Not sent'} by the plugin ${plugin}: ${words}`,
       evidence: isCancelled ? { plugin } : { plugin, seconds: verdict.seconds }
+    })
+  }
+
+  /** The database refuses this if another engine leads by now; that one finds the attempt as it is. */
+  async #endUnsent(one: LiveAttempt): Promise<void> {
+    await this.#context.live.end(one, {
+      from: ['sending'],
+      kind: 'refused',
+      result: 'refused',
+      reason: 'not sent',
+      jobOutcome: null,
+      killingLine: null,
+      text: 'Not sent: this engine was not certain that it still leads',
+      evidence: {}
     })
   }
 

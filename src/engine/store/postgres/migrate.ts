@@ -1,9 +1,10 @@
 import { ScrapdeckError } from '../../../shared/errors.ts'
 import type { Connection } from './connection.ts'
 import { allTables } from './migrations/0001-all-tables.ts'
+import { engines } from './migrations/0002-engines.ts'
 
 /** In order; never change a released one, append a new one. */
-export const MIGRATIONS: readonly string[] = [allTables]
+export const MIGRATIONS: readonly string[] = [allTables, engines]
 
 /**
  * Brings the schema of this namespace up to date, in one transaction that no other engine can be in at the same time.

@@ -1,25 +1,27 @@
 import type { Logger } from '../../runtime/logger.ts'
 import type { Driver } from '../sql/database.ts'
 import type { PostgresAddress } from '../../runtime/postgres-address.ts'
+import type { Lease } from '../lease-table.ts'
 import { checkServer } from './check-server.ts'
 import { Connection } from './connection.ts'
+import { ENGINE_LOCK, WRITE_LOCK } from './locks.ts'
 import { migrate } from './migrate.ts'
 import { PostgresDatabase } from './postgres-database.ts'
 import { explainPostgresError, IN_USE } from './postgres-error.ts'
-
-/** Of advisory locks, whose second number is the namespace: nobody else is likely to choose these. */
-const LOCKS = { write: 20_261_126, engine: 20_261_127 }
 
 /** The server ends a statement that takes longer: nothing that the store asks for does, on a server that works. */
 const STATEMENT_SECONDS = 60
 /** Half of a network is gone if the server did not answer by then. */
 const ANSWER_SECONDS = STATEMENT_SECONDS + 15
 /** An engine that stopped in a transaction lets go of the lock after this time. */
-const IDLE_IN_TRANSACTION_SECONDS = 15
+const IDLE_IN_TRANSACTION_SECONDS = 5
 const CONNECT_SECONDS = 10
 
 /** A connection as a store needs it. */
-export function connectTo({ url, schema }: PostgresAddress): Connection {
+export function connectTo({ url, schema, lease }: PostgresAddress): Connection {
+  // Without a lease, one engine for each namespace. The server lets go of the lock when this connection ends.
+  const useAlone = `DO $$ BEGIN IF NOT pg_try_advisory_lock(${ENGINE_LOCK}, hashtext('${schema}')) THEN
+    RAISE EXCEPTION 'another engine' USING ERRCODE = '${IN_USE}'; END IF; END $$`
   return new Connection({
     url,
     connectSeconds: CONNECT_SECONDS,
@@ -30,9 +32,7 @@ export function connectTo({ url, schema }: PostgresAddress): Connection {
       'SET synchronous_commit TO on',
       `SET statement_timeout TO '${STATEMENT_SECONDS}s'`,
       `SET idle_in_transaction_session_timeout TO '${IDLE_IN_TRANSACTION_SECONDS}s'`,
-      // One engine for each namespace. The server lets go of the lock when this connection ends, however it ends.
-      `DO $$ BEGIN IF NOT pg_try_advisory_lock(${LOCKS.engine}, hashtext('${schema}')) THEN
-         RAISE EXCEPTION 'another engine' USING ERRCODE = '${IN_USE}'; END IF; END $$`,
+      ...(lease === undefined ? [useAlone] : []),
       // Plans must not depend on values, and planning each call anew costs more than most calls.
       'SET plan_cache_mode TO force_generic_plan'
     ]
@@ -46,11 +46,12 @@ export function connectTo({ url, schema }: PostgresAddress): Connection {
 export function openPostgresDriver(
   options: PostgresAddress & { logger: Logger; connection?: Connection | undefined }
 ): Driver {
-  const { name, schema, logger } = options
+  const { name, schema, lease, logger } = options
   const connection = options.connection ?? connectTo(options)
   const end = () => options.connection === undefined && connection.end()
   const explain = (error: unknown) => explainPostgresError(error, name)
-  const lockSql = `SELECT pg_advisory_xact_lock(${LOCKS.write}, hashtext('${schema}'))`
+  const lockSql = `SELECT pg_advisory_xact_lock(${WRITE_LOCK}, hashtext('${schema}'))`
+  const beginSql = lease == null ? lockSql : beginAsLeader(schema, lease)
   try {
     for (const warning of checkServer(connection, name)) logger.warn({ database: name }, warning)
     migrate(connection, { schema, lockSql, name })
@@ -58,7 +59,7 @@ export function openPostgresDriver(
     end()
     throw explain(error)
   }
-  const database = new PostgresDatabase(connection, { name, lockSql })
+  const database = new PostgresDatabase(connection, { name, lockSql: beginSql })
   const size = database
     .prepare<[], number>(
       `SELECT coalesce(sum(pg_total_relation_size(oid)), 0) FROM pg_class
@@ -77,4 +78,14 @@ export function openPostgresDriver(
     compact: () => {},
     close: end
   }
+}
+
+/** Waits for the lock of writers, and fails if another engine leads by then (migrations/0002-engines.ts). */
+const beginAsLeader = (schema: string, { holder, epoch }: Lease): string =>
+  `SELECT begin_write(${WRITE_LOCK}, hashtext('${schema}'), '${holder}', ${epoch})`
+
+/** Before there is a leader: checks the server, and migrates. Throws as openPostgresDriver does. */
+export function prepareDatabase(address: PostgresAddress, logger: Logger): void {
+  const nobody = { holder: '', epoch: 0 }
+  openPostgresDriver({ ...address, lease: nobody, logger }).close()
 }

@@ -17,6 +17,9 @@ export class PostgresError extends Error {
 /** Raised by our own statement (postgres-driver.ts): another engine has the namespace. */
 export const IN_USE = 'SD001'
 
+/** Raised by begin_write (migrations/0002-engines.ts): the transaction's lease is over. */
+const STALE = 'SD002'
+
 /** Turns errors that an operator can mend into a ScrapdeckError; returns others unchanged. `name`: of the database. */
 export function explainPostgresError(error: unknown, name: string): unknown {
   if (!(error instanceof PostgresError)) return error
@@ -24,9 +27,20 @@ export function explainPostgresError(error: unknown, name: string): unknown {
     const text = `Another Scrapdeck is using ${name}. Stop it, or choose another namespace for this one.`
     return new ScrapdeckError('DATABASE_IN_USE', text, { cause: error })
   }
+  if (error.code === STALE) {
+    const text = 'Another engine leads now. Nothing was changed; ask again.'
+    return new ScrapdeckError('NOT_LEADER', text, { cause: error })
+  }
   const problem = problemOf(error)
   if (problem === null) return error
   return new ScrapdeckError('DATABASE_UNUSABLE', `${name}: ${problem}`, { cause: error })
+}
+
+/** The same for what `postgres` throws itself, in a thread that does not wait. */
+export function explainClientError(error: unknown, name: string): unknown {
+  const { code, message = '' } = error as { code?: unknown; message?: string }
+  if (error instanceof ScrapdeckError || typeof code !== 'string') return error
+  return explainPostgresError(new PostgresError({ code, message, detail: null, constraint: null }), name)
 }
 
 /** https://www.postgresql.org/docs/current/errcodes-appendix.html; other names are those of Node and of `postgres`. */

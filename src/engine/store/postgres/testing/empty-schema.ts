@@ -2,7 +2,14 @@ import type { PostgresAddress } from '../../../runtime/postgres-address.ts'
 import type { Connection } from '../connection.ts'
 
 /** Rows that every store has from the start. */
-const NEVER_EMPTY = ['schema_version', 'state_counts', 'queue_ends', 'limit_revision', 'last_forgotten_change']
+const NEVER_EMPTY = [
+  'schema_version',
+  'state_counts',
+  'queue_ends',
+  'limit_revision',
+  'last_forgotten_change',
+  'engine_lease'
+]
 
 /** Empties the tables of this namespace, if there are any: migrating takes longer than most tests. */
 export function emptySchema(connection: Connection, { schema }: PostgresAddress): void {

@@ -1,0 +1,117 @@
+import { hostname } from 'node:os'
+import type { Worker } from 'node:worker_threads'
+import { doorOptionsOf, engineOptionsOf } from '../config/host-options.ts'
+import type { ServeOptions } from '../config/serve-options.ts'
+import { createEngine, joinEngines, type Mandate, preloadEngine, startStoreThread } from '../engine/index.ts'
+import { systemClock } from '../engine/runtime/clock.ts'
+import type { Logger } from '../engine/runtime/logger.ts'
+import { systemRandom } from '../engine/runtime/random.ts'
+import { createFollower } from '../server/follower.ts'
+import { type Answerer, openFront } from '../server/front.ts'
+import { openConnections } from '../server/connections.ts'
+import { listen, type Service } from '../server/listen.ts'
+import { recordService } from '../server/service-file.ts'
+import { packagePaths, readPackageVersion } from './package-paths.ts'
+import type { RunningService } from './running-service.ts'
+
+/** An engine that cannot be closed by then holds on to something: only the end of its process lets go of it. */
+const CLOSE_LIMIT_MS = 15_000
+
+/**
+ * Serves on PostgreSQL, maybe with other engines: leads, or forwards to the one that does. Resolves once one of them
+ * leads.
+ */
+export async function serveTogether(
+  options: ServeOptions & { postgres: NonNullable<ServeOptions['postgres']> },
+  { logger, storeThread }: { logger: Logger; storeThread: Worker }
+): Promise<RunningService> {
+  await using starting = new AsyncDisposableStack()
+  const connections = openConnections(options)
+  const front = await openFront(options, { answer: refuse, answerOnSocket: refuse }, connections)
+  starting.defer(() => front.close())
+  let leading: { stop(): Promise<void>; service: Service } | null = null
+  let nextThread: Worker | null = storeThread
+  const membership = await joinEngines({
+    ...{ postgres: options.postgres, dataDirectory: options.dataDirectory, secretKeyFile: options.secretKeyFile },
+    credentials: options.credentials,
+    ...{ clock: systemClock, random: systemRandom, logger, lead, follow },
+    scrapdeckVersion: readPackageVersion(),
+    name: options.engineName ?? `${hostname()}:${front.port}`,
+    addressOf: (seenAs) => options.engineAddress ?? `http://${reachableFrom(options.bindAddress, seenAs)}:${front.port}`
+  })
+  starting.defer(() => membership.stop())
+  const { bindAddress, allowedHosts, trustedProxies } = options
+  const follower = createFollower({
+    ...{ membership, bindAddress, allowedHosts, trustedProxies, logger },
+    port: () => front.port
+  })
+  starting.defer(() => follower.stop())
+  front.answerWith(follower)
+  const forgetService = await recordService(options.dataDirectory, front.address)
+  starting.defer(async () => forgetService())
+  await membership.start()
+  if (!membership.isLeading()) void preloadEngine()
+  const running = starting.move()
+  return {
+    address: front.address,
+    createLoginLink: () => leading?.service.createLoginLink() ?? null,
+    loaded: Promise.resolve(),
+    stop: () => running.disposeAsync(),
+    isStopped: () => running.disposed
+  }
+
+  async function lead({ postgres, leadership, secretBox, credentials }: Mandate): Promise<void> {
+    const thread = nextThread ?? startStoreThread()
+    nextThread = null
+    await using opening = new AsyncDisposableStack()
+    const engine = await createEngine({
+      ...engineOptionsOf(options, process.cwd()),
+      ...{ postgres, leadership, secretBox, credentials },
+      host: 'service',
+      storeThread: thread,
+      resourcesDirectory: packagePaths.resourcesDirectory,
+      scrapdeckVersion: readPackageVersion(),
+      logger
+    })
+    opening.defer(() => engine.stop())
+    const service = await listen({
+      ...doorOptionsOf(options),
+      ...{ engine, front: Object.assign(front, { connections }), peerSecret: membership.secret },
+      uiDirectory: packagePaths.uiDirectory,
+      docsDirectory: packagePaths.docsDirectory,
+      logger
+    })
+    opening.defer(() => service.stop())
+    await service.loaded
+    const opened = opening.move()
+    leading = { service, stop: () => opened.disposeAsync() }
+  }
+
+  async function follow(): Promise<void> {
+    const former = leading
+    leading = null
+    front.answerWith(follower)
+    if (former === null) return
+    const limit = systemClock.setTimer(CLOSE_LIMIT_MS, () => {
+      logger.error({}, 'the engine that no longer leads could not be closed in time')
+      process.exit(1)
+    })
+    await former.stop().catch((error: unknown) => logger.warn({ error }, 'the former leader did not close in order'))
+    limit.cancel()
+    nextThread = startStoreThread()
+    nextThread.unref()
+  }
+}
+
+/** Requests that come before it is known who leads. */
+const refuse: Answerer['answer'] = (_request, response) => {
+  response.writeHead(503, { 'content-type': 'text/plain; charset=utf-8', 'retry-after': '1' })
+  response.end('Scrapdeck is starting.\n')
+}
+
+/** Where other engines reach this one: at the address it listens on, or at the one that the database sees. */
+function reachableFrom(bindAddress: string, seenAs: string | null): string {
+  const isAny = ['', '0.0.0.0', '::'].includes(bindAddress)
+  const address = isAny ? (seenAs ?? '127.0.0.1') : bindAddress
+  return address.includes(':') ? `[${address}]` : address
+}

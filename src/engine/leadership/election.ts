@@ -1,0 +1,262 @@
+import type { Clock, Timer } from '../runtime/clock.ts'
+import type { Logger } from '../runtime/logger.ts'
+import type { Lease, LeaseTable, SeenLease } from '../store/lease-table.ts'
+import { LEASE_MS, nextStep } from './next-step.ts'
+
+/** A leader renews, and a follower says that it lives. */
+const BEAT_MS = 1_000
+/** A follower looks. */
+const LOOK_MS = 150
+/** Before the end of a lease, nothing more is sent: a request needs a moment on its way. */
+const MARGIN_MS = 500
+/** After a handover, the engine it is for may take the lease alone for this long. */
+const HANDOVER_MS = 3_000
+
+export interface ElectionOptions {
+  /** `onLost`: the connection ended. */
+  openTable: (options: { onLost: () => void }) => LeaseTable
+  self: { id: string; name: string; address: string; version: string }
+  clock: Clock
+  logger: Logger
+  /** Starts to lead. Rejects: it cannot, and another engine may. */
+  lead: (lease: Lease) => Promise<void>
+  /** Stops to lead, because it was asked to or because another engine leads. Never rejects. */
+  follow: (why: string) => Promise<void>
+}
+
+/**
+ * Elects one leader among the engines of a database. Its lease ends by the database's time, and for itself earlier, by
+ * its own monotonic clock: `mayAct` is asked before each request to a node.
+ */
+export class Election {
+  readonly #options: ElectionOptions
+  readonly #table: LeaseTable
+  #lease: Lease | null = null
+  /** By the monotonic clock: until then nobody else can have the lease. */
+  #validUntilMs = 0
+  #hasLock = false
+  #isConnected = false
+  #connectedAtMs = 0
+  #beatAtMs = Number.NEGATIVE_INFINITY
+  #isDrained = false
+  /** Who shall follow, once this engine was asked to hand over. */
+  #handingTo: { next: string | null } | null = null
+  #seen: SeenLease | null = null
+  #timer: Timer | null = null
+  #isStopped = false
+  #turn: Promise<void> = Promise.resolve()
+  #waiting: (() => void)[] = []
+
+  constructor(options: ElectionOptions) {
+    this.#options = options
+    this.#table = options.openTable({ onLost: () => this.#loseConnection() })
+  }
+
+  get lease(): Lease | null {
+    return this.#lease
+  }
+
+  get isConnected(): boolean {
+    return this.#isConnected
+  }
+
+  /** Whether it is certain that this engine leads at this moment. */
+  mayAct(): boolean {
+    return (
+      this.#lease !== null && this.#isConnected && this.#options.clock.monotonicMs() < this.#validUntilMs - MARGIN_MS
+    )
+  }
+
+  /** Resolves when somebody leads, whoever it is. Rejects if this one should have, and could not. */
+  async start(): Promise<void> {
+    for (;;) {
+      await this.#next()
+      if (this.#isStopped || this.leaderAddress() !== null || this.#lease !== null) return
+      await new Promise<void>((resolve) => void this.#options.clock.setTimer(LOOK_MS, resolve))
+    }
+  }
+
+  /** null: nobody leads, or not for certain. */
+  leaderAddress(): string | null {
+    const seen = this.#seen
+    if (this.#lease !== null || seen === null || seen.holder === null || seen.isExpired) return null
+    return seen.leaderAddress
+  }
+
+  /** Resolves when something else was seen than before, or after `limitMs`. */
+  change(limitMs: number): Promise<void> {
+    return new Promise((resolve) => {
+      const timer = this.#options.clock.setTimer(limitMs, resolve)
+      this.#waiting.push(() => {
+        timer.cancel()
+        resolve()
+      })
+    })
+  }
+
+  /** The lease goes to `next`, or to whoever is first. */
+  handOver(next: string | null): void {
+    if (this.#lease === null) return
+    this.#handingTo = { next }
+    void this.#next()
+  }
+
+  async stop(): Promise<void> {
+    this.#isStopped = true
+    this.#timer?.cancel()
+    await this.#turn
+    try {
+      const lease = this.#lease
+      if (lease !== null) {
+        await this.#lose('this engine stops')
+        await this.#table.release({ ...lease, next: null, graceMs: 0 })
+      }
+      await this.#table.leave(this.#options.self.id)
+    } catch (error) {
+      this.#options.logger.warn({ error }, 'the lease could not be given back, it runs out by itself')
+    } finally {
+      await this.#table.close().catch(() => {})
+    }
+  }
+
+  /** One look after the other, and then a timer for the next. */
+  #next(): Promise<void> {
+    this.#turn = this.#turn.then(async () => {
+      this.#timer?.cancel()
+      if (this.#isStopped) return
+      try {
+        await this.#look()
+      } catch (error) {
+        this.#fail(error)
+      }
+      if (this.#isStopped) return
+      const waiting = this.#waiting
+      this.#waiting = []
+      for (const wake of waiting) wake()
+      const delayMs = this.#lease === null ? LOOK_MS : BEAT_MS
+      this.#timer = this.#options.clock.setTimer(delayMs, () => void this.#next())
+    })
+    return this.#turn
+  }
+
+  async #look(): Promise<void> {
+    const { clock, self } = this.#options
+    const nowMs = clock.monotonicMs()
+    if (nowMs - this.#beatAtMs >= BEAT_MS) {
+      this.#isDrained = await this.#table.beat(self)
+      this.#beatAtMs = nowMs
+    }
+    if (!this.#isConnected) {
+      this.#isConnected = true
+      this.#connectedAtMs = nowMs
+    }
+    if (this.#lease !== null) await this.#renew(this.#lease)
+    else await this.#watch()
+  }
+
+  async #renew(lease: Lease): Promise<void> {
+    const { clock } = this.#options
+    if (this.#isDrained) this.#handingTo ??= { next: null }
+    if (this.#handingTo !== null) {
+      const { next } = this.#handingTo
+      this.#handingTo = null
+      await this.#lose('the leadership is handed over')
+      await this.#table.release({ ...lease, next, graceMs: HANDOVER_MS })
+      return this.#dropLock()
+    }
+    // By the former leader, or another connection of this one that the database still believes in.
+    if (!this.#hasLock) this.#hasLock = (await this.#table.look({ wantsLock: true })).gotLock
+    const askedAtMs = clock.monotonicMs()
+    if (await this.#table.renew({ ...lease, hasLock: this.#hasLock, leaseMs: LEASE_MS })) {
+      this.#validUntilMs = askedAtMs + LEASE_MS
+      return
+    }
+    await this.#lose('another engine leads')
+    await this.#dropLock()
+  }
+
+  async #watch(): Promise<void> {
+    const { clock, self, lead, logger } = this.#options
+    const seen = await this.#table.look({ wantsLock: !this.#isDrained && !this.#hasLock })
+    if (seen.gotLock) this.#hasLock = true
+    this.#seen = seen
+    const connectedMs = clock.monotonicMs() - this.#connectedAtMs
+    const step = nextStep({ ...seen, gotLock: this.#hasLock }, { id: self.id, isDrained: this.#isDrained, connectedMs })
+    if (step.do === 'follow') return this.#dropLock()
+    const askedAtMs = clock.monotonicMs()
+    const claim = { holder: self.id, name: self.name, hasLock: this.#hasLock, epoch: seen.epoch, leaseMs: LEASE_MS }
+    const epoch = await this.#table.take({ ...claim, reason: step.reason })
+    if (epoch === null) return this.#dropLock()
+    this.#lease = { holder: self.id, epoch }
+    this.#validUntilMs = askedAtMs + LEASE_MS
+    logger.info({ epoch, reason: step.reason }, 'This engine leads')
+    // It may take longer than a lease.
+    const renewing = this.#keepRenewing(this.#lease)
+    try {
+      await lead(this.#lease)
+    } catch (error) {
+      logger.error({ error }, 'this engine could not start to lead')
+      await this.#lose('it could not start to lead')
+      await this.#table.release({ holder: self.id, epoch, next: null, graceMs: 0 })
+      await this.#dropLock()
+      throw error
+    } finally {
+      await renewing()
+    }
+  }
+
+  /** Until the returned function is called. */
+  #keepRenewing(lease: Lease): () => Promise<void> {
+    let isDone = false
+    let timer: Timer | null = null
+    let last: Promise<void> = Promise.resolve()
+    const again = () => {
+      timer = this.#options.clock.setTimer(BEAT_MS, () => {
+        last = this.#renewOnce(lease).then(() => void (isDone || again()))
+      })
+    }
+    again()
+    return async () => {
+      isDone = true
+      timer?.cancel()
+      await last
+    }
+  }
+
+  async #renewOnce(lease: Lease): Promise<void> {
+    const askedAtMs = this.#options.clock.monotonicMs()
+    try {
+      const isOurs = await this.#table.renew({ ...lease, hasLock: this.#hasLock, leaseMs: LEASE_MS })
+      this.#validUntilMs = isOurs ? askedAtMs + LEASE_MS : 0
+    } catch (error) {
+      this.#fail(error)
+    }
+  }
+
+  async #lose(why: string): Promise<void> {
+    if (this.#lease === null) return
+    this.#options.logger.warn({ epoch: this.#lease.epoch, why }, 'This engine no longer leads')
+    this.#lease = null
+    this.#validUntilMs = 0
+    this.#seen = null
+    await this.#options.follow(why)
+  }
+
+  async #dropLock(): Promise<void> {
+    if (!this.#hasLock) return
+    this.#hasLock = false
+    await this.#table.unlock()
+  }
+
+  /** Nothing is certain while the database does not answer. Its next answer says who leads. */
+  #loseConnection(): void {
+    this.#isConnected = false
+    this.#hasLock = false
+    this.#seen = null
+  }
+
+  #fail(error: unknown): void {
+    if (this.#isConnected) this.#options.logger.warn({ error }, 'the database does not say who leads')
+    this.#loseConnection()
+  }
+}

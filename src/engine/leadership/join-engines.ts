@@ -1,0 +1,159 @@
+import type { EngineList } from '../../shared/contract/index.ts'
+import { ScrapdeckError } from '../../shared/errors.ts'
+import type { Clock } from '../runtime/clock.ts'
+import { readOrCreateCredentials, type StoredCredentials } from '../runtime/credentials-file.ts'
+import { type FileSecretBox, openSecretKey } from '../runtime/file-secret-box.ts'
+import type { Logger } from '../runtime/logger.ts'
+import type { PostgresAddress } from '../runtime/postgres-address.ts'
+import { openDataDirectory } from '../runtime/private-directory.ts'
+import type { Random } from '../runtime/random.ts'
+import { asSealedText } from '../runtime/secret-box.ts'
+import type { LeaseTable } from '../store/lease-table.ts'
+import { explainClientError } from '../store/postgres/postgres-error.ts'
+import { openLeaseTable } from '../store/postgres/lease-table.ts'
+import { prepareDatabase } from '../store/postgres/postgres-driver.ts'
+import { Election } from './election.ts'
+import type { Leadership } from './leadership.ts'
+import { describeEngines } from './describe-engines.ts'
+
+/** What an engine is given to lead with. */
+export interface Mandate {
+  postgres: PostgresAddress
+  leadership: Leadership
+  secretBox: FileSecretBox
+  credentials: StoredCredentials
+}
+
+export interface JoinOptions {
+  postgres: PostgresAddress
+  dataDirectory: string
+  /** Default: the key is in the data directory. */
+  secretKeyFile?: string | null
+  scrapdeckVersion: string
+  /** Shown to people. */
+  name: string
+  /** Where other engines reach this one; `seenAs`: the address under which the database sees this machine. */
+  addressOf: (seenAs: string | null) => string
+  /** As configured; the others should have the same. Default: those of the engine that was first. */
+  credentials: StoredCredentials | null
+  clock: Clock
+  random: Random
+  logger: Logger
+  /** Opens the engine. Rejects: it cannot, and another engine may lead. */
+  lead(mandate: Mandate): Promise<void>
+  /** Closes it. Never rejects. */
+  follow(why: string): Promise<void>
+}
+
+export interface Membership {
+  /** What requests between engines carry: none but their owners know it. */
+  readonly secret: string
+  readonly name: string
+  readonly address: string
+  isLeading(): boolean
+  /** null: this engine leads, or nobody does for certain. */
+  leaderAddress(): string | null
+  /** The database answers. */
+  isConnected(): boolean
+  /** Resolves when the database was looked at again, or after `limitMs`. */
+  change(limitMs: number): Promise<void>
+  /** Resolves once somebody leads. Rejects if this engine should, and cannot. */
+  start(): Promise<void>
+  /** Stops the engine, if it leads, and gives the lease back: another one takes over at once. */
+  stop(): Promise<void>
+}
+
+/** See joinEngines (../index.ts). */
+export async function join(options: JoinOptions): Promise<Membership> {
+  const { postgres, dataDirectory, clock, random, logger, name } = options
+  openDataDirectory(dataDirectory)
+  const secretBox = await openSecretKey(dataDirectory, options.secretKeyFile)
+  prepareDatabase(postgres, logger)
+  let onLost = () => {}
+  const table = openLeaseTable(postgres, { onLost: () => onLost() })
+  try {
+    await agreeOnKey(table, secretBox, postgres.name)
+    const credentials = options.credentials ?? (await agreeOnCredentials(table, secretBox, { dataDirectory, random }))
+    const self = {
+      id: random.hex(16),
+      name,
+      address: options.addressOf(await table.clientAddress()),
+      version: options.scrapdeckVersion
+    }
+    const election: Election = new Election({
+      ...{ self, clock, logger, follow: options.follow },
+      openTable(given) {
+        onLost = given.onLost
+        return table
+      },
+      lead: (lease) =>
+        options.lead({
+          postgres: { ...postgres, lease },
+          ...{ secretBox, credentials },
+          leadership: leadershipOf(name, election, table)
+        })
+    })
+    return {
+      secret: secretBox.deriveSecret('requests between engines'),
+      ...{ name, address: self.address },
+      isLeading: () => election.lease !== null,
+      leaderAddress: () => election.leaderAddress(),
+      isConnected: () => election.isConnected,
+      change: (limitMs) => election.change(limitMs),
+      start: () => election.start(),
+      stop: () => election.stop()
+    }
+  } catch (error) {
+    await table.close().catch(() => {})
+    throw explainClientError(error, postgres.name)
+  }
+}
+
+async function agreeOnKey(table: LeaseTable, secretBox: FileSecretBox, database: string): Promise<void> {
+  const fingerprint = secretBox.deriveSecret('fingerprint')
+  if ((await table.common('key', fingerprint)) === fingerprint) return
+  throw new ScrapdeckError(
+    'ENGINES_DIFFER',
+    `The secret.key in the data directory is not the one that the other engines on ${database} have. Copy theirs.`
+  )
+}
+
+/** Of all engines, so that a client's password goes on working when another one leads. */
+async function agreeOnCredentials(
+  table: LeaseTable,
+  secretBox: FileSecretBox,
+  { dataDirectory, random }: { dataDirectory: string; random: Random }
+): Promise<StoredCredentials> {
+  const own = readOrCreateCredentials(dataDirectory, random)
+  const sealed = await table.common('credentials', await secretBox.seal(JSON.stringify(own)))
+  return JSON.parse(await secretBox.open(asSealedText(sealed))) as StoredCredentials
+}
+
+const TERMS_SHOWN = 20
+
+function leadershipOf(name: string, election: Election, table: LeaseTable): Leadership {
+  const list = async (): Promise<EngineList> => {
+    const [engines, terms] = [await table.list(), await table.terms(TERMS_SHOWN)]
+    return { shared: true, engines: describeEngines(engines, election.lease?.holder ?? null), terms: [...terms] }
+  }
+  const missing = (id: string) => new ScrapdeckError('NOT_FOUND', `There is no engine ${id}. It may have restarted.`)
+  return {
+    name,
+    mayAct: () => election.mayAct(),
+    list,
+    async handOver(to) {
+      const { engines } = await list()
+      const able = engines.filter(({ state, drained }) => state === 'following' && !drained)
+      if (to !== null && !engines.some(({ id }) => id === to)) throw missing(to)
+      if (able.length === 0 || (to !== null && !able.some(({ id }) => id === to))) {
+        const text =
+          'No other engine can lead now: there must be one that follows, and is not drained. Start one first.'
+        throw new ScrapdeckError('BAD_INPUT', text)
+      }
+      election.handOver(to ?? able[0]!.id)
+    },
+    async setDrained(id, isDrained) {
+      if (!(await table.setDrained(id, isDrained))) throw missing(id)
+    }
+  }
+}

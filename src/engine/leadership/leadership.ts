@@ -1,0 +1,14 @@
+import type { EngineList } from '../../shared/contract/index.ts'
+
+/** What an engine knows about those it shares a database with. */
+export interface Leadership {
+  /** Of this engine, for people; the same after a restart. */
+  readonly name: string
+  /** Whether this engine certainly leads at this moment. */
+  mayAct(): boolean
+  list(): Promise<EngineList>
+  /** null: whoever is first. Rejects with BAD_INPUT or NOT_FOUND. */
+  handOver(to: string | null): Promise<void>
+  /** A drained engine never leads; one that leads hands over. Rejects with NOT_FOUND. */
+  setDrained(id: string, isDrained: boolean): Promise<void>
+}

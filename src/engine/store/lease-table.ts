@@ -1,0 +1,74 @@
+/** The lease of the engines on one database: who leads. All times are the database's. */
+export interface LeaseTable {
+  /** Where the database sees this machine; null: on a socket. */
+  clientAddress(): Promise<string | null>
+  /** What all engines must have in common: the value of the first engine that named one. */
+  common(name: string, value: string): Promise<string>
+  /** `wantsLock`: also takes the lock if it is free. */
+  look(options: { wantsLock: boolean }): Promise<SeenLease>
+  unlock(): Promise<void>
+  /**
+   * The new epoch; null: another engine was faster. Without the lock, the connections of the engine that has it are
+   * ended.
+   */
+  take(claim: {
+    holder: string
+    name: string
+    hasLock: boolean
+    epoch: number
+    leaseMs: number
+    reason: string
+  }): Promise<number | null>
+  /** false: it is another engine's. */
+  renew(lease: { holder: string; epoch: number; hasLock: boolean; leaseMs: number }): Promise<boolean>
+  /** For `graceMs`, only the engine `next` may take it; null: all may. */
+  release(lease: { holder: string; epoch: number; next: string | null; graceMs: number }): Promise<void>
+  /** Says that this engine lives. Resolves to whether it is drained. */
+  beat(engine: { id: string; name: string; address: string; version: string }): Promise<boolean>
+  leave(id: string): Promise<void>
+  /** false: there is no such engine. */
+  setDrained(id: string, isDrained: boolean): Promise<boolean>
+  list(): Promise<EngineRow[]>
+  /** The newest first. */
+  terms(limit: number): Promise<Term[]>
+  close(): Promise<void>
+}
+
+export interface SeenLease {
+  epoch: number
+  holder: string | null
+  /** The holder holds the lock as well, so a free lock means that it is gone. */
+  hasLock: boolean
+  isExpired: boolean
+  /** Who alone may take it now. */
+  next: string | null
+  leaderAddress: string | null
+  leaderName: string | null
+  gotLock: boolean
+}
+
+export interface EngineRow {
+  id: string
+  name: string
+  address: string
+  version: string
+  isDrained: boolean
+  startedAtMs: number
+  /** Since it said last that it lives. */
+  silentMs: number
+}
+
+/** One engine's time as the leader. */
+export interface Term {
+  epoch: number
+  engine: string
+  sinceMs: number
+  /** Why it became the leader. */
+  reason: string
+}
+
+/** What a transaction of the leader carries, and what it is checked against. */
+export interface Lease {
+  holder: string
+  epoch: number
+}

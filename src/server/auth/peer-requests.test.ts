@@ -1,0 +1,33 @@
+import { IncomingMessage } from 'node:http'
+import { Socket } from 'node:net'
+import { describe, expect, it } from 'vitest'
+import { clientAddressOfPeer, isFromPeer, PEER_HEADER, recognizePeer } from './peer-requests.ts'
+
+function aRequest(header: string | undefined): IncomingMessage {
+  const request = new IncomingMessage(new Socket())
+  if (header !== undefined) request.headers[PEER_HEADER] = header
+  return request
+}
+
+describe('a request that another engine forwarded', () => {
+  it('is recognized by the secret, and names its client', () => {
+    const request = aRequest('right 10.0.0.7')
+    recognizePeer(request, 'right')
+    expect([isFromPeer(request), clientAddressOfPeer(request)]).toEqual([true, '10.0.0.7'])
+  })
+
+  it.each(['wrong 10.0.0.7', 'right2 10.0.0.7', '', ' 10.0.0.7', undefined])(
+    'is one of a client without it: %j',
+    (header) => {
+      const request = aRequest(header)
+      recognizePeer(request, 'right')
+      expect([isFromPeer(request), clientAddressOfPeer(request)]).toEqual([false, null])
+    }
+  )
+
+  it.each(['right 10.0.0.7', 'wrong 10.0.0.7'])('keeps the secret to itself: %j', (header) => {
+    const request = aRequest(header)
+    recognizePeer(request, 'right')
+    expect(request.headers).toEqual({})
+  })
+})

@@ -1,0 +1,118 @@
+import http from 'node:http'
+import { createServer, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { onTestFinished, describe, expect, it } from 'vitest'
+import { silentLogger } from '../engine/runtime/logger.ts'
+import { createFollower } from './follower.ts'
+
+const SECRET = 'the secret of these engines'
+
+async function listen(answer: http.RequestListener): Promise<{ server: Server; port: number }> {
+  const server = createServer(answer)
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  onTestFinished(async () => {
+    server.closeAllConnections()
+    await new Promise((resolve) => server.close(resolve))
+  })
+  return { server, port: (server.address() as AddressInfo).port }
+}
+
+async function openFollower(leaderAddress: () => string | null) {
+  let port = 0
+  const membership = {
+    ...{ secret: SECRET, name: 'south', leaderAddress, isConnected: () => true, isLeading: () => false },
+    change: (limitMs: number) => new Promise<void>((resolve) => setTimeout(resolve, Math.min(20, limitMs)))
+  }
+  const follower = createFollower({
+    ...{ membership, bindAddress: '127.0.0.1', allowedHosts: [], trustedProxies: [], logger: silentLogger },
+    port: () => port
+  })
+  onTestFinished(() => follower.stop())
+  ;({ port } = await listen(follower.answer))
+  return `http://127.0.0.1:${port}`
+}
+
+const echo: http.RequestListener = (request, response) => {
+  const pieces: Buffer[] = []
+  request.on('data', (piece: Buffer) => pieces.push(piece))
+  request.on('end', () => {
+    const body = Buffer.concat(pieces).toString()
+    response.setHeader('set-cookie', ['a=1', 'b=2'])
+    response.end(JSON.stringify({ method: request.method, url: request.url, headers: request.headers, body }))
+  })
+}
+
+describe('an engine that follows', () => {
+  it('forwards method, path, query, body, cookies and the host that the client asked for', async () => {
+    const leader = await listen(echo)
+    const address = await openFollower(() => `http://127.0.0.1:${leader.port}`)
+    const answer = await fetch(`${address}/schedule.json?a=%20b&a=c`, {
+      ...{ method: 'POST', body: 'project=x', headers: { authorization: 'Basic eA==' } }
+    })
+    const { headers, ...seen } = (await answer.json()) as { headers: Record<string, string> }
+    expect(seen).toEqual({ method: 'POST', url: '/schedule.json?a=%20b&a=c', body: 'project=x' })
+    expect(headers).toMatchObject({ host: new URL(address).host, authorization: 'Basic eA==' })
+    expect(headers['x-scrapdeck-forwarded']).toBe(`${SECRET} 127.0.0.1`)
+    expect(answer.headers.getSetCookie()).toEqual(['a=1', 'b=2'])
+  })
+
+  it('passes an event stream on as it comes, and ends it when its client goes', async () => {
+    const closed = Promise.withResolvers<void>()
+    const leader = await listen((_request, response) => {
+      response.writeHead(200, { 'content-type': 'text/event-stream' })
+      response.write('data: one\n\n')
+      response.on('close', closed.resolve)
+    })
+    const address = await openFollower(() => `http://127.0.0.1:${leader.port}`)
+    const leaving = new AbortController()
+    const answer = await fetch(`${address}/api/rpc/events`, { signal: leaving.signal })
+    const { value } = await answer.body!.getReader().read()
+    expect(Buffer.from(value!).toString()).toBe('data: one\n\n')
+    leaving.abort()
+    await closed.promise
+  })
+
+  it('says within a second that nobody leads, in the form of each door', async () => {
+    const address = await openFollower(() => null)
+    const startedAtMs = performance.now()
+    const [door, api] = await Promise.all([fetch(`${address}/daemonstatus.json`), fetch(`${address}/api/v1/jobs`)])
+    expect(performance.now() - startedAtMs).toBeLessThan(3_000)
+    expect([door.status, door.headers.get('retry-after')]).toEqual([503, '1'])
+    expect(await door.json()).toMatchObject({ status: 'error' })
+    expect([api.status, await api.json()]).toMatchObject([503, { code: 'NO_LEADER' }])
+  })
+
+  it('says the same if the leader has just gone', async () => {
+    const leader = await listen(echo)
+    await new Promise((resolve) => leader.server.close(resolve))
+    const address = await openFollower(() => `http://127.0.0.1:${leader.port}`)
+    expect(await (await fetch(`${address}/api/v1/jobs`)).json()).toMatchObject({ code: 'NO_LEADER' })
+  })
+
+  it('waits for a new leader before it says so', async () => {
+    const leader = await listen(echo)
+    let known: string | null = null
+    setTimeout(() => (known = `http://127.0.0.1:${leader.port}`), 200)
+    const address = await openFollower(() => known)
+    expect((await fetch(`${address}/listprojects.json`)).status).toBe(200)
+  })
+
+  it('refuses a host name that is not its own', async () => {
+    const leader = await listen(echo)
+    const address = await openFollower(() => `http://127.0.0.1:${leader.port}`)
+    const { hostname, port } = new URL(address)
+    const status = await new Promise((resolve, reject) => {
+      const options = { hostname, port, path: '/daemonstatus.json', headers: { host: 'evil.example' } }
+      http.get(options, (response) => resolve(response.resume().statusCode)).on('error', reject)
+    })
+    expect(status).toBe(403)
+  })
+
+  it('does not pass on a header with which a client claims to be an engine', async () => {
+    const leader = await listen(echo)
+    const address = await openFollower(() => `http://127.0.0.1:${leader.port}`)
+    const headers = { 'x-scrapdeck-forwarded': 'a guess 10.0.0.1' }
+    const seen = (await (await fetch(`${address}/`, { headers })).json()) as { headers: Record<string, string> }
+    expect(seen.headers['x-scrapdeck-forwarded']).toBe(`${SECRET} 127.0.0.1`)
+  })
+})

@@ -1,0 +1,147 @@
+import replyFrom from '@fastify/reply-from'
+import { Agent } from 'undici'
+import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
+import type { Membership } from '../engine/index.ts'
+import type { Logger } from '../engine/runtime/logger.ts'
+import { ScrapdeckError } from '../shared/errors.ts'
+import { SAFE_HEADERS } from './app.ts'
+import { addressOf } from './auth/client-address.ts'
+import { createHostRule } from './auth/host-rule.ts'
+import { PEER_HEADER } from './auth/peer-requests.ts'
+import { requireOurHost } from './auth/request-rule.ts'
+import { createErrorAnswer } from './error-answer.ts'
+import type { Answerer } from './front.ts'
+
+/** A request waits so long for a new leader, before its client is told that there is none. */
+const LEADER_WAIT_MS = 900
+/** A leader that stands still accepts connections and never answers; a new one leads long before this. */
+const CONNECT_LIMIT_MS = 2_000
+/** Connections to the leader: requests and event streams of all clients of this engine. */
+const CONNECTIONS_MAX = 1_000
+
+export interface FollowerOptions {
+  membership: Pick<Membership, 'secret' | 'name' | 'leaderAddress' | 'isConnected' | 'change' | 'isLeading'>
+  bindAddress: string
+  port: () => number
+  allowedHosts: string[]
+  trustedProxies: readonly string[]
+  logger: Logger
+}
+
+/**
+ * What an engine answers while another one leads: it forwards everything but questions about its own health. The leader
+ * authenticates the client and charges its limits, as if it had come directly.
+ */
+export function createFollower(options: FollowerOptions): Answerer & { stop(): Promise<void> } {
+  const { membership, logger, trustedProxies } = options
+  const isOurHost = createHostRule(options)
+  const fastify = Fastify({
+    trustProxy: trustedProxies.length === 0 ? false : [...trustedProxies],
+    exposeHeadRoutes: false,
+    routerOptions: { maxParamLength: 100_000 },
+    bodyLimit: Number.MAX_SAFE_INTEGER
+  })
+  fastify.removeAllContentTypeParsers()
+  // Nothing is read here: the leader knows what is too long.
+  fastify.addContentTypeParser('*', (_request, body, done) => done(null, body))
+  const connections = new LeaderConnections(membership)
+  fastify.register(replyFrom, { undici: connections as never, disableRequestLogging: true })
+  fastify.setErrorHandler(createErrorAnswer({ logger, hasSession: () => false }))
+  const fromSocket = new WeakSet<object>()
+  fastify.addHook('onRequest', async (request) => {
+    if (!fromSocket.has(request.raw)) requireOurHost(request.headers.host, isOurHost)
+  })
+  answerHealth(fastify, membership)
+  fastify.all('/*', (request, reply) => forward(request, reply, membership))
+  const ready = fastify.ready()
+  return {
+    answer: (request, response) => void ready.then(() => fastify.routing(request, response)),
+    answerOnSocket(request, response) {
+      fromSocket.add(request)
+      void ready.then(() => fastify.routing(request, response))
+    },
+    async stop() {
+      connections.end()
+      await fastify.close()
+    }
+  }
+}
+
+/** Requests that a former leader never answered end when another one leads. */
+class LeaderConnections {
+  readonly #membership: Pick<Membership, 'leaderAddress'>
+  #leader: string | null = null
+  #agent: Agent | null = null
+
+  constructor(membership: Pick<Membership, 'leaderAddress'>) {
+    this.#membership = membership
+  }
+
+  /** As of undici's Dispatcher. */
+  request(...args: Parameters<Agent['request']>): ReturnType<Agent['request']> {
+    const leader = this.#membership.leaderAddress()
+    if (this.#agent === null || (leader !== null && leader !== this.#leader)) {
+      this.end()
+      this.#leader = leader
+      const connect = { timeout: CONNECT_LIMIT_MS }
+      this.#agent = new Agent({
+        connections: CONNECTIONS_MAX,
+        pipelining: 1,
+        connect,
+        bodyTimeout: 0,
+        headersTimeout: 0
+      })
+    }
+    return this.#agent.request(...args)
+  }
+
+  end(): void {
+    this.#agent?.destroy().catch(() => {})
+    this.#agent = null
+  }
+}
+
+function answerHealth(fastify: FastifyInstance, membership: FollowerOptions['membership']): void {
+  fastify.get('/health/live', async (_request, reply) =>
+    reply.headers(SAFE_HEADERS).send({ status: 'ok', live: true, engine: membership.name, leads: false })
+  )
+  const answerReady = async (_request: FastifyRequest, reply: FastifyReply) => {
+    const ready = membership.isConnected() && (await findLeader(membership)) !== null
+    const status = ready ? 'ok' : 'unavailable'
+    const body = { status, live: true, ready, engine: membership.name, leads: false }
+    return reply
+      .code(ready ? 200 : 503)
+      .headers(SAFE_HEADERS)
+      .send(body)
+  }
+  fastify.get('/health', answerReady)
+  fastify.get('/health/ready', answerReady)
+}
+
+/** Waits for one, if there is none. */
+async function findLeader(membership: FollowerOptions['membership']): Promise<string | null> {
+  const giveUp = AbortSignal.timeout(LEADER_WAIT_MS)
+  while (membership.leaderAddress() === null && !giveUp.aborted) await membership.change(LEADER_WAIT_MS)
+  return membership.leaderAddress()
+}
+
+async function forward(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  membership: FollowerOptions['membership']
+): Promise<FastifyReply> {
+  const leader = await findLeader(membership)
+  if (leader === null) throw noLeader(reply)
+  const passed = `${membership.secret} ${addressOf(request)}`
+  return reply.from(new URL(request.raw.url ?? '/', leader).href, {
+    // Nobody knows whether the former leader had begun.
+    retryDelay: () => null,
+    rewriteRequestHeaders: (_request, headers) => ({ ...headers, host: request.headers.host, [PEER_HEADER]: passed }),
+    onError: (failed) => void (failed as FastifyReply).send(noLeader(failed as FastifyReply))
+  })
+}
+
+function noLeader(reply: FastifyReply): ScrapdeckError {
+  reply.header('retry-after', '1').headers(SAFE_HEADERS)
+  return new ScrapdeckError('NO_LEADER', 'No engine leads at the moment. Ask again in a second.')
+}

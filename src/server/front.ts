@@ -1,0 +1,161 @@
+import dns from 'node:dns/promises'
+import { chmod, lstat, unlink } from 'node:fs/promises'
+import { createServer, type RequestListener, type Server } from 'node:http'
+import { type AddressInfo, connect } from 'node:net'
+import { type Connections, TIME_LIMITS } from './connections.ts'
+
+/** Who answers requests. */
+export interface Answerer {
+  answer: RequestListener
+  /** On the Unix socket: file permissions decide who can connect, and no web page can. */
+  answerOnSocket: RequestListener
+}
+
+/** The sockets of a service. Who answers on them may change while clients stay connected. */
+export interface Front {
+  /** 0: there is no TCP. */
+  port: number
+  /** `http://127.0.0.1:6800`: address for programs and browsers on this machine; `unix:PATH` if there is no TCP. */
+  address: string
+  answerWith(answerer: Answerer): void
+  /** Accepts no more connections, and resolves when those that are open have been answered. */
+  close(): Promise<void>
+  closeAllConnections(): void
+}
+
+export interface FrontOptions {
+  bindAddress: string
+  /** 0: any free port; null: no TCP, only the socket. */
+  port: number | null
+  /** Also listens on this Unix socket, open to its user and group. */
+  unixSocketPath?: string | null
+}
+
+/** Opens the sockets. Rejects, with all of them closed again, if one is not available. */
+export async function openFront(options: FrontOptions, first: Answerer, connections: Connections): Promise<Front> {
+  const { bindAddress, unixSocketPath = null } = options
+  let current = first
+  let port = options.port ?? 0
+  const servers: Server[] = []
+  const openServer = () => {
+    const server = createServer(TIME_LIMITS, (request, response) => current.answer(request, response))
+    connections.watch(server)
+    servers.push(server)
+    return server
+  }
+  try {
+    if (options.port !== null) {
+      const { address, port: given } = await listenOn(openServer(), { host: bindAddress, port })
+      port = given
+      if (bindAddress === 'localhost') await listenOnOtherAddresses({ address, port }, openServer)
+    }
+    if (unixSocketPath !== null) {
+      const answer: RequestListener = (request, response) => current.answerOnSocket(request, response)
+      servers.push(await listenOnSocket(unixSocketPath, answer))
+    }
+  } catch (error) {
+    await Promise.all(servers.map(closeServer))
+    throw describeListenError(error, { bindAddress, port })
+  }
+  return {
+    port,
+    address: options.port === null ? `unix:${unixSocketPath}` : `http://${reachableHost(bindAddress)}:${port}`,
+    answerWith(answerer) {
+      current = answerer
+    },
+    close: async () => void (await Promise.all(servers.map(closeServer))),
+    closeAllConnections() {
+      for (const server of servers) server.closeAllConnections()
+    }
+  }
+}
+
+function listenOn(server: Server, where: { host: string; port: number }): Promise<AddressInfo> {
+  return new Promise((resolve, reject) => {
+    server.once('error', reject).listen(where, () => {
+      server.off('error', reject)
+      resolve(server.address() as AddressInfo)
+    })
+  })
+}
+
+/** `localhost` can be an IPv4 and an IPv6 address: Node listens on the first. One that cannot be used is left out. */
+async function listenOnOtherAddresses(
+  { address: first, port }: Pick<AddressInfo, 'address' | 'port'>,
+  openServer: () => Server
+): Promise<void> {
+  const addresses = (await dns.lookup('localhost', { all: true })).map(({ address }) => address)
+  const others = addresses.filter((address) => address !== first)
+  await Promise.all(others.map((host) => listenOn(openServer(), { host, port }).catch(() => {})))
+}
+
+/**
+ * Open to its user and group (660), like Scrapyd's. A socket that nobody listens on was left by a killed server and is
+ * replaced. Anything else in its place is not ours to remove.
+ */
+async function listenOnSocket(path: string, answer: RequestListener): Promise<Server> {
+  if ((await isSocket(path)) && !(await isAnswered(path))) await unlink(path)
+  const server = createServer(TIME_LIMITS, answer)
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', (error: NodeJS.ErrnoException) => {
+      const why = error.code === 'EADDRINUSE' ? 'another program listens there' : error.message
+      reject(new Error(`The Unix socket ${path} cannot be opened: ${why}. Correct unix_socket_path.`, { cause: error }))
+    })
+    server.listen(path, resolve)
+  })
+  await chmod(path, 0o660)
+  return server
+}
+
+async function isSocket(path: string): Promise<boolean> {
+  try {
+    return (await lstat(path)).isSocket()
+  } catch {
+    // Nothing is there: listening shows whether the socket can be created.
+    return false
+  }
+}
+
+function isAnswered(path: string): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connect(path, () => resolve(true))
+    socket.on('connect', () => socket.destroy())
+    socket.on('error', () => resolve(false))
+  })
+}
+
+function closeServer(server: Server): Promise<void> {
+  return new Promise((resolve) => {
+    server.close(() => resolve())
+    server.closeIdleConnections()
+  })
+}
+
+/** A server on all interfaces is reachable at the loopback address. */
+function reachableHost(bindAddress: string): string {
+  if (bindAddress === '0.0.0.0' || bindAddress === '') return '127.0.0.1'
+  if (bindAddress === '::') return '[::1]'
+  return bindAddress.includes(':') ? `[${bindAddress}]` : bindAddress
+}
+
+function describeListenError(error: unknown, { bindAddress, port }: { bindAddress: string; port: number }): Error {
+  const { code } = error as NodeJS.ErrnoException
+  if (code === 'EADDRINUSE') {
+    return new Error(
+      `Port ${port} of ${bindAddress} is in use by another program. Stop it, or choose another with --port.`,
+      { cause: error }
+    )
+  }
+  if (code === 'EACCES') {
+    return new Error(
+      `Port ${port} of ${bindAddress} is not allowed to this user. Choose a port above 1023 with --port.`,
+      {
+        cause: error
+      }
+    )
+  }
+  if (code === 'EADDRNOTAVAIL' || code === 'ENOTFOUND') {
+    return new Error(`${bindAddress} is not an address of this machine. Correct --bind.`, { cause: error })
+  }
+  return error as Error
+}
