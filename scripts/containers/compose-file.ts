@@ -95,18 +95,23 @@ function interpolate(value: unknown, variables: Record<string, string>): unknown
     return Object.fromEntries(Object.entries(value).map(([name, one]) => [name, interpolate(one, variables)]))
   }
   if (typeof value !== 'string') return value
-  return value.replaceAll(/\$\$|\$\{(\w+)(?::([-?])([^}]*))?\}/g, (all, name: string, operator: string, rest: string) => {
-    if (all === '$$') return '$'
-    const set = variables[name]
-    if (set) return set
-    if (operator === '-') return rest
-    throw new Error(`Set ${name}${operator === '?' ? `: ${rest}` : ''}`)
-  })
+  return value.replaceAll(
+    /\$\$|\$\{(\w+)(?::([-?])([^}]*))?\}/g,
+    (all, name: string, operator: string, rest: string) => {
+      if (all === '$$') return '$'
+      const set = variables[name]
+      if (set) return set
+      if (operator === '-') return rest
+      throw new Error(`Set ${name}${operator === '?' ? `: ${rest}` : ''}`)
+    }
+  )
 }
 
 function networksOf(networks: string[] | Record<string, { ipv4_address?: string }>): Record<string, string | null> {
   if (Array.isArray(networks)) return Object.fromEntries(networks.map((name) => [name, null]))
-  return Object.fromEntries(Object.entries(networks).map(([name, { ipv4_address: address }]) => [name, address ?? null]))
+  return Object.fromEntries(
+    Object.entries(networks).map(([name, { ipv4_address: address }]) => [name, address ?? null])
+  )
 }
 
 /** Every service must say how to see that it works. */
@@ -119,7 +124,8 @@ function commandOf(test: string[] | undefined, name: string): string[] {
 
 function needsOf(dependsOn: Record<string, { condition?: string }>, name: string): string[] {
   return Object.entries(dependsOn).map(([other, { condition }]) => {
-    if (condition !== 'service_healthy') throw new Error(`${name} needs ${other}, but does not wait until it is healthy`)
+    if (condition !== 'service_healthy')
+      throw new Error(`${name} needs ${other}, but does not wait until it is healthy`)
     return other
   })
 }

@@ -10,7 +10,10 @@ export interface ImageSettings {
 
 /** The instructions of one stage; its base has none that matter here. */
 export function readContainerfile(file: string, target: string): ImageSettings {
-  const text = fs.readFileSync(file, 'utf8').replaceAll(/^\s*#.*\n/gm, '').replaceAll(/\\\n\s*/g, ' ')
+  const text = fs
+    .readFileSync(file, 'utf8')
+    .replaceAll(/^\s*#.*\n/gm, '')
+    .replaceAll(/\\\n\s*/g, ' ')
   const stage = text.split(/^FROM /m).find((part) => new RegExp(`^\\S+ AS ${target}\\n`).test(part))
   if (stage === undefined) throw new Error(`The Containerfile has no stage ${target}`)
   const last = (name: string) => {

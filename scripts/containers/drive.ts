@@ -45,6 +45,8 @@ async function followsLive(): Promise<boolean> {
   }
   const aheadMs = firstAtMs === null ? 0 : performance.now() - firstAtMs
   const isLive = aheadMs > 3_000
-  console.log(`${isLive ? '✓' : '✗'} The log was streamed: its first line came ${(aheadMs / 1000).toFixed(1)} s before its end`)
+  console.log(
+    `${isLive ? '✓' : '✗'} The log was streamed: its first line came ${(aheadMs / 1000).toFixed(1)} s before its end`
+  )
   return isLive
 }

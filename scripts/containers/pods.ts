@@ -96,7 +96,9 @@ export function openPods(
       const init = initOf(service.name)
       if (init === null) return false
       const into = ['--target', init, '--mount', '--net', '--pid', '--root', '--']
-      return spawnSync('nsenter', [...into, ...asService(service, service.healthcheck)], { timeout: 10_000 }).status === 0
+      return (
+        spawnSync('nsenter', [...into, ...asService(service, service.healthcheck)], { timeout: 10_000 }).status === 0
+      )
     },
     async start(service) {
       const { name } = service
@@ -115,8 +117,12 @@ export function openPods(
         stream.on('data', (piece) => outputs.set(name, `${outputs.get(name) ?? ''}${piece}`.slice(-200_000)))
       }
       const hasEnded = () => child.exitCode !== null || child.signalCode !== null
-      await until(`${name} to be healthy`, () => hasEnded() || pods.probe(service), Boolean, START_LIMIT_MS, () =>
-        new Promise((wake) => setTimeout(wake, 500))
+      await until(
+        `${name} to be healthy`,
+        () => hasEnded() || pods.probe(service),
+        Boolean,
+        START_LIMIT_MS,
+        () => new Promise((wake) => setTimeout(wake, 500))
       ).catch((error: unknown) => {
         throw new Error(`${(error as Error).message} It printed:\n${pods.output(name).slice(-4000)}`, { cause: error })
       })

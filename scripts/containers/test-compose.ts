@@ -32,12 +32,6 @@ const PROGRAMS = {
 }
 const S3_SERVER = { name: 'versitygw', module: 'github.com/versity/versitygw/cmd/versitygw@v1.8.0' }
 
-/**
- * What the files say and this checkout cannot run yet: one engine uses a PostgreSQL at a time. The service gets its
- * network, so nginx finds nobody at its address, and no process. Options that do not exist yet are found by themselves.
- */
-const NOT_YET = new Map([['scrapdeck-2', 'a second engine on the same PostgreSQL']])
-
 /** What the image of PostgreSQL does before its command. */
 const POSTGRES_ENTRYPOINT = `set -e
 if [ ! -s "$PGDATA/PG_VERSION" ]; then
@@ -64,7 +58,11 @@ async function main(): Promise<void> {
   if (process.getuid?.() !== 0) throw new Error('The namespaces of this test need root. Run it with sudo.')
   await ensureDebianPrograms(PROGRAMS)
   const [schema, s3] = [await ensureComposeSchema(), await ensureGoProgram(S3_SERVER)]
-  const [scrapyd, , postgres] = [await ensureTestPythonEnvironment(), await ensurePythonEnvironment(), await ensurePostgres()]
+  const [scrapyd, , postgres] = [
+    await ensureTestPythonEnvironment(),
+    await ensurePythonEnvironment(),
+    await ensurePostgres()
+  ]
   await ensureBuilt()
   if (postgres.programs === null) throw new Error(`There is no PostgreSQL: ${postgres.problem}`)
   for (const name of ['compose.yaml', 'compose.single.yaml']) checkSchema(name, schema)
@@ -119,13 +117,10 @@ async function runServices(
   for (const service of compose.services) leaveOutUnknownOptions(service)
   const images = imagesOf(directory, tools)
   pods = openPods(compose, { directory, checkout: rootDirectory, images })
-  for (const service of compose.services.filter((one) => !NOT_YET.has(one.name))) {
+  for (const service of compose.services) {
     const beganAtMs = performance.now()
     await pods.start(service)
     console.log(`✓ ${service.name} is healthy after ${((performance.now() - beganAtMs) / 1000).toFixed(1)} s`)
-  }
-  for (const [service, what] of NOT_YET) {
-    if (compose.services.some((one) => one.name === service)) console.log(`! ${service} was not started: ${what} is not there yet`)
   }
   await drive(compose, secrets, address, nodes)
   await stopInOrder(compose)
@@ -152,7 +147,7 @@ async function drive(compose: Compose, secrets: string, named: string | null, no
 
 /** What a stop is: the signal of the file, within its time, with exit code 0. */
 async function stopInOrder(compose: Compose): Promise<void> {
-  for (const service of compose.services.toReversed().filter((one) => !NOT_YET.has(one.name))) {
+  for (const service of compose.services.toReversed()) {
     const code = await pods!.stop(service)
     if (code !== 0) throw new Error(`${service.name} ended with ${code}. ${outputs(compose)}`)
   }

@@ -73,7 +73,9 @@ async function main(): Promise<void> {
     for (const version of KUBERNETES) validate(validator, text, version)
     const resources = parseAllDocuments(text).map((document) => document.toJS() as Resource | null)
     const pods = checkPods(resources.filter((one) => one !== null))
-    console.log(`✓ ${name}: ${resources.length} resources, ${pods} pods, valid for Kubernetes ${KUBERNETES.join(' and ')}`)
+    console.log(
+      `✓ ${name}: ${resources.length} resources, ${pods} pods, valid for Kubernetes ${KUBERNETES.join(' and ')}`
+    )
   }
   for (const [values, what] of REFUSED) {
     const { status, stderr } = spawnSync(helm, ['template', 'deck', CHART, ...setting(values)], { encoding: 'utf8' })
@@ -137,7 +139,8 @@ function checkPods(resources: Resource[]): number {
     require(main.lifecycle?.preStop, `${main.name} is not stopped in order`)
     // A spider could read them.
     const mounted = (main.volumeMounts as { name: string }[]).map((mount) => mount.name)
-    if (main.name === 'scrapyd') require(!mounted.some((one) => one.includes('secret')), 'spiders see secrets of Scrapdeck')
+    if (main.name === 'scrapyd')
+      require(!mounted.some((one) => one.includes('secret')), 'spiders see secrets of Scrapdeck')
     const text = JSON.stringify(spec)
     require(!/"password","value"/.test(text), 'has a password in its definition')
   }
@@ -170,6 +173,7 @@ function install(helm: string): void {
 
 function run(command: string, args: string[]): string {
   const { status, stdout, stderr } = spawnSync(command, args, { encoding: 'utf8', maxBuffer: 64 * 1024 * 1024 })
-  if (status !== 0) throw new Error(`${path.basename(command)} ${args.slice(0, 6).join(' ')} failed:\n${stderr}${stdout}`)
+  if (status !== 0)
+    throw new Error(`${path.basename(command)} ${args.slice(0, 6).join(' ')} failed:\n${stderr}${stdout}`)
   return stdout
 }

@@ -117,7 +117,17 @@ function bud(tag: string, args: string[]): Promise<string> {
     title: `Build of ${tag}`,
     command: 'buildah',
     // Docker's format has the health check; files get one time, so that the same content is the same layer.
-    args: ['bud', '--isolation=chroot', '--network=host', '--layers', '--format=docker', '--timestamp=0', '-t', tag, ...args],
+    args: [
+      'bud',
+      '--isolation=chroot',
+      '--network=host',
+      '--layers',
+      '--format=docker',
+      '--timestamp=0',
+      '-t',
+      tag,
+      ...args
+    ],
     timeLimitMs: BUILD_LIMIT_MS
   })
 }
@@ -135,7 +145,16 @@ function checkContent(): void {
     test -s /opt/scrapdeck/out/renderer/index.html
     test -z "$(find /opt /usr /etc -xdev -perm /022 ! -type l | head -n 3)"
     scrapdeck --version && /opt/scrapdeck/.venv/bin/scrapy version`
-  const printed = podman('run', '--rm', ...LIMITS, ...HARDENED, '--entrypoint=/bin/sh', imageOf('scrapdeck'), '-ec', look)
+  const printed = podman(
+    'run',
+    '--rm',
+    ...LIMITS,
+    ...HARDENED,
+    '--entrypoint=/bin/sh',
+    imageOf('scrapdeck'),
+    '-ec',
+    look
+  )
   console.log(`✓ The image has the service, the UI and ${printed.trim().split('\n').at(-1)}, and nothing to build with`)
 }
 
@@ -161,7 +180,12 @@ async function runBoth(): Promise<void> {
     start('scrapdeck', [
       ...['-e', `SCRAPDECK_PORT=${port}`, '-e', 'SCRAPDECK_BIND=127.0.0.1', '-e', 'SCRAPDECK_LOCAL_SLOTS=2'],
       ...['-e', 'SCRAPDECK_USERNAME=scrapdeck', '-e', 'SCRAPDECK_PASSWORD_FILE=/run/secrets/password'],
-      ...['-e', 'SCRAPDECK_SECRET_KEY_FILE=/run/secrets/key', '-e', 'SCRAPDECK_DISCOVER=file /run/secrets/nodes id=file'],
+      ...[
+        '-e',
+        'SCRAPDECK_SECRET_KEY_FILE=/run/secrets/key',
+        '-e',
+        'SCRAPDECK_DISCOVER=file /run/secrets/nodes id=file'
+      ],
       ...['-v', `${secrets}:/run/secrets:ro`, '-v', `${path.join(work, 'scrapdeck')}:/var/lib/scrapdeck`]
     ])
   start('scrapyd', [
@@ -183,7 +207,11 @@ async function runBoth(): Promise<void> {
   const local = nodes.find(({ kind }) => kind === 'local')!
   const { jobs } = await client.jobs.run({ project: 'demo', spiders: ['quotes'], args: SLOW_RUN, nodeId: local.id })
   const { id } = jobs[0]!
-  await until('the run to start', async () => (await client.jobs.get({ id })).job.status, (status) => status === 'running')
+  await until(
+    'the run to start',
+    async () => (await client.jobs.get({ id })).job.status,
+    (status) => status === 'running'
+  )
   const beganAtMs = performance.now()
   await stop('scrapdeck')
   const seconds = ((performance.now() - beganAtMs) / 1000).toFixed(1)
@@ -195,7 +223,9 @@ async function runBoth(): Promise<void> {
     (one) => !['running', 'queued', 'starting'].includes(one)
   )
   if (status !== 'succeeded') throw new Error(`The run that outlived the service ended as ${status}`)
-  console.log(`✓ A stop waited ${seconds} s for the spider of the local node, and the next start knows that it succeeded`)
+  console.log(
+    `✓ A stop waited ${seconds} s for the spider of the local node, and the next start knows that it succeeded`
+  )
   await stop('scrapdeck')
   await stop('scrapyd')
 }
@@ -203,9 +233,13 @@ async function runBoth(): Promise<void> {
 function start(target: keyof typeof SIZE_LIMIT_MB, args: string[]): void {
   const name = nameOf(target)
   const log = fs.openSync(path.join(work, `${target}.log`), 'a')
-  const child = spawn('podman', [...ENGINE, 'run', '--rm', '--name', name, ...LIMITS, ...HARDENED, ...args, imageOf(target)], {
-    stdio: ['ignore', log, log]
-  })
+  const child = spawn(
+    'podman',
+    [...ENGINE, 'run', '--rm', '--name', name, ...LIMITS, ...HARDENED, ...args, imageOf(target)],
+    {
+      stdio: ['ignore', log, log]
+    }
+  )
   containers.set(name, child)
 }
 

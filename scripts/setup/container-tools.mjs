@@ -25,7 +25,12 @@ export async function ensureDebianPrograms(programs) {
     const title = `Debian packages ${wanted.join(', ')}`
     const env = { DEBIAN_FRONTEND: 'noninteractive' }
     await runCommand({ title, command, args: [...args, 'update'], env })
-    await commandStep({ title, command, args: [...args, 'install', '--yes', '--no-install-recommends', ...wanted], env })
+    await commandStep({
+      title,
+      command,
+      args: [...args, 'install', '--yes', '--no-install-recommends', ...wanted],
+      env
+    })
   }
   if (missing().length > 0) {
     throw new StepFailed('Programs', `These programs are needed and cannot be installed here: ${missing().join(', ')}`)

@@ -46,7 +46,8 @@ export function readListening(options: OptionReader) {
 function readCredentials(options: OptionReader): ServeOptions['credentials'] {
   const { flags } = options.context
   const username = options.pick('scrapyd', 'username', { name: '--username', value: flags.username })
-  const password = options.pick('scrapyd', 'password', { name: '--password', value: flags.password }) ?? fromFile(options)
+  const password =
+    options.pick('scrapyd', 'password', { name: '--password', value: flags.password }) ?? fromFile(options)
   const isNamed = username !== null && username.text !== ''
   const hasPassword = password !== null && password.text !== ''
   options.list('scrapyd', 'username', isNamed ? username.text : 'generated on first start', isNamed ? username : null)
