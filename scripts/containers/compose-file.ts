@@ -32,57 +32,82 @@ export interface Compose {
   networks: Record<string, string | null>
 }
 
-type Raw = Record<string, any>
+type Mount = string | { source: string; target?: string }
+type Networks = string[] | Record<string, { ipv4_address?: string }>
+
+/** As far as our files use it. */
+interface RawService {
+  image: string
+  entrypoint?: string[]
+  command?: string[]
+  environment?: Record<string, unknown>
+  user?: string
+  read_only?: boolean
+  stop_signal?: NodeJS.Signals
+  secrets?: Mount[]
+  configs?: Mount[]
+  volumes?: string[]
+  tmpfs?: string[]
+  networks?: Networks
+  healthcheck?: { test?: string[] }
+  depends_on?: Record<string, { condition?: string }>
+}
+
+interface RawCompose {
+  services: Record<string, RawService>
+  networks?: Record<string, { ipam?: { config?: { subnet?: string }[] } }>
+  secrets?: Record<string, { file?: string }>
+  configs?: Record<string, { file?: string }>
+}
 
 /** @param directory where secrets are, instead of beside the file */
 export function readCompose(file: string, variables: Record<string, string>, secretsDirectory: string): Compose {
-  const raw = parse(fs.readFileSync(file, 'utf8'), { merge: true }) as Raw
-  const document = interpolate(raw, variables) as Raw
+  const document = interpolate(parse(fs.readFileSync(file, 'utf8'), { merge: true }), variables) as RawCompose
   const sourceOf = (kind: 'secrets' | 'configs', name: string): string => {
-    const source = document[kind]?.[name]?.file as string | undefined
+    const source = document[kind]?.[name]?.file
     if (source === undefined) throw new Error(`${file}: ${kind} has no file ${name}`)
     return kind === 'secrets'
       ? path.join(secretsDirectory, path.basename(source))
       : path.resolve(path.dirname(file), source)
   }
-  const mounted = (service: Raw, kind: 'secrets' | 'configs') =>
-    ((service[kind] ?? []) as (string | Raw)[]).map((entry) => {
-      const { source, target = source } = typeof entry === 'string' ? { source: entry } : (entry as Raw)
+  const mounted = (service: RawService, kind: 'secrets' | 'configs') =>
+    (service[kind] ?? []).map((entry) => {
+      const { source, target = source } = typeof entry === 'string' ? { source: entry } : entry
       return {
         from: sourceOf(kind, source),
         to: path.isAbsolute(target) ? target : path.join(kind === 'secrets' ? '/run/secrets' : '/', target)
       }
     })
-  const services = Object.entries(document['services'] as Record<string, Raw>).map(
+  const services = Object.entries(document.services).map(
     ([name, service]): ComposeService => ({
       name,
-      image: service['image'],
-      entrypoint: service['entrypoint'] ?? null,
-      command: service['command'] ?? [],
+      image: service.image,
+      entrypoint: service.entrypoint ?? null,
+      command: service.command ?? [],
       environment: Object.fromEntries(
-        Object.entries((service['environment'] ?? {}) as Raw).map(([key, value]) => [key, String(value)])
+        Object.entries(service.environment ?? {}).map(([key, value]) => [key, String(value)])
       ),
-      user: service['user'] ?? null,
-      isReadOnly: service['read_only'] === true,
-      stopSignal: service['stop_signal'] ?? 'SIGTERM',
+      user: service.user ?? null,
+      isReadOnly: service.read_only === true,
+      stopSignal: service.stop_signal ?? 'SIGTERM',
       files: [...mounted(service, 'secrets'), ...mounted(service, 'configs')],
-      volumes: ((service['volumes'] ?? []) as string[]).map((text) => {
+      volumes: (service.volumes ?? []).map((text) => {
         const [volume = '', to = ''] = text.split(':')
         return { name: volume, to }
       }),
-      temporary: service['tmpfs'] ?? [],
-      networks: networksOf(service['networks'] ?? ['default']),
-      healthcheck: commandOf(service['healthcheck']?.test, name),
-      needs: needsOf(service['depends_on'] ?? {}, name)
+      temporary: service.tmpfs ?? [],
+      networks: networksOf(service.networks ?? ['default']),
+      healthcheck: commandOf(service.healthcheck?.test, name),
+      needs: needsOf(service.depends_on ?? {}, name)
     })
   )
-  const networks = { default: {}, ...(document['networks'] as Record<string, Raw> | undefined) } as Record<string, Raw>
+  const networks: NonNullable<RawCompose['networks']> = { default: {}, ...document.networks }
   return {
     services: inOrder(services),
     networks: Object.fromEntries(
       Object.entries(networks).map(([name, network]) => [
         name,
-        /^(\d+\.\d+\.\d+)\.0\/24$/.exec(network['ipam']?.config?.[0]?.subnet ?? '')?.[1] ?? null
+        /^(\d+\.\d+\.\d+)\.0\/24$/.exec(network.ipam?.config?.[0]?.subnet ?? '')?.[1] ?? null
       ])
     )
   }
@@ -107,7 +132,7 @@ function interpolate(value: unknown, variables: Record<string, string>): unknown
   )
 }
 
-function networksOf(networks: string[] | Record<string, { ipv4_address?: string }>): Record<string, string | null> {
+function networksOf(networks: Networks): Record<string, string | null> {
   if (Array.isArray(networks)) return Object.fromEntries(networks.map((name) => [name, null]))
   return Object.fromEntries(
     Object.entries(networks).map(([name, { ipv4_address: address }]) => [name, address ?? null])

@@ -54,7 +54,29 @@ const REFUSED: [string[], string][] = [
   [['scrapyd.refreshSeconds=1'], 'refreshSeconds']
 ]
 
-type Resource = { kind: string; metadata: { name: string }; spec?: any }
+interface Container {
+  name: string
+  securityContext?: {
+    readOnlyRootFilesystem?: boolean
+    allowPrivilegeEscalation?: boolean
+    capabilities?: { drop?: string[] }
+  }
+  resources?: { requests?: { memory?: string }; limits?: { memory?: string } }
+  readinessProbe?: object
+  livenessProbe?: object
+  startupProbe?: object
+  lifecycle?: { preStop?: object }
+  volumeMounts: { name: string }[]
+}
+
+interface Pod {
+  securityContext?: { runAsNonRoot?: boolean; seccompProfile?: { type?: string } }
+  automountServiceAccountToken?: boolean
+  containers: [Container, ...Container[]]
+  initContainers?: Container[]
+}
+
+type Resource = { kind: string; metadata: { name: string }; spec?: { template: { spec: Pod } } }
 
 try {
   await main()
@@ -120,7 +142,7 @@ function requireThatTyposAreSeen(helm: string, validator: string): void {
 function checkPods(resources: Resource[]): number {
   const sets = resources.filter(({ kind }) => ['Deployment', 'StatefulSet'].includes(kind))
   for (const { metadata, spec } of sets) {
-    const pod = spec.template.spec
+    const pod = spec!.template.spec
     const require = (isRight: unknown, what: string) => {
       if (!isRight) throw new Error(`${metadata.name}: ${what}`)
     }
@@ -138,7 +160,7 @@ function checkPods(resources: Resource[]): number {
     require(main.readinessProbe && main.livenessProbe && main.startupProbe, `${main.name} has no probes`)
     require(main.lifecycle?.preStop, `${main.name} is not stopped in order`)
     // A spider could read them.
-    const mounted = (main.volumeMounts as { name: string }[]).map((mount) => mount.name)
+    const mounted = main.volumeMounts.map((mount) => mount.name)
     if (main.name === 'scrapyd')
       require(!mounted.some((one) => one.includes('secret')), 'spiders see secrets of Scrapdeck')
     const text = JSON.stringify(spec)
