@@ -10,6 +10,7 @@ const JOBS: { spider: string; count: number; args: Record<string, string>; statu
   { spider: 'prices', count: 16, args: { pages: '8', delay: '0.3' }, status: 'succeeded' },
   { spider: 'broken', count: 8, args: {}, status: 'failed' }
 ]
+const LEADER_ATTEMPTS = 30
 const JOB_COUNT = JOBS.reduce((sum, { count }) => sum + count, 0)
 
 /** Deploys the project, runs the jobs and shows their progress. @returns whether each ended as it should */
@@ -18,7 +19,7 @@ export async function runDemoJobs(client: Client): Promise<boolean> {
   const beganAtMs = Date.now()
   for (const { spider, count, args } of JOBS) {
     for (let number = 0; number < count; number++) {
-      await client.jobs.run({ project: 'demo', spiders: [spider], args })
+      await whenLed(() => client.jobs.run({ project: 'demo', spiders: [spider], args }))
     }
   }
   console.log(`✓ ${JOB_COUNT} jobs queued`)
@@ -40,7 +41,7 @@ async function deploy(client: Client): Promise<void> {
 async function watch(client: Client): Promise<Job[]> {
   let shown = ''
   for (;;) {
-    const { jobs } = await client.jobs.list({ limit: 500 })
+    const { jobs } = await whenLed(() => client.jobs.list({ limit: 500 }))
     const text = JobStatus.options
       .map((status) => ({ status, count: jobs.filter((job) => job.status === status).length }))
       .filter(({ count }) => count > 0)
@@ -70,4 +71,16 @@ function summarise(jobs: Job[], names: Map<string, string>, durationMs: number):
 async function nodeNames(client: Client): Promise<Map<string, string>> {
   const { nodes } = await client.nodes.list()
   return new Map(nodes.map(({ id, name }) => [id, name]))
+}
+
+/** Of several engines, one may have to take over first: NO_LEADER says that nothing was done, and to ask again. */
+async function whenLed<Result>(ask: () => Promise<Result>): Promise<Result> {
+  for (let attempt = 0; ; attempt++) {
+    try {
+      return await ask()
+    } catch (error) {
+      if ((error as { code?: string }).code !== 'NO_LEADER' || attempt === LEADER_ATTEMPTS) throw error
+      await new Promise((wake) => setTimeout(wake, 1000))
+    }
+  }
 }

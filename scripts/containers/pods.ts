@@ -1,7 +1,7 @@
 /**
- * Services of a compose file as plain processes, each in namespaces of its own: a root (an overlay over this machine's,
- * read-only if the file says so), the processes, and a network with the addresses and names of the file. What a container
- * engine adds to that are the images, which test-image.ts covers. Needs root, and Linux.
+ * Services of a compose file as plain processes, each in namespaces of its own: a root (an overlay over this
+ * machine's, read-only if the file says so), the processes, and a network with the addresses and names of the file.
+ * What a container engine adds to that are the images, which test-image.ts covers. Needs root, and Linux.
  */
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'

@@ -1,7 +1,7 @@
 /**
- * `npm run test:compose`: checks both compose files against the schema of compose files, then starts what they say as plain
- * processes (pods.ts), with real servers, and runs the demo: through nginx with TLS, or directly. `-- single` or
- * `-- full` runs one of them. Needs root and Debian's packages; what is missing is installed.
+ * `npm run test:compose`: checks both compose files against the schema of compose files, then starts what they say as
+ * plain processes (pods.ts), with real servers, and runs the demo: through nginx with TLS, or directly. `-- single`
+ * or `-- full` runs one of them. Needs root and Debian's packages; what is missing is installed.
  */
 import { spawnSync } from 'node:child_process'
 import fs from 'node:fs'

@@ -1,7 +1,7 @@
 /**
- * `npm run test:helm`: lints the chart, renders it with several sets of values, validates the result strictly against the
- * schemas of Kubernetes, and checks what every pod of ours must have. With KUBECONFIG it also installs, upgrades and removes
- * it on that API server, which need not run pods (`HELM_NAMESPACE`: where; default scrapdeck-test).
+ * `npm run test:helm`: lints the chart, renders it with several sets of values, validates the result strictly against
+ * the schemas of Kubernetes, and checks what every pod of ours must have. With KUBECONFIG it also installs, upgrades
+ * and removes it on that API server, which need not run pods (`HELM_NAMESPACE`: where; default scrapdeck-test).
  */
 import { spawnSync } from 'node:child_process'
 import fs from 'node:fs'

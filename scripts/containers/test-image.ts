@@ -1,8 +1,8 @@
 /**
- * `npm run test:image`: lints the Containerfile, builds both images with what Debian offers (no daemon, no registry of
- * images: the bases are made by mmdebstrap), and runs them read-only, without capabilities, as their own user: the demo on
- * the local node and on a Scrapyd, a stop that waits for a spider, and a start that finds how it ended.
- * `-- --twice` builds a second time without caches and compares the images. Needs root.
+ * `npm run test:image`: lints the Containerfile, builds both images with what Debian offers (no daemon, no registry
+ * of images: the bases are made by mmdebstrap), and runs them read-only, without capabilities, as their own user: the
+ * demo on the local node and on a Scrapyd, a stop that waits for a spider, and a start that finds how it ended. `--
+ * --twice` builds a second time without caches and compares the images. Needs root.
  */
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { randomBytes } from 'node:crypto'

@@ -1,6 +1,6 @@
 /**
- * What the tests of images, compose files and the Helm chart run: Debian's packages, programs from PyPI and from Go modules.
- * Each is taken as it is installed, or installed where that needs no decision of the operator's.
+ * What the tests of images, compose files and the Helm chart run: Debian's packages, programs from PyPI and from Go
+ * modules. Each is taken as it is installed, or installed where that needs no decision of the operator's.
  */
 import { spawnSync } from 'node:child_process'
 import fs from 'node:fs'

@@ -26,8 +26,8 @@ export async function openFileSecretBox(keyPath: string): Promise<FileSecretBox>
 }
 
 /**
- * The same, with a key file that the operator named, such as a container's secret: it is never created, and who else may
- * read it is for whoever mounts it to decide. Rejects with DATA_DIRECTORY_UNUSABLE.
+ * The same, with a key file that the operator named, such as a container's secret: it is never created, and who else
+ * may read it is for whoever mounts it to decide. Rejects with DATA_DIRECTORY_UNUSABLE.
  */
 export async function openNamedSecretBox(keyPath: string): Promise<FileSecretBox> {
   const text = await readFile(keyPath, 'utf8').catch((error: NodeJS.ErrnoException) => {
