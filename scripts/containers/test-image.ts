@@ -1,8 +1,9 @@
 /**
  * `npm run test:image`: lints the Containerfile, builds both images with what Debian offers (no daemon, no registry
  * of images: the bases are made by mmdebstrap), and runs them read-only, without capabilities, as their own user: the
- * demo on the local node and on a Scrapyd, a stop that waits for a spider, and a start that finds how it ended. `--
- * --twice` builds a second time without caches and compares the images. Needs root.
+ * demo on the local node and on a Scrapyd, a stop that waits for a spider, and a start that finds how it ended. Needs
+ * root. `-- --twice` builds a second time without caches and compares the images; `-- --built` takes those of the last
+ * build.
  */
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
@@ -31,7 +32,7 @@ const SLOW_RUN = { pages: '12', delay: '1.5' }
 
 /** What a container engine without a kernel's full rights allows here; none of it is a right of the container. */
 const ENGINE = ['--runtime', 'runc']
-const LIMITS = ['--network=host', '--ulimit=nofile=1024:1024', '--ulimit=nproc=1024:1024', '--cgroups=disabled']
+const LIMITS = ['--network=host', '--ulimit=nofile=1024:1024', '--ulimit=nproc=1024:1024']
 const HARDENED = ['--read-only', '--cap-drop=all', '--security-opt=no-new-privileges', '--tmpfs=/tmp:rw,mode=1777']
 
 const work = fs.mkdtempSync(path.join(os.tmpdir(), 'scrapdeck-image-'))
@@ -53,6 +54,12 @@ async function main(): Promise<void> {
   await ensureDebianPrograms(PROGRAMS)
   const hadolint = path.join(await ensurePythonPrograms(), 'hadolint')
   await commandStep({ title: 'Lint of the Containerfile', command: hadolint, args: ['Containerfile'] })
+  if (!process.argv.includes('--built')) await buildBoth()
+  checkContent()
+  await runBoth()
+}
+
+async function buildBoth(): Promise<void> {
   await ensureBases()
   await build('scrapyd')
   const id = await build('scrapdeck')
@@ -61,8 +68,6 @@ async function main(): Promise<void> {
     if (again !== id) throw new Error(`A second build is another image: ${again}, not ${id}`)
     console.log('✓ A second build, without caches, is the same image to the byte')
   }
-  checkContent()
-  await runBoth()
 }
 
 /** Debian itself, and with it the npm and Node of this checkout: they only install the packages of the lock. */
@@ -134,11 +139,11 @@ function bud(tag: string, args: string[]): Promise<string> {
 
 /** What an image must and must not have. */
 function checkContent(): void {
-  const [{ Config, HealthCheck }] = JSON.parse(podman('image', 'inspect', imageOf('scrapdeck'))) as [
-    { Config: { User: string; Entrypoint: string[] }; HealthCheck?: object }
+  const [{ Config, Healthcheck }] = JSON.parse(podman('image', 'inspect', imageOf('scrapdeck'))) as [
+    { Config: { User: string; Entrypoint: string[] }; Healthcheck?: object }
   ]
   if (Config.User !== '10001:10001') throw new Error(`The image runs as ${Config.User}`)
-  if (HealthCheck === undefined) throw new Error('The image has no health check')
+  if (Healthcheck === undefined) throw new Error('The image has no health check')
   const look = `
     for name in npm gcc node-gyp git curl; do if command -v $name; then exit 1; fi; done
     test ! -e /opt/scrapdeck/src && test ! -e /opt/scrapdeck/node_modules/electron
