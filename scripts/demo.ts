@@ -12,20 +12,12 @@ import path from 'node:path'
 import { type Scrapyd, startScrapydFleet } from '../e2e/support/scrapyd-fleet.ts'
 import { type Client, connectClient } from '../e2e/support/service.ts'
 import { until } from '../src/engine/testing/until.ts'
-import { buildEggFromFolder } from '../src/engine/projects/egg-builder.ts'
-import { type Job, JobStatus } from '../src/shared/contract/index.ts'
+import { runDemoJobs } from './demo-jobs.ts'
 import { DemoRecord, describeDemo, findLivingDemos } from './demo-processes.ts'
 import { readDemoArguments, SCRAPYD_COUNT } from './setup/demo-arguments.mjs'
 import { cacheDirectory, inRoot, isWindows } from './setup/platform.mjs'
 import { stopOnSignals } from './setup/stop-on-signals.mjs'
 
-/** What is queued, and how each job ends: the broken ones are meant to fail. */
-const JOBS: { spider: string; count: number; args: Record<string, string>; status: JobStatus }[] = [
-  { spider: 'quotes', count: 36, args: { pages: '6', delay: '0.3' }, status: 'succeeded' },
-  { spider: 'prices', count: 16, args: { pages: '8', delay: '0.3' }, status: 'succeeded' },
-  { spider: 'broken', count: 8, args: {}, status: 'failed' }
-]
-const JOB_COUNT = JOBS.reduce((sum, { count }) => sum + count, 0)
 const NODE_COUNT = SCRAPYD_COUNT
 const SLOTS = 2
 const START_LIMIT_MS = 30_000
@@ -69,16 +61,7 @@ async function demonstrate(): Promise<boolean> {
   for (const [index, { url }] of fleet.entries()) {
     await client.nodes.add({ url, name: `demo-${index + 1}`, slots: SLOTS })
   }
-  await deploy(client)
-  const beganAtMs = Date.now()
-  for (const { spider, count, args } of JOBS) {
-    for (let number = 0; number < count; number++) {
-      await client.jobs.run({ project: 'demo', spiders: [spider], args })
-    }
-  }
-  console.log(`✓ ${JOB_COUNT} jobs queued`)
-  const jobs = await watch(client)
-  return summarise(jobs, await nodeNames(client), Date.now() - beganAtMs)
+  return runDemoJobs(client)
 }
 
 async function startFleet(): Promise<Scrapyd[]> {
@@ -136,52 +119,6 @@ function commandLine(words: string): string {
 function forShell(file: string): string {
   if (!/[^\w./:\\-]/.test(file)) return file
   return isWindows ? `"${file}"` : `'${file.replaceAll("'", "'\\''")}'`
-}
-
-async function deploy(client: Client): Promise<void> {
-  const egg = await buildEggFromFolder(inRoot('resources', 'demo'))
-  const file = new File([new Uint8Array(egg)], 'demo.egg')
-  const { version } = await client.projects.upload({ file, project: 'demo' })
-  for await (const { state, error } of await client.projects.deploy({ project: 'demo', version })) {
-    if (state === 'failed') throw new Error(`A node refused the demo project: ${error}`)
-  }
-  console.log(`✓ The demo project is on all ${NODE_COUNT} nodes`)
-}
-
-/** Prints the jobs' progress until the last has ended. */
-async function watch(client: Client): Promise<Job[]> {
-  let shown = ''
-  for (;;) {
-    const { jobs } = await client.jobs.list({ limit: 500 })
-    const text = JobStatus.options
-      .map((status) => ({ status, count: jobs.filter((job) => job.status === status).length }))
-      .filter(({ count }) => count > 0)
-      .map(({ status, count }) => `${count} ${status}`)
-      .join(', ')
-    if (text !== shown) console.log(`… ${text}`)
-    shown = text
-    if (jobs.length === JOB_COUNT && jobs.every(({ state }) => state === 'ended')) return jobs
-    await new Promise((wake) => setTimeout(wake, 1000))
-  }
-}
-
-function summarise(jobs: Job[], names: Map<string, string>, durationMs: number): boolean {
-  const wanted = new Map(JOBS.map(({ spider, status }) => [spider, status]))
-  const wrong = jobs.filter((job) => job.status !== wanted.get(job.spider))
-  const perNode = [...Map.groupBy(jobs, ({ nodeId }) => nodeId ?? '')].map(
-    ([nodeId, { length }]) => `${names.get(nodeId) ?? 'no node'} ${length}`
-  )
-  console.log(`✓ ${jobs.length} jobs ended in ${Math.round(durationMs / 1000)} s; ${perNode.sort().join(', ')}`)
-  for (const job of wrong) {
-    console.log(`✗ ${job.spider} ${job.id} ended as ${job.status} (${job.reason}), not ${wanted.get(job.spider)}`)
-  }
-  if (wrong.length === 0) console.log('✓ Each ended as it should: the 8 of `broken` failed, the others succeeded')
-  return wrong.length === 0
-}
-
-async function nodeNames(client: Client): Promise<Map<string, string>> {
-  const { nodes } = await client.nodes.list()
-  return new Map(nodes.map(({ id, name }) => [id, name]))
 }
 
 /** Another demo, or what a killed one left, may keep running unless it uses our directory or one of our ports. */

@@ -38,6 +38,7 @@ try {
   await lock(place('requirements.in'), place('requirements.txt'), wheels)
   const same = ['--constraint', place('requirements.txt')]
   await lock(place('requirements-test.in'), place('requirements-test.txt'), [...wheels, ...same])
+  await lock(place('requirements-scrapyd.in'), place('requirements-scrapyd.txt'), [...wheels, ...same])
   await lock(place('requirements-logparser.in'), place('requirements-logparser.txt'), wheels)
   for (const [version, beside] of Object.entries(OLDER)) {
     const input = path.join(directory, `${version}.in`)

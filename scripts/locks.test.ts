@@ -17,7 +17,12 @@ const linesOf = (file: string) =>
     .split('\n')
     .filter((line) => line !== '' && !line.startsWith('#'))
 
-const LOCKS = ['requirements.txt', 'requirements-test.txt', 'requirements-logparser.txt'].map(python)
+const LOCKS = [
+  'requirements.txt',
+  'requirements-test.txt',
+  'requirements-scrapyd.txt',
+  'requirements-logparser.txt'
+].map(python)
 
 test.each([...LOCKS, ...Object.keys(OLDER).map(requirementsOf)])(
   '%s has one version and hashes of every package',
@@ -31,7 +36,7 @@ test.each([...LOCKS, ...Object.keys(OLDER).map(requirementsOf)])(
   }
 )
 
-test.each(['requirements', 'requirements-test'])(
+test.each(['requirements', 'requirements-test', 'requirements-scrapyd'])(
   '%s.txt is made from %s.in: after a change run npm run lock:python',
   (name) => {
     const wanted = linesOf(python(`${name}.in`)).filter((line) => !line.startsWith('-r'))

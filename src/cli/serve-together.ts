@@ -32,7 +32,8 @@ export async function serveTogether(
   let leading: { stop(): Promise<void>; service: Service } | null = null
   let nextThread: Worker | null = storeThread
   const membership = await joinEngines({
-    ...{ postgres: options.postgres, dataDirectory: options.dataDirectory, credentials: options.credentials },
+    ...{ postgres: options.postgres, dataDirectory: options.dataDirectory, secretKeyFile: options.secretKeyFile },
+    credentials: options.credentials,
     ...{ clock: systemClock, random: systemRandom, logger, lead, follow },
     scrapdeckVersion: readPackageVersion(),
     name: options.engineName ?? `${hostname()}:${front.port}`,

@@ -9,6 +9,7 @@ export function engineOptionsOf(options: ServeOptions, workingDirectory: string)
     postgres: options.postgres,
     s3: options.s3,
     cache: options.cache,
+    secretKeyFile: options.secretKeyFile,
     credentials: options.credentials ?? undefined,
     localSlots: options.localSlots ?? undefined,
     configuredSlots: options.configuredSlots ?? undefined,

@@ -1,3 +1,4 @@
+import { resolve as resolvePath } from 'node:path'
 import { type AnswerLimits, DEFAULT_ANSWER_LIMITS, parseCacheAddress } from '../engine/runtime/cache-address.ts'
 import { parsePostgresAddress, type PostgresAddress } from '../engine/runtime/postgres-address.ts'
 import { parseS3Address, type S3Address } from '../engine/runtime/s3-address.ts'
@@ -40,6 +41,7 @@ export function readOwnOptions(options: OptionReader) {
     postgres: readStore(options),
     s3: readBlobs(options),
     cache: readCache(options),
+    secretKeyFile: readSecretKeyFile(options),
     pythonPath: python?.text || null,
     allowedHosts,
     ...readEngine(options),
@@ -68,6 +70,13 @@ function readStore(options: OptionReader): PostgresAddress | null {
     options.refuse(picked, (error as Error).message)
     return null
   }
+}
+
+/** The engine reads it: without the right key it must not start. */
+function readSecretKeyFile(options: OptionReader): string | null {
+  const picked = options.pick('scrapdeck', 'secret_key_file')
+  options.list('scrapdeck', 'secret_key_file', picked?.text ?? 'secret.key in the data directory', picked)
+  return picked === null || picked.text === '' ? null : resolvePath(options.context.workingDirectory, picked.text)
 }
 
 /** Among several engines on one database. */

@@ -1,7 +1,9 @@
+import { readFileSync } from 'node:fs'
 import { resolve as resolvePath } from 'node:path'
 import type { ScrapydDoorSettings } from '../server/scrapyd/settings.ts'
 import { isUrl, localPath } from './local-path.ts'
 import type { OptionReader } from './option-reader.ts'
+import type { ConfiguredValue } from './read-files.ts'
 import { SCRAPYD_SERVICES } from './scrapyd-services.ts'
 import type { ServeOptions } from './serve-options.ts'
 
@@ -44,7 +46,8 @@ export function readListening(options: OptionReader) {
 function readCredentials(options: OptionReader): ServeOptions['credentials'] {
   const { flags } = options.context
   const username = options.pick('scrapyd', 'username', { name: '--username', value: flags.username })
-  const password = options.pick('scrapyd', 'password', { name: '--password', value: flags.password })
+  const password =
+    options.pick('scrapyd', 'password', { name: '--password', value: flags.password }) ?? fromFile(options)
   const isNamed = username !== null && username.text !== ''
   const hasPassword = password !== null && password.text !== ''
   options.list('scrapyd', 'username', isNamed ? username.text : 'generated on first start', isNamed ? username : null)
@@ -64,6 +67,22 @@ function readCredentials(options: OptionReader): ServeOptions['credentials'] {
     options.refuse(username, 'username contains a colon, which Basic authentication cannot carry. Choose one without.')
   }
   return isNamed && hasPassword ? { username: username.text, password: password.text } : null
+}
+
+/** The password as containers get it: the first line of a file, so that it is in no variable. */
+function fromFile(options: OptionReader): ConfiguredValue | null {
+  const file = options.pick('scrapdeck', 'password_file')
+  options.list('scrapdeck', 'password_file', file?.text ?? '', file)
+  if (file === null || file.text === '') return null
+  try {
+    const text = readFileSync(resolvePath(options.context.workingDirectory, file.text), 'utf8').split(/\r?\n/)[0]!
+    if (text !== '') return { text, from: file.from }
+    options.refuse(file, `the first line of ${file.text} is empty: it must be the password.`)
+  } catch (error) {
+    const { code = 'unknown error' } = error as NodeJS.ErrnoException
+    options.refuse(file, `the password file ${file.text} cannot be read (${code}).`)
+  }
+  return null
 }
 
 function readSlots(options: OptionReader): Pick<ServeOptions, 'localSlots' | 'configuredSlots'> {

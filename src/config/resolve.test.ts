@@ -56,6 +56,7 @@ describe('options of the service', () => {
       postgres: null,
       s3: null,
       cache: null,
+      secretKeyFile: null,
       warmStarts: { isOn: true, mostParents: 4, waitMs: 0, mostParked: 1 },
       logLevel: null,
       allowedHosts: [],
@@ -206,6 +207,26 @@ describe('options of the service', () => {
     expect(() => resolve(null, { flags: { port } })).toThrow('--port must be a whole number from 0 to 65535')
   })
 
+  it('the password can be the first line of a file, and one that is set otherwise overrides it', () => {
+    const directory = mkdtempSync(join(tmpdir(), 'scrapdeck-password-'))
+    onTestFinished(() => rmSync(directory, { recursive: true, force: true }))
+    const file = join(directory, 'password')
+    writeFileSync(file, 'geheim\nnot this\n')
+    const environment = { SCRAPDECK_USERNAME: 'ann', SCRAPDECK_PASSWORD_FILE: file }
+    const resolved = resolve(null, { environment })
+    expect(resolved.options.credentials).toEqual({ username: 'ann', password: 'geheim' })
+    expect(JSON.stringify(resolved.listed)).not.toContain('geheim')
+    expect(resolve(null, { environment: { ...environment, SCRAPDECK_PASSWORD: 'p' } }).options.credentials).toEqual({
+      username: 'ann',
+      password: 'p'
+    })
+    expect(() => resolve(null, { environment: { SCRAPDECK_PASSWORD_FILE: file } })).toThrow('or neither')
+    writeFileSync(file, '\n')
+    expect(() => resolve(null, { environment })).toThrow('the first line of')
+    rmSync(file)
+    expect(() => resolve(null, { environment })).toThrow('cannot be read (ENOENT)')
+  })
+
   it('a password without a user name is rejected, wherever each comes from', () => {
     expect(() => resolve(null, { flags: { password: 'p' } })).toThrow('or neither')
     expect(() => scrapyd('username = ann')).toThrow('scrapyd.conf, line 2: Set both the user name and the password')
@@ -354,6 +375,8 @@ const VALUES: Record<string, string> = {
     crawl_cache_ttl: '60',
     store: 'postgres://db.example/crawls',
     store_password_file: import.meta.filename,
+    password_file: import.meta.filename,
+    secret_key_file: '/k',
     engine_name: 'north',
     engine_address: 'http://10.0.0.2:6800',
     blobs: 's3://crawls/a?endpoint=https://s3.example',
@@ -390,7 +413,7 @@ describe('variables', () => {
       if (name === 'store_password_file') environment['SCRAPDECK_STORE'] = VALUES['store']!
       if (name === 'cache_password_file') environment['SCRAPDECK_CACHE'] = VALUES['cache']!
       if (name === 'username') environment['SCRAPYD_PASSWORD'] = 'p'
-      if (name === 'password') environment['SCRAPYD_USERNAME'] = 'u'
+      if (name === 'password' || name === 'password_file') environment['SCRAPYD_USERNAME'] = 'u'
       const { listed } = resolve('[scrapyd]\nmax_proc = 9\nnode_name = file\n', { environment })
       expect(listed.filter(({ from }) => from === variable)).not.toEqual([])
     }
@@ -623,7 +646,7 @@ describe('configuration files', () => {
 
 describe('scrapdeck config', () => {
   it('shows every option with its origin, but no password', () => {
-    const resolved = resolve('[scrapyd]\nhttp_port = 6801\nusername = ann\npassword = secret\npoll_interval = 1\n', {
+    const resolved = resolve('[scrapyd]\nhttp_port = 6801\nusername = ann\npassword = geheim\npoll_interval = 1\n', {
       flags: { bind: '::1' }
     })
     const text = describeConfiguration(['/f.conf'], resolved)
@@ -631,7 +654,7 @@ describe('scrapdeck config', () => {
     expect(text).toMatch(/^bind_address = ::1 +# --bind$/m)
     expect(text).toMatch(/^http_port = 6801 +# .*scrapyd\.conf, line 2$/m)
     expect(text).toMatch(/^poll_interval = 1 \(without effect: jobs start as soon as a slot is free\) +# .*line 5$/m)
-    expect(text).not.toContain('secret')
+    expect(text).not.toContain('geheim')
     for (const name of namesIn('scrapyd')) expect(text).toMatch(new RegExp(`^${name} = `, 'm'))
   })
 })

@@ -35,6 +35,8 @@ export interface ServeOptions {
   pythonPath: string | null
   /** null: SQLite in the data directory. */
   postgres: PostgresAddress | null
+  /** null: made in the data directory at the first start. */
+  secretKeyFile: string | null
   /** How people tell this engine from others on the same database. null: the host name and the port. */
   engineName: string | null
   /** Where they reach it. null: derived from the address it listens on. */

@@ -132,8 +132,14 @@ export class NodeCommands {
       const { token, hash } = createNodeToken(id, random)
       const names = new TakenNames(fleet.list().map(({ stored }) => stored.name))
       const stored: StoredNode = {
-        ...{ id, name: names.take(input.name ?? id), kind: 'pulling', url: addressOfPulling(id), kubernetes: null,
-        tokenHash: hash },
+        ...{
+          id,
+          name: names.take(input.name ?? id),
+          kind: 'pulling',
+          url: addressOfPulling(id),
+          kubernetes: null,
+          tokenHash: hash
+        },
         ...{ username: null, sealedPassword: null, caCertificate: null, clientCertificate: null },
         ...{ sealedClientKey: null, sealedProxyUrl: null, scrapydVersion: null, sourceId: null, logsKept: null },
         ...{ mode: 'active', addedAtMs: clock.nowMs(), slots: input.slots ?? null, tags: input.tags ?? [] },
@@ -274,7 +280,8 @@ export class NodeCommands {
     const { store, fleet, secretBox, dispatch } = this.#parts
     const node = this.require(id)
     const input = await this.#resolvedFor(node, given)
-    const address = input.url === undefined || ['local', 'pulling'].includes(node.stored.kind) ? null : parseNodeUrl(input.url)
+    const address =
+      input.url === undefined || ['local', 'pulling'].includes(node.stored.kind) ? null : parseNodeUrl(input.url)
     if (address !== null) this.#refuseDuplicate(address.url, id)
     const movesAway = isElsewhere(node, address, input.proxyUrl)
     const password =

@@ -1,9 +1,8 @@
-import { join as joinPath } from 'node:path'
 import type { EngineInfo, EngineList } from '../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
 import type { Clock } from '../runtime/clock.ts'
 import { readOrCreateCredentials, type StoredCredentials } from '../runtime/credentials-file.ts'
-import { type FileSecretBox, openFileSecretBox } from '../runtime/file-secret-box.ts'
+import { type FileSecretBox, openSecretKey } from '../runtime/file-secret-box.ts'
 import type { Logger } from '../runtime/logger.ts'
 import type { PostgresAddress } from '../runtime/postgres-address.ts'
 import { openDataDirectory } from '../runtime/private-directory.ts'
@@ -28,6 +27,8 @@ export interface Mandate {
 export interface JoinOptions {
   postgres: PostgresAddress
   dataDirectory: string
+  /** Default: the key is in the data directory. */
+  secretKeyFile?: string | null
   scrapdeckVersion: string
   /** Shown to people. */
   name: string
@@ -66,7 +67,7 @@ export interface Membership {
 export async function join(options: JoinOptions): Promise<Membership> {
   const { postgres, dataDirectory, clock, random, logger, name } = options
   openDataDirectory(dataDirectory)
-  const secretBox = await openFileSecretBox(joinPath(dataDirectory, 'secret.key'))
+  const secretBox = await openSecretKey(dataDirectory, options.secretKeyFile)
   prepareDatabase(postgres, logger)
   let onLost = () => {}
   const table = openLeaseTable(postgres, { onLost: () => onLost() })

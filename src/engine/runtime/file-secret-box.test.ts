@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import fc from 'fast-check'
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import { makeTemporaryDirectory } from '../testing/temporary-directory.ts'
-import { openFileSecretBox } from './file-secret-box.ts'
+import { openFileSecretBox, openNamedSecretBox } from './file-secret-box.ts'
 import { asSealedText } from './secret-box.ts'
 
 describe('the secret box with a key file', () => {
@@ -25,6 +25,19 @@ describe('the secret box with a key file', () => {
         expect(await again.open(await box.seal(secret))).toBe(secret)
       })
     )
+  })
+
+  test('a key file that is named may be readable by others, as mounted secrets are, but is never created', async () => {
+    const box = await openFileSecretBox(keyPath)
+    await chmod(keyPath, 0o444)
+    await expect(openFileSecretBox(keyPath)).rejects.toThrow('can be read by other users')
+    const named = await openNamedSecretBox(keyPath)
+    expect(await named.open(await box.seal('swordfish'))).toBe('swordfish')
+    const missing = join(directory, 'missing.key')
+    await expect(openNamedSecretBox(missing)).rejects.toThrow('cannot be read (ENOENT)')
+    await expect(stat(missing)).rejects.toThrow('ENOENT')
+    await writeFile(missing, 'a password\n')
+    await expect(openNamedSecretBox(missing)).rejects.toThrow('openssl rand -hex 32')
   })
 
   test('sealed text does not tell the secret, nor that two secrets are the same', async () => {

