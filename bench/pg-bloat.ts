@@ -76,7 +76,7 @@ async function queue(store: Store, count: number) {
   return jobs
 }
 
-/** Jobs that are queued, sent, accepted and end, and are deleted by retention, as is what the change log says of them. */
+/** Jobs that are queued, sent, accepted and end, and are deleted by retention with what the change log says of them. */
 async function liveAndForget(store: Store): Promise<void> {
   const jobs = await queue(store, BATCH)
   await store.beginAttempts(jobs.map((job) => anAttemptStart(job)))

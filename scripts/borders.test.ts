@@ -41,6 +41,7 @@ const PLANTED: [file: string, imported: string, rule: string][] = [
   ['src/engine/plugins/a.ts', '../nodes/registry.ts', 'engine-room-plugins'],
   ['src/engine/webhooks/a.ts', '../nodes/registry.ts', 'engine-room-webhooks'],
   ['src/engine/events/h.ts', '../nodes/registry.ts', 'engine-room-events'],
+  ['src/engine/leadership/a.ts', '../nodes/registry.ts', 'engine-room-leadership'],
   ['src/engine/cache/a.ts', '../nodes/registry.ts', 'engine-room-cache'],
   ['src/engine/store/a.ts', '../queue/claim.ts', 'engine-room-store'],
   ['src/engine/job-rules/a.ts', '../store/store.ts', 'engine-room-job-rules'],

@@ -1,5 +1,6 @@
 /**
- * Jobs on a real Kubernetes API, with its own controllers and scheduler and a stand-in kubelet: npm run test:kubernetes.
+ * Jobs on a real Kubernetes API, with its own controllers and scheduler and a stand-in kubelet.
+ * `npm run test:kubernetes` runs it.
  * With words, only the cases whose names contain one of them.
  */
 import assert from 'node:assert/strict'

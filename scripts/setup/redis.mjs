@@ -50,7 +50,13 @@ async function unpackFromDebian() {
   return step('Redis for tests', async () => {
     fs.rmSync(directory, { recursive: true, force: true })
     fs.mkdirSync(directory, { recursive: true })
-    run('apt-get', ['download', '-q', ...PACKAGES], directory)
+    try {
+      run('apt-get', ['download', '-q', ...PACKAGES], directory)
+    } catch {
+      // A fresh machine has no lists of packages, or old ones.
+      run('apt-get', ['update', '-q'], directory)
+      run('apt-get', ['download', '-q', ...PACKAGES], directory)
+    }
     for (const file of fs.readdirSync(directory).filter((name) => name.endsWith('.deb'))) {
       run('dpkg-deb', ['-x', file, '.'], directory)
       fs.rmSync(path.join(directory, file))

@@ -322,7 +322,7 @@ it('completion for bash suggests commands, subcommands and options', async () =>
       .toString()
       .trim()
   expect(complete('sch')).toBe('schedules')
-  expect(complete('nodes', 'a')).toBe('add activate')
+  expect(complete('nodes', 'a')).toBe('add add-pulling add-kubernetes activate')
   expect(complete('nodes', 'p')).toBe('probe')
   expect(complete('v')).toBe('versions')
   expect(complete('jobs', '--w')).toBe('--watch')

@@ -1,6 +1,6 @@
 import type { SeenLease } from '../store/lease-table.ts'
 
-/** Once it stops renewing, a leader has the lease for this long; the design: engines.md, chapter 2. */
+/** Once it stops renewing, a leader has the lease for this long. */
 export const LEASE_MS = 5_000
 /** After a connection was new, a free lock may only mean that the database restarted and its leader is not back yet. */
 export const SETTLED_AFTER_MS = 3_000

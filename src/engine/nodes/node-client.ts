@@ -18,7 +18,7 @@ export interface NodeClient {
   reportedSlots?(): number | null
   /** Why a job that it accepted has not started, worded to follow the node's name; null or absent: not known. */
   whyPending?(jobid: string): string | null
-  /** Calls back when something changed there, as long as it notices: a poll finds the same, later. Ends with `close`. */
+  /** Calls back when something changed there, if it notices: a poll finds the same, later. Ends with `close`. */
   watchJobs?(onChange: () => void): void
   /**
    * What the lists just showed is recorded: it may delete ended runs for which `isNeeded` is false. Absent: it keeps

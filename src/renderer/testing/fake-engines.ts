@@ -1,10 +1,14 @@
 import { implement } from '@orpc/server'
 import { contract, type EngineInfo } from '../../shared/contract/index.ts'
+import { ScrapdeckError } from '../../shared/errors.ts'
 
 /** The only one, or three: one leads, one follows, one is silent. A handover and a drain work. */
 export function createFakeEngines({ hasSeveralEngines = false }: { hasSeveralEngines?: boolean }) {
   const os = implement(contract)
   const nowMs = Date.now()
+  const requireSeveral = () => {
+    if (!hasSeveralEngines) throw new ScrapdeckError('BAD_INPUT', 'This engine is alone on its database.')
+  }
   const engine = (id: string, name: string, state: EngineInfo['state'], silentMs: number): EngineInfo => ({
     ...{ id, name, address: `http://${name}`, version: '0.9.0', startedAtMs: nowMs - 86_400_000 * 3 },
     ...{ state, silentMs, drained: false }
@@ -33,10 +37,12 @@ export function createFakeEngines({ hasSeveralEngines = false }: { hasSeveralEng
       return { shared: false, engines: [engine('alone', 'this engine', 'leading', 0)], terms: [] }
     }),
     handOver: os.engines.handOver.handler(({ input }) => {
+      requireSeveral()
       lead(input.to ?? engines.find(({ state }) => state === 'following')!.id)
       return { handedOver: true as const }
     }),
     drain: os.engines.drain.handler(({ input: { id, drained } }) => {
+      requireSeveral()
       engines = engines.map((one) => (one.id === id ? { ...one, drained } : one))
       return { drained }
     })

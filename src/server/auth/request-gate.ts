@@ -128,7 +128,7 @@ export class RequestGate {
   }
 }
 
-/** Only login, health checks and what a signed link opens. Compares the route: a raw path can be spelled in many ways. */
+/** Login, health checks and what a signed link opens. Compares the route: a raw path can be spelled in many ways. */
 function isOpenToAll(request: FastifyRequest): boolean {
   const { url } = request.routeOptions
   return isLogin(request) || url === EGG_ROUTE || url === '/health' || url === '/health/live' || url === '/health/ready'

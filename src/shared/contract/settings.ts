@@ -87,7 +87,7 @@ export const NodeAddress = z.object({
    * `in-cluster` or `in-cluster/NAME` (with the service account of this pod), or `kubeconfig`; the password is a token.
    */
   kubernetes: KubernetesSettings.nullable().optional(),
-  /** With the address `kubeconfig`, or `kubeconfig/NAME`: the file's text, from which address and credentials are taken. */
+  /** With the address `kubeconfig`, or `kubeconfig/NAME`: the file's text, which has address and credentials. */
   kubeconfig: z.string().max(200_000).nullable().optional(),
   /** Default: the file's current context. */
   kubeconfigContext: z.string().max(300).nullable().optional()

@@ -212,6 +212,23 @@ export function describeContract(name: string, open: () => Promise<OpenedEngine>
       expect((await client.storage.compact()).freedBytes).toBeGreaterThanOrEqual(0)
     })
 
+    it('adds a node that pulls with a token, which is replaced and revoked', async () => {
+      const client = await start()
+      const { node, token } = await client.nodes.addPulling({ name: 'behind-nat' })
+      expect(node).toMatchObject({ name: 'behind-nat', kind: 'pulling', hasToken: true })
+      const renewed = await client.nodes.renewToken({ id: node.id })
+      expect([renewed.node.hasToken, typeof renewed.token, token === '']).toEqual([true, 'string', false])
+      expect((await client.nodes.revokeToken({ id: node.id })).hasToken).toBe(false)
+    })
+
+    it('is alone unless its database is shared, and then cannot hand over', async () => {
+      const client = await start()
+      const { shared, engines } = await client.engines.list()
+      expect([shared, engines.map(({ state }) => state)]).toEqual([false, ['leading']])
+      expect(await codeOf(client.engines.handOver({}))).toBe('BAD_INPUT')
+      expect(await codeOf(client.engines.drain({ id: engines[0]!.id, drained: true }))).toBe('BAD_INPUT')
+    })
+
     it('keeps jobs that operators mark', async () => {
       const client = await start()
       const [id] = await queueThree(client)

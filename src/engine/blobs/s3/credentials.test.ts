@@ -1,5 +1,5 @@
 import { chmodSync, mkdirSync, writeFileSync } from 'node:fs'
-import { createServer, type IncomingMessage } from 'node:http'
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest'
@@ -127,10 +127,11 @@ describe('credentials', () => {
   async function listen(
     answer: (incoming: IncomingMessage) => [number, string] | Promise<[number, string]>
   ): Promise<string> {
-    const server = createServer(async (incoming, response) => {
+    const respond = async (incoming: IncomingMessage, response: ServerResponse) => {
       const [status, text] = await answer(incoming)
       response.writeHead(status).end(text)
-    })
+    }
+    const server = createServer((incoming, response) => void respond(incoming, response))
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
     onTestFinished(() => {
       server.closeAllConnections()

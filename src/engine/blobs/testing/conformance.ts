@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import { createHash } from 'node:crypto'
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -28,7 +29,7 @@ export function describeBlobStore(
     })
 
     const draft = async (content: Uint8Array | string) => {
-      const path = join(directory, `draft-${Math.random()}`)
+      const path = join(directory, `draft-${randomUUID()}`)
       await writeFile(path, content)
       return path
     }

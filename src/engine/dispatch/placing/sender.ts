@@ -123,7 +123,7 @@ export class Sender {
         secretNames: job.secretNames,
         limits: holdsLimits ? limits : null
       }
-      // The last moment: from here on, nothing can take the request back (engines.md, chapter 2).
+      // The last moment: from here on, nothing can take the request back.
       if (this.#context.mayAct?.() === false) return await this.#endUnsent(one)
       const sent = node.client.schedule(request, this.#givingUp.signal)
       await this.#counted(one.nodeId, node.observer.duringLongCall(sent))

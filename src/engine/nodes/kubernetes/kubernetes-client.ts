@@ -353,7 +353,7 @@ export class KubernetesClient implements NodeClient {
     await Promise.allSettled(this.#deleting.values())
   }
 
-  /** The newest list if it is young enough, else a new one; concurrent callers share one that began after their call. */
+  /** The newest list if it is young enough, else a new one, which all share who called before it began. */
   async #list(ageMs: number, signal?: AbortSignal): Promise<Listed> {
     const nowMs = this.#options.clock.monotonicMs()
     if (this.#listed !== null && nowMs - this.#listed.begunAtMs < ageMs) return this.#listed
@@ -450,7 +450,7 @@ export class KubernetesClient implements NodeClient {
     this.#isStale = true
   }
 
-  /** Only ours: Kubernetes has its own. Another change in between makes the test fail, and the next list tries again. */
+  /** Only ours: Kubernetes has its own. A change in between makes the test fail, and the next list tries again. */
   async #removeFinalizer({ name, finalizers }: RunPod, signal?: AbortSignal): Promise<void> {
     const at = finalizers.indexOf(FINALIZER)
     if (at === -1) return

@@ -47,7 +47,7 @@ const ROTATED = '\n[scrapdeck] The kubelet rotated this log: lines may be missin
 
 /**
  * Copies of the logs of pods, as files: the API returns a log only from its beginning, but readers want ranges. While
- * somebody reads the log of a running pod, a stream follows it; when the pod has ended, what is missing is fetched once.
+ * somebody reads the log of a running pod, a stream follows it; when it has ended, what is missing is fetched once.
  */
 export class PodLogs {
   readonly #api: KubernetesApi
@@ -245,7 +245,11 @@ export class PodLogs {
         throw api.errorOf({ status: head.status, head, value: parsed(problem) }, request)
       }
     } finally {
-      await copy.writing.finally(() => file.close())
+      try {
+        await copy.writing
+      } finally {
+        await file.close()
+      }
     }
     return isPart ? 'part' : 'all'
   }

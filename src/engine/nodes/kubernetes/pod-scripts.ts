@@ -28,7 +28,7 @@ for wait in (1,2,4,8,15,30,30,30,30,0):
 sys.exit("The egg cannot be fetched from Scrapdeck: %s"%problem)
 `
 
-/** The main step: activates the project and runs the spider with its log on the standard error, values of secrets hidden. */
+/** The main step: runs the spider of the project with its log on the standard error, values of secrets hidden. */
 export const RUN_SPIDER = `import json,os,sys
 run=json.loads(os.environ.pop("SCRAPDECK_RUN"))
 hidden=json.loads(os.environ.pop("SCRAPDECK_SECRETS","{}"))

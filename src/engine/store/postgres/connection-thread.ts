@@ -72,7 +72,7 @@ async function connect(): Promise<Session> {
 
 async function perform({ text, values, isOnce = false }: Query, { sql, lost }: Session): Promise<Outcome> {
   const rows = await Promise.race([sql.unsafe(text, values as never[], { prepare: !isOnce }).values(), lost])
-  // After a query that failed in the middle of its rows, `postgres` leaves as many places empty before those of the next.
+  // After a query that failed amid its rows, `postgres` leaves as many places empty before those of the next.
   const isWhole = rows.length === 0 || rows[0] !== undefined
   return {
     rows: isWhole ? [...rows] : [...rows].filter((row) => row !== undefined),

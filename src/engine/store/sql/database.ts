@@ -26,7 +26,7 @@ export interface Statement<Values extends unknown[] = unknown[], Row = unknown> 
   run(...values: Values): { readonly changes: number }
   get(...values: Values): Row | undefined
   all(...values: Values): Row[]
-  /** Asks as `get` does, and gives the row when it is called: what is asked together takes one round trip to a server. */
+  /** Asks as `get` does, and gives the row when called: what is asked together takes one round trip to a server. */
   ahead(...values: Values): () => Row | undefined
   /** The same for `all`. */
   aheadAll(...values: Values): () => Row[]

@@ -1,7 +1,7 @@
 /**
- * Who uses this namespace, and who of them leads. `engine_lease` has one row. A term is one engine's time as the leader;
- * `begin_write` is how each of its transactions begins: it waits for the lock of writers (group-commit.ts), then holds
- * the lease, and fails if it is another engine's by now.
+ * Who uses this namespace, and who of them leads. `engine_lease` has one row. A term is one engine's time as the
+ * leader; `begin_write` is how each of its transactions begins: it waits for the lock of writers (group-commit.ts),
+ * then holds the lease, and fails if it is another engine's by now.
  */
 export const engines = `
 CREATE TABLE engine_lease (
@@ -42,5 +42,7 @@ CREATE TABLE engine_common (
 
 CREATE FUNCTION begin_write(writers bigint, namespace bigint, wanted_holder text, wanted_epoch bigint) RETURNS void LANGUAGE plpgsql AS $$
   BEGIN
-    PERFORM pg_advisory_xact_lock(writers::int, namespace::int); PERFORM 1 FROM engine_lease WHERE holder = wanted_holder AND epoch = wanted_epoch FOR SHARE; IF NOT FOUND THEN RAISE EXCEPTION 'another engine leads' USING ERRCODE = 'SD002'; END IF; END $$;
+    PERFORM pg_advisory_xact_lock(writers::int, namespace::int); PERFORM 1 FROM engine_lease
+      WHERE holder = wanted_holder AND epoch = wanted_epoch FOR SHARE; IF NOT FOUND THEN
+        RAISE EXCEPTION 'another engine leads' USING ERRCODE = 'SD002'; END IF; END $$;
 `
