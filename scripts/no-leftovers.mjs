@@ -19,7 +19,10 @@ export default function watchLeftovers() {
   Object.assign(process.env, places)
   return () => {
     const left = Object.values(places).flatMap((place) =>
-      fs.readdirSync(place).filter((name) => name.startsWith('scrapdeck-'))
+      fs
+        .readdirSync(place)
+        .filter((name) => name.startsWith('scrapdeck-'))
+        .map((name) => `${name} (${fs.readdirSync(path.join(place, name)).slice(0, 5).join(', ')})`)
     )
     for (const [name, place] of Object.entries(places)) {
       fs.rmSync(place, { recursive: true, force: true })
@@ -28,7 +31,7 @@ export default function watchLeftovers() {
     }
     if (left.length > 0) {
       throw new Error(
-        `${left.length} temporary directories were left by tests: use \`await using\`, or remove() them in afterEach`
+        `Temporary directories were left by tests: ${left.join('; ')}. Use \`await using\`, or remove() them in afterEach`
       )
     }
   }

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import fc from 'fast-check'
-import { afterAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { isLong, pickLength } from '../../../scripts/test-length.mjs'
 import { Election } from './election.ts'
 import { FakeDatabase } from './testing/fake-database.ts'
@@ -79,7 +79,10 @@ const PLANTED: Record<string, Planted> = {
 
 /** Some need hundreds of stories: only `npm run test:long` has the time. */
 describe.runIf(isLong)('a planted bug is found', () => {
-  const directory = mkdtempSync(join(tmpdir(), 'scrapdeck-planted-'))
+  let directory = ''
+  beforeAll(() => {
+    directory = mkdtempSync(join(tmpdir(), 'scrapdeck-planted-'))
+  })
   afterAll(() => rmSync(directory, { recursive: true, force: true }))
 
   test.each(Object.entries(PLANTED))('%s', { timeout: 300_000 }, async (_, { file, changes = [], Database }) => {
