@@ -27,7 +27,7 @@ function environment(given: Record<string, string>): NodeJS.ProcessEnv {
 function carryOut(name: string, directory: string, given: Record<string, string>): void {
   const commands = new RegExp(`^\`\`\`sh ${name}\\n([\\s\\S]*?)^\`\`\`$`, 'm').exec(DOCUMENT)?.[1]
   expect(commands, name).toBeDefined()
-  const { status, stderr } = spawnSync('bash', ['-euo', 'pipefail', '-c', commands!], {
+  const { status, stderr } = spawnSync('bash', ['--norc', '-euo', 'pipefail', '-c', commands!], {
     ...{ cwd: directory, env: environment(given), encoding: 'utf8' }
   })
   expect([status, stderr]).toEqual([0, ''])
