@@ -149,7 +149,7 @@ const NEED_POSTGRES = ['pg-dispatch', 'pg-enqueue', 'pg-latency', 'pg-bloat']
 const isThere = (name: string) => !NEED_POSTGRES.includes(name) || whyNoPostgres() === null
 
 /** These start Scrapyds, services or browsers, as `local-start` does; they run only in `npm run test:long`. */
-const ONLY_LONG = ['api', 'cold', 'failover', 'local-memory', 'local-throughput', 'log-open', 'log-tail']
+const ONLY_LONG = ['api', 'cold', 'failover', 'local-memory', 'local-throughput', 'log-open', 'log-tail', 'pg-bloat']
 
 async function all(figures: AsyncIterable<Figure>): Promise<Figure[]> {
   const list: Figure[] = []

@@ -36,7 +36,8 @@ function join(id: string, lead: () => Promise<void> = async () => {}) {
     close: async () => database.endSession(session),
     ...{ clientAddress: nobodyAsks, common: nobodyAsks, setDrained: nobodyAsks, list: nobodyAsks, terms: nobodyAsks }
   }
-  const self = { id, name: id, address: `http://${id}`, version: '1' }
+  // `north#2` is a later process at the address of `north`.
+  const self = { id, name: id, address: `http://${id.split('#', 1)[0]}`, version: '1' }
   const election = new Election({
     ...{ self, clock, logger: silentLogger, lead, follow: async () => {} },
     openTable: () => table
@@ -51,6 +52,19 @@ test('the first one leads, and the other one knows where', async () => {
   await south.start()
   expect([north.mayAct(), south.mayAct()]).toEqual([true, false])
   expect([north.leaderAddress(), south.leaderAddress()]).toEqual([null, 'http://north'])
+})
+
+test('an engine that was restarted does not take its former self for the leader', async () => {
+  const before = join('north')
+  await before.election.start()
+  before.silent.never = new Promise(() => {})
+  const again = join('north#2').election
+  const starting = again.start()
+  await clock.advanceBy(500)
+  expect([again.leaderAddress(), again.mayAct()]).toEqual([null, false])
+  await clock.advanceBy(20_000)
+  await starting
+  expect(again.mayAct()).toBe(true)
 })
 
 test('a start rejects with the reason if this engine should lead, and cannot; another one may', async () => {

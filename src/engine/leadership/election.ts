@@ -87,7 +87,8 @@ export class Election {
   leaderAddress(): string | null {
     const seen = this.#seen
     if (this.#lease !== null || seen === null || seen.holder === null || this.#unchangedMs() >= LEASE_MS) return null
-    return seen.leaderAddress
+    // An earlier process had this engine's address: forwarding to it would lead back here.
+    return seen.leaderAddress === this.#options.self.address ? null : seen.leaderAddress
   }
 
   /** Resolves when something else was seen than before, or after `limitMs`. */
