@@ -17,7 +17,8 @@ test('a page says which engine it talks to and which leads, also after it handed
       .click()
     await page.getByRole('dialog').getByRole('button', { name: 'Hand over' }).click()
     expect(await leaderAmong(['south'], south!)).toBe('south')
-    // Sessions are the former leader's, unless the engines share them.
+    // Sessions are the former leader's, unless the engines share them: the page goes to the login by itself.
+    await expect(page.getByLabel('Password')).toBeVisible()
     await page.goto(await makeLoginLink(south!))
     await page.getByRole('link', { name: 'south leads', exact: true }).click()
     const leader = page.getByRole('list', { name: 'Leaders' }).getByRole('listitem').first()
