@@ -26,6 +26,7 @@ export async function serveTogether(
   { logger, storeThread }: { logger: Logger; storeThread: Worker }
 ): Promise<RunningService> {
   await using starting = new AsyncDisposableStack()
+  process.on('unhandledRejection', (error) => surviveTheEndOfLeading(error, logger))
   const connections = openConnections(options)
   const front = await openFront(options, { answer: refuse, answerOnSocket: refuse }, connections)
   starting.defer(() => front.close())
@@ -106,6 +107,16 @@ export async function serveTogether(
     nextThread = startStoreThread()
     nextThread.unref()
   }
+}
+
+/**
+ * Work of a room that was under way when this engine lost its lease fails, as it should. Nobody may wait for it any
+ * more, and it must not end the process, which goes on as a follower. Everything else does, as without this.
+ */
+function surviveTheEndOfLeading(error: unknown, logger: Logger): void {
+  const { code } = error as { code?: unknown }
+  if (code !== 'NOT_LEADER' && code !== 'STOPPING') throw error
+  logger.warn({ error }, 'work was refused because this engine no longer leads')
 }
 
 /** Requests that come before it is known who leads. */
