@@ -89,16 +89,13 @@ export function learnFromCounters(before: SlotsBelief, seen: CountersSeen): Slot
  */
 export function planCapacity(evidence: {
   setSlots: number | null
-  reportedSlots?: number | null
   /** What the node itself says, and where it has that from. */
   told?: DaemonStatus['slots']
   belief: SlotsBelief
   nowMs: number
 }): Capacity {
-  const { setSlots, reportedSlots = null, told, belief, nowMs } = evidence
+  const { setSlots, told, belief, nowMs } = evidence
   if (setSlots !== null) return { slots: setSlots, source: 'set', text: 'set by you' }
-  if (reportedSlots !== null)
-    return { slots: reportedSlots, source: 'learned', text: 'reported by the node (max_proc)' }
   if (told != null) return { slots: told.count, source: 'learned', text: told.text }
   const known = believedSlots(belief)
   const isTrying = isWorthTrying(belief, nowMs)

@@ -375,8 +375,9 @@ function capacityOf(
   nowMs: number
 ): Capacity {
   if (!client.traits.runsHere || stored.slots !== null) {
-    const reportedSlots = client.reportedSlots?.() ?? null
-    return planCapacity({ setSlots: stored.slots, reportedSlots, told, belief, nowMs })
+    const reported = client.reportedSlots?.() ?? null
+    const byItself = reported === null ? told : { count: reported, text: 'reported by the node (max_proc)' }
+    return planCapacity({ setSlots: stored.slots, told: byItself, belief, nowMs })
   }
   // There is nothing to learn about our own computer.
   return { slots: availableParallelism(), source: 'default', text: 'one for each CPU of this computer' }
