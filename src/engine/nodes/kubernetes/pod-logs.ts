@@ -20,7 +20,9 @@ interface Copy {
   path: string
   uid: string
   sizeBytes: number
-  /** Its first bytes: tells whether the log that the API returns still begins as it did. */
+  /** Where in the copy the log begins that the API returns: not at 0 once it was rotated. */
+  beginsAt: number
+  /** The first bytes from there: tells whether the log that the API returns still begins as it did. */
   head: Buffer
   /** The pod has ended, and this is all. */
   isComplete: boolean
@@ -126,6 +128,7 @@ export class PodLogs {
       path: join(this.#directory, `${logged.jobName}.${logged.uid.replace(/[^A-Za-z0-9-]/g, '')}`),
       uid: logged.uid,
       sizeBytes: 0,
+      beginsAt: 0,
       head: Buffer.alloc(0),
       isComplete: false,
       following: null,
@@ -212,7 +215,7 @@ export class PodLogs {
     const path = `${this.#namespacePath}pods/${logged.pod}/log`
     const request = { path, query: { container: logged.container, ...query }, timeoutMs }
     await copy.writing
-    const held = copy.sizeBytes
+    const held = copy.sizeBytes - copy.beginsAt
     const begin = copy.head
     const file = await open(copy.path, 'a', 0o600)
     const problem: Buffer[] = []
@@ -226,6 +229,8 @@ export class PodLogs {
       if (!isRotated && !piece.subarray(0, compared).equals(begin.subarray(at, at + compared))) {
         isRotated = true
         append(Buffer.from(ROTATED))
+        copy.beginsAt = copy.sizeBytes + copy.queuedBytes
+        copy.head = Buffer.alloc(0)
         append(begin.subarray(0, at))
       }
       append(isRotated ? piece : piece.subarray(Math.min(piece.length, Math.max(0, held - at))))
