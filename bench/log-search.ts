@@ -223,10 +223,7 @@ async function ingest({ directory, store, archive, index }: Target, { gigabytes,
       await index.whenCaughtUp()
       ingestMs += performance.now() - beganAt
       cpuMs += cpuMsSince(cpuBefore)
-      for (const { path, sizeBytes } of written) {
-        bytes += sizeBytes
-        rmSync(path)
-      }
+      for (const { sizeBytes } of written) bytes += sizeBytes
       if ((from / BATCH) % 10 === 9)
         progress(`log-search: ${(bytes / 1e9).toFixed(1)} GB, ${Math.round(bytes / 1e3 / ingestMs)} MB/s`)
     }

@@ -11,7 +11,7 @@ export interface BlobStore {
   openRead(name: string): Promise<Readable>
   /** For ranges. null: this store reads blobs only whole. Rejects as `read` does. */
   openAt(name: string): Promise<BlobReader | null>
-  /** Moves a complete file of this engine's into the store. */
+  /** Moves a complete file of this engine's into the store: it is durable there, synced before or not. */
   adopt(name: string, path: string): Promise<void>
   /**
    * Where a blob is a file on this machine, if necessary after it was fetched; null: it cannot be one. A fetched file

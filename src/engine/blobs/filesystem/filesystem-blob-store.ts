@@ -118,6 +118,8 @@ async function moveIn(
   source: string,
   syncFolder: (path: string) => Promise<void>
 ): Promise<void> {
+  // Here and not where it is written: several syncs at once are one for the disk, and other stores need none.
+  await syncFile(source)
   try {
     await rename(source, path).catch(async (error: unknown) => {
       if (!isMissing(error)) throw error
@@ -183,6 +185,12 @@ function shareSyncs(syncNow: (path: string) => Promise<void>): (path: string) =>
     }
     return shared
   }
+}
+
+async function syncFile(path: string): Promise<void> {
+  // Windows syncs only what is open for writing.
+  await using file = await open(path, 'r+')
+  await file.sync()
 }
 
 async function syncFolderNow(path: string): Promise<void> {

@@ -1,4 +1,4 @@
-import { closeSync, fsyncSync, openSync, readSync, writeSync } from 'node:fs'
+import { closeSync, openSync, readSync, writeSync } from 'node:fs'
 import { countNewlines } from '../scan/count-newlines.ts'
 import { damaged, encodeEnd, FRAME_RAW_BYTES, type FrameSizes, packFrameSync, unpackFrameSync } from './frames.ts'
 import type { SpoolFiles } from './spool.ts'
@@ -14,7 +14,7 @@ export interface SealedLog {
 }
 
 /**
- * Writes the archive of a complete log to `target`, which must not exist, and syncs it. For threads: synchronous.
+ * Writes the archive of a complete log to `target`, which must not exist. For threads: synchronous.
  * Throws LOG_DAMAGED, or the system's error.
  */
 export function sealLog(source: SealSource, target: string): SealedLog {
@@ -30,7 +30,6 @@ export function sealLog(source: SealSource, target: string): SealedLog {
     }
     const end = encodeEnd(frames, newlines)
     writeAll(file, end)
-    fsyncSync(file)
     const sum = (numbers: number[]) => numbers.reduce((total, each) => total + each, 0)
     return {
       rawBytes: sum(frames.map(({ rawBytes }) => rawBytes)),
