@@ -88,7 +88,7 @@ const SHORT: [name: string, measure: () => Promise<Figure[]>, figures: string[]]
   [
     'log-fleet',
     () => logFleet.measure({ nodes: 2, slots: 2, settleMs: 100, lookMs: 3_000, measureMs: 1_000 }),
-    ['whole_core_share', 'base_core_share', 'fresh_share', 'age_p99_s']
+    ['whole_core_share', 'base_core_share', 'age_p99_s']
   ],
   [
     'log-open',

@@ -159,7 +159,7 @@ describe.skipIf(whyNoS3() !== null)('on a real S3 server', () => {
       await engine.write(one.name, one.bytes)
       await engine.write(other.name, other.bytes)
       expect(await engine.deleteUnused(one.name)).toBe(false)
-      await new Promise((wake) => setTimeout(wake, 4_200))
+      await new Promise((wake) => setTimeout(wake, 5_200))
       // A peer is about to write the row of its version.
       await peer.write(one.name, one.bytes)
       expect([await engine.deleteUnused(one.name), await engine.deleteUnused(other.name)]).toEqual([false, true])

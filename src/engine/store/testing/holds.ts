@@ -53,7 +53,8 @@ export function describeHolds(story: Story): void {
     })
 
     test('a chain of any length is skipped where its first job ends otherwise, and comes back with it', async () => {
-      const jobs = Array.from({ length: 3000 }, () => aNewJob())
+      // Deeper than recursive triggers of SQLite go (1,000).
+      const jobs = Array.from({ length: 1_200 }, () => aNewJob())
       jobs.forEach((job, index) => {
         if (index > 0) job.after = [{ jobId: jobs[index - 1]!.id, on: 'succeeded' }]
       })
@@ -64,9 +65,9 @@ export function describeHolds(story: Story): void {
         status: 'cancelled',
         reason: `skipped: ${first.id} ended as cancelled`
       })
-      expect((await story.store.countByState()).ended).toBe(3000)
+      expect((await story.store.countByState()).ended).toBe(1_200)
       expect(await story.store.restoreCancelled([jobs[2]!.id], entry())).toEqual([])
-      expect((await story.store.restoreCancelled([first.id], entry())).length).toBe(3000)
+      expect((await story.store.restoreCancelled([first.id], entry())).length).toBe(1_200)
       expect(await story.store.listLanes()).toMatchObject([{ depth: 1 }])
     })
 
