@@ -15,6 +15,8 @@ export default defineConfig({
   // Stories wait for spiders and polls a fifth of their time: with two workers the cores were idle as long.
   workers: 3,
   fullyParallel: false,
+  // As vitest.config.ts says.
+  retries: process.env['CI'] === undefined ? 0 : 1,
   forbidOnly: process.env['CI'] !== undefined,
   reporter: [['list'], ['json', { outputFile: '../.cache/playwright-report.json' }]],
   use: {

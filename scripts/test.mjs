@@ -19,7 +19,7 @@ import { cacheDirectory, nodeBinary, packageFile } from './setup/platform.mjs'
 import { ensurePythonEnvironment } from './setup/python-environment.mjs'
 import { commandStep, say, showFailure } from './setup/steps.mjs'
 import { ensureTestEnvironment, nameUntested, readTestEnvironment } from './setup/test-environment.mjs'
-import { readResults, sums, table } from './setup/test-results.mjs'
+import { readResults, sums, table, triedAgain } from './setup/test-results.mjs'
 
 const resultDirectory = path.join(cacheDirectory, 'results')
 
@@ -145,5 +145,6 @@ async function runChecks() {
   if (checks.some(({ name }) => name === 'integration')) nameUntested(readTestEnvironment())
   const results = readResults(resultDirectory)
   say(table(ran, results, performance.now() - beganAt))
+  if (triedAgain(results) !== '') say(triedAgain(results))
   say(sums(results, 0))
 }

@@ -5,7 +5,7 @@ import { rootDirectory } from './platform.mjs'
 
 const SLOWEST_SHOWN = 5
 
-/** @typedef {{ passed: number, failed: number, files: { file: string, tookMs: number }[] }} Result */
+/** @typedef {{ passed: number, failed: number, files: { file: string, tookMs: number }[], triedAgain: string[] }} Result */
 
 /** @param {string} directory of reports NAME.json @returns {Record<string, Result>} */
 export function readResults(directory) {
@@ -24,7 +24,11 @@ export function resultOf(report) {
     return {
       passed: report.stats.expected + report.stats.flaky,
       failed: report.stats.unexpected,
-      files: report.suites.map((/** @type {any} */ suite) => ({ file: `e2e/${suite.file}`, tookMs: durationOf(suite) }))
+      files: report.suites.map((/** @type {any} */ suite) => ({
+        file: `e2e/${suite.file}`,
+        tookMs: durationOf(suite)
+      })),
+      triedAgain: report.suites.flatMap(flakyOf)
     }
   }
   return {
@@ -33,8 +37,22 @@ export function resultOf(report) {
     files: report.testResults.map((/** @type {any} */ { name, startTime, endTime }) => ({
       file: path.relative(rootDirectory, name),
       tookMs: endTime - startTime
-    }))
+    })),
+    // They keep the errors of the tries before.
+    triedAgain: report.testResults.flatMap((/** @type {any} */ { assertionResults }) =>
+      assertionResults
+        .filter((/** @type {any} */ { status, failureMessages }) => status === 'passed' && failureMessages.length > 0)
+        .map((/** @type {any} */ { fullName, failureMessages }) => `${fullName}: ${failureMessages[0].split('\n')[0]}`)
+    )
   }
+}
+
+/** @param {any} suite of Playwright @returns {string[]} */
+function flakyOf({ suites = [], specs = [] }) {
+  const flaky = specs.filter((/** @type {any} */ { tests }) =>
+    tests.some((/** @type {any} */ { status }) => status === 'flaky')
+  )
+  return [...suites.flatMap(flakyOf), ...flaky.map((/** @type {any} */ { title }) => title)]
 }
 
 /** @param {any} suite of Playwright @returns {number} */
@@ -54,6 +72,12 @@ export function sums(results, brokenSteps) {
   const passed = all.reduce((sum, one) => sum + one.passed, 0)
   const failed = all.reduce((sum, one) => sum + one.failed, 0)
   return `${passed} passed, ${Math.max(failed, brokenSteps)} failed`
+}
+
+/** Tests that failed and then passed, with what they said: '' or one line each. @param {Record<string, Result>} results */
+export function triedAgain(results) {
+  const names = Object.values(results).flatMap(({ triedAgain: each }) => each)
+  return names.length === 0 ? '' : ['Passed only when tried again:', ...names.map((name) => `  ${name}`)].join('\n')
 }
 
 /**

@@ -1,13 +1,24 @@
 import { expect, test } from 'vitest'
 import { inRoot } from './platform.mjs'
-import { resultOf, sums, table } from './test-results.mjs'
+import { resultOf, sums, table, triedAgain } from './test-results.mjs'
 
 const ofVitest = resultOf({
   numPassedTests: 3,
   numFailedTests: 1,
   testResults: [
-    { name: inRoot('src', 'a.test.ts'), startTime: 1_000, endTime: 1_500 },
-    { name: inRoot('src', 'b.test.ts'), startTime: 1_000, endTime: 3_000 }
+    {
+      ...{ name: inRoot('src', 'a.test.ts'), startTime: 1_000, endTime: 1_500 },
+      assertionResults: [
+        { fullName: 'a node is polled', status: 'passed', failureMessages: ['Error: too slow\n at x'] }
+      ]
+    },
+    {
+      ...{ name: inRoot('src', 'b.test.ts'), startTime: 1_000, endTime: 3_000 },
+      assertionResults: [
+        { fullName: 'a job is sent', status: 'passed', failureMessages: [] },
+        { fullName: 'a job is cancelled', status: 'failed', failureMessages: ['Error: no', 'Error: no'] }
+      ]
+    }
   ]
 })
 const ofPlaywright = resultOf({
@@ -15,8 +26,8 @@ const ofPlaywright = resultOf({
   suites: [
     {
       file: 'browser/queue.spec.ts',
-      specs: [{ tests: [{ results: [{ duration: 700 }, { duration: 300 }] }] }],
-      suites: [{ specs: [{ tests: [{ results: [{ duration: 2_000 }] }] }] }]
+      specs: [{ title: 'a queue', tests: [{ status: 'flaky', results: [{ duration: 700 }, { duration: 300 }] }] }],
+      suites: [{ specs: [{ title: 'a row', tests: [{ status: 'expected', results: [{ duration: 2_000 }] }] }] }]
     }
   ]
 })
@@ -24,6 +35,13 @@ const ofPlaywright = resultOf({
 test('the last line sums up all tests; a step that could not start is one failure', () => {
   expect(sums({ unit: ofVitest, browser: ofPlaywright }, 0)).toBe('8 passed, 1 failed')
   expect(sums({ browser: ofPlaywright }, 1)).toBe('5 passed, 1 failed')
+})
+
+test('a test that passed only when it was tried again is named, with what it said', () => {
+  expect(triedAgain({ unit: ofVitest, browser: ofPlaywright })).toBe(
+    'Passed only when tried again:\n  a node is polled: Error: too slow\n  a queue'
+  )
+  expect(triedAgain({})).toBe('')
 })
 
 test('the table has a line for each part, its slowest files, and the total', () => {
