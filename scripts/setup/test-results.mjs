@@ -5,7 +5,10 @@ import { rootDirectory } from './platform.mjs'
 
 const SLOWEST_SHOWN = 5
 
-/** @typedef {{ passed: number, failed: number, files: { file: string, tookMs: number }[], triedAgain: string[] }} Result */
+/**
+ * `triedAgain`: tests that failed, and then passed.
+ * @typedef {{ passed: number, failed: number, files: { file: string, tookMs: number }[], triedAgain: string[] }} Result
+ */
 
 /** @param {string} directory of reports NAME.json @returns {Record<string, Result>} */
 export function readResults(directory) {
@@ -74,7 +77,10 @@ export function sums(results, brokenSteps) {
   return `${passed} passed, ${Math.max(failed, brokenSteps)} failed`
 }
 
-/** Tests that failed and then passed, with what they said: '' or one line each. @param {Record<string, Result>} results */
+/**
+ * Tests that failed and then passed, with what they said: '' or one line each.
+ * @param {Record<string, Result>} results
+ */
 export function triedAgain(results) {
   const names = Object.values(results).flatMap(({ triedAgain: each }) => each)
   return names.length === 0 ? '' : ['Passed only when tried again:', ...names.map((name) => `  ${name}`)].join('\n')
