@@ -1,5 +1,6 @@
 import { MantineProvider } from '@mantine/core'
 import { notifications } from '@mantine/notifications'
+import { spotlight } from '@mantine/spotlight'
 import { QueryClientProvider } from '@tanstack/react-query'
 import { createMemoryHistory, RouterProvider } from '@tanstack/react-router'
 import { cleanup, configure, render } from '@testing-library/react'
@@ -48,6 +49,8 @@ export function renderApp(engine: FakeEngine, address = '/') {
       changes.stop()
       stopKeys()
       notifications.clean()
+      // It is open or closed for the whole page, which the next app shares.
+      spotlight.close()
       cleanup()
       engine.stop()
       queryClient.clear()
