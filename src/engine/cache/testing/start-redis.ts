@@ -1,10 +1,10 @@
-import { type ChildProcess, spawn } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { connect, createServer, type AddressInfo, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { readTestEnvironment } from '../../../../scripts/setup/test-environment.mjs'
 import { systemClock } from '../../runtime/clock.ts'
+import { freePort, ServerProcess } from '../../testing/server-process.ts'
 import { until } from '../../testing/until.ts'
 
 /** Why no server can be started here; null: one can. */
@@ -30,31 +30,23 @@ export async function startRedis(settings: readonly string[] = []): Promise<Redi
   const port = await freePort()
   const env = libraries === null ? process.env : { ...process.env, LD_LIBRARY_PATH: libraries }
   const common = ['--bind', '127.0.0.1', '--save', '', '--appendonly', 'no', '--dir', directory]
-  let server: ChildProcess | null = null
+  const options = ['--port', String(port), ...common, ...settings]
+  const server = new ServerProcess(program!, options, { env })
 
   async function start(): Promise<void> {
-    const options = ['--port', String(port), ...common, ...settings]
-    server = spawn(program!, options, { env, stdio: 'ignore' })
+    server.start()
     await until('Redis', () => isListening(port), Boolean, 20_000)
-  }
-  async function kill(): Promise<void> {
-    const ending = server
-    server = null
-    if (ending === null || ending.exitCode !== null) return
-    const exited = new Promise((resolve) => ending.once('exit', resolve))
-    ending.kill('SIGKILL')
-    await exited
   }
   await start()
   return {
     port,
     url: `redis://127.0.0.1:${port}`,
     start,
-    kill,
-    pause: () => void server?.kill('SIGSTOP'),
-    resume: () => void server?.kill('SIGCONT'),
+    kill: () => server.kill(),
+    pause: () => void server.signal('SIGSTOP'),
+    resume: () => void server.signal('SIGCONT'),
     async stop() {
-      await kill()
+      await server.kill()
       rmSync(directory, { recursive: true, force: true })
     }
   }
@@ -91,12 +83,4 @@ function isListening(port: number): Promise<boolean> {
     socket.on('data', () => resolve(true))
     socket.on('error', () => resolve(false))
   })
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer()
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  const { port } = server.address() as AddressInfo
-  await new Promise((resolve) => server.close(resolve))
-  return port
 }

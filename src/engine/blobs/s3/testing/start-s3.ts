@@ -1,9 +1,8 @@
-import { type ChildProcess, spawn } from 'node:child_process'
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
-import { type AddressInfo, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { readTestEnvironment } from '../../../../../scripts/setup/test-environment.mjs'
+import { freePort, ServerProcess } from '../../../testing/server-process.ts'
 import { until } from '../../../testing/until.ts'
 
 export const S3_KEYS = { AWS_ACCESS_KEY_ID: 'scrapdeck', AWS_SECRET_ACCESS_KEY: 'a secret for tests' }
@@ -30,37 +29,21 @@ export async function startS3(): Promise<S3Server> {
   for (const folder of [objects, metadata, join(objects, S3_BUCKET)]) mkdirSync(folder)
   const port = await freePort()
   const endpoint = `http://127.0.0.1:${port}`
-  let server: ChildProcess | null = null
+  const keys = ['--access', S3_KEYS.AWS_ACCESS_KEY_ID, '--secret', S3_KEYS.AWS_SECRET_ACCESS_KEY]
+  const place = ['--port', `127.0.0.1:${port}`, '--quiet', '--keep-alive']
+  const server = new ServerProcess(program!, [...keys, ...place, 'posix', '--sidecar', metadata, objects])
 
   async function start(): Promise<void> {
-    const keys = ['--access', S3_KEYS.AWS_ACCESS_KEY_ID, '--secret', S3_KEYS.AWS_SECRET_ACCESS_KEY]
-    const place = ['--port', `127.0.0.1:${port}`, '--quiet', '--keep-alive']
-    server = spawn(program!, [...keys, ...place, 'posix', '--sidecar', metadata, objects], { stdio: 'ignore' })
+    server.start()
     const isReady = () => fetch(endpoint).then(Boolean, () => false)
     await until('the S3 server', isReady, Boolean, 30_000)
   }
-  async function kill(): Promise<void> {
-    const ending = server
-    server = null
-    if (ending === null || ending.exitCode !== null) return
-    const exited = new Promise((resolve) => ending.once('exit', resolve))
-    ending.kill('SIGKILL')
-    await exited
-  }
   await start()
   return {
-    ...{ endpoint, start, kill, directory: join(objects, S3_BUCKET) },
+    ...{ endpoint, start, kill: () => server.kill(), directory: join(objects, S3_BUCKET) },
     async stop() {
-      await kill()
+      await server.kill()
       rmSync(root, { recursive: true, force: true })
     }
   }
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer()
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  const { port } = server.address() as AddressInfo
-  await new Promise((resolve) => server.close(resolve))
-  return port
 }
