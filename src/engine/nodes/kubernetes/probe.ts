@@ -2,10 +2,8 @@ import type { NodeAddress } from '../../../shared/contract/index.ts'
 import type { Clock } from '../../runtime/clock.ts'
 import type { Logger } from '../../runtime/logger.ts'
 import { healthOf, NodeError } from '../node-client.ts'
-import { checkCertificates } from '../scrapyd/certificates.ts'
 import type { createConnection } from '../scrapyd/connection.ts'
-import type { ProbedNode } from '../scrapyd/probe.ts'
-import { parseProxyUrl } from '../scrapyd/proxy.ts'
+import { connectionOf, type ProbedNode, unreachedNode } from '../scrapyd/probe.ts'
 import { KubernetesClient } from './kubernetes-client.ts'
 import type { ClusterAddress } from './cluster-address.ts'
 
@@ -17,28 +15,8 @@ export async function probeCluster(options: {
   connect?: typeof createConnection | undefined
 }): Promise<ProbedNode> {
   const { address, clock, logger, connect } = options
-  const parts = {
-    url: address.url,
-    caCertificate: address.caCertificate || null,
-    clientCertificate: address.clientCertificate || null,
-    clientKey: address.clientKey || null,
-    proxyUrl: address.proxyUrl ? parseProxyUrl(address.proxyUrl) : null
-  }
-  checkCertificates(parts)
-  const result: ProbedNode = {
-    url: address.url,
-    reachable: false,
-    health: 'unknown',
-    problem: null,
-    scrapydVersion: null,
-    nodeName: null,
-    running: null,
-    pending: null,
-    projects: [],
-    latencyMs: null,
-    clockOffsetMs: null,
-    warnings: warningsFor(address)
-  }
+  const parts = { url: address.url, ...connectionOf(address) }
+  const result = unreachedNode(address.url, warningsFor(address))
   let client: KubernetesClient | null = null
   try {
     client = await KubernetesClient.open({

@@ -11,6 +11,27 @@ import { type ClientLimits, createScrapydClient } from './scrapyd-client.ts'
 /** What the address itself tells; the rest comes from the fleet. */
 export type ProbedNode = Omit<ProbeResult, 'duplicateOf' | 'keepsPassword'>
 
+/** What is known before an address was asked. */
+export function unreachedNode(url: string, warnings: string[]): ProbedNode {
+  return {
+    ...{ url, warnings, reachable: false, health: 'unknown', problem: null },
+    ...{ scrapydVersion: null, nodeName: null, running: null, pending: null },
+    ...{ projects: [], latencyMs: null, clockOffsetMs: null }
+  }
+}
+
+/** The certificates and the proxy of an address, as a connection takes them. Throws NODE_CONNECTION_INVALID. */
+export function connectionOf(address: NodeAddress) {
+  const connection = {
+    caCertificate: address.caCertificate || null,
+    clientCertificate: address.clientCertificate || null,
+    clientKey: address.clientKey || null,
+    proxyUrl: address.proxyUrl ? parseProxyUrl(address.proxyUrl) : null
+  }
+  checkCertificates(connection)
+  return connection
+}
+
 /**
  * Probes an address before anything is saved. A node that is down or wrong is a result, not an error. Only an address
  * that cannot be valid throws (NODE_URL_INVALID, NODE_CONNECTION_INVALID).
@@ -30,28 +51,11 @@ export async function probeNode(options: {
     url: parsed.url,
     username: address.username || parsed.username,
     password: address.password || parsed.password,
-    caCertificate: address.caCertificate || null,
-    clientCertificate: address.clientCertificate || null,
-    clientKey: address.clientKey || null,
-    proxyUrl: address.proxyUrl ? parseProxyUrl(address.proxyUrl) : null
+    ...connectionOf(address)
   }
-  checkCertificates(parts)
   const name = new URL(parsed.url).hostname
   const client = createScrapydClient({ ...parts, name, clock, logger, limits, connect })
-  const result: ProbedNode = {
-    url: parsed.url,
-    reachable: false,
-    health: 'unknown',
-    problem: null,
-    scrapydVersion: null,
-    nodeName: null,
-    running: null,
-    pending: null,
-    projects: [],
-    latencyMs: null,
-    clockOffsetMs: null,
-    warnings: warningsFor(parts)
-  }
+  const result = unreachedNode(parsed.url, warningsFor(parts))
   try {
     await client.daemonStatus(signal)
     // Requested twice: the first response includes the time to connect, the second shows the latency of a request.
