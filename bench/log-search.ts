@@ -34,6 +34,8 @@ const SPIDERS = 100
 const RARE_RUNS = 5
 /** Generated ahead of the archive. */
 const BATCH = 500
+/** Archived at the same time, as in finisher.ts. */
+const AT_ONCE = 16
 const FIRST = anAttemptNumber(1)
 /** Each is in one log; `none` in no log. */
 const RARE = {
@@ -211,7 +213,11 @@ async function ingest({ directory, store, archive, index }: Target, { gigabytes,
       const beganAt = performance.now()
       const cpuBefore = process.cpuUsage()
       let isArchiving = true
-      const archiving = Promise.all(written.map((log, at) => keep({ store, archive }, jobs[at]!, log))).finally(() => {
+      const waiting = written.map((log, at) => () => keep({ store, archive }, jobs[at]!, log))
+      const lane = async () => {
+        for (let next = waiting.pop(); next !== undefined; next = waiting.pop()) await next()
+      }
+      const archiving = Promise.all(Array.from({ length: AT_ONCE }, lane)).finally(() => {
         isArchiving = false
       })
       // As soon as there is something: it waits two seconds by itself.

@@ -1,14 +1,12 @@
 import { gunzipSync, zstdCompress, zstdCompressSync } from 'node:zlib'
 import { promisify } from 'node:util'
 import type { LogBytes } from '../byte-window.ts'
-import { damaged, FRAME_OPTIONS, unpackFrameSync } from './frames.ts'
+import { damaged, frameOptions, unpackFrameSync } from './frames.ts'
 
 export const SMALL_LOG_MAX_BYTES = 65_536
 // Up to this size a worker thread costs more than the work: 130 µs of CPU instead of 30, and as much in this thread
 // (7 kB, Node 24).
 const AT_ONCE_MAX_BYTES = 8_192
-/** The chunks of FRAME_OPTIONS are so large that allocating one costs as much as packing. */
-const AT_ONCE_OPTIONS = { ...FRAME_OPTIONS, chunkSize: 4_096 }
 const GZIP_MAGIC = 0x8b1f
 const compress = promisify(zstdCompress)
 
@@ -19,7 +17,10 @@ const compress = promisify(zstdCompress)
  */
 export async function packSmallLog({ offset, sizeBytes, bytes }: LogBytes): Promise<Uint8Array | null> {
   if (offset !== 0 || bytes.length !== sizeBytes || sizeBytes > SMALL_LOG_MAX_BYTES) return null
-  return bytes.length <= AT_ONCE_MAX_BYTES ? zstdCompressSync(bytes, AT_ONCE_OPTIONS) : compress(bytes, FRAME_OPTIONS)
+  const options = frameOptions(bytes.length)
+  const packed = bytes.length <= AT_ONCE_MAX_BYTES ? zstdCompressSync(bytes, options) : await compress(bytes, options)
+  // Into a buffer of its own: what is posted to the store's thread is copied with all of the buffer behind it.
+  return new Uint8Array(packed)
 }
 
 /** Earlier versions packed with gzip. Throws LOG_DAMAGED. */

@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { type LogBytes, placeRange, type WantedBytes } from '../byte-window.ts'
 import { readFully } from '../read-file.ts'
 import { FRAME_RAW_BYTES, frameLength, isWholeFrame, packFrame, type FrameSizes } from './frames.ts'
+import { freeBuffer } from '../../runtime/free-buffer.ts'
 import { type FrameMap, mapFrames, rawSizeOf, readFrames } from './frame-reader.ts'
 
 const FRAMES = '.frames'
@@ -156,6 +157,7 @@ export class Spool {
       throw error
     }
     this.#frames.push({ packedBytes: packed.length, rawBytes: raw.length })
+    freeBuffer(packed)
     this.#map = mapFrames(this.#frames)
     this.#restBytes = 0
     await removeFile(this.#restPath)

@@ -91,7 +91,7 @@ function inMemory(bytes: Buffer): OpenLog {
     *blocks(from, to) {
       yield { offset: from, bytes: bytes.subarray(from, to) }
     },
-    close() {}
+    close: () => freeBuffer(bytes)
   }
 }
 

@@ -1,6 +1,5 @@
 import { FRAME_RAW_BYTES } from '../../logs/archive/frames.ts'
 import { type LogFile, openLogFile, type OpenLog, readBytes } from '../../logs/scan/log-file.ts'
-import { freeBuffer } from '../../runtime/free-buffer.ts'
 import type { IndexedLogBlocks } from '../../store/records.ts'
 import { FilterBuilder } from './block-filter.ts'
 import { BlockWriter } from './index-files.ts'
@@ -33,14 +32,19 @@ const NEWLINE = 0x0a
 /** A block of several logs is closed before it has more. */
 const MAX_OPEN_BYTES = 1.5 * FRAME_RAW_BYTES
 
+/** Of this thread: each has a memory of its own, which costs more to get than a small log to index. */
+let builders: { whole: FilterBuilder; open: FilterBuilder } | null = null
+
 /**
  * Writes the blocks of logs, which are on disk when it returns. A block describes the lines that start in its frame,
  * with their ends in the next one: so that no match is between two blocks.
  */
 export async function indexLogs(order: IndexOrder, isStopped: () => boolean): Promise<IndexResult> {
   const writer = new BlockWriter(order.directory)
-  const whole = new FilterBuilder()
-  const open = new FilterBuilder()
+  builders ??= { whole: new FilterBuilder(), open: new FilterBuilder() }
+  const { whole, open } = builders
+  // An order before may have failed.
+  for (const each of [whole, open]) each.clear()
   let openBytes = order.openBlock?.bytes ?? 0
   if (order.openBlock !== null) open.load(order.openBlock.filter)
   let { nextBlock } = order
@@ -50,13 +54,19 @@ export async function indexLogs(order: IndexOrder, isStopped: () => boolean): Pr
     for (const { file, isTailOnly } of order.logs) {
       if (isStopped()) break
       // A file that is gone or damaged is not searched either.
-      logs.push(await indexLog(file, isTailOnly).catch(() => null))
+      logs.push(await indexLog(file, isTailOnly).catch(dropLog))
     }
     writer.sync()
   } finally {
     writer.close()
   }
   return { logs, nextBlock, openBlock: openBytes > 0 ? { filter: open.take(), bytes: openBytes } : null, closedBlock }
+
+  /** What it has added rules nothing out; the next log must not continue it. */
+  function dropLog(): null {
+    for (const each of [whole, open]) each.end()
+    return null
+  }
 
   async function indexLog(file: LogFile, isTailOnly: boolean): Promise<IndexedLogBlocks> {
     const log = await openLogFile(file)
@@ -91,19 +101,18 @@ export async function indexLogs(order: IndexOrder, isStopped: () => boolean): Pr
     const closeUntil = (end: number) => {
       for (; owner < end; owner += FRAME_RAW_BYTES) writer.write(nextBlock++, whole.take())
     }
-    for (let at = 0; at < tailAt || (isInLine && at < log.sizeBytes); at += FRAME_RAW_BYTES) {
-      const bytes = readBytes(log, at, at + FRAME_RAW_BYTES)
+    for (const { offset, bytes } of log.blocks(0, log.sizeBytes)) {
+      if (offset >= tailAt && !isInLine) break
       const newlineAt: number = isInLine ? bytes.indexOf(NEWLINE) : -1
       const rest = !isInLine ? 0 : newlineAt < 0 ? bytes.length : newlineAt + 1
       if (rest > 0) whole.add(bytes.subarray(0, rest))
       isInLine = isInLine && newlineAt < 0
-      if (rest < bytes.length && at < tailAt) {
-        closeUntil(at)
+      if (rest < bytes.length && offset < tailAt) {
+        closeUntil(offset - (offset % FRAME_RAW_BYTES))
         whole.add(bytes.subarray(rest))
         isInLine = bytes.at(-1) !== NEWLINE
       }
-      if (at < tailAt) endsInLine = isInLine
-      freeBuffer(bytes)
+      if (offset < tailAt) endsInLine = isInLine
     }
     closeUntil(tailAt)
     return endsInLine
