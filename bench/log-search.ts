@@ -32,8 +32,8 @@ const GIGABYTES = 20
 const LOGS_PER_GIGABYTE = 2_500
 const SPIDERS = 100
 const RARE_RUNS = 5
-/** Generated ahead of the archive. */
-const BATCH = 500
+/** Generated ahead of the archive. The index waits for the last of a batch, which must not weigh much. */
+const BATCH = 1_000
 /** Archived at the same time, as in finisher.ts. */
 const AT_ONCE = 16
 const FIRST = anAttemptNumber(1)
