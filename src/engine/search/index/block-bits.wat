@@ -1,7 +1,7 @@
-;; The bits of a block (block-filter.ts has what they mean). Memory: a byte per bit from 0; at 196632 which of the 64 bytes
-;; before the text are characters of words, a bit for each; from 196640 on the 32 bytes before the text, and the text;
-;; 65792 after each byte of the text, -1 if it is a character of a word, otherwise 0. There are no branches for each byte,
-;; as which bytes are words cannot be predicted, and no calls, which take as long as the work.
+;; The bits of a block (block-filter.ts has what they mean). Memory: a byte per bit from 0; at 196632 which of the 64
+;; bytes before the text are characters of words, a bit for each; from 196640 on the 32 bytes before the text, and the
+;; text; 65792 after each byte of the text, -1 if it is a character of a word, otherwise 0. There are no branches for each
+;; byte, as which bytes are words cannot be predicted, and no calls, which take as long as the work.
 (module
   (memory (export "memory") 6)
 
@@ -121,8 +121,8 @@
           (i32.const 16))
         (i32.const 1))
       (br_if $next (i32.lt_u (local.tee $at (i32.add (local.get $at) (i32.const 16))) (local.get $end))))
-    ;; Words, 64 bytes at a time, a bit for each: how many words end in them cannot be predicted either, and a wrong guess
-    ;; costs as much as several words.
+    ;; Words, 64 bytes at a time, a bit for each: how many words end in them cannot be predicted either, and a wrong
+    ;; guess costs as much as several words.
     (local.set $at (i32.const 196672))
     (local.set $before (i64.load (i32.const 196632)))
     (loop $next
@@ -146,10 +146,22 @@
                 (i64.extend_i32_u (i8x16.bitmask (v128.load offset=65840 (local.get $at))))
                 (i64.const 48))))))
       ;; Whether the byte that many bytes before is a character of a word.
-      (local.set $by1 (i64.or (i64.shl (local.get $words) (i64.const 1)) (i64.shr_u (local.get $before) (i64.const 63))))
-      (local.set $by2 (i64.or (i64.shl (local.get $words) (i64.const 2)) (i64.shr_u (local.get $before) (i64.const 62))))
-      (local.set $by3 (i64.or (i64.shl (local.get $words) (i64.const 3)) (i64.shr_u (local.get $before) (i64.const 61))))
-      (local.set $by4 (i64.or (i64.shl (local.get $words) (i64.const 4)) (i64.shr_u (local.get $before) (i64.const 60))))
+      (local.set $by1
+        (i64.or
+          (i64.shl (local.get $words) (i64.const 1))
+          (i64.shr_u (local.get $before) (i64.const 63))))
+      (local.set $by2
+        (i64.or
+          (i64.shl (local.get $words) (i64.const 2))
+          (i64.shr_u (local.get $before) (i64.const 62))))
+      (local.set $by3
+        (i64.or
+          (i64.shl (local.get $words) (i64.const 3))
+          (i64.shr_u (local.get $before) (i64.const 61))))
+      (local.set $by4
+        (i64.or
+          (i64.shl (local.get $words) (i64.const 4))
+          (i64.shr_u (local.get $before) (i64.const 60))))
       ;; The fives that end in these bytes: where five characters of words are in a row.
       (local.set $ends
         (i64.and
