@@ -15,8 +15,8 @@ export interface FrameSizes {
 /** What one frame holds at most: smaller frames pack worse, larger ones cost more to read a line from. */
 export const FRAME_RAW_BYTES = 1_048_576
 
-// Level 3 packs 1 % smaller and takes a quarter longer. The table of matches has 128 KiB instead of 512, which stay in the
-// cache of the processor: a tenth faster, 0.1 % larger.
+// Level 3 packs 1 % smaller and takes a quarter longer. The table of matches has 128 KiB instead of 512, which stay in
+// the cache of the processor: a tenth faster, 0.1 % larger.
 const PARAMETERS = {
   [constants.ZSTD_c_compressionLevel]: 2,
   [constants.ZSTD_c_hashLog]: 15,

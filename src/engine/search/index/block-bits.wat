@@ -1,7 +1,7 @@
 ;; The bits of a block (block-filter.ts has what they mean). Memory: a byte per bit from 0; at 196632 which of the 64
 ;; bytes before the text are characters of words, a bit for each; from 196640 on the 32 bytes before the text, and the
-;; text; 65792 after each byte of the text, -1 if it is a character of a word, otherwise 0. There are no branches for each
-;; byte, as which bytes are words cannot be predicted, and no calls, which take as long as the work.
+;; text; 65792 after each byte of the text, -1 if it is a character of a word, otherwise 0. There are no branches for
+;; each byte, as which bytes are words cannot be predicted, and no calls, which take as long as the work.
 (module
   (memory (export "memory") 6)
 
