@@ -16,9 +16,9 @@ export function servePool(tasks: Tasks): void {
   if (parentPort === null) throw new Error('This module is started as a thread only (thread-pool.ts)')
   const port = parentPort
   const { stop } = workerData as PoolStart
-  port.on('message', (order: PoolOrder) => void perform(order))
+  port.on('message', (order: PoolOrder) => void (order.task === null ? port.close() : perform(order)))
 
-  async function perform({ task, input }: PoolOrder): Promise<void> {
+  async function perform({ task, input }: Exclude<PoolOrder, { task: null }>): Promise<void> {
     const context: TaskContext = {
       emit: (part) => port.postMessage({ part } satisfies PoolReply),
       isStopped: () => Atomics.load(stop, 0) === 1

@@ -1,4 +1,4 @@
-import { afterEach, expect, test } from 'vitest'
+import { afterEach, expect, test, vi } from 'vitest'
 import { systemClock } from './clock.ts'
 import { ThreadPool } from './thread-pool.ts'
 
@@ -80,4 +80,13 @@ test('closing rejects what runs and what waits', async () => {
     { code: 'STOPPING' }
   ])
   await expect(pool.run({ task: 'double', input: 1 })).rejects.toMatchObject({ code: 'STOPPING' })
+})
+
+test.each(['close', 'idle'])('an idle thread ends in order, not by force: %s', async (why) => {
+  open({ idleMs: why === 'idle' ? 20 : 10_000 })
+  const ended = new Int32Array(new SharedArrayBuffer(4))
+  await pool.run({ task: 'noteEnd', input: ended })
+  if (why === 'close') await pool.close()
+  else await vi.waitFor(() => expect(ended[0]).toBe(1), 2_000)
+  expect(ended[0]).toBe(1)
 })

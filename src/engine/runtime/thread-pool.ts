@@ -1,13 +1,11 @@
+import { once } from 'node:events'
 import { Worker } from 'node:worker_threads'
 import { ScrapdeckError } from '../../shared/errors.ts'
 import type { Clock, Timer } from './clock.ts'
 import type { TaskAnswer } from './thread-task.ts'
 
-/** To a thread of the pool (pool-worker.ts). */
-export interface PoolOrder {
-  task: string
-  input: unknown
-}
+/** To a thread of the pool (pool-worker.ts): a task, or to end. */
+export type PoolOrder = { task: string; input: unknown } | { task: null }
 
 /** What a thread starts with. The first element of `stop` is 1 when its task must stop. */
 export interface PoolStart {
@@ -54,6 +52,8 @@ interface Thread {
   timers: Timer[]
 }
 
+/** An idle thread that has not ended by then does not listen. */
+const END_WITHIN_MS = 2_000
 /** A task that has not stopped by then is in the middle of something long, such as a user's regular expression. */
 const STOP_WITHIN_MS = 150
 
@@ -172,8 +172,19 @@ export class ThreadPool {
     const { job } = thread
     this.#free(thread)
     job?.reject(reason)
-    await thread.worker.terminate()
+    if (job === null) await this.#endInOrder(thread.worker)
+    else await thread.worker.terminate()
     if (!this.#isClosed) this.#assign()
+  }
+
+  /** Ending threads by force while others start can crash the process (github.com/nodejs/node/issues/56312). */
+  async #endInOrder(worker: Worker): Promise<void> {
+    if (worker.threadId === -1) return
+    worker.ref()
+    const limit = this.#options.clock.setTimer(END_WITHIN_MS, () => void worker.terminate())
+    worker.postMessage({ task: null } satisfies PoolOrder)
+    await once(worker, 'exit')
+    limit.cancel()
   }
 
   #endWhenIdle(): void {

@@ -19,5 +19,8 @@ servePool({
   },
   die() {
     process.exit(1)
+  },
+  noteEnd(ended: Int32Array<SharedArrayBuffer>) {
+    process.on('exit', () => void Atomics.store(ended, 0, 1))
   }
 })
